@@ -1,0 +1,15 @@
+import type { ApiKeyRow } from '../storage/storage.ts'
+
+export interface ApiKeyReads {
+  /** Newest first. */
+  list(workspaceId: string, page: { limit: number; offset: number }): Promise<ApiKeyRow[]>
+  count(workspaceId: string): Promise<number>
+}
+
+export interface ApiKeyWrites {
+  insert(key: ApiKeyRow): Promise<void>
+  /** Answers false when the workspace has no such key. Deactivating twice is no error. */
+  deactivate(workspaceId: string, keyId: string): Promise<boolean>
+  /** Moves `last_used_at` forward, never back. */
+  touch(uses: readonly { workspace_id: string; id: string; at: Date }[]): Promise<void>
+}

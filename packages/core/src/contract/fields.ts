@@ -1,0 +1,182 @@
+import { z } from 'zod'
+import { DATE_TEXT, parseDateTime } from './date-time.ts'
+import { EMAIL_TEXT, emailAddress } from './email-address.ts'
+import { LIMITS } from './limits.ts'
+import { creditsOf, isUnits, UNITS_PER_CREDIT, type Units } from './units.ts'
+
+/** The refusal of a recipient that is not a phone number. Source: interface, Errors. */
+export const PHONE_TEXT = 'Phone number must be in E.164 format'
+
+const E164 = /^\+[1-9]\d{1,14}$/
+const WHOLE_NUMBER = /^\d{1,12}$/
+
+/** An id. Ids that the service gives are of version 7. */
+export const uuid = z.guid()
+
+/** An instant: ISO 8601 with milliseconds and `Z` on the wire, a Date inside. */
+export const timestamp = z.codec(z.string().meta({ format: 'date-time' }), z.date(), {
+  decode: readDate,
+  encode: (date) => date.toISOString(),
+})
+
+/** A date or date-time that a caller gives, in a query or a body: see `parseDateTime`. */
+export const dateTime = z.codec(
+  z.string().meta({
+    format: 'date-time',
+    description: 'ISO 8601. A date alone is its first instant; without an offset it is UTC.',
+  }),
+  z.date(),
+  { decode: readDate, encode: (date) => date.toISOString() },
+)
+
+function readDate(text: string, ctx: z.core.ParsePayload<string>): Date {
+  const date = parseDateTime(text)
+  if (date) return date
+  ctx.issues.push({ code: 'custom', message: DATE_TEXT, input: text })
+  return z.NEVER
+}
+
+/** An amount: a JSON number of credits on the wire, exact `Units` inside. */
+export const credits = z.codec(
+  z.number(),
+  z.custom<Units>(isUnits, 'must be a whole number of micro-credits'),
+  {
+    decode: (amount, ctx) => {
+      const rounded = Math.round(amount * UNITS_PER_CREDIT)
+      if (isUnits(rounded) && creditsOf(rounded) === amount) return rounded
+      ctx.issues.push({
+        code: 'custom',
+        message: 'Credits must have at most six decimals and be below 1000000000',
+        input: amount,
+      })
+      return z.NEVER
+    },
+    encode: creditsOf,
+  },
+)
+
+/** A text that must be there: 1 to `max` UTF-16 code units. */
+export function text(max: number) {
+  return z.string().min(1).max(max)
+}
+
+/** A phone number by exactly the pattern of the specification. */
+export const phone = z.string().regex(E164, PHONE_TEXT).meta({ example: '+14155552671' })
+
+/** One e-mail address as given; `emailAddress` says where it is sent. */
+export const email = z
+  .string()
+  .refine((value) => emailAddress(value) !== null, EMAIL_TEXT)
+  .meta({ format: 'email', maxLength: LIMITS.email_length, example: 'asha@example.com' })
+
+const LINE_OR_CONTROL = /[\p{Cc}\p{Zl}\p{Zp}]/u
+const ADDRESS_OR_BIDI = /[<>@\u200e\u200f\u202a-\u202e\u2066-\u2069]/
+
+/** A sender's name that is shown to people: one line that cannot pass for an address. */
+export const senderName = text(LIMITS.sender_name_length).refine(
+  (name) => !LINE_OR_CONTROL.test(name) && !ADDRESS_OR_BIDI.test(name),
+  'Sender name must be one line without "<", ">", "@" or direction marks',
+)
+
+/** A link: http or https, without user name, password or fragment. */
+export const httpUrl = z
+  .string()
+  .min(1)
+  .max(LIMITS.url_length)
+  .refine(isHttpUrl, 'URL must be http or https, without user name, password or fragment')
+  .meta({ format: 'uri' })
+
+function isHttpUrl(value: string): boolean {
+  // The parser trims and drops tabs and line breaks; an address with them is not what it seems.
+  if (/[\s\p{Cc}]/u.test(value) || value.includes('#') || !URL.canParse(value)) return false
+  const url = new URL(value)
+  const isHttp = url.protocol === 'https:' || url.protocol === 'http:'
+  return isHttp && url.username === '' && url.password === '' && url.hostname !== ''
+}
+
+/** A caller's own key-value pairs, with any JSON for values; kept as they are. */
+export type Metadata = Record<string, unknown>
+
+/** Whether `value` is an object of JSON and not an array. */
+export function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+/**
+ * An object of any JSON. Handed through untouched rather than copied key by key: a copy would lose
+ * `__proto__`, which is a key like any other.
+ */
+export const jsonObject = z
+  .custom<Metadata>(isRecord, {
+    error: (issue) => `${(issue.path ?? []).join('.')} must be an object`,
+  })
+  .meta({ type: 'object', additionalProperties: true })
+
+/** A caller's metadata, within its limits. */
+export const metadata = jsonObject
+  .refine(
+    (value) => Object.keys(value).length <= LIMITS.metadata_keys,
+    `Metadata must have at most ${LIMITS.metadata_keys} keys`,
+  )
+  .refine(
+    (value) => Buffer.byteLength(JSON.stringify(value)) <= LIMITS.metadata_bytes,
+    `Metadata must be at most ${LIMITS.metadata_bytes} bytes of JSON`,
+  )
+  .meta({
+    type: 'object',
+    additionalProperties: true,
+    maxProperties: LIMITS.metadata_keys,
+    description: `At most ${LIMITS.metadata_keys} keys and ${LIMITS.metadata_bytes} bytes of JSON.`,
+    example: { order_id: 'A1' },
+  })
+
+/** The 400 for a page size out of range. Source: interface, Errors. */
+export const LIMIT_TEXT = `Limit must be between 1 and ${LIMITS.page_size_max}`
+
+/** A query's page number. Queries are texts, so here, and only here, a text becomes a number. */
+export const page = wholeNumber({
+  max: LIMITS.page_max,
+  otherwise: 'Page must be a positive integer',
+}).default(LIMITS.page_default)
+
+/** A query's page size. */
+export const limit = wholeNumber({ max: LIMITS.page_size_max, otherwise: LIMIT_TEXT }).default(
+  LIMITS.page_size_default,
+)
+
+function wholeNumber({ max, otherwise }: { max: number; otherwise: string }) {
+  return z.codec(
+    z.string(otherwise).meta({ type: 'integer', minimum: 1, maximum: max }),
+    z.int().min(1).max(max),
+    {
+      decode: (value, ctx) => {
+        const n = WHOLE_NUMBER.test(value) ? Number(value) : 0
+        if (n >= 1 && n <= max) return n
+        ctx.issues.push({ code: 'custom', message: otherwise, input: value })
+        return z.NEVER
+      },
+      encode: (value) => String(value),
+    },
+  )
+}
+
+/** Where a list's answer stands in the whole. */
+export const pagination = z.object({
+  total: z.int().min(0),
+  page: z.int().min(1),
+  pages: z.int().min(0),
+  limit: z.int().min(1),
+})
+
+/** Where a list's answer stands in the whole. */
+export type Pagination = z.output<typeof pagination>
+
+/** The value of an `Idempotency-Key` header. */
+export const idempotencyKey = z
+  .string()
+  .regex(
+    new RegExp(
+      `^[\\x21-\\x7e](?:[\\x20-\\x7e]{0,${LIMITS.idempotency_key_length - 2}}[\\x21-\\x7e])?$`,
+    ),
+    `Idempotency-Key must be 1 to ${LIMITS.idempotency_key_length} printable ASCII characters`,
+  )

@@ -1,0 +1,130 @@
+const KB = 1024
+const MB = 1024 * KB
+const MINUTE_S = 60
+const HOUR_S = 60 * MINUTE_S
+const DAY_S = 24 * HOUR_S
+
+/** How many requests (or failures) are allowed within a window of whole seconds. */
+export interface RateLimit {
+  readonly max: number
+  readonly window_s: number
+}
+
+/** The default rate limits; each can be configured. Source: contract section 1. */
+export const RATES = {
+  /** Per API key, or per workspace of a JWT. */
+  general: { max: 100, window_s: MINUTE_S },
+  /** Per workspace. */
+  bulk: { max: 10, window_s: 5 * MINUTE_S },
+  /** Per route and client address; login and forgot-password also per e-mail address. */
+  auth: { max: 5, window_s: 15 * MINUTE_S },
+  /** Per client address (IPv6: its /64), for requests without credentials. */
+  anonymous: { max: 100, window_s: MINUTE_S },
+  /** Per client address: bad keys and bad tokens. */
+  failed_auth: { max: 60, window_s: 15 * MINUTE_S },
+} as const satisfies Record<string, RateLimit>
+
+/**
+ * Every other number of the contract. Units stand last in the name: `_s` seconds, `_ms`
+ * milliseconds, `_bytes` bytes; texts are counted in UTF-16 code units.
+ */
+export const LIMITS = {
+  /** Request bodies: contract section 1. */
+  body_bytes: 256 * KB,
+  send_body_bytes: 4 * MB,
+  bulk_body_bytes: 4 * MB,
+  /** The outermost value counts as 1. */
+  json_depth: 16,
+
+  page_default: 1,
+  /** Keeps the offset of a page far inside 64 bits; the specification names no last page. */
+  page_max: 999_999_999_999,
+  page_size_default: 50,
+  page_size_max: 100,
+  cursor_length: 512,
+
+  jwt_lifetime_s: 30 * DAY_S,
+  jwt_secret_bytes: 32,
+  verify_token_lifetime_s: 24 * HOUR_S,
+  reset_token_lifetime_s: 30 * MINUTE_S,
+  token_bytes: 32,
+
+  email_length: 254,
+  email_local_length: 64,
+  password_length_min: 8,
+  password_length_max: 256,
+  workspace_name_length: 200,
+  sender_name_length: 100,
+  country_length: 64,
+
+  api_key_name_length: 100,
+  /** Between two writes of a key's `last_used_at`. */
+  api_key_touch_s: MINUTE_S,
+  allowed_ips: 100,
+
+  sms_text_length: 1600,
+  email_subject_length: 998,
+  /** `html` and `text` of one e-mail together, as UTF-8. */
+  email_body_bytes: 2 * MB,
+  email_header_length: 998,
+  whatsapp_text_length: 4096,
+  whatsapp_caption_length: 1024,
+  whatsapp_filename_length: 240,
+  whatsapp_template_name_length: 512,
+  whatsapp_template_variables: 100,
+  whatsapp_template_variable_length: 1024,
+  voice_text_length: 4096,
+  language_length: 35,
+  voice_name_length: 100,
+  url_length: 2048,
+  metadata_keys: 50,
+  metadata_bytes: 8 * KB,
+  schedule_ahead_s: 35 * DAY_S,
+  expires_in_s: 35 * DAY_S,
+  bulk_recipients: 1000,
+
+  idempotency_key_length: 255,
+  idempotency_lifetime_s: 24 * HOUR_S,
+  /** How long a caller waits for another one with the same key before it is told to come back. */
+  idempotency_wait_ms: 10_000,
+
+  webhook_description_length: 500,
+  webhook_headers: 20,
+  webhook_header_name_length: 100,
+  webhook_header_value_length: 1024,
+  /** Over connect, headers and body of one attempt. */
+  webhook_deadline_ms: 15_000,
+  /** What is kept of a receiver's answer. */
+  webhook_capture_bytes: 16 * KB,
+  webhook_secret_bytes: 32,
+  /** Both secrets are valid for this long after a rotation. */
+  webhook_rotation_overlap_s: DAY_S,
+  /** A webhook is disabled after this long without a success … */
+  webhook_failing_s: 5 * DAY_S,
+  /** … and this many failed deliveries, both. */
+  webhook_failing_deliveries: 10,
+  /** A receiver's clock and ours may differ by this much before a signature counts as stale. */
+  signature_tolerance_s: 5 * MINUTE_S,
+} as const
+
+/**
+ * Seconds from one try of a webhook delivery to the next, the first being at once; up to
+ * `WEBHOOK_RETRY_JITTER` of each is added. Source: contract section 7.
+ */
+export const WEBHOOK_RETRY_DELAYS_S: readonly number[] = [
+  0,
+  5,
+  30,
+  2 * MINUTE_S,
+  10 * MINUTE_S,
+  30 * MINUTE_S,
+  2 * HOUR_S,
+  5 * HOUR_S,
+  10 * HOUR_S,
+  14 * HOUR_S,
+  20 * HOUR_S,
+  24 * HOUR_S,
+]
+
+/** The largest share of a retry delay that chance adds to it. */
+export const WEBHOOK_RETRY_JITTER = 0.1

@@ -1,0 +1,169 @@
+import { UNITS_MAX, type Units } from '../contract/units.ts'
+
+export const ENTRY_KINDS = [
+  'purchase',
+  'purchase_adjust',
+  'grant',
+  'send',
+  'refund',
+  'hold',
+  'settle',
+  'void',
+  'expire',
+  'adjustment',
+] as const
+export type EntryKind = (typeof ENTRY_KINDS)[number]
+
+/** A workspace's money at one moment. `available = balance - held`. */
+export interface Account {
+  workspace_id: string
+  balance: Units
+  held: Units
+  /** How far below zero `available` may go; zero for prepaid workspaces. */
+  credit_limit: Units
+  /** The number of entries ever posted; the next entry is `seq + 1`. */
+  seq: number
+  status: 'active' | 'frozen'
+}
+
+/** The business fact an entry stands for; unique together with workspace and kind, so no fact is booked twice. */
+export interface Reference {
+  type: string
+  id: string
+  /** Distinguishes several entries of one kind about one thing; 0 when there is only one. */
+  n: number
+}
+
+/** A wish to move credits. `decide` answers it. */
+export interface Operation {
+  id: string
+  kind: EntryKind
+  /** Signed change of the balance. */
+  amount: Units
+  /** Signed change of what is held. */
+  held_delta: Units
+  /** The other side of the movement, e.g. `revenue:sms`, `promo:signup`; both sides always sum to zero. */
+  counter_account: string
+  reference: Reference
+  channel: string | null
+  /** How many priced units, and what one cost then: the history stays consistent when prices change. */
+  quantity: number | null
+  unit_price: Units | null
+  actor: string | null
+  description: string | null
+  at: Date
+}
+
+/** One append-only row of the ledger: the operation and what it left behind. */
+export interface Entry {
+  id: string
+  workspace_id: string
+  seq: number
+  kind: EntryKind
+  amount: Units
+  held_delta: Units
+  balance_after: Units
+  held_after: Units
+  counter_account: string
+  ref_type: string
+  ref_id: string
+  ref_n: number
+  channel: string | null
+  quantity: number | null
+  unit_price: Units | null
+  actor: string | null
+  description: string | null
+  created_at: Date
+}
+
+export type Decision =
+  | { ok: true; account: Account; entry: Entry }
+  | { ok: false; reason: 'insufficient_credits'; required: Units; available: Units }
+  | { ok: false; reason: 'account_frozen' }
+
+/** Operations that spend: refused unless the credits are there. Everything else states a fact that already happened. */
+const GUARDED: ReadonlySet<EntryKind> = new Set(['send', 'hold'])
+
+const SIGNS: Record<EntryKind, { amount: -1 | 0 | 1 | 'any'; held: -1 | 0 | 1 }> = {
+  purchase: { amount: 1, held: 0 },
+  purchase_adjust: { amount: 'any', held: 0 },
+  grant: { amount: 1, held: 0 },
+  send: { amount: -1, held: 0 },
+  refund: { amount: 1, held: 0 },
+  hold: { amount: 0, held: 1 },
+  settle: { amount: -1, held: -1 },
+  void: { amount: 0, held: -1 },
+  expire: { amount: -1, held: 0 },
+  adjustment: { amount: 'any', held: 0 },
+}
+
+/**
+ * The one rule of money, used by every storage: what an operation does to an account, or why it may not.
+ * Pure; the caller holds the account's lock. A refused operation changes nothing.
+ * @throws RangeError when the operation itself is nonsense (wrong sign, past the cap): a bug, never a caller's fault.
+ */
+export function decide(account: Account, operation: Operation): Decision {
+  assertShape(operation)
+  if (GUARDED.has(operation.kind)) {
+    if (account.status !== 'active') return { ok: false, reason: 'account_frozen' }
+    const required = (operation.held_delta - operation.amount) as Units
+    const available = (account.balance - account.held) as Units
+    if (available - required < -account.credit_limit) {
+      return { ok: false, reason: 'insufficient_credits', required, available }
+    }
+  }
+  const after: Account = {
+    ...account,
+    balance: (account.balance + operation.amount) as Units,
+    held: (account.held + operation.held_delta) as Units,
+    seq: account.seq + 1,
+  }
+  if (Math.abs(after.balance) > UNITS_MAX)
+    throw new RangeError(`balance past the cap: ${after.balance}`)
+  if (after.held < 0) throw new RangeError(`more released than held: ${after.held}`)
+  return { ok: true, account: after, entry: entryOf(after, operation) }
+}
+
+function assertShape({ kind, amount, held_delta }: Operation): void {
+  if (!Number.isSafeInteger(amount) || !Number.isSafeInteger(held_delta)) {
+    throw new RangeError(
+      `${kind}: credits are whole micro-credits, got ${amount} and ${held_delta}`,
+    )
+  }
+  const signs = SIGNS[kind]
+  const amountFits =
+    signs.amount === 'any'
+      ? amount !== 0
+      : // A settled call may have cost nothing beyond the hold it releases.
+        Math.sign(amount) === signs.amount || (kind === 'settle' && amount === 0)
+  const heldFits =
+    Math.sign(held_delta) === signs.held ||
+    // A call that settles after its hold ran out releases nothing.
+    (kind === 'settle' && held_delta === 0)
+  if (!amountFits || !heldFits) {
+    throw new RangeError(`${kind}: wrong sign, amount ${amount}, held ${held_delta}`)
+  }
+}
+
+function entryOf(after: Account, operation: Operation): Entry {
+  return {
+    id: operation.id,
+    workspace_id: after.workspace_id,
+    seq: after.seq,
+    kind: operation.kind,
+    amount: operation.amount,
+    held_delta: operation.held_delta,
+    balance_after: after.balance,
+    held_after: after.held,
+    counter_account: operation.counter_account,
+    ref_type: operation.reference.type,
+    ref_id: operation.reference.id,
+    ref_n: operation.reference.n,
+    channel: operation.channel,
+    quantity: operation.quantity,
+    unit_price: operation.unit_price,
+    actor: operation.actor,
+    description: operation.description,
+    created_at: operation.at,
+  }
+}

@@ -1,0 +1,45 @@
+/**
+ * Lets calls that wait together run together: items of callers that arrive while a job still waits in the queue join
+ * it. Under load batches grow by themselves, an idle caller waits for nobody, and one flush to disk serves them all:
+ * that is what makes a durable commit for each request affordable.
+ *
+ * A failing batch is tried again caller by caller, so that one caller's fault is not everybody's.
+ */
+export function gather<Item, Result>(
+  run: (items: readonly Item[]) => Result[] | Promise<Result[]>,
+  enqueue: (job: () => Result[] | Promise<Result[]>) => Promise<Result[]>,
+  { batch_max }: { batch_max: number },
+): (items: readonly Item[]) => Promise<Result[]> {
+  interface Batch {
+    items: Item[]
+    callers: number
+    results: Promise<Result[]>
+  }
+  let open: Batch | null = null
+
+  function join(items: readonly Item[]): Batch {
+    if (open && open.items.length + items.length <= batch_max) return open
+    const batch: Batch = { items: [], callers: 0, results: Promise.resolve([]) }
+    batch.results = enqueue(() => {
+      if (open === batch) open = null
+      return run(batch.items)
+    })
+    open = batch
+    return batch
+  }
+
+  return async (items) => {
+    if (items.length === 0) return []
+    const batch = join(items)
+    const start = batch.items.length
+    for (const item of items) batch.items.push(item)
+    batch.callers += 1
+    try {
+      const results = await batch.results
+      return batch.callers === 1 ? results : results.slice(start, start + items.length)
+    } catch (error) {
+      if (batch.callers === 1) throw error
+      return enqueue(() => run(items))
+    }
+  }
+}

@@ -1,0 +1,20 @@
+import { dialects } from './dialect.ts'
+import { tables } from './tables.ts'
+
+/** What the migration generator reads for SQLite. */
+export const {
+  workspaces,
+  api_keys,
+  credit_accounts,
+  ledger_entries,
+  idempotency_keys,
+  messages,
+  message_queue,
+  message_attempts,
+  message_events,
+  webhooks,
+  events,
+  deliveries,
+  delivery_queue,
+  delivery_attempts,
+} = tables(dialects.sqlite)

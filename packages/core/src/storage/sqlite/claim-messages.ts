@@ -1,0 +1,72 @@
+import { type Column, getTableColumns } from 'drizzle-orm'
+import type { ClaimedMessage, MessageClaim, MessageQueueRow } from '../storage.ts'
+import type { Tables } from '../tables.ts'
+import type { Connection } from './connection.ts'
+import { decoder, insertInto, updateOf } from './rows.ts'
+
+const QUEUE = ['message_id', 'workspace_id', 'task', 'token', 'attempt'] as const
+const MESSAGE = [
+  'channel',
+  'sender',
+  'recipient',
+  'content',
+  'livemode',
+  'status',
+  'provider',
+  'provider_message_id',
+  'created_at',
+  'expires_at',
+  'sent_at',
+] as const
+
+type Found = Pick<MessageQueueRow, (typeof QUEUE)[number]> &
+  Omit<ClaimedMessage, (typeof QUEUE)[number] | 'interrupted'>
+
+/** The verb `claimMessages` on SQLite: take what is due, move its due time to the lease's end, journal the attempts. */
+export function prepareClaimMessages(connection: Connection, t: Tables) {
+  const queue = getTableColumns(t.message_queue)
+  const message = getTableColumns(t.messages)
+  const columns: (readonly [string, Column])[] = [
+    ...QUEUE.map((name) => [name, queue[name] as Column] as const),
+    ...MESSAGE.map((name) => [name, message[name] as Column] as const),
+  ]
+  const due = connection
+    .prepare(
+      `select ${QUEUE.map((name) => `q.${name}`).join(', ')}, ${MESSAGE.map((name) => `m.${name}`).join(', ')}
+       from message_queue q join messages m on m.workspace_id = q.workspace_id and m.id = q.message_id
+       where q.due_at <= ? order by q.due_at limit ?`,
+    )
+    .raw()
+  const decode = decoder(columns)
+  const lease = updateOf(connection, t.message_queue, {
+    key: ['message_id'],
+    set: ['due_at', 'token', 'attempt'],
+  })
+  const journal = insertInto(connection, t.message_attempts)
+
+  return ({ now, limit, lease_ms, token, providerOf }: MessageClaim): ClaimedMessage[] => {
+    const due_at = new Date(now.getTime() + lease_ms)
+    return (due.all(now.getTime(), limit) as unknown[][]).map((values) => {
+      const { token: previous, ...found } = decode(values) as unknown as Found
+      const interrupted = previous !== null
+      const starts = found.task === 'send' && found.status === 'queued' && !interrupted
+      const attempt = starts ? found.attempt + 1 : found.attempt
+      lease({ message_id: found.message_id, due_at, token, attempt })
+      if (starts) {
+        journal({
+          workspace_id: found.workspace_id,
+          message_id: found.message_id,
+          number: attempt,
+          provider: providerOf(found),
+          outcome: 'started',
+          provider_message_id: null,
+          error_code: null,
+          error_message: null,
+          started_at: now,
+          finished_at: null,
+        })
+      }
+      return { ...found, attempt, token, interrupted }
+    })
+  }
+}

@@ -1,0 +1,36 @@
+import Database from 'better-sqlite3'
+
+export type Connection = Database.Database
+
+const SYNCHRONOUS_FULL = 2
+
+/** How long a statement waits for another process that writes, such as an operator's command. */
+const BUSY_TIMEOUT_MS = 5_000
+
+/**
+ * Opens one connection in WAL mode that flushes every commit to disk.
+ * @throws Error when the durable setting does not hold: better-sqlite3 is compiled to fall back to NORMAL at the first
+ *   statement in WAL mode, so the setting is made explicitly and checked after a statement has run.
+ */
+export function connect(file: string, { readonly = false } = {}): Connection {
+  const connection = new Database(file, { timeout: BUSY_TIMEOUT_MS })
+  connection.pragma('journal_mode = WAL')
+  connection.pragma('synchronous = FULL')
+  connection.pragma('foreign_keys = ON')
+  connection.pragma('cache_size = -65536')
+  connection.prepare('select count(*) from sqlite_schema').get()
+  assertDurable(connection)
+  if (readonly) connection.pragma('query_only = ON')
+  return connection
+}
+
+/** @throws Error unless a commit on this connection is on disk when it returns. */
+export function assertDurable(connection: Connection): void {
+  const synchronous = connection.pragma('synchronous', { simple: true })
+  const journal = connection.pragma('journal_mode', { simple: true })
+  if (synchronous !== SYNCHRONOUS_FULL || journal !== 'wal') {
+    throw new Error(
+      `SQLite would not flush commits to disk (synchronous=${synchronous}, journal_mode=${journal})`,
+    )
+  }
+}

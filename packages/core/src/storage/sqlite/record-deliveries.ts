@@ -1,0 +1,87 @@
+import {
+  type DeliveryResult,
+  planRecord,
+  type RecordState,
+  type WebhookHealth,
+} from '../../webhooks/record.ts'
+import type { Tables } from '../tables.ts'
+import type { Connection } from './connection.ts'
+import { insertInto, namesOf, selectFrom, updateOf } from './rows.ts'
+
+const HEALTH = [
+  'is_active',
+  'status',
+  'disabled_reason',
+  'consecutive_failures',
+  'last_success_at',
+  'last_failure_at',
+  'updated_at',
+] as const
+
+/** The verb `recordDeliveries` on SQLite: look up what the claim still holds, plan, write. */
+export function prepareRecordDeliveries(
+  connection: Connection,
+  t: Tables,
+  context: { random: () => number },
+) {
+  const isHeld = connection
+    .prepare('select 1 from delivery_queue where delivery_id = ? and token = ?')
+    .pluck()
+  const findDelivery = selectFrom(
+    connection,
+    t.deliveries,
+    namesOf(t.deliveries),
+    'workspace_id = ? and webhook_id = ? and id = ?',
+  )
+  const findWebhook = selectFrom(
+    connection,
+    t.webhooks,
+    ['id', 'workspace_id', ...HEALTH],
+    'workspace_id = ? and id = ?',
+  )
+  const updateDelivery = updateOf(connection, t.deliveries, {
+    key: ['workspace_id', 'webhook_id', 'id'],
+    set: [
+      'status',
+      'attempt_count',
+      'next_attempt_at',
+      'response_status',
+      'response_time_ms',
+      'error',
+      'updated_at',
+      'delivered_at',
+    ],
+  })
+  const updateWebhook = updateOf(connection, t.webhooks, {
+    key: ['workspace_id', 'id'],
+    set: HEALTH,
+  })
+  const insertAttempt = insertInto(connection, t.delivery_attempts)
+  const requeue = connection.prepare(
+    'update delivery_queue set due_at = ?, token = null where delivery_id = ?',
+  )
+  const dequeue = connection.prepare('delete from delivery_queue where delivery_id = ?')
+
+  function lookUp(results: readonly DeliveryResult[]): RecordState {
+    const state: RecordState = { deliveries: new Map(), webhooks: new Map() }
+    for (const { workspace_id, webhook_id, delivery_id, token } of results) {
+      if (!isHeld.get(delivery_id, token)) continue
+      const delivery = findDelivery(workspace_id, webhook_id, delivery_id)[0]
+      if (delivery) state.deliveries.set(delivery_id, delivery)
+      if (state.webhooks.has(webhook_id)) continue
+      const webhook = findWebhook(workspace_id, webhook_id)[0]
+      if (webhook) state.webhooks.set(webhook_id, webhook as WebhookHealth)
+    }
+    return state
+  }
+
+  return (results: readonly DeliveryResult[]): boolean[] => {
+    const plan = planRecord(results, lookUp(results), context)
+    for (const delivery of plan.deliveries) updateDelivery(delivery)
+    for (const attempt of plan.attempts) insertAttempt(attempt)
+    for (const webhook of plan.webhooks) updateWebhook(webhook)
+    for (const { delivery_id, due_at } of plan.requeue) requeue.run(due_at.getTime(), delivery_id)
+    for (const id of plan.dequeue) dequeue.run(id)
+    return plan.counted
+  }
+}

@@ -1,0 +1,111 @@
+import {
+  planSettle,
+  type SettleContext,
+  type Settlement,
+  type SettlePlan,
+  type SettleState,
+} from '../../messages/settle.ts'
+import type { Tables } from '../tables.ts'
+import type { Connection } from './connection.ts'
+import { creditRows } from './credit-rows.ts'
+import { insertInto, namesOf, selectFrom, updateOf } from './rows.ts'
+
+/** The verb `settle` on SQLite: look up, plan, write, inside the writer's transaction. */
+export function prepareSettle(connection: Connection, t: Tables, context: SettleContext) {
+  const lookUp = prepareLookUp(connection, t)
+  const write = prepareWrite(connection, t)
+  return (settlements: readonly Settlement[]): boolean[] => {
+    const plan = planSettle(settlements, lookUp(settlements), context)
+    write(plan)
+    return plan.counted
+  }
+}
+
+function prepareLookUp(connection: Connection, t: Tables) {
+  const credits = creditRows(connection, t)
+  const findMessage = selectFrom(
+    connection,
+    t.messages,
+    namesOf(t.messages, 'content'),
+    'workspace_id = ? and id = ?',
+  )
+  const findQueued = selectFrom(
+    connection,
+    t.message_queue,
+    namesOf(t.message_queue),
+    'message_id = ?',
+  )
+  const findSubscribers = selectFrom(
+    connection,
+    t.webhooks,
+    ['id', 'workspace_id', 'events'],
+    'workspace_id = ? and is_active = 1',
+  )
+  return (settlements: readonly Settlement[]): SettleState => {
+    const state: SettleState = {
+      messages: new Map(),
+      queue: new Map(),
+      subscribers: new Map(),
+      accounts: new Map(),
+    }
+    for (const { workspace_id, message_id } of settlements) {
+      if (state.messages.has(message_id)) continue
+      const message = findMessage(workspace_id, message_id)[0]
+      if (!message) continue
+      state.messages.set(message_id, message)
+      const queued = findQueued(message_id)[0]
+      if (queued) state.queue.set(message_id, queued)
+      credits.load(state.accounts, workspace_id)
+      if (!state.subscribers.has(workspace_id)) {
+        state.subscribers.set(workspace_id, findSubscribers(workspace_id))
+      }
+    }
+    return state
+  }
+}
+
+function prepareWrite(connection: Connection, t: Tables) {
+  const credits = creditRows(connection, t)
+  const updateMessage = updateOf(connection, t.messages, {
+    key: ['workspace_id', 'id'],
+    set: [
+      'status',
+      'accepted',
+      'credits_refunded',
+      'provider',
+      'provider_message_id',
+      'error_code',
+      'error_message',
+      'sequence',
+      'updated_at',
+      'sent_at',
+      'delivered_at',
+      'read_at',
+      'failed_at',
+    ],
+  })
+  const updateAttempt = updateOf(connection, t.message_attempts, {
+    key: ['workspace_id', 'message_id', 'number'],
+    set: ['outcome', 'provider_message_id', 'error_code', 'error_message', 'finished_at'],
+  })
+  const requeue = updateOf(connection, t.message_queue, {
+    key: ['message_id'],
+    set: ['task', 'due_at', 'token', 'unknown_since'],
+  })
+  const dequeue = connection.prepare('delete from message_queue where message_id = ?')
+  const insertMessageEvent = insertInto(connection, t.message_events)
+  const insertEvent = insertInto(connection, t.events)
+  const insertDelivery = insertInto(connection, t.deliveries)
+  const insertQueued = insertInto(connection, t.delivery_queue)
+  return (plan: SettlePlan): void => {
+    for (const message of plan.messages) updateMessage(message)
+    for (const attempt of plan.attempts) updateAttempt(attempt)
+    for (const row of plan.message_events) insertMessageEvent(row)
+    for (const row of plan.requeue) requeue(row)
+    for (const id of plan.dequeue) dequeue.run(id)
+    credits.store(plan.accounts, plan.entries)
+    for (const row of plan.events) insertEvent(row)
+    for (const row of plan.deliveries) insertDelivery(row)
+    for (const row of plan.delivery_queue) insertQueued(row)
+  }
+}

@@ -1,0 +1,144 @@
+import type { ApiKeyReads, ApiKeyWrites } from '../api-keys/store.ts'
+import type { CreditReads, CreditWrites } from '../credits/store.ts'
+import type { AcceptRequest, AcceptResult } from '../messages/accept.ts'
+import type { Settlement } from '../messages/settle.ts'
+import type { MessageReads } from '../messages/store.ts'
+import type { DeliveryResult } from '../webhooks/record.ts'
+import type { WebhookReads, WebhookWrites } from '../webhooks/store.ts'
+import type { WorkspaceReads, WorkspaceWrites } from '../workspaces/store.ts'
+import type { Tables } from './tables.ts'
+
+type Row<Name extends keyof Tables> = Tables[Name]['$inferSelect']
+export type WorkspaceRow = Row<'workspaces'>
+export type ApiKeyRow = Row<'api_keys'>
+export type MessageRow = Row<'messages'>
+export type MessageQueueRow = Row<'message_queue'>
+export type MessageAttemptRow = Row<'message_attempts'>
+export type MessageEventRow = Row<'message_events'>
+export type WebhookRow = Row<'webhooks'>
+export type EventRow = Row<'events'>
+export type DeliveryRow = Row<'deliveries'>
+export type DeliveryQueueRow = Row<'delivery_queue'>
+export type DeliveryAttemptRow = Row<'delivery_attempts'>
+
+/** What every query of the cold door offers: committed rows, and only of the workspace named. */
+export interface Reads {
+  workspaces: WorkspaceReads
+  apiKeys: ApiKeyReads
+  credits: CreditReads
+  messages: MessageReads
+  webhooks: WebhookReads
+}
+
+/** What a transaction offers besides: a change outside `write` does not compile. */
+export interface Writes extends Reads {
+  workspaces: WorkspaceReads & WorkspaceWrites
+  apiKeys: ApiKeyReads & ApiKeyWrites
+  credits: CreditReads & CreditWrites
+  webhooks: WebhookReads & WebhookWrites
+}
+
+/**
+ * Where everything is kept. Two doors: the cold one (`read`, `write`) serves what people do, through shared stores;
+ * the hot one (`hot`) serves what every message passes through, in batches. One contract suite proves both on every
+ * engine.
+ */
+export interface Storage {
+  /** Sees committed data only. */
+  readonly read: Reads
+  /**
+   * One durable transaction. If `work` throws, nothing happened. `work` may await its stores and nothing else: no
+   * network, no timer, no other `write`.
+   */
+  write<T>(work: (stores: Writes) => Promise<T>): Promise<T>
+  readonly hot: HotDoor
+  /**
+   * The right to dispatch. Where the engine knows a single dispatcher, a second process is refused; leases that a
+   * killed process left are then due at once.
+   * @throws Error naming the reason when another process holds the right.
+   */
+  startDispatch(): Promise<{ release(): Promise<void> }>
+  /** Resolves when a trivial query was answered. */
+  ping(): Promise<void>
+  close(): Promise<void>
+}
+
+/**
+ * What every message passes through. Each verb takes a batch, is one transaction (or joins one), and resolves only
+ * after that is durable. Positional results.
+ */
+export interface HotDoor {
+  /** The key with this hash, whatever its state; never from a cache, so that deactivation counts at once. */
+  findApiKey(keyHash: string): Promise<ApiKeyRow | null>
+  /** Debit, ledger entry, messages, queue rows and idempotency record: each request whole, or not at all. */
+  accept(requests: readonly AcceptRequest[]): Promise<AcceptResult[]>
+  /** Due messages, leased: until the lease ends no other claim gets the same. Attempts are journalled first. */
+  claimMessages(claim: MessageClaim): Promise<ClaimedMessage[]>
+  /**
+   * Statuses, refunds, events, delivery rows and the next step of each message, in one write. Answers which
+   * settlements still counted: one from a claim that was lost meanwhile does not.
+   */
+  settle(settlements: readonly Settlement[]): Promise<boolean[]>
+  /** Due deliveries, leased; at most `limit_per_webhook` of one webhook, so that no backlog hides the others. */
+  claimDeliveries(claim: DeliveryClaim): Promise<ClaimedDelivery[]>
+  /** What the tries gave: done, next try, or given up. Answers which still counted, as `settle` does. */
+  recordDeliveries(results: readonly DeliveryResult[]): Promise<boolean[]>
+}
+
+export interface Claim {
+  now: Date
+  limit: number
+  lease_ms: number
+  /** Fences the claim: only its holder may settle what it claimed. */
+  token: string
+}
+
+export interface MessageClaim extends Claim {
+  /** Who will carry a message: journalled with the attempt, before the call. */
+  providerOf(message: Pick<MessageRow, 'channel' | 'livemode'>): string
+}
+
+export interface DeliveryClaim extends Claim {
+  limit_per_webhook: number
+  /** How many deliveries of a webhook the caller has in flight already; they count towards its limit. */
+  in_flight: ReadonlyMap<string, number>
+}
+
+export interface ClaimedMessage
+  extends Pick<
+    MessageRow,
+    | 'workspace_id'
+    | 'channel'
+    | 'sender'
+    | 'recipient'
+    | 'content'
+    | 'livemode'
+    | 'status'
+    | 'provider'
+    | 'provider_message_id'
+    | 'created_at'
+    | 'expires_at'
+    | 'sent_at'
+  > {
+  message_id: string
+  task: 'send' | 'lookup'
+  attempt: number
+  token: string
+  /** The previous claimant never settled: whether its attempt reached the provider is unknown. */
+  interrupted: boolean
+}
+
+export interface ClaimedDelivery {
+  delivery_id: string
+  workspace_id: string
+  webhook_id: string
+  event_id: string
+  event: string
+  url: string
+  secret: string
+  headers: Record<string, string>
+  body: string
+  /** Counted from 1. */
+  attempt: number
+  token: string
+}

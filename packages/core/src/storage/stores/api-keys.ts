@@ -1,0 +1,37 @@
+import { and, desc, eq, isNull, lt, or } from 'drizzle-orm'
+import type { ApiKeyReads, ApiKeyWrites } from '../../api-keys/store.ts'
+import { type Db, rowCount } from '../dialect.ts'
+import type { Tables } from '../tables.ts'
+
+export function apiKeyStore(db: Db, { api_keys: t }: Tables): ApiKeyReads & ApiKeyWrites {
+  return {
+    async list(workspaceId, { limit, offset }) {
+      const mine = db.select().from(t).where(eq(t.workspace_id, workspaceId))
+      return mine.orderBy(desc(t.id)).limit(limit).offset(offset)
+    },
+    async count(workspaceId) {
+      const mine = db.select({ n: rowCount }).from(t).where(eq(t.workspace_id, workspaceId))
+      return (await mine)[0]?.n ?? 0
+    },
+    async insert(key) {
+      await db.insert(t).values(key)
+    },
+    async deactivate(workspaceId, keyId) {
+      const changed = await db
+        .update(t)
+        .set({ is_active: false })
+        .where(and(eq(t.workspace_id, workspaceId), eq(t.id, keyId)))
+        .returning({ id: t.id })
+      return changed.length === 1
+    },
+    async touch(uses) {
+      for (const { workspace_id, id, at } of uses) {
+        const older = or(isNull(t.last_used_at), lt(t.last_used_at, at))
+        await db
+          .update(t)
+          .set({ last_used_at: at })
+          .where(and(eq(t.workspace_id, workspace_id), eq(t.id, id), older))
+      }
+    },
+  }
+}

@@ -1,0 +1,64 @@
+import { and, desc, eq } from 'drizzle-orm'
+import { units } from '../../contract/units.ts'
+import { type Account, decide, type Entry } from '../../credits/decide.ts'
+import type { CreditReads, CreditWrites } from '../../credits/store.ts'
+import type { Db } from '../dialect.ts'
+import type { Tables } from '../tables.ts'
+
+export function creditStore(
+  db: Db,
+  { credit_accounts: accounts, ledger_entries: entries }: Tables,
+  { locked }: { locked: <Q>(query: Q) => Q },
+): CreditReads & CreditWrites {
+  async function find(workspaceId: string, lock: boolean): Promise<Account | null> {
+    const query = db.select().from(accounts).where(eq(accounts.workspace_id, workspaceId))
+    const [row] = await (lock ? locked(query) : query)
+    return (row as Account | undefined) ?? null
+  }
+  return {
+    account: (workspaceId) => find(workspaceId, false),
+    async entries(workspaceId, { limit, offset }) {
+      const mine = db.select().from(entries).where(eq(entries.workspace_id, workspaceId))
+      return (await mine.orderBy(desc(entries.seq)).limit(limit).offset(offset)) as Entry[]
+    },
+    async open(workspaceId, at) {
+      const nothing = units(0)
+      await db.insert(accounts).values({
+        workspace_id: workspaceId,
+        balance: nothing,
+        held: nothing,
+        credit_limit: nothing,
+        seq: 0,
+        status: 'active',
+        updated_at: at,
+      })
+    },
+    async post(workspaceId, operation) {
+      const account = await find(workspaceId, true)
+      if (!account) throw new Error(`workspace ${workspaceId} has no credit account`)
+      const { reference, kind } = operation
+      const [repeated] = await db
+        .select()
+        .from(entries)
+        .where(
+          and(
+            eq(entries.workspace_id, workspaceId),
+            eq(entries.ref_id, reference.id),
+            eq(entries.kind, kind),
+            eq(entries.ref_type, reference.type),
+            eq(entries.ref_n, reference.n),
+          ),
+        )
+      if (repeated) return { ok: true, repeated: repeated as Entry }
+      const decision = decide(account, operation)
+      if (!decision.ok) return decision
+      await db.insert(entries).values(decision.entry)
+      const { balance, held, seq } = decision.account
+      await db
+        .update(accounts)
+        .set({ balance, held, seq, updated_at: operation.at })
+        .where(eq(accounts.workspace_id, workspaceId))
+      return decision
+    },
+  }
+}

@@ -1,0 +1,25 @@
+import type { Db } from '../dialect.ts'
+import type { Writes } from '../storage.ts'
+import type { Tables } from '../tables.ts'
+import { apiKeyStore } from './api-keys.ts'
+import { creditStore } from './credits.ts'
+import { messageStore } from './messages.ts'
+import { webhookStore } from './webhooks.ts'
+import { workspaceStore } from './workspaces.ts'
+
+/** The words of the cold door in which the engines differ. */
+export interface StoreDialect {
+  /** Locks the rows a query reads until the transaction ends; a no-op where there is a single writer. */
+  locked<Q>(query: Q): Q
+}
+
+/** Every store over one database handle: a transaction's, or the readers'. */
+export function openStores(db: Db, tables: Tables, dialect: StoreDialect): Writes {
+  return {
+    workspaces: workspaceStore(db, tables),
+    apiKeys: apiKeyStore(db, tables),
+    credits: creditStore(db, tables, dialect),
+    messages: messageStore(db, tables),
+    webhooks: webhookStore(db, tables),
+  }
+}

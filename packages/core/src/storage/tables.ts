@@ -1,0 +1,314 @@
+import { sql } from 'drizzle-orm'
+import type { Channel, Content, MessageStatus, Metadata } from '../contract/messages.ts'
+import type { EntryKind } from '../credits/decide.ts'
+import type { Dialect } from './dialect.ts'
+
+/**
+ * Every table, once, for both engines. Each key begins with `workspace_id`: no query runs without one, and the
+ * workspace can become the distribution key of a sharded PostgreSQL. The two queues are apart from the rows they
+ * drive, so that claiming stays cheap however long the history grows.
+ */
+export function tables(d: Dialect) {
+  return { ...accountTables(d), ...creditTables(d), ...messageTables(d), ...webhookTables(d) }
+}
+
+export type Tables = ReturnType<typeof tables>
+
+function accountTables(d: Dialect) {
+  const workspaces = d.table(
+    'workspaces',
+    {
+      id: d.text().primaryKey(),
+      name: d.text().notNull(),
+      email: d.text().notNull(),
+      /** The address in lower case: what uniqueness and login compare. */
+      email_key: d.text().notNull(),
+      email_verified: d.boolean().notNull(),
+      password_hash: d.text().notNull(),
+      /** Raised by a password change; tokens issued before carry a lower one and are refused. */
+      token_version: d.int().notNull(),
+      phone: d.text(),
+      country: d.text(),
+      sender_name: d.text(),
+      created_at: d.time().notNull(),
+      updated_at: d.time().notNull(),
+    },
+    (t) => [d.uniqueIndex('workspaces_email_key').on(t.email_key)],
+  )
+  const api_keys = d.table(
+    'api_keys',
+    {
+      id: d.text().notNull(),
+      workspace_id: d.text().notNull(),
+      name: d.text().notNull(),
+      /** SHA-256 of the whole key, hex. The key itself is never stored. */
+      key_hash: d.text().notNull(),
+      key_prefix: d.text().notNull(),
+      mode: d.text().$type<'live' | 'test'>().notNull(),
+      scopes: d.json<string[]>().notNull(),
+      is_active: d.boolean().notNull(),
+      expires_at: d.time(),
+      allowed_ips: d.json<string[]>(),
+      daily_credit_limit: d.units(),
+      last_used_at: d.time(),
+      created_at: d.time().notNull(),
+    },
+    (t) => [
+      d.primaryKey({ columns: [t.workspace_id, t.id] }),
+      d.uniqueIndex('api_keys_key_hash').on(t.key_hash),
+    ],
+  )
+  return { workspaces, api_keys }
+}
+
+function creditTables(d: Dialect) {
+  const credit_accounts = d.table(
+    'credit_accounts',
+    {
+      workspace_id: d.text().primaryKey(),
+      balance: d.units().notNull(),
+      held: d.units().notNull(),
+      credit_limit: d.units().notNull(),
+      seq: d.long().notNull(),
+      status: d.text().$type<'active' | 'frozen'>().notNull(),
+      updated_at: d.time().notNull(),
+    },
+    (t) => [
+      d.check('credit_accounts_held', sql`${t.held} >= 0`),
+      d.check('credit_accounts_limit', sql`${t.credit_limit} >= 0`),
+      d.check('credit_accounts_cap', sql`abs(${t.balance}) <= 999999999999999`),
+    ],
+  )
+  const ledger_entries = d.table(
+    'ledger_entries',
+    {
+      id: d.text().notNull(),
+      workspace_id: d.text().notNull(),
+      seq: d.long().notNull(),
+      kind: d.text().$type<EntryKind>().notNull(),
+      amount: d.units().notNull(),
+      held_delta: d.units().notNull(),
+      balance_after: d.units().notNull(),
+      held_after: d.units().notNull(),
+      counter_account: d.text().notNull(),
+      ref_type: d.text().notNull(),
+      ref_id: d.text().notNull(),
+      ref_n: d.int().notNull(),
+      channel: d.text(),
+      quantity: d.int(),
+      unit_price: d.units(),
+      actor: d.text(),
+      description: d.text(),
+      created_at: d.time().notNull(),
+    },
+    (t) => [
+      d.primaryKey({ columns: [t.workspace_id, t.seq] }),
+      d
+        .uniqueIndex('ledger_entries_reference')
+        .on(t.workspace_id, t.ref_id, t.kind, t.ref_type, t.ref_n),
+      d.check('ledger_entries_moves', sql`${t.amount} <> 0 or ${t.held_delta} <> 0`),
+      d.check(
+        'ledger_entries_sign',
+        sql`case ${t.kind} when 'send' then ${t.amount} < 0 when 'refund' then ${t.amount} > 0 when 'grant' then ${t.amount} > 0 when 'purchase' then ${t.amount} > 0 else true end`,
+      ),
+    ],
+  )
+  const idempotency_keys = d.table(
+    'idempotency_keys',
+    {
+      workspace_id: d.text().notNull(),
+      route: d.text().notNull(),
+      key: d.text().notNull(),
+      request_hash: d.text().notNull(),
+      /** The `data` that was answered, as JSON text: replayed to the byte. */
+      response: d.text().notNull(),
+      created_at: d.time().notNull(),
+    },
+    (t) => [d.primaryKey({ columns: [t.workspace_id, t.route, t.key] })],
+  )
+  return { credit_accounts, ledger_entries, idempotency_keys }
+}
+
+function messageTables(d: Dialect) {
+  const messages = d.table(
+    'messages',
+    {
+      id: d.text().notNull(),
+      workspace_id: d.text().notNull(),
+      api_key_id: d.text(),
+      bulk_id: d.text(),
+      channel: d.text().$type<Channel>().notNull(),
+      sender: d.text(),
+      recipient: d.text().notNull(),
+      content: d.json<Content>().notNull(),
+      metadata: d.json<Metadata>().notNull(),
+      livemode: d.boolean().notNull(),
+      status: d.text().$type<MessageStatus>().notNull(),
+      /** Whether a provider ever took the message: decides refunds and which late receipts may still count. */
+      accepted: d.boolean().notNull(),
+      credits_used: d.units().notNull(),
+      credits_refunded: d.units().notNull(),
+      segments: d.int(),
+      encoding: d.text().$type<'GSM-7' | 'UCS-2'>(),
+      provider: d.text(),
+      provider_message_id: d.text(),
+      error_code: d.text(),
+      error_message: d.text(),
+      /** How many status changes there were; numbers the events of this message. */
+      sequence: d.int().notNull(),
+      created_at: d.time().notNull(),
+      updated_at: d.time().notNull(),
+      scheduled_at: d.time(),
+      expires_at: d.time(),
+      sent_at: d.time(),
+      delivered_at: d.time(),
+      read_at: d.time(),
+      failed_at: d.time(),
+    },
+    (t) => [d.primaryKey({ columns: [t.workspace_id, t.id] })],
+  )
+  const message_queue = d.table(
+    'message_queue',
+    {
+      message_id: d.text().primaryKey(),
+      workspace_id: d.text().notNull(),
+      channel: d.text().$type<Channel>().notNull(),
+      task: d.text().$type<'send' | 'lookup'>().notNull(),
+      /** When to claim it next. While claimed: when the lease ends. */
+      due_at: d.time().notNull(),
+      /** The fencing token of the claim that holds it; null when nobody does. */
+      token: d.text(),
+      attempt: d.int().notNull(),
+      /** Since when it is unknown whether a provider has the message; null when that is known. */
+      unknown_since: d.time(),
+    },
+    (t) => [d.index('message_queue_due').on(t.due_at)],
+  )
+  const message_attempts = d.table(
+    'message_attempts',
+    {
+      workspace_id: d.text().notNull(),
+      message_id: d.text().notNull(),
+      number: d.int().notNull(),
+      provider: d.text().notNull(),
+      /** `started` is journalled before the provider is called. */
+      outcome: d
+        .text()
+        .$type<'started' | 'accepted' | 'rejected' | 'retry' | 'ambiguous'>()
+        .notNull(),
+      provider_message_id: d.text(),
+      error_code: d.text(),
+      error_message: d.text(),
+      started_at: d.time().notNull(),
+      finished_at: d.time(),
+    },
+    (t) => [d.primaryKey({ columns: [t.workspace_id, t.message_id, t.number] })],
+  )
+  const message_events = d.table(
+    'message_events',
+    {
+      workspace_id: d.text().notNull(),
+      message_id: d.text().notNull(),
+      id: d.text().notNull(),
+      /** The status reported; a change of the message only where `applied`. */
+      status: d.text().$type<MessageStatus>().notNull(),
+      applied: d.boolean().notNull(),
+      error_code: d.text(),
+      error_message: d.text(),
+      at: d.time().notNull(),
+    },
+    (t) => [d.primaryKey({ columns: [t.workspace_id, t.message_id, t.id] })],
+  )
+  return { messages, message_queue, message_attempts, message_events }
+}
+
+function webhookTables(d: Dialect) {
+  const webhooks = d.table(
+    'webhooks',
+    {
+      id: d.text().notNull(),
+      workspace_id: d.text().notNull(),
+      url: d.text().notNull(),
+      description: d.text(),
+      events: d.json<string[]>().notNull(),
+      headers: d.json<Record<string, string>>().notNull(),
+      secret: d.text().notNull(),
+      is_active: d.boolean().notNull(),
+      status: d.text().$type<'active' | 'failing' | 'disabled'>().notNull(),
+      disabled_reason: d.text(),
+      consecutive_failures: d.int().notNull(),
+      last_success_at: d.time(),
+      last_failure_at: d.time(),
+      created_at: d.time().notNull(),
+      updated_at: d.time().notNull(),
+    },
+    (t) => [d.primaryKey({ columns: [t.workspace_id, t.id] })],
+  )
+  const events = d.table(
+    'events',
+    {
+      workspace_id: d.text().notNull(),
+      /** The `webhook-id` of every delivery of this event. */
+      id: d.text().notNull(),
+      event: d.text().notNull(),
+      message_id: d.text(),
+      /** The exact bytes that are signed and sent, the same on every attempt. */
+      body: d.text().notNull(),
+      created_at: d.time().notNull(),
+    },
+    (t) => [d.primaryKey({ columns: [t.workspace_id, t.id] })],
+  )
+  const deliveries = d.table(
+    'deliveries',
+    {
+      id: d.text().notNull(),
+      workspace_id: d.text().notNull(),
+      webhook_id: d.text().notNull(),
+      event_id: d.text().notNull(),
+      event: d.text().notNull(),
+      message_id: d.text(),
+      status: d.text().$type<'pending' | 'delivered' | 'failed' | 'discarded'>().notNull(),
+      trigger: d.text().$type<'event' | 'test' | 'manual'>().notNull(),
+      attempt_count: d.int().notNull(),
+      max_attempts: d.int().notNull(),
+      next_attempt_at: d.time(),
+      response_status: d.int(),
+      response_time_ms: d.int(),
+      error: d.text(),
+      created_at: d.time().notNull(),
+      updated_at: d.time().notNull(),
+      delivered_at: d.time(),
+    },
+    (t) => [
+      d.primaryKey({ columns: [t.workspace_id, t.webhook_id, t.id] }),
+      d.index('deliveries_message').on(t.workspace_id, t.message_id),
+    ],
+  )
+  const delivery_queue = d.table(
+    'delivery_queue',
+    {
+      delivery_id: d.text().primaryKey(),
+      workspace_id: d.text().notNull(),
+      webhook_id: d.text().notNull(),
+      due_at: d.time().notNull(),
+      token: d.text(),
+    },
+    // Claims walk webhook by webhook, so that no backlog of one can hide the others.
+    (t) => [d.index('delivery_queue_due').on(t.webhook_id, t.due_at)],
+  )
+  const delivery_attempts = d.table(
+    'delivery_attempts',
+    {
+      workspace_id: d.text().notNull(),
+      delivery_id: d.text().notNull(),
+      number: d.int().notNull(),
+      started_at: d.time().notNull(),
+      duration_ms: d.int().notNull(),
+      response_status: d.int(),
+      response_body: d.text(),
+      error: d.text(),
+    },
+    (t) => [d.primaryKey({ columns: [t.workspace_id, t.delivery_id, t.number] })],
+  )
+  return { webhooks, events, deliveries, delivery_queue, delivery_attempts }
+}

@@ -1,0 +1,92 @@
+import { type EventKind, eventBody } from '../contract/events.ts'
+import type {
+  DeliveryQueueRow,
+  DeliveryRow,
+  EventRow,
+  MessageRow,
+  WebhookRow,
+} from '../storage/storage.ts'
+import { MAX_ATTEMPTS } from './schedule.ts'
+
+/** The part of a webhook that decides whether an event goes there. */
+export type Subscriber = Pick<WebhookRow, 'id' | 'workspace_id' | 'events'>
+
+/** An event on its way: one stored body, one delivery row and one queue row for each webhook that wants it. */
+export interface FanOut {
+  events: EventRow[]
+  deliveries: DeliveryRow[]
+  delivery_queue: DeliveryQueueRow[]
+}
+
+export function wants(webhook: Subscriber, event: EventKind): boolean {
+  return webhook.events.includes('*') || webhook.events.includes(event)
+}
+
+/** Adds `event` of `message` for every subscriber that wants it; nothing is stored for an event nobody wants. */
+export function fanOut(
+  into: FanOut,
+  event: EventKind,
+  message: Omit<MessageRow, 'content'>,
+  subscribers: readonly Subscriber[],
+  { at, newId }: { at: Date; newId: () => string },
+): void {
+  const wanting = subscribers.filter((webhook) => wants(webhook, event))
+  if (wanting.length === 0) return
+  const { workspace_id } = message
+  const event_id = newId()
+  const body = eventBody(event, eventData(message, at))
+  into.events.push({
+    workspace_id,
+    id: event_id,
+    event,
+    message_id: message.id,
+    body,
+    created_at: at,
+  })
+  for (const webhook of wanting) {
+    const id = newId()
+    into.deliveries.push({
+      id,
+      workspace_id,
+      webhook_id: webhook.id,
+      event_id,
+      event,
+      message_id: message.id,
+      status: 'pending',
+      trigger: 'event',
+      attempt_count: 0,
+      max_attempts: MAX_ATTEMPTS,
+      next_attempt_at: at,
+      response_status: null,
+      response_time_ms: null,
+      error: null,
+      created_at: at,
+      updated_at: at,
+      delivered_at: null,
+    })
+    into.delivery_queue.push({
+      delivery_id: id,
+      workspace_id,
+      webhook_id: webhook.id,
+      due_at: at,
+      token: null,
+    })
+  }
+}
+
+function eventData(message: Omit<MessageRow, 'content'>, at: Date) {
+  return {
+    message_id: message.id,
+    recipient: message.recipient,
+    channel: message.channel,
+    status: message.status,
+    credits_used: message.credits_used,
+    metadata: message.metadata,
+    bulk_id: message.bulk_id,
+    provider_message_id: message.provider_message_id,
+    error_code: message.error_code,
+    error_message: message.error_message,
+    occurred_at: at,
+    sequence: message.sequence,
+  }
+}

@@ -1,0 +1,84 @@
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import { hashOf } from './packages.mjs'
+import { fail, runStep, say } from './processes.mjs'
+
+const TSUP = 'node_modules/tsup/dist/cli-default.js'
+const SHARED = ['pnpm-lock.yaml', 'tsconfig.json', 'tsconfig.base.json', 'scripts/tsup.ts']
+
+// One build of type declarations in some 150 was seen to hang for ever; the next try is quick.
+const BUILD_LIMIT_MS = 180_000
+const BUILD_TRIES = 2
+
+/** The packages whose `dist` is not made from their present sources, or lacks the type declarations that are wanted. */
+export function staleBuilds(packages, { types }) {
+  const hashes = buildHashes(packages)
+  return packages.filter(({ name, folder }) => {
+    const mark = readMark(folder)
+    return mark !== `types ${hashes.get(name)}` && (types || mark !== `js ${hashes.get(name)}`)
+  })
+}
+
+/** Builds what is stale, a package after those it needs and beside those it does not; exits with the reason on failure. */
+export async function build(packages, { types }) {
+  const stale = staleBuilds(packages, { types })
+  if (stale.length === 0) return
+  say(
+    `building ${stale.map(({ name }) => name).join(', ')}${types ? ' with type declarations' : ''}…`,
+  )
+  const start = Date.now()
+  const hashes = buildHashes(packages)
+  const builds = new Map()
+  const built = (one) => {
+    if (!builds.has(one.name)) builds.set(one.name, buildAfterNeeds(one))
+    return builds.get(one.name)
+  }
+  const buildAfterNeeds = async (one) => {
+    await Promise.all(stale.filter(({ name }) => one.needs.includes(name)).map(built))
+    await buildOne(one, types)
+    writeFileSync(markOf(one.folder), `${types ? 'types' : 'js'} ${hashes.get(one.name)}`)
+  }
+  await Promise.all(stale.map(built))
+  say(`built in ${((Date.now() - start) / 1000).toFixed(1)} s`)
+}
+
+async function buildOne({ name, folder }, types) {
+  rmSync(markOf(folder), { force: true })
+  const args = [resolve(TSUP), '--silent', ...(types ? [] : ['--no-dts'])]
+  for (let attempt = 1; ; attempt++) {
+    const step = await runStep('node', args, {
+      cwd: folder,
+      limit_ms: BUILD_LIMIT_MS,
+      doing: `building ${name}`,
+    })
+    if (step.code === 0) return
+    if (!step.isOverLimit) fail(`building ${name} failed`, step.output)
+    if (attempt === BUILD_TRIES)
+      fail(`building ${name} took more than ${BUILD_LIMIT_MS / 1000} s, twice`, step.output)
+  }
+}
+
+/** A package's hash covers its sources, its configuration and the hashes of the packages it needs. */
+function buildHashes(packages) {
+  const shared = hashOf(SHARED, [])
+  const hashes = new Map()
+  const hashed = (one) => {
+    if (!hashes.has(one.name)) {
+      const needs = packages.filter(({ name }) => one.needs.includes(name)).map(hashed)
+      const paths = ['package.json', 'tsup.config.ts', 'src'].map((name) => join(one.folder, name))
+      hashes.set(one.name, hashOf(paths, [shared, ...needs]))
+    }
+    return hashes.get(one.name)
+  }
+  packages.forEach(hashed)
+  return hashes
+}
+
+/** The mark lies in `dist`, so that whoever empties the folder takes the mark along. */
+function markOf(folder) {
+  return join(folder, 'dist', '.built')
+}
+
+function readMark(folder) {
+  return existsSync(markOf(folder)) ? readFileSync(markOf(folder), 'utf8') : null
+}

@@ -1,0 +1,82 @@
+import { spawnSync } from 'node:child_process'
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { delimiter, dirname, join } from 'node:path'
+import { hashOf } from './packages.mjs'
+import { fail, runStep, say } from './processes.mjs'
+
+// Kept here and not as `packageManager` in package.json: with that pin, other pnpm versions refuse the lockfile.
+const PNPM = 'pnpm@10.34.9'
+const MARK = 'node_modules/.bootstrap'
+const NATIVE = 'better-sqlite3'
+const INSTALL_LIMIT_MS = 20 * 60_000
+
+/** Whether `node_modules` is what the lockfile and the manifests ask for, made for this very Node. */
+export function isInstalled(packages) {
+  return (
+    existsSync(MARK) &&
+    readFileSync(MARK, 'utf8') === keyOf(packages) &&
+    packages.every(({ folder }) => existsSync(join(folder, 'node_modules')))
+  )
+}
+
+/** Installs the locked dependencies and makes sure that the native module loads; exits with the reason if it cannot. */
+export async function install(packages) {
+  const isFirst = !existsSync('node_modules')
+  say(`installing dependencies${isFirst ? ' (about a minute the first time)' : ''}…`)
+  const start = Date.now()
+  rmSync(MARK, { force: true })
+  await pnpm(['install', '--frozen-lockfile', '--prod=false'])
+  await makeNativeLoad(packages)
+  writeFileSync(MARK, keyOf(packages))
+  say(`dependencies installed in ${((Date.now() - start) / 1000).toFixed(1)} s`)
+}
+
+function keyOf(packages) {
+  const files = ['pnpm-lock.yaml', 'pnpm-workspace.yaml', 'package.json']
+  const manifests = packages.map(({ folder }) => join(folder, 'package.json'))
+  const { platform, arch, versions } = process
+  return hashOf([...files, ...manifests], [PNPM, platform, arch, versions.modules])
+}
+
+/** pnpm calls an install that was made for another Node "already up to date", so whether the module loads is tried. */
+async function makeNativeLoad(packages) {
+  const user = packages.find(({ manifest }) => manifest.dependencies?.[NATIVE] !== undefined)
+  if (user === undefined || nativeFailure(user.folder) === null) return
+  say(`compiling ${NATIVE} for Node ${process.version}…`)
+  await pnpm(['rebuild', '--recursive', NATIVE])
+  const failure = nativeFailure(user.folder)
+  if (failure === null) return
+  fail(`${NATIVE} does not load. Compiling it needs python3, make and a C++ compiler.`, failure)
+}
+
+/** Tried in a process of its own: a binary made for another Node may crash instead of throwing. */
+function nativeFailure(folder) {
+  const script = `new (require('${NATIVE}'))(':memory:').close()`
+  const probe = spawnSync(process.execPath, ['--input-type=commonjs', '-e', script], {
+    cwd: folder,
+  })
+  return probe.status === 0 ? null : `${probe.stderr}${probe.signal ?? ''}`
+}
+
+async function pnpm(args) {
+  const step = await runStep('npx', ['--yes', PNPM, ...args], {
+    env: environment(),
+    limit_ms: INSTALL_LIMIT_MS,
+    doing: 'installing',
+  })
+  if (step.code !== 0) fail(`installing failed: pnpm ${args.join(' ')}`, step.output)
+}
+
+function environment() {
+  const node = dirname(process.execPath)
+  const headers = dirname(node)
+  const env = {
+    ...process.env,
+    CI: 'true', // Without a terminal pnpm would otherwise refuse to replace a folder of another layout.
+    PATH: `${node}${delimiter}${process.env.PATH ?? ''}`, // Install scripts must see this Node, not another one.
+  }
+  delete env.NODE_ENV // "production" would leave the build tools out.
+  // Headers beside the binary are the right ones for it; what npm is configured with may belong to another Node.
+  if (existsSync(join(headers, 'include/node/node_version.h'))) env.npm_config_nodedir = headers
+  return env
+}

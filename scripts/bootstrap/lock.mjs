@@ -1,0 +1,97 @@
+import {
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs'
+import { hostname } from 'node:os'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { isAlive, say } from './processes.mjs'
+
+const POLL_MS = 200
+const TOUCH_MS = 2_000
+// A holder touches its lock every two seconds. So many looks at an untouched one (20 s of being awake, so that a
+// laptop's sleep does not count) mean that the holder is gone, though its process id may be somebody else's by now.
+const LOOKS_MAX = 100
+
+/** Does the work while no other process that asks for the same folder's lock is at it. A dead holder's lock is taken over. */
+export async function withLock(folder, work) {
+  mkdirSync(folder, { recursive: true })
+  const path = `${folder}/lock`
+  await take(path)
+  const release = () => rmSync(path, { force: true })
+  process.once('exit', release)
+  const touching = setInterval(() => touch(path), TOUCH_MS)
+  try {
+    return await work()
+  } finally {
+    clearInterval(touching)
+    process.off('exit', release)
+    release()
+  }
+}
+
+async function take(path) {
+  let seen = ''
+  let looks = 0
+  while (!create(path)) {
+    const holder = look(path)
+    if (holder === null) continue
+    if (seen === '') say('another run is preparing this folder; waiting for it…')
+    looks = holder.state === seen ? looks + 1 : 0
+    seen = holder.state
+    if (isGone(holder) || looks > LOOKS_MAX) removeUnlessTaken(path, holder.text)
+    else await sleep(POLL_MS)
+  }
+}
+
+function create(path) {
+  try {
+    writeFileSync(path, JSON.stringify({ pid: process.pid, host: hostname(), at: Date.now() }), {
+      flag: 'wx',
+    })
+    return true
+  } catch (error) {
+    if (error.code === 'EEXIST') return false
+    throw error
+  }
+}
+
+function touch(path) {
+  // Somebody may have deleted the whole folder, which is no reason to stop the work.
+  if (existsSync(path)) utimesSync(path, new Date(), new Date())
+}
+
+function look(path) {
+  try {
+    const text = readFileSync(path, 'utf8')
+    return { text, state: `${text} ${statSync(path).mtimeMs}` }
+  } catch (error) {
+    if (error.code === 'ENOENT') return null
+    throw error
+  }
+}
+
+/** Only a process of this machine can be known to be dead; half a file is one that is just being written. */
+function isGone({ text }) {
+  if (!text.endsWith('}')) return false
+  const { pid, host } = JSON.parse(text)
+  return host === hostname() && !isAlive(pid)
+}
+
+/** Renaming lets only one of several finders remove a lock, and shows whether it was still the dead one's. */
+function removeUnlessTaken(path, text) {
+  const aside = `${path}.${process.pid}`
+  try {
+    renameSync(path, aside)
+  } catch (error) {
+    if (error.code === 'ENOENT') return
+    throw error
+  }
+  if (readFileSync(aside, 'utf8') === text) rmSync(aside)
+  else renameSync(aside, path)
+}

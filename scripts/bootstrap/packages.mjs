@@ -1,0 +1,49 @@
+import { createHash } from 'node:crypto'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+
+/**
+ * The packages of the workspace in the present folder: `{ name, folder, manifest, needs }`, where `needs` names the
+ * packages of ours it is made with.
+ */
+export function readPackages() {
+  const packages = readdirSync('packages').flatMap((name) => {
+    const folder = join('packages', name)
+    if (!existsSync(join(folder, 'package.json'))) return []
+    const manifest = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'))
+    const needs = Object.keys({ ...manifest.dependencies, ...manifest.devDependencies })
+    return [{ name: manifest.name, folder, manifest, needs }]
+  })
+  const ours = new Set(packages.map(({ name }) => name))
+  return packages.map((one) => ({ ...one, needs: one.needs.filter((name) => ours.has(name)) }))
+}
+
+/** A hash of what is in these files and folders (tests left out; a path that is not there counts as such) and of `facts`. */
+export function hashOf(paths, facts) {
+  const hash = createHash('sha256')
+  for (const fact of facts) hash.update(`${fact}\0`)
+  for (const path of paths.flatMap(filesIn)) {
+    const content = existsSync(path) ? readFileSync(path) : 'absent'
+    hash.update(`${path}\0${content.length}\0`).update(content)
+  }
+  return hash.digest('hex')
+}
+
+function filesIn(path) {
+  if (!existsSync(path)) return [path]
+  const entries = readEntries(path)
+  if (entries === null) return [path]
+  return entries
+    .filter(({ name }) => !name.endsWith('.test.ts') && name !== 'node_modules')
+    .sort((a, b) => (a.name < b.name ? -1 : 1))
+    .flatMap((entry) => filesIn(join(path, entry.name)))
+}
+
+function readEntries(path) {
+  try {
+    return readdirSync(path, { withFileTypes: true })
+  } catch (error) {
+    if (error.code === 'ENOTDIR') return null
+    throw error
+  }
+}

@@ -1,0 +1,143 @@
+import { spawn } from 'node:child_process'
+import { constants } from 'node:os'
+import { isatty } from 'node:tty'
+
+const WATCH_MS = 250
+const GRACE_MS = 20_000
+const STILL_MS = 10_000
+const OUTPUT_MAX = 20_000
+
+const isWindows = process.platform === 'win32'
+const parent = process.ppid
+const children = new Set()
+let exitCode = null
+
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => pass(signal))
+process.on('exit', () => {
+  for (const child of children) end(child, child.isGroup ? 'SIGKILL' : 'SIGTERM')
+})
+// Whoever read what we say may be gone; the command is still to be ended in order.
+process.stderr.on('error', () => {})
+const watch = setInterval(() => isParentGone() && leave(), WATCH_MS).unref()
+
+/** One line of the bootstrap's own, on stderr: stdout belongs to the command. */
+export function say(text) {
+  process.stderr.write(`svc: ${text}\n`)
+}
+
+/** Ends the bootstrap with a sentence, under the tail of what the failed program said. */
+export function fail(text, output) {
+  process.stderr.write(`${output.trimEnd().split('\n').slice(-40).join('\n')}\n`)
+  say(text)
+  process.exit(1)
+}
+
+/** Whether a process with this id runs, whoever owns it. */
+export function isAlive(pid) {
+  try {
+    process.kill(pid, 0)
+    return true
+  } catch (error) {
+    return error.code === 'EPERM'
+  }
+}
+
+/**
+ * Runs the command the bootstrap was given, in its place: same terminal, same signals, and it does not outlive our own
+ * parent. Gives the exit code, 128 + n for a death by signal n.
+ */
+export function runCommand([command, ...args]) {
+  return new Promise((resolve) => {
+    const child = start(command, args, { stdio: 'inherit' })
+    child.once('error', (error) => {
+      say(`cannot run ${command}: ${error.message}`)
+      resolve(127)
+    })
+    child.once('exit', (code, signal) => resolve(code ?? 128 + constants.signals[signal]))
+  })
+}
+
+/**
+ * Runs a program of the bootstrap's own and keeps what it says: `{ code, output, isOverLimit }`. A long one is reported
+ * as still going on. Exits at once, without a word, when the bootstrap itself was told to end.
+ */
+export function runStep(command, args, { cwd, env, limit_ms, doing }) {
+  return new Promise((resolve) => {
+    // In a group of its own, so that ending an install ends the compiler it has started, too.
+    const child = start(command, args, {
+      cwd,
+      env,
+      stdio: ['ignore', 'pipe', 'pipe'],
+      detached: !isWindows,
+    })
+    const began = Date.now()
+    let output = ''
+    let isOverLimit = false
+    const keep = (chunk) => {
+      output = (output + chunk).slice(-OUTPUT_MAX)
+    }
+    child.stdout?.setEncoding('utf8').on('data', keep)
+    child.stderr?.setEncoding('utf8').on('data', keep)
+    const still = setInterval(
+      () => say(`still ${doing}, ${Math.round((Date.now() - began) / 1000)} s…`),
+      STILL_MS,
+    )
+    const limit = setTimeout(() => {
+      isOverLimit = true
+      end(child, 'SIGKILL')
+    }, limit_ms)
+    const finish = (code) => {
+      clearInterval(still)
+      clearTimeout(limit)
+      if (exitCode !== null) process.exit(exitCode)
+      resolve({ code, output, isOverLimit })
+    }
+    child.once('error', (error) => {
+      keep(`${command}: ${error.message}`)
+      finish(127)
+    })
+    child.once('close', (code) => finish(code ?? 1))
+  })
+}
+
+function start(command, args, options) {
+  const child =
+    isWindows && command === 'npx'
+      ? spawn(['npx.cmd', ...args].join(' '), { ...options, shell: true })
+      : spawn(command === 'node' ? process.execPath : command, args, options)
+  child.isGroup = options.detached === true
+  children.add(child)
+  child.once('exit', () => children.delete(child))
+  child.once('error', () => children.delete(child))
+  return child
+}
+
+function pass(signal) {
+  exitCode = 128 + constants.signals[signal]
+  // Ctrl-C in a terminal reaches every process of the foreground group by itself; a second one would mean "at once".
+  const isFromTerminal = signal === 'SIGINT' && [0, 1, 2].some((fd) => isatty(fd))
+  for (const child of children) if (child.isGroup || !isFromTerminal) end(child, signal)
+  if (children.size === 0) process.exit(exitCode)
+}
+
+/** npm passes a signal to its shell alone, which dies without a word to us: our parent's end is our signal. */
+function leave() {
+  clearInterval(watch)
+  if (exitCode === null) pass('SIGTERM')
+  setTimeout(() => {
+    for (const child of children) end(child, 'SIGKILL')
+  }, GRACE_MS).unref()
+}
+
+function isParentGone() {
+  return isWindows ? !isAlive(parent) : process.ppid !== parent
+}
+
+function end(child, signal) {
+  try {
+    if (child.isGroup) process.kill(-child.pid, signal)
+    else child.kill(signal)
+  } catch (error) {
+    if (error.code !== 'ESRCH') throw error
+  }
+}

@@ -1,0 +1,59 @@
+/**
+ * Writes the migrations of both engines from the one table definition:
+ *
+ *   pnpm db:generate [name]           from what changed in storage/tables.ts
+ *   pnpm db:generate --custom name    empty files, for what a table definition cannot say
+ *
+ * drizzle-kit knows neither STRICT nor WITHOUT ROWID. Every new SQLite table gets the first here, because a column of
+ * a plain table would store 0.1 where whole micro-credits are meant; narrow tables read by their key get the second,
+ * which saves them one of two trees to write.
+ */
+import { execFileSync } from 'node:child_process'
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+const core = fileURLToPath(new URL('../packages/core', import.meta.url))
+const kit = join(core, 'node_modules/drizzle-kit/bin.cjs')
+const custom = process.argv[2] === '--custom'
+const name = process.argv[custom ? 3 : 2]
+
+const KEYED = new Set([
+  'delivery_attempts',
+  'delivery_queue',
+  'ledger_entries',
+  'message_attempts',
+  'message_events',
+  'message_queue',
+])
+
+for (const [engine, dialect] of [
+  ['sqlite', 'sqlite'],
+  ['postgres', 'postgresql'],
+] as const) {
+  execFileSync(
+    process.execPath,
+    [
+      kit,
+      'generate',
+      `--dialect=${dialect}`,
+      `--schema=./src/storage/schema.${engine}.ts`,
+      `--out=./migrations/${engine}`,
+      ...(custom ? ['--custom'] : []),
+      ...(name ? [`--name=${name}`] : []),
+    ],
+    { cwd: core, stdio: 'inherit' },
+  )
+}
+
+const folder = join(core, 'migrations/sqlite')
+for (const file of readdirSync(folder).filter((entry) => entry.endsWith('.sql'))) {
+  const path = join(folder, file)
+  const text = readFileSync(path, 'utf8')
+  const strict = text.replace(
+    /^(CREATE TABLE `(\w+)` [^;]*\n\));/gm,
+    (_, table: string, name: string) =>
+      `${table} STRICT${KEYED.has(name) ? ', WITHOUT ROWID' : ''};`,
+  )
+  if (strict !== text) writeFileSync(path, strict)
+}
