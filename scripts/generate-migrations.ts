@@ -25,6 +25,7 @@ const KEYED = new Set([
   'message_attempts',
   'message_events',
   'message_queue',
+  'messages',
 ])
 
 for (const [engine, dialect] of [

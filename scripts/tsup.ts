@@ -23,11 +23,17 @@ export function packageBuild(more: Options = {}): Options {
     splitting: true,
     sourcemap: true,
     clean: true,
-    skipNodeModulesBundle: rest.noExternal === undefined,
-    // tsup sets `baseUrl`, which TypeScript 6 reports as deprecated.
-    dts: { compilerOptions: { ignoreDeprecations: '6.0' } },
+    skipNodeModulesBundle: true,
+    removeNodeProtocol: false,
+    dts: declarations(),
     ...rest,
   }
+}
+
+/** Type declarations; `paths` names the modules whose types are to be copied in, and the files they are in. */
+export function declarations(paths: Record<string, string[]> = {}): NonNullable<Options['dts']> {
+  // tsup sets `baseUrl`, which TypeScript 6 reports as deprecated.
+  return { compilerOptions: { ignoreDeprecations: '6.0', paths } }
 }
 
 function readManifest(): Manifest {
@@ -49,5 +55,6 @@ function entriesOf({ bin = {}, exports = {} }: Manifest): Record<string, string>
 }
 
 function existing(entries: Record<string, string>): Record<string, string> {
-  return Object.fromEntries(Object.entries(entries).filter(([, path]) => existsSync(path)))
+  const found = Object.fromEntries(Object.entries(entries).filter(([, path]) => existsSync(path)))
+  return Object.keys(found).length > 0 ? found : { index: './src/index.ts' }
 }

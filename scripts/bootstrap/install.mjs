@@ -21,7 +21,7 @@ export function isInstalled(packages) {
 
 /** Installs the locked dependencies and makes sure that the native module loads; exits with the reason if it cannot. */
 export async function install(packages) {
-  const isFirst = !existsSync('node_modules')
+  const isFirst = !existsSync(MARK)
   say(`installing dependencies${isFirst ? ' (about a minute the first time)' : ''}…`)
   const start = Date.now()
   rmSync(MARK, { force: true })

@@ -3,9 +3,11 @@ import { constants } from 'node:os'
 import { isatty } from 'node:tty'
 
 const WATCH_MS = 250
-const GRACE_MS = 20_000
+// The service itself takes up to 25 s to end what is under way.
+const GRACE_MS = 30_000
 const STILL_MS = 10_000
 const OUTPUT_MAX = 20_000
+const TAIL_LINES = 40
 
 const isWindows = process.platform === 'win32'
 const parent = process.ppid
@@ -27,7 +29,8 @@ export function say(text) {
 
 /** Ends the bootstrap with a sentence, under the tail of what the failed program said. */
 export function fail(text, output) {
-  process.stderr.write(`${output.trimEnd().split('\n').slice(-40).join('\n')}\n`)
+  const lines = output.split('\n').filter((line) => line.trim() !== '' && !/^ +at /.test(line))
+  process.stderr.write(`${lines.slice(-TAIL_LINES).join('\n')}\n`)
   say(text)
   process.exit(1)
 }

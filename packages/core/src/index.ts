@@ -1,1 +1,13 @@
-export {}
+/** The messaging service without a framework: `createCore` opens one on its database. */
+export type { ApiKeys, KeyIdentity } from './api-keys/api-keys.ts'
+export type { Prices } from './channels/price.ts'
+export { type Core, type CoreOptions, createCore } from './core.ts'
+export type { Credits } from './credits/credits.ts'
+export type { Entry } from './credits/decide.ts'
+export type { Dispatcher } from './dispatch/dispatcher.ts'
+export type { Messages } from './messages/messages.ts'
+export type { TimelineEntry } from './messages/timeline.ts'
+export { type Log, type Runtime, systemRuntime } from './runtime.ts'
+export type { TargetPolicy } from './webhooks/target.ts'
+export type { Webhooks } from './webhooks/webhooks.ts'
+export type { Workspaces } from './workspaces/workspaces.ts'

@@ -34,32 +34,42 @@ export function systemRuntime(log: Log = silent): Runtime {
  * ids of one process are strictly increasing even when the clock stands still or steps back.
  */
 export function idGenerator(now: () => Date, bytes: (count: number) => Buffer): () => string {
-  const pool: { buffer: Buffer; at: number } = { buffer: Buffer.alloc(0), at: 0 }
+  const pool = { hex: '', at: 0 }
   let lastMs = 0
   let counter = 0
+  // The timestamp's digits, kept for as long as it lasts.
+  let prefix = ''
   return () => {
     const ms = now().getTime()
     if (ms > lastMs) {
       lastMs = ms
       counter = 0
+      prefix = ''
     } else if (++counter > 0xfff) {
       lastMs++
       counter = 0
+      prefix = ''
     }
+    prefix ||= prefixOf(lastMs)
     // One call for many ids: a system call for random bytes costs more than the rest of an id.
-    if (pool.at + 8 > pool.buffer.length) {
-      pool.buffer = bytes(8 * 256)
+    if (pool.at === pool.hex.length) {
+      pool.hex = bytes(TAIL_BYTES * IDS_PER_CALL).toString('hex')
       pool.at = 0
     }
-    const tail = pool.buffer.subarray(pool.at, pool.at + 8)
-    pool.at += 8
-    return format(lastMs, counter, tail)
+    const tail = pool.hex.slice(pool.at, pool.at + 2 * TAIL_BYTES)
+    pool.at += 2 * TAIL_BYTES
+    return `${prefix}${COUNTERS[counter]}-${VARIANTS[Number.parseInt(tail[0] as string, 16)]}${tail.slice(1, 4)}-${tail.slice(4)}`
   }
 }
 
-function format(ms: number, counter: number, tail: Buffer): string {
+const TAIL_BYTES = 8
+const IDS_PER_CALL = 256
+
+/** The twelve bits of the counter as digits, and the four that carry the variant. */
+const COUNTERS = Array.from({ length: 0x1000 }, (_, i) => i.toString(16).padStart(3, '0'))
+const VARIANTS = Array.from({ length: 16 }, (_, i) => ((i & 0x3) | 0x8).toString(16))
+
+function prefixOf(ms: number): string {
   const time = ms.toString(16).padStart(12, '0')
-  const variant = ((tail[0] ?? 0) & 0x3f) | 0x80
-  const rest = tail.toString('hex')
-  return `${time.slice(0, 8)}-${time.slice(8)}-7${counter.toString(16).padStart(3, '0')}-${variant.toString(16)}${rest.slice(2, 4)}-${rest.slice(4)}`
+  return `${time.slice(0, 8)}-${time.slice(8)}-7`
 }

@@ -186,7 +186,7 @@ CREATE TABLE `messages` (
 	`read_at` integer,
 	`failed_at` integer,
 	PRIMARY KEY(`workspace_id`, `id`)
-) STRICT;
+) STRICT, WITHOUT ROWID;
 --> statement-breakpoint
 CREATE TABLE `webhooks` (
 	`id` text NOT NULL,

@@ -1,8 +1,9 @@
 import { isIP } from 'node:net'
 import { z } from 'zod'
 import { endpoint } from './endpoint.ts'
-import { credits, dateTime, limit, page, pagination, text, timestamp, uuid } from './fields.ts'
+import { credits, dateTime, text, timestamp, uuid } from './fields.ts'
 import { LIMITS } from './limits.ts'
+import { limit, page, pagination } from './paging.ts'
 import { SCOPES } from './scopes.ts'
 
 export { SCOPES } from './scopes.ts'

@@ -1,4 +1,5 @@
 import type { z } from 'zod'
+import type { ErrorCode } from './errors.ts'
 import type { Scope } from './scopes.ts'
 
 /** The HTTP methods that the API uses. */
@@ -33,6 +34,8 @@ export interface Endpoint {
   readonly idempotent?: boolean
   /** The text of its 404; also the answer to an id that cannot be one, which is no one's. */
   readonly not_found?: string
+  /** What it can refuse with besides what credentials, bodies and ids can always be refused for. */
+  readonly failures?: readonly ErrorCode[]
   /** One line, without a full stop. */
   readonly summary: string
   readonly description?: string

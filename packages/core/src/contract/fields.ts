@@ -8,7 +8,6 @@ import { creditsOf, isUnits, UNITS_PER_CREDIT, type Units } from './units.ts'
 export const PHONE_TEXT = 'Phone number must be in E.164 format'
 
 const E164 = /^\+[1-9]\d{1,14}$/
-const WHOLE_NUMBER = /^\d{1,12}$/
 
 /** An id. Ids that the service gives are of version 7. */
 export const uuid = z.guid()
@@ -57,7 +56,14 @@ export const credits = z.codec(
 
 /** A text that must be there: 1 to `max` UTF-16 code units. */
 export function text(max: number) {
-  return z.string().min(1).max(max)
+  return z.string().min(1).check(lengthWithin(max)).meta({ maxLength: max })
+}
+
+// zod's own `max` counts code points, by which 1600 emoji would pass for 1600 characters of an SMS.
+function lengthWithin(maximum: number): z.core.CheckFn<string> {
+  return ({ value: input, issues }) => {
+    if (input.length > maximum) issues.push({ code: 'too_big', origin: 'string', maximum, input })
+  }
 }
 
 /** A phone number by exactly the pattern of the specification. */
@@ -70,7 +76,7 @@ export const email = z
   .meta({ format: 'email', maxLength: LIMITS.email_length, example: 'asha@example.com' })
 
 const LINE_OR_CONTROL = /[\p{Cc}\p{Zl}\p{Zp}]/u
-const ADDRESS_OR_BIDI = /[<>@\u200e\u200f\u202a-\u202e\u2066-\u2069]/
+const ADDRESS_OR_BIDI = /[<>@\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/
 
 /** A sender's name that is shown to people: one line that cannot pass for an address. */
 export const senderName = text(LIMITS.sender_name_length).refine(
@@ -79,10 +85,7 @@ export const senderName = text(LIMITS.sender_name_length).refine(
 )
 
 /** A link: http or https, without user name, password or fragment. */
-export const httpUrl = z
-  .string()
-  .min(1)
-  .max(LIMITS.url_length)
+export const httpUrl = text(LIMITS.url_length)
   .refine(isHttpUrl, 'URL must be http or https, without user name, password or fragment')
   .meta({ format: 'uri' })
 
@@ -129,47 +132,6 @@ export const metadata = jsonObject
     description: `At most ${LIMITS.metadata_keys} keys and ${LIMITS.metadata_bytes} bytes of JSON.`,
     example: { order_id: 'A1' },
   })
-
-/** The 400 for a page size out of range. Source: interface, Errors. */
-export const LIMIT_TEXT = `Limit must be between 1 and ${LIMITS.page_size_max}`
-
-/** A query's page number. Queries are texts, so here, and only here, a text becomes a number. */
-export const page = wholeNumber({
-  max: LIMITS.page_max,
-  otherwise: 'Page must be a positive integer',
-}).default(LIMITS.page_default)
-
-/** A query's page size. */
-export const limit = wholeNumber({ max: LIMITS.page_size_max, otherwise: LIMIT_TEXT }).default(
-  LIMITS.page_size_default,
-)
-
-function wholeNumber({ max, otherwise }: { max: number; otherwise: string }) {
-  return z.codec(
-    z.string(otherwise).meta({ type: 'integer', minimum: 1, maximum: max }),
-    z.int().min(1).max(max),
-    {
-      decode: (value, ctx) => {
-        const n = WHOLE_NUMBER.test(value) ? Number(value) : 0
-        if (n >= 1 && n <= max) return n
-        ctx.issues.push({ code: 'custom', message: otherwise, input: value })
-        return z.NEVER
-      },
-      encode: (value) => String(value),
-    },
-  )
-}
-
-/** Where a list's answer stands in the whole. */
-export const pagination = z.object({
-  total: z.int().min(0),
-  page: z.int().min(1),
-  pages: z.int().min(0),
-  limit: z.int().min(1),
-})
-
-/** Where a list's answer stands in the whole. */
-export type Pagination = z.output<typeof pagination>
 
 /** The value of an `Idempotency-Key` header. */
 export const idempotencyKey = z

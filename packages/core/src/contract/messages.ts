@@ -1,19 +1,9 @@
 import { z } from 'zod'
 import { CHANNELS, type Content } from './content.ts'
 import { endpoint } from './endpoint.ts'
-import {
-  credits,
-  dateTime,
-  isRecord,
-  jsonObject,
-  limit,
-  page,
-  pagination,
-  text,
-  timestamp,
-  uuid,
-} from './fields.ts'
+import { credits, dateTime, isRecord, jsonObject, text, timestamp, uuid } from './fields.ts'
 import { LIMITS } from './limits.ts'
+import { limit, page, pagination } from './paging.ts'
 import { channelText, sendRequest } from './send-request.ts'
 
 export type { Channel, Content } from './content.ts'
@@ -88,6 +78,7 @@ export const messages = {
     rate: 'general',
     status: 201,
     idempotent: true,
+    failures: ['insufficient_credits'],
     body_limit: LIMITS.send_body_bytes,
     body: sendRequest({ voice: false }),
     data: z.object({

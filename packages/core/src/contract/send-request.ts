@@ -22,37 +22,45 @@ const common = {
 // Which senders are allowed is for the provider's configuration to say.
 const from = text(LIMITS.sender_name_length).optional()
 
-const sms = z.strictObject({
-  to: phone,
-  channel: z.literal('sms'),
-  content: smsContent,
-  from,
-  ...common,
-})
+const sms = z
+  .strictObject({
+    to: phone,
+    channel: z.literal('sms'),
+    content: smsContent,
+    from,
+    ...common,
+  })
+  .meta({ id: 'SmsRequest' })
 
-const whatsapp = z.strictObject({
-  to: phone,
-  channel: z.literal('whatsapp'),
-  content: whatsappContent,
-  from,
-  ...common,
-})
+const whatsapp = z
+  .strictObject({
+    to: phone,
+    channel: z.literal('whatsapp'),
+    content: whatsappContent,
+    from,
+    ...common,
+  })
+  .meta({ id: 'WhatsappRequest' })
 
-const mail = z.strictObject({
-  to: email,
-  channel: z.literal('email'),
-  content: emailContent,
-  from: senderName.optional().meta({ description: 'The display name of the sender.' }),
-  ...common,
-})
+const mail = z
+  .strictObject({
+    to: email,
+    channel: z.literal('email'),
+    content: emailContent,
+    from: senderName.optional().meta({ description: 'The display name of the sender.' }),
+    ...common,
+  })
+  .meta({ id: 'EmailRequest' })
 
-const voice = z.strictObject({
-  to: phone,
-  channel: z.literal('voice'),
-  content: voiceContent,
-  from,
-  ...common,
-})
+const voice = z
+  .strictObject({
+    to: phone,
+    channel: z.literal('voice'),
+    content: voiceContent,
+    from,
+    ...common,
+  })
+  .meta({ id: 'VoiceRequest' })
 
 const withVoice = z.discriminatedUnion('channel', [sms, whatsapp, mail, voice], {
   error: (issue) => channelRefusal(issue, CHANNELS),

@@ -1,8 +1,9 @@
 import { z } from 'zod'
 import { endpoint } from './endpoint.ts'
 import { EVENT_KINDS } from './events.ts'
-import { httpUrl, limit, page, pagination, text, timestamp, uuid } from './fields.ts'
+import { httpUrl, text, timestamp, uuid } from './fields.ts'
 import { LIMITS } from './limits.ts'
+import { limit, page, pagination } from './paging.ts'
 import { headerValue, textMap } from './text-map.ts'
 
 /** How a webhook does: `failing` is tried on, `disabled` is not. Source: contract section 7. */

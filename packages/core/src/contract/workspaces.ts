@@ -36,15 +36,19 @@ export type WorkspaceSummary = z.output<typeof workspaceSummary>
 /** A password that is being chosen. Source: interface, Password handling; contract section 2. */
 export const newPassword = z
   .string()
-  .min(
-    LIMITS.password_length_min,
+  .refine(
+    ({ length }) => length >= LIMITS.password_length_min,
     `Password must be at least ${LIMITS.password_length_min} characters`,
   )
-  .max(
-    LIMITS.password_length_max,
+  .refine(
+    ({ length }) => length <= LIMITS.password_length_max,
     `Password must be at most ${LIMITS.password_length_max} characters`,
   )
-  .meta({ format: 'password' })
+  .meta({
+    format: 'password',
+    minLength: LIMITS.password_length_min,
+    maxLength: LIMITS.password_length_max,
+  })
 
 /** Accounts. Source: interface, Account and authentication; contract section 2. */
 export const workspaces = {
@@ -71,6 +75,7 @@ export const workspaces = {
     auth: 'none',
     rate: 'auth',
     status: 200,
+    failures: ['unauthorized'],
     body: z.object({
       email,
       password: text(LIMITS.password_length_max).meta({ format: 'password' }),

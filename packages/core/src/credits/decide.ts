@@ -140,7 +140,8 @@ function assertShape({ kind, amount, held_delta }: Operation): void {
     Math.sign(held_delta) === signs.held ||
     // A call that settles after its hold ran out releases nothing.
     (kind === 'settle' && held_delta === 0)
-  if (!amountFits || !heldFits) {
+  const movesNothing = amount === 0 && held_delta === 0
+  if (!amountFits || !heldFits || movesNothing) {
     throw new RangeError(`${kind}: wrong sign, amount ${amount}, held ${held_delta}`)
   }
 }

@@ -2,14 +2,14 @@ import { backoffMs } from '../backoff.ts'
 import type { Channel } from '../contract/messages.ts'
 import type { Units } from '../contract/units.ts'
 import { type Account, decide, type Entry } from '../credits/decide.ts'
-import type { LookupResult, Outcome, Receipt } from '../providers/provider.ts'
+import type { LookupResult, Outcome, Receipt, Reply } from '../providers/provider.ts'
 import type {
   MessageAttemptRow,
   MessageEventRow,
   MessageQueueRow,
   MessageRow,
 } from '../storage/storage.ts'
-import { type FanOut, fanOut, type Subscriber } from '../webhooks/fan-out.ts'
+import { type FanOut, fanOut, type Subscriber, statusData } from '../webhooks/fan-out.ts'
 import { advance, type Reported, STATUS_EVENTS } from './status.ts'
 
 const MINUTE_MS = 60_000
@@ -154,7 +154,7 @@ function settleSend(step: Step, attempt: number, outcome: Outcome, holds: boolea
   if (!holds && outcome.type !== 'accepted') return false
   journal(step, attempt, outcome)
   if (outcome.type === 'accepted') {
-    message.accepted = true
+    if (!wasRefunded(message)) message.accepted = true
     message.provider = settlement.provider
     message.provider_message_id ??= outcome.provider_message_id
     for (const status of advance(message, 'sent')) apply(step, status, null, null)
@@ -187,7 +187,7 @@ function retry(step: Step, attempt: number, outcome: Extract<Outcome, { type: 'r
       step.message.expires_at ? 'expired' : 'retries_exhausted',
       `Gave up after attempt ${attempt}: ${outcome.error_message}`,
     )
-  } else requeue(step, 'send', wait, null)
+  } else requeue(step, 'send', wait, step.queued?.unknown_since ?? null)
 }
 
 /** It is unknown whether the provider has the message: never sent again blindly. */
@@ -209,9 +209,10 @@ function doubt(step: Step, attempt: number, outcome: { error_message: string }):
 function settleLookup(step: Step, found: LookupResult, holds: boolean): boolean {
   const { message, queued, settlement } = step
   if (found.type === 'found') {
-    message.accepted = true
+    if (!wasRefunded(message)) message.accepted = true
     message.provider ??= settlement.provider
     for (const receipt of found.receipts) applyReceipt(step, receipt)
+    for (const reply of found.replies) receive(step, reply)
     if (message.status === 'queued')
       for (const s of advance(message, 'sent')) apply(step, s, null, null)
     if (holds) {
@@ -244,13 +245,17 @@ function pollWait(since: Date, at: Date): number {
   return Math.min(Math.max(at.getTime() - since.getTime(), LOOKUP.base_ms), LOOKUP.cap_ms)
 }
 
+/** Failed before any provider had it, its credits given back: nothing learned later revives it. */
+function wasRefunded({ status, accepted }: SettledMessage): boolean {
+  return status === 'failed' && !accepted
+}
+
 function applyReceipt(step: Step, receipt: Receipt): void {
   const { message, settlement } = step
-  const wasRefunded = message.status === 'failed' && !message.accepted
-  if (!wasRefunded) message.accepted = true
+  if (!wasRefunded(message)) message.accepted = true
   message.provider ??= settlement.provider
   message.provider_message_id ??= receipt.provider_message_id
-  const statuses = wasRefunded ? [] : advance(message, receipt.status)
+  const statuses = advance(message, receipt.status)
   if (statuses.length === 0) note(step, receipt.status, false, receipt)
   for (const status of statuses) apply(step, status, receipt.error_code, receipt.error_message)
 }
@@ -269,8 +274,35 @@ function apply(step: Step, status: Reported, code: string | null, text: string |
   message.error_code = status === 'failed' ? code : null
   message.error_message = status === 'failed' ? text : null
   note(step, status, true, { error_code: code, error_message: text })
-  const subscribers = state.subscribers.get(message.workspace_id) ?? []
-  fanOut(plan, STATUS_EVENTS[status], message, subscribers, { at, newId: context.newId })
+  const { workspace_id, id: message_id } = message
+  fanOut(
+    plan,
+    { event: STATUS_EVENTS[status], data: statusData(message, at), workspace_id, message_id },
+    state.subscribers.get(workspace_id) ?? [],
+    { at, newId: context.newId },
+  )
+}
+
+/** Announces what the recipient wrote back. */
+function receive({ message, settlement, state, plan, context }: Step, reply: Reply): void {
+  const { at } = settlement
+  const { workspace_id } = message
+  const message_id = context.newId()
+  const data = {
+    message_id,
+    channel: message.channel,
+    sender: message.recipient,
+    recipient: message.sender ?? message.provider ?? 'unknown',
+    content: { text: reply.text },
+    provider_message_id: null,
+    occurred_at: at,
+  }
+  fanOut(
+    plan,
+    { event: 'message.received', data, workspace_id, message_id },
+    state.subscribers.get(workspace_id) ?? [],
+    { at, newId: context.newId },
+  )
 }
 
 function note(
@@ -293,7 +325,12 @@ function note(
 
 /** Fails a message that no provider has, and gives its credits back. */
 function fail(step: Step, code: string, text: string): void {
-  const { message } = step
+  const { message, queued } = step
+  // The refusal of a repetition does not say that the attempt before it did not arrive.
+  if (queued?.unknown_since) {
+    failUnknown(step, text)
+    return
+  }
   refund(step)
   for (const status of advance(message, 'failed')) apply(step, status, code, text)
   dequeue(step)

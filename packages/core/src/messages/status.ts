@@ -1,13 +1,12 @@
-import type { EventKind } from '../contract/events.ts'
 import type { MessageStatus } from '../contract/messages.ts'
 
 /** What a status change is announced as; `queued` is nobody's news, the caller was told by the 201. */
-export const STATUS_EVENTS: Record<Exclude<MessageStatus, 'queued'>, EventKind> = {
+export const STATUS_EVENTS = {
   sent: 'message.sent',
   delivered: 'message.delivered',
   read: 'message.read',
   failed: 'message.failed',
-}
+} as const satisfies Record<Exclude<MessageStatus, 'queued'>, string>
 
 export type Reported = Exclude<MessageStatus, 'queued'>
 

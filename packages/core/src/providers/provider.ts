@@ -38,9 +38,14 @@ export interface LookupJob extends SendJob {
   now_ms: number
 }
 
+/** What the recipient wrote back. */
+export interface Reply {
+  text: string
+}
+
 export type LookupResult =
   /** It knows the message. More is to come after `lookup_after_ms`; null: this was the last word, or callbacks follow. */
-  | { type: 'found'; receipts: Receipt[]; lookup_after_ms: number | null }
+  | { type: 'found'; receipts: Receipt[]; replies: Reply[]; lookup_after_ms: number | null }
   /** It has never seen the message. */
   | { type: 'not_found' }
   /** It could not answer now. */

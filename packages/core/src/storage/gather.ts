@@ -8,7 +8,14 @@
 export function gather<Item, Result>(
   run: (items: readonly Item[]) => Result[] | Promise<Result[]>,
   enqueue: (job: () => Result[] | Promise<Result[]>) => Promise<Result[]>,
-  { batch_max }: { batch_max: number },
+  {
+    batch_max,
+    onJoin = () => {},
+  }: {
+    batch_max: number
+    /** Told when a caller joins a job that waits already. */
+    onJoin?: () => void
+  },
 ): (items: readonly Item[]) => Promise<Result[]> {
   interface Batch {
     items: Item[]
@@ -18,7 +25,10 @@ export function gather<Item, Result>(
   let open: Batch | null = null
 
   function join(items: readonly Item[]): Batch {
-    if (open && open.items.length + items.length <= batch_max) return open
+    if (open && open.items.length + items.length <= batch_max) {
+      onJoin()
+      return open
+    }
     const batch: Batch = { items: [], callers: 0, results: Promise.resolve([]) }
     batch.results = enqueue(() => {
       if (open === batch) open = null
@@ -38,6 +48,8 @@ export function gather<Item, Result>(
       const results = await batch.results
       return batch.callers === 1 ? results : results.slice(start, start + items.length)
     } catch (error) {
+      // A batch that was refused before it ran must not collect further callers.
+      if (open === batch) open = null
       if (batch.callers === 1) throw error
       return enqueue(() => run(items))
     }

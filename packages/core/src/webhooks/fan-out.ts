@@ -1,4 +1,4 @@
-import { type EventKind, eventBody } from '../contract/events.ts'
+import { type EventData, type EventKind, eventBody } from '../contract/events.ts'
 import type {
   DeliveryQueueRow,
   DeliveryRow,
@@ -18,31 +18,30 @@ export interface FanOut {
   delivery_queue: DeliveryQueueRow[]
 }
 
+/** Something that happened, in one workspace. */
+export interface Happening<Kind extends EventKind> {
+  event: Kind
+  data: EventData<Kind>
+  workspace_id: string
+  message_id: string | null
+}
+
 export function wants(webhook: Subscriber, event: EventKind): boolean {
   return webhook.events.includes('*') || webhook.events.includes(event)
 }
 
-/** Adds `event` of `message` for every subscriber that wants it; nothing is stored for an event nobody wants. */
-export function fanOut(
+/** Adds an event for every subscriber that wants it; nothing is stored for an event nobody wants. */
+export function fanOut<Kind extends EventKind>(
   into: FanOut,
-  event: EventKind,
-  message: Omit<MessageRow, 'content'>,
+  { event, data, workspace_id, message_id }: Happening<Kind>,
   subscribers: readonly Subscriber[],
   { at, newId }: { at: Date; newId: () => string },
 ): void {
   const wanting = subscribers.filter((webhook) => wants(webhook, event))
   if (wanting.length === 0) return
-  const { workspace_id } = message
   const event_id = newId()
-  const body = eventBody(event, eventData(message, at))
-  into.events.push({
-    workspace_id,
-    id: event_id,
-    event,
-    message_id: message.id,
-    body,
-    created_at: at,
-  })
+  const body = eventBody(event, data)
+  into.events.push({ workspace_id, id: event_id, event, message_id, body, created_at: at })
   for (const webhook of wanting) {
     const id = newId()
     into.deliveries.push({
@@ -51,7 +50,7 @@ export function fanOut(
       webhook_id: webhook.id,
       event_id,
       event,
-      message_id: message.id,
+      message_id,
       status: 'pending',
       trigger: 'event',
       attempt_count: 0,
@@ -74,7 +73,11 @@ export function fanOut(
   }
 }
 
-function eventData(message: Omit<MessageRow, 'content'>, at: Date) {
+/** The `data` of an event about a message's status. */
+export function statusData(
+  message: Omit<MessageRow, 'content'>,
+  at: Date,
+): EventData<'message.sent'> {
   return {
     message_id: message.id,
     recipient: message.recipient,

@@ -71,6 +71,8 @@ export function planRecord(
     const delivery = state.deliveries.get(result.delivery_id)
     plan.counted.push(delivery !== undefined)
     if (!delivery) continue
+    // The first result of a claim ends it.
+    state.deliveries.delete(result.delivery_id)
     const webhook = state.webhooks.get(result.webhook_id) ?? null
     const after = recordOne(result, delivery, webhook, plan, context.random)
     plan.deliveries.push(after)

@@ -40,7 +40,7 @@ export function openSqlite(
   return {
     read: openStores(handle(reading), t, dialect),
     write: (work) => writer.run(() => work(writes)),
-    hot: hotDoor({ writing, reading, writer, t, runtime }),
+    hot: hotDoor({ writing, writer, t, runtime }),
     startDispatch: () => startDispatch(file, writer, writing),
     async ping() {
       reading.prepare('select 1').get()
@@ -56,25 +56,24 @@ export function openSqlite(
 
 function hotDoor(parts: {
   writing: Connection
-  reading: Connection
   writer: Writer
   t: Tables
   runtime: Pick<Runtime, 'id' | 'random'>
 }): HotDoor {
-  const { writing, reading, writer, t, runtime } = parts
-  const findKey = selectFrom(reading, t.api_keys, namesOf(t.api_keys), 'key_hash = ?')
+  const { writing, writer, t, runtime } = parts
+  // On the writer's connection: a reader's cache is thrown away by every commit of another connection.
+  const findKey = selectFrom(writing, t.api_keys, namesOf(t.api_keys), 'key_hash = ?')
   const context = { newId: runtime.id, random: runtime.random }
+  const bounds = { batch_max: BATCH_MAX, onJoin: writer.grew }
   const claimMessages = prepareClaimMessages(writing, t)
   const claimDeliveries = prepareClaimDeliveries(writing)
   return {
     findApiKey: async (keyHash) => findKey(keyHash)[0] ?? null,
-    accept: gather(prepareAccept(writing, t), writer.run, { batch_max: BATCH_MAX }),
+    accept: gather(prepareAccept(writing, t), writer.run, bounds),
     claimMessages: (claim) => writer.run(() => claimMessages(claim)),
-    settle: gather(prepareSettle(writing, t, context), writer.run, { batch_max: BATCH_MAX }),
+    settle: gather(prepareSettle(writing, t, context), writer.run, bounds),
     claimDeliveries: (claim) => writer.run(() => claimDeliveries(claim)),
-    recordDeliveries: gather(prepareRecordDeliveries(writing, t, context), writer.run, {
-      batch_max: BATCH_MAX,
-    }),
+    recordDeliveries: gather(prepareRecordDeliveries(writing, t, context), writer.run, bounds),
   }
 }
 

@@ -6,12 +6,17 @@ export type Job<T> = () => T | Promise<T>
 export interface Writer {
   /** Runs `job` in a transaction and resolves after that is on disk. If `job` throws, it changed nothing. */
   run<T>(job: Job<T>): Promise<T>
+  /** Says that a waiting job was given more to do. */
+  grew(): void
   /** Resolves when everything that waits has been written. */
   idle(): Promise<void>
 }
 
 /** So many jobs share one commit at the most; each may itself be a batch. */
 const JOBS_MAX = 128
+
+/** A commit waits this many turns for company at the most. */
+const TURNS_MAX = 8
 
 /** So many jobs may wait before new ones are refused. */
 const WAITING_MAX = 10_000
@@ -48,6 +53,8 @@ export function createWriter(
   let waiting: Waiting[] = []
   let running: Promise<void> | null = null
   let failure: Error | null = null
+  /** How often somebody asked; a batch that gathers callers of its own tells of each. */
+  let arrivals = 0
 
   async function runOne(one: Waiting): Promise<() => void> {
     save.run()
@@ -62,6 +69,18 @@ export function createWriter(
       undo.run()
       release.run()
       return () => one.reject(error)
+    }
+  }
+
+  /**
+   * Turns of the event loop, for as long as each brings more work: requests that were read together are written
+   * together, and somebody who is alone waits for one turn only.
+   */
+  async function gatherMore(): Promise<void> {
+    for (let turn = 0; turn < TURNS_MAX; turn++) {
+      const before = arrivals
+      await new Promise((resolve) => setImmediate(resolve))
+      if (arrivals === before) return
     }
   }
 
@@ -84,13 +103,11 @@ export function createWriter(
   }
 
   async function drain(): Promise<void> {
-    // One turn of the event loop, so that requests read together are written together.
-    await new Promise((resolve) => setImmediate(resolve))
     while (waiting.length > 0 && !failure) {
+      await gatherMore()
       const batch = waiting.slice(0, JOBS_MAX)
       waiting = waiting.slice(JOBS_MAX)
       await commitTogether(batch)
-      if (waiting.length > 0) await new Promise((resolve) => setImmediate(resolve))
     }
     for (const one of waiting) one.reject(failure)
     waiting = []
@@ -99,12 +116,16 @@ export function createWriter(
 
   return {
     run<T>(job: Job<T>): Promise<T> {
+      arrivals += 1
       if (failure) return Promise.reject(failure)
       if (waiting.length >= WAITING_MAX) return Promise.reject(new WriterBusy())
       return new Promise<T>((resolve, reject) => {
         waiting.push({ job, resolve: resolve as (value: unknown) => void, reject })
         running ??= drain()
       })
+    },
+    grew() {
+      arrivals += 1
     },
     async idle() {
       while (running) await running

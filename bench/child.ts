@@ -1,0 +1,99 @@
+import { fork } from 'node:child_process'
+import { openSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+/** What a process of a benchmark can be asked, by name. */
+export type Handlers = Record<string, (input: never) => unknown>
+
+/** What a process has used up to now. */
+export interface Usage {
+  at_ms: number
+  /** Of all threads. */
+  cpu_ms: number
+  /** How long the main thread's event loop was not waiting for anything. */
+  busy_ms: number
+}
+
+/** Another process, and the questions it answers. */
+export interface Child<H extends Handlers> {
+  ask<Name extends keyof H & string>(
+    name: Name,
+    input: Parameters<H[Name]>[0],
+  ): Promise<Awaited<ReturnType<H[Name]>>>
+  usage(): Promise<Usage>
+  /** Resolves when it has gone. */
+  end(): Promise<void>
+}
+
+interface Reply {
+  id: number
+  output?: unknown
+  error?: string
+}
+
+/**
+ * Starts a file of `processes/` in a process of its own; what it prints goes to a file in `folder`. A `.mjs` runs in
+ * plain node, a `.ts` as this process does.
+ * @param node_args more arguments for node, such as `--cpu-prof`.
+ */
+export function startChild<H extends Handlers>(
+  file: string,
+  {
+    folder,
+    env = {},
+    node_args = [],
+  }: { folder: string; env?: Record<string, string>; node_args?: string[] },
+): Child<H> {
+  const logFile = join(folder, `${file}.log`)
+  const log = openSync(logFile, 'a')
+  const child = fork(fileURLToPath(new URL(`./processes/${file}`, import.meta.url)), [], {
+    env: { ...process.env, ...env },
+    execArgv: [...(file.endsWith('.ts') ? process.execArgv : []), ...node_args],
+    stdio: ['ignore', log, log, 'ipc'],
+  })
+  const waiting = new Map<number, { resolve: (v: unknown) => void; reject: (e: Error) => void }>()
+  let questions = 0
+  let hasEnded = false
+
+  child.on('message', ({ id, output, error }: Reply) => {
+    const one = waiting.get(id)
+    waiting.delete(id)
+    if (error === undefined) one?.resolve(output)
+    else one?.reject(new Error(`${file}: ${error}`))
+  })
+  const ended = new Promise<void>((resolve) => {
+    child.once('exit', (code, signal) => {
+      hasEnded = true
+      for (const { reject } of waiting.values()) {
+        reject(new Error(`${file} ended (${signal ?? code}): ${readFileSync(logFile, 'utf8')}`))
+      }
+      resolve()
+    })
+  })
+
+  function ask(question: string, input: unknown): Promise<unknown> {
+    return new Promise((resolve, reject) => {
+      if (hasEnded) return reject(new Error(`${file} has ended`))
+      const id = ++questions
+      waiting.set(id, { resolve, reject })
+      child.send({ id, name: question, input })
+    })
+  }
+
+  return {
+    ask: ask as Child<H>['ask'],
+    usage: () => ask('usage', null) as Promise<Usage>,
+    end() {
+      if (child.connected) child.disconnect()
+      return ended
+    },
+  }
+}
+
+/** What a process used between two moments: shares of one core and of its event loop. */
+export function between(from: Usage, to: Usage): { cpu_ms: number; cpu: number; loop: number } {
+  const time = to.at_ms - from.at_ms
+  const cpu_ms = to.cpu_ms - from.cpu_ms
+  return { cpu_ms, cpu: cpu_ms / time, loop: (to.busy_ms - from.busy_ms) / time }
+}

@@ -1,0 +1,67 @@
+/** One measured thing, in the form in which every benchmark reports. */
+export interface Figure {
+  name: string
+  value: number
+  unit: 'x' | '/s' | 'ms' | 's' | 'MB'
+  /** The least that is acceptable, or for a time or a size the most. */
+  floor?: number
+  /** The numbers it came from, and what else helps to judge it. */
+  raw?: string
+}
+
+/** Options of one run of the benchmarks. */
+export interface BenchOptions {
+  /** Fewer and shorter rounds: for trying a change out, not for quoting. */
+  quick: boolean
+}
+
+/** `name  value (floor …)  raw numbers`, on one line. */
+export function lineOf({ name, value, unit, floor, raw }: Figure): string {
+  const limit =
+    floor === undefined
+      ? ''
+      : ` (${boundOf(unit)} ${amount(floor, unit)}${missed({ value, unit, floor })})`
+  return `${name}  ${amount(value, unit)}${limit}${raw ? `  ${raw}` : ''}`
+}
+
+/** Whether a smaller number is the better one. */
+function isBounded(unit: Figure['unit']): boolean {
+  return unit === 'ms' || unit === 's' || unit === 'MB'
+}
+
+function boundOf(unit: Figure['unit']): string {
+  return isBounded(unit) ? 'at most' : 'floor'
+}
+
+function missed({ value, unit, floor }: { value: number; unit: Figure['unit']; floor: number }) {
+  const isMissed = isBounded(unit) ? value > floor : value < floor
+  return isMissed ? ', MISSED' : ''
+}
+
+function amount(value: number, unit: Figure['unit']): string {
+  return unit === 'x' || unit === '/s' ? `${count(value)}${unit}` : `${count(value)} ${unit}`
+}
+
+/** A number with three digits that matter, thousands with commas. */
+export function count(value: number): string {
+  if (Math.abs(value) >= 100) return Math.round(value).toLocaleString('en-US')
+  return String(Number(value.toPrecision(3)))
+}
+
+/** A share of one as whole per cent. */
+export function percent(share: number): string {
+  return `${Math.round(share * 100)} %`
+}
+
+/** The middle one; of an even number the lower of the two. */
+export function median(values: readonly number[]): number {
+  return quantile(values, 0.5)
+}
+
+/** The value that a share of the values does not exceed (nearest rank). */
+export function quantile(values: readonly number[], share: number): number {
+  const sorted = values.toSorted((a, b) => a - b)
+  const value = sorted[Math.max(0, Math.ceil(share * sorted.length) - 1)]
+  if (value === undefined) throw new Error('there is nothing to measure')
+  return value
+}

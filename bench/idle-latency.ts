@@ -1,0 +1,108 @@
+import { createRequire } from 'node:module'
+import { openConnection, requestBytes } from './connection.ts'
+import { type BenchOptions, count, type Figure, quantile } from './figure.ts'
+import { inFolder, type Service, startService } from './service.ts'
+
+/** The goal for the time from a 201 to the call of the provider. */
+const GOAL_MS = 10
+
+/** The first messages only warm up: threads start and code is compiled. */
+const WARM_UP = 10
+
+/** Pauses between the messages, long enough for each to be done with before the next one comes. */
+const PAUSE_MS = { min: 40, spread: 60 }
+
+interface Database {
+  prepare(sql: string): { all(): unknown[] }
+  close(): void
+}
+const core = createRequire(new URL('../packages/core/package.json', import.meta.url))
+const Sqlite: new (file: string, options: { readonly: boolean }) => Database =
+  core('better-sqlite3')
+
+/** Epoch milliseconds of one message's way. */
+interface Way {
+  id: string
+  accepted_at: number
+  started_at: number
+  sent_at: number
+  delivered_at: number
+}
+
+/**
+ * How soon an idle service hands a message on. The call to the provider lies between `started_at`, when the message was
+ * claimed, and `sent_at`, when the provider's answer was there: the second bounds it from above.
+ */
+export async function run({ quick }: BenchOptions): Promise<Figure[]> {
+  return inFolder(async (folder) => {
+    const service = await startService(folder, 'service', { dispatch: true })
+    try {
+      const arrivals = await sendSlowly(service, WARM_UP + (quick ? 50 : 300))
+      const ways = waysOf(service.database, arrivals)
+      const after = (moment: 'started_at' | 'sent_at' | 'delivered_at', share: number) =>
+        quantile(
+          ways.map((way) => way[moment] - way.accepted_at),
+          share,
+        )
+      const both = (moment: 'started_at' | 'delivered_at') =>
+        `p50 ${count(after(moment, 0.5))} ms, p99 ${count(after(moment, 0.99))} ms`
+      const raw = `from the 201 to the provider's answer, of ${ways.length} messages; to the claim: ${both('started_at')}; to delivered: ${both('delivered_at')}`
+      return [
+        { name: 'idle-latency p50', value: after('sent_at', 0.5), unit: 'ms', floor: GOAL_MS },
+        {
+          name: 'idle-latency p99',
+          value: after('sent_at', 0.99),
+          unit: 'ms',
+          floor: GOAL_MS,
+          raw,
+        },
+      ]
+    } finally {
+      await service.child.end()
+    }
+  })
+}
+
+/** Sends one message after the other with pauses; answers when each 201 arrived, those of the warm-up left out. */
+async function sendSlowly({ url, key, child }: Service, messages: number) {
+  const connection = await openConnection(url)
+  const arrivals = new Map<string, number>()
+  for (let i = 0; i < messages; i++) {
+    const { status, body } = await connection.request(
+      requestBytes(url, {
+        method: 'POST',
+        path: '/api/v1/messages/send',
+        headers: { 'X-API-Key': key },
+        body: { to: '+15005550006', channel: 'sms', content: { text: `Message ${i}` } },
+      }),
+    )
+    const at = Date.now()
+    if (status !== 201) throw new Error(`answered ${status}: ${body}`)
+    const { data } = JSON.parse(body) as { data: { message_id: string } }
+    if (i >= WARM_UP) arrivals.set(data.message_id, at)
+    await new Promise((resolve) =>
+      setTimeout(resolve, PAUSE_MS.min + Math.random() * PAUSE_MS.spread),
+    )
+  }
+  await child.ask('idle', null)
+  connection.close()
+  return arrivals
+}
+
+function waysOf(file: string, arrivals: Map<string, number>): Way[] {
+  const database = new Sqlite(file, { readonly: true })
+  const rows = database
+    .prepare(
+      `select m.id, a.started_at, m.sent_at, m.delivered_at from messages m
+       join message_attempts a on a.workspace_id = m.workspace_id and a.message_id = m.id and a.number = 1
+       where m.delivered_at is not null`,
+    )
+    .all() as Omit<Way, 'accepted_at'>[]
+  database.close()
+  const ways = rows.flatMap((row) => {
+    const accepted_at = arrivals.get(row.id)
+    return accepted_at === undefined ? [] : [{ ...row, accepted_at }]
+  })
+  if (ways.length === arrivals.size) return ways
+  throw new Error(`of ${arrivals.size} messages only ${ways.length} were delivered`)
+}

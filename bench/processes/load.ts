@@ -1,0 +1,80 @@
+import { type Connection, openConnection, requestBytes } from '../connection.ts'
+import { quantile } from '../figure.ts'
+import { answer } from './answer.mjs'
+
+/** Different requests that are sent in turn, so that nothing is measured that knows them by heart. */
+const REQUESTS = 512
+
+/** How a process that makes load is asked. */
+export type LoadHandlers = typeof handlers
+
+/** One stretch of load. */
+export interface Load {
+  url: string
+  key: string
+  connections: number
+  ms: number
+  /** So many messages may be accepted and not yet be seen at the receiver; then senders wait. */
+  backlog_max?: number
+}
+
+let seen = 0
+let ring: (() => void)[] = []
+
+const handlers = {
+  /** Sends as fast as answers come, one request at a time on each connection. */
+  async run({ url, key, connections, ms, backlog_max = Number.POSITIVE_INFINITY }: Load) {
+    const requests = Array.from({ length: REQUESTS }, (_, i) => sendRequest(url, key, i))
+    const open = await Promise.all(Array.from({ length: connections }, () => openConnection(url)))
+    const latencies_ms: number[] = []
+    let started = 0
+    seen = 0
+    const from = performance.now()
+    const until = from + ms
+
+    async function send(connection: Connection): Promise<void> {
+      while (performance.now() < until) {
+        if (started - seen >= backlog_max) {
+          await new Promise<void>((resolve) => ring.push(resolve))
+          continue
+        }
+        const began = performance.now()
+        const { status, body } = await connection.request(requests[started++ % REQUESTS] as Buffer)
+        if (status !== 201) throw new Error(`answered ${status}: ${body}`)
+        latencies_ms.push(performance.now() - began)
+      }
+    }
+
+    await Promise.all(open.map(send))
+    const seconds = (performance.now() - from) / 1000
+    for (const connection of open) connection.close()
+    return {
+      sent: latencies_ms.length,
+      seconds,
+      p50_ms: quantile(latencies_ms, 0.5),
+      p99_ms: quantile(latencies_ms, 0.99),
+    }
+  },
+  /** Tells how many messages of this run have come through to the end. */
+  seen(count: number) {
+    seen = count
+    const waiting = ring
+    ring = []
+    for (const go of waiting) go()
+  },
+}
+
+function sendRequest(url: string, key: string, i: number): Buffer {
+  return requestBytes(url, {
+    method: 'POST',
+    path: '/api/v1/messages/send',
+    headers: { 'X-API-Key': key },
+    body: {
+      to: `+2557000${String(10_000 + i)}`,
+      channel: 'sms',
+      content: { text: `Your code is ${100_000 + i}. It expires in ten minutes.` },
+    },
+  })
+}
+
+answer(handlers)

@@ -1,0 +1,47 @@
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { verify } from '@svc/core/webhooks'
+import { answer } from './answer.mjs'
+
+/** How a process that receives webhooks is asked. */
+export type ReceiverHandlers = typeof handlers
+
+const seen = new Set<string>()
+let requests = 0
+let forged = 0
+let secret = ''
+
+const handlers = {
+  async start(_: null) {
+    const server = createServer((request, response) => {
+      const chunks: Buffer[] = []
+      request.on('data', (chunk: Buffer) => chunks.push(chunk))
+      request.on('end', () => {
+        requests += 1
+        receive(Buffer.concat(chunks), request.headers)
+        response.end()
+      })
+    })
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/` }
+  },
+  trust(given: string) {
+    secret = given
+  },
+  /** `messages` are the different messages that were reported as delivered. */
+  count: (_: null) => ({ requests, messages: seen.size, forged }),
+}
+
+function receive(body: Buffer, headers: NodeJS.Dict<string | string[]>): void {
+  if (!verify({ secret, body, headers }).ok) {
+    forged += 1
+    return
+  }
+  const { event, data } = JSON.parse(body.toString()) as {
+    event: string
+    data: { message_id: string }
+  }
+  if (event === 'message.delivered') seen.add(data.message_id)
+}
+
+answer(handlers)

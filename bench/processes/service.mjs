@@ -1,0 +1,57 @@
+import { createCore } from '@svc/core'
+import { buildApp, readConfig, startServer } from '@svc/server'
+import { answer } from './answer.mjs'
+
+// The service as an operator runs it, and a workspace in it that can pay for everything. Asked as `ServiceHandlers`.
+
+let running
+
+answer({
+  async start({ dispatch, webhook_url }) {
+    running = dispatch ? await startServer({ config: readConfig(process.env) }) : await accepting()
+    const { core, url } = running
+    const workspace = await core.workspaces.signup({
+      email: 'bench@example.com',
+      password: 'not used by anybody',
+      company_name: 'Bench',
+    })
+    const { key } = await core.apiKeys.create(workspace.id, {
+      name: 'bench',
+      mode: 'live',
+      scopes: ['send_messages', 'read_messages'],
+    })
+    if (webhook_url === null) return { url, key, secret: '' }
+    const { secret } = await core.webhooks.create(workspace.id, {
+      url: webhook_url,
+      events: ['message.delivered'],
+    })
+    return { url, key, secret }
+  },
+  async idle() {
+    if (running.core.isDispatching()) await (await running.core.startDispatch()).idle()
+  },
+  async stop() {
+    await running.close()
+    // A profile is written when the process ends in order.
+    setImmediate(() => process.exit())
+  },
+})
+
+/** All of the service but its dispatcher. */
+async function accepting() {
+  const config = readConfig(process.env)
+  const core = await createCore({
+    database_url: config.database_url,
+    signup_credits: config.signup_credits,
+  })
+  const app = await buildApp(core, { config })
+  const url = await app.listen({ host: config.host, port: config.port })
+  return {
+    core,
+    url,
+    async close() {
+      await app.close()
+      await core.close()
+    },
+  }
+}

@@ -1,0 +1,56 @@
+import { mkdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { startChild } from './child.ts'
+import { selfTimes } from './cpu-profile.ts'
+import { closeStage, openStage, sustain } from './end-to-end.ts'
+import { type BenchOptions, count, lineOf } from './figure.ts'
+import type { LoadHandlers } from './processes/load.ts'
+import { inFolder, startService } from './service.ts'
+
+const SHOWN = 30
+
+const PROFILED = ['accept', 'accept-dispatching', 'end-to-end'] as const
+
+/** A kind of load under which the service can be profiled. */
+export type Profiled = (typeof PROFILED)[number]
+
+/** Whether the service can be profiled under a load of this name. */
+export function isProfiled(name: string): name is Profiled {
+  return PROFILED.some((each) => each === name)
+}
+
+/** Prints where the service spends its time under load: its functions by the time in themselves. */
+export async function profile(name: Profiled, { quick }: BenchOptions): Promise<void> {
+  await inFolder(async (folder) => {
+    const profiles = join(folder, 'profiles')
+    mkdirSync(profiles)
+    const node_args = ['--cpu-prof', '--cpu-prof-dir', profiles]
+    const ms = quick ? 5_000 : 15_000
+    if (name === 'end-to-end') await profileWhole(folder, node_args, ms)
+    else await profileAccept(folder, node_args, ms, name === 'accept-dispatching')
+    for (const line of selfTimes(profiles, SHOWN)) console.log(line)
+  })
+}
+
+async function profileAccept(folder: string, node_args: string[], ms: number, dispatch: boolean) {
+  const load = startChild<LoadHandlers>('load.ts', { folder })
+  const service = await startService(folder, 'service', { dispatch, node_args })
+  const { url, key } = service
+  const { sent, seconds } = await load.ask('run', { url, key, connections: 64, ms })
+  await Promise.all([load.end(), stopped(service)])
+  console.log(`${count(sent / seconds)} accepted a second while profiled`)
+}
+
+async function profileWhole(folder: string, node_args: string[], ms: number) {
+  const stage = await openStage(folder, node_args)
+  const figure = await sustain(stage, ms)
+  await stopped(stage.service)
+  await closeStage(stage)
+  console.log(`while profiled: ${lineOf(figure)}`)
+}
+
+/** Ends a service in order: a profile is written at the end. */
+async function stopped({ child }: Awaited<ReturnType<typeof startService>>): Promise<void> {
+  await child.ask('stop', null)
+  await child.end()
+}

@@ -1,0 +1,65 @@
+import { closeSync, fdatasyncSync, openSync, writeSync } from 'node:fs'
+import { cpus, loadavg, tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { type BenchOptions, count, type Figure, lineOf } from './figure.ts'
+import { inFolder } from './service.ts'
+
+type Bench = (options: BenchOptions) => Promise<Figure[]>
+
+/** Every benchmark by its name, loaded when it is run. */
+const BENCHES: Record<string, () => Promise<Bench>> = {
+  segments: async () => {
+    const { run } = await import('./segments.ts')
+    return async () =>
+      (await run()).map(({ ratio, ...rest }) => ({ ...rest, value: ratio, unit: 'x' }))
+  },
+  accept: async () => (await import('./accept.ts')).run,
+  'end-to-end': async () => (await import('./end-to-end.ts')).run,
+  'idle-latency': async () => (await import('./idle-latency.ts')).run,
+  startup: async () => (await import('./startup.ts')).run,
+}
+
+const USAGE = `usage: pnpm bench [${Object.keys(BENCHES).join('|')}…] [--quick]
+       pnpm bench profile accept|accept-dispatching|end-to-end [--quick]`
+
+const names = process.argv.slice(2).filter((argument) => argument !== '--quick')
+const options: BenchOptions = { quick: process.argv.includes('--quick') }
+
+if (names[0] === 'profile') {
+  const { profile, isProfiled } = await import('./profile.ts')
+  const name = names[1] ?? ''
+  if (isProfiled(name)) await profile(name, options)
+  else refuse()
+} else if (names.every((name) => name in BENCHES)) {
+  console.log(await machine())
+  for (const name of names.length > 0 ? names : Object.keys(BENCHES)) {
+    const bench = await BENCHES[name]?.()
+    for (const figure of (await bench?.(options)) ?? []) console.log(lineOf(figure))
+  }
+} else refuse()
+
+function refuse(): void {
+  console.error(USAGE)
+  process.exitCode = 2
+}
+
+/** What the figures were measured on. A flush that costs nothing would make every durable one a lie. */
+async function machine(): Promise<string> {
+  const flushes = await inFolder(flushesPerSecond)
+  return `${cpus().length} × ${cpus()[0]?.model}, Node ${process.version}, ${count(flushes)} flushes/s on ${tmpdir()}, load ${loadavg().map(count).join(' ')}`
+}
+
+async function flushesPerSecond(folder: string): Promise<number> {
+  const file = openSync(join(folder, 'flush'), 'w')
+  const page = Buffer.alloc(4096)
+  const from = performance.now()
+  let flushes = 0
+  while (performance.now() - from < 300) {
+    writeSync(file, page)
+    fdatasyncSync(file)
+    flushes += 1
+  }
+  const seconds = (performance.now() - from) / 1000
+  closeSync(file)
+  return flushes / seconds
+}

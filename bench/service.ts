@@ -1,0 +1,77 @@
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { type Child, type Handlers, startChild } from './child.ts'
+
+/** What the process of a service is asked. */
+export interface ServiceHandlers extends Handlers {
+  /** @param input.dispatch whether it sends what it accepts; without that, accepting alone is seen. */
+  start(input: { dispatch: boolean; webhook_url: string | null }): {
+    url: string
+    key: string
+    secret: string
+  }
+  /** Answers when everything accepted has been sent, and every webhook delivered. */
+  idle(_: null): void
+  /** Ends it in order. */
+  stop(_: null): void
+}
+
+/** A service in a process of its own, on an empty database. */
+export interface Service {
+  child: Child<ServiceHandlers>
+  url: string
+  key: string
+  /** What its webhook's deliveries are signed with. */
+  secret: string
+  database: string
+}
+
+/** Every limit is counted, and none is reached. */
+const NO_LIMIT = '999999999/60'
+
+/** What a service runs with that is to be measured and not to be held back. */
+export function serviceEnvironment(folder: string): Record<string, string> {
+  return {
+    HOST: '127.0.0.1',
+    PORT: '0',
+    SVC_DATA_DIR: folder,
+    SVC_RATE_LIMIT_GENERAL: NO_LIMIT,
+    SVC_RATE_LIMIT_ANONYMOUS: NO_LIMIT,
+    SVC_RATE_LIMIT_AUTH: NO_LIMIT,
+    SVC_SIGNUP_CREDITS: '900000000',
+    SVC_WEBHOOK_ALLOW_HTTP: 'true',
+    SVC_WEBHOOK_ALLOW_NETS: '127.0.0.0/8',
+  }
+}
+
+/** Starts a service whose data is in `folder`/`name`. */
+export async function startService(
+  folder: string,
+  name: string,
+  {
+    dispatch,
+    webhook_url = null,
+    node_args = [],
+  }: { dispatch: boolean; webhook_url?: string | null; node_args?: string[] },
+): Promise<Service> {
+  const data = join(folder, name)
+  mkdirSync(data)
+  const child = startChild<ServiceHandlers>('service.mjs', {
+    folder: data,
+    env: serviceEnvironment(data),
+    node_args,
+  })
+  const started = await child.ask('start', { dispatch, webhook_url })
+  return { child, ...started, database: join(data, 'svc.db') }
+}
+
+/** Gives `work` a folder that is gone afterwards. */
+export async function inFolder<T>(work: (folder: string) => Promise<T>): Promise<T> {
+  const folder = mkdtempSync(join(tmpdir(), 'svc-bench-'))
+  try {
+    return await work(folder)
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
+  }
+}

@@ -1,0 +1,102 @@
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { type BenchOptions, count, type Figure, median } from './figure.ts'
+import { inFolder } from './service.ts'
+
+const ROOT = fileURLToPath(new URL('..', import.meta.url))
+const SVC = join(ROOT, 'packages/cli/dist/bin.js')
+
+/** What `svc dev` prints when it can be used. */
+const READY = 'svc is running at'
+
+const READY_MAX_MS = 120_000
+const IDLE_MS = 10_000
+
+/** How long a user waits: for the service, for the command's help; and how much memory an idle service holds. */
+export async function run({ quick }: BenchOptions): Promise<Figure[]> {
+  return inFolder(async (folder) => {
+    const env = { ...process.env, PORT: '0', SVC_DATA_DIR: folder }
+    const starts = await repeated(quick ? 1 : 5, async () => {
+      const npm = await ready(spawnIn('npm', ['start'], env))
+      await ended(npm.child)
+      return npm.ms
+    })
+    const helps = await repeated(5, async () =>
+      timeOf(spawnIn(process.execPath, [SVC, '--help'], env)),
+    )
+    const dev = await ready(spawnIn(process.execPath, [SVC, 'dev'], env))
+    await new Promise((resolve) => setTimeout(resolve, quick ? 2_000 : IDLE_MS))
+    const rss = residentMB(dev.child)
+    await ended(dev.child)
+    return [
+      {
+        name: 'npm start, warm',
+        value: median(starts) / 1000,
+        unit: 's',
+        raw: `till it says that it runs; ${rangeOf(starts)}; svc dev alone ${count(dev.ms)} ms`,
+      },
+      { name: 'svc --help', value: median(helps), unit: 'ms', raw: rangeOf(helps) },
+      { name: 'svc dev, idle', value: rss, unit: 'MB', raw: 'resident' },
+    ]
+  })
+}
+
+/** Times of `times` runs, after one that warms up. */
+async function repeated(times: number, once: () => Promise<number>): Promise<number[]> {
+  await once()
+  const all: number[] = []
+  for (let i = 0; i < times; i++) all.push(await once())
+  return all
+}
+
+interface Started {
+  child: ChildProcess
+  from: number
+}
+
+function spawnIn(command: string, args: string[], env: NodeJS.ProcessEnv): Started {
+  const from = performance.now()
+  return {
+    from,
+    child: spawn(command, args, { cwd: ROOT, env, stdio: ['ignore', 'pipe', 'inherit'] }),
+  }
+}
+
+/** Resolves when the service says that it runs, with the time that took. */
+async function ready({ child, from }: Started): Promise<{ child: ChildProcess; ms: number }> {
+  let output = ''
+  return new Promise((resolve, reject) => {
+    const limit = setTimeout(() => {
+      child.kill()
+      reject(new Error(`it did not start: ${output}`))
+    }, READY_MAX_MS)
+    child.once('exit', (code) => reject(new Error(`it ended with ${code}: ${output}`)))
+    child.stdout?.setEncoding('utf8').on('data', (text: string) => {
+      output += text
+      if (!output.includes(READY)) return
+      clearTimeout(limit)
+      resolve({ child, ms: performance.now() - from })
+    })
+  })
+}
+
+/** Ends it, and resolves when everyone it started has gone too. */
+async function ended(child: ChildProcess): Promise<void> {
+  const gone = new Promise((resolve) => child.once('close', resolve))
+  child.kill('SIGTERM')
+  await gone
+}
+
+function timeOf({ child, from }: Started): Promise<number> {
+  child.stdout?.resume()
+  return new Promise((resolve) => child.once('close', () => resolve(performance.now() - from)))
+}
+
+function residentMB({ pid }: ChildProcess): number {
+  return Number(execFileSync('ps', ['-o', 'rss=', '-p', String(pid)], { encoding: 'utf8' })) / 1024
+}
+
+function rangeOf(times_ms: readonly number[]): string {
+  return `median of ${times_ms.length}, ${count(Math.min(...times_ms))}–${count(Math.max(...times_ms))} ms`
+}

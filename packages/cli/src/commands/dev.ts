@@ -1,0 +1,80 @@
+import { mkdir } from 'node:fs/promises'
+import type { Command } from 'commander'
+import { type Context, withExamples } from '../context.ts'
+import { dataFolder, pathFrom, settingsOf } from '../data-folder.ts'
+import { readDevFile, writeDevFile } from '../dev-file.ts'
+import { freePort } from '../free-port.ts'
+import { aborted, type Surroundings, stopSignalOf } from '../surroundings.ts'
+
+const DEFAULT_HOST = '127.0.0.1'
+const DEFAULT_PORT = 3000
+const DEMO_CREDITS = '100'
+
+/** Adds `svc dev`: the service on this machine, with everything needed to send the first message. */
+export function addDev(program: Command, context: Context): void {
+  const command = program
+    .command('dev')
+    .summary('run the service here, with a demo workspace and an API key')
+    .description(
+      `Runs the service on this machine: a SQLite file, the sandbox for channels without a provider, webhooks to
+loopback and plain http allowed, and a demo workspace with 100 credits and an API key. Prints the commands that send
+the first message. Settings come from the environment: PORT (3000), SVC_DATA_DIR (./data) and those of svc serve.`,
+    )
+    .action(() => dev(context))
+  withExamples(command, 'svc dev', 'PORT=8080 SVC_DATA_DIR=/tmp/svc svc dev')
+}
+
+async function dev({ surroundings, output }: Context): Promise<void> {
+  const stop = stopSignalOf(surroundings)
+  const folder = dataFolder(surroundings)
+  const [{ readConfig, startServer }, { prepareDemo }, { workspaceSummary }, { welcomeText }] =
+    await Promise.all([
+      import('@svc/server'),
+      import('../demo.ts'),
+      import('@svc/core/contract'),
+      import('../welcome.ts'),
+    ])
+  const { port, taken_port } = await choosePort(surroundings)
+  const config = readConfig({
+    SVC_SIGNUP_CREDITS: DEMO_CREDITS,
+    SVC_LOG_LEVEL: 'warn',
+    ...settingsOf(surroundings),
+    PORT: port,
+  })
+  await mkdir(folder, { recursive: true })
+  const server = await startServer({ config, dev: true, log_level: config.log_level })
+  try {
+    const url = localAddress(server.url)
+    const demo = await prepareDemo(server.core, await readDevFile(folder))
+    const { api_key, password } = demo
+    const { id, email } = demo.workspace
+    await writeDevFile(folder, { url, api_key, workspace: { id, email, password } })
+    if (output.isJson()) {
+      const workspace = workspaceSummary.encode(demo.workspace)
+      output.document({ url, api_key, workspace, password, data_dir: folder })
+    } else {
+      const svc = surroundings.invocation ?? 'svc'
+      const short = pathFrom(surroundings.cwd, folder)
+      output.line(welcomeText({ url, demo, taken_port, folder: short, svc }, output.style))
+    }
+    await aborted(stop)
+    output.note('Stopping…')
+  } finally {
+    await server.close()
+  }
+}
+
+/** The port that was asked for; without one, the usual one or the next that is free. */
+async function choosePort({
+  env,
+}: Surroundings): Promise<{ port: string; taken_port: number | null }> {
+  const wanted = env.PORT?.trim()
+  if (wanted) return { port: wanted, taken_port: null }
+  const port = await freePort(env.HOST?.trim() || DEFAULT_HOST, DEFAULT_PORT)
+  return { port: String(port), taken_port: port === DEFAULT_PORT ? null : DEFAULT_PORT }
+}
+
+/** A server that listens on every address is called at loopback. */
+function localAddress(url: string): string {
+  return url.replace('//0.0.0.0:', '//127.0.0.1:').replace('//[::]:', '//[::1]:')
+}

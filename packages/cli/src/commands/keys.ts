@@ -1,0 +1,148 @@
+import type { ApiKey } from '@svc/core/contract'
+import type { Command } from 'commander'
+import { type Context, listOf, type PageOptions, withExamples, withPage } from '../context.ts'
+import { durationMs } from '../duration.ts'
+import { usage } from '../failure.ts'
+import { findWorkspace, withCore, withWorkspace } from '../operator.ts'
+import type { Cell } from '../output.ts'
+
+interface CreateOptions {
+  workspace?: string
+  name: string
+  scopes?: string
+  test?: boolean
+  expires?: string
+}
+
+/** Adds `svc keys`: API keys, on the database. */
+export function addKeys(program: Command, context: Context): void {
+  const keys = program
+    .command('keys')
+    .summary('create, list and revoke API keys (operator)')
+    .description(
+      'Creates, lists and revokes API keys, on the database itself: the server may run meanwhile.',
+    )
+  withExamples(keys, 'svc keys create --name "Web shop"', 'svc keys list')
+
+  const create = withWorkspace(
+    keys
+      .command('create')
+      .summary('create an API key')
+      .description('Creates an API key and prints it. It is shown this once.')
+      .requiredOption('--name <name>', 'what it is for')
+      .option('--scopes <list>', 'send_messages, read_messages, … with commas (default: all)')
+      .option('--test', 'a test key: it reaches the sandbox only and is never charged')
+      .option('--expires <when>', 'a span such as 30d or 12h, or a date (default: never)'),
+  ).action((options: CreateOptions) => createKey(context, options))
+  withExamples(
+    create,
+    'svc keys create --name "Web shop" --scopes send_messages,read_messages',
+    'svc keys create --name CI --test --expires 30d',
+  )
+
+  const list = withPage(
+    withWorkspace(
+      keys
+        .command('list')
+        .summary('list the API keys of a workspace')
+        .description(
+          'Lists the API keys of a workspace, newest first. The keys themselves are not kept.',
+        ),
+    ),
+  ).action((options: PageOptions & { workspace?: string }) => listKeys(context, options))
+  withExamples(list, 'svc keys list --workspace ops@example.com')
+
+  const revoke = withWorkspace(
+    keys
+      .command('revoke')
+      .summary('revoke an API key at once and for good')
+      .description(
+        'Revokes an API key: the very next request with it is refused, and it cannot be undone.',
+      )
+      .argument('<id>', 'the id of the key, as svc keys list shows it'),
+  ).action((id: string, options: { workspace?: string }) => revokeKey(context, id, options))
+  withExamples(revoke, 'svc keys revoke 01934f5e-8c00-7a3b-9d2e-5f6a7b8c9d01')
+}
+
+async function createKey({ surroundings, output }: Context, options: CreateOptions): Promise<void> {
+  const { api, decode } = await import('@svc/core/contract')
+  const request = decode(api.api_keys.create.body, {
+    name: options.name,
+    ...(options.scopes !== undefined && { scopes: listOf(options.scopes) }),
+    ...(options.test && { mode: 'test' }),
+    ...(options.expires !== undefined && { expires_at: expiryOf(options.expires) }),
+  })
+  const created = await withCore(surroundings, async (core) => {
+    const workspace = await findWorkspace(core, options.workspace)
+    return core.apiKeys.create(workspace.id, request)
+  })
+  if (output.isJson()) return output.document(api.api_keys.create.data.encode(created))
+  output.fields([
+    ['id', created.id],
+    ['name', created.name],
+    ['key', { text: created.key, style: 'bold' }],
+    ['scopes', created.scopes.join(', ')],
+    ['mode', created.mode],
+    ['expires', created.expires_at?.toISOString() ?? 'never'],
+  ])
+  output.note(created.warning)
+}
+
+/** ISO 8601; a span counts from now. What is neither is left for the contract to refuse. */
+function expiryOf(text: string): string {
+  const span_ms = durationMs(text)
+  if (span_ms === null) return text
+  if (span_ms === 0) throw usage('--expires must be later than now')
+  return new Date(Date.now() + span_ms).toISOString()
+}
+
+async function listKeys(
+  { surroundings, output }: Context,
+  options: PageOptions & { workspace?: string },
+): Promise<void> {
+  const { api, decode } = await import('@svc/core/contract')
+  const { page, limit } = decode(api.api_keys.list.query, {
+    page: options.page,
+    limit: options.limit,
+  })
+  const { api_keys, total } = await withCore(surroundings, async (core) => {
+    const workspace = await findWorkspace(core, options.workspace)
+    return core.apiKeys.list(workspace.id, { limit, offset: (page - 1) * limit })
+  })
+  const pagination = { total, page, pages: Math.ceil(total / limit), limit }
+  if (output.isJson())
+    return output.document(api.api_keys.list.data.encode({ api_keys, pagination }))
+  const now = new Date()
+  output.table(
+    ['ID', 'NAME', 'KEY', 'STATE', 'SCOPES', 'LAST USED'],
+    api_keys.map((key) => [
+      key.id,
+      key.name,
+      key.key_prefix,
+      stateOf(key, now),
+      key.scopes.join(','),
+      key.last_used_at?.toISOString() ?? 'never',
+    ]),
+  )
+  if (total === 0) output.note('No API key yet: svc keys create --name <name> makes one.')
+  if (pagination.pages > page) output.note(`More: --page ${page + 1} (of ${pagination.pages})`)
+}
+
+function stateOf({ is_active, expires_at, mode }: ApiKey, now: Date): Cell {
+  if (!is_active) return { text: 'revoked', style: 'red' }
+  if (expires_at && expires_at <= now) return { text: 'expired', style: 'red' }
+  return { text: mode, style: mode === 'live' ? 'green' : 'yellow' }
+}
+
+async function revokeKey(
+  { surroundings, output }: Context,
+  id: string,
+  options: { workspace?: string },
+): Promise<void> {
+  await withCore(surroundings, async (core) => {
+    const workspace = await findWorkspace(core, options.workspace)
+    await core.apiKeys.deactivate(workspace.id, id)
+  })
+  if (output.isJson()) return output.document({ id, message: 'API key deactivated' })
+  output.line(`API key ${id} is revoked: the next request with it is refused.`)
+}

@@ -1,0 +1,168 @@
+import type { Message } from '@svc/core/contract'
+import { type Command, Option } from 'commander'
+import { type ConnectionOptions, connect, withConnection } from '../connection.ts'
+import { type Context, type PageOptions, withExamples, withPage } from '../context.ts'
+import { usage } from '../failure.ts'
+import { createFollower, followMessages } from '../follow-messages.ts'
+import { failureOf, statusCell, stepsOf } from '../message-steps.ts'
+import type { Cell } from '../output.ts'
+import { stopSignalOf } from '../surroundings.ts'
+
+interface ListOptions extends ConnectionOptions, PageOptions {
+  status?: 'queued' | 'sent' | 'delivered' | 'failed'
+  channel?: Message['channel']
+  recipient?: string
+}
+
+interface TailOptions extends ConnectionOptions {
+  interval: string
+}
+
+/** Adds `svc messages`. */
+export function addMessages(program: Command, context: Context): void {
+  const messages = program
+    .command('messages')
+    .summary('list, show and follow messages')
+    .description('Shows the messages that the API key may read.')
+  withExamples(messages, 'svc messages list --status failed', 'svc messages tail')
+
+  const list = withConnection(
+    withPage(
+      messages
+        .command('list')
+        .summary('list messages, newest first')
+        .description('Lists messages, newest first.')
+        .addOption(
+          new Option('--status <status>', 'only these').choices([
+            'queued',
+            'sent',
+            'delivered',
+            'failed',
+          ]),
+        )
+        .addOption(
+          new Option('--channel <channel>', 'only these').choices([
+            'sms',
+            'whatsapp',
+            'email',
+            'voice',
+          ]),
+        )
+        .option('--recipient <recipient>', 'only those to this number or address'),
+    ),
+  ).action((options: ListOptions) => listMessages(context, options))
+  withExamples(
+    list,
+    'svc messages list --status failed --limit 10',
+    'svc messages list --json | jq -r ".messages[].id"',
+  )
+
+  const show = withConnection(
+    messages
+      .command('show')
+      .summary('show one message')
+      .description('Shows one message and the steps that it went through.')
+      .argument('<id>', 'the id of the message'),
+  ).action((id: string, options: ConnectionOptions) => showMessage(context, id, options))
+  withExamples(show, 'svc messages show 01934f5e-8c00-7a3b-9d2e-5f6a7b8c9d01')
+
+  const tail = withConnection(
+    messages
+      .command('tail')
+      .summary('follow new messages and status changes')
+      .description(
+        'Prints a line for every new message and every change of a status until Ctrl-C; with --json one document a line.',
+      )
+      .option('--interval <seconds>', 'between two looks, 0.1 to 60', '2'),
+  ).action((options: TailOptions) => tailMessages(context, options))
+  withExamples(tail, 'svc messages tail', 'svc messages tail --json | jq -r .status')
+}
+
+async function listMessages(
+  { surroundings, output }: Context,
+  { status, channel, recipient, page, limit, ...options }: ListOptions,
+): Promise<void> {
+  const { client } = await connect(options, surroundings)
+  const { api } = await import('@svc/core/contract')
+  const found = await client.messages.list({ status, channel, recipient, page, limit })
+  if (output.isJson()) return output.document(api.messages.list.data.encode(found))
+  output.table(
+    ['TIME', 'CHANNEL', 'RECIPIENT', 'STATUS', 'ID', 'ERROR'],
+    found.messages.map((message) => [
+      message.created_at.toISOString(),
+      message.channel,
+      message.recipient,
+      statusCell(message.status),
+      message.id,
+      message.error_code ?? '',
+    ]),
+  )
+  const { total, pages, page: shown } = found.pagination
+  if (total === 0) output.note('No messages.')
+  if (pages > shown) output.note(`${total} messages; more: --page ${shown + 1} (of ${pages})`)
+}
+
+async function showMessage(
+  { surroundings, output }: Context,
+  id: string,
+  options: ConnectionOptions,
+): Promise<void> {
+  const { client } = await connect(options, surroundings)
+  const { api, formatCredits } = await import('@svc/core/contract')
+  const { message } = await client.messages.get({ id })
+  if (output.isJson()) return output.document(api.messages.get.data.encode({ message }))
+  const { segments, encoding } = message
+  const optional = (value: string | null): Cell | null => value
+  output.fields([
+    ['id', message.id],
+    ['status', statusCell(message.status)],
+    ['error', optional(failureOf(message))],
+    ['channel', message.channel],
+    ['recipient', message.recipient],
+    ['content', JSON.stringify(message.content)],
+    ['credits', formatCredits(message.credits_used)],
+    ['refunded', message.credits_refunded === 0 ? null : formatCredits(message.credits_refunded)],
+    ['segments', segments === null ? null : `${segments} (${encoding})`],
+    ['metadata', JSON.stringify(message.metadata)],
+    ['provider', optional(message.provider)],
+    ['provider id', optional(message.provider_message_id)],
+    ['mode', message.livemode ? 'live' : 'test'],
+    ['scheduled', optional(message.scheduled_at?.toISOString() ?? null)],
+    ...stepsOf(message).map(({ status, at }): [string, Cell] => [status, at.toISOString()]),
+  ])
+}
+
+async function tailMessages(
+  { surroundings, output }: Context,
+  { interval, ...options }: TailOptions,
+): Promise<void> {
+  const interval_ms = Number(interval) * 1000
+  if (!(interval_ms >= 100 && interval_ms <= 60_000)) {
+    throw usage('--interval must be 0.1 to 60 seconds')
+  }
+  const { client, base_url } = await connect(options, surroundings)
+  const { message: record } = await import('@svc/core/contract')
+  const signal = stopSignalOf(surroundings)
+  await followMessages(createFollower(client, signal), {
+    interval_ms,
+    signal,
+    onReady: () => output.note(`Following the messages of ${base_url}. Stop with Ctrl-C.`),
+    onChange({ message, status, at }) {
+      if (output.isJson()) {
+        output.document({ status, at: at.toISOString(), message: record.encode(message) })
+        return
+      }
+      const { channel, recipient, id } = message
+      const why = status === 'failed' ? failureOf(message) : null
+      const cells = [
+        at.toISOString(),
+        channel,
+        recipient,
+        statusCell(status, { padded: output.isTerminal }),
+        id,
+      ]
+      output.row(why === null ? cells : [...cells, why])
+    },
+    onOutage: (isOut) => output.note(isOut ? `${base_url} is out of reach; waiting…` : 'Back.'),
+  })
+}

@@ -1,0 +1,76 @@
+import type { Gsm7Suggestion, NonGsmCharacter } from '@svc/core/sms'
+import type { Command } from 'commander'
+import { type Context, withExamples } from '../context.ts'
+import { readStdinText } from '../input.ts'
+import { printable } from '../printable.ts'
+
+/** What a segment costs unless the operator set another price. Source: interface, Credit costs. */
+const CREDITS_PER_SEGMENT = 1
+
+/** Longer texts are refused. In UTF-16 code units. Source: interface, Limits. */
+const TEXT_LENGTH_MAX = 1600
+
+/** How many of the characters that forced UCS-2 are shown to people. */
+const SHOWN_MAX = 10
+
+/** Adds `svc segments`. */
+export function addSegments(program: Command, context: Context): void {
+  const command = program
+    .command('segments')
+    .summary('count the segments of an SMS')
+    .description(
+      `Tells how an SMS is encoded, in how many segments it goes and what it costs, which characters make it dearer, and a
+cheaper text that says the same, if there is one. Asks no server.`,
+    )
+    .argument('[text]', 'the text; without it, stdin less the line break at its end')
+    .action((text: string | undefined) => countSegments(context, text))
+  withExamples(command, 'svc segments "It’s ready…"', 'cat text.txt | svc segments --json')
+}
+
+async function countSegments(
+  { surroundings, output }: Context,
+  given: string | undefined,
+): Promise<void> {
+  const text = given ?? (await readStdinText(surroundings, 'give the text'))
+  const sms = await import('@svc/core/sms')
+  const { encoding, characters, units, segments, parts } = sms.segments(text)
+  const credits = segments * CREDITS_PER_SEGMENT
+  const non_gsm_characters = sms.nonGsmCharacters(text)
+  const gsm7_suggestion = sms.gsm7Suggestion(text)
+  if (output.isJson()) {
+    return output.document({
+      encoding,
+      characters,
+      units,
+      segments,
+      parts,
+      credits,
+      non_gsm_characters,
+      gsm7_suggestion,
+    })
+  }
+  const { single, concatenated } = sms.SEGMENT_UNITS[encoding]
+  const room = segments === 1 ? single : segments * concatenated
+  output.fields([
+    ['encoding', encoding],
+    ['characters', String(characters)],
+    ['units', output.isTerminal ? `${units} of ${room}` : String(units)],
+    ['segments', String(segments)],
+    ['credits', String(credits)],
+    ['forced by', non_gsm_characters.length === 0 ? null : shownCharacters(non_gsm_characters)],
+    ['suggestion', gsm7_suggestion && shownSuggestion(gsm7_suggestion)],
+  ])
+  if (text.length > TEXT_LENGTH_MAX) {
+    output.note(`It is longer than ${TEXT_LENGTH_MAX} characters: a send would be refused.`)
+  }
+}
+
+function shownCharacters(found: readonly NonGsmCharacter[]): string {
+  const shown = found.slice(0, SHOWN_MAX).map(({ char, index }) => `${char} at ${index}`)
+  const more = found.length - shown.length
+  return more > 0 ? `${shown.join(', ')} and ${more} more` : shown.join(', ')
+}
+
+function shownSuggestion({ text, segments }: Gsm7Suggestion): string {
+  return `${JSON.stringify(printable(text))} (${segments} ${segments === 1 ? 'segment' : 'segments'})`
+}

@@ -1,0 +1,98 @@
+import type { Client } from '@svc/core/contract'
+import { type Command, Option } from 'commander'
+import { awaitMessage } from '../await-message.ts'
+import { type ConnectionOptions, connect, withConnection } from '../connection.ts'
+import { type Context, withExamples } from '../context.ts'
+import { durationMs } from '../duration.ts'
+import { Failure, usage } from '../failure.ts'
+import { readStdinText } from '../input.ts'
+import { failureOf, isFinal, statusCell } from '../message-steps.ts'
+import { SEND_CHANNELS, type SendOptions, sendRequestOf } from '../send-request.ts'
+
+interface Options extends ConnectionOptions, SendOptions {
+  idempotencyKey?: string
+  wait?: boolean
+  timeout: string
+}
+
+/** Adds `svc send`. */
+export function addSend(program: Command, context: Context): void {
+  const command = withConnection(
+    program
+      .command('send')
+      .summary('send a message')
+      .description('Sends one message. The channel follows from the recipient unless it is named.')
+      .requiredOption('--to <recipient>', 'a phone number (+14155552671) or an e-mail address')
+      .option('--text <text>', 'what it says; - takes it from stdin')
+      .addOption(new Option('--channel <channel>', 'how it goes').choices(SEND_CHANNELS))
+      .option('--subject <text>', 'the subject of an e-mail')
+      .option('--html <html>', 'the HTML body of an e-mail')
+      .option('--from <sender>', 'the sender; for e-mail the display name')
+      .option('--metadata <key=value...>', 'your own keys and values, kept on the message')
+      .option('--at <time>', 'when to send it (ISO 8601)')
+      .option('--idempotency-key <key>', 'sending again with the same key sends once')
+      .option('--wait', 'wait until it is delivered or failed, and show the steps')
+      .option('--timeout <span>', 'how long --wait waits', '2m'),
+  ).action((options: Options) => send(context, options))
+  withExamples(
+    command,
+    'svc send --to +15005550006 --text "Your order A1 is ready" --wait',
+    'svc send --to asha@example.com --subject "Order A1" --text "It is ready." --metadata order=A1',
+  )
+}
+
+async function send({ surroundings, output }: Context, options: Options): Promise<void> {
+  const timeout_ms = durationMs(options.timeout)
+  if (timeout_ms === null) throw usage('--timeout must be a span such as 30s or 5m')
+  const text =
+    options.text === '-'
+      ? { text: await readStdinText(surroundings, 'give the text with --text') }
+      : {}
+  const request = sendRequestOf({ ...options, ...text })
+  const { client } = await connect(options, surroundings)
+  const sent = await client.messages.send(request, { idempotency_key: options.idempotencyKey })
+  if (options.wait) return waitFor({ surroundings, output }, client, sent.message_id, timeout_ms)
+  const { api, formatCredits } = await import('@svc/core/contract')
+  if (output.isJson()) return output.document(api.messages.send.data.encode(sent))
+  const credits = formatCredits(sent.credits_used)
+  output.row([
+    statusCell(sent.status),
+    sent.message_id,
+    output.isTerminal ? `${credits} credits` : credits,
+  ])
+  if (output.isTerminal) {
+    const svc = surroundings.invocation ?? 'svc'
+    output.note(output.style('dim', `Follow it: ${svc} messages show ${sent.message_id}`))
+  }
+}
+
+async function waitFor(
+  { output }: Context,
+  client: Client,
+  id: string,
+  timeout_ms: number,
+): Promise<void> {
+  const message = await awaitMessage(client, id, {
+    timeout_ms,
+    onStep({ status, at }) {
+      if (!output.isJson())
+        output.row([at.toISOString(), statusCell(status, { padded: output.isTerminal }), id])
+    },
+  })
+  if (output.isJson()) {
+    const { api } = await import('@svc/core/contract')
+    output.document(api.messages.get.data.encode({ message }))
+  }
+  if (message.status === 'failed') {
+    throw new Failure(
+      message.error_code ?? 'failed',
+      `the message failed: ${failureOf(message) ?? 'no reason was given'}`,
+    )
+  }
+  if (!isFinal(message)) {
+    throw new Failure(
+      'timeout',
+      `the message is still ${message.status} after ${timeout_ms / 1000} s: svc messages show ${id} tells how it goes on`,
+    )
+  }
+}

@@ -1,0 +1,40 @@
+import type { Command } from 'commander'
+import { type Context, withExamples } from '../context.ts'
+import { settingsOf } from '../data-folder.ts'
+import { aborted, stopSignalOf } from '../surroundings.ts'
+
+/** Adds `svc serve`: the service in production. */
+export function addServe(program: Command, context: Context): void {
+  const command = program
+    .command('serve')
+    .summary('run the service in production')
+    .description(
+      `Runs the service for production: nothing is seeded, nothing relaxed, and the log is JSON on stdout. SIGTERM lets
+what is under way end. Settings come from the environment:
+
+  HOST, PORT                 where to listen (127.0.0.1, 3000)
+  SVC_DATA_DIR               database and generated secrets (./data)
+  SVC_DATABASE_URL           file:<path> (the data folder's svc.db)
+  SVC_JWT_SECRET             signs sessions, 32 bytes or more (generated)
+  SVC_PUBLIC_URL             the address that others reach it at
+  SVC_SIGNUP_CREDITS         what a new workspace begins with (0)
+  SVC_WEBHOOK_ALLOW_HTTP     true lets webhooks go to plain http (false)
+  SVC_TRUST_PROXY            networks of proxies to trust
+  SVC_RATE_LIMIT_…           GENERAL, BULK, AUTH, ANONYMOUS, FAILED_AUTH, as 100/60
+  SVC_LOG_LEVEL              info`,
+    )
+    .action(() => serve(context))
+  withExamples(
+    command,
+    'HOST=0.0.0.0 SVC_DATA_DIR=/var/lib/svc svc serve',
+    'svc workspaces create --name Example --email ops@example.com',
+  )
+}
+
+async function serve({ surroundings }: Context): Promise<void> {
+  const stop = stopSignalOf(surroundings)
+  const { readConfig, startServer } = await import('@svc/server')
+  const server = await startServer({ config: readConfig(settingsOf(surroundings)) })
+  await aborted(stop)
+  await server.close()
+}

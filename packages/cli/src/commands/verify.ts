@@ -1,0 +1,91 @@
+import type { Command } from 'commander'
+import { type Context, withExamples } from '../context.ts'
+import { Failure, usage } from '../failure.ts'
+import { type HeaderMap, headersOf, readHeaders } from '../header-lines.ts'
+import { readInputFile, readStdin } from '../input.ts'
+import type { Surroundings } from '../surroundings.ts'
+
+interface VerifyOptions {
+  secret?: string
+  headers?: string
+  header?: string[]
+  signature?: string
+  body?: string
+  anyAge?: boolean
+}
+
+/** Adds `svc verify`. */
+export function addVerify(program: Command, context: Context): void {
+  const command = program
+    .command('verify')
+    .summary('verify the signature of a webhook delivery')
+    .description(
+      `Tells whether a webhook delivery is authentic, and if not, why: exit code 1. The body is taken byte for byte, from
+stdin unless --body is given.`,
+    )
+    .option('--secret <whsec>', 'the secret of the webhook (default: SVC_WEBHOOK_SECRET)')
+    .option('--headers <file>', 'a file with the headers: "name: value" lines, or JSON')
+    .option('-H, --header <line>', 'one header, "name: value"; may be repeated', append)
+    .option('--signature <hex>', 'the value of X-Svc-Signature, instead of headers')
+    .option('--body <body>', 'the body; @file reads a file')
+    .option('--any-age', 'accept a delivery that is older than five minutes')
+    .action((options: VerifyOptions) => verifyDelivery(context, options))
+  withExamples(
+    command,
+    'svc verify --secret whsec_… --headers headers.txt --body @body.json',
+    'cat body.json | svc verify --secret whsec_… --signature 9f86d081…',
+  )
+}
+
+function append(line: string, before: string[] = []): string[] {
+  return [...before, line]
+}
+
+async function verifyDelivery(
+  { surroundings, output }: Context,
+  options: VerifyOptions,
+): Promise<void> {
+  const secret = options.secret ?? surroundings.env.SVC_WEBHOOK_SECRET
+  if (!secret) throw usage('give the secret with --secret or SVC_WEBHOOK_SECRET')
+  const headers = await givenHeaders(options, surroundings)
+  const { signature } = options
+  if (Object.keys(headers).length === 0 && signature === undefined) {
+    throw usage('give the headers with --headers or -H, or the signature with --signature')
+  }
+  const body = await givenBody(options.body, surroundings)
+  const { verify } = await import('@svc/core/webhooks')
+  const result = verify({
+    secret,
+    body,
+    headers,
+    signature,
+    ...(options.anyAge && { tolerance_s: false }),
+  })
+  if (!result.ok)
+    throw new Failure(result.reason, `not verified (${result.reason}): ${result.hint}`)
+  const { scheme, event, event_id, timestamp } = result
+  const at = timestamp?.toISOString() ?? null
+  if (output.isJson()) {
+    return output.document({ verified: true, scheme, event, event_id, timestamp: at })
+  }
+  const how = scheme === 'standard' ? `webhook-signature of ${at}` : 'X-Svc-Signature'
+  output.line(
+    `${output.style('green', '✓')} verified${event === null ? '' : ` ${event}`} by ${how}`,
+  )
+}
+
+async function givenHeaders(
+  { headers, header = [] }: VerifyOptions,
+  surroundings: Surroundings,
+): Promise<HeaderMap> {
+  const fromFile =
+    headers === undefined
+      ? {}
+      : readHeaders((await readInputFile(headers, surroundings)).toString('utf8'))
+  return { ...fromFile, ...headersOf(header) }
+}
+
+async function givenBody(body: string | undefined, surroundings: Surroundings): Promise<Buffer> {
+  if (body === undefined) return readStdin(surroundings, 'give the body with --body')
+  return body.startsWith('@') ? readInputFile(body.slice(1), surroundings) : Buffer.from(body)
+}

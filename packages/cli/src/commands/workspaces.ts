@@ -1,0 +1,105 @@
+import type { Command } from 'commander'
+import { type Context, type PageOptions, withExamples, withPage } from '../context.ts'
+import { withCore } from '../operator.ts'
+import { readPassword } from '../password-prompt.ts'
+
+interface CreateOptions {
+  name: string
+  email: string
+  phone?: string
+  country?: string
+  passwordStdin?: boolean
+}
+
+/** Adds `svc workspaces`: accounts, on the database. */
+export function addWorkspaces(program: Command, context: Context): void {
+  const workspaces = program
+    .command('workspaces')
+    .summary('create and list workspaces (operator)')
+    .description(
+      'Creates and lists workspaces, on the database itself: the server may run meanwhile.',
+    )
+  withExamples(workspaces, 'svc workspaces list')
+
+  const create = workspaces
+    .command('create')
+    .summary('create a workspace')
+    .description(
+      `Creates a workspace, and the database where there is none yet. Asks for the password, unless it is piped in.`,
+    )
+    .requiredOption('--name <name>', 'the name of the company or team')
+    .requiredOption('--email <address>', 'what to log in with')
+    .option('--phone <number>', 'a phone number in E.164 format')
+    .option('--country <country>', 'a country')
+    .option('--password-stdin', 'take the password from the first line of stdin')
+    .action((options: CreateOptions) => createWorkspace(context, options))
+  withExamples(
+    create,
+    'svc workspaces create --name Example --email ops@example.com',
+    'openssl rand -base64 18 | tee password.txt |\n  svc workspaces create --name Example --email ops@example.com --password-stdin',
+  )
+
+  const list = withPage(
+    workspaces
+      .command('list')
+      .summary('list the workspaces')
+      .description('Lists the workspaces, oldest first.'),
+  ).action((options: PageOptions) => listWorkspaces(context, options))
+  withExamples(list, 'svc workspaces list')
+}
+
+async function createWorkspace(
+  { surroundings, output }: Context,
+  options: CreateOptions,
+): Promise<void> {
+  const { api, decode, formatCredits } = await import('@svc/core/contract')
+  const { name, email, phone, country } = options
+  const password = await readPassword(surroundings, { fromStdin: options.passwordStdin === true })
+  const request = decode(api.workspaces.signup.body, {
+    email,
+    password,
+    company_name: name,
+    ...(phone !== undefined && { phone }),
+    ...(country !== undefined && { country }),
+  })
+  const workspace = await withCore(surroundings, (core) => core.workspaces.signup(request), {
+    create: true,
+  })
+  const message = 'Workspace created'
+  if (output.isJson()) {
+    return output.document(api.workspaces.signup.data.encode({ workspace, message }))
+  }
+  output.fields([
+    ['id', workspace.id],
+    ['name', workspace.name],
+    ['email', workspace.email],
+    ['credits', formatCredits(workspace.credits_balance)],
+  ])
+  output.note('Next: svc credits grant 100 and svc keys create --name <name>')
+}
+
+async function listWorkspaces(
+  { surroundings, output }: Context,
+  options: PageOptions,
+): Promise<void> {
+  const { api, decode, formatCredits, workspace } = await import('@svc/core/contract')
+  const { page, limit } = decode(api.api_keys.list.query, options)
+  const found = await withCore(surroundings, (core) =>
+    core.workspaces.list({ limit: limit + 1, offset: (page - 1) * limit }),
+  )
+  const shown = found.slice(0, limit)
+  if (output.isJson()) {
+    return output.document({ workspaces: shown.map((record) => workspace.encode(record)) })
+  }
+  output.table(
+    ['ID', 'NAME', 'EMAIL', 'CREDITS', 'CREATED'],
+    shown.map(({ id, name, email, credits_balance, created_at }) => [
+      id,
+      name,
+      email,
+      formatCredits(credits_balance),
+      created_at.toISOString(),
+    ]),
+  )
+  if (found.length > limit) output.note(`More: --page ${page + 1}`)
+}

@@ -1,0 +1,53 @@
+import { randomBytes } from 'node:crypto'
+import type { Core } from '@svc/core'
+import { api, decode, type WorkspaceSummary } from '@svc/core/contract'
+import type { DevFile } from './dev-file.ts'
+
+const DEMO_EMAIL = 'demo@sandbox.svc'
+const PASSWORD_BYTES = 15
+
+/** The workspace that `svc dev` shows the service with. */
+export interface Demo {
+  /** A live key with every scope. */
+  api_key: string
+  workspace: WorkspaceSummary
+  /** Null when the workspace is older than what is remembered of it. */
+  password: string | null
+}
+
+/** The workspace and key that are remembered, as far as they still hold; what does not is made anew. */
+export async function prepareDemo(core: Core, remembered: DevFile | null): Promise<Demo> {
+  const { workspace, password } = await demoWorkspace(core, remembered)
+  if (remembered && (await isKeyOf(core, workspace.id, remembered.api_key))) {
+    return { api_key: remembered.api_key, workspace, password }
+  }
+  const request = decode(api.api_keys.create.body, { name: 'svc dev' })
+  const { key } = await core.apiKeys.create(workspace.id, request)
+  return { api_key: key, workspace, password }
+}
+
+async function demoWorkspace(
+  core: Core,
+  remembered: DevFile | null,
+): Promise<Omit<Demo, 'api_key'>> {
+  const known = remembered && (await core.workspaces.byEmail(remembered.workspace.email))
+  if (known && known.id === remembered.workspace.id) {
+    return { workspace: known, password: remembered.workspace.password }
+  }
+  const found = await core.workspaces.byEmail(DEMO_EMAIL)
+  if (found) return { workspace: found, password: null }
+  const password = randomBytes(PASSWORD_BYTES).toString('base64url')
+  const request = { email: DEMO_EMAIL, password, company_name: 'Demo' }
+  const workspace = await core.workspaces.signup(decode(api.workspaces.signup.body, request))
+  return { workspace, password }
+}
+
+async function isKeyOf(core: Core, workspaceId: string, key: string): Promise<boolean> {
+  try {
+    const { workspace_id } = await core.apiKeys.authenticate(key, '127.0.0.1')
+    return workspace_id === workspaceId
+  } catch {
+    // Deactivated, expired, or of a database that is gone.
+    return false
+  }
+}

@@ -1,0 +1,42 @@
+import { readFile } from 'node:fs/promises'
+import { resolve } from 'node:path'
+import { misconfigured, usage } from './failure.ts'
+import type { Surroundings } from './surroundings.ts'
+
+/** What a pipe or a file may hold: twice the largest body that the service takes. */
+const INPUT_MAX_BYTES = 8 * 1024 * 1024
+
+/**
+ * All of stdin, byte for byte.
+ * @throws Failure when stdin is a terminal, where nobody knows that something is waited for; `what` says what is.
+ */
+export async function readStdin({ stdin }: Surroundings, what: string): Promise<Buffer> {
+  if (stdin.isTTY) throw usage(`${what}, or pipe it in`)
+  const chunks: Buffer[] = []
+  let bytes = 0
+  for await (const chunk of stdin) {
+    const buffer = Buffer.from(chunk as Buffer | string)
+    bytes += buffer.length
+    if (bytes > INPUT_MAX_BYTES) throw usage(`stdin has more than ${INPUT_MAX_BYTES} bytes`)
+    chunks.push(buffer)
+  }
+  return Buffer.concat(chunks)
+}
+
+/** The text on stdin without the line break that `echo` puts at its end. */
+export async function readStdinText(surroundings: Surroundings, what: string): Promise<string> {
+  const bytes = await readStdin(surroundings, what)
+  return bytes.toString('utf8').replace(/\r?\n$/, '')
+}
+
+/** A file's bytes; a relative path counts from the run's folder. */
+export async function readInputFile(path: string, { cwd }: Surroundings): Promise<Buffer> {
+  try {
+    return await readFile(resolve(cwd, path))
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    throw misconfigured(
+      `cannot read ${path}${code === 'ENOENT' ? ': there is no such file' : `: ${code}`}`,
+    )
+  }
+}

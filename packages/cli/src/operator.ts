@@ -1,0 +1,87 @@
+import { existsSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import type { Core } from '@svc/core'
+import type { Workspace } from '@svc/core/contract'
+import type { Command } from 'commander'
+import { dataFolder, pathFrom, settingsOf } from './data-folder.ts'
+import { Failure, misconfigured, usage } from './failure.ts'
+import type { Surroundings } from './surroundings.ts'
+
+/**
+ * Opens the service on the configured database, lets `work` use it, and closes it. Nothing is dispatched, so it may run
+ * beside the server.
+ * @throws Failure when there is no database yet, unless `create` says that it may be made.
+ */
+export async function withCore<T>(
+  surroundings: Surroundings,
+  work: (core: Core) => Promise<T>,
+  { create = false }: { create?: boolean } = {},
+): Promise<T> {
+  if (!create) assertDatabase(surroundings)
+  const [{ readConfig }, { createCore }] = await Promise.all([
+    import('@svc/server'),
+    import('@svc/core'),
+  ])
+  const { database_url, signup_credits } = readConfig(settingsOf(surroundings))
+  const core = await createCore({ database_url, signup_credits })
+  try {
+    return await work(core)
+  } finally {
+    await core.close()
+  }
+}
+
+/** Adds the option that says whose keys or credits a command is about. */
+export function withWorkspace(command: Command): Command {
+  return command.option(
+    '--workspace <id-or-email>',
+    'the workspace; needless while there is only one',
+  )
+}
+
+/**
+ * The workspace that `selector` names by id or e-mail address; without one, the only one there is.
+ * @throws Failure when that is none, or more than one.
+ */
+export async function findWorkspace(core: Core, selector: string | undefined): Promise<Workspace> {
+  if (selector === undefined) {
+    const [first, second] = await core.workspaces.list({ limit: 2, offset: 0 })
+    if (!first)
+      throw misconfigured('there is no workspace yet: make one with svc workspaces create')
+    if (!second) return first
+    throw usage(
+      'there are several workspaces: choose one with --workspace <id or e-mail> (svc workspaces list shows them)',
+    )
+  }
+  const found = selector.includes('@')
+    ? await core.workspaces.byEmail(selector)
+    : await core.workspaces.account(selector).catch(nullWhenNotFound)
+  if (found) return found
+  throw new Failure(
+    'not_found',
+    `there is no workspace ${selector}: svc workspaces list shows them`,
+  )
+}
+
+function nullWhenNotFound(error: unknown): null {
+  if ((error as { code?: unknown }).code === 'not_found') return null
+  throw error
+}
+
+/** A mistaken folder would otherwise be given an empty database and a secret of its own. */
+function assertDatabase(surroundings: Surroundings): void {
+  const file = databaseFile(surroundings)
+  if (file === null || existsSync(file)) return
+  throw misconfigured(
+    `there is no database at ${pathFrom(surroundings.cwd, file)}: start svc dev or svc serve first, or set SVC_DATA_DIR`,
+  )
+}
+
+/** Null when the database is no file. */
+function databaseFile(surroundings: Surroundings): string | null {
+  const url = surroundings.env.SVC_DATABASE_URL?.trim() || undefined
+  if (url === undefined) return join(dataFolder(surroundings), 'svc.db')
+  if (url.startsWith('file://')) return fileURLToPath(url)
+  return url.startsWith('file:') ? resolve(surroundings.cwd, url.slice('file:'.length)) : null
+}

@@ -1,0 +1,104 @@
+import { readFileSync } from 'node:fs'
+import { Command, CommanderError } from 'commander'
+import { addCredits } from './commands/credits.ts'
+import { addDev } from './commands/dev.ts'
+import { addKeys } from './commands/keys.ts'
+import { addMessages } from './commands/messages.ts'
+import { addSegments } from './commands/segments.ts'
+import { addSend } from './commands/send.ts'
+import { addServe } from './commands/serve.ts'
+import { addVerify } from './commands/verify.ts'
+import { addWebhooks } from './commands/webhooks.ts'
+import { addWorkspaces } from './commands/workspaces.ts'
+import { type Context, withExamples } from './context.ts'
+import { usage } from './failure.ts'
+import { createOutput } from './output.ts'
+import type { Surroundings } from './surroundings.ts'
+
+const HELP_WIDTH_MAX = 100
+
+/**
+ * Runs the command that `argv` (without node and script) asks for and answers its exit code: 0 done, 1 failed or
+ * invalid, 2 usage or configuration, 3 server not reachable. Never throws, never exits.
+ */
+export async function run(argv: readonly string[], surroundings: Surroundings): Promise<number> {
+  const program = new Command('svc')
+  const output = createOutput(surroundings, () => program.opts().json === true)
+  prepare(program, { surroundings, output })
+  try {
+    await program.parseAsync(argv, { from: 'user' })
+    return 0
+  } catch (error) {
+    if (!(error instanceof CommanderError)) return output.failure(error)
+    if (error.exitCode === 0) return 0
+    const help = `${calledCommand(program, argv)} --help`
+    if (error.code !== 'commander.help') return output.failure(error, `${help} shows how`)
+    // The help has been shown in place of a line.
+    return output.isJson() ? output.failure(usage(`name a command: ${help} lists them`)) : 2
+  }
+}
+
+/** The command that the arguments lead to, as far as they do. */
+function calledCommand(program: Command, argv: readonly string[]): string {
+  let command = program
+  for (const argument of argv) {
+    const next = command.commands.find((each) => each.name() === argument)
+    if (next) command = next
+    else if (!argument.startsWith('-')) break
+  }
+  const names = [command.name()]
+  for (let above = command.parent; above; above = above.parent) names.unshift(above.name())
+  return names.join(' ')
+}
+
+function prepare(program: Command, context: Context): void {
+  const { surroundings, output } = context
+  const { stdout, stderr } = surroundings
+  program
+    .description('Self-hosted messaging: SMS, WhatsApp, e-mail and voice behind one API.')
+    .version(version(), '-v, --version', 'print the version')
+    .option('--json', 'print one JSON document, errors on stderr as {"error","message"}')
+    .helpOption('-h, --help', 'show this help')
+    .helpCommand(false)
+    .configureHelp({
+      showGlobalOptions: true,
+      visibleGlobalOptions: (command) =>
+        command === program ? [] : program.options.filter(({ long }) => long === '--json'),
+    })
+    .exitOverride()
+    .configureOutput({
+      writeOut: (text) => void stdout.write(text),
+      writeErr: (text) => {
+        if (!output.isJson()) stderr.write(text)
+      },
+      // `run` says it.
+      outputError: () => {},
+      getOutHelpWidth: () => Math.min(stdout.columns ?? HELP_WIDTH_MAX, HELP_WIDTH_MAX),
+      getErrHelpWidth: () => Math.min(stderr.columns ?? HELP_WIDTH_MAX, HELP_WIDTH_MAX),
+    })
+  program.commandsGroup('Run the service:')
+  addDev(program, context)
+  addServe(program, context)
+  program.commandsGroup('Use it:')
+  addSend(program, context)
+  addMessages(program, context)
+  addWebhooks(program, context)
+  program.commandsGroup('Operate it, on its database:')
+  addWorkspaces(program, context)
+  addKeys(program, context)
+  addCredits(program, context)
+  program.commandsGroup('Check, without a server:')
+  addSegments(program, context)
+  addVerify(program, context)
+  withExamples(
+    program,
+    'svc dev',
+    'svc send --to +15005550006 --text "Hello" --wait',
+    'svc send --help',
+  )
+}
+
+function version(): string {
+  const manifest = readFileSync(new URL('../package.json', import.meta.url), 'utf8')
+  return (JSON.parse(manifest) as { version: string }).version
+}

@@ -1,0 +1,40 @@
+import type { Readable, Writable } from 'node:stream'
+
+/** Where a run reads from; a terminal can be asked for a password. */
+export type InputStream = Readable & {
+  isTTY?: boolean | undefined
+  setRawMode?: ((on: boolean) => unknown) | undefined
+}
+
+/** Where a run writes to. */
+export type OutputStream = Writable & {
+  isTTY?: boolean | undefined
+  columns?: number | undefined
+}
+
+/** All that one run of the command touches besides files and the network, so that it can run inside another program. */
+export interface Surroundings {
+  readonly env: NodeJS.ProcessEnv
+  readonly stdin: InputStream
+  readonly stdout: OutputStream
+  readonly stderr: OutputStream
+  readonly cwd: string
+  /**
+   * Aborts when the run is asked to end. Whoever calls it promises to end in order; a run that never does is ended by
+   * the signal itself.
+   */
+  stopSignal?: () => AbortSignal
+  /** How the reader of our output calls this program, for the lines that it may paste. */
+  readonly invocation?: string
+}
+
+/** The signal on which a run that lasts is to end; one that never comes where nobody can send it. */
+export function stopSignalOf(surroundings: Surroundings): AbortSignal {
+  return surroundings.stopSignal?.() ?? new AbortController().signal
+}
+
+/** Resolves when `signal` aborts. */
+export function aborted(signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return Promise.resolve()
+  return new Promise((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }))
+}

@@ -1,0 +1,65 @@
+import { formatCredits } from '@svc/core/contract'
+import type { Demo } from './demo.ts'
+import type { Style } from './style.ts'
+
+/** What a developer needs to know once `svc dev` is up. */
+export interface Welcome {
+  /** An address that works on this machine. */
+  url: string
+  demo: Demo
+  /** The port that was wanted and taken, if another one is used. */
+  taken_port: number | null
+  /** The data folder as one would type it. */
+  folder: string
+  /** How to call the `svc` command. */
+  svc: string
+}
+
+const EXAMPLE = '{"channel":"sms","to":"+15005550006","content":{"text":"Hello from svc"}}'
+
+/** The shell command that sends the first SMS; it works as pasted. */
+export function sendCurl(url: string, key: string): string {
+  return [
+    `curl -s ${url}/api/v1/messages/send \\`,
+    `  -H 'X-API-Key: ${key}' \\`,
+    `  -H 'Content-Type: application/json' \\`,
+    `  -d '${EXAMPLE}'`,
+  ].join('\n')
+}
+
+/** The shell command that shows the newest message; it works as pasted. */
+export function statusCurl(url: string, key: string): string {
+  return `curl -s '${url}/api/v1/messages?limit=1' -H 'X-API-Key: ${key}'`
+}
+
+/** The text that `svc dev` greets with. */
+export function welcomeText({ url, demo, taken_port, folder, svc }: Welcome, style: Style): string {
+  const { api_key, workspace, password } = demo
+  const moved = taken_port === null ? '' : `  (port ${taken_port} is taken)`
+  const login = password === null ? '' : `, password ${password}`
+  const credits = `${formatCredits(workspace.credits_balance)} credits`
+  const step = (text: string) => style('bold', text)
+  return [
+    '',
+    `${style('green', '●')} ${step(`svc is running at ${url}`)}${moved}`,
+    '',
+    `  API key    ${api_key}`,
+    `  Workspace  ${workspace.email}${login}, ${credits}`,
+    `  Sandbox    no message leaves this machine; +15005550007 fails on purpose`,
+    '',
+    step('Send the first SMS:'),
+    '',
+    sendCurl(url, api_key),
+    '',
+    step('See what became of it:'),
+    '',
+    statusCurl(url, api_key),
+    `${svc} messages list`,
+    '',
+    step('Get its events on a webhook, verified and printed (in a second terminal):'),
+    '',
+    `${svc} webhooks listen`,
+    '',
+    style('dim', `Everything is kept in ${folder}. Stop with Ctrl-C.`),
+  ].join('\n')
+}

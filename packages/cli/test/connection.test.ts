@@ -1,0 +1,133 @@
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { createServer, type RequestListener, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { afterAll, afterEach, describe, expect, test } from 'vitest'
+import { newFolder, svc } from './svc.ts'
+
+const folder = newFolder()
+const servers: Server[] = []
+const message = 'Invalid API key'
+
+/** A server that answers as told, and notes the keys that it was shown. */
+async function serverThat(answer: RequestListener): Promise<{ url: string; keys: unknown[] }> {
+  const keys: unknown[] = []
+  const server = createServer((request, response) => {
+    keys.push(request.headers['x-api-key'])
+    answer(request, response)
+  })
+  servers.push(server)
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, keys }
+}
+
+const refuse: RequestListener = (_, response) => {
+  response.writeHead(401).end(JSON.stringify({ success: false, error: 'unauthorized', message }))
+}
+
+function remember(url: string): void {
+  mkdirSync(join(folder.path, 'data'), { recursive: true })
+  const content = { url, api_key: 'svc_dev', workspace: { id: '1', email: 'a@b', password: null } }
+  writeFileSync(join(folder.path, 'data', 'dev.json'), JSON.stringify(content))
+}
+
+async function closeAll(): Promise<void> {
+  for (const server of servers.splice(0)) {
+    server.closeAllConnections()
+    await new Promise((resolve) => server.close(resolve))
+  }
+}
+
+afterEach(closeAll)
+
+afterAll(() => folder.remove())
+
+describe('the server and the key', () => {
+  test('come from the options before the environment before svc dev', async () => {
+    const { url, keys } = await serverThat(refuse)
+    remember(url)
+    const cwd = folder.path
+    const env = { SVC_URL: `${url}/`, SVC_API_KEY: 'svc_env' }
+    await svc(['messages', 'list'], { cwd })
+    await svc(['messages', 'list'], { cwd, env })
+    await svc(['messages', 'list', '--key', 'svc_option', '--url', `${url}/api/v1`], { cwd, env })
+    expect(keys).toEqual(['svc_dev', 'svc_env', 'svc_option'])
+  })
+
+  test('the key of svc dev goes to its own server only', async () => {
+    const { url, keys } = await serverThat(refuse)
+    remember('http://127.0.0.1:9')
+    const { code, stderr } = await svc(['messages', 'list', '--url', url], { cwd: folder.path })
+    expect(keys).toEqual([])
+    expect(code).toBe(2)
+    expect(stderr).toBe(`svc: no API key for ${url}: give --key or SVC_API_KEY\n`)
+  })
+
+  test('a folder without svc dev says what is missing', async () => {
+    const empty = newFolder()
+    const { code, stderr } = await svc(['messages', 'list'], { cwd: empty.path })
+    empty.remove()
+    expect(code).toBe(2)
+    expect(stderr).toBe(
+      'svc: no API key: give --key or SVC_API_KEY, or start svc dev (there is no ./data/dev.json yet)\n',
+    )
+  })
+
+  test.each([
+    ['an address that is none', ['--url', 'localhost:3000', '--key', 'svc_x'], /http or https/],
+    ['a key that no header carries', ['--key', 'svc_abc…'], /characters that no key has/],
+  ])('%s is a matter of usage', async (_, given, text) => {
+    const { code, stderr } = await svc(['messages', 'list', ...given])
+    expect(code).toBe(2)
+    expect(stderr).toMatch(text)
+    expect(stderr).not.toContain('svc_')
+  })
+})
+
+describe('a server that does not serve', () => {
+  test('a refusal is told with what to do', async () => {
+    const { url } = await serverThat(refuse)
+    const argv = ['messages', 'list', '--url', url, '--key', 'svc_x']
+    const { code, stdout, stderr } = await svc(argv)
+    expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
+    expect(stderr).toBe(`svc: ${message} (give a valid key with --key or SVC_API_KEY)\n`)
+    const machine = await svc([...argv, '--json'])
+    expect(JSON.parse(machine.stderr)).toEqual({ error: 'unauthorized', message })
+  })
+
+  test('out of reach is 3', async () => {
+    const gone = await serverThat(refuse)
+    await closeAll()
+    const argv = ['send', '--to', '+12', '--text', 'x', '--url', gone.url, '--key', 'svc_x']
+    const { code, stderr } = await svc(argv)
+    expect(code).toBe(3)
+    expect(stderr).toBe(
+      `svc: ${gone.url} cannot be reached (ECONNREFUSED): start the server with svc dev, or give its address with --url\n`,
+    )
+    const machine = await svc([...argv, '--json'])
+    expect(machine.code).toBe(3)
+    expect(JSON.parse(machine.stderr)).toMatchObject({ error: 'unreachable' })
+  })
+
+  test('a redirect is told, and the key is not taken there', async () => {
+    const there = await serverThat(refuse)
+    const { url } = await serverThat((_, response) => {
+      response.writeHead(301, { location: there.url }).end()
+    })
+    const { code, stderr } = await svc(['messages', 'list', '--url', url, '--key', 'svc_x'])
+    expect(code).toBe(1)
+    expect(stderr).toContain(`redirects to ${there.url}: give the final address with --url`)
+    expect(there.keys).toEqual([])
+  })
+
+  test('another kind of server is told by its answer', async () => {
+    const { url } = await serverThat((_, response) => {
+      response.writeHead(404).end('<html>')
+    })
+    const { code, stderr } = await svc(['messages', 'list', '--url', url, '--key', 'svc_x'])
+    expect(code).toBe(1)
+    expect(stderr).toMatch(
+      new RegExp(`^svc: [^\\n]*${url}/api/v1/messages answered 404[^\\n]*\\n$`),
+    )
+  })
+})

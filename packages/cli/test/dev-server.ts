@@ -1,0 +1,41 @@
+import { newFolder, type Running, start } from './svc.ts'
+
+/** What `svc dev --json` says when it is ready. */
+export interface DevDocument {
+  url: string
+  api_key: string
+  workspace: { id: string; email: string; credits_balance: number }
+  password: string
+  data_dir: string
+}
+
+export interface DevServer extends DevDocument {
+  /** The environment and folder in which a client command finds this server by itself. */
+  here: { env: NodeJS.ProcessEnv; cwd: string }
+  running: Running
+  close(): Promise<void>
+}
+
+/** Tests ask more than a minute's share. */
+const NO_LIMITS = {
+  SVC_RATE_LIMIT_GENERAL: '100000/60',
+  SVC_RATE_LIMIT_ANONYMOUS: '100000/60',
+  SVC_RATE_LIMIT_FAILED_AUTH: '100000/60',
+}
+
+/** The whole service in this process, in a folder and on a port of its own. */
+export async function startDevServer(): Promise<DevServer> {
+  const folder = newFolder()
+  const here = { env: { ...NO_LIMITS, PORT: '0' }, cwd: folder.path }
+  const running = start(['dev', '--json'], here)
+  const [text] = await running.until(/^\{.*\}$/m)
+  return {
+    ...(JSON.parse(text) as DevDocument),
+    here,
+    running,
+    async close() {
+      await running.stop()
+      folder.remove()
+    },
+  }
+}

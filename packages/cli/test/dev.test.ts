@@ -1,0 +1,183 @@
+import { readFileSync, rmSync, statSync } from 'node:fs'
+import { createServer, type Server } from 'node:net'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import type { DevDocument } from './dev-server.ts'
+import { newFolder, type Running, start, svc } from './svc.ts'
+
+let folder: ReturnType<typeof newFolder>
+let started: Running[] = []
+
+beforeEach(() => {
+  folder = newFolder()
+})
+
+afterEach(async () => {
+  await Promise.all(started.map((running) => running.stop()))
+  started = []
+  folder.remove()
+})
+
+function here(env: NodeJS.ProcessEnv = {}) {
+  return { cwd: folder.path, env: { PORT: '0', ...env } }
+}
+
+/** Runs `svc dev` until it is ready, and no longer. */
+async function devOnce(): Promise<DevDocument> {
+  const { document, running } = await dev()
+  expect((await running.stop()).code).toBe(0)
+  return document
+}
+
+async function dev(env?: NodeJS.ProcessEnv): Promise<{ document: DevDocument; running: Running }> {
+  const running = start(['dev', '--json'], here(env))
+  started.push(running)
+  const [text] = await running.until(/^\{.*\}$/m)
+  return { document: JSON.parse(text) as DevDocument, running }
+}
+
+function list({ url, api_key }: DevDocument): Promise<Response> {
+  return fetch(`${url}/api/v1/messages`, { headers: { 'x-api-key': api_key } })
+}
+
+describe('svc dev', () => {
+  test('seeds a workspace with 100 credits and a key, and remembers them for their owner only', async () => {
+    const { document } = await dev()
+    expect(document).toEqual({
+      url: expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+$/),
+      api_key: expect.stringMatching(/^svc_[0-9A-Za-z]{38}$/),
+      workspace: {
+        id: expect.any(String),
+        name: 'Demo',
+        email: 'demo@sandbox.svc',
+        email_verified: false,
+        credits_balance: 100,
+      },
+      password: expect.stringMatching(/^\S{20}$/),
+      data_dir: join(folder.path, 'data'),
+    })
+    expect((await list(document)).status).toBe(200)
+    const file = join(folder.path, 'data', 'dev.json')
+    expect(statSync(file).mode & 0o777).toBe(0o600)
+    const { url, api_key, password } = document
+    const { id, email } = document.workspace
+    expect(JSON.parse(readFileSync(file, 'utf8'))).toEqual({
+      url,
+      api_key,
+      workspace: { id, email, password },
+    })
+    const login = await fetch(`${url}/api/v1/auth/login`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ email, password }),
+    })
+    expect(login.status).toBe(200)
+  })
+
+  test('a restart prints the same', async () => {
+    const { url: _, ...first } = await devOnce()
+    const { url: __, ...again } = await devOnce()
+    expect(again).toEqual(first)
+  })
+
+  test('a revoked key is replaced, and the revoked one refused, while the server runs', async () => {
+    const { document, running } = await dev()
+    const keys = await svc(['keys', 'list', '--json'], here())
+    const { api_keys } = JSON.parse(keys.stdout) as { api_keys: { id: string }[] }
+    expect((await svc(['keys', 'revoke', api_keys[0]?.id ?? ''], here())).code).toBe(0)
+    expect((await list(document)).status).toBe(401)
+    await running.stop()
+    const again = await devOnce()
+    expect(again.api_key).not.toBe(document.api_key)
+    expect(again.workspace).toEqual(document.workspace)
+    expect(again.password).toBe(document.password)
+  })
+
+  test('a new database gets a new workspace', async () => {
+    const first = await devOnce()
+    rmSync(join(folder.path, 'data', 'svc.db'))
+    const again = await devOnce()
+    expect(again.workspace.id).not.toBe(first.workspace.id)
+    expect(again.api_key).not.toBe(first.api_key)
+    expect(again.workspace.credits_balance).toBe(100)
+  })
+
+  test('a forgotten login is not made up, but the workspace stays', async () => {
+    const first = await devOnce()
+    rmSync(join(folder.path, 'data', 'dev.json'))
+    const again = await devOnce()
+    expect(again).toMatchObject({ workspace: first.workspace, password: null })
+  })
+
+  test('a second one on the same folder says what to do', async () => {
+    await dev()
+    const { code, stdout, stderr } = await svc(['dev'], here())
+    expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
+    expect(stderr).toMatch(/^svc: another svc process already serves [^\n]*svc\.db: stop it, or /)
+  })
+
+  test('greets with what is needed to go on', async () => {
+    const running = start(['dev'], here())
+    started.push(running)
+    await running.until(/Stop with Ctrl-C/)
+    const text = running.stdout()
+    expect(text).toMatch(/^● svc is running at http:\/\/127\.0\.0\.1:\d+$/m)
+    expect(text).toMatch(/^ {2}Workspace {2}demo@sandbox\.svc, password \S+, 100 credits$/m)
+    expect(text).toMatch(/^svc messages list$/m)
+    expect(text).toMatch(/^svc webhooks listen$/m)
+    expect(text).toContain('Everything is kept in ./data.')
+    expect((await running.stop()).code).toBe(0)
+  })
+})
+
+describe('the port of svc dev', () => {
+  let taken: Server
+
+  /** Holds a port, or leaves it to whoever does already. */
+  async function take(port: number): Promise<number> {
+    taken = createServer()
+    await new Promise<void>((resolve) => {
+      taken.once('error', () => resolve())
+      taken.listen(port, '127.0.0.1', resolve)
+    })
+    const address = taken.address()
+    return typeof address === 'object' && address ? address.port : port
+  }
+
+  afterEach(() => taken.close())
+
+  test('is the next free one when 3000 is taken and nobody asked for it', async () => {
+    await take(3000)
+    const running = start(['dev'], here({ PORT: '' }))
+    started.push(running)
+    await running.until(/Stop with Ctrl-C/)
+    const [, port] =
+      /running at http:\/\/127\.0\.0\.1:(\d+) {2}\(port 3000 is taken\)/.exec(running.stdout()) ??
+      []
+    expect(Number(port)).toBeGreaterThan(3000)
+    expect(running.stdout()).toContain(`curl -s http://127.0.0.1:${port}/api/v1/messages/send`)
+  })
+
+  test('is no other than the one that was asked for', async () => {
+    const port = await take(0)
+    const { code, stdout, stderr } = await svc(['dev'], here({ PORT: String(port) }))
+    expect({ code, stdout, stderr }).toEqual({
+      code: 1,
+      stdout: '',
+      stderr: `svc: port ${port} is taken: stop what uses it, or choose another one\n`,
+    })
+  })
+})
+
+describe('a wrong setting', () => {
+  test.each([
+    [{ PORT: 'http' }, /^svc: PORT must be a number/],
+    [{ SVC_DATABASE_URL: 'mysql://x' }, /^svc: SVC_DATABASE_URL must be/],
+    [{ SVC_RATE_LIMIT_GENERAL: '100' }, /^svc: SVC_RATE_LIMIT_GENERAL must be/],
+  ])('%o ends svc dev with 2 and one line', async (env, text) => {
+    const { code, stdout, stderr } = await svc(['dev'], here(env))
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
+    expect(stderr).toMatch(text)
+    expect(stderr.trim().split('\n')).toHaveLength(1)
+  })
+})

@@ -1,0 +1,95 @@
+import { describe, expect, test } from 'vitest'
+import { svc } from './svc.ts'
+
+const COMMANDS = [
+  'dev',
+  'serve',
+  'send',
+  'messages',
+  'messages list',
+  'messages show',
+  'messages tail',
+  'webhooks',
+  'webhooks listen',
+  'workspaces',
+  'workspaces create',
+  'workspaces list',
+  'keys',
+  'keys create',
+  'keys list',
+  'keys revoke',
+  'credits',
+  'credits grant',
+  'credits history',
+  'segments',
+  'verify',
+]
+
+describe('help', () => {
+  test('svc --help names every command', async () => {
+    const { code, stdout, stderr } = await svc(['--help'])
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+    for (const name of COMMANDS.filter((each) => !each.includes(' '))) {
+      expect(stdout).toMatch(new RegExp(`^  ${name} `, 'm'))
+    }
+  })
+
+  test.each(COMMANDS)('svc %s --help teaches with an example', async (name) => {
+    const { code, stdout } = await svc([...name.split(' '), '--help'])
+    expect(code).toBe(0)
+    expect(stdout).toMatch(/^Examples?:\n {2}\$ /m)
+    expect(stdout).toContain('--json')
+  })
+
+  test('svc --version says which', async () => {
+    expect(await svc(['--version'])).toMatchObject({ code: 0, stdout: '0.1.0\n' })
+  })
+})
+
+describe('a command that cannot be meant', () => {
+  test.each([
+    ['an unknown command', ['sned'], "unknown command 'sned' (Did you mean send?)", 'svc'],
+    [
+      'an unknown option',
+      ['send', '--to', 'x', '--txt', 'y'],
+      "unknown option '--txt' (Did you mean --text?)",
+      'svc send',
+    ],
+    [
+      'a missing option',
+      ['keys', 'create'],
+      "required option '--name <name>' not specified",
+      'svc keys create',
+    ],
+    [
+      'a missing argument',
+      ['messages', 'show'],
+      "missing required argument 'id'",
+      'svc messages show',
+    ],
+    ['a surplus argument', ['keys', 'list', 'x'], 'too many arguments', 'svc keys list'],
+    ['a choice that is none', ['send', '--to', 'x', '--channel', 'fax'], 'fax', 'svc send'],
+  ])('%s ends with 2 and one line', async (_, argv, text, command) => {
+    const { code, stdout, stderr } = await svc(argv)
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
+    expect(stderr).toContain(text)
+    expect(stderr).toMatch(/^svc: [^\n]*\n$/)
+    expect(stderr).toContain(`(${command} --help shows how)`)
+  })
+
+  test.each([[[]], [['keys']]])('without a command the help is shown: svc %s', async (argv) => {
+    const { code, stdout, stderr } = await svc(argv)
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
+    expect(stderr).toMatch(/^Usage: svc/)
+  })
+
+  test.each([
+    [['--json'], 'name a command: svc --help lists them'],
+    [['keys', '--json'], 'name a command: svc keys --help lists them'],
+    [['sned', '--json'], "unknown command 'sned' (Did you mean send?)"],
+  ])('machines get JSON: svc %s', async (argv, message) => {
+    const { code, stdout, stderr } = await svc(argv)
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
+    expect(JSON.parse(stderr)).toEqual({ error: 'usage', message })
+  })
+})

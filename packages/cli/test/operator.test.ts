@@ -1,0 +1,236 @@
+import { existsSync, readdirSync } from 'node:fs'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { newFolder, svc, svcJson } from './svc.ts'
+
+const folder = newFolder()
+const here = { cwd: folder.path, env: { SVC_SIGNUP_CREDITS: '2.5' } }
+const password = 'correct horse battery'
+const uuid = expect.stringMatching(/^[0-9a-f-]{36}$/)
+const time = expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/)
+
+interface Created {
+  workspace: { id: string; email: string }
+}
+
+let first: Created['workspace']
+
+function create(email: string, more: string[] = []) {
+  const argv = ['workspaces', 'create', '--name', 'Example', '--email', email, '--password-stdin']
+  return svc([...argv, ...more], { ...here, stdin: `${password}\n` })
+}
+
+beforeAll(async () => {
+  const { stdout } = await create('ops@example.com', ['--json'])
+  first = (JSON.parse(stdout) as Created).workspace
+})
+
+afterAll(() => folder.remove())
+
+describe('svc workspaces', () => {
+  test('makes the database and a workspace with the credits of a signup', async () => {
+    expect(existsSync(`${folder.path}/data/svc.db`)).toBe(true)
+    expect(first).toEqual({
+      id: uuid,
+      name: 'Example',
+      email: 'ops@example.com',
+      email_verified: false,
+      credits_balance: 2.5,
+    })
+  })
+
+  test('lists them', async () => {
+    const { workspaces } = await svcJson<{ workspaces: object[] }>(['workspaces', 'list'], here)
+    expect(workspaces[0]).toMatchObject({ ...first, credits_held: 0, created_at: time })
+    const { stdout } = await svc(['workspaces', 'list'], here)
+    expect(stdout).toMatch(new RegExp(`^${first.id}\tExample\tops@example.com\t[\\d.]+\t20`, 'm'))
+  })
+
+  test.each([
+    ['an address in use', ['--email', 'OPS@example.com'], password, 'Email already exists', 1],
+    ['an address that is none', ['--email', 'ops'], password, 'Invalid email address format', 1],
+    ['a short password', ['--email', 'b@example.com'], 'short', 'at least 8 characters', 1],
+  ])('refuses %s', async (_, given, stdin, text, code) => {
+    const argv = ['workspaces', 'create', '--name', 'X', '--password-stdin', ...given]
+    const ended = await svc(argv, { ...here, stdin })
+    expect(ended.code).toBe(code)
+    expect(ended.stderr).toMatch(/^svc: [^\n]*\n$/)
+    expect(ended.stderr).toContain(text)
+  })
+
+  test('says how to give the password where there is no terminal to ask', async () => {
+    const { code, stderr } = await svc([
+      'workspaces',
+      'create',
+      '--name',
+      'X',
+      '--email',
+      'c@d.example',
+    ])
+    expect(code).toBe(2)
+    expect(stderr).toBe(
+      'svc: no terminal to ask for the password: use --password-stdin and pipe it in\n',
+    )
+  })
+})
+
+describe('svc keys', () => {
+  test('creates a key that is shown once, lists it without, and revokes it', async () => {
+    const created = await svcJson<{ id: string; key: string }>(
+      ['keys', 'create', '--name', 'Web shop', '--scopes', 'send_messages, read_messages'],
+      here,
+    )
+    expect(created).toMatchObject({
+      id: uuid,
+      name: 'Web shop',
+      key: expect.stringMatching(/^svc_[0-9A-Za-z]{38}$/),
+      key_prefix: `${created.key.slice(0, 12)}...`,
+      scopes: ['send_messages', 'read_messages'],
+      mode: 'live',
+      expires_at: null,
+      warning: expect.stringContaining('only once'),
+    })
+
+    const list = () =>
+      svcJson<{ api_keys: { id: string; is_active: boolean }[] }>(['keys', 'list'], here)
+    const before = await list()
+    expect(JSON.stringify(before)).not.toContain(created.key)
+    expect(before).toMatchObject({ pagination: { page: 1, limit: 50 } })
+    expect(before.api_keys.find(({ id }) => id === created.id)).toMatchObject({ is_active: true })
+
+    const revoked = await svc(['keys', 'revoke', created.id], here)
+    expect(revoked).toMatchObject({ code: 0, stdout: expect.stringContaining('is revoked') })
+    const after = await list()
+    expect(after.api_keys.find(({ id }) => id === created.id)).toMatchObject({ is_active: false })
+    const { stdout } = await svc(['keys', 'list'], here)
+    expect(stdout).toMatch(new RegExp(`^${created.id}\tWeb shop\t.*\trevoked\t`, 'm'))
+  })
+
+  test('a test key expires after the span that was given', async () => {
+    const before = Date.now()
+    const argv = ['keys', 'create', '--name', 'CI', '--test', '--expires', '30d']
+    const created = await svcJson<{ key: string; expires_at: string }>(argv, here)
+    expect(created.key).toMatch(/^svc_test_/)
+    const left_ms = Date.parse(created.expires_at) - before
+    expect(left_ms).toBeGreaterThanOrEqual(30 * 86_400_000)
+    expect(left_ms).toBeLessThan(30 * 86_400_000 + 60_000)
+  })
+
+  test('people see the key, the warning goes beside it', async () => {
+    const { stdout, stderr } = await svc(['keys', 'create', '--name', 'Shop'], here)
+    expect(stdout).toMatch(/^key\tsvc_[0-9A-Za-z]{38}$/m)
+    expect(stderr).toContain('only once')
+  })
+
+  test.each([
+    ['a scope that is none', ['create', '--name', 'x', '--scopes', 'fly'], 1],
+    ['a date that is none', ['create', '--name', 'x', '--expires', 'soon'], 1],
+    ['a span of nothing', ['create', '--name', 'x', '--expires', '0d'], 2],
+    ['a page size out of bounds', ['list', '--limit', '101'], 1],
+    ['an unknown key', ['revoke', '01934f5e-8c00-7a3b-9d2e-5f6a7b8c9d01'], 1],
+    ['an unknown workspace', ['list', '--workspace', 'nobody@example.com'], 1],
+    ['an id of no workspace', ['list', '--workspace', 'nonsense'], 1],
+  ])('refuses %s in one line', async (_, argv, code) => {
+    const ended = await svc(['keys', ...argv], here)
+    expect(ended).toMatchObject({
+      code,
+      stdout: '',
+      stderr: expect.stringMatching(/^svc: [^\n]+\n$/),
+    })
+  })
+
+  test('machines get the refusal as JSON', async () => {
+    const { stderr } = await svc(['keys', 'revoke', first.id, '--json'], here)
+    expect(JSON.parse(stderr)).toEqual({ error: 'not_found', message: 'API key not found' })
+  })
+})
+
+describe('svc credits', () => {
+  test('gives credits once for each id', async () => {
+    const argv = ['credits', 'grant', '0.1', '--reason', 'Invoice 17', '--id', 'invoice-17']
+    const given = await svcJson<{ credits_balance: number }>(argv, here)
+    expect(given).toEqual({
+      transaction: {
+        id: uuid,
+        type: 'grant',
+        credits: 0.1,
+        balance_after: 2.6,
+        description: 'Invoice 17',
+        channel: null,
+        reference: { type: 'grant', id: 'invoice-17' },
+        created_at: time,
+      },
+      repeated: false,
+      credits_balance: 2.6,
+    })
+    expect(await svcJson(argv, here)).toEqual({ ...given, repeated: true })
+    const { stdout } = await svc(argv, here)
+    expect(stdout).toBe(
+      'invoice-17 was granted before (0.1 credits); nothing was given again. ops@example.com has 2.6 credits available.\n',
+    )
+  })
+
+  test('shows the ledger, newest first', async () => {
+    await svc(['credits', 'grant', '1', '--reason', 'line\nbreak'], here)
+    const { stdout } = await svc(['credits', 'history', '--limit', '1'], here)
+    expect(stdout).toMatch(/^20[^\t]+\tgrant\t1\t[\d.]+\tgrant:[0-9a-f-]+\tline\\nbreak\n$/)
+    const { transactions } = await svcJson<{ transactions: { type: string }[] }>(
+      ['credits', 'history'],
+      here,
+    )
+    expect(transactions.at(-1)).toMatchObject({
+      type: 'grant',
+      credits: 2.5,
+      reference: { type: 'signup', id: first.id },
+    })
+  })
+
+  test.each([
+    ['ten', 2],
+    ['0.0000001', 2],
+    ['0', 1],
+  ])('refuses an amount of %s', async (amount, code) => {
+    const ended = await svc(['credits', 'grant', amount], here)
+    expect(ended).toMatchObject({
+      code,
+      stdout: '',
+      stderr: expect.stringMatching(/^svc: [^\n]+\n$/),
+    })
+  })
+})
+
+describe('which workspace is meant', () => {
+  test('need not be said while there is one, and must be when there are two', async () => {
+    expect((await svc(['credits', 'history'], here)).code).toBe(0)
+    await create('second@example.com')
+    const ended = await svc(['credits', 'history'], here)
+    expect(ended.code).toBe(2)
+    expect(ended.stderr).toContain('choose one with --workspace')
+    for (const selector of ['Second@example.com', first.id]) {
+      expect((await svc(['credits', 'history', '--workspace', selector], here)).code).toBe(0)
+    }
+  })
+})
+
+describe('where there is nothing', () => {
+  test.each([[['keys', 'list']], [['credits', 'grant', '1']], [['workspaces', 'list']]])(
+    'svc %s says so and makes no database',
+    async (argv) => {
+      const empty = newFolder()
+      const { code, stderr } = await svc(argv, { cwd: empty.path })
+      expect(code).toBe(2)
+      expect(stderr).toMatch(/^svc: there is no database at \.\/data\/svc\.db: start svc dev/)
+      expect(readdirSync(empty.path)).toEqual([])
+      const elsewhere = { SVC_DATABASE_URL: 'file:other/typo.db' }
+      const again = await svc(argv, { cwd: empty.path, env: elsewhere })
+      expect(again.stderr).toContain('there is no database at ./other/typo.db')
+      empty.remove()
+    },
+  )
+
+  test('a wrong setting is named', async () => {
+    const env = { SVC_SIGNUP_CREDITS: 'many' }
+    const { code, stderr } = await svc(['keys', 'list'], { ...here, env })
+    expect(code).toBe(2)
+    expect(stderr).toMatch(/^svc: SVC_SIGNUP_CREDITS must be [^\n]*\n$/)
+  })
+})

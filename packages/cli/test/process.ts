@@ -1,0 +1,45 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+import { type Ended, untilSeen } from './svc.ts'
+
+const BIN = fileURLToPath(new URL('../src/bin.ts', import.meta.url))
+
+/** The command as a process of its own. */
+export interface SvcProcess {
+  child: ChildProcess
+  stdout(): string
+  stderr(): string
+  until(pattern: RegExp): Promise<RegExpExecArray>
+  ended: Promise<Ended>
+}
+
+/** Starts the command from source in a process of its own; a signal that ended it counts as 128 and its number. */
+export function spawnSvc(
+  argv: readonly string[],
+  { cwd, env = {}, node = [] }: { cwd: string; env?: NodeJS.ProcessEnv; node?: string[] },
+): SvcProcess {
+  const loader = ['--conditions=source', '--import', import.meta.resolve('tsx')]
+  const { PATH, HOME, TMPDIR } = process.env
+  const child = spawn(process.execPath, [...loader, ...node, BIN, ...argv], {
+    cwd,
+    env: { PATH, HOME, TMPDIR, ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  const out: string[] = []
+  const err: string[] = []
+  child.stdout.setEncoding('utf8').on('data', (text: string) => out.push(text))
+  child.stderr.setEncoding('utf8').on('data', (text: string) => err.push(text))
+  const ended = new Promise<Ended>((resolve) => {
+    child.once('close', (code, signal) => {
+      const number = signal === 'SIGINT' ? 2 : signal === 'SIGTERM' ? 15 : 9
+      resolve({ code: code ?? 128 + number, stdout: out.join(''), stderr: err.join('') })
+    })
+  })
+  return {
+    child,
+    stdout: () => out.join(''),
+    stderr: () => err.join(''),
+    until: (pattern) => untilSeen(pattern, () => `${out.join('')}\n${err.join('')}`, ended),
+    ended,
+  }
+}

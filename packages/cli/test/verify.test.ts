@@ -1,0 +1,110 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { sign } from '@svc/core/webhooks'
+import { afterAll, describe, expect, test } from 'vitest'
+import { newFolder, svc, svcJson } from './svc.ts'
+
+const secret = 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSwMfKQ9r8GKYo='
+const body = '{"event":"message.delivered","data":{"message_id":"1"}}'
+const folder = newFolder()
+const cwd = folder.path
+
+function headersAt(at: Date): Record<string, string> {
+  const ids = { event_id: 'evt_1', delivery_id: 'dlv_1', attempt: 1 }
+  return sign({ secret, body, event: 'message.delivered', at, ...ids })
+}
+
+const headers = headersAt(new Date())
+const signature = headers['X-Svc-Signature'] as string
+const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}`)
+writeFileSync(join(cwd, 'body.json'), body)
+writeFileSync(
+  join(cwd, 'headers.txt'),
+  `POST / HTTP/1.1\r\nHost: x\r\n${lines.join('\r\n')}\r\n\r\n`,
+)
+writeFileSync(join(cwd, 'headers.json'), JSON.stringify(headers))
+
+afterAll(() => folder.remove())
+
+describe('svc verify accepts', () => {
+  test.each([
+    ['headers as a proxy wrote them', ['--headers', 'headers.txt']],
+    ['headers as JSON', ['--headers', 'headers.json']],
+    ['headers one by one', lines.flatMap((line) => ['-H', line])],
+  ])('%s', async (_, given) => {
+    const argv = ['verify', '--secret', secret, '--body', '@body.json', ...given]
+    const { code, stdout, stderr } = await svc(argv, { cwd })
+    expect(stderr).toBe('')
+    expect(stdout).toMatch(/^✓ verified message\.delivered by webhook-signature of \d{4}-/)
+    expect(code).toBe(0)
+  })
+
+  test('a bare signature and the body on stdin, byte for byte', async () => {
+    const argv = ['verify', '--signature', signature]
+    const env = { SVC_WEBHOOK_SECRET: secret }
+    expect(await svc(argv, { stdin: body, env })).toEqual({
+      code: 0,
+      stdout: '✓ verified by X-Svc-Signature\n',
+      stderr: '',
+    })
+  })
+
+  test('and answers JSON', async () => {
+    const argv = ['verify', '--secret', secret, '--headers', 'headers.txt', '--body', body]
+    expect(await svcJson(argv, { cwd })).toEqual({
+      verified: true,
+      scheme: 'standard',
+      event: 'message.delivered',
+      event_id: 'evt_1',
+      timestamp: new Date(Number(headers['webhook-timestamp']) * 1000).toISOString(),
+    })
+  })
+
+  test('an old delivery only when told to', async () => {
+    const old = Object.entries(headersAt(new Date(Date.now() - 3_600_000)))
+    const given = old.flatMap(([name, value]) => ['-H', `${name}: ${value}`])
+    const argv = ['verify', '--secret', secret, '--body', body, ...given]
+    const refused = await svc(argv)
+    expect(refused.code).toBe(1)
+    expect(refused.stderr).toContain('timestamp_too_old')
+    expect((await svc([...argv, '--any-age'])).code).toBe(0)
+  })
+})
+
+describe('svc verify refuses', () => {
+  test('another body, and says why in one line', async () => {
+    const argv = ['verify', '--secret', secret, '--signature', signature, '--body', `${body} `]
+    expect(await svc(argv)).toEqual({
+      code: 1,
+      stdout: '',
+      stderr:
+        'svc: not verified (signature_mismatch): White space was added to the end of the body.\n',
+    })
+  })
+
+  test('and answers the reason as JSON on stderr', async () => {
+    const argv = ['verify', '--json', '--secret', 'whsec_dGVzdA==', '--signature', signature]
+    const { code, stdout, stderr } = await svc(argv, { stdin: body })
+    expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
+    expect(JSON.parse(stderr)).toEqual({
+      error: 'signature_mismatch',
+      message: expect.stringContaining('not verified (signature_mismatch)'),
+    })
+  })
+
+  test.each([
+    ['no secret', ['--signature', signature], /give the secret with --secret/],
+    ['nothing to verify by', ['--secret', secret], /give the headers with --headers or -H/],
+    [
+      'no file',
+      ['--secret', secret, '--headers', 'none'],
+      /cannot read none: there is no such file/,
+    ],
+    ['no header', ['--secret', secret, '-H', 'nonsense'], /a header must be "name: value"/],
+  ])('%s is a matter of usage', async (_, given, text) => {
+    const { code, stderr } = await svc(['verify', ...given], { stdin: body, cwd })
+    expect(code).toBe(2)
+    expect(stderr).toMatch(text)
+    expect(stderr.trim().split('\n')).toHaveLength(1)
+  })
+})

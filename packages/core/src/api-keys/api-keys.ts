@@ -1,0 +1,120 @@
+import type { ApiKey, apiKeys as endpoints } from '../contract/api-keys.ts'
+import type { Body, Data } from '../contract/endpoint.ts'
+import { SvcError } from '../contract/errors.ts'
+import type { Scope } from '../contract/scopes.ts'
+import type { Runtime } from '../runtime.ts'
+import type { ApiKeyRow, Storage } from '../storage/storage.ts'
+import { type AddressList, addressList } from './address-list.ts'
+import { hashKey, isWellFormed, mintKey, prefixOf } from './key.ts'
+import { createUsage } from './usage.ts'
+
+/** Who a request with an API key is. */
+export interface KeyIdentity {
+  workspace_id: string
+  api_key_id: string
+  scopes: readonly Scope[]
+  mode: 'live' | 'test'
+}
+
+export interface ApiKeys {
+  create(
+    workspaceId: string,
+    request: Body<typeof endpoints.create>,
+  ): Promise<Data<typeof endpoints.create>>
+  /** Newest first. */
+  list(
+    workspaceId: string,
+    page: { limit: number; offset: number },
+  ): Promise<{ api_keys: ApiKey[]; total: number }>
+  /** @throws SvcError `not_found` when the workspace has no such key. */
+  deactivate(workspaceId: string, keyId: string): Promise<void>
+  /**
+   * Whose key this is. Never from a cache: a deactivated key is refused by the very next request.
+   * @throws SvcError `unauthorized` or, from an address that the key does not allow, `forbidden`.
+   */
+  authenticate(key: string, address: string): Promise<KeyIdentity>
+  /** Writes down what is not yet written of `last_used_at`. */
+  flush(): Promise<void>
+  close(): Promise<void>
+}
+
+const ONCE = 'Store this key now: it is shown only once and cannot be recovered.'
+
+export function createApiKeys({
+  storage,
+  runtime,
+}: {
+  storage: Storage
+  runtime: Runtime
+}): ApiKeys {
+  const usage = createUsage({ storage, runtime })
+  // Parsed lists, by their own text: a list that is changed is another text.
+  const parsed = new Map<string, AddressList>()
+
+  function mayCallFrom(key: ApiKeyRow, address: string): boolean {
+    if (!key.allowed_ips) return true
+    const text = key.allowed_ips.join(',')
+    const list = parsed.get(text) ?? addressList(key.allowed_ips)
+    if (parsed.size > 1000) parsed.clear()
+    parsed.set(text, list)
+    return list.has(address)
+  }
+
+  return {
+    async create(workspaceId, request) {
+      const key = mintKey(request.mode, runtime.bytes)
+      const row: ApiKeyRow = {
+        id: runtime.id(),
+        workspace_id: workspaceId,
+        name: request.name,
+        key_hash: hashKey(key),
+        key_prefix: prefixOf(key),
+        mode: request.mode,
+        scopes: [...new Set(request.scopes)],
+        is_active: true,
+        expires_at: request.expires_at ?? null,
+        allowed_ips: request.allowed_ips ?? null,
+        daily_credit_limit: request.daily_credit_limit ?? null,
+        last_used_at: null,
+        created_at: runtime.now(),
+      }
+      await storage.write(({ apiKeys }) => apiKeys.insert(row))
+      return { ...recordOf(row), key, warning: ONCE }
+    },
+    async list(workspaceId, page) {
+      const [rows, total] = await Promise.all([
+        storage.read.apiKeys.list(workspaceId, page),
+        storage.read.apiKeys.count(workspaceId),
+      ])
+      return { api_keys: rows.map(recordOf), total }
+    },
+    async deactivate(workspaceId, keyId) {
+      const found = await storage.write(({ apiKeys }) => apiKeys.deactivate(workspaceId, keyId))
+      if (!found) throw new SvcError('not_found', 'API key not found')
+    },
+    async authenticate(text, address) {
+      const row = isWellFormed(text) ? await storage.hot.findApiKey(hashKey(text)) : null
+      const now = runtime.now()
+      if (!row || (row.expires_at && row.expires_at <= now)) {
+        throw new SvcError('unauthorized', 'Invalid API key')
+      }
+      if (!row.is_active) throw new SvcError('unauthorized', 'API key has been deactivated')
+      if (!mayCallFrom(row, address)) {
+        throw new SvcError('forbidden', 'This API key may not be used from this address')
+      }
+      usage.note(row, now)
+      return {
+        workspace_id: row.workspace_id,
+        api_key_id: row.id,
+        scopes: row.scopes as Scope[],
+        mode: row.mode,
+      }
+    },
+    flush: usage.flush,
+    close: usage.close,
+  }
+}
+
+function recordOf({ key_hash: _, ...row }: ApiKeyRow): ApiKey {
+  return { ...row, scopes: row.scopes as Scope[] }
+}

@@ -1,0 +1,43 @@
+import { LIMITS } from '../contract/limits.ts'
+import type { Runtime } from '../runtime.ts'
+import type { ApiKeyRow, Storage } from '../storage/storage.ts'
+
+/** A first use shows within a second; later ones are written once a minute. */
+const FIRST_MS = 1_000
+
+/** How many keys' uses may wait to be written. */
+const WAITING_MAX = 10_000
+
+/**
+ * Writes `last_used_at` behind the requests, so that a use costs no write: at most one for each key and minute.
+ */
+export function createUsage({ storage, runtime }: { storage: Storage; runtime: Runtime }) {
+  let waiting = new Map<string, { workspace_id: string; id: string; at: Date }>()
+  let timer: NodeJS.Timeout | null = null
+
+  async function flush(): Promise<void> {
+    if (timer) clearTimeout(timer)
+    timer = null
+    if (waiting.size === 0) return
+    const uses = [...waiting.values()]
+    waiting = new Map()
+    try {
+      await storage.write(({ apiKeys }) => apiKeys.touch(uses))
+    } catch (error) {
+      runtime.log.warn({ err: error }, 'last_used_at was not written')
+    }
+  }
+
+  return {
+    flush,
+    /** Notes a use of `key`. */
+    note(key: Pick<ApiKeyRow, 'workspace_id' | 'id' | 'last_used_at'>, at: Date): void {
+      const age_s = key.last_used_at ? (at.getTime() - key.last_used_at.getTime()) / 1000 : null
+      if (age_s !== null && age_s < LIMITS.api_key_touch_s) return
+      if (waiting.has(key.id) || waiting.size >= WAITING_MAX) return
+      waiting.set(key.id, { workspace_id: key.workspace_id, id: key.id, at })
+      timer ??= setTimeout(() => void flush(), FIRST_MS).unref()
+    },
+    close: flush,
+  }
+}

@@ -1,0 +1,50 @@
+import { describe, expect, test } from 'vitest'
+import { failure, failureEnvelope, success } from './envelope.ts'
+import { isErrorCode, SvcError } from './errors.ts'
+
+describe('SvcError', () => {
+  test.each([
+    ['validation_error', 400],
+    ['unauthorized', 401],
+    ['token_expired', 401],
+    ['insufficient_credits', 402],
+    ['forbidden', 403],
+    ['not_found', 404],
+    ['rate_limit_exceeded', 429],
+    ['internal_error', 500],
+  ] as const)('%s is %d', (code, status) => {
+    expect(new SvcError(code, 'text')).toMatchObject({ code, status, message: 'text' })
+  })
+
+  test('carries details, when to come back, and its cause', () => {
+    const cause = new Error('the disk is full')
+    const details = [{ path: 'to', message: 'text' }]
+    const error = new SvcError('rate_limit_exceeded', 'text', { details, retry_after_s: 3, cause })
+    expect(error).toMatchObject({ details, retry_after_s: 3, cause })
+    expect(error).toBeInstanceOf(Error)
+  })
+
+  test.each(['__proto__', 'toString', '', 'nope', 400, null])('%j is no code', (code) => {
+    expect(isErrorCode(code)).toBe(false)
+  })
+})
+
+describe('the envelope', () => {
+  test('of a success holds the answer under data', () => {
+    expect(success({ a: 1 })).toEqual({ success: true, data: { a: 1 } })
+  })
+
+  test('of a failure never tells the cause', () => {
+    const error = new SvcError('not_found', 'Message not found', { cause: new Error('secret') })
+    expect(JSON.stringify(failure(error))).toBe(
+      '{"success":false,"error":"not_found","message":"Message not found"}',
+    )
+  })
+
+  test('of a validation failure lists its faults, and reads back by its schema', () => {
+    const details = [{ path: 'to', message: 'text' }]
+    const envelope = failure(new SvcError('validation_error', 'text', { details }))
+    expect(envelope.details).toEqual(details)
+    expect(failureEnvelope.parse(JSON.parse(JSON.stringify(envelope)))).toEqual(envelope)
+  })
+})

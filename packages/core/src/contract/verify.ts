@@ -1,0 +1,161 @@
+import { timingSafeEqual } from 'node:crypto'
+import { isUsableSecret, type SignatureHeader, signHex, signStandard } from './sign.ts'
+
+const TOLERANCE_S = 300
+const HEX_DIGEST = /^(?:sha256=)?([0-9a-f]{64})$/
+const STANDARD_DIGEST = /^v1,([A-Za-z0-9+/]{43}=)$/
+const UNIX_SECONDS = /^\d{1,12}$/
+
+/** Headers as Node, Fetch or a plain object have them. */
+export type HeaderSource =
+  | { get(name: string): string | null }
+  | Readonly<Record<string, string | readonly string[] | undefined>>
+
+/** What a receiver got, and what it knows. */
+export interface Verification {
+  /** The webhook's secret; several while it is being rotated. */
+  secret: string | readonly string[]
+  /** The raw body: the bytes as they came, never parsed and printed again. */
+  body: string | Uint8Array
+  headers?: HeaderSource | undefined
+  /** The value of `X-Svc-Signature`, where the headers are not at hand. */
+  signature?: string | undefined
+  /** How far `webhook-timestamp` may be from now, in seconds; 300 unless told, `false` for any. */
+  tolerance_s?: number | false | undefined
+  now?: Date | undefined
+}
+
+/** Why a delivery was not accepted. */
+export type VerificationFailure =
+  | 'secret_unusable'
+  | 'body_already_parsed'
+  | 'missing_signature'
+  | 'missing_id'
+  | 'missing_timestamp'
+  | 'malformed_timestamp'
+  | 'malformed_signature'
+  | 'signature_mismatch'
+  | 'timestamp_too_old'
+  | 'timestamp_too_new'
+
+/** Whether a delivery is authentic: by which scheme and secret, or why not, with a hint for people. */
+export type VerificationResult =
+  | {
+      ok: true
+      /** `hex` proves who sent it, `standard` also when: only that one stops replays. */
+      scheme: 'standard' | 'hex'
+      /** Which of the secrets signed it. */
+      secret_index: number
+      event: string | null
+      event_id: string | null
+      timestamp: Date | null
+    }
+  | { ok: false; reason: VerificationFailure; hint: string }
+
+const HINTS: Record<VerificationFailure, string> = {
+  secret_unusable: 'Give the secret that was shown when the webhook was created (whsec_…).',
+  body_already_parsed: 'Give the raw body, a string or bytes: read it before any JSON parser does.',
+  missing_signature: 'There is neither webhook-signature nor X-Svc-Signature: is it a delivery?',
+  missing_id: 'webhook-signature needs the header webhook-id beside it.',
+  missing_timestamp: 'webhook-signature needs the header webhook-timestamp beside it.',
+  malformed_timestamp: 'webhook-timestamp must be whole seconds since 1970.',
+  malformed_signature: 'Expected 64 lowercase hex digits, bare or after sha256=, or v1,<base64>.',
+  signature_mismatch: 'Is it the secret of this webhook, and the body byte for byte as it came?',
+  timestamp_too_old: 'The signature is right but old: a replay, or a clock that is wrong.',
+  timestamp_too_new: 'The signature is right but from the future: a clock is wrong.',
+}
+
+/**
+ * Tells whether a delivery came from the service and arrived as it was sent; never throws. Compares
+ * in constant time. `webhook-signature` is looked at first, and alone where it is there; otherwise
+ * `X-Svc-Signature`, bare or after `sha256=`, which cannot show a replay.
+ */
+export function verify(input: Verification): VerificationResult {
+  const { secret, body, headers, signature } = input
+  const secrets = [secret].flat()
+  if (secrets.length === 0 || !secrets.every(isUsableSecret)) return refuse('secret_unusable')
+  if (typeof body !== 'string' && !(body instanceof Uint8Array)) {
+    return refuse('body_already_parsed')
+  }
+  const read = (name: SignatureHeader) => headerOf(headers, name)
+  const standard = read('webhook-signature')
+  if (standard !== null) return verifyStandard(standard, secrets, input, read)
+  const given = signature ?? read('X-Svc-Signature') ?? read('X-Svc-Signature-256')
+  if (given === null) return refuse('missing_signature')
+  const digest = HEX_DIGEST.exec(given)?.[1]
+  if (digest === undefined) return refuse('malformed_signature')
+  const signs: Signs = (each, bytes) => isSame(signHex(each, bytes), digest)
+  const secret_index = secrets.findIndex((each) => signs(each, body))
+  if (secret_index === -1) return refuse('signature_mismatch', mismatchHint(secrets, body, signs))
+  const event = read('X-Svc-Event')
+  return { ok: true, scheme: 'hex', secret_index, event, event_id: null, timestamp: null }
+}
+
+function verifyStandard(
+  given: string,
+  secrets: readonly string[],
+  { body, tolerance_s = TOLERANCE_S, now = new Date() }: Verification,
+  read: (name: SignatureHeader) => string | null,
+): VerificationResult {
+  const id = read('webhook-id')
+  const seconds = read('webhook-timestamp')
+  if (id === null) return refuse('missing_id')
+  if (seconds === null) return refuse('missing_timestamp')
+  if (!UNIX_SECONDS.test(seconds)) return refuse('malformed_timestamp')
+  const digests = given.split(' ').flatMap((each) => STANDARD_DIGEST.exec(each)?.[1] ?? [])
+  if (digests.length === 0) return refuse('malformed_signature')
+  const signs: Signs = (secret, bytes) => {
+    const expected = signStandard(secret, id, seconds, bytes)
+    return digests.some((digest) => isSame(expected, digest))
+  }
+  const secret_index = secrets.findIndex((secret) => signs(secret, body))
+  if (secret_index === -1) return refuse('signature_mismatch', mismatchHint(secrets, body, signs))
+  const timestamp = new Date(Number(seconds) * 1000)
+  const age_s = (now.getTime() - timestamp.getTime()) / 1000
+  if (tolerance_s !== false && age_s > tolerance_s) return refuse('timestamp_too_old')
+  if (tolerance_s !== false && age_s < -tolerance_s) return refuse('timestamp_too_new')
+  const event = read('X-Svc-Event')
+  return { ok: true, scheme: 'standard', secret_index, event, event_id: id, timestamp }
+}
+
+function isSame(expected: string, given: string): boolean {
+  const a = Buffer.from(expected)
+  const b = Buffer.from(given)
+  return a.length === b.length && timingSafeEqual(a, b)
+}
+
+function refuse(reason: VerificationFailure, hint = HINTS[reason]): VerificationResult {
+  return { ok: false, reason, hint }
+}
+
+function headerOf(headers: HeaderSource | undefined, name: string): string | null {
+  if (!headers) return null
+  if (typeof headers.get === 'function') return headers.get(name)
+  const key = Object.keys(headers).find((each) => each.toLowerCase() === name.toLowerCase())
+  const value = key === undefined ? undefined : (headers as Record<string, unknown>)[key]
+  const first = Array.isArray(value) ? value[0] : value
+  return typeof first === 'string' ? first : null
+}
+
+/** Whether the secret gives the signature at hand for these bytes. */
+type Signs = (secret: string, body: string | Uint8Array) => boolean
+
+/** Looks for the usual mistakes, so that the receiver's author need not. Runs on refused deliveries only. */
+function mismatchHint(secrets: readonly string[], body: string | Uint8Array, signs: Signs): string {
+  const text = typeof body === 'string' ? body : Buffer.from(body).toString('utf8')
+  const signed = (alteredBody: string) => secrets.some((secret) => signs(secret, alteredBody))
+  if (secrets.some((secret) => secret.trim() !== secret && signs(secret.trim(), body))) {
+    return 'There is white space around the secret.'
+  }
+  if (signed(text.trimEnd())) return 'White space was added to the end of the body.'
+  if (signed(reprinted(text))) return 'The body was parsed and printed again: give the raw bytes.'
+  return HINTS.signature_mismatch
+}
+
+function reprinted(text: string): string {
+  try {
+    return JSON.stringify(JSON.parse(text)) ?? text
+  } catch {
+    return text
+  }
+}

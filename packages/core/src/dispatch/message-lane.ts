@@ -1,0 +1,202 @@
+import type { Settlement } from '../messages/settle.ts'
+import type { LookupResult, Outcome, SendJob } from '../providers/provider.ts'
+import type { Runtime } from '../runtime.ts'
+import type { ClaimedMessage, Storage } from '../storage/storage.ts'
+import type { Lane } from './lane.ts'
+import type { Performer } from './performer.ts'
+import type { Routing } from './routing.ts'
+
+/** Longer than any call to a provider may take: who does not answer within it is taken for dead. */
+const LEASE_MS = 60_000
+const CALL_MAX_MS = 30_000
+
+const SLOTS = 1024
+const CLAIM_MAX = 256
+const CALL_BATCH_MAX = 64
+
+/** Messages on their way to a provider, and questions about those that are there. */
+export function messageLane(parts: {
+  storage: Storage
+  runtime: Runtime
+  performer: Performer
+  routing: Routing
+  /** Told when deliveries may have been queued. */
+  onSettled: () => void
+}): Lane<ClaimedMessage> {
+  const { storage, runtime, performer, routing, onSettled } = parts
+
+  async function settle(
+    message: ClaimedMessage,
+    result: Settlement['result'],
+  ): Promise<Settlement> {
+    const provider = message.provider ?? routing.providerOf(message)
+    return {
+      workspace_id: message.workspace_id,
+      message_id: message.message_id,
+      token: message.token,
+      provider,
+      abilities: await routing.abilitiesOf(provider),
+      result,
+      at: runtime.now(),
+    }
+  }
+
+  async function write(messages: readonly ClaimedMessage[], results: Settlement['result'][]) {
+    const settlements = await Promise.all(
+      messages.map((message, i) => settle(message, results[i] as Settlement['result'])),
+    )
+    await storage.hot.settle(settlements)
+    for (const [i, message] of messages.entries()) logAttempt(runtime, message, results[i])
+    onSettled()
+  }
+
+  async function send(provider: string, messages: readonly ClaimedMessage[]): Promise<void> {
+    const outcomes = await callProvider(() => performer.send(provider, messages.map(jobOf)))
+    await write(
+      messages,
+      messages.map((message, i) => ({
+        task: 'send',
+        attempt: message.attempt,
+        outcome: outcomes?.[i] ?? UNANSWERED,
+      })),
+    )
+  }
+
+  async function lookUp(provider: string, messages: readonly ClaimedMessage[]): Promise<void> {
+    const now_ms = runtime.now().getTime()
+    const jobs = messages.map((message) => ({
+      ...jobOf(message),
+      provider_message_id: message.provider_message_id,
+      attempted_at_ms: (message.sent_at ?? message.created_at).getTime(),
+      now_ms,
+    }))
+    const found = await callProvider(() => performer.lookup(provider, jobs))
+    const unavailable: LookupResult = { type: 'unavailable' }
+    await write(
+      messages,
+      messages.map((_, i) => ({ task: 'lookup', found: found?.[i] ?? unavailable })),
+    )
+  }
+
+  /** What needs no provider to be answered. */
+  function foregone(message: ClaimedMessage): Settlement['result'] | null {
+    if (message.task !== 'send') return null
+    if (message.status !== 'queued') return { task: 'lookup', found: NOTHING_MORE }
+    const { attempt } = message
+    if (message.interrupted) return { task: 'send', attempt, outcome: INTERRUPTED }
+    if (message.expires_at && message.expires_at <= runtime.now()) {
+      return { task: 'send', attempt, outcome: EXPIRED }
+    }
+    return null
+  }
+
+  /** A peer that neither answers nor fails must not hold its messages for ever. */
+  async function callProvider<T>(call: () => Promise<T[]>): Promise<T[] | null> {
+    let timer: NodeJS.Timeout | undefined
+    const timeout = new Promise<null>((resolve) => {
+      timer = setTimeout(() => resolve(null), CALL_MAX_MS)
+    })
+    try {
+      return await Promise.race([call(), timeout])
+    } catch (error) {
+      runtime.log.error({ err: error }, 'a provider call was lost')
+      return null
+    } finally {
+      clearTimeout(timer)
+    }
+  }
+
+  return {
+    name: 'messages',
+    slots: SLOTS,
+    batch: CLAIM_MAX,
+    claim: (limit) =>
+      storage.hot.claimMessages({
+        now: runtime.now(),
+        limit,
+        lease_ms: LEASE_MS,
+        token: runtime.id(),
+        providerOf: routing.providerOf,
+      }),
+    async run(messages) {
+      const known: ClaimedMessage[] = []
+      const results: Settlement['result'][] = []
+      const calls = new Map<string, ClaimedMessage[]>()
+      for (const message of messages) {
+        const result = foregone(message)
+        if (result) {
+          known.push(message)
+          results.push(result)
+          continue
+        }
+        const provider = message.provider ?? routing.providerOf(message)
+        const key = `${message.task} ${provider}`
+        const group = calls.get(key)
+        if (group) group.push(message)
+        else calls.set(key, [message])
+      }
+      const work = [...calls].flatMap(([key, group]) => {
+        const [task, provider = ''] = key.split(' ')
+        const call = task === 'send' ? send : lookUp
+        return chunks(group, CALL_BATCH_MAX).map((batch) => call(provider, batch))
+      })
+      if (known.length > 0) work.push(write(known, results))
+      await Promise.all(work)
+    },
+  }
+}
+
+const UNANSWERED: Outcome = {
+  type: 'ambiguous',
+  error_code: 'no_answer',
+  error_message: 'The provider did not answer',
+}
+const INTERRUPTED: Outcome = {
+  type: 'ambiguous',
+  error_code: 'interrupted',
+  error_message: 'The service stopped while the provider was being called',
+}
+const EXPIRED: Outcome = {
+  type: 'rejected',
+  error_code: 'expired',
+  error_message: 'It was not sent before it expired',
+}
+const NOTHING_MORE: LookupResult = {
+  type: 'found',
+  receipts: [],
+  replies: [],
+  lookup_after_ms: null,
+}
+
+function jobOf(message: ClaimedMessage): SendJob {
+  const { message_id, channel, sender, recipient, content, attempt } = message
+  return { message_id, channel, sender, recipient, content, attempt }
+}
+
+export function chunks<T>(items: readonly T[], size: number): T[][] {
+  const all: T[][] = []
+  for (let at = 0; at < items.length; at += size) all.push(items.slice(at, at + size))
+  return all
+}
+
+/** One line for each attempt, with everything but what was sent and to whom. */
+function logAttempt(
+  runtime: Runtime,
+  message: ClaimedMessage,
+  result: Settlement['result'] | undefined,
+): void {
+  if (result?.task !== 'send') return
+  const { outcome, attempt } = result
+  const { message_id, workspace_id, channel } = message
+  runtime.log.debug(
+    {
+      message_id,
+      workspace_id,
+      channel,
+      attempt,
+      outcome: outcome.type,
+      ...(outcome.type !== 'accepted' && { error_code: outcome.error_code }),
+    },
+    'message.attempted',
+  )
+}

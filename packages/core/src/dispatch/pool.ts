@@ -1,0 +1,37 @@
+import { existsSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { Piscina } from 'piscina'
+import type { Log } from '../runtime.ts'
+import type { Performer } from './performer.ts'
+
+/** Batches that one thread works on at a time: nearly all of their time is waiting for the network. */
+const BATCHES_PER_THREAD = 64
+
+/** Work done in threads, so that signing, parsing and slow peers never hold up the event loop that answers requests. */
+export function createPool({ threads, log }: { threads: number; log: Log }): Performer {
+  const pool = new Piscina({
+    filename: workerFile(),
+    minThreads: 1,
+    maxThreads: threads,
+    concurrentTasksPerWorker: BATCHES_PER_THREAD,
+    // A thread that is stopped and started again loses its connections.
+    idleTimeout: Number.POSITIVE_INFINITY,
+  })
+  // A thread that dies is replaced, and its batches are answered as lost.
+  pool.on('error', (error) => log.error({ err: error }, 'a worker thread died'))
+  return {
+    send: (provider, jobs) => pool.run({ provider, jobs }, { name: 'send' }),
+    lookup: (provider, jobs) => pool.run({ provider, jobs }, { name: 'lookup' }),
+    deliver: (jobs) => pool.run({ jobs }, { name: 'deliver' }),
+    close: () => pool.destroy(),
+  }
+}
+
+/** The built worker. Node 20 cannot run a thread from TypeScript, so sources use the build's too. */
+function workerFile(): string {
+  for (const place of ['./worker.js', './dispatch/worker.js', '../../dist/dispatch/worker.js']) {
+    const file = fileURLToPath(new URL(place, import.meta.url))
+    if (existsSync(file)) return file
+  }
+  throw new Error('dispatch/worker.js is missing: build @svc/core, or set threads to 0')
+}

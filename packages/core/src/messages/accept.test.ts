@@ -1,0 +1,60 @@
+import { describe, expect, it } from 'vitest'
+import { builders, SMS_PRICE, testRuntime } from '../../test/fixtures.ts'
+import { units } from '../contract/units.ts'
+import type { Account } from '../credits/decide.ts'
+import { type AcceptState, planAccept } from './accept.ts'
+
+const make = builders(testRuntime('accept'))
+
+function state(given: Partial<Account> = {}): AcceptState {
+  const account: Account = {
+    workspace_id: 'w1',
+    balance: units(3 * SMS_PRICE),
+    held: units(0),
+    credit_limit: units(0),
+    seq: 7,
+    status: 'active',
+    ...given,
+  }
+  return { accounts: new Map([['w1', account]]), answers: new Map() }
+}
+
+const NOTHING = { accounts: [], entries: [], messages: [], answers: [] }
+
+describe('planAccept', () => {
+  it('writes an account once, as the last of its requests leaves it', () => {
+    const plan = planAccept([make.send('w1'), make.send('w1')], state())
+    expect(plan.entries.map(({ seq }) => seq)).toEqual([8, 9])
+    expect(plan.accounts).toMatchObject([{ workspace_id: 'w1', balance: SMS_PRICE, seq: 9 }])
+  })
+
+  it('writes nothing at all for a frozen account', () => {
+    const answer = { route: 'r', key: 'k', request_hash: 'h', response: '{}' }
+    const plan = planAccept([make.send('w1', {}, answer)], state({ status: 'frozen' }))
+    expect(plan).toEqual({ ...NOTHING, results: [{ outcome: 'account_frozen' }] })
+  })
+
+  it('writes nothing at all for a request that the credits do not cover', () => {
+    const answer = { route: 'r', key: 'k', request_hash: 'h', response: '{}' }
+    const plan = planAccept([make.send('w1', {}, answer)], state({ balance: units(1) }))
+    expect(plan).toMatchObject({
+      ...NOTHING,
+      results: [{ outcome: 'insufficient_credits', required: SMS_PRICE, available: 1 }],
+    })
+  })
+
+  it('keeps the answer with the time of the request', () => {
+    const answer = { route: 'r', key: 'k', request_hash: 'h', response: '{"a":1}' }
+    const request = make.send('w1', {}, answer)
+    const plan = planAccept([request], state())
+    const created_at = request.messages[0]?.created_at
+    expect(plan.answers).toEqual([{ ...answer, workspace_id: 'w1', created_at }])
+  })
+
+  it('throws for a workspace without an account, and for a request without messages', () => {
+    expect(() => planAccept([make.send('w2')], state())).toThrow('w2 has no credit account')
+    const answer = { route: 'r', key: 'k', request_hash: 'h', response: '{}' }
+    const empty = { workspace_id: 'w1', debit: null, messages: [], idempotency: answer }
+    expect(() => planAccept([empty], state())).toThrow('a request without messages')
+  })
+})

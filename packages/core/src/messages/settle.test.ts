@@ -1,0 +1,285 @@
+import { describe, expect, it } from 'vitest'
+import { builders, SMS_PRICE, testRuntime } from '../../test/fixtures.ts'
+import { units } from '../contract/units.ts'
+import type { Outcome, Receipt } from '../providers/provider.ts'
+import type { MessageQueueRow, MessageRow } from '../storage/storage.ts'
+import { planSettle, type Settlement, type SettlePlan, type SettleState } from './settle.ts'
+
+const runtime = testRuntime('settle')
+const make = builders(runtime)
+const AT = runtime.now()
+const SECOND = 1_000
+const MINUTE = 60 * SECOND
+const HOUR = 60 * MINUTE
+
+const refusal = { error_code: 'busy', error_message: 'Busy' }
+const delivered: Receipt = {
+  status: 'delivered',
+  provider_message_id: 'P1',
+  error_code: null,
+  error_message: null,
+}
+
+function queuedRow(message: MessageRow, given: Partial<MessageQueueRow> = {}): MessageQueueRow {
+  return {
+    message_id: message.id,
+    workspace_id: message.workspace_id,
+    channel: message.channel,
+    task: 'send',
+    due_at: AT,
+    token: 'mine',
+    attempt: 1,
+    unknown_since: null,
+    ...given,
+  }
+}
+
+function stateOf(message: MessageRow, given: Partial<MessageQueueRow> = {}): SettleState {
+  return {
+    messages: new Map([[message.id, message]]),
+    queue: new Map([[message.id, queuedRow(message, given)]]),
+    subscribers: new Map(),
+    accounts: new Map([
+      [
+        'w1',
+        {
+          workspace_id: 'w1',
+          balance: units(0),
+          held: units(0),
+          credit_limit: units(0),
+          seq: 1,
+          status: 'active',
+        },
+      ],
+    ]),
+  }
+}
+
+function settlement(
+  message: MessageRow,
+  result: Settlement['result'],
+  given: Partial<Settlement> = {},
+): Settlement {
+  return {
+    workspace_id: 'w1',
+    message_id: message.id,
+    token: 'mine',
+    provider: 'carrier',
+    abilities: { idempotent: false, lookup: false },
+    result,
+    at: AT,
+    ...given,
+  }
+}
+
+function plan(settlements: Settlement[], state: SettleState, chance = 0): SettlePlan {
+  return planSettle(settlements, state, { newId: runtime.id, random: () => chance })
+}
+
+/** How long after the settlement the only requeued row is due. */
+function waitOf({ requeue }: SettlePlan): number {
+  const [row] = requeue
+  if (!row || requeue.length > 1) throw new Error(`expected one, got ${requeue.length}`)
+  return row.due_at.getTime() - AT.getTime()
+}
+
+describe('the wait before a further try', () => {
+  it.each([
+    [1, 1 * SECOND],
+    [2, 2 * SECOND],
+    [5, 16 * SECOND],
+    [9, 256 * SECOND],
+    [10, 5 * MINUTE],
+    [40, 5 * MINUTE],
+  ])('after attempt %d is anything up to %d ms', (attempt, most) => {
+    const message = make.message('w1')
+    const outcome: Outcome = { type: 'retry', ...refusal, delay_ms: null }
+    const result = { task: 'send', attempt, outcome } as const
+    expect(waitOf(plan([settlement(message, result)], stateOf(message), 0))).toBe(0)
+    expect(waitOf(plan([settlement(message, result)], stateOf(message), 1))).toBe(most)
+  })
+
+  it.each([
+    ['what it asks for', 90 * SECOND, 90 * SECOND],
+    ['a second at the least', 0, SECOND],
+    ['a second at the least, also for nonsense', -HOUR, SECOND],
+    ['a day at the most', 40 * HOUR, 24 * HOUR],
+  ])('that a provider asks for is %s', (_, delay_ms, wait) => {
+    const message = make.message('w1', { channel: 'email' })
+    const outcome: Outcome = { type: 'retry', ...refusal, delay_ms }
+    const result = { task: 'send', attempt: 1, outcome } as const
+    expect(waitOf(plan([settlement(message, result)], stateOf(message), 1))).toBe(wait)
+  })
+})
+
+describe('the wait before a further question', () => {
+  it.each([
+    [0, 2 * SECOND],
+    [1 * SECOND, 2 * SECOND],
+    [7 * SECOND, 7 * SECOND],
+    [4 * MINUTE, 4 * MINUTE],
+    [9 * MINUTE, 5 * MINUTE],
+  ])('about a message unknown for %d ms is %d ms', (age, wait) => {
+    const message = make.message('w1')
+    const unknown_since = new Date(AT.getTime() - age)
+    const state = stateOf(message, { task: 'lookup', unknown_since })
+    const asked = settlement(message, { task: 'lookup', found: { type: 'unavailable' } })
+    const answer = plan([asked], state)
+    expect(waitOf(answer)).toBe(wait)
+    expect(answer.requeue).toMatchObject([{ task: 'lookup', token: null, unknown_since }])
+  })
+
+  it.each([
+    [1 * SECOND, 2 * SECOND],
+    [30 * SECOND, 30 * SECOND],
+    [3 * HOUR, 5 * MINUTE],
+  ])('about a message sent %d ms ago is %d ms', (age, wait) => {
+    const sent_at = new Date(AT.getTime() - age)
+    const message = make.message('w1', { status: 'sent', accepted: true, sent_at })
+    const asked = settlement(message, { task: 'lookup', found: { type: 'unavailable' } })
+    expect(waitOf(plan([asked], stateOf(message, { task: 'lookup' })))).toBe(wait)
+  })
+
+  it('ends with the age of the message', () => {
+    const created_at = new Date(AT.getTime() - 4 * HOUR)
+    const message = make.message('w1', { status: 'sent', accepted: true, created_at })
+    const asked = settlement(message, { task: 'lookup', found: { type: 'unavailable' } })
+    const answer = plan([asked], stateOf(message, { task: 'lookup' }))
+    expect(answer).toMatchObject({ counted: [true], requeue: [], dequeue: [message.id] })
+  })
+})
+
+describe('an unknown outcome', () => {
+  const ambiguous: Outcome = { type: 'ambiguous', ...refusal }
+  const result = { task: 'send', attempt: 1, outcome: ambiguous } as const
+
+  it.each([
+    ['no longer than ten minutes', 10 * MINUTE, 'queued'],
+    ['longer than ten minutes', 10 * MINUTE + 1, 'failed'],
+  ])('that is unknown %s', (_, age, status) => {
+    const message = make.message('w1')
+    const unknown_since = new Date(AT.getTime() - age)
+    const abilities = { idempotent: true, lookup: false }
+    const answer = plan(
+      [settlement(message, result, { abilities })],
+      stateOf(message, { unknown_since }),
+    )
+    expect(answer.messages).toMatchObject([{ status }])
+    expect(answer.entries).toEqual([])
+  })
+
+  it('keeps the moment since when it is unknown', () => {
+    const message = make.message('w1')
+    const since = new Date(AT.getTime() - MINUTE)
+    for (const unknown_since of [null, since]) {
+      const answer = plan([settlement(message, result)], stateOf(message, { unknown_since }))
+      expect(answer.requeue).toMatchObject([{ unknown_since: unknown_since ?? AT }])
+    }
+  })
+})
+
+describe('several settlements of one message in one write', () => {
+  const rejected = { task: 'send', attempt: 1, outcome: { type: 'rejected', ...refusal } } as const
+  const callback = { task: 'callback', receipts: [delivered] } as const
+
+  const both = (message: MessageRow, first: Settlement['result'], second: Settlement['result']) =>
+    plan([settlement(message, first), settlement(message, second)], stateOf(message))
+
+  it('see what those before them did: a delivered message is not refunded', () => {
+    const message = make.message('w1')
+    const answer = both(message, { ...callback, receipts: [delivered] }, rejected)
+    expect(answer.counted).toEqual([true, true])
+    expect(answer.messages).toMatchObject([{ status: 'delivered', accepted: true, sequence: 1 }])
+    expect(answer.entries).toEqual([])
+    expect(answer.dequeue).toEqual([message.id])
+  })
+
+  it('see what those before them did: a refunded message is not delivered', () => {
+    const message = make.message('w1')
+    const answer = both(message, rejected, { ...callback, receipts: [delivered] })
+    expect(answer.messages).toMatchObject([{ status: 'failed', accepted: false, sequence: 1 }])
+    expect(answer.entries).toMatchObject([{ kind: 'refund', amount: SMS_PRICE, seq: 2 }])
+    expect(answer.message_events).toMatchObject([
+      { status: 'failed', applied: true },
+      { status: 'delivered', applied: false },
+    ])
+  })
+
+  it('use the claim up: the second of its results does not count', () => {
+    const message = make.message('w1')
+    const answer = both(message, rejected, rejected)
+    expect(answer.counted).toEqual([true, false])
+    expect(answer.entries).toHaveLength(1)
+    expect(answer.dequeue).toEqual([message.id])
+  })
+
+  it('leave the rows that were looked up as they were', () => {
+    const message = Object.freeze(make.message('w1'))
+    const state = stateOf(message)
+    const before = structuredClone([...state.accounts])
+    both(message, rejected, { ...callback, receipts: [delivered] })
+    expect(message.status).toBe('queued')
+    expect([...state.accounts]).toEqual(before)
+  })
+})
+
+describe('what does not count', () => {
+  it('is planned for neither an unknown message nor a foreign one', () => {
+    const message = make.message('w1')
+    const callback = { task: 'callback', receipts: [delivered] } as Settlement['result']
+    const answer = plan(
+      [
+        settlement(make.message('w1'), callback),
+        settlement(message, callback, { workspace_id: 'w2' }),
+      ],
+      stateOf(message),
+    )
+    expect(answer).toMatchObject({
+      counted: [false, false],
+      messages: [],
+      message_events: [],
+      events: [],
+      requeue: [],
+      dequeue: [],
+    })
+  })
+
+  it('is an empty token: a row that nobody holds is held by nobody', () => {
+    const message = make.message('w1')
+    const outcome: Outcome = { type: 'rejected', ...refusal }
+    const result = { task: 'send', attempt: 1, outcome } as const
+    const answer = plan(
+      [settlement(message, result, { token: null })],
+      stateOf(message, { token: null }),
+    )
+    expect(answer.counted).toEqual([false])
+    expect(answer.entries).toEqual([])
+  })
+})
+
+describe('a reply', () => {
+  it('is announced as received from the recipient', () => {
+    const message = make.message('w1', { sender: '+15005550100' })
+    const state = stateOf(message, { task: 'lookup' })
+    state.subscribers.set('w1', [{ id: 'h1', workspace_id: 'w1', events: ['message.received'] }])
+    const found = {
+      type: 'found',
+      receipts: [],
+      replies: [{ text: 'Thanks' }],
+      lookup_after_ms: null,
+    }
+    const result = { task: 'lookup', found } as Settlement['result']
+    const answer = plan([settlement(message, result)], state)
+    expect(answer.events.map(({ body }) => JSON.parse(body))).toMatchObject([
+      {
+        event: 'message.received',
+        data: {
+          sender: message.recipient,
+          recipient: '+15005550100',
+          content: { text: 'Thanks' },
+        },
+      },
+    ])
+    expect(answer.deliveries).toMatchObject([{ webhook_id: 'h1', event: 'message.received' }])
+  })
+})

@@ -1,0 +1,95 @@
+import type { LookupJob, LookupResult, Outcome, Provider, Receipt, SendJob } from './provider.ts'
+
+const SLOW_MS = 30_000
+
+type Story =
+  | { kind: 'rejected'; code: string; text: string }
+  | { kind: 'accepted'; wait_ms: number; failure: { code: string; text: string } | null }
+
+const DELIVERED: Story = { kind: 'accepted', wait_ms: 0, failure: null }
+const INVALID: Story = {
+  kind: 'rejected',
+  code: 'invalid_recipient',
+  text: 'The recipient does not exist',
+}
+
+/** Recipients with a story of their own; every other one is delivered to. Contract section 9. */
+const STORIES: Record<string, Story> = {
+  '+15005550001': INVALID,
+  'invalid@sandbox.svc': INVALID,
+  '+15005550002': { kind: 'rejected', code: 'unroutable', text: 'No route to this recipient' },
+  '+15005550004': { kind: 'rejected', code: 'opted_out', text: 'The recipient has opted out' },
+  '+15005550005': { kind: 'accepted', wait_ms: SLOW_MS, failure: null },
+  '+15005550007': {
+    kind: 'accepted',
+    wait_ms: 0,
+    failure: { code: 'undelivered', text: 'The handset could not be reached' },
+  },
+  'bounced@sandbox.svc': {
+    kind: 'accepted',
+    wait_ms: 0,
+    failure: { code: 'bounced', text: 'The mailbox does not exist' },
+  },
+}
+
+/** Fails once, for now; the next attempt goes through. */
+const FLAKY = '+15005550009'
+
+/** Writes back when it has got the message. */
+const TALKATIVE = '+15005550008'
+
+/**
+ * The provider that reaches nobody: what happens follows from the recipient alone, so it keeps nothing, and sending
+ * twice is sending once.
+ */
+export function sandbox(): Provider {
+  return {
+    name: 'sandbox',
+    idempotent: true,
+    send: async (jobs) => jobs.map(outcomeOf),
+    lookup: async (jobs) => jobs.map(resultOf),
+  }
+}
+
+function storyOf(recipient: string): Story {
+  return STORIES[recipient.toLowerCase()] ?? DELIVERED
+}
+
+function outcomeOf(job: SendJob): Outcome {
+  if (job.recipient === FLAKY && job.attempt === 1) {
+    return {
+      type: 'retry',
+      error_code: 'provider_unavailable',
+      error_message: 'The provider is busy',
+      delay_ms: null,
+    }
+  }
+  const story = storyOf(job.recipient)
+  if (story.kind === 'rejected') {
+    return { type: 'rejected', error_code: story.code, error_message: story.text }
+  }
+  return {
+    type: 'accepted',
+    provider_message_id: idOf(job),
+    lookup_after_ms: story.wait_ms,
+  }
+}
+
+function resultOf(job: LookupJob): LookupResult {
+  const story = storyOf(job.recipient)
+  if (story.kind === 'rejected') return { type: 'not_found' }
+  const left = story.wait_ms - (job.now_ms - job.attempted_at_ms)
+  if (left > 0) return { type: 'found', receipts: [], replies: [], lookup_after_ms: left }
+  const receipt: Receipt = {
+    status: story.failure ? 'failed' : 'delivered',
+    provider_message_id: idOf(job),
+    error_code: story.failure?.code ?? null,
+    error_message: story.failure?.text ?? null,
+  }
+  const replies = job.recipient === TALKATIVE ? [{ text: 'Thank you!' }] : []
+  return { type: 'found', receipts: [receipt], replies, lookup_after_ms: null }
+}
+
+function idOf({ message_id }: SendJob): string {
+  return `sandbox_${message_id}`
+}

@@ -1,0 +1,103 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { idGenerator, systemRuntime } from './runtime.ts'
+
+const UUID_V7 = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/
+const START_MS = Date.parse('2026-05-04T09:00:00.123Z')
+
+/** Ids by a clock that reads `times`, one after the other, then stands still. */
+function generate(times: readonly number[], count: number, byte = 0): string[] {
+  let i = 0
+  const now = () => new Date(times[Math.min(i++, times.length - 1)] as number)
+  const id = idGenerator(now, (n) => Buffer.alloc(n, byte))
+  return Array.from({ length: count }, id)
+}
+
+const msOf = (id: string) => Number.parseInt(id.slice(0, 8) + id.slice(9, 13), 16)
+
+function expectIncreasing(ids: readonly string[]): void {
+  for (const [i, id] of ids.entries()) {
+    if (i > 0) expect(id > (ids[i - 1] as string)).toBe(true)
+  }
+}
+
+describe('idGenerator', () => {
+  it.each([0x00, 0xff, 0x5a])('makes a UUIDv7 whatever the random bytes (%d)', (byte) => {
+    for (const id of generate([START_MS], 300, byte)) expect(id).toMatch(UUID_V7)
+  })
+
+  it('writes time, counter and random bits where RFC 9562 wants them', () => {
+    expect(generate([0x0123456789ab], 2, 0xff)).toEqual([
+      '01234567-89ab-7000-bfff-ffffffffffff',
+      '01234567-89ab-7001-bfff-ffffffffffff',
+    ])
+  })
+
+  it('begins each millisecond anew', () => {
+    const ids = generate([START_MS, START_MS, START_MS + 1, START_MS + 500], 4)
+    expect(ids.map(msOf)).toEqual([START_MS, START_MS, START_MS + 1, START_MS + 500])
+    expect(ids.map((id) => id.slice(15, 18))).toEqual(['000', '001', '000', '000'])
+  })
+
+  it('increases through more ids than one millisecond counts', () => {
+    const ids = generate([START_MS], 10_000)
+    expectIncreasing(ids)
+    expect(msOf(ids[4_095] as string)).toBe(START_MS)
+    expect(msOf(ids[4_096] as string)).toBe(START_MS + 1)
+    expect(msOf(ids[9_999] as string)).toBe(START_MS + 2)
+  })
+
+  it('increases although the clock steps back, and follows it again once it has caught up', () => {
+    const hour = 3_600_000
+    const ids = generate([START_MS, START_MS - hour, START_MS - 1, START_MS, START_MS + 1], 5)
+    expectIncreasing(ids)
+    expect(ids.map(msOf)).toEqual([START_MS, START_MS, START_MS, START_MS, START_MS + 1])
+  })
+
+  it('increases under any clock', () => {
+    const jumps = fc.array(fc.integer({ min: -10_000, max: 10_000 }), { minLength: 2 })
+    fc.assert(
+      fc.property(jumps, (steps) => {
+        let ms = START_MS
+        const times = steps.map((step) => {
+          ms += step
+          return ms
+        })
+        expectIncreasing(generate(times, steps.length + 5))
+      }),
+    )
+  })
+
+  it('asks for fresh random bytes, and uses none of them twice', () => {
+    let next = 0
+    const bytes = (count: number) => {
+      const buffer = Buffer.alloc(count)
+      for (let at = 0; at < count; at += 4) buffer.writeUInt32BE(next++, at)
+      return buffer
+    }
+    const id = idGenerator(() => new Date(START_MS), bytes)
+    const tails = Array.from({ length: 2_000 }, () => id().slice(24))
+    expect(new Set(tails).size).toBe(2_000)
+  })
+})
+
+describe('systemRuntime', () => {
+  it('gives the real time, increasing ids, random bytes and chances', () => {
+    const { now, id, bytes, random, log } = systemRuntime()
+    expect(Math.abs(now().getTime() - Date.now())).toBeLessThan(1_000)
+    const ids = Array.from({ length: 5_000 }, id)
+    expectIncreasing(ids)
+    expect(Math.abs(msOf(ids[0] as string) - Date.now())).toBeLessThan(10_000)
+    for (const each of ids) expect(each).toMatch(UUID_V7)
+    expect(bytes(32)).toHaveLength(32)
+    expect(bytes(32).equals(bytes(32))).toBe(false)
+    expect(random()).toBeLessThan(1)
+    expect(() => log.error({}, 'silent unless a log is given')).not.toThrow()
+  })
+
+  it('makes ids that two runtimes do not share', () => {
+    const [a, b] = [systemRuntime(), systemRuntime()]
+    const ids = Array.from({ length: 2_000 }, () => [a.id(), b.id()]).flat()
+    expect(new Set(ids).size).toBe(4_000)
+  })
+})

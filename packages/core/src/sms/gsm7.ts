@@ -1,0 +1,39 @@
+/**
+ * The GSM 7 bit default alphabet (3GPP TS 23.038, 6.2.1): the position of a character is its code. Code 0x1B is the
+ * escape to the extension table; it stands here to keep the positions and is not a character one can send.
+ */
+export const GSM7_BASIC: string =
+  '@£$¥èéùìòÇ\nØø\rÅåΔ_ΦΓΛΩΠΨΣΘΞ\u001bÆæßÉ' +
+  ' !"#¤%&\'()*+,-./0123456789:;<=>?' +
+  '¡ABCDEFGHIJKLMNOPQRSTUVWXYZÄÖÑÜ§' +
+  '¿abcdefghijklmnopqrstuvwxyzäöñüà'
+
+/** The extension table (3GPP TS 23.038, 6.2.1.1): character to the code that follows the escape. */
+export const GSM7_EXTENSION: ReadonlyMap<string, number> = new Map([
+  ['\f', 0x0a],
+  ['^', 0x14],
+  ['{', 0x28],
+  ['}', 0x29],
+  ['\\', 0x2f],
+  ['[', 0x3c],
+  ['~', 0x3d],
+  [']', 0x3e],
+  ['|', 0x40],
+  ['€', 0x65],
+])
+
+const ESCAPE = '\u001b'
+
+/**
+ * What each UTF-16 code unit costs in septets: 1 in the basic table, 2 in the extension table, 0 when it is not in
+ * GSM-7 at all. Read only. The escape itself is 0: sent raw, it would turn the character after it into another one.
+ */
+export const SEPTETS: Uint8Array = septetTable()
+
+function septetTable(): Uint8Array {
+  const table = new Uint8Array(0x10000)
+  for (const character of GSM7_BASIC) table[character.charCodeAt(0)] = 1
+  for (const character of GSM7_EXTENSION.keys()) table[character.charCodeAt(0)] = 2
+  table[ESCAPE.charCodeAt(0)] = 0
+  return table
+}

@@ -1,0 +1,109 @@
+import { SEPTETS } from './gsm7.ts'
+
+/** `GSM-7`: septets of TS 23.038. `UCS-2`: UTF-16 code units. One character outside GSM-7 makes the whole text UCS-2. */
+export type Encoding = 'GSM-7' | 'UCS-2'
+
+/** How a text travels as SMS. */
+export interface Segmentation {
+  encoding: Encoding
+  /** Unicode code points; a lone surrogate counts as one. */
+  characters: number
+  /** Septets in GSM-7 (an extension character is two), UTF-16 code units in UCS-2. */
+  units: number
+  /** How many segments are sent and paid; 1 for the empty text. */
+  segments: number
+  /** The units in each segment, in order; they add up to `units`. */
+  parts: number[]
+}
+
+/**
+ * Units that fit in one segment: alone, and as one of several. A segment has 140 octets; one of several gives 6 of them
+ * to the concatenation header with an 8-bit reference (3GPP TS 23.040, 9.2.3.24.1).
+ */
+export const SEGMENT_UNITS = {
+  'GSM-7': { single: 160, concatenated: 153 },
+  'UCS-2': { single: 70, concatenated: 67 },
+} as const
+
+const GSM7 = SEGMENT_UNITS['GSM-7']
+const UCS2 = SEGMENT_UNITS['UCS-2']
+
+/** The cheaper encoding that can carry every character of `text`. Never throws. */
+export function encodingOf(text: string): Encoding {
+  for (let i = 0; i < text.length; i++) {
+    if (SEPTETS[text.charCodeAt(i)] === 0) return 'UCS-2'
+  }
+  return 'GSM-7'
+}
+
+/**
+ * Cuts `text` into segments as 3GPP TS 23.040 says: each is filled as far as it goes, an escape pair and a surrogate
+ * pair are never cut, grapheme clusters may be. Never throws: a lone surrogate is one unit, U+0000 is UCS-2.
+ *
+ * @example segments('a'.repeat(320)).parts // [153, 153, 14]
+ */
+export function segments(text: string): Segmentation {
+  const encoding = encodingOf(text)
+  const { single, concatenated } = SEGMENT_UNITS[encoding]
+  const parts: number[] = []
+  let characters = 0
+  let units = 0
+  let filled = 0
+  for (const character of text) {
+    const cost = encoding === 'GSM-7' ? septetsOf(character) : character.length
+    if (filled + cost > concatenated) {
+      parts.push(filled)
+      filled = 0
+    }
+    filled += cost
+    units += cost
+    characters++
+  }
+  parts.push(filled)
+  if (units <= single) return { encoding, characters, units, segments: 1, parts: [units] }
+  return { encoding, characters, units, segments: parts.length, parts }
+}
+
+/**
+ * The number of segments alone, without allocating: always `segments(text).segments`. This is what a price is made of.
+ *
+ * @example countSegments('a'.repeat(161)) // 2
+ */
+export function countSegments(text: string): number {
+  let count = 1
+  let filled = 0
+  let units = 0
+  for (let i = 0; i < text.length; i++) {
+    const septets = SEPTETS[text.charCodeAt(i)] as number
+    if (septets === 0) return countUcs2Segments(text)
+    filled += septets
+    if (filled > GSM7.concatenated) {
+      count++
+      filled = septets
+    }
+    units += septets
+  }
+  return units <= GSM7.single ? 1 : count
+}
+
+/** Looks only at the places where a segment would end, so its cost grows with the segments, not with the text. */
+function countUcs2Segments(text: string): number {
+  if (text.length <= UCS2.single) return 1
+  let count = 1
+  let end: number = UCS2.concatenated
+  while (end < text.length) {
+    count++
+    if (cutsPair(text, end)) end--
+    end += UCS2.concatenated
+  }
+  return count
+}
+
+function cutsPair(text: string, at: number): boolean {
+  const isHigh = (text.charCodeAt(at - 1) & 0xfc00) === 0xd800
+  return isHigh && (text.charCodeAt(at) & 0xfc00) === 0xdc00
+}
+
+function septetsOf(character: string): number {
+  return SEPTETS[character.charCodeAt(0)] as number
+}

@@ -1,0 +1,232 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setImmediate } from 'node:timers/promises'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { type Connection, connect } from './connection.ts'
+import { createWriter, type Writer, WriterBusy } from './writer.ts'
+
+let folder: string
+let connection: Connection
+let reader: Connection
+let failures: Error[]
+let writer: Writer
+
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'svc-writer-'))
+  const file = join(folder, 'writer.db')
+  connection = connect(file)
+  connection.exec(`
+    create table t (n integer primary key, parent integer references t (n) deferrable initially deferred)
+  `)
+  reader = connect(file, { readonly: true })
+  failures = []
+  writer = createWriter(connection, { onFailure: (error) => failures.push(error) })
+})
+
+afterEach(async () => {
+  await writer.idle()
+  reader.close()
+  connection.close()
+  await rm(folder, { recursive: true })
+})
+
+const insert = (n: number, parent: number | null = null) =>
+  connection.prepare('insert into t (n, parent) values (?, ?)').run(n, parent)
+
+/** What is committed, as another connection sees it. */
+const committed = () => reader.prepare('select n from t order by n').pluck().all()
+
+/** The connection, with the statement `text` doing something else. */
+function faulty(text: string, run: (real: () => void) => void): Connection {
+  return new Proxy(connection, {
+    get(target, property) {
+      if (property === 'prepare') {
+        return (sql: string) => {
+          const statement = target.prepare(sql)
+          return sql === text ? { run: () => run(() => statement.run()) } : statement
+        }
+      }
+      const value = Reflect.get(target, property, target)
+      return typeof value === 'function' ? value.bind(target) : value
+    },
+  })
+}
+
+function sqliteError(code: string): Error {
+  return Object.assign(new Error(code), { code })
+}
+
+describe('the writer', () => {
+  it('answers what the job answered, synchronous or not', async () => {
+    expect(await writer.run(() => 1)).toBe(1)
+    expect(await writer.run(async () => 2)).toBe(2)
+  })
+
+  it('commits jobs that wait together in one transaction, in their order', async () => {
+    let commits = 0
+    const counting = faulty('commit', (real) => {
+      commits += 1
+      real()
+    })
+    const grouped = createWriter(counting, { onFailure: () => {} })
+    const order: number[] = []
+    const jobs = Array.from({ length: 50 }, (_, n) =>
+      grouped.run(async () => {
+        await setImmediate()
+        insert(n)
+        order.push(n)
+      }),
+    )
+    await Promise.all(jobs)
+    expect(commits).toBe(1)
+    expect(order).toEqual(Array.from({ length: 50 }, (_, n) => n))
+    expect(committed()).toEqual(order)
+  })
+
+  it('answers nobody before the commit', async () => {
+    const seen = Array.from({ length: 20 }, (_, n) =>
+      writer.run(() => insert(n)).then(() => committed().includes(n)),
+    )
+    expect(await Promise.all(seen)).toEqual(seen.map(() => true))
+  })
+
+  it('shows nothing of a job before its neighbours are done', async () => {
+    const [, seen] = await Promise.all([
+      writer.run(() => insert(1)),
+      writer.run(async () => {
+        await setImmediate()
+        return committed()
+      }),
+    ])
+    expect(seen).toEqual([])
+    expect(committed()).toEqual([1])
+  })
+
+  it('undoes a job that throws, and no other', async () => {
+    const fault = new Error('the job failed')
+    const settled = await Promise.allSettled([
+      writer.run(() => insert(1)),
+      writer.run(() => {
+        insert(2)
+        throw fault
+      }),
+      writer.run(async () => {
+        insert(3)
+        await setImmediate()
+        throw fault
+      }),
+      writer.run(() => {
+        insert(4)
+        insert(1)
+      }),
+      writer.run(() => insert(5)),
+    ])
+    expect(settled.map(({ status }) => status)).toEqual([
+      'fulfilled',
+      'rejected',
+      'rejected',
+      'rejected',
+      'fulfilled',
+    ])
+    expect(settled[1]).toMatchObject({ reason: fault })
+    expect(settled[2]).toMatchObject({ reason: fault })
+    expect(settled[3]).toMatchObject({ reason: { code: 'SQLITE_CONSTRAINT_PRIMARYKEY' } })
+    expect(committed()).toEqual([1, 5])
+  })
+
+  it('answers nobody well when the commit fails, stores nothing, and goes on', async () => {
+    const settled = await Promise.allSettled([
+      writer.run(() => insert(1)),
+      // The missing parent is found out by the commit.
+      writer.run(() => insert(2, 99)),
+      writer.run(() => insert(3)),
+    ])
+    expect(settled).toMatchObject(
+      settled.map(() => ({
+        status: 'rejected',
+        reason: { code: 'SQLITE_CONSTRAINT_FOREIGNKEY' },
+      })),
+    )
+    expect(committed()).toEqual([])
+    expect(failures).toEqual([])
+    await writer.run(() => insert(4))
+    expect(committed()).toEqual([4])
+  })
+
+  it('answers nobody well when a job ends the whole transaction, and goes on', async () => {
+    await writer.run(() => insert(1))
+    const settled = await Promise.allSettled([
+      writer.run(() => insert(2)),
+      writer.run(() => connection.exec('insert or rollback into t (n) values (1)')),
+      writer.run(() => insert(3)),
+    ])
+    expect(settled.map(({ status }) => status)).toEqual(['rejected', 'rejected', 'rejected'])
+    expect(committed()).toEqual([1])
+    await writer.run(() => insert(4))
+    expect(committed()).toEqual([1, 4])
+  })
+
+  it('promises nothing more after the disk failed', async () => {
+    const broken = createWriter(
+      faulty('commit', () => {
+        throw sqliteError('SQLITE_IOERR_FSYNC')
+      }),
+      { onFailure: (error) => failures.push(error) },
+    )
+    const jobs = [broken.run(() => insert(1)), broken.run(() => insert(2))]
+    const settled = await Promise.allSettled(jobs)
+    expect(settled.map(({ status }) => status)).toEqual(['rejected', 'rejected'])
+    expect(failures.map(({ message }) => message)).toEqual([
+      'the database failed; restart the service',
+    ])
+    await expect(broken.run(() => insert(3))).rejects.toThrow('restart the service')
+    expect(committed()).toEqual([])
+  })
+
+  it('answers everybody who waits behind a failure of the disk', async () => {
+    const broken = createWriter(
+      faulty('begin immediate', () => {
+        throw sqliteError('SQLITE_IOERR')
+      }),
+      { onFailure: (error) => failures.push(error) },
+    )
+    const jobs = Array.from({ length: 300 }, (_, n) => broken.run(() => insert(n)))
+    const settled = await Promise.allSettled(jobs)
+    expect(new Set(settled.map(({ status }) => status))).toEqual(new Set(['rejected']))
+    expect(failures).toHaveLength(1)
+    await broken.idle()
+  })
+
+  it('goes on after a moment in which another process held the lock', async () => {
+    let busy = true
+    const locked = createWriter(
+      faulty('begin immediate', (real) => {
+        if (busy) throw sqliteError('SQLITE_BUSY')
+        real()
+      }),
+      { onFailure: (error) => failures.push(error) },
+    )
+    await expect(locked.run(() => insert(1))).rejects.toThrow('SQLITE_BUSY')
+    busy = false
+    await locked.run(() => insert(2))
+    expect(committed()).toEqual([2])
+    expect(failures).toEqual([])
+  })
+
+  it('refuses more than it can hold, and does what it took', async () => {
+    const taken: Promise<unknown>[] = []
+    for (let n = 0; n < 10_000; n++) taken.push(writer.run(() => insert(n)))
+    await expect(writer.run(() => insert(-1))).rejects.toBeInstanceOf(WriterBusy)
+    await Promise.all(taken)
+    expect(committed()).toHaveLength(10_000)
+    await writer.run(() => insert(-1))
+  })
+
+  it('is idle when everything that was asked for is on disk', async () => {
+    for (let n = 0; n < 300; n++) void writer.run(() => insert(n))
+    await writer.idle()
+    expect(committed()).toHaveLength(300)
+    await writer.idle()
+  })
+})

@@ -1,0 +1,142 @@
+import { Agent, type Dispatcher, request } from 'undici'
+import { LIMITS } from '../contract/limits.ts'
+import { sign } from '../contract/signature.ts'
+
+/** One try of a delivery, as it goes to the thread that makes it. Plain data. */
+export interface DeliverJob {
+  delivery_id: string
+  event_id: string
+  event: string
+  url: string
+  secret: string
+  headers: Record<string, string>
+  body: string
+  attempt: number
+}
+
+/** What the receiver answered, or why it did not. Plain data. */
+export interface DeliverAnswer {
+  started_at_ms: number
+  duration_ms: number
+  response_status: number | null
+  response_body: string | null
+  error: string | null
+  retry_after_ms: number | null
+}
+
+/** Past what is kept, so much more is read to keep the connection; beyond it the connection is cheaper to lose. */
+const DRAIN_BYTES = 64 * 1024
+
+export interface Deliverer {
+  /** Signs and posts each job; positional answers; never rejects. */
+  deliver(jobs: readonly DeliverJob[]): Promise<DeliverAnswer[]>
+  close(): Promise<void>
+}
+
+/** One pool of keep-alive connections for each origin. Redirects are not followed, proxies of the environment not used. */
+export function createDeliverer({ now }: { now: () => Date }): Deliverer {
+  const agent = new Agent({
+    connections: 32,
+    pipelining: 1,
+    keepAliveTimeout: 4_000,
+    connect: { timeout: 5_000 },
+  })
+  return {
+    deliver: (jobs) => Promise.all(jobs.map((job) => deliverOne(job, agent, now))),
+    close: () => agent.close(),
+  }
+}
+
+async function deliverOne(
+  job: DeliverJob,
+  agent: Dispatcher,
+  now: () => Date,
+): Promise<DeliverAnswer> {
+  const at = now()
+  const began = performance.now()
+  const done = (answer: Partial<DeliverAnswer>): DeliverAnswer => ({
+    started_at_ms: at.getTime(),
+    duration_ms: Math.round(performance.now() - began),
+    response_status: null,
+    response_body: null,
+    error: null,
+    retry_after_ms: null,
+    ...answer,
+  })
+  // One deadline over connect, headers and body: undici's own time-outs each begin anew with every byte.
+  const deadline = new AbortController()
+  const timer = setTimeout(() => deadline.abort(), LIMITS.webhook_deadline_ms)
+  try {
+    const response = await request(job.url, {
+      dispatcher: agent,
+      method: 'POST',
+      headers: { ...job.headers, ...ownHeaders(job, at) },
+      body: job.body,
+      signal: deadline.signal,
+    })
+    const response_body = await capture(response.body)
+    return done({
+      response_status: response.statusCode,
+      response_body,
+      retry_after_ms: retryAfterMs(response.statusCode, response.headers['retry-after'], now()),
+    })
+  } catch (error) {
+    return done({ error: deadline.signal.aborted ? 'timeout' : wordFor(error) })
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+function ownHeaders(job: DeliverJob, at: Date): Record<string, string> {
+  const { secret, body, event, event_id, delivery_id, attempt } = job
+  return {
+    'content-type': 'application/json',
+    'user-agent': 'Svc-Webhooks/1',
+    ...sign({ secret, body, event, event_id, delivery_id, attempt, at }),
+  }
+}
+
+/** Keeps the first bytes of an answer, as text; reads a little on, so that the connection can be used again. */
+async function capture(body: Dispatcher.ResponseData['body']): Promise<string> {
+  const chunks: Buffer[] = []
+  let read = 0
+  for await (const chunk of body as AsyncIterable<Buffer>) {
+    if (read < LIMITS.webhook_capture_bytes) chunks.push(chunk)
+    read += chunk.length
+    if (read > DRAIN_BYTES) break
+  }
+  const kept = Buffer.concat(chunks).subarray(0, LIMITS.webhook_capture_bytes)
+  // The answer is a stranger's: what no database can keep as text is replaced.
+  return kept.toString('utf8').replaceAll('\0', '\ufffd')
+}
+
+/** `Retry-After` of a 429 or 503, as seconds or as a date. */
+function retryAfterMs(
+  status: number,
+  header: string | string[] | undefined,
+  now: Date,
+): number | null {
+  if ((status !== 429 && status !== 503) || typeof header !== 'string') return null
+  if (/^\d{1,9}$/.test(header)) return Number(header) * 1000
+  const date = Date.parse(header)
+  return Number.isNaN(date) ? null : Math.max(0, date - now.getTime())
+}
+
+const WORDS: Record<string, string> = {
+  ECONNREFUSED: 'connect',
+  ENETUNREACH: 'connect',
+  EHOSTUNREACH: 'connect',
+  UND_ERR_CONNECT_TIMEOUT: 'connect',
+  ENOTFOUND: 'dns',
+  EAI_AGAIN: 'dns',
+  ECONNRESET: 'reset',
+  EPIPE: 'reset',
+  UND_ERR_SOCKET: 'reset',
+}
+
+function wordFor(error: unknown): string {
+  const code = (error as { code?: unknown } | null)?.code
+  if (typeof code !== 'string') return 'failed'
+  if (code in WORDS) return WORDS[code] ?? 'failed'
+  return /CERT|TLS|SSL/.test(code) ? 'tls' : 'failed'
+}

@@ -1,0 +1,117 @@
+import { describe, expect, it } from 'vitest'
+import type { DeliveryRow } from '../storage/storage.ts'
+import { type DeliveryResult, planRecord, type RecordState, type WebhookHealth } from './record.ts'
+
+const AT = new Date('2026-05-04T09:00:00.000Z')
+const random = () => 0
+
+function delivery(id: string, given: Partial<DeliveryRow> = {}): DeliveryRow {
+  return {
+    id,
+    workspace_id: 'w1',
+    webhook_id: 'h1',
+    event_id: 'e1',
+    event: 'message.sent',
+    message_id: 'm1',
+    status: 'pending',
+    trigger: 'event',
+    attempt_count: 0,
+    max_attempts: 12,
+    next_attempt_at: AT,
+    response_status: null,
+    response_time_ms: null,
+    error: null,
+    created_at: AT,
+    updated_at: AT,
+    delivered_at: null,
+    ...given,
+  }
+}
+
+function health(given: Partial<WebhookHealth> = {}): WebhookHealth {
+  return {
+    id: 'h1',
+    workspace_id: 'w1',
+    is_active: true,
+    status: 'active',
+    disabled_reason: null,
+    consecutive_failures: 0,
+    last_success_at: null,
+    last_failure_at: null,
+    updated_at: AT,
+    ...given,
+  }
+}
+
+function result(delivery_id: string, given: Partial<DeliveryResult> = {}): DeliveryResult {
+  return {
+    workspace_id: 'w1',
+    webhook_id: 'h1',
+    delivery_id,
+    token: 't',
+    started_at: AT,
+    duration_ms: 250,
+    response_status: 200,
+    response_body: 'ok',
+    error: null,
+    retry_after_ms: null,
+    ...given,
+  }
+}
+
+function state(deliveries: DeliveryRow[], webhook: WebhookHealth | null = health()): RecordState {
+  return {
+    deliveries: new Map(deliveries.map((each) => [each.id, each])),
+    webhooks: new Map(webhook ? [[webhook.id, webhook]] : []),
+  }
+}
+
+describe('planRecord', () => {
+  it('counts the failures of one batch one after the other, and writes the webhook once', () => {
+    const ids = ['d1', 'd2', 'd3', 'd4', 'd5']
+    const results = ids.map((id) => result(id, { response_status: 500 }))
+    const plan = planRecord(results, state(ids.map((id) => delivery(id))), { random })
+    expect(plan.webhooks).toMatchObject([{ consecutive_failures: 5, status: 'failing' }])
+    expect(plan.requeue.map(({ delivery_id }) => delivery_id)).toEqual(ids)
+  })
+
+  it('counts the wait from the end of the try', () => {
+    const plan = planRecord([result('d1', { response_status: 500 })], state([delivery('d1')]), {
+      random,
+    })
+    const due_at = new Date(AT.getTime() + 250 + 5_000)
+    expect(plan.requeue).toEqual([{ delivery_id: 'd1', due_at }])
+    expect(plan.deliveries).toMatchObject([{ next_attempt_at: due_at, status: 'pending' }])
+  })
+
+  it('plans nothing for what the claim no longer holds', () => {
+    const plan = planRecord([result('d1')], state([]), { random })
+    expect(plan).toEqual({
+      counted: [false],
+      deliveries: [],
+      attempts: [],
+      webhooks: [],
+      requeue: [],
+      dequeue: [],
+    })
+  })
+
+  it('keeps a success at a webhook that was switched off, and does not switch it on', () => {
+    const off = health({ is_active: false, status: 'disabled', disabled_reason: 'manual' })
+    const plan = planRecord([result('d1')], state([delivery('d1')], off), { random })
+    expect(plan.deliveries).toMatchObject([{ status: 'delivered' }])
+    expect(plan.webhooks).toMatchObject([
+      { is_active: false, status: 'disabled', disabled_reason: 'manual' },
+    ])
+  })
+
+  it('tries no more at a webhook that is gone or switched off', () => {
+    for (const webhook of [null, health({ is_active: false })]) {
+      const failed = result('d1', { response_status: null, error: 'connect' })
+      const plan = planRecord([failed], state([delivery('d1')], webhook), { random })
+      expect(plan.requeue).toEqual([])
+      expect(plan.dequeue).toEqual(['d1'])
+      expect(plan.deliveries).toMatchObject([{ status: 'failed', error: 'connect' }])
+    }
+  })
+})

@@ -1,0 +1,16 @@
+import { SvcError } from '../contract/errors.ts'
+
+/** Where the operator lets deliveries go. */
+export interface TargetPolicy {
+  /** Whether plain `http` is allowed; otherwise a target is `https`. */
+  allow_http: boolean
+}
+
+/** @throws SvcError `validation_error` for an address that deliveries may not go to. */
+export function checkTarget(url: string, policy: TargetPolicy): void {
+  const { protocol } = new URL(url)
+  if (protocol === 'https:' || (protocol === 'http:' && policy.allow_http)) return
+  throw new SvcError('validation_error', 'url must be https', {
+    details: [{ path: 'url', message: 'url must be https' }],
+  })
+}

@@ -1,0 +1,222 @@
+import { createHash } from 'node:crypto'
+import { type Units, units } from '../src/contract/units.ts'
+import type { Operation } from '../src/credits/decide.ts'
+import type { AcceptRequest, Answer } from '../src/messages/accept.ts'
+import { idGenerator, type Log, type Runtime } from '../src/runtime.ts'
+import type { ApiKeyRow, MessageRow, WebhookRow, WorkspaceRow } from '../src/storage/storage.ts'
+
+/** What an SMS of one segment costs in these tests. */
+export const SMS_PRICE = units(1_000_000)
+
+/** A runtime whose clock stands still until it is moved, and whose ids, bytes and chances repeat with the seed. */
+export interface TestRuntime extends Runtime {
+  advance(ms: number): Date
+  set(at: Date): void
+}
+
+const silent: Log = { debug() {}, info() {}, warn() {}, error() {} }
+
+/** Two runtimes that meet in one database need two seeds, or they make the same ids. */
+export function testRuntime(seed: string): TestRuntime {
+  let at_ms = Date.parse('2026-05-04T09:00:00.000Z')
+  let blocks = 0
+  const now = () => new Date(at_ms)
+  const bytes = (count: number) => {
+    const chunks: Buffer[] = []
+    for (let got = 0; got < count; got += 32) {
+      chunks.push(createHash('sha256').update(`${seed} ${blocks++}`).digest())
+    }
+    return Buffer.concat(chunks).subarray(0, count)
+  }
+  return {
+    now,
+    id: idGenerator(now, bytes),
+    bytes,
+    random: () => bytes(4).readUInt32BE() / 2 ** 32,
+    log: silent,
+    advance(ms) {
+      at_ms += ms
+      return now()
+    },
+    set(at) {
+      at_ms = at.getTime()
+    },
+  }
+}
+
+/** Complete rows and requests, of which a test names only what it is about. */
+export type Builders = ReturnType<typeof builders>
+
+/** Builders that take their ids and times from `runtime`. */
+export function builders(runtime: Pick<Runtime, 'id' | 'now'>) {
+  return {
+    ...accountBuilders(runtime),
+    ...messageBuilders(runtime),
+    webhook(workspaceId: string, given: Partial<WebhookRow> = {}): WebhookRow {
+      const at = runtime.now()
+      return {
+        id: runtime.id(),
+        workspace_id: workspaceId,
+        url: 'https://receiver.example/hook',
+        description: null,
+        events: ['*'],
+        headers: {},
+        secret: 'whsec_dGVzdA==',
+        is_active: true,
+        status: 'active',
+        disabled_reason: null,
+        consecutive_failures: 0,
+        last_success_at: null,
+        last_failure_at: null,
+        created_at: at,
+        updated_at: at,
+        ...given,
+      }
+    },
+  }
+}
+
+function accountBuilders(runtime: Pick<Runtime, 'id' | 'now'>) {
+  return {
+    workspace(given: Partial<Omit<WorkspaceRow, 'email_key'>> = {}): WorkspaceRow {
+      const id = runtime.id()
+      const at = runtime.now()
+      const row = {
+        id,
+        name: 'Acme',
+        email: `${id}@Example.com`,
+        email_verified: false,
+        password_hash: '$argon2id$test',
+        token_version: 0,
+        phone: null,
+        country: null,
+        sender_name: null,
+        created_at: at,
+        updated_at: at,
+        ...given,
+      }
+      return { ...row, email_key: row.email.toLowerCase() }
+    },
+    apiKey(workspaceId: string, given: Partial<ApiKeyRow> = {}): ApiKeyRow {
+      const id = runtime.id()
+      return {
+        id,
+        workspace_id: workspaceId,
+        name: 'main',
+        key_hash: createHash('sha256').update(id).digest('hex'),
+        key_prefix: 'svc_abcdefgh...',
+        mode: 'live',
+        scopes: ['send_messages', 'read_messages'],
+        is_active: true,
+        expires_at: null,
+        allowed_ips: null,
+        daily_credit_limit: null,
+        last_used_at: null,
+        created_at: runtime.now(),
+        ...given,
+      }
+    },
+    grant(amount: Units, given: Partial<Operation> = {}): Operation {
+      const id = runtime.id()
+      return {
+        id,
+        kind: 'grant',
+        amount,
+        held_delta: units(0),
+        counter_account: 'promo:test',
+        reference: { type: 'grant', id, n: 0 },
+        channel: null,
+        quantity: null,
+        unit_price: null,
+        actor: 'operator',
+        description: null,
+        at: runtime.now(),
+        ...given,
+      }
+    },
+  }
+}
+
+function messageBuilders(runtime: Pick<Runtime, 'id' | 'now'>) {
+  function message(workspaceId: string, given: Partial<MessageRow> = {}): MessageRow {
+    const at = runtime.now()
+    return {
+      id: runtime.id(),
+      workspace_id: workspaceId,
+      api_key_id: null,
+      bulk_id: null,
+      channel: 'sms',
+      sender: null,
+      recipient: '+14155552671',
+      content: { text: 'Your order A1 is ready' },
+      metadata: {},
+      livemode: true,
+      status: 'queued',
+      accepted: false,
+      credits_used: SMS_PRICE,
+      credits_refunded: units(0),
+      segments: 1,
+      encoding: 'GSM-7',
+      provider: null,
+      provider_message_id: null,
+      error_code: null,
+      error_message: null,
+      sequence: 0,
+      created_at: at,
+      updated_at: at,
+      scheduled_at: null,
+      expires_at: null,
+      sent_at: null,
+      delivered_at: null,
+      read_at: null,
+      failed_at: null,
+      ...given,
+    }
+  }
+
+  /** The request that accepts these messages, all of one workspace, with one debit for their sum. */
+  function request(messages: MessageRow[], idempotency: Answer | null = null): AcceptRequest {
+    const [first] = messages
+    if (!first) throw new Error('a request needs a message')
+    const cost = messages.reduce((sum, { credits_used }) => sum + credits_used, 0)
+    const reference = first.bulk_id
+      ? { type: 'bulk', id: first.bulk_id, n: 0 }
+      : { type: 'message', id: first.id, n: 0 }
+    const debit: Operation = {
+      id: runtime.id(),
+      kind: 'send',
+      amount: units(-cost),
+      held_delta: units(0),
+      counter_account: `revenue:${first.channel}`,
+      reference,
+      channel: first.channel,
+      quantity: messages.length,
+      unit_price: first.credits_used,
+      actor: null,
+      description: null,
+      at: first.created_at,
+    }
+    return {
+      workspace_id: first.workspace_id,
+      debit: cost > 0 ? debit : null,
+      messages,
+      idempotency,
+    }
+  }
+
+  return {
+    message,
+    request,
+    /** The request that sends one message. */
+    send(workspaceId: string, given: Partial<MessageRow> = {}, idempotency: Answer | null = null) {
+      return request([message(workspaceId, given)], idempotency)
+    },
+    /** The request that sends `count` messages for one debit. */
+    bulk(workspaceId: string, count: number, given: Partial<MessageRow> = {}) {
+      const bulk_id = runtime.id()
+      return request(
+        Array.from({ length: count }, () => message(workspaceId, { bulk_id, ...given })),
+      )
+    },
+  }
+}

@@ -1,0 +1,329 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import Database from 'better-sqlite3'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { assertDurable, connect } from '../src/storage/sqlite/connection.ts'
+import { openSqlite } from '../src/storage/sqlite/sqlite.ts'
+import type { Storage } from '../src/storage/storage.ts'
+import { builders, SMS_PRICE, testRuntime } from './fixtures.ts'
+import { only } from './storage/bench.ts'
+import { storageContract } from './storage.contract.ts'
+
+storageContract('SQLite', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'svc-storage-'))
+  const runtime = testRuntime('storage')
+  const open = () => openSqlite(join(folder, 'svc.db'), runtime)
+  let storage = open()
+  return {
+    storage,
+    async reopen() {
+      await storage.close()
+      storage = open()
+      return storage
+    },
+    async close() {
+      await storage.close()
+      await rm(folder, { recursive: true })
+    },
+  }
+})
+
+describe('SQLite alone', () => {
+  const runtime = testRuntime('rows')
+  const make = builders(runtime)
+  let folder: string
+  let file: string
+  let opened: { close(): unknown }[]
+
+  beforeEach(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'svc-sqlite-'))
+    file = join(folder, 'svc.db')
+    opened = []
+  })
+  afterEach(async () => {
+    for (const each of opened) await each.close()
+    await rm(folder, { recursive: true })
+  })
+
+  function open(): Storage {
+    const storage = openSqlite(file, testRuntime('storage'))
+    opened.push(storage)
+    return storage
+  }
+
+  /** A connection beside the storage's own, for what no port offers. */
+  function raw(): Database.Database {
+    const connection = new Database(file)
+    opened.push(connection)
+    return connection
+  }
+
+  async function workspace(storage: Storage): Promise<string> {
+    const row = make.workspace()
+    await storage.write(async ({ workspaces, credits }) => {
+      await workspaces.insert(row)
+      await credits.open(row.id, runtime.now())
+      await credits.post(row.id, make.grant(SMS_PRICE))
+    })
+    return row.id
+  }
+
+  describe('durability', () => {
+    it.each([
+      ['writes', false],
+      ['reads', true],
+    ])(
+      'a connection that %s flushes every commit, also after its first statements',
+      (_, readonly) => {
+        opened.push(connect(file))
+        const connection = connect(file, { readonly })
+        opened.push(connection)
+        for (let i = 0; i < 2; i++) {
+          expect(connection.pragma('synchronous', { simple: true })).toBe(2)
+          expect(connection.pragma('journal_mode', { simple: true })).toBe('wal')
+          connection.prepare('select count(*) from sqlite_schema').get()
+        }
+      },
+    )
+
+    it('a connection that reads cannot write', () => {
+      opened.push(connect(file))
+      const connection = connect(file, { readonly: true })
+      opened.push(connection)
+      expect(() => connection.exec('create table t (a)')).toThrow(/readonly/)
+    })
+
+    it.each([
+      ['NORMAL', 'WAL', 'synchronous=1, journal_mode=wal'],
+      ['OFF', 'WAL', 'synchronous=0, journal_mode=wal'],
+      ['FULL', 'DELETE', 'synchronous=2, journal_mode=delete'],
+    ])('synchronous=%s with journal_mode=%s is refused', (synchronous, journal, found) => {
+      const connection = raw()
+      connection.pragma(`journal_mode = ${journal}`)
+      connection.pragma(`synchronous = ${synchronous}`)
+      expect(() => assertDurable(connection)).toThrow(
+        `SQLite would not flush commits to disk (${found})`,
+      )
+      connection.pragma('journal_mode = WAL')
+      connection.pragma('synchronous = FULL')
+      expect(() => assertDurable(connection)).not.toThrow()
+    })
+  })
+
+  describe('the schema', () => {
+    it('takes whole micro-credits only', async () => {
+      const id = await workspace(open())
+      const insert = raw().prepare(
+        "insert into credit_accounts values ('other', ?, 0, 0, 0, 'active', 0)",
+      )
+      expect(() => insert.run(0.1)).toThrow(/cannot store REAL value in INTEGER column/)
+      const update = raw().prepare('update credit_accounts set balance = ? where workspace_id = ?')
+      expect(() => update.run(0.1, id)).toThrow(/cannot store REAL value in INTEGER column/)
+    })
+
+    it('is strict in every table', () => {
+      open()
+      const loose = raw()
+        .prepare(
+          "select name from pragma_table_list where schema = 'main' and type = 'table' and not strict and name not like 'sqlite_%'",
+        )
+        .all()
+      expect(loose).toEqual([])
+    })
+
+    it.each([
+      ['held', -1],
+      ['credit_limit', -1],
+      ['balance', 1_000_000_000_000_000],
+      ['balance', -1_000_000_000_000_000],
+    ])('refuses an account whose %s is %d', async (column, value) => {
+      const id = await workspace(open())
+      const update = raw().prepare(
+        `update credit_accounts set ${column} = ? where workspace_id = ?`,
+      )
+      expect(() => update.run(value, id)).toThrow(/CHECK constraint failed/)
+    })
+
+    it('lets nobody change or delete a ledger entry', async () => {
+      const storage = open()
+      const id = await workspace(storage)
+      const connection = raw()
+      for (const statement of [
+        'update ledger_entries set amount = 1',
+        'delete from ledger_entries',
+      ]) {
+        expect(() => connection.exec(statement)).toThrow('ledger_entries is append-only')
+      }
+      const page = { limit: 10, offset: 0 }
+      expect(await storage.read.credits.entries(id, page)).toMatchObject([{ amount: SMS_PRICE }])
+    })
+  })
+
+  describe('a frozen account', () => {
+    it('sends nothing, keeps what it has, and is still given refunds', async () => {
+      const storage = open()
+      const id = await workspace(storage)
+      const accepted = make.send(id)
+      await storage.hot.accept([accepted])
+      await storage.write(({ credits }) => credits.post(id, make.grant(SMS_PRICE)))
+      raw().prepare("update credit_accounts set status = 'frozen'").run()
+      const before = await storage.read.credits.account(id)
+
+      expect(await storage.hot.accept([make.send(id)])).toEqual([{ outcome: 'account_frozen' }])
+      expect(await storage.read.credits.account(id)).toEqual(before)
+      const { messages } = storage.read
+      expect(await messages.count(id, {})).toBe(1)
+
+      const claim = { limit: 10, lease_ms: 1_000, token: 'token', providerOf: () => 'carrier' }
+      await storage.hot.claimMessages({ ...claim, now: runtime.now() })
+      const outcome = { type: 'rejected', error_code: 'unroutable', error_message: 'no' } as const
+      await storage.hot.settle([
+        {
+          workspace_id: id,
+          message_id: only(accepted.messages).id,
+          token: 'token',
+          provider: 'carrier',
+          abilities: { idempotent: false, lookup: false },
+          result: { task: 'send', attempt: 1, outcome },
+          at: runtime.now(),
+        },
+      ])
+      expect(await storage.read.credits.account(id)).toMatchObject({
+        status: 'frozen',
+        balance: 2 * SMS_PRICE,
+      })
+    })
+  })
+
+  describe('dispatching', () => {
+    it('is the right of one process, and of the next once that gave it back', async () => {
+      const [first, second] = [open(), open()]
+      const right = await first.startDispatch()
+      await expect(second.startDispatch()).rejects.toThrow(
+        `another svc process already serves ${file}`,
+      )
+      await expect(second.startDispatch()).rejects.toThrow('another svc process')
+      await right.release()
+      const next = await second.startDispatch()
+      await expect(first.startDispatch()).rejects.toThrow('another svc process')
+      await next.release()
+    })
+
+    it('leaves who only reads and writes alone', async () => {
+      const [first, second] = [open(), open()]
+      const right = await first.startDispatch()
+      const id = await workspace(second)
+      expect(await first.read.workspaces.byId(id)).not.toBeNull()
+      await right.release()
+    })
+
+    it('makes what a dead process had claimed due at once', async () => {
+      const storage = open()
+      const id = await workspace(storage)
+      await storage.write(({ webhooks }) => webhooks.insert(make.webhook(id)))
+      const lease = { limit: 10, lease_ms: 3_600_000 }
+      const claim = { ...lease, now: runtime.now(), providerOf: () => 'carrier' }
+      const share = { ...lease, now: runtime.now(), limit_per_webhook: 10, in_flight: new Map() }
+      const { messages } = make.bulk(id, 2)
+      const request = { workspace_id: id, debit: null, messages, idempotency: null }
+      await storage.hot.accept([request])
+      const [held, sent] = await storage.hot.claimMessages({ ...claim, token: 'dead' })
+      if (!held || !sent) throw new Error('two are due')
+      const outcome = {
+        type: 'accepted',
+        provider_message_id: null,
+        lookup_after_ms: null,
+      } as const
+      await storage.hot.settle([
+        {
+          ...sent,
+          provider: 'carrier',
+          abilities: { idempotent: false, lookup: false },
+          result: { task: 'send', attempt: 1, outcome },
+          at: runtime.now(),
+        },
+      ])
+      const delivery = only(await storage.hot.claimDeliveries({ ...share, token: 'dead' }))
+      expect(await storage.hot.claimMessages({ ...claim, token: 'early' })).toEqual([])
+      await storage.close()
+      opened.pop()
+
+      const next = open()
+      const right = await next.startDispatch()
+      expect(await next.hot.claimMessages({ ...claim, token: 'next' })).toMatchObject([
+        { message_id: held.message_id, attempt: 1, interrupted: true },
+      ])
+      const late = { ...delivery, started_at: runtime.now(), duration_ms: 1 }
+      const result = { response_status: 200, response_body: '', error: null, retry_after_ms: null }
+      expect(await next.hot.recordDeliveries([{ ...late, ...result }])).toEqual([false])
+      expect(await next.hot.claimDeliveries({ ...share, token: 'next' })).toMatchObject([
+        { delivery_id: delivery.delivery_id, attempt: 1 },
+      ])
+      await right.release()
+    })
+  })
+
+  describe('migrating', () => {
+    it('refuses a database of a newer version and leaves it as it is', async () => {
+      const storage = open()
+      const id = await workspace(storage)
+      await storage.close()
+      opened.pop()
+      const connection = raw()
+      connection.prepare("insert into svc_migrations values ('of the future', 0)").run()
+      expect(() => openSqlite(file, runtime)).toThrow(
+        'the database was made by a newer version of svc; install that version, or restore an older backup',
+      )
+      connection.prepare("delete from svc_migrations where hash = 'of the future'").run()
+      expect(await open().read.workspaces.byId(id)).not.toBeNull()
+    })
+
+    it('changes nothing the second time', async () => {
+      const id = await workspace(open())
+      const before = raw().prepare('select * from svc_migrations').all()
+      expect(before.length).toBeGreaterThan(1)
+      expect(await open().read.workspaces.byId(id)).not.toBeNull()
+      expect(raw().prepare('select * from svc_migrations').all()).toEqual(before)
+    })
+
+    it('is done once by processes that open a new file at the same moment', async () => {
+      const program = `
+        import { openSqlite } from ${JSON.stringify(new URL('../src/storage/sqlite/sqlite.ts', import.meta.url).href)}
+        process.stdout.write('ready')
+        await new Promise((resolve) => process.stdin.once('data', resolve))
+        const runtime = { id: () => 'id', random: Math.random, log: console }
+        const storage = openSqlite(${JSON.stringify(file)}, runtime)
+        await storage.ping()
+        await storage.close()
+        process.stdin.destroy()
+      `
+      const arguments_ = [
+        '--import',
+        import.meta.resolve('tsx'),
+        '--input-type=module',
+        '-e',
+        program,
+      ]
+      const openers = Array.from({ length: 4 }, () => spawn(process.execPath, arguments_))
+      await Promise.all(openers.map((opener) => once(opener.stdout, 'data')))
+      const ends = openers.map(endOf)
+      for (const opener of openers) opener.stdin.write('go')
+      expect(await Promise.all(ends)).toEqual(openers.map(() => ({ code: 0, errors: '' })))
+      const applied = raw().prepare('select count(*) from svc_migrations').pluck().get()
+      expect(applied).toBeGreaterThan(1)
+      await workspace(open())
+    })
+  })
+})
+
+async function endOf(process_: ChildProcess): Promise<{ code: number; errors: string }> {
+  let errors = ''
+  process_.stderr?.on('data', (chunk) => {
+    errors += chunk
+  })
+  const [code] = await once(process_, 'close')
+  return { code, errors }
+}

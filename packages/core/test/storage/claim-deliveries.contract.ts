@@ -1,0 +1,151 @@
+import { expect, it } from 'vitest'
+import type { Settlement } from '../../src/messages/settle.ts'
+import type { ClaimedDelivery, MessageRow } from '../../src/storage/storage.ts'
+import { benchFor, callback, LEASE_MS, type OpenStorage, only } from './bench.ts'
+
+/** Due deliveries, leased, and fairly: no backlog of one webhook hides what waits for another. */
+export function claimDeliveriesContract(open: OpenStorage): void {
+  const bench = benchFor(open)
+
+  /** Makes `count` deliveries wait for every webhook of the workspace that wants `message.sent`. */
+  async function backlog(workspaceId: string, count: number): Promise<MessageRow[]> {
+    const { messages } = bench.make.bulk(workspaceId, count)
+    await bench.storage.hot.accept([
+      { workspace_id: workspaceId, debit: null, messages, idempotency: null },
+    ])
+    const settlements = messages.map(
+      ({ id }): Settlement => ({
+        workspace_id: workspaceId,
+        message_id: id,
+        token: null,
+        provider: 'carrier',
+        abilities: { idempotent: false, lookup: false },
+        result: callback('sent'),
+        at: bench.clock.now(),
+      }),
+    )
+    await bench.storage.hot.settle(settlements)
+    return messages
+  }
+
+  function perWebhook(claimed: ClaimedDelivery[]): Map<string, number> {
+    const counts = new Map<string, number>()
+    for (const { webhook_id } of claimed) counts.set(webhook_id, (counts.get(webhook_id) ?? 0) + 1)
+    return counts
+  }
+
+  it('gives no delivery to two simultaneous claims, and each to one', async () => {
+    const workspaceId = await bench.workspace()
+    const webhooks = [await bench.webhook(workspaceId), await bench.webhook(workspaceId)]
+    await backlog(workspaceId, 45)
+    const claims = await Promise.all(
+      Array.from({ length: 12 }, () => bench.claimDeliveries({ limit: 10 })),
+    )
+    expect(Math.max(...claims.map(({ length }) => length))).toBe(10)
+    const ids = claims.flat().map(({ delivery_id }) => delivery_id)
+    expect(ids).toHaveLength(90)
+    expect(new Set(ids).size).toBe(90)
+    expect(perWebhook(claims.flat())).toEqual(new Map(webhooks.map(({ id }) => [id, 45])))
+  })
+
+  it('holds a delivery until the lease ends; then it is the same try again', async () => {
+    const workspaceId = await bench.workspace()
+    await bench.webhook(workspaceId)
+    await backlog(workspaceId, 1)
+    const first = only(await bench.claimDeliveries())
+    bench.clock.advance(LEASE_MS - 1)
+    expect(await bench.claimDeliveries()).toEqual([])
+    bench.clock.advance(1)
+    const second = only(await bench.claimDeliveries())
+    expect(second).toEqual({ ...first, token: second.token })
+    expect(second.token).not.toBe(first.token)
+  })
+
+  it('takes those of one webhook in the order in which they fell due', async () => {
+    const workspaceId = await bench.workspace()
+    await bench.webhook(workspaceId)
+    const ids: string[] = []
+    for (let i = 0; i < 6; i++) {
+      ids.push(only(await backlog(workspaceId, 1)).id)
+      bench.clock.advance(10)
+    }
+    const claimed = [
+      ...(await bench.claimDeliveries({ limit: 4 })),
+      ...(await bench.claimDeliveries({ limit: 4 })),
+    ]
+    expect(claimed.map(({ body }) => JSON.parse(body).data.message_id)).toEqual(ids)
+  })
+
+  it('hides no webhook behind the 5,000 deliveries of another', async () => {
+    const busy = await bench.workspace(0)
+    const flooded = await bench.webhook(busy)
+    await backlog(busy, 5_000)
+    bench.clock.advance(60_000)
+    const quiet: string[] = []
+    for (let i = 0; i < 3; i++) {
+      const workspaceId = i === 0 ? busy : await bench.workspace(0)
+      quiet.push((await bench.webhook(workspaceId)).id)
+      await backlog(workspaceId, 1)
+    }
+    const claimed = await bench.claimDeliveries({ limit: 100, limit_per_webhook: 20 })
+    const counts = perWebhook(claimed)
+    expect(counts).toEqual(new Map([[flooded.id, 20], ...quiet.map((id) => [id, 1] as const)]))
+  })
+
+  it('takes the share of one webhook only, however many wait', async () => {
+    const workspaceId = await bench.workspace(0)
+    await bench.webhook(workspaceId)
+    await backlog(workspaceId, 50)
+    expect(await bench.claimDeliveries({ limit_per_webhook: 8 })).toHaveLength(8)
+    expect(await bench.claimDeliveries({ limit: 5, limit_per_webhook: 8 })).toHaveLength(5)
+  })
+
+  it('counts what the caller has in flight towards the share of its webhook', async () => {
+    const workspaceId = await bench.workspace(0)
+    const [a, b, c] = [
+      await bench.webhook(workspaceId),
+      await bench.webhook(workspaceId),
+      await bench.webhook(workspaceId),
+    ]
+    await backlog(workspaceId, 30)
+    const in_flight = new Map([
+      [a.id, 8],
+      [b.id, 5],
+      ['gone', 99],
+    ])
+    const claimed = await bench.claimDeliveries({ limit_per_webhook: 8, in_flight })
+    expect(perWebhook(claimed)).toEqual(
+      new Map([
+        [b.id, 3],
+        [c.id, 8],
+      ]),
+    )
+  })
+
+  it('goes on with the next webhook where the last claim stopped', async () => {
+    const workspaceId = await bench.workspace(0)
+    const webhooks: string[] = []
+    for (let i = 0; i < 5; i++) webhooks.push((await bench.webhook(workspaceId)).id)
+    await backlog(workspaceId, 20)
+    for (let round = 0; round < 2; round++) {
+      const served: string[] = []
+      for (let i = 0; i < 5; i++) {
+        const claimed = await bench.claimDeliveries({ limit: 3, limit_per_webhook: 3 })
+        served.push(...claimed.map(({ webhook_id }) => webhook_id))
+      }
+      expect(served.sort()).toEqual(webhooks.flatMap((id) => [id, id, id]).sort())
+    }
+  })
+
+  it('serves everybody in the end', async () => {
+    const workspaceId = await bench.workspace(0)
+    for (let i = 0; i < 4; i++) await bench.webhook(workspaceId)
+    await backlog(workspaceId, 25)
+    let got = 0
+    for (let i = 0; i < 40 && got < 100; i++) {
+      got += (await bench.claimDeliveries({ limit: 7, limit_per_webhook: 4 })).length
+    }
+    expect(got).toBe(100)
+    expect(await bench.claimDeliveries()).toEqual([])
+  })
+}

@@ -1,0 +1,168 @@
+import { describe, expect, it } from 'vitest'
+import { units } from '../../src/contract/units.ts'
+import type { MessageFilter } from '../../src/messages/store.ts'
+import type { MessageRow } from '../../src/storage/storage.ts'
+import { type Bench, benchFor, EVERYTHING, type OpenStorage } from './bench.ts'
+
+const BULK_ID = '01934f5e-8c00-7a3b-9d2e-5f6a7b8c9d01'
+
+/** Lists: their order, their pages, what they can be narrowed by, and their counts. */
+export function listsContract(open: OpenStorage): void {
+  const bench = benchFor(open)
+
+  it('gives a message back as it was accepted, with every field and with none', async () => {
+    const workspaceId = await bench.workspace()
+    const metadata = JSON.parse(
+      '{"a":null,"b":false,"c":0,"d":"","e":[1,{"f":[]}],"ключ":"значение 🐢","__proto__":{"polluted":true}}',
+    )
+    const full = await bench.queued(workspaceId, {
+      api_key_id: 'key',
+      bulk_id: 'bulk',
+      channel: 'email',
+      sender: 'Żółw',
+      recipient: 'asha@example.com',
+      content: { subject: 'Zażółć', html: '<p>"quoted" \\ \n</p>', headers: {} },
+      metadata,
+      segments: null,
+      encoding: null,
+      scheduled_at: new Date('2026-05-05T09:00:00.001Z'),
+      expires_at: new Date('2026-05-06T09:00:00.999Z'),
+    })
+    const bare = await bench.queued(workspaceId)
+    const stored = await bench.message(workspaceId, full.id)
+    expect(stored).toEqual(full)
+    expect(Object.keys(stored.metadata).sort()).toEqual(Object.keys(metadata).sort())
+    expect(Object.getPrototypeOf(stored.metadata)).toBe(Object.prototype)
+    expect(await bench.message(workspaceId, bare.id)).toEqual(bare)
+  })
+
+  it('lists workspaces oldest first, everything else newest first, and pages through', async () => {
+    const { storage, make } = bench
+    const workspaceId = await bench.workspace()
+    const ids = Array.from({ length: 7 }, () => workspaceId)
+    const keys = ids.map((id) => make.apiKey(id))
+    const webhooks = ids.map((id) => make.webhook(id))
+    const workspaces = [workspaceId, ...(await others(3))]
+    await storage.write(async (stores) => {
+      for (const key of keys) await stores.apiKeys.insert(key)
+      for (const webhook of webhooks) await stores.webhooks.insert(webhook)
+      for (let i = 0; i < 6; i++)
+        await stores.credits.post(workspaceId, make.grant(make.message('').credits_used))
+    })
+    const { read } = storage
+
+    expect(await ids3(read.workspaces.list)).toEqual(pagesOf(workspaces))
+    expect(await ids3((page) => read.apiKeys.list(workspaceId, page))).toEqual(
+      pagesOf(keys.map(({ id }) => id).reverse()),
+    )
+    expect(await read.apiKeys.count(workspaceId)).toBe(7)
+    expect(await ids3((page) => read.webhooks.list(workspaceId, page))).toEqual(
+      pagesOf(webhooks.map(({ id }) => id).reverse()),
+    )
+    expect(await read.webhooks.count(workspaceId)).toBe(7)
+    const ledger = await read.credits.entries(workspaceId, { limit: 3, offset: 2 })
+    expect(ledger.map(({ seq }) => seq)).toEqual([5, 4, 3])
+  })
+
+  async function others(count: number): Promise<string[]> {
+    const ids: string[] = []
+    for (let i = 0; i < count; i++) ids.push(await bench.workspace())
+    return ids
+  }
+
+  describe('of messages', () => messageLists(bench))
+}
+
+/** The ids on the first four pages of three. */
+async function ids3(
+  list: (page: { limit: number; offset: number }) => Promise<{ id: string }[]>,
+): Promise<string[][]> {
+  const pages = [0, 3, 6, 9].map((offset) => list({ limit: 3, offset }))
+  return (await Promise.all(pages)).map((page) => page.map(({ id }) => id))
+}
+
+function pagesOf(ids: string[]): string[][] {
+  return [0, 3, 6, 9].map((offset) => ids.slice(offset, offset + 3))
+}
+
+function messageLists(bench: Bench): void {
+  /** Two dozen messages, one a second, of every kind that a filter can tell apart; oldest first. */
+  async function manyMessages(workspaceId: string): Promise<MessageRow[]> {
+    const ids: string[] = []
+    for (let i = 0; i < 24; i++) {
+      const email = i % 3 === 0
+      const message = await bench.queued(workspaceId, {
+        channel: email ? 'email' : 'sms',
+        recipient: email ? 'asha@example.com' : `+25570000000${i % 4}`,
+        bulk_id: i % 6 === 1 ? BULK_ID : null,
+        credits_used: units(0),
+      })
+      if (i % 4 === 1) await bench.callback(message, 'sent')
+      if (i % 4 === 2) await bench.callback(message, 'delivered')
+      if (i % 4 === 3) await bench.callback(message, 'failed')
+      ids.push(message.id)
+      bench.clock.advance(1_000)
+    }
+    return Promise.all(ids.map((id) => bench.message(workspaceId, id)))
+  }
+
+  const from = new Date('2026-05-04T09:00:05.000Z')
+  const until = new Date('2026-05-04T09:00:15.000Z')
+  const filters: [string, MessageFilter, (message: MessageRow) => boolean][] = [
+    ['nothing', {}, () => true],
+    ['channel', { channel: 'email' }, (m) => m.channel === 'email'],
+    ['status', { status: 'delivered' }, (m) => m.status === 'delivered'],
+    ['lower bound, inclusive', { from }, (m) => m.created_at >= from],
+    ['upper bound, inclusive', { until }, (m) => m.created_at <= until],
+    ['bulk', { bulk_id: BULK_ID }, (m) => m.bulk_id === BULK_ID],
+    ['recipient', { recipient: '+255700000001' }, (m) => m.recipient === '+255700000001'],
+    [
+      'all at once',
+      {
+        channel: 'sms',
+        status: 'sent',
+        from,
+        until,
+        bulk_id: BULK_ID,
+        recipient: '+255700000001',
+      },
+      (m) =>
+        m.channel === 'sms' &&
+        m.status === 'sent' &&
+        m.created_at >= from &&
+        m.created_at <= until &&
+        m.bulk_id === BULK_ID &&
+        m.recipient === '+255700000001',
+    ],
+    ['what nothing matches', { channel: 'voice' }, () => false],
+  ]
+
+  it.each(filters)(
+    'narrows by %s, newest first, and counts the same',
+    async (name, filter, holds) => {
+      const workspaceId = await bench.workspace()
+      const expected = (await manyMessages(workspaceId)).filter(holds).reverse()
+      expect(expected.length > 0).toBe(name !== 'what nothing matches')
+      const { messages } = bench.storage.read
+      expect(await messages.list(workspaceId, filter, EVERYTHING)).toEqual(expected)
+      expect(await messages.count(workspaceId, filter)).toBe(expected.length)
+    },
+  )
+
+  it('pages by offset and by the last id seen, without gaps or repeats', async () => {
+    const workspaceId = await bench.workspace()
+    const all = (await manyMessages(workspaceId)).reverse().map(({ id }) => id)
+    const { messages } = bench.storage.read
+    const byOffset: string[] = []
+    const byId: string[] = []
+    for (let offset = 0; offset < 30; offset += 5) {
+      const page = await messages.list(workspaceId, {}, { limit: 5, offset })
+      byOffset.push(...page.map(({ id }) => id))
+      const filter = { before_id: byId.at(-1) }
+      const next = await messages.list(workspaceId, filter, { limit: 5, offset: 0 })
+      byId.push(...next.map(({ id }) => id))
+    }
+    expect(byOffset).toEqual(all)
+    expect(byId).toEqual(all)
+  })
+}

@@ -1,0 +1,92 @@
+import { type Endpoint, SvcError } from '@svc/core/contract'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { type Authenticator, type Identity, missingCredential, requireScope } from './auth.ts'
+import { clientKey, type RateLimiter } from './rate-limit.ts'
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Whom the admission let in; null where no credential was asked for. */
+    identity: Identity | null
+  }
+}
+
+/** Who comes in. Runs before a body is read: a stranger learns nothing of the schemas. */
+export interface Admission {
+  /** @throws SvcError 429, 401 or 403, looked at in that order. */
+  admit(endpoint: Endpoint | null, request: FastifyRequest, reply: FastifyReply): Promise<void>
+  /** Counts a request in the bucket that login and its kin have for each e-mail address. */
+  countFor(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    endpoint: Endpoint,
+    email: string,
+  ): Promise<void>
+}
+
+export function createAdmission(
+  app: FastifyInstance,
+  limiter: RateLimiter,
+  authenticator: Authenticator,
+): Admission {
+  app.decorateRequest('identity', null)
+
+  async function admitStranger(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    endpoint: Endpoint | null,
+  ): Promise<void> {
+    const client = clientKey(request)
+    if (endpoint?.rate === 'exempt') return limiter.show(request, reply, 'anonymous', client)
+    await limiter.count(request, reply, 'anonymous', client)
+    if (endpoint?.rate === 'auth') {
+      await limiter.count(request, reply, 'auth', `${endpoint.path} ${client}`)
+    }
+  }
+
+  async function admitKnown(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    endpoint: Endpoint,
+    identity: Identity,
+  ): Promise<void> {
+    const who = identity.kind === 'api_key' ? identity.api_key_id : identity.workspace_id
+    await limiter.count(request, reply, 'general', who)
+    if (endpoint.rate === 'bulk') {
+      await limiter.count(request, reply, 'bulk', identity.workspace_id)
+    }
+  }
+
+  /** A credential that is wrong counts twice: as a stranger's request, and as a failed attempt. */
+  async function refuseBadCredential(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    error: unknown,
+  ): Promise<never> {
+    const client = clientKey(request)
+    await limiter.count(request, reply, 'anonymous', client)
+    if (error instanceof SvcError && error.status === 401) {
+      await limiter.count(request, reply, 'failed_auth', client)
+    }
+    throw error
+  }
+
+  return {
+    async admit(endpoint, request, reply) {
+      const credential = endpoint && authenticator.credentialOf(request, endpoint)
+      if (!credential) {
+        await admitStranger(request, reply, endpoint)
+        if (endpoint && endpoint.auth !== 'none') throw missingCredential(endpoint)
+        return
+      }
+      await limiter.check(request, reply, 'failed_auth', clientKey(request))
+      const identity = await authenticator
+        .identify(credential, request)
+        .catch((error) => refuseBadCredential(request, reply, error))
+      await admitKnown(request, reply, endpoint, identity)
+      requireScope(identity, endpoint.scope)
+      request.identity = identity
+    },
+    countFor: (request, reply, { path }, email) =>
+      limiter.count(request, reply, 'auth', `${path} ${email.toLowerCase()}`),
+  }
+}

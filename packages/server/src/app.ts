@@ -1,0 +1,134 @@
+import type { Socket } from 'node:net'
+import type { Core } from '@svc/core'
+import { api, LIMITS, SvcError } from '@svc/core/contract'
+import Fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from 'fastify'
+import { type Admission, createAdmission } from './admission.ts'
+import { createAuthenticator } from './auth.ts'
+import type { Config } from './config.ts'
+import { answerFailure, failureText, tooBusy, unknownRoute } from './failures.ts'
+import { acceptJson } from './json-body.ts'
+import { mount } from './mount.ts'
+import { createRateLimiter } from './rate-limit.ts'
+import { readableUrl } from './readable-url.ts'
+import { apiKeyRoutes } from './routes/api-keys.ts'
+import { healthRoutes } from './routes/health.ts'
+import { messageRoutes } from './routes/messages.ts'
+import { webhookRoutes } from './routes/webhooks.ts'
+import { workspaceRoutes } from './routes/workspaces.ts'
+
+export interface AppOptions {
+  config: Pick<Config, 'jwt_secret' | 'rates' | 'trust_proxy'>
+  logger?: FastifyBaseLogger
+  /** Epoch milliseconds, for the rate limits' windows and the health's time stamp. */
+  now?: () => number
+  /** Names a request in its answer and in every log line about it. */
+  newRequestId?: () => string
+}
+
+/** Whoever sends slowly is not waited for: headers, then the whole request, then silence. */
+const HEADERS_MAX_MS = 10_000
+const REQUEST_MAX_MS = 30_000
+const SILENCE_MAX_MS = 60_000
+/** Node looks for slow senders this often; by default it is every half minute. */
+const SLOWNESS_CHECK_MS = 1_000
+
+/** Longer than any URL can be, so that an id of any length is just an id that nobody has. */
+const PARAMETER_LENGTH_MAX = 65_536
+
+/** The HTTP API over an open core; not yet listening. */
+export async function buildApp(core: Core, options: AppOptions): Promise<FastifyInstance> {
+  const { config, now = Date.now } = options
+  let closing = false
+  const app = Fastify({
+    ...(options.logger ? { loggerInstance: options.logger } : {}),
+    logController: new LogController({ disableRequestLogging: true }),
+    ...(options.newRequestId && { genReqId: options.newRequestId }),
+    trustProxy: config.trust_proxy.length > 0 ? config.trust_proxy : false,
+    // A logger of its own for each request costs more than the lines it would write; they name the request themselves.
+    childLoggerFactory: (logger) => logger,
+    bodyLimit: LIMITS.body_bytes,
+    requestTimeout: REQUEST_MAX_MS,
+    connectionTimeout: SILENCE_MAX_MS,
+    // Node would refuse a request without a Host header itself, with an empty body.
+    http: { connectionsCheckingInterval: SLOWNESS_CHECK_MS, requireHostHeader: false },
+    routerOptions: { maxParamLength: PARAMETER_LENGTH_MAX },
+    rewriteUrl: ({ url = '/' }) => readableUrl(url),
+    forceCloseConnections: 'idle',
+    // The specification knows no 503; late requests are answered by the hook below.
+    return503OnClosing: false,
+    exposeHeadRoutes: false,
+    clientErrorHandler: (_error, socket) => refuseConnection(socket),
+    frameworkErrors: (error, request, reply) => answerFailure(error, request, reply),
+  })
+  app.server.headersTimeout = HEADERS_MAX_MS
+  // Node would refuse an expectation it does not know with 417, which the specification does not.
+  app.server.on('checkExpectation', (request, response) => {
+    app.server.emit('request', request, response)
+  })
+  acceptJson(app)
+  const limiter = await createRateLimiter(app, config.rates, now)
+  const authenticator = await createAuthenticator(app, core, config.jwt_secret)
+  const admission = createAdmission(app, limiter, authenticator)
+  addHooks(app, admission, () => closing)
+  app.addHook('preClose', async () => {
+    closing = true
+  })
+  app.setErrorHandler(answerFailure)
+  app.setNotFoundHandler((request, reply) => answerFailure(unknownRoute(), request, reply))
+
+  mount(app, admission, api.workspaces, workspaceRoutes(core, authenticator))
+  mount(app, admission, api.api_keys, apiKeyRoutes(core))
+  mount(app, admission, api.messages, messageRoutes(core))
+  mount(app, admission, api.webhooks, webhookRoutes(core))
+  mount(
+    app,
+    admission,
+    api.health,
+    healthRoutes(core, { isClosing: () => closing, now }),
+  )
+  return app
+}
+
+function addHooks(app: FastifyInstance, admission: Admission, isClosing: () => boolean): void {
+  app.addHook('onRoute', ({ config, url }) => {
+    // Nothing is served that does not say who may come in.
+    if (!config?.endpoint) throw new Error(`${url} is no endpoint of the API`)
+  })
+  app.addHook('onRequest', (request, reply, done) => {
+    reply.header('x-request-id', request.id)
+    reply.header('x-content-type-options', 'nosniff')
+    reply.header('cache-control', 'no-store')
+    if (isClosing()) reply.header('connection', 'close')
+    // A route admits for itself; what is no route is a stranger's request all the same, and its body is not looked at.
+    if (request.is404) admission.admit(null, request, reply).then(() => done(unknownRoute()), done)
+    else done()
+  })
+  app.addHook('preHandler', (request, _reply, done) => {
+    const { endpoint } = isClosing() ? request.routeOptions.config : {}
+    if (!endpoint || endpoint.rate === 'exempt') return done()
+    done(tooBusy())
+  })
+  app.addHook('onResponse', async (request, reply) => {
+    // A probe's 503 is an answer, not a fault.
+    const level = reply.statusCode === 500 ? 'error' : reply.statusCode >= 400 ? 'info' : 'debug'
+    request.log[level](
+      {
+        req: request,
+        request_id: request.id,
+        status: reply.statusCode,
+        workspace_id: request.identity?.workspace_id,
+        duration_ms: Math.round(reply.elapsedTime * 10) / 10,
+      },
+      'request',
+    )
+  })
+}
+
+/** Answers what is not HTTP, or came too slowly, with the envelope too. */
+function refuseConnection(socket: Socket): void {
+  if (!socket.writable) return
+  const body = failureText(new SvcError('validation_error', 'The request could not be read'))
+  socket.end(
+    `HTTP/1.1 400 Bad Request\r\ncontent-type: application/json; charset=utf-8\r\ncontent-length: ${Buffer.byteLength(body)}\r\nconnection: close\r\n\r\n${body}`,
+  )
+}

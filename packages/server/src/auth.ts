@@ -1,0 +1,103 @@
+import jwt from '@fastify/jwt'
+import type { Core, KeyIdentity } from '@svc/core'
+import { type Endpoint, LIMITS, type Scope, SvcError } from '@svc/core/contract'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+
+/** Who a request is: a workspace's session, or one of its API keys. */
+export type Identity =
+  | { kind: 'session'; workspace_id: string }
+  | ({ kind: 'api_key' } & KeyIdentity)
+
+/** The credential that a request brings, still unchecked. */
+type Credential = { kind: 'jwt'; header: string } | { kind: 'api_key'; key: string }
+
+export interface Authenticator {
+  /** The credential that the endpoint would look at; null when there is none. */
+  credentialOf(request: FastifyRequest, endpoint: Endpoint): Credential | null
+  /** @throws SvcError 401, or 403 for an address that the key does not allow. */
+  identify(credential: Credential, request: FastifyRequest): Promise<Identity>
+  issueToken(workspaceId: string, tokenVersion: number): string
+}
+
+interface Claims {
+  sub: string
+  /** The workspace's token version when it was issued: a password change ends all before. */
+  tv: number
+}
+
+export async function createAuthenticator(
+  app: FastifyInstance,
+  core: Core,
+  secret: string,
+): Promise<Authenticator> {
+  await app.register(jwt, {
+    secret,
+    // A number is seconds here, whatever the library beneath says of milliseconds.
+    sign: { algorithm: 'HS256', expiresIn: LIMITS.jwt_lifetime_s },
+    // One algorithm, and a token without an end is none: the library's own defaults let both pass.
+    verify: { algorithms: ['HS256'], requiredClaims: ['sub', 'tv', 'iat', 'exp'] },
+  })
+
+  async function bySession(header: string): Promise<Identity> {
+    const token = /^Bearer +([\w-]+\.[\w-]+\.[\w-]+)$/i.exec(header)?.[1]
+    if (!token) throw invalidToken()
+    const claims = readClaims(app, token)
+    const session = await core.workspaces.bySession(claims.sub, claims.tv)
+    if (!session) throw invalidToken()
+    return { kind: 'session', workspace_id: session.workspace_id }
+  }
+
+  return {
+    credentialOf({ headers }, { auth }) {
+      const { authorization } = headers
+      const key = headers['x-api-key']
+      if (auth !== 'api_key' && auth !== 'none' && authorization !== undefined) {
+        return { kind: 'jwt', header: authorization }
+      }
+      if (auth !== 'jwt' && auth !== 'none' && typeof key === 'string') {
+        return { kind: 'api_key', key }
+      }
+      return null
+    },
+    async identify(credential, request) {
+      if (credential.kind === 'jwt') return bySession(credential.header)
+      const identity = await core.apiKeys.authenticate(credential.key, request.ip)
+      return { kind: 'api_key', ...identity }
+    },
+    issueToken: (workspaceId, tokenVersion) =>
+      app.jwt.sign({ sub: workspaceId, tv: tokenVersion } satisfies Claims),
+  }
+}
+
+function readClaims(app: FastifyInstance, token: string): Claims {
+  try {
+    const claims = app.jwt.verify<Claims>(token)
+    if (typeof claims.sub === 'string' && Number.isInteger(claims.tv)) return claims
+  } catch (error) {
+    if ((error as { code?: unknown }).code === 'FAST_JWT_EXPIRED') {
+      throw new SvcError('token_expired', 'Your session has expired. Please login again.')
+    }
+  }
+  throw invalidToken()
+}
+
+function invalidToken(): SvcError {
+  return new SvcError('token_expired', 'Invalid or expired token')
+}
+
+/** The refusal of a request without the credential that an endpoint asks for. */
+export function missingCredential({ auth }: Endpoint): SvcError {
+  const header = {
+    api_key: 'X-API-Key header',
+    jwt: 'Authorization header',
+    jwt_or_api_key: 'Authorization or X-API-Key header',
+    none: 'credential',
+  }[auth]
+  return new SvcError('unauthorized', `Missing ${header}`)
+}
+
+/** @throws SvcError `forbidden` when an API key lacks the scope; a session holds every scope. */
+export function requireScope(identity: Identity, scope: Scope | undefined): void {
+  if (!scope || identity.kind === 'session' || identity.scopes.includes(scope)) return
+  throw new SvcError('forbidden', `API key does not have required scope: ${scope}`)
+}

@@ -1,0 +1,152 @@
+import { randomBytes } from 'node:crypto'
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { isIP } from 'node:net'
+import { join, resolve } from 'node:path'
+import { parseCredits, RATES, type RateLimit } from '@svc/core/contract'
+
+/** What the operator set, checked and complete. Contract section 11. */
+export interface Config {
+  host: string
+  port: number
+  data_dir: string
+  database_url: string
+  /** Signs the sessions: HS256 over its UTF-8 bytes. */
+  jwt_secret: string
+  public_url: string
+  rates: Record<keyof typeof RATES, RateLimit>
+  /** Networks of proxies whose `X-Forwarded-For` counts. */
+  trust_proxy: string[]
+  webhook_allow_http: boolean
+  /** Decimal credits. */
+  signup_credits: string
+  log_level: string
+}
+
+/** A setting that cannot be meant: the message names the variable and says what it takes. */
+export class ConfigError extends Error {
+  override readonly name = 'ConfigError'
+}
+
+const JWT_SECRET_BYTES_MIN = 32
+const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']
+
+/**
+ * Reads the environment.
+ * @throws ConfigError for the first setting that is wrong.
+ */
+export function readConfig(env: NodeJS.ProcessEnv): Config {
+  const read = (name: string) => env[name]?.trim() || undefined
+  const host = read('HOST') ?? '127.0.0.1'
+  const port = readPort(read('PORT') ?? '3000')
+  const data_dir = resolve(read('SVC_DATA_DIR') ?? 'data')
+  return {
+    host,
+    port,
+    data_dir,
+    database_url: readDatabaseUrl(read('SVC_DATABASE_URL'), data_dir),
+    jwt_secret: readJwtSecret(read('SVC_JWT_SECRET'), data_dir),
+    public_url: readUrl(read('SVC_PUBLIC_URL') ?? urlOf(host, port)),
+    rates: {
+      general: readRate('SVC_RATE_LIMIT_GENERAL', read, RATES.general),
+      bulk: readRate('SVC_RATE_LIMIT_BULK', read, RATES.bulk),
+      auth: readRate('SVC_RATE_LIMIT_AUTH', read, RATES.auth),
+      anonymous: readRate('SVC_RATE_LIMIT_ANONYMOUS', read, RATES.anonymous),
+      failed_auth: readRate('SVC_RATE_LIMIT_FAILED_AUTH', read, RATES.failed_auth),
+    },
+    trust_proxy: readNetworks('SVC_TRUST_PROXY', read('SVC_TRUST_PROXY')),
+    webhook_allow_http: readBoolean('SVC_WEBHOOK_ALLOW_HTTP', read('SVC_WEBHOOK_ALLOW_HTTP')),
+    signup_credits: readCredits('SVC_SIGNUP_CREDITS', read('SVC_SIGNUP_CREDITS') ?? '0'),
+    log_level: readChoice('SVC_LOG_LEVEL', read('SVC_LOG_LEVEL') ?? 'info', LOG_LEVELS),
+  }
+}
+
+/** `http://host:port`, IPv6 in brackets. */
+export function urlOf(host: string, port: number): string {
+  return `http://${isIP(host) === 6 ? `[${host}]` : host}:${port}`
+}
+
+function readPort(text: string): number {
+  const port = Number(text)
+  if (/^\d{1,5}$/.test(text) && port <= 65_535) return port
+  throw new ConfigError(`PORT must be a number from 0 to 65535, got "${text}"`)
+}
+
+function readDatabaseUrl(url: string | undefined, dataDir: string): string {
+  if (url === undefined) return `file:${join(dataDir, 'svc.db')}`
+  if (url.startsWith('file:') && url.length > 'file:'.length) return url
+  // The rest of the URL may hold a password.
+  throw new ConfigError('SVC_DATABASE_URL must be file:<path>, for example file:./data/svc.db')
+}
+
+/** The secret given, else the one generated into the data directory at the first start. */
+function readJwtSecret(given: string | undefined, dataDir: string): string {
+  if (given !== undefined) {
+    if (Buffer.byteLength(given) >= JWT_SECRET_BYTES_MIN) return given
+    throw new ConfigError(`SVC_JWT_SECRET must be at least ${JWT_SECRET_BYTES_MIN} bytes long`)
+  }
+  const file = join(dataDir, 'jwt-secret')
+  mkdirSync(dataDir, { recursive: true })
+  try {
+    const secret = randomBytes(JWT_SECRET_BYTES_MIN).toString('base64url')
+    writeFileSync(file, secret, { mode: 0o600, flag: 'wx' })
+    return secret
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
+    return readFileSync(file, 'utf8').trim()
+  }
+}
+
+function readUrl(text: string): string {
+  const url = URL.canParse(text) ? new URL(text) : null
+  if (url && (url.protocol === 'http:' || url.protocol === 'https:'))
+    return text.replace(/\/+$/, '')
+  throw new ConfigError(`SVC_PUBLIC_URL must be an http or https URL, got "${text}"`)
+}
+
+function readRate(
+  name: string,
+  read: (name: string) => string | undefined,
+  otherwise: RateLimit,
+): RateLimit {
+  const text = read(name)
+  if (text === undefined) return otherwise
+  const [, max, window_s] = /^(\d{1,9})\/(\d{1,7})$/.exec(text) ?? []
+  if (Number(max) > 0 && Number(window_s) > 0)
+    return { max: Number(max), window_s: Number(window_s) }
+  throw new ConfigError(`${name} must be count/seconds, for example 100/60, got "${text}"`)
+}
+
+function readNetworks(name: string, text: string | undefined): string[] {
+  const networks = (text ?? '').split(',').flatMap((part) => part.trim() || [])
+  for (const network of networks) {
+    const [address = '', prefix = ''] = network.split('/')
+    const bits = isIP(address) === 6 ? 128 : 32
+    if (isIP(address) !== 0 && (!prefix || (/^\d{1,3}$/.test(prefix) && Number(prefix) <= bits))) {
+      continue
+    }
+    throw new ConfigError(
+      `${name} must list CIDR networks, for example 10.0.0.0/8, got "${network}"`,
+    )
+  }
+  return networks
+}
+
+function readBoolean(name: string, text = 'false'): boolean {
+  return readChoice(name, text, ['true', 'false']) === 'true'
+}
+
+function readCredits(name: string, text: string): string {
+  try {
+    if (parseCredits(text) >= 0) return text
+  } catch {
+    // Said below.
+  }
+  throw new ConfigError(
+    `${name} must be a number of credits, for example 100 or 0.5, got "${text}"`,
+  )
+}
+
+function readChoice(name: string, text: string, choices: readonly string[]): string {
+  if (choices.includes(text)) return text
+  throw new ConfigError(`${name} must be one of ${choices.join(', ')}, got "${text}"`)
+}

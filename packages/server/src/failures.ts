@@ -1,0 +1,54 @@
+import { INTERNAL_ERROR_TEXT, SvcError } from '@svc/core/contract'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+
+/** Answers any error with the envelope; whatever is not the caller's fault is logged, and answered with one fixed text. */
+export function answerFailure(error: unknown, request: FastifyRequest, reply: FastifyReply): void {
+  const failure = failureOf(error)
+  if (failure.status === 500) request.log.error({ err: error, request_id: request.id }, 'request failed')
+  if (failure.retry_after_s !== undefined) reply.header('Retry-After', failure.retry_after_s)
+  reply
+    .code(failure.status)
+    .header('content-type', 'application/json; charset=utf-8')
+    .send(failureText(failure))
+}
+
+/** The failure envelope, as text. */
+export function failureText({ code, message, details }: SvcError): string {
+  return JSON.stringify({ success: false, error: code, message, ...(details && { details }) })
+}
+
+/** Everything that can be thrown, as an error of the contract: no other status ever leaves the service. */
+export function failureOf(error: unknown): SvcError {
+  if (error instanceof SvcError) return error
+  const { code, statusCode } = error as { code?: unknown; statusCode?: unknown }
+  switch (code) {
+    case 'FST_ERR_CTP_BODY_TOO_LARGE':
+      return new SvcError('validation_error', 'Request body is too large')
+    case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':
+      return new SvcError('validation_error', 'Content-Type must be application/json')
+    case 'FST_ERR_CTP_INVALID_CONTENT_LENGTH':
+      return new SvcError('validation_error', 'Content-Length does not match the request body')
+    case 'FST_ERR_BAD_URL':
+      return unknownRoute()
+  }
+  if (typeof statusCode === 'number' && statusCode >= 400 && statusCode < 500) {
+    return statusCode === 404
+      ? unknownRoute()
+      : new SvcError('validation_error', 'The request could not be read')
+  }
+  // Core's word for a full queue of writes. Nothing was written; there is no 503 in the specification.
+  if (error instanceof Error && error.name === 'WriterBusy') return tooBusy()
+  return new SvcError('internal_error', INTERNAL_ERROR_TEXT, { cause: error })
+}
+
+/** The answer to a request that the service, overloaded or about to stop, does not take now. */
+export function tooBusy(): SvcError {
+  return new SvcError('rate_limit_exceeded', 'Too many requests. Please try again later.', {
+    retry_after_s: 5,
+  })
+}
+
+/** The answer to a path or method that does not exist. */
+export function unknownRoute(): SvcError {
+  return new SvcError('not_found', 'Route not found')
+}

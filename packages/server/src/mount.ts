@@ -1,0 +1,119 @@
+import {
+  type Body,
+  checkText,
+  type Data,
+  decode,
+  type Endpoint,
+  idempotencyKey,
+  LIMITS,
+  type Params,
+  type Query,
+  SvcError,
+} from '@svc/core/contract'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { Admission } from './admission.ts'
+import type { Identity } from './auth.ts'
+import { isDecodable } from './readable-url.ts'
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** The line of the API's table that a route serves: a route without one is not served at all. */
+    endpoint?: Endpoint
+  }
+}
+
+/** What a handler gets: everything decoded, everybody known. */
+export interface Call<E> {
+  /** Whose data this is about; empty where an endpoint asks for no credential. */
+  workspace_id: string
+  identity: Identity | null
+  body: Body<E>
+  query: Query<E>
+  params: Params<E>
+  idempotency_key: string | undefined
+  /** Counts the call in the stricter bucket of an e-mail address. */
+  countFor(email: string): Promise<void>
+  /** Says on the response that it is a stored answer. */
+  replayed(): void
+  reply: FastifyReply
+}
+
+type Group = Readonly<Record<string, Endpoint>>
+
+/** One handler for each endpoint of a group: a forgotten one does not compile. */
+export type Handlers<G extends Group> = {
+  [K in keyof G]: (call: Call<G[K]>) => Promise<Data<G[K]>> | Data<G[K]>
+}
+
+/** Serves a group of endpoints. Checks run in one order: rate limit, credential, scope, validation, work. */
+export function mount<G extends Group>(
+  app: FastifyInstance,
+  admission: Admission,
+  group: G,
+  handlers: Handlers<G>,
+): void {
+  for (const name of Object.keys(group) as (keyof G & string)[]) {
+    const endpoint = group[name] as Endpoint
+    const handle = handlers[name] as unknown as (call: Call<Endpoint>) => unknown
+    app.route({
+      method: endpoint.method,
+      url: endpoint.path,
+      config: { endpoint },
+      onRequest: (request, reply) => admission.admit(endpoint, request, reply),
+      bodyLimit: endpoint.body_limit ?? LIMITS.body_bytes,
+      handler: async (request, reply) => {
+        const data = await handle(callOf(endpoint, request, reply, admission))
+        const answer = (endpoint.data as { encode(value: unknown): unknown }).encode(data)
+        if (reply.statusCode === 200) reply.code(endpoint.status)
+        reply.header('content-type', 'application/json; charset=utf-8')
+        return JSON.stringify(endpoint.enveloped ? { success: true, data: answer } : answer)
+      },
+    })
+  }
+}
+
+function callOf(
+  endpoint: Endpoint,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  admission: Admission,
+): Call<Endpoint> {
+  const { identity } = request
+  return {
+    workspace_id: identity?.workspace_id ?? '',
+    identity,
+    params: paramsOf(endpoint, request.params) as Call<Endpoint>['params'],
+    query: queryOf(endpoint, request.url, request.query) as Call<Endpoint>['query'],
+    body: (endpoint.body && decode(endpoint.body, request.body ?? {})) as Call<Endpoint>['body'],
+    idempotency_key: endpoint.idempotent ? idempotencyKeyOf(request) : undefined,
+    countFor: (email) => admission.countFor(request, reply, endpoint, email),
+    replayed: () => void reply.header('Idempotent-Replayed', 'true'),
+    reply,
+  }
+}
+
+/** An id that cannot be one is an id that nobody has: the same 404 as for any other. */
+function paramsOf({ params, not_found }: Endpoint, given: unknown): unknown {
+  if (!params) return undefined
+  const result = params.safeParse(given)
+  if (result.success) return result.data
+  throw new SvcError('not_found', not_found ?? 'Not found')
+}
+
+function queryOf({ query }: Endpoint, url: string, given: unknown): unknown {
+  if (!query) return undefined
+  // The parser takes broken percent-encoding for plain text.
+  if (url.includes('%') && !isDecodable(url)) {
+    throw new SvcError('validation_error', 'The query string must be percent-encoded UTF-8')
+  }
+  checkText(given)
+  return decode(query, given)
+}
+
+function idempotencyKeyOf({ headers }: FastifyRequest): string | undefined {
+  const key = headers['idempotency-key']
+  if (key === undefined) return undefined
+  const result = idempotencyKey.safeParse(key)
+  if (result.success) return result.data
+  throw new SvcError('validation_error', result.error.issues[0]?.message ?? 'Invalid request')
+}

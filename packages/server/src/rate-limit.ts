@@ -1,0 +1,111 @@
+import rateLimit, { normalizeIP } from '@fastify/rate-limit'
+import { type RateLimit, SvcError } from '@svc/core/contract'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { memoryCounters } from './counters.ts'
+
+export type Bucket = 'general' | 'bulk' | 'auth' | 'anonymous' | 'failed_auth'
+
+export interface RateLimiter {
+  /**
+   * Counts the request in a bucket and puts that on the response's headers where it has the least remaining.
+   * @throws SvcError `rate_limit_exceeded`.
+   */
+  count(request: FastifyRequest, reply: FastifyReply, bucket: Bucket, key: string): Promise<void>
+  /** As `count`, of what was counted before: nothing is added. */
+  check(request: FastifyRequest, reply: FastifyReply, bucket: Bucket, key: string): Promise<void>
+  /** Shows a bucket on the response's headers, and refuses nothing. */
+  show(request: FastifyRequest, reply: FastifyReply, bucket: Bucket, key: string): Promise<void>
+}
+
+/** How a bucket stands. */
+export interface State {
+  max: number
+  remaining: number
+  reset_s: number
+  exceeded: boolean
+}
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Of the buckets the request counted in, the one that its headers describe. */
+    tightest: State | null
+  }
+}
+
+/** What the plugin looks at of a request; a real one builds its route options anew at every look. */
+interface Counted {
+  key: string
+  routeOptions: object
+}
+
+const NO_ROUTE_OPTIONS = {}
+
+/** What counts as one client: an IPv4 address, or the /64 that one IPv6 customer has. */
+export function clientKey(request: FastifyRequest): string {
+  const { ip } = request
+  return ip.includes(':') ? normalizeIP(ip, 64) : ip
+}
+
+/** The buckets of the contract's section 1. */
+export async function createRateLimiter(
+  app: FastifyInstance,
+  rates: Record<Bucket, RateLimit>,
+  now: () => number,
+): Promise<RateLimiter> {
+  await app.register(rateLimit, { global: false, store: memoryCounters(now) })
+  app.decorateRequest('tightest', null)
+  const limiters = Object.fromEntries(
+    Object.entries(rates).map(([bucket, { max, window_s }]) => [
+      bucket,
+      app.createRateLimit({
+        max,
+        timeWindow: window_s * 1000,
+        keyGenerator: (counted) => `${bucket} ${(counted as unknown as Counted).key}`,
+      }),
+    ]),
+  ) as Record<Bucket, ReturnType<FastifyInstance['createRateLimit']>>
+
+  async function stateOf(bucket: Bucket, key: string, increment: boolean): Promise<State> {
+    const counted: Counted = { key, routeOptions: NO_ROUTE_OPTIONS }
+    const state = await limiters[bucket](counted as unknown as FastifyRequest, { increment })
+    if (state.isAllowed) throw new Error('no request is exempt from its bucket')
+    const { max, remaining, ttlInSeconds, isExceeded } = state
+    return { max, remaining, reset_s: ttlInSeconds, exceeded: isExceeded }
+  }
+
+  function show(request: FastifyRequest, reply: FastifyReply, state: State): void {
+    const { tightest } = request
+    if (tightest && tightest.remaining <= state.remaining && !state.exceeded) return
+    request.tightest = state
+    reply.header('x-ratelimit-limit', state.max)
+    reply.header('x-ratelimit-remaining', state.remaining)
+    reply.header('x-ratelimit-reset', state.reset_s)
+  }
+
+  function refuseIf(exceeded: boolean, { reset_s }: State): void {
+    if (!exceeded) return
+    const seconds = Math.max(1, reset_s)
+    throw new SvcError(
+      'rate_limit_exceeded',
+      `Rate limit exceeded. Try again in ${seconds} seconds.`,
+      { retry_after_s: seconds },
+    )
+  }
+
+  return {
+    async count(request, reply, bucket, key) {
+      const state = await stateOf(bucket, key, true)
+      show(request, reply, state)
+      refuseIf(state.exceeded, state)
+    },
+    async check(request, reply, bucket, key) {
+      const state = await stateOf(bucket, key, false)
+      if (state.remaining > 0) return
+      show(request, reply, { ...state, exceeded: true })
+      refuseIf(true, state)
+    },
+    async show(request, reply, bucket, key) {
+      show(request, reply, await stateOf(bucket, key, false))
+    },
+  }
+}

@@ -1,0 +1,18 @@
+import type { Core } from '@svc/core'
+import type { api } from '@svc/core/contract'
+import type { Handlers } from '../mount.ts'
+import { paginationOf, sliceOf } from '../pages.ts'
+
+export function apiKeyRoutes(core: Core): Handlers<typeof api.api_keys> {
+  return {
+    create: ({ workspace_id, body }) => core.apiKeys.create(workspace_id, body),
+    async list({ workspace_id, query }) {
+      const { api_keys, total } = await core.apiKeys.list(workspace_id, sliceOf(query))
+      return { api_keys, pagination: paginationOf(total, query) }
+    },
+    async deactivate({ workspace_id, params }) {
+      await core.apiKeys.deactivate(workspace_id, params.id)
+      return { message: 'API key deactivated' }
+    },
+  }
+}

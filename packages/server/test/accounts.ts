@@ -1,0 +1,69 @@
+import type { Core } from '@svc/core'
+import { type Scope, units } from '@svc/core/contract'
+import { type Call, expectStatus } from './call.ts'
+import type { Answer } from './every-answer.ts'
+
+/** A workspace with the credentials of its owner. */
+export interface Account {
+  id: string
+  email: string
+  password: string
+  token: string
+}
+
+/** A send that costs one credit. */
+export const sms = { to: '+14155552671', channel: 'sms', content: { text: 'Hello' } } as const
+
+/** What tests do all the time to get where they begin. */
+export function accountsOf(core: Core, call: Call) {
+  let count = 0
+  const grant = async ({ id }: Pick<Account, 'id'>, credits: number): Promise<void> => {
+    await core.credits.grant(id, { amount: units(credits * 1_000_000), actor: 'test' })
+  }
+  return {
+    grant,
+    /** A workspace with `credits`, signed up and logged in. */
+    async signup({ credits = 0 }: { credits?: number } = {}): Promise<Account> {
+      const email = `owner${++count}@example.com`
+      const password = `password of owner ${count}`
+      const json = { email, password, company_name: `Company ${count}` }
+      const made = expectStatus(201, await call('POST', '/api/v1/auth/signup', { json }))
+      const id: string = made.body.data.workspace.id
+      if (credits > 0) await grant({ id }, credits)
+      const login = await call('POST', '/api/v1/auth/login', { json: { email, password } })
+      return { id, email, password, token: expectStatus(200, login).body.data.token }
+    },
+    /** A key of the account, with all scopes unless it says otherwise. */
+    async key(
+      { token }: Pick<Account, 'token'>,
+      request: { scopes?: Scope[]; mode?: 'live' | 'test'; [field: string]: unknown } = {},
+    ): Promise<{ id: string; key: string }> {
+      const json = { name: 'test key', ...request }
+      const made = expectStatus(201, await call('POST', '/api/v1/api-keys', { token, json }))
+      return { id: made.body.data.id, key: made.body.data.key }
+    },
+    /** A webhook of the account. */
+    async webhook(
+      { token }: Pick<Account, 'token'>,
+      request: object = {},
+    ): Promise<{ id: string; secret: string }> {
+      const json = { url: 'https://receiver.example/hook', ...request }
+      const made = expectStatus(201, await call('POST', '/api/v1/webhooks', { token, json }))
+      return made.body.data.webhook
+    },
+    /** Sends an SMS of one segment, unless `body` says otherwise. */
+    send: (key: string, body: object = {}, headers: Record<string, string> = {}): Promise<Answer> =>
+      call('POST', '/api/v1/messages/send', { key, json: { ...sms, ...body }, headers }),
+    /** The credits that the account has. */
+    async balance({ token }: Pick<Account, 'token'>): Promise<number> {
+      const account = expectStatus(200, await call('GET', '/api/v1/account', { token }))
+      return account.body.data.credits_balance
+    },
+    /** How many messages and how many entries of the ledger a workspace has. */
+    async written({ id }: Pick<Account, 'id'>): Promise<{ messages: number; entries: number }> {
+      const { total } = await core.messages.list(id, { page: 1, limit: 1 })
+      const entries = await core.credits.entries(id, { limit: 1, offset: 0 })
+      return { messages: total, entries: entries[0]?.seq ?? 0 }
+    },
+  }
+}

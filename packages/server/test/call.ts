@@ -1,0 +1,67 @@
+import type { FastifyInstance, InjectOptions } from 'fastify'
+import { type Answer, checkEveryAnswer } from './every-answer.ts'
+
+export interface CallOptions {
+  /** An API key. */
+  key?: string | undefined
+  /** A JWT. */
+  token?: string | undefined
+  /** Sent as JSON. */
+  json?: unknown
+  /** Sent as it is. */
+  raw?: string | Buffer | undefined
+  headers?: Record<string, string> | undefined
+  /** The address that the request comes from. */
+  from?: string | undefined
+}
+
+export type Call = (method: string, path: string, options?: CallOptions) => Promise<Answer>
+
+/** Calls an app without a socket. Every answer is held against what is promised of all of them. */
+export function callerOf(app: FastifyInstance): { call: Call; underWay: () => number } {
+  let count = 0
+  return {
+    underWay: () => count,
+    async call(method, path, options = {}) {
+      count += 1
+      try {
+        const { statusCode, headers, body } = await app.inject(injectionOf(method, path, options))
+        const answer: Answer = {
+          status: statusCode,
+          headers: Object.fromEntries(
+            Object.entries(headers).map(([name, value]) => [name, value?.toString()]),
+          ),
+          text: body,
+          body: body === '' ? undefined : JSON.parse(body),
+        }
+        checkEveryAnswer(path, answer)
+        return answer
+      } finally {
+        count -= 1
+      }
+    },
+  }
+}
+
+function injectionOf(method: string, path: string, options: CallOptions): InjectOptions {
+  const { key, token, json, raw, headers, from } = options
+  const payload = json === undefined ? raw : JSON.stringify(json)
+  return {
+    method: method as 'GET',
+    url: path,
+    headers: {
+      ...(key !== undefined && { 'x-api-key': key }),
+      ...(token !== undefined && { authorization: `Bearer ${token}` }),
+      ...(payload !== undefined && { 'content-type': 'application/json' }),
+      ...headers,
+    },
+    ...(payload !== undefined && { payload }),
+    ...(from !== undefined && { remoteAddress: from }),
+  }
+}
+
+/** The answer, if it has the status; else an error with all of it. */
+export function expectStatus(status: number, answer: Answer): Answer {
+  if (answer.status === status) return answer
+  throw new Error(`expected ${status}, got ${answer.status}: ${answer.text}`)
+}

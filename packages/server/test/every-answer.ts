@@ -1,0 +1,58 @@
+import { isDeepStrictEqual } from 'node:util'
+import { ERRORS, type ErrorCode, failureEnvelope } from '@svc/core/contract'
+
+/** An answer, read. */
+export interface Answer {
+  status: number
+  headers: Record<string, string | undefined>
+  text: string
+  /** The parsed body. */
+  // biome-ignore lint/suspicious/noExplicitAny: a test says what it expects of a body right away.
+  body: any
+}
+
+/** The statuses of the specification, and those of the probes beside it. */
+const STATUSES = [200, 201, 400, 401, 402, 403, 404, 429, 500]
+const PROBES = ['/health', '/health/live', '/health/ready']
+
+const JSON_TYPE = 'application/json; charset=utf-8'
+const WHOLE_NUMBER = /^\d+$/
+
+/** Throws unless the answer keeps what the contract promises of every answer: its sections 1 and 12. */
+export function checkEveryAnswer(path: string, answer: Answer): void {
+  const isProbe = PROBES.includes(path.split('?', 1)[0] ?? '')
+  const faults = [...headerFaults(answer), ...(isProbe ? [] : envelopeFaults(answer))]
+  if (faults.length === 0) return
+  throw new Error(`${path} answered ${answer.status} ${answer.text}: ${faults.join('; ')}`)
+}
+
+function headerFaults({ status, headers }: Answer): string[] {
+  const faults: string[] = []
+  for (const name of ['x-ratelimit-limit', 'x-ratelimit-remaining', 'x-ratelimit-reset']) {
+    if (!WHOLE_NUMBER.test(headers[name] ?? '')) faults.push(`${name} is ${headers[name]}`)
+  }
+  if (headers['content-type'] !== JSON_TYPE) faults.push(`content-type ${headers['content-type']}`)
+  if (!headers['x-request-id']) faults.push('no x-request-id')
+  if (headers['x-content-type-options'] !== 'nosniff') faults.push('no nosniff')
+  if (headers['cache-control'] !== 'no-store') faults.push('no no-store')
+  const retryAfter = headers['retry-after']
+  if (status === 429 && !/^[1-9]\d*$/.test(retryAfter ?? '')) faults.push('no retry-after')
+  if (status !== 429 && retryAfter !== undefined) faults.push('retry-after')
+  return faults
+}
+
+function envelopeFaults({ status, body }: Answer): string[] {
+  if (!STATUSES.includes(status)) return [`status ${status}`]
+  if (status < 300) {
+    const names = Object.keys(body ?? {})
+    return isDeepStrictEqual(names, ['success', 'data']) && body.success === true
+      ? []
+      : ['no envelope']
+  }
+  const failure = failureEnvelope.strict().safeParse(body)
+  if (!failure.success) return ['no failure envelope']
+  const { error, message, details } = failure.data
+  if (ERRORS[error as ErrorCode] !== status) return [`${error} with status ${status}`]
+  if (details && details[0]?.message !== message) return ['details do not begin with the message']
+  return message === '' ? ['no message'] : []
+}

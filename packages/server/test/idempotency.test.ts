@@ -1,0 +1,102 @@
+import { beforeAll, describe, expect, it } from 'vitest'
+import { type Account, sms } from './accounts.ts'
+import { refusal } from './refusal.ts'
+import { useWorld } from './world.ts'
+
+const world = useWorld()
+
+const REUSED = 'This Idempotency-Key was used with another request body'
+const MALFORMED = 'Idempotency-Key must be 1 to 255 printable ASCII characters'
+
+let owner: Account
+let key: string
+beforeAll(async () => {
+  owner = await world().signup({ credits: 100 })
+  key = (await world().key(owner)).key
+})
+
+const send = (idempotencyKey: string, body: object = {}, with_key = key) =>
+  world().send(with_key, body, { 'idempotency-key': idempotencyKey })
+
+describe('201', () => {
+  it('sends once, and answers the same again', async () => {
+    const before = await world().written(owner)
+    const first = await send('once')
+    await world().advance(60_000)
+    const second = await send('once')
+    expect([first.status, second.status]).toStrictEqual([201, 201])
+    expect(second.text).toBe(first.text)
+    expect(first.headers['idempotent-replayed']).toBeUndefined()
+    expect(second.headers['idempotent-replayed']).toBe('true')
+    const { messages, entries } = await world().written(owner)
+    expect([messages, entries]).toStrictEqual([before.messages + 1, before.entries + 1])
+  })
+
+  it('knows a body again whatever the order of its fields', async () => {
+    const { to, channel, content } = sms
+    const first = await send('order', { metadata: { a: 1, b: 2 } })
+    const second = await world().call('POST', '/api/v1/messages/send', {
+      key,
+      raw: JSON.stringify({ metadata: { b: 2, a: 1 }, content, channel, to }),
+      headers: { 'idempotency-key': 'order' },
+    })
+    expect(second.body.data.message_id).toBe(first.body.data.message_id)
+  })
+
+  it('belongs to the workspace: another key of it repeats, another workspace sends', async () => {
+    const first = await send('shared')
+    const sibling = await world().key(owner)
+    expect((await send('shared', {}, sibling.key)).text).toBe(first.text)
+    const stranger = await world().key(await world().signup({ credits: 1 }))
+    const other = await send('shared', {}, stranger.key)
+    expect(other.status).toBe(201)
+    expect(other.body.data.message_id).not.toBe(first.body.data.message_id)
+  })
+
+  it('is answered again when the credits are gone meanwhile', async () => {
+    const poor = await world().signup({ credits: 1 })
+    const { key: own } = await world().key(poor)
+    const first = await send('last', {}, own)
+    const second = await send('last', {}, own)
+    expect([first.status, second.status]).toStrictEqual([201, 201])
+    expect(second.text).toBe(first.text)
+    expect((await send('next', {}, own)).status).toBe(402)
+  })
+
+  it.each(['a', 'x'.repeat(255), '~!@#$%^&*(){}[]|:;"<>,.?/', 'two words'])(
+    'takes the key %.30s',
+    async (text) => {
+      expect((await send(text)).status).toBe(201)
+      expect((await send(text)).headers['idempotent-replayed']).toBe('true')
+    },
+  )
+})
+
+describe('400', () => {
+  it('refuses the key for another body', async () => {
+    await send('mine')
+    const before = await world().written(owner)
+    const { status, body, headers } = await send('mine', { content: { text: 'Other' } })
+    expect(status).toBe(400)
+    expect(body).toStrictEqual(refusal('validation_error', REUSED))
+    expect(headers['idempotent-replayed']).toBeUndefined()
+    expect(await world().written(owner)).toStrictEqual(before)
+  })
+
+  it.each(['', 'x'.repeat(256), 'schlüssel', '\u0001'])('refuses the key %.30j', async (text) => {
+    const { status, body } = await send(text)
+    expect(status).toBe(400)
+    expect(body).toStrictEqual(refusal('validation_error', MALFORMED))
+  })
+})
+
+it('a refused request stores nothing: the key is free for the corrected one', async () => {
+  const poor = await world().signup()
+  const { key: own } = await world().key(poor)
+  expect((await send('again', { to: 'nobody' }, own)).status).toBe(400)
+  expect((await send('again', {}, own)).status).toBe(402)
+  await world().grant(poor, 1)
+  const { status, headers } = await send('again', {}, own)
+  expect(status).toBe(201)
+  expect(headers['idempotent-replayed']).toBeUndefined()
+})

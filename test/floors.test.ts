@@ -1,0 +1,147 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { describe, expect, it } from 'vitest'
+import { PURE_RULES, violationsOf } from './floors.ts'
+
+const ROOT = dirname(dirname(fileURLToPath(import.meta.url)))
+const PACKAGES = readdirSync(join(ROOT, 'packages'))
+
+interface Manifest {
+  readonly name: string
+  readonly exports?: Record<string, string | { readonly source: string }>
+}
+
+/** Every source file that is shipped, by its path from the root: tests and the suites they share may import anything. */
+function sources(): Map<string, string> {
+  const paths = PACKAGES.flatMap((name) =>
+    readdirSync(join(ROOT, 'packages', name, 'src'), { recursive: true, encoding: 'utf8' })
+      .map((path) => `packages/${name}/src/${path.replaceAll('\\', '/')}`)
+      .filter((path) => path.endsWith('.ts') && !/\.(test|contract|test-d)\.ts$/.test(path)),
+  )
+  return new Map(paths.map((path) => [path, readFileSync(join(ROOT, path), 'utf8')]))
+}
+
+/** The source file behind each name that the packages export. */
+function entries(): Map<string, string> {
+  return new Map(
+    PACKAGES.flatMap((folder) => {
+      const path = join(ROOT, 'packages', folder, 'package.json')
+      const { name, exports = {} } = JSON.parse(readFileSync(path, 'utf8')) as Manifest
+      return Object.entries(exports).flatMap(([subpath, target]): [string, string][] =>
+        typeof target === 'string'
+          ? []
+          : [[join(name, subpath).replaceAll('\\', '/'), join('packages', folder, target.source)]],
+      )
+    }),
+  )
+}
+
+/** What the checker says to a tree with this one file more. */
+function check(path: string, source: string): string[] {
+  return violationsOf(new Map([...SOUND, [path, source]]), new Map([['@svc/core', CORE_ENTRY]]))
+}
+
+const CORE_ENTRY = 'packages/core/src/index.ts'
+const SOUND = new Map([
+  [CORE_ENTRY, "export { createCore } from './core.ts'"],
+  ['packages/core/src/core.ts', "import { openStorage } from './storage/open.ts'"],
+  ['packages/core/src/storage/open.ts', "const sqlite = () => import('./sqlite/sqlite.ts')"],
+  [
+    'packages/core/src/storage/sqlite/sqlite.ts',
+    `import Database from 'better-sqlite3'
+     import { decide } from '../../credits/decide.ts'
+     import type { Webhook } from '../../webhooks/webhooks.ts'`,
+  ],
+  [
+    'packages/core/src/messages/messages.ts',
+    "import type { Storage } from '../storage/storage.ts'",
+  ],
+  [
+    'packages/core/src/contract/signature.ts',
+    "import { createHmac } from 'node:crypto'\nexport * from './sign.ts'",
+  ],
+  ['packages/core/src/contract/errors.ts', "import { z } from 'zod'"],
+  [
+    'packages/server/src/app.ts',
+    "import Fastify from 'fastify'\nimport * as core from '@svc/core'",
+  ],
+  ['packages/testkit/src/index.ts', "export * from '@svc/core/contract'"],
+])
+
+describe('the floors', () => {
+  it('hold', () => {
+    expect(violationsOf(sources(), entries())).toEqual([])
+  })
+
+  it('name only files that exist', () => {
+    const existing = sources()
+    const missing = PURE_RULES.map((id) => id.replace('core/', 'packages/core/src/')).filter(
+      (path) => !existing.has(path),
+    )
+    expect(missing).toEqual([])
+  })
+})
+
+describe('violationsOf', () => {
+  it('finds nothing in a sound tree', () => {
+    expect(
+      check('packages/core/src/runtime.ts', "import { randomBytes } from 'node:crypto'"),
+    ).toEqual([])
+  })
+
+  it.each([
+    ['core/src/core.ts', '../../server/src/app.ts', 'a package reaches another by its name alone'],
+    ['core/src/core.ts', '@svc/server', 'core knows no other package of ours'],
+    ['server/src/app.ts', '@svc/testkit', 'server knows core alone'],
+    ['cli/src/bin.ts', '@svc/testkit', 'cli knows server and core'],
+    ['testkit/src/index.ts', '@svc/core/sms', 'testkit knows the contract alone'],
+    ['core/src/core.ts', '@fastify/jwt', 'core knows no web framework and no command line'],
+    ['core/src/contract/fields.ts', '../runtime.ts', 'the contract needs zod alone'],
+    ['core/src/contract/fields.ts', 'undici', 'the contract needs zod alone'],
+    ['core/src/sms/segments.ts', '../contract/fields.ts', 'sms needs nothing'],
+    ['core/src/providers/smtp.ts', '../messages/status.ts', 'a provider knows the contract,'],
+    ['core/src/credits/credits.ts', 'drizzle-orm/sqlite-core', 'only storage speaks SQL'],
+    ['core/src/messages/send.ts', '../storage/storage.ts', 'a feature knows storage by the types'],
+    ['core/src/storage/gather.ts', '../messages/messages.ts', 'storage runs the contract,'],
+    [
+      'core/src/dispatch/lane.ts',
+      '../storage/sqlite/sqlite.ts',
+      'dispatch knows no storage engine',
+    ],
+    ['core/src/dispatch/lane.ts', '../storage/open.ts', 'only core.ts opens the storage'],
+    ['core/src/workspaces/hash.ts', 'argon2', 'a heavy module is loaded in its one place alone'],
+    ['core/src/contract/sign.ts', 'zod', 'signatures need node:crypto alone'],
+  ])('finds that %s imports %s', (path, specifier, rule) => {
+    const found = check(`packages/${path}`, `export * from '${specifier}'`)
+    expect(found).toContainEqual(expect.stringMatching(`^packages/${path} → .*: ${rule}`))
+  })
+
+  it('finds the type of a table in a feature', () => {
+    const source = "import type { tables } from '../storage/tables.ts'"
+    expect(check('packages/core/src/contacts/store.ts', source)).toEqual([
+      'packages/core/src/contacts/store.ts → packages/core/src/storage/tables.ts: a feature knows storage by the types of its port alone',
+    ])
+  })
+
+  it('finds a use of the environment in core', () => {
+    expect(check('packages/core/src/core.ts', 'const port = process.env.PORT')).toEqual([
+      'packages/core/src/core.ts → process.env: core gets its settings as arguments, never from the environment',
+    ])
+  })
+
+  it('finds a cycle, through the name of a package too', () => {
+    const source = "export * from './storage/open.ts'\nexport * from './index.ts'"
+    expect(check('packages/core/src/core.ts', source)).toEqual([
+      'packages/core/src/index.ts → packages/core/src/core.ts → packages/core/src/index.ts: an import cycle',
+    ])
+    expect(check('packages/core/src/index.ts', "export * from '@svc/core'")).toContain(
+      'packages/core/src/index.ts → packages/core/src/index.ts: an import cycle',
+    )
+  })
+
+  it('lets types go round in a cycle', () => {
+    const source = "import type { Core } from './index.ts'"
+    expect(check('packages/core/src/core.ts', source)).toEqual([])
+  })
+})

@@ -1,0 +1,192 @@
+import { posix } from 'node:path'
+import { cyclesOf } from './cycles.ts'
+import { importsOf } from './imports.ts'
+
+/** One file's use of another, or of a package. Files are named `core/messages/accept.ts`: package, then path in `src`. */
+interface Edge {
+  readonly from: string
+  readonly specifier: string
+  /** The file of ours it leads to, or the name of a package of others. */
+  readonly target: string
+  readonly is_type_only: boolean
+}
+
+interface Rule {
+  readonly says: string
+  readonly breaks: (edge: Edge) => boolean
+}
+
+/** The files of features that hold pure rules: storage decides with them inside its transactions. */
+export const PURE_RULES = [
+  'core/credits/decide.ts',
+  'core/messages/accept.ts',
+  'core/messages/settle.ts',
+  'core/messages/status.ts',
+  'core/webhooks/fan-out.ts',
+  'core/webhooks/record.ts',
+  'core/webhooks/schedule.ts',
+]
+
+/** Modules that cost time or need a compiler, and the one place each is loaded from. */
+const HEAVY: Record<string, RegExp> = {
+  argon2: /^core\/workspaces\/password\.ts$/,
+  'better-sqlite3': /^core\/storage\/sqlite/,
+  nodemailer: /^core\/providers\//,
+  pg: /^core\/storage\/postgres/,
+  piscina: /^core\/dispatch\/pool\.ts$/,
+  stripe: /^core\/billing\//,
+  twilio: /^core\/providers\//,
+}
+
+const FEATURE = /^core\/(workspaces|api-keys|credits|channels|messages|webhooks|billing|contacts)\//
+const OURS = /^(core|server|cli|testkit)\//
+const SQL = /^(drizzle-orm|drizzle-kit|better-sqlite3|pg)$/
+const OUTSIDE_OF_CORE = /^(fastify|@fastify\/.*|commander|ink|react|process|node:process)$/
+
+const RULES: Rule[] = [
+  {
+    says: 'a package reaches another by its name alone',
+    breaks: (edge) =>
+      edge.specifier.startsWith('.') && packageOf(edge.from) !== packageOf(edge.target),
+  },
+  uses('core', /^$/, 'core knows no other package of ours'),
+  uses('server', /^@svc\/core(\/|$)/, 'server knows core alone'),
+  uses('cli', /^@svc\/(core|server)(\/|$)/, 'cli knows server and core'),
+  uses('testkit', /^@svc\/core\/(contract|webhooks)$/, 'testkit knows the contract alone'),
+  {
+    says: 'core knows no web framework and no command line',
+    breaks: ({ from, target }) => from.startsWith('core/') && OUTSIDE_OF_CORE.test(target),
+  },
+  {
+    says: 'core gets its settings as arguments, never from the environment',
+    breaks: ({ from, target }) => from.startsWith('core/') && target === 'process.env',
+  },
+  inside('contract', /^(core\/contract\/|zod$|node:crypto$)/, 'the contract needs zod alone'),
+  inside('sms', /^core\/sms\//, 'sms needs nothing'),
+  {
+    says: 'a provider knows the contract, sms and the runtime, and nothing of the service',
+    breaks: ({ from, target }) =>
+      from.startsWith('core/providers/') &&
+      OURS.test(target) &&
+      !/^core\/(providers|contract|sms|runtime)\b/.test(target),
+  },
+  {
+    says: 'only storage speaks SQL',
+    breaks: ({ from, target }) => SQL.test(target) && !from.startsWith('core/storage/'),
+  },
+  {
+    says: 'a feature knows storage by the types of its port alone',
+    breaks: ({ from, target, is_type_only }) =>
+      FEATURE.test(from) &&
+      target.startsWith('core/storage/') &&
+      !(is_type_only && target === 'core/storage/storage.ts'),
+  },
+  {
+    says: 'storage runs the contract, the runtime and the pure rules alone',
+    breaks: ({ from, target, is_type_only }) =>
+      from.startsWith('core/storage/') &&
+      !is_type_only &&
+      OURS.test(target) &&
+      !/^core\/(storage|contract|runtime)\b/.test(target) &&
+      !PURE_RULES.includes(target),
+  },
+  {
+    says: 'dispatch knows no storage engine',
+    breaks: ({ from, target }) =>
+      from.startsWith('core/dispatch/') && /^core\/storage\/(sqlite|postgres|open)\b/.test(target),
+  },
+  {
+    says: 'only core.ts opens the storage',
+    breaks: ({ from, target }) =>
+      target === 'core/storage/open.ts' && from !== 'core/core.ts' && from !== 'core/index.ts',
+  },
+  {
+    says: 'a heavy module is loaded in its one place alone',
+    breaks: ({ from, target, is_type_only }) =>
+      !is_type_only && HEAVY[target] !== undefined && !HEAVY[target].test(from),
+  },
+]
+
+/**
+ * What is wrong with the imports of these files, a line each: `file → target: rule`.
+ *
+ * @param files their texts by path, such as `packages/core/src/index.ts`
+ * @param entries the file behind each name that a package of ours exports, such as `@svc/core/sms`
+ */
+export function violationsOf(
+  files: ReadonlyMap<string, string>,
+  entries: ReadonlyMap<string, string>,
+): string[] {
+  const edges = [...files].flatMap(([path, source]) => edgesOf(path, source, entries))
+  const broken = edges.flatMap((edge) =>
+    RULES.filter((rule) => rule.breaks(edge)).map(
+      (rule) => `${pathOf(edge.from)} → ${pathOf(edge.target)}: ${rule.says}`,
+    ),
+  )
+  return [...broken, ...strangersOfSignature(edges), ...importCycles(edges)]
+}
+
+function edgesOf(path: string, source: string, entries: ReadonlyMap<string, string>): Edge[] {
+  return importsOf(source).map(({ specifier, is_type_only }) => {
+    const entry = entries.get(specifier)
+    const file = specifier.startsWith('.') ? posix.join(posix.dirname(path), specifier) : entry
+    const target = file === undefined ? packageNameOf(specifier) : idOf(file)
+    return { from: idOf(path), specifier, target, is_type_only }
+  })
+}
+
+/** A receiver's project takes `contract/signature.ts` in; so whatever it leads to must run on node:crypto alone. */
+function strangersOfSignature(edges: readonly Edge[]): string[] {
+  const reached = new Set(['core/contract/signature.ts'])
+  const strangers: string[] = []
+  for (const file of reached) {
+    for (const { from, target, is_type_only } of edges) {
+      if (from !== file || is_type_only) continue
+      if (target.startsWith('core/contract/')) reached.add(target)
+      else if (target !== 'node:crypto')
+        strangers.push(`${pathOf(from)} → ${pathOf(target)}: signatures need node:crypto alone`)
+    }
+  }
+  return strangers
+}
+
+function importCycles(edges: readonly Edge[]): string[] {
+  const lasting = edges.filter(({ is_type_only }) => !is_type_only)
+  return cyclesOf(lasting).map((cycle) => `${cycle.map(pathOf).join(' → ')}: an import cycle`)
+}
+
+function uses(name: string, allowed: RegExp, says: string): Rule {
+  return {
+    says,
+    breaks: ({ from, specifier }) =>
+      packageOf(from) === name && specifier.startsWith('@svc/') && !allowed.test(specifier),
+  }
+}
+
+function inside(folder: string, allowed: RegExp, says: string): Rule {
+  return {
+    says,
+    breaks: ({ from, target }) => from.startsWith(`core/${folder}/`) && !allowed.test(target),
+  }
+}
+
+function idOf(path: string): string {
+  return path.replace(/^packages\/([^/]+)\/src\//, '$1/')
+}
+
+function pathOf(id: string): string {
+  return OURS.test(id) ? id.replace('/', '/src/').replace(/^/, 'packages/') : id
+}
+
+function packageOf(id: string): string {
+  return id.split('/')[0] ?? id
+}
+
+function packageNameOf(specifier: string): string {
+  return specifier.startsWith('node:')
+    ? specifier
+    : specifier
+        .split('/')
+        .slice(0, specifier.startsWith('@') ? 2 : 1)
+        .join('/')
+}
