@@ -112,10 +112,11 @@ function rawOf(
   theirs: readonly Round[],
   ratios: readonly number[],
 ): string {
+  const cpu = median(theirs.map(({ cpu_us }) => cpu_us)) / median(ours.map(({ cpu_us }) => cpu_us))
   const range = [Math.min(...ratios), Math.max(...ratios)].map(count).join('–')
   return [
     `${sideOf('service', ours)}; ${sideOf('bare route', theirs)}`,
-    `${ratios.length} rounds, ratios ${range}`,
+    `by CPU alone ${count(cpu)}x; ${ratios.length} rounds, ratios ${range}`,
   ].join('; ')
 }
 

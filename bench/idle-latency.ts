@@ -1,5 +1,5 @@
-import { createRequire } from 'node:module'
 import { openConnection, requestBytes } from './connection.ts'
+import { openReadonly } from './database.ts'
 import { type BenchOptions, count, type Figure, quantile } from './figure.ts'
 import { inFolder, type Service, startService } from './service.ts'
 
@@ -11,14 +11,6 @@ const WARM_UP = 10
 
 /** Pauses between the messages, long enough for each to be done with before the next one comes. */
 const PAUSE_MS = { min: 40, spread: 60 }
-
-interface Database {
-  prepare(sql: string): { all(): unknown[] }
-  close(): void
-}
-const core = createRequire(new URL('../packages/core/package.json', import.meta.url))
-const Sqlite: new (file: string, options: { readonly: boolean }) => Database =
-  core('better-sqlite3')
 
 /** Epoch milliseconds of one message's way. */
 interface Way {
@@ -90,7 +82,7 @@ async function sendSlowly({ url, key, child }: Service, messages: number) {
 }
 
 function waysOf(file: string, arrivals: Map<string, number>): Way[] {
-  const database = new Sqlite(file, { readonly: true })
+  const database = openReadonly(file)
   const rows = database
     .prepare(
       `select m.id, a.started_at, m.sent_at, m.delivered_at from messages m

@@ -59,7 +59,7 @@ function spawnIn(command: string, args: string[], env: NodeJS.ProcessEnv): Start
   const from = performance.now()
   return {
     from,
-    child: spawn(command, args, { cwd: ROOT, env, stdio: ['ignore', 'pipe', 'inherit'] }),
+    child: spawn(command, args, { cwd: ROOT, env, stdio: ['ignore', 'pipe', 'pipe'] }),
   }
 }
 
@@ -72,12 +72,13 @@ async function ready({ child, from }: Started): Promise<{ child: ChildProcess; m
       reject(new Error(`it did not start: ${output}`))
     }, READY_MAX_MS)
     child.once('exit', (code) => reject(new Error(`it ended with ${code}: ${output}`)))
-    child.stdout?.setEncoding('utf8').on('data', (text: string) => {
+    const read = (text: string) => {
       output += text
       if (!output.includes(READY)) return
       clearTimeout(limit)
       resolve({ child, ms: performance.now() - from })
-    })
+    }
+    for (const stream of [child.stdout, child.stderr]) stream?.setEncoding('utf8').on('data', read)
   })
 }
 
@@ -90,6 +91,7 @@ async function ended(child: ChildProcess): Promise<void> {
 
 function timeOf({ child, from }: Started): Promise<number> {
   child.stdout?.resume()
+  child.stderr?.resume()
   return new Promise((resolve) => child.once('close', () => resolve(performance.now() - from)))
 }
 

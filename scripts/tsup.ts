@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import type { Options } from 'tsup'
 
 interface Manifest {
@@ -16,7 +16,7 @@ interface Manifest {
 export function packageBuild(more: Options = {}): Options {
   const { entry, ...rest } = more
   return {
-    entry: existing({ ...entriesOf(readManifest()), ...(entry as Record<string, string>) }),
+    entry: { ...entriesOf(readManifest()), ...(entry as Record<string, string>) },
     format: 'esm',
     target: 'node20',
     platform: 'node',
@@ -52,9 +52,4 @@ function entriesOf({ bin = {}, exports = {} }: Manifest): Record<string, string>
       target.source,
     ]),
   )
-}
-
-function existing(entries: Record<string, string>): Record<string, string> {
-  const found = Object.fromEntries(Object.entries(entries).filter(([, path]) => existsSync(path)))
-  return Object.keys(found).length > 0 ? found : { index: './src/index.ts' }
 }

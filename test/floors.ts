@@ -61,7 +61,11 @@ const RULES: Rule[] = [
     says: 'core gets its settings as arguments, never from the environment',
     breaks: ({ from, target }) => from.startsWith('core/') && target === 'process.env',
   },
-  inside('contract', /^(core\/contract\/|zod$|node:crypto$)/, 'the contract needs zod alone'),
+  inside(
+    'contract',
+    /^(core\/contract\/|zod$|node:(crypto|net|url)$)/,
+    'the contract needs zod alone, and of Node what knows addresses and digests',
+  ),
   inside('sms', /^core\/sms\//, 'sms needs nothing'),
   {
     says: 'a provider knows the contract, sms and the runtime, and nothing of the service',

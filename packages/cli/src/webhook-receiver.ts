@@ -6,7 +6,7 @@ import { type VerificationResult, verify } from '@svc/core/webhooks'
 const BODY_MAX_BYTES = 1024 * 1024
 
 /** How long a delivery under way may take to end when the receiver closes. */
-const GRACE_MS = 1_000
+const GRACE_MS = 5_000
 
 /** A delivery that came in, and whether it is authentic. */
 export interface Received {

@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, it } from 'vitest'
-import { type Account, sms } from './accounts.ts'
+import type { Account } from './accounts.ts'
 import { refusal } from './refusal.ts'
 import { useWorld } from './world.ts'
 
@@ -174,10 +174,4 @@ describe(`GET ${MESSAGES}`, () => {
       )
     })
   })
-})
-
-it('a message of another channel is priced by its own rule', async () => {
-  expect(await world().balance(owner)).toBe(98.9)
-  expect((await world().send(key, sms)).body.data.credits_used).toBe(1)
-  await world().dispatcher.idle()
 })

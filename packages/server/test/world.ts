@@ -31,6 +31,8 @@ export interface WorldOptions {
   rates?: 'specified' | Partial<Record<keyof typeof RATES, RateLimit>>
   trust_proxy?: string[]
   signup_credits?: string
+  /** Whether webhooks may go to plain http; true unless said otherwise. */
+  allow_http?: boolean
   /** Whether messages are sent and webhooks delivered. */
   dispatch?: boolean
   /** Whether it listens on a port, for tests that need sockets. */
@@ -58,7 +60,7 @@ export async function openWorld(options: WorldOptions = {}) {
   const core = await createCore({
     database_url: `file:${join(folder, 'svc.db')}`,
     signup_credits: options.signup_credits ?? '0',
-    webhook_targets: { allow_http: true },
+    webhook_targets: { allow_http: options.allow_http ?? true },
     threads: 0,
     runtime,
   })
@@ -99,8 +101,10 @@ export async function openWorld(options: WorldOptions = {}) {
       return dispatcher
     },
     now: () => new Date(clock.ms),
-    /** Moves the clock, and sees to the end what is due then. */
+    /** Sees to the end what is due, moves the clock, and sees to the end what is due then. */
     async advance(ms: number): Promise<void> {
+      // Under way work would find its lease run out, as after a long sleep of the machine.
+      await dispatcher?.idle()
       clock.ms += ms
       await dispatcher?.idle()
     },

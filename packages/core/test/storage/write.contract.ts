@@ -63,6 +63,21 @@ export function writeContract(open: OpenStorage): void {
     expect(await storage.read.workspaces.byId(row.id)).toEqual(row)
   })
 
+  it('answers nobody before its work is committed', async () => {
+    const { make, storage } = bench
+    const workspaceId = await bench.workspace()
+    const found = Array.from({ length: 40 }, async (_, i) => {
+      if (i % 2) {
+        const row = make.workspace()
+        await storage.write(({ workspaces }) => workspaces.insert(row))
+        return storage.read.workspaces.byId(row.id)
+      }
+      const { id } = await bench.queued(workspaceId)
+      return storage.read.messages.byId(workspaceId, id)
+    })
+    expect((await Promise.all(found)).filter((row) => row === null)).toEqual([])
+  })
+
   it('answers what the work answered', async () => {
     expect(await bench.storage.write(async () => 42)).toBe(42)
   })

@@ -1,0 +1,99 @@
+import { api, type Endpoint } from '@svc/core/contract'
+import { beforeAll, expect, it } from 'vitest'
+import type { Account } from './accounts.ts'
+import { useWorld } from './world.ts'
+
+const world = useWorld()
+
+const NEVER_WAS = '01934f5e-8c00-7a3b-9d2e-5f6a7b8c9d01'
+
+/** Every endpoint that takes an id, with each credential that it takes. */
+const CASES = Object.entries(api).flatMap(([group, endpoints]) =>
+  Object.values<Endpoint>(endpoints)
+    .filter(({ path }) => path.includes(':'))
+    .flatMap(({ method, path, auth }) =>
+      (auth === 'jwt_or_api_key' ? (['jwt', 'api_key'] as const) : [auth]).map((credential) => ({
+        group,
+        method,
+        path,
+        credential,
+      })),
+    ),
+)
+
+interface Tenant {
+  account: Account
+  key: string
+  /** What the tenant has, by the group of endpoints that serves it. */
+  ids: Record<string, string>
+}
+let ours: Tenant
+let theirs: Tenant
+
+beforeAll(async () => {
+  ours = await tenant()
+  theirs = await tenant()
+})
+
+async function tenant(): Promise<Tenant> {
+  const account = await world().signup({ credits: 10 })
+  const { key } = await world().key(account)
+  const ids = {
+    api_keys: (await world().key(account)).id,
+    messages: (await world().send(key)).body.data.message_id,
+    webhooks: (await world().webhook(account)).id,
+  }
+  return { account, key, ids }
+}
+
+/** All that a tenant can see of its own. */
+async function seen({ account: { token }, key }: Tenant): Promise<string> {
+  const texts: string[] = []
+  for (const path of ['account', 'api-keys', 'webhooks']) {
+    texts.push((await world().call('GET', `/api/v1/${path}`, { token })).text)
+  }
+  texts.push((await world().call('GET', '/api/v1/messages', { key })).text)
+  return texts.join('\n')
+}
+
+it('covers every group of endpoints that has ids', () => {
+  expect(new Set(CASES.map(({ group }) => group))).toStrictEqual(new Set(Object.keys(ours.ids)))
+})
+
+it.each(CASES)(
+  '$method $path with $credential: what belongs to others is as what never was',
+  async ({ group, method, path, credential }) => {
+    const { account, key } = ours
+    const as = credential === 'api_key' ? { key } : { token: account.token }
+    const filled = (id: string) => path.replace(/:\w+/g, id)
+    const before = await seen(theirs)
+    const foreign = await world().call(method, filled(theirs.ids[group] ?? ''), as)
+    const never = await world().call(method, filled(NEVER_WAS), as)
+    expect(foreign.status).toBe(404)
+    expect(foreign.text).toBe(never.text)
+    expect(await seen(theirs)).toBe(before)
+  },
+)
+
+it('lists show a tenant nothing of another', async () => {
+  const text = await seen(ours)
+  const foreign = [theirs.account.id, theirs.account.email, ...Object.values(theirs.ids)]
+  for (const id of foreign) expect(text).not.toContain(id)
+  for (const id of Object.values(ours.ids)) expect(text).toContain(id)
+})
+
+it('an Idempotency-Key of another workspace is a new one', async () => {
+  const repeat = { 'idempotency-key': 'the same' }
+  const first = await world().send(ours.key, {}, repeat)
+  const second = await world().send(theirs.key, {}, repeat)
+  expect(second.status).toBe(201)
+  expect(second.body.data.message_id).not.toBe(first.body.data.message_id)
+})
+
+it('a cursor of another workspace leads to nothing of it', async () => {
+  await world().send(theirs.key)
+  const theirPage = await world().call('GET', '/api/v1/messages?limit=1', { key: theirs.key })
+  const cursor = theirPage.body.data.next_cursor
+  const { text } = await world().call('GET', `/api/v1/messages?cursor=${cursor}`, { key: ours.key })
+  expect(text).not.toContain(theirs.account.id)
+})

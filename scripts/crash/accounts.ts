@@ -1,0 +1,34 @@
+import { createClient } from '@svc/core/contract'
+
+/** A workspace that sends, and what its owner knows of it. */
+export interface Account {
+  workspace_id: string
+  token: string
+  /** One key that pays and one that does not. */
+  keys: { live: string; test: string }
+  webhook: { id: string; secret: string; path: string }
+}
+
+/** Signs up, logs in and makes keys and a webhook, as anyone would. */
+export async function openAccount(
+  base_url: string,
+  receiverUrl: string,
+  name: string,
+): Promise<Account> {
+  const stranger = createClient({ base_url })
+  const email = `${name}@example.com`
+  const password = 'correct horse battery staple'
+  await stranger.workspaces.signup({ email, password, company_name: name })
+  const { workspace, token } = await stranger.workspaces.login({ email, password })
+  const owner = createClient({ base_url, token })
+  const live = await owner.apiKeys.create({ name: 'live' })
+  const test = await owner.apiKeys.create({ name: 'test', mode: 'test' })
+  const path = `/${name}`
+  const { webhook } = await owner.webhooks.create({ url: `${receiverUrl}${path}`, events: ['*'] })
+  return {
+    workspace_id: workspace.id,
+    token,
+    keys: { live: live.key, test: test.key },
+    webhook: { id: webhook.id, secret: webhook.secret, path },
+  }
+}

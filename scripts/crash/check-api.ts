@@ -1,0 +1,53 @@
+import { createClient, formatCredits } from '@svc/core/contract'
+import { openConnection, requestBytes } from '../../bench/connection.ts'
+import type { Evidence } from './evidence.ts'
+import { idsTold } from './operations.ts'
+import type { Violations } from './violations.ts'
+
+const CONNECTIONS = 32
+
+/** Asks the running service for everything it promised: a caller has the API and nothing else. */
+export async function checkApi(
+  url: string,
+  { operations, accounts, stored }: Evidence,
+  { rule }: Violations,
+): Promise<void> {
+  const shown = rule('the API shows every 201, in its final state')
+  const totals = rule('the API counts the messages and credits that the database has')
+
+  const waiting = operations.flatMap((operation) =>
+    idsTold(operation).map((id) => ({ id, operation })),
+  )
+  async function ask(): Promise<void> {
+    const connection = await openConnection(url)
+    for (let next = waiting.pop(); next; next = waiting.pop()) {
+      const { id, operation } = next
+      const key = accounts[operation.account]?.keys[operation.mode] ?? ''
+      const { status, body } = await connection.request(
+        requestBytes(url, {
+          method: 'GET',
+          path: `/api/v1/messages/${id}`,
+          headers: { 'X-API-Key': key },
+        }),
+      )
+      if (status !== 200) {
+        shown(`${id}: ${status} ${body}`)
+        continue
+      }
+      const { message } = (JSON.parse(body) as { data: { message: { status: string } } }).data
+      if (message.status !== operation.recipient.fate?.status) shown(`${id}: ${message.status}`)
+    }
+    connection.close()
+  }
+  await Promise.all(Array.from({ length: CONNECTIONS }, ask))
+
+  for (const { workspace_id, token, keys } of accounts) {
+    const client = createClient({ base_url: url, api_key: keys.live, token })
+    const { pagination } = await client.messages.list({ limit: 1 })
+    const { credits_balance } = await client.workspaces.account()
+    const count = stored.messages.filter((each) => each.workspace_id === workspace_id).length
+    const balance = stored.balances.find((each) => each.workspace_id === workspace_id)?.balance
+    if (pagination.total !== count) totals(`${pagination.total} messages of ${count}`)
+    if (credits_balance !== balance) totals(`${formatCredits(credits_balance)}, not ${balance}`)
+  }
+}

@@ -1,0 +1,45 @@
+import type { Evidence, StoredEvent } from './evidence.ts'
+import type { Fate } from './recipients.ts'
+import type { Violations } from './violations.ts'
+
+/** Each change of a message was announced once, reached its receiver, and nothing was announced that never happened. */
+export function checkEvents(evidence: Evidence, violations: Violations): void {
+  const { operations, accounts, received, stored } = evidence
+  const once = violations.rule('each change of a message raises one event')
+  const reached = violations.rule('each event is delivered to the one webhook, and it says so')
+  const seen = violations.rule('the receiver saw each event, in the bytes that are stored')
+  const unknown = violations.rule('the receiver saw no event that the database does not know')
+  const replies = violations.rule('each reply of a recipient raises one event')
+
+  const byMessage = new Map<string, StoredEvent[]>()
+  for (const event of stored.events) {
+    byMessage.set(event.message_id, [...(byMessage.get(event.message_id) ?? []), event])
+    if (event.deliveries !== 1 || event.delivered !== 1) {
+      reached(`${event.event} ${event.id}: ${event.delivered} of ${event.deliveries}`)
+    }
+    const account = accounts.find(({ workspace_id }) => workspace_id === event.workspace_id)
+    const there = received.get(event.id)
+    if (there?.body !== event.body || there.path !== account?.webhook.path) {
+      seen(`${event.event} ${event.id}: ${there ? 'another body or place' : 'never'}`)
+    }
+  }
+  const known = new Set(stored.events.map(({ id }) => id))
+  for (const [id, { event }] of received) if (!known.has(id)) unknown(`${event} ${id}`)
+
+  let repliesDue = 0
+  for (const { id, op } of stored.messages) {
+    const fate = operations[op]?.recipient.fate ?? null
+    if (fate?.replies) repliesDue += 1
+    const events = (byMessage.get(id) ?? []).map(({ event }) => event)
+    if (events.toSorted().join() !== announced(fate).toSorted().join()) {
+      once(`message ${id}: ${events.join(', ') || 'none'}`)
+    }
+  }
+  const found = stored.events.filter(({ event }) => event === 'message.received').length
+  if (found !== repliesDue) replies(`${found} events for ${repliesDue} replies`)
+}
+
+function announced(fate: Fate | null): string[] {
+  if (!fate) return []
+  return [...(fate.is_accepted ? ['message.sent'] : []), `message.${fate.status}`]
+}

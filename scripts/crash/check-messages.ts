@@ -1,0 +1,59 @@
+import type { Evidence, StoredMessage } from './evidence.ts'
+import { idsTold, isUnsure, type Operation } from './operations.ts'
+import type { Violations } from './violations.ts'
+
+/** What was promised with a 201 is there, once, and at its end; what was refused is not there. */
+export function checkMessages(
+  { operations, accounts, stored }: Evidence,
+  { rule }: Violations,
+): void {
+  const lost = rule('every 201 is in the database')
+  const twice = rule('one wish with an Idempotency-Key is one message, however often it was sent')
+  const told = rule('one wish with an Idempotency-Key is answered with one id')
+  const unwanted = rule('what was refused is not in the database')
+  const refused = rule('a sound request is refused only for overload, and never with a 5xx')
+  const wrong = rule('each message ends as its recipient demands')
+  const strange = rule('every message was sent by somebody, in that workspace')
+
+  const byOperation = new Map<number, StoredMessage[]>()
+  for (const message of stored.messages) {
+    const operation = operations[message.op]
+    const workspace = operation && accounts[operation.account]?.workspace_id
+    if (workspace !== message.workspace_id) {
+      strange(`message ${message.id} of operation ${message.op}`)
+      continue
+    }
+    byOperation.set(message.op, [...(byOperation.get(message.op) ?? []), message])
+    const { fate, to } = operation?.recipient ?? { fate: null, to: null }
+    if (
+      message.recipient !== to ||
+      message.status !== fate?.status ||
+      message.error_code !== fate.error_code
+    ) {
+      wrong(`message ${message.id} to ${to} is ${message.status}, ${message.error_code}`)
+    }
+  }
+
+  for (const operation of operations) {
+    const name = nameOf(operation)
+    const found = (byOperation.get(operation.number) ?? []).map(({ id }) => id)
+    const ids = idsTold(operation)
+    for (const id of ids) if (!found.includes(id)) lost(`${name}: ${id}`)
+    if (ids.length > 1 && operation.idempotency_key) told(`${name}: ${ids.join(', ')}`)
+    if (found.length > 1) twice(`${name}: ${found.join(', ')}`)
+    if (found.length > 0 && ids.length === 0 && !isUnsure(operation)) {
+      unwanted(`${name}: ${found.join(', ')}`)
+    }
+    for (const each of operation.tries) {
+      if (each.outcome !== 'fail') continue
+      const expected = operation.recipient.fate === null ? 400 : 429
+      if (each.status !== expected) refused(`${name}: ${each.status} ${each.text}`)
+    }
+  }
+}
+
+/** An operation in a few words. */
+export function nameOf({ number, idempotency_key, recipient, tries }: Operation): string {
+  const outcomes = tries.map(({ outcome }) => outcome).join(', ')
+  return `operation ${number} to ${recipient.to}${idempotency_key ? ', keyed' : ''} (${outcomes})`
+}

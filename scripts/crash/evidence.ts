@@ -1,0 +1,98 @@
+import type { Database } from '../../bench/database.ts'
+import type { Account } from './accounts.ts'
+import type { Operation } from './operations.ts'
+import type { ReceivedEvent } from './receiver.ts'
+
+/** All that is known at the end: what callers were told, what receivers got, and what the database says. */
+export interface Evidence {
+  operations: readonly Operation[]
+  accounts: readonly Account[]
+  received: ReadonlyMap<string, ReceivedEvent>
+  stored: Stored
+}
+
+/** A message as the database has it. Credits are micro-credits. */
+export interface StoredMessage {
+  id: string
+  workspace_id: string
+  /** The number of the operation that it was sent by. */
+  op: number
+  recipient: string
+  livemode: 0 | 1
+  status: string
+  error_code: string | null
+  credits_used: number
+  credits_refunded: number
+}
+
+export interface StoredEntry {
+  workspace_id: string
+  seq: number
+  kind: string
+  amount: number
+  balance_after: number
+  ref_type: string
+  ref_id: string
+}
+
+export interface StoredEvent {
+  id: string
+  workspace_id: string
+  event: string
+  message_id: string
+  body: string
+  /** How many deliveries there are of it, and how many of them were delivered. */
+  deliveries: number
+  delivered: number
+}
+
+/** What a database says after the last message came to its end. */
+export interface Stored {
+  messages: StoredMessage[]
+  /** By workspace and `seq`. */
+  entries: StoredEntry[]
+  balances: { workspace_id: string; balance: number; held: number; seq: number }[]
+  answers: { workspace_id: string; key: string; message_id: string }[]
+  events: StoredEvent[]
+  /** Attempts whose outcome was never written. */
+  open_attempts: string[]
+  waiting: { messages: number; deliveries: number }
+  /** What SQLite itself found damaged. */
+  damage: string[]
+}
+
+const MESSAGES = `select id, workspace_id, json_extract(metadata, '$.op') as op, recipient, livemode, status, error_code,
+  credits_used, credits_refunded from messages`
+const ENTRIES = `select workspace_id, seq, kind, amount, balance_after, ref_type, ref_id from ledger_entries
+  order by workspace_id, seq`
+const ANSWERS = `select workspace_id, key, json_extract(response, '$.message_id') as message_id from idempotency_keys`
+const EVENTS = `select e.id, e.workspace_id, e.event, e.message_id, e.body, count(d.id) as deliveries,
+  count(d.id) filter (where d.status = 'delivered') as delivered
+  from events e left join deliveries d on d.workspace_id = e.workspace_id and d.event_id = e.id group by e.workspace_id, e.id`
+
+/** Reads everything that the rules look at. */
+export function readStored(database: Database): Stored {
+  const all = <T>(sql: string) => database.prepare(sql).all() as T[]
+  const attempts = all<{ message_id: string; number: number }>(
+    `select message_id, number from message_attempts where outcome = 'started'`,
+  )
+  return {
+    messages: all(MESSAGES),
+    entries: all(ENTRIES),
+    balances: all('select workspace_id, balance, held, seq from credit_accounts'),
+    answers: all(ANSWERS),
+    events: all(EVENTS),
+    open_attempts: attempts.map(({ message_id, number }) => `${message_id} attempt ${number}`),
+    waiting: readWaiting(database),
+    damage: all<{ integrity_check: string }>('pragma integrity_check')
+      .map(({ integrity_check }) => integrity_check)
+      .filter((text) => text !== 'ok'),
+  }
+}
+
+/** How much is still to be done. */
+export function readWaiting(database: Database): Stored['waiting'] {
+  const count = (table: string) =>
+    (database.prepare(`select count(*) as n from ${table}`).get() as { n: number }).n
+  return { messages: count('message_queue'), deliveries: count('delivery_queue') }
+}

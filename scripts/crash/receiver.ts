@@ -1,0 +1,87 @@
+import { createServer, type IncomingHttpHeaders } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { verify } from '@svc/core/webhooks'
+import type { Account } from './accounts.ts'
+
+/** One event, as a receiver came to know it. */
+export interface ReceivedEvent {
+  event: string
+  /** The message it is about. */
+  message_id: string
+  path: string
+  /** The body as it first came; every repetition has the same bytes. */
+  body: string
+  times: number
+}
+
+/** Receives the webhooks of all accounts, each under its own path, and believes none without its signature. */
+export interface Receiver {
+  url: string
+  /** By event id. */
+  events: ReadonlyMap<string, ReceivedEvent>
+  /** What was wrong with what came: forged, or changed on the way. */
+  faults: readonly string[]
+  /** How many different messages were reported to be at their end. */
+  finished(): number
+  trust(accounts: readonly Account[]): void
+  close(): Promise<void>
+}
+
+const FINAL = new Set(['message.delivered', 'message.failed'])
+
+/** @param flaky whether now and then a first try is answered 500, so that there are retries to be killed in. */
+export async function openReceiver({ flaky }: { flaky: boolean }): Promise<Receiver> {
+  const events = new Map<string, ReceivedEvent>()
+  const finished = new Set<string>()
+  const refused = new Set<string>()
+  const faults: string[] = []
+  let secrets = new Map<string, string>()
+
+  function receive(path: string, headers: IncomingHttpHeaders, body: string): number {
+    const result = verify({ secret: secrets.get(path) ?? '', body, headers })
+    if (!result.ok || result.event_id === null) {
+      faults.push(`a delivery to ${path}: ${result.ok ? 'no event id' : result.reason}`)
+      return 403
+    }
+    const id = result.event_id
+    if (flaky && id.endsWith('00') && !refused.has(id)) {
+      refused.add(id)
+      return 500
+    }
+    const known = events.get(id)
+    if (known) {
+      known.times += 1
+      if (known.body !== body) faults.push(`event ${id} came with another body`)
+      return 200
+    }
+    const { event, data } = JSON.parse(body) as { event: string; data: { message_id: string } }
+    events.set(id, { event, message_id: data.message_id, path, body, times: 1 })
+    if (FINAL.has(event)) finished.add(data.message_id)
+    return 200
+  }
+
+  const server = createServer((request, response) => {
+    const chunks: Buffer[] = []
+    request.on('data', (chunk: Buffer) => chunks.push(chunk))
+    // Half a request comes from a service that was killed while it wrote: it was not delivered.
+    request.on('error', () => {})
+    request.on('end', () => {
+      const body = Buffer.concat(chunks).toString()
+      response.writeHead(receive(request.url ?? '', request.headers, body)).end()
+    })
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    events,
+    faults,
+    finished: () => finished.size,
+    trust(accounts) {
+      secrets = new Map(accounts.map(({ webhook }) => [webhook.path, webhook.secret]))
+    },
+    close() {
+      server.closeAllConnections()
+      return new Promise((resolve) => server.close(() => resolve()))
+    },
+  }
+}

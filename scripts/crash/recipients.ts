@@ -1,0 +1,62 @@
+/** What the sandbox has in store for a message. Source: contract section 9. */
+export interface Fate {
+  status: 'delivered' | 'failed'
+  error_code: string | null
+  /** Whether the provider takes it: whoever does is paid, so only the others get their credits back. */
+  is_accepted: boolean
+  /** Whether the recipient writes back. */
+  replies: boolean
+}
+
+/** Somebody to write to. */
+export interface Recipient {
+  channel: 'sms' | 'email'
+  to: string
+  /** Null where the API refuses the address. */
+  fate: Fate | null
+}
+
+const DELIVERED: Fate = {
+  status: 'delivered',
+  error_code: null,
+  is_accepted: true,
+  replies: false,
+}
+
+function rejected(error_code: string): Fate {
+  return { ...DELIVERED, status: 'failed', error_code, is_accepted: false }
+}
+
+function failedLater(error_code: string): Fate {
+  return { ...DELIVERED, status: 'failed', error_code }
+}
+
+function sms(to: string, fate: Fate | null): Recipient {
+  return { channel: 'sms', to, fate }
+}
+
+function email(to: string, fate: Fate | null): Recipient {
+  return { channel: 'email', to, fate }
+}
+
+/** The recipient whose message takes 30 seconds. */
+export const SLOW = sms('+15005550005', DELIVERED)
+
+/** Recipients of every fate; the rejected ones are many, since each of them is a refund. */
+export const RECIPIENTS: readonly Recipient[] = [
+  sms('+255700000001', DELIVERED),
+  sms('+255700000002', DELIVERED),
+  sms('+255700000003', DELIVERED),
+  sms('+15005550001', rejected('invalid_recipient')),
+  sms('+15005550002', rejected('unroutable')),
+  sms('+15005550004', rejected('opted_out')),
+  sms('+15005550006', DELIVERED),
+  sms('+15005550007', failedLater('undelivered')),
+  sms('+15005550008', { ...DELIVERED, replies: true }),
+  sms('+15005550009', DELIVERED),
+  email('someone@example.com', DELIVERED),
+  email('delivered@sandbox.svc', DELIVERED),
+  email('invalid@sandbox.svc', rejected('invalid_recipient')),
+  email('bounced@sandbox.svc', failedLater('bounced')),
+  sms('12345', null),
+]

@@ -1,0 +1,31 @@
+import type { CrashResult } from './run.ts'
+
+/** The result on one page. */
+export function reportOf({ evidence, violations, kills, seconds }: CrashResult): string {
+  const { operations, received, stored } = evidence
+  const tries = operations.flatMap((operation) => operation.tries)
+  const of = <T>(items: readonly T[], test: (item: T) => boolean) =>
+    items.filter(test).length.toLocaleString('en-US')
+  const broken = violations.broken()
+  const storedOps = new Set(stored.messages.map(({ op }) => op))
+  const unsure = operations.filter(
+    ({ tries: all }) =>
+      all.some(({ outcome }) => outcome === 'info') && !all.some(({ outcome }) => outcome === 'ok'),
+  )
+  const deliveries = [...received.values()].reduce((sum, { times }) => sum + times, 0)
+  return [
+    `killed ${kills.under_load} times under load and ${kills.during_start} times while starting, in ${Math.round(seconds)} s`,
+    '',
+    `requests    ${of(tries, () => true)}: ${of(tries, ({ outcome }) => outcome === 'ok')} accepted, ${of(tries, ({ outcome }) => outcome === 'fail')} refused, ${of(tries, ({ outcome }) => outcome === 'info')} without an answer`,
+    `            ${of(tries, (each) => each.outcome === 'ok' && each.replayed)} answered again from the stored answer; of ${of(unsure, () => true)} wishes nobody was ever told of ${of(unsure, ({ number }) => storedOps.has(number))} were carried out`,
+    `messages    ${of(stored.messages, () => true)}: ${of(stored.messages, ({ status }) => status === 'delivered')} delivered, ${of(stored.messages, ({ status }) => status === 'failed')} failed`,
+    `ledger      ${of(stored.entries, () => true)} entries: ${of(stored.entries, ({ kind }) => kind === 'send')} debits, ${of(stored.entries, ({ kind }) => kind === 'refund')} refunds`,
+    `webhooks    ${of(stored.events, () => true)} events, ${deliveries.toLocaleString('en-US')} deliveries: ${of([...received.values()], ({ times }) => times > 1)} events came more than once`,
+    '',
+    ...broken.flatMap(({ rule, times, examples }) => [
+      `BROKEN      ${rule}: ${times} times`,
+      ...examples.map((example) => `            ${example}`),
+    ]),
+    `${violations.rules()} rules, ${broken.length} broken`,
+  ].join('\n')
+}

@@ -1,0 +1,99 @@
+import { type ChildProcess, fork } from 'node:child_process'
+import { closeSync, openSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+/** A running service that is about to be killed. */
+export interface Victim {
+  url: string
+  /** How long it took until it listened. */
+  startup_ms: number
+  /** SIGKILL, and resolves when it is dead. */
+  kill(): Promise<void>
+}
+
+/** Starts services, one after the other, on one data folder. */
+export interface Victims {
+  /** @throws Error when it ends before it listens. */
+  start(): Promise<Victim>
+  /** Kills one `ms` after its process began, wherever it is then: opening, recovering, or listening already. */
+  startAndKill(ms: number): Promise<void>
+  /** Everything that all of them wrote. */
+  log(): string
+}
+
+export interface VictimOptions {
+  folder: string
+  /** A module that starts the service and sends `{ url }`. */
+  entry?: string
+  /** Arguments for node; `--conditions=source` and the like. */
+  node_args: readonly string[]
+}
+
+const NO_LIMIT = '999999999/60'
+const START_MAX_MS = 60_000
+
+/** A day is too short to spend this. */
+export const SIGNUP_CREDITS = 1_000_000
+
+export function openVictims({ folder, entry, node_args }: VictimOptions): Victims {
+  const file = entry ?? fileURLToPath(new URL('./server.ts', import.meta.url))
+  const logFile = join(folder, 'server.log')
+  const env = {
+    ...process.env,
+    HOST: '127.0.0.1',
+    PORT: '0',
+    SVC_DATA_DIR: folder,
+    SVC_LOG_LEVEL: 'warn',
+    SVC_RATE_LIMIT_GENERAL: NO_LIMIT,
+    SVC_RATE_LIMIT_ANONYMOUS: NO_LIMIT,
+    SVC_RATE_LIMIT_AUTH: NO_LIMIT,
+    SVC_SIGNUP_CREDITS: String(SIGNUP_CREDITS),
+    SVC_WEBHOOK_ALLOW_HTTP: 'true',
+    SVC_WEBHOOK_ALLOW_NETS: '127.0.0.0/8',
+  }
+
+  function begin(): { child: ChildProcess; dead: Promise<void> } {
+    const log = openSync(logFile, 'a')
+    const child = fork(file, [], {
+      env,
+      execArgv: [...node_args],
+      stdio: ['ignore', log, log, 'ipc'],
+    })
+    closeSync(log)
+    return { child, dead: new Promise((resolve) => child.once('exit', () => resolve())) }
+  }
+
+  return {
+    async start() {
+      const from = performance.now()
+      const { child, dead } = begin()
+      const url = await new Promise<string>((resolve, reject) => {
+        const limit = setTimeout(() => child.kill('SIGKILL'), START_MAX_MS)
+        child.once('message', (message) => {
+          clearTimeout(limit)
+          resolve((message as { url: string }).url)
+        })
+        child.once('exit', () => {
+          clearTimeout(limit)
+          reject(new Error(`the service did not start: ${readFileSync(logFile, 'utf8')}`))
+        })
+      })
+      return {
+        url,
+        startup_ms: performance.now() - from,
+        kill() {
+          child.kill('SIGKILL')
+          return dead
+        },
+      }
+    },
+    async startAndKill(ms) {
+      const { child, dead } = begin()
+      await new Promise((resolve) => setTimeout(resolve, ms))
+      child.kill('SIGKILL')
+      await dead
+    },
+    log: () => readFileSync(logFile, 'utf8'),
+  }
+}
