@@ -1,8 +1,8 @@
 /**
  * Writes the migrations of both engines from the one table definition:
  *
- *   pnpm db:generate [name]           from what changed in storage/tables.ts
- *   pnpm db:generate --custom name    empty files, for what a table definition cannot say
+ *   npm run db:generate [name]           from what changed in storage/tables.ts
+ *   npm run db:generate -- --custom name  empty files, for what a table definition cannot say
  *
  * drizzle-kit knows neither STRICT nor WITHOUT ROWID. Every new SQLite table gets the first here, because a column of
  * a plain table would store 0.1 where whole micro-credits are meant; narrow tables read by their key get the second,

@@ -21,8 +21,8 @@ export async function openAccount(
   await stranger.workspaces.signup({ email, password, company_name: name })
   const { workspace, token } = await stranger.workspaces.login({ email, password })
   const owner = createClient({ base_url, token })
-  const live = await owner.apiKeys.create({ name: 'live' })
-  const test = await owner.apiKeys.create({ name: 'test', mode: 'test' })
+  const live = await owner.api_keys.create({ name: 'live' })
+  const test = await owner.api_keys.create({ name: 'test', mode: 'test' })
   const path = `/${name}`
   const { webhook } = await owner.webhooks.create({ url: `${receiverUrl}${path}`, events: ['*'] })
   return {

@@ -42,19 +42,6 @@ export function createFollower(client: Client, signal: AbortSignal): Follower {
     return news.map((step) => ({ ...step, message }))
   }
 
-  async function newest(): Promise<Message[]> {
-    const found: Message[] = []
-    let cursor: string | undefined
-    for (let page = 0; page < PAGES_MAX; page++) {
-      const answer = await client.messages.list({ limit: PAGE_SIZE, cursor }, { signal })
-      found.push(...answer.messages)
-      const oldest = answer.messages.at(-1)
-      cursor = answer.next_cursor ?? undefined
-      if (isFirst || !oldest || remembered.has(oldest.id) || cursor === undefined) break
-    }
-    return found
-  }
-
   /** One of the unfinished messages that are too old for those pages; they take turns, since requests are limited. */
   async function oneUnfinishedBut(seen: ReadonlySet<string>): Promise<Message[]> {
     for (const [id, { finished }] of remembered) {
@@ -66,7 +53,8 @@ export function createFollower(client: Client, signal: AbortSignal): Follower {
 
   return {
     async look() {
-      const recent = await newest()
+      const isKnown = (id: string) => isFirst || remembered.has(id)
+      const recent = await newestUntil(client, isKnown, signal)
       const older = isFirst ? [] : await oneUnfinishedBut(new Set(recent.map(({ id }) => id)))
       const changes = [...older, ...recent.toReversed()].flatMap(changesOf)
       for (const id of remembered.keys()) {
@@ -80,6 +68,24 @@ export function createFollower(client: Client, signal: AbortSignal): Follower {
       return changes.sort((a, b) => a.at.getTime() - b.at.getTime())
     },
   }
+}
+
+/** The newest messages, newest first, down to one that is known or as many pages as one look may read. */
+async function newestUntil(
+  client: Client,
+  isKnown: (id: string) => boolean,
+  signal: AbortSignal,
+): Promise<Message[]> {
+  const found: Message[] = []
+  let cursor: string | undefined
+  for (let page = 0; page < PAGES_MAX; page++) {
+    const answer = await client.messages.list({ limit: PAGE_SIZE, cursor }, { signal })
+    found.push(...answer.messages)
+    const oldest = answer.messages.at(-1)
+    cursor = answer.next_cursor ?? undefined
+    if (!oldest || isKnown(oldest.id) || cursor === undefined) break
+  }
+  return found
 }
 
 /** Looks every `interval_ms` until `signal` aborts; an outage after the first look is waited out. */

@@ -8,6 +8,9 @@ const BODY_MAX_BYTES = 1024 * 1024
 /** How long a delivery under way may take to end when the receiver closes. */
 const GRACE_MS = 5_000
 
+/** A connection that is kept would still be served after the receiver has closed. */
+const NO_MORE = { connection: 'close' }
+
 /** A delivery that came in, and whether it is authentic. */
 export interface Received {
   verification: VerificationResult
@@ -46,9 +49,9 @@ export async function startReceiver(
 
   const server = createServer((request, response) => {
     answer(request).then(
-      (status) => response.writeHead(status).end(),
+      (status) => response.writeHead(status, NO_MORE).end(),
       // The sender is gone, or what is behind us failed: it is for the sender to try again.
-      () => response.writeHead(502).end(),
+      () => response.writeHead(502, NO_MORE).end(),
     )
   })
   await new Promise<void>((resolve, reject) => {

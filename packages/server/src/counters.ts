@@ -29,7 +29,7 @@ export function memoryCounters(now: () => number) {
     return counter && counter.ends_at_ms > at ? counter : null
   }
 
-  return class MemoryCounters implements FastifyRateLimitStore {
+  class MemoryCounters implements FastifyRateLimitStore {
     // Buckets share the map; their keys tell them apart.
     child(_: FastifyRateLimitOptions): FastifyRateLimitStore {
       return this
@@ -52,5 +52,10 @@ export function memoryCounters(now: () => number) {
         ttl: counter ? counter.ends_at_ms - at : window_ms,
       })
     }
+  }
+  return {
+    store: MemoryCounters,
+    /** Whether anything was counted under `key` in a window that still runs. */
+    has: (key: string) => counters.size > 0 && current(key, now()) !== null,
   }
 }

@@ -4,7 +4,8 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 /** Answers any error with the envelope; whatever is not the caller's fault is logged, and answered with one fixed text. */
 export function answerFailure(error: unknown, request: FastifyRequest, reply: FastifyReply): void {
   const failure = failureOf(error)
-  if (failure.status === 500) request.log.error({ err: error, request_id: request.id }, 'request failed')
+  if (failure.status === 500)
+    request.log.error({ err: error, request_id: request.id }, 'request failed')
   if (failure.retry_after_s !== undefined) reply.header('Retry-After', failure.retry_after_s)
   reply
     .code(failure.status)

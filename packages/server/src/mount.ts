@@ -84,12 +84,17 @@ function callOf(
     identity,
     params: paramsOf(endpoint, request.params) as Call<Endpoint>['params'],
     query: queryOf(endpoint, request.url, request.query) as Call<Endpoint>['query'],
-    body: (endpoint.body && decode(endpoint.body, request.body ?? {})) as Call<Endpoint>['body'],
+    body: (endpoint.body && decode(endpoint.body, bodyOf(request))) as Call<Endpoint>['body'],
     idempotency_key: endpoint.idempotent ? idempotencyKeyOf(request) : undefined,
     countFor: (email) => admission.countFor(request, reply, endpoint, email),
     replayed: () => void reply.header('Idempotent-Replayed', 'true'),
     reply,
   }
+}
+
+/** No body is an empty one; `null` is not. */
+function bodyOf({ body }: FastifyRequest): unknown {
+  return body === undefined ? {} : body
 }
 
 /** An id that cannot be one is an id that nobody has: the same 404 as for any other. */

@@ -52,7 +52,8 @@ export async function createRateLimiter(
   rates: Record<Bucket, RateLimit>,
   now: () => number,
 ): Promise<RateLimiter> {
-  await app.register(rateLimit, { global: false, store: memoryCounters(now) })
+  const counters = memoryCounters(now)
+  await app.register(rateLimit, { global: false, store: counters.store })
   app.decorateRequest('tightest', null)
   const limiters = Object.fromEntries(
     Object.entries(rates).map(([bucket, { max, window_s }]) => [
@@ -99,6 +100,7 @@ export async function createRateLimiter(
       refuseIf(state.exceeded, state)
     },
     async check(request, reply, bucket, key) {
+      if (!counters.has(`${bucket} ${key}`)) return
       const state = await stateOf(bucket, key, false)
       if (state.remaining > 0) return
       show(request, reply, { ...state, exceeded: true })

@@ -63,7 +63,9 @@ let credentials: Record<string, CallOptions>
 
 beforeAll(async () => {
   owner = await world().signup({ credits: 1_000 })
-  const keyWith = async (request: object) => ({ key: (await world().key(owner, request)).key })
+  const keyWith = async (request: Record<string, unknown>) => ({
+    key: (await world().key(owner, request)).key,
+  })
   const off = await world().key(owner)
   await world().call('DELETE', `/api/v1/api-keys/${off.id}`, { token: owner.token })
   const past = await keyWith({ expires_at: '2026-05-04T10:00:00Z' })

@@ -34,7 +34,7 @@ export function callerOf(app: FastifyInstance): { call: Call; underWay: () => nu
           text: body,
           body: body === '' ? undefined : JSON.parse(body),
         }
-        checkEveryAnswer(path, answer)
+        checkEveryAnswer(method, path, answer)
         return answer
       } finally {
         count -= 1

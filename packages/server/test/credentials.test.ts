@@ -42,11 +42,11 @@ describe('a session', () => {
     'Bearer ',
     'Basic YTpi',
     'Token x',
-    '${token}',
-    'Bearer ${token} x',
-    'Bearer ${token},',
+    'TOKEN',
+    'Bearer TOKEN x',
+    'Bearer TOKEN,',
   ])('is not read from %j', async (value) => {
-    const authorization = value.replace('${token}', owner.token)
+    const authorization = value.replace('TOKEN', owner.token)
     const { status, body } = await account({ authorization })
     expect(status).toBe(401)
     expect(body).toStrictEqual(refusal('token_expired', 'Invalid or expired token'))

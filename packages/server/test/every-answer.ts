@@ -19,11 +19,14 @@ const JSON_TYPE = 'application/json; charset=utf-8'
 const WHOLE_NUMBER = /^\d+$/
 
 /** Throws unless the answer keeps what the contract promises of every answer: its sections 1 and 12. */
-export function checkEveryAnswer(path: string, answer: Answer): void {
-  const isProbe = PROBES.includes(path.split('?', 1)[0] ?? '')
-  const faults = [...headerFaults(answer), ...(isProbe ? [] : envelopeFaults(answer))]
+export function checkEveryAnswer(method: string, path: string, answer: Answer): void {
+  // A probe's answer is not wrapped, and the answer to HEAD has no body to look at.
+  const isBare = method === 'HEAD' || PROBES.includes(path.split('?', 1)[0] ?? '')
+  const faults = [...headerFaults(answer), ...(isBare ? [] : envelopeFaults(answer))]
   if (faults.length === 0) return
-  throw new Error(`${path} answered ${answer.status} ${answer.text}: ${faults.join('; ')}`)
+  throw new Error(
+    `${method} ${path} answered ${answer.status} ${answer.text}: ${faults.join('; ')}`,
+  )
 }
 
 function headerFaults({ status, headers }: Answer): string[] {

@@ -64,7 +64,7 @@ describe('201', () => {
   })
 
   it.each(['a', 'x'.repeat(255), '~!@#$%^&*(){}[]|:;"<>,.?/', 'two words'])(
-    'takes the key %.30s',
+    'takes the key %s',
     async (text) => {
       expect((await send(text)).status).toBe(201)
       expect((await send(text)).headers['idempotent-replayed']).toBe('true')
@@ -83,7 +83,7 @@ describe('400', () => {
     expect(await world().written(owner)).toStrictEqual(before)
   })
 
-  it.each(['', 'x'.repeat(256), 'schlüssel', '\u0001'])('refuses the key %.30j', async (text) => {
+  it.each(['', 'x'.repeat(256), 'schlüssel', '\u0001'])('refuses the key %j', async (text) => {
     const { status, body } = await send(text)
     expect(status).toBe(400)
     expect(body).toStrictEqual(refusal('validation_error', MALFORMED))

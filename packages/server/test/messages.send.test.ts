@@ -169,7 +169,7 @@ describe(`POST ${MESSAGES}/send`, () => {
         'content.subject must be at most 998 characters',
       ],
       [whatsapp, {}, 'content', 'content must have exactly one of: text, media, template'],
-    ])('refuses the content of %o: %.60j', async (request, content, path, message) => {
+    ])('refuses the content of %o: %j', async (request, content, path, message) => {
       const { status, body } = await send({ ...request, content })
       expect(status).toBe(400)
       expect(body).toStrictEqual(refusal('validation_error', message, path))

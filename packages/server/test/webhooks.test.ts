@@ -12,7 +12,7 @@ const URL_TEXT = 'URL must be http or https, without user name, password or frag
 const url = 'https://receiver.example/hook?source=svc'
 
 /** Ids that nobody has, possible ones and others. */
-const NOBODYS = ['01934f5e-8c00-7a3b-9d2e-5f6a7b8c9d01', 'x', '%00', 'a'.repeat(9_000)]
+const NOBODYS = ['01934f5e-8c00-7a3b-9d2e-5f6a7b8c9d01', 'x', '%00', 'a'.repeat(200)]
 
 let owner: Account
 beforeAll(async () => {
@@ -110,7 +110,7 @@ describe(`POST ${WEBHOOKS}`, () => {
         'Header names must be 1 to 100 letters, digits, "-" or "_"',
         'headers.bad name',
       ],
-    ])('refuses %s %.60j', async (field, value, message, path) => {
+    ])('refuses %s %j', async (field, value, message, path) => {
       const answer = await create({ url, [field]: value })
       expect(answer.status).toBe(400)
       expect(answer.body).toStrictEqual(refusal('validation_error', message, path))
@@ -189,7 +189,7 @@ describe(`GET ${WEBHOOKS}/:id`, () => {
     expect(text).not.toContain(secret)
   })
 
-  it.each(NOBODYS)('404 for id %.40s', async (id) => {
+  it.each(NOBODYS)('404 for id %s', async (id) => {
     const { status, body } = await call('GET', `/${id}`)
     expect([status, body]).toStrictEqual([404, NOT_FOUND])
   })
@@ -211,7 +211,7 @@ describe(`DELETE ${WEBHOOKS}/:id`, () => {
     }
   })
 
-  it.each(NOBODYS)('404 for id %.40s', async (id) => {
+  it.each(NOBODYS)('404 for id %s', async (id) => {
     const { status, body } = await call('DELETE', `/${id}`)
     expect([status, body]).toStrictEqual([404, NOT_FOUND])
   })
@@ -234,7 +234,7 @@ describe(`GET ${WEBHOOKS}/:id/deliveries`, () => {
     expect([status, body.message]).toStrictEqual([400, 'Limit must be between 1 and 100'])
   })
 
-  it.each(NOBODYS)('404 for id %.40s', async (id) => {
+  it.each(NOBODYS)('404 for id %s', async (id) => {
     const { status, body } = await call('GET', `/${id}/deliveries`)
     expect([status, body]).toStrictEqual([404, NOT_FOUND])
   })

@@ -1,4 +1,3 @@
-import { mkdir } from 'node:fs/promises'
 import type { Command } from 'commander'
 import { type Context, withExamples } from '../context.ts'
 import { dataFolder, pathFrom, settingsOf } from '../data-folder.ts'
@@ -9,6 +8,7 @@ import { aborted, type Surroundings, stopSignalOf } from '../surroundings.ts'
 const DEFAULT_HOST = '127.0.0.1'
 const DEFAULT_PORT = 3000
 const DEMO_CREDITS = '100'
+const DEMO_LOG_LEVEL = 'warn'
 
 /** Adds `svc dev`: the service on this machine, with everything needed to send the first message. */
 export function addDev(program: Command, context: Context): void {
@@ -35,13 +35,7 @@ async function dev({ surroundings, output }: Context): Promise<void> {
       import('../welcome.ts'),
     ])
   const { port, taken_port } = await choosePort(surroundings)
-  const config = readConfig({
-    SVC_SIGNUP_CREDITS: DEMO_CREDITS,
-    SVC_LOG_LEVEL: 'warn',
-    ...settingsOf(surroundings),
-    PORT: port,
-  })
-  await mkdir(folder, { recursive: true })
+  const config = readConfig(devSettings(surroundings, port))
   const server = await startServer({ config, dev: true, log_level: config.log_level })
   try {
     const url = localAddress(server.url)
@@ -61,6 +55,17 @@ async function dev({ surroundings, output }: Context): Promise<void> {
     output.note('Stopping…')
   } finally {
     await server.close()
+  }
+}
+
+/** The settings that were given, with those of a demonstration where none was. */
+function devSettings(surroundings: Surroundings, port: string): NodeJS.ProcessEnv {
+  const { env } = surroundings
+  return {
+    ...settingsOf(surroundings),
+    PORT: port,
+    SVC_SIGNUP_CREDITS: env.SVC_SIGNUP_CREDITS?.trim() || DEMO_CREDITS,
+    SVC_LOG_LEVEL: env.SVC_LOG_LEVEL?.trim() || DEMO_LOG_LEVEL,
   }
 }
 

@@ -25,7 +25,12 @@ export function addMessages(program: Command, context: Context): void {
     .summary('list, show and follow messages')
     .description('Shows the messages that the API key may read.')
   withExamples(messages, 'svc messages list --status failed', 'svc messages tail')
+  addList(messages, context)
+  addShow(messages, context)
+  addTail(messages, context)
+}
 
+function addList(messages: Command, context: Context): void {
   const list = withConnection(
     withPage(
       messages
@@ -56,7 +61,9 @@ export function addMessages(program: Command, context: Context): void {
     'svc messages list --status failed --limit 10',
     'svc messages list --json | jq -r ".messages[].id"',
   )
+}
 
+function addShow(messages: Command, context: Context): void {
   const show = withConnection(
     messages
       .command('show')
@@ -65,7 +72,9 @@ export function addMessages(program: Command, context: Context): void {
       .argument('<id>', 'the id of the message'),
   ).action((id: string, options: ConnectionOptions) => showMessage(context, id, options))
   withExamples(show, 'svc messages show 01934f5e-8c00-7a3b-9d2e-5f6a7b8c9d01')
+}
 
+function addTail(messages: Command, context: Context): void {
   const tail = withConnection(
     messages
       .command('tail')

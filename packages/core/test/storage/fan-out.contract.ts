@@ -134,6 +134,10 @@ export function fanOutContract(open: OpenStorage): void {
     const [first, second, third] = messages.map(({ id }) => id)
     expect(toMine.map(({ message_id }) => message_id).sort()).toEqual([first, third].sort())
     expect(toTheirs.map(({ message_id }) => message_id)).toEqual([second])
+    for (const message of messages) {
+      const { webhook_id } = only(await bench.deliveriesOf(message))
+      expect(webhook_id).toBe(message.workspace_id === mine ? ours.id : stranger.id)
+    }
     for (const { workspace_id, body } of await bench.claimDeliveries()) {
       const { data } = JSON.parse(body)
       expect(data.message_id === second).toBe(workspace_id === theirs)

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { sign } from '@svc/core/webhooks'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { type SvcProcess, spawnSvc } from './process.ts'
+import { type SvcProcess, spawnSvc } from './spawned.ts'
 import { newFolder } from './svc.ts'
 
 const sh = (script: string, cwd: string) => promisify(execFile)('sh', ['-c', script], { cwd })
@@ -98,14 +98,12 @@ describe('svc as a process', () => {
     await waiting
     listen.child.kill('SIGINT')
     // Closed to newcomers: the first signal has been understood, and the delivery is being waited for.
-    await expect
-      .poll(() =>
-        fetch(url).then(
-          () => 'open',
-          () => 'closed',
-        ),
+    const knock = () =>
+      fetch(url).then(
+        () => 'open',
+        () => 'closed',
       )
-      .toBe('closed')
+    await expect.poll(knock, { timeout: 4_000 }).toBe('closed')
     listen.child.kill('SIGINT')
     expect((await listen.ended).code).toBe(130)
     expect(await unanswered).toBe('cut')

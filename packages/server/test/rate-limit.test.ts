@@ -1,0 +1,233 @@
+import { beforeEach, describe, expect, it } from 'vitest'
+import type { Account } from './accounts.ts'
+import type { Answer } from './every-answer.ts'
+import { refusal } from './refusal.ts'
+import { useWorld } from './world.ts'
+
+const world = useWorld({ rates: 'specified' })
+
+const MINUTE_MS = 60_000
+const QUARTER_MS = 15 * MINUTE_MS
+
+// Every test begins in new windows.
+beforeEach(() => world().advance(QUARTER_MS))
+
+const limits = ({ status, headers }: Answer) => [
+  status,
+  Number(headers['x-ratelimit-limit']),
+  Number(headers['x-ratelimit-remaining']),
+  Number(headers['x-ratelimit-reset']),
+]
+
+/** The last of so many answers. */
+async function last(times: number, ask: () => Promise<Answer>): Promise<Answer> {
+  for (let i = 1; i < times; i++) await ask()
+  return ask()
+}
+
+function expectRefused(answer: Answer, limit: number, seconds: number): void {
+  expect(limits(answer)).toStrictEqual([429, limit, 0, seconds])
+  expect(answer.headers['retry-after']).toBe(String(seconds))
+  expect(answer.body).toStrictEqual(
+    refusal('rate_limit_exceeded', `Rate limit exceeded. Try again in ${seconds} seconds.`),
+  )
+}
+
+describe('general: 100 in 60 seconds', () => {
+  let owner: Account
+  let key: string
+  beforeEach(async () => {
+    owner = await world().signup()
+    key = (await world().key(owner)).key
+  })
+  const list = (as = key) => world().call('GET', '/api/v1/messages', { key: as })
+  const account = () => world().call('GET', '/api/v1/account', { token: owner.token })
+
+  it('counts down, refuses the next, and begins anew when the window ends', async () => {
+    expect(limits(await list())).toStrictEqual([200, 100, 99, 60])
+    await world().advance(30_500)
+    expect(limits(await list())).toStrictEqual([200, 100, 98, 30])
+    expect(limits(await last(98, list))).toStrictEqual([200, 100, 0, 30])
+    expectRefused(await list(), 100, 30)
+    await world().advance(29_499)
+    expectRefused(await list(), 100, 1)
+    await world().advance(1)
+    expect(limits(await list())).toStrictEqual([200, 100, 99, 60])
+  })
+
+  it('counts each key, and the sessions of a workspace, by themselves', async () => {
+    const { key: sibling } = await world().key(owner)
+    expectRefused(await last(101, list), 100, 60)
+    expect(limits(await list(sibling))).toStrictEqual([200, 100, 99, 60])
+    // Two keys were made with the session.
+    expect(limits(await account())).toStrictEqual([200, 100, 97, 60])
+    expectRefused(await last(98, account), 100, 60)
+    expect((await list(sibling)).status).toBe(200)
+  })
+
+  it('lets exactly 100 of 150 in that come at once', async () => {
+    const answers = await Promise.all(Array.from({ length: 150 }, () => list()))
+    const statuses = answers.map(({ status }) => status)
+    expect(statuses.filter((status) => status === 200)).toHaveLength(100)
+    expect(statuses.filter((status) => status === 429)).toHaveLength(50)
+    const left = answers.map(({ headers }) => Number(headers['x-ratelimit-remaining']))
+    expect(new Set(left).size).toBe(100)
+  })
+
+  it('counts whatever becomes of the request, and refuses before looking at it', async () => {
+    const { key: narrow } = await world().key(owner, { scopes: ['manage_contacts'] })
+    expect(limits(await list(narrow))).toStrictEqual([403, 100, 99, 60])
+    const broken = () => world().call('POST', '/api/v1/messages/send', { key, raw: '{' })
+    expect(limits(await broken())).toStrictEqual([400, 100, 99, 60])
+    const absent = () => world().call('GET', '/api/v1/messages/x', { key })
+    expect(limits(await absent())).toStrictEqual([404, 100, 98, 60])
+    expect(limits(await world().send(key))).toStrictEqual([402, 100, 97, 60])
+    await last(97, list)
+    expectRefused(await broken(), 100, 60)
+    expectRefused(await absent(), 100, 60)
+    await last(99, () => list(narrow))
+    expectRefused(await list(narrow), 100, 60)
+  })
+
+  it('belongs to the key, wherever it is used from', async () => {
+    let n = 0
+    const roam = () => world().call('GET', '/api/v1/messages', { key, from: `203.0.113.${++n}` })
+    expectRefused(await last(101, roam), 100, 60)
+  })
+})
+
+describe('auth routes: 5 in 15 minutes', () => {
+  const signup = (from: string, json: object = {}) =>
+    world().call('POST', '/api/v1/auth/signup', { json, from })
+  const login = (from: string, email = `${from}@example.com`) =>
+    world().call('POST', '/api/v1/auth/login', { json: { email, password: 'wrong one' }, from })
+
+  it('counts each route and address by itself', async () => {
+    expect(limits(await signup('192.0.2.1'))).toStrictEqual([400, 5, 4, 900])
+    expectRefused(await last(5, () => signup('192.0.2.1')), 5, 900)
+    expect(limits(await signup('192.0.2.2'))).toStrictEqual([400, 5, 4, 900])
+    expect(limits(await login('192.0.2.1', 'a@example.com'))).toStrictEqual([401, 5, 4, 900])
+    await world().advance(QUARTER_MS)
+    expect((await signup('192.0.2.1')).status).toBe(400)
+  })
+
+  it('counts logins for each e-mail address too, in any case, from wherever they come', async () => {
+    for (let i = 1; i <= 5; i++) {
+      const email = i % 2 ? 'victim@example.com' : 'Victim@Example.COM'
+      expect((await login(`192.0.2.${i}`, email)).status).toBe(401)
+    }
+    expectRefused(await login('192.0.2.6', 'victim@example.com'), 5, 900)
+    expect((await login('192.0.2.6', 'other@example.com')).status).toBe(401)
+  })
+
+  it('shows, of its two counters, the one with less left', async () => {
+    for (let i = 1; i <= 3; i++) await login(`192.0.2.${i}`, 'shown@example.com')
+    expect(limits(await login('192.0.2.9', 'shown@example.com'))).toStrictEqual([401, 5, 1, 900])
+    await last(3, () => login('192.0.2.8', `${Math.random()}@example.com`))
+    expect(limits(await login('192.0.2.8', 'fresh@example.com'))).toStrictEqual([401, 5, 1, 900])
+  })
+
+  it('refuses even the right password when there were too many wrong ones', async () => {
+    const { email, password } = await world().signup()
+    for (let i = 1; i <= 4; i++) await login(`192.0.2.${i}`, email)
+    const json = { email, password }
+    const answer = await world().call('POST', '/api/v1/auth/login', { json, from: '192.0.2.7' })
+    expectRefused(answer, 5, 900)
+  })
+})
+
+describe('without credentials: 100 in 60 seconds', () => {
+  const knock = (from: string, path = '/api/v1/messages') => world().call('GET', path, { from })
+
+  it('counts each address, whatever it asks for', async () => {
+    expect(limits(await knock('192.0.2.1'))).toStrictEqual([401, 100, 99, 60])
+    expect(limits(await knock('192.0.2.1', '/nothing'))).toStrictEqual([404, 100, 98, 60])
+    expect(limits(await knock('192.0.2.1', '/api/v1/messages/%zz'))).toStrictEqual([
+      404, 100, 97, 60,
+    ])
+    await last(97, () => knock('192.0.2.1'))
+    expectRefused(await knock('192.0.2.1'), 100, 60)
+    expectRefused(await knock('192.0.2.1', '/nothing'), 100, 60)
+    expectRefused(await knock('192.0.2.1', '/%zz'), 100, 60)
+    expect((await knock('192.0.2.2')).status).toBe(401)
+  })
+
+  it('is one counter for the /64 of an IPv6 customer, and for both spellings of an IPv4 one', async () => {
+    await last(99, () => knock('2001:db8:0:1::1'))
+    expect(limits(await knock('2001:db8:0:1:ffff:ffff:ffff:ffff'))).toStrictEqual([401, 100, 0, 60])
+    expectRefused(await knock('2001:0DB8:0000:0001::2'), 100, 60)
+    expect(limits(await knock('2001:db8:0:2::1'))).toStrictEqual([401, 100, 99, 60])
+    await last(99, () => knock('192.0.2.77'))
+    expect(limits(await knock('::ffff:192.0.2.77'))).toStrictEqual([401, 100, 0, 60])
+    expect(limits(await knock('::ffff:192.0.2.78'))).toStrictEqual([401, 100, 99, 60])
+  })
+
+  it('does not hold back whoever has a key', async () => {
+    const { key } = await world().key(await world().signup())
+    await last(101, () => knock('192.0.2.3'))
+    const answer = await world().call('GET', '/api/v1/messages', { key, from: '192.0.2.3' })
+    expect(answer.status).toBe(200)
+  })
+
+  it.each(['/health', '/health/live', '/health/ready'])(
+    '%s carries the headers, is not counted, and is never refused',
+    async (path) => {
+      expect(limits(await knock('192.0.2.4', path))).toStrictEqual([200, 100, 100, 60])
+      await last(101, () => knock('192.0.2.4'))
+      expect(limits(await last(200, () => knock('192.0.2.4', path)))).toStrictEqual([
+        200, 100, 0, 60,
+      ])
+    },
+  )
+})
+
+describe('failed authentication: 60 in 15 minutes', () => {
+  const withKey = (key: string, from: string) =>
+    world().call('GET', '/api/v1/messages', { key, from })
+  const withToken = (token: string, from: string) =>
+    world().call('GET', '/api/v1/account', { token, from })
+
+  it('counts bad keys and bad tokens of an address together', async () => {
+    expect(limits(await withKey('svc_bad', '192.0.2.1'))).toStrictEqual([401, 60, 59, 900])
+    await last(29, () => withKey('svc_bad', '192.0.2.1'))
+    expect(limits(await last(30, () => withToken('bad', '192.0.2.1')))).toStrictEqual([
+      401, 60, 0, 900,
+    ])
+    expectRefused(await withToken('bad', '192.0.2.1'), 60, 900)
+    expectRefused(await withKey('svc_bad', '192.0.2.1'), 60, 900)
+    expect((await withKey('svc_bad', '192.0.2.2')).status).toBe(401)
+  })
+
+  it('looks at no credential of that address any more, until the window ends', async () => {
+    const { key } = await world().key(await world().signup())
+    await last(60, () => withKey('svc_bad', '192.0.2.1'))
+    expectRefused(await withKey(key, '192.0.2.1'), 60, 900)
+    expect((await withKey(key, '192.0.2.9')).status).toBe(200)
+    await world().advance(QUARTER_MS)
+    expect((await withKey(key, '192.0.2.1')).status).toBe(200)
+  })
+
+  it('lets no more than 60 guesses through that come at once', async () => {
+    const answers = await Promise.all(
+      Array.from({ length: 90 }, () => withKey('svc_bad', '192.0.2.1')),
+    )
+    expect(answers.filter(({ status }) => status === 401)).toHaveLength(60)
+  })
+
+  it('does not count a missing credential or a missing scope', async () => {
+    const account = await world().signup()
+    const { key } = await world().key(account, { scopes: ['manage_contacts'] })
+    await last(70, () => withKey(key, '192.0.2.1'))
+    await last(70, () => world().call('GET', '/api/v1/messages', { from: '192.0.2.1' }))
+    expect(limits(await withKey('svc_bad', '192.0.2.1'))).toStrictEqual([401, 100, 29, 60])
+  })
+})
+
+it('holds back nobody for longer than a window, however often he knocks', async () => {
+  for (let i = 0; i < 3; i++) {
+    const answer = await last(101, () => world().call('GET', '/x', { from: '192.0.2.1' }))
+    expectRefused(answer, 100, 60)
+    await world().advance(MINUTE_MS)
+  }
+  expect((await world().call('GET', '/x', { from: '192.0.2.1' })).status).toBe(404)
+})

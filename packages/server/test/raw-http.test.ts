@@ -1,0 +1,224 @@
+import { request } from 'node:http'
+import { setTimeout as pause } from 'node:timers/promises'
+import { beforeAll, describe, expect, it } from 'vitest'
+import { type Account, sms } from './accounts.ts'
+import { requestText, speak } from './raw-http.ts'
+import { useWorld } from './world.ts'
+
+const world = useWorld({ listen: true })
+
+const UNREADABLE =
+  '{"success":false,"error":"validation_error","message":"The request could not be read"}'
+
+let owner: Account
+let key: string
+beforeAll(async () => {
+  owner = await world().signup({ credits: 100 })
+  key = (await world().key(owner)).key
+})
+
+const tell = (text: string) => speak(world().url, (socket) => socket.write(text, 'latin1'))
+
+describe('what is no HTTP is answered with a 400 and the envelope, and the connection is closed', () => {
+  it.each([
+    ['noise', 'hello there\r\n\r\n'],
+    ['a TLS hello', '\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03'],
+    ['an HTTP/2 preface', 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'],
+    ['an unknown version', 'GET /health HTTP/9.9\r\nHost: svc\r\n\r\n'],
+    ['an unknown method', 'STEAL /health HTTP/1.1\r\nHost: svc\r\n\r\n'],
+    ['a space in the path', 'GET /hea lth HTTP/1.1\r\nHost: svc\r\n\r\n'],
+    ['a NUL in the path', 'GET /\0 HTTP/1.1\r\nHost: svc\r\n\r\n'],
+    ['a NUL in a header', 'GET /health HTTP/1.1\r\nHost: svc\r\nX-A: a\0b\r\n\r\n'],
+    ['a header without a name', 'GET /health HTTP/1.1\r\nHost: svc\r\n: x\r\n\r\n'],
+    ['a folded header', 'GET /health HTTP/1.1\r\nHost: svc\r\nX-A: a\r\n b: c\r\n\r\n'],
+    [
+      'a header of 100 KB',
+      `GET /health HTTP/1.1\r\nHost: svc\r\nX-A: ${'a'.repeat(100_000)}\r\n\r\n`,
+    ],
+    ['a path of 100 KB', `GET /${'a'.repeat(100_000)} HTTP/1.1\r\nHost: svc\r\n\r\n`],
+    ['a negative length', 'POST / HTTP/1.1\r\nHost: svc\r\nContent-Length: -1\r\n\r\n'],
+    [
+      'two lengths',
+      'POST / HTTP/1.1\r\nHost: svc\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab',
+    ],
+    [
+      'a length and chunks',
+      'POST / HTTP/1.1\r\nHost: svc\r\nContent-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n',
+    ],
+    ['an unknown coding', 'POST / HTTP/1.1\r\nHost: svc\r\nTransfer-Encoding: cow\r\n\r\n'],
+  ])('%s', async (_, text) => {
+    const answer = await tell(text)
+    expect(answer.statuses).toStrictEqual([400])
+    expect(answer.text).toContain(`\r\n\r\n${UNREADABLE}`)
+    expect(answer.text.toLowerCase()).toContain('connection: close')
+    expect(answer.text.toLowerCase()).toContain('content-type: application/json; charset=utf-8')
+  })
+
+  it('and takes the good request before it nothing', async () => {
+    const good = 'GET /health HTTP/1.1\r\nHost: svc\r\n\r\n'
+    const { statuses } = await speak(world().url, (socket) => {
+      socket.write(good)
+      setTimeout(() => socket.write('nonsense\r\n\r\n'), 100)
+    })
+    expect(statuses).toStrictEqual([200, 400])
+  })
+
+  it('even when the caller keeps its side open', async () => {
+    const answer = await speak(world().url, (socket) => {
+      socket.allowHalfOpen = true
+      socket.write('hello there\r\n\r\n')
+    })
+    expect(answer.took_ms).toBeLessThan(2_000)
+  })
+})
+
+describe('what is HTTP is answered by the service, not by Node', () => {
+  it.each([
+    ['no Host', 'GET /health HTTP/1.1\r\nConnection: close\r\n\r\n', 200],
+    ['HTTP/1.0', 'GET /health HTTP/1.0\r\n\r\n', 200],
+    ['an absolute URL', requestText('GET http://other.example/health HTTP/1.1'), 200],
+    ['a path with dots', requestText('GET /api/v1/../../health HTTP/1.1'), 404],
+    ['an asterisk', requestText('OPTIONS * HTTP/1.1'), 404],
+    ['TRACE', requestText('TRACE /health HTTP/1.1'), 404],
+    ['a path of raw bytes', requestText('GET /\xff\xfe HTTP/1.1'), 404],
+    [
+      'an unknown expectation',
+      requestText('GET /health HTTP/1.1', ['Expect: the-impossible']),
+      200,
+    ],
+    ['an upgrade', requestText('GET /health HTTP/1.1', ['Upgrade: websocket']), 200],
+    ['a thousand headers', requestText('GET /health HTTP/1.1', Array(1000).fill('A: b')), 200],
+    [
+      'a body where none is asked for',
+      requestText('GET /health HTTP/1.1', ['Content-Length: 3'], '{"a'),
+      200,
+    ],
+  ])('%s: %s', async (_, text, status) => {
+    const answer = await tell(text)
+    expect(answer.statuses).toStrictEqual([status])
+    expect(answer.text.toLowerCase()).toContain('x-ratelimit-remaining: ')
+    expect(answer.text.toLowerCase()).toContain('x-request-id: ')
+  })
+
+  it('requests that come in one packet are answered in their order', async () => {
+    const one = (path: string) => `GET ${path} HTTP/1.1\r\nHost: svc\r\n\r\n`
+    const text = `${one('/health')}${one('/api/v1/account')}${one('/nothing')}${requestText('GET /health HTTP/1.1')}`
+    expect((await tell(text)).statuses).toStrictEqual([200, 401, 404, 200])
+  })
+
+  it('a body in chunks is one body', async () => {
+    const body = JSON.stringify(sms)
+    const chunks = [...body].map((char) => `1\r\n${char}\r\n`).join('')
+    const head = requestText('POST /api/v1/messages/send HTTP/1.1', [
+      `X-API-Key: ${key}`,
+      'Content-Type: application/json',
+      'Transfer-Encoding: chunked',
+    ])
+    expect((await tell(`${head}${chunks}0\r\n\r\n`)).statuses).toStrictEqual([201])
+  })
+})
+
+describe('a caller that sends too much, too little or too slowly', () => {
+  const sendHead = (length: number | string) =>
+    requestText('POST /api/v1/messages/send HTTP/1.1', [
+      `X-API-Key: ${key}`,
+      'Content-Type: application/json',
+      `Content-Length: ${length}`,
+    ])
+
+  it('is refused by what it says of the length, before it sends', async () => {
+    const answer = await tell(sendHead(5 * 1024 * 1024))
+    expect(answer.statuses).toStrictEqual([400])
+    expect(answer.text).toContain('Request body is too large')
+    expect(answer.took_ms).toBeLessThan(2_000)
+  })
+
+  it('is refused once chunks have grown too large', async () => {
+    const head = sendHead(0).replace('Content-Length: 0', 'Transfer-Encoding: chunked')
+    const chunk = `10000\r\n${' '.repeat(0x10000)}\r\n`
+    const answer = await speak(world().url, async (socket) => {
+      socket.write(head)
+      for (let i = 0; i < 80 && socket.writable; i++) {
+        socket.write(chunk)
+        await pause(1)
+      }
+    })
+    expect(answer.statuses).toStrictEqual([400])
+    expect(answer.text).toContain('Request body is too large')
+  })
+
+  it('that hangs up in the middle of a body sends nothing', async () => {
+    const before = await world().written(owner)
+    const body = JSON.stringify(sms)
+    await speak(world().url, (socket) => {
+      socket.write(`${sendHead(body.length)}${body.slice(0, -1)}`, () => socket.destroy())
+    })
+    await pause(50)
+    expect(await world().written(owner)).toStrictEqual(before)
+  })
+
+  it('that is gone before the answer has still sent', async () => {
+    const before = await world().written(owner)
+    const body = JSON.stringify(sms)
+    await speak(world().url, (socket) => {
+      socket.write(`${sendHead(body.length)}${body}`, () => setTimeout(() => socket.destroy(), 20))
+    })
+    await expect
+      .poll(() => world().written(owner))
+      .toStrictEqual({
+        messages: before.messages + 1,
+        entries: before.entries + 1,
+      })
+  })
+
+  it.each([
+    ['headers', 'headersTimeout', 'GET /health HTTP/1.1\r\nHost: svc\r\n'],
+    [
+      'a body',
+      'requestTimeout',
+      'POST /api/v1/auth/login HTTP/1.1\r\nHost: svc\r\nContent-Type: application/json\r\nContent-Length: 50\r\n\r\n{',
+    ],
+  ] as const)('is not waited for: %s', async (_, timeout, beginning) => {
+    const { server } = world().app
+    const before = server[timeout]
+    server[timeout] = 300
+    try {
+      const answer = await speak(world().url, (socket) => {
+        socket.write(beginning)
+        const drip = setInterval(() => socket.write('a'), 100)
+        socket.on('close', () => clearInterval(drip))
+      })
+      expect(answer.statuses).toStrictEqual([400])
+      expect(answer.text).toContain(UNREADABLE)
+      // Checked once a second.
+      expect(answer.took_ms).toBeLessThan(3_000)
+    } finally {
+      server[timeout] = before
+    }
+  })
+
+  it('is given ten seconds for headers and thirty for a request', () => {
+    const { headersTimeout, requestTimeout } = world().app.server
+    expect([headersTimeout, requestTimeout]).toStrictEqual([10_000, 30_000])
+  })
+
+  it('may ask first whether it shall go on', async () => {
+    const { hostname, port } = new URL(world().url)
+    const status = await new Promise((resolve, reject) => {
+      const asking = request({
+        hostname,
+        port,
+        method: 'POST',
+        path: '/api/v1/messages/send',
+        headers: { 'x-api-key': key, 'content-type': 'application/json', expect: '100-continue' },
+      })
+      asking.on('continue', () => asking.end(JSON.stringify(sms)))
+      asking.on('response', (response) => {
+        response.resume().on('end', () => resolve(response.statusCode))
+      })
+      asking.on('error', reject)
+      asking.flushHeaders()
+    })
+    expect(status).toBe(201)
+  })
+})

@@ -1,0 +1,8 @@
+import { readFileSync } from 'node:fs'
+import { expect, it } from 'vitest'
+import { openApiText } from '../scripts/openapi-text.ts'
+
+it('the committed OpenAPI document is what the contract says (else: npm run docs)', () => {
+  const committed = new URL('../docs/reference/openapi.json', import.meta.url)
+  expect(readFileSync(committed, 'utf8')).toBe(openApiText())
+})
