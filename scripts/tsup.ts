@@ -2,13 +2,12 @@ import { readFileSync } from 'node:fs'
 import type { Options } from 'tsup'
 
 interface Manifest {
-  readonly bin?: Record<string, string>
   readonly exports?: Record<string, string | { readonly source: string; readonly default: string }>
 }
 
 /**
  * The tsup options every package builds with: ES modules for Node 20 in `dist/`, laid out as the package's `exports`
- * and `bin` promise, with its dependencies left outside. `more` adds to them.
+ * promise, with its dependencies left outside. `more` adds to them.
  *
  * Entries share chunks, so that a class such as an error is the same one whichever entry it came in by.
  * Type declarations are on; `scripts/bootstrap.mjs` turns them off where only the JavaScript is wanted.
@@ -40,14 +39,10 @@ function readManifest(): Manifest {
   return JSON.parse(readFileSync('package.json', 'utf8')) as Manifest
 }
 
-function entriesOf({ bin = {}, exports = {} }: Manifest): Record<string, string> {
+function entriesOf({ exports = {} }: Manifest): Record<string, string> {
   const modules = Object.values(exports).filter((target) => typeof target !== 'string')
-  const commands = Object.values(bin).map((path) => ({
-    default: path,
-    source: path.replace('/dist/', '/src/').replace(/\.js$/, '.ts'),
-  }))
   return Object.fromEntries(
-    [...modules, ...commands].map((target) => [
+    modules.map((target) => [
       target.default.replace(/^\.\/dist\//, '').replace(/\.js$/, ''),
       target.source,
     ]),

@@ -1,4 +1,5 @@
 import { defineConfig } from 'tsup'
 import { packageBuild } from '../../scripts/tsup.ts'
 
-export default defineConfig(packageBuild())
+// What bin/svc.js starts.
+export default defineConfig(packageBuild({ entry: { bin: './src/bin.ts' } }))

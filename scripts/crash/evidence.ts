@@ -23,6 +23,8 @@ export interface StoredMessage {
   error_code: string | null
   credits_used: number
   credits_refunded: number
+  /** Whether a kill came between a call of the provider and the writing of its answer. */
+  interrupted: 0 | 1
 }
 
 export interface StoredEntry {
@@ -62,7 +64,8 @@ export interface Stored {
 }
 
 const MESSAGES = `select id, workspace_id, json_extract(metadata, '$.op') as op, recipient, livemode, status, error_code,
-  credits_used, credits_refunded from messages`
+  credits_used, credits_refunded, exists (select 1 from message_attempts a where a.workspace_id = m.workspace_id
+  and a.message_id = m.id and a.error_code = 'interrupted') as interrupted from messages m`
 const ENTRIES = `select workspace_id, seq, kind, amount, balance_after, ref_type, ref_id from ledger_entries
   order by workspace_id, seq`
 const ANSWERS = `select workspace_id, key, json_extract(response, '$.message_id') as message_id from idempotency_keys`

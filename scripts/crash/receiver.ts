@@ -21,6 +21,8 @@ export interface Receiver {
   events: ReadonlyMap<string, ReceivedEvent>
   /** What was wrong with what came: forged, or changed on the way. */
   faults: readonly string[]
+  /** How many deliveries came. */
+  deliveries(): number
   /** How many different messages were reported to be at their end. */
   finished(): number
   trust(accounts: readonly Account[]): void
@@ -35,6 +37,7 @@ export async function openReceiver({ flaky }: { flaky: boolean }): Promise<Recei
   const finished = new Set<string>()
   const refused = new Set<string>()
   const faults: string[] = []
+  let deliveries = 0
   let secrets = new Map<string, string>()
 
   function receive(path: string, headers: IncomingHttpHeaders, body: string): number {
@@ -67,6 +70,7 @@ export async function openReceiver({ flaky }: { flaky: boolean }): Promise<Recei
     request.on('error', () => {})
     request.on('end', () => {
       const body = Buffer.concat(chunks).toString()
+      deliveries += 1
       response.writeHead(receive(request.url ?? '', request.headers, body)).end()
     })
   })
@@ -75,6 +79,7 @@ export async function openReceiver({ flaky }: { flaky: boolean }): Promise<Recei
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     events,
     faults,
+    deliveries: () => deliveries,
     finished: () => finished.size,
     trust(accounts) {
       secrets = new Map(accounts.map(({ webhook }) => [webhook.path, webhook.secret]))

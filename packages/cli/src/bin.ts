@@ -1,4 +1,3 @@
-#!/usr/bin/env node
 import { invocationOf } from './invocation.ts'
 import { run } from './program.ts'
 import { stopSignal } from './stop-signal.ts'

@@ -85,7 +85,7 @@ function readJwtSecret(given: string | undefined, dataDir: string): string {
     throw new ConfigError(`SVC_JWT_SECRET must be at least ${JWT_SECRET_BYTES_MIN} bytes long`)
   }
   const file = join(dataDir, 'jwt-secret')
-  mkdirSync(dataDir, { recursive: true })
+  mkdirSync(dataDir, { recursive: true, mode: 0o700 })
   try {
     const secret = randomBytes(JWT_SECRET_BYTES_MIN).toString('base64url')
     writeFileSync(file, secret, { mode: 0o600, flag: 'wx' })

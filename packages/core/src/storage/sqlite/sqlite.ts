@@ -30,7 +30,7 @@ export function openSqlite(
   runtime: Pick<Runtime, 'id' | 'random' | 'log'>,
   { onFailure = () => {} }: { onFailure?: (error: Error) => void } = {},
 ): Storage {
-  mkdirSync(dirname(file), { recursive: true })
+  mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
   const writing = connect(file)
   migrate(writing)
   const reading = connect(file, { readonly: true })
