@@ -1,11 +1,18 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { type BenchOptions, count, type Figure, median } from './figure.ts'
 import { inFolder } from './service.ts'
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
-const SVC = join(ROOT, 'packages/cli/dist/bin.js')
+const SVC = join(ROOT, 'packages/cli', commandOf('packages/cli/package.json'))
+
+/** The file behind the `svc` command. */
+function commandOf(manifest: string): string {
+  const { bin } = JSON.parse(readFileSync(join(ROOT, manifest), 'utf8')) as { bin: { svc: string } }
+  return bin.svc
+}
 
 /** What `svc dev` prints when it can be used. */
 const READY = 'svc is running at'

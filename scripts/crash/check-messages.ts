@@ -1,5 +1,6 @@
 import type { Evidence, StoredMessage } from './evidence.ts'
 import { idsTold, isUnsure, type Operation } from './operations.ts'
+import type { Fate } from './recipients.ts'
 import type { Violations } from './violations.ts'
 
 /** What was promised with a 201 is there, once, and at its end; what was refused is not there. */
@@ -24,13 +25,10 @@ export function checkMessages(
       continue
     }
     byOperation.set(message.op, [...(byOperation.get(message.op) ?? []), message])
-    const { fate, to } = operation?.recipient ?? { fate: null, to: null }
-    if (
-      message.recipient !== to ||
-      message.status !== fate?.status ||
-      message.error_code !== fate.error_code
-    ) {
-      wrong(`message ${message.id} to ${to} is ${message.status}, ${message.error_code}`)
+    const { recipient } = operation as Operation
+    if (message.recipient !== recipient.to || !isItsEnd(message, recipient.fate)) {
+      const { id, status, error_code } = message
+      wrong(`message ${id} to ${recipient.to} is ${status}, ${error_code}`)
     }
   }
 
@@ -50,6 +48,20 @@ export function checkMessages(
       if (each.status !== expected) refused(`${name}: ${each.status} ${each.text}`)
     }
   }
+}
+
+function isItsEnd(message: StoredMessage, fate: Fate | null): boolean {
+  if (!fate) return false
+  if (isUnknown(message)) return message.interrupted === 1 && !fate.is_accepted
+  return message.status === fate.status && message.error_code === fate.error_code
+}
+
+/**
+ * Whether it was given up because nobody can say whether a provider has it. That is no lie where a kill came between
+ * the call and its answer, and the provider refused the repetition; such a message is not refunded. Contract section 6.
+ */
+export function isUnknown({ status, error_code }: StoredMessage): boolean {
+  return status === 'failed' && error_code === 'outcome_unknown'
 }
 
 /** An operation in a few words. */

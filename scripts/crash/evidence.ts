@@ -69,9 +69,11 @@ const MESSAGES = `select id, workspace_id, json_extract(metadata, '$.op') as op,
 const ENTRIES = `select workspace_id, seq, kind, amount, balance_after, ref_type, ref_id from ledger_entries
   order by workspace_id, seq`
 const ANSWERS = `select workspace_id, key, json_extract(response, '$.message_id') as message_id from idempotency_keys`
-const EVENTS = `select e.id, e.workspace_id, e.event, e.message_id, e.body, count(d.id) as deliveries,
-  count(d.id) filter (where d.status = 'delivered') as delivered
-  from events e left join deliveries d on d.workspace_id = e.workspace_id and d.event_id = e.id group by e.workspace_id, e.id`
+// Grouped first: deliveries have no index by event.
+const EVENTS = `select e.id, e.workspace_id, e.event, e.message_id, e.body, coalesce(d.deliveries, 0) as deliveries,
+  coalesce(d.delivered, 0) as delivered from events e left join (select workspace_id, event_id, count(*) as deliveries,
+  count(*) filter (where status = 'delivered') as delivered from deliveries group by workspace_id, event_id) d
+  on d.workspace_id = e.workspace_id and d.event_id = e.id`
 
 /** Reads everything that the rules look at. */
 export function readStored(database: Database): Stored {

@@ -4,8 +4,8 @@ import { type Account, openAccount } from './accounts.ts'
 import { check } from './check.ts'
 import { checkApi } from './check-api.ts'
 import { type Evidence, readStored, readWaiting } from './evidence.ts'
-import { createOperations } from './operations.ts'
-import { randomFrom } from './random.ts'
+import { createOperations, type Operations } from './operations.ts'
+import { type Random, randomFrom } from './random.ts'
 import { openReceiver, type Receiver } from './receiver.ts'
 import { startTraffic, type Traffic } from './traffic.ts'
 import { openVictims, type Victim, type Victims } from './victim.ts'
@@ -38,6 +38,11 @@ export interface CrashResult {
 const CONNECTIONS = 64
 const ACCOUNTS = ['asha', 'baraka']
 const LIFE_MS = { min: 200, max: 1_500 }
+
+/** So many lives count from the first webhook on: a service that has hardly begun is killed in the other ones. */
+const AT_WORK_PERCENT = 60
+const AT_WORK_MAX_MS = 5_000
+
 const SLOW_MESSAGES = 20
 
 /** Of the services that follow on a killed one, so many are killed while they start. */
@@ -48,15 +53,50 @@ const QUIET_MAX_MS = 120_000
 
 /** Kills a service over and over under load, lets it come to rest, and looks at what is left. */
 export async function crash(options: CrashOptions): Promise<CrashResult> {
-  const { seed, folder, patient } = options
   const from = performance.now()
-  const random = randomFrom(seed)
-  const receiver = await openReceiver({ flaky: patient })
+  const receiver = await openReceiver({ flaky: options.patient })
   const victims = openVictims(options)
   let victim = await victims.start()
-  const accounts = await Promise.all(
-    ACCOUNTS.map((name) => openAccount(victim.url, receiver.url, name)),
-  )
+  try {
+    const scene = await openScene(options, victim.url, receiver)
+    const kills = { under_load: 0, during_start: 0 }
+    for (let cycle = 1; cycle <= options.cycles; cycle++) {
+      victim = await killAndRestart(victim, victims, scene, kills)
+      options.progress(
+        `${cycle}/${options.cycles}: ${scene.operations.all.length} sends, ${receiver.finished()} at their end`,
+      )
+    }
+    scene.traffic.aim(victim.url)
+    await scene.traffic.finish()
+    await quiet(options)
+    const violations = createViolations()
+    const evidence = look(options, scene, violations)
+    await checkApi(victim.url, evidence, violations)
+    check(evidence, violations)
+    noteFaults(receiver, victims, violations)
+    return { evidence, violations, kills, seconds: (performance.now() - from) / 1000 }
+  } finally {
+    await victim.kill()
+    await receiver.close()
+  }
+}
+
+/** Everybody around the service. */
+interface Scene {
+  random: Random
+  accounts: Account[]
+  receiver: Receiver
+  operations: Operations
+  traffic: Traffic
+}
+
+async function openScene(
+  { seed, patient }: CrashOptions,
+  url: string,
+  receiver: Receiver,
+): Promise<Scene> {
+  const random = randomFrom(seed)
+  const accounts = await Promise.all(ACCOUNTS.map((name) => openAccount(url, receiver.url, name)))
   receiver.trust(accounts)
   const operations = createOperations(random, {
     accounts: accounts.length,
@@ -69,68 +109,61 @@ export async function crash(options: CrashOptions): Promise<CrashResult> {
     connections: CONNECTIONS,
     finished: receiver.finished,
   })
-  const kills = { under_load: 0, during_start: 0 }
-  try {
-    for (let cycle = 1; cycle <= options.cycles; cycle++) {
-      await liveAndDie(victim, traffic, random.between(LIFE_MS.min, LIFE_MS.max))
-      kills.under_load += 1
-      if (random.percent(KILLED_AT_START_PERCENT)) {
-        await victims.startAndKill(random.next() * victim.startup_ms * 1.2)
-        kills.during_start += 1
-      }
-      victim = await victims.start()
-      options.progress(
-        `${cycle}/${options.cycles}: ${operations.all.length} sends, ${receiver.finished()} at their end`,
-      )
-    }
-    const violations = createViolations()
-    traffic.aim(victim.url)
-    await traffic.finish()
-    await quiet(folder, options.progress)
-    const evidence = look({ folder, accounts, receiver, operations: operations.all }, violations)
-    await checkApi(victim.url, evidence, violations)
-    check(evidence, violations)
-    noteFaults(receiver, victims, violations)
-    return { evidence, violations, kills, seconds: (performance.now() - from) / 1000 }
-  } finally {
-    traffic.aim(null)
-    await victim.kill()
-    await receiver.close()
-  }
+  return { random, accounts, receiver, operations, traffic }
 }
 
-async function liveAndDie(victim: Victim, traffic: Traffic, ms: number): Promise<void> {
+/** One life under load, its end, now and then a second end while starting again, and the next life. */
+async function killAndRestart(
+  victim: Victim,
+  victims: Victims,
+  { random, traffic, receiver }: Scene,
+  kills: CrashResult['kills'],
+): Promise<Victim> {
   traffic.aim(victim.url)
-  await new Promise((resolve) => setTimeout(resolve, ms))
+  if (random.percent(AT_WORK_PERCENT)) await atWork(receiver)
+  await pause(random.between(LIFE_MS.min, LIFE_MS.max))
   const dead = victim.kill()
   traffic.aim(null)
   await dead
+  kills.under_load += 1
+  if (random.percent(KILLED_AT_START_PERCENT)) {
+    await victims.startAndKill(random.next() * victim.startup_ms * 1.2)
+    kills.during_start += 1
+  }
+  return victims.start()
+}
+
+/** Resolves when the service has delivered something, or does not come to it. */
+async function atWork(receiver: Receiver): Promise<void> {
+  const before = receiver.deliveries()
+  const until = performance.now() + AT_WORK_MAX_MS
+  while (receiver.deliveries() === before && performance.now() < until) await pause(10)
 }
 
 /** Resolves when nothing waits any more, or when it has waited too long for that. */
-async function quiet(folder: string, progress: (text: string) => void): Promise<void> {
+async function quiet({ folder, progress }: CrashOptions): Promise<void> {
   const database = openReadonly(join(folder, 'svc.db'))
   const until = performance.now() + QUIET_MAX_MS
   for (let i = 0; performance.now() < until; i++) {
     const { messages, deliveries } = readWaiting(database)
     if (messages + deliveries === 0) break
     if (i % 50 === 0) progress(`waiting for ${messages} messages and ${deliveries} deliveries`)
-    await new Promise((resolve) => setTimeout(resolve, 100))
+    await pause(100)
   }
   database.close()
 }
 
 function look(
-  known: { folder: string; accounts: Account[]; receiver: Receiver } & Pick<Evidence, 'operations'>,
+  { folder }: CrashOptions,
+  { accounts, receiver, operations }: Scene,
   { rule }: Violations,
 ): Evidence {
-  const { folder, accounts, receiver, operations } = known
   const database = openReadonly(join(folder, 'svc.db'))
   const stored = readStored(database)
   database.close()
-  const missing = rule('messages were sent and killed in the middle')
+  const missing = rule('messages were sent at all')
   if (stored.messages.length === 0) missing('there is not one')
-  return { operations, accounts, received: receiver.events, stored }
+  return { operations: operations.all, accounts, received: receiver.events, stored }
 }
 
 function noteFaults(receiver: Receiver, victims: Victims, { rule }: Violations): void {
@@ -140,4 +173,8 @@ function noteFaults(receiver: Receiver, victims: Victims, { rule }: Violations):
     .split('\n')
     .filter((line) => /"level":(?:50|60)/.test(line))
   errors.forEach(rule('the service logs no error'))
+}
+
+function pause(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms))
 }

@@ -21,7 +21,10 @@ export interface CoreOptions {
   /** Credits a new workspace starts with, as a decimal string. */
   signup_credits?: string
   webhook_targets?: TargetPolicy
-  /** Threads for providers and webhooks; 0 does the work in this one. */
+  /**
+   * Threads for providers and webhooks, besides the one that writes to SQLite; 1 unless told. 0 does everything in this
+   * thread, which a `runtime` with a simulated clock needs.
+   */
   threads?: number
   runtime?: Runtime
   /** Told when the database failed in a way that only a restart mends; the process should end. */
@@ -53,8 +56,10 @@ const GRACE_MS = 25_000
 /** Opens the service on its database, creating and migrating that as needed. */
 export async function createCore(options: CoreOptions): Promise<Core> {
   const runtime = options.runtime ?? systemRuntime()
+  const { threads = 1 } = options
   const storage = await openStorage(options.database_url, runtime, {
     onFailure: options.onFailure,
+    thread: threads > 0,
   })
   let dispatcher: Dispatcher | null = null
 
@@ -84,7 +89,7 @@ export async function createCore(options: CoreOptions): Promise<Core> {
       dispatcher ??= await startDispatcher({
         storage,
         runtime,
-        performer: await openPerformer(runtime, options.threads ?? 1),
+        performer: await openPerformer(runtime, threads),
         routing: createRouting({}),
       })
       return dispatcher

@@ -9,7 +9,7 @@ import { assertDurable, connect } from '../src/storage/sqlite/connection.ts'
 import { openSqlite } from '../src/storage/sqlite/sqlite.ts'
 import type { Storage } from '../src/storage/storage.ts'
 import { builders, SMS_PRICE, testRuntime } from './fixtures.ts'
-import { only } from './storage/bench.ts'
+import { callback, only } from './storage/bench.ts'
 import { storageContract } from './storage.contract.ts'
 
 storageContract('SQLite', async () => {
@@ -159,6 +159,32 @@ describe('SQLite alone', () => {
       }
       const page = { limit: 10, offset: 0 }
       expect(await storage.read.credits.entries(id, page)).toMatchObject([{ amount: SMS_PRICE }])
+    })
+  })
+
+  describe('a removed webhook', () => {
+    it('leaves nothing in the queue', async () => {
+      const storage = open()
+      const id = await workspace(storage)
+      const webhook = make.webhook(id)
+      await storage.write(({ webhooks }) => webhooks.insert(webhook))
+      const { messages } = make.send(id)
+      await storage.hot.accept([{ workspace_id: id, debit: null, messages, idempotency: null }])
+      await storage.hot.settle([
+        {
+          workspace_id: id,
+          message_id: only(messages).id,
+          token: null,
+          provider: 'carrier',
+          abilities: { idempotent: false, lookup: false },
+          result: callback('sent', 'delivered'),
+          at: runtime.now(),
+        },
+      ])
+      const waiting = raw().prepare('select count(*) from delivery_queue').pluck()
+      expect(waiting.get()).toBe(2)
+      await storage.write(({ webhooks }) => webhooks.remove(id, webhook.id))
+      expect(waiting.get()).toBe(0)
     })
   })
 

@@ -22,6 +22,8 @@ export interface AppOptions {
   logger?: Logger
   /** Epoch milliseconds, for the rate limits' windows and the health's time stamp. */
   now?: () => number
+  /** How long a caller may take to send and to listen once the app is being closed. */
+  grace_ms?: number
   /** Names a request in its answer and in every log line about it. */
   newRequestId?: () => string
 }
@@ -33,12 +35,19 @@ const SILENCE_MAX_MS = 60_000
 /** Node looks for slow senders this often; by default it is every half minute. */
 const SLOWNESS_CHECK_MS = 1_000
 
+/** Node looks for slow senders no more once it stops listening, so they are cut off then. */
+const GRACE_MS = 10_000
+const IDLE_CHECK_MS = 50
+
+/** From the answer to what could not be read until the connection is cut. */
+const LINGER_MS = 500
+
 /** Longer than any URL can be, so that an id of any length is just an id that nobody has. */
 const PARAMETER_LENGTH_MAX = 65_536
 
 /** The HTTP API over an open core; not yet listening. */
 export async function buildApp(core: Core, options: AppOptions): Promise<FastifyInstance> {
-  const { config, now = Date.now } = options
+  const { config, now = Date.now, grace_ms = GRACE_MS } = options
   let closing = false
   const app = Fastify({
     ...(options.logger ? { loggerInstance: options.logger as FastifyBaseLogger } : {}),
@@ -73,6 +82,7 @@ export async function buildApp(core: Core, options: AppOptions): Promise<Fastify
   addHooks(app, admission, { isClosing: () => closing, logger: options.logger })
   app.addHook('preClose', async () => {
     closing = true
+    hangUp(app.server, grace_ms)
   })
   app.setErrorHandler(answerFailure)
   app.setNotFoundHandler((request, reply) => answerFailure(unknownRoute(), request, reply))
@@ -129,6 +139,17 @@ function addHooks(
   })
 }
 
+/** Ends connections once they are idle, and after `grace_ms` all that are left. */
+function hangUp(server: FastifyInstance['server'], grace_ms: number): void {
+  // Those that were busy when the server stopped listening would be kept for their next request.
+  const sweeping = setInterval(() => server.closeIdleConnections(), IDLE_CHECK_MS)
+  const cut = setTimeout(() => server.closeAllConnections(), grace_ms)
+  server.once('close', () => {
+    clearInterval(sweeping)
+    clearTimeout(cut)
+  })
+}
+
 /** Answers what is not HTTP, or came too slowly, with the envelope too. */
 function refuseConnection(socket: Socket): void {
   if (!socket.writable) return
@@ -136,4 +157,6 @@ function refuseConnection(socket: Socket): void {
   socket.end(
     `HTTP/1.1 400 Bad Request\r\ncontent-type: application/json; charset=utf-8\r\ncontent-length: ${Buffer.byteLength(body)}\r\nconnection: close\r\n\r\n${body}`,
   )
+  // Whoever does not hang up is hung up on: at once, an answer on its way could be lost.
+  setTimeout(() => socket.destroy(), LINGER_MS).unref()
 }

@@ -92,7 +92,9 @@ function readJwtSecret(given: string | undefined, dataDir: string): string {
     return secret
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
-    return readFileSync(file, 'utf8').trim()
+    const secret = readFileSync(file, 'utf8').trim()
+    if (Buffer.byteLength(secret) >= JWT_SECRET_BYTES_MIN) return secret
+    throw new ConfigError(`${file} must be at least ${JWT_SECRET_BYTES_MIN} bytes long`)
   }
 }
 
@@ -119,11 +121,10 @@ function readRate(
 function readNetworks(name: string, text: string | undefined): string[] {
   const networks = (text ?? '').split(',').flatMap((part) => part.trim() || [])
   for (const network of networks) {
-    const [address = '', prefix = ''] = network.split('/')
-    const bits = isIP(address) === 6 ? 128 : 32
-    if (isIP(address) !== 0 && (!prefix || (/^\d{1,3}$/.test(prefix) && Number(prefix) <= bits))) {
-      continue
-    }
+    // An address with a zone (fe80::1%eth0) means nothing in a header; to trust everybody (/0) is to trust nobody.
+    const [, address = '', prefix = '1'] = /^([^/%]+)(?:\/(\d{1,3}))?$/.exec(network) ?? []
+    const bits = { 0: 0, 4: 32, 6: 128 }[isIP(address)] ?? 0
+    if (Number(prefix) >= 1 && Number(prefix) <= bits) continue
     throw new ConfigError(
       `${name} must list CIDR networks, for example 10.0.0.0/8, got "${network}"`,
     )

@@ -21,7 +21,7 @@ export function failureText({ code, message, details }: SvcError): string {
 /** Everything that can be thrown, as an error of the contract: no other status ever leaves the service. */
 export function failureOf(error: unknown): SvcError {
   if (error instanceof SvcError) return error
-  const { code, statusCode } = error as { code?: unknown; statusCode?: unknown }
+  const { code, statusCode } = (error ?? {}) as { code?: unknown; statusCode?: unknown }
   switch (code) {
     case 'FST_ERR_CTP_BODY_TOO_LARGE':
       return new SvcError('validation_error', 'Request body is too large')
@@ -32,7 +32,7 @@ export function failureOf(error: unknown): SvcError {
     case 'FST_ERR_BAD_URL':
       return unknownRoute()
   }
-  if (typeof statusCode === 'number' && statusCode >= 400 && statusCode < 500) {
+  if (isFramework(code) && typeof statusCode === 'number' && statusCode < 500) {
     return statusCode === 404
       ? unknownRoute()
       : new SvcError('validation_error', 'The request could not be read')
@@ -40,6 +40,11 @@ export function failureOf(error: unknown): SvcError {
   // Core's word for a full queue of writes. Nothing was written; there is no 503 in the specification.
   if (error instanceof Error && error.name === 'WriterBusy') return tooBusy()
   return new SvcError('internal_error', INTERNAL_ERROR_TEXT, { cause: error })
+}
+
+/** Whether fastify refused the request, or lost its sender; a status on any other error is not for our callers. */
+function isFramework(code: unknown): boolean {
+  return typeof code === 'string' && (code.startsWith('FST_ERR_') || code === 'ECONNRESET')
 }
 
 /** The answer to a request that the service, overloaded or about to stop, does not take now. */

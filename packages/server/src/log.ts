@@ -34,13 +34,29 @@ export function logOptions(level: string): LoggerOptions {
         method: request.method,
         route: request.routeOptions?.url ?? null,
       }),
-      err: (error: Error & { code?: unknown }) => ({
-        type: error.name,
-        code: error.code,
-        message: error.message,
-        stack: error.stack,
-        ...(error.cause instanceof Error && { cause: error.cause.message }),
-      }),
+      err: errorFields,
     },
   }
+}
+
+function errorFields(error: Error & { code?: unknown }): object {
+  // What is thrown need not be an error; then nobody knows what is in it.
+  if (!(error instanceof Error)) return { type: error === null ? 'null' : typeof error }
+  const { name, code, stack, cause } = error
+  const message = messageOf(error)
+  const isWhole = message === error.message
+  return {
+    type: name,
+    code,
+    message,
+    // A stack begins with the message.
+    ...(isWhole && { stack }),
+    ...(!isWhole && { stack: stack?.split(error.message, 2)[1]?.trimStart() }),
+    ...(cause instanceof Error && { cause: messageOf(cause) }),
+  }
+}
+
+/** Of a failed query, what was asked: drizzle's message goes on with the parameters, and secrets are among them. */
+function messageOf(error: Error & { query?: unknown }): string {
+  return typeof error.query === 'string' ? `Failed query: ${error.query}` : error.message
 }

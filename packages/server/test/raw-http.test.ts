@@ -1,4 +1,6 @@
+import { once } from 'node:events'
 import { request } from 'node:http'
+import { connect } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { type Account, sms } from './accounts.ts'
@@ -27,6 +29,7 @@ describe('what is no HTTP is answered with a 400 and the envelope, and the conne
     ['an unknown version', 'GET /health HTTP/9.9\r\nHost: svc\r\n\r\n'],
     ['an unknown method', 'STEAL /health HTTP/1.1\r\nHost: svc\r\n\r\n'],
     ['a space in the path', 'GET /hea lth HTTP/1.1\r\nHost: svc\r\n\r\n'],
+    ['a path of raw bytes', 'GET /\xff\xfe HTTP/1.1\r\nHost: svc\r\n\r\n'],
     ['a NUL in the path', 'GET /\0 HTTP/1.1\r\nHost: svc\r\n\r\n'],
     ['a NUL in a header', 'GET /health HTTP/1.1\r\nHost: svc\r\nX-A: a\0b\r\n\r\n'],
     ['a header without a name', 'GET /health HTTP/1.1\r\nHost: svc\r\n: x\r\n\r\n'],
@@ -64,11 +67,15 @@ describe('what is no HTTP is answered with a 400 and the envelope, and the conne
   })
 
   it('even when the caller keeps its side open', async () => {
-    const answer = await speak(world().url, (socket) => {
-      socket.allowHalfOpen = true
-      socket.write('hello there\r\n\r\n')
-    })
-    expect(answer.took_ms).toBeLessThan(2_000)
+    const { hostname, port } = new URL(world().url)
+    const socket = connect({ host: hostname, port: Number(port), allowHalfOpen: true })
+    socket.write('hello there\r\n\r\n')
+    await once(socket.resume(), 'end')
+    const { server } = world().app
+    const connections = () =>
+      new Promise((resolve) => server.getConnections((_, count) => resolve(count)))
+    await expect.poll(connections, { timeout: 2_000 }).toBe(0)
+    socket.destroy()
   })
 })
 
@@ -80,18 +87,17 @@ describe('what is HTTP is answered by the service, not by Node', () => {
     ['a path with dots', 404, requestText('GET /api/v1/../../health HTTP/1.1')],
     ['an asterisk', 404, requestText('OPTIONS * HTTP/1.1')],
     ['TRACE', 404, requestText('TRACE /health HTTP/1.1')],
-    ['a path of raw bytes', 404, requestText('GET /\xff\xfe HTTP/1.1')],
     [
       'an unknown expectation',
-      requestText('GET /health HTTP/1.1', ['Expect: the-impossible']),
       200,
+      requestText('GET /health HTTP/1.1', ['Expect: the-impossible']),
     ],
     ['an upgrade', 200, requestText('GET /health HTTP/1.1', ['Upgrade: websocket'])],
     ['a thousand headers', 200, requestText('GET /health HTTP/1.1', Array(1000).fill('A: b'))],
     [
       'a body where none is asked for',
-      requestText('GET /health HTTP/1.1', ['Content-Length: 3'], '{"a'),
       200,
+      requestText('GET /health HTTP/1.1', ['Content-Length: 3'], '{"a'),
     ],
   ])('%s: %s', async (_, status, text) => {
     const answer = await tell(text)
@@ -172,28 +178,23 @@ describe('a caller that sends too much, too little or too slowly', () => {
   })
 
   it.each([
-    ['headers', 'headersTimeout', 'GET /health HTTP/1.1\r\nHost: svc\r\n'],
-    [
-      'a body',
-      'requestTimeout',
-      'POST /api/v1/auth/login HTTP/1.1\r\nHost: svc\r\nContent-Type: application/json\r\nContent-Length: 50\r\n\r\n{',
-    ],
-  ] as const)('is not waited for: %s', async (_, timeout, beginning) => {
+    ['headers', () => 'GET /health HTTP/1.1\r\nHost: svc\r\n'],
+    ['a body', () => `${sendHead(100)}{`],
+  ])('is not waited for: %s', async (_, beginning) => {
     const { server } = world().app
-    const before = server[timeout]
-    server[timeout] = 300
+    const { headersTimeout, requestTimeout } = server
+    server.headersTimeout = 300
+    server.requestTimeout = 300
     try {
       const answer = await speak(world().url, (socket) => {
-        socket.write(beginning)
+        socket.write(beginning())
         const drip = setInterval(() => socket.write('a'), 100)
         socket.on('close', () => clearInterval(drip))
       })
       expect(answer.statuses).toStrictEqual([400])
       expect(answer.text).toContain(UNREADABLE)
-      // Checked once a second.
-      expect(answer.took_ms).toBeLessThan(3_000)
     } finally {
-      server[timeout] = before
+      Object.assign(server, { headersTimeout, requestTimeout })
     }
   })
 

@@ -38,6 +38,7 @@ export interface WorldOptions {
   /** Whether it listens on a port, for tests that need sockets. */
   listen?: boolean
   log_level?: string
+  grace_ms?: number
   /** Puts something else in place of parts of the core, to see what the server makes of it. */
   alter?: (core: Core) => Core
 }
@@ -73,6 +74,7 @@ export async function openWorld(options: WorldOptions = {}) {
     logger,
     now: () => clock.ms,
     newRequestId: runtime.id,
+    ...(options.grace_ms !== undefined && { grace_ms: options.grace_ms }),
   })
   const dispatcher = options.dispatch ? await core.startDispatch() : null
   const url = options.listen ? await app.listen({ host: '127.0.0.1', port: 0 }) : null
@@ -90,6 +92,7 @@ export async function openWorld(options: WorldOptions = {}) {
   return {
     app,
     core,
+    runtime,
     call,
     lines,
     takeFaults,

@@ -196,10 +196,11 @@ function doubt(step: Step, attempt: number, outcome: { error_message: string }):
   const since = queued?.unknown_since ?? settlement.at
   if (settlement.at.getTime() - since.getTime() > UNKNOWN_MAX_MS) {
     failUnknown(step, outcome.error_message)
+  } else if (settlement.abilities.lookup) {
+    // Certainty first: a repetition may reach the recipient once and still leave open whether this one did.
+    requeue(step, 'lookup', LOOKUP.base_ms, since)
   } else if (settlement.abilities.idempotent) {
     requeue(step, 'send', backoffMs(attempt, RETRY, context.random), since)
-  } else if (settlement.abilities.lookup) {
-    requeue(step, 'lookup', LOOKUP.base_ms, since)
   } else {
     // Only a callback can tell now; the row wakes once more to give up.
     requeue(step, 'lookup', UNKNOWN_MAX_MS, since)

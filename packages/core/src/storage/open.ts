@@ -2,6 +2,15 @@ import { fileURLToPath } from 'node:url'
 import type { Runtime } from '../runtime.ts'
 import type { Storage } from './storage.ts'
 
+export interface StorageOptions {
+  /** Told when the database failed in a way that only a restart mends. */
+  onFailure?: ((error: Error) => void) | undefined
+  /** Whether an engine that lives in this process writes in a thread of its own. */
+  thread?: boolean
+  /** `given` only under a simulated clock: several servers otherwise go by the clock of their database. */
+  clock?: 'server' | 'given'
+}
+
 /**
  * Opens the storage that a URL names, loading only that engine.
  * @throws Error for a URL of no known engine.
@@ -9,13 +18,20 @@ import type { Storage } from './storage.ts'
 export async function openStorage(
   url: string,
   runtime: Runtime,
-  { onFailure }: { onFailure?: ((error: Error) => void) | undefined } = {},
+  { onFailure = () => {}, thread = false, clock = 'server' }: StorageOptions = {},
 ): Promise<Storage> {
   if (url.startsWith('file:')) {
-    const { openSqlite } = await import('./sqlite/sqlite.ts')
-    return openSqlite(fileOf(url), runtime, onFailure ? { onFailure } : {})
+    const { openSqlite, openSqliteInThread } = await import('./sqlite/sqlite.ts')
+    const file = fileOf(url)
+    return thread
+      ? openSqliteInThread(file, { onFailure })
+      : openSqlite(file, runtime, { onFailure })
   }
-  throw new Error(`SVC_DATABASE_URL must begin with file: — got ${url.split(':')[0]}:`)
+  if (/^postgres(ql)?:/.test(url)) {
+    const { openPostgres } = await import('./postgres/postgres.ts')
+    return openPostgres(url, runtime, { clock })
+  }
+  throw new Error(`SVC_DATABASE_URL must begin with file: or postgres: — got ${url.split(':')[0]}:`)
 }
 
 /** `file:relative/path`, `file:/absolute` and `file:///absolute` alike. */

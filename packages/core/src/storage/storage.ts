@@ -48,7 +48,8 @@ export interface Storage {
   readonly read: Reads
   /**
    * One durable transaction. If `work` throws, nothing happened. `work` may await its stores and nothing else: no
-   * network, no timer, no other `write`.
+   * network, no timer, no other `write`. It may run more than once, the last time counts: an engine with several
+   * writers does it again when another one was in the way.
    */
   write<T>(work: (stores: Writes) => Promise<T>): Promise<T>
   readonly hot: HotDoor
@@ -58,6 +59,11 @@ export interface Storage {
    * @throws Error naming the reason when another process holds the right.
    */
   startDispatch(): Promise<{ release(): Promise<void> }>
+  /**
+   * Where several servers share a database: runs `work` unless one of them runs the work of that name just now, and
+   * answers null then. Absent where whoever has the right to dispatch is alone.
+   */
+  alone?<T>(name: string, work: () => Promise<T>): Promise<T | null>
   /** Resolves when a trivial query was answered. */
   ping(): Promise<void>
   close(): Promise<void>
@@ -83,7 +89,16 @@ export interface HotDoor {
   claimDeliveries(claim: DeliveryClaim): Promise<ClaimedDelivery[]>
   /** What the tries gave: done, next try, or given up. Answers which still counted, as `settle` does. */
   recordDeliveries(results: readonly DeliveryResult[]): Promise<boolean[]>
+  /**
+   * Where other processes queue work too: hears of it, to look at once and not at the next poll. Wake-ups can get lost,
+   * so polling goes on. Answers how to stop hearing.
+   */
+  onWake?(listener: WakeListener): () => void
 }
+
+/** What may be due: messages, deliveries, or (null) anything. */
+export type WakeListener = (work: Work | null) => void
+export type Work = 'messages' | 'deliveries'
 
 export interface Claim {
   now: Date

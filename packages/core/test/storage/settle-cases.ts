@@ -83,9 +83,14 @@ export const SENDS: Record<string, Case<Outcome>> = {
     abilities: { idempotent: false, lookup: true },
     expected: { held: becomes('queued', then('lookup', 2_000)), ...unmoved(), lost: ignored },
   },
-  'ambiguous, and sending again is harmless': {
+  'ambiguous, and the provider can be asked though sending again is harmless': {
     result: ambiguous,
     abilities: { idempotent: true, lookup: true },
+    expected: { held: becomes('queued', then('lookup', 2_000)), ...unmoved(), lost: ignored },
+  },
+  'ambiguous, and sending again is harmless': {
+    result: ambiguous,
+    abilities: { idempotent: true, lookup: false },
     expected: { held: becomes('queued', then('send', 0, 1_000)), ...unmoved(), lost: ignored },
   },
 }

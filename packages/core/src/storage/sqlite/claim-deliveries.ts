@@ -1,6 +1,9 @@
 import type { ClaimedDelivery, DeliveryClaim } from '../storage.ts'
 import type { Connection } from './connection.ts'
 
+/** Sorts after every id. */
+const LAST_ID = '~'
+
 interface Found {
   delivery_id: string
   workspace_id: string
@@ -15,14 +18,25 @@ interface Found {
 }
 
 /**
- * The verb `claimDeliveries` on SQLite. Walks the webhooks that have something waiting, one index seek each, and takes
- * a bounded number of due rows from each; the next claim goes on where this one stopped. Measured: a plain
+ * The verb `claimDeliveries` on SQLite. Walks the webhooks that have something due, one index seek each, and takes a
+ * bounded number of rows from each; the next claim goes on where this one stopped. Measured: a plain
  * `order by due_at limit 512` over a 771,000-row backlog of one webhook served nobody else for 1,500 batches.
  */
 export function prepareClaimDeliveries(connection: Connection) {
-  const nextWebhook = connection
+  // One statement that hops along the index: asked webhook by webhook, 5,000 of them with nothing but later retries
+  // cost 220 ms at every look, in one statement 12 ms.
+  const dueWebhooks = connection
     .prepare(
-      'select webhook_id from delivery_queue where webhook_id > ? order by webhook_id limit 1',
+      `with recursive waiting(id) as (
+         select min(webhook_id) from delivery_queue where webhook_id > $after
+         union all
+         select (select min(webhook_id) from delivery_queue where webhook_id > waiting.id)
+         from waiting where waiting.id <= $until
+       )
+       select id from waiting
+       where id <= $until
+         and exists (select 1 from delivery_queue where webhook_id = waiting.id and due_at <= $now)
+       limit $limit`,
     )
     .pluck()
   const due = connection.prepare(
@@ -39,28 +53,20 @@ export function prepareClaimDeliveries(connection: Connection) {
   )
   let last = ''
 
-  /** Every webhook with something waiting: first those after `start`, then the others. */
-  function* webhooksFrom(start: string): Generator<string> {
-    let at = start
-    for (;;) {
-      const webhook = nextWebhook.get(at) as string | undefined
-      if (webhook === undefined) break
-      yield webhook
-      at = webhook
-    }
-    at = ''
-    for (;;) {
-      const webhook = nextWebhook.get(at) as string | undefined
-      if (webhook === undefined || webhook > start) return
-      yield webhook
-      at = webhook
-    }
+  /** The webhooks that have something due: first those after the last one served, then the others. */
+  function webhooksOf(claim: DeliveryClaim): string[] {
+    const now = claim.now.getTime()
+    // Those that the caller has in flight may have no room left, and must not crowd out the others.
+    const limit = claim.limit + claim.in_flight.size
+    const later = dueWebhooks.all({ after: last, until: LAST_ID, now, limit }) as string[]
+    if (later.length >= limit) return later
+    return [...later, ...(dueWebhooks.all({ after: '', until: last, now, limit }) as string[])]
   }
 
   return (claim: DeliveryClaim): ClaimedDelivery[] => {
     const until = claim.now.getTime() + claim.lease_ms
     const claimed: ClaimedDelivery[] = []
-    for (const webhook of webhooksFrom(last)) {
+    for (const webhook of webhooksOf(claim)) {
       if (claimed.length >= claim.limit) break
       last = webhook
       const room = claim.limit_per_webhook - (claim.in_flight.get(webhook) ?? 0)

@@ -1,3 +1,4 @@
+import { SvcError } from '../../contract/errors.ts'
 import type { Connection } from './connection.ts'
 
 /** Work inside the writer's transaction. Synchronous where it can be; it must await nothing but its own stores. */
@@ -22,10 +23,9 @@ const TURNS_MAX = 8
 const WAITING_MAX = 10_000
 
 /** The queue of writes is full: the caller should try again later. */
-export class WriterBusy extends Error {
+export class WriterBusy extends SvcError {
   constructor() {
-    super('too many writes are waiting')
-    this.name = 'WriterBusy'
+    super('rate_limit_exceeded', 'Too many requests. Please try again later.', { retry_after_s: 1 })
   }
 }
 

@@ -1,0 +1,73 @@
+import type { ClaimedDelivery, DeliveryClaim } from '../storage.ts'
+import { type Clock, present } from './clock.ts'
+import { type Database, statement } from './database.ts'
+
+/** SQL: the least webhook that has something waiting, of those that fit the condition. */
+const least = (condition: string) =>
+  `select q.webhook_id from delivery_queue q where ${condition} order by q.webhook_id limit 1`
+
+/**
+ * One statement: walk the webhooks that have something waiting, an index seek for each, first those after the last one
+ * served ($3), then the others; take a bounded number of due rows of each; lease them; read what a try needs. The walk
+ * ends as soon as enough is taken.
+ */
+const take = statement<Omit<ClaimedDelivery, 'token'>>(
+  'take_due_deliveries',
+  `with recursive
+   ahead(id) as (
+     (${least('q.webhook_id > $3')})
+     union all select (${least('q.webhook_id > ahead.id')}) from ahead where ahead.id is not null
+   ),
+   behind(id) as (
+     (${least('q.webhook_id <= $3')})
+     union all
+     select (${least('q.webhook_id > behind.id and q.webhook_id <= $3')})
+     from behind where behind.id is not null
+   ),
+   waiting(id) as (
+     select id from ahead where id is not null union all select id from behind where id is not null
+   ),
+   due as (
+     select row_number() over () as place, taken.* from (
+       select q.* from waiting w cross join lateral (
+         select q.delivery_id, q.workspace_id, q.webhook_id from delivery_queue q
+         where q.webhook_id = w.id and q.due_at <= ${present('$1')} order by q.due_at
+         limit greatest(0, $4::int - coalesce(($5::jsonb ->> w.id)::int, 0)) for update skip locked
+       ) q limit $2
+     ) taken
+   ),
+   leased as (
+     update delivery_queue q
+     set due_at = ${present('$1')} + $6::int * interval '1 millisecond', token = $7
+     from due where q.delivery_id = due.delivery_id
+   )
+   select due.delivery_id, due.workspace_id, due.webhook_id, d.event_id, d.event, w.url, w.secret, w.headers, e.body,
+          d.attempt_count + 1 as attempt
+   from due
+   join deliveries d
+     on d.workspace_id = due.workspace_id and d.webhook_id = due.webhook_id and d.id = due.delivery_id
+   join events e on e.workspace_id = d.workspace_id and e.id = d.event_id
+   join webhooks w on w.workspace_id = due.workspace_id and w.id = due.webhook_id
+   order by due.place`,
+)
+
+/** The verb `claimDeliveries` on PostgreSQL: fair across webhooks, as on SQLite; the next claim goes on where this one stopped. */
+export function prepareClaimDeliveries(database: Database, { clock }: { clock: Clock }) {
+  let last = ''
+  return async (claim: DeliveryClaim): Promise<ClaimedDelivery[]> => {
+    const { now, limit, lease_ms, token, limit_per_webhook, in_flight } = claim
+    const found = await database.rows(
+      take,
+      clock.now(now),
+      limit,
+      last,
+      limit_per_webhook,
+      JSON.stringify(Object.fromEntries(in_flight)),
+      lease_ms,
+      token,
+    )
+    // With fewer than that, the walk came round to where it began.
+    if (found.length === limit) last = found.at(-1)?.webhook_id ?? last
+    return found.map((row) => ({ ...row, token }))
+  }
+}

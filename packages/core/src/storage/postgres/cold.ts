@@ -1,0 +1,56 @@
+import { drizzle } from 'drizzle-orm/node-postgres'
+import type pg from 'pg'
+import { type Db, dialects } from '../dialect.ts'
+import type { Reads, Storage } from '../storage.ts'
+import { openStores, type StoreDialect } from '../stores/stores.ts'
+import { tables } from '../tables.ts'
+import { withoutData } from './failure.ts'
+import { parsers } from './parsers.ts'
+import { type Ask, retrying, transact } from './transaction.ts'
+
+/** Rows that a change depends on are locked until its transaction ends. */
+const dialect: StoreDialect = {
+  locked: <Q>(query: Q) => (query as { for(strength: 'update'): Q }).for('update'),
+}
+
+const t = tables(dialects.postgres)
+
+/** The cold door on PostgreSQL: the shared stores, each reading by itself or all in one transaction. */
+export function openCold(
+  pool: pg.Pool,
+  { random }: { random: () => number },
+): Pick<Storage, 'read' | 'write'> {
+  const again = retrying({ random })
+  const ask: Ask = (query, values) => pool.query(query as string, values)
+  return {
+    read: discreet(openStores(handle(ask), t, dialect)),
+    write: (work) =>
+      again((fate) => transact(pool, (ask) => work(openStores(handle(ask), t, dialect)), fate)),
+  }
+}
+
+/** drizzle over somebody who answers statements; values arrive as the hot door has them. */
+function handle(ask: Ask): Db {
+  const query = (config: pg.QueryConfig, values: unknown[]) =>
+    ask({ ...config, types: parsers }, values)
+  return drizzle({ query } as unknown as pg.Pool) as Db
+}
+
+/** The stores, with errors that do not tell the values they are about. */
+function discreet(stores: Reads): Reads {
+  type Verbs = Record<string, (...values: unknown[]) => Promise<unknown>>
+  const wrapped = Object.entries(stores).map(([name, store]: [string, Verbs]) => {
+    const verbs = Object.entries(store).map(([verb, ask]) => [
+      verb,
+      async (...values: unknown[]) => {
+        try {
+          return await ask(...values)
+        } catch (error) {
+          throw withoutData(error)
+        }
+      },
+    ])
+    return [name, Object.fromEntries(verbs)]
+  })
+  return Object.fromEntries(wrapped)
+}

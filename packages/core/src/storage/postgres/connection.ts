@@ -1,0 +1,148 @@
+import pg from 'pg'
+import type { Log } from '../../runtime.ts'
+import { textOf, withoutPassword } from './failure.ts'
+import { parsers } from './parsers.ts'
+
+/** The oldest server that is tested; older ones get no fixes any more. */
+const VERSION_MIN = 15
+
+/** How long opening a connection, or waiting for a free one, may take. */
+const CONNECT_MAX_MS = 10_000
+
+/** What a batch needs at once, with some to spare: every process holds this many of the server's connections. */
+const HOT_CONNECTIONS = 8
+const COLD_CONNECTIONS = 8
+
+/** Every session's settings: none may depend on how the server, the database or the role is configured. */
+const SESSION = {
+  synchronous_commit: 'on',
+  default_transaction_isolation: 'read committed',
+  timezone: 'UTC',
+  datestyle: 'ISO',
+  // A lock that is held longer is asked for again; a process that stopped in the middle loses its own.
+  lock_timeout: '5s',
+  idle_in_transaction_session_timeout: '15s',
+}
+
+/**
+ * The verbs of the hot door look rows up by key and walk a queue in the order of its index. The statistics of a queue
+ * that was empty a minute ago would have it read and sorted as a whole.
+ */
+const HOT_SESSION = {
+  ...SESSION,
+  plan_cache_mode: 'force_generic_plan',
+  enable_seqscan: 'off',
+  enable_bitmapscan: 'off',
+  enable_hashjoin: 'off',
+  enable_mergejoin: 'off',
+}
+
+export interface Connections {
+  hot: pg.Pool
+  cold: pg.Pool
+  /** One more, outside the pools, for whoever listens. */
+  connect(): Promise<pg.Client>
+  end(): Promise<void>
+}
+
+/**
+ * Opens the connections to a server, after looking at it once.
+ * @throws Error in one line when it cannot be reached, or cannot keep what it is given. No password is in it.
+ */
+export async function connect(url: string, { log }: { log: Log }): Promise<Connections> {
+  const { config, address } = readUrl(url)
+  const pool = (session: object, max: number) =>
+    new pg.Pool({ ...config, max, onConnect: (client) => prepareSession(client, session) })
+      .on('error', (error) => log.warn({ reason: textOf(error) }, 'a database connection was lost'))
+      // Whoever uses a lost connection learns it from the next statement; an event nobody hears would end the process.
+      .on('connect', (client) => client.on('error', () => {}))
+  const hot = pool(HOT_SESSION, HOT_CONNECTIONS)
+  const cold = pool(SESSION, COLD_CONNECTIONS)
+  const end = async () => {
+    await Promise.all([hot.end(), cold.end()])
+  }
+  try {
+    const client = await cold.connect()
+    try {
+      await assertFit(client)
+    } finally {
+      client.release()
+    }
+  } catch (error) {
+    await end()
+    throw new Error(`cannot use ${address}: ${withoutPassword(textOf(error), config.password)}`)
+  }
+  return {
+    hot,
+    cold,
+    end,
+    async connect() {
+      const client = new pg.Client(config)
+      await client.connect()
+      return client
+    },
+  }
+}
+
+/** What the driver is told, and how the database may be called in a message. */
+function readUrl(url: string): { config: Config; address: string } {
+  const settings: pg.ClientConfig = {
+    connectionString: url,
+    application_name: 'svc',
+    connectionTimeoutMillis: CONNECT_MAX_MS,
+    keepAlive: true,
+    pipeline: true,
+    types: parsers,
+  }
+  let client: pg.Client
+  try {
+    client = new pg.Client(settings)
+  } catch {
+    // The driver's own words may quote the URL.
+    throw new Error('SVC_DATABASE_URL is no valid postgres:// address')
+  }
+  const { host, port, database = '', password } = client
+  const address = host.startsWith('/') ? `${host} ${database}` : `${host}:${port}/${database}`
+  return {
+    config: Object.defineProperty({ ...settings }, 'password', { value: password }) as Config,
+    address: `the PostgreSQL database ${address}`,
+  }
+}
+
+type Config = pg.ClientConfig & { password: string | undefined }
+
+/** Makes a new connection's session what every statement relies on, and asserts the one thing that loses data. */
+async function prepareSession(client: pg.ClientBase, session: object): Promise<void> {
+  // `remote_apply` promises more than `on`, so whoever has configured that keeps it.
+  await client.query(
+    `select set_config(key, value, false) from json_each_text($1::json)
+     where current_setting(key) <> 'remote_apply'`,
+    [JSON.stringify(session)],
+  )
+  await assertDurable(client)
+}
+
+/** @throws Error unless a commit of this session is on disk when it returns. */
+export async function assertDurable(client: pg.ClientBase): Promise<void> {
+  const { rows } = await client.query<{ fsync: string; synchronous_commit: string }>(
+    `select current_setting('fsync') as fsync, current_setting('synchronous_commit') as synchronous_commit`,
+  )
+  const { fsync, synchronous_commit } = rows[0] ?? { fsync: '?', synchronous_commit: '?' }
+  if (fsync === 'on' && /^(on|remote_apply)$/.test(synchronous_commit)) return
+  throw new Error(
+    `PostgreSQL would not flush commits to disk (fsync=${fsync}, synchronous_commit=${synchronous_commit})`,
+  )
+}
+
+async function assertFit(client: pg.ClientBase): Promise<void> {
+  const { rows } = await client.query<{ version: number; encoding: string; is_standby: boolean }>(
+    `select current_setting('server_version_num')::int / 10000 as version,
+            current_setting('server_encoding') as encoding, pg_is_in_recovery() as is_standby`,
+  )
+  const { version = 0, encoding = '', is_standby = false } = rows[0] ?? {}
+  if (version < VERSION_MIN) {
+    throw new Error(`PostgreSQL ${version} is too old; svc needs ${VERSION_MIN} or newer`)
+  }
+  if (encoding !== 'UTF8') throw new Error(`its encoding is ${encoding}; svc needs UTF8`)
+  if (is_standby) throw new Error('it is a standby, which takes no writes')
+}

@@ -1,0 +1,65 @@
+import type pg from 'pg'
+import { retrying, transact } from './transaction.ts'
+
+/** A statement that each connection prepares once. */
+export interface Statement<Row = unknown> {
+  /** Unique among all statements. */
+  readonly name: string
+  readonly text: string
+  /** For the compiler alone: what its rows look like. */
+  readonly row?: Row
+}
+
+/** A statement whose first value is a batch of rows. */
+export interface RowsStatement<Row> extends Statement {
+  toJson(rows: readonly Row[]): string
+}
+
+export function statement<Row>(name: string, text: string): Statement<Row> {
+  return { name, text }
+}
+
+/** A transaction under way. Statements are sent at once and run in their order: whoever waits, waits once for all. */
+export interface Transaction {
+  rows<Row>(statement: Statement<Row>, ...values: unknown[]): Promise<Row[]>
+  /** Sends a statement that takes rows, if there are any. If it fails, so does the transaction. */
+  write<Row>(statement: RowsStatement<Row>, rows: readonly Row[], ...values: unknown[]): void
+}
+
+export interface Database {
+  /** A statement on its own. */
+  rows<Row>(statement: Statement<Row>, ...values: unknown[]): Promise<Row[]>
+  /**
+   * Runs `work` in a transaction and resolves after its commit is durable. It may be done again, and must have no
+   * effect but its statements.
+   */
+  transact<T>(work: (transaction: Transaction) => Promise<T>): Promise<T>
+}
+
+/** The prepared side of a pool. */
+export function databaseOn(pool: pg.Pool, { random }: { random: () => number }): Database {
+  const again = retrying({ random })
+  return {
+    rows: <Row>(asked: Statement<Row>, ...values: unknown[]) =>
+      again(async () => (await pool.query(configOf(asked, values))).rows as Row[]),
+    transact: (work) =>
+      again((fate) =>
+        transact(
+          pool,
+          (ask) =>
+            work({
+              rows: async <Row>(asked: Statement<Row>, ...values: unknown[]) =>
+                (await ask(configOf(asked, values))).rows as Row[],
+              write(asked, rows, ...values) {
+                if (rows.length > 0) ask(configOf(asked, [asked.toJson(rows), ...values]))
+              },
+            }),
+          fate,
+        ),
+      ),
+  }
+}
+
+function configOf({ name, text }: Statement, values: unknown[]): pg.QueryConfig {
+  return { name, text, values }
+}

@@ -1,0 +1,28 @@
+import pg from 'pg'
+
+const { builtins } = pg.types
+
+/** How values arrive, by their type: as the rows of the stores have them. */
+export const parsers: pg.CustomTypesConfig = {
+  getTypeParser(type: number, format?: 'text' | 'binary') {
+    if (format === 'binary') return pg.types.getTypeParser(type, format)
+    if (type === builtins.INT8) return parseLong
+    if (type === builtins.TIMESTAMPTZ) return parseTime
+    return pg.types.getTypeParser(type, 'text')
+  },
+}
+
+/**
+ * A 64-bit number as a JavaScript one.
+ * @throws RangeError where it would not be the same number.
+ */
+function parseLong(text: string): number {
+  const value = Number(text)
+  if (!Number.isSafeInteger(value)) throw new RangeError(`${text} is past 2^53`)
+  return value
+}
+
+/** Sessions have the time zone UTC and the ISO style: `2026-05-04 09:00:00.5+00`. */
+function parseTime(text: string): Date {
+  return new Date(text)
+}

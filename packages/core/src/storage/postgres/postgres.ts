@@ -1,0 +1,120 @@
+import type { Runtime } from '../../runtime.ts'
+import { dialects } from '../dialect.ts'
+import { gather } from '../gather.ts'
+import type { HotDoor, Storage } from '../storage.ts'
+import { tables } from '../tables.ts'
+import { prepareAccept } from './accept.ts'
+import { alone } from './alone.ts'
+import { prepareClaimDeliveries } from './claim-deliveries.ts'
+import { prepareClaimMessages } from './claim-messages.ts'
+import { type Clock, type ClockKind, clockOf } from './clock.ts'
+import { openCold } from './cold.ts'
+import { connect } from './connection.ts'
+import { type Database, databaseOn } from './database.ts'
+import { prepareFindApiKeys } from './find-api-keys.ts'
+import { migrate } from './migrate.ts'
+import { createQueue, type Queue } from './queue.ts'
+import { prepareRecordDeliveries } from './record-deliveries.ts'
+import { prepareSettle } from './settle.ts'
+import { createWaker, type Waker } from './wake.ts'
+
+/** How many items share one batch at the most: bounds how long it holds its locks. */
+const BATCH_MAX = 512
+
+/** While one batch of a verb waits for the disk, the next is planned; what arrives meanwhile gathers. */
+const BATCHES_AT_ONCE = 2
+const BATCHES_WAITING_MAX = 64
+
+/** Fewer than there are connections, so that somebody who reads inside a change always gets one. */
+const WRITES_AT_ONCE = 4
+const WRITES_WAITING_MAX = 10_000
+
+export interface PostgresOptions {
+  /** `given` only under a simulated clock. */
+  clock?: ClockKind | undefined
+}
+
+/**
+ * Opens a PostgreSQL database as storage, migrating it as needed. Any number of processes may have it open.
+ * @throws Error in one line when it cannot be reached, loses data, or was made by a newer version.
+ */
+export async function openPostgres(
+  url: string,
+  runtime: Pick<Runtime, 'id' | 'random' | 'log'>,
+  { clock = 'server' }: PostgresOptions = {},
+): Promise<Storage> {
+  const connections = await connect(url, runtime)
+  const { hot, cold } = connections
+  try {
+    await migrate(cold)
+  } catch (error) {
+    await connections.end()
+    throw error
+  }
+  const database = databaseOn(hot, runtime)
+  const { id: newId, random, log } = runtime
+  const waker = createWaker({ database, connect: connections.connect, id: newId(), log })
+  const queues: Queue[] = []
+  const queue = (at_once: number, waiting_max: number) => {
+    const made = createQueue({ at_once, waiting_max })
+    queues.push(made)
+    return made.run
+  }
+  const { read, write } = openCold(cold, runtime)
+  const changes = queue(WRITES_AT_ONCE, WRITES_WAITING_MAX)
+  return {
+    read,
+    write: (work) => changes(() => write(work)),
+    hot: hotDoor({ database, queue, waker, clock: clockOf(clock), newId, random }),
+    // Several servers dispatch together: a lease is its claimant's for as long as it lasts, whoever starts meanwhile.
+    startDispatch: async () => ({ release: async () => {} }),
+    alone: (name, work) => alone(cold, name, work),
+    async ping() {
+      await cold.query('select 1')
+    },
+    async close() {
+      await Promise.all(queues.map((each) => each.close()))
+      await waker.close()
+      await connections.end()
+    },
+  }
+}
+
+function hotDoor(parts: {
+  database: Database
+  queue: (at_once: number, waiting_max: number) => Queue['run']
+  waker: Waker
+  clock: Clock
+  newId: () => string
+  random: () => number
+}): HotDoor {
+  const { database, queue, waker, clock, newId, random } = parts
+  const t = tables(dialects.postgres)
+  const bounds = { batch_max: BATCH_MAX }
+  const batches = () => queue(BATCHES_AT_ONCE, BATCHES_WAITING_MAX)
+  const claims = () => queue(1, BATCHES_WAITING_MAX)
+
+  const findApiKeys = gather(prepareFindApiKeys(database, t), batches(), bounds)
+  const onMessages = { clock, onQueued: () => waker.announce('messages') }
+  const onDeliveries = { clock, onQueued: () => waker.announce('deliveries') }
+  const claimMessages = prepareClaimMessages(database, t, { clock })
+  const claimDeliveries = prepareClaimDeliveries(database, { clock })
+  const [claimsOfMessages, claimsOfDeliveries] = [claims(), claims()]
+  return {
+    findApiKey: async (keyHash) => (await findApiKeys([keyHash]))[0] ?? null,
+    accept: gather(prepareAccept(database, t, onMessages), batches(), bounds),
+    claimMessages: (claim) => claimsOfMessages(() => claimMessages(claim)),
+    settle: gather(
+      prepareSettle(database, t, { ...onDeliveries, newId, random }),
+      batches(),
+      bounds,
+    ),
+    claimDeliveries: (claim) => claimsOfDeliveries(() => claimDeliveries(claim)),
+    recordDeliveries: gather(
+      prepareRecordDeliveries(database, t, { clock, random }),
+      batches(),
+      bounds,
+    ),
+    onWake: waker.onWake,
+  }
+}

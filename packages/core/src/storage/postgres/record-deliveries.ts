@@ -1,0 +1,135 @@
+import {
+  type DeliveryResult,
+  planRecord,
+  type RecordPlan,
+  type RecordState,
+  type WebhookHealth,
+} from '../../webhooks/record.ts'
+import type { DeliveryRow } from '../storage.ts'
+import type { Tables } from '../tables.ts'
+import { type Clock, dueAt } from './clock.ts'
+import { type Database, statement, type Transaction } from './database.ts'
+import { insertInto, namesOf, removeFrom, updateOf } from './rows.ts'
+
+const HEALTH = [
+  'is_active',
+  'status',
+  'disabled_reason',
+  'consecutive_failures',
+  'last_success_at',
+  'last_failure_at',
+  'updated_at',
+] as const
+
+/**
+ * The verb `recordDeliveries` on PostgreSQL: lock the webhooks whose health changes, then what the claims still hold;
+ * plan, write. Two round trips.
+ */
+export function prepareRecordDeliveries(
+  database: Database,
+  t: Tables,
+  { clock, random }: { clock: Clock; random: () => number },
+) {
+  const lookUp = prepareLookUp(t)
+  const write = prepareWrite(t, clock)
+  return (results: readonly DeliveryResult[]): Promise<boolean[]> =>
+    database.transact(async (tx) => {
+      const { state, holders } = await lookUp(tx, results)
+      const isHeld = ({ delivery_id, token }: DeliveryResult) => holders.get(delivery_id) === token
+      const held = results.filter(isHeld)
+      const plan = planRecord(held, state, { random })
+      write(tx, plan, held)
+      const counted = plan.counted.values()
+      return results.map((result) => isHeld(result) && counted.next().value === true)
+    })
+}
+
+function prepareLookUp(t: Tables) {
+  const lockWebhooks = statement<WebhookHealth>(
+    'lock_webhooks',
+    `select w.id, w.workspace_id, ${HEALTH.map((column) => `w.${column}`).join(', ')}
+     from unnest($1::text[], $2::text[]) r(workspace_id, id)
+     join webhooks w on w.workspace_id = r.workspace_id and w.id = r.id
+     order by w.workspace_id, w.id for no key update of w`,
+  )
+  const lockHeld = statement<DeliveryRow & { token: string }>(
+    'lock_held_deliveries',
+    `select q.token, ${namesOf(t.deliveries)
+      .map((column) => `d.${column}`)
+      .join(', ')}
+     from unnest($1::text[], $2::text[], $3::text[], $4::text[]) r(workspace_id, webhook_id, id, token)
+     join delivery_queue q on q.delivery_id = r.id and q.token = r.token
+     join deliveries d on d.workspace_id = r.workspace_id and d.webhook_id = r.webhook_id and d.id = r.id
+     order by q.delivery_id for update of q`,
+  )
+  return async (tx: Transaction, results: readonly DeliveryResult[]) => {
+    const workspaces = results.map(({ workspace_id }) => workspace_id)
+    const webhookIds = results.map(({ webhook_id }) => webhook_id)
+    const ids = results.map(({ delivery_id }) => delivery_id)
+    const tokens = results.map(({ token }) => token)
+    const [webhooks, held] = await Promise.all([
+      tx.rows(lockWebhooks, workspaces, webhookIds),
+      tx.rows(lockHeld, workspaces, webhookIds, ids, tokens),
+    ])
+    const state: RecordState = {
+      webhooks: new Map(webhooks.map((webhook) => [webhook.id, webhook])),
+      deliveries: new Map(),
+    }
+    const holders = new Map<string, string>()
+    for (const { token, ...delivery } of held) {
+      state.deliveries.set(delivery.id, delivery)
+      holders.set(delivery.id, token)
+    }
+    return { state, holders }
+  }
+}
+
+function prepareWrite(t: Tables, clock: Clock) {
+  const updateDeliveries = updateOf('record_deliveries', t.deliveries, {
+    key: ['workspace_id', 'webhook_id', 'id'],
+    set: [
+      'status',
+      'attempt_count',
+      'next_attempt_at',
+      'response_status',
+      'response_time_ms',
+      'error',
+      'updated_at',
+      'delivered_at',
+    ],
+  })
+  const updateWebhooks = updateOf('update_webhooks', t.webhooks, {
+    key: ['workspace_id', 'id'],
+    set: HEALTH,
+  })
+  const insertAttempts = insertInto('insert_delivery_attempts', t.delivery_attempts)
+  const requeue = updateOf('requeue_deliveries', t.delivery_queue, {
+    key: ['delivery_id'],
+    set: ['due_at'],
+    instead: { due_at: dueAt('r.due_at', '$2'), token: 'null' },
+  })
+  const dequeue = removeFrom('dequeue_deliveries', t.delivery_queue, ['delivery_id'])
+  return (tx: Transaction, plan: RecordPlan, results: readonly DeliveryResult[]): void => {
+    const endedAt = new Map(
+      results.map((result) => [
+        result.delivery_id,
+        new Date(result.started_at.getTime() + result.duration_ms),
+      ]),
+    )
+    tx.write(updateDeliveries, plan.deliveries)
+    tx.write(insertAttempts, plan.attempts)
+    tx.write(updateWebhooks, plan.webhooks)
+    tx.write(
+      requeue,
+      plan.requeue.map(({ delivery_id, due_at }) => ({
+        delivery_id,
+        due_at: clock.sent(due_at, endedAt.get(delivery_id) ?? due_at),
+      })),
+      clock.origin,
+    )
+    tx.write(
+      dequeue,
+      plan.dequeue.map((delivery_id) => ({ delivery_id })),
+    )
+  }
+}

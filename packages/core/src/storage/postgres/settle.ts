@@ -1,0 +1,162 @@
+import {
+  planSettle,
+  type SettleContext,
+  type SettledMessage,
+  type Settlement,
+  type SettlePlan,
+  type SettleState,
+} from '../../messages/settle.ts'
+import type { Subscriber } from '../../webhooks/fan-out.ts'
+import type { MessageQueueRow } from '../storage.ts'
+import type { Tables } from '../tables.ts'
+import { type Clock, dueAt } from './clock.ts'
+import { creditRows } from './credit-rows.ts'
+import { type Database, statement, type Transaction } from './database.ts'
+import { insertInto, namesOf, removeFrom, updateOf } from './rows.ts'
+
+/**
+ * The verb `settle` on PostgreSQL: lock, look up, plan, write; two round trips. Rows are locked kind by kind (queue
+ * rows, messages, accounts, webhooks), each kind in the order of its ids, so that nobody waits in a ring.
+ */
+export function prepareSettle(
+  database: Database,
+  t: Tables,
+  { clock, onQueued, ...context }: SettleContext & { clock: Clock; onQueued: () => void },
+) {
+  const lookUp = prepareLookUp(t)
+  const write = prepareWrite(t, clock)
+  return async (settlements: readonly Settlement[]): Promise<boolean[]> => {
+    const plan = await database.transact(async (tx) => {
+      const plan = planSettle(settlements, await lookUp(tx, settlements), context)
+      write(tx, plan, settlements)
+      return plan
+    })
+    if (plan.delivery_queue.length > 0) onQueued()
+    return plan.counted
+  }
+}
+
+function prepareLookUp(t: Tables) {
+  const credits = creditRows(t)
+  const lockQueued = statement<MessageQueueRow>(
+    'lock_queued_messages',
+    `select ${namesOf(t.message_queue)
+      .map((name) => `q.${name}`)
+      .join(', ')}
+     from unnest($1::text[], $2::text[]) r(workspace_id, id)
+     join message_queue q on q.message_id = r.id and q.workspace_id = r.workspace_id
+     order by q.message_id for update of q`,
+  )
+  const lockMessages = statement<SettledMessage>(
+    'lock_messages',
+    `select ${namesOf(t.messages, 'content')
+      .map((name) => `m.${name}`)
+      .join(', ')}
+     from unnest($1::text[], $2::text[]) r(workspace_id, id)
+     join messages m on m.workspace_id = r.workspace_id and m.id = r.id
+     order by m.id for update of m`,
+  )
+  // Locked against removal, or a delivery could be queued for a webhook that is gone.
+  const findSubscribers = statement<Subscriber>(
+    'find_subscribers',
+    `select id, workspace_id, events from webhooks
+     where workspace_id = any($1::text[]) and is_active order by workspace_id, id for key share`,
+  )
+  return async (tx: Transaction, settlements: readonly Settlement[]): Promise<SettleState> => {
+    const workspaces = settlements.map(({ workspace_id }) => workspace_id)
+    const ids = settlements.map(({ message_id }) => message_id)
+    const refunded = settlements.filter(mayRefund).map(({ workspace_id }) => workspace_id)
+    const [queued, messages, accounts, subscribers] = await Promise.all([
+      tx.rows(lockQueued, workspaces, ids),
+      tx.rows(lockMessages, workspaces, ids),
+      credits.lock(tx, new Set(refunded)),
+      tx.rows(findSubscribers, [...new Set(workspaces)]),
+    ])
+    const state: SettleState = {
+      messages: new Map(messages.map((message) => [message.id, message])),
+      queue: new Map(queued.map((row) => [row.message_id, row])),
+      subscribers: new Map(),
+      accounts,
+    }
+    for (const subscriber of subscribers) {
+      const known = state.subscribers.get(subscriber.workspace_id)
+      if (known) known.push(subscriber)
+      else state.subscribers.set(subscriber.workspace_id, [subscriber])
+    }
+    return state
+  }
+}
+
+/**
+ * Whether the account is needed: not where a provider has the message, which is most of the time. Settling then never
+ * waits for those who send from the same workspace.
+ */
+function mayRefund({ result }: Settlement): boolean {
+  if (result.task === 'send') return result.outcome.type !== 'accepted'
+  return result.task === 'lookup' && result.found.type !== 'found'
+}
+
+function prepareWrite(t: Tables, clock: Clock) {
+  const credits = creditRows(t)
+  const updateMessages = updateOf('settle_messages', t.messages, {
+    key: ['workspace_id', 'id'],
+    set: [
+      'status',
+      'accepted',
+      'credits_refunded',
+      'provider',
+      'provider_message_id',
+      'error_code',
+      'error_message',
+      'sequence',
+      'updated_at',
+      'sent_at',
+      'delivered_at',
+      'read_at',
+      'failed_at',
+    ],
+  })
+  const updateAttempts = updateOf('finish_attempts', t.message_attempts, {
+    key: ['workspace_id', 'message_id', 'number'],
+    set: ['outcome', 'provider_message_id', 'error_code', 'error_message', 'finished_at'],
+  })
+  const requeue = updateOf('requeue_messages', t.message_queue, {
+    key: ['message_id'],
+    set: ['task', 'token', 'unknown_since', 'due_at'],
+    instead: { due_at: dueAt('r.due_at', '$2') },
+  })
+  const dequeue = removeFrom('dequeue_messages', t.message_queue, ['message_id'])
+  const insertMessageEvents = insertInto('insert_message_events', t.message_events)
+  const insertEvents = insertInto('insert_events', t.events)
+  const insertDeliveries = insertInto('insert_deliveries', t.deliveries)
+  const insertQueued = insertInto('queue_deliveries', t.delivery_queue, {
+    due_at: dueAt('r.due_at', '$2'),
+  })
+  return (tx: Transaction, plan: SettlePlan, settlements: readonly Settlement[]): void => {
+    const plannedAt = new Map(settlements.map(({ message_id, at }) => [message_id, at]))
+    tx.write(updateMessages, plan.messages)
+    tx.write(updateAttempts, plan.attempts)
+    tx.write(insertMessageEvents, plan.message_events)
+    tx.write(
+      requeue,
+      plan.requeue.map((row) => ({
+        ...row,
+        due_at: clock.sent(row.due_at, plannedAt.get(row.message_id) ?? row.due_at),
+      })),
+      clock.origin,
+    )
+    tx.write(
+      dequeue,
+      plan.dequeue.map((message_id) => ({ message_id })),
+    )
+    credits.store(tx, plan.accounts, plan.entries)
+    tx.write(insertEvents, plan.events)
+    tx.write(insertDeliveries, plan.deliveries)
+    // Whatever is announced is due at once.
+    tx.write(
+      insertQueued,
+      plan.delivery_queue.map((row) => ({ ...row, due_at: clock.sent(row.due_at, row.due_at) })),
+      clock.origin,
+    )
+  }
+}

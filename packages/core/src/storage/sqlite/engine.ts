@@ -1,0 +1,95 @@
+import Database from 'better-sqlite3'
+import type { SettleContext } from '../../messages/settle.ts'
+import { dialects } from '../dialect.ts'
+import { gather } from '../gather.ts'
+import type { HotDoor } from '../storage.ts'
+import { tables } from '../tables.ts'
+import { prepareAccept } from './accept.ts'
+import { prepareClaimDeliveries } from './claim-deliveries.ts'
+import { prepareClaimMessages } from './claim-messages.ts'
+import { type Connection, connect } from './connection.ts'
+import { migrate } from './migrate.ts'
+import { type Query, queryOver } from './query.ts'
+import { prepareRecordDeliveries } from './record-deliveries.ts'
+import { prepareSettle } from './settle.ts'
+import { createWriter, type Writer } from './writer.ts'
+
+/** How many items share one batch at the most: bounds how long a commit takes. */
+export const BATCH_MAX = 512
+
+/** All that writes: the one writing connection, its writer and the verbs. In this thread, or behind `startEngine`. */
+export interface Engine
+  extends Pick<
+    HotDoor,
+    'accept' | 'claimMessages' | 'settle' | 'claimDeliveries' | 'recordDeliveries'
+  > {
+  /** One durable transaction over the cold door's statements; if `work` throws, nothing happened. */
+  transaction<T>(work: (query: Query) => Promise<T>): Promise<T>
+  /** @throws Error when another process dispatches on this file. */
+  takeDispatch(): Promise<void>
+  releaseDispatch(): Promise<void>
+  close(): Promise<void>
+}
+
+/** Opens a file for writing, creating and migrating it as needed. */
+export function openEngine(
+  file: string,
+  context: SettleContext,
+  { onFailure }: { onFailure: (error: Error) => void },
+): Engine {
+  const connection = connect(file)
+  migrate(connection)
+  const writer = createWriter(connection, { onFailure })
+  const t = tables(dialects.sqlite)
+  const bounds = { batch_max: BATCH_MAX, onJoin: writer.grew }
+  const claimMessages = prepareClaimMessages(connection, t)
+  const claimDeliveries = prepareClaimDeliveries(connection)
+  const query = queryOver(connection)
+  let lock: Connection | null = null
+  return {
+    accept: gather(prepareAccept(connection, t), writer.run, bounds),
+    claimMessages: (claim) => writer.run(() => claimMessages(claim)),
+    settle: gather(prepareSettle(connection, t, context), writer.run, bounds),
+    claimDeliveries: (claim) => writer.run(() => claimDeliveries(claim)),
+    recordDeliveries: gather(prepareRecordDeliveries(connection, t, context), writer.run, bounds),
+    transaction: (work) => writer.run(() => work(query)),
+    async takeDispatch() {
+      lock = takeLock(file)
+      await freeLeases(writer, connection)
+    },
+    async releaseDispatch() {
+      lock?.close()
+      lock = null
+    },
+    async close() {
+      await writer.idle()
+      lock?.close()
+      connection.pragma('wal_checkpoint(TRUNCATE)')
+      connection.close()
+    },
+  }
+}
+
+/**
+ * The right to dispatch is an exclusive lock on a small file beside the database, which the operating system gives back
+ * however the process ends.
+ */
+function takeLock(file: string): Connection {
+  const lock = new Database(`${file}-dispatch`, { timeout: 0 })
+  try {
+    lock.pragma('locking_mode = EXCLUSIVE')
+    lock.exec('begin exclusive')
+    return lock
+  } catch (cause) {
+    lock.close()
+    throw new Error(`another svc process already serves ${file}`, { cause })
+  }
+}
+
+/** Whoever has the lock is alone, so every lease still standing is a dead process's. */
+async function freeLeases(writer: Writer, connection: Connection): Promise<void> {
+  await writer.run(() => {
+    connection.exec('update message_queue set due_at = 0 where token is not null')
+    connection.exec('update delivery_queue set due_at = 0, token = null where token is not null')
+  })
+}

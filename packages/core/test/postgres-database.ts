@@ -1,0 +1,75 @@
+import { randomBytes } from 'node:crypto'
+import pg from 'pg'
+import { inject } from 'vitest'
+import { type PostgresServer, startPostgres } from './postgres-server.ts'
+
+declare module 'vitest' {
+  export interface ProvidedContext {
+    /** A PostgreSQL server for the whole run, as a user who may create databases. */
+    postgresUrl: string
+  }
+}
+
+/** A database that nobody else uses. */
+export interface TestDatabase {
+  url: string
+  /** Another connection to it, as its owner; closed with the database. */
+  connect(): Promise<pg.Client>
+  /** Empties every table but the list of migrations. */
+  clear(): Promise<void>
+  drop(): Promise<void>
+}
+
+/**
+ * Makes an empty database on the server of the test run; where the run has none, on one that is started for it.
+ * There is no third way: without a server the test fails.
+ */
+export async function createDatabase(options = ''): Promise<TestDatabase> {
+  const server = await serverOfRun()
+  const name = `svc_test_${randomBytes(6).toString('hex')}`
+  await onServer(server.url, `create database ${name} ${options}`)
+  const url = databaseUrl(server.url, name)
+  const clients: pg.Client[] = []
+  const connect = async () => {
+    const client = new pg.Client({ connectionString: url })
+    // Tests cut connections; what is left of this one is closed below.
+    client.on('error', () => {})
+    await client.connect()
+    clients.push(client)
+    return client
+  }
+  let owner: pg.Client | undefined
+  return {
+    url,
+    connect,
+    async clear() {
+      owner ??= await connect()
+      const { rows } = await owner.query(
+        "select string_agg(tablename, ', ') as tables from pg_tables where schemaname = 'public' and tablename <> 'svc_migrations'",
+      )
+      if (rows[0].tables) await owner.query(`truncate ${rows[0].tables}`)
+    },
+    async drop() {
+      for (const client of clients) await client.end()
+      await onServer(server.url, `drop database ${name} with (force)`)
+      await server.stop()
+    },
+  }
+}
+
+async function serverOfRun(): Promise<PostgresServer> {
+  const url = inject('postgresUrl') ?? process.env.SVC_TEST_POSTGRES_URL
+  return url ? { url, stop: async () => {} } : startPostgres()
+}
+
+async function onServer(url: string, statement: string): Promise<void> {
+  const client = new pg.Client({ connectionString: url })
+  await client.connect()
+  await client.query(statement)
+  await client.end()
+}
+
+/** The same server and user, another database; a URL of a socket is none that `URL` reads. */
+export function databaseUrl(serverUrl: string, name: string): string {
+  return serverUrl.replace(/^(\w+:\/\/[^/?]*)(\/[^?]*)?/, `$1/${name}`)
+}

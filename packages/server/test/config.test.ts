@@ -1,0 +1,212 @@
+import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { RATES } from '@svc/core/contract'
+import Fastify from 'fastify'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { ConfigError, readConfig, urlOf } from '../src/config.ts'
+
+const SECRET = 'a secret of more than thirty-two bytes'
+
+let folder: string
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'svc-config-'))
+})
+afterEach(() => rmSync(folder, { recursive: true, force: true }))
+
+const read = (env: NodeJS.ProcessEnv = {}) =>
+  readConfig({ SVC_DATA_DIR: folder, SVC_JWT_SECRET: SECRET, ...env })
+
+function messageOf(env: NodeJS.ProcessEnv): string {
+  try {
+    read(env)
+  } catch (error) {
+    expect(error).toBeInstanceOf(ConfigError)
+    return (error as ConfigError).message
+  }
+  throw new Error(`accepted: ${JSON.stringify(env)}`)
+}
+
+describe('with nothing set', () => {
+  it('has the defaults of the contract', () => {
+    expect(read()).toStrictEqual({
+      host: '127.0.0.1',
+      port: 3000,
+      data_dir: folder,
+      database_url: `file:${join(folder, 'svc.db')}`,
+      jwt_secret: SECRET,
+      public_url: 'http://127.0.0.1:3000',
+      rates: RATES,
+      trust_proxy: [],
+      webhook_allow_http: false,
+      signup_credits: '0',
+      log_level: 'info',
+    })
+  })
+
+  it('takes empty and blank for not set', () => {
+    const env = { PORT: '', HOST: '  ', SVC_RATE_LIMIT_GENERAL: '', SVC_TRUST_PROXY: ' ' }
+    expect(read(env)).toStrictEqual(read())
+  })
+})
+
+it('reads everything that can be set', () => {
+  expect(
+    read({
+      HOST: '::',
+      PORT: '8080',
+      SVC_DATABASE_URL: 'file:/var/lib/svc/svc.db',
+      SVC_PUBLIC_URL: 'https://svc.example.com/',
+      SVC_RATE_LIMIT_GENERAL: '1000/60',
+      SVC_RATE_LIMIT_BULK: '1/1',
+      SVC_RATE_LIMIT_AUTH: '50/900',
+      SVC_RATE_LIMIT_ANONYMOUS: '2/3',
+      SVC_RATE_LIMIT_FAILED_AUTH: '999999999/9999999',
+      SVC_TRUST_PROXY: '10.0.0.0/8, 192.0.2.1,fd00::/8',
+      SVC_WEBHOOK_ALLOW_HTTP: 'true',
+      SVC_SIGNUP_CREDITS: '0.5',
+      SVC_LOG_LEVEL: 'trace',
+    }),
+  ).toMatchObject({
+    host: '::',
+    port: 8080,
+    database_url: 'file:/var/lib/svc/svc.db',
+    public_url: 'https://svc.example.com',
+    rates: {
+      general: { max: 1000, window_s: 60 },
+      bulk: { max: 1, window_s: 1 },
+      auth: { max: 50, window_s: 900 },
+      anonymous: { max: 2, window_s: 3 },
+      failed_auth: { max: 999_999_999, window_s: 9_999_999 },
+    },
+    trust_proxy: ['10.0.0.0/8', '192.0.2.1', 'fd00::/8'],
+    webhook_allow_http: true,
+    signup_credits: '0.5',
+    log_level: 'trace',
+  })
+})
+
+describe('a setting that cannot be meant is refused by its name', () => {
+  const RATE = 'must be count/seconds, for example 100/60'
+  const NETWORKS = 'SVC_TRUST_PROXY must list CIDR networks, for example 10.0.0.0/8'
+  it.each([
+    ['PORT', 'http', 'PORT must be a number from 0 to 65535, got "http"'],
+    ['PORT', '65536', 'PORT must be a number from 0 to 65535, got "65536"'],
+    ['PORT', '-1', 'PORT must be a number from 0 to 65535, got "-1"'],
+    ['PORT', '80.5', 'PORT must be a number from 0 to 65535, got "80.5"'],
+    ['SVC_JWT_SECRET', 'short', 'SVC_JWT_SECRET must be at least 32 bytes long'],
+    [
+      'SVC_PUBLIC_URL',
+      'svc.example',
+      'SVC_PUBLIC_URL must be an http or https URL, got "svc.example"',
+    ],
+    [
+      'SVC_PUBLIC_URL',
+      'ftp://svc.example',
+      'SVC_PUBLIC_URL must be an http or https URL, got "ftp://svc.example"',
+    ],
+    ['SVC_RATE_LIMIT_GENERAL', '100', `SVC_RATE_LIMIT_GENERAL ${RATE}, got "100"`],
+    ['SVC_RATE_LIMIT_GENERAL', '0/60', `SVC_RATE_LIMIT_GENERAL ${RATE}, got "0/60"`],
+    ['SVC_RATE_LIMIT_BULK', '10/0', `SVC_RATE_LIMIT_BULK ${RATE}, got "10/0"`],
+    ['SVC_RATE_LIMIT_AUTH', '5/900s', `SVC_RATE_LIMIT_AUTH ${RATE}, got "5/900s"`],
+    ['SVC_RATE_LIMIT_ANONYMOUS', '-1/60', `SVC_RATE_LIMIT_ANONYMOUS ${RATE}, got "-1/60"`],
+    ['SVC_RATE_LIMIT_FAILED_AUTH', '1e3/60', `SVC_RATE_LIMIT_FAILED_AUTH ${RATE}, got "1e3/60"`],
+    ['SVC_TRUST_PROXY', 'true', `${NETWORKS}, got "true"`],
+    ['SVC_TRUST_PROXY', '10.0.0.0/33', `${NETWORKS}, got "10.0.0.0/33"`],
+    ['SVC_TRUST_PROXY', '0.0.0.0/0', `${NETWORKS}, got "0.0.0.0/0"`],
+    ['SVC_TRUST_PROXY', '::/0', `${NETWORKS}, got "::/0"`],
+    ['SVC_TRUST_PROXY', '10.0.0.0/', `${NETWORKS}, got "10.0.0.0/"`],
+    ['SVC_TRUST_PROXY', '10.0.0.0/8/8', `${NETWORKS}, got "10.0.0.0/8/8"`],
+    ['SVC_TRUST_PROXY', 'fd00::/129', `${NETWORKS}, got "fd00::/129"`],
+    ['SVC_TRUST_PROXY', 'fe80::1%eth0', `${NETWORKS}, got "fe80::1%eth0"`],
+    ['SVC_TRUST_PROXY', '10.0.0.1, proxy.example', `${NETWORKS}, got "proxy.example"`],
+    [
+      'SVC_WEBHOOK_ALLOW_HTTP',
+      'yes',
+      'SVC_WEBHOOK_ALLOW_HTTP must be one of true, false, got "yes"',
+    ],
+    [
+      'SVC_SIGNUP_CREDITS',
+      '-1',
+      'SVC_SIGNUP_CREDITS must be a number of credits, for example 100 or 0.5, got "-1"',
+    ],
+    [
+      'SVC_SIGNUP_CREDITS',
+      '1e3',
+      'SVC_SIGNUP_CREDITS must be a number of credits, for example 100 or 0.5, got "1e3"',
+    ],
+    [
+      'SVC_LOG_LEVEL',
+      'loud',
+      'SVC_LOG_LEVEL must be one of fatal, error, warn, info, debug, trace, silent, got "loud"',
+    ],
+  ])('%s=%s', (name, value, message) => {
+    expect(messageOf({ [name]: value })).toBe(message)
+  })
+
+  it('and a database URL is not repeated: it may hold a password', () => {
+    const message = messageOf({ SVC_DATABASE_URL: 'mysql://root:hunter2@db/svc' })
+    expect(message).toMatch(/^SVC_DATABASE_URL must be /)
+    expect(message).not.toContain('hunter2')
+    expect(messageOf({ SVC_DATABASE_URL: 'file:' })).toBe(message)
+  })
+
+  it('nor is a secret', () => {
+    expect(messageOf({ SVC_JWT_SECRET: 'hunter2' })).not.toContain('hunter2')
+  })
+
+  it('every network that is accepted is one that the server can use', () => {
+    const { trust_proxy } = read({
+      SVC_TRUST_PROXY: '10.0.0.0/8,::1,fd00::/8,0.0.0.0/1,::/1,::ffff:10.0.0.1',
+    })
+    expect(() => Fastify({ trustProxy: trust_proxy })).not.toThrow()
+  })
+})
+
+describe('the secret of the sessions', () => {
+  const withoutSecret = () => readConfig({ SVC_DATA_DIR: join(folder, 'new', 'data') })
+  const file = () => join(folder, 'new', 'data', 'jwt-secret')
+
+  it('is made at the first start, kept, and readable by its owner alone', () => {
+    const { jwt_secret } = withoutSecret()
+    expect(jwt_secret).toMatch(/^[\w-]{43}$/)
+    expect(readFileSync(file(), 'utf8')).toBe(jwt_secret)
+    expect(statSync(file()).mode & 0o777).toBe(0o600)
+    expect(withoutSecret().jwt_secret).toBe(jwt_secret)
+  })
+
+  it('is another one in another place', () => {
+    const other = readConfig({ SVC_DATA_DIR: join(folder, 'other') })
+    expect(other.jwt_secret).not.toBe(withoutSecret().jwt_secret)
+  })
+
+  it('may end with the line break of an editor', () => {
+    const { jwt_secret } = withoutSecret()
+    writeFileSync(file(), `${jwt_secret}\n`)
+    expect(withoutSecret().jwt_secret).toBe(jwt_secret)
+  })
+
+  it.each(['', '\n', 'short'])('is refused when the file holds %j', (text) => {
+    withoutSecret()
+    writeFileSync(file(), text)
+    expect(withoutSecret).toThrow(ConfigError)
+    expect(withoutSecret).toThrow(`${file()} must be at least 32 bytes long`)
+  })
+
+  it('is not made where one is given', () => {
+    read()
+    expect(existsSync(join(folder, 'jwt-secret'))).toBe(false)
+  })
+
+  it('counts in bytes', () => {
+    expect(read({ SVC_JWT_SECRET: 'ü'.repeat(16) }).jwt_secret).toHaveLength(16)
+  })
+})
+
+it.each([
+  ['127.0.0.1', 80, 'http://127.0.0.1:80'],
+  ['::1', 3000, 'http://[::1]:3000'],
+  ['localhost', 3000, 'http://localhost:3000'],
+])('a server on %s and %d has the address %s', (host, port, url) => {
+  expect(urlOf(host, port)).toBe(url)
+})

@@ -1,0 +1,71 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createClient } from '@svc/core/contract'
+import { afterEach, beforeEach, expect, it } from 'vitest'
+import { type Config, readConfig, startServer } from '../src/index.ts'
+import { within } from './within.ts'
+
+let folder: string
+let config: Config
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'svc-start-'))
+  config = readConfig({
+    PORT: '0',
+    SVC_DATA_DIR: folder,
+    SVC_SIGNUP_CREDITS: '5',
+    SVC_LOG_LEVEL: 'silent',
+  })
+})
+afterEach(() => rmSync(folder, { recursive: true, force: true }))
+
+it('serves the API on a free port, sends in threads, and keeps all of it over a restart', async () => {
+  const first = await startServer({ config })
+  const { url: base_url } = first
+  expect(base_url).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/)
+  const signup = { email: 'owner@example.com', password: 'long enough', company_name: 'A' }
+  await createClient({ base_url }).workspaces.signup(signup)
+  const { token } = await createClient({ base_url }).workspaces.login(signup)
+  const { key: api_key } = await createClient({ base_url, token }).api_keys.create({ name: 'A' })
+  const { messages } = createClient({ base_url, api_key })
+  const { message_id: id } = await messages.send({
+    to: '+14155552671',
+    channel: 'sms',
+    content: { text: 'Hello' },
+  })
+  const statusOf = async () => (await messages.get({ id })).message.status
+  await expect.poll(statusOf, { timeout: 10_000 }).toBe('delivered')
+  await first.close()
+  await expect(fetch(`${base_url}/health`)).rejects.toThrow()
+
+  const second = await startServer({ config })
+  try {
+    const after = createClient({ base_url: second.url, api_key, token })
+    expect((await after.messages.get({ id })).message.status).toBe('delivered')
+    // The session is still good: the secret was kept too.
+    expect((await after.workspaces.account()).credits_balance).toBe(4_000_000)
+  } finally {
+    await second.close()
+  }
+})
+
+it('refuses to serve a database that another server serves, and leaves that one alone', async () => {
+  const first = await startServer({ config })
+  try {
+    await expect(startServer({ config })).rejects.toThrow('another svc process already serves')
+    expect((await fetch(`${first.url}/health`)).status).toBe(200)
+  } finally {
+    await first.close()
+  }
+})
+
+it('lets go of the database when its port is taken', async () => {
+  const other = createServer().listen(0, '127.0.0.1')
+  await expect.poll(() => other.address()).not.toBeNull()
+  const { port } = other.address() as { port: number }
+  await expect(startServer({ config: { ...config, port } })).rejects.toThrow('EADDRINUSE')
+  other.close()
+  const server = await startServer({ config: { ...config, port } })
+  await within(5_000, 'the server to close', server.close())
+})

@@ -1,0 +1,149 @@
+import { once } from 'node:events'
+import { connect, type Socket } from 'node:net'
+import { setTimeout as pause } from 'node:timers/promises'
+import { expect, it } from 'vitest'
+import { within } from './within.ts'
+import { openWorld, type WorldOptions } from './world.ts'
+
+/** A world whose single messages are not found until they are let go. */
+async function heldWorld(options: WorldOptions = {}) {
+  let letGo = () => {}
+  const held = new Promise<void>((resolve) => {
+    letGo = resolve
+  })
+  let waiting = 0
+  const world = await openWorld({
+    listen: true,
+    ...options,
+    alter: (core) => ({
+      ...core,
+      messages: {
+        ...core.messages,
+        async get(...args) {
+          waiting += 1
+          await held
+          return core.messages.get(...args)
+        },
+      },
+    }),
+  })
+  const account = await world.signup({ credits: 10 })
+  const { key } = await world.key(account)
+  const id: string = (await world.send(key)).body.data.message_id
+  const text = (method: string, path: string) =>
+    `${method} ${path} HTTP/1.1\r\nHost: svc\r\nX-API-Key: ${key}\r\n\r\n`
+  return {
+    world,
+    letGo,
+    /** Resolves when so many requests are being held. */
+    holding: (count: number) => expect.poll(() => waiting).toBe(count),
+    heldRequest: text('GET', `/api/v1/messages/${id}`),
+    request: (path: string) => text('GET', path),
+  }
+}
+
+/** A connection, with all that came over it. */
+async function open(url: string): Promise<{ socket: Socket; received: () => string }> {
+  const { hostname, port } = new URL(url)
+  const socket = connect({ host: hostname, port: Number(port) })
+  let text = ''
+  socket.setEncoding('latin1').on('data', (chunk) => {
+    text += chunk
+  })
+  await once(socket, 'connect')
+  return { socket, received: () => text }
+}
+
+const statusesOf = (text: string) =>
+  [...text.matchAll(/HTTP\/1\.1 (\d{3}) /g)].map(([, status]) => Number(status))
+
+it('answers what is under way, refuses what comes late, and lets go of whoever is idle', async () => {
+  const { world, letGo, holding, heldRequest, request } = await heldWorld()
+  const busy = await open(world.url)
+  const late = await open(world.url)
+  const idle = await open(world.url)
+  idle.socket.write(request('/health'))
+  busy.socket.write(heldRequest)
+  late.socket.write(heldRequest)
+  await holding(2)
+  await expect.poll(idle.received).toContain('"status":')
+
+  const ended = Promise.all([busy, late, idle].map(({ socket }) => once(socket, 'close')))
+  const closing = world.app.close()
+  await within(1_000, 'the idle connection to end', once(idle.socket, 'close'))
+  await expect(fetch(`${world.url}/health`)).rejects.toThrow()
+  late.socket.write(request('/api/v1/messages') + request('/nothing'))
+  late.socket.write(request('/health/live') + request('/health/ready'))
+  await pause(100)
+  letGo()
+  await within(2_000, 'the app to close', closing)
+  await ended
+
+  expect(statusesOf(busy.received())).toStrictEqual([200])
+  expect(busy.received()).toContain('"success":true')
+  const [first, second] = late.received().split(/(?=HTTP\/1\.1 429 )/)
+  expect(statusesOf(first ?? '')).toStrictEqual([200])
+  expect(second?.toLowerCase()).toContain('\r\nretry-after: 5\r\n')
+  expect(second?.toLowerCase()).toContain('\r\nconnection: close\r\n')
+  expect(second).toContain(
+    '{"success":false,"error":"rate_limit_exceeded","message":"Too many requests. Please try again later."}',
+  )
+  await world.close()
+})
+
+it.each([
+  ['/health', 200, '"status":"degraded"'],
+  ['/health/live', 200, '{"status":"ok"}'],
+  ['/health/ready', 503, '{"status":"stopping"}'],
+])('tells the probe %s while it stops: %d %s', async (path, status, text) => {
+  const { world, letGo, holding, heldRequest, request } = await heldWorld()
+  const probe = await open(world.url)
+  probe.socket.write(heldRequest)
+  await holding(1)
+  const ended = once(probe.socket, 'close')
+  const closing = world.app.close()
+  await pause(20)
+  probe.socket.write(request(path))
+  await pause(50)
+  letGo()
+  await Promise.all([closing, ended])
+  expect(statusesOf(probe.received())).toStrictEqual([200, status])
+  expect(probe.received()).toContain(text)
+  await world.close()
+})
+
+it('what was accepted before the end is there after it', async () => {
+  const world = await openWorld({ listen: true, dispatch: true })
+  const account = await world.signup({ credits: 200 })
+  const { key } = await world.key(account)
+  const sending = Array.from({ length: 100 }, () => world.send(key))
+  const closing = world.app.close()
+  const statuses = (await Promise.all(sending)).map(({ status }) => status)
+  await closing
+  const sent = statuses.filter((status) => status === 201).length
+  expect(sent + statuses.filter((status) => status === 429).length).toBe(100)
+  expect((await world.written(account)).messages).toBe(sent)
+  await world.close()
+})
+
+it('waits only so long for a caller that does not finish its request', async () => {
+  const { world, letGo } = await heldWorld({ grace_ms: 300 })
+  letGo()
+  const slow = await open(world.url)
+  slow.socket.on('error', () => {})
+  slow.socket.write('POST /api/v1/auth/login HTTP/1.1\r\nHost: svc\r\nContent-Le')
+  const drip = setInterval(() => slow.socket.write('n'), 50)
+  await pause(100)
+  const began = performance.now()
+  await within(3_000, 'the app to close', world.app.close())
+  clearInterval(drip)
+  expect(performance.now() - began).toBeGreaterThan(250)
+  slow.socket.destroy()
+  await world.close()
+})
+
+it('closing twice is closing once', async () => {
+  const world = await openWorld({ listen: true })
+  await Promise.all([world.app.close(), world.app.close()])
+  await world.close()
+})
