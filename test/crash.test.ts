@@ -17,7 +17,8 @@ beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), 'svc-crash-test-'))
   result = await crash({
     cycles: 4,
-    seed: 20_260_101,
+    // Two lives that are cut short at work, two before, and one start that is: in about the least time.
+    seed: 7,
     folder,
     node_args: ['--conditions=source', '--import', 'tsx'],
     patient: false,

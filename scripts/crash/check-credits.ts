@@ -1,4 +1,3 @@
-import { isUnknown } from './check-messages.ts'
 import type { Evidence, StoredEntry, StoredMessage } from './evidence.ts'
 import type { Operation } from './operations.ts'
 import type { Violations } from './violations.ts'
@@ -60,7 +59,7 @@ function messageRules({ rule }: Violations) {
       debited(`message ${id}: ${credits_used}, entries ${debits.join(', ') || 'none'}`)
     }
     const fate = operation?.recipient.fate
-    const due = livemode === 1 && fate?.is_accepted === false && !isUnknown(message) ? [price] : []
+    const due = livemode === 1 && fate?.is_accepted === false ? [price] : []
     if (refunds.join() !== due.join()) {
       refunded(`message ${id} to ${message.recipient}: ${refunds.join(', ') || 'none'}`)
     }

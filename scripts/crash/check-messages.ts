@@ -50,18 +50,8 @@ export function checkMessages(
   }
 }
 
-function isItsEnd(message: StoredMessage, fate: Fate | null): boolean {
-  if (!fate) return false
-  if (isUnknown(message)) return message.interrupted === 1 && !fate.is_accepted
-  return message.status === fate.status && message.error_code === fate.error_code
-}
-
-/**
- * Whether it was given up because nobody can say whether a provider has it. That is no lie where a kill came between
- * the call and its answer, and the provider refused the repetition; such a message is not refunded. Contract section 6.
- */
-export function isUnknown({ status, error_code }: StoredMessage): boolean {
-  return status === 'failed' && error_code === 'outcome_unknown'
+function isItsEnd({ status, error_code }: StoredMessage, fate: Fate | null): boolean {
+  return status === fate?.status && error_code === fate.error_code
 }
 
 /** An operation in a few words. */

@@ -1,4 +1,3 @@
-import { isUnknown } from './check-messages.ts'
 import type { CrashResult } from './run.ts'
 
 /** The result on one page. */
@@ -19,7 +18,7 @@ export function reportOf({ evidence, violations, kills, seconds }: CrashResult):
     '',
     `requests    ${of(tries, () => true)}: ${of(tries, ({ outcome }) => outcome === 'ok')} accepted, ${of(tries, ({ outcome }) => outcome === 'fail')} refused, ${of(tries, ({ outcome }) => outcome === 'info')} without an answer`,
     `            ${of(tries, (each) => each.outcome === 'ok' && each.replayed)} answered again from the stored answer; of ${of(unsure, () => true)} wishes nobody was ever told of ${of(unsure, ({ number }) => storedOps.has(number))} were carried out`,
-    `messages    ${of(stored.messages, () => true)}: ${of(stored.messages, ({ status }) => status === 'delivered')} delivered, ${of(stored.messages, ({ status }) => status === 'failed')} failed, ${of(stored.messages, isUnknown)} of them with an unknown outcome after a kill`,
+    `messages    ${of(stored.messages, () => true)}: ${of(stored.messages, ({ status }) => status === 'delivered')} delivered, ${of(stored.messages, ({ status }) => status === 'failed')} failed, ${of(stored.messages, ({ interrupted }) => interrupted === 1)} interrupted in the call of the provider`,
     `ledger      ${of(stored.entries, () => true)} entries: ${of(stored.entries, ({ kind }) => kind === 'send')} debits, ${of(stored.entries, ({ kind }) => kind === 'refund')} refunds`,
     `webhooks    ${of(stored.events, () => true)} events, ${deliveries.toLocaleString('en-US')} deliveries: ${of([...received.values()], ({ times }) => times > 1)} events came more than once`,
     '',

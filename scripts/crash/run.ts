@@ -83,7 +83,8 @@ export async function crash(options: CrashOptions): Promise<CrashResult> {
 
 /** Everybody around the service. */
 interface Scene {
-  random: Random
+  /** Decides when the service is killed. */
+  kill: Random
   accounts: Account[]
   receiver: Receiver
   operations: Operations
@@ -95,7 +96,9 @@ async function openScene(
   url: string,
   receiver: Receiver,
 ): Promise<Scene> {
-  const random = randomFrom(seed)
+  // Apart, so that when it is killed does not depend on how much could be sent until then.
+  const kill = randomFrom(seed)
+  const random = randomFrom(seed + 1)
   const accounts = await Promise.all(ACCOUNTS.map((name) => openAccount(url, receiver.url, name)))
   receiver.trust(accounts)
   const operations = createOperations(random, {
@@ -109,25 +112,25 @@ async function openScene(
     connections: CONNECTIONS,
     finished: receiver.finished,
   })
-  return { random, accounts, receiver, operations, traffic }
+  return { kill, accounts, receiver, operations, traffic }
 }
 
 /** One life under load, its end, now and then a second end while starting again, and the next life. */
 async function killAndRestart(
   victim: Victim,
   victims: Victims,
-  { random, traffic, receiver }: Scene,
+  { kill, traffic, receiver }: Scene,
   kills: CrashResult['kills'],
 ): Promise<Victim> {
   traffic.aim(victim.url)
-  if (random.percent(AT_WORK_PERCENT)) await atWork(receiver)
-  await pause(random.between(LIFE_MS.min, LIFE_MS.max))
+  if (kill.percent(AT_WORK_PERCENT)) await atWork(receiver)
+  await pause(kill.between(LIFE_MS.min, LIFE_MS.max))
   const dead = victim.kill()
   traffic.aim(null)
   await dead
   kills.under_load += 1
-  if (random.percent(KILLED_AT_START_PERCENT)) {
-    await victims.startAndKill(random.next() * victim.startup_ms * 1.2)
+  if (kill.percent(KILLED_AT_START_PERCENT)) {
+    await victims.startAndKill(kill.next() * victim.startup_ms * 1.2)
     kills.during_start += 1
   }
   return victims.start()

@@ -62,6 +62,19 @@ export async function createCore(options: CoreOptions): Promise<Core> {
     thread: threads > 0,
   })
   let dispatcher: Dispatcher | null = null
+  let starting: Promise<Dispatcher> | null = null
+
+  async function start(): Promise<Dispatcher> {
+    const right = await storage.startDispatch()
+    dispatcher = startDispatcher({
+      storage,
+      runtime,
+      right,
+      performer: await openPerformer(runtime, threads),
+      routing: createRouting({}),
+    })
+    return dispatcher
+  }
 
   const apiKeys = createApiKeys({ storage, runtime })
   return {
@@ -85,14 +98,12 @@ export async function createCore(options: CoreOptions): Promise<Core> {
       targets: options.webhook_targets ?? { allow_http: false },
     }),
     ping: storage.ping,
-    async startDispatch() {
-      dispatcher ??= await startDispatcher({
-        storage,
-        runtime,
-        performer: await openPerformer(runtime, threads),
-        routing: createRouting({}),
+    startDispatch() {
+      starting ??= start().catch((error) => {
+        starting = null
+        throw error
       })
-      return dispatcher
+      return starting
     },
     isDispatching: () => dispatcher !== null,
     async close({ grace_ms = GRACE_MS } = {}) {

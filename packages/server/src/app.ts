@@ -108,7 +108,6 @@ function addHooks(
     reply.header('x-request-id', request.id)
     reply.header('x-content-type-options', 'nosniff')
     reply.header('cache-control', 'no-store')
-    if (isClosing()) reply.header('connection', 'close')
     // A route admits for itself; what is no route is a stranger's request all the same, and its body is not looked at.
     if (request.is404) admission.admit(null, request, reply).then(() => done(unknownRoute()), done)
     else done()

@@ -37,8 +37,6 @@ export function failureOf(error: unknown): SvcError {
       ? unknownRoute()
       : new SvcError('validation_error', 'The request could not be read')
   }
-  // Core's word for a full queue of writes. Nothing was written; there is no 503 in the specification.
-  if (error instanceof Error && error.name === 'WriterBusy') return tooBusy()
   return new SvcError('internal_error', INTERNAL_ERROR_TEXT, { cause: error })
 }
 

@@ -214,8 +214,10 @@ describe('failed authentication: 60 in 15 minutes', () => {
     expect(answers.filter(({ status }) => status === 401)).toHaveLength(60)
   })
 
-  it('does not count a missing credential or a missing scope', async () => {
+  it('does not count a missing credential, a missing scope or a wrong address', async () => {
     const account = await world().signup()
+    const { key: bound } = await world().key(account, { allowed_ips: ['203.0.113.1'] })
+    expect(limits(await withKey(bound, '192.0.2.2'))).toStrictEqual([403, 100, 99, 60])
     const { key } = await world().key(account, { scopes: ['manage_contacts'] })
     await last(70, () => withKey(key, '192.0.2.1'))
     await last(70, () => world().call('GET', '/api/v1/messages', { from: '192.0.2.1' }))

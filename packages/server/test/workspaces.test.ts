@@ -178,14 +178,18 @@ describe(`POST ${LOGIN}`, () => {
       const json = request()
       await signup(json)
       await login({ email: 'nobody@example.com', password: json.password })
-      const took = async (email: string) => {
-        const began = performance.now()
-        await login({ email, password: 'incorrect horse' })
-        return performance.now() - began
+      const shortest = async (email: string) => {
+        const times: number[] = []
+        for (let i = 0; i < 4; i++) {
+          const began = performance.now()
+          await login({ email, password: 'incorrect horse' })
+          times.push(performance.now() - began)
+        }
+        return Math.min(...times)
       }
       // A hash takes tens of milliseconds, everything else one or two; noise only ever adds.
-      const wrong = Math.min(await took(json.email), await took(json.email))
-      const unknown = Math.min(await took('n1@example.com'), await took('n2@example.com'))
+      const wrong = await shortest(json.email)
+      const unknown = await shortest('nobody.else@example.com')
       expect(unknown).toBeGreaterThan(wrong / 3)
       expect(wrong).toBeGreaterThan(unknown / 3)
     })

@@ -5,6 +5,8 @@ import type { ApiKeyRow, Storage } from '../storage/storage.ts'
 /** A first use shows within a second; later ones are written once a minute. */
 const FIRST_MS = 1_000
 
+const WRITE_MAX = 50
+
 /** How many keys' uses may wait to be written. */
 const WAITING_MAX = 10_000
 
@@ -22,7 +24,10 @@ export function createUsage({ storage, runtime }: { storage: Storage; runtime: R
     const uses = [...waiting.values()]
     waiting = new Map()
     try {
-      await storage.write(({ apiKeys }) => apiKeys.touch(uses))
+      // In small transactions: sends wait while one runs.
+      for (let at = 0; at < uses.length; at += WRITE_MAX) {
+        await storage.write(({ apiKeys }) => apiKeys.touch(uses.slice(at, at + WRITE_MAX)))
+      }
     } catch (error) {
       runtime.log.warn({ err: error }, 'last_used_at was not written')
     }

@@ -6,6 +6,7 @@ import type { DeliveryResult } from '../webhooks/record.ts'
 import type { Lane } from './lane.ts'
 import { chunks } from './message-lane.ts'
 import type { Performer } from './performer.ts'
+import { persist } from './persist.ts'
 
 /** Longer than the deadline of one try, or two tries of one delivery would be under way at once. */
 const LEASE_MS = LIMITS.webhook_deadline_ms + 30_000
@@ -13,7 +14,7 @@ const LEASE_MS = LIMITS.webhook_deadline_ms + 30_000
 const SLOTS = 1024
 const CLAIM_MAX = 512
 /** The share of the slots that one webhook may fill: the others are there for everybody else. */
-const SLOTS_PER_WEBHOOK = 256
+const SLOTS_PER_WEBHOOK = 64
 /** Each batch is one task of a thread; it holds one webhook's deliveries only, so that none waits for a stranger's. */
 const TASK_BATCH_MAX = 32
 
@@ -43,7 +44,7 @@ export function deliveryLane({
         return batch.map(() => lost(runtime.now()))
       })
       const results = batch.map((delivery, i) => resultOf(delivery, answers[i] as DeliverAnswer))
-      await storage.hot.recordDeliveries(results)
+      await persist(results, storage.hot.recordDeliveries, runtime.log)
       for (const result of results) logAttempt(runtime, result)
     } finally {
       count(webhookId, -batch.length)
@@ -63,7 +64,7 @@ export function deliveryLane({
         lease_ms: LEASE_MS,
         token: runtime.id(),
       }),
-    async run(deliveries) {
+    async run(deliveries, done) {
       const groups = new Map<string, ClaimedDelivery[]>()
       for (const delivery of deliveries) {
         const group = groups.get(delivery.webhook_id)
@@ -72,7 +73,9 @@ export function deliveryLane({
       }
       await Promise.all(
         [...groups].flatMap(([webhookId, group]) =>
-          chunks(group, TASK_BATCH_MAX).map((batch) => deliver(webhookId, batch)),
+          chunks(group, TASK_BATCH_MAX).map((batch) =>
+            deliver(webhookId, batch).finally(() => done(batch.length)),
+          ),
         ),
       )
     },

@@ -15,22 +15,20 @@ export interface Dispatcher {
   stop(grace_ms: number): Promise<void>
 }
 
-/**
- * Takes the right to dispatch and starts both lanes.
- * @throws Error when another process dispatches on this database already.
- */
-export async function startDispatcher({
+/** Starts both lanes, holding the right to dispatch until the last work is done. */
+export function startDispatcher({
   storage,
   runtime,
+  right,
   performer,
   routing,
 }: {
   storage: Storage
   runtime: Runtime
+  right: { release(): Promise<void> }
   performer: Performer
   routing: Routing
-}): Promise<Dispatcher> {
-  const right = await storage.startDispatch()
+}): Dispatcher {
   const deliveries = startLane(deliveryLane({ storage, runtime, performer }), runtime.log)
   const messages = startLane(
     messageLane({ storage, runtime, performer, routing, onSettled: deliveries.wake }),
@@ -49,10 +47,9 @@ export async function startDispatcher({
       } while (!lanes.every((lane) => lane.isQuiet()))
     },
     async stop(grace_ms) {
-      await messages.stop(grace_ms)
-      await deliveries.stop(grace_ms)
-      await right.release()
+      await Promise.all(lanes.map((lane) => lane.stop(grace_ms)))
       await performer.close()
+      await right.release()
     },
   }
 }

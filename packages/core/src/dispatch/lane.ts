@@ -8,8 +8,11 @@ export interface Lane<Item> {
   /** How many one claim takes at the most. */
   batch: number
   claim(limit: number): Promise<Item[]>
-  /** Sees the items through to a written result. */
-  run(items: Item[]): Promise<void>
+  /**
+   * Sees the items through to a written result. Says `done` of each part as it ends, so that a slow one holds no slots
+   * but its own.
+   */
+  run(items: Item[], done: (count: number) => void): Promise<void>
 }
 
 export interface RunningLane {
@@ -58,13 +61,18 @@ export function startLane<Item>(lane: Lane<Item>, log: Log): RunningLane {
   }
 
   function launch(items: Item[]): void {
-    inFlight += items.length
+    let left = items.length
+    inFlight += left
+    const done = (count: number) => {
+      left -= count
+      inFlight -= count
+      wake()
+    }
     lane
-      .run(items)
+      .run(items, done)
       .catch((error) => log.error({ err: error, lane: lane.name }, 'background work failed'))
       .finally(() => {
-        inFlight -= items.length
-        wake()
+        if (left > 0) done(left)
       })
   }
 

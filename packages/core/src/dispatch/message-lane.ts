@@ -4,6 +4,7 @@ import type { Runtime } from '../runtime.ts'
 import type { ClaimedMessage, Storage } from '../storage/storage.ts'
 import type { Lane } from './lane.ts'
 import type { Performer } from './performer.ts'
+import { persist } from './persist.ts'
 import type { Routing } from './routing.ts'
 
 /** Longer than any call to a provider may take: who does not answer within it is taken for dead. */
@@ -25,11 +26,17 @@ export function messageLane(parts: {
 }): Lane<ClaimedMessage> {
   const { storage, runtime, performer, routing, onSettled } = parts
 
+  /** Sends go where they are routed now, as the claim journalled it; questions to whoever has the message. */
+  function carrierOf(message: ClaimedMessage): string {
+    const routed = routing.providerOf(message)
+    return message.task === 'send' ? routed : (message.provider ?? routed)
+  }
+
   async function settle(
     message: ClaimedMessage,
     result: Settlement['result'],
   ): Promise<Settlement> {
-    const provider = message.provider ?? routing.providerOf(message)
+    const provider = carrierOf(message)
     return {
       workspace_id: message.workspace_id,
       message_id: message.message_id,
@@ -45,19 +52,36 @@ export function messageLane(parts: {
     const settlements = await Promise.all(
       messages.map((message, i) => settle(message, results[i] as Settlement['result'])),
     )
-    await storage.hot.settle(settlements)
+    await persist(settlements, storage.hot.settle, runtime.log)
     for (const [i, message] of messages.entries()) logAttempt(runtime, message, results[i])
     onSettled()
   }
 
   async function send(provider: string, messages: readonly ClaimedMessage[]): Promise<void> {
-    const outcomes = await callProvider(() => performer.send(provider, messages.map(jobOf)))
+    const outcomes = await callProvider(
+      () => performer.send(provider, messages.map(jobOf)),
+      (late) => acceptLate(messages, late),
+    )
     await write(
       messages,
       messages.map((message, i) => ({
         task: 'send',
         attempt: message.attempt,
         outcome: outcomes?.[i] ?? UNANSWERED,
+      })),
+    )
+  }
+
+  /** An answer that came after all: that a provider took a message is true whoever still waits for it. */
+  async function acceptLate(messages: readonly ClaimedMessage[], outcomes: Outcome[]) {
+    const taken = messages.filter((_, i) => outcomes[i]?.type === 'accepted')
+    const results = outcomes.filter((outcome) => outcome.type === 'accepted')
+    await write(
+      taken,
+      taken.map((message, i) => ({
+        task: 'send',
+        attempt: message.attempt,
+        outcome: results[i] ?? UNANSWERED,
       })),
     )
   }
@@ -91,13 +115,24 @@ export function messageLane(parts: {
   }
 
   /** A peer that neither answers nor fails must not hold its messages for ever. */
-  async function callProvider<T>(call: () => Promise<T[]>): Promise<T[] | null> {
+  async function callProvider<T>(
+    call: () => Promise<T[]>,
+    onLate: (results: T[]) => Promise<void> = async () => {},
+  ): Promise<T[] | null> {
     let timer: NodeJS.Timeout | undefined
+    let gaveUp = false
     const timeout = new Promise<null>((resolve) => {
-      timer = setTimeout(() => resolve(null), CALL_MAX_MS)
+      timer = setTimeout(() => {
+        gaveUp = true
+        resolve(null)
+      }, CALL_MAX_MS)
     })
+    const answer = call()
+    answer
+      .then((results) => (gaveUp ? onLate(results) : undefined))
+      .catch((error) => gaveUp && runtime.log.error({ err: error }, 'a late answer was lost'))
     try {
-      return await Promise.race([call(), timeout])
+      return await Promise.race([answer, timeout])
     } catch (error) {
       runtime.log.error({ err: error }, 'a provider call was lost')
       return null
@@ -118,7 +153,7 @@ export function messageLane(parts: {
         token: runtime.id(),
         providerOf: routing.providerOf,
       }),
-    async run(messages) {
+    async run(messages, done) {
       const known: ClaimedMessage[] = []
       const results: Settlement['result'][] = []
       const calls = new Map<string, ClaimedMessage[]>()
@@ -129,7 +164,7 @@ export function messageLane(parts: {
           results.push(result)
           continue
         }
-        const provider = message.provider ?? routing.providerOf(message)
+        const provider = carrierOf(message)
         const key = `${message.task} ${provider}`
         const group = calls.get(key)
         if (group) group.push(message)
@@ -138,9 +173,11 @@ export function messageLane(parts: {
       const work = [...calls].flatMap(([key, group]) => {
         const [task, provider = ''] = key.split(' ')
         const call = task === 'send' ? send : lookUp
-        return chunks(group, CALL_BATCH_MAX).map((batch) => call(provider, batch))
+        return chunks(group, CALL_BATCH_MAX).map((batch) =>
+          call(provider, batch).finally(() => done(batch.length)),
+        )
       })
-      if (known.length > 0) work.push(write(known, results))
+      if (known.length > 0) work.push(write(known, results).finally(() => done(known.length)))
       await Promise.all(work)
     },
   }

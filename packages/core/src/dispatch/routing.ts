@@ -17,10 +17,11 @@ export function createRouting(providers: Partial<Record<Channel, string>>): Rout
     abilitiesOf(name) {
       const known =
         abilities.get(name) ??
-        loadProvider(name).then(({ idempotent, lookup }) => ({
-          idempotent,
-          lookup: lookup !== undefined,
-        }))
+        loadProvider(name).then(
+          ({ idempotent, lookup }) => ({ idempotent, lookup: lookup !== undefined }),
+          // A provider that is gone can be asked nothing.
+          () => ({ idempotent: false, lookup: false }),
+        )
       abilities.set(name, known)
       return known
     },

@@ -67,7 +67,8 @@ export function createMessages({
       }
       const idempotency = idempotency_key
         ? {
-            route: 'messages.send',
+            // A rehearsal with a test key must not swallow the real thing.
+            route: identity.mode === 'test' ? 'messages.send test' : 'messages.send',
             key: idempotency_key,
             request_hash: requestHash(request),
             response: JSON.stringify(endpoints.send.data.encode(data)),
@@ -145,11 +146,14 @@ function newMessage(
   price: Price,
   { id, at }: { id: string; at: Date },
 ): MessageRow {
-  const { scheduled_at = null, expires_in } = request
+  const { expires_in } = request
+  // A time that has passed means now.
+  const scheduled_at =
+    request.scheduled_at && request.scheduled_at > at ? request.scheduled_at : null
   if (scheduled_at && scheduled_at.getTime() > at.getTime() + LIMITS.schedule_ahead_s * 1000) {
     throw new SvcError('validation_error', 'scheduled_at must be at most 35 days ahead')
   }
-  const due = scheduled_at && scheduled_at > at ? scheduled_at : at
+  const due = scheduled_at ?? at
   return {
     id,
     workspace_id: identity.workspace_id,
@@ -211,7 +215,7 @@ function sorted(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(sorted)
   if (typeof value !== 'object' || value === null || value instanceof Date) return value
   const entries = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1))
-  return entries.map(([key, inner]) => [key, sorted(inner)])
+  return { object: entries.map(([key, inner]) => [key, sorted(inner)]) }
 }
 
 function cursorAfter(messageId: string): string {

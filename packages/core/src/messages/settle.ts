@@ -143,7 +143,7 @@ function settle(step: Step): boolean {
     case 'callback':
       for (const receipt of result.receipts) applyReceipt(step, receipt)
       // The callback answers the question that the queue row stands for. A claimed row is left to its claimant.
-      if (queued?.unknown_since && queued.token === null) dequeue(step)
+      if (queued?.unknown_since && !queued.token && step.message.status !== 'queued') dequeue(step)
       return true
   }
 }
@@ -213,7 +213,8 @@ function settleLookup(step: Step, found: LookupResult, holds: boolean): boolean 
     if (!wasRefunded(message)) message.accepted = true
     message.provider ??= settlement.provider
     for (const receipt of found.receipts) applyReceipt(step, receipt)
-    for (const reply of found.replies) receive(step, reply)
+    // A look-up that was lost is repeated, and would announce the reply again.
+    if (holds) for (const reply of found.replies) receive(step, reply)
     if (message.status === 'queued')
       for (const s of advance(message, 'sent')) apply(step, s, null, null)
     if (holds) {

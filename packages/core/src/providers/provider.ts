@@ -52,8 +52,9 @@ export type LookupResult =
   | { type: 'unavailable' }
 
 /**
- * Who carries messages. Batches go in and positional answers come out, one for each job and in their order. Nothing
- * is retried inside: `retry` and `ambiguous` are answers, and the dispatcher alone decides what follows.
+ * Who carries messages. Batches go in and positional answers come out, one for each job and in their order. Every job
+ * is answered within 20 seconds: the whole batch waits for its slowest, and after 30 counts as unanswered. Nothing is
+ * retried inside: `retry` and `ambiguous` are answers, and the dispatcher alone decides what follows.
  */
 export interface Provider {
   readonly name: string

@@ -7,7 +7,8 @@
  */
 export function gather<Item, Result>(
   run: (items: readonly Item[]) => Result[] | Promise<Result[]>,
-  enqueue: (job: () => Result[] | Promise<Result[]>) => Promise<Result[]>,
+  /** `again` says that the job was let in once already, so that a bound must not refuse it now. */
+  enqueue: (job: () => Result[] | Promise<Result[]>, again?: boolean) => Promise<Result[]>,
   {
     batch_max,
     onJoin = () => {},
@@ -51,7 +52,7 @@ export function gather<Item, Result>(
       // A batch that was refused before it ran must not collect further callers.
       if (open === batch) open = null
       if (batch.callers === 1) throw error
-      return enqueue(() => run(items))
+      return enqueue(() => run(items), true)
     }
   }
 }

@@ -36,7 +36,9 @@ export interface Deliverer {
 /** One pool of keep-alive connections for each origin. Redirects are not followed, proxies of the environment not used. */
 export function createDeliverer({ now }: { now: () => Date }): Deliverer {
   const agent = new Agent({
-    connections: 32,
+    // As many as are in flight: the lane bounds that for each webhook, and whoever waited for a stranger's connection
+    // would use up his own deadline.
+    connections: null,
     pipelining: 1,
     keepAliveTimeout: 4_000,
     connect: { timeout: 5_000 },

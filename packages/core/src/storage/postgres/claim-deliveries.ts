@@ -2,31 +2,33 @@ import type { ClaimedDelivery, DeliveryClaim } from '../storage.ts'
 import { type Clock, present } from './clock.ts'
 import { type Database, statement } from './database.ts'
 
-/** SQL: the least webhook that has something waiting, of those that fit the condition. */
-const least = (condition: string) =>
-  `select q.webhook_id from delivery_queue q where ${condition} order by q.webhook_id limit 1`
+/**
+ * SQL: the first webhook that has something due, of those that fit the condition. What is due later is passed over
+ * within the index: 20,000 webhooks with nothing but later retries cost 1 ms, and 130 ms when each was looked up.
+ */
+const first = (condition: string) =>
+  `select q.webhook_id from delivery_queue q where ${condition} and q.due_at <= ${present('$1')}
+   order by q.webhook_id limit 1`
+
+/** SQL: those webhooks, one after the other: an index seek for each, however many rows it has. */
+const walk = (name: string, start: string, end: string) =>
+  `${name}(id) as (
+     (${first(`${start}${end}`)})
+     union all
+     select next.* from ${name} cross join lateral (${first(`q.webhook_id > ${name}.id${end}`)}) next
+   )`
 
 /**
- * One statement: walk the webhooks that have something waiting, an index seek for each, first those after the last one
- * served ($3), then the others; take a bounded number of due rows of each; lease them; read what a try needs. The walk
- * ends as soon as enough is taken.
+ * One statement: walk the webhooks that have something due, first those after the last one served ($3), then the
+ * others; take a bounded number of due rows of each; lease them; read what a try needs. The walk ends as soon as enough
+ * is taken.
  */
 const take = statement<Omit<ClaimedDelivery, 'token'>>(
   'take_due_deliveries',
   `with recursive
-   ahead(id) as (
-     (${least('q.webhook_id > $3')})
-     union all select (${least('q.webhook_id > ahead.id')}) from ahead where ahead.id is not null
-   ),
-   behind(id) as (
-     (${least('q.webhook_id <= $3')})
-     union all
-     select (${least('q.webhook_id > behind.id and q.webhook_id <= $3')})
-     from behind where behind.id is not null
-   ),
-   waiting(id) as (
-     select id from ahead where id is not null union all select id from behind where id is not null
-   ),
+   ${walk('ahead', 'q.webhook_id > $3', '')},
+   ${walk('behind', 'true', ' and q.webhook_id <= $3')},
+   waiting as (select id from ahead union all select id from behind),
    due as (
      select row_number() over () as place, taken.* from (
        select q.* from waiting w cross join lateral (

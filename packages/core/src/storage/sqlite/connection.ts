@@ -1,3 +1,4 @@
+import { closeSync, openSync } from 'node:fs'
 import Database from 'better-sqlite3'
 
 export type Connection = Database.Database
@@ -16,10 +17,11 @@ const CHECKPOINT_PAGES = 8_000
  *   statement in WAL mode, so the setting is made explicitly and checked after a statement has run.
  */
 export function connect(file: string, { readonly = false } = {}): Connection {
+  // Holds secrets and what messages say: for the owner alone. SQLite gives its side files the same mode.
+  closeSync(openSync(file, 'a', 0o600))
   const connection = new Database(file, { timeout: BUSY_TIMEOUT_MS })
   connection.pragma('journal_mode = WAL')
   connection.pragma('synchronous = FULL')
-  connection.pragma('foreign_keys = ON')
   connection.pragma('cache_size = -65536')
   connection.pragma(`wal_autocheckpoint = ${CHECKPOINT_PAGES}`)
   connection.prepare('select count(*) from sqlite_schema').get()

@@ -24,9 +24,9 @@ export function createPacer() {
   }
 
   return {
-    run<T>(job: () => T | Promise<T>): Promise<T> {
+    run<T>(job: () => T | Promise<T>, again = false): Promise<T> {
       arrivals += 1
-      if (waiting >= WAITING_MAX) return Promise.reject(new WriterBusy())
+      if (waiting >= WAITING_MAX && !again) return Promise.reject(new WriterBusy())
       waiting += 1
       const mine = last.then(gatherMore).then(() => {
         waiting -= 1

@@ -84,6 +84,20 @@ export function createWriter(
     }
   }
 
+  function undoAll(): void {
+    try {
+      if (connection.inTransaction) rollback.run()
+    } catch (cause) {
+      fail(cause)
+    }
+  }
+
+  /** After an I/O error a commit may or may not be on disk: nothing more can be promised by this process. */
+  function fail(cause: unknown): void {
+    failure ??= new Error('the database failed; restart the service', { cause })
+    onFailure(failure)
+  }
+
   async function commitTogether(batch: Waiting[]): Promise<void> {
     try {
       begin.run()
@@ -92,12 +106,8 @@ export function createWriter(
       commit.run()
       for (const answer of answers) answer()
     } catch (error) {
-      if (connection.inTransaction) rollback.run()
-      // After an I/O error a commit may or may not be on disk: nothing more can be promised by this process.
-      if (isIoError(error)) {
-        failure = new Error('the database failed; restart the service', { cause: error })
-        onFailure(failure)
-      }
+      undoAll()
+      if (isIoError(error)) fail(error)
       for (const one of batch) one.reject(error)
     }
   }
@@ -134,6 +144,7 @@ export function createWriter(
 }
 
 function isIoError(error: unknown): boolean {
-  const code = (error as { code?: unknown } | null)?.code
-  return typeof code === 'string' && (code.startsWith('SQLITE_IOERR') || code === 'SQLITE_CORRUPT')
+  const { code, cause } = (error ?? {}) as { code?: unknown; cause?: unknown }
+  if (typeof code === 'string' && /^SQLITE_(IOERR|CORRUPT)/.test(code)) return true
+  return cause !== undefined && isIoError(cause)
 }

@@ -1,0 +1,60 @@
+import { type ChildProcess, fork } from 'node:child_process'
+import { once } from 'node:events'
+import { fileURLToPath } from 'node:url'
+
+/** What a server process can be asked. */
+export type Ask =
+  | { task: 'spend'; workspace_id: string }
+  | { task: 'repeat'; workspace_id: string; keys: string[] }
+  | { task: 'claimAll'; limit: number; lease_ms: number }
+  | { task: 'dispatch' }
+  | { task: 'sweep'; ms: number }
+
+/** What it answers. */
+export interface Answers {
+  spend: { accepted: string[]; others: string[] }
+  repeat: { key: string; outcome: string; response: string }[]
+  claimAll: { claimed: string[]; interrupted: string[] }
+  dispatch: { sent: string[]; delivered: string[] }
+  sweep: boolean
+}
+
+/** One of several servers on one database, in a process of its own. */
+export interface ServerProcess {
+  ask<Asked extends Ask>(asked: Asked): Promise<Answers[Asked['task']]>
+  /** As a power cut would. */
+  kill(): Promise<void>
+}
+
+export async function startServer(url: string): Promise<ServerProcess> {
+  const script = fileURLToPath(new URL('./server-process.ts', import.meta.url))
+  const child = fork(script, [url], { execArgv: ['--import', import.meta.resolve('tsx')] })
+  await answerOf(child)
+  return {
+    ask(asked) {
+      child.send(asked)
+      return answerOf(child) as Promise<Answers[(typeof asked)['task']]>
+    },
+    async kill() {
+      if (child.exitCode !== null || child.signalCode !== null) return
+      const gone = once(child, 'exit')
+      child.kill('SIGKILL')
+      await gone
+    },
+  }
+}
+
+async function answerOf(child: ChildProcess): Promise<unknown> {
+  const stop = new AbortController()
+  const { signal } = stop
+  try {
+    return await Promise.race([
+      once(child, 'message', { signal }).then(([answer]) => answer),
+      once(child, 'exit', { signal }).then(([code]) => {
+        throw new Error(`the server process ended with ${code}`)
+      }),
+    ])
+  } finally {
+    stop.abort()
+  }
+}

@@ -1,0 +1,42 @@
+import { beforeAll, expect } from 'vitest'
+import { type Account, sms } from './accounts.ts'
+import type { CallOptions } from './call.ts'
+import type { Answer } from './every-answer.ts'
+import type { World } from './world.ts'
+
+export const SEND = '/api/v1/messages/send'
+
+/** Every endpoint that takes a body, and one that it takes. */
+export const BODIES = [
+  ['/api/v1/auth/signup', { email: 'a@b.example', password: 'long enough', company_name: 'A' }],
+  ['/api/v1/auth/login', { email: 'a@b.example', password: 'long enough' }],
+  ['/api/v1/api-keys', { name: 'A' }],
+  ['/api/v1/webhooks', { url: 'https://a.example/' }],
+  [SEND, sms],
+] as const
+
+/** Somebody with credits and all credentials, who posts what he should not. */
+export function usePoster(world: () => World) {
+  let owner: Account
+  let key: string
+  beforeAll(async () => {
+    owner = await world().signup({ credits: 1_000 })
+    key = (await world().key(owner)).key
+  })
+  const post = (path: string, options: CallOptions): Promise<Answer> => {
+    const credential = path === SEND ? { key } : { token: owner.token }
+    return world().call('POST', path, { ...credential, ...options })
+  }
+  return {
+    post,
+    get: (path: string) => world().call('GET', path, { key }),
+    /** Posts, expects a 400 of that text, and that nothing was written. */
+    async expectRefused(path: string, options: CallOptions, message: string): Promise<void> {
+      const before = await world().written(owner)
+      const answer = await post(path, options)
+      expect(answer.status).toBe(400)
+      expect(answer.body).toMatchObject({ error: 'validation_error', message })
+      expect(await world().written(owner)).toStrictEqual(before)
+    },
+  }
+}
