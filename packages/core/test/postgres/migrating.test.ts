@@ -1,0 +1,75 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { systemRuntime } from '../../src/runtime.ts'
+import { migrationsOf } from '../../src/storage/migrations.ts'
+import { openPostgres } from '../../src/storage/postgres/postgres.ts'
+import { createDatabase, type TestDatabase } from '../postgres-database.ts'
+
+const runtime = systemRuntime()
+
+let database: TestDatabase
+beforeEach(async () => {
+  database = await createDatabase()
+})
+afterEach(() => database?.drop())
+
+async function applied(): Promise<unknown[]> {
+  const owner = await database.connect()
+  return (await owner.query('select * from svc_migrations order by hash')).rows
+}
+
+async function openAndClose(url = database.url): Promise<void> {
+  const storage = await openPostgres(url, runtime)
+  await storage.ping()
+  await storage.close()
+}
+
+describe('migrating', () => {
+  it('is done once by servers that open a new database at the same moment', async () => {
+    await Promise.all(Array.from({ length: 5 }, () => openAndClose()))
+    expect(await applied()).toHaveLength(migrationsOf('postgres').length)
+  })
+
+  it('changes nothing the second time, and needs no right to create tables then', async () => {
+    await openAndClose()
+    const before = await applied()
+    const owner = await database.connect()
+    const role = `svc_test_role_${process.pid}`
+    await owner.query(`create role ${role} login`)
+    try {
+      await owner.query(
+        `grant select, insert, update, delete on all tables in schema public to ${role}`,
+      )
+      await openAndClose(database.url.replace(/\/\/\w+(:[^@]*)?@/, `//${role}@`))
+    } finally {
+      await owner.query(`drop owned by ${role}`)
+      await owner.query(`drop role ${role}`)
+    }
+    expect(await applied()).toEqual(before)
+  })
+
+  it('refuses a database of a newer version and leaves it as it is', async () => {
+    await openAndClose()
+    const owner = await database.connect()
+    await owner.query("insert into svc_migrations values ('of the future', 0)")
+    const before = await applied()
+    await expect(openAndClose()).rejects.toThrow(
+      'the database was made by a newer version of svc; install that version, or restore an older backup',
+    )
+    expect(await applied()).toEqual(before)
+    await owner.query("delete from svc_migrations where hash = 'of the future'")
+    await openAndClose()
+  })
+
+  it('leaves nothing behind when it fails half-way', async () => {
+    const owner = await database.connect()
+    // The last of the tables is in the way.
+    await owner.query('create table workspaces (id text)')
+    await expect(openAndClose()).rejects.toThrow('relation "workspaces" already exists')
+    const { rows } = await owner.query(
+      "select tablename from pg_tables where schemaname = 'public'",
+    )
+    expect(rows).toEqual([{ tablename: 'workspaces' }])
+    await owner.query('drop table workspaces')
+    await openAndClose()
+  })
+})
