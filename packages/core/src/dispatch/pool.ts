@@ -19,6 +19,8 @@ export function createPool({ threads, log }: { threads: number; log: Log }): Per
     concurrentTasksPerWorker: BATCHES_PER_THREAD,
     // A thread that is stopped and started again loses its connections.
     idleTimeout: Number.POSITIVE_INFINITY,
+    // A loader that this process runs with is of no use to built code, and slow to start.
+    execArgv: [],
   })
   // A thread that dies is replaced, and its batches are answered as lost.
   pool.on('error', (error) => log.error({ err: error }, 'a worker thread died'))

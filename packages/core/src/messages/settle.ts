@@ -212,11 +212,14 @@ function settleLookup(step: Step, found: LookupResult, holds: boolean): boolean 
   if (found.type === 'found') {
     if (!wasRefunded(message)) message.accepted = true
     message.provider ??= settlement.provider
+    message.provider_message_id ??= found.receipts[0]?.provider_message_id ?? null
+    // Who knows a message has taken it, whatever else it tells.
+    if (message.status === 'queued') {
+      for (const status of advance(message, 'sent')) apply(step, status, null, null)
+    }
     for (const receipt of found.receipts) applyReceipt(step, receipt)
     // A look-up that was lost is repeated, and would announce the reply again.
     if (holds) for (const reply of found.replies) receive(step, reply)
-    if (message.status === 'queued')
-      for (const s of advance(message, 'sent')) apply(step, s, null, null)
     if (holds) {
       if (found.lookup_after_ms === null) dequeue(step)
       else requeue(step, 'lookup', found.lookup_after_ms, null)

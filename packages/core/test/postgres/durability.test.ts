@@ -1,5 +1,6 @@
 import { inspect } from 'node:util'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { units } from '../../src/contract/units.ts'
 import { systemRuntime } from '../../src/runtime.ts'
 import { assertDurable, connect } from '../../src/storage/postgres/connection.ts'
 import { openPostgres } from '../../src/storage/postgres/postgres.ts'
@@ -169,7 +170,10 @@ describe('an error', () => {
     const key = make.apiKey(await workspace(storage), { name: 'a private name' })
     const insert = () => storage.write(({ apiKeys }) => apiKeys.insert(key))
     await insert()
-    const request = make.send(key.workspace_id, { recipient: '+255711111111' })
+    const request = make.send(key.workspace_id, {
+      recipient: '+255711111111',
+      credits_used: units(0),
+    })
     await storage.hot.accept([request])
     const faults = [
       await insert().catch((error) => error),
@@ -187,7 +191,7 @@ describe('an error', () => {
     ]
     expect(faults).toMatchObject([
       { code: '23505', constraint: 'api_keys_workspace_id_id_pk' },
-      { code: '23505' },
+      { code: '23505', constraint: 'messages_workspace_id_id_pk' },
       { code: '22021' },
     ])
     for (const fault of faults) {

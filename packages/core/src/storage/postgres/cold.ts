@@ -19,13 +19,16 @@ const t = tables(dialects.postgres)
 export function openCold(
   pool: pg.Pool,
   { random }: { random: () => number },
-): Pick<Storage, 'read' | 'write'> {
+): Pick<Storage, 'read' | 'write' | 'ping'> {
   const again = retrying({ random })
-  const ask: Ask = (query, values) => pool.query(query as string, values)
+  const ask: Ask = (query, values) => again(() => pool.query(query as string, values))
   return {
     read: discreet(openStores(handle(ask), t, dialect)),
     write: (work) =>
       again((fate) => transact(pool, (ask) => work(openStores(handle(ask), t, dialect)), fate)),
+    async ping() {
+      await ask('select 1')
+    },
   }
 }
 

@@ -52,7 +52,7 @@ export interface Connections {
  * @throws Error in one line when it cannot be reached, or cannot keep what it is given. No password is in it.
  */
 export async function connect(url: string, { log }: { log: Log }): Promise<Connections> {
-  const { config, address } = readUrl(url)
+  const { config, address, password } = readUrl(url)
   const pool = (session: object, max: number) =>
     new pg.Pool({ ...config, max, onConnect: (client) => prepareSession(client, session) })
       .on('error', (error) => log.warn({ reason: textOf(error) }, 'a database connection was lost'))
@@ -72,7 +72,7 @@ export async function connect(url: string, { log }: { log: Log }): Promise<Conne
     }
   } catch (error) {
     await end()
-    throw new Error(`cannot use ${address}: ${withoutPassword(textOf(error), config.password)}`)
+    throw new Error(withoutPassword(`cannot use ${address}: ${textOf(error)}`, password))
   }
   return {
     hot,
@@ -87,8 +87,12 @@ export async function connect(url: string, { log }: { log: Log }): Promise<Conne
 }
 
 /** What the driver is told, and how the database may be called in a message. */
-function readUrl(url: string): { config: Config; address: string } {
-  const settings: pg.ClientConfig = {
+function readUrl(url: string): {
+  config: pg.ClientConfig
+  address: string
+  password: string | undefined
+} {
+  const config: pg.ClientConfig = {
     connectionString: url,
     application_name: 'svc',
     connectionTimeoutMillis: CONNECT_MAX_MS,
@@ -98,20 +102,15 @@ function readUrl(url: string): { config: Config; address: string } {
   }
   let client: pg.Client
   try {
-    client = new pg.Client(settings)
+    client = new pg.Client(config)
   } catch {
     // The driver's own words may quote the URL.
     throw new Error('SVC_DATABASE_URL is no valid postgres:// address')
   }
   const { host, port, database = '', password } = client
-  const address = host.startsWith('/') ? `${host} ${database}` : `${host}:${port}/${database}`
-  return {
-    config: Object.defineProperty({ ...settings }, 'password', { value: password }) as Config,
-    address: `the PostgreSQL database ${address}`,
-  }
+  const place = host.startsWith('/') ? `${host} ${database}` : `${host}:${port}/${database}`
+  return { config, address: `the PostgreSQL database ${place}`, password }
 }
-
-type Config = pg.ClientConfig & { password: string | undefined }
 
 /** Makes a new connection's session what every statement relies on, and asserts the one thing that loses data. */
 async function prepareSession(client: pg.ClientBase, session: object): Promise<void> {

@@ -10,12 +10,11 @@ const GONE = /^(08...|57P0[1-3]|ECONN(RESET|REFUSED|ABORTED)|EPIPE|ENOTCONN)$/
 const TERMINATED = /^(Connection terminated|Client has encountered a connection error)/
 
 export function isContention(error: unknown): boolean {
-  return error instanceof pg.DatabaseError && CONTENTION.has(error.code ?? '')
+  return CONTENTION.has(codeOf(error))
 }
 
 export function isGone(error: unknown): boolean {
-  const { code, message } = error as { code?: unknown; message?: unknown }
-  return GONE.test(String(code ?? '')) || TERMINATED.test(String(message ?? ''))
+  return GONE.test(codeOf(error)) || TERMINATED.test(textOf(causeOf(error)))
 }
 
 /**
@@ -23,7 +22,7 @@ export function isGone(error: unknown): boolean {
  * are people's data, and errors end in logs.
  */
 export function withoutData(error: unknown): unknown {
-  const cause = error instanceof DrizzleQueryError ? error.cause : error
+  const cause = causeOf(error)
   if (!(cause instanceof pg.DatabaseError)) return cause
   const { code, table, constraint } = cause
   return Object.assign(new Error(cause.message), {
@@ -32,6 +31,15 @@ export function withoutData(error: unknown): unknown {
     ...(table && { table }),
     ...(constraint && { constraint }),
   })
+}
+
+/** What drizzle wraps into an error that quotes the statement and its values. */
+function causeOf(error: unknown): unknown {
+  return error instanceof DrizzleQueryError ? error.cause : error
+}
+
+function codeOf(error: unknown): string {
+  return String((causeOf(error) as { code?: unknown }).code ?? '')
 }
 
 /** One line that says what went wrong; a refused connection to several addresses has no message of its own. */

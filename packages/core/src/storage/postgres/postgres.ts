@@ -60,7 +60,7 @@ export async function openPostgres(
     queues.push(made)
     return made.run
   }
-  const { read, write } = openCold(cold, runtime)
+  const { read, write, ping } = openCold(cold, runtime)
   const changes = queue(WRITES_AT_ONCE, WRITES_WAITING_MAX)
   return {
     read,
@@ -69,9 +69,7 @@ export async function openPostgres(
     // Several servers dispatch together: a lease is its claimant's for as long as it lasts, whoever starts meanwhile.
     startDispatch: async () => ({ release: async () => {} }),
     alone: (name, work) => alone(cold, name, work),
-    async ping() {
-      await cold.query('select 1')
-    },
+    ping,
     async close() {
       await Promise.all(queues.map((each) => each.close()))
       await waker.close()

@@ -22,7 +22,7 @@ export async function startEngine(
   file: string,
   { onFailure }: { onFailure: (error: Error) => void },
 ): Promise<Engine> {
-  const worker = new Worker(threadFile(), { workerData: { file } })
+  const worker = new Worker(threadFile(), { workerData: { file }, execArgv: [] })
   const waiting = new Map<number, Waiting>()
   let lastCall = 0
   let ended: Error | null = null

@@ -1,0 +1,140 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { units } from '../../src/contract/units.ts'
+import { openStorage } from '../../src/storage/open.ts'
+import type { Storage } from '../../src/storage/storage.ts'
+import { builders, SMS_PRICE, type TestRuntime, testRuntime } from '../fixtures.ts'
+import { createDatabase, type TestDatabase } from '../postgres-database.ts'
+import { callback, only } from '../storage/bench.ts'
+
+const HOUR_MS = 3_600_000
+
+let database: TestDatabase
+beforeAll(async () => {
+  database = await createDatabase()
+})
+afterAll(() => database?.drop())
+
+interface Server {
+  clock: TestRuntime
+  make: ReturnType<typeof builders>
+  storage: Storage
+  claim(): ReturnType<Storage['hot']['claimMessages']>
+  claimDeliveries(): ReturnType<Storage['hot']['claimDeliveries']>
+}
+
+let slow: Server
+let fast: Server
+beforeEach(async () => {
+  await database.clear()
+  slow = await server('slow', -HOUR_MS)
+  fast = await server('fast', HOUR_MS)
+})
+afterEach(async () => {
+  await slow?.storage.close()
+  await fast?.storage.close()
+})
+
+/** One whose clock is wrong by so much. */
+async function server(seed: string, wrong_ms: number): Promise<Server> {
+  const clock = testRuntime(seed)
+  clock.set(new Date(Date.now() + wrong_ms))
+  const storage = await openStorage(database.url, clock)
+  const claim = () => ({ now: clock.now(), limit: 10, lease_ms: 60_000, token: clock.id() })
+  return {
+    clock,
+    make: builders(clock),
+    storage,
+    claim: () => storage.hot.claimMessages({ ...claim(), providerOf: () => 'carrier' }),
+    claimDeliveries: () =>
+      storage.hot.claimDeliveries({ ...claim(), limit_per_webhook: 10, in_flight: new Map() }),
+  }
+}
+
+async function workspace({ make, clock, storage }: Server): Promise<string> {
+  const row = make.workspace()
+  await storage.write(async ({ workspaces, credits, webhooks }) => {
+    await workspaces.insert(row)
+    await webhooks.insert(make.webhook(row.id))
+    await credits.open(row.id, clock.now())
+    await credits.post(row.id, make.grant(units(100 * SMS_PRICE)))
+  })
+  return row.id
+}
+
+describe('servers whose clocks are wrong', () => {
+  it('find at once what one that is ahead has queued', async () => {
+    const id = await workspace(fast)
+    const request = fast.make.send(id)
+    await fast.storage.hot.accept([request])
+    const claimed = only(await slow.claim())
+    expect(claimed.message_id).toBe(only(request.messages).id)
+    await fast.storage.hot.settle([
+      {
+        workspace_id: id,
+        message_id: claimed.message_id,
+        token: null,
+        provider: 'carrier',
+        abilities: { idempotent: false, lookup: false },
+        result: callback('sent'),
+        at: fast.clock.now(),
+      },
+    ])
+    expect(await slow.claimDeliveries()).toHaveLength(1)
+  })
+
+  it('keep off what another holds, however far its lease seems to be over', async () => {
+    const id = await workspace(slow)
+    const { messages } = slow.make.bulk(id, 2)
+    await slow.storage.hot.accept([{ workspace_id: id, debit: null, messages, idempotency: null }])
+    expect(await slow.claim()).toHaveLength(2)
+    expect(await fast.claim()).toEqual([])
+    await slow.storage.hot.settle(
+      messages.map((message) => ({
+        workspace_id: id,
+        message_id: message.id,
+        token: null,
+        provider: 'carrier',
+        abilities: { idempotent: false, lookup: false },
+        result: callback('sent'),
+        at: slow.clock.now(),
+      })),
+    )
+    expect(await slow.claimDeliveries()).toHaveLength(2)
+    expect(await fast.claimDeliveries()).toEqual([])
+  })
+
+  it('wait as long as was asked for, whoever asked', async () => {
+    const id = await workspace(fast)
+    await fast.storage.hot.accept([fast.make.send(id)])
+    const { token, message_id } = only(await fast.claim())
+    const outcome = { type: 'retry', error_code: 'busy', error_message: 'Busy' } as const
+    const begun = performance.now()
+    await fast.storage.hot.settle([
+      {
+        workspace_id: id,
+        message_id,
+        token,
+        provider: 'carrier',
+        abilities: { idempotent: false, lookup: false },
+        result: { task: 'send', attempt: 1, outcome: { ...outcome, delay_ms: 1_000 } },
+        at: fast.clock.now(),
+      },
+    ])
+    expect(await slow.claim()).toEqual([])
+    let claimed = await slow.claim()
+    while (claimed.length === 0) claimed = await slow.claim()
+    expect(performance.now() - begun).toBeGreaterThan(999)
+    expect(only(claimed)).toMatchObject({ message_id, attempt: 2 })
+  })
+
+  it('send what is scheduled so long after it was accepted', async () => {
+    const id = await workspace(fast)
+    const scheduled_at = new Date(fast.clock.now().getTime() + 300)
+    await fast.storage.hot.accept([fast.make.send(id, { scheduled_at })])
+    const begun = performance.now()
+    expect(await slow.claim()).toEqual([])
+    let claimed = await slow.claim()
+    while (claimed.length === 0) claimed = await slow.claim()
+    expect(performance.now() - begun).toBeLessThan(5_000)
+  })
+})
