@@ -27,14 +27,11 @@ export function checkEvents(evidence: Evidence, violations: Violations): void {
   for (const [id, { event }] of received) if (!known.has(id)) unknown(`${event} ${id}`)
 
   let repliesDue = 0
-  for (const { id, op, interrupted } of stored.messages) {
+  for (const { id, op } of stored.messages) {
     const fate = operations[op]?.recipient.fate ?? null
     if (fate?.replies) repliesDue += 1
     const events = (byMessage.get(id) ?? []).map(({ event }) => event)
-    const due = announced(fate)
-    // Whoever learns of a delivery by asking may never have learned that it was sent.
-    const late = interrupted === 1 ? due.slice(-1) : due
-    if (![due, late].some((each) => isSame(each, events))) {
+    if (!isSame(announced(fate), events)) {
       once(`message ${id}: ${events.join(', ') || 'none'}`)
     }
   }

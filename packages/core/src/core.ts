@@ -14,7 +14,7 @@ import { createPasswords } from './workspaces/password.ts'
 import { createWorkspaces, type Workspaces } from './workspaces/workspaces.ts'
 
 export interface CoreOptions {
-  /** `file:/path/to/svc.db` (SQLite). */
+  /** `file:/path/to/svc.db` (SQLite) or `postgres://…`. */
   database_url: string
   /** Decimal strings of credits; those left out keep the specification's prices. */
   prices?: Partial<Prices>

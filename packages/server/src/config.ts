@@ -74,8 +74,11 @@ function readPort(text: string): number {
 function readDatabaseUrl(url: string | undefined, dataDir: string): string {
   if (url === undefined) return `file:${join(dataDir, 'svc.db')}`
   if (url.startsWith('file:') && url.length > 'file:'.length) return url
+  if (/^postgres(ql)?:\/\/./.test(url) && URL.canParse(url)) return url
   // The rest of the URL may hold a password.
-  throw new ConfigError('SVC_DATABASE_URL must be file:<path>, for example file:./data/svc.db')
+  throw new ConfigError(
+    'SVC_DATABASE_URL must be file:<path> or postgres://…, for example file:./data/svc.db',
+  )
 }
 
 /** The secret given, else the one generated into the data directory at the first start. */

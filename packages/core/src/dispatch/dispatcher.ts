@@ -38,6 +38,11 @@ export function startDispatcher({
   const wake = () => {
     for (const lane of lanes) lane.wake()
   }
+  // What other processes on this database have queued.
+  const deafen = storage.hot.onWake?.((work) => {
+    if (work !== 'deliveries') messages.wake()
+    if (work !== 'messages') deliveries.wake()
+  })
   return {
     wake: messages.wake,
     async idle() {
@@ -47,6 +52,7 @@ export function startDispatcher({
       } while (!lanes.every((lane) => lane.isQuiet()))
     },
     async stop(grace_ms) {
+      deafen?.()
       await Promise.all(lanes.map((lane) => lane.stop(grace_ms)))
       await performer.close()
       await right.release()

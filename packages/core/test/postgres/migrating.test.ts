@@ -34,12 +34,12 @@ describe('migrating', () => {
     const before = await applied()
     const owner = await database.connect()
     const role = `svc_test_role_${process.pid}`
-    await owner.query(`create role ${role} login`)
+    await owner.query(`create role ${role} login password 'a password'`)
     try {
       await owner.query(
         `grant select, insert, update, delete on all tables in schema public to ${role}`,
       )
-      await openAndClose(database.url.replace(/\/\/\w+(:[^@]*)?@/, `//${role}@`))
+      await openAndClose(database.url.replace(/\/\/\w+(:[^@]*)?@/, `//${role}:a%20password@`))
     } finally {
       await owner.query(`drop owned by ${role}`)
       await owner.query(`drop role ${role}`)

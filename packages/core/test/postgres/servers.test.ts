@@ -156,7 +156,7 @@ describe('two servers on one database', () => {
   })
 
   it('are not held up by one that is killed in the middle of accepting', async () => {
-    const workspace_id = await workspace(1_500)
+    const workspace_id = await workspace(10_000)
     const asked = { task: 'spend', workspace_id } as const
     const lost = first.ask(asked).catch((error: Error) => error.message)
     const spent = second.ask(asked)
