@@ -50,7 +50,7 @@ describe('svc as a process', () => {
   test('the commands that svc dev prints work as pasted, and it ends in order', async () => {
     const dev = spawn(['dev'], { cwd, env: { PORT: '0' } })
     await dev.until(/Stop with Ctrl-C/)
-    const [curl = ''] = /^curl [^]*?'$/m.exec(dev.stdout()) ?? []
+    const [curl = ''] = /^curl [\s\S]*?'$/m.exec(dev.stdout()) ?? []
     const sent = JSON.parse((await sh(curl, cwd)).stdout) as { data: { message_id: string } }
     expect(sent).toMatchObject({ success: true, data: { status: 'queued', credits_used: 1 } })
     const [look = ''] = /^curl -s '.*limit=1.*$/m.exec(dev.stdout()) ?? []

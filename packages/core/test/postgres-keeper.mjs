@@ -15,20 +15,25 @@ const server = spawn(program, args, { uid, gid, cwd: folder, stdio: ['ignore', l
 closeSync(log)
 
 let ending = false
+/** @type {NodeJS.Timeout | undefined} */
+let force
 server.on('error', (error) => finish(String(error)))
 server.on('exit', (code) => finish(ending ? null : `the server ended with ${code}`))
 
 process.stdin.resume()
 process.stdin.on('close', () => {
+  if (server.exitCode !== null || server.signalCode !== null) return
   ending = true
   // Fast first; if that hangs, at once.
   server.kill('SIGINT')
-  setTimeout(() => server.kill('SIGQUIT'), FAST_MS)
+  force = setTimeout(() => server.kill('SIGQUIT'), FAST_MS)
 })
 
 /** @param {string | null} fault why, unless it was asked to */
 function finish(fault) {
-  if (fault) process.stderr.write(`PostgreSQL: ${fault}\n${readFileSync(logFile, 'utf8')}`)
+  if (fault) process.stderr.write(`${fault}\n${readFileSync(logFile, 'utf8')}`)
   rmSync(folder, { recursive: true, force: true })
-  process.exit(fault ? 1 : 0)
+  process.exitCode = fault ? 1 : 0
+  process.stdin.destroy()
+  clearTimeout(force)
 }

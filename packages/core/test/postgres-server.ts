@@ -147,7 +147,7 @@ interface Keeping {
 function keep(keeping: Keeping): ChildProcess {
   const script = fileURLToPath(new URL('./postgres-keeper.mjs', import.meta.url))
   return spawn(process.execPath, [script, JSON.stringify(keeping)], {
-    stdio: ['pipe', 'ignore', 'inherit'],
+    stdio: ['pipe', 'ignore', 'pipe'],
     // Of another process group, so that Ctrl-C reaches the tests first.
     detached: true,
   })
@@ -162,17 +162,22 @@ async function end(keeper: ChildProcess): Promise<void> {
 
 async function untilReady(url: string, keeper: ChildProcess): Promise<void> {
   const until = performance.now() + READY_MAX_MS
+  let words = ''
+  keeper.stderr?.setEncoding('utf8').on('data', (chunk) => {
+    words += chunk
+  })
+  const closed = once(keeper, 'close')
   for (;;) {
     const client = new pg.Client({ connectionString: url })
     try {
       await client.connect()
       await client.end()
       return
-    } catch (error) {
-      const ended = keeper.exitCode !== null
-      if (ended || performance.now() > until) {
+    } catch (cause) {
+      if (keeper.exitCode !== null || performance.now() > until) {
         await end(keeper)
-        throw new Error('PostgreSQL did not start', { cause: error })
+        await closed
+        throw new Error(`PostgreSQL did not start: ${words || 'it took too long'}`, { cause })
       }
       await new Promise((resolve) => setTimeout(resolve, 20))
     }

@@ -1,211 +1,170 @@
 import type pg from 'pg'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { units } from '../../src/contract/units.ts'
-import { systemRuntime } from '../../src/runtime.ts'
-import { openPostgres } from '../../src/storage/postgres/postgres.ts'
-import type { Storage } from '../../src/storage/storage.ts'
-import { builders, SMS_PRICE } from '../fixtures.ts'
-import { createDatabase, type TestDatabase } from '../postgres-database.ts'
-import { EVERYTHING, only } from '../storage/bench.ts'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { SMS_PRICE } from '../fixtures.ts'
+import { callback, only } from '../storage/bench.ts'
+import { postgresBench } from './bench.ts'
 
-const runtime = systemRuntime()
-const make = builders(runtime)
+const bench = postgresBench()
 
-let database: TestDatabase
-let storage: Storage
 /** Somebody else on the same database. */
 let other: pg.Client
-beforeAll(async () => {
-  database = await createDatabase()
-})
-afterAll(() => database?.drop())
 beforeEach(async () => {
-  await database.clear()
-  storage = await openPostgres(database.url, runtime)
-  other = await database.connect()
+  other = await bench.connect()
+  await other.query('begin')
 })
-afterEach(async () => {
-  await other?.end()
-  await storage?.close()
-})
+afterEach(() => other?.end())
 
-async function workspace(messages: number): Promise<string> {
-  const row = make.workspace()
-  await storage.write(async ({ workspaces, credits }) => {
-    await workspaces.insert(row)
-    await credits.open(row.id, runtime.now())
-    if (messages > 0) await credits.post(row.id, make.grant(units(messages * SMS_PRICE)))
-  })
-  return row.id
+async function lockAccount(workspaceId: string): Promise<void> {
+  await other.query('select 1 from credit_accounts where workspace_id = $1 for update', [
+    workspaceId,
+  ])
 }
 
-const lock = 'select 1 from credit_accounts where workspace_id = $1 for update'
-
-/** Resolves when somebody waits for a lock. */
-async function untilSomebodyWaits(): Promise<void> {
-  const waiting = 'select count(*)::int as n from pg_locks where not granted'
-  const owner = await database.connect()
-  await expect.poll(async () => (await owner.query(waiting)).rows[0].n).toBeGreaterThan(0)
-}
-
-/** Cuts every connection of the storage. */
-async function cut(): Promise<number> {
-  const { rowCount } = await other.query(
-    "select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'svc' and datname = current_database()",
-  )
-  return rowCount ?? 0
+/** Two workspaces, in the order in which everybody locks them. */
+async function two(messages: number): Promise<[string, string]> {
+  const [first = '', second = ''] = [
+    await bench.workspace(messages),
+    await bench.workspace(messages),
+  ].sort()
+  return [first, second]
 }
 
 describe('a deadlock with somebody else', () => {
   it('ends in an accepted request, not in a refused one', async () => {
-    const [first = '', second = ''] = [await workspace(1), await workspace(1)].sort()
-    await other.query('begin')
-    await other.query(lock, [second])
+    const [first, second] = await two(1)
+    await lockAccount(second)
+    const { make, storage } = bench
     const accepted = storage.hot.accept([make.send(first), make.send(second)])
-    await untilSomebodyWaits()
+    await bench.untilSomebodyWaits()
     // Whoever has waited longer is told of the deadlock: that is the request.
-    await other.query(lock, [first])
+    await lockAccount(first)
     await other.query('rollback')
     expect(await accepted).toEqual([{ outcome: 'accepted' }, { outcome: 'accepted' }])
     for (const id of [first, second]) {
-      expect(await storage.read.credits.account(id)).toMatchObject({ balance: 0, seq: 2 })
+      expect(await bench.account(id)).toMatchObject({ balance: 0, seq: 2 })
     }
   })
 
   it('ends in a change that is made once', async () => {
-    const [first = '', second = ''] = [await workspace(0), await workspace(0)].sort()
-    await other.query('begin')
-    await other.query(lock, [first])
+    const [first, second] = await two(0)
+    await lockAccount(first)
     let runs = 0
-    const written = storage.write(async ({ credits }) => {
+    const written = bench.storage.write(async ({ credits }) => {
       runs += 1
-      await credits.post(second, make.grant(SMS_PRICE))
-      await credits.post(first, make.grant(SMS_PRICE))
+      await credits.post(second, bench.make.grant(SMS_PRICE))
+      await credits.post(first, bench.make.grant(SMS_PRICE))
     })
-    await untilSomebodyWaits()
-    await other.query(lock, [second])
+    await bench.untilSomebodyWaits()
+    await lockAccount(second)
     await other.query('rollback')
     await written
     expect(runs).toBe(2)
     for (const id of [first, second]) {
-      expect(await storage.read.credits.account(id)).toMatchObject({ balance: SMS_PRICE, seq: 1 })
+      expect(await bench.account(id)).toMatchObject({ balance: SMS_PRICE, seq: 1 })
     }
   })
 })
 
-describe('whoever waits for a lock', () => {
+describe('whoever meets a lock', () => {
   it('sees what its holder wrote', async () => {
-    const id = await workspace(1)
-    await other.query('begin')
-    await other.query(lock, [id])
-    const accepted = storage.hot.accept([make.send(id)])
-    await untilSomebodyWaits()
+    const id = await bench.workspace(1)
+    await lockAccount(id)
+    const accepted = bench.accept(bench.make.send(id))
+    await bench.untilSomebodyWaits()
     await other.query('update credit_accounts set balance = 0 where workspace_id = $1', [id])
     await other.query('commit')
-    expect(await accepted).toMatchObject([{ outcome: 'insufficient_credits', available: 0 }])
+    expect(await accepted).toMatchObject({ outcome: 'insufficient_credits', available: 0 })
   })
 
-  it('does not hold up a claim: what is locked is passed over', async () => {
-    const id = await workspace(3)
-    const request = make.bulk(id, 3)
-    await storage.hot.accept([request])
+  it('claims what is free, and the rest later', async () => {
+    const id = await bench.workspace(3)
+    const request = bench.make.bulk(id, 3)
+    await bench.accept(request)
     const [held, ...free] = request.messages.map((message) => message.id)
-    await other.query('begin')
     await other.query('select 1 from message_queue where message_id = $1 for update', [held])
-    const claim = { now: runtime.now(), limit: 10, lease_ms: 60_000, token: 'token' }
-    const claimed = await storage.hot.claimMessages({ ...claim, providerOf: () => 'carrier' })
+    const claimed = await bench.claimMessages()
     expect(claimed.map(({ message_id }) => message_id).sort()).toEqual(free.sort())
     await other.query('rollback')
-    const rest = await storage.hot.claimMessages({ ...claim, providerOf: () => 'carrier' })
-    expect(only(rest).message_id).toBe(held)
+    expect(only(await bench.claimMessages()).message_id).toBe(held)
   })
 
-  it('does not hold up settling: only a refund needs the account', async () => {
-    const id = await workspace(2)
-    await storage.hot.accept([make.bulk(id, 2)])
-    const claim = { now: runtime.now(), limit: 10, lease_ms: 60_000, token: 'token' }
-    const claimed = await storage.hot.claimMessages({ ...claim, providerOf: () => 'carrier' })
-    const outcomes = [
-      { type: 'accepted', provider_message_id: null, lookup_after_ms: null },
-      { type: 'rejected', error_code: 'unroutable', error_message: 'No route' },
-    ] as const
-    const settle = (i: 0 | 1) =>
-      storage.hot.settle(
-        claimed.slice(i, i + 1).map((message) => ({
-          ...message,
-          provider: 'carrier',
-          abilities: { idempotent: false, lookup: false },
-          result: { task: 'send' as const, attempt: 1, outcome: outcomes[i] },
-          at: runtime.now(),
-        })),
-      )
-    await other.query('begin')
-    await other.query(lock, [id])
-    expect(await settle(0)).toEqual([true])
-    const refunded = settle(1)
-    await untilSomebodyWaits()
-    await other.query('rollback')
-    expect(await refunded).toEqual([true])
-    expect(await storage.read.credits.account(id)).toMatchObject({ balance: SMS_PRICE })
-  })
-})
-
-describe('a webhook that is removed', () => {
-  it('gets no delivery from a message that is settled meanwhile', async () => {
-    const id = await workspace(1)
-    const webhook = make.webhook(id)
-    await storage.write(({ webhooks }) => webhooks.insert(webhook))
-    const request = make.send(id)
-    await storage.hot.accept([request])
-    await other.query('begin')
-    await other.query('delete from webhooks where id = $1', [webhook.id])
-    const settled = storage.hot.settle([
-      {
-        workspace_id: id,
-        message_id: only(request.messages).id,
-        token: null,
-        provider: 'carrier',
-        abilities: { idempotent: false, lookup: false },
-        result: {
-          task: 'callback',
-          receipts: [
-            { status: 'sent', provider_message_id: null, error_code: null, error_message: null },
-          ],
-        },
-        at: runtime.now(),
-      },
+  it('claims the deliveries that are free, and the rest later', async () => {
+    const id = await bench.workspace()
+    await bench.webhook(id)
+    await bench.callback(await bench.queued(id), 'sent', 'delivered')
+    const [held, free] = (await other.query('select delivery_id from delivery_queue')).rows
+    await other.query('select 1 from delivery_queue where delivery_id = $1 for update', [
+      held.delivery_id,
     ])
-    await untilSomebodyWaits()
+    expect(only(await bench.claimDeliveries()).delivery_id).toBe(free.delivery_id)
+    await other.query('rollback')
+    expect(only(await bench.claimDeliveries()).delivery_id).toBe(held.delivery_id)
+  })
+
+  it('settles without the account, unless a refund needs it', async () => {
+    const id = await bench.workspace(2)
+    await bench.accept(bench.make.bulk(id, 2))
+    const [sent, refused] = await bench.claimMessages()
+    if (!sent || !refused) throw new Error('two are due')
+    await lockAccount(id)
+    const accepted = { type: 'accepted', provider_message_id: null, lookup_after_ms: null } as const
+    const rejected = { type: 'rejected', error_code: 'unroutable', error_message: 'No' } as const
+    expect(await bench.settle(sent, { task: 'send', attempt: 1, outcome: accepted })).toBe(true)
+    const refunded = bench.settle(refused, { task: 'send', attempt: 1, outcome: rejected })
+    await bench.untilSomebodyWaits()
+    await other.query('rollback')
+    expect(await refunded).toBe(true)
+    expect(await bench.account(id)).toMatchObject({ balance: SMS_PRICE })
+  })
+
+  it('queues no delivery for a webhook that is being removed', async () => {
+    const id = await bench.workspace(1)
+    const webhook = await bench.webhook(id)
+    const message = await bench.queued(id)
+    await other.query('delete from webhooks where id = $1', [webhook.id])
+    const settled = bench.settle(
+      { ...message, message_id: message.id, token: null },
+      callback('sent'),
+    )
+    await bench.untilSomebodyWaits()
     await other.query('commit')
-    expect(await settled).toEqual([true])
-    const { rows } = await other.query('select * from delivery_queue')
-    expect(rows).toEqual([])
+    expect(await settled).toBe(true)
+    expect((await other.query('select * from delivery_queue')).rows).toEqual([])
   })
 })
 
 describe('connections that are lost', () => {
+  /** Cuts every connection of the storage; answers how many there were. */
+  async function cut(): Promise<number> {
+    const { rowCount } = await other.query(
+      "select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'svc' and datname = current_database()",
+    )
+    return rowCount ?? 0
+  }
+  beforeEach(() => other.query('commit'))
+
   it('while nobody uses them are noticed by nobody', async () => {
-    const id = await workspace(2)
-    await storage.hot.accept([make.send(id)])
-    for (let i = 0; i < 2; i++) {
-      expect(await cut()).toBeGreaterThan(0)
-      await storage.ping()
-    }
-    expect(await storage.hot.accept([make.send(id)])).toEqual([{ outcome: 'accepted' }])
+    const id = await bench.workspace(2)
+    expect(await bench.accept(bench.make.send(id))).toEqual({ outcome: 'accepted' })
+    expect(await cut()).toBeGreaterThan(0)
+    await bench.storage.ping()
     await cut()
-    await storage.write(({ credits }) => credits.post(id, make.grant(SMS_PRICE)))
-    expect(await storage.read.credits.account(id)).toMatchObject({ balance: SMS_PRICE, seq: 4 })
+    expect(await bench.accept(bench.make.send(id))).toEqual({ outcome: 'accepted' })
+    await cut()
+    await bench.storage.write(({ credits }) => credits.post(id, bench.make.grant(SMS_PRICE)))
+    await cut()
+    expect(await bench.account(id)).toMatchObject({ balance: SMS_PRICE, seq: 4 })
   })
 
   it('in the middle of the work lose nothing that was answered, and charge nothing twice', async () => {
-    const id = await workspace(100_000)
+    const id = await bench.workspace(100_000)
     const accepted: string[] = []
     let going = true
     const callers = Array.from({ length: 16 }, async () => {
       while (going) {
-        const request = make.send(id)
-        const [result] = await storage.hot.accept([request]).catch(() => [])
-        if (result?.outcome === 'accepted') accepted.push(only(request.messages).id)
+        const request = bench.make.send(id)
+        const answer = await bench.accept(request).catch(() => null)
+        if (answer?.outcome === 'accepted') accepted.push(only(request.messages).id)
       }
     })
     for (let i = 0; i < 15; i++) {
@@ -215,18 +174,11 @@ describe('connections that are lost', () => {
     going = false
     await Promise.all(callers)
 
-    const { credits, messages } = storage.read
-    const ledger = (await credits.entries(id, EVERYTHING)).reverse()
-    expect(ledger.map(({ seq }) => seq)).toEqual(ledger.map((_, i) => i + 1))
-    const charged = ledger.filter(({ kind }) => kind === 'send').map(({ ref_id }) => ref_id)
-    const stored = (await messages.list(id, {}, EVERYTHING)).map((message) => message.id)
-    expect(charged.sort()).toEqual(stored.sort())
-    const known = new Set(stored)
+    await bench.expectSound(id)
+    const { messages } = bench.storage.read
+    const stored = await messages.list(id, {}, { limit: 1_000_000, offset: 0 })
+    const known = new Set(stored.map((message) => message.id))
     expect(accepted.filter((message) => !known.has(message))).toEqual([])
     expect(accepted.length).toBeGreaterThan(0)
-    expect(await credits.account(id)).toMatchObject({
-      balance: (100_000 - stored.length) * SMS_PRICE,
-      seq: stored.length + 1,
-    })
   })
 })

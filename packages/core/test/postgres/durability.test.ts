@@ -1,60 +1,34 @@
 import { inspect } from 'node:util'
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { units } from '../../src/contract/units.ts'
 import { systemRuntime } from '../../src/runtime.ts'
 import { assertDurable, connect } from '../../src/storage/postgres/connection.ts'
 import { openPostgres } from '../../src/storage/postgres/postgres.ts'
-import type { Storage } from '../../src/storage/storage.ts'
-import { builders, SMS_PRICE } from '../fixtures.ts'
-import { createDatabase, type TestDatabase } from '../postgres-database.ts'
+import { SMS_PRICE } from '../fixtures.ts'
+import { createDatabase } from '../postgres-database.ts'
 import { startPostgres } from '../postgres-server.ts'
+import { postgresBench } from './bench.ts'
 
+const bench = postgresBench()
 const runtime = systemRuntime()
-const make = builders(runtime)
-
-let database: TestDatabase
-let opened: Storage[] = []
-beforeAll(async () => {
-  database = await createDatabase()
-})
-afterAll(() => database?.drop())
-afterEach(async () => {
-  for (const storage of opened) await storage.close()
-  opened = []
-})
-
-async function open(url = database.url): Promise<Storage> {
-  const storage = await openPostgres(url, runtime)
-  opened.push(storage)
-  return storage
-}
-
-async function workspace(storage: Storage): Promise<string> {
-  const row = make.workspace()
-  await storage.write(async ({ workspaces, credits }) => {
-    await workspaces.insert(row)
-    await credits.open(row.id, runtime.now())
-    await credits.post(row.id, make.grant(SMS_PRICE))
-  })
-  return row.id
-}
 
 /** What opening this URL fails with. */
 async function faultOf(url: string): Promise<Error> {
-  const storage = await open(url).catch((error: Error) => error)
-  if (!(storage instanceof Error)) throw new Error('it opened')
-  return storage
+  const storage = await openPostgres(url, runtime).catch((error: Error) => error)
+  if (storage instanceof Error) return storage
+  await storage.close()
+  throw new Error('it opened')
 }
 
 describe('a commit', () => {
   it.each(['off', 'local', 'remote_write', 'on'])(
     'is flushed although the database says synchronous_commit=%s',
     async (setting) => {
-      const owner = await database.connect()
+      const owner = await bench.connect()
       const { rows } = await owner.query('select current_database() as name')
       const name = rows[0].name
       await owner.query(`alter database ${name} set synchronous_commit = ${setting}`)
-      const connections = await connect(database.url, runtime)
+      const connections = await connect(bench.url(), runtime)
       try {
         for (const pool of [connections.hot, connections.cold]) {
           const { rows } = await pool.query('show synchronous_commit')
@@ -68,7 +42,7 @@ describe('a commit', () => {
   )
 
   it('is waited for on the standby where that is configured', async () => {
-    const client = await database.connect()
+    const client = await bench.connect()
     await client.query('set synchronous_commit = remote_apply')
     await expect(assertDurable(client)).resolves.toBeUndefined()
     await client.query('set synchronous_commit = local')
@@ -103,17 +77,15 @@ describe('a database', () => {
   })
 
   it('lets nobody change or delete a ledger entry', async () => {
-    const storage = await open()
-    const id = await workspace(storage)
-    const owner = await database.connect()
+    const id = await bench.workspace(1)
+    const owner = await bench.connect()
     for (const statement of [
       'update ledger_entries set amount = 1',
       'delete from ledger_entries',
     ]) {
       await expect(owner.query(statement)).rejects.toThrow('ledger_entries is append-only')
     }
-    const page = { limit: 10, offset: 0 }
-    expect(await storage.read.credits.entries(id, page)).toMatchObject([{ amount: SMS_PRICE }])
+    expect(await bench.ledger(id)).toMatchObject([{ amount: SMS_PRICE }])
   })
 
   it.each([
@@ -122,23 +94,20 @@ describe('a database', () => {
     ['balance', 1_000_000_000_000_000],
     ['balance', -1_000_000_000_000_000],
   ])('refuses an account whose %s is %d', async (column, value) => {
-    const id = await workspace(await open())
-    const owner = await database.connect()
+    const id = await bench.workspace(1)
+    const owner = await bench.connect()
     const update = `update credit_accounts set ${column} = $1 where workspace_id = $2`
     await expect(owner.query(update, [value, id])).rejects.toThrow(/violates check constraint/)
   })
 
   it('whose numbers no program could count exactly is read by neither door', async () => {
-    const storage = await open()
-    const id = await workspace(storage)
-    const owner = await database.connect()
+    const id = await bench.workspace(1)
+    const owner = await bench.connect()
     await owner.query('update credit_accounts set seq = 9007199254740993 where workspace_id = $1', [
       id,
     ])
-    await expect(storage.read.credits.account(id)).rejects.toThrow('9007199254740993 is past 2^53')
-    await expect(storage.hot.accept([make.send(id)])).rejects.toThrow(
-      '9007199254740993 is past 2^53',
-    )
+    await expect(bench.account(id)).rejects.toThrow('9007199254740993 is past 2^53')
+    await expect(bench.accept(bench.make.send(id))).rejects.toThrow('9007199254740993 is past 2^53')
   })
 })
 
@@ -159,15 +128,18 @@ describe('an error', () => {
   })
 
   it('of a database that does not exist says so in one line', async () => {
-    const url = database.url.replace(/svc_test_\w+/, 'nowhere').replace('svc@', 'svc:hunter2@')
+    const url = bench
+      .url()
+      .replace(/svc_test_\w+/, 'nowhere')
+      .replace('svc@', 'svc:hunter2@')
     const error = await faultOf(url)
     expect(error.message).toMatch(/nowhere: database "nowhere" does not exist$/)
     expect(everything(error)).not.toContain('hunter2')
   })
 
   it('does not tell the values that it is about', async () => {
-    const storage = await open()
-    const key = make.apiKey(await workspace(storage), { name: 'a private name' })
+    const { make, storage } = bench
+    const key = make.apiKey(await bench.workspace(), { name: 'a private name' })
     const insert = () => storage.write(({ apiKeys }) => apiKeys.insert(key))
     await insert()
     const request = make.send(key.workspace_id, {

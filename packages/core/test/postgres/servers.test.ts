@@ -1,69 +1,21 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { units } from '../../src/contract/units.ts'
-import { systemRuntime } from '../../src/runtime.ts'
-import { openPostgres } from '../../src/storage/postgres/postgres.ts'
-import type { Storage } from '../../src/storage/storage.ts'
-import { builders, SMS_PRICE } from '../fixtures.ts'
-import { createDatabase, type TestDatabase } from '../postgres-database.ts'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { SMS_PRICE } from '../fixtures.ts'
 import { EVERYTHING } from '../storage/bench.ts'
+import { patient, postgresBench } from './bench.ts'
 import { type ServerProcess, startServer } from './servers.ts'
 
-const runtime = systemRuntime()
-const make = builders(runtime)
+const bench = postgresBench()
 
-/** A machine may be busy with other tests. */
-const patient = { interval: 5, timeout: 10_000 }
-
-let database: TestDatabase
-let storage: Storage
 let first: ServerProcess
 let second: ServerProcess
-
-beforeAll(async () => {
-  database = await createDatabase()
-})
-afterAll(() => database?.drop())
-
 beforeEach(async () => {
-  await database.clear()
-  storage = await openPostgres(database.url, runtime)
-  ;[first, second] = await Promise.all([startServer(database.url), startServer(database.url)])
+  ;[first, second] = await Promise.all([startServer(bench.url()), startServer(bench.url())])
 })
-afterEach(async () => {
-  await Promise.all([first?.kill(), second?.kill()])
-  await storage?.close()
-})
-
-/** A workspace with credit for so many messages; answers its id. */
-async function workspace(messages: number): Promise<string> {
-  const row = make.workspace()
-  await storage.write(async ({ workspaces, credits }) => {
-    await workspaces.insert(row)
-    await credits.open(row.id, runtime.now())
-    await credits.post(row.id, make.grant(units(messages * SMS_PRICE)))
-  })
-  return row.id
-}
-
-/** Every entry follows from the one before it, and every message was paid for. */
-async function expectSound(workspaceId: string, balance: number): Promise<void> {
-  const { credits, messages } = storage.read
-  const ledger = (await credits.entries(workspaceId, EVERYTHING)).reverse()
-  let sum = 0
-  for (const [i, entry] of ledger.entries()) {
-    sum += entry.amount
-    expect(entry).toMatchObject({ seq: i + 1, balance_after: sum })
-  }
-  expect(sum).toBe(balance)
-  expect(await credits.account(workspaceId)).toMatchObject({ balance, seq: ledger.length })
-  const sends = ledger.filter(({ kind }) => kind === 'send').map(({ ref_id }) => ref_id)
-  const ids = (await messages.list(workspaceId, {}, EVERYTHING)).map(({ id }) => id)
-  expect(sends.sort()).toEqual(ids.sort())
-}
+afterEach(() => Promise.all([first?.kill(), second?.kill()]))
 
 describe('two servers on one database', () => {
   it('accept together until the credits are spent exactly', async () => {
-    const workspace_id = await workspace(3_000)
+    const workspace_id = await bench.workspace(3_000)
     const asked = { task: 'spend', workspace_id } as const
     const [one, other] = await Promise.all([first.ask(asked), second.ask(asked)])
     expect(one.accepted.length).toBeGreaterThan(0)
@@ -73,11 +25,12 @@ describe('two servers on one database', () => {
       'insufficient_credits',
       'insufficient_credits',
     ])
-    await expectSound(workspace_id, 0)
+    expect(await bench.account(workspace_id)).toMatchObject({ balance: 0 })
+    await bench.expectSound(workspace_id)
   })
 
   it('give one answer to requests with one key, whichever of them is asked', async () => {
-    const workspace_id = await workspace(100)
+    const workspace_id = await bench.workspace(100)
     const keys = Array.from({ length: 30 }, (_, i) => `key ${i}`)
     const asked = { task: 'repeat', workspace_id, keys } as const
     const [one, other] = await Promise.all([first.ask(asked), second.ask(asked)])
@@ -86,13 +39,14 @@ describe('two servers on one database', () => {
       expect(answers.map((answer) => answer?.outcome).sort()).toEqual(['accepted', 'replayed'])
       expect(answers[0]).toMatchObject({ key, response: answers[1]?.response })
     }
-    await expectSound(workspace_id, 70 * SMS_PRICE)
+    expect(await bench.account(workspace_id)).toMatchObject({ balance: 70 * SMS_PRICE })
+    await bench.expectSound(workspace_id)
   })
 
   it('never claim the same message', async () => {
-    const workspaceId = await workspace(2_000)
-    const request = make.bulk(workspaceId, 2_000)
-    await storage.hot.accept([request])
+    const workspaceId = await bench.workspace(2_000)
+    const request = bench.make.bulk(workspaceId, 2_000)
+    await bench.accept(request)
     const asked = { task: 'claimAll', limit: 10, lease_ms: 60_000 } as const
     const [one, other] = await Promise.all([first.ask(asked), second.ask(asked)])
     expect(one.claimed.length).toBeGreaterThan(0)
@@ -103,21 +57,18 @@ describe('two servers on one database', () => {
   })
 
   it('send, refund and deliver together, each thing once', async () => {
-    const workspaceId = await workspace(300)
-    const webhooks = [make.webhook(workspaceId), make.webhook(workspaceId)]
-    await storage.write(async (stores) => {
-      for (const webhook of webhooks) await stores.webhooks.insert(webhook)
-    })
+    const workspaceId = await bench.workspace(300)
+    const webhooks = [await bench.webhook(workspaceId), await bench.webhook(workspaceId)]
     const requests = Array.from({ length: 300 }, (_, i) =>
-      make.send(workspaceId, { recipient: `+2557000${1_000 + i}` }),
+      bench.make.send(workspaceId, { recipient: `+2557000${1_000 + i}` }),
     )
-    await storage.hot.accept(requests)
+    await bench.storage.hot.accept(requests)
     const asked = { task: 'dispatch' } as const
     const [one, other] = await Promise.all([first.ask(asked), second.ask(asked)])
 
     expect(new Set([...one.sent, ...other.sent]).size).toBe(300)
     expect(one.sent.length + other.sent.length).toBe(300)
-    const { messages, webhooks: read } = storage.read
+    const { messages, webhooks: read } = bench.storage.read
     expect(await messages.count(workspaceId, { status: 'failed' })).toBe(30)
     expect(await messages.count(workspaceId, { status: 'sent' })).toBe(270)
     const delivered = [...one.delivered, ...other.delivered]
@@ -129,15 +80,14 @@ describe('two servers on one database', () => {
       expect(new Set(deliveries.map(({ status }) => status))).toEqual(new Set(['delivered']))
       expect(await read.byId(workspaceId, id)).toMatchObject({ consecutive_failures: 0 })
     }
-    const { credits } = storage.read
-    expect(await credits.account(workspaceId)).toMatchObject({ balance: 30 * SMS_PRICE, seq: 331 })
+    expect(await bench.account(workspaceId)).toMatchObject({ balance: 30 * SMS_PRICE, seq: 331 })
   })
 
   it('take over what a killed one had claimed, when its lease ends and not before', async () => {
     const LEASE_MS = 1_500
-    const workspaceId = await workspace(50)
-    const request = make.bulk(workspaceId, 50)
-    await storage.hot.accept([request])
+    const workspaceId = await bench.workspace(50)
+    const request = bench.make.bulk(workspaceId, 50)
+    await bench.accept(request)
     const begun = performance.now()
     const lost = await first.ask({ task: 'claimAll', limit: 50, lease_ms: LEASE_MS })
     expect(lost.claimed).toHaveLength(50)
@@ -156,26 +106,28 @@ describe('two servers on one database', () => {
   })
 
   it('are not held up by one that is killed in the middle of accepting', async () => {
-    const workspace_id = await workspace(10_000)
+    const workspace_id = await bench.workspace(10_000)
     const asked = { task: 'spend', workspace_id } as const
     const lost = first.ask(asked).catch((error: Error) => error.message)
     const spent = second.ask(asked)
     await expect
-      .poll(async () => (await storage.read.credits.account(workspace_id))?.seq, patient)
+      .poll(async () => (await bench.account(workspace_id)).seq, patient)
       .toBeGreaterThan(100)
     await first.kill()
     expect(await lost).toMatch(/ended/)
     expect((await spent).others).toEqual(['insufficient_credits'])
-    await expectSound(workspace_id, 0)
+    expect(await bench.account(workspace_id)).toMatchObject({ balance: 0 })
+    await bench.expectSound(workspace_id)
   })
 
   it('let one of them sweep at a time, and the other when that is killed', async () => {
     const long = first.ask({ task: 'sweep', ms: 60_000 }).catch(() => 'killed')
-    const owner = await database.connect()
-    const held = "select count(*)::int as n from pg_locks where locktype = 'advisory'"
+    const owner = await bench.connect()
+    const held =
+      "select count(*)::int as n from pg_locks join pg_database d on d.oid = database where locktype = 'advisory' and datname = current_database()"
     await expect.poll(async () => (await owner.query(held)).rows[0].n, patient).toBe(1)
     expect(await second.ask({ task: 'sweep', ms: 0 })).toBe(false)
-    expect(await storage.alone?.('another task', async () => 'done')).toBe('done')
+    expect(await bench.storage.alone?.('another task', async () => 'done')).toBe('done')
     await first.kill()
     expect(await long).toBe('killed')
     await expect.poll(() => second.ask({ task: 'sweep', ms: 0 }), patient).toBe(true)

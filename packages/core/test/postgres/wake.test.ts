@@ -1,106 +1,70 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { units } from '../../src/contract/units.ts'
-import { systemRuntime } from '../../src/runtime.ts'
-import { openPostgres } from '../../src/storage/postgres/postgres.ts'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { Storage, Work } from '../../src/storage/storage.ts'
-import { builders, SMS_PRICE } from '../fixtures.ts'
-import { createDatabase, type TestDatabase } from '../postgres-database.ts'
-import { callback, only } from '../storage/bench.ts'
+import { patient, postgresBench } from './bench.ts'
 
-const runtime = systemRuntime()
-const make = builders(runtime)
+const bench = postgresBench()
 
-let database: TestDatabase
-let here: Storage
+/** Another server than the bench's. */
 let there: Storage
 let heard: (Work | null)[]
 let stop: () => void
-beforeAll(async () => {
-  database = await createDatabase()
-})
-afterAll(() => database?.drop())
 beforeEach(async () => {
-  await database.clear()
-  here = await openPostgres(database.url, runtime)
-  there = await openPostgres(database.url, runtime)
+  there = await bench.another('there')
   heard = []
-  stop = here.hot.onWake?.((work) => heard.push(work)) ?? expect.fail('PostgreSQL can wake')
-  await expect.poll(() => heard).toEqual([null])
+  stop = there.hot.onWake?.((work) => heard.push(work)) ?? expect.fail('PostgreSQL can wake')
+  // It listens from now on.
+  await expect.poll(() => heard, patient).toEqual([null])
   heard.length = 0
 })
-afterEach(async () => {
-  await here?.close()
-  await there?.close()
-})
-
-async function workspace(storage: Storage): Promise<string> {
-  const row = make.workspace()
-  await storage.write(async ({ workspaces, credits, webhooks }) => {
-    await workspaces.insert(row)
-    await webhooks.insert(make.webhook(row.id))
-    await credits.open(row.id, runtime.now())
-    await credits.post(row.id, make.grant(units(100 * SMS_PRICE)))
-  })
-  return row.id
-}
+afterEach(() => there?.close())
 
 describe('a server hears', () => {
   it('of messages that another accepted, and of deliveries that it queued', async () => {
-    const id = await workspace(there)
-    const request = make.send(id)
-    await there.hot.accept([request])
-    await expect.poll(() => heard).toEqual(['messages'])
-    await there.hot.settle([
-      {
-        workspace_id: id,
-        message_id: only(request.messages).id,
-        token: null,
-        provider: 'carrier',
-        abilities: { idempotent: false, lookup: false },
-        result: callback('sent'),
-        at: runtime.now(),
-      },
-    ])
-    await expect.poll(() => heard).toEqual(['messages', 'deliveries'])
+    const id = await bench.workspace()
+    await bench.webhook(id)
+    const message = await bench.queued(id)
+    await expect.poll(() => heard, patient).toEqual(['messages'])
+    await bench.callback(message, 'sent')
+    await expect.poll(() => heard, patient).toEqual(['messages', 'deliveries'])
   })
 
-  it('nothing of its own work, and nothing of what is due later or was refused', async () => {
-    const id = await workspace(there)
-    await here.hot.accept([make.send(id)])
-    const scheduled_at = new Date(Date.now() + 60_000)
-    await there.hot.accept([make.send(id, { scheduled_at })])
-    await there.hot.accept([make.bulk(id, 101)])
-    await there.hot.accept([make.send(id)])
-    await expect.poll(() => heard).toEqual(['messages'])
+  it('nothing of its own work, of what is due later, nor of what was refused', async () => {
+    const id = await bench.workspace(10)
+    await there.hot.accept([bench.make.send(id)])
+    const scheduled_at = new Date(bench.clock.now().getTime() + 60_000)
+    await bench.queued(id, { scheduled_at })
+    await bench.accept(bench.make.bulk(id, 9))
+    await bench.queued(id)
+    await expect.poll(() => heard, patient).toEqual(['messages'])
   })
 
-  it('of much work a few times only, and at least once after the last of it', async () => {
-    const id = await workspace(there)
-    for (let i = 0; i < 50; i++) await there.hot.accept([make.send(id)])
+  it('of much work now and then only, and once more after the last of it', async () => {
+    const id = await bench.workspace()
+    for (let i = 0; i < 50; i++) await bench.queued(id)
     heard.length = 0
-    await there.hot.accept([make.send(id)])
-    await expect.poll(() => heard.length).toBeGreaterThan(0)
+    await bench.queued(id)
+    await expect.poll(() => heard.length, patient).toBeGreaterThan(0)
     expect(heard.length).toBeLessThan(5)
   })
 
   it('nothing more once it has stopped', async () => {
-    const id = await workspace(there)
+    const id = await bench.workspace()
     const others: unknown[] = []
-    here.hot.onWake?.((work) => others.push(work))
+    there.hot.onWake?.((work) => others.push(work))
     stop()
-    await there.hot.accept([make.send(id)])
-    await expect.poll(() => others).toEqual(['messages'])
+    await bench.queued(id)
+    await expect.poll(() => others, patient).toEqual(['messages'])
     expect(heard).toEqual([])
   })
 
   it('that it may have missed something when its connection was lost, and then goes on', async () => {
-    const id = await workspace(there)
-    const owner = await database.connect()
+    const id = await bench.workspace()
+    const owner = await bench.connect()
     await owner.query(
-      "select pg_terminate_backend(pid) from pg_stat_activity where query like 'listen %'",
+      "select pg_terminate_backend(pid) from pg_stat_activity where query like 'listen %' and datname = current_database()",
     )
-    await expect.poll(() => heard, { timeout: 10_000 }).toEqual([null])
-    await there.hot.accept([make.send(id)])
-    await expect.poll(() => heard).toEqual([null, 'messages'])
+    await expect.poll(() => heard, patient).toEqual([null])
+    await bench.queued(id)
+    await expect.poll(() => heard, patient).toEqual([null, 'messages'])
   })
 })

@@ -1,0 +1,65 @@
+import type pg from 'pg'
+import { afterAll, beforeAll, expect } from 'vitest'
+import { openPostgres } from '../../src/storage/postgres/postgres.ts'
+import type { Storage } from '../../src/storage/storage.ts'
+import { testRuntime } from '../fixtures.ts'
+import { createDatabase, type TestDatabase } from '../postgres-database.ts'
+import { benchFor } from '../storage/bench.ts'
+
+/** A machine may be busy with other tests. */
+export const patient = { interval: 5, timeout: 10_000 }
+
+/** The bench of the storage's suite on a PostgreSQL database, whose clock counts as it does in production. */
+export function postgresBench() {
+  let database: TestDatabase
+  beforeAll(async () => {
+    database = await createDatabase()
+  })
+  afterAll(() => database?.drop())
+
+  const open = () => openPostgres(database.url, testRuntime('storage'))
+  const bench = benchFor(async () => {
+    await database.clear()
+    let storage = await open()
+    return {
+      storage,
+      async reopen() {
+        await storage.close()
+        storage = await open()
+        return storage
+      },
+      close: () => storage.close(),
+    }
+  })
+  return Object.assign(bench, {
+    url: () => database.url,
+    /** A connection beside the storage's own. */
+    connect: (): Promise<pg.Client> => database.connect(),
+    /** Another server on the same database; whoever opens it closes it. */
+    another: (seed: string): Promise<Storage> => openPostgres(database.url, testRuntime(seed)),
+    /** Resolves when somebody on this database waits for a lock. */
+    async untilSomebodyWaits(): Promise<void> {
+      const owner = await database.connect()
+      const waiting =
+        "select count(*)::int as n from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()"
+      await expect
+        .poll(async () => (await owner.query(waiting)).rows[0].n, patient)
+        .toBeGreaterThan(0)
+      await owner.end()
+    },
+    /** The ledger explains the balance, and every message was paid for once. */
+    async expectSound(workspaceId: string): Promise<void> {
+      const ledger = await bench.ledger(workspaceId)
+      let balance = 0
+      for (const [i, entry] of ledger.entries()) {
+        balance += entry.amount
+        expect(entry).toMatchObject({ seq: i + 1, balance_after: balance })
+      }
+      expect(await bench.account(workspaceId)).toMatchObject({ balance, seq: ledger.length })
+      const paid = ledger.filter(({ kind }) => kind === 'send').map(({ ref_id }) => ref_id)
+      const page = { limit: 1_000_000, offset: 0 }
+      const messages = await bench.storage.read.messages.list(workspaceId, {}, page)
+      expect(paid.sort()).toEqual(messages.map(({ id }) => id).sort())
+    },
+  })
+}
