@@ -2,11 +2,6 @@ import { defineConfig } from 'tsup'
 import { packageBuild } from '../../scripts/tsup.ts'
 
 export default defineConfig(
-  // The files that threads start with: not exports, but loaded by their path.
-  packageBuild({
-    entry: {
-      'dispatch/worker': './src/dispatch/worker.ts',
-      'storage/sqlite/engine-thread': './src/storage/sqlite/engine-thread.ts',
-    },
-  }),
+  // The file a worker thread starts with: not an export, but loaded by its path.
+  packageBuild({ entry: { 'dispatch/worker': './src/dispatch/worker.ts' } }),
 )

@@ -22,8 +22,8 @@ export interface CoreOptions {
   signup_credits?: string
   webhook_targets?: TargetPolicy
   /**
-   * Threads for providers and webhooks, besides the one that writes to SQLite; 1 unless told. 0 does everything in this
-   * thread, which a `runtime` with a simulated clock needs.
+   * Threads for providers and webhooks; 1 unless told. 0 does everything in this thread, which a `runtime` with a
+   * simulated clock needs.
    */
   threads?: number
   runtime?: Runtime
@@ -59,7 +59,6 @@ export async function createCore(options: CoreOptions): Promise<Core> {
   const { threads = 1 } = options
   const storage = await openStorage(options.database_url, runtime, {
     onFailure: options.onFailure,
-    thread: threads > 0,
   })
   let dispatcher: Dispatcher | null = null
   let starting: Promise<Dispatcher> | null = null

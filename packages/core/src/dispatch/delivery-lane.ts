@@ -11,10 +11,10 @@ import { persist } from './persist.ts'
 /** Longer than the deadline of one try, or two tries of one delivery would be under way at once. */
 const LEASE_MS = LIMITS.webhook_deadline_ms + 30_000
 
-const SLOTS = 1024
+const SLOTS = 4096
 const CLAIM_MAX = 512
 /** The share of the slots that one webhook may fill: the others are there for everybody else. */
-const SLOTS_PER_WEBHOOK = 64
+const SLOTS_PER_WEBHOOK = 256
 /** Each batch is one task of a thread; it holds one webhook's deliveries only, so that none waits for a stranger's. */
 const TASK_BATCH_MAX = 32
 

@@ -8,7 +8,7 @@ import type { Performer } from './performer.ts'
  * More batches than both lanes have slots: what waited for its turn inside the pool would use up its deadline there.
  * Nearly all of a batch's time is waiting for the network.
  */
-const BATCHES_PER_THREAD = 4096
+const BATCHES_PER_THREAD = 8192
 
 /** Work done in threads, so that signing, parsing and slow peers never hold up the event loop that answers requests. */
 export function createPool({ threads, log }: { threads: number; log: Log }): Performer {

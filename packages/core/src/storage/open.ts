@@ -5,8 +5,6 @@ import type { Storage } from './storage.ts'
 export interface StorageOptions {
   /** Told when the database failed in a way that only a restart mends. */
   onFailure?: ((error: Error) => void) | undefined
-  /** Whether an engine that lives in this process writes in a thread of its own. */
-  thread?: boolean
   /** `given` only under a simulated clock: several servers otherwise go by the clock of their database. */
   clock?: 'server' | 'given'
 }
@@ -18,14 +16,11 @@ export interface StorageOptions {
 export async function openStorage(
   url: string,
   runtime: Runtime,
-  { onFailure = () => {}, thread = false, clock = 'server' }: StorageOptions = {},
+  { onFailure = () => {}, clock = 'server' }: StorageOptions = {},
 ): Promise<Storage> {
   if (url.startsWith('file:')) {
-    const { openSqlite, openSqliteInThread } = await import('./sqlite/sqlite.ts')
-    const file = fileOf(url)
-    return thread
-      ? openSqliteInThread(file, { onFailure })
-      : openSqlite(file, runtime, { onFailure })
+    const { openSqlite } = await import('./sqlite/sqlite.ts')
+    return openSqlite(fileOf(url), runtime, { onFailure })
   }
   if (/^postgres(ql)?:/.test(url)) {
     const { openPostgres } = await import('./postgres/postgres.ts')

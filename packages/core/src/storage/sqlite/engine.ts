@@ -11,17 +11,18 @@ import { type Connection, connect } from './connection.ts'
 import { migrate } from './migrate.ts'
 import { type Query, queryOver } from './query.ts'
 import { prepareRecordDeliveries } from './record-deliveries.ts'
+import { namesOf, selectFrom } from './rows.ts'
 import { prepareSettle } from './settle.ts'
 import { createWriter, type Writer } from './writer.ts'
 
 /** How many items share one batch at the most: bounds how long a commit takes. */
-export const BATCH_MAX = 512
+const BATCH_MAX = 512
 
-/** All that writes: the one writing connection, its writer and the verbs. In this thread, or behind `startEngine`. */
+/** All that writes: the one writing connection, its writer and the verbs. */
 export interface Engine
   extends Pick<
     HotDoor,
-    'accept' | 'claimMessages' | 'settle' | 'claimDeliveries' | 'recordDeliveries'
+    'findApiKey' | 'accept' | 'claimMessages' | 'settle' | 'claimDeliveries' | 'recordDeliveries'
   > {
   /** One durable transaction over the cold door's statements; if `work` throws, nothing happened. */
   transaction<T>(work: (query: Query) => Promise<T>): Promise<T>
@@ -45,8 +46,11 @@ export function openEngine(
   const claimMessages = prepareClaimMessages(connection, t)
   const claimDeliveries = prepareClaimDeliveries(connection)
   const query = queryOver(connection)
+  // On the writer's connection: a reader's cache is thrown away by every commit of another one.
+  const findKey = selectFrom(connection, t.api_keys, namesOf(t.api_keys), 'key_hash = ?')
   let lock: Connection | null = null
   return {
+    findApiKey: async (keyHash) => findKey(keyHash)[0] ?? null,
     accept: gather(prepareAccept(connection, t), writer.run, bounds),
     claimMessages: (claim) => writer.run(() => claimMessages(claim)),
     settle: gather(prepareSettle(connection, t, context), writer.run, bounds),
