@@ -8,7 +8,7 @@ export function creditRows(t: Tables) {
   const lock = statement<Account>(
     'lock_accounts',
     `select workspace_id, balance, held, credit_limit, seq, status from credit_accounts
-     where workspace_id = any($1::text[]) order by workspace_id`,
+     where workspace_id = any($1::text[]) order by workspace_id for update`,
   )
   const update = updateOf('update_accounts', t.credit_accounts, {
     key: ['workspace_id'],

@@ -20,7 +20,7 @@ export function connect(file: string, { readonly = false } = {}): Connection {
   // Holds secrets and what messages say: for the owner alone. SQLite gives its side files the same mode.
   closeSync(openSync(file, 'a', 0o600))
   const connection = new Database(file, { timeout: BUSY_TIMEOUT_MS })
-  connection.pragma('journal_mode = WAL')
+  enterWal(connection)
   connection.pragma('synchronous = FULL')
   connection.pragma('cache_size = -65536')
   connection.pragma(`wal_autocheckpoint = ${CHECKPOINT_PAGES}`)
@@ -28,6 +28,24 @@ export function connect(file: string, { readonly = false } = {}): Connection {
   assertDurable(connection)
   if (readonly) connection.pragma('query_only = ON')
   return connection
+}
+
+/**
+ * Changing a new file to WAL is refused at once, whatever the time-out, while another process does the same: two that
+ * wait for each other would wait for ever. So it is asked again.
+ */
+function enterWal(connection: Connection): void {
+  const until = Date.now() + BUSY_TIMEOUT_MS
+  for (;;) {
+    try {
+      connection.pragma('journal_mode = WAL')
+      return
+    } catch (error) {
+      const busy = (error as { code?: unknown }).code === 'SQLITE_BUSY'
+      if (!busy || Date.now() > until) throw error
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 10)
+    }
+  }
 }
 
 /** @throws Error unless a commit on this connection is on disk when it returns. */
