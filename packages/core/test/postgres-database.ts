@@ -57,7 +57,7 @@ export async function createDatabase(options = ''): Promise<TestDatabase> {
   }
 }
 
-async function serverOfRun(): Promise<PostgresServer> {
+async function serverOfRun(): Promise<Pick<PostgresServer, 'url' | 'stop'>> {
   const url = inject('postgresUrl') ?? process.env.SVC_TEST_POSTGRES_URL
   return url ? { url, stop: async () => {} } : startPostgres()
 }

@@ -16,7 +16,9 @@ const SUPERUSER = 'svc'
 export interface PostgresServer {
   /** Of its database `postgres`, as a user who may create others. */
   url: string
-  /** Ends it and removes everything it wrote. */
+  /** Everything it writes. */
+  folder: string
+  /** Ends it and removes its folder. */
   stop(): Promise<void>
 }
 
@@ -53,7 +55,7 @@ export async function startPostgres({
       ...owner,
     })
     await untilReady(url, keeper)
-    return { url, stop: () => end(keeper) }
+    return { url, folder, stop: () => end(keeper) }
   } catch (error) {
     await rm(folder, { recursive: true, force: true })
     throw error
@@ -68,9 +70,13 @@ export async function setup(project: {
   provide(key: 'postgresUrl', value: string): void
 }): Promise<() => Promise<void>> {
   const given = process.env.SVC_TEST_POSTGRES_URL
-  const server = given ? { url: given, stop: async () => {} } : await startPostgres()
-  project.provide('postgresUrl', server.url)
-  return server.stop
+  if (given) {
+    project.provide('postgresUrl', given)
+    return async () => {}
+  }
+  const { url, stop } = await startPostgres()
+  project.provide('postgresUrl', url)
+  return stop
 }
 
 type Owner = { uid: number; gid: number } | Record<string, never>

@@ -66,16 +66,6 @@ describe('a deadlock with somebody else', () => {
 })
 
 describe('whoever meets a lock', () => {
-  it('sees what its holder wrote', async () => {
-    const id = await bench.workspace(1)
-    await lockAccount(id)
-    const accepted = bench.accept(bench.make.send(id))
-    await bench.untilSomebodyWaits()
-    await other.query('update credit_accounts set balance = 0 where workspace_id = $1', [id])
-    await other.query('commit')
-    expect(await accepted).toMatchObject({ outcome: 'insufficient_credits', available: 0 })
-  })
-
   it('claims what is free, and the rest later', async () => {
     const id = await bench.workspace(3)
     const request = bench.make.bulk(id, 3)
@@ -133,52 +123,67 @@ describe('whoever meets a lock', () => {
   })
 })
 
-describe('connections that are lost', () => {
-  /** Cuts every connection of the storage; answers how many there were. */
-  async function cut(): Promise<number> {
-    const { rowCount } = await other.query(
-      "select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'svc' and datname = current_database()",
-    )
-    return rowCount ?? 0
+describe('whoever waits sees what was written meanwhile:', () => {
+  /** Changes rows, and commits when somebody waits for them. */
+  async function meanwhile<T>(change: string, work: () => Promise<T>): Promise<T> {
+    await other.query(change)
+    const done = work()
+    await bench.untilSomebodyWaits()
+    await other.query('commit')
+    return done
   }
-  beforeEach(() => other.query('commit'))
 
-  it('while nobody uses them are noticed by nobody', async () => {
-    const id = await bench.workspace(2)
-    expect(await bench.accept(bench.make.send(id))).toEqual({ outcome: 'accepted' })
-    expect(await cut()).toBeGreaterThan(0)
-    await bench.storage.ping()
-    await cut()
-    expect(await bench.accept(bench.make.send(id))).toEqual({ outcome: 'accepted' })
-    await cut()
-    await bench.storage.write(({ credits }) => credits.post(id, bench.make.grant(SMS_PRICE)))
-    await cut()
-    expect(await bench.account(id)).toMatchObject({ balance: SMS_PRICE, seq: 4 })
+  it('accept, that the credits are gone', async () => {
+    const id = await bench.workspace(1)
+    const accept = () => bench.accept(bench.make.send(id))
+    const refused = await meanwhile('update credit_accounts set balance = 0', accept)
+    expect(refused).toMatchObject({ outcome: 'insufficient_credits', available: 0 })
   })
 
-  it('in the middle of the work lose nothing that was answered, and charge nothing twice', async () => {
-    const id = await bench.workspace(100_000)
-    const accepted: string[] = []
-    let going = true
-    const callers = Array.from({ length: 16 }, async () => {
-      while (going) {
-        const request = bench.make.send(id)
-        const answer = await bench.accept(request).catch(() => null)
-        if (answer?.outcome === 'accepted') accepted.push(only(request.messages).id)
-      }
-    })
-    for (let i = 0; i < 15; i++) {
-      await new Promise((resolve) => setTimeout(resolve, 40))
-      await cut()
-    }
-    going = false
-    await Promise.all(callers)
+  it('accept, that the key was used, even where nothing is charged', async () => {
+    const id = await bench.workspace(1)
+    const answer = { route: 'messages.send', key: 'A1', request_hash: 'same', response: 'mine' }
+    const request = { ...bench.make.send(id, {}, answer), debit: null }
+    const use = `select 1 from credit_accounts for update;
+      insert into idempotency_keys values ('${id}', 'messages.send', 'A1', 'same', 'theirs', now())`
+    const accepted = await meanwhile(use, () => bench.accept(request))
+    expect(accepted).toEqual({ outcome: 'replayed', response: 'theirs' })
+  })
 
-    await bench.expectSound(id)
-    const { messages } = bench.storage.read
-    const stored = await messages.list(id, {}, { limit: 1_000_000, offset: 0 })
-    const known = new Set(stored.map((message) => message.id))
-    expect(accepted.filter((message) => !known.has(message))).toEqual([])
-    expect(accepted.length).toBeGreaterThan(0)
+  it('settle, that the message was delivered', async () => {
+    const id = await bench.workspace()
+    await bench.webhook(id)
+    const message = await bench.queued(id)
+    await meanwhile("update messages set status = 'delivered', sequence = 1", () =>
+      bench.callback(message, 'delivered'),
+    )
+    expect(await bench.message(id, message.id)).toMatchObject({ status: 'delivered', sequence: 1 })
+    expect(await bench.deliveriesOf(message)).toEqual([])
+  })
+
+  it('settle, that the claim was lost', async () => {
+    const message = await bench.queued(await bench.workspace())
+    const lost = only(await bench.claimMessages())
+    const outcome = { type: 'rejected', error_code: 'unroutable', error_message: 'No' } as const
+    const settle = () => bench.settle(lost, { task: 'send', attempt: 1, outcome })
+    expect(await meanwhile("update message_queue set token = 'another'", settle)).toBe(false)
+    expect(await bench.message(message.workspace_id, message.id)).toEqual(message)
+  })
+
+  it('recordDeliveries, that the claim was lost, or that the webhook failed', async () => {
+    const id = await bench.workspace()
+    const webhook = await bench.webhook(id)
+    await bench.callback(await bench.queued(id), 'sent', 'delivered')
+    const [lost, held] = await bench.claimDeliveries()
+    if (!lost || !held) throw new Error('two are due')
+    const steal = `update delivery_queue set token = 'another' where delivery_id = '${lost.delivery_id}'`
+    expect(await meanwhile(steal, () => bench.record(lost))).toBe(false)
+    await other.query('begin')
+    const failed = () => bench.record(held, { response_status: 500 })
+    expect(await meanwhile('update webhooks set consecutive_failures = 4', failed)).toBe(true)
+    expect(await bench.storage.read.webhooks.byId(id, webhook.id)).toMatchObject({
+      consecutive_failures: 5,
+      status: 'failing',
+    })
   })
 })

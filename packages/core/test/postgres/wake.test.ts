@@ -1,5 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { Storage, Work } from '../../src/storage/storage.ts'
+import { SMS_PRICE } from '../fixtures.ts'
+import { only } from '../storage/bench.ts'
 import { patient, postgresBench } from './bench.ts'
 
 const bench = postgresBench()
@@ -30,12 +32,15 @@ describe('a server hears', () => {
 
   it('nothing of its own work, of what is due later, nor of what was refused', async () => {
     const id = await bench.workspace(10)
-    await there.hot.accept([bench.make.send(id)])
+    await bench.webhook(id)
+    const request = bench.make.send(id)
+    await there.hot.accept([request])
     const scheduled_at = new Date(bench.clock.now().getTime() + 60_000)
     await bench.queued(id, { scheduled_at })
-    await bench.accept(bench.make.bulk(id, 9))
-    await bench.queued(id)
-    await expect.poll(() => heard, patient).toEqual(['messages'])
+    expect(await bench.accept(bench.make.bulk(id, 9))).toMatchObject({ available: 8 * SMS_PRICE })
+    await bench.callback(only(request.messages), 'sent')
+    await expect.poll(() => heard, patient).toContain('deliveries')
+    expect(heard).toEqual(['deliveries'])
   })
 
   it('of much work now and then only, and once more after the last of it', async () => {

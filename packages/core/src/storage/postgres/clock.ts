@@ -7,7 +7,7 @@ export type ClockKind = 'server' | 'given'
 /** The first moment of all; a wait is sent as the time so long after it. */
 const EPOCH = new Date(0)
 
-/** What statements are given, so that one text serves both clocks. */
+/** What statements are given, so that one text of SQL serves both clocks. */
 export interface Clock {
   /** The present, for `present`: null lets the server say it. */
   now(given: Date): Date | null
@@ -17,6 +17,7 @@ export interface Clock {
   sent(due_at: Date, at: Date): Date
 }
 
+/** The clock of that kind. */
 export function clockOf(kind: ClockKind): Clock {
   if (kind === 'given') return { now: (given) => given, origin: EPOCH, sent: (due_at) => due_at }
   return {

@@ -19,9 +19,10 @@ const SESSION = {
   default_transaction_isolation: 'read committed',
   timezone: 'UTC',
   datestyle: 'ISO',
-  // A lock that is held longer is asked for again; a process that stopped in the middle loses its own.
+  jit: 'off',
+  // A lock that is held longer is asked for again; a process that stands still in the middle of a transaction loses it.
   lock_timeout: '5s',
-  idle_in_transaction_session_timeout: '15s',
+  idle_in_transaction_session_timeout: '5s',
 }
 
 /**
@@ -39,8 +40,11 @@ const HOT_SESSION = {
   enable_mergejoin: 'off',
 }
 
+/** What one process holds of the server. */
 export interface Connections {
+  /** For the verbs of the hot door. */
   hot: pg.Pool
+  /** For everything else. */
   cold: pg.Pool
   /** One more, outside the pools, for whoever listens. */
   connect(): Promise<pg.Client>

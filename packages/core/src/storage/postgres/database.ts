@@ -12,9 +12,11 @@ export interface Statement<Row = unknown> {
 
 /** A statement whose first value is a batch of rows. */
 export interface RowsStatement<Row> extends Statement {
-  toJson(rows: readonly Row[]): string
+  /** The rows as JSON, in as many texts as their size asks for; none for no rows. */
+  textsOf(rows: readonly Row[]): string[]
 }
 
+/** Names a statement, and says what its rows look like. */
 export function statement<Row>(name: string, text: string): Statement<Row> {
   return { name, text }
 }
@@ -26,6 +28,7 @@ export interface Transaction {
   write<Row>(statement: RowsStatement<Row>, rows: readonly Row[], ...values: unknown[]): void
 }
 
+/** Prepared statements on a pool, alone or in transactions. */
 export interface Database {
   /** A statement on its own. */
   rows<Row>(statement: Statement<Row>, ...values: unknown[]): Promise<Row[]>
@@ -36,7 +39,7 @@ export interface Database {
   transact<T>(work: (transaction: Transaction) => Promise<T>): Promise<T>
 }
 
-/** The prepared side of a pool. */
+/** A pool's prepared side. Errors come out without the values they are about. */
 export function databaseOn(pool: pg.Pool, { random }: { random: () => number }): Database {
   const again = retrying({ random })
   return {
@@ -51,7 +54,7 @@ export function databaseOn(pool: pg.Pool, { random }: { random: () => number }):
               rows: async <Row>(asked: Statement<Row>, ...values: unknown[]) =>
                 (await ask(configOf(asked, values))).rows as Row[],
               write(asked, rows, ...values) {
-                if (rows.length > 0) ask(configOf(asked, [asked.toJson(rows), ...values]))
+                for (const text of asked.textsOf(rows)) ask(configOf(asked, [text, ...values]))
               },
             }),
           fate,

@@ -1,18 +1,20 @@
 import { DrizzleQueryError } from 'drizzle-orm'
 import pg from 'pg'
 
-/** Somebody else was faster or in the way; the same work can succeed when it is done again. Nothing was written. */
+/** Serialization failure, deadlock, a lock that was not given in time: nothing was written. */
 const CONTENTION = new Set(['40001', '40P01', '55P03'])
 
-/** The connection or the server went away: by SQLSTATE, or as the operating system says it. */
-const GONE = /^(08...|57P0[1-3]|ECONN(RESET|REFUSED|ABORTED)|EPIPE|ENOTCONN)$/
+/** The connection or the server went away, or the session stood still too long: by SQLSTATE, or by the system's word. */
+const GONE = /^(08...|25P03|57P0[1-3]|ECONN(RESET|REFUSED|ABORTED)|EPIPE|ENOTCONN)$/
 /** What the driver says without a code. */
 const TERMINATED = /^(Connection terminated|Client has encountered a connection error)/
 
+/** Whether the same work, done again, can succeed because only somebody else was in the way. */
 export function isContention(error: unknown): boolean {
   return CONTENTION.has(codeOf(error))
 }
 
+/** Whether the connection is lost. */
 export function isGone(error: unknown): boolean {
   return GONE.test(codeOf(error)) || TERMINATED.test(textOf(causeOf(error)))
 }

@@ -23,12 +23,15 @@ const BATCH_MAX = 512
 
 /** While one batch of a verb waits for the disk, the next is planned; what arrives meanwhile gathers. */
 const BATCHES_AT_ONCE = 2
-const BATCHES_WAITING_MAX = 64
+
+/** More than one batch has callers: when it fails, each of them is tried again on its own. */
+const BATCHES_WAITING_MAX = 2 * BATCH_MAX
 
 /** Fewer than there are connections, so that somebody who reads inside a change always gets one. */
 const WRITES_AT_ONCE = 4
 const WRITES_WAITING_MAX = 10_000
 
+/** How a PostgreSQL storage may be opened. */
 export interface PostgresOptions {
   /** `given` only under a simulated clock. */
   clock?: ClockKind | undefined

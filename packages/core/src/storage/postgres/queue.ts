@@ -1,5 +1,6 @@
 import { SvcError } from '../../contract/errors.ts'
 
+/** Work that waits for its turn. */
 export interface Queue {
   /**
    * Runs `job` when it is its turn, at the earliest after everything that has been read off the sockets by now was

@@ -14,6 +14,7 @@ const RECONNECT_MS = 1_000
 
 const notify = statement('notify', `select pg_notify('${CHANNEL}', $1)`)
 
+/** How the processes of one database wake each other. */
 export interface Waker {
   /** Tells the other processes that something may be due. It may get lost: whoever waits must also look by itself. */
   announce(work: Work): void
@@ -86,7 +87,7 @@ export function createWaker({
   }
 }
 
-/** Keeps one connection listening; what may have been missed while it was gone counts as heard. */
+/** Keeps one connection listening, from `start` on; null is heard whenever something may have been missed. */
 function listen({
   connect,
   log,
@@ -112,10 +113,13 @@ function listen({
       interrupt = resolve
     })
     client.on('notification', ({ payload }) => onWake(payload ?? null))
-    await client.query(`listen ${CHANNEL}`)
-    onWake(null)
-    await gone
-    await client.end()
+    try {
+      await client.query(`listen ${CHANNEL}`)
+      onWake(null)
+      await gone
+    } finally {
+      await client.end()
+    }
   }
 
   async function keepListening(): Promise<void> {

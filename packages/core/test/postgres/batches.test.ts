@@ -1,0 +1,33 @@
+import { describe, expect, it } from 'vitest'
+import { SMS_PRICE } from '../fixtures.ts'
+import { postgresBench } from './bench.ts'
+
+const bench = postgresBench()
+
+describe('a batch', () => {
+  it('with one faulty request accepts the others', async () => {
+    const id = await bench.workspace(1_000)
+    const booked = bench.make.send(id)
+    await bench.accept(booked)
+    const requests = Array.from({ length: 500 }, (_, i) =>
+      i === 250 ? booked : bench.make.send(id),
+    )
+    const answers = await Promise.allSettled(requests.map((request) => bench.accept(request)))
+    const failed = answers.flatMap(({ status }, i) => (status === 'rejected' ? [i] : []))
+    expect(failed).toEqual([250])
+    expect(await bench.account(id)).toMatchObject({ balance: 500 * SMS_PRICE, seq: 501 })
+  })
+
+  it('of long e-mails is written in several pieces, and whole', { timeout: 60_000 }, async () => {
+    const id = await bench.workspace(0)
+    const html = 'a long "text"\n'.repeat(70_000)
+    const { messages } = bench.make.bulk(id, 30, {
+      channel: 'email',
+      content: { subject: 'Long', html },
+    })
+    await bench.accept({ workspace_id: id, debit: null, messages, idempotency: null })
+    expect(await bench.storage.read.messages.count(id, {})).toBe(30)
+    const last = messages.at(-1)?.id ?? ''
+    expect((await bench.message(id, last)).content).toEqual({ subject: 'Long', html })
+  })
+})
