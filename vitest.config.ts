@@ -8,6 +8,8 @@ export default defineConfig({
   ...source,
   test: {
     include: ['packages/*/src/**/*.test.ts', 'packages/*/test/**/*.test.ts', 'test/**/*.test.ts'],
+    // One PostgreSQL for the whole run.
+    globalSetup: ['packages/core/test/postgres-server.ts'],
     // vitest leaves one processor free, which on two halves the speed.
     maxWorkers: 2,
     testTimeout: 30_000,

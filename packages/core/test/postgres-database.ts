@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import pg from 'pg'
 import { inject } from 'vitest'
-import { type PostgresServer, startPostgres } from './postgres-server.ts'
 
 declare module 'vitest' {
   export interface ProvidedContext {
@@ -20,15 +19,12 @@ export interface TestDatabase {
   drop(): Promise<void>
 }
 
-/**
- * Makes an empty database on the server of the test run; where the run has none, on one that is started for it.
- * There is no third way: without a server the test fails.
- */
+/** Makes an empty database on the server of the test run. Without a server the test fails. */
 export async function createDatabase(options = ''): Promise<TestDatabase> {
-  const server = await serverOfRun()
+  const server = inject('postgresUrl')
   const name = `svc_test_${randomBytes(6).toString('hex')}`
-  await onServer(server.url, `create database ${name} ${options}`)
-  const url = databaseUrl(server.url, name)
+  await onServer(server, `create database ${name} ${options}`)
+  const url = databaseUrl(server, name)
   const clients: pg.Client[] = []
   const connect = async () => {
     const client = new pg.Client({ connectionString: url })
@@ -51,15 +47,9 @@ export async function createDatabase(options = ''): Promise<TestDatabase> {
     },
     async drop() {
       for (const client of clients) await client.end()
-      await onServer(server.url, `drop database ${name} with (force)`)
-      await server.stop()
+      await onServer(server, `drop database ${name} with (force)`)
     },
   }
-}
-
-async function serverOfRun(): Promise<Pick<PostgresServer, 'url' | 'stop'>> {
-  const url = inject('postgresUrl') ?? process.env.SVC_TEST_POSTGRES_URL
-  return url ? { url, stop: async () => {} } : startPostgres()
 }
 
 async function onServer(url: string, statement: string): Promise<void> {

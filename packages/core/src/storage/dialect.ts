@@ -5,7 +5,7 @@ import {
   check,
   index,
   integer,
-  jsonb,
+  json,
   type PgDatabase,
   type PgQueryResultHKT,
   pgTable,
@@ -35,7 +35,8 @@ const postgres = {
   units: () => bigint({ mode: 'number' }).$type<Units>(),
   boolean: () => boolean(),
   time: () => timestamp({ withTimezone: true, precision: 3 }),
-  json: <T>() => jsonb().$type<T>(),
+  /** As text: a binary form would forget the order of the keys. */
+  json: <T>() => json().$type<T>(),
 }
 
 export type Dialect = typeof postgres

@@ -5,6 +5,7 @@ import { tables } from './tables.ts'
 export const {
   workspaces,
   api_keys,
+  secrets,
   credit_accounts,
   ledger_entries,
   idempotency_keys,

@@ -58,7 +58,13 @@ function accountTables(d: Dialect) {
       d.uniqueIndex('api_keys_key_hash').on(t.key_hash),
     ],
   )
-  return { workspaces, api_keys }
+  /** What the service generated for itself, so that every server of the database has the same. */
+  const secrets = d.table('secrets', {
+    name: d.text().primaryKey(),
+    value: d.text().notNull(),
+    created_at: d.time().notNull(),
+  })
+  return { workspaces, api_keys, secrets }
 }
 
 function creditTables(d: Dialect) {
@@ -124,7 +130,11 @@ function creditTables(d: Dialect) {
       response: d.text().notNull(),
       created_at: d.time().notNull(),
     },
-    (t) => [d.primaryKey({ columns: [t.workspace_id, t.route, t.key] })],
+    (t) => [
+      d.primaryKey({ columns: [t.workspace_id, t.route, t.key] }),
+      // For whoever removes those that ended.
+      d.index('idempotency_keys_created').on(t.created_at),
+    ],
   )
   return { credit_accounts, ledger_entries, idempotency_keys }
 }
