@@ -7,6 +7,7 @@ import { createPerformer, type Performer } from './dispatch/performer.ts'
 import { createRouting } from './dispatch/routing.ts'
 import { createMessages, type Messages } from './messages/messages.ts'
 import { type Runtime, systemRuntime } from './runtime.ts'
+import { createSecrets } from './secrets/secrets.ts'
 import { openStorage } from './storage/open.ts'
 import type { TargetPolicy } from './webhooks/target.ts'
 import { createWebhooks, type Webhooks } from './webhooks/webhooks.ts'
@@ -38,6 +39,8 @@ export interface Core {
   credits: Credits
   messages: Messages
   webhooks: Webhooks
+  /** A secret that the service made for itself: the same for every server of the database, and for ever. */
+  secret(name: string): Promise<string>
   /** Resolves when the database answers. */
   ping(): Promise<void>
   /**
@@ -96,6 +99,7 @@ export async function createCore(options: CoreOptions): Promise<Core> {
       runtime,
       targets: options.webhook_targets ?? { allow_http: false },
     }),
+    secret: createSecrets({ storage, runtime }),
     ping: storage.ping,
     startDispatch() {
       starting ??= start().catch((error) => {

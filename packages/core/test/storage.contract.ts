@@ -12,6 +12,7 @@ import { listsContract } from './storage/lists.contract.ts'
 import { receiptsContract } from './storage/receipts.contract.ts'
 import { recordDeliveriesContract } from './storage/record-deliveries.contract.ts'
 import { reopenContract } from './storage/reopen.contract.ts'
+import { secretsContract } from './storage/secrets.contract.ts'
 import { settleContract } from './storage/settle.contract.ts'
 import { writeContract } from './storage/write.contract.ts'
 
@@ -33,6 +34,7 @@ export function storageContract(engine: string, open: OpenStorage): void {
     describe('fan-out', () => fanOutContract(open))
     describe('claimDeliveries', () => claimDeliveriesContract(open))
     describe('recordDeliveries', () => recordDeliveriesContract(open))
+    describe('secrets', () => secretsContract(open))
     describe('any history', () => historyContract(open))
     describe('reopen', () => reopenContract(open))
   })

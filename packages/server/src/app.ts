@@ -18,7 +18,7 @@ import { webhookRoutes } from './routes/webhooks.ts'
 import { workspaceRoutes } from './routes/workspaces.ts'
 
 export interface AppOptions {
-  config: Pick<Config, 'jwt_secret' | 'rates' | 'trust_proxy'>
+  config: Pick<Config, 'rates' | 'trust_proxy'> & { jwt_secret: string }
   logger?: Logger
   /** Epoch milliseconds, for the rate limits' windows and the health's time stamp. */
   now?: () => number

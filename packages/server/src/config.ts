@@ -1,8 +1,6 @@
-import { randomBytes } from 'node:crypto'
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { isIP } from 'node:net'
 import { join, resolve } from 'node:path'
-import { parseCredits, RATES, type RateLimit } from '@svc/core/contract'
+import { LIMITS, parseCredits, RATES, type RateLimit } from '@svc/core/contract'
 
 /** What the operator set, checked and complete. Contract section 11. */
 export interface Config {
@@ -10,8 +8,8 @@ export interface Config {
   port: number
   data_dir: string
   database_url: string
-  /** Signs the sessions: HS256 over its UTF-8 bytes. */
-  jwt_secret: string
+  /** Signs the sessions: HS256 over its UTF-8 bytes. Null: the one that the database keeps. */
+  jwt_secret: string | null
   public_url: string
   rates: Record<keyof typeof RATES, RateLimit>
   /** Networks of proxies whose `X-Forwarded-For` counts. */
@@ -27,7 +25,6 @@ export class ConfigError extends Error {
   override readonly name = 'ConfigError'
 }
 
-const JWT_SECRET_BYTES_MIN = 32
 const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']
 
 /**
@@ -44,7 +41,7 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
     port,
     data_dir,
     database_url: readDatabaseUrl(read('SVC_DATABASE_URL'), data_dir),
-    jwt_secret: readJwtSecret(read('SVC_JWT_SECRET'), data_dir),
+    jwt_secret: readJwtSecret(read('SVC_JWT_SECRET')),
     public_url: readUrl(read('SVC_PUBLIC_URL') ?? urlOf(host, port)),
     rates: {
       general: readRate('SVC_RATE_LIMIT_GENERAL', read, RATES.general),
@@ -81,24 +78,10 @@ function readDatabaseUrl(url: string | undefined, dataDir: string): string {
   )
 }
 
-/** The secret given, else the one generated into the data directory at the first start. */
-function readJwtSecret(given: string | undefined, dataDir: string): string {
-  if (given !== undefined) {
-    if (Buffer.byteLength(given) >= JWT_SECRET_BYTES_MIN) return given
-    throw new ConfigError(`SVC_JWT_SECRET must be at least ${JWT_SECRET_BYTES_MIN} bytes long`)
-  }
-  const file = join(dataDir, 'jwt-secret')
-  mkdirSync(dataDir, { recursive: true, mode: 0o700 })
-  try {
-    const secret = randomBytes(JWT_SECRET_BYTES_MIN).toString('base64url')
-    writeFileSync(file, secret, { mode: 0o600, flag: 'wx' })
-    return secret
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
-    const secret = readFileSync(file, 'utf8').trim()
-    if (Buffer.byteLength(secret) >= JWT_SECRET_BYTES_MIN) return secret
-    throw new ConfigError(`${file} must be at least ${JWT_SECRET_BYTES_MIN} bytes long`)
-  }
+function readJwtSecret(given: string | undefined): string | null {
+  if (given === undefined) return null
+  if (Buffer.byteLength(given) >= LIMITS.jwt_secret_bytes) return given
+  throw new ConfigError(`SVC_JWT_SECRET must be at least ${LIMITS.jwt_secret_bytes} bytes long`)
 }
 
 function readUrl(text: string): string {

@@ -40,7 +40,12 @@ export async function startServer({
     },
   })
   try {
-    const app = await buildApp(core, { config, logger, newRequestId: runtime.id })
+    const jwt_secret = config.jwt_secret ?? (await core.secret('jwt'))
+    const app = await buildApp(core, {
+      config: { ...config, jwt_secret },
+      logger,
+      newRequestId: runtime.id,
+    })
     await core.startDispatch()
     await app.listen({ host: config.host, port: config.port })
     const { port } = app.server.address() as AddressInfo

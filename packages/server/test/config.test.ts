@@ -1,4 +1,4 @@
-import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { RATES } from '@svc/core/contract'
@@ -164,38 +164,10 @@ describe('a setting that cannot be meant is refused by its name', () => {
 })
 
 describe('the secret of the sessions', () => {
-  const withoutSecret = () => readConfig({ SVC_DATA_DIR: join(folder, 'new', 'data') })
-  const file = () => join(folder, 'new', 'data', 'jwt-secret')
-
-  it('is made at the first start, kept, and readable by its owner alone', () => {
-    const { jwt_secret } = withoutSecret()
-    expect(jwt_secret).toMatch(/^[\w-]{43}$/)
-    expect(readFileSync(file(), 'utf8')).toBe(jwt_secret)
-    expect(statSync(file()).mode & 0o777).toBe(0o600)
-    expect(withoutSecret().jwt_secret).toBe(jwt_secret)
-  })
-
-  it('is another one in another place', () => {
-    const other = readConfig({ SVC_DATA_DIR: join(folder, 'other') })
-    expect(other.jwt_secret).not.toBe(withoutSecret().jwt_secret)
-  })
-
-  it('may end with the line break of an editor', () => {
-    const { jwt_secret } = withoutSecret()
-    writeFileSync(file(), `${jwt_secret}\n`)
-    expect(withoutSecret().jwt_secret).toBe(jwt_secret)
-  })
-
-  it.each(['', '\n', 'short'])('is refused when the file holds %j', (text) => {
-    withoutSecret()
-    writeFileSync(file(), text)
-    expect(withoutSecret).toThrow(ConfigError)
-    expect(withoutSecret).toThrow(`${file()} must be at least 32 bytes long`)
-  })
-
-  it('is not made where one is given', () => {
-    read()
-    expect(existsSync(join(folder, 'jwt-secret'))).toBe(false)
+  it('is left to the database where none is given, and nothing is written', () => {
+    const data = join(folder, 'new', 'data')
+    expect(readConfig({ SVC_DATA_DIR: data }).jwt_secret).toBeNull()
+    expect(existsSync(data)).toBe(false)
   })
 
   it('counts in bytes', () => {

@@ -13,8 +13,8 @@ export function addServe(program: Command, context: Context): void {
 what is under way end. Settings come from the environment:
 
   HOST, PORT                 where to listen (127.0.0.1, 3000)
-  SVC_DATA_DIR               database and generated secrets (./data)
-  SVC_DATABASE_URL           file:<path> (the data folder's svc.db)
+  SVC_DATA_DIR               where the database is (./data)
+  SVC_DATABASE_URL           postgres://…, or file:<path> (the data folder's svc.db)
   SVC_JWT_SECRET             signs sessions, 32 bytes or more (generated)
   SVC_PUBLIC_URL             the address that others reach it at
   SVC_SIGNUP_CREDITS         what a new workspace begins with (0)

@@ -5,6 +5,7 @@ import { type RunningLane, startLane } from './lane.ts'
 import { messageLane } from './message-lane.ts'
 import type { Performer } from './performer.ts'
 import type { Routing } from './routing.ts'
+import { startSweeper } from './sweeper.ts'
 
 export interface Dispatcher {
   /** There may be something due. */
@@ -15,7 +16,7 @@ export interface Dispatcher {
   stop(grace_ms: number): Promise<void>
 }
 
-/** Starts both lanes, holding the right to dispatch until the last work is done. */
+/** Starts both lanes and the sweeper, holding the right to dispatch until the last work is done. */
 export function startDispatcher({
   storage,
   runtime,
@@ -34,6 +35,7 @@ export function startDispatcher({
     messageLane({ storage, runtime, performer, routing, onSettled: deliveries.wake }),
     runtime.log,
   )
+  const sweeper = startSweeper({ storage, runtime })
   const lanes: RunningLane[] = [messages, deliveries]
   const wake = () => {
     for (const lane of lanes) lane.wake()
@@ -53,7 +55,7 @@ export function startDispatcher({
     },
     async stop(grace_ms) {
       deafen?.()
-      await Promise.all(lanes.map((lane) => lane.stop(grace_ms)))
+      await Promise.all([sweeper.stop(), ...lanes.map((lane) => lane.stop(grace_ms))])
       await performer.close()
       await right.release()
     },

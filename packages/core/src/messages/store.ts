@@ -26,3 +26,8 @@ export interface MessageReads {
   attempts(workspaceId: string, messageId: string): Promise<MessageAttemptRow[]>
   events(workspaceId: string, messageId: string): Promise<MessageEventRow[]>
 }
+
+export interface MessageWrites {
+  /** Forgets what was answered to requests with an `Idempotency-Key` before that moment; says of how many. */
+  forgetAnswers(before: Date, limit: number): Promise<number>
+}

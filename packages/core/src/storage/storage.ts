@@ -2,7 +2,8 @@ import type { ApiKeyReads, ApiKeyWrites } from '../api-keys/store.ts'
 import type { CreditReads, CreditWrites } from '../credits/store.ts'
 import type { AcceptRequest, AcceptResult } from '../messages/accept.ts'
 import type { Settlement } from '../messages/settle.ts'
-import type { MessageReads } from '../messages/store.ts'
+import type { MessageReads, MessageWrites } from '../messages/store.ts'
+import type { SecretReads, SecretWrites } from '../secrets/store.ts'
 import type { DeliveryResult } from '../webhooks/record.ts'
 import type { WebhookReads, WebhookWrites } from '../webhooks/store.ts'
 import type { WorkspaceReads, WorkspaceWrites } from '../workspaces/store.ts'
@@ -28,6 +29,7 @@ export interface Reads {
   credits: CreditReads
   messages: MessageReads
   webhooks: WebhookReads
+  secrets: SecretReads
 }
 
 /** What a transaction offers besides: a change outside `write` does not compile. */
@@ -35,7 +37,9 @@ export interface Writes extends Reads {
   workspaces: WorkspaceReads & WorkspaceWrites
   apiKeys: ApiKeyReads & ApiKeyWrites
   credits: CreditReads & CreditWrites
+  messages: MessageReads & MessageWrites
   webhooks: WebhookReads & WebhookWrites
+  secrets: SecretReads & SecretWrites
 }
 
 /**

@@ -118,4 +118,24 @@ export function idempotencyContract(open: OpenStorage): void {
     expect(await bench.accept(free())).toMatchObject({ outcome: 'replayed' })
     expect(await bench.claimMessages()).toHaveLength(1)
   })
+
+  it('forgets the oldest first, a few at a time, and none that is younger than asked', async () => {
+    const workspaceId = await bench.workspace()
+    for (const key of ['a', 'b', 'c', 'd']) {
+      await bench.accept(send(workspaceId, { key }))
+      bench.clock.advance(1_000)
+    }
+    const before = new Date(bench.clock.now().getTime() - 1_000)
+    const forget = (limit: number) =>
+      bench.storage.write(({ messages }) => messages.forgetAnswers(before, limit))
+    const kept = async (key: string) =>
+      (await bench.accept(send(workspaceId, { key, request_hash: 'other' }))).outcome ===
+      'key_reused'
+
+    expect(await forget(2)).toBe(2)
+    expect(await forget(2)).toBe(1)
+    expect(await forget(2)).toBe(0)
+    expect(await kept('d')).toBe(true)
+    expect(await kept('c')).toBe(false)
+  })
 }

@@ -1,10 +1,11 @@
 import { and, asc, desc, eq, gte, lt, lte } from 'drizzle-orm'
-import type { MessageFilter, MessageReads } from '../../messages/store.ts'
+import type { MessageFilter, MessageReads, MessageWrites } from '../../messages/store.ts'
 import { type Db, rowCount } from '../dialect.ts'
 import type { Tables } from '../tables.ts'
 
-export function messageStore(db: Db, tables: Tables): MessageReads {
+export function messageStore(db: Db, tables: Tables): MessageReads & MessageWrites {
   const { messages: t, message_attempts: attempts, message_events: events } = tables
+  const { idempotency_keys: answers } = tables
 
   function matching(workspaceId: string, filter: MessageFilter) {
     return and(
@@ -41,6 +42,14 @@ export function messageStore(db: Db, tables: Tables): MessageReads {
     async events(workspaceId, messageId) {
       const mine = and(eq(events.workspace_id, workspaceId), eq(events.message_id, messageId))
       return db.select().from(events).where(mine).orderBy(asc(events.id))
+    },
+    async forgetAnswers(before, limit) {
+      const ended = lt(answers.created_at, before)
+      const at = { at: answers.created_at }
+      const oldest = db.select(at).from(answers).where(ended).orderBy(asc(answers.created_at))
+      const [last] = await oldest.limit(1).offset(limit - 1)
+      const some = last ? and(ended, lte(answers.created_at, last.at)) : ended
+      return (await db.delete(answers).where(some).returning(at)).length
     },
   }
 }

@@ -4,6 +4,7 @@ import type { Tables } from '../tables.ts'
 import { apiKeyStore } from './api-keys.ts'
 import { creditStore } from './credits.ts'
 import { messageStore } from './messages.ts'
+import { secretStore } from './secrets.ts'
 import { webhookStore } from './webhooks.ts'
 import { workspaceStore } from './workspaces.ts'
 
@@ -21,5 +22,6 @@ export function openStores(db: Db, tables: Tables, dialect: StoreDialect): Write
     credits: creditStore(db, tables, dialect),
     messages: messageStore(db, tables),
     webhooks: webhookStore(db, tables),
+    secrets: secretStore(db, tables),
   }
 }

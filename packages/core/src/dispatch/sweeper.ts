@@ -1,0 +1,58 @@
+import { LIMITS } from '../contract/limits.ts'
+import type { Runtime } from '../runtime.ts'
+import type { Storage } from '../storage/storage.ts'
+
+export interface Sweeper {
+  /** Sweeps once, now. Resolves when all that had ended is gone, or when another server is at it. */
+  sweep(): Promise<void>
+  /** Sweeps no more, and lets a sweep under way end its step. */
+  stop(): Promise<void>
+}
+
+const EVERY_MS = 60_000
+
+/** One step is one transaction: sends wait while it runs. */
+const STEP_MAX = 1_000
+
+/** Removes what has ended and is never read again; of several servers on a database, one at a time. */
+export function startSweeper({
+  storage,
+  runtime,
+}: {
+  storage: Storage
+  runtime: Runtime
+}): Sweeper {
+  let stopping = false
+  let sweeping: Promise<void> | null = null
+  const timer = setInterval(() => void sweep(), EVERY_MS).unref()
+
+  async function untilGone(step: () => Promise<number>): Promise<void> {
+    while (!stopping && (await step()) >= STEP_MAX);
+  }
+
+  async function sweepAll(): Promise<void> {
+    const ended = new Date(runtime.now().getTime() - LIMITS.idempotency_lifetime_s * 1000)
+    await untilGone(() => storage.write(({ messages }) => messages.forgetAnswers(ended, STEP_MAX)))
+  }
+
+  function sweep(): Promise<void> {
+    sweeping ??= (storage.alone ? storage.alone('sweep', sweepAll) : sweepAll())
+      .then(
+        () => {},
+        (error) => runtime.log.warn({ err: error }, 'sweeping failed'),
+      )
+      .finally(() => {
+        sweeping = null
+      })
+    return sweeping
+  }
+
+  return {
+    sweep,
+    async stop() {
+      stopping = true
+      clearInterval(timer)
+      await sweeping
+    },
+  }
+}

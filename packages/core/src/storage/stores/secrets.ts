@@ -1,0 +1,18 @@
+import { eq } from 'drizzle-orm'
+import type { SecretReads, SecretWrites } from '../../secrets/store.ts'
+import type { Db } from '../dialect.ts'
+import type { Tables } from '../tables.ts'
+
+export function secretStore(db: Db, { secrets: t }: Tables): SecretReads & SecretWrites {
+  async function byName(name: string): Promise<string | null> {
+    const [row] = await db.select({ value: t.value }).from(t).where(eq(t.name, name))
+    return row?.value ?? null
+  }
+  return {
+    byName,
+    async keepFirst(secret) {
+      await db.insert(t).values(secret).onConflictDoNothing({ target: t.name })
+      return (await byName(secret.name)) ?? secret.value
+    },
+  }
+}

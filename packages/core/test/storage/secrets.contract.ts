@@ -1,0 +1,21 @@
+import { expect, it } from 'vitest'
+import { benchFor, type OpenStorage } from './bench.ts'
+
+/** What the service generated for itself stands for ever, whoever else generates at the same moment. */
+export function secretsContract(open: OpenStorage): void {
+  const bench = benchFor(open)
+  const keep = (name: string, value: string) =>
+    bench.storage.write(({ secrets }) =>
+      secrets.keepFirst({ name, value, created_at: bench.clock.now() }),
+    )
+
+  it('keeps the first of a name, for all that come', async () => {
+    expect(await bench.storage.read.secrets.byName('jwt')).toBeNull()
+    const values = await Promise.all(Array.from({ length: 20 }, (_, i) => keep('jwt', `v${i}`)))
+    expect(new Set(values).size).toBe(1)
+    expect(await keep('jwt', 'late')).toBe(values[0])
+    expect(await keep('other', 'o')).toBe('o')
+    await bench.reopen()
+    expect(await bench.storage.read.secrets.byName('jwt')).toBe(values[0])
+  })
+}

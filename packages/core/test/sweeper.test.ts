@@ -1,0 +1,93 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { LIMITS } from '../src/contract/limits.ts'
+import { type Sweeper, startSweeper } from '../src/dispatch/sweeper.ts'
+import { openStorage } from '../src/storage/open.ts'
+import type { Storage } from '../src/storage/storage.ts'
+import { builders, testRuntime } from './fixtures.ts'
+import { createDatabase, type TestDatabase } from './postgres-database.ts'
+
+const engines: [string, () => Promise<{ url: string; remove(): Promise<void> | void }>][] = [
+  [
+    'SQLite',
+    async () => {
+      const folder = mkdtempSync(join(tmpdir(), 'svc-sweep-'))
+      const remove = () => rmSync(folder, { recursive: true })
+      return { url: `file:${join(folder, 'svc.db')}`, remove }
+    },
+  ],
+  [
+    'PostgreSQL',
+    async () => {
+      const database: TestDatabase = await createDatabase()
+      return { url: database.url, remove: database.drop }
+    },
+  ],
+]
+
+describe.each(engines)('a sweep on %s', (engine, create) => {
+  const clock = testRuntime('sweep')
+  const make = builders(clock)
+  let storages: Storage[] = []
+  let sweepers: Sweeper[] = []
+  let remove: () => Promise<void> | void
+  let workspaceId = ''
+
+  beforeEach(async () => {
+    const database = await create()
+    remove = database.remove
+    const open = () => openStorage(database.url, clock, { clock: 'given' })
+    storages = [await open(), await open()]
+    sweepers = storages.map((storage) => startSweeper({ storage, runtime: clock }))
+    const row = make.workspace()
+    workspaceId = row.id
+    await first().write(async ({ workspaces, credits }) => {
+      await workspaces.insert(row)
+      await credits.open(row.id, clock.now())
+    })
+  })
+
+  afterEach(async () => {
+    for (const sweeper of sweepers) await sweeper.stop()
+    for (const storage of storages) await storage.close()
+    await remove()
+  })
+
+  const first = () => storages[0] as Storage
+  const keyed = async (key: string, request_hash = 'hash') => {
+    const answer = { route: 'messages.send', key, request_hash, response: '{}' }
+    const [result] = await first().hot.accept([
+      { ...make.send(workspaceId, {}, answer), debit: null },
+    ])
+    return result?.outcome
+  }
+
+  it('forgets idempotency keys after 24 hours, and not before', async () => {
+    for (let i = 0; i < 1_001; i++) await keyed(`old-${i}`)
+    clock.advance(LIMITS.idempotency_lifetime_s * 1000)
+    await keyed('young')
+    await sweepers[0]?.sweep()
+    expect(await keyed('old-0', 'other')).toBe('key_reused')
+
+    clock.advance(1)
+    await sweepers[0]?.sweep()
+    expect(await keyed('young', 'other')).toBe('key_reused')
+    expect(await keyed('old-0', 'other')).toBe('accepted')
+    expect(await keyed('old-1000', 'other')).toBe('accepted')
+  })
+
+  if (engine === 'SQLite') return
+
+  it('is left to whoever is sweeping already', async () => {
+    await keyed('old')
+    clock.advance(2 * LIMITS.idempotency_lifetime_s * 1000)
+    await storages[1]?.alone?.('sweep', async () => {
+      await sweepers[0]?.sweep()
+      expect(await keyed('old')).toBe('replayed')
+    })
+    await sweepers[0]?.sweep()
+    expect(await keyed('old')).toBe('accepted')
+  })
+})

@@ -1,0 +1,74 @@
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createClient } from '@svc/core/contract'
+import { afterEach, beforeEach, expect, it } from 'vitest'
+import { createDatabase, type TestDatabase } from '../../../core/test/postgres-database.ts'
+import { type RunningServer, readConfig, startServer } from '../../src/index.ts'
+
+let folder: string
+let database: TestDatabase
+let servers: RunningServer[] = []
+
+beforeEach(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'svc-servers-'))
+  database = await createDatabase()
+  // The address of the database is all that is set: each server has a folder of its own, as on two machines.
+  const start = (name: string) =>
+    startServer({
+      config: readConfig({
+        PORT: '0',
+        SVC_DATA_DIR: join(folder, name),
+        SVC_DATABASE_URL: database.url,
+        SVC_SIGNUP_CREDITS: '50',
+        SVC_LOG_LEVEL: 'silent',
+      }),
+    })
+  // Both find an empty database at the same moment.
+  servers = await Promise.all([start('a'), start('b')])
+})
+
+afterEach(async () => {
+  await Promise.all(servers.map((server) => server.close()))
+  await database.drop()
+  rmSync(folder, { recursive: true, force: true })
+})
+
+it('two servers on one database are one service', async () => {
+  const [one, other] = servers.map(({ url }) => url) as [string, string]
+  const signup = { email: 'owner@example.com', password: 'long enough', company_name: 'A' }
+  await createClient({ base_url: one }).workspaces.signup(signup)
+  const { token } = await createClient({ base_url: other }).workspaces.login(signup)
+  // A session that one has begun goes on at the other.
+  const { key: api_key } = await createClient({ base_url: one, token }).api_keys.create({
+    name: 'A',
+  })
+
+  const clients = [one, other].map((base_url) => createClient({ base_url, api_key, token }))
+  const sent = await Promise.all(
+    Array.from({ length: 40 }, (_, i) =>
+      clients[i % 2]?.messages.send({
+        to: `+1415555${1000 + i}`,
+        channel: 'sms',
+        content: { text: 'Hello' },
+      }),
+    ),
+  )
+  expect(new Set(sent.map((message) => message?.message_id)).size).toBe(40)
+  for (const client of clients) {
+    const delivered = async () =>
+      (await client.messages.list({ status: 'delivered', limit: 100 })).pagination.total
+    await expect.poll(delivered, { timeout: 15_000 }).toBe(40)
+    expect((await client.workspaces.account()).credits_balance).toBe(10_000_000)
+  }
+  // Nothing that another server would need lies in a folder.
+  expect(['a', 'b'].flatMap((name) => filesIn(join(folder, name)))).toEqual([])
+})
+
+function filesIn(path: string): string[] {
+  try {
+    return readdirSync(path)
+  } catch {
+    return []
+  }
+}
