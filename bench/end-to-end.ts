@@ -60,7 +60,7 @@ export async function sustain(stage: Stage, ms: number): Promise<Figure> {
   const { load, receiver, service } = stage
   const relay = startRelay(stage)
   const sending = load.ask('run', {
-    url: service.url,
+    urls: [service.url],
     key: service.key,
     connections: CONNECTIONS,
     ms: WARM_MS + ms,

@@ -1,15 +1,16 @@
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
+import { startPostgres } from '../packages/core/test/postgres-server.ts'
 import { startChild } from './child.ts'
 import { selfTimes } from './cpu-profile.ts'
 import { closeStage, openStage, sustain } from './end-to-end.ts'
 import { type BenchOptions, count, lineOf } from './figure.ts'
 import type { LoadHandlers } from './processes/load.ts'
-import { inFolder, startService } from './service.ts'
+import { inFolder, type ServiceOptions, startService } from './service.ts'
 
 const SHOWN = 30
 
-const PROFILED = ['accept', 'accept-dispatching', 'end-to-end'] as const
+const PROFILED = ['accept', 'accept-dispatching', 'end-to-end', 'postgres-accept'] as const
 
 /** A kind of load under which the service can be profiled. */
 export type Profiled = (typeof PROFILED)[number]
@@ -27,16 +28,20 @@ export async function profile(name: Profiled, { quick }: BenchOptions): Promise<
     const node_args = ['--cpu-prof', '--cpu-prof-dir', profiles]
     const ms = quick ? 5_000 : 15_000
     if (name === 'end-to-end') await profileWhole(folder, node_args, ms)
-    else await profileAccept(folder, node_args, ms, name === 'accept-dispatching')
+    else if (name === 'postgres-accept') {
+      const { url, stop } = await startPostgres()
+      await profileAccept(folder, ms, { dispatch: false, node_args, database_url: url })
+      await stop()
+    } else await profileAccept(folder, ms, { dispatch: name === 'accept-dispatching', node_args })
     for (const line of selfTimes(profiles, SHOWN)) console.log(line)
   })
 }
 
-async function profileAccept(folder: string, node_args: string[], ms: number, dispatch: boolean) {
+async function profileAccept(folder: string, ms: number, options: ServiceOptions) {
   const load = startChild<LoadHandlers>('load.ts', { folder })
-  const service = await startService(folder, 'service', { dispatch, node_args })
+  const service = await startService(folder, 'service', options)
   const { url, key } = service
-  const { sent, seconds } = await load.ask('run', { url, key, connections: 64, ms })
+  const { sent, seconds } = await load.ask('run', { urls: [url], key, connections: 64, ms })
   await Promise.all([load.end(), stopped(service)])
   console.log(`${count(sent / seconds)} accepted a second while profiled`)
 }

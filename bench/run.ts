@@ -16,11 +16,14 @@ const BENCHES: Record<string, () => Promise<Bench>> = {
   accept: async () => (await import('./accept.ts')).run,
   'end-to-end': async () => (await import('./end-to-end.ts')).run,
   'idle-latency': async () => (await import('./idle-latency.ts')).run,
+  'postgres-accept': async () => (await import('./postgres/accept.ts')).run,
+  'postgres-coalesce': async () => (await import('./postgres/coalesce.ts')).run,
+  'postgres-claim': async () => (await import('./postgres/claim.ts')).run,
   startup: async () => (await import('./startup.ts')).run,
 }
 
 const USAGE = `usage: pnpm bench [${Object.keys(BENCHES).join('|')}…] [--quick]
-       pnpm bench profile accept|accept-dispatching|end-to-end [--quick]`
+       pnpm bench profile accept|accept-dispatching|end-to-end|postgres-accept [--quick]`
 
 const names = process.argv.slice(2).filter((argument) => argument !== '--quick')
 const options: BenchOptions = { quick: process.argv.includes('--quick') }

@@ -6,7 +6,7 @@ import { type Child, type Handlers, startChild } from './child.ts'
 /** What the process of a service is asked. */
 export interface ServiceHandlers extends Handlers {
   /** @param input.dispatch whether it sends what it accepts; without that, accepting alone is seen. */
-  start(input: { dispatch: boolean; webhook_url: string | null }): {
+  start(input: { dispatch: boolean; webhook_url: string | null; key: string | null }): {
     url: string
     key: string
     secret: string
@@ -45,24 +45,33 @@ export function serviceEnvironment(folder: string): Record<string, string> {
   }
 }
 
+export interface ServiceOptions {
+  dispatch: boolean
+  webhook_url?: string | null
+  /** A SQLite file of its own where none is given. */
+  database_url?: string
+  /** Of a workspace that another service on the database has made; one is made where none is given. */
+  key?: string | null
+  node_args?: string[]
+}
+
 /** Starts a service whose data is in `folder`/`name`. */
 export async function startService(
   folder: string,
   name: string,
-  {
-    dispatch,
-    webhook_url = null,
-    node_args = [],
-  }: { dispatch: boolean; webhook_url?: string | null; node_args?: string[] },
+  { dispatch, webhook_url = null, database_url, key = null, node_args = [] }: ServiceOptions,
 ): Promise<Service> {
   const data = join(folder, name)
   mkdirSync(data)
   const child = startChild<ServiceHandlers>('service.mjs', {
     folder: data,
-    env: serviceEnvironment(data),
+    env: {
+      ...serviceEnvironment(data),
+      ...(database_url && { SVC_DATABASE_URL: database_url }),
+    },
     node_args,
   })
-  const started = await child.ask('start', { dispatch, webhook_url })
+  const started = await child.ask('start', { dispatch, webhook_url, key })
   return { child, ...started, database: join(data, 'svc.db') }
 }
 

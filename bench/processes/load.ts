@@ -10,7 +10,8 @@ export type LoadHandlers = typeof handlers
 
 /** One stretch of load. */
 export interface Load {
-  url: string
+  /** Connections are spread evenly over them. */
+  urls: string[]
   key: string
   connections: number
   ms: number
@@ -18,21 +19,35 @@ export interface Load {
   backlog_max?: number
 }
 
+/** One connection, and what it sends in turn. */
+interface Sender {
+  connection: Connection
+  requests: Buffer[]
+}
+
 let seen = 0
 let ring: (() => void)[] = []
 
 const handlers = {
   /** Sends as fast as answers come, one request at a time on each connection. */
-  async run({ url, key, connections, ms, backlog_max = Number.POSITIVE_INFINITY }: Load) {
-    const requests = Array.from({ length: REQUESTS }, (_, i) => sendRequest(url, key, i))
-    const open = await Promise.all(Array.from({ length: connections }, () => openConnection(url)))
+  async run({ urls, key, connections, ms, backlog_max = Number.POSITIVE_INFINITY }: Load) {
+    const targets = urls.map((url) => ({
+      url,
+      requests: Array.from({ length: REQUESTS }, (_, i) => sendRequest(url, key, i)),
+    }))
+    const open = await Promise.all(
+      Array.from({ length: connections }, async (_, i) => {
+        const { url, requests } = targets[i % targets.length] as (typeof targets)[number]
+        return { connection: await openConnection(url), requests }
+      }),
+    )
     const latencies_ms: number[] = []
     let started = 0
     seen = 0
     const from = performance.now()
     const until = from + ms
 
-    async function send(connection: Connection): Promise<void> {
+    async function send({ connection, requests }: Sender): Promise<void> {
       while (performance.now() < until) {
         if (started - seen >= backlog_max) {
           await new Promise<void>((resolve) => ring.push(resolve))
@@ -47,7 +62,7 @@ const handlers = {
 
     await Promise.all(open.map(send))
     const seconds = (performance.now() - from) / 1000
-    for (const connection of open) connection.close()
+    for (const { connection } of open) connection.close()
     return {
       sent: latencies_ms.length,
       seconds,

@@ -7,9 +7,10 @@ import { answer } from './answer.mjs'
 let running
 
 answer({
-  async start({ dispatch, webhook_url }) {
+  async start({ dispatch, webhook_url, key: given }) {
     running = dispatch ? await startServer({ config: readConfig(process.env) }) : await accepting()
     const { core, url } = running
+    if (given !== null) return { url, key: given, secret: '' }
     const workspace = await core.workspaces.signup({
       email: 'bench@example.com',
       password: 'not used by anybody',
@@ -44,7 +45,8 @@ async function accepting() {
     database_url: config.database_url,
     signup_credits: config.signup_credits,
   })
-  const app = await buildApp(core, { config })
+  const jwt_secret = await core.secret('jwt')
+  const app = await buildApp(core, { config: { ...config, jwt_secret } })
   const url = await app.listen({ host: config.host, port: config.port })
   return {
     core,
