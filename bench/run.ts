@@ -14,8 +14,11 @@ const BENCHES: Record<string, () => Promise<Bench>> = {
       (await run()).map(({ ratio, ...rest }) => ({ ...rest, value: ratio, unit: 'x' }))
   },
   accept: async () => (await import('./accept.ts')).run,
+  bulk: async () => (await import('./bulk.ts')).run,
   'end-to-end': async () => (await import('./end-to-end.ts')).run,
   'idle-latency': async () => (await import('./idle-latency.ts')).run,
+  lists: async () => (await import('./lists.ts')).run,
+  'postgres-lists': async () => (await import('./lists.ts')).runPostgres,
   'postgres-accept': async () => (await import('./postgres/accept.ts')).run,
   'postgres-coalesce': async () => (await import('./postgres/coalesce.ts')).run,
   'postgres-claim': async () => (await import('./postgres/claim.ts')).run,

@@ -11,6 +11,8 @@ export interface ServiceHandlers extends Handlers {
     key: string
     secret: string
   }
+  /** How long its event loop was held up since this was asked before. */
+  delay(_: null): { p99_ms: number; max_ms: number }
   /** Answers when everything accepted has been sent, and every webhook delivered. */
   idle(_: null): void
   /** Ends it in order. */
@@ -37,6 +39,7 @@ export function serviceEnvironment(folder: string): Record<string, string> {
     PORT: '0',
     SVC_DATA_DIR: folder,
     SVC_RATE_LIMIT_GENERAL: NO_LIMIT,
+    SVC_RATE_LIMIT_BULK: NO_LIMIT,
     SVC_RATE_LIMIT_ANONYMOUS: NO_LIMIT,
     SVC_RATE_LIMIT_AUTH: NO_LIMIT,
     SVC_SIGNUP_CREDITS: '900000000',

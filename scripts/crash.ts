@@ -1,6 +1,9 @@
 // Kills the service over and over under load, and then looks whether everything it promised is there:
 //
-//   node --conditions=source --import tsx scripts/crash.ts [--cycles 50] [--seed n] [--entry server.ts] [--keep]
+//   npm run crash -- [--postgres] [--cycles 50] [--seed n] [--standstill 40] [--entry server.ts] [--keep]
+//
+// With `--postgres` two servers share a PostgreSQL that is started for it; now one of them is killed, now the database is
+// killed, restarted, or stands still for so many seconds, now connections are cut.
 //
 // Without `--conditions=source` the built packages are killed. SIGKILL leaves the operating system alive, so it shows
 // what a crash of the process loses, and says nothing about power cuts: a commit that was never flushed survives it.
@@ -14,6 +17,8 @@ import { crash } from './crash/run.ts'
 
 const { values } = parseArgs({
   options: {
+    postgres: { type: 'boolean', default: false },
+    standstill: { type: 'string', default: '40' },
     cycles: { type: 'string', default: '50' },
     seed: { type: 'string', default: String(Date.now() % 1_000_000) },
     entry: { type: 'string' },
@@ -22,7 +27,7 @@ const { values } = parseArgs({
 })
 const seed = Number(values.seed)
 const folder = mkdtempSync(join(tmpdir(), 'svc-crash-'))
-console.log(`seed ${seed}, database in ${folder}`)
+console.log(`seed ${seed}, files in ${folder}`)
 
 const result = await crash({
   cycles: Number(values.cycles),
@@ -31,6 +36,7 @@ const result = await crash({
   node_args: process.execArgv,
   ...(values.entry && { entry: resolve(values.entry) }),
   patient: true,
+  ...(values.postgres && { postgres: { standstill_ms: Number(values.standstill) * 1_000 } }),
   progress: (text) => console.log(text),
 })
 console.log(`\n${reportOf(result)}`)

@@ -19,13 +19,17 @@ const custom = process.argv[2] === '--custom'
 const name = process.argv[custom ? 3 : 2]
 
 const KEYED = new Set([
+  'api_key_spending',
+  'contact_tags',
   'delivery_attempts',
   'delivery_queue',
   'ledger_entries',
   'message_attempts',
+  'message_counts',
   'message_events',
   'message_queue',
   'messages',
+  'suppressions',
 ])
 
 for (const [engine, dialect] of [

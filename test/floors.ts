@@ -20,6 +20,7 @@ interface Rule {
 export const PURE_RULES = [
   'core/credits/decide.ts',
   'core/messages/accept.ts',
+  'core/messages/cancel.ts',
   'core/messages/settle.ts',
   'core/messages/status.ts',
   'core/webhooks/fan-out.ts',

@@ -1,3 +1,4 @@
+import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { createCore } from '@svc/core'
 import { buildApp, readConfig, startServer } from '@svc/server'
 import { answer } from './answer.mjs'
@@ -5,6 +6,8 @@ import { answer } from './answer.mjs'
 // The service as an operator runs it, and a workspace in it that can pay for everything. Asked as `ServiceHandlers`.
 
 let running
+
+const delays = monitorEventLoopDelay({ resolution: 1 })
 
 answer({
   async start({ dispatch, webhook_url, key: given }) {
@@ -27,6 +30,12 @@ answer({
       events: ['message.delivered'],
     })
     return { url, key, secret }
+  },
+  delay() {
+    const found = { p99_ms: delays.percentile(99) / 1e6, max_ms: delays.max / 1e6 }
+    delays.enable()
+    delays.reset()
+    return found
   },
   async idle() {
     if (running.core.isDispatching()) await (await running.core.startDispatch()).idle()

@@ -19,7 +19,7 @@ export function check(evidence: Evidence, violations: Violations): void {
   if (waiting.messages > 0) left(`${waiting.messages} messages`)
   if (waiting.deliveries > 0) left(`${waiting.deliveries} deliveries`)
   open_attempts.forEach(rule('every attempt has its outcome written'))
-  damage.forEach(rule('SQLite finds its file sound'))
+  damage.forEach(rule('the database finds itself sound'))
 }
 
 function checkAnswers(

@@ -1,4 +1,3 @@
-import type { Database } from '../../bench/database.ts'
 import type { Account } from './accounts.ts'
 import type { Operation } from './operations.ts'
 import type { ReceivedEvent } from './receiver.ts'
@@ -9,7 +8,12 @@ export interface Evidence {
   accounts: readonly Account[]
   received: ReadonlyMap<string, ReceivedEvent>
   stored: Stored
+  /** Whether the database was away at times, so that a request could fail. */
+  outages: boolean
 }
+
+/** Asks the database. */
+export type Query = <Row>(sql: string) => Promise<Row[]>
 
 /** A message as the database has it. Credits are micro-credits. */
 export interface StoredMessage {
@@ -59,45 +63,46 @@ export interface Stored {
   /** Attempts whose outcome was never written. */
   open_attempts: string[]
   waiting: { messages: number; deliveries: number }
-  /** What SQLite itself found damaged. */
+  /** What the database itself found damaged. */
   damage: string[]
 }
 
-const MESSAGES = `select id, workspace_id, json_extract(metadata, '$.op') as op, recipient, livemode, status, error_code,
-  credits_used, credits_refunded, exists (select 1 from message_attempts a where a.workspace_id = m.workspace_id
-  and a.message_id = m.id and a.error_code = 'interrupted') as interrupted from messages m`
+const MESSAGES = `select id, workspace_id, cast(metadata ->> 'op' as integer) as op, recipient,
+  cast(livemode as integer) as livemode, status, error_code, credits_used, credits_refunded,
+  cast(exists (select 1 from message_attempts a where a.workspace_id = m.workspace_id and a.message_id = m.id
+  and a.error_code = 'interrupted') as integer) as interrupted from messages m`
 const ENTRIES = `select workspace_id, seq, kind, amount, balance_after, ref_type, ref_id from ledger_entries
   order by workspace_id, seq`
-const ANSWERS = `select workspace_id, key, json_extract(response, '$.message_id') as message_id from idempotency_keys`
+const ANSWERS = 'select workspace_id, key, response from idempotency_keys'
 // Grouped first: deliveries have no index by event.
 const EVENTS = `select e.id, e.workspace_id, e.event, e.message_id, e.body, coalesce(d.deliveries, 0) as deliveries,
   coalesce(d.delivered, 0) as delivered from events e left join (select workspace_id, event_id, count(*) as deliveries,
   count(*) filter (where status = 'delivered') as delivered from deliveries group by workspace_id, event_id) d
   on d.workspace_id = e.workspace_id and d.event_id = e.id`
 
-/** Reads everything that the rules look at. */
-export function readStored(database: Database): Stored {
-  const all = <T>(sql: string) => database.prepare(sql).all() as T[]
-  const attempts = all<{ message_id: string; number: number }>(
+/** Reads everything that the rules look at, but what the engine says of itself. */
+export async function readStored(query: Query): Promise<Omit<Stored, 'damage'>> {
+  const attempts = await query<{ message_id: string; number: number }>(
     `select message_id, number from message_attempts where outcome = 'started'`,
   )
+  const answers = await query<{ workspace_id: string; key: string; response: string }>(ANSWERS)
   return {
-    messages: all(MESSAGES),
-    entries: all(ENTRIES),
-    balances: all('select workspace_id, balance, held, seq from credit_accounts'),
-    answers: all(ANSWERS),
-    events: all(EVENTS),
+    messages: await query(MESSAGES),
+    entries: await query(ENTRIES),
+    balances: await query('select workspace_id, balance, held, seq from credit_accounts'),
+    answers: answers.map(({ response, ...answer }) => ({
+      ...answer,
+      message_id: (JSON.parse(response) as { message_id: string }).message_id,
+    })),
+    events: await query(EVENTS),
     open_attempts: attempts.map(({ message_id, number }) => `${message_id} attempt ${number}`),
-    waiting: readWaiting(database),
-    damage: all<{ integrity_check: string }>('pragma integrity_check')
-      .map(({ integrity_check }) => integrity_check)
-      .filter((text) => text !== 'ok'),
+    waiting: await readWaiting(query),
   }
 }
 
 /** How much is still to be done. */
-export function readWaiting(database: Database): Stored['waiting'] {
-  const count = (table: string) =>
-    (database.prepare(`select count(*) as n from ${table}`).get() as { n: number }).n
-  return { messages: count('message_queue'), deliveries: count('delivery_queue') }
+export async function readWaiting(query: Query): Promise<Stored['waiting']> {
+  const count = async (table: string) =>
+    (await query<{ n: number }>(`select count(*) as n from ${table}`))[0]?.n ?? 0
+  return { messages: await count('message_queue'), deliveries: await count('delivery_queue') }
 }

@@ -1,11 +1,11 @@
 import type { Random } from './random.ts'
 import { RECIPIENTS, type Recipient, SLOW } from './recipients.ts'
 
-/** What the caller of one request knows: accepted, refused, or nothing, since no answer came. */
+/** What the caller of one request knows: accepted, refused, or nothing, since no answer came, or one that owns up to it. */
 export type Try =
   | { outcome: 'ok'; message_id: string; replayed: boolean }
   | { outcome: 'fail'; status: number; text: string }
-  | { outcome: 'info' }
+  | { outcome: 'info'; status?: number; text?: string }
 
 /** One wish to send a message, and what came of every try. The log of these lies outside the service. */
 export interface Operation {

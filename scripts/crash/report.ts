@@ -1,7 +1,8 @@
 import type { CrashResult } from './run.ts'
+import type { Misfortune } from './stage.ts'
 
 /** The result on one page. */
-export function reportOf({ evidence, violations, kills, seconds }: CrashResult): string {
+export function reportOf({ evidence, violations, misfortunes, seconds }: CrashResult): string {
   const { operations, received, stored } = evidence
   const tries = operations.flatMap((operation) => operation.tries)
   const of = <T>(items: readonly T[], test: (item: T) => boolean) =>
@@ -14,7 +15,8 @@ export function reportOf({ evidence, violations, kills, seconds }: CrashResult):
   )
   const deliveries = [...received.values()].reduce((sum, { times }) => sum + times, 0)
   return [
-    `killed ${kills.under_load} times under load and ${kills.during_start} times while starting, in ${Math.round(seconds)} s`,
+    `${misfortunes.length} misfortunes in ${Math.round(seconds)} s`,
+    ...countsOf(misfortunes),
     '',
     `requests    ${of(tries, () => true)}: ${of(tries, ({ outcome }) => outcome === 'ok')} accepted, ${of(tries, ({ outcome }) => outcome === 'fail')} refused, ${of(tries, ({ outcome }) => outcome === 'info')} without an answer`,
     `            ${of(tries, (each) => each.outcome === 'ok' && each.replayed)} answered again from the stored answer; of ${of(unsure, () => true)} wishes nobody was ever told of ${of(unsure, ({ number }) => storedOps.has(number))} were carried out`,
@@ -28,4 +30,13 @@ export function reportOf({ evidence, violations, kills, seconds }: CrashResult):
     ]),
     `${violations.rules()} rules, ${broken.length} broken`,
   ].join('\n')
+}
+
+/** How often each thing happened, and the slowest answer that anybody got meanwhile. */
+function countsOf(misfortunes: readonly Misfortune[]): string[] {
+  return [...new Set(misfortunes.map(({ kind }) => kind))].map((kind) => {
+    const all = misfortunes.filter((each) => each.kind === kind)
+    const slowest_ms = Math.max(...all.map((each) => each.slowest_ms))
+    return `            ${all.length} times ${kind}; slowest answer ${Math.round(slowest_ms)} ms`
+  })
 }

@@ -1,29 +1,31 @@
-import { join } from 'node:path'
-import { openReadonly } from '../../bench/database.ts'
 import { type Account, openAccount } from './accounts.ts'
 import { check } from './check.ts'
 import { checkApi } from './check-api.ts'
 import { type Evidence, readStored, readWaiting } from './evidence.ts'
 import { createOperations, type Operations } from './operations.ts'
-import { type Random, randomFrom } from './random.ts'
+import { openPostgresStage } from './postgres-stage.ts'
+import { randomFrom } from './random.ts'
 import { openReceiver, type Receiver } from './receiver.ts'
-import { startTraffic, type Traffic } from './traffic.ts'
-import { openVictims, type Victim, type Victims } from './victim.ts'
+import { openSqliteStage } from './sqlite-stage.ts'
+import { type Misfortune, type Play, pause, type Stage } from './stage.ts'
+import { startTraffic } from './traffic.ts'
 import { createViolations, type Violations } from './violations.ts'
 
 /** How a service is to be tormented. */
 export interface CrashOptions {
-  /** How often it is killed under load. */
+  /** How often something happens to it under load. */
   cycles: number
-  /** Decides what is sent and when it is killed; what the kill interrupts is up to the machine. */
+  /** Decides what is sent, and what happens when; what it interrupts is up to the machine. */
   seed: number
-  /** An empty folder for the database. */
+  /** An empty folder for what the service writes. */
   folder: string
   node_args: readonly string[]
   /** Another module than the service's own, to see whether the rules notice what is wrong with it. */
   entry?: string
   /** Whether messages that take 30 s and receivers that refuse now and then take part: they make the end longer. */
   patient: boolean
+  /** Several servers on a PostgreSQL, instead of one on a SQLite file. */
+  postgres?: { standstill_ms: number; lease_ms?: number }
   progress(text: string): void
 }
 
@@ -31,74 +33,70 @@ export interface CrashOptions {
 export interface CrashResult {
   evidence: Evidence
   violations: Violations
-  kills: { under_load: number; during_start: number }
+  misfortunes: Misfortune[]
   seconds: number
 }
 
 const CONNECTIONS = 64
 const ACCOUNTS = ['asha', 'baraka']
-const LIFE_MS = { min: 200, max: 1_500 }
-
-/** So many lives count from the first webhook on: a service that has hardly begun is killed in the other ones. */
-const AT_WORK_PERCENT = 60
-const AT_WORK_MAX_MS = 5_000
-
 const SLOW_MESSAGES = 20
 
-/** Of the services that follow on a killed one, so many are killed while they start. */
-const KILLED_AT_START_PERCENT = 35
+/** What a killed server has claimed waits for its lease to end on PostgreSQL; traffic goes on meanwhile. */
+const BACKLOG_MAX = { sqlite: 1_500, postgres: 5_000 }
 
-/** How long the last messages may take to come to their end: the slowest takes 30 s, a refused webhook 5 s or 30 s. */
-const QUIET_MAX_MS = 120_000
+/**
+ * How long the last messages may take to come to their end: the slowest takes 30 s, a lease a minute, a refused webhook
+ * 5 s or 30 s.
+ */
+const QUIET_MAX_MS = { sqlite: 120_000, postgres: 240_000 }
 
-/** Kills a service over and over under load, lets it come to rest, and looks at what is left. */
+/** Lets one misfortune after the other befall a service under load, lets it come to rest, and looks at what is left. */
 export async function crash(options: CrashOptions): Promise<CrashResult> {
   const from = performance.now()
+  const { postgres } = options
   const receiver = await openReceiver({ flaky: options.patient })
-  const victims = openVictims(options)
-  let victim = await victims.start()
+  const stage = await (postgres
+    ? openPostgresStage({ ...options, ...postgres })
+    : openSqliteStage(options))
   try {
-    const scene = await openScene(options, victim.url, receiver)
-    const kills = { under_load: 0, during_start: 0 }
+    const scene = await openScene(options, stage, receiver)
+    const { traffic, operations, violations } = scene
+    const misfortunes: Misfortune[] = []
     for (let cycle = 1; cycle <= options.cycles; cycle++) {
-      victim = await killAndRestart(victim, victims, scene, kills)
+      const befell = await stage.suffer(scene)
+      misfortunes.push(...befell)
       options.progress(
-        `${cycle}/${options.cycles}: ${scene.operations.all.length} sends, ${receiver.finished()} at their end`,
+        `${cycle}/${options.cycles}: ${operations.all.length} sends, ${receiver.finished()} at their end; ${befell.map(({ kind }) => kind).join(', ')}`,
       )
     }
-    scene.traffic.aim(victim.url)
-    await scene.traffic.finish()
-    await quiet(options)
-    const violations = createViolations()
-    const evidence = look(options, scene, violations)
-    await checkApi(victim.url, evidence, violations)
+    traffic.aim(stage.urls())
+    await traffic.finish()
+    await quiet(options, stage)
+    const evidence = await look(stage, scene)
+    await checkApi(stage.urls()[0] ?? '', evidence, violations)
     check(evidence, violations)
-    noteFaults(receiver, victims, violations)
-    return { evidence, violations, kills, seconds: (performance.now() - from) / 1000 }
+    noteFaults(receiver, stage, violations)
+    return { evidence, violations, misfortunes, seconds: (performance.now() - from) / 1000 }
   } finally {
-    await victim.kill()
+    await stage.close()
     await receiver.close()
   }
 }
 
-/** Everybody around the service. */
-interface Scene {
-  /** Decides when the service is killed. */
-  kill: Random
+interface Scene extends Play {
   accounts: Account[]
-  receiver: Receiver
   operations: Operations
-  traffic: Traffic
 }
 
 async function openScene(
-  { seed, patient }: CrashOptions,
-  url: string,
+  { seed, patient, postgres }: CrashOptions,
+  stage: Stage,
   receiver: Receiver,
 ): Promise<Scene> {
-  // Apart, so that when it is killed does not depend on how much could be sent until then.
-  const kill = randomFrom(seed)
+  // Apart, so that what happens does not depend on how much could be sent until then.
+  const chance = randomFrom(seed)
   const random = randomFrom(seed + 1)
+  const [url = ''] = stage.urls()
   const accounts = await Promise.all(ACCOUNTS.map((name) => openAccount(url, receiver.url, name)))
   receiver.trust(accounts)
   const operations = createOperations(random, {
@@ -111,73 +109,40 @@ async function openScene(
     random,
     connections: CONNECTIONS,
     finished: receiver.finished,
+    backlog_max: BACKLOG_MAX[postgres ? 'postgres' : 'sqlite'],
   })
-  return { kill, accounts, receiver, operations, traffic }
-}
-
-/** One life under load, its end, now and then a second end while starting again, and the next life. */
-async function killAndRestart(
-  victim: Victim,
-  victims: Victims,
-  { kill, traffic, receiver }: Scene,
-  kills: CrashResult['kills'],
-): Promise<Victim> {
-  traffic.aim(victim.url)
-  if (kill.percent(AT_WORK_PERCENT)) await atWork(receiver)
-  await pause(kill.between(LIFE_MS.min, LIFE_MS.max))
-  const dead = victim.kill()
-  traffic.aim(null)
-  await dead
-  kills.under_load += 1
-  if (kill.percent(KILLED_AT_START_PERCENT)) {
-    await victims.startAndKill(kill.next() * victim.startup_ms * 1.2)
-    kills.during_start += 1
-  }
-  return victims.start()
-}
-
-/** Resolves when the service has delivered something, or does not come to it. */
-async function atWork(receiver: Receiver): Promise<void> {
-  const before = receiver.deliveries()
-  const until = performance.now() + AT_WORK_MAX_MS
-  while (receiver.deliveries() === before && performance.now() < until) await pause(10)
+  return { chance, accounts, receiver, operations, traffic, violations: createViolations() }
 }
 
 /** Resolves when nothing waits any more, or when it has waited too long for that. */
-async function quiet({ folder, progress }: CrashOptions): Promise<void> {
-  const database = openReadonly(join(folder, 'svc.db'))
-  const until = performance.now() + QUIET_MAX_MS
+async function quiet({ progress, postgres }: CrashOptions, { query }: Stage): Promise<void> {
+  const until = performance.now() + QUIET_MAX_MS[postgres ? 'postgres' : 'sqlite']
   for (let i = 0; performance.now() < until; i++) {
-    const { messages, deliveries } = readWaiting(database)
+    const { messages, deliveries } = await readWaiting(query)
     if (messages + deliveries === 0) break
     if (i % 50 === 0) progress(`waiting for ${messages} messages and ${deliveries} deliveries`)
     await pause(100)
   }
-  database.close()
 }
 
-function look(
-  { folder }: CrashOptions,
-  { accounts, receiver, operations }: Scene,
-  { rule }: Violations,
-): Evidence {
-  const database = openReadonly(join(folder, 'svc.db'))
-  const stored = readStored(database)
-  database.close()
-  const missing = rule('messages were sent at all')
+async function look(
+  { query, damage, outages }: Stage,
+  { accounts, receiver, operations, violations }: Scene,
+): Promise<Evidence> {
+  const stored = { ...(await readStored(query)), damage: await damage() }
+  const missing = violations.rule('messages were sent at all')
   if (stored.messages.length === 0) missing('there is not one')
-  return { operations: operations.all, accounts, received: receiver.events, stored }
+  return { operations: operations.all, accounts, received: receiver.events, stored, outages }
 }
 
-function noteFaults(receiver: Receiver, victims: Victims, { rule }: Violations): void {
+/** What a server says that could not reach its database, or was refused by its own overload meanwhile. */
+const AWAY = /DatabaseAway|rate_limit_exceeded|PostgresError|no answer within|"status":500/
+
+function noteFaults(receiver: Receiver, stage: Stage, { rule }: Violations): void {
   receiver.faults.forEach(rule('every delivery is signed, and the same on every attempt'))
-  const errors = victims
+  const errors = stage
     .log()
     .split('\n')
-    .filter((line) => /"level":(?:50|60)/.test(line))
+    .filter((line) => /"level":(?:50|60)/.test(line) && !(stage.outages && AWAY.test(line)))
   errors.forEach(rule('the service logs no error'))
-}
-
-function pause(ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, ms))
 }

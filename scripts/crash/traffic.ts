@@ -5,8 +5,12 @@ import type { Random } from './random.ts'
 
 /** Callers that send without a pause, whoever is there to answer. */
 export interface Traffic {
-  /** Where the service is now; null when it is dead. */
-  aim(url: string | null): void
+  /** Where the service is now: nowhere when it is dead, in several places where it has several servers. */
+  aim(urls: readonly string[]): void
+  /** How many were accepted so far. */
+  accepted(): number
+  /** How long the slowest answer took since this was last asked. */
+  slowest_ms(): number
   /** Stops making new wishes, tries once more what nobody knows of, and resolves when all callers are done. */
   finish(): Promise<void>
 }
@@ -18,10 +22,9 @@ export interface TrafficOptions {
   connections: number
   /** How many messages came to their end so far. */
   finished: () => number
+  /** So many messages may be under way: enough to be killed in the middle of, few enough to be done with at the end. */
+  backlog_max: number
 }
-
-/** So many messages may be under way: enough to be killed in the middle of, few enough to be done with at the end. */
-const BACKLOG_MAX = 1_500
 
 /** A wish that got no answer is tried again by most callers, not by all. */
 const RETRY_PERCENT = 75
@@ -31,16 +34,17 @@ const TWICE_PERCENT = 6
 const WAIT_MS = 5
 
 export function startTraffic(options: TrafficOptions): Traffic {
-  const { operations, accounts, random, connections, finished } = options
+  const { operations, accounts, random, connections, finished, backlog_max } = options
   const again: Operation[] = []
-  let url: string | null = null
+  let urls: readonly string[] = []
   let isFinishing = false
   let accepted = 0
+  let slowest_ms = 0
 
   function choose(): Operation | null {
     const repeated = again.shift()
     if (repeated) return repeated
-    if (isFinishing || accepted - finished() > BACKLOG_MAX) return null
+    if (isFinishing || accepted - finished() > backlog_max) return null
     const operation = operations.next()
     if (operation.idempotency_key && random.percent(TWICE_PERCENT)) again.push(operation)
     return operation
@@ -56,7 +60,7 @@ export function startTraffic(options: TrafficOptions): Traffic {
   }
 
   async function talk(connection: Connection, target: string): Promise<void> {
-    while (url === target) {
+    while (urls.includes(target)) {
       const operation = choose()
       if (!operation) {
         if (isFinishing) return
@@ -64,15 +68,18 @@ export function startTraffic(options: TrafficOptions): Traffic {
         continue
       }
       const bytes = bytesOf(operation, accounts[operation.account] as Account, target)
+      const from = performance.now()
       const result = await connection.request(bytes).then(tryOf, (): Try => ({ outcome: 'info' }))
+      slowest_ms = Math.max(slowest_ms, performance.now() - from)
       note(operation, result)
       if (result.outcome === 'info') return
     }
   }
 
-  async function caller(): Promise<void> {
-    while (!isFinishing || (url !== null && again.length > 0)) {
-      const target = url
+  /** Whoever got no answer tries another server, where there is one. */
+  async function caller(_: unknown, number: number): Promise<void> {
+    for (let tries = number; !isFinishing || (urls.length > 0 && again.length > 0); tries++) {
+      const target = urls[tries % urls.length]
       const connection = target && (await openConnection(target).catch(() => null))
       if (target && connection) {
         await talk(connection, target)
@@ -84,8 +91,14 @@ export function startTraffic(options: TrafficOptions): Traffic {
 
   const callers = Array.from({ length: connections }, caller)
   return {
-    aim(target) {
-      url = target
+    aim(targets) {
+      urls = targets
+    },
+    accepted: () => accepted,
+    slowest_ms() {
+      const taken = slowest_ms
+      slowest_ms = 0
+      return taken
     },
     async finish() {
       isFinishing = true
@@ -115,6 +128,8 @@ function bytesOf(operation: Operation, account: Account, url: string): Buffer {
 }
 
 function tryOf({ status, head, body }: { status: number; head: string; body: string }): Try {
+  // An internal error says that something went wrong, and not what was done until then.
+  if (status >= 500) return { outcome: 'info', status, text: body }
   if (status !== 201) return { outcome: 'fail', status, text: body }
   const { data } = JSON.parse(body) as { data: { message_id: string } }
   const replayed = /\r\nidempotent-replayed: true/i.test(head)

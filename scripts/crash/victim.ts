@@ -28,6 +28,8 @@ export interface VictimOptions {
   entry?: string
   /** Arguments for node; `--conditions=source` and the like. */
   node_args: readonly string[]
+  /** More of the environment. */
+  env?: Record<string, string>
 }
 
 const NO_LIMIT = '999999999/60'
@@ -36,7 +38,7 @@ const START_MAX_MS = 60_000
 /** A day is too short to spend this. */
 export const SIGNUP_CREDITS = 1_000_000
 
-export function openVictims({ folder, entry, node_args }: VictimOptions): Victims {
+export function openVictims({ folder, entry, node_args, env: more }: VictimOptions): Victims {
   const file = entry ?? fileURLToPath(new URL('./server.ts', import.meta.url))
   const logFile = join(folder, 'server.log')
   const env = {
@@ -51,6 +53,7 @@ export function openVictims({ folder, entry, node_args }: VictimOptions): Victim
     SVC_SIGNUP_CREDITS: String(SIGNUP_CREDITS),
     SVC_WEBHOOK_ALLOW_HTTP: 'true',
     SVC_WEBHOOK_ALLOW_NETS: '127.0.0.0/8',
+    ...more,
   }
 
   function begin(): { child: ChildProcess; dead: Promise<void> } {

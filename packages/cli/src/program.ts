@@ -1,9 +1,13 @@
 import { readFileSync } from 'node:fs'
 import { Command, CommanderError } from 'commander'
+import { addContacts } from './commands/contacts.ts'
 import { addCredits } from './commands/credits.ts'
 import { addDev } from './commands/dev.ts'
+import { addExport } from './commands/export.ts'
+import { addImport } from './commands/import.ts'
 import { addKeys } from './commands/keys.ts'
 import { addMessages } from './commands/messages.ts'
+import { addMigrate } from './commands/migrate.ts'
 import { addSegments } from './commands/segments.ts'
 import { addSend } from './commands/send.ts'
 import { addServe } from './commands/serve.ts'
@@ -82,11 +86,15 @@ function prepare(program: Command, context: Context): void {
   program.commandsGroup('Use it:')
   addSend(program, context)
   addMessages(program, context)
+  addContacts(program, context)
   addWebhooks(program, context)
   program.commandsGroup('Operate it, on its database:')
   addWorkspaces(program, context)
   addKeys(program, context)
   addCredits(program, context)
+  addMigrate(program, context)
+  addExport(program, context)
+  addImport(program, context)
   program.commandsGroup('Check, without a server:')
   addSegments(program, context)
   addVerify(program, context)

@@ -9,8 +9,8 @@ export interface Welcome {
   demo: Demo
   /** The port that was wanted and taken, if another one is used. */
   taken_port: number | null
-  /** The data folder as one would type it. */
-  folder: string
+  /** Where the data is: the folder as one would type it, or the name of another place. */
+  kept_in: string
   /** How to call the `svc` command. */
   svc: string
 }
@@ -33,7 +33,10 @@ export function statusCurl(url: string, key: string): string {
 }
 
 /** The text that `svc dev` greets with. */
-export function welcomeText({ url, demo, taken_port, folder, svc }: Welcome, style: Style): string {
+export function welcomeText(
+  { url, demo, taken_port, kept_in, svc }: Welcome,
+  style: Style,
+): string {
   const { api_key, workspace, password } = demo
   const moved = taken_port === null ? '' : `  (port ${taken_port} is taken)`
   const login = password === null ? '' : `, password ${password}`
@@ -45,6 +48,8 @@ export function welcomeText({ url, demo, taken_port, folder, svc }: Welcome, sty
     '',
     `  API key    ${api_key}`,
     `  Workspace  ${workspace.email}${login}, ${credits}`,
+    `  Inbox      ${url}/dev  (all that is sent, as it arrives)`,
+    `  Reference  ${url}/docs`,
     `  Sandbox    no message leaves this machine; +15005550007 fails on purpose`,
     '',
     step('Send the first SMS:'),
@@ -60,6 +65,6 @@ export function welcomeText({ url, demo, taken_port, folder, svc }: Welcome, sty
     '',
     `${svc} webhooks listen`,
     '',
-    style('dim', `Everything is kept in ${folder}. Stop with Ctrl-C.`),
+    style('dim', `Everything is kept in ${kept_in}. Stop with Ctrl-C.`),
   ].join('\n')
 }

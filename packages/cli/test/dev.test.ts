@@ -45,6 +45,7 @@ describe('svc dev', () => {
     const { document } = await dev()
     expect(document).toEqual({
       url: expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+$/),
+      inbox: `${document.url}/dev`,
       api_key: expect.stringMatching(/^svc_[0-9A-Za-z]{38}$/),
       workspace: {
         id: expect.any(String),
@@ -75,8 +76,8 @@ describe('svc dev', () => {
   })
 
   test('a restart prints the same', async () => {
-    const { url: _, ...first } = await devOnce()
-    const { url: __, ...again } = await devOnce()
+    const { url: _, inbox: _inbox, ...first } = await devOnce()
+    const { url: __, inbox: __inbox, ...again } = await devOnce()
     expect(again).toEqual(first)
   })
 
@@ -127,6 +128,30 @@ describe('svc dev', () => {
     expect(text).toMatch(/^svc webhooks listen$/m)
     expect(text).toContain('Everything is kept in ./data.')
     expect((await running.stop()).code).toBe(0)
+  })
+})
+
+describe('a mail under svc dev', () => {
+  test('reaches nobody: its link is printed, and works', async () => {
+    const running = start(['dev'], here())
+    started.push(running)
+    await running.until(/Stop with Ctrl-C/)
+    const [, url] = /running at (\S+)$/m.exec(running.stdout()) ?? []
+    const post = (path: string, json: object) =>
+      fetch(`${url}/api/v1/auth/${path}`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify(json),
+      })
+    const owner = { email: 'asha@example.com', password: 'long enough', company_name: 'A' }
+    expect((await post('signup', owner)).status).toBe(201)
+    const line = /^mail to asha@example\.com: verify your address (\S+)$/m
+    await expect.poll(() => running.stderr()).toMatch(line)
+    const [, link = ''] = line.exec(running.stderr()) ?? []
+    expect(link.startsWith(`${url}/verify-email?token=`)).toBe(true)
+    expect((await fetch(link)).status).toBe(200)
+    const token = new URL(link).searchParams.get('token')
+    expect((await post('verify-email', { token })).status).toBe(200)
   })
 })
 

@@ -1,16 +1,27 @@
 import { type ApiKeys, createApiKeys } from './api-keys/api-keys.ts'
+import { type Billing, createBilling } from './billing/billing.ts'
+import type { PaymentProvider } from './billing/payment.ts'
 import { createPricing, DEFAULT_PRICES, type Prices } from './channels/price.ts'
+import { type Contacts, createContacts } from './contacts/contacts.ts'
+import { createSuppressions, type Suppressions } from './contacts/suppressions.ts'
+import type { CreditPackage } from './contract/billing.ts'
+import { LIMITS } from './contract/limits.ts'
 import { parseCredits } from './contract/units.ts'
 import { type Credits, createCredits } from './credits/credits.ts'
 import { type Dispatcher, startDispatcher } from './dispatch/dispatcher.ts'
 import { createPerformer, type Performer } from './dispatch/performer.ts'
 import { createRouting } from './dispatch/routing.ts'
+import type { Mailer } from './mail/mail.ts'
+import { createOutbox } from './mail/outbox.ts'
+import { createSandboxMailer, type SandboxMailer } from './mail/sandbox-mailer.ts'
 import { createMessages, type Messages } from './messages/messages.ts'
 import { type Runtime, systemRuntime } from './runtime.ts'
 import { createSecrets } from './secrets/secrets.ts'
 import { openStorage } from './storage/open.ts'
+import type { Counter, Counting } from './storage/storage.ts'
 import type { TargetPolicy } from './webhooks/target.ts'
 import { createWebhooks, type Webhooks } from './webhooks/webhooks.ts'
+import { createOwnerMails } from './workspaces/owner-mails.ts'
 import { createPasswords } from './workspaces/password.ts'
 import { createWorkspaces, type Workspaces } from './workspaces/workspaces.ts'
 
@@ -19,14 +30,31 @@ export interface CoreOptions {
   database_url: string
   /** Decimal strings of credits; those left out keep the specification's prices. */
   prices?: Partial<Prices>
+  /** How many recipients a bulk may have: 1,000 unless told, 10,000 at the most. */
+  bulk_recipients_max?: number | undefined
   /** Credits a new workspace starts with, as a decimal string. */
   signup_credits?: string
+  /** What can be bought; nothing unless told. */
+  credit_packages?: readonly CreditPackage[]
+  /** Takes the payments for it. Without one every purchase fails. */
+  payments?: PaymentProvider | undefined
   webhook_targets?: TargetPolicy
+  /** Where the links of mails lead, without a slash at its end; asked for each. `http://127.0.0.1:3000` unless told. */
+  public_url?: () => string
+  /** Carries the mails to owners. Without one they reach nobody, and `mails` shows them. */
+  mailer?: Mailer
   /**
    * Threads for providers and webhooks; 1 unless told. 0 does everything in this thread, which a `runtime` with a
    * simulated clock needs.
    */
   threads?: number
+  /**
+   * How long work that a server has claimed is its own: what a killed one held is taken up by another after it. About a
+   * minute unless told; much less only where providers and receivers are known to answer at once.
+   */
+  lease_ms?: number | undefined
+  /** How long PostgreSQL may take to do one thing before whoever asked is told that it failed; 10 s unless told. */
+  answer_max_ms?: number | undefined
   runtime?: Runtime
   /** Told when the database failed in a way that only a restart mends; the process should end. */
   onFailure?: (error: Error) => void
@@ -37,8 +65,14 @@ export interface Core {
   workspaces: Workspaces
   apiKeys: ApiKeys
   credits: Credits
+  billing: Billing
   messages: Messages
   webhooks: Webhooks
+  contacts: Contacts
+  suppressions: Suppressions
+  mails: Mails
+  /** Counts a request, or only looks: exact over all servers on one PostgreSQL; with SQLite, in this process. */
+  count(counting: Omit<Counting, 'now'>): Promise<Counter>
   /** A secret that the service made for itself: the same for every server of the database, and for ever. */
   secret(name: string): Promise<string>
   /** Resolves when the database answers. */
@@ -54,7 +88,17 @@ export interface Core {
   close(options?: { grace_ms?: number }): Promise<void>
 }
 
+/** The mails to owners. */
+export interface Mails extends Pick<SandboxMailer, 'list' | 'onMail'> {
+  /** Resolves when none is waiting to be sent or under way. */
+  idle(): Promise<void>
+}
+
 const GRACE_MS = 25_000
+
+/** Two, so that a page deep in a long history does not hold up the first page of another. */
+const READING_THREADS = 2
+const MAIL_GRACE_MS = 5_000
 
 /** Opens the service on its database, creating and migrating that as needed. */
 export async function createCore(options: CoreOptions): Promise<Core> {
@@ -62,6 +106,8 @@ export async function createCore(options: CoreOptions): Promise<Core> {
   const { threads = 1 } = options
   const storage = await openStorage(options.database_url, runtime, {
     onFailure: options.onFailure,
+    reading_threads: threads === 0 ? 0 : READING_THREADS,
+    answer_max_ms: options.answer_max_ms,
   })
   let dispatcher: Dispatcher | null = null
   let starting: Promise<Dispatcher> | null = null
@@ -74,31 +120,58 @@ export async function createCore(options: CoreOptions): Promise<Core> {
       right,
       performer: await openPerformer(runtime, threads),
       routing: createRouting({}),
+      lease_ms: options.lease_ms,
     })
     return dispatcher
   }
 
   const apiKeys = createApiKeys({ storage, runtime })
+  const contacts = createContacts({ storage, runtime })
+  const sandboxMailer = createSandboxMailer(runtime)
+  const outbox = createOutbox({ mailer: options.mailer ?? sandboxMailer, log: runtime.log })
   return {
     workspaces: createWorkspaces({
       storage,
       runtime,
       passwords: createPasswords(),
+      mails: createOwnerMails({
+        storage,
+        runtime,
+        outbox,
+        public_url: options.public_url ?? (() => 'http://127.0.0.1:3000'),
+      }),
       signupCredits: parseCredits(options.signup_credits ?? '0'),
     }),
     apiKeys,
     credits: createCredits({ storage, runtime }),
+    billing: createBilling({
+      storage,
+      runtime,
+      packages: options.credit_packages ?? [],
+      payments: options.payments ?? null,
+    }),
     messages: createMessages({
       storage,
       runtime,
       priceOf: createPricing({ ...DEFAULT_PRICES, ...options.prices }),
-      onAccepted: () => dispatcher?.wake(),
+      contacts,
+      recipients_max: bulkRecipientsMax(options),
+      onQueued: () => dispatcher?.wake(),
     }),
     webhooks: createWebhooks({
       storage,
       runtime,
       targets: options.webhook_targets ?? { allow_http: false },
+      onQueued: () => dispatcher?.wake(),
     }),
+    mails: { list: sandboxMailer.list, onMail: sandboxMailer.onMail, idle: outbox.idle },
+    contacts,
+    suppressions: createSuppressions({ storage, runtime }),
+    async count(counting) {
+      const [counter] = await storage.hot.count([{ ...counting, now: runtime.now() }])
+      if (!counter) throw new Error('every look at a counter is answered')
+      return counter
+    },
     secret: createSecrets({ storage, runtime }),
     ping: storage.ping,
     startDispatch() {
@@ -112,10 +185,23 @@ export async function createCore(options: CoreOptions): Promise<Core> {
     async close({ grace_ms = GRACE_MS } = {}) {
       await dispatcher?.stop(grace_ms)
       dispatcher = null
+      await outbox.close(Math.min(grace_ms, MAIL_GRACE_MS))
       await apiKeys.close()
       await storage.close()
     },
   }
+}
+
+/** @throws RangeError for a number that no bulk may have. */
+function bulkRecipientsMax({ bulk_recipients_max = LIMITS.bulk_recipients }: CoreOptions): number {
+  if (
+    !Number.isInteger(bulk_recipients_max) ||
+    bulk_recipients_max < 1 ||
+    bulk_recipients_max > LIMITS.bulk_recipients_max
+  ) {
+    throw new RangeError(`bulk_recipients_max must be 1 to ${LIMITS.bulk_recipients_max}`)
+  }
+  return bulk_recipients_max
 }
 
 async function openPerformer(runtime: Runtime, threads: number): Promise<Performer> {

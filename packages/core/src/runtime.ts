@@ -62,6 +62,11 @@ export function idGenerator(now: () => Date, bytes: (count: number) => Buffer): 
   }
 }
 
+/** What every id sorts after that was made at `at` or later, and before which all earlier ones sort. */
+export function idFloor(at: Date): string {
+  return prefixOf(Math.max(0, at.getTime()))
+}
+
 const TAIL_BYTES = 8
 const IDS_PER_CALL = 256
 

@@ -3,7 +3,15 @@ import { type Units, units } from '../src/contract/units.ts'
 import type { Operation } from '../src/credits/decide.ts'
 import type { AcceptRequest, Answer } from '../src/messages/accept.ts'
 import { idGenerator, type Log, type Runtime } from '../src/runtime.ts'
-import type { ApiKeyRow, MessageRow, WebhookRow, WorkspaceRow } from '../src/storage/storage.ts'
+import type {
+  ApiKeyRow,
+  BulkRow,
+  ContactRow,
+  MessageRow,
+  PurchaseRow,
+  WebhookRow,
+  WorkspaceRow,
+} from '../src/storage/storage.ts'
 
 /** What an SMS of one segment costs in these tests. */
 export const SMS_PRICE = units(1_000_000)
@@ -52,6 +60,25 @@ export function builders(runtime: Pick<Runtime, 'id' | 'now'>) {
   return {
     ...accountBuilders(runtime),
     ...messageBuilders(runtime),
+    contact(workspaceId: string, given: Partial<ContactRow> = {}): ContactRow {
+      const at = runtime.now()
+      return {
+        id: runtime.id(),
+        workspace_id: workspaceId,
+        name: null,
+        phone: null,
+        email: null,
+        email_key: null,
+        external_id: null,
+        tags: [],
+        attributes: {},
+        subscriptions: {},
+        search_text: '',
+        created_at: at,
+        updated_at: at,
+        ...given,
+      }
+    },
     webhook(workspaceId: string, given: Partial<WebhookRow> = {}): WebhookRow {
       const at = runtime.now()
       return {
@@ -62,6 +89,8 @@ export function builders(runtime: Pick<Runtime, 'id' | 'now'>) {
         events: ['*'],
         headers: {},
         secret: 'whsec_dGVzdA==',
+        previous_secret: null,
+        previous_secret_ends_at: null,
         is_active: true,
         status: 'active',
         disabled_reason: null,
@@ -113,6 +142,30 @@ function accountBuilders(runtime: Pick<Runtime, 'id' | 'now'>) {
         daily_credit_limit: null,
         last_used_at: null,
         created_at: runtime.now(),
+        ...given,
+      }
+    },
+    purchase(workspaceId: string, given: Partial<PurchaseRow> = {}): PurchaseRow {
+      const id = runtime.id()
+      const at = runtime.now()
+      return {
+        id,
+        workspace_id: workspaceId,
+        package_id: 'starter',
+        status: 'pending',
+        credits: units(1_000_000_000),
+        amount: 1_000,
+        currency: 'USD',
+        provider: 'played',
+        session_id: `session of ${id}`,
+        checkout_url: 'https://pay.example/',
+        success_url: null,
+        cancel_url: null,
+        version: 0,
+        expires_at: null,
+        created_at: at,
+        updated_at: at,
+        paid_at: null,
         ...given,
       }
     },
@@ -200,6 +253,8 @@ function messageBuilders(runtime: Pick<Runtime, 'id' | 'now'>) {
       workspace_id: first.workspace_id,
       debit: cost > 0 ? debit : null,
       messages,
+      bulk: null,
+      spending: null,
       idempotency,
     }
   }
@@ -210,6 +265,26 @@ function messageBuilders(runtime: Pick<Runtime, 'id' | 'now'>) {
     /** The request that sends one message. */
     send(workspaceId: string, given: Partial<MessageRow> = {}, idempotency: Answer | null = null) {
       return request([message(workspaceId, given)], idempotency)
+    },
+    /** The row of a bulk that holds these messages. */
+    bulkRow(messages: MessageRow[], given: Partial<BulkRow> = {}): BulkRow {
+      const [first] = messages
+      if (!first?.bulk_id) throw new Error('a bulk needs messages that name it')
+      const cost = messages.reduce((sum, { credits_used }) => sum + credits_used, 0)
+      return {
+        id: first.bulk_id,
+        workspace_id: first.workspace_id,
+        api_key_id: first.api_key_id,
+        channel: first.channel,
+        livemode: first.livemode,
+        total: messages.length,
+        accepted: messages.length,
+        rejected: 0,
+        duplicates: 0,
+        credits_used: units(cost),
+        created_at: first.created_at,
+        ...given,
+      }
     },
     /** The request that sends `count` messages for one debit. */
     bulk(workspaceId: string, count: number, given: Partial<MessageRow> = {}) {

@@ -1,8 +1,9 @@
 /**
  * Runs a PostgreSQL server for as long as somebody holds this process's standard input open; then ends it and removes
- * its folder. Whoever started it may be killed at any moment: the system closes the pipe for it.
+ * its folder. Whoever started it may be killed at any moment: the system closes the pipe for it. Until then it does to
+ * the server what it is told, and answers when that is done.
  */
-import { spawn } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
 import { closeSync, openSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 
@@ -10,24 +11,82 @@ const FAST_MS = 5_000
 
 const { program, arguments: args, folder, uid, gid } = JSON.parse(process.argv[2] ?? '')
 const logFile = join(folder, 'server.log')
-const log = openSync(logFile, 'a', 0o600)
-const server = spawn(program, args, { uid, gid, cwd: folder, stdio: ['ignore', log, log] })
-closeSync(log)
 
+/** Whether the server's end is what somebody asked for: now for good, or until it is started again. */
 let ending = false
-/** @type {NodeJS.Timeout | undefined} */
-let force
-server.on('error', (error) => finish(String(error)))
-server.on('exit', (code) => finish(ending ? null : `the server ended with ${code}`))
+let resting = false
+let server = run()
 
 process.stdin.resume()
 process.stdin.on('close', () => {
-  if (server.exitCode !== null || server.signalCode !== null) return
   ending = true
+  if (hasEnded()) return finish(null)
+  // One that stands still would not hear of it.
+  signal('SIGCONT')
   // Fast first; if that hangs, at once.
   server.kill('SIGINT')
-  force = setTimeout(() => server.kill('SIGQUIT'), FAST_MS)
+  setTimeout(() => signal('SIGKILL'), FAST_MS).unref()
 })
+
+/** @type {Record<string, () => void | Promise<void>>} */
+const tasks = {
+  pause: () => signal('SIGSTOP'),
+  resume: () => signal('SIGCONT'),
+  kill: () => endBy(() => signal('SIGKILL')),
+  shutDown: () => endBy(() => void server.kill('SIGINT')),
+  start() {
+    resting = false
+    server = run()
+  },
+}
+process.on('message', async (task) => {
+  await tasks[String(task)]?.()
+  process.send?.(task)
+})
+
+function run() {
+  const log = openSync(logFile, 'a', 0o600)
+  const server = spawn(program, args, { uid, gid, cwd: folder, stdio: ['ignore', log, log] })
+  closeSync(log)
+  server.on('error', (error) => finish(String(error)))
+  server.on('exit', (code) => {
+    if (ending) finish(null)
+    else if (!resting) finish(`the server ended with ${code}`)
+  })
+  return server
+}
+
+function hasEnded() {
+  return server.exitCode !== null || server.signalCode !== null
+}
+
+/** @param {() => void} end */
+async function endBy(end) {
+  resting = true
+  const ended = new Promise((resolve) => server.once('exit', resolve))
+  end()
+  await ended
+}
+
+/**
+ * Sends a signal to the server and all its processes. It stands still while they are counted, so that none is born.
+ * @param {NodeJS.Signals} name
+ */
+function signal(name) {
+  server.kill('SIGSTOP')
+  const { stdout } = spawnSync('ps', ['-A', '-o', 'pid=,ppid='], { encoding: 'utf8' })
+  for (const line of stdout.split('\n')) {
+    const [pid, parent] = line.trim().split(/ +/).map(Number)
+    if (pid && parent === server.pid) {
+      try {
+        process.kill(pid, name)
+      } catch {
+        // It has just ended.
+      }
+    }
+  }
+  server.kill(name)
+}
 
 /** @param {string | null} fault why, unless it was asked to */
 function finish(fault) {
@@ -35,5 +94,5 @@ function finish(fault) {
   rmSync(folder, { recursive: true, force: true })
   process.exitCode = fault ? 1 : 0
   process.stdin.destroy()
-  clearTimeout(force)
+  if (process.connected) process.disconnect()
 }

@@ -20,6 +20,15 @@ export interface PostgresServer {
   folder: string
   /** Ends it and removes its folder. */
   stop(): Promise<void>
+  /** SIGKILL to all its processes. */
+  kill(): Promise<void>
+  /** Ends it in order, whoever is connected (`pg_ctl stop -m fast`). */
+  shutDown(): Promise<void>
+  /** Starts it again after either, on the same data, and resolves when it answers at the same address. */
+  start(): Promise<void>
+  /** All its processes stand still (SIGSTOP) until `resume`. */
+  pause(): Promise<void>
+  resume(): Promise<void>
 }
 
 /**
@@ -55,7 +64,19 @@ export async function startPostgres({
       ...owner,
     })
     await untilReady(url, keeper)
-    return { url, folder, stop: () => end(keeper) }
+    return {
+      url,
+      folder,
+      stop: () => end(keeper),
+      kill: () => tell(keeper, 'kill'),
+      shutDown: () => tell(keeper, 'shutDown'),
+      async start() {
+        await tell(keeper, 'start')
+        await untilReady(url, keeper)
+      },
+      pause: () => tell(keeper, 'pause'),
+      resume: () => tell(keeper, 'resume'),
+    }
   } catch (error) {
     await rm(folder, { recursive: true, force: true })
     throw error
@@ -153,10 +174,17 @@ interface Keeping {
 function keep(keeping: Keeping): ChildProcess {
   const script = fileURLToPath(new URL('./postgres-keeper.mjs', import.meta.url))
   return spawn(process.execPath, [script, JSON.stringify(keeping)], {
-    stdio: ['pipe', 'ignore', 'pipe'],
+    stdio: ['pipe', 'ignore', 'pipe', 'ipc'],
     // Of another process group, so that Ctrl-C reaches the tests first.
     detached: true,
   })
+}
+
+/** Has the keeper do something to the server, and resolves when it is done. */
+async function tell(keeper: ChildProcess, task: keyof PostgresServer): Promise<void> {
+  const done = once(keeper, 'message')
+  keeper.send(task)
+  await done
 }
 
 async function end(keeper: ChildProcess): Promise<void> {

@@ -1,19 +1,33 @@
 import { describe } from 'vitest'
 import { acceptContract } from './storage/accept.contract.ts'
+import { accountTokensContract } from './storage/account-tokens.contract.ts'
 import { accountsContract } from './storage/accounts.contract.ts'
 import type { OpenStorage } from './storage/bench.ts'
+import { bulksContract } from './storage/bulks.contract.ts'
+import { cancelContract } from './storage/cancel.contract.ts'
 import { claimDeliveriesContract } from './storage/claim-deliveries.contract.ts'
 import { claimMessagesContract } from './storage/claim-messages.contract.ts'
+import { contactsContract } from './storage/contacts.contract.ts'
+import { creditsContract } from './storage/credits.contract.ts'
+import { dailyLimitContract } from './storage/daily-limit.contract.ts'
 import { fanOutContract } from './storage/fan-out.contract.ts'
 import { historyContract } from './storage/history.contract.ts'
 import { idempotencyContract } from './storage/idempotency.contract.ts'
 import { isolationContract } from './storage/isolation.contract.ts'
+import { ledgerFuzzContract } from './storage/ledger-fuzz.contract.ts'
 import { listsContract } from './storage/lists.contract.ts'
+import { messageCountsContract } from './storage/message-counts.contract.ts'
+import { ownersContract } from './storage/owners.contract.ts'
+import { purchasesContract } from './storage/purchases.contract.ts'
+import { rateCountersContract } from './storage/rate-counters.contract.ts'
 import { receiptsContract } from './storage/receipts.contract.ts'
 import { recordDeliveriesContract } from './storage/record-deliveries.contract.ts'
 import { reopenContract } from './storage/reopen.contract.ts'
 import { secretsContract } from './storage/secrets.contract.ts'
 import { settleContract } from './storage/settle.contract.ts'
+import { suppressedContract } from './storage/suppressed.contract.ts'
+import { suppressionsContract } from './storage/suppressions.contract.ts'
+import { webhooksContract } from './storage/webhooks.contract.ts'
 import { writeContract } from './storage/write.contract.ts'
 
 /**
@@ -23,19 +37,33 @@ import { writeContract } from './storage/write.contract.ts'
 export function storageContract(engine: string, open: OpenStorage): void {
   describe(`storage on ${engine}`, () => {
     describe('accounts', () => accountsContract(open))
+    describe('owners', () => ownersContract(open))
+    describe('tokens of mails', () => accountTokensContract(open))
+    describe('credits', () => creditsContract(open))
+    describe('contacts', () => contactsContract(open))
+    describe('suppressions', () => suppressionsContract(open))
     describe('write', () => writeContract(open))
     describe('lists', () => listsContract(open))
     describe('isolation', () => isolationContract(open))
     describe('accept', () => acceptContract(open))
+    describe('bulks', () => bulksContract(open))
+    describe('suppressed recipients', () => suppressedContract(open))
+    describe('a daily limit', () => dailyLimitContract(open))
     describe('idempotency', () => idempotencyContract(open))
     describe('claimMessages', () => claimMessagesContract(open))
     describe('settle', () => settleContract(open))
+    describe('cancel', () => cancelContract(open))
+    describe('message counts', () => messageCountsContract(open))
     describe('receipts', () => receiptsContract(open))
     describe('fan-out', () => fanOutContract(open))
+    describe('webhooks', () => webhooksContract(open))
     describe('claimDeliveries', () => claimDeliveriesContract(open))
     describe('recordDeliveries', () => recordDeliveriesContract(open))
+    describe('count', () => rateCountersContract(open))
+    describe('purchases', () => purchasesContract(open))
     describe('secrets', () => secretsContract(open))
     describe('any history', () => historyContract(open))
+    describe('any ledger', () => ledgerFuzzContract(open))
     describe('reopen', () => reopenContract(open))
   })
 }

@@ -5,6 +5,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { units } from '../src/contract/units.ts'
+import { migrationsOf } from '../src/storage/migrations.ts'
 import { assertDurable, connect } from '../src/storage/sqlite/connection.ts'
 import { openSqlite } from '../src/storage/sqlite/sqlite.ts'
 import type { Storage } from '../src/storage/storage.ts'
@@ -169,7 +171,7 @@ describe('SQLite alone', () => {
       const webhook = make.webhook(id)
       await storage.write(({ webhooks }) => webhooks.insert(webhook))
       const { messages } = make.send(id)
-      await storage.hot.accept([{ workspace_id: id, debit: null, messages, idempotency: null }])
+      await storage.hot.accept([{ ...make.request(messages), debit: null }])
       await storage.hot.settle([
         {
           workspace_id: id,
@@ -224,6 +226,62 @@ describe('SQLite alone', () => {
     })
   })
 
+  describe('reading in threads', () => {
+    it('answers what it answers in place, sees what was committed just now, and ends in order', async () => {
+      const inPlace = open()
+      const id = await workspace(inPlace)
+      const threaded = openSqlite(file, testRuntime('threaded'), { reading_threads: 2 })
+      opened.push(threaded)
+      const webhook = make.webhook(id)
+      await threaded.write(({ webhooks }) => webhooks.insert(webhook))
+      expect(await threaded.read.webhooks.list(id, { limit: 10, offset: 0 })).toEqual([webhook])
+      await threaded.hot.accept([make.send(id, { metadata: { a: [1, null, 'ż'] } })])
+      const page = { limit: 10, offset: 0 }
+      for (const filter of [{}, { status: 'queued' as const }, { from: runtime.now() }]) {
+        const list = await threaded.read.messages.list(id, filter, page)
+        expect(list).toHaveLength(1)
+        expect(list).toEqual(await inPlace.read.messages.list(id, filter, page))
+        expect(await threaded.read.messages.count(id, filter)).toBe(1)
+      }
+      await threaded.close()
+      opened.pop()
+      await expect(threaded.read.messages.list(id, {}, page)).rejects.toThrow(
+        /^the database is closed$/,
+      )
+    })
+
+    it('does not hold up the event loop', async () => {
+      const threaded = openSqlite(file, testRuntime('threaded'), { reading_threads: 1 })
+      opened.push(threaded)
+      const id = await workspace(threaded)
+      await threaded.hot.accept([make.send(id)])
+      raw().exec(
+        `insert into messages (id, ${columnsWithout('id')})
+         with recursive n(i) as (select 0 union all select i + 1 from n where i < 99999)
+         select printf('%08x', i), ${columnsWithout('id')} from messages, n`,
+      )
+      const deep = { limit: 1, offset: 100_000 }
+      await threaded.read.messages.list(id, {}, deep)
+      let turns = 0
+      let isReading = true
+      const reading = threaded.read.messages.list(id, {}, deep).finally(() => {
+        isReading = false
+      })
+      while (isReading) {
+        await new Promise((resolve) => setImmediate(resolve))
+        turns += 1
+      }
+      expect(await reading).toHaveLength(1)
+      // In place there is not one turn between question and answer.
+      expect(turns).toBeGreaterThan(20)
+    })
+
+    function columnsWithout(name: string): string[] {
+      const all = raw().prepare("select name from pragma_table_info('messages')").pluck().all()
+      return (all as string[]).filter((column) => column !== name)
+    }
+  })
+
   describe('dispatching', () => {
     it('is the right of one process, and of the next once that gave it back', async () => {
       const [first, second] = [open(), open()]
@@ -254,7 +312,7 @@ describe('SQLite alone', () => {
       const claim = { ...lease, now: runtime.now(), providerOf: () => 'carrier' }
       const share = { ...lease, now: runtime.now(), limit_per_webhook: 10, in_flight: new Map() }
       const { messages } = make.bulk(id, 2)
-      const request = { workspace_id: id, debit: null, messages, idempotency: null }
+      const request = { ...make.request(messages), debit: null }
       await storage.hot.accept([request])
       const [held, sent] = await storage.hot.claimMessages({ ...claim, token: 'dead' })
       if (!held || !sent) throw new Error('two are due')
@@ -305,6 +363,25 @@ describe('SQLite alone', () => {
       )
       connection.prepare("delete from svc_migrations where hash = 'of the future'").run()
       expect(await open().read.workspaces.byId(id)).not.toBeNull()
+    })
+
+    it('counts the messages that were there before they were counted', async () => {
+      const storage = open()
+      const id = await workspace(storage)
+      const [first, second] = [make.send(id), make.send(id, { credits_used: units(0) })]
+      await storage.hot.accept([first, second])
+      await storage.close()
+      opened.pop()
+      const connection = raw()
+      connection.exec('drop table message_counts')
+      const fill = migrationsOf('sqlite').flatMap(({ sql }) =>
+        sql.filter((statement) => statement.includes('message_counts')),
+      )
+      expect(fill).toHaveLength(2)
+      for (const statement of fill) connection.exec(statement)
+      expect(connection.prepare('select * from message_counts').all()).toEqual([
+        { workspace_id: id, channel: 'sms', status: 'queued', count: 2 },
+      ])
     })
 
     it('changes nothing the second time', async () => {

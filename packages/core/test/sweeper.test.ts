@@ -78,6 +78,26 @@ describe.each(engines)('a sweep on %s', (engine, create) => {
     expect(await keyed('old-1000', 'other')).toBe('accepted')
   })
 
+  it('forgets tokens of mails that have expired, and not before', async () => {
+    const expires_at = new Date(clock.now().getTime() + 60_000)
+    const token = {
+      token_hash: 'hash',
+      workspace_id: workspaceId,
+      purpose: 'verify_email',
+      expires_at,
+      created_at: clock.now(),
+    } as const
+    await first().write(({ accountTokens }) => accountTokens.issue(token))
+    // Asked of a time at which it had not expired yet: only the sweep can have ended it.
+    const isThere = () => first().read.accountTokens.isGood('hash', 'verify_email', new Date(0))
+    clock.advance(60_000)
+    await sweepers[0]?.sweep()
+    expect(await isThere()).toBe(true)
+    clock.advance(1)
+    await sweepers[0]?.sweep()
+    expect(await isThere()).toBe(false)
+  })
+
   if (engine === 'SQLite') return
 
   it('is left to whoever is sweeping already', async () => {

@@ -1,6 +1,7 @@
 import { type Endpoint, SvcError } from '@svc/core/contract'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { type Authenticator, type Identity, missingCredential, requireScope } from './auth.ts'
+import type { PageRate } from './pages/page.ts'
 import { clientKey, type RateLimiter } from './rate-limit.ts'
 
 declare module 'fastify' {
@@ -14,6 +15,8 @@ declare module 'fastify' {
 export interface Admission {
   /** @throws SvcError 429, 401 or 403, looked at in that order. */
   admit(endpoint: Endpoint | null, request: FastifyRequest, reply: FastifyReply): Promise<void>
+  /** Of a page, which anybody may read. @throws SvcError 429. */
+  admitVisitor(rate: PageRate, request: FastifyRequest, reply: FastifyReply): Promise<void>
   /** Counts a request in the bucket that login and its kin have for each e-mail address. */
   countFor(
     request: FastifyRequest,
@@ -33,7 +36,7 @@ export function createAdmission(
   async function admitStranger(
     request: FastifyRequest,
     reply: FastifyReply,
-    endpoint: Endpoint | null,
+    endpoint: Pick<Endpoint, 'path' | 'rate'> | null,
   ): Promise<void> {
     const client = clientKey(request)
     if (endpoint?.rate === 'exempt') return limiter.show(request, reply, 'anonymous', client)
@@ -53,6 +56,9 @@ export function createAdmission(
     await limiter.count(request, reply, 'general', who)
     if (endpoint.rate === 'bulk') {
       await limiter.count(request, reply, 'bulk', identity.workspace_id)
+    }
+    if (endpoint.rate === 'auth') {
+      await limiter.count(request, reply, 'auth', `${endpoint.path} ${clientKey(request)}`)
     }
   }
 
@@ -78,14 +84,20 @@ export function createAdmission(
         if (endpoint && endpoint.auth !== 'none') throw missingCredential(endpoint)
         return
       }
-      await limiter.check(request, reply, 'failed_auth', clientKey(request))
-      const identity = await authenticator
-        .identify(credential, request)
-        .catch((error) => refuseBadCredential(request, reply, error))
+      const checking = limiter.check(request, reply, 'failed_auth', clientKey(request))
+      // At the same time, for one wait instead of two. Whoever is held back hears nothing of it.
+      const identifying = authenticator.identify(credential, request)
+      identifying.catch(() => {})
+      await checking
+      const identity = await identifying.catch((error) =>
+        refuseBadCredential(request, reply, error),
+      )
       await admitKnown(request, reply, endpoint, identity)
       requireScope(identity, endpoint.scope)
       request.identity = identity
     },
+    admitVisitor: (rate, request, reply) =>
+      admitStranger(request, reply, rate === 'exempt' ? { path: '/', rate } : null),
     countFor: (request, reply, { path }, email) =>
       limiter.count(request, reply, 'auth', `${path} ${email.toLowerCase()}`),
   }

@@ -1,26 +1,38 @@
 import type { Socket } from 'node:net'
-import type { Core } from '@svc/core'
+import type { Core, SandboxPayments } from '@svc/core'
 import { api, LIMITS, SvcError } from '@svc/core/contract'
 import Fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from 'fastify'
 import type { Logger } from 'pino'
 import { type Admission, createAdmission } from './admission.ts'
 import { createAuthenticator } from './auth.ts'
 import type { Config } from './config.ts'
+import { type InboxOptions, serveInbox } from './dev/inbox.ts'
 import { answerFailure, failureText, tooBusy, unknownRoute } from './failures.ts'
 import { acceptJson } from './json-body.ts'
 import { mount } from './mount.ts'
+import { serveAccountPages } from './pages/account.ts'
+import { serveDocs } from './pages/docs.ts'
+import { servePayments } from './pages/payment.ts'
 import { createRateLimiter } from './rate-limit.ts'
 import { readableUrl } from './readable-url.ts'
 import { apiKeyRoutes } from './routes/api-keys.ts'
+import { billingRoutes } from './routes/billing.ts'
+import { bulkRoutes } from './routes/bulks.ts'
+import { contactRoutes } from './routes/contacts.ts'
 import { healthRoutes } from './routes/health.ts'
 import { messageRoutes } from './routes/messages.ts'
+import { suppressionRoutes } from './routes/suppressions.ts'
 import { webhookRoutes } from './routes/webhooks.ts'
 import { workspaceRoutes } from './routes/workspaces.ts'
 
 export interface AppOptions {
   config: Pick<Config, 'rates' | 'trust_proxy'> & { jwt_secret: string }
   logger?: Logger
-  /** Epoch milliseconds, for the rate limits' windows and the health's time stamp. */
+  /** Serves the inbox at `/dev` too, which shows everything: for a service that is only tried. */
+  inbox?: InboxOptions | undefined
+  /** The core's payments, where they are only played: serves the page that they are decided on. */
+  sandbox_payments?: SandboxPayments | undefined
+  /** Epoch milliseconds, for the sessions and the health's time stamp. */
   now?: () => number
   /** How long a caller may take to send and to listen once the app is being closed. */
   grace_ms?: number
@@ -76,8 +88,8 @@ export async function buildApp(core: Core, options: AppOptions): Promise<Fastify
     app.server.emit('request', request, response)
   })
   acceptJson(app)
-  const limiter = await createRateLimiter(app, config.rates, now)
-  const authenticator = await createAuthenticator(app, core, config.jwt_secret)
+  const limiter = await createRateLimiter(app, config.rates, core)
+  const authenticator = await createAuthenticator(app, core, { secret: config.jwt_secret, now })
   const admission = createAdmission(app, limiter, authenticator)
   addHooks(app, admission, { isClosing: () => closing, logger: options.logger })
   app.addHook('preClose', async () => {
@@ -90,8 +102,16 @@ export async function buildApp(core: Core, options: AppOptions): Promise<Fastify
   mount(app, admission, api.workspaces, workspaceRoutes(core, authenticator))
   mount(app, admission, api.api_keys, apiKeyRoutes(core))
   mount(app, admission, api.messages, messageRoutes(core))
+  mount(app, admission, api.bulks, bulkRoutes(core))
+  mount(app, admission, api.contacts, contactRoutes(core))
+  mount(app, admission, api.suppressions, suppressionRoutes(core))
   mount(app, admission, api.webhooks, webhookRoutes(core))
+  mount(app, admission, api.billing, billingRoutes(core))
   mount(app, admission, api.health, healthRoutes(core, { isClosing: () => closing, now }))
+  serveAccountPages(app, admission, core)
+  serveDocs(app, admission)
+  if (options.sandbox_payments) servePayments(app, admission, core, options.sandbox_payments)
+  if (options.inbox) serveInbox(app, admission, core, options.inbox)
   return app
 }
 
@@ -102,7 +122,7 @@ function addHooks(
 ): void {
   app.addHook('onRoute', ({ config, url }) => {
     // Nothing is served that does not say who may come in.
-    if (!config?.endpoint) throw new Error(`${url} is no endpoint of the API`)
+    if (!config?.endpoint && !config?.page) throw new Error(`${url} is no endpoint of the API`)
   })
   app.addHook('onRequest', (request, reply, done) => {
     reply.header('x-request-id', request.id)
@@ -114,7 +134,8 @@ function addHooks(
   })
   app.addHook('preHandler', (request, _reply, done) => {
     const { endpoint } = isClosing() ? request.routeOptions.config : {}
-    if (!endpoint || endpoint.rate === 'exempt') return done()
+    // Whoever tells of a payment is heard to the last.
+    if (!endpoint || endpoint.rate === 'exempt' || endpoint.signed_by) return done()
     done(tooBusy())
   })
   app.addHook('onResponse', (request, reply, done) => {

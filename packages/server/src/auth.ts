@@ -23,12 +23,14 @@ interface Claims {
   sub: string
   /** The workspace's token version when it was issued: a password change ends all before. */
   tv: number
+  /** When, in seconds; its end counts from there. */
+  iat: number
 }
 
 export async function createAuthenticator(
   app: FastifyInstance,
   core: Core,
-  secret: string,
+  { secret, now }: { secret: string; now: () => number },
 ): Promise<Authenticator> {
   await app.register(jwt, {
     secret,
@@ -41,7 +43,7 @@ export async function createAuthenticator(
   async function bySession(header: string): Promise<Identity> {
     const token = /^Bearer +([\w-]+\.[\w-]+\.[\w-]+)$/i.exec(header)?.[1]
     if (!token) throw invalidToken()
-    const claims = readClaims(app, token)
+    const claims = readClaims(app, token, now())
     const session = await core.workspaces.bySession(claims.sub, claims.tv)
     if (!session) throw invalidToken()
     return { kind: 'session', workspace_id: session.workspace_id }
@@ -65,13 +67,17 @@ export async function createAuthenticator(
       return { kind: 'api_key', ...identity }
     },
     issueToken: (workspaceId, tokenVersion) =>
-      app.jwt.sign({ sub: workspaceId, tv: tokenVersion } satisfies Claims),
+      app.jwt.sign({
+        sub: workspaceId,
+        tv: tokenVersion,
+        iat: Math.floor(now() / 1000),
+      } satisfies Claims),
   }
 }
 
-function readClaims(app: FastifyInstance, token: string): Claims {
+function readClaims(app: FastifyInstance, token: string, now_ms: number): Claims {
   try {
-    const claims = app.jwt.verify<Claims>(token)
+    const claims = app.jwt.verify<Claims>(token, { clockTimestamp: now_ms })
     if (typeof claims.sub === 'string' && Number.isInteger(claims.tv)) return claims
   } catch (error) {
     if ((error as { code?: unknown }).code === 'FAST_JWT_EXPIRED') {

@@ -1,6 +1,13 @@
 import { isIP } from 'node:net'
 import { join, resolve } from 'node:path'
-import { LIMITS, parseCredits, RATES, type RateLimit } from '@svc/core/contract'
+import {
+  type CreditPackage,
+  LIMITS,
+  parseCredits,
+  RATES,
+  type RateLimit,
+  readCreditPackages,
+} from '@svc/core/contract'
 
 /** What the operator set, checked and complete. Contract section 11. */
 export interface Config {
@@ -17,6 +24,8 @@ export interface Config {
   webhook_allow_http: boolean
   /** Decimal credits. */
   signup_credits: string
+  /** What can be bought. */
+  credit_packages: CreditPackage[]
   log_level: string
 }
 
@@ -53,6 +62,7 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
     trust_proxy: readNetworks('SVC_TRUST_PROXY', read('SVC_TRUST_PROXY')),
     webhook_allow_http: readBoolean('SVC_WEBHOOK_ALLOW_HTTP', read('SVC_WEBHOOK_ALLOW_HTTP')),
     signup_credits: readCredits('SVC_SIGNUP_CREDITS', read('SVC_SIGNUP_CREDITS') ?? '0'),
+    credit_packages: readPackages('SVC_CREDIT_PACKAGES', read('SVC_CREDIT_PACKAGES') ?? '[]'),
     log_level: readChoice('SVC_LOG_LEVEL', read('SVC_LOG_LEVEL') ?? 'info', LOG_LEVELS),
   }
 }
@@ -131,6 +141,14 @@ function readCredits(name: string, text: string): string {
   throw new ConfigError(
     `${name} must be a number of credits, for example 100 or 0.5, got "${text}"`,
   )
+}
+
+function readPackages(name: string, json: string): CreditPackage[] {
+  try {
+    return readCreditPackages(json)
+  } catch (error) {
+    throw new ConfigError(`${name} must be a JSON list of packages: ${(error as Error).message}`)
+  }
 }
 
 function readChoice(name: string, text: string, choices: readonly string[]): string {

@@ -1,61 +1,29 @@
 import type { FastifyRateLimitOptions, FastifyRateLimitStore } from '@fastify/rate-limit'
-
-interface Counter {
-  count: number
-  ends_at_ms: number
-}
-
-/** So many counters are kept at the most before those that ended are swept out. */
-const SWEEP_AT = 100_000
+import type { Core } from '@svc/core'
 
 type Answer = (error: Error | null, result?: { current: number; ttl: number }) => void
 
-/**
- * Fixed windows in this process. Unlike a bounded cache, it forgets no counter before its window ends: whoever is
- * being held back cannot flush his own by sending under many names.
- */
-export function memoryCounters(now: () => number) {
-  const counters = new Map<string, Counter>()
-  let sweepAt = SWEEP_AT
-
-  function sweep(at: number): void {
-    if (counters.size < sweepAt) return
-    for (const [key, counter] of counters) if (counter.ends_at_ms <= at) counters.delete(key)
-    sweepAt = Math.max(SWEEP_AT, counters.size * 2)
+/** Lets the plugin count where the core does; whatever fails there is the plugin's failure too. */
+export function countersOf({ count }: Pick<Core, 'count'>): new () => FastifyRateLimitStore {
+  function ask(key: string, answer: Answer, window_ms: number, add: 0 | 1): void {
+    count({ key, window_ms, add }).then(
+      ({ count: current, ends_in_ms: ttl }) => answer(null, { current, ttl }),
+      answer,
+    )
   }
 
-  function current(key: string, at: number): Counter | null {
-    const counter = counters.get(key)
-    return counter && counter.ends_at_ms > at ? counter : null
-  }
-
-  class MemoryCounters implements FastifyRateLimitStore {
-    // Buckets share the map; their keys tell them apart.
+  return class implements FastifyRateLimitStore {
+    // Buckets share the counters; their keys tell them apart.
     child(_: FastifyRateLimitOptions): FastifyRateLimitStore {
       return this
     }
 
     incr(key: string, answer: Answer, window_ms = 0): void {
-      const at = now()
-      const counter = current(key, at) ?? { count: 0, ends_at_ms: at + window_ms }
-      counter.count += 1
-      counters.set(key, counter)
-      sweep(at)
-      answer(null, { current: counter.count, ttl: counter.ends_at_ms - at })
+      ask(key, answer, window_ms, 1)
     }
 
     read(key: string, answer: Answer, window_ms = 0): void {
-      const at = now()
-      const counter = current(key, at)
-      answer(null, {
-        current: counter?.count ?? 0,
-        ttl: counter ? counter.ends_at_ms - at : window_ms,
-      })
+      ask(key, answer, window_ms, 0)
     }
-  }
-  return {
-    store: MemoryCounters,
-    /** Whether anything was counted under `key` in a window that still runs. */
-    has: (key: string) => counters.size > 0 && current(key, now()) !== null,
   }
 }

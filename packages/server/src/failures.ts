@@ -1,16 +1,24 @@
-import { INTERNAL_ERROR_TEXT, SvcError } from '@svc/core/contract'
+import { type Endpoint, INTERNAL_ERROR_TEXT, SvcError } from '@svc/core/contract'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 
 /** Answers any error with the envelope; whatever is not the caller's fault is logged, and answered with one fixed text. */
 export function answerFailure(error: unknown, request: FastifyRequest, reply: FastifyReply): void {
-  const failure = failureOf(error)
+  const failure = noteFailure(error, request, reply)
+  reply.header('content-type', 'application/json; charset=utf-8').send(failureText(failure))
+}
+
+/** Gives the answer the status of the error, and logs what is not the caller's fault; the body is the caller's to write. */
+export function noteFailure(
+  error: unknown,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): SvcError {
+  const failure = failureOf(error, request.routeOptions?.config?.endpoint)
   if (failure.status === 500)
     request.log.error({ err: error, request_id: request.id }, 'request failed')
   if (failure.retry_after_s !== undefined) reply.header('Retry-After', failure.retry_after_s)
-  reply
-    .code(failure.status)
-    .header('content-type', 'application/json; charset=utf-8')
-    .send(failureText(failure))
+  reply.code(failure.status)
+  return failure
 }
 
 /** The failure envelope, as text. */
@@ -19,14 +27,14 @@ export function failureText({ code, message, details }: SvcError): string {
 }
 
 /** Everything that can be thrown, as an error of the contract: no other status ever leaves the service. */
-export function failureOf(error: unknown): SvcError {
+export function failureOf(error: unknown, endpoint?: Endpoint): SvcError {
   if (error instanceof SvcError) return error
   const { code, statusCode } = (error ?? {}) as { code?: unknown; statusCode?: unknown }
   switch (code) {
     case 'FST_ERR_CTP_BODY_TOO_LARGE':
       return new SvcError('validation_error', 'Request body is too large')
     case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':
-      return new SvcError('validation_error', 'Content-Type must be application/json')
+      return new SvcError('validation_error', `Content-Type must be ${typesOf(endpoint)}`)
     case 'FST_ERR_CTP_INVALID_CONTENT_LENGTH':
       return new SvcError('validation_error', 'Content-Length does not match the request body')
     case 'FST_ERR_BAD_URL':
@@ -38,6 +46,10 @@ export function failureOf(error: unknown): SvcError {
       : new SvcError('validation_error', 'The request could not be read')
   }
   return new SvcError('internal_error', INTERNAL_ERROR_TEXT, { cause: error })
+}
+
+function typesOf(endpoint: Endpoint | undefined): string {
+  return endpoint?.takes_csv ? 'application/json or text/csv' : 'application/json'
 }
 
 /** Whether fastify refused the request, or lost its sender; a status on any other error is not for our callers. */

@@ -1,3 +1,4 @@
+import { Readable } from 'node:stream'
 import {
   type Body,
   checkText,
@@ -10,9 +11,11 @@ import {
   type Query,
   SvcError,
 } from '@svc/core/contract'
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
 import type { Admission } from './admission.ts'
 import type { Identity } from './auth.ts'
+import { acceptCsv } from './csv-body.ts'
+import { keepRaw } from './raw-body.ts'
 import { isDecodable } from './readable-url.ts'
 
 declare module 'fastify' {
@@ -35,14 +38,25 @@ export interface Call<E> {
   countFor(email: string): Promise<void>
   /** Says on the response that it is a stored answer. */
   replayed(): void
+  /** What was sent where an endpoint asks for a signature over the body: all of it still to be believed. */
+  signed: Signed
   reply: FastifyReply
+}
+
+/** A body as it came, and the header that signs it. */
+interface Signed {
+  body: Uint8Array
+  signature: string | undefined
 }
 
 type Group = Readonly<Record<string, Endpoint>>
 
+/** What a handler answers: the data, or a stream of what is sent, whose type it then says on the reply. */
+type Answer<E> = E extends { readonly gives_csv: true } ? Readable : Data<E>
+
 /** One handler for each endpoint of a group: a forgotten one does not compile. */
 export type Handlers<G extends Group> = {
-  [K in keyof G]: (call: Call<G[K]>) => Promise<Data<G[K]>> | Data<G[K]>
+  [K in keyof G]: (call: Call<G[K]>) => Promise<Answer<G[K]>> | Answer<G[K]>
 }
 
 /** Serves a group of endpoints. Checks run in one order: rate limit, credential, scope, validation, work. */
@@ -55,7 +69,7 @@ export function mount<G extends Group>(
   for (const name of Object.keys(group) as (keyof G & string)[]) {
     const endpoint = group[name] as Endpoint
     const handle = handlers[name] as unknown as (call: Call<Endpoint>) => unknown
-    app.route({
+    serve(app, endpoint, {
       method: endpoint.method,
       url: endpoint.path,
       config: { endpoint },
@@ -63,6 +77,7 @@ export function mount<G extends Group>(
       bodyLimit: endpoint.body_limit ?? LIMITS.body_bytes,
       handler: async (request, reply) => {
         const data = await handle(callOf(endpoint, request, reply, admission))
+        if (data instanceof Readable) return reply.send(data)
         const answer = (endpoint.data as { encode(value: unknown): unknown }).encode(data)
         if (reply.statusCode === 200) reply.code(endpoint.status)
         reply.header('content-type', 'application/json; charset=utf-8')
@@ -70,6 +85,17 @@ export function mount<G extends Group>(
       },
     })
   }
+}
+
+/** A body other than JSON is taken by its own routes alone, which have their parsers to themselves. */
+function serve(app: FastifyInstance, endpoint: Endpoint, route: RouteOptions): void {
+  const { takes_csv, signed_by } = endpoint
+  if (!takes_csv && !signed_by) return void app.route(route)
+  app.register(async (scope) => {
+    if (takes_csv) acceptCsv(scope)
+    if (signed_by) keepRaw(scope)
+    scope.route(route)
+  })
 }
 
 function callOf(
@@ -88,7 +114,16 @@ function callOf(
     idempotency_key: endpoint.idempotent ? idempotencyKeyOf(request) : undefined,
     countFor: (email) => admission.countFor(request, reply, endpoint, email),
     replayed: () => void reply.header('Idempotent-Replayed', 'true'),
+    signed: signedOf(endpoint, request),
     reply,
+  }
+}
+
+function signedOf({ signed_by = '' }: Endpoint, { body, headers }: FastifyRequest): Signed {
+  const signature = headers[signed_by.toLowerCase()]
+  return {
+    body: body instanceof Uint8Array ? body : new Uint8Array(),
+    signature: typeof signature === 'string' ? signature : undefined,
   }
 }
 

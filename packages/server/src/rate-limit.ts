@@ -1,19 +1,21 @@
 import rateLimit, { normalizeIP } from '@fastify/rate-limit'
+import type { Core } from '@svc/core'
 import { type RateLimit, SvcError } from '@svc/core/contract'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { memoryCounters } from './counters.ts'
+import { countersOf } from './counters.ts'
+import { inTime } from './in-time.ts'
 
 export type Bucket = 'general' | 'bulk' | 'auth' | 'anonymous' | 'failed_auth'
 
 export interface RateLimiter {
   /**
    * Counts the request in a bucket and puts that on the response's headers where it has the least remaining.
-   * @throws SvcError `rate_limit_exceeded`.
+   * @throws SvcError `rate_limit_exceeded`, and Error when the counters do not answer: the gate stays shut.
    */
   count(request: FastifyRequest, reply: FastifyReply, bucket: Bucket, key: string): Promise<void>
   /** As `count`, of what was counted before: nothing is added. */
   check(request: FastifyRequest, reply: FastifyReply, bucket: Bucket, key: string): Promise<void>
-  /** Shows a bucket on the response's headers, and refuses nothing. */
+  /** Shows a bucket on the response's headers, and refuses nothing, whether the counters answer or not. */
   show(request: FastifyRequest, reply: FastifyReply, bucket: Bucket, key: string): Promise<void>
 }
 
@@ -40,6 +42,9 @@ interface Counted {
 
 const NO_ROUTE_OPTIONS = {}
 
+/** A probe shows the counters, and does not wait for them: it may be asked of a process whose database stands still. */
+const SHOW_MAX_MS = 500
+
 /** What counts as one client: an IPv4 address, or the /64 that one IPv6 customer has. */
 export function clientKey(request: FastifyRequest): string {
   const { ip } = request
@@ -50,10 +55,9 @@ export function clientKey(request: FastifyRequest): string {
 export async function createRateLimiter(
   app: FastifyInstance,
   rates: Record<Bucket, RateLimit>,
-  now: () => number,
+  core: Pick<Core, 'count'>,
 ): Promise<RateLimiter> {
-  const counters = memoryCounters(now)
-  await app.register(rateLimit, { global: false, store: counters.store })
+  await app.register(rateLimit, { global: false, store: countersOf(core) })
   app.decorateRequest('tightest', null)
   const limiters = Object.fromEntries(
     Object.entries(rates).map(([bucket, { max, window_s }]) => [
@@ -72,6 +76,11 @@ export async function createRateLimiter(
     if (state.isAllowed) throw new Error('no request is exempt from its bucket')
     const { max, remaining, ttlInSeconds, isExceeded } = state
     return { max, remaining, reset_s: ttlInSeconds, exceeded: isExceeded }
+  }
+
+  /** The headers are on every response: what cannot be known is shown as nothing left for now. */
+  function unknown(bucket: Bucket): State {
+    return { max: rates[bucket].max, remaining: 0, reset_s: 1, exceeded: false }
   }
 
   function show(request: FastifyRequest, reply: FastifyReply, state: State): void {
@@ -93,21 +102,35 @@ export async function createRateLimiter(
     )
   }
 
+  /** As `stateOf`; a failure too leaves the headers behind. */
+  async function ask(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    ...[bucket, key, increment]: Parameters<typeof stateOf>
+  ): Promise<State> {
+    try {
+      return await stateOf(bucket, key, increment)
+    } catch (error) {
+      show(request, reply, unknown(bucket))
+      throw error
+    }
+  }
+
   return {
     async count(request, reply, bucket, key) {
-      const state = await stateOf(bucket, key, true)
+      const state = await ask(request, reply, bucket, key, true)
       show(request, reply, state)
       refuseIf(state.exceeded, state)
     },
     async check(request, reply, bucket, key) {
-      if (!counters.has(`${bucket} ${key}`)) return
-      const state = await stateOf(bucket, key, false)
+      const state = await ask(request, reply, bucket, key, false)
       if (state.remaining > 0) return
       show(request, reply, { ...state, exceeded: true })
       refuseIf(true, state)
     },
     async show(request, reply, bucket, key) {
-      show(request, reply, await stateOf(bucket, key, false))
+      const looking = inTime(SHOW_MAX_MS, stateOf(bucket, key, false))
+      show(request, reply, await looking.catch(() => unknown(bucket)))
     },
   }
 }

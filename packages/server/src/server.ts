@@ -1,8 +1,16 @@
 import type { AddressInfo } from 'node:net'
-import { type Core, createCore, systemRuntime } from '@svc/core'
+import {
+  type Core,
+  type CoreOptions,
+  createCore,
+  createSandboxPayments,
+  type Runtime,
+  systemRuntime,
+} from '@svc/core'
 import { pino } from 'pino'
 import { buildApp } from './app.ts'
 import { type Config, urlOf } from './config.ts'
+import type { InboxOptions } from './dev/inbox.ts'
 import { logOptions } from './log.ts'
 
 export interface RunningServer {
@@ -12,27 +20,41 @@ export interface RunningServer {
   close(): Promise<void>
 }
 
+const SECRET_BYTES = 32
+
 /**
  * Opens the service on its database, listens, and begins to dispatch.
- * @param dev relaxes what a production server never may: webhooks to plain http.
+ * @param dev relaxes what a production server never may: webhooks to plain http, the inbox at `/dev`, and
+ * payments that are played.
+ * @param demo what the inbox sends its first message with.
  * @throws Error when the address is taken or another process serves this database.
  */
 export async function startServer({
   config,
   dev = false,
+  demo,
   log_level = config.log_level,
+  lease_ms,
 }: {
   config: Config
   dev?: boolean
+  demo?: InboxOptions['demo']
   log_level?: string
+  lease_ms?: CoreOptions['lease_ms']
 }): Promise<RunningServer> {
   const logger = pino(logOptions(log_level))
   const runtime = systemRuntime(logger)
+  let { public_url } = config
+  const sandbox_payments = dev ? playedPayments(runtime, () => public_url) : undefined
   const core = await createCore({
     database_url: config.database_url,
     signup_credits: config.signup_credits,
+    credit_packages: config.credit_packages,
+    payments: sandbox_payments,
     webhook_targets: { allow_http: dev || config.webhook_allow_http },
+    public_url: () => public_url,
     runtime,
+    lease_ms,
     // Nothing can be promised any more; whoever watches the process starts it again.
     onFailure: (error) => {
       logger.fatal({ err: error }, 'the database failed')
@@ -45,12 +67,17 @@ export async function startServer({
       config: { ...config, jwt_secret },
       logger,
       newRequestId: runtime.id,
+      sandbox_payments,
+      inbox: dev ? { demo } : undefined,
     })
     await core.startDispatch()
     await app.listen({ host: config.host, port: config.port })
     const { port } = app.server.address() as AddressInfo
     const url = urlOf(config.host, port)
+    // Which port is free was not known before.
+    if (public_url === urlOf(config.host, 0)) public_url = url
     logger.info({ url }, 'listening')
+    if (!dev) logger.warn({}, 'no mail server is set: mails to owners (verify, reset) reach nobody')
     return {
       url,
       core,
@@ -64,4 +91,9 @@ export async function startServer({
     await core.close({ grace_ms: 0 })
     throw error
   }
+}
+
+/** What signs their notifications need not outlive the process, which sends them to itself. */
+function playedPayments({ now, bytes }: Runtime, public_url: () => string) {
+  return createSandboxPayments({ secret: bytes(SECRET_BYTES).toString('hex'), public_url, now })
 }

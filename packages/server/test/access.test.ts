@@ -1,7 +1,8 @@
 import { api, type Endpoint } from '@svc/core/contract'
 import { beforeAll, describe, expect, it } from 'vitest'
-import { type Account, sms } from './accounts.ts'
+import { type Account, bulk, sms } from './accounts.ts'
 import type { CallOptions } from './call.ts'
+import { notification } from './notification.ts'
 import { expiredToken, forgedTokens } from './tokens.ts'
 import { useWorld } from './world.ts'
 
@@ -15,6 +16,12 @@ const GOLDEN = `
                                      none  jwt   old   bad    send  read  cont  hook   off   odd   past  far
 POST   /api/v1/auth/signup           in    in    in    in     in    in    in    in     in    in    in    in
 POST   /api/v1/auth/login            in    in    in    in     in    in    in    in     in    in    in    in
+POST   /api/v1/auth/verify-email     in    in    in    in     in    in    in    in     in    in    in    in
+POST   /api/v1/auth/resend-verification in in    in    in     in    in    in    in     in    in    in    in
+POST   /api/v1/auth/forgot-password  in    in    in    in     in    in    in    in     in    in    in    in
+POST   /api/v1/auth/reset-password   in    in    in    in     in    in    in    in     in    in    in    in
+POST   /api/v1/auth/change-password  jwt?  in    old   bad    jwt?  jwt?  jwt?  jwt?   jwt?  jwt?  jwt?  jwt?
+PUT    /api/v1/account               jwt?  in    old   bad    jwt?  jwt?  jwt?  jwt?   jwt?  jwt?  jwt?  jwt?
 GET    /api/v1/account               jwt?  in    old   bad    jwt?  jwt?  jwt?  jwt?   jwt?  jwt?  jwt?  jwt?
 POST   /api/v1/api-keys              jwt?  in    old   bad    jwt?  jwt?  jwt?  jwt?   jwt?  jwt?  jwt?  jwt?
 GET    /api/v1/api-keys              jwt?  in    old   bad    jwt?  jwt?  jwt?  jwt?   jwt?  jwt?  jwt?  jwt?
@@ -22,12 +29,40 @@ DELETE /api/v1/api-keys/:id          jwt?  in    old   bad    jwt?  jwt?  jwt?  
 POST   /api/v1/messages/send         key?  key?  key?  key?   in    -send -send -send  off   odd   odd   far
 GET    /api/v1/messages              key?  key?  key?  key?   -read in    -read -read  off   odd   odd   far
 GET    /api/v1/messages/:id          key?  key?  key?  key?   -read in    -read -read  off   odd   odd   far
+GET    /api/v1/messages/:id/timeline key?  key?  key?  key?   -read in    -read -read  off   odd   odd   far
+POST   /api/v1/messages/:id/cancel   key?  key?  key?  key?   in    -send -send -send  off   odd   odd   far
+POST   /api/v1/messages/estimate     key?  key?  key?  key?   in    -send -send -send  off   odd   odd   far
+POST   /api/v1/messages/bulk         key?  key?  key?  key?   in    -send -send -send  off   odd   odd   far
+GET    /api/v1/messages/bulk/:id     key?  key?  key?  key?   -read in    -read -read  off   odd   odd   far
+POST   /api/v1/messages/bulk/:id/cancel key?  key?  key?  key?   in    -send -send -send  off   odd   odd   far
+POST   /api/v1/messages/bulk/:id/retry key?  key?  key?  key?   in    -send -send -send  off   odd   odd   far
+POST   /api/v1/contacts              any?  in    old   bad    -cont -cont in    -cont  off   odd   odd   far
+GET    /api/v1/contacts              any?  in    old   bad    -cont -cont in    -cont  off   odd   odd   far
+POST   /api/v1/contacts/import       any?  in    old   bad    -cont -cont in    -cont  off   odd   odd   far
+GET    /api/v1/contacts/export       any?  in    old   bad    -cont -cont in    -cont  off   odd   odd   far
+GET    /api/v1/contacts/:id          any?  in    old   bad    -cont -cont in    -cont  off   odd   odd   far
+PUT    /api/v1/contacts/:id          any?  in    old   bad    -cont -cont in    -cont  off   odd   odd   far
+DELETE /api/v1/contacts/:id          any?  in    old   bad    -cont -cont in    -cont  off   odd   odd   far
+GET    /api/v1/contacts/suppressions any?  in    old   bad    -cont -cont in    -cont  off   odd   odd   far
+POST   /api/v1/contacts/suppressions any?  in    old   bad    -cont -cont in    -cont  off   odd   odd   far
+DELETE /api/v1/contacts/suppressions/:channel/:address any? in old bad -cont -cont in -cont off odd odd far
 POST   /api/v1/webhooks              any?  in    old   bad    -hook -hook -hook in     off   odd   odd   far
 GET    /api/v1/webhooks              any?  in    old   bad    -hook -hook -hook in     off   odd   odd   far
 GET    /api/v1/webhooks/events       any?  in    old   bad    -hook -hook -hook in     off   odd   odd   far
 GET    /api/v1/webhooks/:id          any?  in    old   bad    -hook -hook -hook in     off   odd   odd   far
+PUT    /api/v1/webhooks/:id          any?  in    old   bad    -hook -hook -hook in     off   odd   odd   far
 DELETE /api/v1/webhooks/:id          any?  in    old   bad    -hook -hook -hook in     off   odd   odd   far
+POST   /api/v1/webhooks/:id/rotate-secret any? in old  bad    -hook -hook -hook in     off   odd   odd   far
+POST   /api/v1/webhooks/:id/enable   any?  in    old   bad    -hook -hook -hook in     off   odd   odd   far
+POST   /api/v1/webhooks/:id/test     any?  in    old   bad    -hook -hook -hook in     off   odd   odd   far
+POST   /api/v1/webhooks/:id/recover  any?  in    old   bad    -hook -hook -hook in     off   odd   odd   far
 GET    /api/v1/webhooks/:id/deliveries any? in   old   bad    -hook -hook -hook in     off   odd   odd   far
+GET    /api/v1/webhooks/:id/deliveries/:delivery_id any? in old bad -hook -hook -hook in off odd odd far
+POST   /api/v1/webhooks/:id/deliveries/:delivery_id/retry any? in old bad -hook -hook -hook in off odd odd far
+GET    /api/v1/billing/packages      in    in    in    in     in    in    in    in     in    in    in    in
+POST   /api/v1/billing/checkout      jwt?  in    old   bad    jwt?  jwt?  jwt?  jwt?   jwt?  jwt?  jwt?  jwt?
+GET    /api/v1/billing/transactions  jwt?  in    old   bad    jwt?  jwt?  jwt?  jwt?   jwt?  jwt?  jwt?  jwt?
+POST   /api/v1/billing/webhook       in    in    in    in     in    in    in    in     in    in    in    in
 GET    /health                       in    in    in    in     in    in    in    in     in    in    in    in
 GET    /health/live                  in    in    in    in     in    in    in    in     in    in    in    in
 GET    /health/ready                 in    in    in    in     in    in    in    in     in    in    in    in
@@ -47,6 +82,7 @@ const REFUSALS: Record<string, readonly [status: number, error: string, message:
   far: [403, 'forbidden', 'This API key may not be used from this address'],
   '-send': lacks('send_messages'),
   '-read': lacks('read_messages'),
+  '-cont': lacks('manage_contacts'),
   '-hook': lacks('manage_webhooks'),
 }
 
@@ -92,12 +128,33 @@ async function requestFor(endpoint: string): Promise<[path: string, json?: objec
   const one = () => Math.random().toString(36).slice(2)
   const id = async () => {
     if (path.includes('/api-keys/')) return (await world().key(owner)).id
+    if (path.includes('/contacts/')) return (await world().contact(owner)).id
     if (path.includes('/webhooks/')) return (await world().webhook(owner)).id
     const { key } = await world().key(owner)
+    if (path.includes('/bulk/')) return (await world().bulk(key)).body.data.bulk_id
     return (await world().send(key)).body.data.message_id
   }
   const filled = path.includes(':id') ? path.replace(':id', await id()) : path
+  if (path.includes(':delivery_id')) {
+    const { id: webhookId } = await world().webhook(owner)
+    const made = await world().core.webhooks.test(owner.id, webhookId)
+    return [path.replace(':id', webhookId).replace(':delivery_id', made.id)]
+  }
   switch (endpoint) {
+    case 'PUT /api/v1/webhooks/:id':
+      return [filled, { description: 'Renamed' }]
+    case 'POST /api/v1/webhooks/:id/recover':
+      return [filled, { since: world().now().toISOString() }]
+    case 'POST /api/v1/contacts':
+      return [filled, { email: `${one()}@example.com` }]
+    case 'POST /api/v1/contacts/import':
+      return [filled, { contacts: [{ email: `${one()}@example.com` }] }]
+    case 'PUT /api/v1/contacts/:id':
+      return [filled, { name: 'Renamed' }]
+    case 'POST /api/v1/contacts/suppressions':
+      return [filled, { channel: 'email', address: `${one()}@example.com` }]
+    case 'DELETE /api/v1/contacts/suppressions/:channel/:address':
+      return [path.replace(':channel/:address', await world().suppression(owner))]
     case 'POST /api/v1/auth/signup':
       return [
         filled,
@@ -105,15 +162,45 @@ async function requestFor(endpoint: string): Promise<[path: string, json?: objec
       ]
     case 'POST /api/v1/auth/login':
       return [filled, { email: owner.email, password: owner.password }]
+    case 'POST /api/v1/auth/verify-email': {
+      const { email } = await world().signup()
+      return [filled, { token: await world().mailed(email, 'verify_email') }]
+    }
+    case 'POST /api/v1/auth/resend-verification':
+    case 'POST /api/v1/auth/forgot-password':
+      return [filled, { email: owner.email }]
+    case 'POST /api/v1/auth/reset-password': {
+      const { email } = await world().signup()
+      await world().call('POST', '/api/v1/auth/forgot-password', { json: { email } })
+      const token = await world().mailed(email, 'reset_password')
+      return [filled, { token, password: 'long enough' }]
+    }
+    case 'POST /api/v1/auth/change-password':
+      return [filled, { current_password: owner.password, new_password: owner.password }]
+    case 'PUT /api/v1/account':
+      return [filled, { name: 'Renamed' }]
     case 'POST /api/v1/api-keys':
       return [filled, { name: 'New' }]
     case 'POST /api/v1/messages/send':
+    case 'POST /api/v1/messages/estimate':
       return [filled, sms]
+    case 'POST /api/v1/messages/bulk':
+      return [filled, bulk]
     case 'POST /api/v1/webhooks':
       return [filled, { url: 'https://receiver.example/' }]
+    case 'POST /api/v1/billing/checkout':
+      return [filled, { package_id: 'starter' }]
     default:
       return [filled]
   }
+}
+
+/** A changed password ends every session. */
+async function logInAgain(): Promise<void> {
+  const { email, password } = owner
+  const login = await world().call('POST', '/api/v1/auth/login', { json: { email, password } })
+  owner.token = login.body.data.token
+  credentials.jwt = { token: owner.token }
 }
 
 const ENDPOINTS: Endpoint[] = Object.values(api).flatMap((group) => Object.values(group))
@@ -127,10 +214,18 @@ it.each(CELLS)('$endpoint with $column: $cell', async ({ endpoint, column, cell 
   const method = endpoint.split(' ')[0] ?? ''
   const credential = credentials[column] ?? {}
   const [path, json] = await requestFor(endpoint)
-  const { status, body } = await world().call(method, path, { ...credential, json })
+  const signed = path.endsWith('/billing/webhook') ? notification(world().now()) : {}
+  const { status, body } = await world().call(method, path, { ...credential, json, ...signed })
   if (cell === 'in') {
-    const isMade = method === 'POST' && !path.endsWith('/login')
-    expect(status).toBe(isMade ? 201 : 200)
+    const isMade =
+      method === 'POST' &&
+      !/\/auth\/(?!signup)|\/billing\/webhook|\/contacts\/import|\/(?:rotate-secret|enable|retry|recover|estimate|cancel)$/.test(
+        path,
+      )
+    // Nothing has failed in the bulk: whoever hears that has been let in.
+    const isIdle = endpoint.endsWith('/bulk/:id/retry')
+    expect(status).toBe(isIdle ? 400 : isMade ? 201 : 200)
+    if (path.endsWith('/change-password')) await logInAgain()
     return
   }
   const [expected, error, message] = REFUSALS[cell] ?? []

@@ -1,4 +1,4 @@
-import type { Core } from '@svc/core'
+import type { Core, MailKind } from '@svc/core'
 import { type Scope, units } from '@svc/core/contract'
 import { type Call, expectStatus } from './call.ts'
 import type { Answer } from './every-answer.ts'
@@ -13,6 +13,13 @@ export interface Account {
 
 /** A send that costs one credit. */
 export const sms = { to: '+14155552671', channel: 'sms', content: { text: 'Hello' } } as const
+
+/** A bulk of two messages that cost one credit each. */
+export const bulk = {
+  channel: 'sms',
+  content: { text: 'Hello {{name|you}}' },
+  recipients: ['+14155552671', { to: '+14155552672', name: 'Asha' }],
+} as const
 
 /** What tests do all the time to get where they begin. */
 export function accountsOf(core: Core, call: Call) {
@@ -35,6 +42,12 @@ export function accountsOf(core: Core, call: Call) {
       const login = await call('POST', '/api/v1/auth/login', { json: { email, password }, from })
       return { id, email, password, token: expectStatus(200, login).body.data.token }
     },
+    /** The token of the newest mail of that kind to an address; null when there is none. */
+    async mailed(email: string, kind: MailKind): Promise<string | null> {
+      await core.mails.idle()
+      const mail = core.mails.list().find((one) => one.to === email && one.kind === kind)
+      return mail?.link ? new URL(mail.link).searchParams.get('token') : null
+    },
     /** A key of the account, with all scopes unless it says otherwise. */
     async key(
       { token }: Pick<Account, 'token'>,
@@ -53,9 +66,33 @@ export function accountsOf(core: Core, call: Call) {
       const made = expectStatus(201, await call('POST', '/api/v1/webhooks', { token, json }))
       return made.body.data.webhook
     },
+    /** A contact of the account, with a phone number of its own unless `request` names one. */
+    async contact(
+      { token }: Pick<Account, 'token'>,
+      request: object = {},
+    ): Promise<{ id: string; [field: string]: unknown }> {
+      const json = { phone: `+2559${String(++count).padStart(8, '0')}`, ...request }
+      const made = expectStatus(201, await call('POST', '/api/v1/contacts', { token, json }))
+      return made.body.data.contact
+    },
+    /** Suppresses an address; answers the part of a path that names it. */
+    async suppression({ token }: Pick<Account, 'token'>, request: object = {}): Promise<string> {
+      const json = {
+        channel: 'sms',
+        address: `+2558${String(++count).padStart(8, '0')}`,
+        ...request,
+      }
+      const path = '/api/v1/contacts/suppressions'
+      const made = expectStatus(201, await call('POST', path, { token, json }))
+      const { channel, address } = made.body.data.suppression
+      return `${channel}/${address}`
+    },
     /** Sends an SMS of one segment, unless `body` says otherwise. */
     send: (key: string, body: object = {}, headers: Record<string, string> = {}): Promise<Answer> =>
       call('POST', '/api/v1/messages/send', { key, json: { ...sms, ...body }, headers }),
+    /** Sends a bulk of two SMS of one segment, unless `body` says otherwise. */
+    bulk: (key: string, body: object = {}): Promise<Answer> =>
+      call('POST', '/api/v1/messages/bulk', { key, json: { ...bulk, ...body } }),
     /** The credits that the account has. */
     async balance({ token }: Pick<Account, 'token'>): Promise<number> {
       const account = expectStatus(200, await call('GET', '/api/v1/account', { token }))

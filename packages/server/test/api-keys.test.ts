@@ -85,6 +85,8 @@ describe(`POST ${KEYS}`, () => {
       ['mode', 'sandbox', 'mode must be one of: live, test', 'mode'],
       ['expires_at', 'tomorrow', 'Invalid date format. Use ISO 8601 format.', 'expires_at'],
       ['expires_at', '2026-02-30', 'Invalid date format. Use ISO 8601 format.', 'expires_at'],
+      ['expires_at', '2026-05-04T09:00:00Z', 'expires_at must be in the future', 'expires_at'],
+      ['expires_at', '2020-01-01', 'expires_at must be in the future', 'expires_at'],
       [
         'allowed_ips',
         ['10.0.0.0/33'],

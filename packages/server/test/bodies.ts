@@ -1,18 +1,28 @@
 import { beforeAll, expect } from 'vitest'
-import { type Account, sms } from './accounts.ts'
+import { type Account, bulk, sms } from './accounts.ts'
 import type { CallOptions } from './call.ts'
 import type { Answer } from './every-answer.ts'
 import type { World } from './world.ts'
 
 export const SEND = '/api/v1/messages/send'
+const BULK = '/api/v1/messages/bulk'
+const ESTIMATE = '/api/v1/messages/estimate'
 
 /** Every endpoint that takes a body, and one that it takes. */
 export const BODIES = [
   ['/api/v1/auth/signup', { email: 'a@b.example', password: 'long enough', company_name: 'A' }],
   ['/api/v1/auth/login', { email: 'a@b.example', password: 'long enough' }],
+  ['/api/v1/auth/verify-email', { token: 'a' }],
+  ['/api/v1/auth/resend-verification', { email: 'a@b.example' }],
+  ['/api/v1/auth/forgot-password', { email: 'a@b.example' }],
+  ['/api/v1/auth/reset-password', { token: 'a', password: 'long enough' }],
+  ['/api/v1/auth/change-password', { current_password: 'a', new_password: 'long enough' }],
   ['/api/v1/api-keys', { name: 'A' }],
   ['/api/v1/webhooks', { url: 'https://a.example/' }],
+  ['/api/v1/billing/checkout', { package_id: 'starter' }],
   [SEND, sms],
+  [BULK, bulk],
+  [ESTIMATE, sms],
 ] as const
 
 /** Somebody with credits and all credentials, who posts what he should not. */
@@ -24,7 +34,7 @@ export function usePoster(world: () => World) {
     key = (await world().key(owner)).key
   })
   const post = (path: string, options: CallOptions): Promise<Answer> => {
-    const credential = path === SEND ? { key } : { token: owner.token }
+    const credential = path.startsWith('/api/v1/messages/') ? { key } : { token: owner.token }
     return world().call('POST', path, { ...credential, ...options })
   }
   return {

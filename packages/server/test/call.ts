@@ -32,7 +32,7 @@ export function callerOf(app: FastifyInstance): { call: Call; underWay: () => nu
             Object.entries(headers).map(([name, value]) => [name, value?.toString()]),
           ),
           text: body,
-          body: body === '' ? undefined : JSON.parse(body),
+          body: isJson(headers['content-type']) && body !== '' ? JSON.parse(body) : undefined,
         }
         checkEveryAnswer(method, path, answer)
         return answer
@@ -41,6 +41,10 @@ export function callerOf(app: FastifyInstance): { call: Call; underWay: () => nu
       }
     },
   }
+}
+
+function isJson(type: string | string[] | number | undefined): boolean {
+  return `${type}`.startsWith('application/json')
 }
 
 function injectionOf(method: string, path: string, options: CallOptions): InjectOptions {

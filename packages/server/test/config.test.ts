@@ -40,6 +40,7 @@ describe('with nothing set', () => {
       trust_proxy: [],
       webhook_allow_http: false,
       signup_credits: '0',
+      credit_packages: [],
       log_level: 'info',
     })
   })
@@ -65,6 +66,8 @@ it('reads everything that can be set', () => {
       SVC_TRUST_PROXY: '10.0.0.0/8, 192.0.2.1,fd00::/8',
       SVC_WEBHOOK_ALLOW_HTTP: 'true',
       SVC_SIGNUP_CREDITS: '0.5',
+      SVC_CREDIT_PACKAGES:
+        '[{"id":"a","name":"A","credits":5,"price":{"amount":100,"currency":"EUR"}}]',
       SVC_LOG_LEVEL: 'trace',
     }),
   ).toMatchObject({
@@ -82,6 +85,7 @@ it('reads everything that can be set', () => {
     trust_proxy: ['10.0.0.0/8', '192.0.2.1', 'fd00::/8'],
     webhook_allow_http: true,
     signup_credits: '0.5',
+    credit_packages: [{ id: 'a', credits: 5_000_000, bonus_credits: 0 }],
     log_level: 'trace',
   })
 })
@@ -134,6 +138,11 @@ describe('a setting that cannot be meant is refused by its name', () => {
       'SVC_SIGNUP_CREDITS',
       '1e3',
       'SVC_SIGNUP_CREDITS must be a number of credits, for example 100 or 0.5, got "1e3"',
+    ],
+    [
+      'SVC_CREDIT_PACKAGES',
+      '[{"id":"a b"}]',
+      'SVC_CREDIT_PACKAGES must be a JSON list of packages: 0.id: must be letters, digits, ".", "-" or "_"',
     ],
     [
       'SVC_LOG_LEVEL',

@@ -16,25 +16,33 @@ const STATUSES = [200, 201, 400, 401, 402, 403, 404, 429, 500]
 const PROBES = ['/health', '/health/live', '/health/ready']
 
 const JSON_TYPE = 'application/json; charset=utf-8'
+/** The one answer that is no JSON: contacts, where CSV was asked for. */
+const CSV_TYPE = 'text/csv; charset=utf-8'
+const CSV_PATH = /^\/api\/v1\/contacts\/export\?(?:.*&)?format=csv\b/
+
 const WHOLE_NUMBER = /^\d+$/
 
 /** Throws unless the answer keeps what the contract promises of every answer: its sections 1 and 12. */
 export function checkEveryAnswer(method: string, path: string, answer: Answer): void {
   // A probe's answer is not wrapped, and the answer to HEAD has no body to look at.
-  const isBare = method === 'HEAD' || PROBES.includes(path.split('?', 1)[0] ?? '')
-  const faults = [...headerFaults(answer), ...(isBare ? [] : envelopeFaults(answer))]
+  const isCsv = CSV_PATH.test(path) && answer.status === 200
+  const isBare = isCsv || method === 'HEAD' || PROBES.includes(path.split('?', 1)[0] ?? '')
+  const faults = [
+    ...headerFaults(answer, isCsv ? CSV_TYPE : JSON_TYPE),
+    ...(isBare ? [] : envelopeFaults(answer)),
+  ]
   if (faults.length === 0) return
   throw new Error(
     `${method} ${path} answered ${answer.status} ${answer.text}: ${faults.join('; ')}`,
   )
 }
 
-function headerFaults({ status, headers }: Answer): string[] {
+function headerFaults({ status, headers }: Answer, type: string): string[] {
   const faults: string[] = []
   for (const name of ['x-ratelimit-limit', 'x-ratelimit-remaining', 'x-ratelimit-reset']) {
     if (!WHOLE_NUMBER.test(headers[name] ?? '')) faults.push(`${name} is ${headers[name]}`)
   }
-  if (headers['content-type'] !== JSON_TYPE) faults.push(`content-type ${headers['content-type']}`)
+  if (headers['content-type'] !== type) faults.push(`content-type ${headers['content-type']}`)
   if (!headers['x-request-id']) faults.push('no x-request-id')
   if (headers['x-content-type-options'] !== 'nosniff') faults.push('no nosniff')
   if (headers['cache-control'] !== 'no-store') faults.push('no no-store')

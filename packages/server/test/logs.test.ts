@@ -53,6 +53,15 @@ async function liveThrough({ call }: World): Promise<Record<string, string>> {
   expectStatus(401, await call('POST', '/api/v1/auth/login', { json: wrong }))
   const login = await call('POST', '/api/v1/auth/login', { json: { email, password } })
   const { token } = expectStatus(200, login).body.data
+  for (const route of ['forgot-password', 'resend-verification']) {
+    expectStatus(200, await call('POST', `/api/v1/auth/${route}`, { json: { email } }))
+  }
+  const verify_token = (await world.mailed(email, 'verify_email')) ?? 'no mail'
+  const reset_token = (await world.mailed(email, 'reset_password')) ?? 'no mail'
+  const verify = { json: { token: verify_token } }
+  await world.app.inject({ method: 'GET', url: `/verify-email?token=${verify_token}` })
+  expectStatus(200, await call('POST', '/api/v1/auth/verify-email', verify))
+  expectStatus(400, await call('POST', '/api/v1/auth/verify-email', verify))
   const { key } = await world.key({ token })
   const { secret } = await world.webhook(
     { token },
@@ -85,7 +94,7 @@ async function liveThrough({ call }: World): Promise<Record<string, string>> {
   expectStatus(401, await call('GET', '/api/v1/messages', { key: SENT.bad_key }))
   expectStatus(401, await call('GET', '/api/v1/account', { token: SENT.bad_token }))
   await failQueries({ token })
-  return { token, signature: token.split('.')[2], key, secret }
+  return { token, signature: token.split('.')[2], key, secret, verify_token, reset_token }
 }
 
 /** Lets inserts fail that carry secrets: a second row with the id of another. */

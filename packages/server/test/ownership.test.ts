@@ -7,6 +7,8 @@ const world = useWorld()
 
 const NEVER_WAS = '01934f5e-8c00-7a3b-9d2e-5f6a7b8c9d01'
 
+const NEVER_SUPPRESSED = 'sms/+255799999999'
+
 /** Every endpoint that takes an id, with each credential that it takes. */
 const CASES = Object.entries(api).flatMap(([group, endpoints]) =>
   Object.values<Endpoint>(endpoints)
@@ -41,6 +43,9 @@ async function tenant(): Promise<Tenant> {
   const ids = {
     api_keys: (await world().key(account)).id,
     messages: (await world().send(key)).body.data.message_id,
+    bulks: (await world().bulk(key)).body.data.bulk_id,
+    contacts: (await world().contact(account)).id,
+    suppressions: await world().suppression(account),
     webhooks: (await world().webhook(account)).id,
   }
   // Written behind the request, and then not again for a minute: it must not appear between two looks.
@@ -51,7 +56,7 @@ async function tenant(): Promise<Tenant> {
 /** All that a tenant can see of its own. */
 async function seen({ account: { token }, key }: Tenant): Promise<string> {
   const texts: string[] = []
-  for (const path of ['account', 'api-keys', 'webhooks']) {
+  for (const path of ['account', 'api-keys', 'webhooks', 'contacts', 'contacts/suppressions']) {
     texts.push((await world().call('GET', `/api/v1/${path}`, { token })).text)
   }
   texts.push((await world().call('GET', '/api/v1/messages', { key })).text)
@@ -67,10 +72,15 @@ it.each(CASES)(
   async ({ group, method, path, credential }) => {
     const { account, key } = ours
     const as = credential === 'api_key' ? { key } : { token: account.token }
-    const filled = (id: string) => path.replace(/:\w+/g, id)
+    const filled = (id: string) => path.replace(':channel/:address', id).replace(/:\w+/g, id)
+    const request = { ...as, ...(path.endsWith('/recover') && { json: { since: '2026-05-04' } }) }
     const before = await seen(theirs)
-    const foreign = await world().call(method, filled(theirs.ids[group] ?? ''), as)
-    const never = await world().call(method, filled(NEVER_WAS), as)
+    const foreign = await world().call(method, filled(theirs.ids[group] ?? ''), request)
+    const never = await world().call(
+      method,
+      filled(group === 'suppressions' ? NEVER_SUPPRESSED : NEVER_WAS),
+      request,
+    )
     expect(foreign.status).toBe(404)
     expect(foreign.text).toBe(never.text)
     expect(await seen(theirs)).toBe(before)
@@ -79,9 +89,13 @@ it.each(CASES)(
 
 it('lists show a tenant nothing of another', async () => {
   const text = await seen(ours)
-  const foreign = [theirs.account.id, theirs.account.email, ...Object.values(theirs.ids)]
+  const foreign = [
+    theirs.account.id,
+    theirs.account.email,
+    ...Object.values(theirs.ids).map((id) => id.split('/').at(-1)),
+  ]
   for (const id of foreign) expect(text).not.toContain(id)
-  for (const id of Object.values(ours.ids)) expect(text).toContain(id)
+  for (const id of Object.values(ours.ids)) expect(text).toContain(id.split('/').at(-1))
 })
 
 it('an Idempotency-Key of another workspace is a new one', async () => {

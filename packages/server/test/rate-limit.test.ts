@@ -127,6 +127,48 @@ describe('auth routes: 5 in 15 minutes', () => {
     expect(limits(await login('192.0.2.8', 'fresh@example.com'))).toStrictEqual([401, 5, 1, 900])
   })
 
+  it.each(['forgot-password', 'resend-verification'])(
+    'counts %s for each e-mail address too, known or not, wherever it comes from',
+    async (route) => {
+      const { email } = await world().signup()
+      for (const address of [email, `nobody.${route}@example.com`]) {
+        let n = 0
+        const ask = () => {
+          const json = { email: ++n % 2 ? address : address.toUpperCase() }
+          return world().call('POST', `/api/v1/auth/${route}`, { json, from: `203.0.113.${n}` })
+        }
+        expect(limits(await last(5, ask))).toStrictEqual([200, 5, 0, 900])
+        expectRefused(await ask(), 5, 900)
+      }
+    },
+  )
+
+  it('counts guesses of the current password for each workspace, wherever they come from', async () => {
+    const { token } = await world().signup()
+    let n = 0
+    const json = { current_password: 'a guess', new_password: 'long enough' }
+    const guess = () =>
+      world().call('POST', '/api/v1/auth/change-password', {
+        json,
+        token,
+        from: `203.0.113.${++n}`,
+      })
+    expect(limits(await last(5, guess))).toStrictEqual([400, 5, 0, 900])
+    expectRefused(await guess(), 5, 900)
+  })
+
+  it('counts changes of passwords for each client address', async () => {
+    const owners = await Promise.all([1, 2, 3].map(() => world().signup()))
+    let n = 0
+    const guess = () => {
+      const token = owners[++n % 3]?.token
+      const json = { current_password: 'a guess', new_password: 'long enough' }
+      return world().call('POST', '/api/v1/auth/change-password', { json, token })
+    }
+    expect(limits(await last(5, guess))).toStrictEqual([400, 5, 0, 900])
+    expectRefused(await guess(), 5, 900)
+  })
+
   it('refuses even the right password when there were too many wrong ones', async () => {
     const { email, password } = await world().signup()
     for (let i = 1; i <= 4; i++) await login(`192.0.2.${i}`, email)

@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 import { expect, it } from 'vitest'
+import { notification } from './notification.ts'
 import { within } from './within.ts'
 import { openWorld, type WorldOptions } from './world.ts'
 
@@ -145,5 +146,25 @@ it('waits only so long for a caller that does not finish its request', async () 
 it('closing twice is closing once', async () => {
   const world = await openWorld({ listen: true })
   await Promise.all([world.app.close(), world.app.close()])
+  await world.close()
+})
+
+it('hears of payments to the last', async () => {
+  const { world, letGo, holding, heldRequest } = await heldWorld()
+  const provider = await open(world.url)
+  provider.socket.write(heldRequest)
+  await holding(1)
+  const ended = once(provider.socket, 'close')
+  const closing = world.app.close()
+  await pause(20)
+  const { raw, headers } = notification(world.now())
+  provider.socket.write(
+    `POST /api/v1/billing/webhook HTTP/1.1\r\nHost: svc\r\nStripe-Signature: ${headers['stripe-signature']}\r\n` +
+      `Content-Type: application/json\r\nContent-Length: ${raw.length}\r\n\r\n${raw}`,
+  )
+  await pause(50)
+  letGo()
+  await Promise.all([closing, ended])
+  expect(statusesOf(provider.received())).toStrictEqual([200, 200])
   await world.close()
 })

@@ -1,5 +1,5 @@
 import { createHmac } from 'node:crypto'
-import { JWT_SECRET } from './world.ts'
+import { BEGINNING_MS, JWT_SECRET } from './world.ts'
 
 interface Forgery {
   claims: Record<string, unknown>
@@ -27,18 +27,18 @@ function encode(value: object): string {
 
 const DAY_S = 24 * 60 * 60
 
-/** The claims that the service itself would put into a token of this workspace. */
+/** The claims that the service itself would put into a token of this workspace when a world begins. */
 export function claimsOf(workspaceId: string): {
   sub: string
   tv: number
   iat: number
   exp: number
 } {
-  const iat = Math.floor(Date.now() / 1000)
+  const iat = BEGINNING_MS / 1000
   return { sub: workspaceId, tv: 1, iat, exp: iat + 30 * DAY_S }
 }
 
-/** A token that was good until a second ago. */
+/** A token that was good until a second before a world begins. */
 export function expiredToken(workspaceId: string): string {
   const claims = claimsOf(workspaceId)
   const exp = claims.iat - 1

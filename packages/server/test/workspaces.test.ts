@@ -36,7 +36,7 @@ describe(`POST ${SIGNUP}`, () => {
             email_verified: false,
             credits_balance: 12.5,
           },
-          message: 'Workspace created. You can log in now.',
+          message: 'Verification e-mail sent. You can log in before the address is verified.',
         },
       })
     })

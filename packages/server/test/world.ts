@@ -2,17 +2,39 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
-import { type Core, createCore, type Dispatcher, systemRuntime } from '@svc/core'
-import { RATES, type RateLimit } from '@svc/core/contract'
+import {
+  type Core,
+  createCore,
+  createSandboxPayments,
+  type Dispatcher,
+  type PaymentProvider,
+  type Runtime,
+  systemRuntime,
+} from '@svc/core'
+import { RATES, type RateLimit, readCreditPackages } from '@svc/core/contract'
 import { pino } from 'pino'
 import { afterAll, afterEach, beforeAll } from 'vitest'
 import { buildApp } from '../src/app.ts'
+import type { InboxOptions } from '../src/dev/inbox.ts'
 import { logOptions } from '../src/log.ts'
 import { accountsOf } from './accounts.ts'
 import { callerOf } from './call.ts'
 import { within } from './within.ts'
 
 export const JWT_SECRET = 'a secret of the tests, of more than 32 bytes'
+
+/** Signs the notifications of the sandbox's payments. */
+export const PAYMENT_SECRET = 'whsec_of_the_tests'
+
+/** What can be bought in every world. */
+export const PACKAGES = readCreditPackages(`[
+  { "id": "starter", "name": "Starter", "credits": 1000, "price": { "amount": 1000, "currency": "USD" } },
+  { "id": "large", "name": "Large", "description": "For campaigns", "credits": 10000, "bonus_credits": 500.5,
+    "price": { "amount": 9000, "currency": "JPY" } }
+]`)
+
+/** Where the clock of every world stands at first. */
+export const BEGINNING_MS = Date.parse('2026-05-04T09:00:00.000Z')
 
 /** How long whatever is under way may take to end. */
 const END_MAX_MS = 5_000
@@ -39,6 +61,14 @@ export interface WorldOptions {
   listen?: boolean
   log_level?: string
   grace_ms?: number
+  /** Whether the dev inbox is served. */
+  inbox?: InboxOptions
+  /** A database of its own on SQLite unless told. */
+  database_url?: string
+  /** Where ids, bytes and chances come from, instead of the real world; told the world's clock. */
+  chance?: (now: () => Date) => Pick<Runtime, 'id' | 'bytes' | 'random'>
+  /** Who takes payments: the sandbox unless told; null for nobody. */
+  payments?: PaymentProvider | null
   /** Puts something else in place of parts of the core, to see what the server makes of it. */
   alter?: (core: Core) => Core
 }
@@ -52,16 +82,24 @@ export type World = Awaited<ReturnType<typeof openWorld>>
 export async function openWorld(options: WorldOptions = {}) {
   const folder = mkdtempSync(join(tmpdir(), 'svc-server-'))
   const socketsBefore = openSockets()
-  const clock = { ms: Date.parse('2026-05-04T09:00:00.000Z') }
+  const clock = { ms: BEGINNING_MS }
   const lines: LogLine[] = []
   const logger = pino(logOptions(options.log_level ?? 'error'), {
     write: (line) => void lines.push(JSON.parse(line)),
   })
-  const runtime = { ...systemRuntime(logger), now: () => new Date(clock.ms) }
+  const now = () => new Date(clock.ms)
+  const runtime = { ...systemRuntime(logger), now, ...options.chance?.(now) }
+  const sandbox = createSandboxPayments({
+    secret: PAYMENT_SECRET,
+    public_url: () => 'http://127.0.0.1:3000',
+    now,
+  })
   const core = await createCore({
-    database_url: `file:${join(folder, 'svc.db')}`,
+    database_url: options.database_url ?? `file:${join(folder, 'svc.db')}`,
     signup_credits: options.signup_credits ?? '0',
     webhook_targets: { allow_http: options.allow_http ?? true },
+    credit_packages: PACKAGES,
+    payments: options.payments === undefined ? sandbox : (options.payments ?? undefined),
     threads: 0,
     runtime,
   })
@@ -71,10 +109,12 @@ export async function openWorld(options: WorldOptions = {}) {
       rates: ratesOf(options.rates),
       trust_proxy: options.trust_proxy ?? [],
     },
+    sandbox_payments: options.payments === undefined ? sandbox : undefined,
     logger,
     now: () => clock.ms,
     newRequestId: runtime.id,
     ...(options.grace_ms !== undefined && { grace_ms: options.grace_ms }),
+    inbox: options.inbox,
   })
   const dispatcher = options.dispatch ? await core.startDispatch() : null
   const url = options.listen ? await app.listen({ host: '127.0.0.1', port: 0 }) : null
@@ -103,7 +143,7 @@ export async function openWorld(options: WorldOptions = {}) {
       if (!dispatcher) throw new Error('this world does not dispatch')
       return dispatcher
     },
-    now: () => new Date(clock.ms),
+    now,
     /** Sees to the end what is due, moves the clock, and sees to the end what is due then. */
     async advance(ms: number): Promise<void> {
       // Under way work would find its lease run out, as after a long sleep of the machine.

@@ -1,8 +1,11 @@
 import type { Command } from 'commander'
 import { type Context, withExamples } from '../context.ts'
 import { dataFolder, pathFrom, settingsOf } from '../data-folder.ts'
+import { DEMO_PACKAGES } from '../demo-packages.ts'
 import { readDevFile, writeDevFile } from '../dev-file.ts'
 import { freePort } from '../free-port.ts'
+import { mailLine } from '../mail-line.ts'
+import { printable } from '../printable.ts'
 import { aborted, type Surroundings, stopSignalOf } from '../surroundings.ts'
 
 const DEFAULT_HOST = '127.0.0.1'
@@ -18,7 +21,8 @@ export function addDev(program: Command, context: Context): void {
     .description(
       `Runs the service on this machine: a SQLite file, the sandbox for channels without a provider, webhooks to
 loopback and plain http allowed, and a demo workspace with 100 credits and an API key. Prints the commands that send
-the first message. Settings come from the environment: PORT (3000), SVC_DATA_DIR (./data) and those of svc serve.`,
+the first message, and serves an inbox at /dev that shows what was sent. Settings come from the environment:
+PORT (3000), SVC_DATA_DIR (./data) and those of svc serve.`,
     )
     .action(() => dev(context))
   withExamples(command, 'svc dev', 'PORT=8080 SVC_DATA_DIR=/tmp/svc svc dev')
@@ -36,21 +40,30 @@ async function dev({ surroundings, output }: Context): Promise<void> {
     ])
   const { port, taken_port } = await choosePort(surroundings)
   const config = readConfig(devSettings(surroundings, port))
-  const server = await startServer({ config, dev: true, log_level: config.log_level })
+  let key: { workspace_id: string; api_key: string } | null = null
+  const server = await startServer({
+    config,
+    dev: true,
+    demo: () => key,
+    log_level: config.log_level,
+  })
   try {
     const url = localAddress(server.url)
     const demo = await prepareDemo(server.core, await readDevFile(folder))
     const { api_key, password } = demo
     const { id, email } = demo.workspace
+    key = { workspace_id: id, api_key }
     await writeDevFile(folder, { url, api_key, workspace: { id, email, password } })
     if (output.isJson()) {
       const workspace = workspaceSummary.encode(demo.workspace)
-      output.document({ url, api_key, workspace, password, data_dir: folder })
+      output.document({ url, inbox: `${url}/dev`, api_key, workspace, password, data_dir: folder })
     } else {
       const svc = surroundings.invocation ?? 'svc'
-      const short = pathFrom(surroundings.cwd, folder)
-      output.line(welcomeText({ url, demo, taken_port, folder: short, svc }, output.style))
+      const isFile = config.database_url.startsWith('file:')
+      const kept_in = isFile ? pathFrom(surroundings.cwd, folder) : 'the PostgreSQL database'
+      output.line(welcomeText({ url, demo, taken_port, kept_in, svc }, output.style))
     }
+    server.core.mails.onMail((mail) => output.note(printable(mailLine(mail))))
     await aborted(stop)
     output.note('Stopping…')
   } finally {
@@ -65,6 +78,7 @@ function devSettings(surroundings: Surroundings, port: string): NodeJS.ProcessEn
     ...settingsOf(surroundings),
     PORT: port,
     SVC_SIGNUP_CREDITS: env.SVC_SIGNUP_CREDITS?.trim() || DEMO_CREDITS,
+    SVC_CREDIT_PACKAGES: env.SVC_CREDIT_PACKAGES?.trim() || DEMO_PACKAGES,
     SVC_LOG_LEVEL: env.SVC_LOG_LEVEL?.trim() || DEMO_LOG_LEVEL,
   }
 }

@@ -8,6 +8,7 @@ import { forward } from '../forward.ts'
 import type { Output } from '../output.ts'
 import { aborted, stopSignalOf } from '../surroundings.ts'
 import type { Receiver } from '../webhook-receiver.ts'
+import { addWebhookManagement } from './webhooks-manage.ts'
 
 interface ListenOptions extends ConnectionOptions {
   port: string
@@ -21,9 +22,11 @@ interface ListenOptions extends ConnectionOptions {
 export function addWebhooks(program: Command, context: Context): void {
   const webhooks = program
     .command('webhooks')
-    .summary('receive webhooks on this machine')
-    .description('Receives webhooks while you develop what will receive them.')
-  withExamples(webhooks, 'svc webhooks listen')
+    .summary('receive, manage and test webhooks')
+    .description(
+      'Receives webhooks while you develop what will receive them, and manages those that exist. The key needs the scope manage_webhooks.',
+    )
+  withExamples(webhooks, 'svc webhooks listen', 'svc webhooks list')
 
   const listen = withConnection(
     webhooks
@@ -46,6 +49,7 @@ reach loopback by http, as svc dev is, and the key needs the scope manage_webhoo
     'svc webhooks listen --forward-to http://127.0.0.1:8000/hooks/svc',
     'svc webhooks listen --port 4000 --no-register --secret whsec_…',
   )
+  addWebhookManagement(webhooks, context)
 }
 
 async function listenFor({ surroundings, output }: Context, options: ListenOptions): Promise<void> {

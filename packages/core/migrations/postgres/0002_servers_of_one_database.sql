@@ -16,6 +16,6 @@ CREATE UNLOGGED TABLE "rate_counters" (
 	"key" text PRIMARY KEY NOT NULL,
 	"count" integer NOT NULL,
 	"ends_at" timestamp (3) with time zone NOT NULL
-);
+) WITH (fillfactor = 50);
 --> statement-breakpoint
 CREATE INDEX "rate_counters_ends" ON "rate_counters" USING btree ("ends_at");

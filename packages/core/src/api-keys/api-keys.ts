@@ -2,6 +2,7 @@ import type { ApiKey, apiKeys as endpoints } from '../contract/api-keys.ts'
 import type { Body, Data } from '../contract/endpoint.ts'
 import { SvcError } from '../contract/errors.ts'
 import type { Scope } from '../contract/scopes.ts'
+import type { Units } from '../contract/units.ts'
 import type { Runtime } from '../runtime.ts'
 import type { ApiKeyRow, Storage } from '../storage/storage.ts'
 import { type AddressList, addressList } from './address-list.ts'
@@ -14,9 +15,12 @@ export interface KeyIdentity {
   api_key_id: string
   scopes: readonly Scope[]
   mode: 'live' | 'test'
+  /** What it may spend on a day (UTC); null where nothing holds it back. */
+  daily_credit_limit: Units | null
 }
 
 export interface ApiKeys {
+  /** @throws SvcError `validation_error` when it would be expired from the beginning. */
   create(
     workspaceId: string,
     request: Body<typeof endpoints.create>,
@@ -62,6 +66,8 @@ export function createApiKeys({
 
   return {
     async create(workspaceId, request) {
+      const at = runtime.now()
+      if (request.expires_at && request.expires_at <= at) throw alreadyExpired()
       const key = mintKey(request.mode, runtime.bytes)
       const row: ApiKeyRow = {
         id: runtime.id(),
@@ -76,7 +82,7 @@ export function createApiKeys({
         allowed_ips: request.allowed_ips ?? null,
         daily_credit_limit: request.daily_credit_limit ?? null,
         last_used_at: null,
-        created_at: runtime.now(),
+        created_at: at,
       }
       await storage.write(({ apiKeys }) => apiKeys.insert(row))
       return { ...recordOf(row), key, warning: ONCE }
@@ -108,11 +114,17 @@ export function createApiKeys({
         api_key_id: row.id,
         scopes: row.scopes as Scope[],
         mode: row.mode,
+        daily_credit_limit: row.daily_credit_limit,
       }
     },
     flush: usage.flush,
     close: usage.close,
   }
+}
+
+function alreadyExpired(): SvcError {
+  const message = 'expires_at must be in the future'
+  return new SvcError('validation_error', message, { details: [{ path: 'expires_at', message }] })
 }
 
 function recordOf({ key_hash: _, ...row }: ApiKeyRow): ApiKey {

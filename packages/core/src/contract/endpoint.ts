@@ -32,6 +32,12 @@ export interface Endpoint {
   readonly body_limit?: number
   /** Whether an `Idempotency-Key` header is honoured. */
   readonly idempotent?: boolean
+  /** The header with a signature over the body: it is taken as it came, and not looked into before that was checked. */
+  readonly signed_by?: string
+  /** Whether the body may also come as CSV, which then stands for the same JSON. */
+  readonly takes_csv?: boolean
+  /** Whether the answer is written while it is read from the database, and may be asked for as CSV. */
+  readonly gives_csv?: boolean
   /** The text of its 404; also the answer to an id that cannot be one, which is no one's. */
   readonly not_found?: string
   /** What it can refuse with besides what credentials, bodies and ids can always be refused for. */

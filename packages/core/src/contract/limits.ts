@@ -48,6 +48,8 @@ export const LIMITS = {
   verify_token_lifetime_s: 24 * HOUR_S,
   reset_token_lifetime_s: 30 * MINUTE_S,
   token_bytes: 32,
+  /** What is looked at of a token that somebody brings. */
+  token_length: 256,
 
   email_length: 254,
   email_local_length: 64,
@@ -81,7 +83,38 @@ export const LIMITS = {
   metadata_bytes: 8 * KB,
   schedule_ahead_s: 35 * DAY_S,
   expires_in_s: 35 * DAY_S,
+  /** Unless the operator says otherwise, who may go up to `bulk_recipients_max`. */
   bulk_recipients: 1000,
+  bulk_recipients_max: 10_000,
+  /** How many times as long as what comes out the text of a bulk may be, placeholders not yet filled in. */
+  bulk_template_factor: 4,
+  bulk_variables: 100,
+  bulk_variable_name_length: 100,
+  bulk_variable_length: 10_000,
+  /** All texts of a bulk together, filled in: they are in memory at the same time. */
+  bulk_rendered_length: 64 * MB,
+  /** Of one message, in the answer to an estimate. */
+  estimate_characters: 100,
+
+  contact_name_length: 200,
+  contact_external_id_length: 255,
+  contact_tags: 50,
+  contact_tag_length: 50,
+  /** Less than `json_depth`, so that what was stored fits into an import. */
+  contact_attributes_depth: 12,
+  contact_search_length: 255,
+  contact_import_rows: 10_000,
+  contact_import_columns: 100,
+  contact_import_body_bytes: 4 * MB,
+
+  /** How long a checkout can be paid. Payment providers take half an hour to a day. */
+  checkout_lifetime_s: HOUR_S,
+  package_id_length: 64,
+  package_name_length: 100,
+  package_description_length: 500,
+  credit_packages: 100,
+  /** In minor units: the most that payment providers take at once. */
+  price_amount: 99_999_999,
 
   idempotency_key_length: 255,
   idempotency_lifetime_s: 24 * HOUR_S,
@@ -103,6 +136,10 @@ export const LIMITS = {
   webhook_failing_s: 5 * DAY_S,
   /** … and this many failed deliveries, both. */
   webhook_failing_deliveries: 10,
+  /** How far back deliveries can be queued again … */
+  webhook_recover_s: 30 * DAY_S,
+  /** … and how many with one request. */
+  webhook_recover_deliveries: 10_000,
   /** A receiver's clock and ours may differ by this much before a signature counts as stale. */
   signature_tolerance_s: 5 * MINUTE_S,
 } as const

@@ -1,72 +1,22 @@
 import { z } from 'zod'
-import { CHANNELS, type Content } from './content.ts'
+import { CHANNELS } from './content.ts'
 import { endpoint } from './endpoint.ts'
-import { credits, dateTime, isRecord, jsonObject, text, timestamp, uuid } from './fields.ts'
+import { estimate } from './estimate.ts'
+import { credits, dateTime, text, timestamp, uuid } from './fields.ts'
 import { LIMITS } from './limits.ts'
+import { message } from './message.ts'
 import { limit, page, pagination } from './paging.ts'
 import { channelText, sendRequest } from './send-request.ts'
+import { timelineEntry } from './timeline.ts'
 
 export type { Channel, Content } from './content.ts'
 export type { Metadata } from './fields.ts'
-
-/** The statuses of a message, in the order they come. Source: interface, Message status. */
-export const MESSAGE_STATUSES = ['queued', 'sent', 'delivered', 'failed', 'read'] as const
-
-/** Where a message stands. */
-export type MessageStatus = (typeof MESSAGE_STATUSES)[number]
-
-/** How an SMS is encoded on the air. */
-export const SMS_ENCODINGS = ['GSM-7', 'UCS-2'] as const
-
-/** How an SMS is encoded on the air. */
-export type SmsEncoding = (typeof SMS_ENCODINGS)[number]
-
-/** What was validated on its way in is not validated again on its way out. */
-const storedContent = z
-  .custom<Content>(isRecord)
-  .meta({ type: 'object', additionalProperties: true, example: { text: 'Your order A1 is ready' } })
-
-/** The record of a message. Source: interface, Message; contract section 6. */
-export const message = z
-  .object({
-    id: uuid,
-    workspace_id: uuid,
-    channel: z.enum(CHANNELS),
-    recipient: z.string(),
-    content: storedContent,
-    status: z.enum(MESSAGE_STATUSES),
-    credits_used: credits,
-    /** What came back of `credits_used`. */
-    credits_refunded: credits,
-    provider: z.string().nullable(),
-    provider_message_id: z.string().nullable(),
-    /** A stable word for why it failed. */
-    error_code: z.string().nullable(),
-    error_message: z.string().nullable(),
-    metadata: jsonObject,
-    segments: z.int().nullable(),
-    encoding: z.enum(SMS_ENCODINGS).nullable(),
-    bulk_id: uuid.nullable(),
-    /** False when it was sent with a test key. */
-    livemode: z.boolean(),
-    created_at: timestamp,
-    updated_at: timestamp,
-    scheduled_at: timestamp.nullable(),
-    expires_at: timestamp.nullable(),
-    sent_at: timestamp.nullable(),
-    delivered_at: timestamp.nullable(),
-    read_at: timestamp.nullable(),
-    failed_at: timestamp.nullable(),
-  })
-  .meta({ id: 'Message' })
-
-/** The record of a message. */
-export type Message = z.output<typeof message>
+export * from './message.ts'
 
 /** The statuses that a list can be filtered by: `read` is not among them. Source: interface. */
 const LISTED_STATUSES = ['queued', 'sent', 'delivered', 'failed'] as const
 
-const messageId = z.object({ id: uuid })
+const oneMessage = { params: z.object({ id: uuid }), not_found: 'Message not found' } as const
 
 /** Sending and reading messages. Source: interface, Messages. */
 export const messages = {
@@ -98,11 +48,36 @@ export const messages = {
     scope: 'read_messages',
     rate: 'general',
     status: 200,
-    params: messageId,
-    not_found: 'Message not found',
+    ...oneMessage,
     data: z.object({ message }),
     summary: 'Get one message',
   }),
+  timeline: endpoint({
+    method: 'GET',
+    path: '/api/v1/messages/:id/timeline',
+    auth: 'api_key',
+    scope: 'read_messages',
+    rate: 'general',
+    status: 200,
+    ...oneMessage,
+    data: z.object({ timeline: z.array(timelineEntry) }),
+    summary: 'Tell what happened to a message, oldest first',
+    description: 'Changes of its status, tries to send it, credits, and deliveries to webhooks.',
+  }),
+  cancel: endpoint({
+    method: 'POST',
+    path: '/api/v1/messages/:id/cancel',
+    auth: 'api_key',
+    scope: 'send_messages',
+    rate: 'general',
+    status: 200,
+    failures: ['validation_error'],
+    ...oneMessage,
+    data: z.object({ message }),
+    summary: 'Cancel a message that is still queued',
+    description: 'It fails as `canceled` and is refunded.',
+  }),
+  estimate,
   list: endpoint({
     method: 'GET',
     path: '/api/v1/messages',

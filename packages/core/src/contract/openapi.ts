@@ -58,18 +58,31 @@ function operation(group: string, name: string, e: Endpoint, schemas: JsonObject
     ...textOf(e),
     ...(e.auth === 'none' ? { security: [] } : { security: securityOf(e) }),
     ...(parameters.length > 0 && { parameters }),
+    ...(e.signed_by && {
+      requestBody: {
+        required: true,
+        description: 'What the payment provider sends. The signature is over its exact bytes.',
+        content: { 'application/json': { schema: { type: 'object' } } },
+      },
+    }),
     ...(e.body && {
       requestBody: {
         required: true,
         description: `At most ${e.body_limit ?? LIMITS.body_bytes} bytes.`,
-        content: { 'application/json': { schema: schemaOf(e.body, schemas) } },
+        content: {
+          'application/json': { schema: schemaOf(e.body, schemas) },
+          ...(e.takes_csv && CSV_CONTENT),
+        },
       },
     }),
     responses: {
       [e.status]: {
         description: 'Success',
         headers: headerRefs(COMMON_HEADERS),
-        content: { 'application/json': { schema: e.enveloped ? enveloped(data) : data } },
+        content: {
+          'application/json': { schema: e.enveloped ? enveloped(data) : data },
+          ...(e.gives_csv && CSV_CONTENT),
+        },
       },
       ...Object.fromEntries(
         failuresOf(e).map((status) => [status, { $ref: `#/components/responses/${status}` }]),
@@ -77,6 +90,8 @@ function operation(group: string, name: string, e: Endpoint, schemas: JsonObject
     },
   }
 }
+
+const CSV_CONTENT: JsonObject = { 'text/csv': { schema: { type: 'string' } } }
 
 function textOf({ description, scope, rate }: Endpoint): { description?: string } {
   const limit = rate === 'exempt' ? undefined : RATES[rate]
@@ -93,7 +108,10 @@ function securityOf({ auth }: Endpoint): JsonObject[] {
   return schemes.map((scheme) => ({ [scheme]: [] }))
 }
 
-function parametersOf({ params, query, idempotent }: Endpoint, schemas: JsonObject): JsonObject[] {
+function parametersOf(
+  { params, query, idempotent, signed_by }: Endpoint,
+  schemas: JsonObject,
+): JsonObject[] {
   const header = {
     name: 'Idempotency-Key',
     in: 'header',
@@ -105,6 +123,9 @@ function parametersOf({ params, query, idempotent }: Endpoint, schemas: JsonObje
     ...(params ? parametersIn('path', params, schemas) : []),
     ...(query ? parametersIn('query', query, schemas) : []),
     ...(idempotent ? [header] : []),
+    ...(signed_by
+      ? [{ name: signed_by, in: 'header', required: true, schema: { type: 'string' } }]
+      : []),
   ]
 }
 
@@ -154,10 +175,11 @@ function plain({ jsonSchema }: { jsonSchema: z.core.JSONSchema.BaseSchema }): vo
   if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum
 }
 
-function failuresOf({ auth, scope, body, query, rate, not_found, failures = [] }: Endpoint) {
+function failuresOf({ method, auth, scope, query, rate, not_found, failures = [] }: Endpoint) {
   if (rate === 'exempt') return []
   const codes: ErrorCode[] = [...failures, 'rate_limit_exceeded', 'internal_error']
-  if (body || query) codes.push('validation_error')
+  // A body that cannot be read is refused even where none is asked for.
+  if (method !== 'GET' || query) codes.push('validation_error')
   if (auth !== 'none') codes.push('unauthorized')
   if (scope) codes.push('forbidden')
   if (not_found) codes.push('not_found')

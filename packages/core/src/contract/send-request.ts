@@ -10,8 +10,8 @@ export function channelText(channels: readonly string[]): string {
   return `Invalid channel. Must be one of: ${channels.join(', ')}`
 }
 
-// A misspelt field is refused and not ignored: a misspelt `scheduled_at` must not send now.
-const common = {
+/** What every request to send may say, whatever its channel. */
+export const sendOptions = {
   metadata: metadata.optional(),
   scheduled_at: dateTime.optional(),
   expires_in: z.int().min(1).max(LIMITS.expires_in_s).optional().meta({
@@ -19,66 +19,87 @@ const common = {
   }),
 }
 
-// Which senders are allowed is for the provider's configuration to say.
-const from = text(LIMITS.sender_name_length).optional()
+const sender = text(LIMITS.sender_name_length).optional()
 
+/** Who sends, channel by channel. Which senders are allowed is for the provider's configuration to say. */
+export const from = {
+  sms: sender,
+  whatsapp: sender,
+  email: senderName.optional().meta({ description: 'The display name of the sender.' }),
+  voice: sender,
+} as const
+
+// A misspelt field is refused and not ignored: a misspelt `scheduled_at` must not send now.
 const sms = z
   .strictObject({
     to: phone,
     channel: z.literal('sms'),
     content: smsContent,
-    from,
-    ...common,
+    from: from.sms,
+    ...sendOptions,
   })
-  .meta({ id: 'SmsRequest' })
+  .meta({
+    id: 'SmsRequest',
+    example: { to: '+15005550006', channel: 'sms', content: { text: 'Your order A1 is ready' } },
+  })
 
 const whatsapp = z
   .strictObject({
     to: phone,
     channel: z.literal('whatsapp'),
     content: whatsappContent,
-    from,
-    ...common,
+    from: from.whatsapp,
+    ...sendOptions,
   })
-  .meta({ id: 'WhatsappRequest' })
+  .meta({
+    id: 'WhatsappRequest',
+    example: { to: '+15005550006', channel: 'whatsapp', content: { text: 'Your order is ready' } },
+  })
 
 const mail = z
   .strictObject({
     to: email,
     channel: z.literal('email'),
     content: emailContent,
-    from: senderName.optional().meta({ description: 'The display name of the sender.' }),
-    ...common,
+    from: from.email,
+    ...sendOptions,
   })
-  .meta({ id: 'EmailRequest' })
+  .meta({
+    id: 'EmailRequest',
+    example: {
+      to: 'delivered@sandbox.svc',
+      channel: 'email',
+      content: { subject: 'Your order A1', html: '<p>It is ready.</p>' },
+    },
+  })
 
 const voice = z
   .strictObject({
     to: phone,
     channel: z.literal('voice'),
     content: voiceContent,
-    from,
-    ...common,
+    from: from.voice,
+    ...sendOptions,
   })
   .meta({ id: 'VoiceRequest' })
 
 const withVoice = z.discriminatedUnion('channel', [sms, whatsapp, mail, voice], {
-  error: (issue) => channelRefusal(issue, CHANNELS),
+  error: channelRefusal({ voice: true }),
 })
 
 const withoutVoice = z.discriminatedUnion('channel', [sms, whatsapp, mail], {
-  error: (issue) => channelRefusal(issue, CHANNELS_BUT_VOICE),
+  error: channelRefusal({ voice: false }),
 })
 
-function channelRefusal(
-  issue: z.core.$ZodRawIssue,
-  channels: readonly string[],
-): string | undefined {
-  const { code, input } = issue
-  if (code !== 'invalid_union') return undefined
-  const { channel } = input as { channel?: unknown }
-  // An absent channel is a missing field, which the common texts say.
-  return channel === undefined || channel === '' ? undefined : channelText(channels)
+/** What a union by channel says of a channel that it does not have. */
+export function channelRefusal({ voice }: { voice: boolean }) {
+  const channels = voice ? CHANNELS : CHANNELS_BUT_VOICE
+  return ({ code, input }: z.core.$ZodRawIssue): string | undefined => {
+    if (code !== 'invalid_union') return undefined
+    const { channel } = input as { channel?: unknown }
+    // An absent channel is a missing field, which the common texts say.
+    return channel === undefined || channel === '' ? undefined : channelText(channels)
+  }
 }
 
 /** A request to send one message. Source: interface, Messages; contract section 6. */

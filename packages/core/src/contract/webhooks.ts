@@ -1,10 +1,11 @@
 import { z } from 'zod'
 import { endpoint } from './endpoint.ts'
 import { EVENT_KINDS } from './events.ts'
-import { httpUrl, text, timestamp, uuid } from './fields.ts'
+import { httpUrl, isRecord, text, timestamp, uuid } from './fields.ts'
 import { LIMITS } from './limits.ts'
 import { limit, page, pagination } from './paging.ts'
 import { headerValue, textMap } from './text-map.ts'
+import { webhookDeliveries } from './webhook-deliveries.ts'
 
 /** How a webhook does: `failing` is tried on, `disabled` is not. Source: contract section 7. */
 export const WEBHOOK_STATUSES = ['active', 'failing', 'disabled'] as const
@@ -42,41 +43,6 @@ export const webhook = z
 /** The record of a webhook. */
 export type Webhook = z.output<typeof webhook>
 
-/** Where a delivery stands. Source: contract section 7. */
-export const DELIVERY_STATUSES = ['pending', 'delivered', 'failed', 'discarded'] as const
-
-/** Where a delivery stands. */
-export type DeliveryStatus = (typeof DELIVERY_STATUSES)[number]
-
-/** What caused a delivery: an event, a test that was asked for, or someone sending it again. */
-export const DELIVERY_TRIGGERS = ['event', 'test', 'manual'] as const
-
-/** What caused a delivery. */
-export type DeliveryTrigger = (typeof DELIVERY_TRIGGERS)[number]
-
-/** The record of a delivery: one event to one webhook. Source: contract section 7. */
-export const delivery = z
-  .object({
-    id: uuid,
-    webhook_id: uuid,
-    event: z.enum(EVENT_KINDS),
-    message_id: uuid.nullable(),
-    status: z.enum(DELIVERY_STATUSES),
-    trigger: z.enum(DELIVERY_TRIGGERS),
-    attempt_count: z.int().min(0),
-    max_attempts: z.int().min(1),
-    next_attempt_at: timestamp.nullable(),
-    response_status: z.int().nullable(),
-    response_time_ms: z.int().nullable(),
-    error: z.string().nullable(),
-    created_at: timestamp,
-    delivered_at: timestamp.nullable(),
-  })
-  .meta({ id: 'Delivery' })
-
-/** The record of a delivery. */
-export type Delivery = z.output<typeof delivery>
-
 const HEADER_NAME = /^[A-Za-z][A-Za-z0-9_-]*$/
 // Those that the transport or the signature needs for itself.
 const RESERVED_NAME =
@@ -93,6 +59,33 @@ const customHeaders = textMap({
   value: headerValue(LIMITS.webhook_header_value_length),
 }).meta({ description: 'Sent with every delivery. Values are never shown again.' })
 
+const headerNames = z
+  .array(z.string('Header names must be strings'))
+  .max(LIMITS.webhook_headers, `At most ${LIMITS.webhook_headers} entries are allowed`)
+
+/** Headers that are given anew with their values, or the names of those that stay, as a record shows them. */
+const changedHeaders = z
+  .custom<Record<string, string> | string[]>((value) => Array.isArray(value) || isRecord(value), {
+    error: 'headers must be an object, or an array of names',
+  })
+  .superRefine((value, ctx) => {
+    const { error } = (Array.isArray(value) ? headerNames : customHeaders).safeParse(value)
+    for (const { message, path } of error?.issues ?? []) {
+      ctx.addIssue({ code: 'custom', message, path })
+    }
+  })
+  .meta({
+    oneOf: [
+      { type: 'object', additionalProperties: { type: 'string' } },
+      { type: 'array', items: { type: 'string' } },
+    ],
+    description:
+      'An object replaces all headers. An array of names, as a record shows them, keeps those and removes the others.',
+  })
+
+const subscriptions = z.array(z.enum(SUBSCRIPTIONS)).min(1).max(SUBSCRIPTIONS.length)
+const newSecret = z.string().meta({ description: 'Signs the deliveries. It is shown this once.' })
+
 const access = { auth: 'jwt_or_api_key', scope: 'manage_webhooks', rate: 'general' } as const
 const oneWebhook = { params: z.object({ id: uuid }), not_found: 'Webhook not found' } as const
 
@@ -106,17 +99,11 @@ export const webhooks = {
     body: z.object({
       url: httpUrl.meta({ example: 'https://example.com/webhooks/svc' }),
       description: text(LIMITS.webhook_description_length).optional(),
-      events: z
-        .array(z.enum(SUBSCRIPTIONS))
-        .min(1)
-        .max(SUBSCRIPTIONS.length)
-        .default(() => ['*' as const]),
+      events: subscriptions.default(() => ['*' as const]),
       headers: customHeaders.optional(),
     }),
     data: z.object({
-      webhook: webhook.extend({
-        secret: z.string().meta({ description: 'Signs the deliveries. It is shown this once.' }),
-      }),
+      webhook: webhook.extend({ secret: newSecret }),
     }),
     summary: 'Create a webhook',
   }),
@@ -154,6 +141,24 @@ export const webhooks = {
     data: z.object({ webhook }),
     summary: 'Get one webhook',
   }),
+  update: endpoint({
+    ...access,
+    ...oneWebhook,
+    method: 'PUT',
+    path: '/api/v1/webhooks/:id',
+    status: 200,
+    body: z.object({
+      url: httpUrl.optional(),
+      description: text(LIMITS.webhook_description_length).nullish(),
+      events: subscriptions.nullish(),
+      headers: changedHeaders.nullish(),
+      is_active: z.boolean().optional(),
+    }),
+    data: z.object({ webhook }),
+    summary: 'Change a webhook',
+    description:
+      'Changes the fields given and keeps the others; null clears one: no description, every event, no headers. `is_active` disables and enables.',
+  }),
   delete: endpoint({
     ...access,
     ...oneWebhook,
@@ -163,14 +168,34 @@ export const webhooks = {
     data: z.object({ message: z.string() }),
     summary: 'Delete a webhook',
   }),
-  deliveries: endpoint({
+  rotate_secret: endpoint({
     ...access,
     ...oneWebhook,
-    method: 'GET',
-    path: '/api/v1/webhooks/:id/deliveries',
+    method: 'POST',
+    path: '/api/v1/webhooks/:id/rotate-secret',
     status: 200,
-    query: z.object({ page, limit }),
-    data: z.object({ deliveries: z.array(delivery), pagination }),
-    summary: 'List the deliveries of a webhook, newest first',
+    data: z.object({
+      webhook: webhook.extend({
+        secret: newSecret,
+        previous_secret_ends_at: timestamp.meta({
+          description: 'Until then the secret before this one is valid too.',
+        }),
+      }),
+    }),
+    summary: 'Give a webhook a new secret',
+    description:
+      'Both secrets are valid for 24 hours. Of more than two the newest two are: doing it twice ends a secret at once.',
   }),
+  enable: endpoint({
+    ...access,
+    ...oneWebhook,
+    method: 'POST',
+    path: '/api/v1/webhooks/:id/enable',
+    status: 200,
+    data: z.object({ webhook }),
+    summary: 'Enable a webhook that was disabled',
+    description:
+      'What still waited goes on by its schedule; what fell due meanwhile was discarded and can be recovered.',
+  }),
+  ...webhookDeliveries,
 } as const

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { endpoint } from './endpoint.ts'
-import { credits, email, phone, text, timestamp, uuid } from './fields.ts'
+import { credits, email, phone, senderName, text, timestamp, uuid } from './fields.ts'
 import { LIMITS } from './limits.ts'
 
 /** The record of a workspace. Source: interface, Workspace; contract section 2. */
@@ -50,7 +50,13 @@ export const newPassword = z
     maxLength: LIMITS.password_length_max,
   })
 
-/** Accounts. Source: interface, Account and authentication; contract section 2. */
+const token = text(LIMITS.token_length).meta({ description: 'The token of the e-mail.' })
+const password = text(LIMITS.password_length_max).meta({ format: 'password' })
+const companyName = text(LIMITS.workspace_name_length).meta({ example: 'Example Ltd' })
+const country = text(LIMITS.country_length).meta({ example: 'TZ' })
+const message = z.string()
+
+/** Accounts. Source: interface, Account and authentication; contract sections 2 and 12. */
 export const workspaces = {
   signup: endpoint({
     method: 'POST',
@@ -61,11 +67,11 @@ export const workspaces = {
     body: z.object({
       email,
       password: newPassword,
-      company_name: text(LIMITS.workspace_name_length).meta({ example: 'Example Ltd' }),
+      company_name: companyName,
       phone: phone.optional(),
-      country: text(LIMITS.country_length).optional().meta({ example: 'TZ' }),
+      country: country.optional(),
     }),
-    data: z.object({ workspace: workspaceSummary, message: z.string() }),
+    data: z.object({ workspace: workspaceSummary, message }),
     summary: 'Create a workspace',
     description: 'An e-mail asks to verify the address. An address in use is refused.',
   }),
@@ -76,15 +82,68 @@ export const workspaces = {
     rate: 'auth',
     status: 200,
     failures: ['unauthorized'],
-    body: z.object({
-      email,
-      password: text(LIMITS.password_length_max).meta({ format: 'password' }),
-    }),
+    body: z.object({ email, password }),
     data: z.object({
       workspace: workspaceSummary,
       token: z.string().meta({ description: 'A JWT, valid for 30 days.' }),
     }),
     summary: 'Get a token for an e-mail address and its password',
+  }),
+  verify_email: endpoint({
+    method: 'POST',
+    path: '/api/v1/auth/verify-email',
+    auth: 'none',
+    rate: 'auth',
+    status: 200,
+    body: z.object({ token }),
+    data: z.object({ workspace: workspaceSummary, message }),
+    summary: 'Verify an e-mail address',
+    description: 'The token works once, for 24 hours, unless a newer one was sent.',
+  }),
+  resend_verification: endpoint({
+    method: 'POST',
+    path: '/api/v1/auth/resend-verification',
+    auth: 'none',
+    rate: 'auth',
+    status: 200,
+    body: z.object({ email }),
+    data: z.object({ message }),
+    summary: 'Send the e-mail that verifies an address again',
+    description: 'The answer is the same whether or not anybody has the address.',
+  }),
+  forgot_password: endpoint({
+    method: 'POST',
+    path: '/api/v1/auth/forgot-password',
+    auth: 'none',
+    rate: 'auth',
+    status: 200,
+    body: z.object({ email }),
+    data: z.object({ message }),
+    summary: 'Send an e-mail that lets its reader choose a new password',
+    description: 'The answer is the same whether or not anybody has the address.',
+  }),
+  reset_password: endpoint({
+    method: 'POST',
+    path: '/api/v1/auth/reset-password',
+    auth: 'none',
+    rate: 'auth',
+    status: 200,
+    body: z.object({ token, password: newPassword }),
+    data: z.object({ message }),
+    summary: 'Choose a new password with the token of an e-mail',
+    description:
+      'The token works once, for 30 minutes, unless a newer one was sent. Every token of a login ends.',
+  }),
+  change_password: endpoint({
+    method: 'POST',
+    path: '/api/v1/auth/change-password',
+    auth: 'jwt',
+    rate: 'auth',
+    status: 200,
+    body: z.object({ current_password: password, new_password: newPassword }),
+    data: z.object({ message }),
+    summary: 'Change the password',
+    description: 'Every token of a login ends, that of the request too.',
   }),
   account: endpoint({
     method: 'GET',
@@ -94,5 +153,21 @@ export const workspaces = {
     status: 200,
     data: workspace,
     summary: 'Get the workspace of the token',
+  }),
+  update_account: endpoint({
+    method: 'PUT',
+    path: '/api/v1/account',
+    auth: 'jwt',
+    rate: 'general',
+    status: 200,
+    body: z.object({
+      name: companyName.optional(),
+      phone: phone.nullable().optional(),
+      country: country.nullable().optional(),
+      sender_name: senderName.nullable().optional(),
+    }),
+    data: workspace,
+    summary: 'Change the workspace of the token',
+    description: 'Fields that are left out stay as they are; null clears one.',
   }),
 } as const

@@ -1,5 +1,5 @@
 import { SvcError } from '../contract/errors.ts'
-import type { Units } from '../contract/units.ts'
+import { formatCredits, type Units } from '../contract/units.ts'
 import type { Runtime } from '../runtime.ts'
 import type { Storage } from '../storage/storage.ts'
 import type { Entry } from './decide.ts'
@@ -9,6 +9,7 @@ export interface Credits {
   /**
    * Gives credits to a workspace. With the `id` of an earlier grant nothing is given again: the entry that stands is
    * answered.
+   * @throws SvcError `not_found`; `validation_error` for an amount of 0 or below, or another than the earlier grant's.
    */
   grant(
     workspaceId: string,
@@ -45,7 +46,16 @@ export function createCredits({
           throw new SvcError('not_found', 'Workspace not found')
         }
         const decision = await credits.post(workspaceId, operation)
-        if (!decision.ok) throw new Error(`a grant was refused: ${decision.reason}`)
+        if (!decision.ok) {
+          if (decision.reason !== 'ref_conflict') {
+            throw new Error(`a grant was refused: ${decision.reason}`)
+          }
+          const given = formatCredits(decision.standing.amount)
+          throw new SvcError(
+            'validation_error',
+            `Grant ${id} was given before, of ${given} credits`,
+          )
+        }
         if ('repeated' in decision) return { entry: decision.repeated, repeated: true }
         return { entry: decision.entry, repeated: false }
       })

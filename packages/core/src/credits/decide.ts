@@ -124,6 +124,11 @@ export function decide(account: Account, operation: Operation): Decision {
   return { ok: true, account: after, entry: entryOf(after, operation) }
 }
 
+/** Whether the operation is the one that the entry under its reference stands for: it moves the same credits. */
+export function isRepetition(standing: Entry, operation: Operation): boolean {
+  return standing.amount === operation.amount && standing.held_delta === operation.held_delta
+}
+
 function assertShape({ kind, amount, held_delta }: Operation): void {
   if (!Number.isSafeInteger(amount) || !Number.isSafeInteger(held_delta)) {
     throw new RangeError(

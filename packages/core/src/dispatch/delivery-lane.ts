@@ -2,14 +2,18 @@ import { LIMITS } from '../contract/limits.ts'
 import type { Runtime } from '../runtime.ts'
 import type { ClaimedDelivery, Storage } from '../storage/storage.ts'
 import type { DeliverAnswer } from '../webhooks/deliver.ts'
-import type { DeliveryResult } from '../webhooks/record.ts'
+import { type DeliveryResult, isSuccess } from '../webhooks/record.ts'
+import { createRotations, type Rotations, type SecretsInTurn } from '../webhooks/rotation.ts'
 import type { Lane } from './lane.ts'
 import { chunks } from './message-lane.ts'
 import type { Performer } from './performer.ts'
 import { persist } from './persist.ts'
 
-/** Longer than the deadline of one try, or two tries of one delivery would be under way at once. */
-const LEASE_MS = LIMITS.webhook_deadline_ms + 30_000
+/**
+ * Longer than the deadline of one try, or two tries of one delivery would be under way at once; while a secret is being
+ * changed a try may be two requests.
+ */
+const LEASE_MS = 2 * LIMITS.webhook_deadline_ms + 30_000
 
 const SLOTS = 4096
 const CLAIM_MAX = 512
@@ -23,12 +27,16 @@ export function deliveryLane({
   storage,
   runtime,
   performer,
+  lease_ms = LEASE_MS,
 }: {
   storage: Storage
   runtime: Runtime
   performer: Performer
+  /** How long a claim is its claimant's. */
+  lease_ms?: number | undefined
 }): Lane<ClaimedDelivery> {
   const inFlight = new Map<string, number>()
+  const rotations = createRotations()
 
   function count(webhookId: string, change: number): void {
     const now = (inFlight.get(webhookId) ?? 0) + change
@@ -39,10 +47,12 @@ export function deliveryLane({
   async function deliver(webhookId: string, batch: readonly ClaimedDelivery[]): Promise<void> {
     count(webhookId, batch.length)
     try {
-      const answers = await performer.deliver(batch).catch((error) => {
+      const jobs = batch.map((delivery) => ({ ...delivery, ...rotations.inTurn(delivery) }))
+      const answers = await performer.deliver(jobs).catch((error) => {
         runtime.log.error({ err: error }, 'a batch of deliveries was lost')
         return batch.map(() => lost(runtime.now()))
       })
+      for (const [i, job] of jobs.entries()) noteSecret(rotations, job, answers[i])
       const results = batch.map((delivery, i) => resultOf(delivery, answers[i] as DeliverAnswer))
       await persist(results, storage.hot.recordDeliveries, runtime.log)
       for (const result of results) logAttempt(runtime, result)
@@ -61,7 +71,7 @@ export function deliveryLane({
         limit,
         limit_per_webhook: SLOTS_PER_WEBHOOK,
         in_flight: inFlight,
-        lease_ms: LEASE_MS,
+        lease_ms,
         token: runtime.id(),
       }),
     async run(deliveries, done) {
@@ -82,9 +92,18 @@ export function deliveryLane({
   }
 }
 
+function noteSecret(
+  rotations: Rotations,
+  { webhook_id, secret, other_secret }: ClaimedDelivery & SecretsInTurn,
+  answer: DeliverAnswer | undefined,
+): void {
+  if (other_secret === null || !isSuccess(answer?.response_status ?? null)) return
+  rotations.accepted(webhook_id, answer?.used_other_secret ? other_secret : secret)
+}
+
 function resultOf(delivery: ClaimedDelivery, answer: DeliverAnswer): DeliveryResult {
   const { workspace_id, webhook_id, delivery_id, token } = delivery
-  const { started_at_ms, ...rest } = answer
+  const { started_at_ms, used_other_secret: _, ...rest } = answer
   return {
     workspace_id,
     webhook_id,
@@ -104,6 +123,7 @@ function lost(at: Date): DeliverAnswer {
     response_body: null,
     error: 'interrupted',
     retry_after_ms: null,
+    used_other_secret: false,
   }
 }
 

@@ -23,16 +23,19 @@ export function startDispatcher({
   right,
   performer,
   routing,
+  lease_ms,
 }: {
   storage: Storage
   runtime: Runtime
   right: { release(): Promise<void> }
   performer: Performer
   routing: Routing
+  /** How long claimed work is this process's; the lanes know unless told. */
+  lease_ms?: number | undefined
 }): Dispatcher {
-  const deliveries = startLane(deliveryLane({ storage, runtime, performer }), runtime.log)
+  const deliveries = startLane(deliveryLane({ storage, runtime, performer, lease_ms }), runtime.log)
   const messages = startLane(
-    messageLane({ storage, runtime, performer, routing, onSettled: deliveries.wake }),
+    messageLane({ storage, runtime, performer, routing, lease_ms, onSettled: deliveries.wake }),
     runtime.log,
   )
   const sweeper = startSweeper({ storage, runtime })

@@ -1,4 +1,4 @@
-import type { Settlement } from '../messages/settle.ts'
+import type { Settlement } from '../messages/settlement.ts'
 import type { LookupResult, Outcome, SendJob } from '../providers/provider.ts'
 import type { Runtime } from '../runtime.ts'
 import type { ClaimedMessage, Storage } from '../storage/storage.ts'
@@ -23,8 +23,11 @@ export function messageLane(parts: {
   routing: Routing
   /** Told when deliveries may have been queued. */
   onSettled: () => void
+  /** How long a claim is its claimant's; a call is waited for half as long at the most. */
+  lease_ms?: number | undefined
 }): Lane<ClaimedMessage> {
-  const { storage, runtime, performer, routing, onSettled } = parts
+  const { storage, runtime, performer, routing, onSettled, lease_ms = LEASE_MS } = parts
+  const call_max_ms = Math.min(CALL_MAX_MS, lease_ms / 2)
 
   /** Sends go where they are routed now, as the claim journalled it; questions to whoever has the message. */
   function carrierOf(message: ClaimedMessage): string {
@@ -105,9 +108,9 @@ export function messageLane(parts: {
   /** What needs no provider to be answered. */
   function foregone(message: ClaimedMessage): Settlement['result'] | null {
     if (message.task !== 'send') return null
-    if (message.status !== 'queued') return { task: 'lookup', found: NOTHING_MORE }
     const { attempt } = message
     if (message.interrupted) return { task: 'send', attempt, outcome: INTERRUPTED }
+    if (message.status !== 'queued') return { task: 'lookup', found: NOTHING_MORE }
     if (message.expires_at && message.expires_at <= runtime.now()) {
       return { task: 'send', attempt, outcome: EXPIRED }
     }
@@ -125,7 +128,7 @@ export function messageLane(parts: {
       timer = setTimeout(() => {
         gaveUp = true
         resolve(null)
-      }, CALL_MAX_MS)
+      }, call_max_ms)
     })
     const answer = call()
     answer
@@ -149,7 +152,7 @@ export function messageLane(parts: {
       storage.hot.claimMessages({
         now: runtime.now(),
         limit,
-        lease_ms: LEASE_MS,
+        lease_ms,
         token: runtime.id(),
         providerOf: routing.providerOf,
       }),

@@ -1,5 +1,5 @@
 import type { Channel } from '../contract/content.ts'
-import type { Settlement } from '../messages/settle.ts'
+import type { Settlement } from '../messages/settlement.ts'
 import { loadProvider } from '../providers/registry.ts'
 
 /** Who carries what. */

@@ -31,8 +31,12 @@ export function startSweeper({
   }
 
   async function sweepAll(): Promise<void> {
-    const ended = new Date(runtime.now().getTime() - LIMITS.idempotency_lifetime_s * 1000)
+    const now = runtime.now()
+    const ended = new Date(now.getTime() - LIMITS.idempotency_lifetime_s * 1000)
     await untilGone(() => storage.write(({ messages }) => messages.forgetAnswers(ended, STEP_MAX)))
+    await untilGone(() => storage.write(({ accountTokens }) => accountTokens.forget(now, STEP_MAX)))
+    const { sweepCounters } = storage.hot
+    if (sweepCounters) await untilGone(() => sweepCounters(now, STEP_MAX))
   }
 
   function sweep(): Promise<void> {

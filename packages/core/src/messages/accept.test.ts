@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { builders, SMS_PRICE, testRuntime } from '../../test/fixtures.ts'
 import { units } from '../contract/units.ts'
 import type { Account } from '../credits/decide.ts'
-import { type AcceptState, planAccept } from './accept.ts'
+import { type AcceptState, planAccept, spendingKey, suppressionKey } from './accept.ts'
 
 const make = builders(testRuntime('accept'))
 
@@ -16,10 +16,23 @@ function state(given: Partial<Account> = {}): AcceptState {
     status: 'active',
     ...given,
   }
-  return { accounts: new Map([['w1', account]]), answers: new Map() }
+  return {
+    accounts: new Map([['w1', account]]),
+    answers: new Map(),
+    suppressed: new Set(),
+    spent: new Map(),
+  }
 }
 
-const NOTHING = { accounts: [], entries: [], messages: [], answers: [] }
+const NOTHING = {
+  accounts: [],
+  entries: [],
+  bulks: [],
+  messages: [],
+  counts: [],
+  spending: [],
+  answers: [],
+}
 
 describe('planAccept', () => {
   it('writes an account once, as the last of its requests leaves it', () => {
@@ -43,6 +56,36 @@ describe('planAccept', () => {
     })
   })
 
+  it('writes nothing at all for a request that names a suppressed recipient', () => {
+    const given = { channel: 'email', recipient: 'Asha@example.com' } as const
+    const of = { workspace_id: 'w1', channel: 'email', address: 'asha@example.com' } as const
+    const suppressed = new Set([suppressionKey(of)])
+    expect(planAccept([make.send('w1', given)], { ...state(), suppressed })).toEqual({
+      ...NOTHING,
+      results: [{ outcome: 'suppressed', recipients: ['Asha@example.com'] }],
+    })
+  })
+
+  it('writes what a key has spent once, and nothing of what its limit forbids', () => {
+    const spending = { api_key_id: 'k1', day: '2026-05-04', limit: units(4 * SMS_PRICE) }
+    const requests = [1, 2, 3].map(() => ({ ...make.send('w1'), spending }))
+    const spent = new Map([[spendingKey('w1', spending), units(2 * SMS_PRICE)]])
+    const plan = planAccept(requests, { ...state(), spent })
+    expect(plan.results.map(({ outcome }) => outcome)).toEqual([
+      'accepted',
+      'accepted',
+      'daily_limit',
+    ])
+    expect(plan.messages).toHaveLength(2)
+    expect(plan.entries).toHaveLength(2)
+    expect(plan.spending).toEqual([
+      { workspace_id: 'w1', api_key_id: 'k1', day: '2026-05-04', spent: 4 * SMS_PRICE },
+    ])
+    expect(plan.counts).toEqual([
+      { workspace_id: 'w1', channel: 'sms', status: 'queued', count: 2 },
+    ])
+  })
+
   it('keeps the answer with the time of the request', () => {
     const answer = { route: 'r', key: 'k', request_hash: 'h', response: '{"a":1}' }
     const request = make.send('w1', {}, answer)
@@ -54,7 +97,8 @@ describe('planAccept', () => {
   it('throws for a workspace without an account, and for a request without messages', () => {
     expect(() => planAccept([make.send('w2')], state())).toThrow('w2 has no credit account')
     const answer = { route: 'r', key: 'k', request_hash: 'h', response: '{}' }
-    const empty = { workspace_id: 'w1', debit: null, messages: [], idempotency: answer }
+    const request = make.send('w1', {}, answer)
+    const empty = { ...request, debit: null, messages: [] }
     expect(() => planAccept([empty], state())).toThrow('a request without messages')
   })
 })

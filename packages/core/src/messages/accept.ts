@@ -1,6 +1,8 @@
+import type { Channel } from '../contract/messages.ts'
 import type { Units } from '../contract/units.ts'
 import { type Account, decide, type Entry, type Operation } from '../credits/decide.ts'
-import type { MessageRow } from '../storage/storage.ts'
+import type { BulkRow, MessageRow } from '../storage/storage.ts'
+import { type CountChange, countChanges, type StatusChange } from './count-changes.ts'
 
 /** One send or bulk request, priced and complete: all of it is committed, or none. */
 export interface AcceptRequest {
@@ -8,7 +10,19 @@ export interface AcceptRequest {
   /** The debit; null where nothing is charged (test keys). */
   debit: Operation | null
   messages: MessageRow[]
+  /** The row of a bulk, committed with its messages; null for a single send. */
+  bulk: BulkRow | null
+  /** What the key may spend on that day (UTC); null for a key without a limit. */
+  spending: SpendingLimit | null
   idempotency: Answer | null
+}
+
+/** All debits of a key on a day, this one included, may come to `limit` at the most. Refunds give nothing back to it. */
+export interface SpendingLimit {
+  api_key_id: string
+  /** `2026-05-04`. */
+  day: string
+  limit: Units
 }
 
 /** What a request with an `Idempotency-Key` was answered, so that its repetition gets the same. */
@@ -24,7 +38,10 @@ export type AcceptResult =
   | { outcome: 'accepted' }
   | { outcome: 'replayed'; response: string }
   | { outcome: 'key_reused' }
+  /** Recipients that must not be written to, as the messages name them, each once; also under a test key. */
+  | { outcome: 'suppressed'; recipients: string[] }
   | { outcome: 'insufficient_credits'; required: Units; available: Units }
+  | { outcome: 'daily_limit'; required: Units; limit: Units; spent: Units }
   | { outcome: 'account_frozen' }
 
 /** What the storage looked up, under its locks, for a batch of requests. */
@@ -32,6 +49,18 @@ export interface AcceptState {
   accounts: Map<string, Account>
   /** By `answerKey`. */
   answers: Map<string, { request_hash: string; response: string }>
+  /** By `suppressionKey`: who must not be written to. */
+  suppressed: Set<string>
+  /** By `spendingKey`: what was spent so far. */
+  spent: Map<string, Units>
+}
+
+/** What a key has spent on a day, as a row of its table. */
+export interface Spending {
+  workspace_id: string
+  api_key_id: string
+  day: string
+  spent: Units
 }
 
 /** What the storage shall write, all in the transaction that looked the state up. */
@@ -39,7 +68,10 @@ export interface AcceptPlan {
   results: AcceptResult[]
   accounts: Account[]
   entries: Entry[]
+  bulks: BulkRow[]
   messages: MessageRow[]
+  counts: CountChange[]
+  spending: Spending[]
   answers: (Answer & { workspace_id: string; created_at: Date })[]
 }
 
@@ -47,54 +79,127 @@ export function answerKey(workspaceId: string, answer: { route: string; key: str
   return `${workspaceId}\n${answer.route}\n${answer.key}`
 }
 
+export function suppressionKey(suppression: {
+  workspace_id: string
+  channel: Channel
+  address: string
+}): string {
+  return `${suppression.workspace_id}\n${suppression.channel}\n${suppression.address}`
+}
+
+export function spendingKey(workspaceId: string, of: { api_key_id: string; day: string }): string {
+  return `${workspaceId}\n${of.api_key_id}\n${of.day}`
+}
+
+/** Under which address a recipient is suppressed: e-mail addresses are one whatever their case. */
+export function suppressedAddress(to: { channel: Channel; recipient: string }): string {
+  return to.channel === 'email' ? to.recipient.toLowerCase() : to.recipient
+}
+
 /**
  * Answers a batch of requests in their order, each as if it were alone after those before it: a refused one changes
  * nothing, and two with one idempotency key get one answer.
  */
 export function planAccept(requests: readonly AcceptRequest[], state: AcceptState): AcceptPlan {
-  const plan: AcceptPlan = { results: [], accounts: [], entries: [], messages: [], answers: [] }
-  const touched = new Map<string, Account>()
-  for (const request of requests) {
-    plan.results.push(planOne(request, state, plan, touched))
+  const batch: Batch = {
+    state,
+    accounts: new Map(),
+    spending: new Map(),
+    results: [],
+    entries: [],
+    bulks: [],
+    messages: [],
+    answers: [],
   }
-  plan.accounts = [...touched.values()]
-  return plan
+  for (const request of requests) batch.results.push(acceptOne(request, batch))
+  const { results, entries, bulks, messages, answers } = batch
+  return {
+    results,
+    accounts: [...batch.accounts.values()],
+    entries,
+    bulks,
+    messages,
+    counts: countChanges(messages.map(created)),
+    spending: [...batch.spending.values()],
+    answers,
+  }
 }
 
-function planOne(
-  request: AcceptRequest,
-  state: AcceptState,
-  plan: AcceptPlan,
-  touched: Map<string, Account>,
-): AcceptResult {
-  const { workspace_id, debit, idempotency } = request
-  const answerAt = idempotency && answerKey(workspace_id, idempotency)
-  if (idempotency && answerAt) {
-    const known = state.answers.get(answerAt)
-    if (known?.request_hash === idempotency.request_hash) {
-      return { outcome: 'replayed', response: known.response }
-    }
-    if (known) return { outcome: 'key_reused' }
-  }
-  if (debit) {
-    const account = state.accounts.get(workspace_id)
-    if (!account) throw new Error(`workspace ${workspace_id} has no credit account`)
-    const decision = decide(account, debit)
-    if (!decision.ok) {
-      return decision.reason === 'account_frozen'
-        ? { outcome: 'account_frozen' }
-        : { ...decision, outcome: 'insufficient_credits' }
-    }
-    state.accounts.set(workspace_id, decision.account)
-    touched.set(workspace_id, decision.account)
-    plan.entries.push(decision.entry)
-  }
-  for (const message of request.messages) plan.messages.push(message)
-  if (idempotency && answerAt) {
-    state.answers.set(answerAt, idempotency)
-    const created_at = request.messages[0]?.created_at
-    if (!created_at) throw new Error('a request without messages')
-    plan.answers.push({ ...idempotency, workspace_id, created_at })
-  }
+/** A plan in the making. `state` is kept at what those before have left. */
+interface Batch extends Pick<AcceptPlan, 'results' | 'entries' | 'bulks' | 'messages' | 'answers'> {
+  state: AcceptState
+  accounts: Map<string, Account>
+  spending: Map<string, Spending>
+}
+
+function acceptOne(request: AcceptRequest, batch: Batch): AcceptResult {
+  const known = knownAnswer(request, batch.state)
+  if (known) return known
+  const recipients = suppressedOf(request, batch.state)
+  if (recipients.length > 0) return { outcome: 'suppressed', recipients }
+  const refused = request.debit && charge(request, request.debit, batch)
+  if (refused) return refused
+  for (const message of request.messages) batch.messages.push(message)
+  if (request.bulk) batch.bulks.push(request.bulk)
+  remember(request, batch)
   return { outcome: 'accepted' }
+}
+
+function knownAnswer(request: AcceptRequest, { answers }: AcceptState): AcceptResult | null {
+  const { workspace_id, idempotency } = request
+  const known = idempotency && answers.get(answerKey(workspace_id, idempotency))
+  if (!known) return null
+  return known.request_hash === idempotency.request_hash
+    ? { outcome: 'replayed', response: known.response }
+    : { outcome: 'key_reused' }
+}
+
+function suppressedOf({ messages }: AcceptRequest, { suppressed }: AcceptState): string[] {
+  if (suppressed.size === 0) return []
+  const found = messages.filter((message) => {
+    const { workspace_id, channel } = message
+    const address = suppressedAddress(message)
+    return suppressed.has(suppressionKey({ workspace_id, channel, address }))
+  })
+  return [...new Set(found.map(({ recipient }) => recipient))]
+}
+
+/** Takes the debit, or says why not. */
+function charge(request: AcceptRequest, debit: Operation, batch: Batch): AcceptResult | null {
+  const { workspace_id, spending } = request
+  const { state } = batch
+  const account = state.accounts.get(workspace_id)
+  if (!account) throw new Error(`workspace ${workspace_id} has no credit account`)
+  const decision = decide(account, debit)
+  if (!decision.ok) {
+    return decision.reason === 'account_frozen'
+      ? { outcome: 'account_frozen' }
+      : { ...decision, outcome: 'insufficient_credits' }
+  }
+  if (spending) {
+    const { api_key_id, day, limit } = spending
+    const key = spendingKey(workspace_id, spending)
+    const before = state.spent.get(key) ?? (0 as Units)
+    const required = (debit.held_delta - debit.amount) as Units
+    if (before + required > limit) return { outcome: 'daily_limit', required, limit, spent: before }
+    const spent = (before + required) as Units
+    state.spent.set(key, spent)
+    batch.spending.set(key, { workspace_id, api_key_id, day, spent })
+  }
+  state.accounts.set(workspace_id, decision.account)
+  batch.accounts.set(workspace_id, decision.account)
+  batch.entries.push(decision.entry)
+  return null
+}
+
+function remember({ workspace_id, idempotency, messages }: AcceptRequest, batch: Batch): void {
+  if (!idempotency) return
+  batch.state.answers.set(answerKey(workspace_id, idempotency), idempotency)
+  const created_at = messages[0]?.created_at
+  if (!created_at) throw new Error('a request without messages')
+  batch.answers.push({ ...idempotency, workspace_id, created_at })
+}
+
+function created({ workspace_id, channel, status }: MessageRow): StatusChange {
+  return { workspace_id, channel, from: null, to: status }
 }

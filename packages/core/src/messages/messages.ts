@@ -1,17 +1,14 @@
-import { createHash } from 'node:crypto'
 import type { KeyIdentity } from '../api-keys/api-keys.ts'
-import type { Price } from '../channels/price.ts'
-import type { Channel, Content } from '../contract/content.ts'
-import type { Data, Query } from '../contract/endpoint.ts'
+import type { Body, Data, Query } from '../contract/endpoint.ts'
 import { SvcError } from '../contract/errors.ts'
-import { LIMITS } from '../contract/limits.ts'
 import { messages as endpoints, type Message } from '../contract/messages.ts'
 import type { SendRequest } from '../contract/send-request.ts'
-import { formatCredits, type Units, units } from '../contract/units.ts'
-import type { Operation } from '../credits/decide.ts'
-import type { Runtime } from '../runtime.ts'
-import type { MessageRow, Storage } from '../storage/storage.ts'
-import type { AcceptRequest, AcceptResult } from './accept.ts'
+import type { MessageRow } from '../storage/storage.ts'
+import { type Answered, acceptOne, answerFor, SUPPRESSED_TEXT } from './acceptance.ts'
+import { type BulkParts, type Bulks, createBulks } from './bulk.ts'
+import { recipientsOf } from './bulk-recipients.ts'
+import { estimateOf, onlyRecipient } from './estimate.ts'
+import { debitFor, newMessage, scheduleOf, spendingOf } from './new-message.ts'
 import { type TimelineEntry, timelineOf } from './timeline.ts'
 
 type Sent = Data<typeof endpoints.send>
@@ -25,66 +22,77 @@ export interface Messages {
     identity: KeyIdentity,
     request: SendRequest,
     options?: { idempotency_key?: string | undefined },
-  ): Promise<{ data: Sent; replayed: boolean }>
+  ): Promise<Answered<Sent>>
   /** @throws SvcError `not_found`, also for another workspace's message. */
   get(workspaceId: string, messageId: string): Promise<Message>
   list(
     workspaceId: string,
     query: Query<typeof endpoints.list>,
   ): Promise<{ messages: Message[]; total: number; next_cursor: string | null }>
-  /** What happened to a message, oldest first. */
+  /** What happened to a message, oldest first. @throws SvcError as `get`. */
   timeline(workspaceId: string, messageId: string): Promise<TimelineEntry[]>
+  /**
+   * Fails a message that nobody has begun to send, as `canceled`, and gives its credits back.
+   * @throws SvcError as `get`; `validation_error` when it is too late.
+   */
+  cancel(workspaceId: string, messageId: string): Promise<Message>
+  /** What a send or a bulk would cost, and who would get nothing. Nothing is written. */
+  estimate(
+    identity: KeyIdentity,
+    request: Body<typeof endpoints.estimate>,
+  ): Promise<Data<typeof endpoints.estimate>>
+  readonly bulks: Bulks
 }
 
-export function createMessages({
-  storage,
-  runtime,
-  priceOf,
-  onAccepted,
-}: {
-  storage: Storage
-  runtime: Runtime
-  priceOf: (channel: Channel, content: Content) => Price
-  /** Told after a commit that there is something to send. */
-  onAccepted: () => void
-}): Messages {
-  async function byId(workspaceId: string, messageId: string): Promise<Message> {
+export function createMessages(parts: BulkParts): Messages {
+  const { storage, runtime, priceOf, onQueued } = parts
+
+  async function byId(workspaceId: string, messageId: string): Promise<MessageRow> {
     const row = await storage.read.messages.byId(workspaceId, messageId)
     if (!row) throw new SvcError('not_found', 'Message not found')
     return row
   }
 
   return {
+    bulks: createBulks(parts),
     async send(identity, request, { idempotency_key } = {}) {
       const at = runtime.now()
-      const price = priceOf(request.channel, request.content)
-      const message = newMessage(identity, request, price, { id: runtime.id(), at })
+      const { channel, to, content, metadata = {} } = request
+      const schedule = scheduleOf(request, at)
+      const price = priceOf(channel, content)
+      const message = newMessage(
+        identity,
+        { channel, sender: request.from ?? null, recipient: to, content, metadata, bulk_id: null },
+        { price, schedule, id: runtime.id(), at },
+      )
       const data: Sent = {
         message_id: message.id,
         status: 'queued',
         credits_used: message.credits_used,
         created_at: at,
       }
-      const idempotency = idempotency_key
-        ? {
-            // A rehearsal with a test key must not swallow the real thing.
-            route: identity.mode === 'test' ? 'messages.send test' : 'messages.send',
-            key: idempotency_key,
-            request_hash: requestHash(request),
-            response: JSON.stringify(endpoints.send.data.encode(data)),
-          }
-        : null
-      const debit = message.credits_used > 0 ? debitFor(message, price, runtime.id()) : null
+      const reference = { type: 'message', id: message.id } as const
       const result = await acceptOne(storage, {
         workspace_id: identity.workspace_id,
-        debit,
+        debit: debitFor([message], [price], { id: runtime.id(), reference }),
         messages: [message],
-        idempotency,
+        bulk: null,
+        spending: spendingOf(identity, at),
+        idempotency: answerFor(identity, idempotency_key, {
+          route: 'messages.send',
+          request,
+          response: () => endpoints.send.data.encode(data),
+        }),
       })
       if (result.outcome === 'replayed') {
         return { data: endpoints.send.data.decode(JSON.parse(result.response)), replayed: true }
       }
-      onAccepted()
+      if (result.outcome === 'suppressed') {
+        throw new SvcError('validation_error', SUPPRESSED_TEXT, {
+          details: [{ path: 'to', message: SUPPRESSED_TEXT }],
+        })
+      }
+      onQueued()
       return { data, replayed: false }
     },
     get: byId,
@@ -107,115 +115,33 @@ export function createMessages({
       return { messages, total, next_cursor: last ? cursorAfter(last.id) : null }
     },
     async timeline(workspaceId, messageId) {
-      const message = await byId(workspaceId, messageId)
-      return timelineOf(storage, message)
+      return timelineOf(storage, await byId(workspaceId, messageId))
+    },
+    async cancel(workspace_id, messageId) {
+      const request = { workspace_id, message_ids: [messageId], at: runtime.now() }
+      const [outcome] = await storage.hot.cancel(request)
+      const message = await byId(workspace_id, messageId)
+      if (outcome !== 'canceled') throw tooLate(message)
+      onQueued()
+      return message
+    },
+    async estimate(identity, request) {
+      const { channel } = request
+      scheduleOf(request, runtime.now())
+      if (!('recipients' in request)) {
+        const found = onlyRecipient(request, priceOf)
+        return estimateOf(storage, identity, { channel, found, isStrict: true })
+      }
+      const found = await recipientsOf(parts, identity.workspace_id, request)
+      const isStrict = request.validation === 'strict'
+      return estimateOf(storage, identity, { channel, found, isStrict })
     },
   }
 }
 
-/** Hands one request to the storage and turns a refusal into the contract's error. */
-async function acceptOne(
-  storage: Storage,
-  request: AcceptRequest,
-): Promise<Extract<AcceptResult, { outcome: 'accepted' | 'replayed' }>> {
-  const [result] = await storage.hot.accept([request])
-  switch (result?.outcome) {
-    case 'accepted':
-    case 'replayed':
-      return result
-    case 'key_reused':
-      throw new SvcError(
-        'validation_error',
-        'This Idempotency-Key was used with another request body',
-      )
-    case 'account_frozen':
-      throw new SvcError('forbidden', 'This workspace is frozen. Please contact support.')
-    case 'insufficient_credits':
-      throw new SvcError(
-        'insufficient_credits',
-        `Not enough credits. You need ${formatCredits(result.required)} credits but have ${formatCredits(result.available)}.`,
-      )
-    default:
-      throw new Error('the storage answered nothing')
-  }
-}
-
-function newMessage(
-  identity: KeyIdentity,
-  request: SendRequest,
-  price: Price,
-  { id, at }: { id: string; at: Date },
-): MessageRow {
-  const { expires_in } = request
-  // A time that has passed means now.
-  const scheduled_at =
-    request.scheduled_at && request.scheduled_at > at ? request.scheduled_at : null
-  if (scheduled_at && scheduled_at.getTime() > at.getTime() + LIMITS.schedule_ahead_s * 1000) {
-    throw new SvcError('validation_error', 'scheduled_at must be at most 35 days ahead')
-  }
-  const due = scheduled_at ?? at
-  return {
-    id,
-    workspace_id: identity.workspace_id,
-    api_key_id: identity.api_key_id,
-    bulk_id: null,
-    channel: request.channel,
-    sender: request.from ?? null,
-    recipient: request.to,
-    content: request.content,
-    metadata: request.metadata ?? {},
-    livemode: identity.mode === 'live',
-    status: 'queued',
-    accepted: false,
-    credits_used: identity.mode === 'live' ? price.credits : units(0),
-    credits_refunded: units(0),
-    segments: price.segments,
-    encoding: price.encoding,
-    provider: null,
-    provider_message_id: null,
-    error_code: null,
-    error_message: null,
-    sequence: 0,
-    created_at: at,
-    updated_at: at,
-    scheduled_at,
-    expires_at: expires_in ? new Date(due.getTime() + expires_in * 1000) : null,
-    sent_at: null,
-    delivered_at: null,
-    read_at: null,
-    failed_at: null,
-  }
-}
-
-function debitFor(message: MessageRow, price: Price, id: string): Operation {
-  return {
-    id,
-    kind: 'send',
-    amount: -message.credits_used as Units,
-    held_delta: units(0),
-    counter_account: `revenue:${message.channel}`,
-    reference: { type: 'message', id: message.id, n: 0 },
-    channel: message.channel,
-    quantity: price.quantity,
-    unit_price: price.unit_price,
-    actor: message.api_key_id,
-    description: null,
-    at: message.created_at,
-  }
-}
-
-/** Recognises a repeated request whatever the order of its fields. */
-function requestHash(request: unknown): string {
-  return createHash('sha256')
-    .update(JSON.stringify(sorted(request)))
-    .digest('hex')
-}
-
-function sorted(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(sorted)
-  if (typeof value !== 'object' || value === null || value instanceof Date) return value
-  const entries = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1))
-  return { object: entries.map(([key, inner]) => [key, sorted(inner)]) }
+function tooLate({ status }: MessageRow): SvcError {
+  const why = status === 'queued' ? 'it is being sent just now' : `it is ${status}`
+  return new SvcError('validation_error', `Message cannot be canceled: ${why}`)
 }
 
 function cursorAfter(messageId: string): string {

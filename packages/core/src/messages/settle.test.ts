@@ -3,7 +3,8 @@ import { builders, SMS_PRICE, testRuntime } from '../../test/fixtures.ts'
 import { units } from '../contract/units.ts'
 import type { Outcome, Receipt } from '../providers/provider.ts'
 import type { MessageQueueRow, MessageRow } from '../storage/storage.ts'
-import { planSettle, type Settlement, type SettlePlan, type SettleState } from './settle.ts'
+import { planSettle } from './settle.ts'
+import type { Settlement, SettlePlan, SettleState } from './settlement.ts'
 
 const runtime = testRuntime('settle')
 const make = builders(runtime)

@@ -1,5 +1,5 @@
 import type { Channel, MessageStatus } from '../contract/messages.ts'
-import type { MessageAttemptRow, MessageEventRow, MessageRow } from '../storage/storage.ts'
+import type { BulkRow, MessageAttemptRow, MessageEventRow, MessageRow } from '../storage/storage.ts'
 
 /** What a list may be narrowed by. Bounds are inclusive. */
 export interface MessageFilter {
@@ -21,13 +21,22 @@ export interface MessageReads {
     filter: MessageFilter,
     page: { limit: number; offset: number },
   ): Promise<MessageRow[]>
+  /** Exact. Where nothing but channel and status narrows it, as cheap for a long history as for a short one. */
   count(workspaceId: string, filter: MessageFilter): Promise<number>
   /** The history of one message, oldest first. */
   attempts(workspaceId: string, messageId: string): Promise<MessageAttemptRow[]>
   events(workspaceId: string, messageId: string): Promise<MessageEventRow[]>
+  /** The messages of a bulk, all or those of one status, in the order in which they were made. */
+  ofBulk(workspaceId: string, bulkId: string, status?: MessageStatus): Promise<MessageRow[]>
 }
 
 export interface MessageWrites {
   /** Forgets what was answered to requests with an `Idempotency-Key` before that moment; says of how many. */
   forgetAnswers(before: Date, limit: number): Promise<number>
+}
+
+export interface BulkReads {
+  byId(workspaceId: string, bulkId: string): Promise<BulkRow | null>
+  /** How many of its messages have which status just now. */
+  statusCounts(workspaceId: string, bulkId: string): Promise<Record<MessageStatus, number>>
 }

@@ -1,67 +1,61 @@
-import type { Message } from '../contract/messages.ts'
-import type { Storage } from '../storage/storage.ts'
+import type { TimelineEntry } from '../contract/timeline.ts'
+import type { Units } from '../contract/units.ts'
+import type { MessageRow, Storage } from '../storage/storage.ts'
 
-/** One thing that happened to a message. Contract section 12. */
-export type TimelineEntry = { at: Date } & (
-  | { kind: 'status'; status: string; applied: boolean; error_code: string | null }
-  | {
-      kind: 'provider'
-      provider: string
-      attempt: number
-      outcome: string
-      error_code: string | null
-    }
-  | { kind: 'webhook'; webhook_id: string; event: string; status: string; attempt_count: number }
-)
+export type { TimelineEntry } from '../contract/timeline.ts'
 
-/** Joins status changes, provider attempts and webhook deliveries of a message, oldest first. */
-export async function timelineOf(storage: Storage, message: Message): Promise<TimelineEntry[]> {
-  const { workspace_id, id } = message
-  const { messages, webhooks } = storage.read
-  const [events, attempts, deliveries] = await Promise.all([
+/**
+ * Joins status changes, provider attempts, ledger entries and webhook deliveries of a message, oldest first. The debit
+ * of a bulk is among those of each of its messages.
+ */
+export async function timelineOf(
+  { read: { messages, credits, webhooks } }: Pick<Storage, 'read'>,
+  message: MessageRow,
+): Promise<TimelineEntry[]> {
+  const { workspace_id, id, bulk_id } = message
+  const [events, attempts, entries, deliveries] = await Promise.all([
     messages.events(workspace_id, id),
     messages.attempts(workspace_id, id),
+    credits.entriesAbout(workspace_id, bulk_id ? [id, bulk_id] : [id]),
     webhooks.deliveriesOf(workspace_id, id),
   ])
-  const accepted: TimelineEntry = {
-    at: message.created_at,
-    kind: 'status',
-    status: 'queued',
-    applied: true,
-    error_code: null,
-  }
-  const entries: TimelineEntry[] = [
-    accepted,
+  const all: TimelineEntry[] = [
+    {
+      at: message.created_at,
+      kind: 'status',
+      status: 'queued',
+      applied: true,
+      error_code: null,
+      error_message: null,
+    },
     ...attempts.map(
-      (row): TimelineEntry => ({
-        at: row.started_at,
+      ({ started_at, number, ...row }): TimelineEntry => ({
+        ...row,
+        at: started_at,
         kind: 'provider',
-        provider: row.provider,
-        attempt: row.number,
-        outcome: row.outcome,
-        error_code: row.error_code,
+        attempt: number,
       }),
     ),
-    ...events.map(
+    ...events.map((row): TimelineEntry => ({ ...row, kind: 'status' })),
+    ...entries.map(
       (row): TimelineEntry => ({
-        at: row.at,
-        kind: 'status',
-        status: row.status,
-        applied: row.applied,
-        error_code: row.error_code,
+        at: row.created_at,
+        kind: 'ledger',
+        type: row.kind,
+        credits: (row.amount - row.held_delta) as Units,
+        balance_after: (row.balance_after - row.held_after) as Units,
+        reference: { type: row.ref_type, id: row.ref_id },
       }),
     ),
     ...deliveries.map(
       (row): TimelineEntry => ({
+        ...row,
         at: row.delivered_at ?? row.updated_at,
         kind: 'webhook',
-        webhook_id: row.webhook_id,
-        event: row.event,
-        status: row.status,
-        attempt_count: row.attempt_count,
+        delivery_id: row.id,
       }),
     ),
   ]
   // The sort is stable: what shares a millisecond keeps the order of the way a message goes.
-  return entries.sort((a, b) => a.at.getTime() - b.at.getTime())
+  return all.sort((a, b) => a.at.getTime() - b.at.getTime())
 }

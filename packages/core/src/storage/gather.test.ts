@@ -7,9 +7,11 @@ type Job = () => number[] | Promise<number[]>
 function bench({
   batch_max = 10,
   refuse = () => false,
+  isEverybodys = () => false,
 }: {
   batch_max?: number
   refuse?: () => boolean
+  isEverybodys?: () => boolean
 } = {}) {
   const waiting: (() => Promise<void>)[] = []
   const batches: number[][] = []
@@ -24,7 +26,7 @@ function bench({
     return items.map((item) => item * 10)
   }
   return {
-    call: gather(run, enqueue, { batch_max }),
+    call: gather(run, enqueue, { batch_max, isEverybodys }),
     batches,
     /** Runs what waits, and what comes of it, until nothing waits. */
     async drain() {
@@ -81,6 +83,14 @@ describe('gather', () => {
       { status: 'fulfilled', value: [30] },
     ])
     expect(batches).toEqual([[1, 12, 13, 3], [1], [12, 13], [3]])
+  })
+
+  it('does not try each alone when the fault is not theirs', async () => {
+    const { call, batches, drain } = bench({ isEverybodys: () => true })
+    const answers = Promise.allSettled([call([1]), call([13]), call([3])])
+    await drain()
+    for (const answer of await answers) expect(answer.status).toBe('rejected')
+    expect(batches).toEqual([[1, 13, 3]])
   })
 
   it('does not try again what a single caller gave', async () => {

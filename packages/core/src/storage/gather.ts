@@ -3,7 +3,7 @@
  * it. Under load batches grow by themselves, an idle caller waits for nobody, and one flush to disk serves them all:
  * that is what makes a durable commit for each request affordable.
  *
- * A failing batch is tried again caller by caller, so that one caller's fault is not everybody's.
+ * A failing batch is tried again caller by caller, so that one caller's fault is not everybody's, unless it is.
  */
 export function gather<Item, Result>(
   run: (items: readonly Item[]) => Result[] | Promise<Result[]>,
@@ -12,10 +12,13 @@ export function gather<Item, Result>(
   {
     batch_max,
     onJoin = () => {},
+    isEverybodys = () => false,
   }: {
     batch_max: number
     /** Told when a caller joins a job that waits already. */
     onJoin?: () => void
+    /** Whether a failure has nothing to do with who is in the batch, so that trying each alone is of no use. */
+    isEverybodys?: (error: unknown) => boolean
   },
 ): (items: readonly Item[]) => Promise<Result[]> {
   interface Batch {
@@ -51,7 +54,7 @@ export function gather<Item, Result>(
     } catch (error) {
       // A batch that was refused before it ran must not collect further callers.
       if (open === batch) open = null
-      if (batch.callers === 1) throw error
+      if (batch.callers === 1 || isEverybodys(error)) throw error
       return enqueue(() => run(items), true)
     }
   }

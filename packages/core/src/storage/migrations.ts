@@ -1,13 +1,34 @@
-import { existsSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { type MigrationMeta, readMigrationFiles } from 'drizzle-orm/migrator'
 
+/** One step of the schema. Both engines have the same steps under the same names. */
+export interface Migration extends MigrationMeta {
+  name: string
+}
+
+/** How far a database's schema is. */
+export interface MigrationStatus {
+  /** The steps it has, oldest first. */
+  applied: string[]
+  /** Those that this program would add. */
+  pending: string[]
+  /** Whether it has steps that this program does not know. */
+  is_newer: boolean
+}
+
 /** The generated migrations of an engine, oldest first. */
-export function migrationsOf(engine: 'sqlite' | 'postgres'): MigrationMeta[] {
+export function migrationsOf(engine: 'sqlite' | 'postgres'): Migration[] {
   // Bundled code lies one folder deep in dist, sources two deep in src: the package root is where migrations/ is.
   for (const up of ['..', '../..', '../../..']) {
     const folder = fileURLToPath(new URL(`${up}/migrations/${engine}`, import.meta.url))
-    if (existsSync(folder)) return readMigrationFiles({ migrationsFolder: folder })
+    if (!existsSync(folder)) continue
+    const journal = JSON.parse(readFileSync(join(folder, 'meta/_journal.json'), 'utf8')) as {
+      entries: { tag: string }[]
+    }
+    const files = readMigrationFiles({ migrationsFolder: folder })
+    return files.map((file, i) => ({ ...file, name: journal.entries[i]?.tag ?? '' }))
   }
   throw new Error(`the package is incomplete: migrations/${engine} is missing`)
 }
@@ -16,16 +37,23 @@ export function migrationsOf(engine: 'sqlite' | 'postgres'): MigrationMeta[] {
  * Which migrations a database still needs, given the hashes it has.
  * @throws Error when the database knows one that this program does not: it was made by a newer version.
  */
-export function pending(
-  all: readonly MigrationMeta[],
-  applied: ReadonlySet<string>,
-): MigrationMeta[] {
-  const known = new Set(all.map((migration) => migration.hash))
-  for (const hash of applied) {
-    if (known.has(hash)) continue
+export function pending(all: readonly Migration[], applied: ReadonlySet<string>): Migration[] {
+  if (isNewer(all, applied)) {
     throw new Error(
       'the database was made by a newer version of svc; install that version, or restore an older backup',
     )
   }
   return all.filter((migration) => !applied.has(migration.hash))
+}
+
+/** What is to be said of a database that has these hashes. */
+export function statusOf(all: readonly Migration[], applied: ReadonlySet<string>): MigrationStatus {
+  const names = (isWanted: boolean) =>
+    all.filter(({ hash }) => applied.has(hash) === isWanted).map(({ name }) => name)
+  return { applied: names(true), pending: names(false), is_newer: isNewer(all, applied) }
+}
+
+function isNewer(all: readonly Migration[], applied: ReadonlySet<string>): boolean {
+  const known = new Set(all.map(({ hash }) => hash))
+  return [...applied].some((hash) => !known.has(hash))
 }

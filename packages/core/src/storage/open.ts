@@ -1,5 +1,5 @@
-import { fileURLToPath } from 'node:url'
 import type { Runtime } from '../runtime.ts'
+import { readDatabaseUrl } from './database-url.ts'
 import type { Storage } from './storage.ts'
 
 export interface StorageOptions {
@@ -7,6 +7,10 @@ export interface StorageOptions {
   onFailure?: ((error: Error) => void) | undefined
   /** `given` only under a simulated clock: several servers otherwise go by the clock of their database. */
   clock?: 'server' | 'given'
+  /** How long PostgreSQL may take to do one thing before whoever asked is told that it failed; 10 s unless told. */
+  answer_max_ms?: number | undefined
+  /** Threads in which SQLite reads what may take long; 0, unless told, reads in this thread. */
+  reading_threads?: number
 }
 
 /**
@@ -16,20 +20,18 @@ export interface StorageOptions {
 export async function openStorage(
   url: string,
   runtime: Runtime,
-  { onFailure = () => {}, clock = 'server' }: StorageOptions = {},
+  {
+    onFailure = () => {},
+    clock = 'server',
+    answer_max_ms,
+    reading_threads = 0,
+  }: StorageOptions = {},
 ): Promise<Storage> {
-  if (url.startsWith('file:')) {
+  const named = readDatabaseUrl(url)
+  if (named.engine === 'sqlite') {
     const { openSqlite } = await import('./sqlite/sqlite.ts')
-    return openSqlite(fileOf(url), runtime, { onFailure })
+    return openSqlite(named.file, runtime, { onFailure, reading_threads })
   }
-  if (/^postgres(ql)?:/.test(url)) {
-    const { openPostgres } = await import('./postgres/postgres.ts')
-    return openPostgres(url, runtime, { clock })
-  }
-  throw new Error(`SVC_DATABASE_URL must begin with file: or postgres: — got ${url.split(':')[0]}:`)
-}
-
-/** `file:relative/path`, `file:/absolute` and `file:///absolute` alike. */
-function fileOf(url: string): string {
-  return url.startsWith('file://') ? fileURLToPath(url) : url.slice('file:'.length)
+  const { openPostgres } = await import('./postgres/postgres.ts')
+  return openPostgres(named.url, runtime, { clock, answer_max_ms })
 }

@@ -1,18 +1,36 @@
 import type { ApiKeyReads, ApiKeyWrites } from '../api-keys/store.ts'
+import type { AnswerReads, AnswerWrites, PurchaseReads, PurchaseWrites } from '../billing/store.ts'
+import type {
+  ContactReads,
+  ContactWrites,
+  SuppressionReads,
+  SuppressionWrites,
+} from '../contacts/store.ts'
 import type { CreditReads, CreditWrites } from '../credits/store.ts'
 import type { AcceptRequest, AcceptResult } from '../messages/accept.ts'
-import type { Settlement } from '../messages/settle.ts'
-import type { MessageReads, MessageWrites } from '../messages/store.ts'
+import type { CancelOutcome, CancelRequest } from '../messages/cancel.ts'
+import type { Settlement } from '../messages/settlement.ts'
+import type { BulkReads, MessageReads, MessageWrites } from '../messages/store.ts'
 import type { SecretReads, SecretWrites } from '../secrets/store.ts'
 import type { DeliveryResult } from '../webhooks/record.ts'
 import type { WebhookReads, WebhookWrites } from '../webhooks/store.ts'
-import type { WorkspaceReads, WorkspaceWrites } from '../workspaces/store.ts'
+import type {
+  AccountTokenReads,
+  AccountTokenWrites,
+  WorkspaceReads,
+  WorkspaceWrites,
+} from '../workspaces/store.ts'
 import type { Tables } from './tables.ts'
 
 type Row<Name extends keyof Tables> = Tables[Name]['$inferSelect']
 export type WorkspaceRow = Row<'workspaces'>
+export type AccountTokenRow = Row<'account_tokens'>
 export type ApiKeyRow = Row<'api_keys'>
+export type ContactRow = Row<'contacts'>
+export type SuppressionRow = Row<'suppressions'>
+export type PurchaseRow = Row<'purchases'>
 export type MessageRow = Row<'messages'>
+export type BulkRow = Row<'bulks'>
 export type MessageQueueRow = Row<'message_queue'>
 export type MessageAttemptRow = Row<'message_attempts'>
 export type MessageEventRow = Row<'message_events'>
@@ -22,12 +40,21 @@ export type DeliveryRow = Row<'deliveries'>
 export type DeliveryQueueRow = Row<'delivery_queue'>
 export type DeliveryAttemptRow = Row<'delivery_attempts'>
 
-/** What every query of the cold door offers: committed rows, and only of the workspace named. */
+/**
+ * What every query of the cold door offers: committed rows, and only of the workspace named. A verb `by…` finds one row
+ * by its key and is answered at once; all others may take long.
+ */
 export interface Reads {
   workspaces: WorkspaceReads
+  accountTokens: AccountTokenReads
   apiKeys: ApiKeyReads
+  contacts: ContactReads
+  suppressions: SuppressionReads
   credits: CreditReads
+  purchases: PurchaseReads
+  answers: AnswerReads
   messages: MessageReads
+  bulks: BulkReads
   webhooks: WebhookReads
   secrets: SecretReads
 }
@@ -35,8 +62,13 @@ export interface Reads {
 /** What a transaction offers besides: a change outside `write` does not compile. */
 export interface Writes extends Reads {
   workspaces: WorkspaceReads & WorkspaceWrites
+  accountTokens: AccountTokenReads & AccountTokenWrites
   apiKeys: ApiKeyReads & ApiKeyWrites
+  contacts: ContactReads & ContactWrites
+  suppressions: SuppressionReads & SuppressionWrites
   credits: CreditReads & CreditWrites
+  purchases: PurchaseReads & PurchaseWrites
+  answers: AnswerReads & AnswerWrites
   messages: MessageReads & MessageWrites
   webhooks: WebhookReads & WebhookWrites
   secrets: SecretReads & SecretWrites
@@ -80,7 +112,9 @@ export interface Storage {
 export interface HotDoor {
   /** The key with this hash, whatever its state; never from a cache, so that deactivation counts at once. */
   findApiKey(keyHash: string): Promise<ApiKeyRow | null>
-  /** Debit, ledger entry, messages, queue rows and idempotency record: each request whole, or not at all. */
+  /**
+   * Debit, ledger entry, messages, their bulk, queue rows and idempotency record: each request whole, or not at all.
+   */
   accept(requests: readonly AcceptRequest[]): Promise<AcceptResult[]>
   /** Due messages, leased: until the lease ends no other claim gets the same. Attempts are journalled first. */
   claimMessages(claim: MessageClaim): Promise<ClaimedMessage[]>
@@ -89,15 +123,51 @@ export interface HotDoor {
    * settlements still counted: one from a claim that was lost meanwhile does not.
    */
   settle(settlements: readonly Settlement[]): Promise<boolean[]>
-  /** Due deliveries, leased; at most `limit_per_webhook` of one webhook, so that no backlog hides the others. */
+  /**
+   * Fails messages that nobody has begun to send (`error_code` `canceled`), gives their credits back once and announces
+   * them; all in one transaction, of which each message is told what became of it.
+   */
+  cancel(request: CancelRequest): Promise<CancelOutcome[]>
+  /**
+   * Due deliveries, leased; at most `limit_per_webhook` of one webhook, so that no backlog hides the others. Those that
+   * fell due while their webhook is disabled are discarded, tests excepted.
+   */
   claimDeliveries(claim: DeliveryClaim): Promise<ClaimedDelivery[]>
   /** What the tries gave: done, next try, or given up. Answers which still counted, as `settle` does. */
   recordDeliveries(results: readonly DeliveryResult[]): Promise<boolean[]>
+  /**
+   * Counts in fixed windows, each caller exactly, in the order of the batch: over all servers on one database, or in
+   * this process where the engine has one alone. A window begins with what counts first in it and is never forgotten
+   * before its end, save that a crash of the database, or the end of the one process, begins all anew.
+   */
+  count(countings: readonly Counting[]): Promise<Counter[]>
+  /**
+   * Forgets counters whose window has ended, at most `limit`; says how many. Absent where they live in the process,
+   * which sweeps them by itself.
+   */
+  sweepCounters?(now: Date, limit: number): Promise<number>
   /**
    * Where other processes queue work too: hears of it, to look at once and not at the next poll. Wake-ups can get lost,
    * so polling goes on. Answers how to stop hearing.
    */
   onWake?(listener: WakeListener): () => void
+}
+
+/** One look at the counter of a key. */
+export interface Counting {
+  key: string
+  /** How long a window lasts that begins with this. */
+  window_ms: number
+  /** 1 counts; 0 only looks. */
+  add: 0 | 1
+  now: Date
+}
+
+/** How a counter stood at that look, whatever was added included. */
+export interface Counter {
+  count: number
+  /** Until the window ends; where none runs, how long one would last. */
+  ends_in_ms: number
 }
 
 /** What may be due: messages, deliveries, or (null) anything. */
@@ -155,6 +225,8 @@ export interface ClaimedDelivery {
   event: string
   url: string
   secret: string
+  /** The secret before the last rotation, for as long as it is valid. */
+  previous_secret: string | null
   headers: Record<string, string>
   body: string
   /** Counted from 1. */

@@ -1,4 +1,5 @@
 import { sql } from 'drizzle-orm'
+import type { Subscriptions } from '../contract/contacts.ts'
 import type { Channel, Content, MessageStatus, Metadata } from '../contract/messages.ts'
 import type { EntryKind } from '../credits/decide.ts'
 import type { Dialect } from './dialect.ts'
@@ -9,7 +10,13 @@ import type { Dialect } from './dialect.ts'
  * drive, so that claiming stays cheap however long the history grows.
  */
 export function tables(d: Dialect) {
-  return { ...accountTables(d), ...creditTables(d), ...messageTables(d), ...webhookTables(d) }
+  return {
+    ...accountTables(d),
+    ...contactTables(d),
+    ...creditTables(d),
+    ...messageTables(d),
+    ...webhookTables(d),
+  }
 }
 
 export type Tables = ReturnType<typeof tables>
@@ -64,7 +71,90 @@ function accountTables(d: Dialect) {
     value: d.text().notNull(),
     created_at: d.time().notNull(),
   })
-  return { workspaces, api_keys, secrets }
+  /** What a mail lets its reader do once: only the hash is kept. */
+  const account_tokens = d.table(
+    'account_tokens',
+    {
+      token_hash: d.text().primaryKey(),
+      workspace_id: d.text().notNull(),
+      purpose: d.text().$type<'verify_email' | 'reset_password'>().notNull(),
+      expires_at: d.time().notNull(),
+      created_at: d.time().notNull(),
+    },
+    (t) => [
+      d.index('account_tokens_workspace').on(t.workspace_id, t.purpose),
+      d.index('account_tokens_expires').on(t.expires_at),
+    ],
+  )
+  /** What a key with a daily limit has spent on a day (UTC). */
+  const api_key_spending = d.table(
+    'api_key_spending',
+    {
+      workspace_id: d.text().notNull(),
+      api_key_id: d.text().notNull(),
+      /** `2026-05-04`. */
+      day: d.text().notNull(),
+      spent: d.units().notNull(),
+    },
+    (t) => [d.primaryKey({ columns: [t.workspace_id, t.api_key_id, t.day] })],
+  )
+  return { workspaces, api_keys, secrets, account_tokens, api_key_spending }
+}
+
+function contactTables(d: Dialect) {
+  const contacts = d.table(
+    'contacts',
+    {
+      id: d.text().notNull(),
+      workspace_id: d.text().notNull(),
+      name: d.text(),
+      phone: d.text(),
+      email: d.text(),
+      /** The address in lower case: what uniqueness compares. */
+      email_key: d.text(),
+      external_id: d.text(),
+      tags: d.json<string[]>().notNull(),
+      attributes: d.json<Metadata>().notNull(),
+      subscriptions: d.json<Subscriptions>().notNull(),
+      /** What a search looks through, in lower case. */
+      search_text: d.text().notNull(),
+      created_at: d.time().notNull(),
+      updated_at: d.time().notNull(),
+    },
+    (t) => [
+      d.primaryKey({ columns: [t.workspace_id, t.id] }),
+      d.uniqueIndex('contacts_phone').on(t.workspace_id, t.phone),
+      d.uniqueIndex('contacts_email_key').on(t.workspace_id, t.email_key),
+      d.uniqueIndex('contacts_external_id').on(t.workspace_id, t.external_id),
+    ],
+  )
+  /** The tags of contacts once more, to find contacts by. */
+  const contact_tags = d.table(
+    'contact_tags',
+    {
+      workspace_id: d.text().notNull(),
+      tag: d.text().notNull(),
+      contact_id: d.text().notNull(),
+    },
+    (t) => [
+      d.primaryKey({ columns: [t.workspace_id, t.tag, t.contact_id] }),
+      d.index('contact_tags_contact').on(t.workspace_id, t.contact_id),
+    ],
+  )
+  /** Who must not be written to on a channel, whoever asks. */
+  const suppressions = d.table(
+    'suppressions',
+    {
+      workspace_id: d.text().notNull(),
+      channel: d.text().$type<Channel>().notNull(),
+      /** E.164, or an e-mail address in lower case. */
+      address: d.text().notNull(),
+      reason: d.text().$type<'opt_out' | 'bounce' | 'complaint' | 'manual'>().notNull(),
+      created_at: d.time().notNull(),
+    },
+    (t) => [d.primaryKey({ columns: [t.workspace_id, t.channel, t.address] })],
+  )
+  return { contacts, contact_tags, suppressions }
 }
 
 function creditTables(d: Dialect) {
@@ -136,7 +226,40 @@ function creditTables(d: Dialect) {
       d.index('idempotency_keys_created').on(t.created_at),
     ],
   )
-  return { credit_accounts, ledger_entries, idempotency_keys }
+  const purchases = d.table(
+    'purchases',
+    {
+      id: d.text().notNull(),
+      workspace_id: d.text().notNull(),
+      package_id: d.text().notNull(),
+      status: d
+        .text()
+        .$type<'pending' | 'paid' | 'failed' | 'expired' | 'refunded' | 'disputed'>()
+        .notNull(),
+      /** What the workspace gets, bonus included. */
+      credits: d.units().notNull(),
+      /** The price in minor units of its currency. */
+      amount: d.int().notNull(),
+      currency: d.text().notNull(),
+      provider: d.text().notNull(),
+      /** The checkout session at the payment provider; null until it has answered. */
+      session_id: d.text(),
+      checkout_url: d.text(),
+      success_url: d.text(),
+      cancel_url: d.text(),
+      /** How often this row changed: a change is made to the version that was read, or not at all. */
+      version: d.int().notNull(),
+      expires_at: d.time(),
+      created_at: d.time().notNull(),
+      updated_at: d.time().notNull(),
+      paid_at: d.time(),
+    },
+    (t) => [
+      d.primaryKey({ columns: [t.workspace_id, t.id] }),
+      d.uniqueIndex('purchases_session').on(t.session_id),
+    ],
+  )
+  return { credit_accounts, ledger_entries, idempotency_keys, purchases }
 }
 
 function messageTables(d: Dialect) {
@@ -174,6 +297,39 @@ function messageTables(d: Dialect) {
       delivered_at: d.time(),
       read_at: d.time(),
       failed_at: d.time(),
+    },
+    (t) => [
+      d.primaryKey({ columns: [t.workspace_id, t.id] }),
+      // A list by channel or status finds its first page at once, however few of a million match.
+      d.index('messages_kind').on(t.workspace_id, t.channel, t.status, t.id),
+      d.index('messages_bulk').on(t.workspace_id, t.bulk_id, t.id).where(sql`bulk_id is not null`),
+    ],
+  )
+  /** How many messages a workspace has: counting them anew for each list would cost more the longer its history. */
+  const message_counts = d.table(
+    'message_counts',
+    {
+      workspace_id: d.text().notNull(),
+      channel: d.text().$type<Channel>().notNull(),
+      status: d.text().$type<MessageStatus>().notNull(),
+      count: d.long().notNull(),
+    },
+    (t) => [d.primaryKey({ columns: [t.workspace_id, t.channel, t.status] })],
+  )
+  const bulks = d.table(
+    'bulks',
+    {
+      id: d.text().notNull(),
+      workspace_id: d.text().notNull(),
+      api_key_id: d.text(),
+      channel: d.text().$type<Channel>().notNull(),
+      livemode: d.boolean().notNull(),
+      total: d.int().notNull(),
+      accepted: d.int().notNull(),
+      rejected: d.int().notNull(),
+      duplicates: d.int().notNull(),
+      credits_used: d.units().notNull(),
+      created_at: d.time().notNull(),
     },
     (t) => [d.primaryKey({ columns: [t.workspace_id, t.id] })],
   )
@@ -229,7 +385,7 @@ function messageTables(d: Dialect) {
     },
     (t) => [d.primaryKey({ columns: [t.workspace_id, t.message_id, t.id] })],
   )
-  return { messages, message_queue, message_attempts, message_events }
+  return { messages, message_counts, bulks, message_queue, message_attempts, message_events }
 }
 
 function webhookTables(d: Dialect) {
@@ -243,6 +399,9 @@ function webhookTables(d: Dialect) {
       events: d.json<string[]>().notNull(),
       headers: d.json<Record<string, string>>().notNull(),
       secret: d.text().notNull(),
+      /** The secret before the last rotation, good until `previous_secret_ends_at`. */
+      previous_secret: d.text(),
+      previous_secret_ends_at: d.time(),
       is_active: d.boolean().notNull(),
       status: d.text().$type<'active' | 'failing' | 'disabled'>().notNull(),
       disabled_reason: d.text(),

@@ -8,7 +8,10 @@ export interface DeliverJob {
   event_id: string
   event: string
   url: string
+  /** Signs the single-value headers. */
   secret: string
+  /** While a rotation overlaps: signs besides, and instead where the first one is refused. */
+  other_secret: string | null
   headers: Record<string, string>
   body: string
   attempt: number
@@ -22,7 +25,12 @@ export interface DeliverAnswer {
   response_body: string | null
   error: string | null
   retry_after_ms: number | null
+  /** Whether this answers the try that was signed with the other secret. */
+  used_other_secret: boolean
 }
+
+/** What a receiver says to a signature it does not know. Source: interface, Webhook signing; contract section 12. */
+const REFUSES_SIGNATURE: readonly (number | null)[] = [401, 403]
 
 /** Past what is kept, so much more is read to keep the connection; beyond it the connection is cheaper to lose. */
 const DRAIN_BYTES = 64 * 1024
@@ -49,11 +57,26 @@ export function createDeliverer({ now }: { now: () => Date }): Deliverer {
   }
 }
 
+/** One try; what is refused for its signature is sent once more, signed with the other secret. */
 async function deliverOne(
   job: DeliverJob,
   agent: Dispatcher,
   now: () => Date,
 ): Promise<DeliverAnswer> {
+  const first = await post(job, agent, now)
+  const { secret, other_secret } = job
+  if (other_secret === null || !REFUSES_SIGNATURE.includes(first.response_status)) return first
+  const other = { ...job, secret: other_secret, other_secret: secret }
+  const second = await post(other, agent, now)
+  return {
+    ...second,
+    started_at_ms: first.started_at_ms,
+    duration_ms: first.duration_ms + second.duration_ms,
+    used_other_secret: true,
+  }
+}
+
+async function post(job: DeliverJob, agent: Dispatcher, now: () => Date): Promise<DeliverAnswer> {
   const at = now()
   const began = performance.now()
   const done = (answer: Partial<DeliverAnswer>): DeliverAnswer => ({
@@ -63,6 +86,7 @@ async function deliverOne(
     response_body: null,
     error: null,
     retry_after_ms: null,
+    used_other_secret: false,
     ...answer,
   })
   // One deadline over connect, headers and body: undici's own time-outs each begin anew with every byte.
@@ -90,11 +114,20 @@ async function deliverOne(
 }
 
 function ownHeaders(job: DeliverJob, at: Date): Record<string, string> {
-  const { secret, body, event, event_id, delivery_id, attempt } = job
+  const { secret, other_secret, body, event, event_id, delivery_id, attempt } = job
   return {
     'content-type': 'application/json',
     'user-agent': 'Svc-Webhooks/1',
-    ...sign({ secret, body, event, event_id, delivery_id, attempt, at }),
+    ...sign({
+      secret,
+      previous_secret: other_secret,
+      body,
+      event,
+      event_id,
+      delivery_id,
+      attempt,
+      at,
+    }),
   }
 }
 

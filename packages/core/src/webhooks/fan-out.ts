@@ -30,12 +30,15 @@ export function wants(webhook: Subscriber, event: EventKind): boolean {
   return webhook.events.includes('*') || webhook.events.includes(event)
 }
 
+const BY_EVENT = { trigger: 'event', max_attempts: MAX_ATTEMPTS } as const
+
 /** Adds an event for every subscriber that wants it; nothing is stored for an event nobody wants. */
 export function fanOut<Kind extends EventKind>(
   into: FanOut,
   { event, data, workspace_id, message_id }: Happening<Kind>,
   subscribers: readonly Subscriber[],
   { at, newId }: { at: Date; newId: () => string },
+  given: Pick<DeliveryRow, 'trigger' | 'max_attempts'> = BY_EVENT,
 ): void {
   const wanting = subscribers.filter((webhook) => wants(webhook, event))
   if (wanting.length === 0) return
@@ -52,9 +55,9 @@ export function fanOut<Kind extends EventKind>(
       event,
       message_id,
       status: 'pending',
-      trigger: 'event',
+      trigger: given.trigger,
       attempt_count: 0,
-      max_attempts: MAX_ATTEMPTS,
+      max_attempts: given.max_attempts,
       next_attempt_at: at,
       response_status: null,
       response_time_ms: null,

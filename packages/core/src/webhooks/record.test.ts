@@ -38,6 +38,7 @@ function health(given: Partial<WebhookHealth> = {}): WebhookHealth {
     consecutive_failures: 0,
     last_success_at: null,
     last_failure_at: null,
+    created_at: AT,
     updated_at: AT,
     ...given,
   }
@@ -63,6 +64,7 @@ function state(deliveries: DeliveryRow[], webhook: WebhookHealth | null = health
   return {
     deliveries: new Map(deliveries.map((each) => [each.id, each])),
     webhooks: new Map(webhook ? [[webhook.id, webhook]] : []),
+    failed_deliveries: new Map(),
   }
 }
 
@@ -113,5 +115,59 @@ describe('planRecord', () => {
       expect(plan.dequeue).toEqual(['d1'])
       expect(plan.deliveries).toMatchObject([{ status: 'failed', error: 'connect' }])
     }
+  })
+
+  it('keeps why a webhook was switched off, whatever it answers then', () => {
+    const off = health({ is_active: false, status: 'disabled', disabled_reason: 'manual' })
+    const plan = planRecord(
+      [result('d1', { response_status: 410 })],
+      state([delivery('d1')], off),
+      {
+        random,
+      },
+    )
+    expect(plan.webhooks).toMatchObject([{ status: 'disabled', disabled_reason: 'manual' }])
+  })
+
+  it.each([
+    ['a single try', { max_attempts: 1 }, null],
+    ['the last of more tries', { attempt_count: 23, max_attempts: 24 }, null],
+    ['the first of twelve more tries', { attempt_count: 12, max_attempts: 24 }, 5_000],
+    ['a try that was made early', { attempt_count: 3, max_attempts: 13 }, 120_000],
+    ['a try before the first', { attempt_count: 0, max_attempts: 13 }, 5_000],
+  ])('goes on after %s by what is left', (_, given, wait_ms) => {
+    const failed = result('d1', { response_status: 500, duration_ms: 0 })
+    const plan = planRecord([failed], state([delivery('d1', given)]), { random })
+    const due_at = wait_ms === null ? null : new Date(AT.getTime() + wait_ms)
+    expect(plan.deliveries[0]?.next_attempt_at).toEqual(due_at)
+    expect(plan.requeue.map((each) => each.due_at)).toEqual(due_at ? [due_at] : [])
+  })
+
+  describe('after five days without a success', () => {
+    const old = new Date(AT.getTime() - 5 * 24 * 3_600_000)
+    const silent = { created_at: old, status: 'failing', consecutive_failures: 119 } as const
+    const last = (given: Partial<DeliveryRow> = {}) =>
+      delivery('d1', { attempt_count: 11, created_at: old, ...given })
+    const planned = (webhook: Partial<WebhookHealth>, failed: number, given = last()) => {
+      const before = state([given], health({ ...silent, ...webhook }))
+      before.failed_deliveries.set('h1', failed)
+      const refused = result('d1', { response_status: 500 })
+      return planRecord([refused], before, { random }).webhooks[0]
+    }
+
+    it('disables with the tenth delivery that fails', () => {
+      expect(planned({}, 9)).toMatchObject({ is_active: false, disabled_reason: 'failing' })
+    })
+
+    it.each([
+      ['nine failed', {}, 8, last()],
+      ['the tenth goes on', {}, 9, last({ attempt_count: 10 })],
+      ['the tenth is a test', {}, 9, last({ trigger: 'test' })],
+      ['the tenth is older than the last success', { last_success_at: AT }, 9, last()],
+      ['it was enabled since', { consecutive_failures: 20 }, 30, last()],
+      ['it is younger', { created_at: AT }, 30, last({ created_at: AT })],
+    ])('does not where %s', (_, webhook, failed, given) => {
+      expect(planned(webhook, failed, given)).toMatchObject({ is_active: true, status: 'failing' })
+    })
   })
 })

@@ -1,5 +1,6 @@
+import { LIMITS } from '../contract/limits.ts'
 import type { DeliveryAttemptRow, DeliveryRow, WebhookRow } from '../storage/storage.ts'
-import { nextWaitMs } from './schedule.ts'
+import { MAX_ATTEMPTS, nextWaitMs } from './schedule.ts'
 
 /** What one try of a delivery gave. Plain data: it crosses a thread border. */
 export interface DeliveryResult {
@@ -22,6 +23,11 @@ export interface RecordState {
   /** Deliveries still held by the claim that the result names, by id. */
   deliveries: Map<string, DeliveryRow>
   webhooks: Map<string, WebhookHealth>
+  /**
+   * How many deliveries of a webhook failed that were made since its last success, by id, counted as far as
+   * `LIMITS.webhook_failing_deliveries`; only of those that had none for `LIMITS.webhook_failing_s`. Tests do not count.
+   */
+  failed_deliveries: Map<string, number>
 }
 
 /** The part of a webhook that its deliveries change. */
@@ -35,6 +41,7 @@ export type WebhookHealth = Pick<
   | 'consecutive_failures'
   | 'last_success_at'
   | 'last_failure_at'
+  | 'created_at'
   | 'updated_at'
 >
 
@@ -51,6 +58,29 @@ export interface RecordPlan {
 
 /** After this many failed attempts in a row a webhook is shown as failing. */
 const FAILING_AFTER = 5
+
+/** What failed before a webhook was enabled again does not disable it: as many tries as its failed deliveries had. */
+const DISABLED_AFTER = LIMITS.webhook_failing_deliveries * MAX_ATTEMPTS
+
+/** Whether a receiver's status acknowledges a delivery. Source: contract section 7. */
+export function isSuccess(status: number | null): boolean {
+  return status !== null && status >= 200 && status < 300
+}
+
+/** Whether a webhook has had no success for so long that deliveries that failed may disable it. */
+export function isSilent(
+  { last_success_at, created_at }: Pick<WebhookHealth, 'last_success_at' | 'created_at'>,
+  at: Date,
+): boolean {
+  const since = last_success_at ?? created_at
+  return at.getTime() - since.getTime() >= LIMITS.webhook_failing_s * 1000
+}
+
+/** When the last try of a batch ended. */
+export function endOf(results: readonly DeliveryResult[]): Date {
+  const ends = results.map(({ started_at, duration_ms }) => started_at.getTime() + duration_ms)
+  return new Date(Math.max(0, ...ends))
+}
 
 /** Turns the results of a batch of tries into what is written: done, next try, or given up. */
 export function planRecord(
@@ -76,7 +106,9 @@ export function planRecord(
     const webhook = state.webhooks.get(result.webhook_id) ?? null
     const after = recordOne(result, delivery, webhook, plan, context.random)
     plan.deliveries.push(after)
-    if (webhook) touched.add(webhook)
+    if (!webhook) continue
+    touched.add(webhook)
+    if (after.status === 'failed') noteFailed(webhook, after, state.failed_deliveries)
   }
   plan.webhooks = [...touched]
   return plan
@@ -92,7 +124,7 @@ function recordOne(
   const at = new Date(result.started_at.getTime() + result.duration_ms)
   const number = before.attempt_count + 1
   const status = result.response_status
-  const succeeded = status !== null && status >= 200 && status < 300
+  const succeeded = isSuccess(status)
   const error = succeeded ? null : (result.error ?? `status_${status}`)
   plan.attempts.push({
     workspace_id: result.workspace_id,
@@ -114,13 +146,19 @@ function recordOne(
     updated_at: at,
     next_attempt_at: null,
   }
+  if (succeeded) {
+    plan.dequeue.push(before.id)
+    return { ...after, status: 'delivered', delivered_at: before.delivered_at ?? at }
+  }
+  const left = before.max_attempts - number
   const wait =
-    succeeded || status === 410 ? null : nextWaitMs(number, result.retry_after_ms, random)
+    status === 410
+      ? null
+      : nextWaitMs(Math.max(1, MAX_ATTEMPTS - left), result.retry_after_ms, random)
   if (wait === null || !webhook?.is_active) {
     plan.dequeue.push(before.id)
-    return succeeded
-      ? { ...after, status: 'delivered', delivered_at: at }
-      : { ...after, status: 'failed' }
+    // What was acknowledged once is not undone by sending it again.
+    return { ...after, status: before.delivered_at ? 'delivered' : 'failed' }
   }
   const due_at = new Date(at.getTime() + wait)
   plan.requeue.push({ delivery_id: before.id, due_at })
@@ -137,11 +175,34 @@ function noteHealth(webhook: WebhookHealth, status: number | null, ok: boolean, 
   }
   webhook.consecutive_failures += 1
   webhook.last_failure_at = at
-  if (status === 410) {
-    webhook.is_active = false
-    webhook.status = 'disabled'
-    webhook.disabled_reason = 'gone'
-  } else if (webhook.status === 'active' && webhook.consecutive_failures >= FAILING_AFTER) {
+  if (status === 410) disable(webhook, 'gone')
+  else if (webhook.status === 'active' && webhook.consecutive_failures >= FAILING_AFTER) {
     webhook.status = 'failing'
   }
+}
+
+/** A webhook that has had no success for long is disabled by its deliveries that were given up. */
+function noteFailed(
+  webhook: WebhookHealth,
+  { trigger, created_at, updated_at }: DeliveryRow,
+  failed: Map<string, number>,
+): void {
+  const since = webhook.last_success_at ?? webhook.created_at
+  if (trigger === 'test' || created_at < since || !isSilent(webhook, updated_at)) return
+  const count = (failed.get(webhook.id) ?? 0) + 1
+  failed.set(webhook.id, count)
+  if (
+    webhook.is_active &&
+    count >= LIMITS.webhook_failing_deliveries &&
+    webhook.consecutive_failures >= DISABLED_AFTER
+  ) {
+    disable(webhook, 'failing')
+  }
+}
+
+function disable(webhook: WebhookHealth, reason: 'gone' | 'failing'): void {
+  if (!webhook.is_active) return
+  webhook.is_active = false
+  webhook.status = 'disabled'
+  webhook.disabled_reason = reason
 }

@@ -2,20 +2,16 @@ import type { Body, Data } from '../contract/endpoint.ts'
 import { SvcError } from '../contract/errors.ts'
 import { EVENT_KINDS, EVENTS } from '../contract/events.ts'
 import { mintSecret } from '../contract/signature.ts'
-import type {
-  Delivery,
-  webhooks as endpoints,
-  Subscription,
-  Webhook,
-} from '../contract/webhooks.ts'
+import type { webhooks as endpoints, Webhook } from '../contract/webhooks.ts'
 import type { Runtime } from '../runtime.ts'
-import type { DeliveryRow, Storage, WebhookRow } from '../storage/storage.ts'
+import type { Storage, WebhookRow } from '../storage/storage.ts'
+import { createWebhookChanges, type WebhookChanges } from './changes.ts'
+import { createWebhookDeliveries, type WebhookDeliveries } from './deliveries.ts'
+import { deliveriesOfMessage, type MessageDelivery } from './of-message.ts'
+import { webhookOf } from './shown.ts'
 import { checkTarget, type TargetPolicy } from './target.ts'
 
-/** How much of a secret may be shown: enough to tell two apart, nothing to sign with. */
-const SECRET_SHOWN_LENGTH = 10
-
-export interface Webhooks {
+export interface Webhooks extends WebhookChanges, WebhookDeliveries {
   /** @throws SvcError `validation_error` for an address that deliveries may not go to. */
   create(
     workspaceId: string,
@@ -30,12 +26,8 @@ export interface Webhooks {
   get(workspaceId: string, webhookId: string): Promise<Webhook>
   /** Removes the webhook and what waits for it. */
   delete(workspaceId: string, webhookId: string): Promise<void>
-  /** Newest first. */
-  deliveries(
-    workspaceId: string,
-    webhookId: string,
-    page: { limit: number; offset: number },
-  ): Promise<{ deliveries: Delivery[]; total: number }>
+  /** The deliveries about one message, oldest first; none for another workspace's. */
+  ofMessage(workspaceId: string, messageId: string): Promise<MessageDelivery[]>
   /** The kinds of events there are. */
   events(): Data<typeof endpoints.events>['events']
 }
@@ -44,20 +36,25 @@ export function createWebhooks({
   storage,
   runtime,
   targets,
+  onQueued,
 }: {
   storage: Storage
   runtime: Runtime
   targets: TargetPolicy
+  /** Told when deliveries were queued, so that they need not wait to be found. */
+  onQueued: () => void
 }): Webhooks {
   const notFound = () => new SvcError('not_found', 'Webhook not found')
 
   async function get(workspaceId: string, webhookId: string): Promise<Webhook> {
     const row = await storage.read.webhooks.byId(workspaceId, webhookId)
     if (!row) throw notFound()
-    return recordOf(row)
+    return webhookOf(row)
   }
 
   return {
+    ...createWebhookChanges({ storage, runtime, targets }),
+    ...createWebhookDeliveries({ storage, runtime, onQueued }),
     async create(workspaceId, request) {
       checkTarget(request.url, targets)
       const at = runtime.now()
@@ -69,6 +66,8 @@ export function createWebhooks({
         events: request.events,
         headers: request.headers ?? {},
         secret: mintSecret(runtime.bytes),
+        previous_secret: null,
+        previous_secret_ends_at: null,
         is_active: true,
         status: 'active',
         disabled_reason: null,
@@ -79,28 +78,21 @@ export function createWebhooks({
         updated_at: at,
       }
       await storage.write(({ webhooks }) => webhooks.insert(row))
-      return { ...recordOf(row), secret: row.secret }
+      return { ...webhookOf(row), secret: row.secret }
     },
     async list(workspaceId, page) {
       const [rows, total] = await Promise.all([
         storage.read.webhooks.list(workspaceId, page),
         storage.read.webhooks.count(workspaceId),
       ])
-      return { webhooks: rows.map(recordOf), total }
+      return { webhooks: rows.map(webhookOf), total }
     },
     get,
     async delete(workspaceId, webhookId) {
       const removed = await storage.write(({ webhooks }) => webhooks.remove(workspaceId, webhookId))
       if (!removed) throw notFound()
     },
-    async deliveries(workspaceId, webhookId, page) {
-      await get(workspaceId, webhookId)
-      const [rows, total] = await Promise.all([
-        storage.read.webhooks.deliveries(workspaceId, webhookId, page),
-        storage.read.webhooks.countDeliveries(workspaceId, webhookId),
-      ])
-      return { deliveries: rows.map(deliveryOf), total }
-    },
+    ofMessage: (workspaceId, messageId) => deliveriesOfMessage(storage, workspaceId, messageId),
     events: () =>
       EVENT_KINDS.map((name) => ({
         name,
@@ -108,17 +100,4 @@ export function createWebhooks({
         example: { event: name, data: EVENTS[name].example },
       })),
   }
-}
-
-function recordOf({ secret, ...row }: WebhookRow): Webhook {
-  return {
-    ...row,
-    events: row.events as Subscription[],
-    headers: Object.keys(row.headers),
-    secret_prefix: `${secret.slice(0, SECRET_SHOWN_LENGTH)}...`,
-  }
-}
-
-function deliveryOf(row: DeliveryRow): Delivery {
-  return { ...row, event: row.event as Delivery['event'] }
 }

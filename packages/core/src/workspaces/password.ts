@@ -15,6 +15,8 @@ export interface Passwords {
   hash(password: string): Promise<string>
   /** Takes the same time whether or not there is a hash to compare with. */
   verify(hash: string | null, password: string): Promise<boolean>
+  /** Whether the hash was made with other parameters than are used now. */
+  isOutdated(hash: string): Promise<boolean>
 }
 
 /** argon2id, loaded when the first password comes along. */
@@ -50,5 +52,6 @@ export function createPasswords(): Passwords {
       const matches = await limited(async () => (await argon2()).verify(stored ?? DECOY, password))
       return matches && stored !== null
     },
+    isOutdated: async (stored) => (await argon2()).needsRehash(stored, PARAMETERS),
   }
 }

@@ -1,4 +1,9 @@
-import type { WorkspaceRow } from '../storage/storage.ts'
+import type { AccountTokenRow, WorkspaceRow } from '../storage/storage.ts'
+
+/** What the owner may change of a workspace. */
+export type WorkspaceChange = {
+  [K in 'name' | 'phone' | 'country' | 'sender_name']?: WorkspaceRow[K] | undefined
+}
 
 export interface WorkspaceReads {
   byId(workspaceId: string): Promise<WorkspaceRow | null>
@@ -11,4 +16,36 @@ export interface WorkspaceReads {
 export interface WorkspaceWrites {
   /** Answers false when the e-mail address is taken; nothing is written then. */
   insert(workspace: WorkspaceRow): Promise<boolean>
+  /** Changes the fields given, and no others. */
+  change(workspaceId: string, change: WorkspaceChange, at: Date): Promise<void>
+  verifyEmail(workspaceId: string, at: Date): Promise<void>
+  /**
+   * Puts a new hash in place, and ends every token issued before. With `from`, only while that is the hash: answers
+   * false when it is not any more.
+   */
+  changePassword(
+    workspaceId: string,
+    change: { from?: string; to: string; at: Date },
+  ): Promise<boolean>
+  /** Puts another hash of the same password in place, unless the password was changed meanwhile; ends nothing. */
+  rehash(workspaceId: string, change: { from: string; to: string }): Promise<void>
+}
+
+type TokenKind = Pick<AccountTokenRow, 'workspace_id' | 'purpose'>
+
+/** Tokens of mails, by their hash. */
+export interface AccountTokenReads {
+  /** Whether there is such a token that has not expired. */
+  isGood(tokenHash: string, purpose: AccountTokenRow['purpose'], now: Date): Promise<boolean>
+}
+
+export interface AccountTokenWrites {
+  /** Keeps a token, and ends the workspace's others of that purpose: of any that come at once, one is left. */
+  issue(token: AccountTokenRow): Promise<void>
+  /** Uses a good token up: answers its workspace, to one caller alone; null to all others. */
+  take(tokenHash: string, purpose: AccountTokenRow['purpose'], now: Date): Promise<string | null>
+  /** Ends the workspace's tokens of that purpose. */
+  end(kind: TokenKind): Promise<void>
+  /** Forgets tokens that expired before, about `limit` of them; says how many. */
+  forget(before: Date, limit: number): Promise<number>
 }

@@ -10,10 +10,16 @@ import type { Account } from '../credits/decide.ts'
 import { grantOperation } from '../credits/grant.ts'
 import type { Runtime } from '../runtime.ts'
 import type { Storage, WorkspaceRow } from '../storage/storage.ts'
+import { type Access, createAccess } from './access.ts'
+import type { OwnerMails } from './owner-mails.ts'
 import type { Passwords } from './password.ts'
+import { mintToken } from './token.ts'
 
-export interface Workspaces {
-  /** @throws SvcError `validation_error` when the e-mail address is in use. */
+export interface Workspaces extends Access {
+  /**
+   * Makes a workspace, and sends a mail to verify its address.
+   * @throws SvcError `validation_error` when the e-mail address is in use.
+   */
   signup(request: Body<typeof endpoints.signup>): Promise<WorkspaceSummary>
   /** @throws SvcError `unauthorized`, in the same time for an unknown address and a wrong password. */
   login(
@@ -22,6 +28,8 @@ export interface Workspaces {
   /** The workspace a session belongs to, or null when its tokens were ended. */
   bySession(workspaceId: string, tokenVersion: number): Promise<{ workspace_id: string } | null>
   account(workspaceId: string): Promise<Workspace>
+  /** Changes the fields given, and answers the whole. */
+  update(workspaceId: string, request: Body<typeof endpoints.update_account>): Promise<Workspace>
   /** Every workspace, oldest first: for the operator. */
   list(page: { limit: number; offset: number }): Promise<Workspace[]>
   byEmail(email: string): Promise<Workspace | null>
@@ -31,11 +39,13 @@ export function createWorkspaces({
   storage,
   runtime,
   passwords,
+  mails,
   signupCredits,
 }: {
   storage: Storage
   runtime: Runtime
   passwords: Passwords
+  mails: OwnerMails
   signupCredits: Units
 }): Workspaces {
   async function withAccount(row: WorkspaceRow): Promise<Workspace> {
@@ -44,39 +54,52 @@ export function createWorkspaces({
     return workspaceOf(row, account)
   }
 
-  return {
-    async signup({ email, password, company_name, phone, country }) {
-      const password_hash = await passwords.hash(password)
-      const at = runtime.now()
-      const row: WorkspaceRow = {
-        id: runtime.id(),
-        name: company_name,
-        email,
-        email_key: email.toLowerCase(),
-        email_verified: false,
-        password_hash,
-        token_version: 1,
-        phone: phone ?? null,
-        country: country ?? null,
-        sender_name: null,
-        created_at: at,
-        updated_at: at,
+  async function account(workspaceId: string): Promise<Workspace> {
+    const row = await storage.read.workspaces.byId(workspaceId)
+    if (!row) throw new SvcError('not_found', 'Workspace not found')
+    return withAccount(row)
+  }
+
+  /** Once the parameters have changed, a login is when the password is at hand. */
+  async function refreshHash({ id, password_hash: from }: WorkspaceRow, password: string) {
+    try {
+      if (!(await passwords.isOutdated(from))) return
+      const to = await passwords.hash(password)
+      await storage.write(({ workspaces }) => workspaces.rehash(id, { from, to }))
+    } catch (error) {
+      runtime.log.warn({ err: error, workspace_id: id }, 'a password was not hashed anew')
+    }
+  }
+
+  async function insert(row: WorkspaceRow): Promise<string> {
+    const { token, row: verification } = mintToken(runtime, row.id, 'verify_email')
+    await storage.write(async ({ workspaces, accountTokens, credits }) => {
+      if (!(await workspaces.insert(row))) {
+        throw new SvcError('validation_error', 'Email already exists')
       }
-      await storage.write(async ({ workspaces, credits }) => {
-        if (!(await workspaces.insert(row))) {
-          throw new SvcError('validation_error', 'Email already exists')
-        }
-        await credits.open(row.id, at)
-        if (signupCredits === 0) return
-        const gift = grantOperation(runtime, {
-          amount: signupCredits,
-          reference: { type: 'signup', id: row.id, n: 0 },
-          campaign: 'signup',
-          actor: null,
-          description: 'Credits on signup',
-        })
-        await credits.post(row.id, gift)
+      await accountTokens.issue(verification)
+      await credits.open(row.id, row.created_at)
+      if (signupCredits === 0) return
+      const gift = grantOperation(runtime, {
+        amount: signupCredits,
+        reference: { type: 'signup', id: row.id, n: 0 },
+        campaign: 'signup',
+        actor: null,
+        description: 'Credits on signup',
       })
+      await credits.post(row.id, gift)
+    })
+    return token
+  }
+
+  return {
+    ...createAccess({ storage, runtime, passwords, mails }),
+    async signup(request) {
+      const row = newWorkspace(runtime, request, await passwords.hash(request.password))
+      const token = await insert(row)
+      if (!mails.verifyWith(row, token)) {
+        runtime.log.warn({ workspace_id: row.id }, 'too many mails are waiting for another one')
+      }
       return withAccount(row)
     },
     async login({ email, password }) {
@@ -84,16 +107,21 @@ export function createWorkspaces({
       if (!(await passwords.verify(row?.password_hash ?? null, password)) || !row) {
         throw new SvcError('unauthorized', 'Invalid email or password')
       }
+      await refreshHash(row, password)
       return { workspace: await withAccount(row), token_version: row.token_version }
     },
     async bySession(workspaceId, tokenVersion) {
       const row = await storage.read.workspaces.byId(workspaceId)
       return row?.token_version === tokenVersion ? { workspace_id: row.id } : null
     },
-    async account(workspaceId) {
-      const row = await storage.read.workspaces.byId(workspaceId)
-      if (!row) throw new SvcError('not_found', 'Workspace not found')
-      return withAccount(row)
+    account,
+    async update(workspaceId, change) {
+      const isChange = Object.keys(change).length > 0
+      if (isChange) {
+        const at = runtime.now()
+        await storage.write(({ workspaces }) => workspaces.change(workspaceId, change, at))
+      }
+      return account(workspaceId)
     },
     async list(page) {
       return Promise.all((await storage.read.workspaces.list(page)).map(withAccount))
@@ -102,6 +130,28 @@ export function createWorkspaces({
       const row = await storage.read.workspaces.byEmail(email)
       return row && withAccount(row)
     },
+  }
+}
+
+function newWorkspace(
+  runtime: Runtime,
+  { email, company_name, phone, country }: Body<typeof endpoints.signup>,
+  password_hash: string,
+): WorkspaceRow {
+  const at = runtime.now()
+  return {
+    id: runtime.id(),
+    name: company_name,
+    email,
+    email_key: email.toLowerCase(),
+    email_verified: false,
+    password_hash,
+    token_version: 1,
+    phone: phone ?? null,
+    country: country ?? null,
+    sender_name: null,
+    created_at: at,
+    updated_at: at,
   }
 }
 

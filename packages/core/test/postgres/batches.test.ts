@@ -25,7 +25,7 @@ describe('a batch', () => {
       channel: 'email',
       content: { subject: 'Long', html },
     })
-    await bench.accept({ workspace_id: id, debit: null, messages, idempotency: null })
+    await bench.accept({ ...bench.make.request(messages), debit: null })
     expect(await bench.storage.read.messages.count(id, {})).toBe(30)
     const last = messages.at(-1)?.id ?? ''
     expect((await bench.message(id, last)).content).toEqual({ subject: 'Long', html })

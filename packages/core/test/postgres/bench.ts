@@ -1,9 +1,9 @@
-import type pg from 'pg'
+import pg from 'pg'
 import { afterAll, beforeAll, expect } from 'vitest'
-import { openPostgres } from '../../src/storage/postgres/postgres.ts'
+import { openPostgres, type PostgresOptions } from '../../src/storage/postgres/postgres.ts'
 import type { Storage } from '../../src/storage/storage.ts'
 import { testRuntime } from '../fixtures.ts'
-import { createDatabase, type TestDatabase } from '../postgres-database.ts'
+import { createDatabase, databaseUrl, type TestDatabase } from '../postgres-database.ts'
 import { benchFor } from '../storage/bench.ts'
 
 /** A machine may be busy with other tests. */
@@ -61,5 +61,28 @@ export function postgresBench() {
       const messages = await bench.storage.read.messages.list(workspaceId, {}, page)
       expect(paid.sort()).toEqual(messages.map(({ id }) => id).sort())
     },
+  })
+}
+
+/** The bench on a server of the test's own, to be stopped and killed: each test has a database of its own there. */
+export function serverBench(url: () => string, options: PostgresOptions = {}) {
+  let databases = 0
+  return benchFor(async () => {
+    const name = `test_${databases++}`
+    const owner = new pg.Client({ connectionString: url() })
+    await owner.connect()
+    await owner.query(`create database ${name}`)
+    await owner.end()
+    const open = () => openPostgres(databaseUrl(url(), name), testRuntime('storage'), options)
+    let storage = await open()
+    return {
+      storage,
+      async reopen() {
+        await storage.close()
+        storage = await open()
+        return storage
+      },
+      close: () => storage.close(),
+    }
   })
 }

@@ -85,7 +85,7 @@ describe('servers whose clocks are wrong', () => {
   it('keep off what another holds, however far its lease seems to be over', async () => {
     const id = await workspace(slow)
     const { messages } = slow.make.bulk(id, 2)
-    await slow.storage.hot.accept([{ workspace_id: id, debit: null, messages, idempotency: null }])
+    await slow.storage.hot.accept([{ ...slow.make.request(messages), debit: null }])
     expect(await slow.claim()).toHaveLength(2)
     expect(await fast.claim()).toEqual([])
     await slow.storage.hot.settle(

@@ -1,7 +1,9 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { units } from '../../src/contract/units.ts'
 import { systemRuntime } from '../../src/runtime.ts'
 import { migrationsOf } from '../../src/storage/migrations.ts'
 import { openPostgres } from '../../src/storage/postgres/postgres.ts'
+import { builders } from '../fixtures.ts'
 import { createDatabase, type TestDatabase } from '../postgres-database.ts'
 
 const runtime = systemRuntime()
@@ -58,6 +60,29 @@ describe('migrating', () => {
     expect(await applied()).toEqual(before)
     await owner.query("delete from svc_migrations where hash = 'of the future'")
     await openAndClose()
+  })
+
+  it('counts the messages that were there before they were counted', async () => {
+    const make = builders(runtime)
+    const storage = await openPostgres(database.url, runtime)
+    const row = make.workspace()
+    await storage.write(async ({ workspaces, credits }) => {
+      await workspaces.insert(row)
+      await credits.open(row.id, runtime.now())
+    })
+    const free = () => make.send(row.id, { credits_used: units(0) })
+    await storage.hot.accept([free(), free()])
+    await storage.close()
+    const owner = await database.connect()
+    await owner.query('drop table message_counts')
+    const fill = migrationsOf('postgres').flatMap(({ sql }) =>
+      sql.filter((statement) => statement.includes('message_counts')),
+    )
+    expect(fill).toHaveLength(2)
+    for (const statement of fill) await owner.query(statement)
+    expect((await owner.query('select * from message_counts')).rows).toEqual([
+      { workspace_id: row.id, channel: 'sms', status: 'queued', count: '2' },
+    ])
   })
 
   it('leaves nothing behind when it fails half-way', async () => {

@@ -2,7 +2,7 @@ import { afterEach, beforeEach } from 'vitest'
 import { units } from '../../src/contract/units.ts'
 import type { Account, Entry } from '../../src/credits/decide.ts'
 import type { AcceptRequest, AcceptResult } from '../../src/messages/accept.ts'
-import type { Settlement } from '../../src/messages/settle.ts'
+import type { Settlement } from '../../src/messages/settlement.ts'
 import type { Reported } from '../../src/messages/status.ts'
 import type { Receipt } from '../../src/providers/provider.ts'
 import type {

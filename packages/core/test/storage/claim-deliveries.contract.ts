@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
-import type { Settlement } from '../../src/messages/settle.ts'
+import type { Settlement } from '../../src/messages/settlement.ts'
 import type { ClaimedDelivery, MessageRow } from '../../src/storage/storage.ts'
-import { benchFor, callback, LEASE_MS, type OpenStorage, only } from './bench.ts'
+import { benchFor, callback, EVERYTHING, LEASE_MS, type OpenStorage, only } from './bench.ts'
 
 /** Due deliveries, leased, and fairly: no backlog of one webhook hides what waits for another. */
 export function claimDeliveriesContract(open: OpenStorage): void {
@@ -10,9 +10,7 @@ export function claimDeliveriesContract(open: OpenStorage): void {
   /** Makes `count` deliveries wait for every webhook of the workspace that wants `message.sent`. */
   async function backlog(workspaceId: string, count: number): Promise<MessageRow[]> {
     const { messages } = bench.make.bulk(workspaceId, count)
-    await bench.storage.hot.accept([
-      { workspace_id: workspaceId, debit: null, messages, idempotency: null },
-    ])
+    await bench.storage.hot.accept([{ ...bench.make.request(messages), debit: null }])
     const settlements = messages.map(
       ({ id }): Settlement => ({
         workspace_id: workspaceId,
@@ -147,5 +145,48 @@ export function claimDeliveriesContract(open: OpenStorage): void {
     }
     expect(got).toBe(100)
     expect(await bench.claimDeliveries()).toEqual([])
+  })
+
+  it('discards what falls due while its webhook is disabled, and keeps what does later', async () => {
+    const workspaceId = await bench.workspace()
+    const webhook = await bench.webhook(workspaceId)
+    await backlog(workspaceId, 3)
+    const [first] = await bench.claimDeliveries({ limit: 1 })
+    if (!first) throw new Error('three are waiting')
+    await bench.record(first, { response_status: 500 })
+    const change = (is_active: boolean) =>
+      bench.storage.write(({ webhooks }) => webhooks.change(workspaceId, webhook.id, { is_active }))
+    await change(false)
+    const now = bench.clock.advance(1_000)
+    expect(await bench.claimDeliveries()).toEqual([])
+    const rows = await bench.storage.read.webhooks.deliveries(workspaceId, webhook.id, EVERYTHING)
+    const [kept, ...discarded] = rows.sort((a, b) => b.attempt_count - a.attempt_count)
+    expect(kept).toMatchObject({ id: first.delivery_id, status: 'pending' })
+    expect(discarded).toHaveLength(2)
+    for (const row of discarded) {
+      expect(row).toMatchObject({
+        status: 'discarded',
+        next_attempt_at: null,
+        updated_at: now,
+        attempt_count: 0,
+      })
+    }
+    await change(true)
+    bench.clock.advance(60_000)
+    expect(only(await bench.claimDeliveries()).delivery_id).toBe(first.delivery_id)
+  })
+
+  it('gives the previous secret for as long as it is valid', async () => {
+    const workspaceId = await bench.workspace()
+    const previous_secret_ends_at = new Date(bench.clock.now().getTime() + 60_000)
+    await bench.webhook(workspaceId, { previous_secret: 'whsec_b2xk', previous_secret_ends_at })
+    await backlog(workspaceId, 1)
+    bench.clock.advance(59_999 - LEASE_MS)
+    expect(only(await bench.claimDeliveries())).toMatchObject({
+      secret: 'whsec_dGVzdA==',
+      previous_secret: 'whsec_b2xk',
+    })
+    bench.clock.set(previous_secret_ends_at)
+    expect(only(await bench.claimDeliveries()).previous_secret).toBeNull()
   })
 }

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import { eventBody } from '../../src/contract/events.ts'
-import type { Settlement } from '../../src/messages/settle.ts'
+import type { Settlement } from '../../src/messages/settlement.ts'
 import { benchFor, EVERYTHING, type OpenStorage, only } from './bench.ts'
 
 /** Every event goes, with one and the same body, to every webhook of its workspace that wants it, and to no other. */
@@ -57,6 +57,7 @@ export function fanOutContract(open: OpenStorage): void {
       event: 'message.delivered',
       url: all.url,
       secret: all.secret,
+      previous_secret: null,
       headers: { 'X-Tenant': 'ü' },
       attempt: 1,
       token: 'token-1',

@@ -1,11 +1,12 @@
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
-import type { Settlement } from '../../src/messages/settle.ts'
+import type { Settlement } from '../../src/messages/settlement.ts'
 import type { Reported } from '../../src/messages/status.ts'
 import type { LookupResult, Outcome } from '../../src/providers/provider.ts'
 import type { ClaimedMessage, MessageRow } from '../../src/storage/storage.ts'
 import { SMS_PRICE } from '../fixtures.ts'
 import { type Bench, benchFor, EVERYTHING, type OpenStorage, receipt } from './bench.ts'
+import { expectCounted } from './message-counts.contract.ts'
 
 const RUNS = 40
 const STEPS_MAX = 40
@@ -46,6 +47,10 @@ const steps = fc.array(
         which: fc.nat(20),
         status: fc.constantFrom<Reported>('sent', 'delivered', 'read', 'failed'),
       }),
+    },
+    {
+      weight: 1,
+      arbitrary: fc.record({ do: fc.constant('cancel' as const), which: fc.nat(20) }),
     },
     {
       weight: 3,
@@ -144,6 +149,12 @@ async function startRun(bench: Bench) {
         if (id) await bench.callback(await bench.message(workspaceId, id), step.status)
         return
       }
+      case 'cancel': {
+        const id = ids[step.which % Math.max(1, ids.length)]
+        const at = bench.clock.now()
+        if (id) await bench.storage.hot.cancel({ workspace_id: workspaceId, message_ids: [id], at })
+        return
+      }
       case 'wait':
         bench.clock.advance(step.ms)
     }
@@ -160,6 +171,7 @@ async function startRun(bench: Bench) {
     expect(balance).toBeGreaterThanOrEqual(0)
     expect(await bench.account(workspaceId)).toMatchObject({ balance, seq: ledger.length })
 
+    await expectCounted(bench, workspaceId)
     const rows = await messages.list(workspaceId, {}, EVERYTHING)
     expect(rows.map(({ id }) => id).sort()).toEqual([...ids].sort())
     for (const row of rows) {

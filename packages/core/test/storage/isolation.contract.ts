@@ -4,9 +4,29 @@ import { benchFor, EVERYTHING, type OpenStorage, only } from './bench.ts'
 
 const BULK_ID = '01934f5e-8c00-7a3b-9d2e-5f6a7b8c9d01'
 
-/** What a stranger may ask about somebody's rows; a read verb that is not listed does not compile. */
+const CONTACT_KEYS = {
+  phone: '+255700000009',
+  email_key: 'asha@example.com',
+  external_id: 'crm-1',
+  search_text: 'asha',
+}
+const SUPPRESSION = {
+  channel: 'sms',
+  address: '+255700000009',
+  reason: 'manual',
+  created_at: new Date('2026-05-04T09:00:00Z'),
+} as const
+
+const ANSWER = { route: 'billing.checkout', key: 'k', request_hash: 'h', response: '{}' }
+
+/**
+ * What a stranger may ask about somebody's rows; a read verb that is not listed does not compile. Of a session at the
+ * payment provider that one alone asks.
+ */
 type Questions = {
-  [Store in keyof Reads]: { [Verb in keyof Reads[Store]]: () => Promise<unknown> }
+  [Store in keyof Reads]: {
+    [Verb in Exclude<keyof Reads[Store], 'bySession'>]: () => Promise<unknown>
+  }
 }
 
 /** Workspaces never see, and never change, each other's rows. */
@@ -19,39 +39,88 @@ export function isolationContract(open: OpenStorage): void {
     const key = bench.make.apiKey(workspaceId)
     await bench.storage.write(({ apiKeys }) => apiKeys.insert(key))
     const webhook = await bench.webhook(workspaceId)
-    const message = await bench.queued(workspaceId, {
-      bulk_id: BULK_ID,
-      recipient: '+255700000009',
-    })
+    const bulk = { bulk_id: BULK_ID, recipient: '+255700000009' }
+    const request = bench.make.send(workspaceId, bulk)
+    await bench.accept({ ...request, bulk: bench.make.bulkRow(request.messages) })
+    const message = only(request.messages)
     const claimed = only(await bench.claimMessages())
     const outcome = { type: 'accepted', provider_message_id: 'P1', lookup_after_ms: null } as const
     await bench.settle(claimed, { task: 'send', attempt: 1, outcome })
     const delivery = only(await bench.claimDeliveries())
     await bench.record(delivery)
-    return { workspaceId, key, webhook, message, delivery }
+    const contact = bench.make.contact(workspaceId, { ...CONTACT_KEYS, tags: ['vip'] })
+    await bench.storage.write(async ({ contacts, suppressions }) => {
+      await contacts.insert([contact])
+      await suppressions.add([{ workspace_id: workspaceId, ...SUPPRESSION }])
+    })
+    const purchase = bench.make.purchase(workspaceId)
+    await bench.storage.write(async ({ purchases, answers }) => {
+      await purchases.insert(purchase)
+      await answers.keepFirst(workspaceId, ANSWER, bench.clock.now())
+    })
+    return { workspaceId, purchase, contact, key, webhook, message, delivery }
   }
 
   it('gives nothing to whoever asks with a foreign id', async () => {
-    const { key, webhook, message, delivery, workspaceId } = await owner()
+    const { key, webhook, message, delivery, workspaceId, contact, purchase } = await owner()
     const stranger = await bench.workspace(0)
-    const questions = (asker: string): Omit<Questions, 'workspaces' | 'secrets'> => {
-      const { apiKeys, credits, messages, webhooks } = bench.storage.read
+    const questions = (
+      asker: string,
+    ): Omit<Questions, 'workspaces' | 'accountTokens' | 'secrets'> => {
+      const {
+        apiKeys,
+        contacts,
+        suppressions,
+        credits,
+        purchases,
+        answers,
+        messages,
+        bulks,
+        webhooks,
+      } = bench.storage.read
+      const keys = {
+        phones: ['+255700000009'],
+        email_keys: ['asha@example.com'],
+        external_ids: ['crm-1'],
+      }
+      const part = { search: 'asha', tag: 'vip' }
       const filter = { bulk_id: BULK_ID, recipient: '+255700000009' }
       return {
         apiKeys: {
           list: () => apiKeys.list(asker, EVERYTHING),
           count: () => apiKeys.count(asker),
         },
+        contacts: {
+          byId: () => contacts.byId(asker, contact.id),
+          byIds: () => contacts.byIds(asker, [contact.id]),
+          holding: () => contacts.holding(asker, keys),
+          list: () => contacts.list(asker, part, EVERYTHING),
+          count: () => contacts.count(asker, part),
+        },
+        suppressions: {
+          of: () => suppressions.of(asker, keys.phones),
+          list: () => suppressions.list(asker, { channel: 'sms' }, EVERYTHING),
+          count: () => suppressions.count(asker, {}),
+        },
         credits: {
           account: async () => (await credits.account(asker))?.balance,
           entries: () => credits.entries(asker, EVERYTHING),
+          entriesFrom: () => credits.entriesFrom(asker, { seq: 1, limit: 10 }),
+          entriesAbout: () => credits.entriesAbout(asker, [BULK_ID]),
         },
+        purchases: { byId: () => purchases.byId(asker, purchase.id) },
+        answers: { byKey: () => answers.byKey(asker, ANSWER) },
         messages: {
           byId: () => messages.byId(asker, message.id),
           list: () => messages.list(asker, filter, EVERYTHING),
           count: () => messages.count(asker, filter),
           attempts: () => messages.attempts(asker, message.id),
           events: () => messages.events(asker, message.id),
+          ofBulk: () => messages.ofBulk(asker, BULK_ID),
+        },
+        bulks: {
+          byId: () => bulks.byId(asker, BULK_ID),
+          statusCounts: async () => (await bulks.statusCounts(asker, BULK_ID)).sent,
         },
         webhooks: {
           byId: () => webhooks.byId(asker, webhook.id),
@@ -59,7 +128,11 @@ export function isolationContract(open: OpenStorage): void {
           count: () => webhooks.count(asker),
           deliveries: () => webhooks.deliveries(asker, webhook.id, EVERYTHING),
           countDeliveries: () => webhooks.countDeliveries(asker, webhook.id),
+          delivery: () => webhooks.delivery(asker, webhook.id, delivery.delivery_id),
+          deliveriesAfter: () =>
+            webhooks.deliveriesAfter(asker, webhook.id, { after_id: '', limit: 10 }),
           deliveriesOf: () => webhooks.deliveriesOf(asker, message.id),
+          eventBodies: () => webhooks.eventBodies(asker, [delivery.event_id]),
           attempts: () => webhooks.attempts(asker, delivery.delivery_id),
         },
       }

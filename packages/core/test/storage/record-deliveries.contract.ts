@@ -27,7 +27,10 @@ export function recordDeliveriesContract(open: OpenStorage): void {
     return only(await webhooks.deliveries(workspace_id, webhook_id, EVERYTHING))
   }
 
-  async function webhook({ workspace_id, webhook_id }: ClaimedDelivery): Promise<WebhookRow> {
+  async function webhook({
+    workspace_id,
+    webhook_id,
+  }: Pick<ClaimedDelivery, 'workspace_id' | 'webhook_id'>): Promise<WebhookRow> {
     const row = await bench.storage.read.webhooks.byId(workspace_id, webhook_id)
     if (!row) throw new Error('the webhook is gone')
     return row
@@ -36,6 +39,20 @@ export function recordDeliveriesContract(open: OpenStorage): void {
   function attempts({ workspace_id, delivery_id }: ClaimedDelivery) {
     return bench.storage.read.webhooks.attempts(workspace_id, delivery_id)
   }
+
+  /** A 200 within a millisecond. */
+  const result = (from: ClaimedDelivery): DeliveryResult => ({
+    workspace_id: from.workspace_id,
+    webhook_id: from.webhook_id,
+    delivery_id: from.delivery_id,
+    token: from.token,
+    started_at: bench.clock.now(),
+    duration_ms: 1,
+    response_status: 200,
+    response_body: null,
+    error: null,
+    retry_after_ms: null,
+  })
 
   async function expectNoMore(): Promise<void> {
     bench.clock.advance(100 * 24 * 3_600_000)
@@ -232,21 +249,88 @@ export function recordDeliveriesContract(open: OpenStorage): void {
     await bench.callback(await bench.queued(workspaceId), 'sent', 'delivered')
     const [first, second] = await bench.claimDeliveries()
     if (!first || !second) throw new Error('two are waiting')
-    const result = (from: ClaimedDelivery): DeliveryResult => ({
-      workspace_id: workspaceId,
-      webhook_id: from.webhook_id,
-      delivery_id: from.delivery_id,
-      token: from.token,
-      started_at: bench.clock.now(),
-      duration_ms: 1,
-      response_status: 200,
-      response_body: null,
-      error: null,
-      retry_after_ms: null,
-    })
     const batch = [result(first), { ...result(second), token: 'lost' }, result(first)]
     expect(await bench.storage.hot.recordDeliveries(batch)).toEqual([true, false, false])
     expect(await attempts(first)).toHaveLength(1)
     expect(await bench.record(second)).toBe(true)
+  })
+  it.each([
+    ['before', [0, 1]],
+    ['after', [1, 0]],
+  ])(
+    "takes the holder's result when that of a lost claim stands %s it in a batch",
+    async (_, order) => {
+      const lost = await claimed()
+      bench.clock.advance(LEASE_MS)
+      const holder = only(await bench.claimDeliveries())
+      const pair = [{ ...result(lost), response_status: 410 }, result(holder)]
+      const batch = order.map((i) => pair[i] as DeliveryResult)
+      const counted = await bench.storage.hot.recordDeliveries(batch)
+      expect(counted).toEqual(batch.map(({ token }) => token === holder.token))
+      expect(await delivery(holder)).toMatchObject({ status: 'delivered', response_status: 200 })
+      expect(await webhook(holder)).toMatchObject({ is_active: true, consecutive_failures: 0 })
+      expect(await attempts(holder)).toHaveLength(1)
+    },
+  )
+
+  /** Makes `count` deliveries wait for the webhook, and lets each fail until it is given up; answers the webhook. */
+  async function giveUp(
+    { workspace_id, id }: WebhookRow,
+    count: number,
+    step_ms: number | null = null,
+  ): Promise<WebhookRow> {
+    for (let i = 0; i < count; i++) await bench.callback(await bench.queued(workspace_id), 'sent')
+    for (let n = 1; n <= 12; n++) {
+      const tried = await bench.claimDeliveries()
+      expect(tried).toHaveLength(count)
+      const failed = tried.map((each) => ({ ...result(each), response_status: 500 }))
+      await bench.storage.hot.recordDeliveries(failed)
+      const rows = await bench.storage.read.webhooks.deliveries(workspace_id, id, EVERYTHING)
+      const due = rows.map(({ next_attempt_at }) => next_attempt_at?.getTime() ?? 0)
+      if (step_ms === null) bench.clock.set(new Date(Math.max(bench.clock.now().getTime(), ...due)))
+      else bench.clock.advance(step_ms)
+    }
+    return webhook({ workspace_id, webhook_id: id })
+  }
+
+  const SLOWLY_MS = 27 * 3_600_000
+
+  it('disables a webhook without success for five days once ten deliveries have failed', async () => {
+    const made = await bench.webhook(await bench.workspace())
+    expect(await giveUp(made, 10, SLOWLY_MS)).toMatchObject({
+      is_active: false,
+      status: 'disabled',
+      disabled_reason: 'failing',
+      consecutive_failures: 120,
+    })
+  })
+
+  it('disables none for nine that failed', async () => {
+    const made = await bench.webhook(await bench.workspace())
+    expect(await giveUp(made, 9, SLOWLY_MS)).toMatchObject({ is_active: true, status: 'failing' })
+  })
+
+  it('disables none within five days of its last success', async () => {
+    const workspaceId = await bench.workspace()
+    const created_at = new Date(bench.clock.now().getTime() - 100 * 24 * 3_600_000)
+    const last_success_at = bench.clock.now()
+    const made = await bench.webhook(workspaceId, { created_at, last_success_at })
+    const after = await giveUp(made, 10)
+    expect(after).toMatchObject({ is_active: true, status: 'failing', consecutive_failures: 120 })
+  })
+
+  it('disables none for what failed before it was enabled again', async () => {
+    const made = await bench.webhook(await bench.workspace())
+    const disabled = await giveUp(made, 10, SLOWLY_MS)
+    await bench.storage.write(({ webhooks }) =>
+      webhooks.change(made.workspace_id, made.id, {
+        is_active: true,
+        status: 'active',
+        disabled_reason: null,
+        consecutive_failures: 0,
+      }),
+    )
+    expect(disabled.is_active).toBe(false)
+    expect(await giveUp(made, 1)).toMatchObject({ is_active: true, status: 'failing' })
   })
 }

@@ -1,4 +1,4 @@
-import type { Settlement } from '../../src/messages/settle.ts'
+import type { Settlement } from '../../src/messages/settlement.ts'
 import type { LookupResult, Outcome } from '../../src/providers/provider.ts'
 import type { MessageRow } from '../../src/storage/storage.ts'
 import { receipt } from './bench.ts'
@@ -44,6 +44,9 @@ function unmoved(next: Expected['next'] = null) {
   }
 }
 
+/** Whoever must be asked what becomes of a message is asked on, until it failed. */
+const askedOn = { ...unmoved(then('lookup', 2_000)), failed: becomes('failed') }
+
 const refusal = { error_code: 'unroutable', error_message: 'No route' }
 const accepted = { type: 'accepted', provider_message_id: 'P9' } as const
 const ambiguous = { type: 'ambiguous', error_code: 'timeout', error_message: 'No answer' } as const
@@ -81,12 +84,12 @@ export const SENDS: Record<string, Case<Outcome>> = {
   'ambiguous, and the provider can be asked': {
     result: ambiguous,
     abilities: { idempotent: false, lookup: true },
-    expected: { held: becomes('queued', then('lookup', 2_000)), ...unmoved(), lost: ignored },
+    expected: { held: becomes('queued', then('lookup', 2_000)), ...askedOn, lost: ignored },
   },
   'ambiguous, and the provider can be asked though sending again is harmless': {
     result: ambiguous,
     abilities: { idempotent: true, lookup: true },
-    expected: { held: becomes('queued', then('lookup', 2_000)), ...unmoved(), lost: ignored },
+    expected: { held: becomes('queued', then('lookup', 2_000)), ...askedOn, lost: ignored },
   },
   'ambiguous, and sending again is harmless': {
     result: ambiguous,

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { units } from '../../src/contract/units.ts'
-import type { Settlement } from '../../src/messages/settle.ts'
+import type { Settlement } from '../../src/messages/settlement.ts'
 import type { Outcome } from '../../src/providers/provider.ts'
 import type { ClaimedMessage, MessageRow } from '../../src/storage/storage.ts'
 import { SMS_PRICE } from '../fixtures.ts'

@@ -1,22 +1,29 @@
 import type { Core } from '@svc/core'
 import type { api } from '@svc/core/contract'
+import { keyOf } from '../key-of.ts'
 import type { Handlers } from '../mount.ts'
-import { paginationOf } from '../pages.ts'
+import { paginationOf } from '../paging.ts'
 
-export function messageRoutes(core: Core): Handlers<typeof api.messages> {
+export function messageRoutes({ messages }: Core): Handlers<typeof api.messages> {
   return {
     async send({ identity, body, idempotency_key, replayed: sayReplayed }) {
-      if (identity?.kind !== 'api_key') throw new Error('only API keys send')
-      const { data, replayed } = await core.messages.send(identity, body, { idempotency_key })
+      const { data, replayed } = await messages.send(keyOf(identity), body, { idempotency_key })
       if (replayed) sayReplayed()
       return data
     },
     async get({ workspace_id, params }) {
-      return { message: await core.messages.get(workspace_id, params.id) }
+      return { message: await messages.get(workspace_id, params.id) }
     },
+    async timeline({ workspace_id, params }) {
+      return { timeline: await messages.timeline(workspace_id, params.id) }
+    },
+    async cancel({ workspace_id, params }) {
+      return { message: await messages.cancel(workspace_id, params.id) }
+    },
+    estimate: ({ identity, body }) => messages.estimate(keyOf(identity), body),
     async list({ workspace_id, query }) {
-      const { messages, total, next_cursor } = await core.messages.list(workspace_id, query)
-      return { messages, pagination: paginationOf(total, query), next_cursor }
+      const { messages: page, total, next_cursor } = await messages.list(workspace_id, query)
+      return { messages: page, pagination: paginationOf(total, query), next_cursor }
     },
   }
 }

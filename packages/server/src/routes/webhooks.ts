@@ -1,7 +1,7 @@
 import type { Core } from '@svc/core'
 import type { api } from '@svc/core/contract'
 import type { Handlers } from '../mount.ts'
-import { paginationOf, sliceOf } from '../pages.ts'
+import { paginationOf, sliceOf } from '../paging.ts'
 
 export function webhookRoutes(core: Core): Handlers<typeof api.webhooks> {
   return {
@@ -20,13 +20,34 @@ export function webhookRoutes(core: Core): Handlers<typeof api.webhooks> {
       await core.webhooks.delete(workspace_id, params.id)
       return { message: 'Webhook deleted' }
     },
+    async update({ workspace_id, params, body }) {
+      return { webhook: await core.webhooks.update(workspace_id, params.id, body) }
+    },
+    async rotate_secret({ workspace_id, params }) {
+      return { webhook: await core.webhooks.rotateSecret(workspace_id, params.id) }
+    },
+    async enable({ workspace_id, params }) {
+      return { webhook: await core.webhooks.enable(workspace_id, params.id) }
+    },
+    async test({ workspace_id, params }) {
+      return { delivery: await core.webhooks.test(workspace_id, params.id) }
+    },
     async deliveries({ workspace_id, params, query }) {
-      const { deliveries, total } = await core.webhooks.deliveries(
-        workspace_id,
-        params.id,
-        sliceOf(query),
-      )
+      const { status, event } = query
+      const { deliveries, total } = await core.webhooks.deliveries(workspace_id, params.id, {
+        ...sliceOf(query),
+        ...(status && { status }),
+        ...(event && { event }),
+      })
       return { deliveries, pagination: paginationOf(total, query) }
     },
+    async delivery({ workspace_id, params: { id, delivery_id } }) {
+      return { delivery: await core.webhooks.delivery(workspace_id, id, delivery_id) }
+    },
+    async retry({ workspace_id, params: { id, delivery_id } }) {
+      return { delivery: await core.webhooks.retry(workspace_id, id, delivery_id) }
+    },
+    recover: ({ workspace_id, params, body }) =>
+      core.webhooks.recover(workspace_id, params.id, body),
   }
 }

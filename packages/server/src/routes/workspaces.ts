@@ -7,16 +7,53 @@ export function workspaceRoutes(
   core: Core,
   authenticator: Authenticator,
 ): Handlers<typeof api.workspaces> {
+  const { workspaces } = core
   return {
     async signup({ body }) {
-      const workspace = await core.workspaces.signup(body)
-      return { workspace, message: 'Workspace created. You can log in now.' }
+      const workspace = await workspaces.signup(body)
+      return {
+        workspace,
+        message: 'Verification e-mail sent. You can log in before the address is verified.',
+      }
     },
     async login({ body, countFor }) {
       await countFor(body.email)
-      const { workspace, token_version } = await core.workspaces.login(body)
+      const { workspace, token_version } = await workspaces.login(body)
       return { workspace, token: authenticator.issueToken(workspace.id, token_version) }
     },
-    account: ({ workspace_id }) => core.workspaces.account(workspace_id),
+    async verify_email({ body }) {
+      const workspace = await workspaces.account(await workspaces.verifyEmail(body))
+      return { workspace, message: 'E-mail address verified' }
+    },
+    async resend_verification({ body, countFor }) {
+      await countFor(body.email)
+      workspaces.resendVerification(body)
+      return {
+        message:
+          'If the address belongs to a workspace and is not verified yet, an e-mail is sent.',
+      }
+    },
+    async forgot_password({ body, countFor }) {
+      await countFor(body.email)
+      workspaces.forgotPassword(body)
+      return {
+        message: 'If the address belongs to a workspace, an e-mail to reset its password is sent.',
+      }
+    },
+    async reset_password({ body }) {
+      await workspaces.resetPassword(body)
+      return { message: 'Password changed. Every session has ended: log in with the new password.' }
+    },
+    async change_password({ workspace_id, body, countFor }) {
+      // Whoever holds a stolen token shall not guess the password with it, wherever he calls from.
+      await countFor(workspace_id)
+      await workspaces.changePassword(workspace_id, body)
+      return {
+        message:
+          'Password changed. Every session has ended, this one too: log in with the new password.',
+      }
+    },
+    account: ({ workspace_id }) => workspaces.account(workspace_id),
+    update_account: ({ workspace_id, body }) => workspaces.update(workspace_id, body),
   }
 }

@@ -1,15 +1,27 @@
+import type { Channel } from '../../contract/messages.ts'
 import {
   type AcceptRequest,
   type AcceptResult,
   type AcceptState,
   answerKey,
   planAccept,
+  type Spending,
+  spendingKey,
+  suppressedAddress,
+  suppressionKey,
 } from '../../messages/accept.ts'
 import type { MessageRow } from '../storage.ts'
 import type { Tables } from '../tables.ts'
 import { type Clock, dueAt } from './clock.ts'
+import { addCounts } from './count-rows.ts'
 import { creditRows } from './credit-rows.ts'
-import { type Database, statement, type Transaction } from './database.ts'
+import {
+  type Database,
+  type RowsStatement,
+  type Statement,
+  statement,
+  type Transaction,
+} from './database.ts'
 import { insertInto } from './rows.ts'
 
 const findAnswers = statement<{
@@ -23,6 +35,20 @@ const findAnswers = statement<{
   `select i.workspace_id, i.route, i.key, i.request_hash, i.response
    from unnest($1::text[], $2::text[], $3::text[]) r(workspace_id, route, key)
    join idempotency_keys i using (workspace_id, route, key)`,
+)
+
+const findSuppressed = statement<{ workspace_id: string; channel: Channel; address: string }>(
+  'find_suppressed',
+  `select s.workspace_id, s.channel, s.address
+   from unnest($1::text[], $2::text[], $3::text[]) r(workspace_id, channel, address)
+   join suppressions s using (workspace_id, channel, address)`,
+)
+
+const findSpent = statement<Spending>(
+  'find_spent',
+  `select k.workspace_id, k.api_key_id, k.day, k.spent
+   from unnest($1::text[], $2::text[], $3::text[]) r(workspace_id, api_key_id, day)
+   join api_key_spending k using (workspace_id, api_key_id, day)`,
 )
 
 /**
@@ -39,23 +65,23 @@ export function prepareAccept(
   const insertQueued = insertInto('queue_messages', t.message_queue, {
     due_at: dueAt('r.due_at', '$2'),
   })
+  const insertBulks = insertInto('insert_bulks', t.bulks)
   const insertAnswers = insertInto('insert_answers', t.idempotency_keys)
+  const storeSpent = storeSpending(t)
 
   async function lookUp(tx: Transaction, requests: readonly AcceptRequest[]): Promise<AcceptState> {
-    const locked = new Set<string>()
-    const keyed: [string, string, string][] = []
-    for (const { workspace_id, debit, idempotency } of requests) {
-      if (debit || idempotency) locked.add(workspace_id)
-      if (idempotency) keyed.push([workspace_id, idempotency.route, idempotency.key])
-    }
-    const [accounts, found] = await Promise.all([
-      credits.lock(tx, locked),
-      keyed.length > 0
-        ? tx.rows(findAnswers, ...[0, 1, 2].map((i) => keyed.map((of) => of[i])))
-        : [],
+    const [accounts, answers, suppressed, spent] = await Promise.all([
+      credits.lock(tx, new Set(requests.filter(isExclusive).map((of) => of.workspace_id))),
+      ask(tx, findAnswers, requests.flatMap(answered)),
+      ask(tx, findSuppressed, requests.flatMap(addressed)),
+      ask(tx, findSpent, requests.flatMap(limited)),
     ])
-    const answers = new Map(found.map((row) => [answerKey(row.workspace_id, row), row]))
-    return { accounts, answers }
+    return {
+      accounts,
+      answers: new Map(answers.map((row) => [answerKey(row.workspace_id, row), row])),
+      suppressed: new Set(suppressed.map(suppressionKey)),
+      spent: new Map(spent.map((row) => [spendingKey(row.workspace_id, row), row.spent])),
+    }
   }
 
   function queuedRow(message: MessageRow) {
@@ -76,12 +102,50 @@ export function prepareAccept(
     const plan = await database.transact(async (tx) => {
       const plan = planAccept(requests, await lookUp(tx, requests))
       credits.store(tx, plan.accounts, plan.entries)
+      tx.write(insertBulks, plan.bulks)
       tx.write(insertMessages, plan.messages)
       tx.write(insertQueued, plan.messages.map(queuedRow), clock.origin)
+      tx.write(storeSpent, plan.spending)
       tx.write(insertAnswers, plan.answers)
+      // Last, right before the commit: others settle messages of the same workspaces meanwhile.
+      tx.write(addCounts, plan.counts)
       return plan
     })
     if (plan.messages.some(({ scheduled_at }) => !scheduled_at)) onQueued()
     return plan.results
   }
+}
+
+/** What was spent is known under the account's lock, so whoever writes it last knows it all. */
+function storeSpending(t: Tables): RowsStatement<Spending> {
+  const { text, ...statement } = insertInto('insert_spending', t.api_key_spending)
+  return {
+    ...statement,
+    text: `${text} on conflict (workspace_id, api_key_id, day) do update set spent = excluded.spent`,
+  }
+}
+
+/** Whether the account's lock is needed: to spend, or to be the only one with that idempotency key. */
+function isExclusive({ debit, idempotency }: AcceptRequest): boolean {
+  return debit !== null || idempotency !== null
+}
+
+type Key = [string, string, string]
+
+/** Asks about these keys, if there are any. */
+async function ask<Row>(tx: Transaction, asked: Statement<Row>, keys: Key[]): Promise<Row[]> {
+  if (keys.length === 0) return []
+  return tx.rows(asked, ...[0, 1, 2].map((i) => keys.map((key) => key[i])))
+}
+
+function answered({ workspace_id, idempotency }: AcceptRequest): Key[] {
+  return idempotency ? [[workspace_id, idempotency.route, idempotency.key]] : []
+}
+
+function addressed({ messages }: AcceptRequest): Key[] {
+  return messages.map((to) => [to.workspace_id, to.channel, suppressedAddress(to)])
+}
+
+function limited({ workspace_id, debit, spending }: AcceptRequest): Key[] {
+  return debit && spending ? [[workspace_id, spending.api_key_id, spending.day]] : []
 }

@@ -20,8 +20,8 @@ const walk = (name: string, start: string, end: string) =>
 
 /**
  * One statement: walk the webhooks that have something due, first those after the last one served ($3), then the
- * others; take a bounded number of due rows of each; lease them; read what a try needs. The walk ends as soon as enough
- * is taken.
+ * others; take a bounded number of due rows of each; lease them, or discard them; read what a try needs. The walk ends
+ * as soon as enough is taken.
  */
 const take = statement<Omit<ClaimedDelivery, 'token'>>(
   'take_due_deliveries',
@@ -38,19 +38,32 @@ const take = statement<Omit<ClaimedDelivery, 'token'>>(
        ) q limit $2
      ) taken
    ),
+   known as (
+     select due.place, due.delivery_id, due.workspace_id, due.webhook_id, d.event_id, d.event, w.url, w.secret,
+            case when w.previous_secret_ends_at > ${present('$1')} then w.previous_secret end as previous_secret,
+            w.headers, e.body, d.attempt_count + 1 as attempt, w.is_active or d.trigger = 'test' as wanted
+     from due
+     join deliveries d
+       on d.workspace_id = due.workspace_id and d.webhook_id = due.webhook_id and d.id = due.delivery_id
+     join events e on e.workspace_id = d.workspace_id and e.id = d.event_id
+     join webhooks w on w.workspace_id = due.workspace_id and w.id = due.webhook_id
+   ),
    leased as (
      update delivery_queue q
      set due_at = ${present('$1')} + $6::int * interval '1 millisecond', token = $7
-     from due where q.delivery_id = due.delivery_id
+     from known where known.wanted and q.delivery_id = known.delivery_id
+   ),
+   discarded as (
+     update deliveries d set status = 'discarded', next_attempt_at = null, updated_at = $8
+     from known
+     where not known.wanted and d.workspace_id = known.workspace_id and d.webhook_id = known.webhook_id
+       and d.id = known.delivery_id
+   ),
+   dequeued as (
+     delete from delivery_queue q using known where not known.wanted and q.delivery_id = known.delivery_id
    )
-   select due.delivery_id, due.workspace_id, due.webhook_id, d.event_id, d.event, w.url, w.secret, w.headers, e.body,
-          d.attempt_count + 1 as attempt
-   from due
-   join deliveries d
-     on d.workspace_id = due.workspace_id and d.webhook_id = due.webhook_id and d.id = due.delivery_id
-   join events e on e.workspace_id = d.workspace_id and e.id = d.event_id
-   join webhooks w on w.workspace_id = due.workspace_id and w.id = due.webhook_id
-   order by due.place`,
+   select delivery_id, workspace_id, webhook_id, event_id, event, url, secret, previous_secret, headers, body, attempt
+   from known where wanted order by place`,
 )
 
 /** The verb `claimDeliveries` on PostgreSQL: fair across webhooks, as on SQLite; the next claim goes on where this one stopped. */
@@ -67,6 +80,7 @@ export function prepareClaimDeliveries(database: Database, { clock }: { clock: C
       JSON.stringify(Object.fromEntries(in_flight)),
       lease_ms,
       token,
+      now,
     )
     // With fewer than that, the walk came round to where it began.
     if (found.length === limit) last = found.at(-1)?.webhook_id ?? last

@@ -6,28 +6,32 @@ import { openStores, type StoreDialect } from '../stores/stores.ts'
 import { tables } from '../tables.ts'
 import { withoutData } from './failure.ts'
 import { parsers } from './parsers.ts'
-import { type Ask, retrying, transact } from './transaction.ts'
+import { type Ask, askOnce, retrying, transact } from './transaction.ts'
 
 /** Rows that a change depends on are locked until its transaction ends. */
 const dialect: StoreDialect = {
   locked: <Q>(query: Q) => (query as { for(strength: 'update'): Q }).for('update'),
 }
 
+/** Whoever asks whether the database is there does not wait for long. */
+const PING_MAX_MS = 2_000
+
 const t = tables(dialects.postgres)
 
 /** The cold door on PostgreSQL: the shared stores, each reading by itself or all in one transaction. */
 export function openCold(
   pool: pg.Pool,
-  { random }: { random: () => number },
+  bounds: { random: () => number; answer_max_ms: number },
 ): Pick<Storage, 'read' | 'write' | 'ping'> {
-  const again = retrying({ random })
-  const ask: Ask = (query, values) => again(() => pool.query(query as string, values))
+  const again = retrying(bounds)
+  const ask: Ask = (query, values) => again((fate) => askOnce(pool, query, values, fate))
   return {
     read: discreet(openStores(handle(ask), t, dialect)),
     write: (work) =>
       again((fate) => transact(pool, (ask) => work(openStores(handle(ask), t, dialect)), fate)),
     async ping() {
-      await ask('select 1')
+      const max_ms = Math.min(PING_MAX_MS, bounds.answer_max_ms)
+      await again((fate) => askOnce(pool, 'select 1', undefined, fate), max_ms)
     },
   }
 }

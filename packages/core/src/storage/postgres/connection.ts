@@ -1,3 +1,5 @@
+import { once } from 'node:events'
+import { Socket } from 'node:net'
 import pg from 'pg'
 import type { Log } from '../../runtime.ts'
 import { textOf, withoutPassword } from './failure.ts'
@@ -6,12 +8,16 @@ import { parsers } from './parsers.ts'
 /** The oldest server that is tested; older ones get no fixes any more. */
 const VERSION_MIN = 15
 
-/** How long opening a connection, or waiting for a free one, may take. */
-const CONNECT_MAX_MS = 10_000
+/** How long the database may take to do one thing, unless told otherwise. */
+export const ANSWER_MAX_MS = 10_000
+
+/** How long the server may take to say goodbye. */
+const GOODBYE_MAX_MS = 1_000
 
 /** What a batch needs at once, with some to spare: every process holds this many of the server's connections. */
 const HOT_CONNECTIONS = 8
 const COLD_CONNECTIONS = 8
+const SLOW_CONNECTIONS = 1
 
 /** Every session's settings: none may depend on how the server, the database or the role is configured. */
 const SESSION = {
@@ -20,9 +26,22 @@ const SESSION = {
   timezone: 'UTC',
   datestyle: 'ISO',
   jit: 'off',
-  // A lock that is held longer is asked for again; a process that stands still in the middle of a transaction loses it.
-  lock_timeout: '5s',
-  idle_in_transaction_session_timeout: '5s',
+}
+
+/**
+ * When the server gives up, so long that whoever asked still hears of it: a statement or a transaction that nobody waits
+ * for any more, because the server stood still, must not be committed when it goes on. A lock that is held longer is
+ * asked for again.
+ */
+function limits(answer_max_ms: number): Record<string, string> {
+  const share = (of: number) => `${Math.ceil(answer_max_ms * of)}ms`
+  return {
+    lock_timeout: share(0.4),
+    idle_in_transaction_session_timeout: share(0.5),
+    statement_timeout: share(0.8),
+    // From PostgreSQL 17 on.
+    transaction_timeout: share(0.9),
+  }
 }
 
 /**
@@ -31,7 +50,6 @@ const SESSION = {
  * when a queue was empty read the whole of one with 600,000 rows for each of its rows.
  */
 const HOT_SESSION = {
-  ...SESSION,
   plan_cache_mode: 'force_custom_plan',
   join_collapse_limit: '1',
   enable_seqscan: 'off',
@@ -46,8 +64,11 @@ export interface Connections {
   hot: pg.Pool
   /** For everything else. */
   cold: pg.Pool
+  /** For what takes as long as it takes: nothing asked of it has a deadline. */
+  slow: pg.Pool
   /** One more, outside the pools, for whoever listens. */
   connect(): Promise<pg.Client>
+  /** Says goodbye to the server, and does not wait long for its answer. */
   end(): Promise<void>
 }
 
@@ -55,17 +76,32 @@ export interface Connections {
  * Opens the connections to a server, after looking at it once.
  * @throws Error in one line when it cannot be reached, or cannot keep what it is given. No password is in it.
  */
-export async function connect(url: string, { log }: { log: Log }): Promise<Connections> {
+export async function connect(
+  url: string,
+  { log, answer_max_ms = ANSWER_MAX_MS }: { log: Log; answer_max_ms?: number },
+): Promise<Connections> {
   const { config, address, password } = readUrl(url)
-  const pool = (session: object, max: number) =>
+  const sockets = keepSockets()
+  const patient = {
+    ...config,
+    stream: sockets.open,
+    connectionTimeoutMillis: answer_max_ms / 2,
+  }
+  // Cuts the connection when it fires: whatever else was sent over it could not be told apart.
+  const bounded = { ...patient, query_timeout: answer_max_ms }
+  const session = { ...SESSION, ...limits(answer_max_ms) }
+  const pool = (config: pg.ClientConfig, session: object, max: number) =>
     new pg.Pool({ ...config, max, onConnect: (client) => prepareSession(client, session) })
       .on('error', (error) => log.warn({ reason: textOf(error) }, 'a database connection was lost'))
       // Whoever uses a lost connection learns it from the next statement; an event nobody hears would end the process.
       .on('connect', (client) => client.on('error', () => {}))
-  const hot = pool(HOT_SESSION, HOT_CONNECTIONS)
-  const cold = pool(SESSION, COLD_CONNECTIONS)
+  const hot = pool(bounded, { ...session, ...HOT_SESSION }, HOT_CONNECTIONS)
+  const cold = pool(bounded, session, COLD_CONNECTIONS)
+  const slow = pool(patient, SESSION, SLOW_CONNECTIONS)
   const end = async () => {
-    await Promise.all([hot.end(), cold.end()])
+    await atMost(answer_max_ms, Promise.all([hot.end(), cold.end(), slow.end()]))
+    await atMost(GOODBYE_MAX_MS, sockets.closed())
+    sockets.destroy()
   }
   try {
     const client = await cold.connect()
@@ -81,9 +117,10 @@ export async function connect(url: string, { log }: { log: Log }): Promise<Conne
   return {
     hot,
     cold,
+    slow,
     end,
     async connect() {
-      const client = new pg.Client(config)
+      const client = new pg.Client(bounded)
       await client.connect()
       return client
     },
@@ -99,7 +136,6 @@ function readUrl(url: string): {
   const config: pg.ClientConfig = {
     connectionString: url,
     application_name: 'svc',
-    connectionTimeoutMillis: CONNECT_MAX_MS,
     keepAlive: true,
     pipeline: true,
     types: parsers,
@@ -116,12 +152,41 @@ function readUrl(url: string): {
   return { config, address: `the PostgreSQL database ${place}`, password }
 }
 
+/** The sockets of all connections, so that none outlives the end. */
+function keepSockets() {
+  const sockets = new Set<Socket>()
+  return {
+    open(): Socket {
+      const socket = new Socket()
+      sockets.add(socket)
+      return socket.once('close', () => sockets.delete(socket))
+    },
+    async closed(): Promise<void> {
+      await Promise.all([...sockets].map((socket) => once(socket, 'close')))
+    },
+    destroy(): void {
+      for (const socket of sockets) socket.destroy()
+    },
+  }
+}
+
+/** Resolves with the work, or so much later. */
+async function atMost(ms: number, work: Promise<unknown>): Promise<void> {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, ms)
+  })
+  await Promise.race([work, late])
+  clearTimeout(timer)
+}
+
 /** Makes a new connection's session what every statement relies on, and asserts the one thing that loses data. */
 async function prepareSession(client: pg.ClientBase, session: object): Promise<void> {
-  // `remote_apply` promises more than `on`, so whoever has configured that keeps it.
+  // `remote_apply` promises more than `on`, so whoever has configured that keeps it. What an older server does not know
+  // is passed over.
   await client.query(
     `select set_config(key, value, false) from json_each_text($1::json)
-     where current_setting(key) <> 'remote_apply'`,
+     where current_setting(key, true) <> 'remote_apply'`,
     [JSON.stringify(session)],
   )
   await assertDurable(client)

@@ -1,5 +1,5 @@
 import type pg from 'pg'
-import { retrying, transact } from './transaction.ts'
+import { askOnce, retrying, transact } from './transaction.ts'
 
 /** A statement that each connection prepares once. */
 export interface Statement<Row = unknown> {
@@ -30,7 +30,7 @@ export interface Transaction {
 
 /** Prepared statements on a pool, alone or in transactions. */
 export interface Database {
-  /** A statement on its own. */
+  /** A statement on its own. If its connection is lost it is done again, though it may have been done. */
   rows<Row>(statement: Statement<Row>, ...values: unknown[]): Promise<Row[]>
   /**
    * Runs `work` in a transaction and resolves after its commit is durable. It may be done again, and must have no
@@ -40,11 +40,17 @@ export interface Database {
 }
 
 /** A pool's prepared side. Errors come out without the values they are about. */
-export function databaseOn(pool: pg.Pool, { random }: { random: () => number }): Database {
-  const again = retrying({ random })
+export function databaseOn(
+  pool: pg.Pool,
+  bounds: { random: () => number; answer_max_ms: number },
+): Database {
+  const again = retrying(bounds)
   return {
     rows: <Row>(asked: Statement<Row>, ...values: unknown[]) =>
-      again(async () => (await pool.query(configOf(asked, values))).rows as Row[]),
+      again(
+        async (fate) =>
+          (await askOnce(pool, configOf(asked, values), undefined, fate)).rows as Row[],
+      ),
     transact: (work) =>
       again((fate) =>
         transact(

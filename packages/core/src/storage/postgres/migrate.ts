@@ -3,32 +3,43 @@ import { migrationsOf, pending } from '../migrations.ts'
 import { type Ask, transact } from './transaction.ts'
 
 /** Any number, the same in every version: two starters must ask for the same lock. */
-const MIGRATION_LOCK = 7_376_200_001
+export const MIGRATION_LOCK = 7_376_200_001
 
 /**
  * Brings the database to the program's schema: one transaction under an advisory lock, so that servers which start
- * together do it once.
+ * together do it once. Answers the names of the steps that ran.
  * @throws Error when the database was made by a newer version.
  */
-export function migrate(pool: pg.Pool): Promise<void> {
+export function migrate(pool: pg.Pool): Promise<string[]> {
   return transact(pool, async (ask) => {
     // Whoever is first may take longer than a lock is usually waited for.
     await ask('set local lock_timeout = 0')
     await ask('select pg_advisory_xact_lock($1)', [MIGRATION_LOCK])
-    await apply(ask)
+    return applyMigrations(ask)
   })
 }
 
-async function apply(ask: Ask): Promise<void> {
-  const known = await ask("select to_regclass('svc_migrations') is not null as is_there")
+/** Applies what is missing of the program's steps, or of the first `count`, in the transaction of whoever has the lock. */
+export async function applyMigrations(ask: Ask, count?: number): Promise<string[]> {
+  const applied = await appliedIn(ask)
   // Made only where it is missing: where everything is in place, a role that may not create tables is enough.
-  if (!known.rows[0]?.is_there) {
+  if (!applied) {
     await ask('create table svc_migrations (hash text primary key, applied_at bigint not null)')
   }
-  const { rows } = await ask('select hash from svc_migrations')
-  const applied = new Set<string>(rows.map(({ hash }) => hash))
-  for (const { hash, sql, folderMillis } of pending(migrationsOf('postgres'), applied)) {
+  const all = migrationsOf('postgres')
+  const wanted = new Set(all.slice(0, count))
+  const missing = pending(all, applied ?? new Set()).filter((each) => wanted.has(each))
+  for (const { hash, sql, folderMillis } of missing) {
     for (const text of sql) await ask(text)
     await ask('insert into svc_migrations (hash, applied_at) values ($1, $2)', [hash, folderMillis])
   }
+  return missing.map(({ name }) => name)
+}
+
+/** The hashes of the steps that a database has; null where it is new. */
+export async function appliedIn(ask: Ask): Promise<Set<string> | null> {
+  const known = await ask("select to_regclass('svc_migrations') is not null as is_there")
+  if (!known.rows[0]?.is_there) return null
+  const { rows } = await ask('select hash from svc_migrations')
+  return new Set<string>(rows.map(({ hash }) => hash))
 }

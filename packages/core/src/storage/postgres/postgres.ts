@@ -9,8 +9,10 @@ import { prepareClaimDeliveries } from './claim-deliveries.ts'
 import { prepareClaimMessages } from './claim-messages.ts'
 import { type Clock, type ClockKind, clockOf } from './clock.ts'
 import { openCold } from './cold.ts'
-import { connect } from './connection.ts'
+import { ANSWER_MAX_MS, connect } from './connection.ts'
+import { prepareCount, prepareSweepCounters } from './counters.ts'
 import { type Database, databaseOn } from './database.ts'
+import { isEverybodys } from './failure.ts'
 import { prepareFindApiKeys } from './find-api-keys.ts'
 import { migrate } from './migrate.ts'
 import { createQueue, type Queue } from './queue.ts'
@@ -35,6 +37,11 @@ const WRITES_WAITING_MAX = 10_000
 export interface PostgresOptions {
   /** `given` only under a simulated clock. */
   clock?: ClockKind | undefined
+  /**
+   * How long the database may take to do one thing, tries and pauses included. Whoever waits that long, and half as long
+   * for his turn, is told that it failed; 10 s unless told.
+   */
+  answer_max_ms?: number | undefined
 }
 
 /**
@@ -44,26 +51,27 @@ export interface PostgresOptions {
 export async function openPostgres(
   url: string,
   runtime: Pick<Runtime, 'id' | 'random' | 'log'>,
-  { clock = 'server' }: PostgresOptions = {},
+  { clock = 'server', answer_max_ms = ANSWER_MAX_MS }: PostgresOptions = {},
 ): Promise<Storage> {
-  const connections = await connect(url, runtime)
-  const { hot, cold } = connections
+  const { id: newId, random, log } = runtime
+  const bounds = { random, answer_max_ms }
+  const connections = await connect(url, { log, answer_max_ms })
+  const { hot, cold, slow } = connections
   try {
-    await migrate(cold)
+    await migrate(slow)
   } catch (error) {
     await connections.end()
     throw error
   }
-  const database = databaseOn(hot, runtime)
-  const { id: newId, random, log } = runtime
+  const database = databaseOn(hot, bounds)
   const waker = createWaker({ database, connect: connections.connect, id: newId(), log })
   const queues: Queue[] = []
   const queue = (at_once: number, waiting_max: number) => {
-    const made = createQueue({ at_once, waiting_max })
+    const made = createQueue({ at_once, waiting_max, wait_max_ms: answer_max_ms / 2 })
     queues.push(made)
     return made.run
   }
-  const { read, write, ping } = openCold(cold, runtime)
+  const { read, write, ping } = openCold(cold, bounds)
   const changes = queue(WRITES_AT_ONCE, WRITES_WAITING_MAX)
   return {
     read,
@@ -91,7 +99,7 @@ function hotDoor(parts: {
 }): HotDoor {
   const { database, queue, waker, clock, newId, random } = parts
   const t = tables(dialects.postgres)
-  const bounds = { batch_max: BATCH_MAX }
+  const bounds = { batch_max: BATCH_MAX, isEverybodys }
   const batches = () => queue(BATCHES_AT_ONCE, BATCHES_WAITING_MAX)
   const claims = () => queue(1, BATCHES_WAITING_MAX)
 
@@ -100,22 +108,23 @@ function hotDoor(parts: {
   const onDeliveries = { clock, onQueued: () => waker.announce('deliveries') }
   const claimMessages = prepareClaimMessages(database, t, { clock })
   const claimDeliveries = prepareClaimDeliveries(database, { clock })
+  const settling = prepareSettle(database, t, { ...onDeliveries, newId, random })
+  const settlements = batches()
   const [claimsOfMessages, claimsOfDeliveries] = [claims(), claims()]
   return {
     findApiKey: async (keyHash) => (await findApiKeys([keyHash]))[0] ?? null,
     accept: gather(prepareAccept(database, t, onMessages), batches(), bounds),
     claimMessages: (claim) => claimsOfMessages(() => claimMessages(claim)),
-    settle: gather(
-      prepareSettle(database, t, { ...onDeliveries, newId, random }),
-      batches(),
-      bounds,
-    ),
+    settle: gather(settling.settle, settlements, bounds),
+    cancel: (request) => settlements(() => settling.cancel(request)),
     claimDeliveries: (claim) => claimsOfDeliveries(() => claimDeliveries(claim)),
     recordDeliveries: gather(
       prepareRecordDeliveries(database, t, { clock, random }),
       batches(),
       bounds,
     ),
+    count: gather(prepareCount(database, clock), batches(), bounds),
+    sweepCounters: prepareSweepCounters(database, clock),
     onWake: waker.onWake,
   }
 }

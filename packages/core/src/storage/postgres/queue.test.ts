@@ -26,7 +26,7 @@ const turns = async () => {
 
 describe('the queue', () => {
   it('runs so many jobs at once and the others in their order', async () => {
-    const queue = createQueue({ at_once: 2, waiting_max: 10 })
+    const queue = createQueue({ at_once: 2, waiting_max: 10, wait_max_ms: 10_000 })
     const jobs = [job(), job(), job(), job()]
     const answers = jobs.map(({ run }) => queue.run(run))
     const begun = () => jobs.map(({ hasBegun }) => hasBegun())
@@ -40,7 +40,7 @@ describe('the queue', () => {
   })
 
   it('begins no job before its caller has gone on', async () => {
-    const queue = createQueue({ at_once: 1, waiting_max: 10 })
+    const queue = createQueue({ at_once: 1, waiting_max: 10, wait_max_ms: 10_000 })
     const first = job()
     first.end()
     const answer = queue.run(first.run)
@@ -51,7 +51,7 @@ describe('the queue', () => {
   })
 
   it('goes on after a job that failed', async () => {
-    const queue = createQueue({ at_once: 1, waiting_max: 10 })
+    const queue = createQueue({ at_once: 1, waiting_max: 10, wait_max_ms: 10_000 })
     const fault = new Error('no')
     const failed = queue.run(() => {
       throw fault
@@ -62,7 +62,7 @@ describe('the queue', () => {
   })
 
   it('refuses more than may wait, and takes the next when there is room again', async () => {
-    const queue = createQueue({ at_once: 1, waiting_max: 2 })
+    const queue = createQueue({ at_once: 1, waiting_max: 2, wait_max_ms: 10_000 })
     const jobs = [job(), job(), job()]
     const answers = [queue.run((jobs[0] as ReturnType<typeof job>).run)]
     await turns()
@@ -76,8 +76,20 @@ describe('the queue', () => {
     expect(await queue.run(async () => 'room again')).toBe('room again')
   })
 
+  it('refuses, without running it, whoever has waited too long', async () => {
+    const queue = createQueue({ at_once: 1, waiting_max: 10, wait_max_ms: 50 })
+    const [first, late] = [job(), job()]
+    const answer = queue.run(first.run)
+    await expect(queue.run(late.run)).rejects.toMatchObject({ code: 'rate_limit_exceeded' })
+    first.end()
+    expect(await answer).toBe('done')
+    expect(await queue.run(async () => 'room again')).toBe('room again')
+    expect(late.hasBegun()).toBe(false)
+    await queue.close()
+  })
+
   it('closes when everything it took has ended, and takes nothing more', async () => {
-    const queue = createQueue({ at_once: 1, waiting_max: 10 })
+    const queue = createQueue({ at_once: 1, waiting_max: 10, wait_max_ms: 10_000 })
     const jobs = [job(), job()]
     const answers = jobs.map(({ run }) => queue.run(run))
     let closed = false
@@ -91,6 +103,6 @@ describe('the queue', () => {
     jobs[1]?.end()
     await closing
     expect(await Promise.all(answers)).toEqual(['done', 'done'])
-    await createQueue({ at_once: 1, waiting_max: 1 }).close()
+    await createQueue({ at_once: 1, waiting_max: 1, wait_max_ms: 10_000 }).close()
   })
 })

@@ -1,26 +1,26 @@
-import { SvcError } from '../../contract/errors.ts'
+import { tooBusy } from './failure.ts'
 
 /** Work that waits for its turn. */
 export interface Queue {
   /**
    * Runs `job` when it is its turn, at the earliest after everything that has been read off the sockets by now was
    * heard: callers that come together share a batch.
-   * @throws SvcError `rate_limit_exceeded` when too many wait already.
+   * @throws SvcError `rate_limit_exceeded` when too many wait already, or it was not its turn in time: it did not run.
    */
   run<T>(job: () => T | Promise<T>): Promise<T>
   /** Resolves when nothing waits or runs any more; from now on nothing new is taken. */
   close(): Promise<void>
 }
 
-const RETRY_AFTER_S = 5
-
 /** A queue of which a few jobs run at once; what arrives meanwhile waits, and gathers. */
 export function createQueue({
   at_once,
   waiting_max,
+  wait_max_ms,
 }: {
   at_once: number
   waiting_max: number
+  wait_max_ms: number
 }): Queue {
   const waiting: (() => Promise<void>)[] = []
   let running = 0
@@ -41,20 +41,23 @@ export function createQueue({
   return {
     run<T>(job: () => T | Promise<T>): Promise<T> {
       if (closed) return Promise.reject(new Error('the storage is closed'))
-      if (waiting.length >= waiting_max) {
-        const text = 'Too many requests. Please try again later.'
-        return Promise.reject(
-          new SvcError('rate_limit_exceeded', text, { retry_after_s: RETRY_AFTER_S }),
-        )
-      }
+      if (waiting.length >= waiting_max) return Promise.reject(tooBusy())
       return new Promise<T>((resolve, reject) => {
-        waiting.push(async () => {
+        const begin = async () => {
+          clearTimeout(late)
           try {
             resolve(await job())
           } catch (error) {
             reject(error)
           }
-        })
+        }
+        const late = setTimeout(() => {
+          const place = waiting.indexOf(begin)
+          if (place === -1) return
+          waiting.splice(place, 1)
+          reject(tooBusy())
+        }, wait_max_ms)
+        waiting.push(begin)
         if (running < at_once) void next()
       })
     },

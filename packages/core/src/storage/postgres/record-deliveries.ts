@@ -1,5 +1,7 @@
+import { LIMITS } from '../../contract/limits.ts'
 import {
   type DeliveryResult,
+  endOf,
   planRecord,
   type RecordPlan,
   type RecordState,
@@ -20,6 +22,18 @@ const HEALTH = [
   'last_failure_at',
   'updated_at',
 ] as const
+
+/** SQL: since when a webhook has had no success. */
+const SINCE = 'coalesce(w.last_success_at, w.created_at)'
+
+/** SQL: how many deliveries made since then failed: by their ids, for which there is an index. */
+const FAILED = `(
+  select count(*)::int from (
+    select 1 from deliveries d, lpad(to_hex((extract(epoch from ${SINCE}) * 1000)::bigint), 12, '0') ms
+    where d.workspace_id = w.workspace_id and d.webhook_id = w.id
+      and d.id > substr(ms, 1, 8) || '-' || substr(ms, 9) || '-7'
+      and d.status = 'failed' and d.trigger <> 'test' limit ${LIMITS.webhook_failing_deliveries}
+  ) failed)`
 
 /**
  * The verb `recordDeliveries` on PostgreSQL: lock the webhooks whose health changes, then what the claims still hold;
@@ -45,9 +59,10 @@ export function prepareRecordDeliveries(
 }
 
 function prepareLookUp(t: Tables) {
-  const lockWebhooks = statement<WebhookHealth>(
+  const lockWebhooks = statement<WebhookHealth & { failed: number }>(
     'lock_webhooks',
-    `select w.id, w.workspace_id, ${HEALTH.map((column) => `w.${column}`).join(', ')}
+    `select w.id, w.workspace_id, w.created_at, ${HEALTH.map((column) => `w.${column}`).join(', ')},
+            case when ${SINCE} <= $3 then ${FAILED} else 0 end as failed
      from unnest($1::text[], $2::text[]) r(workspace_id, id)
      join webhooks w on w.workspace_id = r.workspace_id and w.id = r.id
      order by w.workspace_id, w.id for no key update of w`,
@@ -67,12 +82,14 @@ function prepareLookUp(t: Tables) {
     const webhookIds = results.map(({ webhook_id }) => webhook_id)
     const ids = results.map(({ delivery_id }) => delivery_id)
     const tokens = results.map(({ token }) => token)
+    const silentSince = new Date(endOf(results).getTime() - LIMITS.webhook_failing_s * 1000)
     const [webhooks, held] = await Promise.all([
-      tx.rows(lockWebhooks, workspaces, webhookIds),
+      tx.rows(lockWebhooks, workspaces, webhookIds, silentSince),
       tx.rows(lockHeld, workspaces, webhookIds, ids, tokens),
     ])
     const state: RecordState = {
-      webhooks: new Map(webhooks.map((webhook) => [webhook.id, webhook])),
+      webhooks: new Map(webhooks.map(({ failed: _, ...webhook }) => [webhook.id, webhook])),
+      failed_deliveries: new Map(webhooks.map(({ id, failed }) => [id, failed])),
       deliveries: new Map(),
     }
     const holders = new Map<string, string>()

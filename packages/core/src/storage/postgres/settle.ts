@@ -1,22 +1,30 @@
 import {
-  planSettle,
-  type SettleContext,
-  type SettledMessage,
-  type Settlement,
-  type SettlePlan,
-  type SettleState,
-} from '../../messages/settle.ts'
+  type CancelOutcome,
+  type CancelRequest,
+  cancellations,
+  planCancel,
+} from '../../messages/cancel.ts'
+import { planSettle } from '../../messages/settle.ts'
+import type {
+  SettleContext,
+  SettledMessage,
+  Settlement,
+  SettlePlan,
+  SettleState,
+} from '../../messages/settlement.ts'
 import type { Subscriber } from '../../webhooks/fan-out.ts'
 import type { MessageQueueRow } from '../storage.ts'
 import type { Tables } from '../tables.ts'
 import { type Clock, dueAt } from './clock.ts'
+import { addCounts } from './count-rows.ts'
 import { creditRows } from './credit-rows.ts'
 import { type Database, statement, type Transaction } from './database.ts'
 import { insertInto, namesOf, removeFrom, updateOf } from './rows.ts'
 
 /**
- * The verb `settle` on PostgreSQL: lock, look up, plan, write; two round trips. Rows are locked kind by kind (queue
- * rows, messages, accounts, webhooks), each kind in the order of its ids, so that nobody waits in a ring.
+ * The verbs `settle` and `cancel` on PostgreSQL: lock, look up, plan, write; two round trips. Rows are locked kind by
+ * kind (queue rows, messages, accounts, webhooks, counts), each kind in the order of its ids, so that nobody waits in a
+ * ring.
  */
 export function prepareSettle(
   database: Database,
@@ -25,14 +33,34 @@ export function prepareSettle(
 ) {
   const lookUp = prepareLookUp(t)
   const write = prepareWrite(t, clock)
-  return async (settlements: readonly Settlement[]): Promise<boolean[]> => {
-    const plan = await database.transact(async (tx) => {
-      const plan = planSettle(settlements, await lookUp(tx, settlements), context)
-      write(tx, plan, settlements)
-      return plan
+
+  async function transact<Planned extends { plan: SettlePlan }>(
+    settlements: readonly Settlement[],
+    planned: (state: SettleState) => Planned,
+  ): Promise<Planned> {
+    const done = await database.transact(async (tx) => {
+      const done = planned(await lookUp(tx, settlements))
+      write(tx, done.plan, settlements)
+      return done
     })
-    if (plan.delivery_queue.length > 0) onQueued()
-    return plan.counted
+    if (done.plan.delivery_queue.length > 0) onQueued()
+    return done
+  }
+
+  return {
+    async settle(settlements: readonly Settlement[]): Promise<boolean[]> {
+      const { plan } = await transact(settlements, (state) => ({
+        plan: planSettle(settlements, state, context),
+      }))
+      return plan.counted
+    },
+    async cancel(request: CancelRequest): Promise<CancelOutcome[]> {
+      const settlements = cancellations(request)
+      const { outcomes } = await transact(settlements, (state) =>
+        planCancel(settlements, state, context),
+      )
+      return outcomes
+    },
   }
 }
 
@@ -92,6 +120,7 @@ function prepareLookUp(t: Tables) {
  * waits for those who send from the same workspace.
  */
 function mayRefund({ result }: Settlement): boolean {
+  if (result.task === 'cancel') return true
   if (result.task === 'send') return result.outcome.type !== 'accepted'
   return result.task === 'lookup' && result.found.type !== 'found'
 }
@@ -158,5 +187,7 @@ function prepareWrite(t: Tables, clock: Clock) {
       plan.delivery_queue.map((row) => ({ ...row, due_at: clock.sent(row.due_at, row.due_at) })),
       clock.origin,
     )
+    // Last, right before the commit: others accept messages of the same workspaces meanwhile.
+    tx.write(addCounts, plan.counts)
   }
 }

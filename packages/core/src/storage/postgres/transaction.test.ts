@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { retrying, type Try } from './transaction.ts'
 
-const again = retrying({ random: () => 0 })
+const again = retrying({ random: () => 0, answer_max_ms: 10_000 })
 
 /** A try that fails with these errors one after the other, and then gives its number. */
 function failing(...faults: (object & { after_commit?: boolean })[]) {
@@ -21,6 +21,9 @@ describe('work that failed', () => {
     ['a lock that was not given', { code: '55P03' }],
     ['the same at the commit', { code: '40001', after_commit: true }],
     ['a server that shuts down', { code: '57P01' }],
+    ['a server whose socket is gone', { code: 'ENOENT' }],
+    ['a server without room', { code: '53300' }],
+    ['a transaction that took too long', { code: '25P04' }],
     ['a connection that is refused', { code: 'ECONNREFUSED' }],
     ['a connection that broke', { message: 'Connection terminated unexpectedly' }],
   ])('because of %s is done again', async (_, fault) => {
@@ -33,9 +36,24 @@ describe('work that failed', () => {
     ['a connection that broke under the commit', { code: 'ECONNRESET', after_commit: true }],
     ['a server that shut down under the commit', { code: '57P01', after_commit: true }],
   ])('because of %s is not', async (_, fault) => {
-    await expect(again(failing(fault))).rejects.toMatchObject({
-      message: fault.message ?? 'failed',
-    })
+    const attempt = failing(fault)
+    await expect(again(attempt)).rejects.toThrow(fault.message ?? 'failed')
+    expect(await attempt({ commit_sent: false, until: 0 })).toBe(2)
+  })
+
+  it.each([
+    ['not done', { code: '57P01' }, 'not_done'],
+    ['unknown', { code: '57P01', after_commit: true }, 'commit_unknown'],
+  ])('because the database went away is %s', async (_, fault, code) => {
+    const faults = Array.from({ length: 99 }, () => fault)
+    await expect(again(failing(...faults))).rejects.toMatchObject({ name: 'DatabaseAway', code })
+  })
+
+  it('is given up when the time is up', async () => {
+    const attempt = failing(...Array.from({ length: 99 }, () => ({ code: '40P01' })))
+    const begun = performance.now()
+    await expect(again(attempt, 60)).rejects.toMatchObject({ code: '40P01' })
+    expect(performance.now() - begun).toBeLessThan(60)
   })
 
   it('is given up after a few tries', async () => {

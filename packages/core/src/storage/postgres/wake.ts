@@ -104,7 +104,7 @@ function listen({
 
   async function once(): Promise<void> {
     const client = await connect()
-    if (stopping) return client.end()
+    if (stopping) return void client.end()
     const gone = new Promise<void>((resolve) => {
       client.on('error', (error) =>
         log.warn({ reason: textOf(error) }, 'listening was interrupted'),
@@ -118,7 +118,8 @@ function listen({
       onWake(null)
       await gone
     } finally {
-      await client.end()
+      // Not waited for: a server that stands still never answers.
+      void client.end()
     }
   }
 

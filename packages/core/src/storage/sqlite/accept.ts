@@ -4,10 +4,15 @@ import {
   type AcceptState,
   answerKey,
   planAccept,
+  type SpendingLimit,
+  spendingKey,
+  suppressedAddress,
+  suppressionKey,
 } from '../../messages/accept.ts'
 import type { MessageQueueRow, MessageRow } from '../storage.ts'
 import type { Tables } from '../tables.ts'
 import type { Connection } from './connection.ts'
+import { addCounts } from './count-rows.ts'
 import { creditRows } from './credit-rows.ts'
 import { insertInto, selectFrom } from './rows.ts'
 
@@ -20,14 +25,34 @@ export function prepareAccept(connection: Connection, t: Tables) {
     ['request_hash', 'response'],
     'workspace_id = ? and route = ? and key = ?',
   )
+  const isSuppressed = connection
+    .prepare('select 1 from suppressions where workspace_id = ? and channel = ? and address = ?')
+    .pluck()
+  const findSpent = selectFrom(
+    connection,
+    t.api_key_spending,
+    ['spent'],
+    'workspace_id = ? and api_key_id = ? and day = ?',
+  )
+  const storeSpent = insertInto(connection, t.api_key_spending, { replacing: true })
+  const insertBulk = insertInto(connection, t.bulks)
   const insertAnswer = insertInto(connection, t.idempotency_keys)
   const insertMessage = insertInto(connection, t.messages)
   const insertQueued = insertInto(connection, t.message_queue)
+  const count = addCounts(connection)
 
   function lookUp(requests: readonly AcceptRequest[]): AcceptState {
-    const state: AcceptState = { accounts: new Map(), answers: new Map() }
-    for (const { workspace_id, debit, idempotency } of requests) {
+    const state: AcceptState = {
+      accounts: new Map(),
+      answers: new Map(),
+      suppressed: new Set(),
+      spent: new Map(),
+    }
+    for (const request of requests) {
+      const { workspace_id, debit, idempotency } = request
       if (debit) credits.load(state.accounts, workspace_id)
+      if (debit && request.spending) lookUpSpent(state, workspace_id, request.spending)
+      lookUpSuppressed(state, request)
       if (!idempotency) continue
       const found = findAnswer(workspace_id, idempotency.route, idempotency.key)[0]
       if (found) state.answers.set(answerKey(workspace_id, idempotency), found)
@@ -35,14 +60,32 @@ export function prepareAccept(connection: Connection, t: Tables) {
     return state
   }
 
+  function lookUpSuppressed({ suppressed }: AcceptState, { messages }: AcceptRequest): void {
+    for (const message of messages) {
+      const { workspace_id, channel } = message
+      const address = suppressedAddress(message)
+      if (isSuppressed.get(workspace_id, channel, address)) {
+        suppressed.add(suppressionKey({ workspace_id, channel, address }))
+      }
+    }
+  }
+
+  function lookUpSpent({ spent }: AcceptState, workspaceId: string, of: SpendingLimit): void {
+    const found = findSpent(workspaceId, of.api_key_id, of.day)[0]
+    if (found) spent.set(spendingKey(workspaceId, of), found.spent)
+  }
+
   return (requests: readonly AcceptRequest[]): AcceptResult[] => {
     const plan = planAccept(requests, lookUp(requests))
     credits.store(plan.accounts, plan.entries)
+    for (const bulk of plan.bulks) insertBulk(bulk)
     for (const message of plan.messages) {
       insertMessage(message)
       insertQueued(queuedRow(message))
     }
+    for (const spending of plan.spending) storeSpent(spending)
     for (const answer of plan.answers) insertAnswer(answer)
+    count(plan.counts)
     return plan.results
   }
 }

@@ -12,9 +12,12 @@ interface Found {
   event: string
   url: string
   secret: string
+  previous_secret: string | null
   headers: string
   body: string
   attempt: number
+  /** 0 when the webhook is disabled. */
+  wanted: number
 }
 
 /**
@@ -40,17 +43,23 @@ export function prepareClaimDeliveries(connection: Connection) {
     )
     .pluck()
   const due = connection.prepare(
-    `select q.delivery_id, q.workspace_id, q.webhook_id, d.event_id, d.event, w.url, w.secret, w.headers, e.body,
-            d.attempt_count + 1 as attempt
+    `select q.delivery_id, q.workspace_id, q.webhook_id, d.event_id, d.event, w.url, w.secret,
+            case when w.previous_secret_ends_at > $now then w.previous_secret end as previous_secret, w.headers, e.body,
+            d.attempt_count + 1 as attempt, w.is_active or d.trigger = 'test' as wanted
      from delivery_queue q
      join deliveries d on d.workspace_id = q.workspace_id and d.webhook_id = q.webhook_id and d.id = q.delivery_id
      join events e on e.workspace_id = d.workspace_id and e.id = d.event_id
      join webhooks w on w.workspace_id = q.workspace_id and w.id = q.webhook_id
-     where q.webhook_id = ? and q.due_at <= ? order by q.due_at limit ?`,
+     where q.webhook_id = $webhook and q.due_at <= $now order by q.due_at limit $limit`,
   )
   const lease = connection.prepare(
     'update delivery_queue set due_at = ?, token = ? where delivery_id = ?',
   )
+  const discard = connection.prepare(
+    `update deliveries set status = 'discarded', next_attempt_at = null, updated_at = ?
+     where workspace_id = ? and webhook_id = ? and id = ?`,
+  )
+  const dequeue = connection.prepare('delete from delivery_queue where delivery_id = ?')
   let last = ''
 
   /** The webhooks that have something due: first those after the last one served, then the others. */
@@ -63,19 +72,30 @@ export function prepareClaimDeliveries(connection: Connection) {
     return [...later, ...(dueWebhooks.all({ after: '', until: last, now, limit }) as string[])]
   }
 
+  /** The due rows of one webhook, leased; discarded where it is disabled. */
+  function take(webhook: string, limit: number, claim: DeliveryClaim): ClaimedDelivery[] {
+    const now = claim.now.getTime()
+    const taken: ClaimedDelivery[] = []
+    for (const { wanted, ...row } of due.all({ webhook, now, limit }) as Found[]) {
+      if (wanted) {
+        lease.run(now + claim.lease_ms, claim.token, row.delivery_id)
+        taken.push({ ...row, headers: JSON.parse(row.headers), token: claim.token })
+      } else {
+        discard.run(now, row.workspace_id, row.webhook_id, row.delivery_id)
+        dequeue.run(row.delivery_id)
+      }
+    }
+    return taken
+  }
+
   return (claim: DeliveryClaim): ClaimedDelivery[] => {
-    const until = claim.now.getTime() + claim.lease_ms
     const claimed: ClaimedDelivery[] = []
     for (const webhook of webhooksOf(claim)) {
       if (claimed.length >= claim.limit) break
       last = webhook
       const room = claim.limit_per_webhook - (claim.in_flight.get(webhook) ?? 0)
       const limit = Math.min(room, claim.limit - claimed.length)
-      if (limit <= 0) continue
-      for (const row of due.all(webhook, claim.now.getTime(), limit) as Found[]) {
-        lease.run(until, claim.token, row.delivery_id)
-        claimed.push({ ...row, headers: JSON.parse(row.headers), token: claim.token })
-      }
+      if (limit > 0) claimed.push(...take(webhook, limit, claim))
     }
     return claimed
   }

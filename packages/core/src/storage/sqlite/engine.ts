@@ -1,5 +1,4 @@
-import Database from 'better-sqlite3'
-import type { SettleContext } from '../../messages/settle.ts'
+import type { SettleContext } from '../../messages/settlement.ts'
 import { dialects } from '../dialect.ts'
 import { gather } from '../gather.ts'
 import type { HotDoor } from '../storage.ts'
@@ -8,6 +7,7 @@ import { prepareAccept } from './accept.ts'
 import { prepareClaimDeliveries } from './claim-deliveries.ts'
 import { prepareClaimMessages } from './claim-messages.ts'
 import { type Connection, connect } from './connection.ts'
+import { takeDispatchLock } from './dispatch-lock.ts'
 import { migrate } from './migrate.ts'
 import { type Query, queryOver } from './query.ts'
 import { prepareRecordDeliveries } from './record-deliveries.ts'
@@ -22,7 +22,13 @@ const BATCH_MAX = 512
 export interface Engine
   extends Pick<
     HotDoor,
-    'findApiKey' | 'accept' | 'claimMessages' | 'settle' | 'claimDeliveries' | 'recordDeliveries'
+    | 'findApiKey'
+    | 'accept'
+    | 'claimMessages'
+    | 'settle'
+    | 'cancel'
+    | 'claimDeliveries'
+    | 'recordDeliveries'
   > {
   /** One durable transaction over the cold door's statements; if `work` throws, nothing happened. */
   transaction<T>(work: (query: Query) => Promise<T>): Promise<T>
@@ -44,6 +50,7 @@ export function openEngine(
   const t = tables(dialects.sqlite)
   const bounds = { batch_max: BATCH_MAX, onJoin: writer.grew }
   const claimMessages = prepareClaimMessages(connection, t)
+  const settling = prepareSettle(connection, t, context)
   const claimDeliveries = prepareClaimDeliveries(connection)
   const query = queryOver(connection)
   // On the writer's connection: a reader's cache is thrown away by every commit of another one.
@@ -53,12 +60,13 @@ export function openEngine(
     findApiKey: async (keyHash) => findKey(keyHash)[0] ?? null,
     accept: gather(prepareAccept(connection, t), writer.run, bounds),
     claimMessages: (claim) => writer.run(() => claimMessages(claim)),
-    settle: gather(prepareSettle(connection, t, context), writer.run, bounds),
+    settle: gather(settling.settle, writer.run, bounds),
+    cancel: (request) => writer.run(() => settling.cancel(request)),
     claimDeliveries: (claim) => writer.run(() => claimDeliveries(claim)),
     recordDeliveries: gather(prepareRecordDeliveries(connection, t, context), writer.run, bounds),
     transaction: (work) => writer.run(() => work(query)),
     async takeDispatch() {
-      lock = takeLock(file)
+      lock = takeDispatchLock(file)
       await freeLeases(writer, connection)
     },
     async releaseDispatch() {
@@ -71,22 +79,6 @@ export function openEngine(
       connection.pragma('wal_checkpoint(TRUNCATE)')
       connection.close()
     },
-  }
-}
-
-/**
- * The right to dispatch is an exclusive lock on a small file beside the database, which the operating system gives back
- * however the process ends.
- */
-function takeLock(file: string): Connection {
-  const lock = new Database(`${file}-dispatch`, { timeout: 0 })
-  try {
-    lock.pragma('locking_mode = EXCLUSIVE')
-    lock.exec('begin exclusive')
-    return lock
-  } catch (cause) {
-    lock.close()
-    throw new Error(`another svc process already serves ${file}`, { cause })
   }
 }
 

@@ -1,5 +1,9 @@
+import { LIMITS } from '../../contract/limits.ts'
+import { idFloor } from '../../runtime.ts'
 import {
   type DeliveryResult,
+  endOf,
+  isSilent,
   planRecord,
   type RecordState,
   type WebhookHealth,
@@ -36,9 +40,18 @@ export function prepareRecordDeliveries(
   const findWebhook = selectFrom(
     connection,
     t.webhooks,
-    ['id', 'workspace_id', ...HEALTH],
+    ['id', 'workspace_id', 'created_at', ...HEALTH],
     'workspace_id = ? and id = ?',
   )
+  // Those made since then: by their ids, for which there is an index.
+  const countFailed = connection
+    .prepare(
+      `select count(*) from (
+         select 1 from deliveries where workspace_id = ? and webhook_id = ? and id > ?
+           and status = 'failed' and trigger <> 'test' limit ?
+       )`,
+    )
+    .pluck()
   const updateDelivery = updateOf(connection, t.deliveries, {
     key: ['workspace_id', 'webhook_id', 'id'],
     set: [
@@ -62,26 +75,41 @@ export function prepareRecordDeliveries(
   )
   const dequeue = connection.prepare('delete from delivery_queue where delivery_id = ?')
 
-  function lookUp(results: readonly DeliveryResult[]): RecordState {
-    const state: RecordState = { deliveries: new Map(), webhooks: new Map() }
-    for (const { workspace_id, webhook_id, delivery_id, token } of results) {
-      if (!isHeld.get(delivery_id, token)) continue
+  function failedSince({ workspace_id, id, last_success_at, created_at }: WebhookHealth): number {
+    const since = idFloor(last_success_at ?? created_at)
+    const max = LIMITS.webhook_failing_deliveries
+    return countFailed.get(workspace_id, id, since, max) as number
+  }
+
+  function lookUp(held: readonly DeliveryResult[]): RecordState {
+    const state: RecordState = {
+      deliveries: new Map(),
+      webhooks: new Map(),
+      failed_deliveries: new Map(),
+    }
+    const latest = endOf(held)
+    for (const { workspace_id, webhook_id, delivery_id } of held) {
       const delivery = findDelivery(workspace_id, webhook_id, delivery_id)[0]
       if (delivery) state.deliveries.set(delivery_id, delivery)
       if (state.webhooks.has(webhook_id)) continue
       const webhook = findWebhook(workspace_id, webhook_id)[0]
-      if (webhook) state.webhooks.set(webhook_id, webhook as WebhookHealth)
+      if (!webhook) continue
+      state.webhooks.set(webhook_id, webhook as WebhookHealth)
+      if (isSilent(webhook, latest)) state.failed_deliveries.set(webhook_id, failedSince(webhook))
     }
     return state
   }
 
   return (results: readonly DeliveryResult[]): boolean[] => {
-    const plan = planRecord(results, lookUp(results), context)
+    const holds = results.map(({ delivery_id, token }) => isHeld.get(delivery_id, token) === 1)
+    const held = results.filter((_, i) => holds[i])
+    const plan = planRecord(held, lookUp(held), context)
     for (const delivery of plan.deliveries) updateDelivery(delivery)
     for (const attempt of plan.attempts) insertAttempt(attempt)
     for (const webhook of plan.webhooks) updateWebhook(webhook)
     for (const { delivery_id, due_at } of plan.requeue) requeue.run(due_at.getTime(), delivery_id)
     for (const id of plan.dequeue) dequeue.run(id)
-    return plan.counted
+    const counted = plan.counted.values()
+    return holds.map((isHolder) => isHolder && counted.next().value === true)
   }
 }

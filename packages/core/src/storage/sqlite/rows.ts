@@ -30,15 +30,17 @@ function isPlain(column: Column): boolean {
   return column.mapToDriverValue === Column.prototype.mapToDriverValue
 }
 
-/** `insert into … values …` for rows of `table`; columns not among `names` are left null. */
-export function insertInto<T extends Table, Name extends keyof Columns<T> & string>(
+/** `insert into … values …` for rows of `table`; where told, in place of the row that has the same key. */
+export function insertInto<T extends Table>(
   connection: Connection,
   table: T,
-  names: readonly Name[] = namesOf(table) as Name[],
-): (row: Pick<RowOf<T>, Name>) => void {
+  { replacing = false } = {},
+): (row: RowOf<T>) => void {
+  const names = namesOf(table)
   const columns = getTableColumns(table) as Record<string, Column>
   const statement = connection.prepare(
-    `insert into ${getTableName(table)} (${names.join(', ')}) values (${names.map(() => '?').join(', ')})`,
+    `${replacing ? 'replace' : 'insert'} into ${getTableName(table)} (${names.join(', ')})
+     values (${names.map(() => '?').join(', ')})`,
   )
   const bind = binder(names.map((name) => columns[name] as Column))
   return (row) => {

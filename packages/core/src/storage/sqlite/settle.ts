@@ -1,23 +1,38 @@
 import {
-  planSettle,
-  type SettleContext,
-  type Settlement,
-  type SettlePlan,
-  type SettleState,
-} from '../../messages/settle.ts'
+  type CancelOutcome,
+  type CancelRequest,
+  cancellations,
+  planCancel,
+} from '../../messages/cancel.ts'
+import { planSettle } from '../../messages/settle.ts'
+import type {
+  SettleContext,
+  Settlement,
+  SettlePlan,
+  SettleState,
+} from '../../messages/settlement.ts'
 import type { Tables } from '../tables.ts'
 import type { Connection } from './connection.ts'
+import { addCounts } from './count-rows.ts'
 import { creditRows } from './credit-rows.ts'
 import { insertInto, namesOf, selectFrom, updateOf } from './rows.ts'
 
-/** The verb `settle` on SQLite: look up, plan, write, inside the writer's transaction. */
+/** The verbs `settle` and `cancel` on SQLite: look up, plan, write, inside the writer's transaction. */
 export function prepareSettle(connection: Connection, t: Tables, context: SettleContext) {
   const lookUp = prepareLookUp(connection, t)
   const write = prepareWrite(connection, t)
-  return (settlements: readonly Settlement[]): boolean[] => {
-    const plan = planSettle(settlements, lookUp(settlements), context)
-    write(plan)
-    return plan.counted
+  return {
+    settle(settlements: readonly Settlement[]): boolean[] {
+      const plan = planSettle(settlements, lookUp(settlements), context)
+      write(plan)
+      return plan.counted
+    },
+    cancel(request: CancelRequest): CancelOutcome[] {
+      const settlements = cancellations(request)
+      const { plan, outcomes } = planCancel(settlements, lookUp(settlements), context)
+      write(plan)
+      return outcomes
+    },
   }
 }
 
@@ -97,6 +112,7 @@ function prepareWrite(connection: Connection, t: Tables) {
   const insertEvent = insertInto(connection, t.events)
   const insertDelivery = insertInto(connection, t.deliveries)
   const insertQueued = insertInto(connection, t.delivery_queue)
+  const count = addCounts(connection)
   return (plan: SettlePlan): void => {
     for (const message of plan.messages) updateMessage(message)
     for (const attempt of plan.attempts) updateAttempt(attempt)
@@ -107,5 +123,6 @@ function prepareWrite(connection: Connection, t: Tables) {
     for (const row of plan.events) insertEvent(row)
     for (const row of plan.deliveries) insertDelivery(row)
     for (const row of plan.delivery_queue) insertQueued(row)
+    count(plan.counts)
   }
 }

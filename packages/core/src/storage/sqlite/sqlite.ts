@@ -6,38 +6,55 @@ import type { Storage } from '../storage.ts'
 import { openStores, type StoreDialect } from '../stores/stores.ts'
 import { tables } from '../tables.ts'
 import { connect } from './connection.ts'
+import { memoryCounters } from './counters.ts'
 import { openEngine } from './engine.ts'
-import { dbOver, queryOver } from './query.ts'
+import { dbOver, type Query, queryOver } from './query.ts'
+import { openReaders } from './readers.ts'
+import { divideReads } from './reads.ts'
 
 /** SQLite has one writer, which holds every row. */
 const dialect: StoreDialect = { locked: (query) => query }
 
+/** How a SQLite file may be opened. */
+export interface SqliteOptions {
+  onFailure?: (error: Error) => void
+  /** Threads for what may read for long; 0, unless told, reads in this thread. */
+  reading_threads?: number
+}
+
 /**
- * Opens a SQLite file as storage, creating and migrating it as needed. All in this thread: writing in one of its own was
- * tried, and on two cores handing the work over cost more than the wait for the disk (1,258 messages a second from send
- * to webhook, against 1,738).
+ * Opens a SQLite file as storage, creating and migrating it as needed. What may read for long does so in threads. All
+ * else happens in this one: writing in one of its own was tried, and on two cores handing the work over cost more than
+ * the wait for the disk (1,258 messages a second from send to webhook, against 1,738).
  */
 export function openSqlite(
   file: string,
-  runtime: Pick<Runtime, 'id' | 'random'>,
-  { onFailure = () => {} }: { onFailure?: (error: Error) => void } = {},
+  runtime: Pick<Runtime, 'id' | 'random' | 'log'>,
+  { onFailure = () => {}, reading_threads = 0 }: SqliteOptions = {},
 ): Storage {
   mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
   const context = { newId: runtime.id, random: runtime.random }
   const engine = openEngine(file, context, { onFailure })
   const connection = connect(file, { readonly: true })
   const t = tables(dialects.sqlite)
-  const { findApiKey, accept, claimMessages, settle, claimDeliveries, recordDeliveries } = engine
+  const { findApiKey, accept, claimMessages, settle, cancel, claimDeliveries, recordDeliveries } =
+    engine
+  const stores = (query: Query) => openStores(dbOver(query), t, dialect)
+  const near = stores(queryOver(connection))
+  const { log } = runtime
+  const readers = reading_threads > 0 ? openReaders(file, { threads: reading_threads, log }) : null
   return {
-    read: openStores(dbOver(queryOver(connection)), t, dialect),
-    write: (work) => engine.transaction((query) => work(openStores(dbOver(query), t, dialect))),
+    read: readers ? divideReads(near, stores(readers.query)) : near,
+    write: (work) => engine.transaction((query) => work(stores(query))),
     hot: {
       findApiKey,
       accept,
       claimMessages,
       settle,
+      cancel,
       claimDeliveries,
       recordDeliveries,
+      count: memoryCounters(),
     },
     async startDispatch() {
       await engine.takeDispatch()
@@ -47,6 +64,7 @@ export function openSqlite(
       connection.prepare('select 1').get()
     },
     async close() {
+      await readers?.close()
       connection.close()
       await engine.close()
     },

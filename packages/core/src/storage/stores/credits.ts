@@ -1,6 +1,6 @@
-import { and, desc, eq } from 'drizzle-orm'
+import { and, asc, desc, eq, inArray, lte } from 'drizzle-orm'
 import { units } from '../../contract/units.ts'
-import { type Account, decide, type Entry } from '../../credits/decide.ts'
+import { type Account, decide, type Entry, isRepetition } from '../../credits/decide.ts'
 import type { CreditReads, CreditWrites } from '../../credits/store.ts'
 import type { Db } from '../dialect.ts'
 import type { Tables } from '../tables.ts'
@@ -21,6 +21,18 @@ export function creditStore(
       const mine = db.select().from(entries).where(eq(entries.workspace_id, workspaceId))
       return (await mine.orderBy(desc(entries.seq)).limit(limit).offset(offset)) as Entry[]
     },
+    async entriesAbout(workspaceId, referenceIds) {
+      const about = and(
+        eq(entries.workspace_id, workspaceId),
+        inArray(entries.ref_id, referenceIds),
+      )
+      return (await db.select().from(entries).where(about).orderBy(asc(entries.seq))) as Entry[]
+    },
+    async entriesFrom(workspaceId, { seq, limit }) {
+      const older = and(eq(entries.workspace_id, workspaceId), lte(entries.seq, seq))
+      const found = db.select().from(entries).where(older)
+      return (await found.orderBy(desc(entries.seq)).limit(limit)) as Entry[]
+    },
     async open(workspaceId, at) {
       const nothing = units(0)
       await db.insert(accounts).values({
@@ -33,11 +45,19 @@ export function creditStore(
         updated_at: at,
       })
     },
+    async setTerms(workspaceId, { credit_limit, status }, at) {
+      const changed = await db
+        .update(accounts)
+        .set({ credit_limit, status, updated_at: at })
+        .where(eq(accounts.workspace_id, workspaceId))
+        .returning({ workspace_id: accounts.workspace_id })
+      return changed.length === 1
+    },
     async post(workspaceId, operation) {
       const account = await find(workspaceId, true)
       if (!account) throw new Error(`workspace ${workspaceId} has no credit account`)
       const { reference, kind } = operation
-      const [repeated] = await db
+      const [standing] = (await db
         .select()
         .from(entries)
         .where(
@@ -48,8 +68,12 @@ export function creditStore(
             eq(entries.ref_type, reference.type),
             eq(entries.ref_n, reference.n),
           ),
-        )
-      if (repeated) return { ok: true, repeated: repeated as Entry }
+        )) as Entry[]
+      if (standing) {
+        return isRepetition(standing, operation)
+          ? { ok: true, repeated: standing }
+          : { ok: false, reason: 'ref_conflict', standing }
+      }
       const decision = decide(account, operation)
       if (!decision.ok) return decision
       await db.insert(entries).values(decision.entry)

@@ -1,7 +1,10 @@
-import { and, asc, desc, eq, gte, lt, lte } from 'drizzle-orm'
+import { and, asc, desc, eq, gt, gte, inArray, lt, lte, type SQL, sql } from 'drizzle-orm'
 import type { MessageFilter, MessageReads, MessageWrites } from '../../messages/store.ts'
 import { type Db, rowCount } from '../dialect.ts'
 import type { Tables } from '../tables.ts'
+
+/** Past this, so many ids would have to be put in order that going through the messages costs less. */
+const OFFSET_BY_KIND_MAX = 10_000
 
 export function messageStore(db: Db, tables: Tables): MessageReads & MessageWrites {
   const { messages: t, message_attempts: attempts, message_events: events } = tables
@@ -20,18 +23,61 @@ export function messageStore(db: Db, tables: Tables): MessageReads & MessageWrit
     )
   }
 
+  /** The kinds of messages that the filter lets through, and how many there are: every change of a status keeps it up. */
+  async function kindsOf(workspaceId: string, { channel, status }: MessageFilter): Promise<Kind[]> {
+    const { message_counts: counts } = tables
+    const mine = and(
+      eq(counts.workspace_id, workspaceId),
+      channel && eq(counts.channel, channel),
+      status && eq(counts.status, status),
+      gt(counts.count, 0),
+    )
+    return db.select().from(counts).where(mine)
+  }
+
+  /**
+   * SQL: the ids on a page of messages of these kinds. Each kind is asked for on its own, in the order in which the
+   * index by kind has it: a few among a million are found at once.
+   */
+  function idsOf(workspaceId: string, filter: MessageFilter, kinds: Kind[], page: Page): SQL {
+    const { limit, offset } = page
+    const newest = kinds.map(({ channel, status }) => {
+      const mine = matching(workspaceId, { ...filter, channel, status })
+      const ids = db.select({ id: t.id }).from(t).where(mine).orderBy(desc(t.id))
+      return sql`select id from (${ids.limit(offset + limit)}) kind`
+    })
+    return sql`(${sql.join(newest, sql` union all `)} order by id desc limit ${limit} offset ${offset})`
+  }
+
+  async function listByKind(workspaceId: string, filter: MessageFilter, page: Page) {
+    const kinds = await kindsOf(workspaceId, filter)
+    // Whoever knows how many there are does not look for more.
+    const left = filter.before_id ? page.limit : totalOf(kinds) - page.offset
+    const limit = Math.min(page.limit, left)
+    if (kinds.length === 0 || limit <= 0) return []
+    const ids = idsOf(workspaceId, filter, kinds, { ...page, limit })
+    const mine = and(eq(t.workspace_id, workspaceId), inArray(t.id, ids))
+    return db.select().from(t).where(mine).orderBy(desc(t.id))
+  }
+
   return {
     async byId(workspaceId, messageId) {
       const mine = and(eq(t.workspace_id, workspaceId), eq(t.id, messageId))
       const [row] = await db.select().from(t).where(mine)
       return row ?? null
     },
-    async list(workspaceId, filter, { limit, offset }) {
+    async list(workspaceId, filter, page) {
+      const { before_id: _, ...narrowed } = filter
+      const hasKind = filter.channel !== undefined || filter.status !== undefined
+      if (hasKind && isOfKind(narrowed) && page.offset <= OFFSET_BY_KIND_MAX) {
+        return listByKind(workspaceId, filter, page)
+      }
       // Ids are UUIDv7: their order is the order of creation, and the primary key serves it without a sort.
       const found = db.select().from(t).where(matching(workspaceId, filter))
-      return found.orderBy(desc(t.id)).limit(limit).offset(offset)
+      return found.orderBy(desc(t.id)).limit(page.limit).offset(page.offset)
     },
     async count(workspaceId, filter) {
+      if (isOfKind(filter)) return totalOf(await kindsOf(workspaceId, filter))
       const found = db.select({ n: rowCount }).from(t).where(matching(workspaceId, filter))
       return (await found)[0]?.n ?? 0
     },
@@ -43,6 +89,13 @@ export function messageStore(db: Db, tables: Tables): MessageReads & MessageWrit
       const mine = and(eq(events.workspace_id, workspaceId), eq(events.message_id, messageId))
       return db.select().from(events).where(mine).orderBy(asc(events.id))
     },
+    async ofBulk(workspaceId, bulkId, status) {
+      const found = db
+        .select()
+        .from(t)
+        .where(matching(workspaceId, { bulk_id: bulkId, status }))
+      return found.orderBy(asc(t.id))
+    },
     async forgetAnswers(before, limit) {
       const ended = lt(answers.created_at, before)
       const at = { at: answers.created_at }
@@ -52,4 +105,20 @@ export function messageStore(db: Db, tables: Tables): MessageReads & MessageWrit
       return (await db.delete(answers).where(some).returning(at)).length
     },
   }
+}
+
+/** Whether nothing but channel and status narrows it. */
+function isOfKind({ channel: _, status: __, ...others }: MessageFilter): boolean {
+  return Object.values(others).every((value) => value === undefined)
+}
+
+type Kind = Tables['message_counts']['$inferSelect']
+
+interface Page {
+  limit: number
+  offset: number
+}
+
+function totalOf(kinds: Kind[]): number {
+  return kinds.reduce((sum, { count }) => sum + count, 0)
 }

@@ -1,10 +1,16 @@
 import type { Db } from '../dialect.ts'
 import type { Writes } from '../storage.ts'
 import type { Tables } from '../tables.ts'
+import { accountTokenStore } from './account-tokens.ts'
+import { answerStore } from './answers.ts'
 import { apiKeyStore } from './api-keys.ts'
+import { bulkStore } from './bulks.ts'
+import { contactStore } from './contacts.ts'
 import { creditStore } from './credits.ts'
 import { messageStore } from './messages.ts'
+import { purchaseStore } from './purchases.ts'
 import { secretStore } from './secrets.ts'
+import { suppressionStore } from './suppressions.ts'
 import { webhookStore } from './webhooks.ts'
 import { workspaceStore } from './workspaces.ts'
 
@@ -18,10 +24,16 @@ export interface StoreDialect {
 export function openStores(db: Db, tables: Tables, dialect: StoreDialect): Writes {
   return {
     workspaces: workspaceStore(db, tables),
+    accountTokens: accountTokenStore(db, tables, dialect),
     apiKeys: apiKeyStore(db, tables),
+    contacts: contactStore(db, tables, dialect),
+    suppressions: suppressionStore(db, tables),
     credits: creditStore(db, tables, dialect),
+    purchases: purchaseStore(db, tables),
+    answers: answerStore(db, tables),
     messages: messageStore(db, tables),
-    webhooks: webhookStore(db, tables),
+    bulks: bulkStore(db, tables),
+    webhooks: webhookStore(db, tables, dialect),
     secrets: secretStore(db, tables),
   }
 }

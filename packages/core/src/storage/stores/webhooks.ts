@@ -1,15 +1,27 @@
-import { and, asc, desc, eq, inArray } from 'drizzle-orm'
-import type { WebhookReads, WebhookWrites } from '../../webhooks/store.ts'
+import { and, asc, desc, eq, gt, inArray, isNull, ne, sql } from 'drizzle-orm'
+import type { DeliveryFilter, WebhookReads, WebhookWrites } from '../../webhooks/store.ts'
 import { type Db, rowCount } from '../dialect.ts'
 import type { Tables } from '../tables.ts'
+import { blocksOf, filledUp } from './batches.ts'
 
-export function webhookStore(db: Db, tables: Tables): WebhookReads & WebhookWrites {
+export function webhookStore(
+  db: Db,
+  tables: Tables,
+  { locked }: { locked: <Q>(query: Q) => Q },
+): WebhookReads & WebhookWrites {
   const { webhooks: t, deliveries, delivery_queue: queue, delivery_attempts: attempts } = tables
+  const { events } = tables
 
   const mine = (workspaceId: string, webhookId: string) =>
     and(eq(t.workspace_id, workspaceId), eq(t.id, webhookId))
   const deliveriesTo = (workspaceId: string, webhookId: string) =>
     and(eq(deliveries.workspace_id, workspaceId), eq(deliveries.webhook_id, webhookId))
+  const matching = (workspaceId: string, webhookId: string, { status, event }: DeliveryFilter) =>
+    and(
+      deliveriesTo(workspaceId, webhookId),
+      status ? eq(deliveries.status, status) : undefined,
+      event ? eq(deliveries.event, event) : undefined,
+    )
 
   return {
     async byId(workspaceId, webhookId) {
@@ -24,16 +36,29 @@ export function webhookStore(db: Db, tables: Tables): WebhookReads & WebhookWrit
       const all = db.select({ n: rowCount }).from(t).where(eq(t.workspace_id, workspaceId))
       return (await all)[0]?.n ?? 0
     },
-    async deliveries(workspaceId, webhookId, { limit, offset }) {
-      const found = db.select().from(deliveries).where(deliveriesTo(workspaceId, webhookId))
+    async deliveries(workspaceId, webhookId, { limit, offset, ...filter }) {
+      const found = db
+        .select()
+        .from(deliveries)
+        .where(matching(workspaceId, webhookId, filter))
       return found.orderBy(desc(deliveries.id)).limit(limit).offset(offset)
     },
-    async countDeliveries(workspaceId, webhookId) {
+    async countDeliveries(workspaceId, webhookId, filter = {}) {
       const found = db
         .select({ n: rowCount })
         .from(deliveries)
-        .where(deliveriesTo(workspaceId, webhookId))
+        .where(matching(workspaceId, webhookId, filter))
       return (await found)[0]?.n ?? 0
+    },
+    async delivery(workspaceId, webhookId, deliveryId) {
+      const one = and(deliveriesTo(workspaceId, webhookId), eq(deliveries.id, deliveryId))
+      return (await db.select().from(deliveries).where(one))[0] ?? null
+    },
+    async deliveriesAfter(workspaceId, webhookId, { after_id, limit }) {
+      const { id, status, created_at } = deliveries
+      const later = and(deliveriesTo(workspaceId, webhookId), gt(id, after_id))
+      const found = db.select({ id, status, created_at }).from(deliveries).where(later)
+      return found.orderBy(asc(id)).limit(limit)
     },
     async deliveriesOf(workspaceId, messageId) {
       const about = and(
@@ -42,12 +67,73 @@ export function webhookStore(db: Db, tables: Tables): WebhookReads & WebhookWrit
       )
       return db.select().from(deliveries).where(about).orderBy(asc(deliveries.id))
     },
+    async eventBodies(workspaceId, eventIds) {
+      if (eventIds.length === 0) return []
+      const some = and(eq(events.workspace_id, workspaceId), inArray(events.id, [...eventIds]))
+      return db.select({ id: events.id, body: events.body }).from(events).where(some)
+    },
     async attempts(workspaceId, deliveryId) {
       const of = and(eq(attempts.workspace_id, workspaceId), eq(attempts.delivery_id, deliveryId))
       return db.select().from(attempts).where(of).orderBy(asc(attempts.number))
     },
     async insert(webhook) {
       await db.insert(t).values(webhook)
+    },
+    async lock(workspaceId, webhookId) {
+      const [row] = await locked(db.select().from(t).where(mine(workspaceId, webhookId)))
+      return row ?? null
+    },
+    async change(workspaceId, webhookId, change) {
+      await db.update(t).set(change).where(mine(workspaceId, webhookId))
+    },
+    async queue(announced) {
+      for (const block of blocksOf(announced.events)) await db.insert(events).values(block)
+      for (const block of blocksOf(announced.deliveries)) await db.insert(deliveries).values(block)
+      for (const block of blocksOf(announced.delivery_queue)) await db.insert(queue).values(block)
+    },
+    async requeue(workspaceId, webhookId, deliveryIds, { at, tries }) {
+      if (deliveryIds.length === 0) return 0
+      const due = { trigger: 'manual', next_attempt_at: at, updated_at: at } as const
+      const to = deliveriesTo(workspaceId, webhookId)
+      const ids = filledUp(deliveryIds)
+      const finished = await db
+        .update(deliveries)
+        .set({
+          ...due,
+          status: 'pending',
+          max_attempts: sql`${deliveries.attempt_count} + ${tries}`,
+        })
+        .where(and(to, inArray(deliveries.id, ids), ne(deliveries.status, 'pending')))
+        .returning({ delivery_id: deliveries.id })
+      const waiting = await db
+        .update(queue)
+        .set({ due_at: at })
+        .where(
+          and(
+            eq(queue.workspace_id, workspaceId),
+            eq(queue.webhook_id, webhookId),
+            inArray(queue.delivery_id, ids),
+            isNull(queue.token),
+            gt(queue.due_at, at),
+          ),
+        )
+        .returning({ id: queue.delivery_id })
+      const earlier = filledUp(waiting.map(({ id }) => id))
+      if (earlier.length > 0) {
+        await db
+          .update(deliveries)
+          .set({ ...due, max_attempts: sql`${deliveries.max_attempts} + 1` })
+          .where(and(to, inArray(deliveries.id, earlier)))
+      }
+      const queued = finished.map(({ delivery_id }) => ({
+        delivery_id,
+        workspace_id: workspaceId,
+        webhook_id: webhookId,
+        due_at: at,
+        token: null,
+      }))
+      for (const block of blocksOf(queued)) await db.insert(queue).values(block)
+      return finished.length + waiting.length
     },
     async remove(workspaceId, webhookId) {
       const removed = await db.delete(t).where(mine(workspaceId, webhookId)).returning({ id: t.id })

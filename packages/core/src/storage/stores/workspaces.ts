@@ -1,4 +1,4 @@
-import { asc, eq } from 'drizzle-orm'
+import { and, asc, eq, sql } from 'drizzle-orm'
 import type { WorkspaceReads, WorkspaceWrites } from '../../workspaces/store.ts'
 import type { Db } from '../dialect.ts'
 import type { Tables } from '../tables.ts'
@@ -26,6 +26,30 @@ export function workspaceStore(
         .onConflictDoNothing({ target: t.email_key })
         .returning({ id: t.id })
       return inserted.length === 1
+    },
+    async change(workspaceId, change, at) {
+      await db
+        .update(t)
+        .set({ ...change, updated_at: at })
+        .where(eq(t.id, workspaceId))
+    },
+    async verifyEmail(workspaceId, at) {
+      const verified = { email_verified: true, updated_at: at }
+      await db.update(t).set(verified).where(eq(t.id, workspaceId))
+    },
+    async changePassword(workspaceId, { from, to, at }) {
+      const changed = await db
+        .update(t)
+        .set({ password_hash: to, token_version: sql`${t.token_version} + 1`, updated_at: at })
+        .where(
+          and(eq(t.id, workspaceId), from === undefined ? undefined : eq(t.password_hash, from)),
+        )
+        .returning({ id: t.id })
+      return changed.length === 1
+    },
+    async rehash(workspaceId, { from, to }) {
+      const same = and(eq(t.id, workspaceId), eq(t.password_hash, from))
+      await db.update(t).set({ password_hash: to }).where(same)
     },
   }
 }

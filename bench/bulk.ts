@@ -1,0 +1,86 @@
+import { join } from 'node:path'
+import { startChild } from './child.ts'
+import { openConnection, requestBytes } from './connection.ts'
+import { type BenchOptions, count, type Figure, median } from './figure.ts'
+import { planOf } from './rounds.ts'
+import { inFolder, startService } from './service.ts'
+
+const FLOOR = 0.4
+
+const RECIPIENTS = 1_000
+
+/** Different bulks that are sent in turn. */
+const REQUESTS = 8
+
+/** What the process that only inserts is asked. */
+interface InsertHandlers {
+  [name: string]: (input: never) => unknown
+  start(input: { file: string; pattern_file: string; rows: number }): void
+  run(input: { ms: number }): { inserted: number; seconds: number }
+}
+
+/**
+ * Recipients a second of `POST /messages/bulk`, a text rendered for each, as a share of inserting the same rows and
+ * nothing else: the same engine and settings, as durable, a transaction for each 1,000.
+ */
+export async function run({ quick }: BenchOptions): Promise<Figure[]> {
+  return inFolder(async (folder) => {
+    const service = await startService(folder, 'service', { dispatch: false })
+    const bare = startChild<InsertHandlers>('bare-insert.mjs', { folder })
+    const connection = await openConnection(service.url)
+    const requests = Array.from({ length: REQUESTS }, (_, i) => bulkRequest(service, i))
+    const { rounds, ms } = planOf(quick)
+
+    async function send(): Promise<number> {
+      const from = performance.now()
+      let sent = 0
+      while (performance.now() - from < ms) {
+        const bytes = requests[sent++ % REQUESTS] as Buffer
+        const { status, body } = await connection.request(bytes)
+        if (status !== 201) throw new Error(`answered ${status}: ${body}`)
+      }
+      return (sent * RECIPIENTS) / ((performance.now() - from) / 1000)
+    }
+
+    async function insert(): Promise<number> {
+      const { inserted, seconds } = await bare.ask('run', { ms })
+      return inserted / seconds
+    }
+
+    try {
+      await send()
+      const file = join(folder, 'bare.db')
+      await bare.ask('start', { file, pattern_file: service.database, rows: RECIPIENTS })
+      await insert()
+      const measured: { ours: number; theirs: number }[] = []
+      for (let round = 0; round < rounds; round++) {
+        measured.push({ ours: await send(), theirs: await insert() })
+      }
+      const ratios = measured.map(({ ours, theirs }) => ours / theirs)
+      const range = [Math.min(...ratios), Math.max(...ratios)].map(count).join('–')
+      const raw = `service ${count(median(measured.map(({ ours }) => ours)))} recipients/s, bare insert ${count(median(measured.map(({ theirs }) => theirs)))} rows/s; ${rounds} rounds, ratios ${range}`
+      return [{ name: 'bulk', value: median(ratios), unit: 'x', floor: FLOOR, raw }]
+    } finally {
+      connection.close()
+      await Promise.all([service.child.end(), bare.end()])
+    }
+  })
+}
+
+/** A bulk whose texts, addresses and variables all differ. */
+function bulkRequest({ url, key }: { url: string; key: string }, n: number): Buffer {
+  return requestBytes(url, {
+    method: 'POST',
+    path: '/api/v1/messages/bulk',
+    headers: { 'X-API-Key': key },
+    body: {
+      channel: 'sms',
+      content: { text: 'Hi {{name|there}}, your order {{order_id}} is ready. Code: {{code}}.' },
+      recipients: Array.from({ length: RECIPIENTS }, (_, i) => ({
+        to: `+25570${n}${String(100_000 + i)}`,
+        name: `Customer ${i}`,
+        variables: { order_id: `A${n}-${i}`, code: 100_000 + i },
+      })),
+    },
+  })
+}

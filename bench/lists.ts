@@ -1,0 +1,165 @@
+import { startPostgres } from '../packages/core/test/postgres-server.ts'
+import { openConnection, requestBytes } from './connection.ts'
+import { type BenchOptions, count, type Figure, median, quantile } from './figure.ts'
+import { fillPostgres, fillSqlite } from './fill.ts'
+import { inFolder, type Service, startService } from './service.ts'
+
+const SHORT = 1_000
+const LONG = 1_000_000
+
+/** A page of a long history costs at most twice what one of a short history costs. */
+const FLOOR = 0.5
+
+/** The server answers others while it reads for long. */
+const DELAY_MAX_MS = 50
+
+/** Each filter's messages are many, or a few that are the oldest of all. */
+const QUERIES = {
+  'no filter': '',
+  'status, many': 'status=delivered',
+  'status, some': 'status=failed',
+  'status, a few old ones': 'status=sent',
+  'channel, nearly all': 'channel=sms',
+  'channel, a few old ones': 'channel=whatsapp',
+}
+
+/**
+ * The first page of `GET /messages` with a long history, as a share of its speed with a short one; and whether others
+ * are answered while pages deep in the long one are read.
+ */
+export async function run({ quick }: BenchOptions): Promise<Figure[]> {
+  const long = quick ? LONG / 10 : LONG
+  const rounds = quick ? 10 : 40
+  return inFolder(async (folder) => {
+    const services: Service[] = []
+    const start = async (name: string, total: number) => {
+      const service = await startService(folder, name, { dispatch: false })
+      services.push(service)
+      await sendOne(service)
+      await fillSqlite(service.database, total)
+      return service
+    }
+    try {
+      const sides = { short: await start('short', SHORT), long: await start('long', long) }
+      const pages = await firstPages('lists', sides, { long, rounds })
+      return [...pages, ...(await deepPages(sides.long, { long, rounds }))]
+    } finally {
+      await Promise.all(services.map(({ child }) => child.end()))
+    }
+  })
+}
+
+/** The same on PostgreSQL, first pages alone: its server reads in processes of its own. */
+export async function runPostgres({ quick }: BenchOptions): Promise<Figure[]> {
+  const long = quick ? LONG / 10 : LONG
+  return inFolder(async (folder) => {
+    const servers = [await startPostgres(), await startPostgres()]
+    const services: Service[] = []
+    const start = async (name: string, total: number, url: string) => {
+      const service = await startService(folder, name, { dispatch: false, database_url: url })
+      services.push(service)
+      await sendOne(service)
+      await fillPostgres(url, total)
+      return service
+    }
+    try {
+      const [short, other] = servers.map(({ url }) => url)
+      const sides = {
+        short: await start('short', SHORT, short ?? ''),
+        long: await start('long', long, other ?? ''),
+      }
+      return await firstPages('PostgreSQL, lists', sides, { long, rounds: quick ? 10 : 40 })
+    } finally {
+      await Promise.all(services.map(({ child }) => child.end()))
+      await Promise.all(servers.map((server) => server.stop()))
+    }
+  })
+}
+
+interface Sizes {
+  long: number
+  rounds: number
+}
+
+async function firstPages(
+  name: string,
+  sides: { short: Service; long: Service },
+  { long, rounds }: Sizes,
+): Promise<Figure[]> {
+  const figures: Figure[] = []
+  for (const [of, query] of Object.entries(QUERIES)) {
+    const path = `/api/v1/messages?${query}`
+    const times = { short: [] as number[], long: [] as number[] }
+    // In turns, so that whatever else the machine does meets both.
+    for (let round = 0; round < rounds + 1; round++) {
+      for (const side of ['short', 'long'] as const) {
+        const taken = await timesOf(sides[side], path, 10)
+        // The first round only warms up.
+        if (round > 0) times[side].push(...taken)
+      }
+    }
+    const [short_ms, long_ms] = [median(times.short), median(times.long)]
+    figures.push({
+      name: `${name}, ${of}`,
+      value: short_ms / long_ms,
+      unit: 'x',
+      floor: FLOOR,
+      raw: `${count(long_ms)} ms with ${count(long)} messages, ${count(short_ms)} ms with ${count(SHORT)}`,
+    })
+  }
+  return figures
+}
+
+/** Pages at the end of the history, one after the other on two connections, while others ask for the first and for one. */
+async function deepPages(service: Service, { long, rounds }: Sizes): Promise<Figure[]> {
+  const deep = `/api/v1/messages?page=${long / 50}`
+  await timesOf(service, deep, 2)
+  await service.child.ask('delay', null)
+  const ends = Array.from({ length: 2 }, () => timesOf(service, deep, rounds / 2))
+  let isReading = true
+  const reading = Promise.all(ends).finally(() => {
+    isReading = false
+  })
+  const others: number[] = []
+  while (isReading) others.push(...(await timesOf(service, '/api/v1/messages/none', 5)))
+  const taken = (await reading).flat()
+  const delay = await service.child.ask('delay', null)
+  return [
+    {
+      name: 'lists, event loop held up while the last page is read, p99',
+      value: delay.p99_ms,
+      unit: 'ms',
+      floor: DELAY_MAX_MS,
+      raw: `max ${count(delay.max_ms)} ms; the last page p50 ${count(median(taken))} ms; another's request meanwhile p50 ${count(median(others))} ms, p99 ${count(quantile(others, 0.99))} ms`,
+    },
+  ]
+}
+
+async function sendOne({ url, key }: Service): Promise<void> {
+  const connection = await openConnection(url)
+  const { status, body } = await connection.request(
+    requestBytes(url, {
+      method: 'POST',
+      path: '/api/v1/messages/send',
+      headers: { 'X-API-Key': key },
+      body: { to: '+15005550006', channel: 'sms', content: { text: 'Your order A1 is ready' } },
+    }),
+  )
+  connection.close()
+  if (status !== 201) throw new Error(`answered ${status}: ${body}`)
+}
+
+/** How long each of some requests took, in milliseconds, one after the other. */
+async function timesOf({ url, key }: Service, path: string, requests: number): Promise<number[]> {
+  const connection = await openConnection(url)
+  const bytes = requestBytes(url, { method: 'GET', path, headers: { 'X-API-Key': key } })
+  const times: number[] = []
+  for (let i = 0; i < requests; i++) {
+    const from = performance.now()
+    const { status, body } = await connection.request(bytes)
+    times.push(performance.now() - from)
+    if (status !== 200 && status !== 404) throw new Error(`answered ${status}: ${body}`)
+  }
+  connection.close()
+  return times
+}

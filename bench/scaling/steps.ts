@@ -1,0 +1,47 @@
+import type { Step } from './model.ts'
+import { speedupOf } from './spread.ts'
+
+const SMALL = {
+  connections_max: 100,
+  db_cores: 4,
+  ram_gb: 16,
+  disk_gb: 1_000,
+  disk_mb_s: 250,
+  flush_ms: 1,
+  vacuum_pace: 1,
+  partitioned: false,
+  replicas: false,
+  nodes: 1,
+  speedup: 1,
+}
+
+const LARGE = {
+  ...SMALL,
+  connections_max: 500,
+  db_cores: 32,
+  ram_gb: 128,
+  disk_gb: 8_000,
+  disk_mb_s: 1_000,
+  flush_ms: 0.5,
+  vacuum_pace: 10,
+}
+
+const SPREAD = { workspaces: 10_000, rounds: 50, seed: 1 }
+
+/** The way that growth takes, each step with what the one before it had. The sizes are examples. */
+export const STEPS: readonly Step[] = [
+  { ...SMALL, name: 'one server', servers: 1 },
+  { ...SMALL, name: '4 servers, one PostgreSQL', servers: 4 },
+  { ...LARGE, name: 'more cores and disk', servers: 28 },
+  { ...LARGE, name: 'partitions by month', servers: 28, partitioned: true },
+  { ...LARGE, name: 'read replicas', servers: 28, partitioned: true, replicas: true },
+  ...[4, 16].map((nodes) => ({
+    ...LARGE,
+    name: `${nodes} nodes by workspace`,
+    servers: 28 * nodes,
+    partitioned: true,
+    replicas: true,
+    nodes,
+    speedup: speedupOf(nodes, SPREAD),
+  })),
+]

@@ -1,0 +1,72 @@
+import { between, startChild } from '../child.ts'
+import type { LoadHandlers } from '../processes/load.ts'
+import type { ReceiverHandlers } from '../processes/receiver.ts'
+import { inFolder, startService } from '../service.ts'
+import type { Scratch } from './scratch.ts'
+
+const CONNECTIONS = 32
+const BACKLOG_MAX = 2_000
+const TELL_MS = 20
+
+/** What one message costs from its request to its acknowledged webhook, under load, in batches as they arise. */
+export interface PathCost {
+  messages: number
+  per_s: number
+  /** Of the server's process, all threads. */
+  server_cpu_ms: number
+  /** Of all processes of PostgreSQL. */
+  db_cpu_ms: number
+  /** The share of the time that the server's main thread was busy. */
+  server_loop: number
+}
+
+/** Runs a real service on the scratch server against the sandbox and a receiver, for so long. */
+export async function costOfWholePath(scratch: Scratch, ms: number): Promise<PathCost> {
+  const database_url = await scratch.create('whole_path')
+  return inFolder(async (folder) => {
+    const load = startChild<LoadHandlers>('load.ts', { folder })
+    const receiver = startChild<ReceiverHandlers>('receiver.ts', { folder })
+    const { url: webhook_url } = await receiver.ask('start', null)
+    const service = await startService(folder, 'service', {
+      dispatch: true,
+      webhook_url,
+      database_url,
+    })
+    await receiver.ask('trust', service.secret)
+    const seen = async () => (await receiver.ask('count', null)).messages
+    let before_run = 0
+    const tell = async () => {
+      await load.ask('seen', (await seen()) - before_run)
+    }
+    // What is still asked when the processes end is answered by nobody.
+    const relay = setInterval(() => void tell().catch(() => {}), TELL_MS)
+    try {
+      const send = async (time: number) => {
+        before_run = await seen()
+        return load.ask('run', {
+          urls: [service.url],
+          key: service.key,
+          connections: CONNECTIONS,
+          ms: time,
+          backlog_max: BACKLOG_MAX,
+        })
+      }
+      await send(ms / 4)
+      await service.child.ask('idle', null)
+      const before = { usage: await service.child.usage(), cpu: scratch.cpu_ms() }
+      const { sent, seconds } = await send(ms)
+      await service.child.ask('idle', null)
+      const used = between(before.usage, await service.child.usage())
+      return {
+        messages: sent,
+        per_s: sent / seconds,
+        server_cpu_ms: used.cpu_ms / sent,
+        db_cpu_ms: (scratch.cpu_ms() - before.cpu) / sent,
+        server_loop: used.loop,
+      }
+    } finally {
+      clearInterval(relay)
+      await Promise.all([load, receiver, service.child].map((child) => child.end()))
+    }
+  })
+}

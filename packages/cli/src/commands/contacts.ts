@@ -1,0 +1,189 @@
+import { createWriteStream } from 'node:fs'
+import { extname, resolve } from 'node:path'
+import { finished } from 'node:stream/promises'
+import type { Client } from '@svc/core/contract'
+import { type Command, Option } from 'commander'
+import { type ConnectionOptions, connect, withConnection } from '../connection.ts'
+import { type Context, type PageOptions, withExamples, withPage } from '../context.ts'
+import { Failure, usage } from '../failure.ts'
+import { readInputFile } from '../input.ts'
+
+interface Filters {
+  search?: string
+  tag?: string
+}
+
+type Report = Awaited<ReturnType<Client['contacts']['import']>>
+
+/** Contacts of one request: far from what the server takes, and its answer comes within a second or two. */
+const REQUEST_CONTACTS = 1_000
+
+/** Rows of a file at the most. */
+const FILE_CONTACTS_MAX = 1_000_000
+
+/** Adds `svc contacts`. */
+export function addContacts(program: Command, context: Context): void {
+  const contacts = program
+    .command('contacts')
+    .summary('list, import and export contacts')
+    .description('Lists, imports and exports contacts. The key needs the scope manage_contacts.')
+  withExamples(contacts, 'svc contacts list --tag vip', 'svc contacts import people.csv')
+  addList(contacts, context)
+  addImport(contacts, context)
+  addExport(contacts, context)
+}
+
+function withFilters(command: Command): Command {
+  return command
+    .option('--search <text>', 'only those with this in name, phone, e-mail or external_id')
+    .option('--tag <tag>', 'only those with this tag')
+}
+
+function addList(contacts: Command, context: Context): void {
+  const list = withConnection(
+    withPage(
+      withFilters(
+        contacts
+          .command('list')
+          .summary('list contacts, newest first')
+          .description('Lists contacts, newest first.'),
+      ),
+    ),
+  ).action((options: ConnectionOptions & PageOptions & Filters) => listContacts(context, options))
+  withExamples(list, 'svc contacts list --search asha', 'svc contacts list --tag vip --json')
+}
+
+function addImport(contacts: Command, context: Context): void {
+  const command = withConnection(
+    contacts
+      .command('import')
+      .summary('create and update contacts from a file')
+      .description(
+        `Creates and updates contacts from a CSV or JSON file, found by external_id, else by phone, else by e-mail. Shows
+what was rejected, and ends with 1 when anything was; all others are kept.`,
+      )
+      .argument('<file>', 'CSV with a header row; JSON if it is named .json'),
+  ).action((file: string, options: ConnectionOptions) => importFrom(context, file, options))
+  withExamples(command, 'svc contacts import people.csv', 'svc contacts import people.json --json')
+}
+
+function addExport(contacts: Command, context: Context): void {
+  const command = withConnection(
+    withFilters(
+      contacts
+        .command('export')
+        .summary('write contacts to a file that import reads')
+        .description('Writes contacts to a file, or to stdout, as svc contacts import reads them.')
+        .argument('[file]', 'where to (default: stdout)')
+        .addOption(new Option('--format <format>', 'of the file').choices(['csv', 'json'])),
+    ),
+  ).action((file: string | undefined, options: ConnectionOptions & Filters & { format?: string }) =>
+    exportTo(context, file, options),
+  )
+  withExamples(
+    command,
+    'svc contacts export people.csv',
+    'svc contacts export --tag vip --format json | jq .contacts[].email',
+  )
+}
+
+async function listContacts(
+  { surroundings, output }: Context,
+  { search, tag, page, limit, ...options }: ConnectionOptions & PageOptions & Filters,
+): Promise<void> {
+  const { client } = await connect(options, surroundings)
+  const { api } = await import('@svc/core/contract')
+  const found = await client.contacts.list({ search, tag, page, limit })
+  if (output.isJson()) return output.document(api.contacts.list.data.encode(found))
+  output.table(
+    ['NAME', 'PHONE', 'EMAIL', 'TAGS', 'ID'],
+    found.contacts.map(({ name, phone, email, tags, id }) => [
+      name ?? '',
+      phone ?? '',
+      email ?? '',
+      tags.join(', '),
+      id,
+    ]),
+  )
+  const { total, pages, page: shown } = found.pagination
+  if (total === 0) output.note('No contacts.')
+  if (pages > shown) output.note(`${total} contacts; more: --page ${shown + 1} (of ${pages})`)
+}
+
+async function importFrom(
+  { surroundings, output }: Context,
+  file: string,
+  options: ConnectionOptions,
+): Promise<void> {
+  const contacts = await contactsOf(file, await readInputFile(file, surroundings))
+  const { client } = await connect(options, surroundings)
+  const sum: Report = { created: 0, updated: 0, unchanged: 0, rejected: 0, errors: [] }
+  for (let at = 0; at < contacts.length; at += REQUEST_CONTACTS) {
+    const part = await client.contacts.import({
+      contacts: contacts.slice(at, at + REQUEST_CONTACTS),
+    })
+    for (const word of ['created', 'updated', 'unchanged', 'rejected'] as const) {
+      sum[word] += part[word]
+    }
+    sum.errors.push(...part.errors.map((error) => ({ ...error, index: at + error.index })))
+  }
+  const { created, updated, unchanged, rejected, errors } = sum
+  if (output.isJson()) output.document(sum)
+  else {
+    for (const { index, path, message } of errors) {
+      output.row([`contact ${index + 1}`, path, message])
+    }
+    output.line(
+      `${created} created, ${updated} updated, ${unchanged} unchanged, ${rejected} rejected`,
+    )
+  }
+  if (rejected > 0) throw new Failure('rejected', `${rejected} of ${contacts.length} were rejected`)
+}
+
+async function contactsOf(file: string, bytes: Buffer): Promise<unknown[]> {
+  if (extname(file).toLowerCase() !== '.json') {
+    const { readContactsCsv } = await import('@svc/core')
+    return readContactsCsv(bytes, { rows_max: FILE_CONTACTS_MAX })
+  }
+  const value = jsonOf(file, bytes)
+  const contacts = Array.isArray(value) ? value : (value as { contacts?: unknown } | null)?.contacts
+  if (Array.isArray(contacts)) return contacts
+  throw usage(`${file} must hold an array of contacts, or {"contacts": [ … ]}`)
+}
+
+function jsonOf(file: string, bytes: Buffer): unknown {
+  try {
+    return JSON.parse(bytes.toString('utf8'))
+  } catch {
+    throw usage(`${file} is not JSON`)
+  }
+}
+
+async function exportTo(
+  { surroundings, output }: Context,
+  file: string | undefined,
+  {
+    search,
+    tag,
+    format = output.isJson() ? 'json' : 'csv',
+    ...options
+  }: ConnectionOptions & Filters & { format?: string },
+): Promise<void> {
+  const { client } = await connect(options, surroundings)
+  const found = await client.contacts.export({ search, tag })
+  const { api } = await import('@svc/core/contract')
+  const { CSV_HEADER, writeContactsCsv } = await import('@svc/core')
+  const text =
+    format === 'json'
+      ? `${JSON.stringify(api.contacts.export.data.encode(found))}\n`
+      : CSV_HEADER + writeContactsCsv(found.contacts)
+  if (file === undefined) {
+    surroundings.stdout.write(text)
+    return
+  }
+  // Addresses of people: for the owner alone.
+  const stream = createWriteStream(resolve(surroundings.cwd, file), { mode: 0o600 })
+  stream.end(text)
+  await finished(stream)
+  output.note(`${found.contacts.length} contacts written to ${file}`)
+}

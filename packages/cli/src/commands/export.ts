@@ -1,0 +1,122 @@
+import { randomBytes } from 'node:crypto'
+import { createWriteStream, existsSync } from 'node:fs'
+import { rename, rm } from 'node:fs/promises'
+import { resolve } from 'node:path'
+import { finished } from 'node:stream/promises'
+import type { ExportOptions, MoveReport } from '@svc/core'
+import type { Command } from 'commander'
+import { type Context, withExamples } from '../context.ts'
+import { pathFrom } from '../data-folder.ts'
+import { databaseUrl, withDatabase, withWayOut } from '../database-option.ts'
+import { usage } from '../failure.ts'
+import { amountOf, documentOf, moveProgress } from '../move-report.ts'
+import { stopSignalOf } from '../surroundings.ts'
+
+interface Options {
+  /** The program and its version. */
+  made_by: string
+  database?: string
+  snapshot?: boolean
+  force?: boolean
+}
+
+const WAYS_OUT = {
+  not_found: 'set SVC_DATABASE_URL or SVC_DATA_DIR, or give --database',
+  behind: 'svc migrate brings it there',
+  newer: 'export it with that version',
+  in_use: 'stop it first, or give --snapshot if what it accepts from now on may be left out',
+}
+
+/** Adds `svc export`. */
+export function addExport(program: Command, context: Context): void {
+  const command = withDatabase(
+    program
+      .command('export')
+      .summary('write all that the database holds to one file')
+      .description(
+        `Writes all that the database holds to one file that svc import reads, on either engine: accounts, keys, ledger,
+messages, queues and secrets, with a checksum for each table. The database is not changed. The file holds secrets and
+messages: only its owner may read it.
+
+While a server runs it is refused, since what is accepted afterwards would be missing. --snapshot exports
+nevertheless, as everything stands at one moment: for a backup, never for a move.`,
+      )
+      .argument('[file]', '- writes to stdout (default: svc-<time>.jsonl.gz)'),
+  )
+    .option('--snapshot', 'export although a server runs: what it accepts afterwards is not in it')
+    .option('--force', 'overwrite the file')
+    .action((file: string | undefined, options: Omit<Options, 'made_by'>) =>
+      exportTo(context, file, { made_by: `svc ${program.version()}`, ...options }),
+    )
+  withExamples(
+    command,
+    'svc export svc.jsonl.gz',
+    'svc export --database file:data/svc.db - |\n  svc import --database postgres://svc@db.example/svc -',
+  )
+}
+
+async function exportTo(
+  context: Context,
+  file: string | undefined,
+  { made_by, database, snapshot, force }: Options,
+): Promise<void> {
+  const { surroundings, output } = context
+  const { stdout, cwd } = surroundings
+  const isPipe = file === '-'
+  if (isPipe && stdout.isTTY) throw usage('a terminal cannot show an archive: name a file')
+  if (isPipe && output.isJson()) throw usage('--json needs a file: stdout is the archive')
+  const path = resolve(
+    cwd,
+    file ?? `svc-${new Date().toISOString().replace(/[:.]/g, '-')}.jsonl.gz`,
+  )
+  const shown = pathFrom(cwd, path)
+  if (!isPipe && !force && existsSync(path)) {
+    throw usage(`${shown} exists: choose another name, or overwrite it with --force`)
+  }
+  const database_url = databaseUrl(surroundings, database)
+  const bars = moveProgress(surroundings, { isQuiet: output.isJson() })
+  const { exportArchive } = await import('@svc/core')
+  const write = (to: ExportOptions['to']) =>
+    exportArchive({
+      database_url,
+      to,
+      made_by,
+      snapshot,
+      signal: stopSignalOf(surroundings),
+      onProgress: bars.onProgress,
+    })
+  try {
+    const report = isPipe ? await write(stdout) : await writeFile(path, write)
+    bars.end()
+    if (output.isJson()) return output.document(documentOf(report, path))
+    const text = `Exported ${amountOf(report)}`
+    if (isPipe) output.note(`${text}.`)
+    else output.line(`${text} to ${shown}. It holds secrets: keep it as safe as the database.`)
+  } catch (error) {
+    bars.end()
+    throw withWayOut(error, WAYS_OUT)
+  }
+}
+
+/** Writes beside the file and puts it in place when it is whole and on disk; a failure leaves nothing. */
+async function writeFile(
+  path: string,
+  write: (to: ExportOptions['to']) => Promise<MoveReport>,
+): Promise<MoveReport> {
+  const part = `${path}.part-${randomBytes(4).toString('hex')}`
+  const stream = createWriteStream(part, { flags: 'wx', mode: 0o600, flush: true })
+  const closed = new Promise<void>((resolve) => stream.once('close', resolve))
+  try {
+    const report = await write(stream)
+    stream.end()
+    await finished(stream)
+    await closed
+    await rename(part, path)
+    return report
+  } catch (error) {
+    stream.destroy()
+    await closed
+    await rm(part, { force: true })
+    throw error
+  }
+}

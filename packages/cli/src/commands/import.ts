@@ -1,0 +1,83 @@
+import { createReadStream } from 'node:fs'
+import { access, constants } from 'node:fs/promises'
+import { resolve } from 'node:path'
+import type { Readable } from 'node:stream'
+import type { Command } from 'commander'
+import { type Context, withExamples } from '../context.ts'
+import { databaseUrl, withDatabase, withWayOut } from '../database-option.ts'
+import { misconfigured, usage } from '../failure.ts'
+import { amountOf, documentOf, moveProgress } from '../move-report.ts'
+import { type Surroundings, stopSignalOf } from '../surroundings.ts'
+
+const NOTHING = 'nothing was written'
+
+const WAYS_OUT = {
+  not_empty: 'import into a new one, named by --database or SVC_DATABASE_URL',
+  in_use: 'stop it first',
+  newer: 'install that version',
+  foreign: NOTHING,
+  truncated: NOTHING,
+  altered: NOTHING,
+  not_equal: NOTHING,
+}
+
+/** Adds `svc import`. */
+export function addImport(program: Command, context: Context): void {
+  const command = withDatabase(
+    program
+      .command('import')
+      .summary('fill an empty database from such a file')
+      .description(
+        `Fills an empty database from a file that svc export wrote, on either engine, making and migrating it first. The
+file is verified while it is read, and the database before it is kept: whatever fails, nothing was written. A database
+that has any row, or on which a server runs, is refused.`,
+      )
+      .argument('<file>', '- reads stdin'),
+  ).action((file: string, { database }: { database?: string }) =>
+    importFrom(context, file, database),
+  )
+  withExamples(
+    command,
+    'svc import svc.jsonl.gz --database postgres://svc@db.example/svc',
+    'ssh old.example svc export - | svc import -',
+  )
+}
+
+async function importFrom(
+  { surroundings, output }: Context,
+  file: string,
+  database: string | undefined,
+): Promise<void> {
+  const database_url = databaseUrl(surroundings, database)
+  const from = await openSource(file, surroundings)
+  const bars = moveProgress(surroundings, { isQuiet: output.isJson() })
+  const { importArchive } = await import('@svc/core')
+  try {
+    const report = await importArchive({
+      database_url,
+      from,
+      signal: stopSignalOf(surroundings),
+      onProgress: bars.onProgress,
+    })
+    bars.end()
+    if (output.isJson()) return output.document(documentOf(report, null))
+    output.line(`Imported ${amountOf(report)}; every checksum holds in the new database.`)
+  } catch (error) {
+    bars.end()
+    throw withWayOut(error, WAYS_OUT)
+  }
+}
+
+async function openSource(file: string, { stdin, cwd }: Surroundings): Promise<Readable> {
+  if (file === '-') {
+    if (stdin.isTTY) throw usage('name a file, or pipe an archive in')
+    return stdin
+  }
+  const path = resolve(cwd, file)
+  await access(path, constants.R_OK).catch(({ code }: NodeJS.ErrnoException) => {
+    throw misconfigured(
+      `cannot read ${file}${code === 'ENOENT' ? ': there is no such file' : `: ${code}`}`,
+    )
+  })
+  return createReadStream(path)
+}

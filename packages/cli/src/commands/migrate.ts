@@ -1,0 +1,64 @@
+import type { Command } from 'commander'
+import { type Context, withExamples } from '../context.ts'
+import { databaseUrl, withDatabase, withWayOut } from '../database-option.ts'
+import { Failure } from '../failure.ts'
+
+interface MigrateOptions {
+  database?: string
+  status?: boolean
+}
+
+/** Adds `svc migrate`. */
+export function addMigrate(program: Command, context: Context): void {
+  const command = withDatabase(
+    program
+      .command('migrate')
+      .summary("bring the database to this program's schema")
+      .description(
+        `Brings the database to this program's schema and says which migrations ran. svc serve does so by itself; this is
+for a database whose servers may not create tables, and for looking first: --status changes nothing and ends with 1
+unless the database is at this program's schema.`,
+      ),
+  )
+    .option('--status', 'only say which migrations it has and lacks')
+    .action((options: MigrateOptions) => migrate(context, options))
+  withExamples(
+    command,
+    'svc migrate --status',
+    'svc migrate --database postgres://owner@db.example/svc',
+  )
+}
+
+async function migrate(
+  { surroundings, output }: Context,
+  { database, status }: MigrateOptions,
+): Promise<void> {
+  const { migrateDatabase, migrationStatus } = await import('@svc/core')
+  const url = databaseUrl(surroundings, database)
+  if (!status) {
+    const applied = await migrateDatabase(url).catch((error) => {
+      throw withWayOut(error, { in_use: 'stop it first' })
+    })
+    if (output.isJson()) return output.document({ applied })
+    for (const name of applied) output.line(`${output.style('green', '✓')} ${name}`)
+    if (applied.length === 0) output.line('The database is at the schema of this program.')
+    return
+  }
+  const { applied, pending, is_newer } = await migrationStatus(url)
+  if (output.isJson()) output.document({ applied, pending, is_newer })
+  else
+    output.table(
+      ['MIGRATION', 'STATUS'],
+      [
+        ...applied.map((name) => [name, 'applied']),
+        ...pending.map((name) => [name, { text: 'pending', style: 'yellow' as const }]),
+      ],
+    )
+  if (is_newer) throw new Failure('newer', 'the database was made by a newer version of svc')
+  if (pending.length > 0) {
+    throw new Failure(
+      'behind',
+      `${pending.length} migrations are missing: svc migrate applies them`,
+    )
+  }
+}

@@ -1,0 +1,224 @@
+import type { Delivery, DeliveryStatus, EventKind, Webhook } from '@svc/core/contract'
+import { type Command, Option } from 'commander'
+import { type ConnectionOptions, connect, withConnection } from '../connection.ts'
+import { type Context, listOf, type PageOptions, withExamples, withPage } from '../context.ts'
+import { usage } from '../failure.ts'
+import type { Cell } from '../output.ts'
+
+interface UpdateOptions extends ConnectionOptions {
+  to?: string
+  events?: string
+  description?: string
+  disable?: boolean
+}
+
+interface DeliveriesOptions extends ConnectionOptions, PageOptions {
+  status?: DeliveryStatus
+  event?: EventKind
+}
+
+const ID = '01934f5e-8c00-7a3b-9d2e-5f6a7b8c9d01'
+
+/** Adds to `svc webhooks` what manages those that exist. */
+export function addWebhookManagement(webhooks: Command, context: Context): void {
+  const list = withConnection(
+    withPage(
+      webhooks
+        .command('list')
+        .summary('list webhooks')
+        .description('Lists webhooks, newest first.'),
+    ),
+  ).action((options: ConnectionOptions & PageOptions) => listWebhooks(context, options))
+  withExamples(list, 'svc webhooks list')
+
+  const update = withConnection(
+    oneWebhook(webhooks, 'update', 'change a webhook')
+      .description('Changes what is given of a webhook and keeps the rest.')
+      .option('--to <url>', 'where deliveries go')
+      .option('--events <list>', 'only these, with commas; * for all')
+      .option('--description <text>', 'what it is for')
+      .option('--disable', 'send it nothing more, until svc webhooks enable'),
+  ).action((id: string, options: UpdateOptions) => updateWebhook(context, id, options))
+  withExamples(update, `svc webhooks update ${ID} --events message.delivered,message.failed`)
+
+  const enable = withConnection(
+    oneWebhook(webhooks, 'enable', 'enable a webhook that was disabled').description(
+      'Enables a webhook that was disabled, by you or because its receiver was gone.',
+    ),
+  ).action((id: string, options: ConnectionOptions) => enableWebhook(context, id, options))
+  withExamples(enable, `svc webhooks enable ${ID}`)
+
+  const rotate = withConnection(
+    oneWebhook(webhooks, 'rotate-secret', 'give a webhook a new secret').description(
+      'Mints a new secret and prints it. It is shown this once; the old one is valid for 24 hours more.',
+    ),
+  ).action((id: string, options: ConnectionOptions) => rotateSecret(context, id, options))
+  withExamples(rotate, `svc webhooks rotate-secret ${ID}`)
+  addDeliveries(webhooks, context)
+}
+
+function addDeliveries(webhooks: Command, context: Context): void {
+  const test = withConnection(
+    oneWebhook(webhooks, 'test', 'send a webhook.test event').description(
+      'Sends a webhook.test event to a webhook, once, whatever it is subscribed to.',
+    ),
+  ).action((id: string, options: ConnectionOptions) => testWebhook(context, id, options))
+  withExamples(test, `svc webhooks test ${ID}`)
+
+  const deliveries = withConnection(
+    withPage(
+      oneWebhook(webhooks, 'deliveries', 'list what a webhook was sent')
+        .description('Lists the deliveries of a webhook, newest first.')
+        .addOption(
+          new Option('--status <status>', 'only these').choices([
+            'pending',
+            'delivered',
+            'failed',
+            'discarded',
+          ]),
+        )
+        .option('--event <event>', 'only these'),
+    ),
+  ).action((id: string, options: DeliveriesOptions) => listDeliveries(context, id, options))
+  withExamples(deliveries, `svc webhooks deliveries ${ID} --status failed`)
+
+  const retry = withConnection(
+    oneWebhook(webhooks, 'retry', 'try a delivery again now')
+      .description('Tries a delivery again now, whether it waits, failed or was delivered.')
+      .argument('<delivery-id>', 'the id of the delivery'),
+  ).action((id: string, deliveryId: string, options: ConnectionOptions) =>
+    retryDelivery(context, id, deliveryId, options),
+  )
+  withExamples(retry, `svc webhooks retry ${ID} 01934f5e-8c00-7a3b-9d2e-5f6a7b8c9d02`)
+}
+
+function oneWebhook(webhooks: Command, name: string, summary: string): Command {
+  return webhooks.command(name).summary(summary).argument('<id>', 'the id of the webhook')
+}
+
+async function listWebhooks(
+  { surroundings, output }: Context,
+  { page, limit, ...options }: ConnectionOptions & PageOptions,
+): Promise<void> {
+  const { client } = await connect(options, surroundings)
+  const { api } = await import('@svc/core/contract')
+  const found = await client.webhooks.list({ page, limit })
+  if (output.isJson()) return output.document(api.webhooks.list.data.encode(found))
+  output.table(['ID', 'STATUS', 'URL', 'EVENTS'], found.webhooks.map(webhookRow))
+  const { total, pages, page: shown } = found.pagination
+  if (total === 0) output.note('No webhooks.')
+  if (pages > shown) output.note(`${total} webhooks; more: --page ${shown + 1} (of ${pages})`)
+}
+
+async function updateWebhook(
+  { surroundings, output }: Context,
+  id: string,
+  { to, events, description, disable, ...options }: UpdateOptions,
+): Promise<void> {
+  if (to === undefined && events === undefined && description === undefined && !disable) {
+    throw usage('name something to change: --to, --events, --description or --disable')
+  }
+  const { api, decode } = await import('@svc/core/contract')
+  const change = decode(api.webhooks.update.body, {
+    ...(to !== undefined && { url: to }),
+    ...(events !== undefined && { events: listOf(events) }),
+    ...(description !== undefined && { description }),
+    ...(disable && { is_active: false }),
+  })
+  const { client } = await connect(options, surroundings)
+  const changed = await client.webhooks.update({ id, ...change })
+  if (output.isJson()) return output.document(api.webhooks.update.data.encode(changed))
+  output.row(webhookRow(changed.webhook))
+}
+
+async function enableWebhook(
+  { surroundings, output }: Context,
+  id: string,
+  options: ConnectionOptions,
+): Promise<void> {
+  const { client } = await connect(options, surroundings)
+  const { api } = await import('@svc/core/contract')
+  const enabled = await client.webhooks.enable({ id })
+  if (output.isJson()) return output.document(api.webhooks.enable.data.encode(enabled))
+  output.row(webhookRow(enabled.webhook))
+}
+
+async function rotateSecret(
+  { surroundings, output }: Context,
+  id: string,
+  options: ConnectionOptions,
+): Promise<void> {
+  const { client } = await connect(options, surroundings)
+  const { api } = await import('@svc/core/contract')
+  const rotated = await client.webhooks.rotate_secret({ id })
+  if (output.isJson()) return output.document(api.webhooks.rotate_secret.data.encode(rotated))
+  const { secret, previous_secret_ends_at } = rotated.webhook
+  output.line(output.style('bold', secret))
+  output.note(
+    `It is shown this once. The old one is valid until ${previous_secret_ends_at.toISOString()}.`,
+  )
+}
+
+async function testWebhook(
+  { surroundings, output }: Context,
+  id: string,
+  options: ConnectionOptions,
+): Promise<void> {
+  const { client } = await connect(options, surroundings)
+  const { api } = await import('@svc/core/contract')
+  const queued = await client.webhooks.test({ id })
+  if (output.isJson()) return output.document(api.webhooks.test.data.encode(queued))
+  output.row(deliveryRow(queued.delivery))
+  output.note(`svc webhooks deliveries ${id} shows what came of it.`)
+}
+
+async function listDeliveries(
+  { surroundings, output }: Context,
+  id: string,
+  { status, event, page, limit, ...options }: DeliveriesOptions,
+): Promise<void> {
+  const { client } = await connect(options, surroundings)
+  const { api } = await import('@svc/core/contract')
+  const found = await client.webhooks.deliveries({ id, status, event, page, limit })
+  if (output.isJson()) return output.document(api.webhooks.deliveries.data.encode(found))
+  output.table(
+    ['ID', 'TIME', 'EVENT', 'STATUS', 'TRIES', 'ANSWER'],
+    found.deliveries.map(deliveryRow),
+  )
+  const { total, pages, page: shown } = found.pagination
+  if (total === 0) output.note('No deliveries.')
+  if (pages > shown) output.note(`${total} deliveries; more: --page ${shown + 1} (of ${pages})`)
+}
+
+async function retryDelivery(
+  { surroundings, output }: Context,
+  id: string,
+  delivery_id: string,
+  options: ConnectionOptions,
+): Promise<void> {
+  const { client } = await connect(options, surroundings)
+  const { api } = await import('@svc/core/contract')
+  const queued = await client.webhooks.retry({ id, delivery_id })
+  if (output.isJson()) return output.document(api.webhooks.retry.data.encode(queued))
+  output.row(deliveryRow(queued.delivery))
+}
+
+function webhookRow({ id, status, disabled_reason, url, events }: Webhook): Cell[] {
+  const text = disabled_reason === null ? status : `${status} (${disabled_reason})`
+  const style = { active: 'green', failing: 'yellow', disabled: 'red' } as const
+  return [id, { text, style: style[status] }, url, events.join(',')]
+}
+
+function deliveryRow(delivery: Delivery): Cell[] {
+  const { id, created_at, event, status, attempt_count, response_status, error } = delivery
+  const style = { pending: 'yellow', delivered: 'green', failed: 'red', discarded: 'dim' } as const
+  const answer = error ?? response_status?.toString() ?? ''
+  return [
+    id,
+    created_at.toISOString(),
+    event,
+    { text: status, style: style[status] },
+    `${attempt_count}`,
+    answer,
+  ]
+}

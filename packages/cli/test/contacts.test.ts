@@ -1,0 +1,78 @@
+import { readFileSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { type DevServer, startDevServer } from './dev-server.ts'
+import { svc, svcJson } from './svc.ts'
+
+let server: DevServer
+
+beforeAll(async () => {
+  server = await startDevServer()
+})
+
+afterAll(() => server.close())
+
+const pathOf = (name: string) => join(server.here.cwd, name)
+
+test('import shows what was rejected, sums up, and ends with 1', async () => {
+  writeFileSync(
+    pathOf('people.csv'),
+    'phone,name,tags,city\n+255700000001,Asha,vip,Dodoma\n0700,Nobody,,\n+255700000002,=1+1,,\n',
+  )
+  const { code, stdout, stderr } = await svc(['contacts', 'import', 'people.csv'], server.here)
+  expect(code).toBe(1)
+  expect(stdout).toBe(
+    'contact 2\tphone\tPhone number must be in E.164 format\n2 created, 0 updated, 0 unchanged, 1 rejected\n',
+  )
+  expect(stderr).toBe('svc: 1 of 3 were rejected\n')
+})
+
+test('list shows them, newest first, narrowed by search and tag', async () => {
+  const all = await svc(['contacts', 'list'], server.here)
+  expect(all.stdout).toMatch(/^=1\+1\t\+255700000002\t\t\t\S+\nAsha\t\+255700000001\t\tvip\t\S+\n$/)
+  const { contacts } = await svcJson<{ contacts: { attributes: object }[] }>(
+    ['contacts', 'list', '--search', 'ASHA', '--tag', 'vip'],
+    server.here,
+  )
+  expect(contacts).toMatchObject([{ name: 'Asha', attributes: { city: 'Dodoma' } }])
+})
+
+test.each(['csv', 'json'])(
+  'what export writes as %s, import takes as nothing new',
+  async (format) => {
+    const name = `out.${format}`
+    const argv = ['contacts', 'export', name, '--format', format]
+    expect(await svc(argv, server.here)).toMatchObject({
+      code: 0,
+      stdout: '',
+      stderr: `2 contacts written to ${name}\n`,
+    })
+    expect(statSync(pathOf(name)).mode & 0o777).toBe(0o600)
+    const report = await svcJson(['contacts', 'import', name], server.here)
+    expect(report).toEqual({ created: 0, updated: 0, unchanged: 2, rejected: 0, errors: [] })
+  },
+)
+
+test('export goes to stdout without a file', async () => {
+  const { stdout } = await svc(['contacts', 'export'], server.here)
+  expect(stdout).toBe(readFileSync(pathOf('out.csv'), 'utf8'))
+  expect(stdout).toContain("'=1+1")
+})
+
+test.each([
+  ['absent.csv', null, 'cannot read absent.csv: there is no such file'],
+  ['broken.json', '{', 'broken.json is not JSON'],
+  ['other.json', '{"people":[]}', 'other.json must hold an array of contacts'],
+])('a file that is none: %s', async (name, text, message) => {
+  if (text !== null) writeFileSync(pathOf(name), text)
+  const { code, stderr } = await svc(['contacts', 'import', name], server.here)
+  expect(code).toBe(2)
+  expect(stderr).toContain(message)
+})
+
+test('a file that is no CSV is refused with its line', async () => {
+  writeFileSync(pathOf('broken.csv'), 'phone,name\n+1\n')
+  const { code, stderr } = await svc(['contacts', 'import', 'broken.csv'], server.here)
+  expect(code).toBe(1)
+  expect(stderr).toContain('line 2 has another number of cells than the header')
+})

@@ -1,0 +1,81 @@
+import type { api, WireData } from '@svc/core/contract'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { type DevServer, startDevServer } from './dev-server.ts'
+import { type Running, start, svc, svcJson } from './svc.ts'
+
+type Webhooks = typeof api.webhooks
+
+let server: DevServer
+let listen: Running
+let id: string
+
+beforeAll(async () => {
+  server = await startDevServer()
+  listen = start(['webhooks', 'listen', '--events', 'message.failed', '--json'], server.here)
+  const [, found = ''] = await listen.until(/"webhook_id":"([^"]+)"/)
+  id = found
+})
+
+afterAll(async () => {
+  await listen.stop()
+  await server.close()
+})
+
+const run = (...argv: string[]) => svc(['webhooks', ...argv], server.here)
+
+test('list shows each with its state', async () => {
+  const { code, stdout } = await run('list')
+  expect(code).toBe(0)
+  expect(stdout).toMatch(
+    new RegExp(`^${id}\\tactive\\thttp://127\\.0\\.0\\.1:\\d+/\\tmessage\\.failed\n$`),
+  )
+})
+
+describe('update', () => {
+  test('changes what is given, and enable lets it start anew', async () => {
+    const given = ['update', id, '--events', 'message.failed,message.read', '--disable']
+    expect((await run(...given)).stdout).toContain('disabled (manual)')
+    const { webhooks } = await svcJson<WireData<Webhooks['list']>>(
+      ['webhooks', 'list'],
+      server.here,
+    )
+    expect(webhooks).toMatchObject([{ id, events: ['message.failed', 'message.read'] }])
+    expect((await run('enable', id)).stdout).toContain('\tactive\t')
+  })
+
+  test('needs something to change', async () => {
+    const { code, stderr } = await run('update', id)
+    expect(code).toBe(2)
+    expect(stderr).toContain('name something to change: --to, --events')
+  })
+})
+
+test('test sends an event, deliveries show it, and retry sends it again', async () => {
+  const { delivery } = await svcJson<WireData<Webhooks['test']>>(
+    ['webhooks', 'test', id],
+    server.here,
+  )
+  expect(delivery).toMatchObject({ webhook_id: id, event: 'webhook.test', trigger: 'test' })
+  await listen.until(/"event":"webhook\.test"[^\n]*"attempt":1/)
+  const { stdout } = await run('deliveries', id, '--event', 'webhook.test')
+  expect(stdout).toMatch(new RegExp(`^${delivery.id}\\t\\S+\\twebhook\\.test\\t\\w+\\t\\d\\t`))
+  const again = await run('retry', id, delivery.id)
+  expect(again).toMatchObject({ code: 0, stderr: '' })
+  expect(again.stdout).toContain(delivery.id)
+  await listen.until(/"event":"webhook\.test"[^\n]*"attempt":2/)
+})
+
+test('rotate-secret prints the new secret once', async () => {
+  const { code, stdout, stderr } = await run('rotate-secret', id)
+  expect(code).toBe(0)
+  expect(stdout).toMatch(/^whsec_\S{44}\n$/)
+  expect(stderr).toMatch(/The old one is valid until \d{4}-/)
+})
+
+test('what is not there is told in one line', async () => {
+  const nobody = '01934f5e-8c00-7a3b-9d2e-5f6a7b8c9d01'
+  for (const command of ['enable', 'test', 'rotate-secret', 'deliveries']) {
+    const { code, stderr } = await run(command, nobody)
+    expect({ code, stderr }).toEqual({ code: 1, stderr: 'svc: Webhook not found\n' })
+  }
+})

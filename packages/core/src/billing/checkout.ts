@@ -1,0 +1,181 @@
+import { createHash } from 'node:crypto'
+import type { CreditPackage, billing as endpoints } from '../contract/billing.ts'
+import type { Body, Data } from '../contract/endpoint.ts'
+import { SvcError } from '../contract/errors.ts'
+import { LIMITS } from '../contract/limits.ts'
+import { formatCredits, units } from '../contract/units.ts'
+import type { Answer } from '../messages/accept.ts'
+import type { Runtime } from '../runtime.ts'
+import type { PurchaseRow, Storage } from '../storage/storage.ts'
+import type { Order, PaymentProvider, Session } from './payment.ts'
+
+type Request = Body<typeof endpoints.checkout>
+type Begun = Data<typeof endpoints.checkout>
+
+/** What `createCheckout` is made of. */
+export interface CheckoutParts {
+  storage: Storage
+  runtime: Runtime
+  packages: readonly CreditPackage[]
+  payments: PaymentProvider | null
+}
+
+/**
+ * Begins purchases. The row is there before the provider is asked, and the provider is asked by the row's id: whoever
+ * repeats a request, or comes at the same time with its key, or after a crash, gets on with the same purchase.
+ */
+export function createCheckout({ storage, runtime, packages, payments }: CheckoutParts) {
+  /** The purchase of this request: a new one, or the one that its key has begun. */
+  async function begin(
+    purchase: PurchaseRow,
+    answer: Answer | null,
+  ): Promise<{ purchase: PurchaseRow; isNew: boolean }> {
+    const { workspace_id, created_at } = purchase
+    return storage.write(async ({ purchases, answers }) => {
+      const isNew = answer === null || (await answers.keepFirst(workspace_id, answer, created_at))
+      if (isNew) {
+        await purchases.insert(purchase)
+        return { purchase, isNew }
+      }
+      const known = await answers.byKey(workspace_id, answer)
+      // Its purchase was refused just now, so that the key is free again.
+      if (!known) throw comeBack()
+      if (known.request_hash !== answer.request_hash) throw keyReused()
+      const { purchase_id } = JSON.parse(known.response) as Pick<Begun, 'purchase_id'>
+      const begun = await purchases.byId(workspace_id, purchase_id)
+      if (!begun) throw new Error(`purchase ${purchase_id} is missing`)
+      return { purchase: begun, isNew }
+    })
+  }
+
+  async function openSession(provider: PaymentProvider, order: Order): Promise<Session | null> {
+    try {
+      return await provider.open(order)
+    } catch (error) {
+      // Nobody knows whether the session was opened: the purchase and its key stay, and trying again finds it.
+      runtime.log.warn({ err: error, purchase_id: order.purchase_id }, 'no checkout was opened')
+      throw refused()
+    }
+  }
+
+  /** A refusal is not kept: the key may be used again. */
+  async function refuse(purchase: PurchaseRow, answer: Answer | null): Promise<never> {
+    const updated_at = runtime.now()
+    await storage.write(async ({ purchases, answers }) => {
+      const isOurs = await purchases.change(purchase, { status: 'failed', updated_at })
+      if (isOurs && answer) await answers.forget(purchase.workspace_id, answer)
+    })
+    throw refused()
+  }
+
+  /** Whoever is first writes the session down; all others find it. */
+  async function keepSession(purchase: PurchaseRow, session: Session): Promise<boolean> {
+    const updated_at = runtime.now()
+    return storage.write(({ purchases }) => purchases.change(purchase, { ...session, updated_at }))
+  }
+
+  return async (
+    workspaceId: string,
+    request: Request,
+    { idempotency_key }: { idempotency_key?: string | undefined } = {},
+  ): Promise<{ data: Begun; replayed: boolean }> => {
+    if (!payments) throw refused()
+    const bought = packages.find(({ id }) => id === request.package_id)
+    if (!bought) throw unknownPackage()
+    const wish = purchaseOf(runtime, payments, workspaceId, { bought, request })
+    const answer = idempotency_key === undefined ? null : answerOf(wish, request, idempotency_key)
+    const { purchase, isNew } = await begin(wish, answer)
+    const replayed = !isNew
+    if (purchase.session_id !== null) return { data: begunOf(purchase), replayed }
+    const session = await openSession(payments, orderOf(purchase, bought))
+    if (!session) return refuse(purchase, answer)
+    if (await keepSession(purchase, session)) {
+      return { data: begunOf({ ...purchase, ...session }), replayed }
+    }
+    const now = await storage.read.purchases.byId(workspaceId, purchase.id)
+    if (!now?.session_id) throw refused()
+    return { data: begunOf(now), replayed }
+  }
+}
+
+function purchaseOf(
+  runtime: Pick<Runtime, 'id' | 'now'>,
+  { name: provider }: PaymentProvider,
+  workspace_id: string,
+  { bought, request }: { bought: CreditPackage; request: Request },
+): PurchaseRow {
+  const at = runtime.now()
+  return {
+    id: runtime.id(),
+    workspace_id,
+    package_id: bought.id,
+    status: 'pending',
+    credits: creditsIn(bought),
+    amount: bought.price.amount,
+    currency: bought.price.currency,
+    provider,
+    session_id: null,
+    checkout_url: null,
+    success_url: request.success_url ?? null,
+    cancel_url: request.cancel_url ?? null,
+    version: 0,
+    expires_at: new Date(at.getTime() + LIMITS.checkout_lifetime_s * 1000),
+    created_at: at,
+    updated_at: at,
+    paid_at: null,
+  }
+}
+
+function creditsIn({ credits, bonus_credits }: CreditPackage) {
+  return units(credits + bonus_credits)
+}
+
+/** Kept before the provider was asked, it names the purchase; the rest of the answer is in that one's row. */
+function answerOf(purchase: PurchaseRow, request: Request, key: string): Answer {
+  const { package_id, success_url = null, cancel_url = null } = request
+  const told = JSON.stringify([package_id, success_url, cancel_url])
+  return {
+    route: 'billing.checkout',
+    key,
+    request_hash: createHash('sha256').update(told).digest('hex'),
+    response: JSON.stringify({ purchase_id: purchase.id }),
+  }
+}
+
+function orderOf(purchase: PurchaseRow, { name }: CreditPackage): Order {
+  const { id, expires_at, created_at, ...rest } = purchase
+  return {
+    workspace_id: rest.workspace_id,
+    purchase_id: id,
+    description: `${name}: ${formatCredits(rest.credits)} credits`,
+    amount: rest.amount,
+    currency: rest.currency,
+    success_url: rest.success_url,
+    cancel_url: rest.cancel_url,
+    expires_at: expires_at ?? created_at,
+  }
+}
+
+function begunOf({ id, session_id, checkout_url, expires_at }: PurchaseRow): Begun {
+  if (!session_id || !checkout_url || !expires_at) throw new Error(`purchase ${id} has no session`)
+  return { purchase_id: id, session_id, checkout_url, expires_at }
+}
+
+function refused(): SvcError {
+  return new SvcError('insufficient_credits', 'Credit purchase failed')
+}
+
+function unknownPackage(): SvcError {
+  const fault = { path: 'package_id', message: 'Unknown credit package' }
+  return new SvcError('validation_error', fault.message, { details: [fault] })
+}
+
+function comeBack(): SvcError {
+  return new SvcError('rate_limit_exceeded', 'Too many requests. Please try again later.', {
+    retry_after_s: 1,
+  })
+}
+
+function keyReused(): SvcError {
+  return new SvcError('validation_error', 'This Idempotency-Key was used with another request body')
+}

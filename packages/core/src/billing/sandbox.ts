@@ -1,0 +1,129 @@
+import { isSignedBy, signNotification } from './notification-signature.ts'
+import type { Notification, Payment, PaymentProvider, PaymentState } from './payment.ts'
+
+/** What the payer did with a session. */
+export type Decision = 'pay' | 'decline'
+
+/** Payments that are played: no money moves, and whoever opens the page decides. */
+export interface SandboxPayments extends PaymentProvider {
+  /**
+   * Does what the payer wants, where the session is open, and answers the notification that tells how it stands now:
+   * the same again when nothing changed.
+   */
+  decide(payment: Payment, decision: Decision): Promise<Notification>
+}
+
+/** What became of a session since this process began. */
+type Outcome = 'paid' | 'failed' | 'refunded'
+
+const OUTCOMES = { pay: 'paid', decline: 'failed' } as const
+
+const EVENT_TYPES = {
+  open: 'checkout.session.created',
+  paid: 'checkout.session.completed',
+  failed: 'checkout.session.async_payment_failed',
+  expired: 'checkout.session.expired',
+} as const
+
+/** The newest outcomes that are kept: an older one is in our own row by then. */
+const OUTCOMES_MAX = 10_000
+
+const encoder = new TextEncoder()
+
+/**
+ * The payment provider of `svc dev`. It keeps no books: what it was not told since it began, it reads off our own row.
+ * @param secret signs its notifications, as Stripe does.
+ * @param public_url where its payment page is, asked for each; without a slash at its end.
+ */
+export function createSandboxPayments({
+  secret,
+  public_url,
+  now,
+}: {
+  secret: string
+  public_url: () => string
+  now: () => Date
+}): SandboxPayments {
+  const outcomes = new Map<string, Outcome>()
+
+  function keep(session_id: string, outcome: Outcome): void {
+    outcomes.set(session_id, outcome)
+    const [oldest] = outcomes.keys()
+    if (oldest !== undefined && outcomes.size > OUTCOMES_MAX) outcomes.delete(oldest)
+  }
+
+  function stateOf(payment: Payment): PaymentState {
+    const { session_id, amount, currency, expires_at } = payment
+    const outcome = outcomes.get(session_id) ?? outcomeIn(payment)
+    const isOver = expires_at !== null && expires_at <= now()
+    const unpaid = isOver ? 'expired' : 'open'
+    return {
+      status: outcome === 'refunded' ? 'paid' : (outcome ?? unpaid),
+      amount,
+      currency,
+      reversed: outcome === 'refunded' ? amount : 0,
+      disputed: false,
+    }
+  }
+
+  function notificationOf(payment: Payment): Notification {
+    const { status } = stateOf(payment)
+    const at = now()
+    const body = encoder.encode(
+      JSON.stringify({
+        id: `evt_sandbox_${at.getTime()}`,
+        object: 'event',
+        type: EVENT_TYPES[status],
+        created: Math.floor(at.getTime() / 1000),
+        livemode: false,
+        data: {
+          object: {
+            id: payment.session_id,
+            object: 'checkout.session',
+            payment_status: status === 'paid' ? 'paid' : 'unpaid',
+            amount_total: payment.amount,
+            currency: payment.currency.toLowerCase(),
+          },
+        },
+      }),
+    )
+    return { body, signature: signNotification(secret, body, at) }
+  }
+
+  return {
+    name: 'sandbox',
+    async open({ purchase_id }) {
+      const session_id = `cs_sandbox_${purchase_id.replaceAll('-', '')}`
+      return { session_id, checkout_url: `${public_url()}/pay/${session_id}` }
+    },
+    async read(notification) {
+      if (!isSignedBy(secret, notification, now())) return null
+      return { session_id: sessionIn(notification.body) }
+    },
+    look: async (payment) => stateOf(payment),
+    async refund(payment) {
+      if (stateOf(payment).status === 'paid') keep(payment.session_id, 'refunded')
+    },
+    async decide(payment, decision) {
+      if (stateOf(payment).status === 'open') keep(payment.session_id, OUTCOMES[decision])
+      return notificationOf(payment)
+    },
+  }
+}
+
+function outcomeIn({ status }: Payment): Outcome | null {
+  if (status === 'paid' || status === 'refunded' || status === 'failed') return status
+  return null
+}
+
+function sessionIn(body: Uint8Array): string | null {
+  try {
+    const { data } = JSON.parse(Buffer.from(body).toString('utf8')) as {
+      data?: { object?: { id?: unknown; object?: unknown } }
+    }
+    const { id, object } = data?.object ?? {}
+    return object === 'checkout.session' && typeof id === 'string' ? id : null
+  } catch {
+    return null
+  }
+}

@@ -1,0 +1,41 @@
+import type { Answer } from '../messages/accept.ts'
+import type { PurchaseRow } from '../storage/storage.ts'
+
+export interface PurchaseReads {
+  byId(workspaceId: string, purchaseId: string): Promise<PurchaseRow | null>
+  /** Of whatever workspace: a payment provider names its own session alone. */
+  bySession(sessionId: string): Promise<PurchaseRow | null>
+}
+
+/** What changes of a purchase in the course of time. */
+export type PurchaseChange = Partial<
+  Pick<PurchaseRow, 'status' | 'session_id' | 'checkout_url' | 'paid_at'>
+> &
+  Pick<PurchaseRow, 'updated_at'>
+
+export interface PurchaseWrites {
+  insert(purchase: PurchaseRow): Promise<void>
+  /**
+   * Changes the purchase and raises its version, if that is still the one that was read. False when somebody else
+   * changed it meanwhile: nothing was written then.
+   */
+  change(
+    read: Pick<PurchaseRow, 'workspace_id' | 'id' | 'version'>,
+    change: PurchaseChange,
+  ): Promise<boolean>
+}
+
+/** What requests with an `Idempotency-Key` were answered that do not pass through the hot door. */
+export interface AnswerReads {
+  byKey(
+    workspaceId: string,
+    request: Pick<Answer, 'route' | 'key'>,
+  ): Promise<Pick<Answer, 'request_hash' | 'response'> | null>
+}
+
+export interface AnswerWrites {
+  /** Keeps the answer unless one of that route and key is there; says whether it did. */
+  keepFirst(workspaceId: string, answer: Answer, at: Date): Promise<boolean>
+  /** Forgets an answer, so that the key may be used again. */
+  forget(workspaceId: string, request: Pick<Answer, 'route' | 'key'>): Promise<void>
+}

@@ -1,0 +1,67 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { UNITS_MAX, units } from '../contract/units.ts'
+import type { PaymentState } from './payment.ts'
+import { creditsFor, isPaymentFor, statusFor } from './sync.ts'
+
+const state = (given: Partial<PaymentState> = {}): PaymentState => ({
+  status: 'paid',
+  amount: 1_000,
+  currency: 'USD',
+  reversed: 0,
+  disputed: false,
+  ...given,
+})
+
+describe('creditsFor', () => {
+  it.each(['open', 'failed', 'expired'] as const)('gives nothing for one that is %s', (status) => {
+    expect(creditsFor({ credits: units(7) }, state({ status }))).toBe(0)
+  })
+
+  it.each([
+    [0, 7],
+    [1, 7],
+    [142, 7],
+    [143, 6],
+    [999, 1],
+    [1_000, 0],
+    [1_001, 0],
+  ])('of 7 for 10.00, with %d taken back, leaves %d', (reversed, left) => {
+    expect(creditsFor({ credits: units(7) }, state({ reversed }))).toBe(left)
+  })
+
+  it('never takes more than the share, nor a whole micro-credit less', () => {
+    const amounts = fc.integer({ min: 1, max: 99_999_999 })
+    const shares = fc.double({ min: 0, max: 1, noNaN: true })
+    fc.assert(
+      fc.property(fc.maxSafeNat(), amounts, shares, (n, amount, share) => {
+        const credits = units(n % UNITS_MAX)
+        const reversed = Math.round(amount * share)
+        const back = BigInt(credits - creditsFor({ credits }, state({ amount, reversed })))
+        const exact = BigInt(credits) * BigInt(reversed)
+        expect(back * BigInt(amount) <= exact).toBe(true)
+        expect((back + 1n) * BigInt(amount) > exact).toBe(true)
+      }),
+    )
+  })
+})
+
+it.each([
+  [state({ status: 'open' }), 'pending'],
+  [state({ status: 'failed' }), 'failed'],
+  [state({ status: 'expired' }), 'expired'],
+  [state(), 'paid'],
+  [state({ disputed: true }), 'paid'],
+  [state({ reversed: 999 }), 'paid'],
+  [state({ reversed: 1_000 }), 'refunded'],
+  [state({ reversed: 1_000, disputed: true }), 'disputed'],
+])('%j makes the purchase %s', (payment, status) => {
+  expect(statusFor(payment)).toBe(status)
+})
+
+it('takes no other amount and no other currency for the payment of a purchase', () => {
+  const purchase = { amount: 1_000, currency: 'USD' }
+  expect(isPaymentFor(purchase, state())).toBe(true)
+  expect(isPaymentFor(purchase, state({ amount: 999 }))).toBe(false)
+  expect(isPaymentFor(purchase, state({ currency: 'EUR' }))).toBe(false)
+})

@@ -1,0 +1,64 @@
+import { type Units, units } from '../contract/units.ts'
+import type { Operation } from '../credits/decide.ts'
+import type { Runtime } from '../runtime.ts'
+import type { PurchaseRow } from '../storage/storage.ts'
+import type { PaymentState, PurchaseStatus } from './payment.ts'
+
+/** Whether a payment is one for this purchase: what was paid is what was asked. */
+export function isPaymentFor(
+  { amount, currency }: Pick<PurchaseRow, 'amount' | 'currency'>,
+  state: Pick<PaymentState, 'amount' | 'currency'>,
+): boolean {
+  return state.amount === amount && state.currency === currency
+}
+
+/** How a purchase stands whose payment stands so. */
+export function statusFor(state: PaymentState): PurchaseStatus {
+  const { status, amount, reversed, disputed } = state
+  if (status !== 'paid') return status === 'open' ? 'pending' : status
+  if (disputed && reversed > 0) return 'disputed'
+  return reversed >= amount ? 'refunded' : 'paid'
+}
+
+/**
+ * The credits that a workspace shall have of a purchase, all in all. What went back takes its share of them along,
+ * rounded in the workspace's favour.
+ */
+export function creditsFor({ credits }: Pick<PurchaseRow, 'credits'>, state: PaymentState): Units {
+  const { status, amount, reversed } = state
+  if (status !== 'paid') return units(0)
+  // The product may pass 2^53.
+  const back = (BigInt(credits) * BigInt(Math.min(reversed, amount))) / BigInt(amount)
+  return units(credits - Number(back))
+}
+
+/** The entry that brings what is booked for a purchase to what it shall be; null where it is that already. */
+export function correction(
+  runtime: Pick<Runtime, 'id' | 'now'>,
+  purchase: PurchaseRow,
+  { booked, target }: { booked: Units; target: Units },
+): Operation | null {
+  if (target === booked) return null
+  // The first is the purchase itself; each after it is numbered by the change that it comes with.
+  const isFirst = purchase.paid_at === null
+  const amount = units(target - booked)
+  return {
+    id: runtime.id(),
+    kind: isFirst ? 'purchase' : 'purchase_adjust',
+    amount,
+    held_delta: units(0),
+    counter_account: `payments:${purchase.provider}`,
+    reference: { type: 'purchase', id: purchase.id, n: isFirst ? 0 : purchase.version + 1 },
+    channel: null,
+    quantity: null,
+    unit_price: null,
+    actor: null,
+    description: `${describe(isFirst, amount)} ${purchase.package_id}`,
+    at: runtime.now(),
+  }
+}
+
+function describe(isFirst: boolean, amount: Units): string {
+  if (isFirst) return 'Purchase of package'
+  return amount < 0 ? 'Payment taken back for package' : 'Payment given again for package'
+}

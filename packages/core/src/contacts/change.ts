@@ -1,0 +1,154 @@
+import { attributes, type ContactFields, UNREACHABLE_TEXT } from '../contract/contacts.ts'
+import type { ErrorDetail } from '../contract/errors.ts'
+import type { ContactRow } from '../storage/storage.ts'
+import { fold } from './fold.ts'
+import {
+  changeSubscriptions,
+  type SubscriptionChange,
+  type Suppressed,
+  subscriptionsOf,
+} from './subscriptions.ts'
+
+/** The contacts that a change could collide with, by each key that no two share. */
+export interface ContactIndex {
+  put(contact: ContactRow): void
+  /** Whoever has the value in that field. */
+  holder(field: KeyField, value: string | null): ContactRow | undefined
+}
+
+type KeyField = 'external_id' | 'phone' | 'email_key'
+
+const KEY_FIELDS = ['external_id', 'phone', 'email_key'] as const
+
+const TAKEN: Record<KeyField, ErrorDetail> = {
+  external_id: { path: 'external_id', message: 'A contact with this external_id already exists' },
+  phone: { path: 'phone', message: 'A contact with this phone number already exists' },
+  email_key: { path: 'email', message: 'A contact with this email address already exists' },
+}
+
+export function indexOf(contacts: readonly ContactRow[]): ContactIndex {
+  const known = new Map<string, ContactRow>()
+  const byKey = new Map<string, string>()
+  const index: ContactIndex = {
+    put(contact) {
+      const before = known.get(contact.id)
+      for (const field of KEY_FIELDS) {
+        if (before) byKey.delete(`${field} ${before[field]}`)
+        const value = contact[field]
+        if (value !== null) byKey.set(`${field} ${value}`, contact.id)
+      }
+      known.set(contact.id, contact)
+    },
+    holder: (field, value) => known.get(byKey.get(`${field} ${value}`) ?? ''),
+  }
+  contacts.forEach(index.put)
+  return index
+}
+
+/** What a change depends on. */
+export interface ChangeState {
+  index: ContactIndex
+  suppressed: Suppressed
+  /** Whether `subscribed` ends an opt-out. */
+  may_lift: boolean
+}
+
+/** What a change comes to: rows to write, or why it cannot be. */
+export type ChangeResult =
+  | ({ ok: true; contact: ContactRow; is_change: boolean } & Omit<
+      SubscriptionChange,
+      'subscriptions'
+    >)
+  | ({ ok: false } & ErrorDetail)
+
+/**
+ * A contact with other fields: those left out stay, null clears. Pure; whoever calls it has the workspace locked, and
+ * in `index` everybody who has one of the keys.
+ */
+export function changeContact(
+  before: ContactRow | null,
+  fields: ContactFields,
+  made: Pick<ContactRow, 'id' | 'workspace_id'> & { at: Date },
+  state: ChangeState,
+): ChangeResult {
+  const { phone, email_key, ...named } = namedFields(before, fields)
+  if (phone === null && email_key === null) {
+    return { ok: false, path: '', message: UNREACHABLE_TEXT }
+  }
+  const { subscriptions, opt_outs, lifts } = changeSubscriptions(
+    before,
+    { phone, email_key },
+    fields.subscriptions,
+    state,
+  )
+  const contact: ContactRow = {
+    id: before?.id ?? made.id,
+    workspace_id: made.workspace_id,
+    ...named,
+    phone,
+    email_key,
+    subscriptions,
+    search_text: searchTextOf({ ...named, phone }),
+    created_at: before?.created_at ?? made.at,
+    updated_at: made.at,
+  }
+  const taken = KEY_FIELDS.find((field) => {
+    const holder = state.index.holder(field, contact[field])
+    return holder && holder.id !== contact.id
+  })
+  if (taken) return { ok: false, ...TAKEN[taken] }
+  const is_change =
+    opt_outs.length + lifts.length > 0 ||
+    !before ||
+    shownText(before, state) !== shownText(contact, state)
+  return { ok: true, contact, is_change, opt_outs, lifts }
+}
+
+/** The fields of an imported contact: its attributes join those that are there, where they fit. */
+export function joinAttributes(before: ContactRow | null, fields: ContactFields): ContactFields {
+  if (!before || !fields.attributes) return fields
+  return { ...fields, attributes: { ...before.attributes, ...fields.attributes } }
+}
+
+/** What is wrong with attributes that were joined; null when nothing is. */
+export function attributesFault({ attributes: joined }: ContactFields): ErrorDetail | null {
+  const message = joined && attributes.safeParse(joined).error?.issues[0]?.message
+  return message ? { path: 'attributes', message } : null
+}
+
+function namedFields(before: ContactRow | null, fields: ContactFields) {
+  const { name, phone, email, external_id, tags, attributes } = fields
+  const kept = before ?? NOTHING
+  const mail = email === undefined ? kept.email : email
+  return {
+    name: name === undefined ? kept.name : name,
+    phone: phone === undefined ? kept.phone : phone,
+    email: mail,
+    email_key: mail === null ? null : mail.toLowerCase(),
+    external_id: external_id === undefined ? kept.external_id : external_id,
+    tags: tags === undefined ? kept.tags : [...new Set(tags)],
+    attributes: attributes === undefined ? kept.attributes : (attributes ?? {}),
+  }
+}
+
+const NOTHING = {
+  name: null,
+  phone: null,
+  email: null,
+  external_id: null,
+  tags: [],
+  attributes: {},
+}
+
+/** Line by line: no search has a line break in it, so none finds the end of one field with the beginning of the next. */
+function searchTextOf(contact: Pick<ContactRow, 'name' | 'phone' | 'email' | 'external_id'>) {
+  const { name, phone, email, external_id } = contact
+  const texts = [name, phone, email, external_id].filter((text) => text !== null)
+  return texts.map(fold).join('\n')
+}
+
+function shownText(contact: ContactRow, { suppressed }: ChangeState): string {
+  const { name, phone, email, external_id, tags, attributes } = contact
+  const subscriptions = subscriptionsOf(contact, suppressed)
+  return JSON.stringify([name, phone, email, external_id, tags, attributes, subscriptions])
+}

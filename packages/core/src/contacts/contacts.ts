@@ -1,0 +1,175 @@
+import type { Contact, ContactFields } from '../contract/contacts.ts'
+import { SvcError } from '../contract/errors.ts'
+import type { Runtime } from '../runtime.ts'
+import type { ContactRow, Reads, Storage, Writes } from '../storage/storage.ts'
+import { changeContact, indexOf } from './change.ts'
+import { exportContacts } from './export.ts'
+import { fold } from './fold.ts'
+import { importContacts } from './import.ts'
+import type { ImportReport } from './plan-import.ts'
+import { addressesOf, type Suppressed, subscriptionsOf, suppressedBy } from './subscriptions.ts'
+
+/** Which contacts. */
+export interface ContactQuery {
+  /** A part of name, phone, email or external_id, in upper or lower case. */
+  search?: string | undefined
+  tag?: string | undefined
+}
+
+/** What a message needs to know of its contact. */
+export type Addressee = Pick<ContactRow, 'id' | 'name' | 'phone' | 'email' | 'attributes'>
+
+export interface Contacts {
+  /** @throws SvcError `validation_error` when nobody could write to it, or another contact has its phone, email or external_id. */
+  create(workspaceId: string, fields: ContactFields): Promise<Contact>
+  /** Newest first. */
+  list(
+    workspaceId: string,
+    query: ContactQuery,
+    page: { limit: number; offset: number },
+  ): Promise<{ contacts: Contact[]; total: number }>
+  /** @throws SvcError `not_found`, also for another workspace's contact. */
+  get(workspaceId: string, contactId: string): Promise<Contact>
+  /**
+   * Changes the fields given and keeps the others; null clears one.
+   * @throws SvcError as `create` and `get`.
+   */
+  update(workspaceId: string, contactId: string, fields: ContactFields): Promise<Contact>
+  /** Removes the contact. What suppresses its addresses stays: who opted out has opted out. */
+  delete(workspaceId: string, contactId: string): Promise<void>
+  /**
+   * Makes and changes many, each by itself: one that cannot be is named in the report and keeps none of the others
+   * back. In short transactions, so that a failure of the database leaves a part done; doing it all again does the rest.
+   */
+  import(workspaceId: string, contacts: readonly unknown[]): Promise<ImportReport>
+  /** All of them, newest first, page by page: those made meanwhile are left out. */
+  export(workspaceId: string, query: ContactQuery): AsyncGenerator<Contact[]>
+  /** Those of the ids that there are, by id, in one query. */
+  forSending(workspaceId: string, contactIds: readonly string[]): Promise<Map<string, Addressee>>
+}
+
+export function createContacts({
+  storage,
+  runtime,
+}: {
+  storage: Storage
+  runtime: Runtime
+}): Contacts {
+  const { read } = storage
+
+  async function find(stores: Reads, workspaceId: string, contactId: string): Promise<ContactRow> {
+    const row = await stores.contacts.byId(workspaceId, contactId)
+    if (!row) throw new SvcError('not_found', 'Contact not found')
+    return row
+  }
+
+  async function change(
+    stores: Writes,
+    workspaceId: string,
+    before: ContactRow | null,
+    fields: ContactFields,
+  ): Promise<Contact> {
+    const { phone, email, external_id } = fields
+    const email_key = email?.toLowerCase()
+    const holding = await stores.contacts.holding(workspaceId, {
+      phones: phone ? [phone] : [],
+      email_keys: email_key ? [email_key] : [],
+      external_ids: external_id ? [external_id] : [],
+    })
+    const addresses = [phone, email_key, ...(before ? addressesOf(before) : [])].filter(
+      (address) => address != null,
+    )
+    const suppressed = suppressedBy(await stores.suppressions.of(workspaceId, addresses))
+    const at = runtime.now()
+    const made = { id: before?.id ?? runtime.id(), workspace_id: workspaceId, at }
+    const index = indexOf(holding)
+    const result = changeContact(before, fields, made, { index, suppressed, may_lift: true })
+    if (!result.ok) {
+      const { path, message } = result
+      throw new SvcError('validation_error', message, { details: [{ path, message }] })
+    }
+    const { contact, opt_outs, lifts } = result
+    await (before ? stores.contacts.update(contact) : stores.contacts.insert([contact]))
+    await stores.suppressions.add(
+      opt_outs.map((each) => ({
+        ...each,
+        workspace_id: workspaceId,
+        reason: 'opt_out',
+        created_at: at,
+      })),
+    )
+    for (const each of lifts) {
+      await stores.suppressions.remove(workspaceId, { ...each, reason: 'opt_out' })
+    }
+    const now = await stores.suppressions.of(workspaceId, addressesOf(contact))
+    return recordOf(contact, suppressedBy(now))
+  }
+
+  return {
+    create: (workspaceId, fields) =>
+      storage.write(async (stores) => {
+        await stores.contacts.lock(workspaceId)
+        return change(stores, workspaceId, null, fields)
+      }),
+    async list(workspaceId, query, page) {
+      const filter = filterOf(query)
+      const [rows, total] = await Promise.all([
+        read.contacts.list(workspaceId, filter, page),
+        read.contacts.count(workspaceId, filter),
+      ])
+      return { contacts: await recordsOf(read, workspaceId, rows), total }
+    },
+    async get(workspaceId, contactId) {
+      const row = await find(read, workspaceId, contactId)
+      const suppressed = suppressedBy(await read.suppressions.of(workspaceId, addressesOf(row)))
+      return recordOf(row, suppressed)
+    },
+    update: (workspaceId, contactId, fields) =>
+      storage.write(async (stores) => {
+        await stores.contacts.lock(workspaceId)
+        const before = await find(stores, workspaceId, contactId)
+        return change(stores, workspaceId, before, fields)
+      }),
+    delete: (workspaceId, contactId) =>
+      storage.write(async ({ contacts }) => {
+        await contacts.lock(workspaceId)
+        const removed = await contacts.remove(workspaceId, contactId)
+        if (!removed) throw new SvcError('not_found', 'Contact not found')
+      }),
+    import: (workspaceId, contacts) => importContacts({ storage, runtime }, workspaceId, contacts),
+    async *export(workspaceId, query) {
+      for await (const rows of exportContacts(read, workspaceId, filterOf(query))) {
+        yield await recordsOf(read, workspaceId, rows)
+      }
+    },
+    async forSending(workspaceId, contactIds) {
+      const rows = await read.contacts.byIds(workspaceId, contactIds)
+      return new Map(
+        rows.map(({ id, name, phone, email, attributes }) => [
+          id,
+          { id, name, phone, email, attributes },
+        ]),
+      )
+    },
+  }
+}
+
+function filterOf({ search, tag }: ContactQuery) {
+  return { tag, search: search === undefined ? undefined : fold(search) }
+}
+
+async function recordsOf(
+  read: Reads,
+  workspaceId: string,
+  rows: readonly ContactRow[],
+): Promise<Contact[]> {
+  const suppressed = suppressedBy(
+    await read.suppressions.of(workspaceId, rows.flatMap(addressesOf)),
+  )
+  return rows.map((row) => recordOf(row, suppressed))
+}
+
+function recordOf(row: ContactRow, suppressed: Suppressed): Contact {
+  const { workspace_id: _, email_key: __, search_text: ___, ...record } = row
+  return { ...record, subscriptions: subscriptionsOf(row, suppressed) }
+}

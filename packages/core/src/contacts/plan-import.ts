@@ -1,0 +1,97 @@
+import type { ContactFields } from '../contract/contacts.ts'
+import type { Channel } from '../contract/content.ts'
+import type { ErrorDetail } from '../contract/errors.ts'
+import type { ContactRow, SuppressionRow } from '../storage/storage.ts'
+import { attributesFault, type ContactIndex, changeContact, joinAttributes } from './change.ts'
+import { suppressionKey } from './subscriptions.ts'
+
+/** What became of an import; `errors` has one for each contact that was rejected, by its place, counted from 0. */
+export interface ImportReport {
+  created: number
+  updated: number
+  unchanged: number
+  rejected: number
+  errors: ({ index: number } & ErrorDetail)[]
+}
+
+/** A contact that could be read, and its place in the import. */
+export interface Candidate {
+  index: number
+  fields: ContactFields
+}
+
+/** What was looked up, under the lock; a plan moves it on as it goes. */
+export interface ImportState {
+  index: ContactIndex
+  suppressed: Map<string, SuppressionRow['reason']>
+}
+
+/** What is to be written, in this order. */
+export interface ImportPlan {
+  report: ImportReport
+  steps: { is_new: boolean; contact: ContactRow }[]
+  opt_outs: { channel: Channel; address: string }[]
+}
+
+export function emptyReport(): ImportReport {
+  return { created: 0, updated: 0, unchanged: 0, rejected: 0, errors: [] }
+}
+
+/** Makes or changes one contact after the other, each as if those before it were written. Pure. */
+export function planImport(
+  candidates: readonly Candidate[],
+  state: ImportState,
+  make: () => Pick<ContactRow, 'id' | 'workspace_id'> & { at: Date },
+): ImportPlan {
+  const plan: ImportPlan = { report: emptyReport(), steps: [], opt_outs: [] }
+  for (const candidate of candidates) {
+    const fault = planOne(candidate, state, make, plan)
+    if (fault) plan.report.errors.push({ index: candidate.index, ...fault })
+  }
+  plan.report.rejected = plan.report.errors.length
+  return plan
+}
+
+function planOne(
+  { fields: given }: Candidate,
+  { index, suppressed }: ImportState,
+  make: () => Pick<ContactRow, 'id' | 'workspace_id'> & { at: Date },
+  { report, steps, opt_outs }: ImportPlan,
+): ErrorDetail | null {
+  const before = matchOf(index, given)
+  const fields = joinAttributes(before, given)
+  const fault = attributesFault(fields)
+  if (fault) return fault
+  // A file is old: what it says lifts nobody's later wish not to be written to.
+  const result = changeContact(before, fields, make(), { index, suppressed, may_lift: false })
+  if (!result.ok) return { path: result.path, message: result.message }
+  if (!result.is_change) {
+    report.unchanged += 1
+    return null
+  }
+  report[before ? 'updated' : 'created'] += 1
+  index.put(result.contact)
+  steps.push({ is_new: before === null, contact: result.contact })
+  for (const opt_out of result.opt_outs) {
+    suppressed.set(suppressionKey(opt_out.channel, opt_out.address), 'opt_out')
+    opt_outs.push(opt_out)
+  }
+  return null
+}
+
+/**
+ * Whom an imported contact is about: whoever has its external_id, else its phone, else its email. Somebody whom the
+ * workspace knows by another external_id is somebody else, and then the phone or the email collides.
+ */
+function matchOf(index: ContactIndex, fields: ContactFields): ContactRow | null {
+  const { external_id = null, phone = null, email } = fields
+  const known = index.holder('external_id', external_id)
+  if (known) return known
+  const isSame = (holder: ContactRow | undefined) =>
+    holder && (external_id === null || holder.external_id === null)
+  const found = [
+    index.holder('phone', phone),
+    index.holder('email_key', email?.toLowerCase() ?? null),
+  ]
+  return found.find(isSame) ?? null
+}

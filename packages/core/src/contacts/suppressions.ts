@@ -1,0 +1,62 @@
+import type { Body } from '../contract/endpoint.ts'
+import { SvcError } from '../contract/errors.ts'
+import type { suppressions as endpoints, Suppression } from '../contract/suppressions.ts'
+import type { Runtime } from '../runtime.ts'
+import type { Storage, SuppressionRow } from '../storage/storage.ts'
+import type { SuppressionFilter } from './store.ts'
+
+export interface Suppressions {
+  /** Newest first. */
+  list(
+    workspaceId: string,
+    filter: SuppressionFilter,
+    page: { limit: number; offset: number },
+  ): Promise<{ suppressions: Suppression[]; total: number }>
+  /** From then on nothing is sent to the address on that channel. One that stands already stays, and is answered. */
+  add(workspaceId: string, request: Body<typeof endpoints.add>): Promise<Suppression>
+  /** @throws SvcError `not_found`, also for another workspace's suppression. */
+  remove(
+    workspaceId: string,
+    suppression: Pick<SuppressionRow, 'channel' | 'address'>,
+  ): Promise<void>
+}
+
+export function createSuppressions({
+  storage,
+  runtime,
+}: {
+  storage: Storage
+  runtime: Runtime
+}): Suppressions {
+  const { read } = storage
+  return {
+    async list(workspaceId, { search, ...given }, page) {
+      const filter = { ...given, search: search?.toLowerCase() }
+      const [suppressions, total] = await Promise.all([
+        read.suppressions.list(workspaceId, filter, page),
+        read.suppressions.count(workspaceId, filter),
+      ])
+      return { suppressions, total }
+    },
+    add: (workspaceId, { channel, address, reason }) =>
+      storage.write(async ({ suppressions }) => {
+        const row: SuppressionRow = {
+          workspace_id: workspaceId,
+          channel,
+          address: address.toLowerCase(),
+          reason,
+          created_at: runtime.now(),
+        }
+        await suppressions.add([row])
+        const standing = await suppressions.of(workspaceId, [row.address])
+        return standing.find((each) => each.channel === channel) ?? row
+      }),
+    async remove(workspaceId, { channel, address }) {
+      const one = { channel, address: address.toLowerCase() }
+      const removed = await storage.write(({ suppressions }) =>
+        suppressions.remove(workspaceId, one),
+      )
+      if (!removed) throw new SvcError('not_found', 'Suppression not found')
+    },
+  }
+}

@@ -1,0 +1,30 @@
+import { type Contact, SUBSCRIBABLE } from '../contract/contacts.ts'
+import { CSV_COLUMNS, type CsvColumn, guarded } from './csv-cells.ts'
+
+/** The first line of an exported file. */
+export const CSV_HEADER = `${CSV_COLUMNS.join(',')}\r\n`
+
+/** Contacts as lines of CSV (RFC 4180), which `readContactsCsv` reads back. */
+export function writeContactsCsv(contacts: readonly Contact[]): string {
+  return contacts.map((contact) => `${cellsOf(contact).map(quoted).join(',')}\r\n`).join('')
+}
+
+function cellsOf(contact: Contact): string[] {
+  const { tags, attributes, subscriptions, created_at, updated_at, ...texts } = contact
+  const cells: Record<CsvColumn, string | null> = {
+    ...texts,
+    tags: tags.join(';'),
+    attributes: Object.keys(attributes).length === 0 ? null : JSON.stringify(attributes),
+    unsubscribed: SUBSCRIBABLE.filter((channel) => subscriptions[channel] === 'unsubscribed').join(
+      ';',
+    ),
+    created_at: created_at.toISOString(),
+    updated_at: updated_at.toISOString(),
+  }
+  return CSV_COLUMNS.map((column) => guarded(cells[column] ?? ''))
+}
+
+/** A cell with a semicolon too, so that a program that takes it for the separator is not misled. */
+function quoted(cell: string): string {
+  return /[",;\r\n]/.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell
+}

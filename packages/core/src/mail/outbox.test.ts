@@ -1,0 +1,145 @@
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import type { Mail } from './mail.ts'
+import { createOutbox } from './outbox.ts'
+
+const mail: Mail = {
+  to: 'asha@example.com',
+  subject: 'S',
+  text: 'T',
+  html: 'H',
+  kind: 'verify_email',
+  link: 'https://svc.example/verify-email?token=secret',
+}
+
+/** Fails as a mail server does: the address stands in the message. */
+const refusal = () => Object.assign(new Error(`550 no ${mail.to}`), { code: 'EENVELOPE' })
+
+let lines: [level: string, fields: object, text: string][]
+const line = (level: string) => (fields: object, text: string) =>
+  void lines.push([level, fields, text])
+const log = { debug: line('debug'), info: line('info'), warn: line('warn'), error: line('error') }
+
+beforeEach(() => {
+  lines = []
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'Date'] })
+})
+afterEach(() => void vi.useRealTimers())
+
+/** Mails are begun with once whoever adds them has ended. */
+const begun = () => new Promise<void>((resolve) => setImmediate(resolve))
+
+/** An outbox whose mailer fails so often before it takes a mail. */
+function outboxFailing(times: number) {
+  const tries: number[] = []
+  const outbox = createOutbox({
+    log,
+    mailer: {
+      async send() {
+        tries.push(Date.now())
+        if (tries.length <= times) throw refusal()
+      },
+    },
+  })
+  return { outbox, tries }
+}
+
+describe('a mail', () => {
+  it('is made and sent behind whoever adds it', async () => {
+    const { outbox, tries } = outboxFailing(0)
+    expect(outbox.add(async () => mail)).toBe(true)
+    expect(tries).toHaveLength(0)
+    await outbox.idle()
+    expect(tries).toHaveLength(1)
+    expect(lines).toEqual([['info', { kind: 'verify_email', attempt: 1 }, 'mail.sent']])
+  })
+
+  it('that fails is tried again after a second and after ten more, then given up', async () => {
+    const { outbox, tries } = outboxFailing(3)
+    const began = Date.now()
+    outbox.add(async () => mail)
+    await begun()
+    await vi.advanceTimersByTimeAsync(60_000)
+    expect(tries.map((at) => at - began)).toEqual([0, 1_000, 11_000])
+    expect(lines.map(([level, , text]) => [level, text])).toEqual([
+      ['warn', 'mail.attempt_failed'],
+      ['warn', 'mail.attempt_failed'],
+      ['error', 'mail.failed'],
+    ])
+    await outbox.idle()
+  })
+
+  it('that fails says why in the log, and neither to whom nor what', async () => {
+    const { outbox } = outboxFailing(3)
+    outbox.add(async () => mail)
+    outbox.add(() => Promise.reject(new Error(`params: ${mail.to}, ${mail.link}`)))
+    await begun()
+    await vi.advanceTimersByTimeAsync(60_000)
+    expect(lines).toContainEqual([
+      'error',
+      { kind: 'verify_email', attempt: 3, type: 'Error', code: 'EENVELOPE' },
+      'mail.failed',
+    ])
+    expect(lines.map(([, , text]) => text)).toContain('a mail could not be made')
+    expect(JSON.stringify(lines)).not.toMatch(/asha|secret/)
+  })
+
+  it('that there is none of is not sent', async () => {
+    const { outbox, tries } = outboxFailing(0)
+    outbox.add(async () => null)
+    await outbox.idle()
+    expect(tries).toHaveLength(0)
+  })
+
+  it('is not waited for longer than half a minute a try', async () => {
+    const outbox = createOutbox({
+      log,
+      mailer: { send: () => new Promise(() => {}) },
+      retry_ms: [],
+    })
+    outbox.add(async () => mail)
+    await begun()
+    await vi.advanceTimersByTimeAsync(30_000)
+    await outbox.idle()
+    expect(lines.map(([, , text]) => text)).toEqual(['mail.failed'])
+  })
+})
+
+describe('an outbox', () => {
+  it('sends four at once, and refuses once a thousand are waiting', async () => {
+    const open: (() => void)[] = []
+    const outbox = createOutbox({
+      log,
+      mailer: { send: () => new Promise((resolve) => open.push(resolve)) },
+    })
+    for (let i = 0; i < 5; i++) outbox.add(async () => mail)
+    await begun()
+    expect(open).toHaveLength(4)
+    for (let i = 0; i < 999; i++) expect(outbox.add(async () => mail)).toBe(true)
+    expect(outbox.add(async () => mail)).toBe(false)
+    open[0]?.()
+    await vi.advanceTimersByTimeAsync(0)
+    expect(open).toHaveLength(5)
+    expect(outbox.add(async () => mail)).toBe(true)
+  })
+
+  it('that is closed tries what is waiting once more, at once, and takes nothing new', async () => {
+    const { outbox, tries } = outboxFailing(1)
+    outbox.add(async () => mail)
+    await begun()
+    await vi.advanceTimersByTimeAsync(500)
+    await outbox.close(5_000)
+    expect(tries).toHaveLength(2)
+    expect(lines.at(-1)?.[2]).toBe('mail.sent')
+    expect(outbox.add(async () => mail)).toBe(false)
+  })
+
+  it('that is closed waits no longer than it is given', async () => {
+    const outbox = createOutbox({ log, mailer: { send: () => new Promise(() => {}) } })
+    outbox.add(async () => mail)
+    await begun()
+    const closing = outbox.close(5_000)
+    await vi.advanceTimersByTimeAsync(5_000)
+    await closing
+    expect(lines.at(-1)).toEqual(['warn', {}, 'mails were left unsent'])
+  })
+})

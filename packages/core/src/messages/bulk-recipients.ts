@@ -1,0 +1,221 @@
+import { z } from 'zod'
+import type { Price } from '../channels/price.ts'
+import type { Addressee, Contacts } from '../contacts/contacts.ts'
+import type { RecipientFault } from '../contract/bulk.ts'
+import type { BulkRecipient, BulkRequest } from '../contract/bulk-request.ts'
+import { type Channel, type Content, contents } from '../contract/content.ts'
+import { decode } from '../contract/decode.ts'
+import { EMAIL_TEXT, emailAddress } from '../contract/email-address.ts'
+import { SvcError } from '../contract/errors.ts'
+import { type Metadata, metadata, PHONE_TEXT, phone } from '../contract/fields.ts'
+import { LIMITS } from '../contract/limits.ts'
+import { lookUpFor } from './bulk-values.ts'
+import { type ContentTemplate, contentTemplate } from './template.ts'
+
+/** A recipient who gets a message. */
+export interface Reached {
+  /** Which of the recipients, counted from 0. */
+  index: number
+  to: string
+  content: Content
+  price: Price
+  metadata: Metadata
+}
+
+/** A recipient who gets none, and why. */
+export interface Refused {
+  index: number
+  /** Where the fault is within the recipient; empty for all of it. */
+  field: '' | 'to' | 'contact_id'
+  to: string | null
+  error: RecipientFault
+  message: string
+}
+
+/** Each recipient of a bulk looked at by itself. */
+export interface Recipients {
+  reached: Reached[]
+  refused: Refused[]
+  /** Where an address came again, which is written to already. */
+  duplicates: { index: number; to: string }[]
+}
+
+/**
+ * A bulk's recipients, each looked at by itself, with what is known of contacts.
+ * @throws SvcError `validation_error` for what is wrong whoever the recipient.
+ */
+export async function recipientsOf(
+  parts: {
+    contacts: Pick<Contacts, 'forSending'>
+    priceOf: (channel: Channel, content: Content) => Price
+    recipients_max: number
+  },
+  workspaceId: string,
+  request: BulkRequest,
+): Promise<Recipients> {
+  const { contacts, priceOf, recipients_max } = parts
+  if (request.recipients.length > recipients_max) throw tooMany(recipients_max)
+  const ids = contactIdsOf(request)
+  const known = ids.length > 0 ? await contacts.forSending(workspaceId, ids) : new Map()
+  return lookAtRecipients(request, known, priceOf)
+}
+
+function contactIdsOf({ recipients }: BulkRequest): string[] {
+  return recipients.flatMap((to) =>
+    typeof to === 'object' && to.contact_id ? [to.contact_id] : [],
+  )
+}
+
+/**
+ * Fills a bulk's content in for every recipient, in order. What is wrong with one is told of that one.
+ * @throws SvcError `validation_error` for what is wrong whoever the recipient.
+ */
+export function lookAtRecipients(
+  request: BulkRequest,
+  contacts: ReadonlyMap<string, Addressee>,
+  priceOf: (channel: Channel, content: Content) => Price,
+): Recipients {
+  const found: Recipients = { reached: [], refused: [], duplicates: [] }
+  const bulk = { request, contacts, priceOf, ...preparedFrom(request, priceOf) }
+  const seen = new Set<string>()
+  let length = 0
+  for (const [index, given] of request.recipients.entries()) {
+    const recipient = typeof given === 'string' ? { to: given } : given
+    const addressed = addressOf(recipient, bulk)
+    if (typeof addressed === 'object') {
+      // A recipient that is but a text has no fields.
+      const field = typeof given === 'string' ? '' : addressed.field
+      found.refused.push({ ...addressed, index, field })
+      continue
+    }
+    const to = addressed
+    const key = request.channel === 'email' ? to.toLowerCase() : to
+    if (seen.has(key)) {
+      found.duplicates.push({ index, to })
+      continue
+    }
+    const message = messageFor(recipient, bulk)
+    if ('error' in message) {
+      found.refused.push({ index, field: '', to, ...message })
+      continue
+    }
+    seen.add(key)
+    found.reached.push({ index, to, ...message })
+    if (!bulk.template.isConstant) length += lengthOf(message.content)
+    if (length > LIMITS.bulk_rendered_length) throw tooMuch()
+  }
+  return found
+}
+
+interface Bulk {
+  request: BulkRequest
+  contacts: ReadonlyMap<string, Addressee>
+  priceOf: (channel: Channel, content: Content) => Price
+  template: ContentTemplate
+  /** The price of a content in which nothing is filled in. */
+  price: Price | null
+  schema: z.ZodType
+}
+
+function preparedFrom(
+  { channel, content }: BulkRequest,
+  priceOf: Bulk['priceOf'],
+): Pick<Bulk, 'template' | 'price' | 'schema'> {
+  const template = contentTemplate(content)
+  const schema = z.object({ content: contents[channel] })
+  if (!template.isConstant) return { template, price: null, schema }
+  // Room was left for placeholders; without them, what was given is what is sent.
+  decode(schema, { content })
+  return { template, price: priceOf(channel, content), schema }
+}
+
+/** Where a recipient is written to, or why it cannot be. */
+function addressOf(
+  recipient: Exclude<BulkRecipient, string>,
+  { request, contacts }: Bulk,
+): string | Omit<Refused, 'index'> {
+  const isMail = request.channel === 'email'
+  const { to, contact_id } = recipient
+  if (contact_id !== undefined) {
+    const contact = contacts.get(contact_id)
+    const field = 'contact_id'
+    if (!contact) {
+      return { error: 'contact_not_found', message: 'Contact not found', field, to: null }
+    }
+    const address = isMail ? contact.email : contact.phone
+    if (address) return address
+    const message = `The contact has no ${isMail ? 'email' : 'phone'}`
+    return { error: 'invalid_recipient', message, field, to: null }
+  }
+  const address = to ?? ''
+  const isGood = isMail ? emailAddress(address) !== null : isPhone(address)
+  if (isGood) return address
+  const message = isMail ? EMAIL_TEXT : PHONE_TEXT
+  return { error: 'invalid_recipient', message, field: 'to', to: address }
+}
+
+function isPhone(value: string): boolean {
+  return phone.safeParse(value).success
+}
+
+type Fault = Pick<Refused, 'error' | 'message'>
+
+/** What a recipient gets, or why not. */
+function messageFor(
+  recipient: Exclude<BulkRecipient, string>,
+  bulk: Bulk,
+): Pick<Reached, 'content' | 'price' | 'metadata'> | Fault {
+  const { request, contacts, template, schema, price, priceOf } = bulk
+  const merged = metadataOf(recipient.metadata, request.metadata)
+  if (!merged) return { error: 'invalid_metadata', message: METADATA_TEXT }
+  const { contact_id } = recipient
+  const contact = contact_id === undefined ? undefined : contacts.get(contact_id)
+  const missing = new Set<string>()
+  const content = template.fill(lookUpFor(recipient, contact, request.defaults), missing)
+  if (missing.size > 0) {
+    const names = [...missing].map((name) => `{{${name}}}`).join(', ')
+    return { error: 'missing_variable', message: `No value for ${names}` }
+  }
+  if (price) return { content, price, metadata: merged }
+  const fault = faultOf(schema, content)
+  if (fault) return fault
+  return { content, price: priceOf(request.channel, content), metadata: merged }
+}
+
+function faultOf(schema: z.ZodType, content: Content): Fault | null {
+  // Asked like this first, because the texts of `decode` are needed by hardly any.
+  if (schema.safeParse({ content }).success) return null
+  try {
+    decode(schema, { content })
+    return null
+  } catch (error) {
+    if (error instanceof SvcError) return { error: 'invalid_content', message: error.message }
+    throw error
+  }
+}
+
+const METADATA_TEXT = `The recipient's metadata and that of the request have more than ${LIMITS.metadata_keys} keys or ${LIMITS.metadata_bytes} bytes together`
+
+/** The recipient's keys win; null where both together are too much. */
+function metadataOf(ours: Metadata | undefined, common: Metadata | undefined): Metadata | null {
+  if (!ours || !common) return ours ?? common ?? {}
+  const merged = { ...common, ...ours }
+  return metadata.safeParse(merged).success ? merged : null
+}
+
+function lengthOf(content: Content): number {
+  const { html = '', text = '' } = content as { html?: string; text?: string }
+  return html.length + text.length
+}
+
+function tooMuch(): SvcError {
+  return new SvcError(
+    'validation_error',
+    'The messages are too large together: send to fewer recipients at a time',
+  )
+}
+
+function tooMany(max: number): SvcError {
+  const message = `recipients must have at most ${max} items`
+  return new SvcError('validation_error', message, { details: [{ path: 'recipients', message }] })
+}

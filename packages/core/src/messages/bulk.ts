@@ -1,0 +1,185 @@
+import type { KeyIdentity } from '../api-keys/api-keys.ts'
+import type { Price } from '../channels/price.ts'
+import type { Contacts } from '../contacts/contacts.ts'
+import type { Bulk } from '../contract/bulk.ts'
+import type { BulkRequest } from '../contract/bulk-request.ts'
+import type { Channel, Content } from '../contract/content.ts'
+import { SvcError } from '../contract/errors.ts'
+import { units } from '../contract/units.ts'
+import type { Runtime } from '../runtime.ts'
+import type { BulkRow, MessageRow, Storage } from '../storage/storage.ts'
+import { type Answered, answerBefore } from './acceptance.ts'
+import { acceptBulk, type BulkDraft, replay, type SentBulk } from './bulk-accept.ts'
+import { recipientsOf } from './bulk-recipients.ts'
+import { scheduleOf } from './new-message.ts'
+
+/** Many messages of one request. */
+export interface Bulks {
+  /**
+   * Accepts a message for each recipient. When this resolves, all of them and their one debit are on disk.
+   * @throws SvcError `insufficient_credits` or `validation_error`; nothing is written then.
+   */
+  send(
+    identity: KeyIdentity,
+    request: BulkRequest,
+    options?: { idempotency_key?: string | undefined },
+  ): Promise<Answered<SentBulk>>
+  /** @throws SvcError `not_found`, also for another workspace's bulk. */
+  get(workspaceId: string, bulkId: string): Promise<Bulk>
+  /**
+   * Fails what nobody has begun to send, as `canceled`, and gives its credits back.
+   * @throws SvcError as `get`.
+   */
+  cancel(workspaceId: string, bulkId: string): Promise<{ bulk: Bulk; canceled: number }>
+  /**
+   * Sends again, as a new bulk and charged anew, what failed before a provider took it; but not what was canceled.
+   * @throws SvcError as `get` and `send`; `validation_error` when there is nothing to send again.
+   */
+  retry(
+    identity: KeyIdentity,
+    bulkId: string,
+    options?: { idempotency_key?: string | undefined },
+  ): Promise<Answered<SentBulk>>
+}
+
+export interface BulkParts {
+  storage: Storage
+  runtime: Runtime
+  priceOf: (channel: Channel, content: Content) => Price
+  contacts: Pick<Contacts, 'forSending'>
+  /** How many recipients one request may have. */
+  recipients_max: number
+  /** Told after a commit that there is something to send, or to tell webhooks of. */
+  onQueued: () => void
+}
+
+export function createBulks(parts: BulkParts): Bulks {
+  const { storage, runtime, priceOf, onQueued } = parts
+
+  async function find(workspaceId: string, bulkId: string): Promise<BulkRow> {
+    const row = await storage.read.bulks.byId(workspaceId, bulkId)
+    if (!row) throw new SvcError('not_found', 'Bulk not found')
+    return row
+  }
+
+  async function recordOf(row: BulkRow): Promise<Bulk> {
+    const [counts, failed] = await Promise.all([
+      storage.read.bulks.statusCounts(row.workspace_id, row.id),
+      storage.read.messages.ofBulk(row.workspace_id, row.id, 'failed'),
+    ])
+    const refunded = failed.reduce((sum, { credits_refunded }) => sum + credits_refunded, 0)
+    return { ...row, status: statusOf(row, counts), counts, credits_refunded: units(refunded) }
+  }
+
+  async function before(
+    identity: KeyIdentity,
+    { key, ...of }: BulkDraft['answer'],
+  ): Promise<Answered<SentBulk> | null> {
+    const response = await answerBefore(storage, identity, key, of)
+    return response === null ? null : replay(response)
+  }
+
+  async function accept(identity: KeyIdentity, draft: BulkDraft): Promise<Answered<SentBulk>> {
+    const answered = await acceptBulk(parts, identity, draft)
+    if (!answered.replayed) onQueued()
+    return answered
+  }
+
+  return {
+    async send(identity, request, { idempotency_key: key } = {}) {
+      const answer = { route: 'bulks.send', request, key }
+      const known = await before(identity, answer)
+      if (known) return known
+      const schedule = scheduleOf(request, runtime.now())
+      const { reached, refused, duplicates } = await recipientsOf(
+        parts,
+        identity.workspace_id,
+        request,
+      )
+      return accept(identity, {
+        channel: request.channel,
+        total: request.recipients.length,
+        reached,
+        sendingOf: () => ({ schedule, sender: request.from ?? null }),
+        refused,
+        duplicates: duplicates.length,
+        isStrict: request.validation === 'strict',
+        answer,
+      })
+    },
+    get: async (workspaceId, bulkId) => recordOf(await find(workspaceId, bulkId)),
+    async cancel(workspaceId, bulkId) {
+      const row = await find(workspaceId, bulkId)
+      const queued = await storage.read.messages.ofBulk(workspaceId, bulkId, 'queued')
+      const outcomes = await storage.hot.cancel({
+        workspace_id: workspaceId,
+        message_ids: queued.map(({ id }) => id),
+        at: runtime.now(),
+      })
+      onQueued()
+      const canceled = outcomes.filter((outcome) => outcome === 'canceled').length
+      return { bulk: await recordOf(row), canceled }
+    },
+    async retry(identity, bulkId, { idempotency_key: key } = {}) {
+      const { workspace_id, mode } = identity
+      const row = await find(workspace_id, bulkId)
+      const answer = { route: 'bulks.retry', request: { bulk_id: bulkId }, key }
+      const known = await before(identity, answer)
+      if (known) return known
+      if (row.livemode !== (mode === 'live')) throw otherMode(row)
+      const failed = await storage.read.messages.ofBulk(workspace_id, bulkId, 'failed')
+      const again = failed.filter(canGoAgain)
+      if (again.length === 0) {
+        throw new SvcError('validation_error', 'This bulk has no failed messages to send again')
+      }
+      const at = runtime.now()
+      return accept(identity, {
+        channel: row.channel,
+        total: again.length,
+        reached: again.map((message, index) => ({
+          index,
+          to: message.recipient,
+          content: message.content,
+          metadata: message.metadata,
+          price: priceOf(message.channel, message.content),
+        })),
+        sendingOf: ({ index }) => sendingAgain(again[index] as MessageRow, at),
+        refused: [],
+        duplicates: 0,
+        isStrict: false,
+        answer,
+      })
+    },
+  }
+}
+
+/** Whoever may have got it, or was to get it no more, is not written to again. */
+function canGoAgain({ accepted, error_code }: MessageRow): boolean {
+  return !accepted && error_code !== 'canceled'
+}
+
+/** At once, and worth as long as it was the first time. */
+function sendingAgain(
+  { sender, scheduled_at, created_at, expires_at }: MessageRow,
+  at: Date,
+): ReturnType<BulkDraft['sendingOf']> {
+  const worth_ms = expires_at && expires_at.getTime() - (scheduled_at ?? created_at).getTime()
+  const schedule = {
+    scheduled_at: null,
+    expires_at: worth_ms === null ? null : new Date(at.getTime() + worth_ms),
+  }
+  return { schedule, sender }
+}
+
+function statusOf({ accepted }: BulkRow, { queued }: Bulk['counts']): Bulk['status'] {
+  if (queued === 0) return 'completed'
+  return queued === accepted ? 'queued' : 'processing'
+}
+
+function otherMode({ livemode }: BulkRow): SvcError {
+  const kind = livemode ? 'live' : 'test'
+  return new SvcError(
+    'validation_error',
+    `This bulk was sent with a ${kind} key: send it again with one`,
+  )
+}

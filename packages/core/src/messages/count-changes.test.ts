@@ -1,0 +1,35 @@
+import { describe, expect, it } from 'vitest'
+import { countChanges, type StatusChange } from './count-changes.ts'
+
+function change(given: Partial<StatusChange>): StatusChange {
+  return { workspace_id: 'w1', channel: 'sms', from: null, to: 'queued', ...given }
+}
+
+describe('countChanges', () => {
+  it('adds up a batch to one change for each key, in the order of the keys', () => {
+    const changes = [
+      change({ workspace_id: 'w2' }),
+      change({ from: 'queued', to: 'sent' }),
+      change({ from: 'queued', to: 'sent' }),
+      change({ channel: 'email', from: 'sent', to: 'failed' }),
+    ]
+    expect(countChanges(changes)).toEqual([
+      { workspace_id: 'w1', channel: 'email', status: 'failed', count: 1 },
+      { workspace_id: 'w1', channel: 'email', status: 'sent', count: -1 },
+      { workspace_id: 'w1', channel: 'sms', status: 'queued', count: -2 },
+      { workspace_id: 'w1', channel: 'sms', status: 'sent', count: 2 },
+      { workspace_id: 'w2', channel: 'sms', status: 'queued', count: 1 },
+    ])
+  })
+
+  it('leaves out what comes to nothing', () => {
+    const changes = [
+      change({ from: 'sent', to: 'sent' }),
+      change({}),
+      change({ from: 'queued', to: 'sent' }),
+    ]
+    expect(countChanges(changes)).toEqual([
+      { workspace_id: 'w1', channel: 'sms', status: 'sent', count: 1 },
+    ])
+  })
+})

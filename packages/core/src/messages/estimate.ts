@@ -1,0 +1,107 @@
+import type { KeyIdentity } from '../api-keys/api-keys.ts'
+import type { Price } from '../channels/price.ts'
+import type { Channel, Content, SmsContent } from '../contract/content.ts'
+import type { Body, Data } from '../contract/endpoint.ts'
+import type { EstimatedMessage, estimate as endpoint } from '../contract/estimate.ts'
+import { LIMITS } from '../contract/limits.ts'
+import { type Units, units } from '../contract/units.ts'
+import { gsm7Suggestion, nonGsmCharacters, segments } from '../sms/index.ts'
+import type { Storage } from '../storage/storage.ts'
+import { suppressedAddress } from './accept.ts'
+import type { Reached, Recipients } from './bulk-recipients.ts'
+
+type EstimateRequest = Body<typeof endpoint>
+type Estimate = Data<typeof endpoint>
+
+/** What a send or a bulk would cost, and who would get nothing. Nothing is written. */
+export async function estimateOf(
+  storage: Storage,
+  { workspace_id, mode }: KeyIdentity,
+  { channel, found, isStrict }: { channel: Channel; found: Recipients; isStrict: boolean },
+): Promise<Estimate> {
+  const addresses = found.reached.map(({ to }) => suppressedAddress({ channel, recipient: to }))
+  const [account, suppressions] = await Promise.all([
+    storage.read.credits.account(workspace_id),
+    storage.read.suppressions.of(workspace_id, addresses),
+  ])
+  if (!account) throw new Error(`workspace ${workspace_id} has no credit account`)
+  const suppressed = new Set(
+    suppressions.filter((row) => row.channel === channel).map(({ address }) => address),
+  )
+  const isFree = mode === 'test'
+  const messages = [
+    ...found.reached.map((reached, i) => ({
+      ...reachedIn(channel, reached, isFree),
+      block_reason: suppressed.has(addresses[i] as string) ? ('suppressed' as const) : null,
+    })),
+    ...found.refused.map(({ index, to, error }) => blocked(index, to, error)),
+    ...found.duplicates.map(({ index, to }) => blocked(index, to, 'duplicate')),
+  ].toSorted((a, b) => a.index - b.index)
+  const sendable = messages.filter(({ block_reason }) => block_reason === null)
+  const needed = units(sendable.reduce((sum, { credits }) => sum + credits, 0))
+  const available = units(account.balance - account.held)
+  const isFaulty = messages.some(
+    ({ block_reason }) => block_reason !== null && block_reason !== 'duplicate',
+  )
+  const isPaid =
+    needed === 0 || (account.status === 'active' && available - needed >= -account.credit_limit)
+  return {
+    can_send: sendable.length > 0 && isPaid && !(isStrict && isFaulty),
+    recipients: messages.length,
+    sendable: sendable.length,
+    blocked: messages.length - sendable.length,
+    credits_needed: needed,
+    credits_balance: available,
+    messages,
+  }
+}
+
+/** A single send as the one recipient of itself. */
+export function onlyRecipient(
+  request: Exclude<EstimateRequest, { recipients: unknown }>,
+  priceOf: (channel: Channel, content: Content) => Price,
+): Recipients {
+  const { to, channel, content, metadata = {} } = request
+  const price = priceOf(channel, content)
+  return { reached: [{ index: 0, to, content, price, metadata }], refused: [], duplicates: [] }
+}
+
+function reachedIn(
+  channel: Channel,
+  { index, to, content, price }: Reached,
+  isFree: boolean,
+): Omit<EstimatedMessage, 'block_reason'> {
+  const credits = isFree ? units(0) : price.credits
+  if (channel !== 'sms') return { ...NO_SMS, index, to, credits }
+  const { text } = content as SmsContent
+  const { encoding, characters, units: length, segments: count } = segments(text)
+  return {
+    index,
+    to,
+    encoding,
+    characters,
+    units: length,
+    segments: count,
+    credits,
+    non_gsm_characters:
+      encoding === 'GSM-7' ? [] : nonGsmCharacters(text).slice(0, LIMITS.estimate_characters),
+    gsm7_suggestion: gsm7Suggestion(text),
+  }
+}
+
+const NO_SMS = {
+  encoding: null,
+  characters: null,
+  units: null,
+  segments: null,
+  non_gsm_characters: [],
+  gsm7_suggestion: null,
+}
+
+function blocked(
+  index: number,
+  to: string | null,
+  block_reason: NonNullable<EstimatedMessage['block_reason']>,
+): EstimatedMessage {
+  return { ...NO_SMS, index, to, credits: 0 as Units, block_reason }
+}

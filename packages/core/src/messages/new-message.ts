@@ -1,0 +1,125 @@
+import type { KeyIdentity } from '../api-keys/api-keys.ts'
+import type { Price } from '../channels/price.ts'
+import type { Channel, Content } from '../contract/content.ts'
+import { SvcError } from '../contract/errors.ts'
+import type { Metadata } from '../contract/fields.ts'
+import { LIMITS } from '../contract/limits.ts'
+import { type Units, units } from '../contract/units.ts'
+import type { Operation } from '../credits/decide.ts'
+import type { MessageRow } from '../storage/storage.ts'
+import type { SpendingLimit } from './accept.ts'
+
+/** When a message is sent, and until when. */
+export interface Schedule {
+  /** Null for now. */
+  scheduled_at: Date | null
+  expires_at: Date | null
+}
+
+/**
+ * When a request wants its messages sent. A time that has passed means now.
+ * @throws SvcError `validation_error` for a time more than 35 days ahead.
+ */
+export function scheduleOf(
+  request: { scheduled_at?: Date | undefined; expires_in?: number | undefined },
+  at: Date,
+): Schedule {
+  const { expires_in } = request
+  const scheduled_at =
+    request.scheduled_at && request.scheduled_at > at ? request.scheduled_at : null
+  if (scheduled_at && scheduled_at.getTime() > at.getTime() + LIMITS.schedule_ahead_s * 1000) {
+    const message = 'scheduled_at must be at most 35 days ahead'
+    throw new SvcError('validation_error', message, {
+      details: [{ path: 'scheduled_at', message }],
+    })
+  }
+  const due = scheduled_at ?? at
+  return {
+    scheduled_at,
+    expires_at: expires_in ? new Date(due.getTime() + expires_in * 1000) : null,
+  }
+}
+
+/** What makes one message differ from another. */
+export interface Draft {
+  channel: Channel
+  sender: string | null
+  recipient: string
+  content: Content
+  metadata: Metadata
+  bulk_id: string | null
+}
+
+/** A message as it is accepted. Test keys pay nothing. */
+export function newMessage(
+  { workspace_id, api_key_id, mode }: KeyIdentity,
+  draft: Draft,
+  { price, schedule, id, at }: { price: Price; schedule: Schedule; id: string; at: Date },
+): MessageRow {
+  const livemode = mode === 'live'
+  return {
+    id,
+    workspace_id,
+    api_key_id,
+    bulk_id: draft.bulk_id,
+    channel: draft.channel,
+    sender: draft.sender,
+    recipient: draft.recipient,
+    content: draft.content,
+    metadata: draft.metadata,
+    livemode,
+    status: 'queued',
+    accepted: false,
+    credits_used: livemode ? price.credits : units(0),
+    credits_refunded: units(0),
+    segments: price.segments,
+    encoding: price.encoding,
+    provider: null,
+    provider_message_id: null,
+    error_code: null,
+    error_message: null,
+    sequence: 0,
+    created_at: at,
+    updated_at: at,
+    scheduled_at: schedule.scheduled_at,
+    expires_at: schedule.expires_at,
+    sent_at: null,
+    delivered_at: null,
+    read_at: null,
+    failed_at: null,
+  }
+}
+
+/** The one debit for all of a request's messages; null where they cost nothing. */
+export function debitFor(
+  messages: readonly MessageRow[],
+  prices: readonly Price[],
+  { id, reference }: { id: string; reference: { type: 'message' | 'bulk'; id: string } },
+): Operation | null {
+  const [first] = messages
+  const amount = messages.reduce((sum, { credits_used }) => sum + credits_used, 0)
+  if (!first || amount === 0) return null
+  return {
+    id,
+    kind: 'send',
+    amount: -amount as Units,
+    held_delta: units(0),
+    counter_account: `revenue:${first.channel}`,
+    reference: { ...reference, n: 0 },
+    channel: first.channel,
+    quantity: prices.reduce((sum, { quantity }) => sum + quantity, 0),
+    unit_price: prices[0]?.unit_price ?? null,
+    actor: first.api_key_id,
+    description: null,
+    at: first.created_at,
+  }
+}
+
+/** What a key may spend today; null for one that nothing holds back. */
+export function spendingOf(
+  { api_key_id, daily_credit_limit }: KeyIdentity,
+  at: Date,
+): SpendingLimit | null {
+  if (daily_credit_limit === null) return null
+  return { api_key_id, day: at.toISOString().slice(0, 10), limit: daily_credit_limit }
+}

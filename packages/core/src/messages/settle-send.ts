@@ -1,0 +1,88 @@
+import { backoffMs } from '../backoff.ts'
+import type { Outcome } from '../providers/provider.ts'
+import type { Step } from './settlement.ts'
+import { advance } from './status.ts'
+import { apply, dequeue, fail, failUnknown, requeue, wasRefunded } from './step.ts'
+import { DELAY_MAX_MS, DELAY_MIN_MS, deadlineMs, LOOKUP, RETRY, UNKNOWN_MAX_MS } from './waits.ts'
+
+/** What an attempt gave. `holds`: whether the claim that made it still stands. */
+export function settleSend(step: Step, attempt: number, outcome: Outcome, holds: boolean): boolean {
+  const { message, queued, settlement } = step
+  // A claim that was lost says nothing, unless a provider took the message: that is true whoever learned it.
+  if (!holds && outcome.type !== 'accepted') return false
+  journal(step, attempt, outcome)
+  if (outcome.type === 'accepted') {
+    if (!wasRefunded(message)) message.accepted = true
+    message.provider = settlement.provider
+    message.provider_message_id ??= outcome.provider_message_id
+    for (const status of advance(message, 'sent')) apply(step, status, null, null)
+    if (holds || queued?.token === null) {
+      if (outcome.lookup_after_ms === null) dequeue(step)
+      else requeue(step, 'lookup', outcome.lookup_after_ms, null)
+    }
+    return true
+  }
+  if (message.status !== 'queued') {
+    // It was told meanwhile that the provider has it, by a callback or by whoever had the claim before.
+    follow(step)
+    return true
+  }
+  message.provider = settlement.provider
+  if (outcome.type === 'rejected') fail(step, outcome.error_code, outcome.error_message)
+  else if (outcome.type === 'retry') retry(step, attempt, outcome)
+  else doubt(step, attempt, outcome)
+  return true
+}
+
+/** Asks on what becomes of a message that its provider has, where asking is how it tells. */
+function follow(step: Step): void {
+  const { message, settlement } = step
+  if (settlement.abilities.lookup && message.status !== 'failed') {
+    requeue(step, 'lookup', LOOKUP.base_ms, null)
+  } else dequeue(step)
+}
+
+function retry(step: Step, attempt: number, outcome: Extract<Outcome, { type: 'retry' }>): void {
+  const wait =
+    outcome.delay_ms === null
+      ? backoffMs(attempt, RETRY, step.context.random)
+      : Math.min(Math.max(outcome.delay_ms, DELAY_MIN_MS), DELAY_MAX_MS)
+  if (step.settlement.at.getTime() + wait > deadlineMs(step.message)) {
+    fail(
+      step,
+      step.message.expires_at ? 'expired' : 'retries_exhausted',
+      `Gave up after attempt ${attempt}: ${outcome.error_message}`,
+    )
+  } else requeue(step, 'send', wait, step.queued?.unknown_since ?? null)
+}
+
+/** It is unknown whether the provider has the message: never sent again blindly. */
+function doubt(step: Step, attempt: number, outcome: { error_message: string }): void {
+  const { settlement, queued, context } = step
+  const since = queued?.unknown_since ?? settlement.at
+  if (settlement.at.getTime() - since.getTime() > UNKNOWN_MAX_MS) {
+    failUnknown(step, outcome.error_message)
+  } else if (settlement.abilities.lookup) {
+    // Certainty first: a repetition may reach the recipient once and still leave open whether this one did.
+    requeue(step, 'lookup', LOOKUP.base_ms, since)
+  } else if (settlement.abilities.idempotent) {
+    requeue(step, 'send', backoffMs(attempt, RETRY, context.random), since)
+  } else {
+    // Only a callback can tell now; the row wakes once more to give up.
+    requeue(step, 'lookup', UNKNOWN_MAX_MS, since)
+  }
+}
+
+function journal({ message, settlement, plan }: Step, number: number, outcome: Outcome): void {
+  const accepted = outcome.type === 'accepted'
+  plan.attempts.push({
+    workspace_id: message.workspace_id,
+    message_id: message.id,
+    number,
+    outcome: outcome.type,
+    provider_message_id: accepted ? outcome.provider_message_id : null,
+    error_code: accepted ? null : outcome.error_code,
+    error_message: accepted ? null : outcome.error_message,
+    finished_at: settlement.at,
+  })
+}

@@ -1,0 +1,128 @@
+import type { Units } from '../contract/units.ts'
+import { decide } from '../credits/decide.ts'
+import { fanOut, statusData } from '../webhooks/fan-out.ts'
+import type { SettledMessage, Step } from './settlement.ts'
+import { advance, type Reported, STATUS_EVENTS } from './status.ts'
+
+/** Gives the message its next status: history, event and deliveries with it. */
+export function apply(
+  step: Step,
+  status: Reported,
+  code: string | null,
+  text: string | null,
+): void {
+  const { message, settlement, state, plan, context } = step
+  const { at } = settlement
+  message.status = status
+  message.sequence += 1
+  message.updated_at = at
+  // Where a provider reports in one breath what happened one after the other, the earlier times are this one.
+  if (status === 'sent') message.sent_at = at
+  if (status === 'delivered') message.delivered_at = at
+  if (status === 'read') message.read_at = at
+  if (status === 'failed') message.failed_at = at
+  message.error_code = status === 'failed' ? code : null
+  message.error_message = status === 'failed' ? text : null
+  note(step, status, true, { error_code: code, error_message: text })
+  const { workspace_id, id: message_id } = message
+  fanOut(
+    plan,
+    { event: STATUS_EVENTS[status], data: statusData(message, at), workspace_id, message_id },
+    state.subscribers.get(workspace_id) ?? [],
+    { at, newId: context.newId },
+  )
+}
+
+/** Adds to the history what was reported, whether or not it changed the message. */
+export function note(
+  { message, settlement, plan, context }: Step,
+  status: Reported,
+  applied: boolean,
+  error: { error_code: string | null; error_message: string | null },
+): void {
+  plan.message_events.push({
+    workspace_id: message.workspace_id,
+    message_id: message.id,
+    id: context.newId(),
+    status,
+    applied,
+    error_code: error.error_code,
+    error_message: error.error_message,
+    at: settlement.at,
+  })
+}
+
+/** Fails a message that no provider has, and gives its credits back. */
+export function fail(step: Step, code: string, text: string): void {
+  const { message, queued } = step
+  // The refusal of a repetition does not say that the attempt before it did not arrive.
+  if (queued?.unknown_since) {
+    failUnknown(step, text)
+    return
+  }
+  refund(step)
+  for (const status of advance(message, 'failed')) apply(step, status, code, text)
+  dequeue(step)
+}
+
+/** Fails a message that a provider may have: whoever may have delivered it is paid, so nothing is given back. */
+export function failUnknown(step: Step, text: string): void {
+  step.message.accepted = true
+  for (const status of advance(step.message, 'failed')) apply(step, status, 'outcome_unknown', text)
+  dequeue(step)
+}
+
+function refund(step: Step): void {
+  const { message, settlement, state, accounts, plan, context } = step
+  const amount = (message.credits_used - message.credits_refunded) as Units
+  if (amount <= 0) return
+  const account = accounts.get(message.workspace_id) ?? state.accounts.get(message.workspace_id)
+  if (!account) throw new Error(`workspace ${message.workspace_id} has no credit account`)
+  const decision = decide(account, {
+    id: context.newId(),
+    kind: 'refund',
+    amount,
+    held_delta: 0 as Units,
+    counter_account: `revenue:${message.channel}`,
+    reference: { type: 'message', id: message.id, n: 0 },
+    channel: message.channel,
+    quantity: null,
+    unit_price: null,
+    actor: null,
+    description: 'Failed before any provider accepted it',
+    at: settlement.at,
+  })
+  if (!decision.ok) throw new Error(`a refund was refused: ${decision.reason}`)
+  accounts.set(message.workspace_id, decision.account)
+  plan.entries.push(decision.entry)
+  message.credits_refunded = message.credits_used
+}
+
+/** Puts the message back in the queue, for `task` after `waitMs`, unclaimed. */
+export function requeue(
+  step: Step,
+  task: 'send' | 'lookup',
+  waitMs: number,
+  unknownSince: Date | null,
+): void {
+  const { queued, settlement, plan, message } = step
+  if (!queued) return
+  step.state.queue.delete(message.id)
+  plan.requeue.push({
+    ...queued,
+    task,
+    due_at: new Date(settlement.at.getTime() + waitMs),
+    token: null,
+    unknown_since: unknownSince,
+  })
+}
+
+/** Takes the message out of the queue: it needs nothing more. */
+export function dequeue({ message, plan, state }: Step): void {
+  if (state.queue.delete(message.id)) plan.dequeue.push(message.id)
+}
+
+/** Failed before any provider had it, its credits given back: nothing learned later revives it. */
+export function wasRefunded({ status, accepted }: SettledMessage): boolean {
+  return status === 'failed' && !accepted
+}

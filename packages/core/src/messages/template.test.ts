@@ -1,0 +1,44 @@
+import { describe, expect, test } from 'vitest'
+import { contentTemplate } from './template.ts'
+
+const fill = (content: object, values: Record<string, string> = {}) => {
+  const missing = new Set<string>()
+  const template = contentTemplate(content as never)
+  const filled = template.fill((name) => values[name] ?? null, missing)
+  return { filled, missing: [...missing], isConstant: template.isConstant }
+}
+
+describe('a content template', () => {
+  test('without placeholders gives the very object it was made of', () => {
+    const content = { text: 'Hello {name} }}' }
+    const { filled, isConstant } = fill(content)
+    expect(isConstant).toBe(true)
+    expect(filled).toBe(content)
+  })
+
+  test('leaves what it was made of as it was', () => {
+    const content = { subject: '{{a}}', html: '<b>{{a}}</b>' }
+    expect(fill(content, { a: '<&>' }).filled).toEqual({
+      subject: '<&>',
+      html: '<b>&lt;&amp;&gt;</b>',
+    })
+    expect(content).toEqual({ subject: '{{a}}', html: '<b>{{a}}</b>' })
+  })
+
+  test('names what is missing, each once', () => {
+    expect(fill({ subject: '{{a}}{{b|x}}', text: '{{a}}{{c}}' }).missing).toEqual(['a', 'c'])
+  })
+
+  test('fills in nothing that people do not read', () => {
+    const content = { media: { type: 'image', url: 'https://x.example/{{a}}', caption: 'c' } }
+    expect(fill(content, { a: '1' }).isConstant).toBe(true)
+  })
+
+  test('keeps a variable named __proto__', () => {
+    const variables = JSON.parse('{"__proto__":"{{a}}","b":"{{a}}"}')
+    const { filled } = fill({ template: { id: 't', variables } }, { a: '1' })
+    expect(JSON.stringify(filled)).toBe(
+      '{"template":{"id":"t","variables":{"__proto__":"1","b":"1"}}}',
+    )
+  })
+})

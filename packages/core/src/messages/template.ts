@@ -1,0 +1,117 @@
+import type { Content } from '../contract/content.ts'
+import { SvcError } from '../contract/errors.ts'
+import { LIMITS } from '../contract/limits.ts'
+
+/** What a placeholder stands for; null where nothing is known. */
+export type LookUp = (name: string) => string | null
+
+/** A content to be filled in many times over. */
+export interface ContentTemplate {
+  /** Whether there is anything to fill in; if not, every filling gives the very same object. */
+  isConstant: boolean
+  /** Fills the placeholders in; what has neither value nor fallback is added to `missing` and left empty. */
+  fill(lookUp: LookUp, missing: Set<string>): Content
+}
+
+type Fill = (lookUp: LookUp, missing: Set<string>) => unknown
+
+/** The texts that people read. In addresses and names of things, braces are what they are. */
+const FILLED = /^(?:text|html|subject|media\.caption|media\.filename|template\.variables\..+)$/s
+
+/**
+ * Takes a content's placeholders apart, once for all recipients.
+ * @throws SvcError `validation_error` for braces that are no placeholder: nobody is to get `{{#if}}` to read.
+ */
+export function contentTemplate(content: Content): ContentTemplate {
+  const fill = fillOf(content, [])
+  return {
+    isConstant: fill === null,
+    fill: fill === null ? () => content : (fill as ContentTemplate['fill']),
+  }
+}
+
+function fillOf(value: unknown, path: readonly string[]): Fill | null {
+  if (typeof value === 'string') {
+    const name = path.join('.')
+    return FILLED.test(name) ? textTemplate(value, name) : null
+  }
+  if (typeof value !== 'object' || value === null) return null
+  const fills = Object.entries(value).flatMap(([key, inner]): [string, Fill][] => {
+    const fill = fillOf(inner, [...path, key])
+    return fill ? [[key, fill]] : []
+  })
+  if (fills.length === 0) return null
+  return (lookUp, missing) => {
+    // A spread keeps a key named `__proto__`, and what is own is then only given another value.
+    const filled: Record<string, unknown> = { ...value }
+    for (const [key, fill] of fills) filled[key] = fill(lookUp, missing)
+    return filled
+  }
+}
+
+interface Placeholder {
+  name: string
+  fallback: string | null
+}
+
+const PLACEHOLDER = /\{\{([^{}]*)\}\}/g
+const NAME = /^[\p{L}\p{N}_][\p{L}\p{M}\p{N}_.-]*$/u
+
+/** Null where nothing is to be filled in. */
+function textTemplate(text: string, path: string): Fill | null {
+  const literals: string[] = []
+  const placeholders: Placeholder[] = []
+  let end = 0
+  for (const match of text.matchAll(PLACEHOLDER)) {
+    literals.push(text.slice(end, match.index))
+    placeholders.push(placeholderOf(match[1] as string, path))
+    end = match.index + match[0].length
+  }
+  literals.push(text.slice(end))
+  if (literals.some((literal) => literal.includes('{{'))) {
+    throw refusal(path, '"{{" must begin a placeholder such as {{name}}')
+  }
+  if (placeholders.length === 0) return null
+  const encode = path === 'html' ? escapeHtml : String
+  return (lookUp, missing) => {
+    let filled = literals[0] as string
+    for (let i = 0; i < placeholders.length; i++) {
+      const { name, fallback } = placeholders[i] as Placeholder
+      const value = lookUp(name)
+      // A fallback was written for this very place, so in HTML it is HTML.
+      if (value !== null) filled += encode(value)
+      else if (fallback !== null) filled += fallback
+      else missing.add(name)
+      filled += literals[i + 1] as string
+    }
+    return filled
+  }
+}
+
+function placeholderOf(inside: string, path: string): Placeholder {
+  const bar = inside.indexOf('|')
+  const name = (bar === -1 ? inside : inside.slice(0, bar)).trim()
+  if (name.length > LIMITS.bulk_variable_name_length || !NAME.test(name)) {
+    throw refusal(path, `{{${inside}}} is not a placeholder such as {{name}} or {{name|fallback}}`)
+  }
+  return { name, fallback: bar === -1 ? null : inside.slice(bar + 1).trim() }
+}
+
+function refusal(path: string, what: string): SvcError {
+  const message = `content.${path}: ${what}`
+  return new SvcError('validation_error', message, {
+    details: [{ path: `content.${path}`, message }],
+  })
+}
+
+const ENTITIES: Record<string, string> = {
+  '&': '&amp;',
+  '<': '&lt;',
+  '>': '&gt;',
+  '"': '&quot;',
+  "'": '&#39;',
+}
+
+function escapeHtml(value: string): string {
+  return value.replace(/[&<>"']/g, (character) => ENTITIES[character] as string)
+}

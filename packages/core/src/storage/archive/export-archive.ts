@@ -1,0 +1,101 @@
+import { createHash } from 'node:crypto'
+import { Readable, type Writable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import { createGzip } from 'node:zlib'
+import { createChecksum } from './checksum.ts'
+import type { ArchiveDatabase, TableReader } from './database.ts'
+import { FORMAT, FORMAT_VERSION, type Header, type MoveReport, type OnProgress } from './format.ts'
+import { openArchiveDatabase } from './open.ts'
+import { refusal } from './refusal.ts'
+import { archiveTables } from './tables.ts'
+
+export interface ExportOptions {
+  database_url: string
+  /** Gets the archive; it is not ended, and what was written before a failure is no valid archive. */
+  to: Writable
+  /** The program and its version, for the header. */
+  made_by: string
+  /** Whether a server may run meanwhile; what it accepts after this moment is then not in the archive. */
+  snapshot?: boolean | undefined
+  now?: (() => Date) | undefined
+  signal?: AbortSignal | undefined
+  onProgress?: OnProgress | undefined
+}
+
+/**
+ * Writes all that a database holds as one archive, secrets included: one consistent snapshot, with flat memory. The
+ * database is not changed.
+ * @throws Error in one line, with a `code`: `not_found`, `in_use`, or `behind` and `newer` for another schema.
+ */
+export async function exportArchive(options: ExportOptions): Promise<MoveReport> {
+  const { database_url, to, made_by, snapshot = false, now = () => new Date(), signal } = options
+  const database = await openArchiveDatabase(database_url)
+  const migrations = await assertCurrent(database)
+  return database.read({ alone: !snapshot }, async (reader) => {
+    const created_at = now().toISOString()
+    const header: Header = {
+      format: FORMAT,
+      version: FORMAT_VERSION,
+      made_by,
+      created_at,
+      migrations,
+    }
+    const report: MoveReport = { made_by, created_at, tables: [] }
+    const texts = textsOf(reader, header, report, options.onProgress ?? (() => {}))
+    try {
+      await pipeline(Readable.from(texts), createGzip(), to, { end: false, signal })
+    } finally {
+      // Whoever stops in the middle of a table still has its rows open.
+      await texts.return(undefined)
+    }
+    return report
+  })
+}
+
+/** @throws Error unless the database has the program's schema, whose steps are answered. */
+async function assertCurrent(database: ArchiveDatabase): Promise<string[]> {
+  const { applied, pending, is_newer } = await database.status()
+  if (is_newer) throw refusal('newer', 'the database was made by a newer version of svc')
+  if (applied.length === 0)
+    throw refusal('not_found', 'the database is none of svc: it has no tables')
+  const [next] = pending
+  if (next)
+    throw refusal('behind', `the database is not at the schema of this program: ${next} is missing`)
+  return applied
+}
+
+/** The lines of an archive, a batch of rows to a text; `report` gets the checksums. */
+async function* textsOf(
+  reader: TableReader,
+  header: Header,
+  report: MoveReport,
+  onProgress: OnProgress,
+): AsyncGenerator<string> {
+  const whole = createHash('sha256')
+  const hashed = (...lines: string[]) => {
+    const text = `${lines.join('\n')}\n`
+    whole.update(text)
+    return text
+  }
+  yield hashed(JSON.stringify(header))
+  for (const each of archiveTables()) {
+    const { table } = each
+    const rows_total = await reader.count(each)
+    const sum = createChecksum()
+    const tell = () => onProgress({ step: 'export', table, rows: sum.rows(), rows_total })
+    yield hashed(JSON.stringify({ ...each, rows: rows_total }))
+    tell()
+    for await (const rows of reader.rows(each)) {
+      const lines = rows.map((row) => JSON.stringify(row))
+      lines.forEach(sum.add)
+      yield hashed(...lines)
+      tell()
+    }
+    const line = { table, rows: sum.rows(), sha256: sum.sha256() }
+    report.tables.push(line)
+    yield hashed(JSON.stringify(line))
+  }
+  const rows = report.tables.reduce((all, each) => all + each.rows, 0)
+  const end = { end: true, tables: report.tables.length, rows, sha256: whole.digest('hex') }
+  yield `${JSON.stringify(end)}\n`
+}

@@ -1,0 +1,52 @@
+import { z } from 'zod'
+import { COLUMN_KINDS } from './tables.ts'
+
+/**
+ * An archive is gzip'd lines of JSON: a header; for each table of the schema its columns and how many rows there are,
+ * the rows, each an array of the columns' values, and its checksum; at the end the checksum of all lines before.
+ */
+export const FORMAT = 'svc-archive'
+export const FORMAT_VERSION = 1
+
+const count = z.int().min(0)
+const sha256 = z.string().regex(/^[0-9a-f]{64}$/)
+/** Names become part of statements. */
+const name = z.string().regex(/^[a-z][a-z0-9_]{0,62}$/)
+
+export const headerLine = z.strictObject({
+  format: z.literal(FORMAT),
+  version: z.literal(FORMAT_VERSION),
+  /** The program and its version. */
+  made_by: z.string(),
+  created_at: z.iso.datetime(),
+  /** The steps of the schema, oldest first; the last says which program can read it. */
+  migrations: z.array(z.string()).min(1),
+})
+export type Header = z.infer<typeof headerLine>
+
+export const tableLine = z.strictObject({
+  table: name,
+  columns: z.array(z.strictObject({ name, kind: z.enum(COLUMN_KINDS) })).min(1),
+  rows: count,
+})
+
+export const checksumLine = z.strictObject({ table: name, rows: count, sha256 })
+/** What is known of a table that was moved. Equal checksums mean equal rows, whatever the engine. */
+export type TableSum = z.infer<typeof checksumLine>
+
+export const endLine = z.strictObject({ end: z.literal(true), tables: count, rows: count, sha256 })
+
+/** What was moved. */
+export interface MoveReport {
+  made_by: string
+  created_at: string
+  tables: TableSum[]
+}
+
+/** Told while a table is moved: how many of its rows are done. */
+export type OnProgress = (progress: {
+  step: 'export' | 'import' | 'verify'
+  table: string
+  rows: number
+  rows_total: number
+}) => void

@@ -1,0 +1,33 @@
+import { readDatabaseUrl } from '../database-url.ts'
+import type { MigrationStatus } from '../migrations.ts'
+import type { ArchiveDatabase } from './database.ts'
+
+/**
+ * The database that a URL names, as something to move; loads only that engine.
+ * @throws Error for a URL of no known engine.
+ */
+export async function openArchiveDatabase(url: string): Promise<ArchiveDatabase> {
+  const named = readDatabaseUrl(url)
+  if (named.engine === 'sqlite') {
+    const { sqliteArchive } = await import('../sqlite/archive.ts')
+    return sqliteArchive(named.file)
+  }
+  const { postgresArchive } = await import('../postgres/archive.ts')
+  return postgresArchive(named.url)
+}
+
+/**
+ * How far a database's schema is. Changes nothing: a SQLite file that is not there is not made.
+ * @throws Error when a server cannot be reached.
+ */
+export async function migrationStatus(url: string): Promise<MigrationStatus> {
+  return (await openArchiveDatabase(url)).status()
+}
+
+/**
+ * Brings a database to this program's schema, making a SQLite file that is not there. Answers the steps that ran.
+ * @throws Error when a newer version made it; `in_use` when steps are missing and a server runs on the SQLite file.
+ */
+export async function migrateDatabase(url: string): Promise<string[]> {
+  return (await openArchiveDatabase(url)).migrate()
+}

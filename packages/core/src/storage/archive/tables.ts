@@ -1,0 +1,38 @@
+import { getTableColumns, getTableName, type Table } from 'drizzle-orm'
+import { dialects } from '../dialect.ts'
+import { tables } from '../tables.ts'
+
+/** What a column's values are, whatever the engine calls their type. */
+export const COLUMN_KINDS = ['text', 'int', 'boolean', 'time', 'json'] as const
+export type ColumnKind = (typeof COLUMN_KINDS)[number]
+
+export interface ArchiveColumn {
+  name: string
+  kind: ColumnKind
+}
+
+/** A table as an archive has it. */
+export interface ArchiveTable {
+  table: string
+  columns: ArchiveColumn[]
+}
+
+const KINDS: Record<string, ColumnKind> = {
+  string: 'text',
+  number: 'int',
+  boolean: 'boolean',
+  date: 'time',
+  json: 'json',
+}
+
+/** Every table of the schema, read off its one definition: a new one is in the archive from then on. */
+export function archiveTables(): ArchiveTable[] {
+  return Object.values<Table>(tables(dialects.postgres)).map((table) => ({
+    table: getTableName(table),
+    columns: Object.values(getTableColumns(table)).map(({ name, dataType }) => {
+      const kind = KINDS[dataType]
+      if (!kind) throw new Error(`${getTableName(table)}.${name} is of no kind that an archive has`)
+      return { name, kind }
+    }),
+  }))
+}

@@ -1,0 +1,15 @@
+import { fileURLToPath } from 'node:url'
+
+/** The database that a URL names: a file, or a server. */
+export type DatabaseUrl = { engine: 'sqlite'; file: string } | { engine: 'postgres'; url: string }
+
+/**
+ * Reads a database's URL: `file:relative/path`, `file:/absolute` and `file:///absolute`, or `postgres://…`.
+ * @throws Error for a URL of no known engine.
+ */
+export function readDatabaseUrl(url: string): DatabaseUrl {
+  if (url.startsWith('file://')) return { engine: 'sqlite', file: fileURLToPath(url) }
+  if (url.startsWith('file:')) return { engine: 'sqlite', file: url.slice('file:'.length) }
+  if (/^postgres(ql)?:/.test(url)) return { engine: 'postgres', url }
+  throw new Error(`SVC_DATABASE_URL must begin with file: or postgres: — got ${url.split(':')[0]}:`)
+}

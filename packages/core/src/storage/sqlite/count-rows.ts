@@ -1,0 +1,15 @@
+import type { CountChange } from '../../messages/count-changes.ts'
+import type { Connection } from './connection.ts'
+
+/** Adds to the kept numbers of messages. */
+export function addCounts(connection: Connection): (changes: readonly CountChange[]) => void {
+  const add = connection.prepare(
+    `insert into message_counts (workspace_id, channel, status, count) values (?, ?, ?, ?)
+     on conflict do update set count = count + excluded.count`,
+  )
+  return (changes) => {
+    for (const { workspace_id, channel, status, count } of changes) {
+      add.run(workspace_id, channel, status, count)
+    }
+  }
+}

@@ -1,0 +1,55 @@
+import { and, asc, eq, gt, lt, lte } from 'drizzle-orm'
+import type { AccountTokenReads, AccountTokenWrites } from '../../workspaces/store.ts'
+import type { Db } from '../dialect.ts'
+import type { AccountTokenRow } from '../storage.ts'
+import type { Tables } from '../tables.ts'
+import type { StoreDialect } from './stores.ts'
+
+export function accountTokenStore(
+  db: Db,
+  { account_tokens: t, workspaces }: Tables,
+  { locked }: StoreDialect,
+): AccountTokenReads & AccountTokenWrites {
+  const good = (tokenHash: string, purpose: AccountTokenRow['purpose'], now: Date) =>
+    and(eq(t.token_hash, tokenHash), eq(t.purpose, purpose), gt(t.expires_at, now))
+
+  async function end({
+    workspace_id,
+    purpose,
+  }: Pick<AccountTokenRow, 'workspace_id' | 'purpose'>): Promise<void> {
+    await db.delete(t).where(and(eq(t.workspace_id, workspace_id), eq(t.purpose, purpose)))
+  }
+
+  return {
+    async isGood(tokenHash, purpose, now) {
+      const found = db
+        .select({ hash: t.token_hash })
+        .from(t)
+        .where(good(tokenHash, purpose, now))
+      return (await found).length === 1
+    },
+    async issue(token) {
+      // Of two at once, the second would not see what the first has yet to commit.
+      const owner = db.select({ id: workspaces.id }).from(workspaces)
+      await locked(owner.where(eq(workspaces.id, token.workspace_id)))
+      await end(token)
+      await db.insert(t).values(token)
+    },
+    async take(tokenHash, purpose, now) {
+      const [taken] = await db
+        .delete(t)
+        .where(good(tokenHash, purpose, now))
+        .returning({ workspace_id: t.workspace_id })
+      return taken?.workspace_id ?? null
+    },
+    end,
+    async forget(before, limit) {
+      const ended = lt(t.expires_at, before)
+      const at = { at: t.expires_at }
+      const oldest = db.select(at).from(t).where(ended).orderBy(asc(t.expires_at))
+      const [last] = await oldest.limit(1).offset(limit - 1)
+      const some = last ? and(ended, lte(t.expires_at, last.at)) : ended
+      return (await db.delete(t).where(some).returning(at)).length
+    },
+  }
+}

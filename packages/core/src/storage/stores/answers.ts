@@ -1,0 +1,29 @@
+import { and, eq } from 'drizzle-orm'
+import type { AnswerReads, AnswerWrites } from '../../billing/store.ts'
+import type { Db } from '../dialect.ts'
+import type { Tables } from '../tables.ts'
+
+export function answerStore(db: Db, { idempotency_keys: t }: Tables): AnswerReads & AnswerWrites {
+  const mine = (workspaceId: string, { route, key }: { route: string; key: string }) =>
+    and(eq(t.workspace_id, workspaceId), eq(t.route, route), eq(t.key, key))
+  return {
+    async byKey(workspaceId, request) {
+      const [row] = await db
+        .select({ request_hash: t.request_hash, response: t.response })
+        .from(t)
+        .where(mine(workspaceId, request))
+      return row ?? null
+    },
+    async keepFirst(workspaceId, answer, at) {
+      const kept = await db
+        .insert(t)
+        .values({ ...answer, workspace_id: workspaceId, created_at: at })
+        .onConflictDoNothing({ target: [t.workspace_id, t.route, t.key] })
+        .returning({ key: t.key })
+      return kept.length === 1
+    },
+    async forget(workspaceId, request) {
+      await db.delete(t).where(mine(workspaceId, request))
+    },
+  }
+}

@@ -1,0 +1,25 @@
+import { and, eq } from 'drizzle-orm'
+import type { BulkReads } from '../../messages/store.ts'
+import { type Db, rowCount } from '../dialect.ts'
+import type { Tables } from '../tables.ts'
+
+export function bulkStore(db: Db, { bulks: t, messages }: Tables): BulkReads {
+  return {
+    async byId(workspaceId, bulkId) {
+      const mine = and(eq(t.workspace_id, workspaceId), eq(t.id, bulkId))
+      const [row] = await db.select().from(t).where(mine)
+      return row ?? null
+    },
+    async statusCounts(workspaceId, bulkId) {
+      const mine = and(eq(messages.workspace_id, workspaceId), eq(messages.bulk_id, bulkId))
+      const { status } = messages
+      const found = await db
+        .select({ status, n: rowCount })
+        .from(messages)
+        .where(mine)
+        .groupBy(status)
+      const none = { queued: 0, sent: 0, delivered: 0, read: 0, failed: 0 }
+      return { ...none, ...Object.fromEntries(found.map((row) => [row.status, row.n])) }
+    },
+  }
+}

@@ -1,0 +1,90 @@
+import { and, desc, eq, inArray, lt } from 'drizzle-orm'
+import type { PgColumn } from 'drizzle-orm/pg-core'
+import type { ContactFilter, ContactReads, ContactWrites } from '../../contacts/store.ts'
+import { type Db, rowCount } from '../dialect.ts'
+import type { ContactRow } from '../storage.ts'
+import type { Tables } from '../tables.ts'
+import { blocksOf, filledUp } from './batches.ts'
+import { includes } from './includes.ts'
+
+export function contactStore(
+  db: Db,
+  { contacts: t, contact_tags: tags, workspaces }: Tables,
+  { locked }: { locked: <Q>(query: Q) => Q },
+): ContactReads & ContactWrites {
+  const mine = (workspaceId: string, contactId: string) =>
+    and(eq(t.workspace_id, workspaceId), eq(t.id, contactId))
+  const tagsOf = ({ workspace_id, id }: Pick<ContactRow, 'workspace_id' | 'id'>) =>
+    and(eq(tags.workspace_id, workspace_id), eq(tags.contact_id, id))
+
+  function matching(workspaceId: string, { search, tag, before_id }: ContactFilter) {
+    const tagged = db
+      .select({ id: tags.contact_id })
+      .from(tags)
+      .where(and(eq(tags.workspace_id, workspaceId), eq(tags.tag, tag ?? '')))
+    return and(
+      eq(t.workspace_id, workspaceId),
+      before_id ? lt(t.id, before_id) : undefined,
+      tag ? inArray(t.id, tagged) : undefined,
+      search ? includes(t.search_text, search) : undefined,
+    )
+  }
+
+  /** One look-up a column: over several at once, an index would serve none. */
+  async function among(workspaceId: string, column: PgColumn, values: readonly string[]) {
+    if (values.length === 0) return []
+    const known = and(eq(t.workspace_id, workspaceId), inArray(column, filledUp(values)))
+    return db.select().from(t).where(known)
+  }
+
+  async function insertTags(contacts: readonly ContactRow[]): Promise<void> {
+    const rows = contacts.flatMap(({ workspace_id, id, tags }) =>
+      tags.map((tag) => ({ workspace_id, tag, contact_id: id })),
+    )
+    for (const block of blocksOf(rows)) await db.insert(tags).values(block)
+  }
+
+  return {
+    async byId(workspaceId, contactId) {
+      const [row] = await db.select().from(t).where(mine(workspaceId, contactId))
+      return row ?? null
+    },
+    byIds: (workspaceId, contactIds) => among(workspaceId, t.id, contactIds),
+    async holding(workspaceId, { phones, email_keys, external_ids }) {
+      const found = [
+        ...(await among(workspaceId, t.phone, phones)),
+        ...(await among(workspaceId, t.email_key, email_keys)),
+        ...(await among(workspaceId, t.external_id, external_ids)),
+      ]
+      return [...new Map(found.map((row) => [row.id, row])).values()]
+    },
+    async list(workspaceId, filter, { limit, offset }) {
+      const found = db.select().from(t).where(matching(workspaceId, filter))
+      return found.orderBy(desc(t.id)).limit(limit).offset(offset)
+    },
+    async count(workspaceId, filter) {
+      const found = db.select({ n: rowCount }).from(t).where(matching(workspaceId, filter))
+      return (await found)[0]?.n ?? 0
+    },
+    async lock(workspaceId) {
+      const workspace = db.select({ id: workspaces.id }).from(workspaces)
+      await locked(workspace.where(eq(workspaces.id, workspaceId)))
+    },
+    async insert(contacts) {
+      for (const block of blocksOf(contacts)) await db.insert(t).values(block)
+      await insertTags(contacts)
+    },
+    async update(contact) {
+      const { workspace_id, id, created_at: _, ...fields } = contact
+      await db.update(t).set(fields).where(mine(workspace_id, id))
+      await db.delete(tags).where(tagsOf(contact))
+      await insertTags([contact])
+    },
+    async remove(workspaceId, contactId) {
+      const gone = await db.delete(t).where(mine(workspaceId, contactId)).returning({ id: t.id })
+      if (gone.length === 0) return false
+      await db.delete(tags).where(tagsOf({ workspace_id: workspaceId, id: contactId }))
+      return true
+    },
+  }
+}

@@ -1,0 +1,59 @@
+import { and, asc, desc, eq, inArray } from 'drizzle-orm'
+import type {
+  SuppressionFilter,
+  SuppressionReads,
+  SuppressionWrites,
+} from '../../contacts/store.ts'
+import { CHANNELS } from '../../contract/content.ts'
+import { type Db, rowCount } from '../dialect.ts'
+import type { Tables } from '../tables.ts'
+import { blocksOf, filledUp } from './batches.ts'
+import { includes } from './includes.ts'
+
+export function suppressionStore(
+  db: Db,
+  { suppressions: t }: Tables,
+): SuppressionReads & SuppressionWrites {
+  const matching = (workspaceId: string, { channel, reason, search }: SuppressionFilter) =>
+    and(
+      eq(t.workspace_id, workspaceId),
+      channel && eq(t.channel, channel),
+      reason && eq(t.reason, reason),
+      search ? includes(t.address, search) : undefined,
+    )
+  return {
+    async of(workspaceId, addresses) {
+      if (addresses.length === 0) return []
+      // The channels too, because the key begins with them.
+      const known = and(
+        eq(t.workspace_id, workspaceId),
+        inArray(t.channel, [...CHANNELS]),
+        inArray(t.address, filledUp(addresses)),
+      )
+      return db.select().from(t).where(known)
+    },
+    async list(workspaceId, filter, { limit, offset }) {
+      const found = db.select().from(t).where(matching(workspaceId, filter))
+      const newest = found.orderBy(desc(t.created_at), asc(t.channel), asc(t.address))
+      return newest.limit(limit).offset(offset)
+    },
+    async count(workspaceId, filter) {
+      const found = db.select({ n: rowCount }).from(t).where(matching(workspaceId, filter))
+      return (await found)[0]?.n ?? 0
+    },
+    async add(suppressions) {
+      for (const block of blocksOf(suppressions)) {
+        await db.insert(t).values(block).onConflictDoNothing()
+      }
+    },
+    async remove(workspaceId, { channel, address, reason }) {
+      const one = and(
+        eq(t.workspace_id, workspaceId),
+        eq(t.channel, channel),
+        eq(t.address, address),
+        reason && eq(t.reason, reason),
+      )
+      return (await db.delete(t).where(one).returning({ address: t.address })).length === 1
+    },
+  }
+}

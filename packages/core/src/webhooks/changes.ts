@@ -1,0 +1,121 @@
+import type { Body, Data } from '../contract/endpoint.ts'
+import { SvcError } from '../contract/errors.ts'
+import { LIMITS } from '../contract/limits.ts'
+import { mintSecret } from '../contract/signature.ts'
+import type { webhooks as endpoints, Webhook } from '../contract/webhooks.ts'
+import type { Runtime } from '../runtime.ts'
+import type { Storage, WebhookRow } from '../storage/storage.ts'
+import { webhookOf } from './shown.ts'
+import type { WebhookChange } from './store.ts'
+import { checkTarget, type TargetPolicy } from './target.ts'
+
+/** What changes a webhook. Each throws SvcError `not_found`, also for another workspace's webhook. */
+export interface WebhookChanges {
+  /**
+   * Changes the fields given, and answers the whole.
+   * @throws SvcError `validation_error` for an address that deliveries may not go to, and for headers that are to stay
+   *   and are not there.
+   */
+  update(
+    workspaceId: string,
+    webhookId: string,
+    request: Body<typeof endpoints.update>,
+  ): Promise<Webhook>
+  /** Mints a new secret; the one before it stays valid for a day, one before that not. */
+  rotateSecret(
+    workspaceId: string,
+    webhookId: string,
+  ): Promise<Data<typeof endpoints.rotate_secret>['webhook']>
+  /** Lets a disabled webhook start anew; one that is not disabled stays as it is. */
+  enable(workspaceId: string, webhookId: string): Promise<Webhook>
+}
+
+export function createWebhookChanges({
+  storage,
+  runtime,
+  targets,
+}: {
+  storage: Storage
+  runtime: Runtime
+  targets: TargetPolicy
+}): WebhookChanges {
+  /** Changes what `decide` makes of the webhook as it is; nothing where that is nothing. */
+  function change(
+    workspaceId: string,
+    webhookId: string,
+    decide: (before: WebhookRow) => WebhookChange,
+  ): Promise<WebhookRow> {
+    const updated_at = runtime.now()
+    return storage.write(async ({ webhooks }) => {
+      const before = await webhooks.lock(workspaceId, webhookId)
+      if (!before) throw new SvcError('not_found', 'Webhook not found')
+      const decided = decide(before)
+      if (Object.keys(decided).length === 0) return before
+      await webhooks.change(workspaceId, webhookId, { ...decided, updated_at })
+      return { ...before, ...decided, updated_at }
+    })
+  }
+
+  return {
+    async update(workspaceId, webhookId, request) {
+      const changed = await change(workspaceId, webhookId, (before) => {
+        if (request.url !== undefined) checkTarget(request.url, targets)
+        return changeOf(request, before)
+      })
+      return webhookOf(changed)
+    },
+    async rotateSecret(workspaceId, webhookId) {
+      const secret = mintSecret(runtime.bytes)
+      const overlap_ms = LIMITS.webhook_rotation_overlap_s * 1000
+      const previous_secret_ends_at = new Date(runtime.now().getTime() + overlap_ms)
+      const changed = await change(workspaceId, webhookId, (before) => ({
+        secret,
+        previous_secret: before.secret,
+        previous_secret_ends_at,
+      }))
+      return { ...webhookOf(changed), secret, previous_secret_ends_at }
+    },
+    async enable(workspaceId, webhookId) {
+      return webhookOf(await change(workspaceId, webhookId, enabling))
+    },
+  }
+}
+
+function changeOf(
+  { url, description, events, headers, is_active }: Body<typeof endpoints.update>,
+  before: WebhookRow,
+): WebhookChange {
+  return {
+    ...(url !== undefined && { url }),
+    ...(description !== undefined && { description }),
+    ...(events !== undefined && { events: events ?? ['*'] }),
+    ...(headers !== undefined && { headers: headersOf(headers, before) }),
+    ...(is_active === true && enabling(before)),
+    ...(is_active === false && disabling(before)),
+  }
+}
+
+/** Given as names, as a record shows them, headers keep their values: a record can be sent back as it came. */
+function headersOf(
+  given: Record<string, string> | string[] | null,
+  { headers }: WebhookRow,
+): Record<string, string> {
+  if (!Array.isArray(given)) return given ?? {}
+  for (const [i, name] of given.entries()) {
+    if (Object.hasOwn(headers, name)) continue
+    const message = `There is no header ${name} whose value could stay`
+    throw new SvcError('validation_error', message, {
+      details: [{ path: `headers.${i}`, message }],
+    })
+  }
+  return Object.fromEntries(Object.entries(headers).filter(([name]) => given.includes(name)))
+}
+
+function enabling({ is_active }: WebhookRow): WebhookChange {
+  if (is_active) return {}
+  return { is_active: true, status: 'active', disabled_reason: null, consecutive_failures: 0 }
+}
+
+function disabling({ is_active }: WebhookRow): WebhookChange {
+  return is_active ? { is_active: false, status: 'disabled', disabled_reason: 'manual' } : {}
+}

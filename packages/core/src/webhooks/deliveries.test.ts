@@ -1,0 +1,76 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { builders, testRuntime } from '../../test/fixtures.ts'
+import { openStorage } from '../storage/open.ts'
+import type { Storage } from '../storage/storage.ts'
+import { createWebhookDeliveries } from './deliveries.ts'
+import { type FanOut, fanOut } from './fan-out.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'svc-deliveries-'))
+const runtime = testRuntime('deliveries')
+const make = builders(runtime)
+const webhook = make.webhook(runtime.id())
+const { workspace_id, id } = webhook
+
+let storage: Storage
+beforeAll(async () => {
+  storage = await openStorage(`file:${join(folder, 'svc.db')}`, runtime)
+})
+afterAll(async () => {
+  await storage.close()
+  rmSync(folder, { recursive: true })
+})
+
+/** Stores so many deliveries that were discarded. */
+async function discard(count: number): Promise<void> {
+  const into: FanOut = { events: [], deliveries: [], delivery_queue: [] }
+  const data = { webhook_id: id, message: 'Hello', occurred_at: runtime.now() }
+  const happening = { event: 'webhook.test', data, workspace_id, message_id: null } as const
+  for (let i = 0; i < count; i++) {
+    fanOut(into, happening, [{ ...webhook, events: ['*'] }], {
+      at: runtime.now(),
+      newId: runtime.id,
+    })
+  }
+  const deliveries = into.deliveries.map((row) => ({ ...row, status: 'discarded' as const }))
+  await storage.write(({ webhooks }) =>
+    webhooks.queue({ events: into.events, deliveries, delivery_queue: [] }),
+  )
+}
+
+describe('recover', () => {
+  it('queues so many again at a time, in small transactions, and says whether there are more', async () => {
+    await storage.write(({ webhooks }) => webhooks.insert(webhook))
+    const since = runtime.now()
+    await discard(10_300)
+    let writes = 0
+    let wakes = 0
+    const counted: Storage = {
+      ...storage,
+      write(work) {
+        writes += 1
+        return storage.write(work)
+      },
+    }
+    const { recover } = createWebhookDeliveries({
+      storage: counted,
+      runtime,
+      onQueued() {
+        wakes += 1
+      },
+    })
+    expect(await recover(workspace_id, id, { since })).toEqual({
+      recovered: 10_000,
+      has_more: true,
+    })
+    expect(writes).toBe(40)
+    expect(wakes).toBe(40)
+    const { countDeliveries } = storage.read.webhooks
+    expect(await countDeliveries(workspace_id, id, { status: 'pending' })).toBe(10_000)
+    expect(await recover(workspace_id, id, { since })).toEqual({ recovered: 300, has_more: false })
+    expect(await recover(workspace_id, id, { since })).toEqual({ recovered: 0, has_more: false })
+    expect(await countDeliveries(workspace_id, id, { status: 'pending' })).toBe(10_300)
+  })
+})

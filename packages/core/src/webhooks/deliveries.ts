@@ -1,0 +1,187 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import type { Body, Data } from '../contract/endpoint.ts'
+import { SvcError } from '../contract/errors.ts'
+import { LIMITS } from '../contract/limits.ts'
+import type {
+  Delivery,
+  DeliveryWithAttempts,
+  webhookDeliveries as endpoints,
+} from '../contract/webhook-deliveries.ts'
+import { idFloor, type Runtime } from '../runtime.ts'
+import type { DeliveryRow, Storage, WebhookRow } from '../storage/storage.ts'
+import { type FanOut, fanOut } from './fan-out.ts'
+import { MAX_ATTEMPTS } from './schedule.ts'
+import { deliveryOf } from './shown.ts'
+import type { DeliveryFilter } from './store.ts'
+
+/** What webhooks are sent. Each throws SvcError `not_found`, also for what is another workspace's. */
+export interface WebhookDeliveries {
+  /** Queues a `webhook.test` event for the webhook alone, which is tried once, even while it is disabled. */
+  test(workspaceId: string, webhookId: string): Promise<Delivery>
+  /** Newest first. */
+  deliveries(
+    workspaceId: string,
+    webhookId: string,
+    page: DeliveryFilter & { limit: number; offset: number },
+  ): Promise<{ deliveries: Delivery[]; total: number }>
+  delivery(
+    workspaceId: string,
+    webhookId: string,
+    deliveryId: string,
+  ): Promise<DeliveryWithAttempts>
+  /**
+   * Makes a delivery due now: the tries it has left are not fewer for it, and one that is done with gets one more. What
+   * is under way is left alone.
+   * @throws SvcError `validation_error` while the webhook is disabled.
+   */
+  retry(workspaceId: string, webhookId: string, deliveryId: string): Promise<Delivery>
+  /**
+   * Queues again, with all their tries, those of a time that failed or were discarded; so many at a time.
+   * @throws SvcError `validation_error` while the webhook is disabled, and for a time that is too long ago or none.
+   */
+  recover(
+    workspaceId: string,
+    webhookId: string,
+    window: Body<typeof endpoints.recover>,
+  ): Promise<Data<typeof endpoints.recover>>
+}
+
+/** How many deliveries are looked at, and queued again, before others have their turn. */
+const RECOVER_BATCH = 256
+
+/** A delivery's id can be made so much sooner or later than what it tells of happened. */
+const ID_SKEW_MS = 60 * 60_000
+
+export function createWebhookDeliveries({
+  storage,
+  runtime,
+  onQueued,
+}: {
+  storage: Storage
+  runtime: Runtime
+  /** Told when something was queued. */
+  onQueued: () => void
+}): WebhookDeliveries {
+  const { webhooks: read } = storage.read
+
+  async function deliveryRow(...ids: Parameters<typeof read.delivery>): Promise<DeliveryRow> {
+    const row = await read.delivery(...ids)
+    if (!row) throw new SvcError('not_found', 'Delivery not found')
+    return row
+  }
+
+  async function expectWebhook(workspaceId: string, webhookId: string): Promise<void> {
+    known(await read.byId(workspaceId, webhookId))
+  }
+
+  async function requeue(
+    workspaceId: string,
+    webhookId: string,
+    ids: readonly string[],
+    tries: number,
+  ): Promise<number> {
+    const at = runtime.now()
+    const queued = await storage.write(async ({ webhooks }) => {
+      expectEnabled(known(await webhooks.lock(workspaceId, webhookId)))
+      return webhooks.requeue(workspaceId, webhookId, ids, { at, tries })
+    })
+    onQueued()
+    return queued
+  }
+
+  return {
+    async test(workspaceId, webhookId) {
+      await expectWebhook(workspaceId, webhookId)
+      const announced = testOf(runtime, workspaceId, webhookId)
+      await storage.write(async ({ webhooks }) => {
+        known(await webhooks.lock(workspaceId, webhookId))
+        await webhooks.queue(announced)
+      })
+      onQueued()
+      return deliveryOf(announced.deliveries[0] as DeliveryRow)
+    },
+    async deliveries(workspaceId, webhookId, page) {
+      await expectWebhook(workspaceId, webhookId)
+      const { limit: _, offset: __, ...filter } = page
+      const [rows, total] = await Promise.all([
+        read.deliveries(workspaceId, webhookId, page),
+        read.countDeliveries(workspaceId, webhookId, filter),
+      ])
+      return { deliveries: rows.map(deliveryOf), total }
+    },
+    async delivery(workspaceId, webhookId, deliveryId) {
+      const row = await deliveryRow(workspaceId, webhookId, deliveryId)
+      const [[event], attempts] = await Promise.all([
+        read.eventBodies(workspaceId, [row.event_id]),
+        read.attempts(workspaceId, deliveryId),
+      ])
+      return { ...deliveryOf(row), payload: JSON.parse(event?.body ?? '{}'), attempts }
+    },
+    async retry(workspaceId, webhookId, deliveryId) {
+      await deliveryRow(workspaceId, webhookId, deliveryId)
+      await requeue(workspaceId, webhookId, [deliveryId], 1)
+      return deliveryOf(await deliveryRow(workspaceId, webhookId, deliveryId))
+    },
+    async recover(workspaceId, webhookId, { since, until = runtime.now() }) {
+      checkWindow(since, until, runtime.now(), known(await read.byId(workspaceId, webhookId)))
+      const last_id = idFloor(new Date(until.getTime() + ID_SKEW_MS))
+      let after_id = idFloor(new Date(since.getTime() - ID_SKEW_MS))
+      let recovered = 0
+      while (recovered < LIMITS.webhook_recover_deliveries) {
+        const page = { after_id, limit: RECOVER_BATCH }
+        const rows = await read.deliveriesAfter(workspaceId, webhookId, page)
+        const lost = rows.filter(
+          ({ status, created_at }) =>
+            (status === 'failed' || status === 'discarded') &&
+            created_at >= since &&
+            created_at <= until,
+        )
+        const ids = lost.slice(0, LIMITS.webhook_recover_deliveries - recovered).map(({ id }) => id)
+        if (ids.length > 0) recovered += await requeue(workspaceId, webhookId, ids, MAX_ATTEMPTS)
+        if (ids.length < lost.length) break
+        after_id = rows.at(-1)?.id ?? after_id
+        if (rows.length < RECOVER_BATCH || after_id > last_id) return { recovered, has_more: false }
+        await nextTurn()
+      }
+      return { recovered, has_more: true }
+    },
+  }
+}
+
+function known(row: WebhookRow | null): WebhookRow {
+  if (!row) throw new SvcError('not_found', 'Webhook not found')
+  return row
+}
+
+function expectEnabled({ is_active }: WebhookRow): void {
+  if (!is_active) throw new SvcError('validation_error', 'Webhook is disabled. Enable it first.')
+}
+
+function testOf(runtime: Runtime, workspace_id: string, webhook_id: string): FanOut {
+  const at = runtime.now()
+  const announced: FanOut = { events: [], deliveries: [], delivery_queue: [] }
+  fanOut(
+    announced,
+    {
+      event: 'webhook.test',
+      data: { webhook_id, message: 'This is a test event.', occurred_at: at },
+      workspace_id,
+      message_id: null,
+    },
+    [{ id: webhook_id, workspace_id, events: ['*'] }],
+    { at, newId: runtime.id },
+    { trigger: 'test', max_attempts: 1 },
+  )
+  return announced
+}
+
+function checkWindow(since: Date, until: Date, now: Date, webhook: WebhookRow): void {
+  const refuse = (message: string) =>
+    new SvcError('validation_error', message, { details: [{ path: 'since', message }] })
+  const days = LIMITS.webhook_recover_s / 86_400
+  if (since > until) throw refuse('since must not be later than until')
+  if (now.getTime() - since.getTime() > LIMITS.webhook_recover_s * 1000) {
+    throw refuse(`since must be within the last ${days} days`)
+  }
+  expectEnabled(webhook)
+}

@@ -1,0 +1,53 @@
+import type { Delivery } from '../contract/webhook-deliveries.ts'
+import type { DeliveryAttemptRow, Storage } from '../storage/storage.ts'
+
+/** A delivery with what was sent, and what came back. */
+export type MessageDelivery = Pick<
+  Delivery,
+  | 'id'
+  | 'webhook_id'
+  | 'status'
+  | 'trigger'
+  | 'attempt_count'
+  | 'max_attempts'
+  | 'next_attempt_at'
+  | 'created_at'
+  | 'delivered_at'
+> & {
+  event: string
+  /** Where to; null once the webhook is gone. */
+  url: string | null
+  /** The body, to the byte. */
+  payload: string | null
+  /** Oldest first. */
+  attempts: Pick<
+    DeliveryAttemptRow,
+    'number' | 'started_at' | 'duration_ms' | 'response_status' | 'response_body' | 'error'
+  >[]
+}
+
+/** The deliveries about one message, oldest first. */
+export async function deliveriesOfMessage(
+  { read: { webhooks } }: Pick<Storage, 'read'>,
+  workspaceId: string,
+  messageId: string,
+): Promise<MessageDelivery[]> {
+  const rows = await webhooks.deliveriesOf(workspaceId, messageId)
+  const eventIds = [...new Set(rows.map(({ event_id }) => event_id))]
+  const sent = await webhooks.eventBodies(workspaceId, eventIds)
+  const bodies = new Map(sent.map(({ id, body }) => [id, body]))
+  return Promise.all(
+    rows.map(async ({ event_id, workspace_id: _, message_id: __, updated_at: ___, ...row }) => {
+      const [webhook, attempts] = await Promise.all([
+        webhooks.byId(workspaceId, row.webhook_id),
+        webhooks.attempts(workspaceId, row.id),
+      ])
+      return {
+        ...row,
+        url: webhook?.url ?? null,
+        payload: bodies.get(event_id) ?? null,
+        attempts: attempts.map(({ workspace_id: _, delivery_id: __, ...attempt }) => attempt),
+      }
+    }),
+  )
+}

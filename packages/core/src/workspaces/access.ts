@@ -1,0 +1,107 @@
+import type { Body } from '../contract/endpoint.ts'
+import { SvcError } from '../contract/errors.ts'
+import type { workspaces as endpoints } from '../contract/workspaces.ts'
+import type { Runtime } from '../runtime.ts'
+import type { Storage } from '../storage/storage.ts'
+import type { OwnerMails } from './owner-mails.ts'
+import type { Passwords } from './password.ts'
+import { badToken, hashToken } from './token.ts'
+
+/** How owners prove who they are, and stay the only ones who can: addresses and passwords. Contract section 2. */
+export interface Access {
+  /**
+   * Uses the token of a mail up, and answers the id of the workspace whose address is verified by it.
+   * @throws SvcError `validation_error` for any token but a good one.
+   */
+  verifyEmail(request: Body<typeof endpoints.verify_email>): Promise<string>
+  /**
+   * Sends another mail to verify an address, if a workspace has it and it is not verified: behind the answer.
+   * @throws SvcError `rate_limit_exceeded` when too many mails are waiting.
+   */
+  resendVerification(request: Body<typeof endpoints.resend_verification>): void
+  /**
+   * Sends a mail to choose a new password, if a workspace has the address: behind the answer.
+   * @throws SvcError `rate_limit_exceeded` when too many mails are waiting.
+   */
+  forgotPassword(request: Body<typeof endpoints.forgot_password>): void
+  /**
+   * Uses the token of a mail up for a new password, and ends every session.
+   * @throws SvcError `validation_error` for any token but a good one.
+   */
+  resetPassword(request: Body<typeof endpoints.reset_password>): Promise<void>
+  /**
+   * Changes the password, ends every session, and any reset that was asked for.
+   * @throws SvcError `validation_error` when the current password is another one.
+   */
+  changePassword(
+    workspaceId: string,
+    request: Body<typeof endpoints.change_password>,
+  ): Promise<void>
+}
+
+export function createAccess({
+  storage,
+  runtime,
+  passwords,
+  mails,
+}: {
+  storage: Storage
+  runtime: Runtime
+  passwords: Passwords
+  mails: OwnerMails
+}): Access {
+  return {
+    verifyEmail({ token }) {
+      const at = runtime.now()
+      return storage.write(async ({ workspaces, accountTokens }) => {
+        const workspaceId = await accountTokens.take(hashToken(token), 'verify_email', at)
+        if (!workspaceId) throw badToken()
+        await workspaces.verifyEmail(workspaceId, at)
+        return workspaceId
+      })
+    },
+    resendVerification({ email }) {
+      if (!mails.verify(email)) throw tooManyMails()
+    },
+    forgotPassword({ email }) {
+      if (!mails.reset(email)) throw tooManyMails()
+    },
+    async resetPassword({ token, password }) {
+      const token_hash = hashToken(token)
+      const at = runtime.now()
+      // Looked at before it is used up, so that guesses cost no hash.
+      if (!(await storage.read.accountTokens.isGood(token_hash, 'reset_password', at))) {
+        throw badToken()
+      }
+      const to = await passwords.hash(password)
+      await storage.write(async ({ workspaces, accountTokens }) => {
+        const workspaceId = await accountTokens.take(token_hash, 'reset_password', at)
+        if (!workspaceId) throw badToken()
+        await workspaces.changePassword(workspaceId, { to, at })
+      })
+    },
+    async changePassword(workspace_id, { current_password, new_password }) {
+      const owner = await storage.read.workspaces.byId(workspace_id)
+      const from = owner?.password_hash ?? null
+      if (!(await passwords.verify(from, current_password)) || from === null) throw wrongPassword()
+      const to = await passwords.hash(new_password)
+      await storage.write(async ({ workspaces, accountTokens }) => {
+        const change = { from, to, at: runtime.now() }
+        if (!(await workspaces.changePassword(workspace_id, change))) throw wrongPassword()
+        await accountTokens.end({ workspace_id, purpose: 'reset_password' })
+      })
+    },
+  }
+}
+
+function wrongPassword(): SvcError {
+  const message = 'Current password is wrong'
+  const details = [{ path: 'current_password', message }]
+  return new SvcError('validation_error', message, { details })
+}
+
+function tooManyMails(): SvcError {
+  return new SvcError('rate_limit_exceeded', 'Too many requests. Please try again later.', {
+    retry_after_s: 5,
+  })
+}

@@ -1,0 +1,42 @@
+import { hash } from 'node:crypto'
+import { SvcError } from '../contract/errors.ts'
+import { LIMITS } from '../contract/limits.ts'
+import type { Runtime } from '../runtime.ts'
+import type { AccountTokenRow } from '../storage/storage.ts'
+
+/** What a token lets its holder do. */
+export type TokenPurpose = AccountTokenRow['purpose']
+
+const LIFETIME_S: Record<TokenPurpose, number> = {
+  verify_email: LIMITS.verify_token_lifetime_s,
+  reset_password: LIMITS.reset_token_lifetime_s,
+}
+
+/** Mints a token of 32 random bytes in base64url, for a mail, and the row that is kept instead of it. Contract section 2. */
+export function mintToken(
+  { bytes, now }: Pick<Runtime, 'bytes' | 'now'>,
+  workspaceId: string,
+  purpose: TokenPurpose,
+): { token: string; row: AccountTokenRow } {
+  const token = bytes(LIMITS.token_bytes).toString('base64url')
+  const at = now()
+  const row: AccountTokenRow = {
+    token_hash: hashToken(token),
+    workspace_id: workspaceId,
+    purpose,
+    expires_at: new Date(at.getTime() + LIFETIME_S[purpose] * 1000),
+    created_at: at,
+  }
+  return { token, row }
+}
+
+/** What is stored instead of a token. A fast hash is right for a secret of 256 random bits. */
+export function hashToken(token: string): string {
+  return hash('sha256', token)
+}
+
+/** The refusal of a token that was never given, is used, has expired, or was followed by a newer one. */
+export function badToken(): SvcError {
+  const message = 'Invalid or expired token'
+  return new SvcError('validation_error', message, { details: [{ path: 'token', message }] })
+}

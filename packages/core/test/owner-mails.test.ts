@@ -1,0 +1,174 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { units } from '../src/contract/units.ts'
+import type { Mail } from '../src/mail/mail.ts'
+import { createOutbox, type Outbox } from '../src/mail/outbox.ts'
+import { openStorage } from '../src/storage/open.ts'
+import type { Storage } from '../src/storage/storage.ts'
+import { createOwnerMails } from '../src/workspaces/owner-mails.ts'
+import { createPasswords } from '../src/workspaces/password.ts'
+import { createWorkspaces, type Workspaces } from '../src/workspaces/workspaces.ts'
+import { testRuntime } from './fixtures.ts'
+
+/** What a stranger can find out about an address by watching what work its requests make: nothing. */
+
+let folder: string
+let storage: Storage
+let outbox: Outbox
+let workspaces: Workspaces
+/** What was done in the path of the requests: look-ups, writes, hashes, and mails promised. */
+let work: string[]
+let mails: Mail[]
+let isOutdated: boolean | Error = false
+const passwords = createPasswords()
+
+beforeEach(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'svc-mails-'))
+  const runtime = testRuntime('owner mails')
+  storage = await openStorage(`file:${join(folder, 'svc.db')}`, runtime)
+  mails = []
+  work = []
+  isOutdated = false
+  outbox = createOutbox({
+    log: runtime.log,
+    mailer: { send: async (mail) => void mails.push(mail) },
+  })
+  const watched: Storage = {
+    ...storage,
+    read: {
+      ...storage.read,
+      workspaces: {
+        ...storage.read.workspaces,
+        byEmail: (email) => note('look-up', storage.read.workspaces.byEmail(email)),
+      },
+    },
+    write: (change) => note('write', storage.write(change)),
+  }
+  workspaces = createWorkspaces({
+    storage: watched,
+    runtime,
+    signupCredits: units(0),
+    passwords: {
+      hash: (password) => note('hash', passwords.hash(password)),
+      verify: (hash, password) => note('verify', passwords.verify(hash, password)),
+      async isOutdated(hash) {
+        if (isOutdated instanceof Error) throw isOutdated
+        return isOutdated || passwords.isOutdated(hash)
+      },
+    },
+    mails: createOwnerMails({
+      storage: watched,
+      runtime,
+      public_url: () => 'https://svc.example/base',
+      outbox: { ...outbox, add: (compose) => note('mail', outbox.add(compose)) },
+    }),
+  })
+  await workspaces.signup(request)
+  await outbox.idle()
+  mails = []
+})
+
+afterEach(async () => {
+  await outbox.close(1_000)
+  await storage.close()
+  rmSync(folder, { recursive: true })
+})
+
+function note<T>(what: string, result: T): T {
+  work.push(what)
+  return result
+}
+
+const request = {
+  email: 'Asha@Bücher.example',
+  password: 'correct horse',
+  company_name: 'Example Ltd',
+}
+const UNKNOWN = 'nobody@example.com'
+
+/** What an answer waits for. */
+async function workOf(ask: () => unknown): Promise<string[]> {
+  work = []
+  await ask()
+  const inPath = [...work]
+  await outbox.idle()
+  return inPath
+}
+
+describe('the same work is done for a known and for an unknown address', () => {
+  it('on login with a wrong password: one look-up and one hash', async () => {
+    const login = (email: string) => () =>
+      workspaces.login({ email, password: 'wrong one' }).catch(({ message }) => message)
+    expect(await workOf(login(request.email))).toEqual(['look-up', 'verify'])
+    expect(await workOf(login(UNKNOWN))).toEqual(['look-up', 'verify'])
+  })
+
+  it.each(['forgotPassword', 'resendVerification'] as const)(
+    'on %s: none but to note the wish; everything else is done behind the answer',
+    async (verb) => {
+      expect(await workOf(() => workspaces[verb]({ email: request.email }))).toEqual(['mail'])
+      expect(await workOf(() => workspaces[verb]({ email: UNKNOWN }))).toEqual(['mail'])
+      expect(mails).toHaveLength(1)
+    },
+  )
+
+  it.each(['forgotPassword', 'resendVerification'] as const)(
+    'on %s when too many mails wait: the same refusal',
+    async (verb) => {
+      await outbox.close(1_000)
+      for (const email of [request.email, UNKNOWN]) {
+        expect(() => workspaces[verb]({ email })).toThrow(
+          expect.objectContaining({ code: 'rate_limit_exceeded', retry_after_s: 5 }),
+        )
+      }
+    },
+  )
+})
+
+describe('a mail to an owner', () => {
+  it('goes to the address as mail servers know it, with a link under the public URL', async () => {
+    workspaces.forgotPassword({ email: request.email.toLowerCase() })
+    await outbox.idle()
+    expect(mails[0]?.to).toBe('Asha@xn--bcher-kva.example')
+    expect(mails[0]?.link).toMatch(
+      /^https:\/\/svc\.example\/base\/reset-password\?token=[\w-]{43}$/,
+    )
+  })
+})
+
+describe('a reset with a token that is none', () => {
+  it('costs no hash', async () => {
+    const reset = () => workspaces.resetPassword({ token: 'none', password: 'long enough' })
+    expect(await workOf(() => expect(reset()).rejects.toThrow('Invalid or expired'))).toEqual([])
+  })
+})
+
+describe('a login', () => {
+  const login = () => workspaces.login(request)
+
+  it('hashes the password anew once the parameters have changed, and goes on working', async () => {
+    const { id } = (await login()).workspace
+    const hash = async () => (await storage.read.workspaces.byId(id))?.password_hash
+    const before = await hash()
+    expect(await workOf(login)).toEqual(['look-up', 'verify'])
+    expect(await hash()).toBe(before)
+    isOutdated = true
+    expect(await workOf(login)).toEqual(['look-up', 'verify', 'hash', 'write'])
+    expect(await hash()).not.toBe(before)
+    isOutdated = false
+    expect((await login()).token_version).toBe(1)
+  })
+
+  it('succeeds though the password cannot be hashed anew', async () => {
+    isOutdated = new Error('no memory')
+    expect((await login()).workspace.name).toBe('Example Ltd')
+  })
+
+  it('knows a hash of other parameters', async () => {
+    const current = await passwords.hash('a password')
+    expect(await passwords.isOutdated(current)).toBe(false)
+    expect(await passwords.isOutdated(current.replace('t=2', 't=1'))).toBe(true)
+  })
+})

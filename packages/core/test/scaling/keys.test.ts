@@ -1,0 +1,98 @@
+import { getTableConfig, type PgColumn, type PgTable } from 'drizzle-orm/pg-core'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { dialects } from '../../src/storage/dialect.ts'
+import { openPostgres } from '../../src/storage/postgres/postgres.ts'
+import { tables } from '../../src/storage/tables.ts'
+import { testRuntime } from '../fixtures.ts'
+import { createDatabase, type TestDatabase } from '../postgres-database.ts'
+import { PARTITIONED, PLAN } from './plan.ts'
+
+/**
+ * Keys that do not begin with `workspace_id`, and why. Whoever adds one must know where it would live when the
+ * workspaces are spread over several databases; the page names each.
+ */
+const GLOBAL: Record<string, string> = {
+  'workspaces (id)': 'the id is the workspace',
+  'workspaces (email_key)': 'an address signs in without naming its workspace',
+  'api_keys (key_hash)': 'a key is shown without naming its workspace',
+  'account_tokens (token_hash)': 'a link in an e-mail names no workspace',
+  'purchases (session_id)': 'a payment provider names its own session alone',
+  'message_queue (message_id)': 'claims are made for all workspaces at once',
+  'delivery_queue (delivery_id)': 'claims are made for all workspaces at once',
+  'secrets (name)': 'the service’s own',
+  'rate_counters (key)': 'some count by address, before a workspace is known',
+  'svc_migrations (hash)': 'the service’s own',
+}
+
+const defined = Object.values(tables(dialects.postgres)) as PgTable[]
+
+describe('the keys of the table definition', () => {
+  const keys = defined.flatMap(keysOf)
+
+  it('begin with the workspace, but for those that are named', () => {
+    expect(keys.length).toBeGreaterThanOrEqual(defined.length)
+    expect(keys.filter(isGlobal).filter((key) => !(key in GLOBAL))).toEqual([])
+  })
+
+  it('are there for every table', () => {
+    const keyed = new Set(keys.map((key) => key.split(' ')[0]))
+    expect(
+      defined.map((table) => getTableConfig(table).name).filter((name) => !keyed.has(name)),
+    ).toEqual([])
+  })
+
+  it.each(Object.entries(PARTITIONED))('let %s be partitioned by %s', (name, column) => {
+    const own = keys.filter((key) => key.startsWith(`${name} (`))
+    expect(own.length).toBeGreaterThan(0)
+    for (const key of own) expect(columnsOf(key)).toContain(column)
+  })
+})
+
+describe('the keys of a migrated database', () => {
+  let database: TestDatabase
+  beforeAll(async () => {
+    database = await createDatabase()
+    const storage = await openPostgres(database.url, testRuntime('keys'))
+    await storage.close()
+  })
+  afterAll(() => database?.drop())
+
+  it('begin with the workspace, but for exactly those that are named', async () => {
+    const { rows } = await (await database.connect()).query<{ key: string }>(
+      `select t.relname || ' (' || string_agg(a.attname, ', ' order by k.place) || ')' as key
+       from pg_index i join pg_class t on t.oid = i.indrelid
+       cross join unnest(i.indkey) with ordinality k(attnum, place)
+       join pg_attribute a on a.attrelid = t.oid and a.attnum = k.attnum
+       where i.indisunique and t.relnamespace = 'public'::regnamespace group by i.indexrelid, t.relname`,
+    )
+    const keys = rows.map(({ key }) => key)
+    expect(keys.filter(isGlobal).sort()).toEqual(Object.keys(GLOBAL).sort())
+    expect(keys).toEqual(expect.arrayContaining(defined.flatMap(keysOf)))
+  })
+})
+
+it('the page names every key that is not a workspace’s', () => {
+  for (const key of Object.keys(GLOBAL)) expect(PLAN).toContain(`\`${key}\``)
+})
+
+/** `table (column, …)` of the primary key and of each unique index. */
+function keysOf(table: PgTable): string[] {
+  const { name, columns, primaryKeys, indexes, uniqueConstraints } = getTableConfig(table)
+  const keys = [
+    ...columns.filter(({ primary, isUnique }) => primary || isUnique).map((column) => [column]),
+    ...primaryKeys.map((key) => key.columns),
+    ...uniqueConstraints.map((key) => key.columns),
+    ...indexes
+      .filter(({ config }) => config.unique)
+      .map(({ config }) => config.columns.map((column) => column as PgColumn)),
+  ]
+  return keys.map((key) => `${name} (${key.map((column) => column.name).join(', ')})`)
+}
+
+function columnsOf(key: string): string[] {
+  return key.slice(key.indexOf('(') + 1, -1).split(', ')
+}
+
+function isGlobal(key: string): boolean {
+  return columnsOf(key)[0] !== 'workspace_id'
+}

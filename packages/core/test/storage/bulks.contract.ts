@@ -1,0 +1,61 @@
+import { expect, it } from 'vitest'
+import { benchFor, EVERYTHING, type OpenStorage } from './bench.ts'
+
+const NONE = { queued: 0, sent: 0, delivered: 0, read: 0, failed: 0 }
+
+/** Bulks: kept with their messages or not at all, and found again by them. */
+export function bulksContract(open: OpenStorage): void {
+  const bench = benchFor(open)
+
+  /** The request for a bulk of so many messages, with its row. */
+  function bulkOf(workspaceId: string, count: number) {
+    const request = bench.make.bulk(workspaceId, count)
+    const given = { api_key_id: 'key', total: count + 3, rejected: 1, duplicates: 2 }
+    return { ...request, bulk: bench.make.bulkRow(request.messages, given) }
+  }
+
+  it('keeps a bulk as it was accepted, with its messages in their order', async () => {
+    const workspaceId = await bench.workspace(30)
+    const [first, second] = [bulkOf(workspaceId, 12), bulkOf(workspaceId, 3)]
+    await bench.queued(workspaceId)
+    const results = await bench.storage.hot.accept([first, second])
+    expect(results).toEqual([{ outcome: 'accepted' }, { outcome: 'accepted' }])
+    const { bulks, messages } = bench.storage.read
+    expect(await bulks.byId(workspaceId, first.bulk.id)).toEqual(first.bulk)
+    expect(await bulks.byId(workspaceId, second.bulk.id)).toEqual(second.bulk)
+    expect(await messages.ofBulk(workspaceId, first.bulk.id)).toEqual(first.messages)
+    expect(await messages.ofBulk(workspaceId, 'another')).toEqual([])
+  })
+
+  it('counts the messages of a bulk by what became of them, and finds those', async () => {
+    const workspaceId = await bench.workspace(30)
+    const request = bulkOf(workspaceId, 7)
+    await bench.accept(request)
+    const [a, b, c, d] = request.messages
+    if (!a || !b || !c || !d) throw new Error('seven messages were made')
+    await bench.callback(a, 'failed')
+    await bench.callback(b, 'read')
+    await bench.callback(c, 'sent')
+    await bench.callback(d, 'failed')
+    const { bulks, messages } = bench.storage.read
+    expect(await bulks.statusCounts(workspaceId, request.bulk.id)).toEqual({
+      ...NONE,
+      queued: 3,
+      sent: 1,
+      read: 1,
+      failed: 2,
+    })
+    expect(await bulks.statusCounts(workspaceId, 'another')).toEqual(NONE)
+    const failed = await messages.ofBulk(workspaceId, request.bulk.id, 'failed')
+    expect(failed.map(({ id }) => id)).toEqual([a.id, d.id])
+  })
+
+  it('leaves nothing of a bulk that is refused', async () => {
+    const workspaceId = await bench.workspace(4)
+    const request = bulkOf(workspaceId, 5)
+    expect(await bench.accept(request)).toMatchObject({ outcome: 'insufficient_credits' })
+    const { bulks, messages } = bench.storage.read
+    expect(await bulks.byId(workspaceId, request.bulk.id)).toBeNull()
+    expect(await messages.list(workspaceId, {}, EVERYTHING)).toEqual([])
+  })
+}

@@ -1,0 +1,95 @@
+import { expect, it } from 'vitest'
+import { units } from '../../src/contract/units.ts'
+import type { AcceptRequest } from '../../src/messages/accept.ts'
+import { SMS_PRICE } from '../fixtures.ts'
+import { benchFor, type OpenStorage, only } from './bench.ts'
+
+const ACCEPTED = { outcome: 'accepted' }
+const LIMIT = { api_key_id: 'key', day: '2026-05-04', limit: units(3 * SMS_PRICE) }
+
+/** What a key may spend on a day: exact, whoever else spends at the same moment. */
+export function dailyLimitContract(open: OpenStorage): void {
+  const bench = benchFor(open)
+
+  function send(workspaceId: string, spending: Partial<typeof LIMIT> | null = {}): AcceptRequest {
+    const limited = spending && { ...LIMIT, ...spending }
+    return { ...bench.make.send(workspaceId), spending: limited }
+  }
+
+  const outcomes = async (requests: AcceptRequest[]) =>
+    (await bench.storage.hot.accept(requests)).map(({ outcome }) => outcome)
+
+  it('lets a key spend its limit to the last micro-credit, and no more', async () => {
+    const workspaceId = await bench.workspace()
+    for (let i = 0; i < 3; i++) expect(await bench.accept(send(workspaceId))).toEqual(ACCEPTED)
+    const before = await bench.account(workspaceId)
+    expect(await bench.accept(send(workspaceId))).toEqual({
+      outcome: 'daily_limit',
+      required: SMS_PRICE,
+      limit: LIMIT.limit,
+      spent: LIMIT.limit,
+    })
+    expect(await bench.account(workspaceId)).toEqual(before)
+    expect(await bench.storage.read.messages.count(workspaceId, {})).toBe(3)
+    const limit = units(LIMIT.limit + SMS_PRICE - 1)
+    expect(await bench.accept(send(workspaceId, { limit }))).toMatchObject({
+      outcome: 'daily_limit',
+    })
+    const raised = units(LIMIT.limit + SMS_PRICE)
+    expect(await bench.accept(send(workspaceId, { limit: raised }))).toEqual(ACCEPTED)
+  })
+
+  it('accepts three of 60 simultaneous requests', async () => {
+    const workspaceId = await bench.workspace()
+    const results = await Promise.all(
+      Array.from({ length: 60 }, () => bench.accept(send(workspaceId))),
+    )
+    expect(results.filter(({ outcome }) => outcome === 'accepted')).toHaveLength(3)
+    expect(results.filter(({ outcome }) => outcome === 'daily_limit')).toHaveLength(57)
+    expect(await bench.account(workspaceId)).toMatchObject({ balance: 97 * SMS_PRICE })
+  })
+
+  it('counts each key and each day of a workspace on its own', async () => {
+    const [workspaceId, other] = [await bench.workspace(), await bench.workspace()]
+    const three = (id: string, of = {}) => [send(id, of), send(id, of), send(id, of)]
+    expect(
+      await outcomes([
+        ...three(workspaceId),
+        ...three(workspaceId, { api_key_id: 'another' }),
+        ...three(workspaceId, { day: '2026-05-05' }),
+        ...three(other),
+        send(workspaceId),
+        send(workspaceId, { api_key_id: 'another' }),
+        send(workspaceId, null),
+      ]),
+    ).toEqual([
+      ...Array.from({ length: 12 }, () => 'accepted'),
+      'daily_limit',
+      'daily_limit',
+      'accepted',
+    ])
+  })
+
+  it('is not spent by what is refused, by test keys, nor given back by a refund', async () => {
+    const workspaceId = await bench.workspace(2)
+    const tooMuch = bench.make.bulk(workspaceId, 3)
+    const free = bench.make.send(workspaceId, { credits_used: units(0) })
+    expect(
+      await outcomes([
+        { ...tooMuch, spending: LIMIT },
+        { ...free, spending: LIMIT },
+      ]),
+    ).toEqual(['insufficient_credits', 'accepted'])
+    const limit = SMS_PRICE
+    const request = send(workspaceId, { limit })
+    expect(await bench.accept(request)).toEqual(ACCEPTED)
+    const message_ids = [only(request.messages).id]
+    const at = bench.clock.now()
+    const canceled = await bench.storage.hot.cancel({ workspace_id: workspaceId, message_ids, at })
+    expect(canceled).toEqual(['canceled'])
+    expect(await bench.accept(send(workspaceId, { limit }))).toMatchObject({
+      outcome: 'daily_limit',
+      spent: SMS_PRICE,
+    })
+  })
+}

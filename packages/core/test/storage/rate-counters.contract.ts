@@ -1,0 +1,93 @@
+import { expect, it } from 'vitest'
+import type { Counter, Counting } from '../../src/storage/storage.ts'
+import { benchFor, type OpenStorage, only } from './bench.ts'
+
+const WINDOW_MS = 60_000
+
+/** Counting in fixed windows: every caller gets a number of his own, and nobody's is forgotten early. */
+export function rateCountersContract(open: OpenStorage): void {
+  const bench = benchFor(open)
+  const counting = (key: string, add: 0 | 1 = 1, window_ms = WINDOW_MS): Counting => {
+    return { key, window_ms, add, now: bench.clock.now() }
+  }
+  const ask = async (...asked: Parameters<typeof counting>): Promise<Counter> =>
+    only(await bench.storage.hot.count([counting(...asked)]))
+
+  it('counts each key by itself, and says when its window ends', async () => {
+    expect(await ask('a')).toEqual({ count: 1, ends_in_ms: WINDOW_MS })
+    bench.clock.advance(20_000)
+    expect(await ask('a')).toEqual({ count: 2, ends_in_ms: 40_000 })
+    expect(await ask('b', 1, 900_000)).toEqual({ count: 1, ends_in_ms: 900_000 })
+    expect(await ask('a')).toEqual({ count: 3, ends_in_ms: 40_000 })
+  })
+
+  it('begins a new window when one has ended, and not a millisecond before', async () => {
+    await ask('a')
+    bench.clock.advance(WINDOW_MS - 1)
+    expect(await ask('a')).toEqual({ count: 2, ends_in_ms: 1 })
+    bench.clock.advance(1)
+    expect(await ask('a', 0)).toEqual({ count: 0, ends_in_ms: WINDOW_MS })
+    expect(await ask('a')).toEqual({ count: 1, ends_in_ms: WINDOW_MS })
+    bench.clock.advance(WINDOW_MS - 1)
+    expect(await ask('a')).toEqual({ count: 2, ends_in_ms: 1 })
+  })
+
+  it('adds nothing for whoever only looks, and begins no window', async () => {
+    expect(await ask('a', 0)).toEqual({ count: 0, ends_in_ms: WINDOW_MS })
+    bench.clock.advance(10_000)
+    expect(await ask('a')).toEqual({ count: 1, ends_in_ms: WINDOW_MS })
+    bench.clock.advance(10_000)
+    for (let i = 0; i < 3; i++) {
+      expect(await ask('a', 0)).toEqual({ count: 1, ends_in_ms: 50_000 })
+    }
+  })
+
+  it('gives a key that is many times in a batch each number once, in the order of the batch', async () => {
+    await ask('a')
+    const batch = [
+      counting('a', 0),
+      counting('b', 0),
+      counting('a'),
+      counting('b'),
+      counting('a'),
+      counting('a', 0),
+      counting('new', 0),
+      counting('b'),
+    ]
+    const counters = await bench.storage.hot.count(batch)
+    expect(counters.map(({ count }) => count)).toEqual([1, 0, 2, 1, 3, 3, 0, 2])
+    expect(new Set(counters.map(({ ends_in_ms }) => ends_in_ms))).toEqual(new Set([WINDOW_MS]))
+    expect(await bench.storage.hot.count([])).toEqual([])
+  })
+
+  it('gives callers that come together each a number of his own', async () => {
+    const counters = await Promise.all(
+      Array.from({ length: 1_500 }, (_, i) => ask(`key ${i % 3}`, i % 5 === 0 ? 0 : 1)),
+    )
+    for (const key of [0, 1, 2]) {
+      const mine = counters.filter((_, i) => i % 3 === key && i % 5 !== 0)
+      const numbers = mine.map(({ count }) => count).sort((a, b) => a - b)
+      expect(numbers).toEqual(Array.from({ length: 400 }, (_, i) => i + 1))
+    }
+  })
+
+  it('forgets no counter before its window ends, however many others come', async () => {
+    for (let i = 1; i <= 3; i++) await ask('held back', 1, 900_000)
+    bench.clock.advance(WINDOW_MS)
+    await bench.storage.hot.count(
+      Array.from({ length: 20_000 }, (_, i) => counting(`flood ${i}`, 1, 1_000)),
+    )
+    bench.clock.advance(WINDOW_MS)
+    await bench.storage.hot.sweepCounters?.(bench.clock.now(), 100_000)
+    expect(await ask('held back', 1, 900_000)).toEqual({ count: 4, ends_in_ms: 780_000 })
+    expect(await ask('flood 7', 0, 1_000)).toEqual({ count: 0, ends_in_ms: 1_000 })
+  })
+
+  it('counts whatever a key says', async () => {
+    const keys = ["' or 1=1 --", 'e\u0301', 'é', '{"a"}', 'NULL', '', 'A', 'a', '\u{1F600}', 'a,b']
+    for (const count of [1, 2]) {
+      const counters = await bench.storage.hot.count(keys.map((key) => counting(key)))
+      expect(counters).toEqual(keys.map(() => ({ count, ends_in_ms: WINDOW_MS })))
+    }
+  })
+}

@@ -1,0 +1,74 @@
+import { expect, it } from 'vitest'
+import type { SuppressionFilter } from '../../src/contacts/store.ts'
+import type { SuppressionRow } from '../../src/storage/storage.ts'
+import { benchFor, EVERYTHING, type OpenStorage } from './bench.ts'
+
+/** Suppressions: one for each channel and address, the first that came. */
+export function suppressionsContract(open: OpenStorage): void {
+  const bench = benchFor(open)
+
+  async function add(
+    workspaceId: string,
+    channel: SuppressionRow['channel'],
+    address: string,
+    reason: SuppressionRow['reason'] = 'manual',
+  ): Promise<SuppressionRow> {
+    const created_at = bench.clock.advance(1_000)
+    const row = { workspace_id: workspaceId, channel, address, reason, created_at }
+    await bench.storage.write(({ suppressions }) => suppressions.add([row]))
+    return row
+  }
+
+  it('keeps the first of a channel and address', async () => {
+    const workspaceId = await bench.workspace()
+    const first = await add(workspaceId, 'sms', '+255700000001', 'bounce')
+    await add(workspaceId, 'sms', '+255700000001', 'opt_out')
+    const other = await add(workspaceId, 'voice', '+255700000001', 'opt_out')
+    const { suppressions } = bench.storage.read
+    expect(await suppressions.of(workspaceId, ['+255700000001'])).toEqual([first, other])
+    expect(await suppressions.of(workspaceId, [])).toEqual([])
+  })
+
+  it('adds as many at once as there are, those among them that stand already too', async () => {
+    const workspaceId = await bench.workspace()
+    const known = await add(workspaceId, 'email', 'a7@x.example', 'bounce')
+    const rows = Array.from({ length: 99 }, (_, i) => ({ ...known, address: `a${i}@x.example` }))
+    await bench.storage.write(({ suppressions }) => suppressions.add(rows))
+    expect(await bench.storage.read.suppressions.count(workspaceId, {})).toBe(99)
+  })
+
+  it('removes one, or one of that reason only', async () => {
+    const workspaceId = await bench.workspace()
+    const stranger = await bench.workspace()
+    const one = await add(workspaceId, 'sms', '+255700000001', 'bounce')
+    const voice = await add(workspaceId, 'voice', '+255700000001', 'opt_out')
+    const remove = (asker: string, reason?: SuppressionRow['reason']) =>
+      bench.storage.write(({ suppressions }) =>
+        suppressions.remove(asker, { channel: 'sms', address: one.address, reason }),
+      )
+    expect(await remove(stranger)).toBe(false)
+    expect(await remove(workspaceId, 'opt_out')).toBe(false)
+    expect(await remove(workspaceId, 'bounce')).toBe(true)
+    expect(await remove(workspaceId)).toBe(false)
+    expect(await bench.storage.read.suppressions.of(workspaceId, [one.address])).toEqual([voice])
+  })
+
+  it('lists newest first, by channel, reason and a part of the address', async () => {
+    const workspaceId = await bench.workspace()
+    await add(workspaceId, 'sms', '+255700000001')
+    await add(workspaceId, 'email', 'a_b@x.example', 'bounce')
+    await add(workspaceId, 'email', 'axb@x.example', 'complaint')
+    const { suppressions } = bench.storage.read
+    const listed = async (filter: SuppressionFilter) => {
+      const rows = await suppressions.list(workspaceId, filter, EVERYTHING)
+      expect(await suppressions.count(workspaceId, filter)).toBe(rows.length)
+      return rows.map(({ address }) => address)
+    }
+    expect(await listed({})).toEqual(['axb@x.example', 'a_b@x.example', '+255700000001'])
+    expect(await listed({ channel: 'email', reason: 'bounce' })).toEqual(['a_b@x.example'])
+    expect(await listed({ search: 'a_b' })).toEqual(['a_b@x.example'])
+    expect(await listed({ channel: 'sms', search: 'x.example' })).toEqual([])
+    const page = await suppressions.list(workspaceId, {}, { limit: 1, offset: 1 })
+    expect(page.map(({ address }) => address)).toEqual(['a_b@x.example'])
+  })
+}

@@ -1,0 +1,200 @@
+import { expect, it } from 'vitest'
+import type { ClaimedDelivery, DeliveryRow, WebhookRow } from '../../src/storage/storage.ts'
+import { type FanOut, fanOut } from '../../src/webhooks/fan-out.ts'
+import { benchFor, EVERYTHING, type OpenStorage, only } from './bench.ts'
+
+/** Webhooks that are changed, and deliveries that are asked for. */
+export function webhooksContract(open: OpenStorage): void {
+  const bench = benchFor(open)
+
+  /** A webhook with so many deliveries, of which none is claimed. */
+  async function hooked(count: number): Promise<WebhookRow> {
+    const workspaceId = await bench.workspace()
+    const webhook = await bench.webhook(workspaceId)
+    for (let i = 0; i < count; i++) {
+      await bench.callback(await bench.queued(workspaceId), 'sent')
+      bench.clock.advance(1_000)
+    }
+    return webhook
+  }
+
+  async function delivery({
+    workspace_id,
+    webhook_id,
+    delivery_id,
+  }: ClaimedDelivery): Promise<DeliveryRow> {
+    const row = await bench.storage.read.webhooks.delivery(workspace_id, webhook_id, delivery_id)
+    if (!row) throw new Error('the delivery is gone')
+    return row
+  }
+
+  function requeue({ workspace_id, webhook_id, delivery_id }: ClaimedDelivery, tries: number) {
+    const given = { at: bench.clock.now(), tries }
+    return bench.storage.write(async ({ webhooks }) => {
+      await webhooks.lock(workspace_id, webhook_id)
+      return webhooks.requeue(workspace_id, webhook_id, [delivery_id], given)
+    })
+  }
+
+  it('changes what is named, of that webhook alone', async () => {
+    const workspaceId = await bench.workspace()
+    const [one, other] = [await bench.webhook(workspaceId), await bench.webhook(workspaceId)]
+    const change = {
+      description: 'CRM',
+      events: ['message.sent'],
+      headers: { b: '1', a: '2' },
+      secret: 'whsec_bmV3',
+      previous_secret: one.secret,
+      previous_secret_ends_at: bench.clock.advance(86_400_000),
+    }
+    await bench.storage.write(async ({ webhooks }) => {
+      expect(await webhooks.lock(workspaceId, one.id)).toEqual(one)
+      expect(await webhooks.lock(workspaceId, 'none')).toBeNull()
+      await webhooks.change(workspaceId, one.id, change)
+    })
+    const { byId } = bench.storage.read.webhooks
+    expect(await byId(workspaceId, one.id)).toEqual({ ...one, ...change })
+    expect(Object.keys((await byId(workspaceId, one.id))?.headers ?? {})).toEqual(['b', 'a'])
+    expect(await byId(workspaceId, other.id)).toEqual(other)
+  })
+
+  it('queues a test, which is claimed even while its webhook is disabled', async () => {
+    const workspaceId = await bench.workspace()
+    const { id: webhook_id } = await bench.webhook(workspaceId, { is_active: false })
+    const announced: FanOut = { events: [], deliveries: [], delivery_queue: [] }
+    const at = bench.clock.now()
+    fanOut(
+      announced,
+      {
+        event: 'webhook.test',
+        data: { webhook_id, message: 'Hello', occurred_at: at },
+        workspace_id: workspaceId,
+        message_id: null,
+      },
+      [{ id: webhook_id, workspace_id: workspaceId, events: ['*'] }],
+      { at, newId: bench.clock.id },
+      { trigger: 'test', max_attempts: 1 },
+    )
+    await bench.storage.write(({ webhooks }) => webhooks.queue(announced))
+    const claimed = only(await bench.claimDeliveries())
+    expect(claimed).toMatchObject({ webhook_id, event: 'webhook.test', attempt: 1 })
+    await bench.record(claimed, { response_status: 500 })
+    expect(await delivery(claimed)).toMatchObject({ status: 'failed', attempt_count: 1 })
+  })
+
+  it('narrows the deliveries by status and event, and counts the same', async () => {
+    const { workspace_id, id } = await hooked(3)
+    await bench.record(only(await bench.claimDeliveries({ limit: 1 })))
+    const { deliveries, countDeliveries } = bench.storage.read.webhooks
+    for (const [filter, count] of [
+      [{}, 3],
+      [{ status: 'delivered' }, 1],
+      [{ status: 'pending', event: 'message.sent' }, 2],
+      [{ event: 'message.read' }, 0],
+    ] as const) {
+      const found = await deliveries(workspace_id, id, { ...filter, ...EVERYTHING })
+      expect(found).toHaveLength(count)
+      expect(found).toEqual(
+        found.filter((row) => Object.entries(filter).every(([k, v]) => row[k as 'status'] === v)),
+      )
+      expect(await countDeliveries(workspace_id, id, filter)).toBe(count)
+    }
+  })
+
+  it('walks through the deliveries oldest first', async () => {
+    const { workspace_id, id } = await hooked(5)
+    const { deliveries, deliveriesAfter } = bench.storage.read.webhooks
+    const all = (await deliveries(workspace_id, id, EVERYTHING)).reverse()
+    const walked: string[] = []
+    for (let after_id = ''; ; after_id = walked.at(-1) ?? '') {
+      const page = await deliveriesAfter(workspace_id, id, { after_id, limit: 2 })
+      walked.push(...page.map((row) => row.id))
+      if (page.length < 2) break
+    }
+    expect(walked).toEqual(all.map((row) => row.id))
+  })
+
+  it('gives one that was given up so many tries more, at once', async () => {
+    await hooked(1)
+    const given = only(await bench.claimDeliveries())
+    await bench.storage.write(({ webhooks }) =>
+      webhooks.change(given.workspace_id, given.webhook_id, { is_active: false }),
+    )
+    await bench.record(given, { response_status: 500 })
+    expect(await delivery(given)).toMatchObject({ status: 'failed' })
+    await bench.storage.write(({ webhooks }) =>
+      webhooks.change(given.workspace_id, given.webhook_id, { is_active: true }),
+    )
+    const at = bench.clock.advance(1_000)
+    expect(await requeue(given, 12)).toBe(1)
+    expect(await delivery(given)).toMatchObject({
+      status: 'pending',
+      trigger: 'manual',
+      max_attempts: 13,
+      next_attempt_at: at,
+    })
+    const again = only(await bench.claimDeliveries())
+    expect(again).toMatchObject({ delivery_id: given.delivery_id, attempt: 2, body: given.body })
+    await bench.record(again, { response_status: 500, duration_ms: 0 })
+    const next = (await delivery(given)).next_attempt_at?.getTime() ?? 0
+    expect(next - at.getTime()).toBeGreaterThanOrEqual(5_000)
+    expect(next - at.getTime()).toBeLessThanOrEqual(5_500)
+  })
+
+  it('makes one that waits due, without taking a try from it', async () => {
+    await hooked(1)
+    const given = only(await bench.claimDeliveries())
+    await bench.record(given, { response_status: 500 })
+    const at = bench.clock.advance(1_000)
+    expect(await requeue(given, 1)).toBe(1)
+    expect(await delivery(given)).toMatchObject({
+      status: 'pending',
+      trigger: 'manual',
+      attempt_count: 1,
+      max_attempts: 13,
+      next_attempt_at: at,
+    })
+    expect(only(await bench.claimDeliveries())).toMatchObject({ attempt: 2 })
+  })
+
+  it('leaves alone what is under way', async () => {
+    await hooked(1)
+    const given = only(await bench.claimDeliveries())
+    const before = await delivery(given)
+    expect(await requeue(given, 1)).toBe(0)
+    expect(await delivery(given)).toEqual(before)
+    expect(await bench.claimDeliveries()).toEqual([])
+    expect(await bench.record(given)).toBe(true)
+  })
+
+  it('does not undo what was acknowledged once', async () => {
+    await hooked(1)
+    const given = only(await bench.claimDeliveries())
+    await bench.record(given)
+    const { delivered_at } = await delivery(given)
+    await requeue(given, 1)
+    await bench.record(only(await bench.claimDeliveries()), { response_status: 500 })
+    expect(await delivery(given)).toMatchObject({
+      status: 'delivered',
+      delivered_at,
+      attempt_count: 2,
+      response_status: 500,
+    })
+  })
+
+  it('queues nothing again for a stranger', async () => {
+    await hooked(1)
+    const given = only(await bench.claimDeliveries())
+    await bench.record(given)
+    const before = await delivery(given)
+    const stranger = await bench.workspace(0)
+    expect(await requeue({ ...given, workspace_id: stranger }, 1)).toBe(0)
+    await bench.storage.write(({ webhooks }) =>
+      webhooks.change(stranger, given.webhook_id, { url: 'https://stranger.example/' }),
+    )
+    expect(await delivery(given)).toEqual(before)
+    const webhook = await bench.storage.read.webhooks.byId(given.workspace_id, given.webhook_id)
+    expect(webhook?.url).toBe(given.url)
+    expect(await bench.claimDeliveries()).toEqual([])
+  })
+}

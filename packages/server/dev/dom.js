@@ -1,0 +1,37 @@
+/**
+ * An element. A property that begins with `on` is a listener, any other an attribute; null and false leave it out.
+ * Children are elements or text: nothing that a message says is ever read as HTML.
+ */
+export function h(tag, properties = {}, ...children) {
+  const element = document.createElement(tag)
+  for (const [name, value] of Object.entries(properties)) {
+    if (value === null || value === undefined || value === false) continue
+    if (name.startsWith('on')) element.addEventListener(name.slice(2), value)
+    else element.setAttribute(name, value === true ? '' : value)
+  }
+  element.append(...children.flat().filter((child) => child !== null && child !== undefined))
+  return element
+}
+
+/** A moment, as short as it can be told apart today. */
+export function time(at) {
+  const date = new Date(at)
+  const isToday = date.toDateString() === new Date().toDateString()
+  const day = isToday ? '' : `${date.toLocaleDateString([], { day: 'numeric', month: 'short' })} `
+  return h('time', { datetime: at, title: date.toLocaleString() }, day + date.toLocaleTimeString())
+}
+
+/** A status, a word in its colour. */
+export function badge(status) {
+  return h('span', { class: 'badge', 'data-status': status }, status)
+}
+
+/** A line that works as pasted, with a button that copies it. */
+export function code(text) {
+  const button = h('button', { type: 'button', class: 'copy' }, 'Copy')
+  button.addEventListener('click', async () => {
+    await navigator.clipboard.writeText(text)
+    button.textContent = 'Copied'
+  })
+  return h('div', { class: 'code' }, h('pre', { tabindex: '0' }, text), button)
+}

@@ -1,0 +1,220 @@
+import { createAnnouncer } from './announcer.js'
+import { createComposer } from './compose.js'
+import { h } from './dom.js'
+import { createFilter } from './filter.js'
+import { firstMail, firstMessage, howToGoOn } from './guide.js'
+import { mailLine, messageLine } from './lines.js'
+import { createList, LINES_MAX } from './list.js'
+import { mailView } from './mail.js'
+import { createMessageView } from './message.js'
+import { listen, read } from './requests.js'
+
+/** So many messages the stream tells of at once. */
+const TOLD_MAX = 200
+
+const $ = (id) => document.getElementById(id)
+const body = h('div')
+const back = h('button', { type: 'button', class: 'back', onclick: goBack }, '← Back to the list')
+$('detail').append(back, body)
+
+const state = { workspaces: [], demo: null, workspace: null, view: null, mails: [] }
+/** Of the list: how many there are in all, where the next page begins, which question it answers. */
+const found = { total: 0, cursor: null, asked: 0 }
+/** Ends the stream of the workspace before; of this one, whether anything was heard yet. */
+const stream = { stop: () => {}, hasBegun: false }
+
+const announcer = createAnnouncer($('news'))
+const filter = createFilter($('filter'))
+const messageView = createMessageView(body, { onError: showProblem })
+const list = createList($('list'), {
+  href: (row) => addressOf(state.view, row.id),
+  newerFirst: (a, b) => (a.id < b.id ? 1 : -1),
+  content: (row) => (state.view === 'mails' ? mailLine(row) : messageLine(row)),
+})
+const composer = createComposer($('composer'), {
+  keyOf,
+  onSent(id) {
+    announcer.say('The message was accepted.')
+    location.hash = addressOf('messages', id)
+  },
+})
+
+function addressOf(view, id = '') {
+  return `#/${state.workspace}/${view}/${id}`
+}
+
+function openId() {
+  return location.hash.split('/')[3] ?? ''
+}
+
+/** A key of the workspace that is looked at, if one is known. */
+function keyOf() {
+  return state.demo?.workspace_id === state.workspace ? state.demo.api_key : null
+}
+
+async function load(cursor) {
+  found.asked += 1
+  const { asked } = found
+  const isMails = state.view === 'mails'
+  const query = { workspace: state.workspace, ...filter.values(), ...(cursor && { cursor }) }
+  const page = await (isMails ? read('mails') : read('messages', query))
+  // Somebody chose something else meanwhile.
+  if (asked !== found.asked) return
+  if (isMails) state.mails = page.mails
+  found.cursor = page.next_cursor
+  found.total = isMails ? page.mails.length : page.total
+  list.put(isMails ? page.mails : page.messages)
+  showCount()
+}
+
+function reload() {
+  list.clear()
+  return load().catch(showProblem)
+}
+
+function showCount() {
+  $('count').textContent =
+    found.total > list.length ? `${list.length} of ${found.total}` : `${list.length}`
+  $('older').hidden = !found.cursor || list.length >= LINES_MAX
+  document.body.classList.toggle('is-empty', list.length === 0)
+  if (openId() === '') showNothing()
+}
+
+/** What stands beside the list while nothing is open: how to begin, or how to go on. */
+function showNothing() {
+  messageView.close()
+  body.replaceChildren(guide())
+}
+
+function guide() {
+  if (list.length > 0) return howToGoOn()
+  if (state.view === 'mails') return firstMail()
+  if (filter.isSet()) return h('p', { class: 'notice' }, 'Nothing matches the filter.')
+  return firstMessage({ key: keyOf(), onCompose: composer.open })
+}
+
+function openMail(id) {
+  const mail = state.mails.find((one) => String(one.id) === id)
+  if (mail) body.replaceChildren(...mailView(mail))
+  else showNothing()
+}
+
+function showProblem(error) {
+  body.replaceChildren(h('p', { class: 'failure' }, error.message))
+}
+
+function onMessages({ messages, total }) {
+  const isNews = stream.hasBegun
+  stream.hasBegun = true
+  messageView.refresh(messages.map(({ id }) => id))
+  if (state.view !== 'messages') return
+  const wanted = messages.filter(filter.wants)
+  const fresh = wanted.filter(({ id }) => !list.has(id))
+  // More came at once than is told of: what lies between is read.
+  if (isNews && fresh.length >= TOLD_MAX) return reload()
+  for (const row of messages) if (!filter.wants(row)) list.remove(row.id)
+  list.put(wanted)
+  if (!filter.isSet()) found.total = total
+  list.open(openId())
+  showCount()
+  if (!isNews) return
+  announcer.count(fresh.length)
+  const open = messages.find(({ id }) => id === openId())
+  if (open) announcer.say(`${open.recipient}: ${open.status}`)
+}
+
+function onMail(mail) {
+  state.mails = [mail, ...state.mails]
+  announcer.say(`A mail to ${mail.to}: ${mail.subject}`)
+  if (state.view !== 'mails') return
+  found.total += 1
+  list.put([mail])
+  showCount()
+}
+
+function onState(name) {
+  const live = $('live')
+  const wasAway = live.dataset.state === 'reconnecting' && name === 'live'
+  live.dataset.state = name
+  live.textContent = name
+  if (wasAway) load().catch(showProblem)
+}
+
+function enter(workspace) {
+  state.workspace = workspace
+  $('workspace').value = workspace
+  stream.stop()
+  stream.hasBegun = false
+  stream.stop = listen(workspace, { onMessages, onMail, onState })
+}
+
+function turnTo(view) {
+  state.view = view
+  filter.offer(view === 'messages')
+  for (const name of ['messages', 'mails']) {
+    const link = $(`show-${name}`)
+    link.href = addressOf(name)
+    if (name === view) link.setAttribute('aria-current', 'page')
+    else link.removeAttribute('aria-current')
+  }
+}
+
+/** The workspace with this id; without one, that of the demo key, or the oldest. */
+function workspaceOf(id) {
+  const byId = (wanted) => state.workspaces.find((one) => one.id === wanted)
+  return byId(id) ?? byId(state.demo?.workspace_id) ?? state.workspaces[0]
+}
+
+/** Shows what the address says: `#/<workspace>/<messages|mails>/<id>`. */
+async function follow() {
+  const [, given, name, id = ''] = location.hash.split('/')
+  const workspace = workspaceOf(given)?.id
+  if (!workspace) return showProblem(new Error('There is no workspace yet.'))
+  const view = name === 'mails' ? 'mails' : 'messages'
+  const isOther = workspace !== state.workspace || view !== state.view
+  if (workspace !== state.workspace) enter(workspace)
+  if (isOther) {
+    turnTo(view)
+    await reload()
+  }
+  list.open(view === 'mails' ? Number(id) : id)
+  document.body.classList.toggle('has-open', id !== '')
+  if (id === '') return showNothing()
+  $('detail').scrollTop = 0
+  if (view === 'mails') openMail(id)
+  else await messageView.open(workspace, id)
+  // On a phone the list has made way, and the keyboard with it.
+  if (back.offsetParent) back.focus()
+}
+
+function goBack() {
+  if (openId() !== '') location.hash = addressOf(state.view)
+  document.body.classList.remove('has-open')
+  list.focus()
+}
+
+async function loadWorkspaces() {
+  const { workspaces, demo } = await read('workspaces')
+  const isSame = workspaces.length === state.workspaces.length
+  Object.assign(state, { workspaces, demo })
+  if (isSame) return
+  $('workspace').replaceChildren(
+    ...workspaces.map(({ id, name, email }) => h('option', { value: id }, `${name} (${email})`)),
+  )
+  $('workspace').value = state.workspace ?? ''
+}
+
+addEventListener('hashchange', () => follow().catch(showProblem))
+addEventListener('keydown', ({ key }) => {
+  if (key === 'Escape' && !$('composer').open) goBack()
+})
+filter.onChange(reload)
+$('compose').addEventListener('click', composer.open)
+$('older').addEventListener('click', () => load(found.cursor).catch(showProblem))
+// Workspaces may have come since.
+$('workspace').addEventListener('focus', () => loadWorkspaces().catch(showProblem))
+$('workspace').addEventListener('change', ({ target }) => {
+  location.hash = `#/${target.value}/${state.view}/`
+})
+
+loadWorkspaces().then(follow).catch(showProblem)

@@ -1,0 +1,154 @@
+import { contentOf } from './content.js'
+import { deliveriesOf } from './deliveries.js'
+import { badge, h, time } from './dom.js'
+import { read } from './requests.js'
+
+/** A delivery that waits is looked at again after this, however far off its next attempt is. */
+const LOOK_AGAIN_MS = 2_000
+
+/** Shows one message in `element`, as it stands, and goes on showing it. */
+export function createMessageView(element, { onError }) {
+  let shown = null
+  let timer
+
+  async function look() {
+    clearTimeout(timer)
+    const view = shown
+    if (!view) return
+    try {
+      const found = await read(`messages/${view.id}`, { workspace: view.workspace })
+      if (shown !== view) return
+      fill(view, found)
+      const isMoving = found.deliveries.some(({ status }) => status === 'pending')
+      if (isMoving) timer = setTimeout(look, LOOK_AGAIN_MS)
+    } catch (error) {
+      if (shown === view) onError(error)
+    }
+  }
+
+  return {
+    open(workspace, id) {
+      shown = { workspace, id, parts: null, unfolded: new Set() }
+      return look()
+    },
+    /** Looks again if it is this message that changed. */
+    refresh: (ids) => (shown && ids.includes(shown.id) ? look() : undefined),
+    close() {
+      shown = null
+      clearTimeout(timer)
+    },
+  }
+
+  function fill(view, { message, timeline, deliveries }) {
+    if (!view.parts) {
+      view.parts = {
+        head: h('header'),
+        content: h(
+          'section',
+          { 'aria-label': 'What it says' },
+          ...contentOf(message, view.workspace),
+        ),
+        deliveries: h('section'),
+        timeline: h('section'),
+        record: h('section'),
+      }
+      element.replaceChildren(...Object.values(view.parts))
+    }
+    const { head, deliveries: sent, timeline: past, record } = view.parts
+    head.replaceChildren(...headOf(message))
+    sent.replaceChildren(h('h3', {}, 'Webhooks'), ...deliveriesOf(deliveries, view.unfolded))
+    past.replaceChildren(
+      h('h3', {}, 'What happened'),
+      h('ol', { class: 'timeline' }, ...timeline.map(entryOf)),
+    )
+    if (record.childElementCount === 0)
+      record.append(h('details', {}, h('summary', {}, 'Record'), h('pre', { tabindex: '0' })))
+    record.querySelector('pre').textContent = JSON.stringify(
+      { ...message, sms: undefined },
+      null,
+      2,
+    )
+  }
+}
+
+function headOf(message) {
+  const { channel, recipient, status, error_code, error_message, credits_used, credits_refunded } =
+    message
+  const refunded = credits_refunded > 0 ? `, ${credits_refunded} came back` : ''
+  const facts = [
+    channel,
+    message.livemode ? null : 'test key',
+    message.provider && `by ${message.provider}`,
+    `${credits_used} ${credits_used === 1 ? 'credit' : 'credits'}${refunded}`,
+  ].filter(Boolean)
+  return [
+    h('h2', {}, recipient),
+    h('p', { class: 'facts' }, facts.join(' · '), ' · ', time(message.created_at)),
+    steps(message),
+    status === 'failed'
+      ? h(
+          'p',
+          { class: 'failure' },
+          h('code', {}, error_code ?? 'failed'),
+          ' ',
+          error_message ?? '',
+        )
+      : null,
+  ].filter(Boolean)
+}
+
+/** The way of a message, as far as it has come. */
+function steps(message) {
+  const { status, channel, sent_at, failed_at } = message
+  const way =
+    status === 'failed'
+      ? ['queued', sent_at && 'sent', 'failed'].filter(Boolean)
+      : [
+          'queued',
+          'sent',
+          'delivered',
+          ...(channel === 'whatsapp' || status === 'read' ? ['read'] : []),
+        ]
+  const reached = {
+    queued: message.created_at,
+    sent: sent_at,
+    delivered: message.delivered_at,
+    read: message.read_at,
+    failed: failed_at,
+  }
+  return h(
+    'ol',
+    { class: 'steps', 'aria-label': `Status: ${status}` },
+    ...way.map((step) =>
+      h(
+        'li',
+        {
+          'data-status': step,
+          'data-reached': Boolean(reached[step]),
+          'aria-current': step === status ? 'step' : null,
+        },
+        step,
+        reached[step] ? time(reached[step]) : null,
+      ),
+    ),
+  )
+}
+
+function entryOf({ at, kind, ...entry }) {
+  const said = {
+    status: () => [badge(entry.status), entry.applied ? '' : ' (came too late to count)'],
+    provider: () => [
+      h('strong', {}, entry.provider),
+      ` attempt ${entry.attempt}: ${entry.outcome}`,
+    ],
+    ledger: () => [h('strong', {}, 'credits'), ` ${entry.type} ${signed(entry.credits)}`],
+    webhook: () => [h('strong', {}, 'webhook'), ` ${entry.event}: ${entry.status}`],
+  }[kind]
+  const cause = kind !== 'webhook' && entry.error_code ? [' ', h('code', {}, entry.error_code)] : []
+  const words = said ? [...said(), ...cause] : [h('strong', {}, kind), ' ', JSON.stringify(entry)]
+  return h('li', {}, time(at), h('span', {}, ...words))
+}
+
+function signed(credits) {
+  return credits > 0 ? `+${credits}` : `−${-credits}`
+}

@@ -1,0 +1,17 @@
+/** What the sandbox does follows from the recipient alone. */
+export const PHONES = [
+  ['+15005550006', 'sent, delivered'],
+  ['+15005550001', 'failed: invalid_recipient'],
+  ['+15005550002', 'failed: unroutable'],
+  ['+15005550004', 'failed: opted_out'],
+  ['+15005550005', 'sent, delivered after 30 s'],
+  ['+15005550007', 'sent, then failed: undelivered'],
+  ['+15005550008', 'delivered, then a reply'],
+  ['+15005550009', 'one transient error, then delivered'],
+]
+
+export const MAILBOXES = [
+  ['delivered@sandbox.svc', 'sent, delivered'],
+  ['invalid@sandbox.svc', 'failed: invalid_recipient'],
+  ['bounced@sandbox.svc', 'sent, then failed: bounced'],
+]

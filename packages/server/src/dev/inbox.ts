@@ -1,0 +1,136 @@
+import { readdirSync } from 'node:fs'
+import type { Core } from '@svc/core'
+import { api, CHANNELS, MESSAGE_STATUSES, SvcError, workspaceSummary } from '@svc/core/contract'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { Admission } from '../admission.ts'
+import { PAGE_CSP, packageFile, servePage, serveReading } from '../pages/page.ts'
+import { isLocal } from './local-only.ts'
+import { messageRow, wholeMessage } from './message-row.ts'
+import { createStreams } from './streams.ts'
+import { createWatch, WATCHED_MAX } from './watch.ts'
+
+export interface InboxOptions {
+  /** A key to try the service with, once there is one, and the workspace that it is of. */
+  demo?: (() => Demo | null) | undefined
+}
+
+export interface Demo {
+  workspace_id: string
+  api_key: string
+}
+
+const PAGE_LENGTH = 100
+const WORKSPACES_MAX = 1_000
+
+const INBOX_CSP = `${PAGE_CSP}; frame-src 'self'`
+
+/** What stands in a mail runs nothing, loads nothing and leads nowhere; only its own styles and pictures are shown. */
+const MAIL_CSP =
+  "default-src 'none'; style-src 'unsafe-inline'; img-src data:; form-action 'none'; base-uri 'none'; " +
+  "frame-ancestors 'self'; sandbox"
+
+type Read = (request: FastifyRequest, reply: FastifyReply) => Promise<unknown> | unknown
+
+/**
+ * The dev inbox at `/dev`: all that every workspace sent, to look at. It asks for no credential and shows everything, so
+ * it is there for this machine alone, and for everybody else it is not.
+ */
+export function serveInbox(
+  app: FastifyInstance,
+  admission: Admission,
+  core: Core,
+  { demo = () => null }: InboxOptions,
+): void {
+  const shared = { rate: 'exempt', only: isLocal } as const
+  for (const name of readdirSync(packageFile('@svc/server', 'dev'))) {
+    const path = name === 'inbox.html' ? '/dev' : `/dev/${name}`
+    const file = packageFile('@svc/server', `dev/${name}`)
+    servePage(app, admission, { ...shared, path, file, csp: INBOX_CSP })
+  }
+  const read = (path: string, handler: Read) =>
+    serveReading(app, admission, { ...shared, path }, async (request, reply) => {
+      reply.header('content-type', 'application/json; charset=utf-8')
+      return JSON.stringify(await handler(request, reply))
+    })
+  const readMail = (path: string, handler: (request: FastifyRequest) => Promise<string> | string) =>
+    serveReading(app, admission, { ...shared, path, csp: MAIL_CSP }, async (request, reply) => {
+      reply.header('content-type', 'text/html; charset=utf-8')
+      reply.header('x-dns-prefetch-control', 'off')
+      return handler(request)
+    })
+
+  read('/dev/api/workspaces', async () => {
+    const workspaces = await core.workspaces.list({ limit: WORKSPACES_MAX, offset: 0 })
+    return { demo: demo(), workspaces: workspaces.map((one) => workspaceSummary.encode(one)) }
+  })
+  read('/dev/api/messages', async ({ query }) => {
+    const { messages, total, next_cursor } = await core.messages.list(textOf(query, 'workspace'), {
+      page: 1,
+      limit: PAGE_LENGTH,
+      channel: oneOf(CHANNELS, query, 'channel'),
+      // The specification's list knows no `read`; the rows do.
+      status: oneOf(MESSAGE_STATUSES, query, 'status') as 'sent' | undefined,
+      cursor: textOf(query, 'cursor') || undefined,
+    })
+    return { messages: messages.map(messageRow), total, next_cursor }
+  })
+  read('/dev/api/messages/:id', async ({ query, params }) => {
+    const of = [textOf(query, 'workspace'), textOf(params, 'id')] as const
+    const message = wholeMessage(await core.messages.get(...of))
+    const [timeline, deliveries] = await Promise.all([
+      core.messages.timeline(...of),
+      core.webhooks.ofMessage(...of),
+    ])
+    return { message, ...api.messages.timeline.data.encode({ timeline }), deliveries }
+  })
+  readMail('/dev/api/messages/:id/html', async ({ query, params }) => {
+    const message = await core.messages.get(textOf(query, 'workspace'), textOf(params, 'id'))
+    return ('html' in message.content && message.content.html) || ''
+  })
+  read('/dev/api/mails', () => ({ mails: core.mails.list() }))
+  readMail('/dev/api/mails/:id/html', ({ params }) => {
+    const mail = core.mails.list().find(({ id }) => String(id) === textOf(params, 'id'))
+    if (!mail) throw new SvcError('not_found', 'Mail not found')
+    return mail.html
+  })
+  serveStream(app, admission, core, shared)
+}
+
+/** Tells what becomes of a workspace's messages, and of the service's own mails, as it happens. */
+function serveStream(
+  app: FastifyInstance,
+  admission: Admission,
+  core: Core,
+  shared: { rate: 'exempt'; only: typeof isLocal },
+): void {
+  const streams = createStreams()
+  const watch = createWatch(core, (error) => app.log.warn({ err: error }, 'the inbox saw nothing'))
+  app.addHook('preClose', async () => {
+    streams.close()
+    watch.close()
+  })
+  serveReading(app, admission, { ...shared, path: '/dev/api/stream' }, async ({ query }, reply) => {
+    const workspaceId = textOf(query, 'workspace')
+    return streams.open(reply, (send) => {
+      send('begin', { watched_max: WATCHED_MAX })
+      const leave = [
+        watch.listen(workspaceId, (changes) => send('messages', changes)),
+        core.mails.onMail((mail) => send('mail', mail)),
+      ]
+      return () => {
+        for (const stop of leave) stop()
+      }
+    })
+  })
+}
+
+function textOf(given: unknown, name: string): string {
+  const value = (given as Record<string, unknown>)[name]
+  return typeof value === 'string' ? value : ''
+}
+
+function oneOf<T extends string>(known: readonly T[], given: unknown, name: string): T | undefined {
+  const value = textOf(given, name)
+  if (value === '' || known.includes(value as T)) return (value || undefined) as T | undefined
+  throw new SvcError('validation_error', `${name} must be one of: ${known.join(', ')}`)
+}

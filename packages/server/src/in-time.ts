@@ -1,0 +1,15 @@
+/**
+ * What `work` comes to, if it comes to anything within so long. The work itself goes on.
+ * @throws Error when it is late.
+ */
+export async function inTime<T>(max_ms: number, work: Promise<T>): Promise<T> {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`no answer within ${max_ms} ms`)), max_ms)
+  })
+  try {
+    return await Promise.race([work, late])
+  } finally {
+    clearTimeout(timer)
+  }
+}

@@ -1,0 +1,28 @@
+import { LIMITS } from '@svc/core/contract'
+import { escapeHtml, plainPage } from './plain-page.ts'
+
+/** Asks to verify an address. Opening the page changes nothing: programs that look at mails open links too. */
+export function verifyForm(token: string): string {
+  return plainPage(
+    'Verify your e-mail address',
+    `<p>Is the address that the mail was sent to yours?</p>
+${form('verify-email', token, '<button>Verify the address</button>')}`,
+  )
+}
+
+/** Asks for a new password; `fault` says what was wrong with the one before. */
+export function resetForm(token: string, fault?: string): string {
+  const alert = fault === undefined ? '' : `<p role="alert">${escapeHtml(fault)}</p>\n`
+  const field = `<label>New password, ${LIMITS.password_length_min} characters or more
+<input type="password" name="password" required minlength="${LIMITS.password_length_min}" maxlength="${LIMITS.password_length_max}" autocomplete="new-password" autofocus></label>
+<button>Change the password</button>`
+  return plainPage('Choose a new password', `${alert}${form('reset-password', token, field)}`)
+}
+
+/** Its target is relative: a proxy may serve all this under a path. */
+function form(action: string, token: string, fields: string): string {
+  return `<form method="post" action="${action}" accept-charset="utf-8">
+<input type="hidden" name="token" value="${escapeHtml(token)}">
+${fields}
+</form>`
+}

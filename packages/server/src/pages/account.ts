@@ -1,0 +1,106 @@
+import type { Core } from '@svc/core'
+import { api, decode, type Endpoint, LIMITS, SvcError } from '@svc/core/contract'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { Admission } from '../admission.ts'
+import { noteFailure } from '../failures.ts'
+import { resetForm, verifyForm } from './account-html.ts'
+import { acceptForms } from './form-body.ts'
+import { addPageHeaders, serveReading } from './page.ts'
+import { notice, plainPageCsp } from './plain-page.ts'
+
+/** The longest password there is, percent-encoded, and the token, with room to spare. */
+const FORM_BYTES_MAX = 8 * 1024
+
+const CSP = plainPageCsp()
+const HTML = 'text/html; charset=utf-8'
+
+/** One link of a mail: what it shows, and what its form does. */
+interface AccountPage {
+  path: string
+  /** What the form is counted as. */
+  endpoint: Endpoint
+  form(token: string): string
+  /** Answers the page that follows. */
+  submit(fields: unknown): Promise<{ status: number; html: string }>
+}
+
+/** What the links of mails lead to: two pages that need no script, whose forms come back to them. */
+export function serveAccountPages(app: FastifyInstance, admission: Admission, core: Core): void {
+  app.register(async (scope) => {
+    acceptForms(scope)
+    scope.setErrorHandler((error, request, reply) => {
+      const { message } = noteFailure(error, request, reply)
+      reply.type(HTML).send(notice('That did not work', message))
+    })
+    for (const page of accountPages(core)) serve(scope, admission, page)
+  })
+}
+
+function accountPages({ workspaces }: Core): AccountPage[] {
+  const { verify_email, reset_password } = api.workspaces
+  return [
+    {
+      path: '/verify-email',
+      endpoint: verify_email,
+      form: verifyForm,
+      async submit(fields) {
+        await workspaces.verifyEmail(decode(verify_email.body, fields))
+        return { status: 200, html: notice('Address verified', 'Thank you. That was all.') }
+      },
+    },
+    {
+      path: '/reset-password',
+      endpoint: reset_password,
+      form: resetForm,
+      async submit(fields) {
+        try {
+          await workspaces.resetPassword(decode(reset_password.body, fields))
+        } catch (error) {
+          const again = tryAgain(error, fields)
+          if (again === null) throw error
+          return { status: 400, html: again }
+        }
+        const text = 'Every session has ended. Log in with the new password.'
+        return { status: 200, html: notice('Password changed', text) }
+      },
+    },
+  ]
+}
+
+/** The form once more, where the password alone is to blame. */
+function tryAgain(error: unknown, fields: unknown): string | null {
+  const token = tokenOf(fields)
+  if (!(error instanceof SvcError) || error.details?.[0]?.path !== 'password') return null
+  return token === null ? null : resetForm(token, error.message)
+}
+
+function serve(app: FastifyInstance, admission: Admission, page: AccountPage): void {
+  const { path, endpoint } = page
+  serveReading(app, admission, { path, csp: CSP }, async ({ query }, reply) => {
+    reply.type(HTML)
+    const token = tokenOf(query)
+    if (token !== null) return page.form(token)
+    reply.code(400)
+    return notice('This link is not whole', 'Open the link of the mail again, all of it.')
+  })
+  app.route({
+    method: 'POST',
+    url: path,
+    config: { endpoint },
+    bodyLimit: FORM_BYTES_MAX,
+    async onRequest(request: FastifyRequest, reply: FastifyReply) {
+      addPageHeaders(reply, CSP)
+      await admission.admit(endpoint, request, reply)
+    },
+    async handler({ body }, reply) {
+      const { status, html } = await page.submit(body ?? {})
+      return reply.code(status).type(HTML).send(html)
+    },
+  })
+}
+
+function tokenOf(fields: unknown): string | null {
+  const { token } = (fields ?? {}) as { token?: unknown }
+  const isToken = typeof token === 'string' && /^[\w-]+$/.test(token)
+  return isToken && token.length <= LIMITS.token_length ? token : null
+}

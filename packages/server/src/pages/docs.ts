@@ -1,0 +1,45 @@
+import { readFileSync } from 'node:fs'
+import { api, openapi } from '@svc/core/contract'
+import type { FastifyInstance } from 'fastify'
+import type { Admission } from '../admission.ts'
+import { PAGE_CSP, packageFile, servePage } from './page.ts'
+
+/** The library sets style attributes and draws its icons from data; scripts are its own file and ours alone. */
+const DOCS_CSP = PAGE_CSP.replace("style-src 'self'", "style-src 'self' 'unsafe-inline'")
+
+const LIBRARY_FILES = ['swagger-ui.css', 'swagger-ui-bundle.js']
+const OWN_FILES = ['docs.css', 'docs.js']
+
+/** The OpenAPI document at `/openapi.json`, and at `/docs` a reference made of it, to try requests from. */
+export function serveDocs(app: FastifyInstance, admission: Admission): void {
+  servePage(app, admission, {
+    path: '/openapi.json',
+    type: 'application/json; charset=utf-8',
+    text: documentText,
+  })
+  servePage(app, admission, {
+    path: '/docs',
+    csp: DOCS_CSP,
+    file: packageFile('@svc/server', 'docs/index.html'),
+  })
+  for (const name of LIBRARY_FILES) {
+    servePage(app, admission, { path: `/docs/${name}`, file: packageFile('swagger-ui-dist', name) })
+  }
+  for (const name of OWN_FILES) {
+    const file = packageFile('@svc/server', `docs/${name}`)
+    servePage(app, admission, { path: `/docs/${name}`, file })
+  }
+}
+
+let text: string | undefined
+
+/** The same for every app of this process. */
+function documentText(): string {
+  text ??= JSON.stringify(openapi(api, { version: versionOf('@svc/server') }))
+  return text
+}
+
+function versionOf(name: string): string {
+  const manifest = JSON.parse(readFileSync(packageFile(name, 'package.json'), 'utf8'))
+  return (manifest as { version: string }).version
+}

@@ -1,0 +1,20 @@
+import { checkText, SvcError } from '@svc/core/contract'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { isDecodable } from '../readable-url.ts'
+
+/** The one body that the routes of `scope` take: a form's fields, as texts. */
+export function acceptForms(app: FastifyInstance): void {
+  app.removeAllContentTypeParsers()
+  app.addContentTypeParser<string>(
+    'application/x-www-form-urlencoded',
+    { parseAs: 'string' },
+    async (_request: FastifyRequest, text: string) => {
+      if (!isDecodable(text)) {
+        throw new SvcError('validation_error', 'The form must be percent-encoded UTF-8')
+      }
+      const fields = Object.fromEntries(new URLSearchParams(text))
+      checkText(fields)
+      return fields
+    },
+  )
+}

@@ -1,0 +1,109 @@
+import type { Core, Purchase, SandboxPayments } from '@svc/core'
+import { api, SvcError } from '@svc/core/contract'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { Admission } from '../admission.ts'
+import { isLocal } from '../dev/local-only.ts'
+import { answerFailure, noteFailure, unknownRoute } from '../failures.ts'
+import { acceptForms } from './form-body.ts'
+import { addPageHeaders, serveReading } from './page.ts'
+import { paymentCanceled, paymentForm, paymentResult } from './payment-html.ts'
+import { notice, plainPageCsp } from './plain-page.ts'
+
+const PATH = '/pay/:session_id'
+const FORM_BYTES_MAX = 1024
+const HTML = 'text/html; charset=utf-8'
+
+/** A purchase that has a session. */
+type Payable = Purchase & { session_id: string }
+
+/**
+ * The payment page of `svc dev`, for browsers of this machine alone: Pay, Decline, Cancel. What is chosen reaches the
+ * service as a signed notification, by the same endpoint that a real payment provider calls.
+ */
+export function servePayments(
+  app: FastifyInstance,
+  admission: Admission,
+  { billing }: Core,
+  payments: SandboxPayments,
+): void {
+  app.register(async (scope) => {
+    acceptForms(scope)
+    scope.setErrorHandler((error, request, reply) => {
+      if (!isLocal(request)) return answerFailure(error, request, reply)
+      const { message } = noteFailure(error, request, reply)
+      reply.type(HTML).send(notice('That did not work', message))
+    })
+    const page = { path: PATH, csp: plainPageCsp(), only: isLocal }
+    serveReading(scope, admission, page, async (request, reply) => {
+      const purchase = await purchaseOf(request)
+      allow(reply, purchase)
+      const state = await payments.look(purchase)
+      const status = state?.status ?? 'expired'
+      reply.type(HTML)
+      return status === 'open' ? paymentForm(purchase) : paymentResult(purchase, status)
+    })
+    scope.route({
+      method: 'POST',
+      url: PATH,
+      config: { page: 'anonymous' },
+      bodyLimit: FORM_BYTES_MAX,
+      async onRequest(request, reply) {
+        await admission.admitVisitor('anonymous', request, reply)
+        if (!isLocal(request)) throw unknownRoute()
+        addPageHeaders(reply, plainPageCsp())
+      },
+      async handler(request, reply) {
+        const purchase = await purchaseOf(request)
+        allow(reply, purchase)
+        const { decision } = (request.body ?? {}) as { decision?: unknown }
+        return decide(purchase, decision, reply)
+      },
+    })
+  })
+
+  async function purchaseOf({ params }: FastifyRequest): Promise<Payable> {
+    const { session_id } = params as { session_id: string }
+    const purchase = await billing.bySession(session_id)
+    if (purchase) return { ...purchase, session_id }
+    throw new SvcError('not_found', 'There is no such checkout')
+  }
+
+  async function decide(purchase: Payable, decision: unknown, reply: FastifyReply) {
+    if (decision === 'cancel') {
+      const { cancel_url } = purchase
+      if (cancel_url) return reply.redirect(leadTo(cancel_url, purchase), 303)
+      return reply.type(HTML).send(paymentCanceled())
+    }
+    if (decision !== 'pay' && decision !== 'decline') {
+      throw new SvcError('validation_error', 'decision must be pay, decline or cancel')
+    }
+    await tell(await payments.decide(purchase, decision))
+    const state = await payments.look(purchase)
+    const target = state?.status === 'paid' ? purchase.success_url : purchase.cancel_url
+    // Without one, back to the page, which then says what became of it; loaded again, it asks nothing twice.
+    return reply.redirect(target ? leadTo(target, purchase) : purchase.session_id, 303)
+  }
+
+  async function tell({ body, signature = '' }: Awaited<ReturnType<SandboxPayments['decide']>>) {
+    const { method, path, signed_by } = api.billing.notify
+    const { statusCode } = await app.inject({
+      method,
+      url: path,
+      headers: { 'content-type': 'application/json', [signed_by]: signature },
+      payload: Buffer.from(body),
+    })
+    if (statusCode !== 200) throw new Error(`the notification was answered ${statusCode}`)
+  }
+}
+
+/** Lets the form lead on to where the payer is sent; a browser would stop at the border of this origin. */
+function allow(reply: FastifyReply, { success_url, cancel_url }: Payable): void {
+  const targets = [success_url, cancel_url].flatMap((url) => (url ? [new URL(url).origin] : []))
+  reply.header('content-security-policy', plainPageCsp(...new Set(targets)))
+  // Without a referrer a browser sends the form with `Origin: null`, by which nobody knows it for the page's own.
+  reply.header('referrer-policy', 'same-origin')
+}
+
+function leadTo(url: string, { session_id }: Payable): string {
+  return new URL(url.replaceAll('{CHECKOUT_SESSION_ID}', session_id)).href
+}

@@ -1,0 +1,23 @@
+import type { Core } from '@svc/core'
+import type { api } from '@svc/core/contract'
+import type { Handlers } from '../mount.ts'
+import { paginationOf, sliceOf } from '../paging.ts'
+
+export function billingRoutes({ billing }: Core): Handlers<typeof api.billing> {
+  return {
+    packages: () => ({ packages: billing.packages() }),
+    async checkout({ workspace_id, body, idempotency_key, replayed: sayReplayed }) {
+      const { data, replayed } = await billing.checkout(workspace_id, body, { idempotency_key })
+      if (replayed) sayReplayed()
+      return data
+    },
+    async transactions({ workspace_id, query }) {
+      const { transactions, total } = await billing.transactions(workspace_id, sliceOf(query))
+      return { transactions, pagination: paginationOf(total, query) }
+    },
+    async notify({ signed }) {
+      await billing.notify(signed)
+      return { received: true }
+    },
+  }
+}

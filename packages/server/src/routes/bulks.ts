@@ -1,0 +1,23 @@
+import type { Core } from '@svc/core'
+import type { api } from '@svc/core/contract'
+import { keyOf } from '../key-of.ts'
+import type { Handlers } from '../mount.ts'
+
+export function bulkRoutes({ messages: { bulks } }: Core): Handlers<typeof api.bulks> {
+  return {
+    async send({ identity, body, idempotency_key, replayed: sayReplayed }) {
+      const { data, replayed } = await bulks.send(keyOf(identity), body, { idempotency_key })
+      if (replayed) sayReplayed()
+      return data
+    },
+    async get({ workspace_id, params }) {
+      return { bulk: await bulks.get(workspace_id, params.id) }
+    },
+    cancel: ({ workspace_id, params }) => bulks.cancel(workspace_id, params.id),
+    async retry({ identity, params, idempotency_key, replayed: sayReplayed }) {
+      const { data, replayed } = await bulks.retry(keyOf(identity), params.id, { idempotency_key })
+      if (replayed) sayReplayed()
+      return data
+    },
+  }
+}

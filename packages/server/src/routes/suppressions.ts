@@ -1,0 +1,24 @@
+import type { Core } from '@svc/core'
+import type { api } from '@svc/core/contract'
+import type { Handlers } from '../mount.ts'
+import { paginationOf, sliceOf } from '../paging.ts'
+
+export function suppressionRoutes(core: Core): Handlers<typeof api.suppressions> {
+  return {
+    async list({ workspace_id, query }) {
+      const { suppressions, total } = await core.suppressions.list(
+        workspace_id,
+        query,
+        sliceOf(query),
+      )
+      return { suppressions, pagination: paginationOf(total, query) }
+    },
+    async add({ workspace_id, body }) {
+      return { suppression: await core.suppressions.add(workspace_id, body) }
+    },
+    async remove({ workspace_id, params }) {
+      await core.suppressions.remove(workspace_id, params)
+      return { message: 'Suppression lifted' }
+    },
+  }
+}

@@ -1,0 +1,60 @@
+/**
+ * Walks through `/docs` and `/dev` in a real Chromium: `npm run browser`. It uses the one that `SVC_CHROMIUM` names or that
+ * is installed, and says how to get one where there is none. `npm test` looks at the same pages by HTTP, without a browser.
+ */
+import { existsSync } from 'node:fs'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { delimiter, join } from 'node:path'
+import { createClient } from '@svc/core/contract'
+import { chromium } from 'playwright-core'
+import { readConfig, startServer } from '../../src/index.ts'
+import { walkDocs, walkInbox } from './walks.ts'
+
+const NAMES = [
+  'chromium',
+  'chromium-browser',
+  'google-chrome',
+  'google-chrome-stable',
+  'chrome.exe',
+]
+
+function findChromium(): string | null {
+  const named = process.env.SVC_CHROMIUM
+  if (named) return named
+  const folders = (process.env.PATH ?? '').split(delimiter)
+  const places = folders.flatMap((folder) => NAMES.map((name) => join(folder, name)))
+  return [...places, chromium.executablePath()].find((place) => existsSync(place)) ?? null
+}
+
+const executablePath = findChromium()
+if (!executablePath) {
+  console.error(
+    'No Chromium is installed, so nothing was tested. Install one (Debian: apt-get install chromium; elsewhere: npx playwright-core install chromium), or name one in SVC_CHROMIUM.',
+  )
+  process.exit(1)
+}
+
+const folder = await mkdtemp(join(tmpdir(), 'svc-browser-'))
+const env = { PORT: '0', SVC_DATA_DIR: folder, SVC_SIGNUP_CREDITS: '100', SVC_LOG_LEVEL: 'warn' }
+let demo: { workspace_id: string; api_key: string } | null = null
+const server = await startServer({ config: readConfig(env), dev: true, demo: () => demo })
+const browser = await chromium.launch({ executablePath, args: ['--no-sandbox'] })
+try {
+  const base_url = server.url
+  const owner = { email: 'owner@example.com', password: 'long enough', company_name: 'Browser' }
+  const { workspace } = await createClient({ base_url }).workspaces.signup(owner)
+  const { token } = await createClient({ base_url }).workspaces.login(owner)
+  const { key } = await createClient({ base_url, token }).api_keys.create({ name: 'browser' })
+  demo = { workspace_id: workspace.id, api_key: key }
+  for (const width of [1280, 390]) {
+    const size = { width, height: 900 }
+    await walkDocs(await browser.newPage({ viewport: size }), { url: base_url, key })
+    await walkInbox(await browser.newPage({ viewport: size }), { url: base_url, key })
+    console.log(`/docs and /dev work at ${width} pixels`)
+  }
+} finally {
+  await browser.close()
+  await server.close()
+  await rm(folder, { recursive: true, force: true })
+}

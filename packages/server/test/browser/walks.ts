@@ -1,0 +1,85 @@
+import { deepStrictEqual, ok, strictEqual } from 'node:assert/strict'
+import { createClient } from '@svc/core/contract'
+import type { Page } from 'playwright-core'
+
+interface Place {
+  url: string
+  /** An API key of the workspace that is looked at. */
+  key: string
+}
+
+/** What the page did that it must not: broken scripts, refused loads, requests to other hosts. */
+function watch(page: Page, url: string): string[] {
+  const faults: string[] = []
+  page.on('pageerror', (error) => faults.push(error.message))
+  page.on('console', (line) => {
+    if (line.type() === 'error') faults.push(line.text())
+  })
+  page.on('request', (request) => {
+    const isOwn = request.url().startsWith(url) || request.url().startsWith('data:')
+    if (!isOwn) faults.push(`a request to ${request.url()}`)
+  })
+  return faults
+}
+
+async function expectToFit(page: Page): Promise<void> {
+  const width = (name: string) => page.evaluate<number>(`document.documentElement.${name}`)
+  const [clientWidth, scrollWidth] = [await width('clientWidth'), await width('scrollWidth')]
+  ok(scrollWidth <= clientWidth, `${scrollWidth} pixels wide on a screen of ${clientWidth}`)
+}
+
+/** Opens the reference, gives it the key, and sends the example of the send endpoint from it. */
+export async function walkDocs(page: Page, { url, key }: Place): Promise<void> {
+  const faults = watch(page, url)
+  await page.goto(`${url}/docs`)
+  await page.click('.authorize')
+  await page.fill('.auth-container input', key)
+  await page.click('.auth-btn-wrapper .authorize')
+  await page.click('.btn-done')
+  const send = page.locator('.opblock', { hasText: '/api/v1/messages/send' })
+  await send.locator('.opblock-summary-control').click()
+  await send.locator('.execute').click()
+  const answer = send.locator('.live-responses-table .response').first()
+  await answer.locator('.response-col_status', { hasText: '201' }).waitFor()
+  await answer.getByText('"queued"').first().waitFor()
+  await expectToFit(page)
+  deepStrictEqual(faults, [])
+}
+
+/** Sends a message from the inbox, sees it fail as it should, and goes back by the keyboard; then reads a hostile mail. */
+export async function walkInbox(page: Page, place: Place): Promise<void> {
+  const faults = watch(page, place.url)
+  await page.goto(`${place.url}/dev`)
+  await page.locator('#live[data-state=live]').waitFor()
+  await page.click('#compose')
+  await page.keyboard.type('+15005550001')
+  await page.click('dialog .primary')
+  await page.locator('.steps [data-status=failed][aria-current]').waitFor()
+  await expectToFit(page)
+  await page.keyboard.press('Escape')
+  await page.locator('.line:focus').waitFor()
+  await page.keyboard.press('End')
+  await page.keyboard.press('Enter')
+  await page.locator('.detail h3').first().waitFor()
+  deepStrictEqual(faults, [])
+  await readHostileMail(page, place)
+}
+
+async function readHostileMail(page: Page, { url, key }: Place): Promise<void> {
+  const reached: string[] = []
+  page.on('requestfinished', (request) => {
+    if (!request.url().startsWith(url)) reached.push(request.url())
+  })
+  const html = `<title>taken</title><h1>Hello</h1><script>parent.document.title = 'taken'</script>
+    <meta http-equiv="refresh" content="0;url=http://evil.example"><img src="http://evil.example/x.png">
+    <link rel="stylesheet" href="http://evil.example/x.css"><iframe src="http://evil.example"></iframe>`
+  const { message_id } = await createClient({ base_url: url, api_key: key }).messages.send({
+    to: 'asha@example.com',
+    channel: 'email',
+    content: { subject: 'Hostile', html },
+  })
+  await page.evaluate(`location.hash = location.hash.replace(/[^/]*$/, '${message_id}')`)
+  await page.frameLocator('iframe.mail').locator('h1', { hasText: 'Hello' }).waitFor()
+  strictEqual(await page.title(), 'svc dev inbox')
+  deepStrictEqual(reached, [])
+}

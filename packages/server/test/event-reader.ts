@@ -1,0 +1,52 @@
+import { once } from 'node:events'
+import { get, type IncomingMessage } from 'node:http'
+import { within } from './within.ts'
+
+const WAIT_MAX_MS = 5_000
+
+/** An event of a stream, read. */
+export interface StreamEvent {
+  event: string
+  // biome-ignore lint/suspicious/noExplicitAny: a test says what it expects of an event right away.
+  data: any
+}
+
+/** Reads the server-sent events of an address, one by one. */
+export async function openEvents(url: string) {
+  const request = get(url, { agent: false })
+  const [response] = (await once(request, 'response')) as [IncomingMessage]
+  const chunks = response.setEncoding('utf8')[Symbol.asyncIterator]() as AsyncIterator<string>
+  let text = ''
+
+  /** What stands before the next empty line; null at the end. */
+  async function block(): Promise<string | null> {
+    for (;;) {
+      const end = text.indexOf('\n\n')
+      if (end >= 0) {
+        const found = text.slice(0, end)
+        text = text.slice(end + 2)
+        return found
+      }
+      const { done, value } = await chunks.next()
+      if (done) return null
+      text += value
+    }
+  }
+
+  async function next(): Promise<StreamEvent | null> {
+    for (;;) {
+      const found = await block()
+      if (found === null) return null
+      const [, event, data] = /^event: (.*)\ndata: (.*)$/.exec(found) ?? []
+      if (event !== undefined && data !== undefined) return { event, data: JSON.parse(data) }
+    }
+  }
+
+  return {
+    status: response.statusCode,
+    headers: response.headers,
+    /** The next event; null when the stream has ended. */
+    next: () => within(WAIT_MAX_MS, 'an event', next()),
+    close: () => void request.destroy(),
+  }
+}

@@ -1,0 +1,201 @@
+import { beforeAll, describe, expect, it } from 'vitest'
+import type { Account } from './accounts.ts'
+import { refusal } from './refusal.ts'
+import { useWorld } from './world.ts'
+
+const world = useWorld({ dispatch: true })
+
+const BULK = '/api/v1/messages/bulk'
+const LATER = '2026-05-20T09:00:00Z'
+const INVALID = '+15005550001'
+const UNDELIVERED = '+15005550007'
+const NEVER_WAS = '01934f5e-8c00-7a3b-9d2e-5f6a7b8c9d01'
+
+let owner: Account
+let key: string
+beforeAll(async () => {
+  owner = await world().signup({ credits: 10_000 })
+  key = (await world().key(owner)).key
+})
+
+const post = (path: string, options: object = {}) => world().call('POST', path, { key, ...options })
+async function bulkTo(recipients: string[], more: object = {}): Promise<string> {
+  const json = { channel: 'sms', content: { text: 'x' }, recipients, ...more }
+  const { status, body } = await post(BULK, { json })
+  expect(status).toBe(201)
+  return body.data.bulk_id
+}
+const get = async (id: string) =>
+  (await world().call('GET', `${BULK}/${id}`, { key })).body.data.bulk
+
+describe(`GET ${BULK}/:id`, () => {
+  it('tells how far it is', async () => {
+    const id = await bulkTo(['+255700000001', INVALID, UNDELIVERED, INVALID])
+    await world().advance(1_000)
+    expect((await world().call('GET', `${BULK}/${id}`, { key })).body).toStrictEqual({
+      success: true,
+      data: {
+        bulk: {
+          id,
+          channel: 'sms',
+          status: 'completed',
+          total: 4,
+          accepted: 3,
+          rejected: 0,
+          duplicates: 1,
+          counts: { queued: 0, sent: 0, delivered: 1, failed: 2, read: 0 },
+          credits_used: 3,
+          credits_refunded: 1,
+          livemode: true,
+          created_at: '2026-05-04T09:00:00.000Z',
+        },
+      },
+    })
+  })
+
+  it('is queued while nothing was sent', async () => {
+    const id = await bulkTo(['+255700000001'], { scheduled_at: LATER })
+    expect(await get(id)).toMatchObject({ status: 'queued', counts: { queued: 1 } })
+  })
+
+  it('is 404 for what never was, and for an id that can be none', async () => {
+    for (const id of [NEVER_WAS, 'none', 'send']) {
+      const { status, body } = await world().call('GET', `${BULK}/${id}`, { key })
+      expect(status).toBe(404)
+      expect(body).toStrictEqual(refusal('not_found', 'Bulk not found'))
+    }
+  })
+
+  it('hides nothing of GET /messages/:id, nor that of it', async () => {
+    const { status, body } = await world().call('GET', '/api/v1/messages/bulk', { key })
+    expect(status).toBe(404)
+    expect(body.message).toBe('Message not found')
+  })
+})
+
+describe(`POST ${BULK}/:id/cancel`, () => {
+  it('cancels what was not sent yet, and gives its credits back', async () => {
+    const before = await world().balance(owner)
+    const id = await bulkTo(['+255700000001', '+255700000002'], { scheduled_at: LATER })
+    expect(await world().balance(owner)).toBe(before - 2)
+    const { status, body } = await post(`${BULK}/${id}/cancel`)
+    expect(status).toBe(200)
+    expect(body.data).toMatchObject({
+      canceled: 2,
+      bulk: { id, status: 'completed', counts: { queued: 0, failed: 2 }, credits_refunded: 2 },
+    })
+    expect(await world().balance(owner)).toBe(before)
+    const again = await post(`${BULK}/${id}/cancel`)
+    expect(again.status).toBe(200)
+    expect(again.body.data.canceled).toBe(0)
+    expect(await world().balance(owner)).toBe(before)
+  })
+
+  it('leaves alone what was sent', async () => {
+    const id = await bulkTo(['+255700000001'])
+    await world().advance(1_000)
+    const { body } = await post(`${BULK}/${id}/cancel`)
+    expect(body.data).toMatchObject({ canceled: 0, bulk: { counts: { delivered: 1 } } })
+  })
+
+  it('is 404 for what never was', async () => {
+    expect((await post(`${BULK}/${NEVER_WAS}/cancel`)).body).toStrictEqual(
+      refusal('not_found', 'Bulk not found'),
+    )
+  })
+})
+
+describe(`POST ${BULK}/:id/retry`, () => {
+  it('sends again what no provider took, as a new bulk, charged anew', async () => {
+    const id = await bulkTo(['+255700000001', INVALID, UNDELIVERED], {
+      metadata: { campaign: 'may' },
+    })
+    await world().advance(1_000)
+    const before = await world().balance(owner)
+    const { status, body } = await post(`${BULK}/${id}/retry`)
+    expect(status).toBe(201)
+    expect(body.data).toMatchObject({
+      status: 'queued',
+      total: 1,
+      accepted: 1,
+      rejected: 0,
+      duplicates: 0,
+      credits_used: 1,
+      messages: [{ index: 0, to: INVALID, status: 'queued', credits_used: 1, segments: 1 }],
+      errors: [],
+    })
+    expect(body.data.bulk_id).not.toBe(id)
+    const { message } = (
+      await world().call('GET', `/api/v1/messages/${body.data.messages[0].message_id}`, { key })
+    ).body.data
+    expect(message).toMatchObject({ content: { text: 'x' }, metadata: { campaign: 'may' } })
+    await world().advance(1_000)
+    expect(await get(body.data.bulk_id)).toMatchObject({ counts: { failed: 1 } })
+    // It failed again, and was refunded again.
+    expect(await world().balance(owner)).toBe(before)
+  })
+
+  it('keeps the time after which a message is worth nothing', async () => {
+    const id = await bulkTo([INVALID], { expires_in: 60 })
+    await world().advance(3_600_000)
+    const { body } = await post(`${BULK}/${id}/retry`)
+    const { message } = (
+      await world().call('GET', `/api/v1/messages/${body.data.messages[0].message_id}`, { key })
+    ).body.data
+    expect(Date.parse(message.expires_at) - Date.parse(message.created_at)).toBe(60_000)
+  })
+
+  it('answers the same to the same Idempotency-Key', async () => {
+    const id = await bulkTo([INVALID])
+    await world().advance(1_000)
+    const headers = { 'idempotency-key': `retry ${id}` }
+    const first = await post(`${BULK}/${id}/retry`, { headers })
+    const second = await post(`${BULK}/${id}/retry`, { headers })
+    expect(first.status).toBe(201)
+    expect(second.text).toBe(first.text)
+    expect(second.headers['idempotent-replayed']).toBe('true')
+  })
+
+  it('has nothing to do where nothing failed, or where it was canceled', async () => {
+    const fine = await bulkTo(['+255700000001'])
+    const canceled = await bulkTo(['+255700000001'], { scheduled_at: LATER })
+    await post(`${BULK}/${canceled}/cancel`)
+    await world().advance(1_000)
+    for (const id of [fine, canceled]) {
+      const { status, body } = await post(`${BULK}/${id}/retry`)
+      expect(status).toBe(400)
+      expect(body).toStrictEqual(
+        refusal('validation_error', 'This bulk has no failed messages to send again'),
+      )
+    }
+  })
+
+  it('asks for a key of the same kind', async () => {
+    const id = await bulkTo([INVALID])
+    await world().advance(1_000)
+    const test = await world().key(owner, { mode: 'test' })
+    const { status, body } = await post(`${BULK}/${id}/retry`, { key: test.key })
+    expect(status).toBe(400)
+    expect(body.message).toBe('This bulk was sent with a live key: send it again with one')
+  })
+
+  it('is 402 without the credits', async () => {
+    const poor = await world().signup({ credits: 1 })
+    const { key: own } = await world().key(poor)
+    const json = { channel: 'sms', content: { text: 'x' }, recipients: [INVALID] }
+    const { body } = await post(BULK, { json, key: own })
+    await world().advance(1_000)
+    await world().send(own)
+    const answer = await post(`${BULK}/${body.data.bulk_id}/retry`, { key: own })
+    expect(answer.status).toBe(402)
+    expect(answer.body).toStrictEqual(
+      refusal('insufficient_credits', 'Not enough credits. You need 1 credits but have 0.'),
+    )
+  })
+
+  it('is 404 for what never was', async () => {
+    expect((await post(`${BULK}/${NEVER_WAS}/retry`)).body).toStrictEqual(
+      refusal('not_found', 'Bulk not found'),
+    )
+  })
+})

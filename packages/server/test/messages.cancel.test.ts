@@ -1,0 +1,109 @@
+import { beforeAll, describe, expect, it } from 'vitest'
+import type { Account } from './accounts.ts'
+import { openReceiver } from './receiver.ts'
+import { refusal } from './refusal.ts'
+import { useWorld } from './world.ts'
+
+const world = useWorld({ dispatch: true })
+
+const LATER = '2026-05-05T09:00:00Z'
+
+let owner: Account
+let key: string
+beforeAll(async () => {
+  owner = await world().signup({ credits: 1_000 })
+  key = (await world().key(owner)).key
+})
+
+const get = async (id: string) =>
+  (await world().call('GET', `/api/v1/messages/${id}`, { key })).body.data.message
+const cancel = (id: string) => world().call('POST', `/api/v1/messages/${id}/cancel`, { key })
+const sent = async (body: object = {}): Promise<string> =>
+  (await world().send(key, body)).body.data.message_id
+
+describe('POST /api/v1/messages/:id/cancel', () => {
+  it('cancels what is queued: it fails, is refunded and is announced', async () => {
+    const receiver = await openReceiver()
+    const hook = await world().webhook(owner, { url: receiver.url, events: ['message.failed'] })
+    const before = await world().balance(owner)
+    const id = await sent({ scheduled_at: LATER })
+    const { status, body } = await cancel(id)
+    expect(status).toBe(200)
+    expect(body.data.message).toMatchObject({
+      id,
+      status: 'failed',
+      error_code: 'canceled',
+      error_message: 'Canceled before it was sent',
+      credits_used: 1,
+      credits_refunded: 1,
+      failed_at: '2026-05-04T09:00:00.000Z',
+    })
+    expect(await world().balance(owner)).toBe(before)
+    await world().advance(0)
+    const events = receiver.arrivals.map(({ body }) => JSON.parse(body.toString()))
+    expect(events).toMatchObject([
+      { event: 'message.failed', data: { message_id: id, error_code: 'canceled' } },
+    ])
+    await world().call('DELETE', `/api/v1/webhooks/${hook.id}`, { token: owner.token })
+    await receiver.close()
+  })
+
+  it('is too late for what was sent, or was canceled before', async () => {
+    const delivered = await sent()
+    const canceled = await sent({ scheduled_at: LATER })
+    await cancel(canceled)
+    await world().advance(1_000)
+    for (const [id, text] of [
+      [delivered, 'Message cannot be canceled: it is delivered'],
+      [canceled, 'Message cannot be canceled: it is failed'],
+    ] as const) {
+      const { status, body } = await cancel(id)
+      expect(status).toBe(400)
+      expect(body).toStrictEqual(refusal('validation_error', text))
+    }
+  })
+
+  it('is 404 for what never was', async () => {
+    for (const id of ['01934f5e-8c00-7a3b-9d2e-5f6a7b8c9d01', 'none']) {
+      const { status, body } = await cancel(id)
+      expect(status).toBe(404)
+      expect(body).toStrictEqual(refusal('not_found', 'Message not found'))
+    }
+  })
+})
+
+describe('scheduled_at and expires_in', () => {
+  it('waits until its time', async () => {
+    const at = new Date(world().now().getTime() + 60_000).toISOString()
+    const id = await sent({ scheduled_at: at })
+    await world().advance(59_000)
+    expect(await get(id)).toMatchObject({ status: 'queued', scheduled_at: at, sent_at: null })
+    await world().advance(1_000)
+    expect(await get(id)).toMatchObject({ status: 'delivered', sent_at: at })
+  })
+
+  it('takes a time that has passed for now', async () => {
+    const id = await sent({ scheduled_at: '2026-05-01' })
+    await world().advance(1_000)
+    expect(await get(id)).toMatchObject({ status: 'delivered', scheduled_at: null })
+  })
+
+  it('does not send what has expired, and gives its credits back', async () => {
+    // The transient error is repeated later than that.
+    const id = await sent({ to: '+15005550009', expires_in: 1 })
+    await world().advance(600_000)
+    expect(await get(id)).toMatchObject({
+      status: 'failed',
+      error_code: 'expired',
+      credits_refunded: 1,
+    })
+  })
+
+  it('counts the expiry from the time it is scheduled for', async () => {
+    const at = world().now().getTime() + 60_000
+    const id = await sent({ scheduled_at: new Date(at).toISOString(), expires_in: 5 })
+    expect(await get(id)).toMatchObject({ expires_at: new Date(at + 5_000).toISOString() })
+    await world().advance(60_000)
+    expect(await get(id)).toMatchObject({ status: 'delivered' })
+  })
+})

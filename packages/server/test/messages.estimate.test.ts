@@ -1,0 +1,172 @@
+import { beforeAll, describe, expect, it } from 'vitest'
+import { type Account, sms } from './accounts.ts'
+import { refusal } from './refusal.ts'
+import { useWorld } from './world.ts'
+
+const world = useWorld()
+
+let owner: Account
+let key: string
+beforeAll(async () => {
+  owner = await world().signup({ credits: 5 })
+  key = (await world().key(owner)).key
+})
+
+const estimate = (json: object, as = key) =>
+  world().call('POST', '/api/v1/messages/estimate', { key: as, json })
+const NO_SMS = {
+  encoding: null,
+  characters: null,
+  units: null,
+  segments: null,
+  non_gsm_characters: [],
+  gsm7_suggestion: null,
+}
+
+describe('of a send', () => {
+  it('answers in the shape of the contract', async () => {
+    const { status, body } = await estimate({ ...sms, content: { text: 'It’s [5]' } })
+    expect(status).toBe(200)
+    expect(body.data).toStrictEqual({
+      can_send: true,
+      recipients: 1,
+      sendable: 1,
+      blocked: 0,
+      credits_needed: 1,
+      credits_balance: 5,
+      messages: [
+        {
+          index: 0,
+          to: sms.to,
+          encoding: 'UCS-2',
+          characters: 8,
+          units: 8,
+          segments: 1,
+          credits: 1,
+          non_gsm_characters: [{ char: '’', index: 2 }],
+          gsm7_suggestion: { text: "It's [5]", segments: 1 },
+          block_reason: null,
+        },
+      ],
+    })
+  })
+
+  it.each([
+    ['a'.repeat(160), { encoding: 'GSM-7', units: 160, segments: 1, credits: 1 }],
+    ['a'.repeat(320), { encoding: 'GSM-7', units: 320, segments: 3, credits: 3 }],
+    ['[]', { encoding: 'GSM-7', characters: 2, units: 4, segments: 1, credits: 1 }],
+    ['😀', { encoding: 'UCS-2', characters: 1, units: 2, segments: 1, gsm7_suggestion: null }],
+  ])('counts %s', async (text, expected) => {
+    const { body } = await estimate({ ...sms, content: { text } })
+    expect(body.data.messages[0]).toMatchObject(expected)
+  })
+
+  it('names no more than 100 of the characters that force UCS-2', async () => {
+    const { body } = await estimate({ ...sms, content: { text: 'ш'.repeat(1_600) } })
+    expect(body.data.messages[0].non_gsm_characters).toHaveLength(100)
+    expect(body.data).toMatchObject({ credits_needed: 24, can_send: false })
+  })
+
+  it.each([
+    ['email', 'asha@example.com', { subject: 'S', text: '’' }, 0.1],
+    ['whatsapp', '+255700000001', { text: '’' }, 0.5],
+  ])('has no segments for %s', async (channel, to, content, credits) => {
+    const { body } = await estimate({ channel, to, content })
+    expect(body.data).toMatchObject({ credits_needed: credits, can_send: true })
+    expect(body.data.messages).toStrictEqual([
+      { ...NO_SMS, index: 0, to, credits, block_reason: null },
+    ])
+  })
+
+  it('costs nothing with a test key', async () => {
+    const test = await world().key(owner, { mode: 'test' })
+    const { body } = await estimate(sms, test.key)
+    expect(body.data).toMatchObject({ credits_needed: 0, can_send: true })
+  })
+})
+
+describe('of a bulk', () => {
+  it('tells who would get nothing, and why', async () => {
+    await world().call('POST', '/api/v1/contacts/suppressions', {
+      token: owner.token,
+      json: { channel: 'sms', address: '+2557003', reason: 'manual' },
+    })
+    const body = {
+      channel: 'sms',
+      content: { text: '{{x}}' },
+      recipients: [
+        { to: '+2557001', variables: { x: 'a'.repeat(161) } },
+        { to: '+2557001', variables: { x: 'a' } },
+        { to: '+2557002' },
+        { to: '+2557003', variables: { x: 'a' } },
+        'nobody',
+        { contact_id: 'none' },
+      ],
+    }
+    const strict = await estimate(body)
+    expect(strict.status).toBe(200)
+    expect(strict.body.data).toMatchObject({
+      can_send: false,
+      recipients: 6,
+      sendable: 1,
+      blocked: 5,
+      credits_needed: 2,
+      credits_balance: 5,
+      messages: [
+        { index: 0, segments: 2, credits: 2, block_reason: null },
+        { ...NO_SMS, index: 1, to: '+2557001', credits: 0, block_reason: 'duplicate' },
+        { index: 2, to: '+2557002', credits: 0, block_reason: 'missing_variable' },
+        { index: 3, to: '+2557003', block_reason: 'suppressed' },
+        { index: 4, to: 'nobody', block_reason: 'invalid_recipient' },
+        { index: 5, to: null, block_reason: 'contact_not_found' },
+      ],
+    })
+    const permissive = await estimate({ ...body, validation: 'permissive' })
+    expect(permissive.body.data).toMatchObject({ can_send: true, sendable: 1 })
+  })
+
+  it('cannot be sent when the credits do not pay for all', async () => {
+    const recipients = Array.from({ length: 6 }, (_, n) => `+25571${n}`)
+    const body = { channel: 'sms', content: { text: 'x' } }
+    expect((await estimate({ ...body, recipients })).body.data.can_send).toBe(false)
+    expect((await estimate({ ...body, recipients: recipients.slice(1) })).body.data.can_send).toBe(
+      true,
+    )
+  })
+})
+
+describe('400', () => {
+  it.each([
+    [{}, 'Missing required field: channel', 'channel'],
+    [{ ...sms, to: '0700' }, 'Phone number must be in E.164 format', 'to'],
+    [{ ...sms, content: {} }, 'Missing required field: content.text', 'content.text'],
+    [{ ...sms, schedule_at: 'x' }, 'Unknown field: schedule_at. Did you mean scheduled_at?', ''],
+    [{ ...sms, recipients: ['+2557001'] }, 'Unknown field: to', ''],
+    [
+      { channel: 'sms', content: { text: 'x' }, recipients: [] },
+      'recipients must have at least 1 item',
+      'recipients',
+    ],
+    [
+      { channel: 'voice', content: { text: 'x' }, recipients: ['+2557001'] },
+      'Invalid channel. Must be one of: sms, whatsapp, email',
+      'channel',
+    ],
+    [
+      { ...sms, scheduled_at: '2026-07-01' },
+      'scheduled_at must be at most 35 days ahead',
+      'scheduled_at',
+    ],
+  ])('refuses %j as a send would', async (body, message, path) => {
+    const answer = await estimate(body)
+    expect(answer.status).toBe(400)
+    expect(answer.body).toStrictEqual(refusal('validation_error', message, path))
+  })
+})
+
+it('writes nothing', async () => {
+  const before = await world().written(owner)
+  await estimate(sms)
+  await estimate({ channel: 'sms', content: { text: 'x' }, recipients: ['+2557001'] })
+  expect(await world().written(owner)).toStrictEqual(before)
+})

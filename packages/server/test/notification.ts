@@ -1,0 +1,14 @@
+import { signNotification } from '@svc/core'
+import { PAYMENT_SECRET } from './world.ts'
+
+/** A notification about a session as a payment provider sends it, signed at that time. */
+export function notification(at: Date, session_id = 'cs_unknown') {
+  const json = {
+    id: 'evt_1',
+    object: 'event',
+    type: 'checkout.session.completed',
+    data: { object: { id: session_id, object: 'checkout.session' } },
+  }
+  const raw = JSON.stringify(json)
+  return { json, raw, headers: { 'stripe-signature': signNotification(PAYMENT_SECRET, raw, at) } }
+}

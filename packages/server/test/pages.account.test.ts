@@ -1,0 +1,176 @@
+import { describe, expect, it } from 'vitest'
+import type { Account } from './accounts.ts'
+import { useWorld } from './world.ts'
+
+const world = useWorld()
+
+const TOKEN = Buffer.alloc(32, 7).toString('base64url')
+
+/** Opens a page as a browser does, and holds it against what is promised of every answer and every page. */
+async function open(url: string) {
+  return checked(await world().app.inject({ method: 'GET', url }))
+}
+
+/** Sends a page's form as a browser does. */
+async function submit(path: string, fields: Record<string, string> | string, from?: string) {
+  const headers = { 'content-type': 'application/x-www-form-urlencoded' }
+  const payload = typeof fields === 'string' ? fields : new URLSearchParams(fields).toString()
+  const request = { method: 'POST', url: path, headers, payload } as const
+  return checked(await world().app.inject({ ...request, ...(from && { remoteAddress: from }) }))
+}
+
+type Injected = Awaited<ReturnType<ReturnType<typeof world>['app']['inject']>>
+
+function checked({ statusCode, headers, body }: Injected) {
+  expect(headers).toMatchObject({
+    'content-type': 'text/html; charset=utf-8',
+    'cache-control': 'no-store',
+    'referrer-policy': 'no-referrer',
+    'x-content-type-options': 'nosniff',
+    'x-request-id': expect.any(String),
+  })
+  for (const name of ['limit', 'remaining', 'reset']) {
+    expect(String(headers[`x-ratelimit-${name}`])).toMatch(/^\d+$/)
+  }
+  const policy = String(headers['content-security-policy'])
+  expect(policy).toMatch(/^default-src 'none'; style-src 'sha256-[^']+'; form-action 'self';/)
+  expect(body).toMatch(/<meta name="viewport" content="width=device-width/)
+  // Nothing is loaded from anywhere, and nothing runs.
+  expect(body).not.toMatch(/<script|src=|href=|https?:|\son\w+=/i)
+  return { status: statusCode, headers, body }
+}
+
+const verified = async ({ token }: Account) =>
+  (await world().call('GET', '/api/v1/account', { token })).body.data.email_verified
+
+async function resetTokenOf({ email }: Account): Promise<string> {
+  await world().call('POST', '/api/v1/auth/forgot-password', { json: { email } })
+  return (await world().mailed(email, 'reset_password')) ?? ''
+}
+
+async function verifyTokenOf({ email }: Account): Promise<string> {
+  return (await world().mailed(email, 'verify_email')) ?? ''
+}
+
+describe('/verify-email', () => {
+  it('changes nothing when it is opened, and verifies the address at the press of its button', async () => {
+    const owner = await world().signup()
+    const token = await verifyTokenOf(owner)
+    const page = await open(`/verify-email?token=${token}`)
+    expect(page.status).toBe(200)
+    expect(page.body).toContain('<form method="post" action="verify-email"')
+    expect(page.body).toContain(`<input type="hidden" name="token" value="${token}">`)
+    expect(await verified(owner)).toBe(false)
+    const after = await submit('/verify-email', { token })
+    expect(after.status).toBe(200)
+    expect(after.body).toContain('<h1>Address verified</h1>')
+    expect(await verified(owner)).toBe(true)
+  })
+
+  it('says that a token is used up', async () => {
+    const owner = await world().signup()
+    const token = await verifyTokenOf(owner)
+    await submit('/verify-email', { token })
+    const { status, body } = await submit('/verify-email', { token })
+    expect(status).toBe(400)
+    expect(body).toContain('<p>Invalid or expired token</p>')
+  })
+})
+
+describe('/reset-password', () => {
+  const login = ({ email }: Account, password: string) =>
+    world().call('POST', '/api/v1/auth/login', { json: { email, password } })
+
+  it('asks for a password, and changes it', async () => {
+    const owner = await world().signup()
+    const token = await resetTokenOf(owner)
+    const page = await open(`/reset-password?token=${token}`)
+    expect(page.status).toBe(200)
+    expect(page.body).toContain('<form method="post" action="reset-password"')
+    expect(page.body).toContain('autocomplete="new-password"')
+    const password = 'пароль & "quotes" + 100 %'
+    const after = await submit('/reset-password', { token, password })
+    expect(after.status).toBe(200)
+    expect(after.body).toContain('<h1>Password changed</h1>')
+    expect((await login(owner, password)).status).toBe(200)
+  })
+
+  it('asks again where the password is too short, with the same token', async () => {
+    const owner = await world().signup()
+    const token = await resetTokenOf(owner)
+    const { status, body } = await submit('/reset-password', { token, password: 'short' })
+    expect(status).toBe(400)
+    expect(body).toContain('<p role="alert">Password must be at least 8 characters</p>')
+    expect(body).toContain(`value="${token}"`)
+    expect(body).not.toContain('short')
+    expect((await submit('/reset-password', { token, password: 'long enough' })).status).toBe(200)
+  })
+
+  it('takes the longest password there is', async () => {
+    const owner = await world().signup()
+    const token = await resetTokenOf(owner)
+    const password = '€'.repeat(256)
+    expect((await submit('/reset-password', { token, password })).status).toBe(200)
+    expect((await login(owner, password)).status).toBe(200)
+  })
+})
+
+describe.each(['/verify-email', '/reset-password'])('%s', (path) => {
+  it.each([
+    '',
+    '?token=',
+    '?token=%22%3E%3Cscript%3E',
+    '?token=a&token=b',
+    `?token=${'a'.repeat(257)}`,
+    '?x=1',
+  ])('says of %j that the link is not whole', async (search) => {
+    const { status, body } = await open(`${path}${search}`)
+    expect(status).toBe(400)
+    expect(body).toContain('<h1>This link is not whole</h1>')
+  })
+
+  it.each([
+    ['', 'Missing required field: token'],
+    ['token=%ff', 'The form must be percent-encoded UTF-8'],
+    ['token=%00', 'U+0000'],
+    [`token=${'a'.repeat(9_000)}`, 'Request body is too large'],
+    ['token=%3Cb%3E&password=long+enough', 'Invalid or expired token'],
+    ['__proto__=1&password=long+enough', 'Missing required field: token'],
+  ])('refuses the form %j', async (fields, text) => {
+    const { status, body } = await submit(path, fields)
+    expect(status).toBe(400)
+    expect(body).toContain(text)
+  })
+
+  it('takes forms alone', async () => {
+    const headers = { 'content-type': 'application/json' }
+    const payload = JSON.stringify({ token: TOKEN, password: 'long enough' })
+    const answer = await world().app.inject({ method: 'POST', url: path, headers, payload })
+    expect(checked(answer).status).toBe(400)
+  })
+})
+
+describe('the limits of the pages', () => {
+  const limited = useWorld({ rates: 'specified' })
+
+  it('are those of the API: a form counts with the requests that do the same', async () => {
+    const from = '192.0.2.7'
+    const json = { token: TOKEN }
+    for (let i = 0; i < 3; i++) {
+      await limited().call('POST', '/api/v1/auth/verify-email', { json, from })
+    }
+    const send = () =>
+      limited().app.inject({
+        method: 'POST',
+        url: '/verify-email',
+        remoteAddress: from,
+        headers: { 'content-type': 'application/x-www-form-urlencoded' },
+        payload: `token=${TOKEN}`,
+      })
+    expect([checked(await send()).status, checked(await send()).status]).toEqual([400, 400])
+    const { status, headers, body } = checked(await send())
+    expect(status).toBe(429)
+    expect(headers).toMatchObject({ 'retry-after': '900', 'x-ratelimit-remaining': '0' })
+    expect(body).toContain('Rate limit exceeded. Try again in 900 seconds.')
+  })
+})

@@ -1,0 +1,123 @@
+import { describe, expect, it } from 'vitest'
+import { expectStatus } from './call.ts'
+import { openWorld, useWorld } from './world.ts'
+
+const world = useWorld()
+
+const FORM = { 'content-type': 'application/x-www-form-urlencoded' }
+
+/** An account that is about to buy. */
+async function buyer(request: object = {}) {
+  const account = await world().signup()
+  const json = { package_id: 'starter', ...request }
+  const { token } = account
+  const made = await world().call('POST', '/api/v1/billing/checkout', { token, json })
+  const { session_id, checkout_url } = expectStatus(201, made).body.data
+  const path = new URL(checkout_url).pathname
+  return {
+    session_id,
+    path,
+    open: (headers = {}) => world().app.inject({ method: 'GET', url: path, headers }),
+    press: (decision: string, headers = {}) =>
+      world().app.inject({
+        method: 'POST',
+        url: path,
+        headers: { ...FORM, ...headers },
+        payload: `decision=${decision}`,
+      }),
+    balance: () => world().balance(account),
+  }
+}
+
+describe('the payment page', () => {
+  it('says what is paid for what, with three buttons and no script', async () => {
+    const { open } = await buyer()
+    const { statusCode, headers, body } = await open()
+    expect(statusCode).toBe(200)
+    expect(headers['content-type']).toBe('text/html; charset=utf-8')
+    expect(body).toContain('<h1>Pay 10.00 USD for 1,000 credits</h1>')
+    expect([...body.matchAll(/name="decision" value="(\w+)"/g)].map(([, value]) => value)).toEqual([
+      'pay',
+      'decline',
+      'cancel',
+    ])
+    expect(body).not.toMatch(/<script|src=|\son\w+=/i)
+    const large = await (await buyer({ package_id: 'large' })).open()
+    expect(large.body).toContain('<h1>Pay 9,000 JPY for 10,500.5 credits</h1>')
+  })
+
+  it('Pay: adds the credits and leads on to the shop, which its policy names', async () => {
+    const { open, press, balance, session_id } = await buyer({
+      success_url: 'https://shop.example/thanks?session={CHECKOUT_SESSION_ID}',
+      cancel_url: 'https://other.example:8443/',
+    })
+    const policy = (await open()).headers['content-security-policy']
+    expect(policy).toContain("form-action 'self' https://shop.example https://other.example:8443;")
+    const { statusCode, headers } = await press('pay')
+    expect(statusCode).toBe(303)
+    expect(headers.location).toBe(`https://shop.example/thanks?session=${session_id}`)
+    expect(await balance()).toBe(1000)
+    expect((await press('pay')).headers.location).toBe(headers.location)
+    expect(await balance()).toBe(1000)
+    expect((await open()).body).toContain('1,000 credits for 10.00 USD')
+  })
+
+  it('Pay without a success_url: leads back to the page, which says what became of it', async () => {
+    const { open, press, session_id } = await buyer()
+    expect((await press('pay')).headers.location).toBe(session_id)
+    expect((await open()).body).toContain('<h1>Paid</h1>')
+  })
+
+  it('Decline: nothing is paid, then or later', async () => {
+    const { open, press, balance, session_id } = await buyer({ cancel_url: 'https://a.example/no' })
+    expect((await press('decline')).headers.location).toBe('https://a.example/no')
+    expect((await press('pay')).headers.location).toBe('https://a.example/no')
+    expect((await open()).body).toContain('<h1>Payment declined</h1>')
+    expect(await balance()).toBe(0)
+    expect(await world().core.billing.bySession(session_id)).toMatchObject({ status: 'failed' })
+  })
+
+  it('Cancel: nothing happens, and it can still be paid', async () => {
+    const { press, balance } = await buyer({ cancel_url: 'https://a.example/back' })
+    expect((await press('cancel')).headers.location).toBe('https://a.example/back')
+    await press('pay')
+    expect(await balance()).toBe(1000)
+    expect((await (await buyer()).press('cancel')).body).toContain('<h1>Canceled</h1>')
+  })
+
+  it('ends with its session', async () => {
+    const { open, press, balance } = await buyer()
+    await world().advance(60 * 60_000)
+    expect((await open()).body).toContain('<h1>This checkout has ended</h1>')
+    await press('pay')
+    expect(await balance()).toBe(0)
+  })
+
+  it('refuses what is no decision, and knows no other session', async () => {
+    const { press } = await buyer()
+    const odd = await press('steal')
+    expect([odd.statusCode, odd.body]).toEqual([400, expect.stringContaining('decision must be')])
+    const none = await world().app.inject({ method: 'GET', url: '/pay/cs_none' })
+    expect([none.statusCode, none.body]).toEqual([404, expect.stringContaining('no such checkout')])
+  })
+
+  it.each([
+    { host: 'svc.example.com' },
+    { origin: 'https://evil.example' },
+    { origin: 'null' },
+    { 'x-forwarded-for': '203.0.113.9' },
+  ])('is not there for a browser that says %j', async (headers) => {
+    const { open, press, balance } = await buyer()
+    for (const { statusCode, body } of [await open(headers), await press('pay', headers)]) {
+      expect([statusCode, JSON.parse(body).message]).toEqual([404, 'Route not found'])
+    }
+    expect(await balance()).toBe(0)
+  })
+
+  it('is not there where payments are real, or not taken', async () => {
+    const real = await openWorld({ payments: null })
+    const { statusCode } = await real.app.inject({ method: 'GET', url: '/pay/cs_1' })
+    expect(statusCode).toBe(404)
+    await real.close()
+  })
+})

@@ -1,0 +1,140 @@
+import { readFileSync } from 'node:fs'
+import { gunzipSync } from 'node:zlib'
+import { api, openapi } from '@svc/core/contract'
+import { describe, expect, it } from 'vitest'
+import { packageFile } from '../src/pages/page.ts'
+import { openWorld, useWorld } from './world.ts'
+
+const FILES = [
+  '/docs',
+  '/docs/docs.css',
+  '/docs/docs.js',
+  '/docs/swagger-ui.css',
+  '/docs/swagger-ui-bundle.js',
+  '/openapi.json',
+]
+
+const world = useWorld()
+
+const get = (url: string, headers: Record<string, string> = {}) =>
+  world().app.inject({ method: 'GET', url, headers })
+
+describe.each(FILES)('%s', (path) => {
+  it('is served with the headers of every answer, and a policy that lets no script but its own run', async () => {
+    const { statusCode, headers } = await get(path)
+    expect(statusCode).toBe(200)
+    for (const name of ['x-ratelimit-limit', 'x-ratelimit-remaining', 'x-ratelimit-reset']) {
+      expect(headers[name], name).toMatch(/^\d+$/)
+    }
+    expect(headers['x-request-id']).toBeTruthy()
+    expect(headers['x-content-type-options']).toBe('nosniff')
+    expect(headers['cross-origin-resource-policy']).toBe('same-origin')
+    expect(headers['referrer-policy']).toBe('no-referrer')
+    const policy = String(headers['content-security-policy'])
+    expect(policy).toContain("default-src 'none'; script-src 'self';")
+    expect(policy).toContain("frame-ancestors 'none'")
+    expect(policy).not.toContain('unsafe-eval')
+  })
+
+  it('is asked for again before it is used again, and not sent again unless it changed', async () => {
+    const first = await get(path)
+    expect(first.headers['cache-control']).toBe('no-cache')
+    const again = await get(path, { 'if-none-match': String(first.headers.etag) })
+    expect([again.statusCode, again.body]).toStrictEqual([304, ''])
+    const other = await get(path, { 'if-none-match': '"of another version"' })
+    expect([other.statusCode, other.body]).toStrictEqual([200, first.body])
+  })
+
+  it('travels compressed to whoever takes it so', async () => {
+    const plain = await get(path)
+    const { rawPayload, headers } = await get(path, { 'accept-encoding': 'br, gzip' })
+    const isLong = plain.rawPayload.length >= 1_400
+    expect(headers['content-encoding']).toBe(isLong ? 'gzip' : undefined)
+    expect((isLong ? gunzipSync(rawPayload) : rawPayload).equals(plain.rawPayload)).toBe(true)
+  })
+
+  it('answers reads alone', async () => {
+    for (const method of ['POST', 'PUT', 'DELETE', 'HEAD'] as const) {
+      expect((await world().app.inject({ method, url: path })).statusCode).toBe(404)
+    }
+  })
+})
+
+it('serves the OpenAPI document of the contract, under the version of the package', async () => {
+  const manifest = readFileSync(packageFile('@svc/server', 'package.json'), 'utf8')
+  const { version } = JSON.parse(manifest) as { version: string }
+  const { headers, body } = await get('/openapi.json')
+  expect(headers['content-type']).toBe('application/json; charset=utf-8')
+  expect(JSON.parse(body)).toStrictEqual(openapi(api, { version }))
+})
+
+describe('the reference page', () => {
+  it('runs no inline script and takes nothing from another host', async () => {
+    const { body } = await get('/docs')
+    expect(body).not.toMatch(/<script(?![^>]*\ssrc=)/)
+    expect(body).not.toMatch(/\son\w+=/)
+    const addresses = [...body.matchAll(/(?:src|href)="([^"]*)"/g)].map(([, address]) => address)
+    expect(addresses.length).toBeGreaterThan(4)
+    for (const address of addresses) {
+      if (address === 'data:,') continue
+      expect(FILES, address).toContain(address)
+    }
+  })
+
+  it('has styles that load no font and no picture from elsewhere', async () => {
+    for (const path of ['/docs/swagger-ui.css', '/docs/docs.css']) {
+      const { body } = await get(path)
+      expect(body).not.toContain('@import')
+      const loaded = [...body.matchAll(/url\(["']?([^"')]*)/g)].map(([, address]) => address ?? '')
+      expect(loaded.filter((address) => !address.startsWith('data:'))).toStrictEqual([])
+    }
+  })
+
+  it('sends the document to nobody to be judged', async () => {
+    expect((await get('/docs/docs.js')).body).toContain('validatorUrl: null')
+  })
+})
+
+describe('404', () => {
+  it.each([
+    '/docs/',
+    '/docs/package.json',
+    '/docs/index.html',
+    '/docs/../package.json',
+    '/docs/../src/app.ts',
+    '/docs/..%2fpackage.json',
+    '/docs/%2e%2e/package.json',
+    '/docs/%2e%2e%2f%2e%2e%2fpackage.json',
+    '/docs/..%5cpackage.json',
+    '/docs/docs.js/../../package.json',
+    '/docs/docs.js%00.html',
+    '/docs//etc/passwd',
+    '/docs/swagger-ui-bundle.js.map',
+    '/dev',
+    '/dev/inbox.js',
+    '/dev/api/workspaces',
+  ])('%s leads to no file', async (path) => {
+    const { statusCode, body } = await get(path)
+    expect(statusCode).toBe(404)
+    expect(JSON.parse(body)).toStrictEqual({
+      success: false,
+      error: 'not_found',
+      message: 'Route not found',
+    })
+  })
+})
+
+describe('429', () => {
+  it('counts a page as any request without a credential', async () => {
+    const narrow = await openWorld({ rates: { anonymous: { max: 2, window_s: 60 } } })
+    try {
+      const statuses = []
+      for (const url of ['/docs', '/docs/docs.js', '/openapi.json']) {
+        statuses.push((await narrow.app.inject({ method: 'GET', url })).statusCode)
+      }
+      expect(statuses).toStrictEqual([200, 200, 429])
+    } finally {
+      await narrow.close()
+    }
+  })
+})

@@ -1,0 +1,344 @@
+import type { MailKind } from '@svc/core'
+import { notification } from '../notification.ts'
+
+/** A workspace as its owner knows it, from the answers. */
+export interface Owner {
+  id: string
+  email: string
+  password: string
+  token: string
+  /** The first is never deactivated. */
+  keys: { id: string; key: string }[]
+  /** The first is never deleted. */
+  webhooks: string[]
+  /** Each with its webhook. */
+  deliveries: { webhook_id: string; id: string }[]
+  messages: string[]
+  /** Those that are sent at once. */
+  bulks: string[]
+  /** Messages that are not due yet. */
+  later: string[]
+  /** Of checkouts. */
+  sessions: string[]
+  contacts: string[]
+  /** By channel and address. */
+  suppressions: string[]
+  cursors: string[]
+  /** The token of the newest mail of a kind to the owner. */
+  mailed(kind: MailKind): string
+}
+
+/** What a request is made of, before anything is put wrong in it. */
+export interface Draft {
+  id?: string | undefined
+  delivery_id?: string | undefined
+  query?: Record<string, string>
+  json?: Record<string, unknown>
+  headers?: Record<string, string>
+  /** How long it takes until the message is done with, where that is not at once. */
+  late_ms?: number
+}
+
+/** Choices that repeat with a seed. */
+export interface Dice {
+  below(n: number): number
+  pick<T>(items: readonly T[]): T
+  /** True once in `n`. */
+  once(n: number): boolean
+}
+
+const TEXTS = [
+  'Hello',
+  'hello',
+  'Żółw & Söhne 🐢',
+  "100 %_'; drop table",
+  'İstanbul ıI',
+  'a"b\\c\n\td',
+  '\u2028 \u00a0 e\u0301 é',
+  'z'.repeat(1_500),
+]
+const NAMES = ['Main', 'main', 'Żółw & Söhne 🐢', 'İstanbul ıI']
+const PHONES = ['+255700000001', '+15005550001', '+15005550002', '+15005550007', '+15005550008']
+/** Whose messages are not done with at once. */
+const SLOW = ['+15005550005', '+15005550009']
+const ADDRESSES = ['asha@example.com', 'Asha@Example.com', 'bounced@sandbox.svc']
+const METADATA: unknown[] = [
+  {},
+  { b: 1, a: { z: [1, 2.5, -0, 1e21], y: null }, 10: 'ten', 9: 'nine' },
+  { ключ: 'значение', '': '', B: 1, a: 1 },
+  JSON.parse('{"__proto__":{"polluted":1},"constructor":"c","n":0.1}'),
+]
+const TIMES = [
+  '2026-05-04',
+  '2026-05-04T09:00:30Z',
+  '2026-05-04T12:01:01.005+03:00',
+  '2026-05-04T09:02:00.007Z',
+]
+/** What a receiver is to answer, and to what. Whoever is gone must not be asked twice at the same moment. */
+const RECEIVERS = [
+  ['200', ['*']],
+  ['200', ['message.sent', 'message.failed']],
+  ['500', ['message.delivered']],
+  ['503', ['*']],
+  ['flaky', ['*']],
+  ['410', ['message.delivered']],
+] as const
+
+/** For each endpoint, a request that is served; what is not here needs no more than its credential. */
+export function draftsFrom(
+  { below, pick, once }: Dice,
+  { receiver, now }: { receiver: string; now: () => Date },
+) {
+  let count = 0
+
+  function page(): Record<string, string> {
+    return {
+      ...(once(2) && { limit: pick(['1', '2', '3', '100']) }),
+      ...(once(3) && { page: pick(['1', '2', '3', '9']) }),
+    }
+  }
+
+  function content(channel: string): object {
+    if (channel !== 'email') return { text: pick(TEXTS) }
+    return { subject: pick(['Hello', 'İ é']), html: pick(TEXTS), ...(once(2) && { text: 'plain' }) }
+  }
+
+  function send(): Draft {
+    const channel = pick(['sms', 'sms', 'sms', 'email', 'whatsapp'])
+    const json = {
+      channel,
+      to: pick(channel === 'email' ? ADDRESSES : PHONES),
+      content: content(channel),
+      ...(once(2) && { metadata: pick(METADATA) }),
+      ...(once(8) && { expires_in: 1 + below(90) }),
+    }
+    const draft = {
+      json,
+      ...(once(3) && { headers: { 'idempotency-key': `key ${below(6)}` } }),
+    }
+    if (!once(10)) return draft
+    const scheduled_at = new Date(now().getTime() + below(9_000)).toISOString()
+    return {
+      ...draft,
+      json: { ...json, ...(channel === 'sms' && { to: pick(SLOW) }), scheduled_at },
+      late_ms: 40_000,
+    }
+  }
+
+  /** In which something always fails, so that there is something to send again. */
+  function bulk({ later }: Owner): Record<string, unknown> {
+    return {
+      channel: 'sms',
+      content: { text: pick(['Hi {{name|you}}', '{{ a }} é', 'plain']) },
+      recipients: [
+        '+15005550001',
+        { to: pick(PHONES), name: pick(NAMES), variables: { a: pick(TEXTS).slice(0, 40) } },
+        { to: pick(PHONES), metadata: { row: below(9) } },
+        ...(once(4) ? ['nobody'] : []),
+      ],
+      defaults: { a: 'default' },
+      validation: 'permissive',
+      ...(once(2) && { metadata: pick(METADATA) }),
+      // After the end of everything: to be canceled, or never sent.
+      ...(later.length === 0 && {
+        scheduled_at: new Date(now().getTime() + 30 * 86_400_000).toISOString(),
+      }),
+    }
+  }
+
+  const drafts: Record<string, (owner: Owner) => Draft> = {
+    ...contactDrafts({ below, pick, once }, page),
+    'workspaces.signup'({ email }) {
+      const taken = count > 1 && once(2)
+      count += 1
+      const fresh = `Owner${count}@Example.com`
+      return {
+        json: {
+          email: taken ? email.toUpperCase() : fresh,
+          password: `password ${count}`,
+          company_name: pick(NAMES),
+          ...(once(2) && { phone: '+255700000001', country: 'TZ' }),
+        },
+      }
+    },
+    'workspaces.login': ({ email, password }) => ({
+      json: { email: email.toLowerCase(), password },
+    }),
+    'workspaces.verify_email': ({ mailed }) => ({ json: { token: mailed('verify_email') } }),
+    'workspaces.resend_verification': ({ email }) => ({ json: { email } }),
+    'workspaces.forgot_password': ({ email }) => ({ json: { email } }),
+    'workspaces.reset_password': ({ mailed, password }) => ({
+      json: { token: mailed('reset_password'), password },
+    }),
+    'workspaces.change_password': ({ password }) => ({
+      json: { current_password: password, new_password: password },
+    }),
+    'workspaces.update_account': () => ({
+      json: {
+        ...(once(2) && { name: pick(NAMES) }),
+        ...(once(2) && { sender_name: pick(['Żółw', null]) }),
+        ...(once(2) && { phone: pick(['+255700000002', null]), country: pick(['KE', null]) }),
+      },
+    }),
+    'api_keys.create': () => ({
+      json: {
+        name: pick(NAMES),
+        ...(once(3) && { scopes: pick([['read_messages'], ['manage_webhooks']]) }),
+        ...(once(3) && { mode: pick(['test', 'live']) }),
+        ...(once(4) && { expires_at: '2026-05-04T09:03:00Z' }),
+        ...(once(4) && { allowed_ips: ['127.0.0.1', '::1/128', '10.0.0.0/8'] }),
+        ...(once(4) && { daily_credit_limit: pick([0.1, 2.5, 999_999_999]) }),
+      },
+    }),
+    'api_keys.list': () => ({ query: page() }),
+    'api_keys.deactivate': ({ keys }) => ({ id: keys.length > 1 ? keys.at(-1)?.id : undefined }),
+    'webhooks.create'() {
+      const [answer, events] = pick(RECEIVERS)
+      return {
+        json: {
+          url: once(6) ? 'http://127.0.0.1:9/closed' : receiver,
+          events,
+          headers: { 'X-Answer': answer, 'X-B': 'b', 'X-A': 'a' },
+          ...(once(2) && { description: pick(TEXTS) }),
+        },
+      }
+    },
+    'webhooks.list': () => ({ query: page() }),
+    'webhooks.get': ({ webhooks }) => ({ id: pick(webhooks) }),
+    'webhooks.delete': ({ webhooks }) => ({
+      id: webhooks.length > 1 ? webhooks.pop() : undefined,
+    }),
+    ...webhookDrafts({ below, pick, once }, page, now),
+    'billing.checkout': () => ({
+      json: {
+        package_id: pick(['starter', 'large']),
+        ...(once(2) && { success_url: 'https://a.example/?é={CHECKOUT_SESSION_ID}' }),
+      },
+      ...(once(2) && { headers: { 'idempotency-key': `key ${below(6)}` } }),
+    }),
+    'billing.transactions': () => ({ query: page() }),
+    'billing.notify': ({ sessions }) => notification(now(), pick(sessions)),
+    'messages.send': send,
+    'messages.estimate': (owner) => (once(2) ? { json: bulk(owner) } : { json: send().json ?? {} }),
+    'messages.timeline': ({ messages }) => ({ id: pick(messages) }),
+    'messages.cancel': ({ later, messages }) => ({ id: later.pop() ?? messages.at(-1) }),
+    'bulks.send': (owner) => ({
+      json: bulk(owner),
+      ...(once(3) && { headers: { 'idempotency-key': `bulk ${below(3)}` } }),
+    }),
+    'bulks.get': ({ bulks }) => ({ id: pick(bulks) }),
+    'bulks.cancel': ({ bulks }) => ({ id: bulks.at(-1) }),
+    'bulks.retry': ({ bulks }) => ({ id: bulks.at(-1) }),
+    'messages.get': ({ messages }) => ({ id: once(2) ? pick(messages) : messages.at(-1) }),
+    'messages.list': ({ cursors }) => ({
+      query: {
+        ...page(),
+        ...(once(4) && { channel: pick(['sms', 'email', 'whatsapp']) }),
+        ...(once(3) && { status: pick(['queued', 'sent', 'delivered', 'failed']) }),
+        ...(once(4) && { startDate: pick(TIMES) }),
+        ...(once(4) && { endDate: pick(TIMES) }),
+        ...(once(4) && {
+          recipient: pick([...PHONES, ...SLOW, ...ADDRESSES, 'ASHA@example.com', '%']),
+        }),
+        ...(once(4) && cursors.length > 0 && { cursor: pick(cursors) }),
+      },
+    }),
+  }
+  return drafts
+}
+
+/** What is done with webhooks once they are made, and with what they were sent. */
+function webhookDrafts(
+  { pick, once }: Dice,
+  page: () => Record<string, string>,
+  now: () => Date,
+): Record<string, (owner: Owner) => Draft> {
+  const first = ({ webhooks }: Owner) => ({ id: webhooks[0] })
+  const delivery = ({ deliveries, webhooks }: Owner) => {
+    const of = deliveries.findLast(({ webhook_id }) => webhook_id === webhooks[0])
+    return { id: of?.webhook_id, delivery_id: of?.id }
+  }
+  return {
+    'webhooks.update': ({ webhooks }) => ({
+      id: pick(webhooks),
+      json: {
+        ...(once(2) && { description: pick(['Żółw & Söhne 🐢', null]) }),
+        // One kind only: whoever is gone must not be asked twice at the same moment.
+        ...(once(3) && { events: pick([['message.delivered'], ['message.failed']]) }),
+        ...(once(3) && { headers: ['X-Answer', 'X-A'] }),
+        ...(once(4) && { is_active: pick([true, false]) }),
+      },
+    }),
+    'webhooks.rotate_secret': first,
+    'webhooks.enable': first,
+    'webhooks.test': first,
+    'webhooks.deliveries': ({ webhooks }) => ({
+      id: pick(webhooks),
+      query: {
+        ...page(),
+        ...(once(3) && { status: pick(['pending', 'delivered', 'failed', 'discarded']) }),
+        ...(once(3) && { event: pick(['message.sent', 'webhook.test']) }),
+      },
+    }),
+    'webhooks.delivery': delivery,
+    'webhooks.retry': delivery,
+    // What falls due at one moment is told in an order that is the engine's business: so nothing is in this time.
+    'webhooks.recover': (owner) => ({
+      ...first(owner),
+      json: { since: now().toISOString(), until: now().toISOString() },
+    }),
+  }
+}
+
+/** Contacts that meet each other in imports; what is asked of one alone is always served. */
+function contactDrafts(
+  { below, pick, once }: Dice,
+  page: () => Record<string, string>,
+): Record<string, (owner: Owner) => Draft> {
+  let count = 0
+  const traits = () => ({
+    ...(once(2) && { name: pick(NAMES) }),
+    ...(once(2) && { tags: pick([['vip'], ['vip', 'Żółw'], []]) }),
+    ...(once(2) && { attributes: pick(METADATA) }),
+    // Seldom, or nobody could be sent to any more.
+    ...(once(8) && {
+      subscriptions: pick([{ sms: 'unsubscribed' }, { email: 'unsubscribed', sms: 'subscribed' }]),
+    }),
+  })
+  const anybody = () => ({
+    ...traits(),
+    ...(once(2) && { phone: pick(PHONES) }),
+    ...(once(2) && { email: pick(ADDRESSES) }),
+    ...(once(2) && { external_id: `crm ${below(9)}` }),
+  })
+  const filter = () => ({
+    ...(once(3) && { search: pick(['żółw', 'SÖHNE', '%', '_', '+255', 'CRM', 'istanbul']) }),
+    ...(once(3) && { tag: pick(['vip', 'Żółw', 'none']) }),
+  })
+  return {
+    'contacts.create': () => ({ json: { ...traits(), email: `Contact${++count}@Example.com` } }),
+    'contacts.list': () => ({ query: { ...page(), ...filter() } }),
+    'contacts.import': () => ({
+      json: { contacts: Array.from({ length: 1 + below(9) }, anybody) },
+    }),
+    'contacts.export': () => ({ query: filter() }),
+    'contacts.get': ({ contacts }) => ({ id: once(2) ? pick(contacts) : contacts.at(-1) }),
+    'contacts.update': ({ contacts }) => ({
+      id: contacts.at(-1),
+      json: { ...traits(), ...(once(2) && { email: `Moved${++count}@Example.com` }) },
+    }),
+    'contacts.delete': ({ contacts }) => ({ id: contacts.length > 1 ? contacts.pop() : undefined }),
+    'suppressions.list': () => ({
+      query: { ...page(), ...(once(3) && { search: pick(['255', 'EXAMPLE', '_']) }) },
+    }),
+    'suppressions.add': () => ({
+      json: {
+        ...(once(2)
+          ? { channel: pick(['sms', 'voice']), address: `+2557000000${10 + below(9)}` }
+          : { channel: 'email', address: `Gone${below(9)}@Example.com` }),
+        ...(once(2) && { reason: pick(['bounce', 'complaint']) }),
+      },
+    }),
+    'suppressions.remove': ({ suppressions }) => ({ id: suppressions.pop() ?? 'sms/none' }),
+  }
+}

@@ -1,0 +1,219 @@
+import type { Mails } from '@svc/core'
+import { api, type Endpoint } from '@svc/core/contract'
+import type { CallOptions } from '../call.ts'
+import type { Answer } from '../every-answer.ts'
+import { type Dice, type Draft, draftsFrom, type Owner } from './command-drafts.ts'
+
+/** One thing to do: a request, a grant, or letting time pass. */
+export type Command =
+  | { do: 'request'; endpoint: string; method: string; path: string; options: CallOptions }
+  | { do: 'grant'; workspace_id: string; credits: number }
+  | { do: 'wait'; ms: number }
+
+const ENDPOINTS: Record<string, Endpoint> = Object.fromEntries(
+  Object.entries(api).flatMap(([group, endpoints]) =>
+    Object.entries<Endpoint>(endpoints).map(([name, endpoint]) => [`${group}.${name}`, endpoint]),
+  ),
+)
+
+/** The names of all endpoints. */
+export const ENDPOINT_NAMES = Object.keys(ENDPOINTS)
+
+/** How much more often an endpoint is asked than the others. */
+const WEIGHTS: Record<string, number> = {
+  'messages.send': 20,
+  'messages.list': 12,
+  'messages.get': 5,
+  'bulks.send': 4,
+  'webhooks.deliveries': 6,
+  'webhooks.create': 3,
+  'webhooks.list': 3,
+  'api_keys.create': 8,
+  'api_keys.list': 3,
+  'workspaces.account': 3,
+}
+const LOTTERY = ENDPOINT_NAMES.flatMap((name) => Array<string>(WEIGHTS[name] ?? 1).fill(name))
+
+/** What comes first, for each of two owners, so that the others have something to be about. */
+const OPENING = ['workspaces.signup', 'workspaces.login', 'api_keys.create', 'webhooks.create']
+
+const NASTY = [null, true, -1, 1.5, '', ' ', '\0', '\ud800', [], {}, 'x'.repeat(400), '2026-02-30']
+const NOBODY = '01934f5e-8c00-7a3b-9d2e-5f6a7b8c9d01'
+
+/** Commands that follow from the seed and from the answers to those before, and from nothing else. */
+export function commandStream(
+  seed: number,
+  world: { receiver: string; now: () => Date; mails: Mails },
+) {
+  const dice = diceFrom(seed)
+  const { below, pick, once } = dice
+  const drafts = draftsFrom(dice, world)
+  const owners: Owner[] = []
+  const opening = [...OPENING, ...OPENING]
+  /** Whose sessions have ended. */
+  const loggedOut = new Set<Owner>()
+  let lateMs = 0
+  let asked = { endpoint: '', owner: newOwner('', {}, world.mails) }
+
+  function credentialOf({ keys, token }: Owner, { auth }: Endpoint, isSafe: boolean): CallOptions {
+    if (auth === 'none') return {}
+    if (auth === 'jwt' || (auth === 'jwt_or_api_key' && (isSafe || !once(4)))) return { token }
+    return { key: (!isSafe && once(3) ? pick(keys) : keys[0])?.key }
+  }
+
+  /** Puts one thing wrong in a request. */
+  function spoil(draft: Draft, credential: CallOptions): CallOptions {
+    const { json, query = {} } = draft
+    const how = pick(['nobody', 'forged', 'stranger', 'id', 'query', 'body'])
+    if (how === 'nobody') return {}
+    if (how === 'forged') return { key: `${keyOf()}x`, token: `${pick(owners).token}x` }
+    if (how === 'stranger') return { key: keyOf(), token: pick(owners).token }
+    if (how === 'id') draft.id = pick([NOBODY, 'none', ...pick(owners).messages])
+    if (how === 'query') {
+      draft.query = { ...query, [pick(['page', 'limit', 'status'])]: `${pick(NASTY)}` }
+    }
+    if (how === 'body' && json) {
+      draft.json = { ...json, [pick([...Object.keys(json), 'x'])]: pick(NASTY) }
+    }
+    return credential
+  }
+
+  function loginAgain(): Command | null {
+    const [owner] = loggedOut
+    if (owner) loggedOut.delete(owner)
+    return owner ? request('workspaces.login', owner, true) : null
+  }
+
+  const keyOf = () => pick(pick(owners).keys).key
+
+  function request(name: string, owner: Owner, isSafe = false): Command {
+    const endpoint = ENDPOINTS[name] as Endpoint
+    const draft = drafts[name]?.(owner) ?? {}
+    const good = credentialOf(owner, endpoint, isSafe)
+    const credential = !isSafe && once(5) ? spoil(draft, good) : good
+    const { id = NOBODY, query = {}, json, headers } = draft
+    lateMs = draft.late_ms ?? 0
+    if (isSafe && name === 'api_keys.create') Object.assign(json ?? {}, FULL_KEY)
+    const search = Object.entries(query).map(
+      ([field, value]) => `${field}=${encodeURIComponent(value.toWellFormed())}`,
+    )
+    asked = { endpoint: name, owner }
+    return {
+      do: 'request',
+      endpoint: name,
+      method: endpoint.method,
+      path: [
+        endpoint.path
+          .replace(':id', id)
+          .replace(':delivery_id', draft.delivery_id ?? NOBODY)
+          .replace(':channel/:address', id),
+        ...search,
+      ]
+        .join('&')
+        .replace('&', '?'),
+      options: { ...credential, headers, ...(json && { json }) },
+    }
+  }
+
+  const closing: (() => Command)[] = [
+    () => ({ do: 'grant', workspace_id: owners[0]?.id ?? '', credits: 40 }),
+    // One to cancel, and one in which something fails.
+    () => request('bulks.send', owners[0] ?? asked.owner, true),
+    () => request('bulks.send', owners[0] ?? asked.owner, true),
+    ...ENDPOINT_NAMES.flatMap((name): (() => Command)[] => [
+      () => ({ do: 'wait', ms: 10_000 }),
+      () => request(name, owners[0] ?? asked.owner, true),
+    ]),
+  ]
+
+  return {
+    next(): Command {
+      // One late message at a time: of two that fall due together it is the engine's business which is first.
+      const ms = lateMs
+      lateMs = 0
+      if (ms > 0) return { do: 'wait', ms }
+      const login = loginAgain()
+      if (login) return login
+      const first = opening.shift()
+      if (first) return request(first, owners.at(-1) ?? asked.owner, true)
+      if (once(16)) return { do: 'wait', ms: pick([500, 2_000, 6_000, 40_000]) }
+      if (once(60)) return { do: 'grant', workspace_id: pick(owners).id, credits: 1 + below(3) }
+      return request(pick(LOTTERY), pick(owners))
+    },
+    /** To end with: once each endpoint, slowly enough for every rate limit; null when that is done. */
+    last: () => loginAgain() ?? closing.shift()?.() ?? null,
+    /** What was answered to the request that was given last. */
+    learn({ status, body }: Answer, { options }: { options: CallOptions }): void {
+      if (status >= 300) return
+      const { endpoint, owner } = asked
+      const { data } = body
+      if (endpoint === 'workspaces.signup') {
+        // Whoever signs up later does nothing more.
+        if (owners.length < 2) owners.push(newOwner(data.workspace.id, options.json, world.mails))
+      } else if (endpoint === 'workspaces.login') owner.token = data.token
+      else if (/(?:reset|change)_password$/.test(endpoint)) {
+        const { password, new_password = password } = options.json as Record<string, string>
+        owner.password = new_password ?? owner.password
+        loggedOut.add(owner)
+      } else if (endpoint === 'api_keys.create') owner.keys.push(data)
+      else if (endpoint === 'contacts.create') owner.contacts.push(data.contact.id)
+      else if (endpoint === 'suppressions.add') {
+        const { channel, address } = data.suppression
+        owner.suppressions.push(`${channel}/${encodeURIComponent(address)}`)
+      } else if (endpoint === 'webhooks.create') owner.webhooks.push(data.webhook.id)
+      else if (endpoint === 'webhooks.test') owner.deliveries.push(data.delivery)
+      else if (endpoint === 'webhooks.deliveries') owner.deliveries.push(...data.deliveries)
+      else if (endpoint === 'messages.send') owner.messages.push(data.message_id)
+      else if (endpoint === 'bulks.send') {
+        const { scheduled_at } = options.json as { scheduled_at?: string }
+        const made: { message_id: string }[] = data.messages
+        if (scheduled_at) owner.later.push(...made.map(({ message_id }) => message_id))
+        else owner.bulks.push(data.bulk_id)
+      } else if (endpoint === 'billing.checkout') owner.sessions.push(data.session_id)
+      else if (endpoint === 'messages.list') owner.cursors.push(data.next_cursor ?? NOBODY)
+    },
+  }
+}
+
+/** What a key may do that others rely on: everything, for good. */
+const FULL_KEY = { scopes: undefined, mode: 'live', expires_at: undefined, allowed_ips: undefined }
+
+function newOwner(id: string, signup: unknown, mails: Mails): Owner {
+  const { email = '', password = '' } = signup as Partial<Owner>
+  // As a mail server knows it.
+  const to = email.replace(/@.*/, (domain) => domain.toLowerCase())
+  const mailed: Owner['mailed'] = (kind) => {
+    const { link = 'none:' } =
+      mails.list().find((mail) => mail.to === to && mail.kind === kind) ?? {}
+    return new URL(link).searchParams.get('token') ?? 'none'
+  }
+  const none = {
+    keys: [],
+    webhooks: [],
+    deliveries: [],
+    messages: [NOBODY],
+    bulks: [NOBODY],
+    later: [],
+    sessions: [NOBODY],
+    contacts: [NOBODY],
+    suppressions: [],
+    cursors: [],
+  }
+  return { id, email, password, token: '', ...none, mailed }
+}
+
+/** Mulberry32: choices that repeat with the seed. */
+function diceFrom(seed: number): Dice {
+  let state = seed >>> 0
+  function below(n: number): number {
+    state = (state + 0x6d2b79f5) >>> 0
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1)
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61)
+    return Math.floor((((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32) * n)
+  }
+  return {
+    below,
+    pick: <T>(items: readonly T[]) => items[below(items.length)] as T,
+    once: (n) => below(n) === 0,
+  }
+}

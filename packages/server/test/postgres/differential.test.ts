@@ -1,0 +1,144 @@
+import type { Runtime } from '@svc/core'
+import { afterAll, afterEach, beforeAll, beforeEach, expect, it, vi } from 'vitest'
+import { createDatabase, type TestDatabase } from '../../../core/test/postgres-database.ts'
+import type { Answer } from '../every-answer.ts'
+import { type Arrival, openReceiver } from '../receiver.ts'
+import { openWorld } from '../world.ts'
+import { type Command, commandStream, ENDPOINT_NAMES } from './command-stream.ts'
+import { seededChance } from './seeded-chance.ts'
+
+/**
+ * One stream of commands, once on SQLite and once on PostgreSQL: what goes out is the same to the byte, ids, times,
+ * keys and tokens included. Another stream, or a longer one:
+ *
+ *     SVC_FUZZ_SEED=42 SVC_FUZZ_OPERATIONS=5000 npx vitest run packages/server/test/postgres/differential.test.ts
+ */
+const SEED = Number(process.env.SVC_FUZZ_SEED ?? 20_260_504)
+const COMMANDS = Number(process.env.SVC_FUZZ_OPERATIONS ?? 600)
+
+const TIME_MAX_MS = 60_000 + COMMANDS * 100
+
+/** A wait is made of so many, so that what follows from what fell due falls due within it. */
+const STEPS = 5
+
+let chance: ReturnType<typeof seededChance>
+
+// Leases and due times go by the simulated clock, and the storage's ids by a source of their own: how many a server
+// draws for itself is its engine's business.
+vi.mock(import('../../../core/src/storage/open.ts'), async (original) => {
+  const { openStorage } = await original()
+  return {
+    openStorage: (url: string, runtime: Runtime, options = {}) =>
+      openStorage(url, { ...runtime, ...chance.storage }, { ...options, clock: 'given' }),
+  }
+})
+
+let receiver: Awaited<ReturnType<typeof openReceiver>>
+let database: TestDatabase
+beforeAll(async () => {
+  receiver = await openReceiver({ answer: statusFor })
+  database = await createDatabase()
+})
+afterAll(async () => {
+  await receiver.close()
+  await database.drop()
+})
+// Tokens are dated by the process's own clock, and durations measured by it.
+beforeEach(() => void vi.useFakeTimers({ toFake: ['Date', 'performance'] }))
+afterEach(() => void vi.useRealTimers())
+
+/** Each webhook asks in a header for what it is answered. */
+function statusFor({ headers }: Arrival): number {
+  if (headers['x-svc-event'] === 'webhook.test') return 200
+  if (headers['x-answer'] !== 'flaky') return Number(headers['x-answer'])
+  return headers['x-svc-attempt'] === '1' ? 500 : 200
+}
+
+/** What was asked and what was answered, as it is compared. */
+interface Exchange {
+  command: Command
+  status?: number
+  headers?: Answer['headers']
+  text?: string
+}
+
+async function play(database_url?: string) {
+  receiver.arrivals.length = 0
+  const world = await openWorld({
+    ...(database_url && { database_url }),
+    chance: (now) => {
+      chance = seededChance('differential', now)
+      return chance.core
+    },
+    dispatch: true,
+    signup_credits: '3',
+    rates: { general: { max: 10, window_s: 60 } },
+  })
+  const stream = commandStream(SEED, {
+    receiver: receiver.url,
+    now: world.now,
+    mails: world.core.mails,
+  })
+
+  async function advance(ms: number): Promise<void> {
+    vi.setSystemTime(world.now().getTime() + ms)
+    await world.advance(ms)
+  }
+
+  async function run(command: Command, n: number): Promise<Exchange> {
+    // Nothing is due at the same moment as anything else.
+    await advance(7)
+    for (let i = 0; command.do === 'wait' && i < STEPS; i++) await advance(command.ms / STEPS)
+    if (command.do === 'grant') await world.grant({ id: command.workspace_id }, command.credits)
+    if (command.do !== 'request') return { command }
+    const { method, path, options } = command
+    const answer = await chance.during(n, () => world.call(method, path, options))
+    await world.core.apiKeys.flush()
+    await world.core.mails.idle()
+    stream.learn(answer, command)
+    const { date: _, ...headers } = answer.headers
+    return { command, status: answer.status, headers, text: answer.text }
+  }
+
+  const exchanges: Exchange[] = []
+  try {
+    for (let n = 0; n < COMMANDS; n++) exchanges.push(await run(stream.next(), n))
+    for (let command = stream.last(); command; command = stream.last()) {
+      exchanges.push(await run(command, exchanges.length))
+    }
+    await advance(1_000)
+    return { exchanges, arrivals: receiver.arrivals.map(textOf).sort() }
+  } finally {
+    await world.close()
+  }
+}
+
+/** What a receiver got, but for the headers of its connection. */
+function textOf({ headers, body }: Arrival): string {
+  const { connection: _, ...own } = headers
+  return JSON.stringify([own, body.toString()])
+}
+
+it('every answer and every delivery is the same to the byte on both engines', {
+  timeout: TIME_MAX_MS,
+}, async () => {
+  const sqlite = await play()
+  const postgres = await play(database.url)
+  for (const [n, exchange] of sqlite.exchanges.entries()) {
+    expect(postgres.exchanges[n], `SVC_FUZZ_SEED=${SEED}, command ${n}`).toEqual(exchange)
+  }
+  expect(postgres.arrivals).toEqual(sqlite.arrivals)
+  expectBroad(sqlite.exchanges)
+  expect(sqlite.arrivals.length).toBeGreaterThan(COMMANDS / 4)
+})
+
+/** A stream that is refused at the door everywhere compares nothing. */
+function expectBroad(exchanges: readonly Exchange[]): void {
+  const seen = exchanges.flatMap(({ command, status }) =>
+    command.do === 'request' ? [{ endpoint: command.endpoint, status }] : [],
+  )
+  const served = seen.filter(({ status = 0 }) => status < 300).map(({ endpoint }) => endpoint)
+  expect([...new Set(served)].sort()).toEqual([...ENDPOINT_NAMES].sort())
+  const statuses = new Set(seen.map(({ status }) => status))
+  expect([...statuses].sort()).toEqual([200, 201, 400, 401, 402, 403, 404, 429])
+}

@@ -1,0 +1,127 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { type Account, sms } from '../accounts.ts'
+import type { Answer } from '../every-answer.ts'
+import { refusal } from '../refusal.ts'
+import { openTwoApps, type TwoApps } from './two-apps.ts'
+
+let apps: TwoApps
+let owner: Account
+beforeAll(async () => {
+  apps = await openTwoApps()
+  owner = await apps.signup({ credits: 1_000 })
+})
+afterAll(() => apps?.close())
+
+const remaining = ({ headers }: Answer) => Number(headers['x-ratelimit-remaining'])
+const descending = (answers: Answer[]) => answers.map(remaining).sort((x, y) => y - x)
+const countdown = (from: number) => Array.from({ length: from }, (_, i) => from - 1 - i)
+const split = (answers: Answer[], status: number) => ({
+  let: answers.filter((answer) => answer.status === status),
+  refused: answers.filter((answer) => answer.status === 429),
+})
+
+/** So many at once, at both servers in turn. */
+function together(times: number, ask: (i: number) => Promise<Answer>): Promise<Answer[]> {
+  return Promise.all(Array.from({ length: times }, (_, i) => ask(i)))
+}
+
+describe('two servers count as one', () => {
+  it('and let in exactly 100 of the sends of a key that come at once', async () => {
+    const { key } = await apps.key(owner)
+    const answers = await together(260, (i) =>
+      apps.at(i).call('POST', '/api/v1/messages/send', { key, json: sms }),
+    )
+    const { let: sent, refused } = split(answers, 201)
+    expect([sent.length, refused.length]).toEqual([100, 160])
+    expect(descending(sent)).toEqual(countdown(100))
+    for (const { headers } of refused) {
+      expect(headers['x-ratelimit-limit']).toBe('100')
+      expect(headers['x-ratelimit-remaining']).toBe('0')
+      expect(Number(headers['retry-after'])).toBeLessThanOrEqual(60)
+    }
+    expect((await apps.written(owner)).messages).toBe(100)
+  })
+
+  it('and their headers count down without a gap, whichever is asked', async () => {
+    const { key } = await apps.key(owner)
+    for (const left of countdown(100)) {
+      const answer = await apps.at(left).call('GET', '/api/v1/messages', { key })
+      expect([answer.status, remaining(answer)]).toEqual([200, left])
+      const reset = Number(answer.headers['x-ratelimit-reset'])
+      expect(reset).toBeGreaterThan(0)
+      expect(reset).toBeLessThanOrEqual(60)
+    }
+    for (const app of [apps.one, apps.other]) {
+      expect((await app.call('GET', '/api/v1/messages', { key })).status).toBe(429)
+    }
+  })
+
+  it('who guesses keys, and hold his address back at both', async () => {
+    const guess = (i: number, key = 'svc_bad') =>
+      apps.at(i).call('GET', '/api/v1/messages', { key, from: '192.0.2.1' })
+    const { let: wrong, refused } = split(await together(90, (i) => guess(i)), 401)
+    expect([wrong.length, refused.length]).toEqual([60, 30])
+    const { key } = await apps.key(owner)
+    for (const i of [0, 1]) {
+      const answer = await guess(i, key)
+      expect(answer.status).toBe(429)
+      expect(answer.headers['x-ratelimit-limit']).toBe('60')
+    }
+    const elsewhere = await apps.other.call('GET', '/api/v1/messages', { key, from: '192.0.2.2' })
+    expect(elsewhere.status).toBe(200)
+  })
+
+  it('who tries passwords of an address, from wherever he comes', async () => {
+    const answers = await together(8, (i) =>
+      apps.at(i).call('POST', '/api/v1/auth/login', {
+        json: { email: 'victim@example.com', password: 'wrong one' },
+        from: `203.0.113.${i}`,
+      }),
+    )
+    const { let: wrong, refused } = split(answers, 401)
+    expect([wrong.length, refused.length]).toEqual([5, 3])
+    expect(descending(wrong)).toEqual(countdown(5))
+  })
+})
+
+describe('what one server ends, the other refuses at the very next request:', () => {
+  it('a key', async () => {
+    const { id, key } = await apps.key(owner)
+    const list = () => apps.other.call('GET', '/api/v1/messages', { key })
+    for (let i = 0; i < 3; i++) expect((await list()).status).toBe(200)
+    const path = `/api/v1/api-keys/${id}`
+    expect((await apps.one.call('DELETE', path, { token: owner.token })).status).toBe(200)
+    const { status, body } = await list()
+    expect(status).toBe(401)
+    expect(body).toStrictEqual(refusal('unauthorized', 'API key has been deactivated'))
+  })
+
+  it('the sessions of a workspace', async () => {
+    const { id, token } = await apps.signup()
+    const account = () => apps.other.call('GET', '/api/v1/account', { token })
+    expect((await account()).status).toBe(200)
+    const database = await apps.connect()
+    await database.query('update workspaces set token_version = token_version + 1 where id = $1', [
+      id,
+    ])
+    const { status, body } = await account()
+    expect(status).toBe(401)
+    expect(body).toStrictEqual(refusal('token_expired', 'Invalid or expired token'))
+  })
+})
+
+it('where nothing can be counted nobody is let in, and probes are answered all the same', async () => {
+  const { key } = await apps.key(owner)
+  const ask = (path: string, given: object = {}) => apps.one.call('GET', path, given)
+  const other = await apps.connect()
+  await other.query('alter table rate_counters rename to away')
+  try {
+    for (const given of [{ key }, { key: 'svc_bad' }, { token: owner.token }, {}]) {
+      expect((await ask('/api/v1/messages', given)).status).toBe(500)
+    }
+    expect((await ask('/health/live')).status).toBe(200)
+  } finally {
+    await other.query('alter table away rename to rate_counters')
+  }
+  expect(remaining(await ask('/api/v1/messages', { key }))).toBe(99)
+})

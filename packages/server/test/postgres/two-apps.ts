@@ -1,0 +1,44 @@
+import { type Core, createCore } from '@svc/core'
+import { RATES, type RateLimit } from '@svc/core/contract'
+import { createDatabase } from '../../../core/test/postgres-database.ts'
+import { buildApp } from '../../src/app.ts'
+import { accountsOf } from '../accounts.ts'
+import { type Call, callerOf } from '../call.ts'
+import { JWT_SECRET } from '../world.ts'
+
+/** One of the two: the whole service, but for sockets and for the sending. */
+interface App {
+  call: Call
+  core: Core
+}
+
+export type TwoApps = Awaited<ReturnType<typeof openTwoApps>>
+
+/** Two servers on one PostgreSQL database, and the real clock. Limits are those of the contract, or these. */
+export async function openTwoApps(rates: Partial<Record<keyof typeof RATES, RateLimit>> = {}) {
+  const database = await createDatabase()
+  const open = async () => {
+    const core = await createCore({ database_url: database.url, threads: 0 })
+    const config = { jwt_secret: JWT_SECRET, rates: { ...RATES, ...rates }, trust_proxy: [] }
+    const app = await buildApp(core, { config })
+    return { core, app, call: callerOf(app).call }
+  }
+  const opened = await Promise.all([open(), open()])
+  const [one, other] = opened
+  return {
+    one: one as App,
+    other: other as App,
+    /** Either of them, in turn. */
+    at: (i: number): App => (i % 2 ? other : one),
+    ...accountsOf(one.core, one.call),
+    /** A connection beside theirs. */
+    connect: database.connect,
+    async close(): Promise<void> {
+      for (const { app, core } of opened) {
+        await app.close()
+        await core.close()
+      }
+      await database.drop()
+    },
+  }
+}

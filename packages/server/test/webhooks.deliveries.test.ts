@@ -1,0 +1,373 @@
+import { verify } from '@svc/core/webhooks'
+import { afterEach, describe, expect, it } from 'vitest'
+import { type Arrival, openReceiver } from './receiver.ts'
+import { refusal } from './refusal.ts'
+import { useWorld } from './world.ts'
+
+const world = useWorld({ dispatch: true })
+
+const DAY_MS = 24 * 3_600_000
+
+let receivers: Awaited<ReturnType<typeof openReceiver>>[] = []
+afterEach(async () => {
+  for (const receiver of receivers) await receiver.close()
+  receivers = []
+})
+
+/** A workspace whose `message.failed` events go to a receiver that answers so. */
+async function hooked(answer: (arrival: Arrival) => number) {
+  const receiver = await openReceiver({ answer })
+  receivers.push(receiver)
+  const account = await world().signup({ credits: 100 })
+  const { key } = await world().key(account)
+  const events = ['message.failed']
+  const webhook = await world().webhook(account, { url: receiver.url, events })
+  const call = async (method: string, path: string, json?: object) => {
+    const { token } = account
+    const answered = await world().call(method, `/api/v1/webhooks/${webhook.id}${path}`, {
+      token,
+      json,
+    })
+    await world().dispatcher.idle()
+    return answered
+  }
+  return {
+    receiver,
+    webhook,
+    call,
+    /** Sends what fails at once, and waits until its event was delivered or not. */
+    async send(): Promise<void> {
+      await world().send(key, { to: '+15005550001' })
+      await world().dispatcher.idle()
+    },
+    record: async () => (await call('GET', '')).body.data.webhook,
+    deliveries: async (query = '') =>
+      (await call('GET', `/deliveries${query}`)).body.data.deliveries,
+  }
+}
+
+const verifies = (arrival: Arrival | undefined, secret: string) => {
+  const { headers = {}, body = Buffer.alloc(0) } = arrival ?? {}
+  const now = world().now()
+  return verify({ secret, headers, body, now }).ok
+}
+
+/** By the one header of the specification. */
+const signedBare = (arrival: Arrival, secret: string) => {
+  const { 'x-svc-signature': signature } = arrival.headers
+  return verify({ secret, headers: { 'x-svc-signature': signature }, body: arrival.body }).ok
+}
+
+describe('POST /:id/test', () => {
+  it('201 sends a webhook.test event, subscribed to or not', async () => {
+    const { receiver, webhook, call, deliveries } = await hooked(() => 200)
+    const { status, body } = await call('POST', '/test')
+    expect(status).toBe(201)
+    expect(body.data.delivery).toMatchObject({
+      webhook_id: webhook.id,
+      event: 'webhook.test',
+      message_id: null,
+      status: 'pending',
+      trigger: 'test',
+      attempt_count: 0,
+      max_attempts: 1,
+    })
+    const [arrival] = receiver.arrivals
+    expect(arrival?.headers['x-svc-event']).toBe('webhook.test')
+    expect(JSON.parse(`${arrival?.body}`)).toStrictEqual({
+      event: 'webhook.test',
+      data: {
+        webhook_id: webhook.id,
+        message: 'This is a test event.',
+        occurred_at: world().now().toISOString(),
+      },
+    })
+    expect(verifies(arrival, webhook.secret)).toBe(true)
+    expect(await deliveries()).toMatchObject([
+      { id: body.data.delivery.id, status: 'delivered', trigger: 'test', attempt_count: 1 },
+    ])
+  })
+
+  it('is tried once, and also while the webhook is disabled', async () => {
+    const { receiver, call, deliveries } = await hooked(() => 500)
+    await call('PUT', '', { is_active: false })
+    await call('POST', '/test')
+    await world().advance(2 * DAY_MS)
+    expect(receiver.arrivals).toHaveLength(1)
+    expect(await deliveries()).toMatchObject([
+      { status: 'failed', attempt_count: 1, next_attempt_at: null, response_status: 500 },
+    ])
+  })
+})
+
+describe('after POST /:id/rotate-secret', () => {
+  const rotated = async (hook: Awaited<ReturnType<typeof hooked>>): Promise<string> =>
+    (await hook.call('POST', '/rotate-secret')).body.data.webhook.secret
+
+  it('a delivery is signed with both, the old one first', async () => {
+    const hook = await hooked(() => 200)
+    const secret = await rotated(hook)
+    await hook.send()
+    const [arrival] = hook.receiver.arrivals as [Arrival]
+    expect(`${arrival.headers['webhook-signature']}`.split(' ')).toHaveLength(2)
+    expect(verifies(arrival, secret)).toBe(true)
+    expect(verifies(arrival, hook.webhook.secret)).toBe(true)
+    expect(signedBare(arrival, hook.webhook.secret)).toBe(true)
+    expect(signedBare(arrival, secret)).toBe(false)
+  })
+
+  it.each([401, 403])(
+    'a receiver that knows the new one only, and says %d, loses nothing',
+    async (refusing) => {
+      let known = ''
+      const hook = await hooked((arrival) => (signedBare(arrival, known) ? 200 : refusing))
+      known = hook.webhook.secret
+      known = await rotated(hook)
+      await hook.send()
+      expect(hook.receiver.arrivals).toHaveLength(2)
+      const [first, second] = hook.receiver.arrivals
+      expect(second?.body.equals(first?.body ?? Buffer.alloc(0))).toBe(true)
+      expect(second?.headers['x-svc-attempt']).toBe('1')
+      expect(second?.headers['x-svc-delivery']).toBe(first?.headers['x-svc-delivery'])
+      expect(await hook.deliveries()).toMatchObject([{ status: 'delivered', attempt_count: 1 }])
+      expect(await hook.record()).toMatchObject({ consecutive_failures: 0 })
+      // It is known now which one works.
+      await hook.send()
+      expect(hook.receiver.arrivals).toHaveLength(3)
+    },
+  )
+
+  it('who refuses both is tried again later, each time with both', async () => {
+    const hook = await hooked(() => 403)
+    await rotated(hook)
+    await hook.send()
+    expect(hook.receiver.arrivals).toHaveLength(2)
+    expect(await hook.deliveries()).toMatchObject([
+      { status: 'pending', attempt_count: 1, response_status: 403, error: 'status_403' },
+    ])
+    await world().advance(6_000)
+    expect(hook.receiver.arrivals).toHaveLength(4)
+    expect(await hook.record()).toMatchObject({ consecutive_failures: 2 })
+  })
+
+  it('other refusals are not answered with the other secret', async () => {
+    const hook = await hooked(() => 400)
+    await rotated(hook)
+    await hook.send()
+    expect(hook.receiver.arrivals).toHaveLength(1)
+  })
+
+  it('the old one is valid for 24 hours and no longer', async () => {
+    const hook = await hooked(() => 200)
+    const secret = await rotated(hook)
+    await world().advance(DAY_MS - 1)
+    await hook.send()
+    await world().advance(1)
+    await hook.send()
+    const [before, after] = hook.receiver.arrivals as [Arrival, Arrival]
+    expect(verifies({ ...before }, hook.webhook.secret)).toBe(true)
+    expect(verifies(after, hook.webhook.secret)).toBe(false)
+    expect(signedBare(after, secret)).toBe(true)
+  })
+
+  it('another rotation ends the oldest at once', async () => {
+    const hook = await hooked(() => 200)
+    const second = await rotated(hook)
+    const third = await rotated(hook)
+    await hook.send()
+    const [arrival] = hook.receiver.arrivals as [Arrival]
+    expect(verifies(arrival, hook.webhook.secret)).toBe(false)
+    expect(signedBare(arrival, second)).toBe(true)
+    expect(verifies(arrival, third)).toBe(true)
+  })
+
+  it('a 403 without a rotation is one request', async () => {
+    const hook = await hooked(() => 403)
+    await hook.send()
+    expect(hook.receiver.arrivals).toHaveLength(1)
+  })
+})
+
+describe('PUT /:id', () => {
+  it('new headers and a new address count from the next try', async () => {
+    const hook = await hooked(() => 500)
+    const other = await openReceiver()
+    receivers.push(other)
+    await hook.send()
+    await hook.call('PUT', '', { url: other.url, headers: { 'X-New': 'yes' } })
+    await world().advance(6_000)
+    expect(hook.receiver.arrivals).toHaveLength(1)
+    expect(other.arrivals.map(({ headers }) => headers['x-new'])).toStrictEqual(['yes'])
+  })
+
+  it('what falls due while it is disabled is discarded, and can be recovered', async () => {
+    let status = 500
+    const hook = await hooked(() => status)
+    await hook.send()
+    await hook.call('PUT', '', { is_active: false })
+    await world().advance(6_000)
+    expect(await hook.deliveries()).toMatchObject([{ status: 'discarded', attempt_count: 1 }])
+    status = 200
+    await hook.call('POST', '/enable')
+    const since = new Date(world().now().getTime() - DAY_MS).toISOString()
+    const { body } = await hook.call('POST', '/recover', { since })
+    expect(body.data).toStrictEqual({ recovered: 1, has_more: false })
+    expect(await hook.deliveries()).toMatchObject([{ status: 'delivered', attempt_count: 2 }])
+  })
+})
+
+describe('POST /:id/enable', () => {
+  it('200 lets a webhook that was gone start anew', async () => {
+    let status = 500
+    const hook = await hooked(() => status)
+    await hook.send()
+    status = 410
+    await hook.send()
+    expect(await hook.record()).toMatchObject({ status: 'disabled', disabled_reason: 'gone' })
+    // What waited for it is not sent any more.
+    await world().advance(6_000)
+    expect(hook.receiver.arrivals).toHaveLength(2)
+    status = 200
+    const { body } = await hook.call('POST', '/enable')
+    expect(body.data.webhook).toMatchObject({
+      is_active: true,
+      status: 'active',
+      disabled_reason: null,
+      consecutive_failures: 0,
+    })
+    await hook.send()
+    expect(hook.receiver.arrivals).toHaveLength(3)
+  })
+})
+
+describe('GET /:id/deliveries/:delivery_id', () => {
+  it('200 shows what was sent and what came back', async () => {
+    let status = 500
+    const hook = await hooked(() => status)
+    await hook.send()
+    status = 200
+    await world().advance(6_000)
+    const [listed] = await hook.deliveries()
+    const { status: answered, body } = await hook.call('GET', `/deliveries/${listed.id}`)
+    expect(answered).toBe(200)
+    expect(body.data.delivery).toStrictEqual({
+      ...listed,
+      payload: JSON.parse(`${hook.receiver.arrivals[0]?.body}`),
+      attempts: [
+        {
+          number: 1,
+          started_at: listed.created_at,
+          duration_ms: expect.any(Number),
+          response_status: 500,
+          response_body: 'thanks',
+          error: 'status_500',
+        },
+        {
+          number: 2,
+          started_at: world().now().toISOString(),
+          duration_ms: expect.any(Number),
+          response_status: 200,
+          response_body: 'thanks',
+          error: null,
+        },
+      ],
+    })
+  })
+})
+
+describe('GET /:id/deliveries', () => {
+  it('200 narrows by status and event', async () => {
+    let status = 200
+    const hook = await hooked(() => status)
+    await hook.send()
+    status = 500
+    await hook.send()
+    await hook.call('POST', '/test')
+    const events = async (query: string) =>
+      (await hook.deliveries(query)).map(({ event }: { event: string }) => event)
+    expect(await events('?status=delivered')).toStrictEqual(['message.failed'])
+    expect(await events('?status=failed')).toStrictEqual(['webhook.test'])
+    expect(await events('?status=pending&event=message.failed')).toHaveLength(1)
+    expect(await events('?event=message.read')).toStrictEqual([])
+    const { body } = await hook.call('GET', '/deliveries?event=message.failed&limit=1')
+    expect(body.data.pagination).toStrictEqual({ total: 2, page: 1, pages: 2, limit: 1 })
+  })
+
+  it.each([
+    ['status=lost', 'status must be one of: pending, delivered, failed, discarded'],
+    ['event=*', /^event must be one of: message\.sent, /],
+  ])('400 refuses %s', async (query, message) => {
+    const { call } = await hooked(() => 200)
+    const { status, body } = await call('GET', `/deliveries?${query}`)
+    expect(status).toBe(400)
+    expect(body.message).toMatch(message)
+  })
+})
+
+describe('POST /:id/deliveries/:delivery_id/retry', () => {
+  it('200 tries at once what would have waited', async () => {
+    let status = 500
+    const hook = await hooked(() => status)
+    await hook.send()
+    const [{ id }] = await hook.deliveries()
+    status = 200
+    const { status: answered, body } = await hook.call('POST', `/deliveries/${id}/retry`)
+    expect(answered).toBe(200)
+    expect(body.data.delivery).toMatchObject({ id, status: 'pending', trigger: 'manual' })
+    expect(await hook.deliveries()).toMatchObject([
+      { id, status: 'delivered', trigger: 'manual', attempt_count: 2 },
+    ])
+    await world().advance(DAY_MS)
+    expect(hook.receiver.arrivals).toHaveLength(2)
+  })
+
+  it('200 sends again what was delivered, with the same id of the event', async () => {
+    const hook = await hooked(() => 200)
+    await hook.send()
+    const [{ id }] = await hook.deliveries()
+    await hook.call('POST', `/deliveries/${id}/retry`)
+    const [first, second] = hook.receiver.arrivals
+    expect(second?.headers['webhook-id']).toBe(first?.headers['webhook-id'])
+    expect(second?.headers['x-svc-attempt']).toBe('2')
+    expect(await hook.deliveries()).toMatchObject([{ id, status: 'delivered', attempt_count: 2 }])
+  })
+
+  it('400 while the webhook is disabled', async () => {
+    const hook = await hooked(() => 410)
+    await hook.send()
+    const [{ id }] = await hook.deliveries()
+    const { status, body } = await hook.call('POST', `/deliveries/${id}/retry`)
+    const message = 'Webhook is disabled. Enable it first.'
+    expect([status, body]).toStrictEqual([400, refusal('validation_error', message)])
+    expect(hook.receiver.arrivals).toHaveLength(1)
+  })
+})
+
+describe('POST /:id/recover', () => {
+  it('200 queues again what failed in that time, and nothing else', async () => {
+    let status = 410
+    const hook = await hooked(() => status)
+    /** One that is given up at once. */
+    async function lose(): Promise<Date> {
+      const at = world().now()
+      await hook.send()
+      await hook.call('POST', '/enable')
+      await world().advance(60_000)
+      return at
+    }
+    await lose()
+    const since = await lose()
+    const until = await lose()
+    await lose()
+    status = 200
+    await hook.send()
+    const window = { since: since.toISOString(), until: until.toISOString() }
+    const { status: answered, body } = await hook.call('POST', '/recover', window)
+    expect([answered, body.data]).toStrictEqual([200, { recovered: 2, has_more: false }])
+    const statuses = (await hook.deliveries()).map((row: { status: string }) => row.status)
+    expect(statuses).toStrictEqual(['delivered', 'failed', 'delivered', 'delivered', 'failed'])
+    expect(hook.receiver.arrivals).toHaveLength(7)
+    const again = await hook.call('POST', '/recover', window)
+    expect(again.body.data).toStrictEqual({ recovered: 0, has_more: false })
+  })
+})

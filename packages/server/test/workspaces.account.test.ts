@@ -1,0 +1,186 @@
+import { beforeEach, describe, expect, it } from 'vitest'
+import type { Account } from './accounts.ts'
+import { refusal } from './refusal.ts'
+import { useWorld } from './world.ts'
+
+const world = useWorld()
+
+const ACCOUNT = '/api/v1/account'
+const CHANGE = '/api/v1/auth/change-password'
+
+let owner: Account
+beforeEach(async () => {
+  owner = await world().signup({ credits: 3 })
+})
+
+const get = async () => (await world().call('GET', ACCOUNT, { token: owner.token })).body.data
+const put = (json: object) => world().call('PUT', ACCOUNT, { token: owner.token, json })
+const change = (json: object) => world().call('POST', CHANGE, { token: owner.token, json })
+const login = (password: string) =>
+  world().call('POST', '/api/v1/auth/login', { json: { email: owner.email, password } })
+
+describe(`PUT ${ACCOUNT}`, () => {
+  const all = {
+    name: 'Żółw & Söhne 🐢',
+    phone: '+255700000001',
+    country: 'TZ',
+    sender_name: 'Żółw',
+  }
+
+  it('200: changes what it names, answers the whole, and leaves the rest', async () => {
+    const before = await get()
+    await world().advance(5_000)
+    const { status, body } = await put(all)
+    expect(status).toBe(200)
+    const updated_at = world().now().toISOString()
+    expect(body).toStrictEqual({ success: true, data: { ...before, ...all, updated_at } })
+    expect(await get()).toStrictEqual(body.data)
+    expect((await put({ country: 'KE' })).body.data).toStrictEqual({ ...body.data, country: 'KE' })
+  })
+
+  it.each(['phone', 'country', 'sender_name'])('200: null clears %s', async (field) => {
+    await put(all)
+    expect((await put({ [field]: null })).body.data).toMatchObject({ ...all, [field]: null })
+  })
+
+  it('200: takes back what a GET gave, and ignores what cannot be changed', async () => {
+    const before = await get()
+    const given = {
+      ...before,
+      id: '01934f5e-8c00-7a3b-9d2e-5f6a7b8c9d01',
+      email: 'other@example.com',
+      email_verified: true,
+      credits_balance: 1_000,
+      credits_held: 5,
+      created_at: '2020-01-01T00:00:00.000Z',
+      token_version: 9,
+      name: 'Renamed',
+    }
+    const { status, body } = await put(given)
+    expect(status).toBe(200)
+    expect(body.data).toStrictEqual({ ...before, name: 'Renamed' })
+  })
+
+  it('200: changes nothing where nothing is named', async () => {
+    const before = await get()
+    await world().advance(5_000)
+    expect((await put({})).body.data).toStrictEqual(before)
+  })
+
+  it.each([
+    ['name', null, 'name must be a string'],
+    ['name', '', 'name must not be empty'],
+    ['name', 'a'.repeat(201), 'name must be at most 200 characters'],
+    ['phone', '0700', 'Phone number must be in E.164 format'],
+    ['phone', '', 'Phone number must be in E.164 format'],
+    ['country', '', 'country must not be empty'],
+    ['country', 'a'.repeat(65), 'country must be at most 64 characters'],
+    [
+      'sender_name',
+      'a@b.example',
+      'Sender name must be one line without "<", ">", "@" or direction marks',
+    ],
+    ['sender_name', 7, 'sender_name must be a string'],
+  ])('400: refuses %s %j, and changes nothing', async (path, value, message) => {
+    const before = await get()
+    const { status, body } = await put({ ...all, [path]: value })
+    expect(status).toBe(400)
+    expect(body).toStrictEqual(refusal('validation_error', message, path))
+    expect(await get()).toStrictEqual(before)
+  })
+
+  it('401: asks for a token', async () => {
+    const { status, body } = await world().call('PUT', ACCOUNT, { json: all })
+    expect([status, body]).toStrictEqual([
+      401,
+      refusal('unauthorized', 'Missing Authorization header'),
+    ])
+  })
+})
+
+describe(`POST ${CHANGE}`, () => {
+  const new_password = 'another password'
+
+  it('200: changes the password, and ends every session, its own too', async () => {
+    const { status, body } = await change({ current_password: owner.password, new_password })
+    expect(status).toBe(200)
+    expect(body).toStrictEqual({
+      success: true,
+      data: {
+        message:
+          'Password changed. Every session has ended, this one too: log in with the new password.',
+      },
+    })
+    const after = await world().call('GET', ACCOUNT, { token: owner.token })
+    expect([after.status, after.body]).toStrictEqual([
+      401,
+      refusal('token_expired', 'Invalid or expired token'),
+    ])
+    expect((await login(owner.password)).status).toBe(401)
+    expect((await login(new_password)).status).toBe(200)
+  })
+
+  it('200: ends a reset that somebody asked for', async () => {
+    const { email } = owner
+    await world().call('POST', '/api/v1/auth/forgot-password', { json: { email } })
+    const token = await world().mailed(email, 'reset_password')
+    await change({ current_password: owner.password, new_password })
+    const json = { token, password: 'of a stranger' }
+    const reset = await world().call('POST', '/api/v1/auth/reset-password', { json })
+    expect(reset.body).toStrictEqual(
+      refusal('validation_error', 'Invalid or expired token', 'token'),
+    )
+  })
+
+  it('of two at once, one changes the password', async () => {
+    const passwords = ['the first password', 'the second password']
+    const answers = await Promise.all(
+      passwords.map((password) =>
+        change({ current_password: owner.password, new_password: password }),
+      ),
+    )
+    const winners = passwords.filter((_, i) => answers[i]?.status === 200)
+    expect(winners).toHaveLength(1)
+    expect((await login(winners[0] ?? '')).status).toBe(200)
+  })
+
+  it.each([
+    ['current_password', 'wrong', 'Current password is wrong'],
+    ['current_password', '', 'Missing required field: current_password'],
+    ['current_password', 7, 'current_password must be a string'],
+    ['new_password', undefined, 'Missing required field: new_password'],
+    ['new_password', 'a'.repeat(7), 'Password must be at least 8 characters'],
+    ['new_password', 'a'.repeat(257), 'Password must be at most 256 characters'],
+  ])('400: refuses the %s %j, and changes nothing', async (path, value, message) => {
+    const good = { current_password: owner.password, new_password }
+    const { status, body } = await change({ ...good, [path]: value })
+    expect(status).toBe(400)
+    expect(body).toStrictEqual(refusal('validation_error', message, path))
+    expect((await login(owner.password)).status).toBe(200)
+    expect((await world().call('GET', ACCOUNT, { token: owner.token })).status).toBe(200)
+  })
+
+  it('401: asks for a token', async () => {
+    const json = { current_password: owner.password, new_password }
+    const { status, body } = await world().call('POST', CHANGE, { json })
+    expect([status, body]).toStrictEqual([
+      401,
+      refusal('unauthorized', 'Missing Authorization header'),
+    ])
+  })
+})
+
+describe('a session', () => {
+  const DAY_MS = 24 * 60 * 60_000
+
+  it('ends 30 days after the login, by the clock of the service', async () => {
+    await world().advance(30 * DAY_MS)
+    expect((await world().call('GET', ACCOUNT, { token: owner.token })).status).toBe(200)
+    await world().advance(1)
+    const { status, body } = await world().call('GET', ACCOUNT, { token: owner.token })
+    expect([status, body]).toStrictEqual([
+      401,
+      refusal('token_expired', 'Your session has expired. Please login again.'),
+    ])
+  })
+})

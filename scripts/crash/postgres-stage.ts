@@ -1,0 +1,158 @@
+import { connectTo } from '../../packages/core/test/postgres-client.ts'
+import { type PostgresServer, startPostgres } from '../../packages/core/test/postgres-server.ts'
+import type { Random } from './random.ts'
+import { live, type Misfortune, type Play, pause, type Stage } from './stage.ts'
+import { openVictims, type Victim, type VictimOptions, type Victims } from './victim.ts'
+
+export interface PostgresStageOptions extends VictimOptions {
+  /** How long the database stands still when it does. */
+  standstill_ms: number
+  /** How long claimed work is a server's own, unless that is left to it. */
+  lease_ms?: number | undefined
+}
+
+const SERVERS = 2
+
+/** Connections are cut so often, one time after the other. */
+const CUTS = 10
+const CUT_EVERY_MS = 100
+
+/** How long the database stays away. */
+const AWAY_MS = { min: 0, max: 3_000 }
+
+/** So long after the end of a misfortune, requests must be accepted again. */
+const RECOVERY_MAX_MS = 15_000
+
+/** All that anybody ever waits for an answer. */
+const ANSWER_MAX_MS = 25_000
+
+/** Several servers on one PostgreSQL: any of them can be killed, and the database and the way to it can fail. */
+export async function openPostgresStage(options: PostgresStageOptions): Promise<Stage> {
+  const postgres = await startPostgres()
+  try {
+    return await openStage(postgres, options)
+  } catch (error) {
+    await postgres.stop()
+    throw error
+  }
+}
+
+async function openStage(postgres: PostgresServer, options: PostgresStageOptions): Promise<Stage> {
+  const { standstill_ms, lease_ms } = options
+  const victims = openVictims({
+    ...options,
+    env: {
+      SVC_DATABASE_URL: postgres.url,
+      ...(lease_ms && { SVC_CRASH_LEASE_MS: String(lease_ms) }),
+    },
+  })
+  const servers = await Promise.all(Array.from({ length: SERVERS }, victims.start))
+  const urls = () => servers.map(({ url }) => url)
+  const misfortunes: Record<string, (play: Play) => Promise<void>> = {
+    'a server was killed': (play) => killOne(servers, victims, play),
+    'the database was killed': ({ chance }) => restart(postgres, 'kill', chance),
+    'the database was restarted': ({ chance }) => restart(postgres, 'shutDown', chance),
+    'connections were cut': ({ chance }) => cut(postgres, chance),
+    [`the database stood still for ${standstill_ms / 1_000} s`]: () =>
+      standStill(postgres, standstill_ms),
+  }
+  const bag: string[] = []
+
+  async function suffer(play: Play): Promise<Misfortune[]> {
+    const { chance, traffic, violations } = play
+    // Each of them once, in any order, before one comes again.
+    if (bag.length === 0) bag.push(...Object.keys(misfortunes))
+    const [kind = ''] = bag.splice(chance.between(0, bag.length), 1)
+    traffic.aim(urls())
+    await live(play)
+    traffic.slowest_ms()
+    await misfortunes[kind]?.(play)
+    traffic.aim(urls())
+    await recovery(kind, play)
+    const slowest_ms = traffic.slowest_ms()
+    const late = violations.rule('every request is answered in bounded time')
+    if (slowest_ms > ANSWER_MAX_MS) late(`${Math.round(slowest_ms)} ms while ${kind}`)
+    return [{ kind, slowest_ms }]
+  }
+
+  return {
+    urls,
+    suffer,
+    query: (sql) => ask(postgres, sql),
+    damage: () => damage(postgres),
+    outages: true,
+    log: victims.log,
+    async close() {
+      await Promise.all(servers.map((server) => server.kill()))
+      await postgres.stop()
+    },
+  }
+}
+
+async function killOne(servers: Victim[], victims: Victims, { chance, traffic }: Play) {
+  const place = chance.between(0, servers.length)
+  const victim = servers[place] as Victim
+  const dead = victim.kill()
+  traffic.aim(servers.filter((server) => server !== victim).map(({ url }) => url))
+  await dead
+  servers[place] = await victims.start()
+}
+
+async function restart(postgres: PostgresServer, end: 'kill' | 'shutDown', chance: Random) {
+  await postgres[end]()
+  await pause(chance.between(AWAY_MS.min, AWAY_MS.max))
+  await postgres.start()
+}
+
+async function standStill(postgres: PostgresServer, ms: number) {
+  await postgres.pause()
+  await pause(ms)
+  await postgres.resume()
+}
+
+/** Ends about half of the servers' sessions, whatever they are doing, several times. */
+async function cut(postgres: PostgresServer, chance: Random) {
+  for (let i = 0; i < CUTS; i++) {
+    const sessions = await ask<{ pid: number }>(
+      postgres,
+      "select pid from pg_stat_activity where application_name = 'svc' order by pid",
+    )
+    const pids = sessions.filter(() => chance.percent(50)).map(({ pid }) => pid)
+    await ask(postgres, `select pg_terminate_backend(pid) from unnest('{${pids}}'::int[]) pid`)
+    await pause(CUT_EVERY_MS)
+  }
+}
+
+/** Resolves when requests are accepted again, by nobody's help. */
+async function recovery(kind: string, { traffic, violations }: Play): Promise<void> {
+  const never = violations.rule('the service takes requests again by itself')
+  const before = traffic.accepted()
+  const until = performance.now() + RECOVERY_MAX_MS
+  while (traffic.accepted() === before) {
+    if (performance.now() > until) return never(`not within ${RECOVERY_MAX_MS} ms after ${kind}`)
+    await pause(10)
+  }
+}
+
+async function ask<Row>({ url }: PostgresServer, sql: string): Promise<Row[]> {
+  const client = await connectTo(url)
+  try {
+    return (await client.query(sql)).rows as Row[]
+  } finally {
+    await client.end()
+  }
+}
+
+/** Reads everything, so that a page with a wrong checksum is noticed, and looks whether the indexes agree with it. */
+async function damage(postgres: PostgresServer): Promise<string[]> {
+  const check = `select bt_index_check(i.indexrelid, true) from pg_index i
+    join pg_class c on c.oid = i.indexrelid join pg_am on pg_am.oid = c.relam
+    where pg_am.amname = 'btree' and c.relpersistence <> 't' and i.indisvalid`
+  try {
+    await ask(postgres, 'create extension if not exists amcheck')
+    await ask(postgres, check)
+    return []
+  } catch (error) {
+    return [(error as Error).message]
+  }
+}

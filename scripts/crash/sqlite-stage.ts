@@ -1,0 +1,48 @@
+import { join } from 'node:path'
+import { openReadonly } from '../../bench/database.ts'
+import { live, type Misfortune, type Play, type Stage } from './stage.ts'
+import { openVictims, type VictimOptions } from './victim.ts'
+
+/** Of the services that follow on a killed one, so many are killed while they start. */
+const KILLED_AT_START_PERCENT = 35
+
+/** One service on a SQLite file: all that can befall it is to be killed. */
+export async function openSqliteStage(options: VictimOptions): Promise<Stage> {
+  const victims = openVictims(options)
+  let victim = await victims.start()
+  const database = openReadonly(join(options.folder, 'svc.db'))
+  const query = async <Row>(sql: string) => database.prepare(sql).all() as Row[]
+
+  /** One life under load, its end, now and then a second end while starting again, and the next life. */
+  async function suffer(play: Play): Promise<Misfortune[]> {
+    const { chance, traffic } = play
+    traffic.aim([victim.url])
+    await live(play)
+    const dead = victim.kill()
+    traffic.aim([])
+    await dead
+    const killed = [{ kind: 'a server was killed under load', slowest_ms: traffic.slowest_ms() }]
+    if (chance.percent(KILLED_AT_START_PERCENT)) {
+      await victims.startAndKill(chance.next() * victim.startup_ms * 1.2)
+      killed.push({ kind: 'a server was killed while starting', slowest_ms: 0 })
+    }
+    victim = await victims.start()
+    return killed
+  }
+
+  return {
+    urls: () => [victim.url],
+    suffer,
+    query,
+    async damage() {
+      const found = await query<{ integrity_check: string }>('pragma integrity_check')
+      return found.map(({ integrity_check }) => integrity_check).filter((text) => text !== 'ok')
+    },
+    outages: false,
+    log: victims.log,
+    async close() {
+      database.close()
+      await victim.kill()
+    },
+  }
+}

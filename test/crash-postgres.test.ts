@@ -1,0 +1,59 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { type CrashResult, crash } from '../scripts/crash/run.ts'
+
+const RUN_MAX_MS = 150_000
+
+let folder: string
+let result: CrashResult
+
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'svc-crash-test-'))
+  result = await crash({
+    // Everything that can happen, once.
+    cycles: 5,
+    seed: 7,
+    folder,
+    node_args: ['--conditions=source', '--import', 'tsx'],
+    patient: false,
+    postgres: { standstill_ms: 3_000, lease_ms: 5_000 },
+    progress: () => {},
+  })
+}, RUN_MAX_MS)
+
+afterAll(() => {
+  rmSync(folder, { recursive: true, force: true })
+})
+
+describe('two servers on a PostgreSQL that is killed, restarted, halted and cut off under load', () => {
+  it('keep every promise', () => {
+    expect(result.violations.broken()).toEqual([])
+  })
+
+  it('met each misfortune while they were sending, refunding and delivering', () => {
+    const { evidence, misfortunes } = result
+    const { messages, entries, events } = evidence.stored
+    expect(misfortunes.map(({ kind }) => kind).sort()).toEqual([
+      'a server was killed',
+      'connections were cut',
+      'the database stood still for 3 s',
+      'the database was killed',
+      'the database was restarted',
+    ])
+    const outcomes = evidence.operations.flatMap(({ tries }) => tries.map((each) => each.outcome))
+    expect(new Set(outcomes)).toEqual(new Set(['ok', 'fail', 'info']))
+    expect(messages.length).toBeGreaterThan(100)
+    expect(entries.filter(({ kind }) => kind === 'refund').length).toBeGreaterThan(0)
+    expect(events.length).toBeGreaterThan(100)
+  })
+
+  it('own up to requests that failed, and to nothing else', () => {
+    const statuses = result.evidence.operations.flatMap(({ tries }) =>
+      tries.flatMap((each) => ('status' in each && each.status ? [each.status] : [])),
+    )
+    // 400 is for a recipient that is none.
+    expect([...new Set(statuses)].filter((status) => ![400, 429, 500].includes(status))).toEqual([])
+  })
+})
