@@ -1,0 +1,136 @@
+import fc from 'fast-check'
+import { nasty, text, withDamage, withOneChange } from './fuzz-faults.ts'
+import type { Operation, Parameter } from './fuzz-operations.ts'
+import { type Known, valuesOf } from './fuzz-values.ts'
+
+/** Whose credentials: the owner's, keys of one scope, somebody's who has no credits, or none that is good. */
+const CALLERS = [
+  'owner',
+  'contacts_only',
+  'webhooks_only',
+  'poor',
+  'none',
+  'swapped',
+  'old',
+  'junk',
+] as const
+export type Caller = (typeof CALLERS)[number]
+
+/** A request of one operation, its path's id still to be chosen where it is to be one that exists. */
+export interface FuzzedRequest {
+  /** The id of its operation. */
+  operation: string
+  caller: Caller
+  /** Percent-encoded; null for one that exists. */
+  id: string | null
+  /** Percent-encoded. */
+  query: [string, string][]
+  body: string | Buffer | undefined
+  headers: Record<string, string>
+}
+
+const bytes = fc.uint8Array({ maxLength: 50 }).map((array) => Buffer.from(array))
+
+const unlikelyHeaders = fc.dictionary(
+  fc.constantFrom(
+    'content-type',
+    'idempotency-key',
+    'x-forwarded-for',
+    'accept',
+    'content-encoding',
+    'cookie',
+  ),
+  fc.oneof(
+    fc.constantFrom('application/json', 'text/csv', 'text/plain', '*/*', 'gzip', 'a'),
+    fc.stringMatching(/^[\x20-\x7e\xa0-\xff]{0,300}$/),
+  ),
+  { minKeys: 1, maxKeys: 1 },
+)
+
+const query = {
+  name: text.map(encodeSafely),
+  value: fc.oneof(nasty.map(asQuery), fc.constantFrom('%', '%ff', '1', '2')),
+}
+
+const id = fc.oneof(
+  { weight: 3, arbitrary: fc.constant(null) },
+  {
+    weight: 1,
+    arbitrary: fc.oneof(fc.uuid(), text.map(encodeSafely), fc.constantFrom('%zz', '%00', '..%2f')),
+  },
+)
+
+const caller = fc.oneof(
+  { weight: 12, arbitrary: fc.constant<Caller>('owner') },
+  { weight: 1, arbitrary: fc.constant<Caller>('poor') },
+  { weight: 7, arbitrary: fc.constantFrom<Caller>(...CALLERS) },
+)
+
+/** Requests of one operation: as its schemas say, with a field changed, and of any bytes. */
+export function requestsOf(operation: Operation, known: Known): fc.Arbitrary<FuzzedRequest> {
+  const { parameters } = operation
+  return fc.record({
+    operation: fc.constant(operation.id),
+    caller,
+    id,
+    query: queriesOf(parameters, known),
+    body: bodiesOf(operation, known),
+    headers: headersOf(parameters, known),
+  })
+}
+
+function queriesOf(parameters: Parameter[], known: Known): fc.Arbitrary<[string, string][]> {
+  const named = parameters.filter((parameter) => parameter.in === 'query')
+  const valid = named.map(({ name, schema }) =>
+    fc.tuple(fc.constant(name), valuesOf(schema, known).map(asQuery)),
+  )
+  const changed = fc.tuple(fc.constantFrom(...named.map(({ name }) => name), 'a'), query.value)
+  const strange = fc.tuple(query.name, query.value)
+  if (valid.length === 0) return fc.array(strange, { maxLength: 1 })
+  return fc.oneof(
+    { weight: 3, arbitrary: fc.array(fc.oneof(...valid), { maxLength: 3 }) },
+    { weight: 2, arbitrary: fc.array(fc.oneof(...valid, changed, strange), { maxLength: 3 }) },
+  )
+}
+
+function bodiesOf(
+  { id: name, method, body }: Operation,
+  known: Known,
+): fc.Arbitrary<string | Buffer | undefined> {
+  const any = fc.oneof(fc.json({ maxDepth: 20 }), bytes)
+  if (!body) {
+    const weight = method === 'GET' ? 30 : 5
+    return fc.oneof({ weight, arbitrary: fc.constant(undefined) }, { weight: 1, arbitrary: any })
+  }
+  const begun = known.bodies[name]
+  const values = begun ? fc.oneof(fc.constant(begun), valuesOf(body, known)) : valuesOf(body, known)
+  const valid = values.map((value) => JSON.stringify(value))
+  return fc.oneof(
+    { weight: 5, arbitrary: valid },
+    { weight: 5, arbitrary: withOneChange(values) },
+    { weight: 1, arbitrary: withDamage(valid) },
+    { weight: 1, arbitrary: any },
+  )
+}
+
+function headersOf(parameters: Parameter[], known: Known): fc.Arbitrary<FuzzedRequest['headers']> {
+  const named = parameters.filter((parameter) => parameter.in === 'header')
+  const values: Record<string, fc.Arbitrary<string>> = Object.fromEntries(
+    named.map(({ name, schema }) => [name.toLowerCase(), valuesOf(schema, known).map(asHeader)]),
+  )
+  const valid = fc.record(values, { requiredKeys: [] }) as fc.Arbitrary<FuzzedRequest['headers']>
+  return fc.oneof({ weight: 6, arbitrary: valid }, { weight: 1, arbitrary: unlikelyHeaders })
+}
+
+function asQuery(value: unknown): string {
+  return encodeSafely(typeof value === 'string' ? value : JSON.stringify(value))
+}
+
+function asHeader(value: unknown): string {
+  return String(value).replace(/[^\x20-\x7e]/g, 'a')
+}
+
+/** Percent-encoded where it can be; a lone surrogate cannot. */
+function encodeSafely(value: string): string {
+  return encodeURIComponent(value.toWellFormed())
+}

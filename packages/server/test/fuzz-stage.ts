@@ -1,0 +1,140 @@
+import { signNotification } from '@svc/core'
+import type { Scope } from '@svc/core/contract'
+import type { Account } from './accounts.ts'
+import type { CallOptions } from './call.ts'
+import type { Operation } from './fuzz-operations.ts'
+import type { Caller, FuzzedRequest } from './fuzz-requests.ts'
+import { notification } from './notification.ts'
+import { expiredToken } from './tokens.ts'
+import { PAYMENT_SECRET, type World } from './world.ts'
+
+/** Ids of one kind: one that no request deletes, and the newest. */
+interface Ids {
+  lasting: string
+  newest: string
+}
+
+export interface Stage {
+  /** Ids that exist. */
+  ids: string[]
+  /** Bodies that the document does not describe, by operation. */
+  bodies: Record<string, object>
+  /** The request as it is sent: its credentials, and the ids in its path. */
+  callOf(operation: Operation, request: FuzzedRequest): { path: string; options: CallOptions }
+  /** Takes note of what was just created. */
+  remember(operation: Operation, data: Record<string, unknown>): void
+}
+
+/** Everybody who may call, with everything that can be called about. Nothing is written behind a request after it. */
+export async function setStage(world: World): Promise<Stage> {
+  const owner = await world.signup({ credits: 1_000_000 })
+  const callers = await callersOf(world, owner)
+  const ids = await idsOf(world, owner)
+  const delivery_id = (await world.core.webhooks.test(owner.id, ids.webhooks?.lasting ?? '')).id
+  // The first use of a key is written down some time after it.
+  for (const { key } of Object.values(callers)) await world.call('GET', '/api/v1/messages', { key })
+  await world.core.apiKeys.flush()
+  return {
+    ids: Object.values(ids).map(({ lasting }) => lasting),
+    bodies: { 'billing.notify': await notificationFor(world, owner) },
+    callOf(operation, { caller, id, query, body, headers }) {
+      const real = (name: string) => {
+        if (name === 'channel') return 'sms'
+        if (name === 'delivery_id') return delivery_id
+        return id ?? ids[groupOf(operation)]?.[ageFor(operation, query.length)] ?? ''
+      }
+      const path = operation.path.replace(/\{(\w+)\}/g, (_, name: string) => real(name))
+      const search = query.map(([name, value]) => `${name}=${value}`).join('&')
+      const credential = credentialFor(operation, callers[caller], query.length)
+      return {
+        path: search ? `${path}?${search}` : path,
+        options: {
+          ...credential,
+          headers: caller === 'owner' ? signed(operation, headers, body, world.now()) : headers,
+          raw: body,
+        },
+      }
+    },
+    remember(operation, data) {
+      const known = ids[groupOf(operation)]
+      const made = (data[groupOf(operation).slice(0, -1)] ?? data) as Record<string, unknown>
+      const id = made.id ?? made.address ?? made.message_id ?? made.bulk_id
+      if (known && typeof id === 'string') known.newest = encodeURIComponent(id)
+    },
+  }
+}
+
+function groupOf({ id }: Operation): string {
+  return id.split('.', 1)[0] ?? ''
+}
+
+/** What is deleted is what the other requests can do without; a delivery is of the lasting webhook. */
+function ageFor({ method, path }: Operation, chance: number): keyof Ids {
+  if (method === 'DELETE') return 'newest'
+  return chance % 2 === 0 || path.includes('{delivery_id}') ? 'lasting' : 'newest'
+}
+
+/** Where either is taken, now the one and now the other. */
+function credentialFor(
+  { security }: Operation,
+  { key, token }: CallOptions,
+  chance: number,
+): CallOptions {
+  if (security.length === 0) return {}
+  const takesKey = security.includes('api_key')
+  const isByKey = takesKey && (!security.includes('jwt') || token === undefined || chance % 2 === 0)
+  return isByKey ? { key } : { token }
+}
+
+/** Whatever a payment provider's notification says, it is to be looked into if it is signed. */
+function signed(
+  { parameters }: Operation,
+  headers: FuzzedRequest['headers'],
+  body: FuzzedRequest['body'] = '',
+  at: Date,
+): FuzzedRequest['headers'] {
+  const name = 'stripe-signature'
+  if (!parameters.some((parameter) => parameter.name.toLowerCase() === name)) return headers
+  return { ...headers, [name]: signNotification(PAYMENT_SECRET, body, at) }
+}
+
+async function notificationFor(world: World, { token }: Account): Promise<object> {
+  const json = { package_id: 'starter' }
+  const made = await world.call('POST', '/api/v1/billing/checkout', { token, json })
+  return notification(world.now(), made.body.data.session_id).json
+}
+
+async function callersOf(world: World, owner: Account): Promise<Record<Caller, CallOptions>> {
+  const poor = await world.signup()
+  const keyOf = async (account: Account, scopes?: Scope[]) =>
+    (await world.key(account, scopes && { scopes })).key
+  const key = await keyOf(owner)
+  return {
+    owner: { key, token: owner.token },
+    contacts_only: { key: await keyOf(owner, ['manage_contacts']) },
+    webhooks_only: { key: await keyOf(owner, ['manage_webhooks']) },
+    poor: { key: await keyOf(poor), token: poor.token },
+    none: {},
+    swapped: { key: owner.token, token: key },
+    old: { key: 'svc_old', token: expiredToken(owner.id) },
+    junk: { key: 'junk', token: 'junk' },
+  }
+}
+
+/** Two of everything that has an id, by the group of operations that is about it. */
+async function idsOf(world: World, owner: Account): Promise<Record<string, Ids>> {
+  const { key } = await world.key(owner)
+  const makers: Record<string, () => Promise<string>> = {
+    api_keys: async () => (await world.key(owner)).id,
+    messages: async () => (await world.send(key)).body.data.message_id,
+    bulks: async () => (await world.bulk(key)).body.data.bulk_id,
+    contacts: async () => (await world.contact(owner)).id,
+    suppressions: async () => (await world.suppression(owner)).replace('sms/', ''),
+    webhooks: async () => (await world.webhook(owner)).id,
+  }
+  const ids: Record<string, Ids> = {}
+  for (const [group, make] of Object.entries(makers)) {
+    ids[group] = { lasting: await make(), newest: await make() }
+  }
+  return ids
+}

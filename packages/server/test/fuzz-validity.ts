@@ -1,0 +1,57 @@
+import { createRequire } from 'node:module'
+import type { OpenApiDocument } from '@svc/core/contract'
+import type { Schema } from './fuzz-operations.ts'
+
+/** What of ajv is used: it comes with Fastify, which compiles schemas by it. */
+interface Ajv {
+  compile(schema: object): { (value: unknown): boolean; errors?: unknown }
+}
+type AjvClass = new (options: object) => Ajv
+
+const fastify = createRequire(createRequire(import.meta.url).resolve('fastify'))
+const compiler = createRequire(fastify.resolve('@fastify/ajv-compiler'))
+const { default: Ajv2020 } = compiler('ajv/dist/2020') as { default: AjvClass }
+const { default: addFormats } = compiler('ajv-formats') as { default: (ajv: Ajv) => void }
+
+/** What is wrong with a value; null when nothing is. */
+export type Check = (value: unknown) => unknown
+
+/** Checks of answers: formats count, and nothing may stand in them that the document does not name. */
+export function answerChecks(document: OpenApiDocument): (schema: Schema) => Check {
+  const ajv = new Ajv2020({ strict: false, allErrors: true })
+  addFormats(ajv)
+  return compiled(ajv, closed(document.components) as object, (schema) => closed(schema) as object)
+}
+
+/** Checks of requests by shape alone: of a format, the service decides more finely. */
+export function requestChecks(document: OpenApiDocument): (schema: Schema) => Check {
+  const ajv = new Ajv2020({ strict: false, validateFormats: false })
+  return compiled(ajv, document.components, (schema) => schema)
+}
+
+function compiled(
+  ajv: Ajv,
+  components: object,
+  prepared: (schema: Schema) => object,
+): (schema: Schema) => Check {
+  const checks = new Map<Schema, Check>()
+  return (schema) => {
+    const known = checks.get(schema)
+    if (known) return known
+    const validate = ajv.compile({ ...prepared(schema), components })
+    const check: Check = (value) => (validate(value) ? null : validate.errors)
+    checks.set(schema, check)
+    return check
+  }
+}
+
+/** The same schema, with every object that names its properties closed to others. */
+function closed(schema: unknown): unknown {
+  if (Array.isArray(schema)) return schema.map(closed)
+  if (typeof schema !== 'object' || schema === null) return schema
+  const inner = Object.fromEntries(
+    Object.entries(schema).map(([name, value]) => [name, closed(value)]),
+  )
+  const names = inner.type === 'object' && typeof inner.properties === 'object'
+  return names ? { additionalProperties: false, ...inner } : inner
+}
