@@ -71,6 +71,8 @@ export interface Core {
   contacts: Contacts
   suppressions: Suppressions
   mails: Mails
+  /** Whether counters are kept by the database, for all its servers. */
+  sharesCounters: boolean
   /** Counts a request, or only looks: exact over all servers on one PostgreSQL; with SQLite, in this process. */
   count(counting: Omit<Counting, 'now'>): Promise<Counter>
   /** A secret that the service made for itself: the same for every server of the database, and for ever. */
@@ -167,6 +169,7 @@ export async function createCore(options: CoreOptions): Promise<Core> {
     mails: { list: sandboxMailer.list, onMail: sandboxMailer.onMail, idle: outbox.idle },
     contacts,
     suppressions: createSuppressions({ storage, runtime }),
+    sharesCounters: storage.hot.sweepCounters !== undefined,
     async count(counting) {
       const [counter] = await storage.hot.count([{ ...counting, now: runtime.now() }])
       if (!counter) throw new Error('every look at a counter is answered')

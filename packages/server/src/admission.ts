@@ -1,4 +1,4 @@
-import { type Endpoint, SvcError } from '@svc/core/contract'
+import { type Endpoint, emailKey, SvcError } from '@svc/core/contract'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { type Authenticator, type Identity, missingCredential, requireScope } from './auth.ts'
 import type { PageRate } from './pages/page.ts'
@@ -99,6 +99,6 @@ export function createAdmission(
     admitVisitor: (rate, request, reply) =>
       admitStranger(request, reply, rate === 'exempt' ? { path: '/', rate } : null),
     countFor: (request, reply, { path }, email) =>
-      limiter.count(request, reply, 'auth', `${path} ${email.toLowerCase()}`),
+      limiter.count(request, reply, 'auth', `${path} ${emailKey(email)}`),
   }
 }

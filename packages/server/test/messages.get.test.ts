@@ -19,6 +19,11 @@ const get = (id: string) => world().call('GET', `${MESSAGES}/${id}`, { key })
 
 describe(`GET ${MESSAGES}/:id`, () => {
   describe('200', () => {
+    it('whatever the case that the id is written in', async () => {
+      const id = (await send(sms)).body.data.message_id
+      expect((await get(id.toUpperCase())).body.data.message.id).toBe(id)
+    })
+
     it('is the whole record', async () => {
       const metadata = { order_id: 'A1', nested: { list: [1, null, true, 'x'] } }
       const sent = await send({ ...sms, metadata })

@@ -45,6 +45,17 @@ describe(`POST ${SUPPRESSIONS}`, () => {
     ])
   })
 
+  it('holds for every spelling of the address', async () => {
+    await add({ channel: 'email', address: 'Asha@münchen.de' })
+    const { key } = await world().key(await world().signup({ credits: 1 }))
+    const mail = { channel: 'email', content: { subject: 'A', text: 'a' } }
+    const send = (to: string, as: string) =>
+      world().call('POST', '/api/v1/messages/send', { key: as, json: { ...mail, to } })
+    const own = (await world().key(owner)).key
+    expect((await send('asha@xn--mnchen-3ya.de', own)).status).toBe(400)
+    expect((await send('asha@xn--mnchen-3ya.de', key)).status).toBe(201)
+  })
+
   it('is done once: the first stays, and is answered', async () => {
     const first = await add({ channel: 'sms', address: '+255700000001', reason: 'bounce' })
     await world().advance(1_000)

@@ -21,7 +21,8 @@ export function createUsage({ storage, runtime }: { storage: Storage; runtime: R
     if (timer) clearTimeout(timer)
     timer = null
     if (waiting.size === 0) return
-    const uses = [...waiting.values()]
+    // In one order everywhere, so that servers which saw the same keys do not wait for each other in a ring.
+    const uses = [...waiting.values()].sort((a, b) => (a.id < b.id ? -1 : 1))
     waiting = new Map()
     try {
       // In small transactions: sends wait while one runs.

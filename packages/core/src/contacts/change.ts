@@ -1,4 +1,5 @@
 import { attributes, type ContactFields, UNREACHABLE_TEXT } from '../contract/contacts.ts'
+import { emailKey } from '../contract/email-address.ts'
 import type { ErrorDetail } from '../contract/errors.ts'
 import type { ContactRow } from '../storage/storage.ts'
 import { fold } from './fold.ts'
@@ -124,7 +125,7 @@ function namedFields(before: ContactRow | null, fields: ContactFields) {
     name: name === undefined ? kept.name : name,
     phone: phone === undefined ? kept.phone : phone,
     email: mail,
-    email_key: mail === null ? null : mail.toLowerCase(),
+    email_key: mail === null ? null : emailKey(mail),
     external_id: external_id === undefined ? kept.external_id : external_id,
     tags: tags === undefined ? kept.tags : [...new Set(tags)],
     attributes: attributes === undefined ? kept.attributes : (attributes ?? {}),

@@ -1,4 +1,5 @@
 import type { Contact, ContactFields } from '../contract/contacts.ts'
+import { emailKey } from '../contract/email-address.ts'
 import { SvcError } from '../contract/errors.ts'
 import type { Runtime } from '../runtime.ts'
 import type { ContactRow, Reads, Storage, Writes } from '../storage/storage.ts'
@@ -70,7 +71,7 @@ export function createContacts({
     fields: ContactFields,
   ): Promise<Contact> {
     const { phone, email, external_id } = fields
-    const email_key = email?.toLowerCase()
+    const email_key = email && emailKey(email)
     const holding = await stores.contacts.holding(workspaceId, {
       phones: phone ? [phone] : [],
       email_keys: email_key ? [email_key] : [],

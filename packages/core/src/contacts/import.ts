@@ -1,5 +1,6 @@
 import { contactFields } from '../contract/contacts.ts'
 import { decode } from '../contract/decode.ts'
+import { emailKey } from '../contract/email-address.ts'
 import { SvcError } from '../contract/errors.ts'
 import { isRecord } from '../contract/fields.ts'
 import type { Runtime } from '../runtime.ts'
@@ -98,7 +99,7 @@ async function stateFor(
   const given = (field: 'phone' | 'email' | 'external_id') =>
     candidates.flatMap(({ fields }) => fields[field] ?? [])
   const phones = given('phone')
-  const email_keys = given('email').map((email) => email.toLowerCase())
+  const email_keys = given('email').map(emailKey)
   const external_ids = given('external_id')
   const holding = await contacts.holding(workspaceId, { phones, email_keys, external_ids })
   const addresses = [...phones, ...email_keys, ...holding.flatMap(addressesOf)]

@@ -1,5 +1,6 @@
 import type { ContactFields } from '../contract/contacts.ts'
 import type { Channel } from '../contract/content.ts'
+import { emailKey } from '../contract/email-address.ts'
 import type { ErrorDetail } from '../contract/errors.ts'
 import type { ContactRow, SuppressionRow } from '../storage/storage.ts'
 import { attributesFault, type ContactIndex, changeContact, joinAttributes } from './change.ts'
@@ -91,7 +92,7 @@ function matchOf(index: ContactIndex, fields: ContactFields): ContactRow | null 
     holder && (external_id === null || holder.external_id === null)
   const found = [
     index.holder('phone', phone),
-    index.holder('email_key', email?.toLowerCase() ?? null),
+    index.holder('email_key', email ? emailKey(email) : null),
   ]
   return found.find(isSame) ?? null
 }

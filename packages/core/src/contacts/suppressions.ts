@@ -1,3 +1,4 @@
+import { emailKey } from '../contract/email-address.ts'
 import type { Body } from '../contract/endpoint.ts'
 import { SvcError } from '../contract/errors.ts'
 import type { suppressions as endpoints, Suppression } from '../contract/suppressions.ts'
@@ -43,7 +44,7 @@ export function createSuppressions({
         const row: SuppressionRow = {
           workspace_id: workspaceId,
           channel,
-          address: address.toLowerCase(),
+          address: emailKey(address),
           reason,
           created_at: runtime.now(),
         }
@@ -52,7 +53,7 @@ export function createSuppressions({
         return standing.find((each) => each.channel === channel) ?? row
       }),
     async remove(workspaceId, { channel, address }) {
-      const one = { channel, address: address.toLowerCase() }
+      const one = { channel, address: emailKey(address) }
       const removed = await storage.write(({ suppressions }) =>
         suppressions.remove(workspaceId, one),
       )

@@ -20,8 +20,8 @@ export function parseDateTime(text: string): Date | null {
   if (Number.isNaN(localMs) || offsetMs === null) return null
   if (new Date(localMs).toISOString() !== local) return null
   const date = new Date(localMs - offsetMs)
-  // An offset can push the first or last instants out of the four-digit years.
-  return /^\d{4}-/.test(date.toISOString()) ? date : null
+  // An offset can push the first or last instants out of the four-digit years; no calendar has a year 0.
+  return /^(?!0000)\d{4}-/.test(date.toISOString()) ? date : null
 }
 
 function offsetMsOf(offset: string): number | null {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { emailAddress } from './email-address.ts'
+import { emailAddress, emailKey } from './email-address.ts'
 
 const local64 = 'a'.repeat(64)
 const label63 = 'b'.repeat(63)
@@ -75,5 +75,18 @@ describe('emailAddress', () => {
       expect(emailAddress(text)).toBeNull()
     }
     expect(performance.now() - began).toBeLessThan(1000)
+  })
+})
+
+describe('the key of an address', () => {
+  test('is one for all spellings of a mailbox', () => {
+    expect(emailKey('Asha@münchen.de')).toBe('asha@xn--mnchen-3ya.de')
+    expect(emailKey('asha@XN--MNCHEN-3YA.de')).toBe('asha@xn--mnchen-3ya.de')
+    expect(emailKey('asha@example.com')).not.toBe(emailKey('asha+1@example.com'))
+  })
+
+  test('of what is no address is the text in lower case', () => {
+    expect(emailKey('+255700000001')).toBe('+255700000001')
+    expect(emailKey('Nobody')).toBe('nobody')
   })
 })

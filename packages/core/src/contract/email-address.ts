@@ -37,6 +37,11 @@ export function emailAddress(text: string): EmailAddress | null {
   return address.length > LIMITS.email_length ? null : { address, domain }
 }
 
+/** What two spellings of one mailbox have in common: by this, addresses are unique, suppressed and counted. */
+export function emailKey(text: string): string {
+  return (emailAddress(text)?.address ?? text).toLowerCase()
+}
+
 function isAtom(atom: string): boolean {
   return LOCAL_ATOM.test(atom)
 }

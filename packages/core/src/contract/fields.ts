@@ -9,8 +9,8 @@ export const PHONE_TEXT = 'Phone number must be in E.164 format'
 
 const E164 = /^\+[1-9]\d{1,14}$/
 
-/** An id. Ids that the service gives are of version 7. */
-export const uuid = z.guid()
+/** An id, in either case. Ids that the service gives are of version 7, in lower case (RFC 9562, section 4). */
+export const uuid = z.guid().overwrite((id) => id.toLowerCase())
 
 /** An instant: ISO 8601 with milliseconds and `Z` on the wire, a Date inside. */
 export const timestamp = z.codec(z.string().meta({ format: 'date-time' }), z.date(), {

@@ -1,7 +1,7 @@
 import type { Log } from '../runtime.ts'
 
-/** Pauses between tries: together well below a lease, after which the work counts as interrupted. */
-const PAUSES_MS = [100, 500, 2_000, 5_000, 10_000]
+/** Pauses between tries: together about a lease, after which the work counts as interrupted. */
+const PAUSES_MS = [100, 500, 2_000, 5_000, 10_000, 10_000, 10_000, 10_000, 10_000]
 
 /**
  * Writes down what happened, which cannot happen again: a write that fails is repeated, first item by item, so that one

@@ -1,3 +1,4 @@
+import { emailKey } from '../contract/email-address.ts'
 import type { Channel } from '../contract/messages.ts'
 import type { Units } from '../contract/units.ts'
 import { type Account, decide, type Entry, type Operation } from '../credits/decide.ts'
@@ -93,7 +94,7 @@ export function spendingKey(workspaceId: string, of: { api_key_id: string; day: 
 
 /** Under which address a recipient is suppressed: e-mail addresses are one whatever their case. */
 export function suppressedAddress(to: { channel: Channel; recipient: string }): string {
-  return to.channel === 'email' ? to.recipient.toLowerCase() : to.recipient
+  return to.channel === 'email' ? emailKey(to.recipient) : to.recipient
 }
 
 /**

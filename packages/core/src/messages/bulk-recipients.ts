@@ -5,7 +5,7 @@ import type { RecipientFault } from '../contract/bulk.ts'
 import type { BulkRecipient, BulkRequest } from '../contract/bulk-request.ts'
 import { type Channel, type Content, contents } from '../contract/content.ts'
 import { decode } from '../contract/decode.ts'
-import { EMAIL_TEXT, emailAddress } from '../contract/email-address.ts'
+import { EMAIL_TEXT, emailAddress, emailKey } from '../contract/email-address.ts'
 import { SvcError } from '../contract/errors.ts'
 import { type Metadata, metadata, PHONE_TEXT, phone } from '../contract/fields.ts'
 import { LIMITS } from '../contract/limits.ts'
@@ -89,7 +89,7 @@ export function lookAtRecipients(
       continue
     }
     const to = addressed
-    const key = request.channel === 'email' ? to.toLowerCase() : to
+    const key = request.channel === 'email' ? emailKey(to) : to
     if (seen.has(key)) {
       found.duplicates.push({ index, to })
       continue
@@ -101,7 +101,7 @@ export function lookAtRecipients(
     }
     seen.add(key)
     found.reached.push({ index, to, ...message })
-    if (!bulk.template.isConstant) length += lengthOf(message.content)
+    length += lengthOf(message.content)
     if (length > LIMITS.bulk_rendered_length) throw tooMuch()
   }
   return found

@@ -1,3 +1,4 @@
+import { emailKey } from '../contract/email-address.ts'
 import type { Body } from '../contract/endpoint.ts'
 import { SvcError } from '../contract/errors.ts'
 import type { Units } from '../contract/units.ts'
@@ -143,7 +144,7 @@ function newWorkspace(
     id: runtime.id(),
     name: company_name,
     email,
-    email_key: email.toLowerCase(),
+    email_key: emailKey(email),
     email_verified: false,
     password_hash,
     token_version: 1,

@@ -14,8 +14,9 @@ export function healthRoutes(
       const database = await databaseState(core)
       const queue = core.isDispatching() ? 'ok' : 'stopped'
       const status = database === 'ok' && queue === 'ok' ? 'ok' : 'degraded'
-      // Rate counters are the only cache, and they live in this process.
-      return { status, timestamp: new Date(now()), services: { database, cache: 'ok', queue } }
+      // Rate counters are the only cache: rows that servers share, or in this process, which is answering.
+      const cache = core.sharesCounters ? database : 'ok'
+      return { status, timestamp: new Date(now()), services: { database, cache, queue } }
     },
     live: () => ({ status: 'ok' }),
     async ready({ reply }) {

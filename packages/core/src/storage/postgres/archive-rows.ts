@@ -22,7 +22,7 @@ export function readerOn(ask: Ask): TableReader {
       await ask(
         `declare moved no scroll cursor for select ${values.join(', ')} from "${table.table}"`,
       )
-      for (let count = BATCH_ROWS_MAX; ; ) {
+      for (let count = 1; ; ) {
         const config = { text: `fetch ${count} from moved`, rowMode: 'array' }
         const rows: Row[] = (await ask(config)).rows
         if (rows.length === 0) break
@@ -36,10 +36,13 @@ export function readerOn(ask: Ask): TableReader {
   }
 }
 
+/** The next rows may be e-mails of 2 MB, whatever those before were. */
+const ROWS_AT_ONCE = Math.min(BATCH_ROWS_MAX, 64)
+
 /** Fewer rows at once where they are large; more again little by little. */
 function fetchCount(before: number, rowSize: number): number {
   const wanted = Math.floor(BATCH_TEXT / Math.max(rowSize, 1))
-  return Math.max(1, Math.min(BATCH_ROWS_MAX, 2 * before, wanted))
+  return Math.max(1, Math.min(ROWS_AT_ONCE, 2 * before, wanted))
 }
 
 /** The same, and how to fill them. */

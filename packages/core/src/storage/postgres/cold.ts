@@ -4,6 +4,7 @@ import { type Db, dialects } from '../dialect.ts'
 import type { Reads, Storage } from '../storage.ts'
 import { openStores, type StoreDialect } from '../stores/stores.ts'
 import { tables } from '../tables.ts'
+import { IS_WRITABLE } from './connection.ts'
 import { withoutData } from './failure.ts'
 import { parsers } from './parsers.ts'
 import { type Ask, askOnce, retrying, transact } from './transaction.ts'
@@ -31,7 +32,8 @@ export function openCold(
       again((fate) => transact(pool, (ask) => work(openStores(handle(ask), t, dialect)), fate)),
     async ping() {
       const max_ms = Math.min(PING_MAX_MS, bounds.answer_max_ms)
-      await again((fate) => askOnce(pool, 'select 1', undefined, fate), max_ms)
+      const { rows } = await again((fate) => askOnce(pool, IS_WRITABLE, undefined, fate), max_ms)
+      if (!rows[0]?.is_writable) throw new Error('the database takes no writes')
     },
   }
 }

@@ -58,6 +58,9 @@ const HOT_SESSION = {
   enable_mergejoin: 'off',
 }
 
+/** Whether this session may write. */
+export const IS_WRITABLE = `select not pg_is_in_recovery() and current_setting('transaction_read_only') = 'off' as is_writable`
+
 /** What one process holds of the server. */
 export interface Connections {
   /** For the verbs of the hot door. */
@@ -190,6 +193,13 @@ async function prepareSession(client: pg.ClientBase, session: object): Promise<v
     [JSON.stringify(session)],
   )
   await assertDurable(client)
+  await assertWritable(client)
+}
+
+/** @throws Error on a standby, or where only reading is allowed: after a failover the same address may lead there. */
+async function assertWritable(client: pg.ClientBase): Promise<void> {
+  const { rows } = await client.query<{ is_writable: boolean }>(IS_WRITABLE)
+  if (!rows[0]?.is_writable) throw new Error('the database takes no writes')
 }
 
 /** @throws Error unless a commit of this session is on disk when it returns. */

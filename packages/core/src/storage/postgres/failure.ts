@@ -6,11 +6,11 @@ import { SvcError } from '../../contract/errors.ts'
 const CONTENTION = new Set(['40001', '40P01', '55P03'])
 
 /**
- * The connection or the server went away, the session stood still too long, or there was no room for one more: by
- * SQLSTATE, or by the system's word.
+ * The connection or the server went away or takes no writes any more, the session stood still too long, or there was no
+ * room for one more: by SQLSTATE, or by the system's word.
  */
 const GONE =
-  /^(08...|25P0[34]|53300|57P0[1-3]|ECONN(RESET|REFUSED|ABORTED)|E(PIPE|NOTCONN|TIMEDOUT|NOENT|HOSTUNREACH|NETUNREACH|AI_AGAIN))$/
+  /^(08...|25006|25P0[34]|53300|57P0[1-3]|ECONN(RESET|REFUSED|ABORTED)|E(PIPE|NOTCONN|TIMEDOUT|NOENT|HOSTUNREACH|NETUNREACH|AI_AGAIN))$/
 /** What the driver says without a code. */
 const TERMINATED =
   /^(Connection terminated|Client has encountered a connection error|timeout expired|Query read timeout)/

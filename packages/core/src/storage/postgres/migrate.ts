@@ -1,6 +1,11 @@
 import type pg from 'pg'
 import { migrationsOf, pending } from '../migrations.ts'
+import { isContention } from './failure.ts'
 import { type Ask, transact } from './transaction.ts'
+
+/** For ten minutes a table may be in use that has to be changed. */
+const TRIES_MAX = 120
+const PAUSE_MS = 3_000
 
 /** Any number, the same in every version: two starters must ask for the same lock. */
 export const MIGRATION_LOCK = 7_376_200_001
@@ -10,11 +15,24 @@ export const MIGRATION_LOCK = 7_376_200_001
  * together do it once. Answers the names of the steps that ran.
  * @throws Error when the database was made by a newer version.
  */
-export function migrate(pool: pg.Pool): Promise<string[]> {
+export async function migrate(pool: pg.Pool): Promise<string[]> {
+  for (let tries = 1; ; tries++) {
+    try {
+      return await migrateOnce(pool)
+    } catch (error) {
+      if (!isContention(error) || tries === TRIES_MAX) throw error
+      await new Promise((resolve) => setTimeout(resolve, PAUSE_MS))
+    }
+  }
+}
+
+function migrateOnce(pool: pg.Pool): Promise<string[]> {
   return transact(pool, async (ask) => {
     // Whoever is first may take longer than a lock is usually waited for.
     await ask('set local lock_timeout = 0')
     await ask('select pg_advisory_xact_lock($1)', [MIGRATION_LOCK])
+    // Who waits for a table that is being read, by a backup perhaps, holds up all who come after: rather let go again.
+    await ask(`set local lock_timeout = '2s'`)
     return applyMigrations(ask)
   })
 }

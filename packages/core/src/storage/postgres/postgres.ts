@@ -23,8 +23,11 @@ import { createWaker, type Waker } from './wake.ts'
 /** How many items share one batch at the most: bounds how long it holds its locks. */
 const BATCH_MAX = 512
 
-/** While one batch of a verb waits for the disk, the next is planned; what arrives meanwhile gathers. */
-const BATCHES_AT_ONCE = 2
+/**
+ * While one batch of a verb is under way, what arrives gathers. Two at once made them smaller and accepted two thirds as
+ * many sends (0.13 of the bare route against 0.20).
+ */
+const BATCHES_AT_ONCE = 1
 
 /** More than one batch has callers: when it fails, each of them is tried again on its own. */
 const BATCHES_WAITING_MAX = 2 * BATCH_MAX

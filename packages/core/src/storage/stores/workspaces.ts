@@ -1,4 +1,5 @@
 import { and, asc, eq, sql } from 'drizzle-orm'
+import { emailKey } from '../../contract/email-address.ts'
 import type { WorkspaceReads, WorkspaceWrites } from '../../workspaces/store.ts'
 import type { Db } from '../dialect.ts'
 import type { Tables } from '../tables.ts'
@@ -13,7 +14,10 @@ export function workspaceStore(
       return row ?? null
     },
     async byEmail(email) {
-      const [row] = await db.select().from(t).where(eq(t.email_key, email.toLowerCase()))
+      const [row] = await db
+        .select()
+        .from(t)
+        .where(eq(t.email_key, emailKey(email)))
       return row ?? null
     },
     async list({ limit, offset }) {

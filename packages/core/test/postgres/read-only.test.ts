@@ -1,0 +1,56 @@
+import { afterEach, describe, expect, it } from 'vitest'
+import { patient, postgresBench } from './bench.ts'
+
+const bench = postgresBench()
+
+describe('a database that takes no writes, as after a failover to a standby', () => {
+  /** For sessions that begin from now on, and those that are there already. */
+  async function setReadOnly(is: 'on' | 'off'): Promise<void> {
+    const owner = await bench.connect()
+    await owner.query('set default_transaction_read_only = off')
+    const { rows } = await owner.query('select current_database() as name')
+    await owner.query(`alter database ${rows[0].name} set default_transaction_read_only = ${is}`)
+    await owner.query(
+      "select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and application_name = 'svc'",
+    )
+    await owner.end()
+  }
+  afterEach(() => setReadOnly('off'))
+
+  it('is not used and not called well, and is used again once it takes them', async () => {
+    const workspaceId = await bench.workspace()
+    await setReadOnly('on')
+    await expect(bench.storage.ping()).rejects.toThrow('takes no writes')
+    await expect(bench.accept(bench.make.send(workspaceId))).rejects.toThrow('takes no writes')
+
+    await setReadOnly('off')
+    const accepted = async () => (await bench.accept(bench.make.send(workspaceId))).outcome
+    await expect.poll(() => accepted().catch(() => 'failed'), patient).toBe('accepted')
+    await expect(bench.storage.ping()).resolves.toBeUndefined()
+    await bench.expectSound(workspaceId)
+  })
+
+  it('to which open sessions lead, is left by them', async () => {
+    const workspaceId = await bench.workspace()
+    await bench.accept(bench.make.send(workspaceId))
+    // Sessions as they are when their server has become a standby under them.
+    const owner = await bench.connect()
+    await owner.query(`create function refuse() returns trigger language plpgsql as $$
+      begin raise exception 'cannot execute INSERT in a read-only transaction' using errcode = '25006'; end $$`)
+    await owner.query(
+      'create trigger refuse before insert on messages for each statement execute function refuse()',
+    )
+    const pids = async () => {
+      const { rows } = await owner.query(
+        `select pid from pg_stat_activity where datname = current_database() and application_name = 'svc'`,
+      )
+      return new Set(rows.map(({ pid }) => pid))
+    }
+    const before = await pids()
+    await expect(bench.accept(bench.make.send(workspaceId))).rejects.toThrow('went away')
+    await owner.query('drop trigger refuse on messages')
+    await owner.query('drop function refuse')
+    expect((await bench.accept(bench.make.send(workspaceId))).outcome).toBe('accepted')
+    expect([...(await pids())].every((pid) => before.has(pid))).toBe(false)
+  })
+})
