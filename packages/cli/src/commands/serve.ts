@@ -18,6 +18,7 @@ what is under way end. Settings come from the environment:
   SVC_JWT_SECRET             signs sessions, 32 bytes or more (generated)
   SVC_PUBLIC_URL             the address that others reach it at
   SVC_SIGNUP_CREDITS         what a new workspace begins with (0)
+  SVC_CREDIT_PACKAGES        what can be bought, as JSON (nothing)
   SVC_WEBHOOK_ALLOW_HTTP     true lets webhooks go to plain http (false)
   SVC_TRUST_PROXY            networks of proxies to trust
   SVC_RATE_LIMIT_…           GENERAL, BULK, AUTH, ANONYMOUS, FAILED_AUTH, as 100/60

@@ -1,5 +1,6 @@
-import { SUBSCRIBABLE, type Subscriptions } from '../contract/contacts.ts'
+import type { Subscriptions } from '../contract/contacts.ts'
 import type { Channel } from '../contract/content.ts'
+import { CHANNELS } from '../contract/content.ts'
 import type { ContactRow, SuppressionRow } from '../storage/storage.ts'
 
 /** Why addresses are suppressed, by `suppressionKey`. */
@@ -40,7 +41,7 @@ export function subscriptionsOf(
   contact: Addresses & Pick<ContactRow, 'subscriptions'>,
   suppressed: Suppressed,
 ): Subscriptions {
-  const entries = SUBSCRIBABLE.flatMap((channel) => {
+  const entries = CHANNELS.flatMap((channel) => {
     const said = contact.subscriptions[channel]
     const address = addressOn(channel, contact)
     if (address === null) return said ? [[channel, said]] : []
@@ -70,7 +71,7 @@ export function changeSubscriptions(
   { suppressed, may_lift }: { suppressed: Suppressed; may_lift: boolean },
 ): SubscriptionChange {
   const change: SubscriptionChange = { subscriptions: {}, opt_outs: [], lifts: [] }
-  for (const channel of SUBSCRIBABLE) {
+  for (const channel of CHANNELS) {
     const address = addressOn(channel, after)
     const now = said === null ? 'subscribed' : said?.[channel]
     const wish = now ?? (before && wishOf(channel, before, suppressed))

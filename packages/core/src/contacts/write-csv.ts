@@ -1,4 +1,5 @@
-import { type Contact, SUBSCRIBABLE } from '../contract/contacts.ts'
+import type { Contact } from '../contract/contacts.ts'
+import { CHANNELS } from '../contract/content.ts'
 import { CSV_COLUMNS, type CsvColumn, guarded } from './csv-cells.ts'
 
 /** The first line of an exported file. */
@@ -15,9 +16,7 @@ function cellsOf(contact: Contact): string[] {
     ...texts,
     tags: tags.join(';'),
     attributes: Object.keys(attributes).length === 0 ? null : JSON.stringify(attributes),
-    unsubscribed: SUBSCRIBABLE.filter((channel) => subscriptions[channel] === 'unsubscribed').join(
-      ';',
-    ),
+    unsubscribed: CHANNELS.filter((channel) => subscriptions[channel] === 'unsubscribed').join(';'),
     created_at: created_at.toISOString(),
     updated_at: updated_at.toISOString(),
   }

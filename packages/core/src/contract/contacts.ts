@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { CHANNELS, type Channel } from './content.ts'
+import type { Channel } from './content.ts'
 import { endpoint } from './endpoint.ts'
 import { email, jsonObject, phone, text, timestamp, uuid } from './fields.ts'
 import { jsonDepthWithin } from './json-text.ts'
@@ -11,9 +11,6 @@ export const SUBSCRIPTION_STATES = ['subscribed', 'unsubscribed'] as const
 
 /** Whether somebody wants messages, channel by channel; one that is not named is subscribed. */
 export type Subscriptions = Partial<Record<Channel, (typeof SUBSCRIPTION_STATES)[number]>>
-
-/** The channels that a contact can be subscribed to. */
-export const SUBSCRIBABLE = CHANNELS
 
 const state = z.enum(SUBSCRIPTION_STATES).optional()
 const channels = { sms: state, whatsapp: state, email: state, voice: state }

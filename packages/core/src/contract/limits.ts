@@ -118,8 +118,6 @@ export const LIMITS = {
 
   idempotency_key_length: 255,
   idempotency_lifetime_s: 24 * HOUR_S,
-  /** How long a caller waits for another one with the same key before it is told to come back. */
-  idempotency_wait_ms: 10_000,
 
   webhook_description_length: 500,
   webhook_headers: 20,

@@ -1,17 +1,7 @@
+import { TRANSACTION_TYPES } from '../contract/billing.ts'
 import { UNITS_MAX, type Units } from '../contract/units.ts'
 
-export const ENTRY_KINDS = [
-  'purchase',
-  'purchase_adjust',
-  'grant',
-  'send',
-  'refund',
-  'hold',
-  'settle',
-  'void',
-  'expire',
-  'adjustment',
-] as const
+export const ENTRY_KINDS = TRANSACTION_TYPES
 export type EntryKind = (typeof ENTRY_KINDS)[number]
 
 /** A workspace's money at one moment. `available = balance - held`. */

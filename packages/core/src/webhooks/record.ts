@@ -30,19 +30,21 @@ export interface RecordState {
   failed_deliveries: Map<string, number>
 }
 
+/** The columns of a webhook that say how it does: what a record writes of it. */
+export const HEALTH = [
+  'is_active',
+  'status',
+  'disabled_reason',
+  'consecutive_failures',
+  'last_success_at',
+  'last_failure_at',
+  'updated_at',
+] as const
+
 /** The part of a webhook that its deliveries change. */
 export type WebhookHealth = Pick<
   WebhookRow,
-  | 'id'
-  | 'workspace_id'
-  | 'is_active'
-  | 'status'
-  | 'disabled_reason'
-  | 'consecutive_failures'
-  | 'last_success_at'
-  | 'last_failure_at'
-  | 'created_at'
-  | 'updated_at'
+  'id' | 'workspace_id' | 'created_at' | (typeof HEALTH)[number]
 >
 
 export interface RecordPlan {

@@ -2,6 +2,7 @@ import { LIMITS } from '../../contract/limits.ts'
 import {
   type DeliveryResult,
   endOf,
+  HEALTH,
   planRecord,
   type RecordPlan,
   type RecordState,
@@ -12,16 +13,6 @@ import type { Tables } from '../tables.ts'
 import { type Clock, dueAt } from './clock.ts'
 import { type Database, statement, type Transaction } from './database.ts'
 import { insertInto, namesOf, removeFrom, updateOf } from './rows.ts'
-
-const HEALTH = [
-  'is_active',
-  'status',
-  'disabled_reason',
-  'consecutive_failures',
-  'last_success_at',
-  'last_failure_at',
-  'updated_at',
-] as const
 
 /** SQL: since when a webhook has had no success. */
 const SINCE = 'coalesce(w.last_success_at, w.created_at)'

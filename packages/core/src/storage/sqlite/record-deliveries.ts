@@ -3,6 +3,7 @@ import { idFloor } from '../../runtime.ts'
 import {
   type DeliveryResult,
   endOf,
+  HEALTH,
   isSilent,
   planRecord,
   type RecordState,
@@ -11,16 +12,6 @@ import {
 import type { Tables } from '../tables.ts'
 import type { Connection } from './connection.ts'
 import { insertInto, namesOf, selectFrom, updateOf } from './rows.ts'
-
-const HEALTH = [
-  'is_active',
-  'status',
-  'disabled_reason',
-  'consecutive_failures',
-  'last_success_at',
-  'last_failure_at',
-  'updated_at',
-] as const
 
 /** The verb `recordDeliveries` on SQLite: look up what the claim still holds, plan, write. */
 export function prepareRecordDeliveries(
