@@ -23,6 +23,7 @@ export const PURE_RULES = [
   'core/messages/cancel.ts',
   'core/messages/settle.ts',
   'core/messages/status.ts',
+  'core/messages/waited.ts',
   'core/webhooks/fan-out.ts',
   'core/webhooks/record.ts',
   'core/webhooks/schedule.ts',

@@ -43,8 +43,11 @@ export function statusCell(status: MessageStatus, { padded = false } = {}): Cell
   return { text: padded ? status.padEnd('delivered'.length) : status, style: STYLES[status] }
 }
 
-/** Why a message failed, in one line; null when it did not, or nobody said. */
-export function failureOf({ error_code, error_message }: Message): string | null {
+/** Why a message, or a try of it, failed, in one line; null when it did not, or nobody said. */
+export function failureOf({
+  error_code,
+  error_message,
+}: Pick<Message, 'error_code' | 'error_message'>): string | null {
   const parts = [error_code, error_message].filter((part) => part !== null)
   return parts.length === 0 ? null : parts.join(': ')
 }

@@ -1,10 +1,21 @@
 import { expect, test } from 'vitest'
 import { sendRequestOf } from './send-request.ts'
 
+const now = new Date('2026-05-04T09:00:00.000Z')
+
 test.each([
   [
     { to: '+12', text: 'x' },
     { channel: 'sms', to: '+12', content: { text: 'x' } },
+  ],
+  [
+    { to: '+12', text: 'x', at: '10m' },
+    {
+      channel: 'sms',
+      to: '+12',
+      content: { text: 'x' },
+      scheduled_at: '2026-05-04T09:10:00.000Z',
+    },
   ],
   [
     { to: 'a@b.example', subject: 's', html: '<p>' },
@@ -17,6 +28,7 @@ test.each([
       channel: 'whatsapp' as const,
       from: '+34',
       at: '2026-05-04',
+      expiresIn: '1h',
       metadata: ['a=', '__proto__=b'],
     },
     {
@@ -25,6 +37,7 @@ test.each([
       content: { text: 'x' },
       from: '+34',
       scheduled_at: '2026-05-04',
+      expires_in: 3_600,
       metadata: Object.fromEntries([
         ['a', ''],
         ['__proto__', 'b'],
@@ -32,11 +45,15 @@ test.each([
     },
   ],
 ])('%o', (options, request) => {
-  expect(sendRequestOf(options)).toEqual(request)
+  expect(sendRequestOf(options, now)).toEqual(request)
 })
 
 test.each(['nonsense', '=value'])('metadata "%s" is refused', (pair) => {
-  expect(() => sendRequestOf({ to: '+12', metadata: [pair] })).toThrow(
+  expect(() => sendRequestOf({ to: '+12', metadata: [pair] }, now)).toThrow(
     '--metadata must be key=value',
   )
+})
+
+test.each(['soon', '10', ''])('--expires-in "%s" is refused', (expiresIn) => {
+  expect(() => sendRequestOf({ to: '+12', expiresIn }, now)).toThrow('--expires-in must be a span')
 })

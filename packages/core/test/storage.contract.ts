@@ -17,6 +17,7 @@ import { isolationContract } from './storage/isolation.contract.ts'
 import { ledgerFuzzContract } from './storage/ledger-fuzz.contract.ts'
 import { listsContract } from './storage/lists.contract.ts'
 import { messageCountsContract } from './storage/message-counts.contract.ts'
+import { optedOutContract } from './storage/opted-out.contract.ts'
 import { ownersContract } from './storage/owners.contract.ts'
 import { purchasesContract } from './storage/purchases.contract.ts'
 import { rateCountersContract } from './storage/rate-counters.contract.ts'
@@ -48,6 +49,7 @@ export function storageContract(engine: string, open: OpenStorage): void {
     describe('accept', () => acceptContract(open))
     describe('bulks', () => bulksContract(open))
     describe('suppressed recipients', () => suppressedContract(open))
+    describe('recipients who opted out meanwhile', () => optedOutContract(open))
     describe('a daily limit', () => dailyLimitContract(open))
     describe('idempotency', () => idempotencyContract(open))
     describe('claimMessages', () => claimMessagesContract(open))

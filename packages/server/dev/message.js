@@ -141,14 +141,20 @@ function entryOf({ at, kind, ...entry }) {
       h('strong', {}, entry.provider),
       ` attempt ${entry.attempt}: ${entry.outcome}`,
     ],
-    ledger: () => [h('strong', {}, 'credits'), ` ${entry.type} ${signed(entry.credits)}`],
+    ledger: () => [
+      h('strong', {}, 'credits'),
+      ` ${entry.type} ${signed(entry.credits)}`,
+      entry.reference.type === 'bulk' ? ' for all of its bulk' : '',
+      `, balance ${entry.balance_after}`,
+    ],
     webhook: () => [h('strong', {}, 'webhook'), ` ${entry.event}: ${entry.status}`],
   }[kind]
-  const cause = kind !== 'webhook' && entry.error_code ? [' ', h('code', {}, entry.error_code)] : []
+  const cause = entry.error_code ? [' ', h('code', {}, entry.error_code)] : []
   const words = said ? [...said(), ...cause] : [h('strong', {}, kind), ' ', JSON.stringify(entry)]
   return h('li', {}, time(at), h('span', {}, ...words))
 }
 
 function signed(credits) {
+  if (credits === 0) return '0'
   return credits > 0 ? `+${credits}` : `−${-credits}`
 }

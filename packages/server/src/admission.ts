@@ -1,6 +1,8 @@
 import { type Endpoint, emailKey, SvcError } from '@svc/core/contract'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { type Authenticator, type Identity, missingCredential, requireScope } from './auth.ts'
+import type { Gate } from './gate.ts'
+import { priorityOf } from './load.ts'
 import type { PageRate } from './pages/page.ts'
 import { clientKey, type RateLimiter } from './rate-limit.ts'
 
@@ -13,7 +15,11 @@ declare module 'fastify' {
 
 /** Who comes in. Runs before a body is read: a stranger learns nothing of the schemas. */
 export interface Admission {
-  /** @throws SvcError 429, 401 or 403, looked at in that order. */
+  /**
+   * Whoever exceeds a limit, or is a stranger, is told that, however busy the service is; only then is looked at whether
+   * it can take the request, still before its body is read.
+   * @throws SvcError 429, 401, 403 or 429, looked at in that order.
+   */
   admit(endpoint: Endpoint | null, request: FastifyRequest, reply: FastifyReply): Promise<void>
   /** Of a page, which anybody may read. @throws SvcError 429. */
   admitVisitor(rate: PageRate, request: FastifyRequest, reply: FastifyReply): Promise<void>
@@ -24,12 +30,16 @@ export interface Admission {
     endpoint: Endpoint,
     email: string,
   ): Promise<void>
+  /** Counts a request whose signature was wrong as a stranger's, and refuses nothing for it. */
+  noteBadSignature(request: FastifyRequest, reply: FastifyReply): Promise<void>
+  /** Does the work of a request that was let in; until it has ended, it is load. */
+  during: Gate['during']
 }
 
 export function createAdmission(
   app: FastifyInstance,
   limiter: RateLimiter,
-  authenticator: Authenticator,
+  { authenticator, gate }: { authenticator: Authenticator; gate: Gate },
 ): Admission {
   app.decorateRequest('identity', null)
 
@@ -76,29 +86,43 @@ export function createAdmission(
     throw error
   }
 
+  async function admit(
+    endpoint: Endpoint | null,
+    request: FastifyRequest,
+    reply: FastifyReply,
+  ): Promise<void> {
+    const credential = endpoint && authenticator.credentialOf(request, endpoint)
+    if (!credential) {
+      await admitStranger(request, reply, endpoint)
+      if (endpoint && endpoint.auth !== 'none') throw missingCredential(endpoint)
+      return
+    }
+    const checking = limiter.check(request, reply, 'failed_auth', clientKey(request))
+    // At the same time, for one wait instead of two. Whoever is held back hears nothing of it.
+    const identifying = authenticator.identify(credential, request)
+    identifying.catch(() => {})
+    await checking
+    const identity = await identifying.catch((error) => refuseBadCredential(request, reply, error))
+    await admitKnown(request, reply, endpoint, identity)
+    requireScope(identity, endpoint.scope)
+    request.identity = identity
+  }
+
   return {
-    async admit(endpoint, request, reply) {
-      const credential = endpoint && authenticator.credentialOf(request, endpoint)
-      if (!credential) {
-        await admitStranger(request, reply, endpoint)
-        if (endpoint && endpoint.auth !== 'none') throw missingCredential(endpoint)
-        return
-      }
-      const checking = limiter.check(request, reply, 'failed_auth', clientKey(request))
-      // At the same time, for one wait instead of two. Whoever is held back hears nothing of it.
-      const identifying = authenticator.identify(credential, request)
-      identifying.catch(() => {})
-      await checking
-      const identity = await identifying.catch((error) =>
-        refuseBadCredential(request, reply, error),
-      )
-      await admitKnown(request, reply, endpoint, identity)
-      requireScope(identity, endpoint.scope)
-      request.identity = identity
-    },
+    admit: (endpoint, request, reply) =>
+      gate.during(async () => {
+        await admit(endpoint, request, reply)
+        if (endpoint) gate.check(priorityOf(endpoint))
+      }),
     admitVisitor: (rate, request, reply) =>
-      admitStranger(request, reply, rate === 'exempt' ? { path: '/', rate } : null),
+      gate.during(async () => {
+        await admitStranger(request, reply, rate === 'exempt' ? { path: '/', rate } : null)
+        gate.check(priorityOf({ rate }))
+      }),
     countFor: (request, reply, { path }, email) =>
       limiter.count(request, reply, 'auth', `${path} ${emailKey(email)}`),
+    noteBadSignature: (request, reply) =>
+      limiter.note(request, reply, 'anonymous', clientKey(request)),
+    during: gate.during,
   }
 }

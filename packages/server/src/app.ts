@@ -1,20 +1,23 @@
-import type { Socket } from 'node:net'
+import { randomUUID } from 'node:crypto'
 import type { Core, SandboxPayments } from '@svc/core'
-import { api, LIMITS, SvcError } from '@svc/core/contract'
+import { api, LIMITS } from '@svc/core/contract'
 import Fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from 'fastify'
 import type { Logger } from 'pino'
 import { type Admission, createAdmission } from './admission.ts'
 import { createAuthenticator } from './auth.ts'
 import type { Config } from './config.ts'
 import { type InboxOptions, serveInbox } from './dev/inbox.ts'
-import { answerFailure, failureText, tooBusy, unknownRoute } from './failures.ts'
+import { answerFailure, unknownRoute } from './failures.ts'
+import { createGate } from './gate.ts'
 import { acceptJson } from './json-body.ts'
+import { type Load, OVERLOAD } from './load.ts'
 import { mount } from './mount.ts'
 import { serveAccountPages } from './pages/account.ts'
 import { serveDocs } from './pages/docs.ts'
 import { servePayments } from './pages/payment.ts'
 import { createRateLimiter } from './rate-limit.ts'
 import { readableUrl } from './readable-url.ts'
+import { createRefusal } from './refuse-connection.ts'
 import { apiKeyRoutes } from './routes/api-keys.ts'
 import { billingRoutes } from './routes/billing.ts'
 import { bulkRoutes } from './routes/bulks.ts'
@@ -26,7 +29,11 @@ import { webhookRoutes } from './routes/webhooks.ts'
 import { workspaceRoutes } from './routes/workspaces.ts'
 
 export interface AppOptions {
-  config: Pick<Config, 'rates' | 'trust_proxy'> & { jwt_secret: string }
+  config: Pick<Config, 'rates' | 'trust_proxy'> & {
+    jwt_secret: string
+    /** Beyond which load even sends are refused. */
+    overload?: Load
+  }
   logger?: Logger
   /** Serves the inbox at `/dev` too, which shows everything: for a service that is only tried. */
   inbox?: InboxOptions | undefined
@@ -38,6 +45,8 @@ export interface AppOptions {
   grace_ms?: number
   /** Names a request in its answer and in every log line about it. */
   newRequestId?: () => string
+  /** How much there is to do; measured unless told. */
+  load?: (() => Load) | undefined
 }
 
 /** Whoever sends slowly is not waited for: headers, then the whole request, then silence. */
@@ -51,20 +60,18 @@ const SLOWNESS_CHECK_MS = 1_000
 const GRACE_MS = 10_000
 const IDLE_CHECK_MS = 50
 
-/** From the answer to what could not be read until the connection is cut. */
-const LINGER_MS = 500
-
 /** Longer than any URL can be, so that an id of any length is just an id that nobody has. */
 const PARAMETER_LENGTH_MAX = 65_536
 
 /** The HTTP API over an open core; not yet listening. */
 export async function buildApp(core: Core, options: AppOptions): Promise<FastifyInstance> {
-  const { config, now = Date.now, grace_ms = GRACE_MS } = options
+  const { config, now = Date.now, grace_ms = GRACE_MS, newRequestId = randomUUID } = options
   let closing = false
+  const isClosing = () => closing
   const app = Fastify({
     ...(options.logger ? { loggerInstance: options.logger as FastifyBaseLogger } : {}),
     logController: new LogController({ disableRequestLogging: true }),
-    ...(options.newRequestId && { genReqId: options.newRequestId }),
+    genReqId: () => newRequestId(),
     trustProxy: config.trust_proxy.length > 0 ? config.trust_proxy : false,
     // A logger of its own for each request costs more than the lines it would write; they name the request themselves.
     childLoggerFactory: (logger) => logger,
@@ -76,10 +83,10 @@ export async function buildApp(core: Core, options: AppOptions): Promise<Fastify
     routerOptions: { maxParamLength: PARAMETER_LENGTH_MAX },
     rewriteUrl: ({ url = '/' }) => readableUrl(url),
     forceCloseConnections: 'idle',
-    // The specification knows no 503; late requests are answered by the hook below.
+    // The specification knows no 503; late requests are answered at the gate.
     return503OnClosing: false,
     exposeHeadRoutes: false,
-    clientErrorHandler: (_error, socket) => refuseConnection(socket),
+    clientErrorHandler: (_error, socket) => void refuse(socket),
     frameworkErrors: (error, request, reply) => answerFailure(error, request, reply),
   })
   app.server.headersTimeout = HEADERS_MAX_MS
@@ -90,8 +97,11 @@ export async function buildApp(core: Core, options: AppOptions): Promise<Fastify
   acceptJson(app)
   const limiter = await createRateLimiter(app, config.rates, core)
   const authenticator = await createAuthenticator(app, core, { secret: config.jwt_secret, now })
-  const admission = createAdmission(app, limiter, authenticator)
-  addHooks(app, admission, { isClosing: () => closing, logger: options.logger })
+  const refuse = createRefusal({ limiter, logger: options.logger, newRequestId })
+  const { overload: bounds = OVERLOAD } = config
+  const gate = createGate(app, { bounds, isClosing, measured: options.load })
+  const admission = createAdmission(app, limiter, { authenticator, gate })
+  addHooks(app, admission, options.logger)
   app.addHook('preClose', async () => {
     closing = true
     hangUp(app.server, grace_ms)
@@ -107,7 +117,7 @@ export async function buildApp(core: Core, options: AppOptions): Promise<Fastify
   mount(app, admission, api.suppressions, suppressionRoutes(core))
   mount(app, admission, api.webhooks, webhookRoutes(core))
   mount(app, admission, api.billing, billingRoutes(core))
-  mount(app, admission, api.health, healthRoutes(core, { isClosing: () => closing, now }))
+  mount(app, admission, api.health, healthRoutes(core, { isClosing, now }))
   serveAccountPages(app, admission, core)
   serveDocs(app, admission)
   if (options.sandbox_payments) servePayments(app, admission, core, options.sandbox_payments)
@@ -115,11 +125,7 @@ export async function buildApp(core: Core, options: AppOptions): Promise<Fastify
   return app
 }
 
-function addHooks(
-  app: FastifyInstance,
-  admission: Admission,
-  { isClosing, logger }: { isClosing: () => boolean; logger: Logger | undefined },
-): void {
+function addHooks(app: FastifyInstance, admission: Admission, logger: Logger | undefined): void {
   app.addHook('onRoute', ({ config, url }) => {
     // Nothing is served that does not say who may come in.
     if (!config?.endpoint && !config?.page) throw new Error(`${url} is no endpoint of the API`)
@@ -131,12 +137,6 @@ function addHooks(
     // A route admits for itself; what is no route is a stranger's request all the same, and its body is not looked at.
     if (request.is404) admission.admit(null, request, reply).then(() => done(unknownRoute()), done)
     else done()
-  })
-  app.addHook('preHandler', (request, _reply, done) => {
-    const { endpoint } = isClosing() ? request.routeOptions.config : {}
-    // Whoever tells of a payment is heard to the last.
-    if (!endpoint || endpoint.rate === 'exempt' || endpoint.signed_by) return done()
-    done(tooBusy())
   })
   app.addHook('onResponse', (request, reply, done) => {
     const { statusCode } = reply
@@ -168,15 +168,4 @@ function hangUp(server: FastifyInstance['server'], grace_ms: number): void {
     clearInterval(sweeping)
     clearTimeout(cut)
   })
-}
-
-/** Answers what is not HTTP, or came too slowly, with the envelope too. */
-function refuseConnection(socket: Socket): void {
-  if (!socket.writable) return
-  const body = failureText(new SvcError('validation_error', 'The request could not be read'))
-  socket.end(
-    `HTTP/1.1 400 Bad Request\r\ncontent-type: application/json; charset=utf-8\r\ncontent-length: ${Buffer.byteLength(body)}\r\nconnection: close\r\n\r\n${body}`,
-  )
-  // Whoever does not hang up is hung up on: at once, an answer on its way could be lost.
-  setTimeout(() => socket.destroy(), LINGER_MS).unref()
 }

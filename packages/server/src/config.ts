@@ -8,6 +8,7 @@ import {
   type RateLimit,
   readCreditPackages,
 } from '@svc/core/contract'
+import { type Load, OVERLOAD } from './load.ts'
 
 /** What the operator set, checked and complete. Contract section 11. */
 export interface Config {
@@ -21,7 +22,11 @@ export interface Config {
   rates: Record<keyof typeof RATES, RateLimit>
   /** Networks of proxies whose `X-Forwarded-For` counts. */
   trust_proxy: string[]
+  /** Beyond which load even sends are refused. */
+  overload: Load
   webhook_allow_http: boolean
+  /** How many recipients a bulk may have. */
+  bulk_recipients_max: number
   /** Decimal credits. */
   signup_credits: string
   /** What can be bought. */
@@ -60,7 +65,17 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
       failed_auth: readRate('SVC_RATE_LIMIT_FAILED_AUTH', read, RATES.failed_auth),
     },
     trust_proxy: readNetworks('SVC_TRUST_PROXY', read('SVC_TRUST_PROXY')),
+    overload: {
+      requests: readWhole('SVC_OVERLOAD_REQUESTS', read, OVERLOAD.requests),
+      delay_ms: readWhole('SVC_OVERLOAD_DELAY_MS', read, OVERLOAD.delay_ms),
+    },
     webhook_allow_http: readBoolean('SVC_WEBHOOK_ALLOW_HTTP', read('SVC_WEBHOOK_ALLOW_HTTP')),
+    bulk_recipients_max: readWhole(
+      'SVC_BULK_RECIPIENTS_MAX',
+      read,
+      LIMITS.bulk_recipients,
+      LIMITS.bulk_recipients_max,
+    ),
     signup_credits: readCredits('SVC_SIGNUP_CREDITS', read('SVC_SIGNUP_CREDITS') ?? '0'),
     credit_packages: readPackages('SVC_CREDIT_PACKAGES', read('SVC_CREDIT_PACKAGES') ?? '[]'),
     log_level: readChoice('SVC_LOG_LEVEL', read('SVC_LOG_LEVEL') ?? 'info', LOG_LEVELS),
@@ -112,6 +127,18 @@ function readRate(
   if (Number(max) > 0 && Number(window_s) > 0)
     return { max: Number(max), window_s: Number(window_s) }
   throw new ConfigError(`${name} must be count/seconds, for example 100/60, got "${text}"`)
+}
+
+function readWhole(
+  name: string,
+  read: (name: string) => string | undefined,
+  otherwise: number,
+  most = 9_999_999,
+): number {
+  const text = read(name)
+  if (text === undefined) return otherwise
+  if (/^[1-9]\d{0,6}$/.test(text) && Number(text) <= most) return Number(text)
+  throw new ConfigError(`${name} must be a whole number from 1 to ${most}, got "${text}"`)
 }
 
 function readNetworks(name: string, text: string | undefined): string[] {

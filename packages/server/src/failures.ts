@@ -1,10 +1,16 @@
-import { type Endpoint, INTERNAL_ERROR_TEXT, SvcError } from '@svc/core/contract'
+import { type Endpoint, INTERNAL_ERROR_TEXT, invalid, SvcError } from '@svc/core/contract'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 
 /** Answers any error with the envelope; whatever is not the caller's fault is logged, and answered with one fixed text. */
 export function answerFailure(error: unknown, request: FastifyRequest, reply: FastifyReply): void {
   const failure = noteFailure(error, request, reply)
+  // The framework would hang up on whoever is still sending, and most clients then never see the answer.
+  if (isTooLarge(error)) reply.removeHeader('connection')
   reply.header('content-type', 'application/json; charset=utf-8').send(failureText(failure))
+}
+
+function isTooLarge(error: unknown): boolean {
+  return (error as { code?: unknown } | null)?.code === 'FST_ERR_CTP_BODY_TOO_LARGE'
 }
 
 /** Gives the answer the status of the error, and logs what is not the caller's fault; the body is the caller's to write. */
@@ -32,18 +38,16 @@ export function failureOf(error: unknown, endpoint?: Endpoint): SvcError {
   const { code, statusCode } = (error ?? {}) as { code?: unknown; statusCode?: unknown }
   switch (code) {
     case 'FST_ERR_CTP_BODY_TOO_LARGE':
-      return new SvcError('validation_error', 'Request body is too large')
+      return invalid('', 'Request body is too large')
     case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':
-      return new SvcError('validation_error', `Content-Type must be ${typesOf(endpoint)}`)
+      return invalid('', `Content-Type must be ${typesOf(endpoint)}`)
     case 'FST_ERR_CTP_INVALID_CONTENT_LENGTH':
-      return new SvcError('validation_error', 'Content-Length does not match the request body')
+      return invalid('', 'Content-Length does not match the request body')
     case 'FST_ERR_BAD_URL':
       return unknownRoute()
   }
   if (isFramework(code) && typeof statusCode === 'number' && statusCode < 500) {
-    return statusCode === 404
-      ? unknownRoute()
-      : new SvcError('validation_error', 'The request could not be read')
+    return statusCode === 404 ? unknownRoute() : invalid('', 'The request could not be read')
   }
   return new SvcError('internal_error', INTERNAL_ERROR_TEXT, { cause: error })
 }

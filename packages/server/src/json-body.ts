@@ -1,6 +1,9 @@
 import { isUtf8 } from 'node:buffer'
-import { checkText, jsonDepthWithin, LIMITS, SvcError } from '@svc/core/contract'
+import { checkValue, invalid, jsonDepthWithin, LIMITS, type SvcError } from '@svc/core/contract'
 import type { FastifyInstance } from 'fastify'
+
+/** What may be a number that JavaScript takes for infinite, which JSON cannot say again. */
+const VAST_NUMBER = /[eE]\+?\d{3}|\d{309}/
 
 /**
  * The one body the API takes: JSON, in UTF-8, at most 16 deep, free of texts that no database keeps. A parser of our
@@ -27,11 +30,11 @@ function parse(bytes: Buffer): unknown {
   const text = bytes.toString('utf8')
   // Before parsing: a value nested 500,000 deep parses, and then breaks whatever walks it.
   if (!jsonDepthWithin(text, LIMITS.json_depth)) {
-    throw new SvcError('validation_error', `JSON must be at most ${LIMITS.json_depth} levels deep`)
+    throw invalid('', `JSON must be at most ${LIMITS.json_depth} levels deep`)
   }
   const value = parseJson(text)
-  // NUL and lone surrogates can only come as escapes.
-  if (text.includes('\\u')) checkText(value)
+  // NUL and lone surrogates can only come as escapes, numbers past all bounds with many digits.
+  if (text.includes('\\u') || VAST_NUMBER.test(text)) checkValue(value)
   return value
 }
 
@@ -44,5 +47,5 @@ function parseJson(text: string): unknown {
 }
 
 function malformed(why: string): SvcError {
-  return new SvcError('validation_error', `Request body must be valid JSON: ${why}`)
+  return invalid('', `Request body must be valid JSON: ${why}`)
 }

@@ -1,11 +1,12 @@
 import { Readable } from 'node:stream'
 import {
   type Body,
-  checkText,
+  checkValue,
   type Data,
   decode,
   type Endpoint,
   idempotencyKey,
+  invalid,
   LIMITS,
   type Params,
   type Query,
@@ -15,6 +16,8 @@ import type { FastifyInstance, FastifyReply, FastifyRequest, RouteOptions } from
 import type { Admission } from './admission.ts'
 import type { Identity } from './auth.ts'
 import { acceptCsv } from './csv-body.ts'
+import { failureOf, tooBusy } from './failures.ts'
+import { inTime } from './in-time.ts'
 import { keepRaw } from './raw-body.ts'
 import { isDecodable } from './readable-url.ts'
 
@@ -36,6 +39,8 @@ export interface Call<E> {
   idempotency_key: string | undefined
   /** Counts the call in the stricter bucket of an e-mail address. */
   countFor(email: string): Promise<void>
+  /** Counts the call as a stranger's: its signature was wrong. */
+  countBadSignature(): Promise<void>
   /** Says on the response that it is a stored answer. */
   replayed(): void
   /** What was sent where an endpoint asks for a signature over the body: all of it still to be believed. */
@@ -48,6 +53,9 @@ interface Signed {
   body: Uint8Array
   signature: string | undefined
 }
+
+/** Whoever has a key to ask again with need not wait longer. Contract section 12. */
+const REPEATABLE_MAX_MS = 10_000
 
 type Group = Readonly<Record<string, Endpoint>>
 
@@ -76,7 +84,8 @@ export function mount<G extends Group>(
       onRequest: (request, reply) => admission.admit(endpoint, request, reply),
       bodyLimit: endpoint.body_limit ?? LIMITS.body_bytes,
       handler: async (request, reply) => {
-        const data = await handle(callOf(endpoint, request, reply, admission))
+        const call = callOf(endpoint, request, reply, admission)
+        const data = await admission.during(() => answerOf(call, handle, request))
         if (data instanceof Readable) return reply.send(data)
         const answer = (endpoint.data as { encode(value: unknown): unknown }).encode(data)
         if (reply.statusCode === 200) reply.code(endpoint.status)
@@ -85,6 +94,24 @@ export function mount<G extends Group>(
       },
     })
   }
+}
+
+/** What may be asked for again gets its stored answer then, whatever became of it meanwhile. */
+async function answerOf(
+  call: Call<Endpoint>,
+  handle: (call: Call<Endpoint>) => unknown,
+  { id, log }: FastifyRequest,
+): Promise<unknown> {
+  if (call.idempotency_key === undefined) return handle(call)
+  const work = Promise.resolve(handle(call))
+  return inTime(REPEATABLE_MAX_MS, work, () => {
+    // Nobody hears of its end any more.
+    work.catch((error) => {
+      if (failureOf(error).status === 500)
+        log.error({ err: error, request_id: id }, 'request failed')
+    })
+    return tooBusy()
+  })
 }
 
 /** A body other than JSON is taken by its own routes alone, which have their parsers to themselves. */
@@ -113,6 +140,7 @@ function callOf(
     body: (endpoint.body && decode(endpoint.body, bodyOf(request))) as Call<Endpoint>['body'],
     idempotency_key: endpoint.idempotent ? idempotencyKeyOf(request) : undefined,
     countFor: (email) => admission.countFor(request, reply, endpoint, email),
+    countBadSignature: () => admission.noteBadSignature(request, reply),
     replayed: () => void reply.header('Idempotent-Replayed', 'true'),
     signed: signedOf(endpoint, request),
     reply,
@@ -144,9 +172,9 @@ function queryOf({ query }: Endpoint, url: string, given: unknown): unknown {
   if (!query) return undefined
   // The parser takes broken percent-encoding for plain text.
   if (url.includes('%') && !isDecodable(url)) {
-    throw new SvcError('validation_error', 'The query string must be percent-encoded UTF-8')
+    throw invalid('', 'The query string must be percent-encoded UTF-8')
   }
-  checkText(given)
+  checkValue(given)
   return decode(query, given)
 }
 
@@ -155,5 +183,5 @@ function idempotencyKeyOf({ headers }: FastifyRequest): string | undefined {
   if (key === undefined) return undefined
   const result = idempotencyKey.safeParse(key)
   if (result.success) return result.data
-  throw new SvcError('validation_error', result.error.issues[0]?.message ?? 'Invalid request')
+  throw invalid('Idempotency-Key', result.error.issues[0]?.message ?? 'Invalid request')
 }

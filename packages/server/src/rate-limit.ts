@@ -17,6 +17,10 @@ export interface RateLimiter {
   check(request: FastifyRequest, reply: FastifyReply, bucket: Bucket, key: string): Promise<void>
   /** Shows a bucket on the response's headers, and refuses nothing, whether the counters answer or not. */
   show(request: FastifyRequest, reply: FastifyReply, bucket: Bucket, key: string): Promise<void>
+  /** As `show`, of a request that it counts. */
+  note(request: FastifyRequest, reply: FastifyReply, bucket: Bucket, key: string): Promise<void>
+  /** Counts what never became a request, and tells how the bucket stands, whether the counters answer or not. */
+  tally(bucket: Bucket, key: string): Promise<State>
 }
 
 /** How a bucket stands. */
@@ -46,8 +50,7 @@ const NO_ROUTE_OPTIONS = {}
 const SHOW_MAX_MS = 500
 
 /** What counts as one client: an IPv4 address, or the /64 that one IPv6 customer has. */
-export function clientKey(request: FastifyRequest): string {
-  const { ip } = request
+export function clientKey({ ip }: Pick<FastifyRequest, 'ip'>): string {
   return ip.includes(':') ? normalizeIP(ip, 64) : ip
 }
 
@@ -92,16 +95,6 @@ export async function createRateLimiter(
     reply.header('x-ratelimit-reset', state.reset_s)
   }
 
-  function refuseIf(exceeded: boolean, { reset_s }: State): void {
-    if (!exceeded) return
-    const seconds = Math.max(1, reset_s)
-    throw new SvcError(
-      'rate_limit_exceeded',
-      `Rate limit exceeded. Try again in ${seconds} seconds.`,
-      { retry_after_s: seconds },
-    )
-  }
-
   /** As `stateOf`; a failure too leaves the headers behind. */
   async function ask(
     request: FastifyRequest,
@@ -116,21 +109,39 @@ export async function createRateLimiter(
     }
   }
 
+  /** As `stateOf`, for those who do not wait long, and are not held back. */
+  async function glance(...asked: Parameters<typeof stateOf>): Promise<State> {
+    return inTime(SHOW_MAX_MS, stateOf(...asked)).catch(() => unknown(asked[0]))
+  }
+
   return {
     async count(request, reply, bucket, key) {
       const state = await ask(request, reply, bucket, key, true)
       show(request, reply, state)
-      refuseIf(state.exceeded, state)
+      if (state.exceeded) throw rateExceeded(state)
     },
     async check(request, reply, bucket, key) {
       const state = await ask(request, reply, bucket, key, false)
       if (state.remaining > 0) return
       show(request, reply, { ...state, exceeded: true })
-      refuseIf(true, state)
+      throw rateExceeded(state)
     },
     async show(request, reply, bucket, key) {
-      const looking = inTime(SHOW_MAX_MS, stateOf(bucket, key, false))
-      show(request, reply, await looking.catch(() => unknown(bucket)))
+      show(request, reply, await glance(bucket, key, false))
     },
+    async note(request, reply, bucket, key) {
+      show(request, reply, await glance(bucket, key, true))
+    },
+    tally: (bucket, key) => glance(bucket, key, true),
   }
+}
+
+/** The refusal of whoever exceeded a limit. */
+export function rateExceeded({ reset_s }: State): SvcError {
+  const seconds = Math.max(1, reset_s)
+  return new SvcError(
+    'rate_limit_exceeded',
+    `Rate limit exceeded. Try again in ${seconds} seconds.`,
+    { retry_after_s: seconds },
+  )
 }

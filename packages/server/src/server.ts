@@ -49,6 +49,7 @@ export async function startServer({
   const core = await createCore({
     database_url: config.database_url,
     signup_credits: config.signup_credits,
+    bulk_recipients_max: config.bulk_recipients_max,
     credit_packages: config.credit_packages,
     payments: sandbox_payments,
     webhook_targets: { allow_http: dev || config.webhook_allow_http },

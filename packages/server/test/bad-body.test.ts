@@ -25,13 +25,13 @@ describe.each(BODIES)('POST %s', (path, body) => {
     '{"a":"\\x41"}',
     '\u2028',
   ])('refuses %j, which is no JSON', async (raw) => {
-    await expectRefused(path, { raw }, NOT_JSON)
+    await expectRefused(path, { raw }, NOT_JSON, '')
   })
 
   it.each(['[]', '"text"', '7', 'true', 'null', '[{}]'])(
     'refuses %s, which is no object',
     async (raw) => {
-      await expectRefused(path, { raw }, 'Request body must be a JSON object')
+      await expectRefused(path, { raw }, 'Request body must be a JSON object', '')
     },
   )
 
@@ -39,7 +39,7 @@ describe.each(BODIES)('POST %s', (path, body) => {
     'refuses bytes %j, which are no UTF-8',
     async (...bytes) => {
       const raw = Buffer.concat([Buffer.from('{"a":"'), Buffer.from(bytes), Buffer.from('"}')])
-      await expectRefused(path, { raw }, 'Request body must be valid JSON: it is not UTF-8')
+      await expectRefused(path, { raw }, 'Request body must be valid JSON: it is not UTF-8', '')
     },
   )
 
@@ -56,7 +56,7 @@ describe.each(BODIES)('POST %s', (path, body) => {
     ';',
   ])('refuses the content type %j', async (type) => {
     const options = { raw: JSON.stringify(body), headers: { 'content-type': type } }
-    await expectRefused(path, options, 'Content-Type must be application/json')
+    await expectRefused(path, options, 'Content-Type must be application/json', '')
   })
 
   it('takes JSON with a character set', async () => {
@@ -78,10 +78,15 @@ describe.each(BODIES)('POST %s', (path, body) => {
     const sixteen = await post(path, { raw: nested(16) })
     expect(sixteen.body.message).not.toContain('levels')
     const text = 'JSON must be at most 16 levels deep'
-    await expectRefused(path, { raw: nested(17) }, text)
-    await expectRefused(path, { raw: nested(40_000) }, text)
-    await expectRefused(path, { raw: '['.repeat(250_000) }, text)
-    await expectRefused(path, { raw: `{"a":${'['.repeat(100_000)}${']'.repeat(100_000)}}` }, text)
+    await expectRefused(path, { raw: nested(17) }, text, '')
+    await expectRefused(path, { raw: nested(40_000) }, text, '')
+    await expectRefused(path, { raw: '['.repeat(250_000) }, text, '')
+    await expectRefused(
+      path,
+      { raw: `{"a":${'['.repeat(100_000)}${']'.repeat(100_000)}}` },
+      text,
+      '',
+    )
   })
 
   it('counts no brackets inside texts', async () => {
@@ -124,7 +129,7 @@ describe('sizes', () => {
     const most = await post(path, { raw: ofBytes(max) })
     expect(most.status).toBe(400)
     expect(most.body.message).not.toBe('Request body is too large')
-    await expectRefused(path, { raw: ofBytes(max + 1) }, 'Request body is too large')
+    await expectRefused(path, { raw: ofBytes(max + 1) }, 'Request body is too large', '')
   })
 
   it('an e-mail of 2 MB goes through, one byte more does not', async () => {
@@ -147,6 +152,11 @@ describe('sizes', () => {
   it('a Content-Length that is not true is refused', async () => {
     const raw = JSON.stringify(sms)
     const headers = { 'content-length': String(raw.length + 5) }
-    await expectRefused(SEND, { raw, headers }, 'Content-Length does not match the request body')
+    await expectRefused(
+      SEND,
+      { raw, headers },
+      'Content-Length does not match the request body',
+      '',
+    )
   })
 })

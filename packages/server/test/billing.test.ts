@@ -2,6 +2,7 @@ import type { PaymentProvider } from '@svc/core'
 import { signNotification } from '@svc/core'
 import { beforeAll, describe, expect, it } from 'vitest'
 import type { Account } from './accounts.ts'
+import type { Answer } from './every-answer.ts'
 import { notification } from './notification.ts'
 import { refusal } from './refusal.ts'
 import { openWorld, PAYMENT_SECRET, useWorld, type World } from './world.ts'
@@ -10,7 +11,11 @@ const world = useWorld()
 
 const HOUR_MS = 60 * 60_000
 const DECLINED = refusal('insufficient_credits', 'Credit purchase failed')
-const UNSIGNED = refusal('validation_error', 'The payment notification is not signed as it must')
+const UNSIGNED = refusal(
+  'validation_error',
+  'The payment notification is not signed as it must',
+  'Stripe-Signature',
+)
 
 let owner: Account
 beforeAll(async () => {
@@ -81,7 +86,7 @@ describe('POST /billing/checkout, 201', () => {
 
   it('answers the same to the same Idempotency-Key and body, in whatever order its fields are', async () => {
     const key = { 'idempotency-key': 'k1' }
-    const url = 'https://shop.example/'
+    const url = 'https://shop.example/#/paid'
     const first = await checkout(owner, { package_id: 'large', success_url: url }, key)
     await world().advance(60_000)
     const again = await checkout(owner, { success_url: url, package_id: 'large' }, key)
@@ -103,12 +108,12 @@ describe('POST /billing/checkout, 400', () => {
     [
       { package_id: 'starter', success_url: 'javascript:alert(1)' },
       'success_url',
-      'URL must be http or https, without user name, password or fragment',
+      'URL must be http or https, without user name or password',
     ],
     [
       { package_id: 'starter', cancel_url: '/back' },
       'cancel_url',
-      'URL must be http or https, without user name, password or fragment',
+      'URL must be http or https, without user name or password',
     ],
   ])('refuses %j', async (json, path, message) => {
     const { status, body } = await checkout(owner, json)
@@ -122,7 +127,11 @@ describe('POST /billing/checkout, 400', () => {
     const { status, body } = await checkout(owner, { package_id: 'large' }, key)
     expect(status).toBe(400)
     expect(body).toStrictEqual(
-      refusal('validation_error', 'This Idempotency-Key was used with another request body'),
+      refusal(
+        'validation_error',
+        'This Idempotency-Key was used with another request body',
+        'Idempotency-Key',
+      ),
     )
   })
 })
@@ -305,7 +314,7 @@ describe('POST /billing/webhook, 400', () => {
     const raw = 'x'.repeat(256 * 1024 + 1)
     const { status, body } = await notify({ raw, headers: {} })
     expect(status).toBe(400)
-    expect(body).toStrictEqual(refusal('validation_error', 'Request body is too large'))
+    expect(body).toStrictEqual(refusal('validation_error', 'Request body is too large', ''))
   })
 })
 
@@ -357,13 +366,31 @@ describe('GET /billing/transactions', () => {
 })
 
 describe('429', () => {
-  it('counts notifications as a stranger’s requests', async () => {
+  const knock = (at: World) => at.call('GET', '/api/v1/billing/packages')
+  const left = ({ headers }: Answer) => headers['x-ratelimit-remaining']
+
+  it('is never the answer to a notification, however many come, and they count nowhere', async () => {
     const tight = await openWorld({ rates: { anonymous: { max: 1, window_s: 60 } } })
-    const statuses = [
-      (await notify(notification(tight.now()), tight)).status,
-      (await notify(notification(tight.now()), tight)).status,
-    ]
-    expect(statuses).toStrictEqual([200, 429])
+    for (let i = 0; i < 3; i++) {
+      const told = await notify(notification(tight.now()), tight)
+      expect([told.status, left(told)]).toStrictEqual([200, '1'])
+    }
+    expect((await knock(tight)).status).toBe(200)
+    expect((await knock(tight)).status).toBe(429)
+    expect((await notify(notification(tight.now()), tight)).status).toBe(200)
+    await tight.close()
+  })
+
+  it('awaits whoever sends badly signed ones with everything else that he asks as a stranger', async () => {
+    const tight = await openWorld({ rates: { anonymous: { max: 2, window_s: 60 } } })
+    const forge = () => notify({ raw: '{}', headers: { 'stripe-signature': 't=1,v1=a' } }, tight)
+    const answers = [await forge(), await forge(), await forge()]
+    expect(answers.map((answer) => [answer.status, answer.body])).toStrictEqual(
+      Array(3).fill([400, UNSIGNED]),
+    )
+    expect(answers.map(left)).toStrictEqual(['1', '0', '0'])
+    expect((await knock(tight)).status).toBe(429)
+    expect((await notify(notification(tight.now()), tight)).status).toBe(200)
     await tight.close()
   })
 })

@@ -40,12 +40,18 @@ export function usePoster(world: () => World) {
   return {
     post,
     get: (path: string) => world().call('GET', path, { key }),
-    /** Posts, expects a 400 of that text, and that nothing was written. */
-    async expectRefused(path: string, options: CallOptions, message: string): Promise<void> {
+    /** Posts, expects a 400 of that text, told of that place in the request, and that nothing was written. */
+    async expectRefused(
+      path: string,
+      options: CallOptions,
+      message: string,
+      where: unknown = expect.any(String),
+    ): Promise<void> {
       const before = await world().written(owner)
       const answer = await post(path, options)
       expect(answer.status).toBe(400)
       expect(answer.body).toMatchObject({ error: 'validation_error', message })
+      expect(answer.body.details[0]).toStrictEqual({ path: where, message })
       expect(await world().written(owner)).toStrictEqual(before)
     },
   }

@@ -38,7 +38,9 @@ describe('with nothing set', () => {
       public_url: 'http://127.0.0.1:3000',
       rates: RATES,
       trust_proxy: [],
+      overload: { requests: 4_000, delay_ms: 1_000 },
       webhook_allow_http: false,
+      bulk_recipients_max: 1_000,
       signup_credits: '0',
       credit_packages: [],
       log_level: 'info',
@@ -64,7 +66,10 @@ it('reads everything that can be set', () => {
       SVC_RATE_LIMIT_ANONYMOUS: '2/3',
       SVC_RATE_LIMIT_FAILED_AUTH: '999999999/9999999',
       SVC_TRUST_PROXY: '10.0.0.0/8, 192.0.2.1,fd00::/8',
+      SVC_OVERLOAD_REQUESTS: '1',
+      SVC_OVERLOAD_DELAY_MS: '9999999',
       SVC_WEBHOOK_ALLOW_HTTP: 'true',
+      SVC_BULK_RECIPIENTS_MAX: '10000',
       SVC_SIGNUP_CREDITS: '0.5',
       SVC_CREDIT_PACKAGES:
         '[{"id":"a","name":"A","credits":5,"price":{"amount":100,"currency":"EUR"}}]',
@@ -83,7 +88,9 @@ it('reads everything that can be set', () => {
       failed_auth: { max: 999_999_999, window_s: 9_999_999 },
     },
     trust_proxy: ['10.0.0.0/8', '192.0.2.1', 'fd00::/8'],
+    overload: { requests: 1, delay_ms: 9_999_999 },
     webhook_allow_http: true,
+    bulk_recipients_max: 10_000,
     signup_credits: '0.5',
     credit_packages: [{ id: 'a', credits: 5_000_000, bonus_credits: 0 }],
     log_level: 'trace',
@@ -92,6 +99,7 @@ it('reads everything that can be set', () => {
 
 describe('a setting that cannot be meant is refused by its name', () => {
   const RATE = 'must be count/seconds, for example 100/60'
+  const WHOLE = 'must be a whole number from 1 to 9999999'
   const NETWORKS = 'SVC_TRUST_PROXY must list CIDR networks, for example 10.0.0.0/8'
   it.each([
     ['PORT', 'http', 'PORT must be a number from 0 to 65535, got "http"'],
@@ -115,6 +123,10 @@ describe('a setting that cannot be meant is refused by its name', () => {
     ['SVC_RATE_LIMIT_AUTH', '5/900s', `SVC_RATE_LIMIT_AUTH ${RATE}, got "5/900s"`],
     ['SVC_RATE_LIMIT_ANONYMOUS', '-1/60', `SVC_RATE_LIMIT_ANONYMOUS ${RATE}, got "-1/60"`],
     ['SVC_RATE_LIMIT_FAILED_AUTH', '1e3/60', `SVC_RATE_LIMIT_FAILED_AUTH ${RATE}, got "1e3/60"`],
+    ['SVC_OVERLOAD_REQUESTS', '0', `SVC_OVERLOAD_REQUESTS ${WHOLE}, got "0"`],
+    ['SVC_OVERLOAD_REQUESTS', '10000000', `SVC_OVERLOAD_REQUESTS ${WHOLE}, got "10000000"`],
+    ['SVC_OVERLOAD_DELAY_MS', '1.5', `SVC_OVERLOAD_DELAY_MS ${WHOLE}, got "1.5"`],
+    ['SVC_OVERLOAD_DELAY_MS', '-1', `SVC_OVERLOAD_DELAY_MS ${WHOLE}, got "-1"`],
     ['SVC_TRUST_PROXY', 'true', `${NETWORKS}, got "true"`],
     ['SVC_TRUST_PROXY', '10.0.0.0/33', `${NETWORKS}, got "10.0.0.0/33"`],
     ['SVC_TRUST_PROXY', '0.0.0.0/0', `${NETWORKS}, got "0.0.0.0/0"`],
@@ -129,6 +141,11 @@ describe('a setting that cannot be meant is refused by its name', () => {
       'yes',
       'SVC_WEBHOOK_ALLOW_HTTP must be one of true, false, got "yes"',
     ],
+    ...['0', '10001', '1.5', 'all'].map((text): [string, string, string] => [
+      'SVC_BULK_RECIPIENTS_MAX',
+      text,
+      `SVC_BULK_RECIPIENTS_MAX must be a whole number from 1 to 10000, got "${text}"`,
+    ]),
     [
       'SVC_SIGNUP_CREDITS',
       '-1',

@@ -34,7 +34,7 @@ const exportCsv = async (query = '', account = owner) => {
   return expectStatus(200, await world().call('GET', path, { token: account.token }))
 }
 const refuse = (message: string) =>
-  refusal('validation_error', `Request body must be valid CSV: ${message}`)
+  refusal('validation_error', `Request body must be valid CSV: ${message}`, '')
 
 describe(`POST ${IMPORT} with JSON`, () => {
   it('makes what is new, changes what is known, and counts what stays as it is', async () => {
@@ -188,14 +188,14 @@ describe(`POST ${IMPORT} with JSON`, () => {
     const message = 'Request body is too large'
     const bodies = [await post({ contacts: [large] }), await postCsv(`phone\n${large}`)]
     for (const { status, body } of bodies) {
-      expect([status, body]).toStrictEqual([400, refusal('validation_error', message)])
+      expect([status, body]).toStrictEqual([400, refusal('validation_error', message, '')])
     }
   })
 
   it.each(['text/plain', 'application/xml', 'multipart/form-data'])('400 for %s', async (type) => {
     const { status, body } = await postCsv('phone\n+255700000001', type)
     const message = 'Content-Type must be application/json or text/csv'
-    expect([status, body]).toStrictEqual([400, refusal('validation_error', message)])
+    expect([status, body]).toStrictEqual([400, refusal('validation_error', message, '')])
   })
 
   it('no other endpoint takes CSV', async () => {
@@ -203,7 +203,7 @@ describe(`POST ${IMPORT} with JSON`, () => {
     const options = { token: owner.token, raw: 'phone\n+255700000001', headers }
     const { status, body } = await world().call('POST', CONTACTS, options)
     const message = 'Content-Type must be application/json'
-    expect([status, body]).toStrictEqual([400, refusal('validation_error', message)])
+    expect([status, body]).toStrictEqual([400, refusal('validation_error', message, '')])
   })
 })
 

@@ -219,6 +219,9 @@ describe(`GET ${CONTACTS}`, () => {
     await made({ name: 'two', phone: '+15005550002' }, account)
     expect(await names('?search=%2B2557', account)).toStrictEqual(['one'])
     expect(await names('?search=0000', account)).toStrictEqual(['one'])
+    // A plus that was not escaped.
+    expect(await names('?search=+2557', account)).toStrictEqual(['one'])
+    expect(await names('?search=+2558', account)).toStrictEqual([])
   })
 
   it('finds by exactly a tag, and by both', async () => {
@@ -340,12 +343,26 @@ describe(`DELETE ${CONTACTS}/:id`, () => {
 
 describe('core.contacts.forSending', () => {
   it('gives those of the ids that the workspace has', async () => {
-    const { id } = await made({ name: 'Asha', attributes: { city: 'Dodoma' } })
+    const { id } = await made({
+      name: 'Asha',
+      external_id: 'for-sending',
+      attributes: { city: 'Dodoma' },
+    })
     const foreign = await made({}, await world().signup())
     const found = await world().core.contacts.forSending(owner.id, [id, foreign.id, 'x', id])
     const { phone } = await get(id)
     expect([...found]).toStrictEqual([
-      [id, { id, name: 'Asha', phone, email: null, attributes: { city: 'Dodoma' } }],
+      [
+        id,
+        {
+          id,
+          name: 'Asha',
+          phone,
+          email: null,
+          external_id: 'for-sending',
+          attributes: { city: 'Dodoma' },
+        },
+      ],
     ])
   })
 })

@@ -64,6 +64,8 @@ function envelopeFaults({ status, body }: Answer): string[] {
   if (!failure.success) return ['no failure envelope']
   const { error, message, details } = failure.data
   if (ERRORS[error as ErrorCode] !== status) return [`${error} with status ${status}`]
+  const isListed = details?.every((detail) => detail.message !== '')
+  if (error === 'validation_error' ? !isListed : details) return ['details']
   if (details && details[0]?.message !== message) return ['details do not begin with the message']
   return message === '' ? ['no message'] : []
 }

@@ -1,7 +1,7 @@
-import { beforeAll, describe, expect, it } from 'vitest'
+import { afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
 import { type Account, sms } from './accounts.ts'
 import { refusal } from './refusal.ts'
-import { useWorld } from './world.ts'
+import { openWorld, useWorld } from './world.ts'
 
 const world = useWorld()
 
@@ -63,6 +63,18 @@ describe('201', () => {
     expect((await send('next', {}, own)).status).toBe(402)
   })
 
+  it('is answered again when nobody may write to the recipient any more', async () => {
+    const to = '+14155550199'
+    const first = await send('before the opt-out', { to })
+    await world().suppression(owner, { address: to })
+    const second = await send('before the opt-out', { to })
+    expect([first.status, second.status]).toStrictEqual([201, 201])
+    expect(second.text).toBe(first.text)
+    expect((await send('after the opt-out', { to })).body).toStrictEqual(
+      refusal('validation_error', 'The recipient is suppressed on this channel', 'to'),
+    )
+  })
+
   it.each(['a', 'x'.repeat(255), '~!@#$%^&*(){}[]|:;"<>,.?/', 'two words'])(
     'takes the key %s',
     async (text) => {
@@ -78,7 +90,7 @@ describe('400', () => {
     const before = await world().written(owner)
     const { status, body, headers } = await send('mine', { content: { text: 'Other' } })
     expect(status).toBe(400)
-    expect(body).toStrictEqual(refusal('validation_error', REUSED))
+    expect(body).toStrictEqual(refusal('validation_error', REUSED, 'Idempotency-Key'))
     expect(headers['idempotent-replayed']).toBeUndefined()
     expect(await world().written(owner)).toStrictEqual(before)
   })
@@ -86,7 +98,7 @@ describe('400', () => {
   it.each(['', 'x'.repeat(256), 'schlüssel', '\u0001'])('refuses the key %j', async (text) => {
     const { status, body } = await send(text)
     expect(status).toBe(400)
-    expect(body).toStrictEqual(refusal('validation_error', MALFORMED))
+    expect(body).toStrictEqual(refusal('validation_error', MALFORMED, 'Idempotency-Key'))
   })
 })
 
@@ -99,4 +111,52 @@ it('a refused request stores nothing: the key is free for the corrected one', as
   const { status, headers } = await send('again', {}, own)
   expect(status).toBe(201)
   expect(headers['idempotent-replayed']).toBeUndefined()
+})
+
+describe('429', () => {
+  afterEach(() => void vi.useRealTimers())
+
+  it('tells whoever waits longer than 10 s for another’s answer, and the next gets it', async () => {
+    let letGo = () => {}
+    const held = new Promise<void>((resolve) => {
+      letGo = resolve
+    })
+    let waiting = 0
+    const slow = await openWorld({
+      alter: (core) => ({
+        ...core,
+        messages: {
+          ...core.messages,
+          async send(...args) {
+            waiting += 1
+            await held
+            return core.messages.send(...args)
+          },
+        },
+      }),
+    })
+    const { key: own } = await slow.key(await slow.signup({ credits: 1 }))
+    const repeat = () => slow.send(own, {}, { 'idempotency-key': 'slow' })
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+    const ended = vi.fn()
+    const both = [repeat(), repeat()]
+    for (const one of both) void one.then(ended)
+    while (waiting < 2) await new Promise((resolve) => setImmediate(resolve))
+    await vi.advanceTimersByTimeAsync(9_999)
+    expect(ended).not.toHaveBeenCalled()
+    await vi.advanceTimersByTimeAsync(1)
+    vi.useRealTimers()
+    const answers = await Promise.all(both)
+    for (const { status, headers, body } of answers) {
+      expect([status, headers['retry-after']]).toStrictEqual([429, '5'])
+      expect(body).toStrictEqual(
+        refusal('rate_limit_exceeded', 'Too many requests. Please try again later.'),
+      )
+    }
+    letGo()
+    // It was accepted all the same, once, and its answer was kept.
+    const { status, headers } = await repeat()
+    expect([status, headers['idempotent-replayed']]).toStrictEqual([201, 'true'])
+    await slow.close()
+  })
 })

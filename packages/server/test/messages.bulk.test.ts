@@ -229,24 +229,42 @@ describe('placeholders', () => {
           name: 'Contact',
           phone: '+255711000001',
           email: 'contact@example.com',
+          external_id: 'crm-1',
           attributes: { city: 'Dar', b: 'contact', name: 'attribute' },
         },
       })
     ).body.data.contact
     const answer = await bulk({
       content: {
-        text: '{{a}} {{b}} {{name}} {{phone}} {{email}} {{city}} {{attributes.city}} {{d}}',
+        text: '{{a}} {{b}} {{name}} {{phone}} {{email}} {{external_id}} {{city}} {{attributes.city}} {{d}}',
       },
       recipients: [
         { contact_id: id, variables: { a: 'variable' } },
         { to: phone(2), name: 'Asha', variables: { phone: '-', email: '-', city: '-' } },
       ],
-      defaults: { a: 'default', b: 'default', d: 'default', 'attributes.city': 'default' },
+      defaults: {
+        external_id: '?',
+        a: 'default',
+        b: 'default',
+        d: 'default',
+        'attributes.city': 'default',
+      },
     })
     expect(await textsOf(answer)).toStrictEqual({
-      '+255711000001': 'variable contact Contact +255711000001 contact@example.com Dar Dar default',
-      [phone(2)]: 'default default Asha - - - default default',
+      '+255711000001':
+        'variable contact Contact +255711000001 contact@example.com crm-1 Dar Dar default',
+      [phone(2)]: 'default default Asha - - ? - default default',
     })
+  })
+
+  it('find a contact by its id in upper case too', async () => {
+    const { id } = await world().contact(owner, { phone: '+255711000003', name: 'Asha' })
+    const { status, body } = await bulk({
+      recipients: [{ contact_id: id.toUpperCase() }, { contact_id: id }],
+    })
+    expect(status).toBe(201)
+    expect(body.data).toMatchObject({ accepted: 1, duplicates: 1 })
+    expect(await listed(body.data.bulk_id)).toMatchObject([{ content: { text: 'Hi Asha' } }])
   })
 
   it('are filled in everywhere people read, HTML-escaped in html only', async () => {
@@ -422,6 +440,121 @@ describe.each(FAULTS)('%s', (_, request, faulty, field, to, error, message) => {
   })
 })
 
+const CONTACT = '01934f5e-8c00-7a3b-9d2e-5f6a7b8c9d01'
+const ONE_OF = 'recipients.# must have exactly one of: to, contact_id'
+const NO_VARIABLE = 'Variable a must be a string, a number or a boolean'
+const to = phone(9)
+
+/** Recipients that cannot be read: path and text of the fault, `#` for the index, then address and word. */
+const UNREADABLE: [unknown, string, string, string | null, string][] = [
+  [5, '', 'recipients.# must be an object', null, 'invalid_recipient'],
+  [null, '', 'recipients.# must be an object', null, 'invalid_recipient'],
+  [[to], '', 'recipients.# must be an object', null, 'invalid_recipient'],
+  [{}, '', ONE_OF, null, 'invalid_recipient'],
+  [{ to, contact_id: CONTACT }, '', ONE_OF, to, 'invalid_recipient'],
+  [{ to: null }, '.to', 'recipients.#.to must be a string', null, 'invalid_recipient'],
+  [
+    { contact_id: null },
+    '.contact_id',
+    'recipients.#.contact_id must be a string',
+    null,
+    'invalid_recipient',
+  ],
+  [
+    { to, vraiables: {} },
+    '',
+    'Unknown field: recipients.#.vraiables. Did you mean recipients.#.variables?',
+    to,
+    'invalid_recipient',
+  ],
+  [{ to, name: '' }, '.name', 'recipients.#.name must not be empty', to, 'invalid_variable'],
+  [{ to, name: null }, '.name', 'recipients.#.name must be a string', to, 'invalid_variable'],
+  [{ to, name: 5 }, '.name', 'recipients.#.name must be a string', to, 'invalid_variable'],
+  [
+    { to, name: 'x'.repeat(201) },
+    '.name',
+    'recipients.#.name must be at most 200 characters',
+    to,
+    'invalid_variable',
+  ],
+  [
+    { to, variables: [] },
+    '.variables',
+    'recipients.#.variables must be an object',
+    to,
+    'invalid_variable',
+  ],
+  [{ to, variables: { a: {} } }, '.variables.a', NO_VARIABLE, to, 'invalid_variable'],
+  [
+    { to, metadata: 'x' },
+    '.metadata',
+    'recipients.#.metadata must be an object',
+    to,
+    'invalid_metadata',
+  ],
+  [
+    { to, metadata: { a: 'x'.repeat(8_192) } },
+    '.metadata',
+    'Metadata must be at most 8192 bytes of JSON',
+    to,
+    'invalid_metadata',
+  ],
+]
+
+describe.each(UNREADABLE)('a recipient such as %j', (faulty, path, text, address, error) => {
+  const content = { text: 'x' }
+  const at = (index: number) => text.replaceAll('#', String(index))
+
+  it('refuses all, in strict validation, naming the path', async () => {
+    const before = await world().written(owner)
+    const { status, body } = await bulk({ content, recipients: [phone(1), faulty, phone(2)] })
+    expect(status).toBe(400)
+    expect(body).toStrictEqual(refusal('validation_error', at(1), `recipients.1${path}`))
+    expect(await world().written(owner)).toStrictEqual(before)
+  })
+
+  it('is left out and not charged, in permissive validation', async () => {
+    const before = await world().balance(owner)
+    const recipients = [phone(1), phone(2), phone(1), faulty]
+    const { status, body } = await bulk({ content, recipients, validation: 'permissive' })
+    expect(status).toBe(201)
+    expect(body.data).toMatchObject({
+      total: 4,
+      accepted: 2,
+      rejected: 1,
+      duplicates: 1,
+      credits_used: 2,
+      messages: [{ index: 0 }, { index: 1 }],
+    })
+    expect(body.data.errors).toStrictEqual([{ index: 3, to: address, error, message: at(3) }])
+    expect(await listed(body.data.bulk_id)).toHaveLength(2)
+    expect(await world().balance(owner)).toBe(before - 2)
+  })
+
+  it('refuses the request when nobody is left', async () => {
+    const { status, body } = await bulk({
+      content,
+      recipients: [faulty],
+      validation: 'permissive',
+    })
+    expect(status).toBe(400)
+    expect(body).toStrictEqual(refusal('validation_error', at(0), `recipients.0${path}`))
+  })
+
+  it('is told by an estimate', async () => {
+    const { status, body } = await world().call('POST', '/api/v1/messages/estimate', {
+      key,
+      json: { channel: 'sms', content, recipients: [phone(1), faulty], validation: 'permissive' },
+    })
+    expect(status).toBe(200)
+    expect(body.data).toMatchObject({
+      can_send: true,
+      credits_needed: 1,
+      messages: [{ block_reason: null }, { index: 1, to: address, block_reason: error }],
+    })
+  })
+})
+
 describe('a suppressed recipient', () => {
   const gone = '+255722000001'
   const stillHere = '+255722000002'
@@ -579,6 +712,21 @@ describe('400', () => {
     ])
   })
 
+  it('names every fault of a recipient that cannot be read, among the others', async () => {
+    const { body } = await bulk({
+      content: { text: '{{a}}' },
+      recipients: [{ to: phone(1) }, { to: 5, name: '', metadata: [] }, 'x'],
+    })
+    expect(body.message).toBe('recipients.0: No value for {{a}}')
+    expect(body.details).toStrictEqual([
+      { path: 'recipients.0', message: 'recipients.0: No value for {{a}}' },
+      { path: 'recipients.1.to', message: 'recipients.1.to must be a string' },
+      { path: 'recipients.1.name', message: 'recipients.1.name must not be empty' },
+      { path: 'recipients.1.metadata', message: 'recipients.1.metadata must be an object' },
+      { path: 'recipients.2', message: E164 },
+    ])
+  })
+
   it('refuses what would be too large together', async () => {
     const html = 'x'.repeat(1_000_000)
     const recipients = Array.from({ length: 70 }, (_, n) => ({ to: `a${n}@b.example`, name: 'x' }))
@@ -632,7 +780,7 @@ describe('402', () => {
     expect((await send(4)).body).toStrictEqual(
       refusal(
         'insufficient_credits',
-        'Not enough credits. You need 4 credits but may spend only 3 more today with this API key.',
+        'Not enough credits. You need 4 credits but have 3 left today with this API key.',
       ),
     )
     expect((await send(2)).status).toBe(201)

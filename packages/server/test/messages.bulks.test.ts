@@ -165,7 +165,7 @@ describe(`POST ${BULK}/:id/retry`, () => {
       const { status, body } = await post(`${BULK}/${id}/retry`)
       expect(status).toBe(400)
       expect(body).toStrictEqual(
-        refusal('validation_error', 'This bulk has no failed messages to send again'),
+        refusal('validation_error', 'This bulk has no failed messages to send again', 'id'),
       )
     }
   })

@@ -1,5 +1,6 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import type { Account } from './accounts.ts'
+import { expectStatus } from './call.ts'
 import { openReceiver } from './receiver.ts'
 import { refusal } from './refusal.ts'
 import { useWorld } from './world.ts'
@@ -59,7 +60,7 @@ describe('POST /api/v1/messages/:id/cancel', () => {
     ] as const) {
       const { status, body } = await cancel(id)
       expect(status).toBe(400)
-      expect(body).toStrictEqual(refusal('validation_error', text))
+      expect(body).toStrictEqual(refusal('validation_error', text, 'id'))
     }
   })
 
@@ -86,6 +87,47 @@ describe('scheduled_at and expires_in', () => {
     const id = await sent({ scheduled_at: '2026-05-01' })
     await world().advance(1_000)
     expect(await get(id)).toMatchObject({ status: 'delivered', scheduled_at: null })
+  })
+
+  it('is not sent to whoever opted out meanwhile: it fails, is refunded and announced', async () => {
+    const receiver = await openReceiver()
+    const hook = await world().webhook(owner, { url: receiver.url, events: ['message.failed'] })
+    const before = await world().balance(owner)
+    const to = '+255733000001'
+    const at = new Date(world().now().getTime() + 60_000).toISOString()
+    const id = await sent({ to, scheduled_at: at })
+    const json = { channel: 'sms', address: to, reason: 'opt_out' }
+    const path = '/api/v1/contacts/suppressions'
+    expectStatus(201, await world().call('POST', path, { token: owner.token, json }))
+    await world().advance(60_000)
+    const reason = {
+      error_code: 'suppressed',
+      error_message: 'The recipient is suppressed on this channel',
+    }
+    expect(await get(id)).toMatchObject({
+      status: 'failed',
+      ...reason,
+      credits_used: 1,
+      credits_refunded: 1,
+      provider: null,
+      sent_at: null,
+      failed_at: at,
+    })
+    expect(await world().balance(owner)).toBe(before)
+    expect(receiver.arrivals.map(({ body }) => JSON.parse(body.toString()))).toMatchObject([
+      { event: 'message.failed', data: { message_id: id, ...reason } },
+    ])
+    const { body } = await world().call('GET', `/api/v1/messages/${id}/timeline`, { key })
+    // No provider among them: none was asked.
+    expect(body.data.timeline).toMatchObject([
+      { kind: 'status', status: 'queued' },
+      { kind: 'ledger', type: 'send', credits: -1 },
+      { at, kind: 'status', status: 'failed', applied: true, ...reason },
+      { at, kind: 'ledger', type: 'refund', credits: 1, balance_after: before },
+      { kind: 'webhook', event: 'message.failed', status: 'delivered' },
+    ])
+    await world().call('DELETE', `/api/v1/webhooks/${hook.id}`, { token: owner.token })
+    await receiver.close()
   })
 
   it('does not send what has expired, and gives its credits back', async () => {

@@ -29,6 +29,7 @@ describe('of a send', () => {
     expect(status).toBe(200)
     expect(body.data).toStrictEqual({
       can_send: true,
+      block_reason: null,
       recipients: 1,
       sendable: 1,
       blocked: 0,
@@ -64,7 +65,11 @@ describe('of a send', () => {
   it('names no more than 100 of the characters that force UCS-2', async () => {
     const { body } = await estimate({ ...sms, content: { text: 'ш'.repeat(1_600) } })
     expect(body.data.messages[0].non_gsm_characters).toHaveLength(100)
-    expect(body.data).toMatchObject({ credits_needed: 24, can_send: false })
+    expect(body.data).toMatchObject({
+      credits_needed: 24,
+      can_send: false,
+      block_reason: 'insufficient_credits',
+    })
   })
 
   it.each([
@@ -107,6 +112,8 @@ describe('of a bulk', () => {
     expect(strict.status).toBe(200)
     expect(strict.body.data).toMatchObject({
       can_send: false,
+      // The messages tell why.
+      block_reason: null,
       recipients: 6,
       sendable: 1,
       blocked: 5,
@@ -132,6 +139,56 @@ describe('of a bulk', () => {
     expect((await estimate({ ...body, recipients: recipients.slice(1) })).body.data.can_send).toBe(
       true,
     )
+  })
+})
+
+describe('with a daily limit of the key', () => {
+  const recipients = (n: number) => ({
+    channel: 'sms',
+    content: { text: 'x' },
+    recipients: Array.from({ length: n }, (_, i) => `+25571${i}`),
+  })
+  let rich: Account
+  beforeAll(async () => {
+    rich = await world().signup({ credits: 100 })
+  })
+
+  it('says whether it would be passed, as the sending does', async () => {
+    const limited = (await world().key(rich, { daily_credit_limit: 3 })).key
+    const ask = async (json: object) => (await estimate(json, limited)).body.data
+    const passed = { can_send: false, block_reason: 'daily_limit' }
+    const fits = { can_send: true, block_reason: null }
+    expect(await ask(recipients(3))).toMatchObject(fits)
+    expect(await ask(recipients(4))).toMatchObject({
+      ...passed,
+      credits_needed: 4,
+      credits_balance: 100,
+      messages: Array(4).fill({ block_reason: null }),
+    })
+    expect((await world().send(limited)).status).toBe(201)
+    expect(await ask(recipients(2))).toMatchObject(fits)
+    expect(await ask(recipients(3))).toMatchObject(passed)
+    for (const _ of [2, 3]) expect((await world().send(limited)).status).toBe(201)
+    expect(await ask(sms)).toMatchObject(passed)
+    expect((await world().send(limited)).status).toBe(402)
+    const other = (await world().key(rich)).key
+    expect((await estimate(sms, other)).body.data).toMatchObject(fits)
+    await world().advance(24 * 60 * 60_000)
+    expect(await ask(recipients(3))).toMatchObject(fits)
+  })
+
+  it('says nothing of it where the credits do not suffice either, or nothing is paid', async () => {
+    const poor = await world().signup({ credits: 1 })
+    const limited = (await world().key(poor, { daily_credit_limit: 1 })).key
+    expect((await estimate(recipients(2), limited)).body.data).toMatchObject({
+      can_send: false,
+      block_reason: 'insufficient_credits',
+    })
+    const free = (await world().key(poor, { mode: 'test', daily_credit_limit: 1 })).key
+    expect((await estimate(recipients(2), free)).body.data).toMatchObject({
+      can_send: true,
+      block_reason: null,
+    })
   })
 })
 

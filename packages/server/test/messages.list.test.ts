@@ -75,6 +75,8 @@ describe(`GET ${MESSAGES}`, () => {
       expect(await idsOf('?status=failed')).toStrictEqual([failed])
       expect(await idsOf('?status=sent')).toStrictEqual([])
       expect(await idsOf('?recipient=%2B15005550001')).toStrictEqual([failed])
+      expect(await idsOf('?recipient=+15005550001')).toStrictEqual([failed])
+      expect(await idsOf('?recipient=15005550001')).toStrictEqual([])
       expect(await idsOf('?channel=sms&status=delivered')).toStrictEqual([delivered])
       expect(await idsOf('?bulk_id=01934f5e-8c00-7a3b-9d2e-5f6a7b8c9d01')).toStrictEqual([])
     })
@@ -111,6 +113,12 @@ describe(`GET ${MESSAGES}`, () => {
       const seen = [...first.messages, ...second.messages].map(({ id }: { id: string }) => id)
       expect(seen).toStrictEqual(ids)
       expect(second.next_cursor).toBeNull()
+    })
+
+    it('says that a page is the last one, be it full', async () => {
+      const { body } = await list('?limit=3')
+      expect(body.data.messages).toHaveLength(3)
+      expect(body.data.next_cursor).toBeNull()
     })
 
     it('ignores what it does not know', async () => {
@@ -154,7 +162,7 @@ describe(`GET ${MESSAGES}`, () => {
     it('refuses a cursor that it did not give', async () => {
       const { status, body } = await list('?cursor=abc')
       expect(status).toBe(400)
-      expect(body).toStrictEqual(refusal('validation_error', 'Invalid cursor'))
+      expect(body).toStrictEqual(refusal('validation_error', 'Invalid cursor', 'cursor'))
     })
 
     it.each(['%ED%A0%80', '%zz', '%', '%C3', '%C0%80'])(

@@ -1,7 +1,13 @@
 import { SvcError } from '@svc/core/contract'
-import { expect, it } from 'vitest'
+import { afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { type Account, bulk, sms } from './accounts.ts'
+import type { Answer } from './every-answer.ts'
+import { notification } from './notification.ts'
+import { requestText, speak } from './raw-http.ts'
 import { refusal } from './refusal.ts'
-import { openWorld } from './world.ts'
+import { openWorld, QUIET, useWorld } from './world.ts'
+
+const TOO_BUSY = refusal('rate_limit_exceeded', 'Too many requests. Please try again later.')
 
 it('work that the core is too busy for is answered 429, and is no fault of the log', async () => {
   const busy = new SvcError('rate_limit_exceeded', 'Too many requests. Please try again later.', {
@@ -17,10 +23,157 @@ it('work that the core is too busy for is answered 429, and is no fault of the l
   const { status, headers, body } = await world.send(key)
   expect(status).toBe(429)
   expect(headers['retry-after']).toBe('1')
-  expect(body).toStrictEqual(
-    refusal('rate_limit_exceeded', 'Too many requests. Please try again later.'),
-  )
+  expect(body).toStrictEqual(TOO_BUSY)
   // The limit itself has plenty left, and the headers say so.
   expect(Number(headers['x-ratelimit-remaining'])).toBeGreaterThan(0)
   await world.close()
 })
+
+describe('under a load that grows', () => {
+  let load = QUIET
+  afterEach(() => {
+    load = QUIET
+  })
+  const world = useWorld({
+    listen: true,
+    overload: { requests: 100, delay_ms: 1_000 },
+    load: () => load,
+    rates: { failed_auth: { max: 1, window_s: 60 } },
+  })
+  let owner: Account
+  let key: string
+  beforeAll(async () => {
+    owner = await world().signup({ credits: 100 })
+    key = (await world().key(owner)).key
+  })
+
+  const ask: Record<string, () => Promise<Answer>> = {
+    bulk: () => world().bulk(key),
+    list: () => world().call('GET', '/api/v1/messages', { key }),
+    account: () => world().call('GET', '/api/v1/account', { token: owner.token }),
+    estimate: () => world().call('POST', '/api/v1/messages/estimate', { key, json: sms }),
+    page: () => world().app.inject('/docs').then(asAnswer),
+    send: () => world().send(key),
+    checkout: () =>
+      world().call('POST', '/api/v1/billing/checkout', {
+        token: owner.token,
+        json: { package_id: 'starter' },
+      }),
+    notification: () =>
+      world().call('POST', '/api/v1/billing/webhook', notification(world().now())),
+    health: () => world().call('GET', '/health'),
+    live: () => world().call('GET', '/health/live'),
+    ready: () => world().call('GET', '/health/ready'),
+  }
+  const ORDINARY = ['list', 'account', 'estimate', 'page']
+
+  it.each([
+    ['requests', 25, []],
+    ['requests', 26, ['bulk']],
+    ['requests', 51, ['bulk', ...ORDINARY]],
+    ['requests', 101, ['bulk', ...ORDINARY, 'send', 'checkout']],
+    ['requests', 1_000_000, ['bulk', ...ORDINARY, 'send', 'checkout']],
+    ['delay_ms', 251, ['bulk']],
+    ['delay_ms', 501, ['bulk', ...ORDINARY]],
+    ['delay_ms', 1_001, ['bulk', ...ORDINARY, 'send', 'checkout']],
+  ])('%s %d sheds %j', async (measure, value, shed) => {
+    load = { ...QUIET, [measure]: value }
+    const refused: string[] = []
+    for (const [name, request] of Object.entries(ask)) {
+      const { status, headers, body } = await request()
+      if (status < 300) continue
+      expect(status, name).toBe(429)
+      expect(headers['retry-after']).toBe('5')
+      expect(body).toStrictEqual(TOO_BUSY)
+      refused.push(name)
+    }
+    expect(refused).toStrictEqual(shed)
+  })
+
+  it('what is shed has written nothing, and may come again', async () => {
+    const headers = { 'idempotency-key': 'again' }
+    const bulkOnce = () =>
+      world().call('POST', '/api/v1/messages/bulk', { key, json: bulk, headers })
+    const before = await world().written(owner)
+    load = { ...QUIET, requests: 101 }
+    expect((await world().send(key, {}, headers)).status).toBe(429)
+    expect((await bulkOnce()).status).toBe(429)
+    expect(await world().written(owner)).toStrictEqual(before)
+    load = QUIET
+    expect((await world().send(key, {}, headers)).status).toBe(201)
+    expect((await bulkOnce()).status).toBe(201)
+  })
+
+  it('a body is not waited for where it would not be looked at', async () => {
+    load = { ...QUIET, requests: 26 }
+    const head = requestText('POST /api/v1/messages/bulk HTTP/1.1', [
+      `X-API-Key: ${key}`,
+      'Content-Type: application/json',
+      `Content-Length: ${4 * 1024 * 1024}`,
+    ])
+    const { statuses, took_ms } = await speak(world().url, (socket) => socket.write(head))
+    expect(statuses).toStrictEqual([429])
+    expect(took_ms).toBeLessThan(2_000)
+  })
+
+  it('whoever is a stranger, or lacks a scope, or is over a limit is still told that', async () => {
+    const { key: narrow } = await world().key(owner, { scopes: ['read_messages'] })
+    load = { ...QUIET, requests: 101 }
+    expect((await world().call('GET', '/nothing')).status).toBe(404)
+    expect((await world().call('POST', '/api/v1/messages/bulk', { json: bulk })).status).toBe(401)
+    expect((await world().bulk(narrow)).status).toBe(403)
+    const from = '192.0.2.9'
+    const guess = () => world().call('GET', '/api/v1/messages', { key: 'svc_bad', from })
+    expect((await guess()).status).toBe(401)
+    expect((await guess()).body.message).toMatch(/^Rate limit exceeded/)
+  })
+})
+
+it('requests that are being worked on are the load, and are none once they have ended', async () => {
+  let letGo = () => {}
+  const held = new Promise<void>((resolve) => {
+    letGo = resolve
+  })
+  let waiting = 0
+  const world = await openWorld({
+    load: 'measured',
+    // Bulk is shed from the second request on, lists from the third, sends from the fifth.
+    overload: { requests: 4, delay_ms: 1_000_000 },
+    alter: (core) => ({
+      ...core,
+      messages: {
+        ...core.messages,
+        async list(...args) {
+          waiting += 1
+          await held
+          // Work that fails has ended too.
+          if (waiting % 2) throw new SvcError('not_found', 'gone')
+          return core.messages.list(...args)
+        },
+      },
+    }),
+  })
+  const account = await world.signup({ credits: 100 })
+  const { key } = await world.key(account)
+  const list = () => world.call('GET', '/api/v1/messages', { key })
+  const holding = [list(), list()]
+  await expect.poll(() => waiting).toBe(2)
+  expect((await world.bulk(key)).status).toBe(429)
+  expect((await list()).status).toBe(429)
+  expect((await world.send(key)).status).toBe(201)
+  letGo()
+  await Promise.all(holding)
+  for (let i = 0; i < 10; i++) expect((await world.bulk(key)).status).toBe(201)
+  await world.close()
+})
+
+function asAnswer(response: { statusCode: number; headers: object; body: string }): Answer {
+  const { statusCode: status, headers, body: text } = response
+  const body = status === 200 ? undefined : JSON.parse(text)
+  return {
+    status,
+    headers: Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, `${value}`])),
+    text,
+    body,
+  }
+}

@@ -108,8 +108,10 @@ it('an Idempotency-Key of another workspace is a new one', async () => {
 
 it('a cursor of another workspace leads to nothing of it', async () => {
   await world().send(theirs.key)
+  await world().send(theirs.key)
   const theirPage = await world().call('GET', '/api/v1/messages?limit=1', { key: theirs.key })
   const cursor = theirPage.body.data.next_cursor
+  expect(cursor).toStrictEqual(expect.any(String))
   const { text } = await world().call('GET', `/api/v1/messages?cursor=${cursor}`, { key: ours.key })
   expect(text).not.toContain(theirs.account.id)
 })

@@ -4,13 +4,14 @@ import { connect } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { type Account, sms } from './accounts.ts'
-import { requestText, speak } from './raw-http.ts'
-import { useWorld } from './world.ts'
+import { checkEveryAnswer } from './every-answer.ts'
+import { type RawAnswer, requestText, speak } from './raw-http.ts'
+import { refusal } from './refusal.ts'
+import { openWorld, useWorld } from './world.ts'
 
 const world = useWorld({ listen: true })
 
-const UNREADABLE =
-  '{"success":false,"error":"validation_error","message":"The request could not be read"}'
+const UNREADABLE = JSON.stringify(refusal('validation_error', 'The request could not be read', ''))
 
 let owner: Account
 let key: string
@@ -18,6 +19,22 @@ beforeAll(async () => {
   owner = await world().signup({ credits: 100 })
   key = (await world().key(owner)).key
 })
+
+/** One answer, taken apart. */
+function readHead(text: string) {
+  const [head = '', body = ''] = text.split('\r\n\r\n')
+  const [line = '', ...fields] = head.split('\r\n')
+  const headers: Record<string, string> = Object.fromEntries(
+    fields.map((field) => field.split(': ', 2)),
+  )
+  return { status: Number(line.split(' ')[1]), headers, body }
+}
+
+/** Throws unless the answer keeps what is promised of all of them. */
+function expectNamed({ text }: RawAnswer): void {
+  const { status, headers, body } = readHead(text)
+  checkEveryAnswer('unread', '', { status, headers, text: body, body: JSON.parse(body) })
+}
 
 const tell = (text: string) => speak(world().url, (socket) => socket.write(text, 'latin1'))
 
@@ -54,7 +71,52 @@ describe('what is no HTTP is answered with a 400 and the envelope, and the conne
     expect(answer.statuses).toStrictEqual([400])
     expect(answer.text).toContain(`\r\n\r\n${UNREADABLE}`)
     expect(answer.text.toLowerCase()).toContain('connection: close')
-    expect(answer.text.toLowerCase()).toContain('content-type: application/json; charset=utf-8')
+    expectNamed(answer)
+  })
+
+  it('is counted as a stranger’s, and refused once there were too many', async () => {
+    const narrow = await openWorld({
+      listen: true,
+      log_level: 'info',
+      rates: { anonymous: { max: 2, window_s: 60 } },
+    })
+    const noise = () => speak(narrow.url, (socket) => socket.write('hello\r\n\r\n'))
+    const answers = [await noise(), await noise(), await noise()].map(({ text }) => readHead(text))
+    const left = answers.map(({ status, headers }) => [
+      status,
+      headers['x-ratelimit-limit'],
+      headers['x-ratelimit-remaining'],
+      headers['x-ratelimit-reset'],
+      headers['retry-after'],
+    ])
+    expect(left).toStrictEqual([
+      [400, '2', '1', '60', undefined],
+      [400, '2', '0', '60', undefined],
+      [429, '2', '0', '60', '60'],
+    ])
+    const text = 'Rate limit exceeded. Try again in 60 seconds.'
+    expect(answers[2]?.body).toBe(JSON.stringify(refusal('rate_limit_exceeded', text)))
+    expect((await fetch(`${narrow.url}/nothing`)).status).toBe(429)
+    // Each has its line in the log.
+    const lines = narrow.lines.filter(({ msg }) => msg === 'request refused unread')
+    expect(lines.map(({ request_id, status }) => [request_id, status])).toStrictEqual(
+      answers.map(({ headers, status }) => [headers['x-request-id'], status]),
+    )
+    await narrow.close()
+  })
+
+  it('is answered once, however much noise follows, even when the counters stand still', async () => {
+    const stuck = await openWorld({
+      listen: true,
+      alter: (core) => ({ ...core, count: () => new Promise(() => {}) }),
+    })
+    const answer = await speak(stuck.url, (socket) => {
+      const noise = setInterval(() => socket.write('hello there\r\n\r\n'), 50)
+      socket.on('close', () => clearInterval(noise))
+    })
+    expect(answer.statuses).toStrictEqual([400])
+    expectNamed(answer)
+    await stuck.close()
   })
 
   it('and takes the good request before it nothing', async () => {
@@ -139,6 +201,17 @@ describe('a caller that sends too much, too little or too slowly', () => {
     expect(answer.took_ms).toBeLessThan(2_000)
   })
 
+  it.each([5, 40])('hears so even where it sends all of %d MB first', async (megabytes) => {
+    const body = Buffer.alloc(megabytes * 1024 * 1024, ' ')
+    const headers = { 'X-API-Key': key, 'Content-Type': 'application/json' }
+    const url = `${world().url}/api/v1/messages/send`
+    for (let i = 0; i < 5; i++) {
+      const answer = await fetch(url, { method: 'POST', headers, body })
+      expect(answer.status).toBe(400)
+      expect(await answer.text()).toContain('Request body is too large')
+    }
+  })
+
   it('is refused once chunks have grown too large', async () => {
     const head = sendHead(0).replace('Content-Length: 0', 'Transfer-Encoding: chunked')
     const chunk = `10000\r\n${' '.repeat(0x10000)}\r\n`
@@ -193,6 +266,7 @@ describe('a caller that sends too much, too little or too slowly', () => {
       })
       expect(answer.statuses).toStrictEqual([400])
       expect(answer.text).toContain(UNREADABLE)
+      expectNamed(answer)
     } finally {
       Object.assign(server, { headersTimeout, requestTimeout })
     }

@@ -1,6 +1,8 @@
 import type { ErrorCode } from '@svc/core/contract'
 
-/** The body of a refusal; with `path`, of one that names a single fault there. */
+/** The body of a refusal; with `path`, of one that names a single fault there, as every `validation_error` does. */
+export function refusal(error: 'validation_error', message: string, path: string): object
+export function refusal(error: Exclude<ErrorCode, 'validation_error'>, message: string): object
 export function refusal(error: ErrorCode, message: string, path?: string): object {
   const details = path === undefined ? {} : { details: [{ path, message }] }
   return { success: false, error, message, ...details }

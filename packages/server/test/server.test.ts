@@ -50,6 +50,26 @@ it('serves the API on a free port, sends in threads, and keeps all of it over a 
   }
 })
 
+it('sends to as many at once as the operator allows', async () => {
+  const server = await startServer({ config: { ...config, bulk_recipients_max: 1 } })
+  try {
+    const { url: base_url } = server
+    const signup = { email: 'owner@example.com', password: 'long enough', company_name: 'A' }
+    await createClient({ base_url }).workspaces.signup(signup)
+    const { token } = await createClient({ base_url }).workspaces.login(signup)
+    const { key: api_key } = await createClient({ base_url, token }).api_keys.create({ name: 'A' })
+    const { bulks } = createClient({ base_url, api_key })
+    const body = { channel: 'sms', content: { text: 'x' } } as const
+    const sent = await bulks.send({ ...body, recipients: ['+14155552671'] })
+    expect(sent.accepted).toBe(1)
+    await expect(
+      bulks.send({ ...body, recipients: ['+14155552671', '+14155552672'] }),
+    ).rejects.toThrow('recipients must have at most 1 item')
+  } finally {
+    await server.close()
+  }
+})
+
 it('refuses to serve a database that another server serves, and leaves that one alone', async () => {
   const first = await startServer({ config })
   try {

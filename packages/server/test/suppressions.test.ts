@@ -96,6 +96,7 @@ describe(`GET ${SUPPRESSIONS}`, () => {
     ['?reason=bounce', ['a_b@example.com']],
     ['?search=A_B', ['a_b@example.com']],
     ['?search=%2B2557', ['+255700000001']],
+    ['?search=+2557', ['+255700000001']],
     ['?channel=email&search=example&limit=1&page=2', ['a_b@example.com']],
     ['?channel=voice', []],
   ])('newest first: %s', async (query, addresses) => {

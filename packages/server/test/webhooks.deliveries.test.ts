@@ -338,7 +338,7 @@ describe('POST /:id/deliveries/:delivery_id/retry', () => {
     const [{ id }] = await hook.deliveries()
     const { status, body } = await hook.call('POST', `/deliveries/${id}/retry`)
     const message = 'Webhook is disabled. Enable it first.'
-    expect([status, body]).toStrictEqual([400, refusal('validation_error', message)])
+    expect([status, body]).toStrictEqual([400, refusal('validation_error', message, 'id')])
     expect(hook.receiver.arrivals).toHaveLength(1)
   })
 })

@@ -202,7 +202,7 @@ describe(`POST ${WEBHOOKS}/:id/recover`, () => {
     await call('PUT', `/${id}`, { is_active: false })
     const { status, body } = await call('POST', `/${id}/recover`, { since: '2026-05-04' })
     const message = 'Webhook is disabled. Enable it first.'
-    expect([status, body]).toStrictEqual([400, refusal('validation_error', message)])
+    expect([status, body]).toStrictEqual([400, refusal('validation_error', message, 'id')])
   })
 })
 

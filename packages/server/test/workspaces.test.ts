@@ -87,11 +87,7 @@ describe(`POST ${SIGNUP}`, () => {
       const before = (await world().core.workspaces.list({ limit: 1000, offset: 0 })).length
       const again = await signup({ ...json, email: json.email.toUpperCase() })
       expect(again.status).toBe(400)
-      expect(again.body).toStrictEqual({
-        success: false,
-        error: 'validation_error',
-        message: 'Email already exists',
-      })
+      expect(again.body).toStrictEqual(refusal('validation_error', 'Email already exists', 'email'))
       expect((await world().core.workspaces.list({ limit: 1000, offset: 0 })).length).toBe(before)
     })
 

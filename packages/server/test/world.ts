@@ -16,6 +16,7 @@ import { pino } from 'pino'
 import { afterAll, afterEach, beforeAll } from 'vitest'
 import { buildApp } from '../src/app.ts'
 import type { InboxOptions } from '../src/dev/inbox.ts'
+import type { Load } from '../src/load.ts'
 import { logOptions } from '../src/log.ts'
 import { accountsOf } from './accounts.ts'
 import { callerOf } from './call.ts'
@@ -42,6 +43,9 @@ const END_MAX_MS = 5_000
 /** A limit that no test reaches, for tests that are not about limits. */
 const UNLIMITED: RateLimit = { max: 1_000_000_000, window_s: 60 }
 
+/** The load of a service that has nothing else to do. */
+export const QUIET: Load = { requests: 1, delay_ms: 0 }
+
 /** A line of the service's log. */
 export type LogLine = Record<string, unknown> & { level: number; msg: string }
 
@@ -52,6 +56,9 @@ export interface WorldOptions {
   /** `'specified'` for those of the contract; a bucket that is not named is never full. */
   rates?: 'specified' | Partial<Record<keyof typeof RATES, RateLimit>>
   trust_proxy?: string[]
+  overload?: Load
+  /** What the load is taken for; quiet unless told. */
+  load?: (() => Load) | 'measured'
   signup_credits?: string
   /** Whether webhooks may go to plain http; true unless said otherwise. */
   allow_http?: boolean
@@ -108,10 +115,12 @@ export async function openWorld(options: WorldOptions = {}) {
       jwt_secret: JWT_SECRET,
       rates: ratesOf(options.rates),
       trust_proxy: options.trust_proxy ?? [],
+      ...(options.overload && { overload: options.overload }),
     },
     sandbox_payments: options.payments === undefined ? sandbox : undefined,
     logger,
     now: () => clock.ms,
+    load: options.load === 'measured' ? undefined : (options.load ?? (() => QUIET)),
     newRequestId: runtime.id,
     ...(options.grace_ms !== undefined && { grace_ms: options.grace_ms }),
     inbox: options.inbox,

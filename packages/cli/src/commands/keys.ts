@@ -3,6 +3,7 @@ import type { Command } from 'commander'
 import { type Context, listOf, type PageOptions, withExamples, withPage } from '../context.ts'
 import { durationMs } from '../duration.ts'
 import { usage } from '../failure.ts'
+import { momentText } from '../moment.ts'
 import { findWorkspace, withCore, withWorkspace } from '../operator.ts'
 import type { Cell } from '../output.ts'
 
@@ -90,10 +91,8 @@ async function createKey({ surroundings, output }: Context, options: CreateOptio
 
 /** ISO 8601; a span counts from now. What is neither is left for the contract to refuse. */
 function expiryOf(text: string): string {
-  const span_ms = durationMs(text)
-  if (span_ms === null) return text
-  if (span_ms === 0) throw usage('--expires must be later than now')
-  return new Date(Date.now() + span_ms).toISOString()
+  if (durationMs(text) === 0) throw usage('--expires must be later than now')
+  return momentText(text, { now: new Date() })
 }
 
 async function listKeys(

@@ -1,18 +1,15 @@
-import type { Message } from '@svc/core/contract'
-import { type Command, Option } from 'commander'
+import type { Command } from 'commander'
 import { type ConnectionOptions, connect, withConnection } from '../connection.ts'
-import { type Context, type PageOptions, withExamples, withPage } from '../context.ts'
+import { type Context, withExamples } from '../context.ts'
 import { usage } from '../failure.ts'
 import { createFollower, followMessages } from '../follow-messages.ts'
 import { failureOf, statusCell, stepsOf } from '../message-steps.ts'
 import type { Cell } from '../output.ts'
 import { stopSignalOf } from '../surroundings.ts'
-
-interface ListOptions extends ConnectionOptions, PageOptions {
-  status?: 'queued' | 'sent' | 'delivered' | 'failed'
-  channel?: Message['channel']
-  recipient?: string
-}
+import { addCancel } from './messages-cancel.ts'
+import { addEstimate } from './messages-estimate.ts'
+import { addList } from './messages-list.ts'
+import { addTimeline } from './messages-timeline.ts'
 
 interface TailOptions extends ConnectionOptions {
   interval: string
@@ -22,45 +19,17 @@ interface TailOptions extends ConnectionOptions {
 export function addMessages(program: Command, context: Context): void {
   const messages = program
     .command('messages')
-    .summary('list, show and follow messages')
-    .description('Shows the messages that the API key may read.')
+    .summary('list, show, follow, estimate and cancel messages')
+    .description(
+      'Shows the messages that the API key may read, cancels those still queued, and says what one would cost.',
+    )
   withExamples(messages, 'svc messages list --status failed', 'svc messages tail')
   addList(messages, context)
   addShow(messages, context)
+  addTimeline(messages, context)
   addTail(messages, context)
-}
-
-function addList(messages: Command, context: Context): void {
-  const list = withConnection(
-    withPage(
-      messages
-        .command('list')
-        .summary('list messages, newest first')
-        .description('Lists messages, newest first.')
-        .addOption(
-          new Option('--status <status>', 'only these').choices([
-            'queued',
-            'sent',
-            'delivered',
-            'failed',
-          ]),
-        )
-        .addOption(
-          new Option('--channel <channel>', 'only these').choices([
-            'sms',
-            'whatsapp',
-            'email',
-            'voice',
-          ]),
-        )
-        .option('--recipient <recipient>', 'only those to this number or address'),
-    ),
-  ).action((options: ListOptions) => listMessages(context, options))
-  withExamples(
-    list,
-    'svc messages list --status failed --limit 10',
-    'svc messages list --json | jq -r ".messages[].id"',
-  )
+  addEstimate(messages, context)
+  addCancel(messages, context)
 }
 
 function addShow(messages: Command, context: Context): void {
@@ -85,30 +54,6 @@ function addTail(messages: Command, context: Context): void {
       .option('--interval <seconds>', 'between two looks, 0.1 to 60', '2'),
   ).action((options: TailOptions) => tailMessages(context, options))
   withExamples(tail, 'svc messages tail', 'svc messages tail --json | jq -r .status')
-}
-
-async function listMessages(
-  { surroundings, output }: Context,
-  { status, channel, recipient, page, limit, ...options }: ListOptions,
-): Promise<void> {
-  const { client } = await connect(options, surroundings)
-  const { api } = await import('@svc/core/contract')
-  const found = await client.messages.list({ status, channel, recipient, page, limit })
-  if (output.isJson()) return output.document(api.messages.list.data.encode(found))
-  output.table(
-    ['TIME', 'CHANNEL', 'RECIPIENT', 'STATUS', 'ID', 'ERROR'],
-    found.messages.map((message) => [
-      message.created_at.toISOString(),
-      message.channel,
-      message.recipient,
-      statusCell(message.status),
-      message.id,
-      message.error_code ?? '',
-    ]),
-  )
-  const { total, pages, page: shown } = found.pagination
-  if (total === 0) output.note('No messages.')
-  if (pages > shown) output.note(`${total} messages; more: --page ${shown + 1} (of ${pages})`)
 }
 
 async function showMessage(

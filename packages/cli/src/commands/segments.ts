@@ -1,17 +1,13 @@
-import type { Gsm7Suggestion, NonGsmCharacter } from '@svc/core/sms'
 import type { Command } from 'commander'
 import { type Context, withExamples } from '../context.ts'
 import { readStdinText } from '../input.ts'
-import { printable } from '../printable.ts'
+import { charactersText, suggestionText } from '../sms-texts.ts'
 
 /** What a segment costs unless the operator set another price. Source: interface, Credit costs. */
 const CREDITS_PER_SEGMENT = 1
 
 /** Longer texts are refused. In UTF-16 code units. Source: interface, Limits. */
 const TEXT_LENGTH_MAX = 1600
-
-/** How many of the characters that forced UCS-2 are shown to people. */
-const SHOWN_MAX = 10
 
 /** Adds `svc segments`. */
 export function addSegments(program: Command, context: Context): void {
@@ -57,20 +53,10 @@ async function countSegments(
     ['units', output.isTerminal ? `${units} of ${room}` : String(units)],
     ['segments', String(segments)],
     ['credits', String(credits)],
-    ['forced by', non_gsm_characters.length === 0 ? null : shownCharacters(non_gsm_characters)],
-    ['suggestion', gsm7_suggestion && shownSuggestion(gsm7_suggestion)],
+    ['forced by', non_gsm_characters.length === 0 ? null : charactersText(non_gsm_characters)],
+    ['suggestion', gsm7_suggestion && suggestionText(gsm7_suggestion)],
   ])
   if (text.length > TEXT_LENGTH_MAX) {
     output.note(`It is longer than ${TEXT_LENGTH_MAX} characters: a send would be refused.`)
   }
-}
-
-function shownCharacters(found: readonly NonGsmCharacter[]): string {
-  const shown = found.slice(0, SHOWN_MAX).map(({ char, index }) => `${char} at ${index}`)
-  const more = found.length - shown.length
-  return more > 0 ? `${shown.join(', ')} and ${more} more` : shown.join(', ')
-}
-
-function shownSuggestion({ text, segments }: Gsm7Suggestion): string {
-  return `${JSON.stringify(printable(text))} (${segments} ${segments === 1 ? 'segment' : 'segments'})`
 }

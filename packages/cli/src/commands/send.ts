@@ -1,13 +1,12 @@
 import type { Client } from '@svc/core/contract'
-import { type Command, Option } from 'commander'
+import type { Command } from 'commander'
 import { awaitMessage } from '../await-message.ts'
 import { type ConnectionOptions, connect, withConnection } from '../connection.ts'
 import { type Context, withExamples } from '../context.ts'
 import { durationMs } from '../duration.ts'
 import { Failure, usage } from '../failure.ts'
-import { readStdinText } from '../input.ts'
 import { failureOf, isFinal, statusCell } from '../message-steps.ts'
-import { SEND_CHANNELS, type SendOptions, sendRequestOf } from '../send-request.ts'
+import { readSendRequest, type SendOptions, withRequest } from '../send-request.ts'
 
 interface Options extends ConnectionOptions, SendOptions {
   idempotencyKey?: string
@@ -18,19 +17,15 @@ interface Options extends ConnectionOptions, SendOptions {
 /** Adds `svc send`. */
 export function addSend(program: Command, context: Context): void {
   const command = withConnection(
-    program
-      .command('send')
-      .summary('send a message')
-      .description('Sends one message. The channel follows from the recipient unless it is named.')
-      .requiredOption('--to <recipient>', 'a phone number (+14155552671) or an e-mail address')
-      .option('--text <text>', 'what it says; - takes it from stdin')
-      .addOption(new Option('--channel <channel>', 'how it goes').choices(SEND_CHANNELS))
-      .option('--subject <text>', 'the subject of an e-mail')
-      .option('--html <html>', 'the HTML body of an e-mail')
-      .option('--from <sender>', 'the sender; for e-mail the display name')
-      .option('--metadata <key=value...>', 'your own keys and values, kept on the message')
-      .option('--at <time>', 'when to send it (ISO 8601)')
-      .option('--idempotency-key <key>', 'sending again with the same key sends once')
+    withRequest(
+      program
+        .command('send')
+        .summary('send a message')
+        .description(
+          'Sends one message. The channel follows from the recipient unless it is named.',
+        ),
+    )
+      .option('--idempotency-key <key>', 'sending the same again with this key sends once')
       .option('--wait', 'wait until it is delivered or failed, and show the steps')
       .option('--timeout <span>', 'how long --wait waits', '2m'),
   ).action((options: Options) => send(context, options))
@@ -38,17 +33,14 @@ export function addSend(program: Command, context: Context): void {
     command,
     'svc send --to +15005550006 --text "Your order A1 is ready" --wait',
     'svc send --to asha@example.com --subject "Order A1" --text "It is ready." --metadata order=A1',
+    'svc send --to +15005550006 --text "See you at ten" --at 10m --expires-in 1h',
   )
 }
 
 async function send({ surroundings, output }: Context, options: Options): Promise<void> {
   const timeout_ms = durationMs(options.timeout)
   if (timeout_ms === null) throw usage('--timeout must be a span such as 30s or 5m')
-  const text =
-    options.text === '-'
-      ? { text: await readStdinText(surroundings, 'give the text with --text') }
-      : {}
-  const request = sendRequestOf({ ...options, ...text })
+  const request = await readSendRequest(options, surroundings)
   const { client } = await connect(options, surroundings)
   const sent = await client.messages.send(request, { idempotency_key: options.idempotencyKey })
   if (options.wait) return waitFor({ surroundings, output }, client, sent.message_id, timeout_ms)

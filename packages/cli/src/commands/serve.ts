@@ -22,6 +22,7 @@ what is under way end. Settings come from the environment:
   SVC_WEBHOOK_ALLOW_HTTP     true lets webhooks go to plain http (false)
   SVC_TRUST_PROXY            networks of proxies to trust
   SVC_RATE_LIMIT_…           GENERAL, BULK, AUTH, ANONYMOUS, FAILED_AUTH, as 100/60
+  SVC_BULK_RECIPIENTS_MAX    how many recipients one bulk may have (1000)
   SVC_LOG_LEVEL              info`,
     )
     .action(() => serve(context))

@@ -1,6 +1,6 @@
 import type { ApiKey, apiKeys as endpoints } from '../contract/api-keys.ts'
 import type { Body, Data } from '../contract/endpoint.ts'
-import { SvcError } from '../contract/errors.ts'
+import { invalid, SvcError } from '../contract/errors.ts'
 import type { Scope } from '../contract/scopes.ts'
 import type { Units } from '../contract/units.ts'
 import type { Runtime } from '../runtime.ts'
@@ -123,8 +123,7 @@ export function createApiKeys({
 }
 
 function alreadyExpired(): SvcError {
-  const message = 'expires_at must be in the future'
-  return new SvcError('validation_error', message, { details: [{ path: 'expires_at', message }] })
+  return invalid('expires_at', 'expires_at must be in the future')
 }
 
 function recordOf({ key_hash: _, ...row }: ApiKeyRow): ApiKey {

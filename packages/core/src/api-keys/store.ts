@@ -1,9 +1,12 @@
+import type { Units } from '../contract/units.ts'
 import type { ApiKeyRow } from '../storage/storage.ts'
 
 export interface ApiKeyReads {
   /** Newest first. */
   list(workspaceId: string, page: { limit: number; offset: number }): Promise<ApiKeyRow[]>
   count(workspaceId: string): Promise<number>
+  /** What a key with a daily limit has spent on a day (UTC, `2026-05-04`), refunds not taken off. */
+  spentOn(workspaceId: string, of: { api_key_id: string; day: string }): Promise<Units>
 }
 
 export interface ApiKeyWrites {

@@ -1,5 +1,5 @@
-import type { CreditPackage, Transaction } from '../contract/billing.ts'
-import { SvcError } from '../contract/errors.ts'
+import { type CreditPackage, billing as endpoints, type Transaction } from '../contract/billing.ts'
+import { invalid, SvcError } from '../contract/errors.ts'
 import { type Units, units } from '../contract/units.ts'
 import type { Entry } from '../credits/decide.ts'
 import type { Runtime } from '../runtime.ts'
@@ -78,7 +78,10 @@ export function createBilling(parts: CheckoutParts): Billing {
     async notify(notification) {
       const about = await payments?.read(notification)
       if (!about) {
-        throw new SvcError('validation_error', 'The payment notification is not signed as it must')
+        throw invalid(
+          endpoints.notify.signed_by,
+          'The payment notification is not signed as it must',
+        )
       }
       if (about.session_id !== null) await sync(about.session_id)
     },
@@ -88,7 +91,7 @@ export function createBilling(parts: CheckoutParts): Billing {
       if (!purchase) throw new SvcError('not_found', 'Purchase not found')
       const payment = paymentOf(purchase)
       if (!payments || !payment || purchase.paid_at === null) {
-        throw new SvcError('validation_error', 'Nothing was paid for this purchase')
+        throw invalid('purchase_id', 'Nothing was paid for this purchase')
       }
       await payments.refund(payment)
       await sync(payment.session_id)

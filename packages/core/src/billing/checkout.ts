@@ -1,16 +1,18 @@
 import { createHash } from 'node:crypto'
 import type { CreditPackage, billing as endpoints } from '../contract/billing.ts'
 import type { Body, Data } from '../contract/endpoint.ts'
-import { SvcError } from '../contract/errors.ts'
+import { invalid, SvcError } from '../contract/errors.ts'
 import { LIMITS } from '../contract/limits.ts'
 import { formatCredits, units } from '../contract/units.ts'
 import type { Answer } from '../messages/accept.ts'
 import type { Runtime } from '../runtime.ts'
-import type { PurchaseRow, Storage } from '../storage/storage.ts'
+import type { PurchaseRow, Reads, Storage } from '../storage/storage.ts'
 import type { Order, PaymentProvider, Session } from './payment.ts'
 
 type Request = Body<typeof endpoints.checkout>
 type Begun = Data<typeof endpoints.checkout>
+/** A request that came with a key. */
+type Asked = Omit<Answer, 'response'>
 
 /** What `createCheckout` is made of. */
 export interface CheckoutParts {
@@ -25,6 +27,21 @@ export interface CheckoutParts {
  * repeats a request, or comes at the same time with its key, or after a crash, gets on with the same purchase.
  */
 export function createCheckout({ storage, runtime, packages, payments }: CheckoutParts) {
+  /** The purchase that the key of this request has begun; null where it has begun none. */
+  async function begunBefore(
+    { answers, purchases }: Pick<Reads, 'answers' | 'purchases'>,
+    workspaceId: string,
+    asked: Asked,
+  ): Promise<PurchaseRow | null> {
+    const known = await answers.byKey(workspaceId, asked)
+    if (!known) return null
+    if (known.request_hash !== asked.request_hash) throw keyReused()
+    const { purchase_id } = JSON.parse(known.response) as Pick<Begun, 'purchase_id'>
+    const begun = await purchases.byId(workspaceId, purchase_id)
+    if (!begun) throw new Error(`purchase ${purchase_id} is missing`)
+    return begun
+  }
+
   /** The purchase of this request: a new one, or the one that its key has begun. */
   async function begin(
     purchase: PurchaseRow,
@@ -37,13 +54,9 @@ export function createCheckout({ storage, runtime, packages, payments }: Checkou
         await purchases.insert(purchase)
         return { purchase, isNew }
       }
-      const known = await answers.byKey(workspace_id, answer)
+      const begun = await begunBefore({ answers, purchases }, workspace_id, answer)
       // Its purchase was refused just now, so that the key is free again.
-      if (!known) throw comeBack()
-      if (known.request_hash !== answer.request_hash) throw keyReused()
-      const { purchase_id } = JSON.parse(known.response) as Pick<Begun, 'purchase_id'>
-      const begun = await purchases.byId(workspace_id, purchase_id)
-      if (!begun) throw new Error(`purchase ${purchase_id} is missing`)
+      if (!begun) throw comeBack()
       return { purchase: begun, isNew }
     })
   }
@@ -79,11 +92,15 @@ export function createCheckout({ storage, runtime, packages, payments }: Checkou
     request: Request,
     { idempotency_key }: { idempotency_key?: string | undefined } = {},
   ): Promise<{ data: Begun; replayed: boolean }> => {
+    const asked = idempotency_key === undefined ? null : askedOf(request, idempotency_key)
+    // What was answered stands, whatever became of the package and the provider since.
+    const before = asked && (await begunBefore(storage.read, workspaceId, asked))
+    if (before?.session_id) return { data: begunOf(before), replayed: true }
     if (!payments) throw refused()
     const bought = packages.find(({ id }) => id === request.package_id)
     if (!bought) throw unknownPackage()
     const wish = purchaseOf(runtime, payments, workspaceId, { bought, request })
-    const answer = idempotency_key === undefined ? null : answerOf(wish, request, idempotency_key)
+    const answer = asked && answerOf(wish, asked)
     const { purchase, isNew } = await begin(wish, answer)
     const replayed = !isNew
     if (purchase.session_id !== null) return { data: begunOf(purchase), replayed }
@@ -130,16 +147,19 @@ function creditsIn({ credits, bonus_credits }: CreditPackage) {
   return units(credits + bonus_credits)
 }
 
-/** Kept before the provider was asked, it names the purchase; the rest of the answer is in that one's row. */
-function answerOf(purchase: PurchaseRow, request: Request, key: string): Answer {
+function askedOf(request: Request, key: string): Asked {
   const { package_id, success_url = null, cancel_url = null } = request
   const told = JSON.stringify([package_id, success_url, cancel_url])
   return {
     route: 'billing.checkout',
     key,
     request_hash: createHash('sha256').update(told).digest('hex'),
-    response: JSON.stringify({ purchase_id: purchase.id }),
   }
+}
+
+/** Kept before the provider was asked, it names the purchase; the rest of the answer is in that one's row. */
+function answerOf({ id }: PurchaseRow, asked: Asked): Answer {
+  return { ...asked, response: JSON.stringify({ purchase_id: id }) }
 }
 
 function orderOf(purchase: PurchaseRow, { name }: CreditPackage): Order {
@@ -166,8 +186,7 @@ function refused(): SvcError {
 }
 
 function unknownPackage(): SvcError {
-  const fault = { path: 'package_id', message: 'Unknown credit package' }
-  return new SvcError('validation_error', fault.message, { details: [fault] })
+  return invalid('package_id', 'Unknown credit package')
 }
 
 function comeBack(): SvcError {
@@ -177,5 +196,5 @@ function comeBack(): SvcError {
 }
 
 function keyReused(): SvcError {
-  return new SvcError('validation_error', 'This Idempotency-Key was used with another request body')
+  return invalid('Idempotency-Key', 'This Idempotency-Key was used with another request body')
 }

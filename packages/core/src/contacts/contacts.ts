@@ -1,6 +1,6 @@
 import type { Contact, ContactFields } from '../contract/contacts.ts'
 import { emailKey } from '../contract/email-address.ts'
-import { SvcError } from '../contract/errors.ts'
+import { invalid, SvcError } from '../contract/errors.ts'
 import type { Runtime } from '../runtime.ts'
 import type { ContactRow, Reads, Storage, Writes } from '../storage/storage.ts'
 import { changeContact, indexOf } from './change.ts'
@@ -17,8 +17,11 @@ export interface ContactQuery {
   tag?: string | undefined
 }
 
-/** What a message needs to know of its contact. */
-export type Addressee = Pick<ContactRow, 'id' | 'name' | 'phone' | 'email' | 'attributes'>
+/** What a message needs to know of its contact: where it goes, and what its placeholders may stand for. */
+export type Addressee = Pick<
+  ContactRow,
+  'id' | 'name' | 'phone' | 'email' | 'external_id' | 'attributes'
+>
 
 export interface Contacts {
   /** @throws SvcError `validation_error` when nobody could write to it, or another contact has its phone, email or external_id. */
@@ -86,8 +89,7 @@ export function createContacts({
     const index = indexOf(holding)
     const result = changeContact(before, fields, made, { index, suppressed, may_lift: true })
     if (!result.ok) {
-      const { path, message } = result
-      throw new SvcError('validation_error', message, { details: [{ path, message }] })
+      throw invalid(result.path, result.message)
     }
     const { contact, opt_outs, lifts } = result
     await (before ? stores.contacts.update(contact) : stores.contacts.insert([contact]))
@@ -146,9 +148,9 @@ export function createContacts({
     async forSending(workspaceId, contactIds) {
       const rows = await read.contacts.byIds(workspaceId, contactIds)
       return new Map(
-        rows.map(({ id, name, phone, email, attributes }) => [
+        rows.map(({ id, name, phone, email, external_id, attributes }) => [
           id,
-          { id, name, phone, email, attributes },
+          { id, name, phone, email, external_id, attributes },
         ]),
       )
     },

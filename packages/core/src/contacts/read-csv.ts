@@ -1,8 +1,8 @@
 import { isUtf8 } from 'node:buffer'
 import { Readable } from 'node:stream'
-import { SvcError } from '../contract/errors.ts'
+import { invalid, type SvcError } from '../contract/errors.ts'
 import { isRecord } from '../contract/fields.ts'
-import { checkText, jsonDepthWithin } from '../contract/json-text.ts'
+import { checkValue, jsonDepthWithin } from '../contract/json-text.ts'
 import { LIMITS } from '../contract/limits.ts'
 import { CSV_COLUMNS, unguarded } from './csv-cells.ts'
 
@@ -119,7 +119,7 @@ function objectOf(cell: string): unknown {
   if (!jsonDepthWithin(cell, LIMITS.json_depth)) return cell
   try {
     const value: unknown = JSON.parse(cell)
-    checkText(value)
+    checkValue(value)
     return value
   } catch {
     return cell
@@ -137,5 +137,5 @@ function faultOf({ code, lines }: { code: string; lines?: unknown }): string {
 }
 
 function refusal(why: string): SvcError {
-  return new SvcError('validation_error', `Request body must be valid CSV: ${why}`)
+  return invalid('', `Request body must be valid CSV: ${why}`)
 }

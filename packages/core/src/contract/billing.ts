@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { CHANNELS } from './content.ts'
 import { endpoint } from './endpoint.ts'
-import { credits, httpUrl, text, timestamp, uuid } from './fields.ts'
+import { credits, pageUrl, text, timestamp, uuid } from './fields.ts'
 import { LIMITS } from './limits.ts'
 import { limit, page, pagination } from './paging.ts'
 
@@ -84,11 +84,11 @@ export const billing = {
     failures: ['insufficient_credits'],
     body: z.object({
       package_id: text(LIMITS.package_id_length).meta({ example: 'starter' }),
-      success_url: httpUrl.optional().meta({
+      success_url: pageUrl.optional().meta({
         description:
           'Where the payer goes once paid. `{CHECKOUT_SESSION_ID}` stands for the session.',
       }),
-      cancel_url: httpUrl.optional().meta({
+      cancel_url: pageUrl.optional().meta({
         description: 'Where the payer goes who does not pay.',
       }),
     }),
@@ -116,7 +116,8 @@ export const billing = {
     method: 'POST',
     path: '/api/v1/billing/webhook',
     auth: 'none',
-    rate: 'anonymous',
+    // A refusal could cost somebody credits that were paid for.
+    rate: 'exempt',
     status: 200,
     signed_by: 'Stripe-Signature',
     failures: ['validation_error'],

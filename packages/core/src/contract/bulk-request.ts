@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { chosen, notLongerThan } from './chosen.ts'
+import { chosen, notLongerThan, unread } from './chosen.ts'
 import { contentTemplates } from './content.ts'
 import { isRecord, metadata, text } from './fields.ts'
 import { LIMITS } from './limits.ts'
@@ -24,15 +24,11 @@ const variables = z
       return
     }
     for (const [name, value] of entries) {
-      if (name.length > LIMITS.bulk_variable_name_length) {
-        fault(`Names of variables must be at most ${LIMITS.bulk_variable_name_length} characters`, [
-          name,
-        ])
-      } else if (!isVariable(value)) {
-        fault(`Variable ${name} must be a string, a number or a boolean`, [name])
-      } else if (typeof value === 'string' && value.length > LIMITS.bulk_variable_length) {
-        fault(`Variable ${name} must be at most ${LIMITS.bulk_variable_length} characters`, [name])
-      }
+      const message = variableFault(name, value)
+      if (message === null) continue
+      // The first is told: a bulk has room for half a million of them.
+      fault(message, [name])
+      return
     }
   })
   .meta({
@@ -41,6 +37,16 @@ const variables = z
     maxProperties: LIMITS.bulk_variables,
     example: { order_id: 'A1' },
   })
+
+function variableFault(name: string, value: unknown): string | null {
+  if (name.length > LIMITS.bulk_variable_name_length) {
+    return `Names of variables must be at most ${LIMITS.bulk_variable_name_length} characters`
+  }
+  if (!isVariable(value)) return `Variable ${name} must be a string, a number or a boolean`
+  return typeof value === 'string' && value.length > LIMITS.bulk_variable_length
+    ? `Variable ${name} must be at most ${LIMITS.bulk_variable_length} characters`
+    : null
+}
 
 function isVariable(value: unknown): value is BulkVariable {
   return value === null || ['string', 'number', 'boolean'].includes(typeof value)
@@ -52,7 +58,8 @@ const address = z.string()
 const recipientObject = z
   .strictObject({
     to: address.optional(),
-    contact_id: z.string().optional().meta({ description: 'Instead of `to`.' }),
+    // Ids are the same in either case; one that can be nobody's is answered as one that nobody has.
+    contact_id: z.string().toLowerCase().optional().meta({ description: 'Instead of `to`.' }),
     name: text(LIMITS.contact_name_length).optional().meta({ example: 'Asha' }),
     variables: variables.optional(),
     metadata: metadata.optional().meta({ description: 'Its keys win over those of the request.' }),
@@ -63,8 +70,14 @@ const recipientObject = z
   })
   .meta({ id: 'BulkRecipient' })
 
-const recipient = chosen([address, recipientObject], (value) =>
+/** One of those that a bulk goes to, whom the request itself takes as he comes. */
+export const bulkRecipient = chosen([address, recipientObject], (value) =>
   typeof value === 'string' ? address : recipientObject,
+)
+
+/** Described as `bulkRecipient` is, and not looked at: what is wrong with one spoils a `permissive` bulk for no other. */
+const recipient: z.ZodType<unknown, z.input<typeof bulkRecipient>> = unread(
+  z.union([address, recipientObject]),
 )
 
 const recipients = notLongerThan(
@@ -119,17 +132,17 @@ const withoutVoice = z.discriminatedUnion('channel', [sms, whatsapp, mail], {
 })
 
 /** One of those that a bulk goes to: an address, or what is known of it. */
-export type BulkRecipient = z.output<typeof recipient>
+export type BulkRecipient = z.output<typeof bulkRecipient>
 
-/** A request to send to many. Source: interface, Messages; contract section 6, Bulk. */
+/** A request to send to many, its recipients not yet read. Source: interface, Messages; contract section 6, Bulk. */
 export type BulkRequest = z.output<typeof withVoice>
 
 /** A request to send to many, as JSON has it. */
 export type WireBulkRequest = z.input<typeof withVoice>
 
 /**
- * The body of a bulk; without `voice` (no voice provider is configured) that channel is refused. Only what cannot be
- * read at all is refused here: what is wrong with one recipient alone is for whoever sends to judge.
+ * The body of a bulk; without `voice` (no voice provider is configured) that channel is refused. What is wrong with one
+ * recipient alone is for whoever sends to judge, by `bulkRecipient`.
  */
 export function bulkRequest({
   voice,

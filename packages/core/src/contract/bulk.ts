@@ -12,6 +12,7 @@ export const RECIPIENT_FAULTS = [
   'invalid_recipient',
   'contact_not_found',
   'missing_variable',
+  'invalid_variable',
   'invalid_content',
   'invalid_metadata',
   'suppressed',

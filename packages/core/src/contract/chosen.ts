@@ -30,3 +30,11 @@ export function notLongerThan<A extends z.ZodArray>(array: A, max: number, messa
   }
   return array
 }
+
+/** The schema as a description alone: every value passes it as it is, for others to read. */
+export function unread<In>(schema: z.ZodType<unknown, In>): z.ZodType<unknown, In> {
+  const run: z.core.$ZodType['_zod']['run'] = (payload) => payload
+  schema._zod.parse = run
+  schema._zod.run = run
+  return schema
+}

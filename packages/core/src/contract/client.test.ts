@@ -141,6 +141,14 @@ describe('a refusal', () => {
     })
   })
 
+  test('has a detail even where the server told none', async () => {
+    answerWith(400, { success: false, error: 'validation_error', message: 'No' })
+    await expect(client.workspaces.account()).rejects.toMatchObject({
+      code: 'validation_error',
+      details: [{ path: '', message: 'No' }],
+    })
+  })
+
   test('tells when to come back', async () => {
     const message = 'Rate limit exceeded. Try again in 7 seconds.'
     answerWith(

@@ -129,5 +129,8 @@ function refusal(response: Response, answer: unknown): SvcError {
     return new SvcError('internal_error', INTERNAL_ERROR_TEXT, { retry_after_s, cause })
   }
   const { error, message, details } = known.data
+  if (error === 'validation_error') {
+    return new SvcError(error, message, { details: details ?? [{ path: '', message }] })
+  }
   return new SvcError(error, message, { details, retry_after_s })
 }

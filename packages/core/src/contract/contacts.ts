@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { Channel } from './content.ts'
 import { endpoint } from './endpoint.ts'
-import { email, jsonObject, phone, text, timestamp, uuid } from './fields.ts'
+import { email, jsonObject, phone, phoneOrText, text, timestamp, uuid } from './fields.ts'
 import { jsonDepthWithin } from './json-text.ts'
 import { LIMITS } from './limits.ts'
 import { limit, page, pagination } from './paging.ts'
@@ -98,7 +98,7 @@ const importedContact = z
   })
 
 const filters = {
-  search: line(LIMITS.contact_search_length).optional().meta({
+  search: phoneOrText(line(LIMITS.contact_search_length)).optional().meta({
     description: 'A part of name, phone, email or external_id, in upper or lower case.',
   }),
   tag: line(LIMITS.contact_tag_length).optional(),

@@ -35,6 +35,9 @@ export const failureEnvelope = z
     details: z
       .array(z.object({ path: z.string(), message: z.string() }))
       .optional()
-      .meta({ description: 'All faults of the request, the first of them being the message.' }),
+      .meta({
+        description:
+          'All faults of the request, the first of them being the message: with every `validation_error`.',
+      }),
   })
   .meta({ id: 'Error' })

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { failure, failureEnvelope, success } from './envelope.ts'
-import { isErrorCode, SvcError } from './errors.ts'
+import { invalid, isErrorCode, SvcError } from './errors.ts'
 
 describe('SvcError', () => {
   test.each([
@@ -13,7 +13,8 @@ describe('SvcError', () => {
     ['rate_limit_exceeded', 429],
     ['internal_error', 500],
   ] as const)('%s is %d', (code, status) => {
-    expect(new SvcError(code, 'text')).toMatchObject({ code, status, message: 'text' })
+    const details = [{ path: '', message: 'text' }]
+    expect(new SvcError(code, 'text', { details })).toMatchObject({ code, status, message: 'text' })
   })
 
   test('carries details, when to come back, and its cause', () => {
@@ -22,6 +23,21 @@ describe('SvcError', () => {
     const error = new SvcError('rate_limit_exceeded', 'text', { details, retry_after_s: 3, cause })
     expect(error).toMatchObject({ details, retry_after_s: 3, cause })
     expect(error).toBeInstanceOf(Error)
+  })
+
+  test('of a validation does not compile without its faults', () => {
+    // @ts-expect-error TS2554: every 400 tells where the fault is
+    expect(new SvcError('validation_error', 'text').details).toBeUndefined()
+    expect(new SvcError('not_found', 'text').details).toBeUndefined()
+  })
+
+  test('of one fault names it as its message and its only detail', () => {
+    const { code, message, details } = invalid('to', 'text')
+    expect([code, message, details]).toEqual([
+      'validation_error',
+      'text',
+      [{ path: 'to', message: 'text' }],
+    ])
   })
 
   test.each(['__proto__', 'toString', '', 'nope', 400, null])('%j is no code', (code) => {

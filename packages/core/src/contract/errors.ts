@@ -30,7 +30,16 @@ export function isErrorCode(code: unknown): code is ErrorCode {
   return typeof code === 'string' && Object.hasOwn(ERRORS, code)
 }
 
-/** A refusal that the caller is to see: its message is public, its `cause` is for the log. */
+interface More {
+  details?: ErrorDetail[] | undefined
+  retry_after_s?: number | undefined
+  cause?: unknown
+}
+
+/**
+ * A refusal that the caller is to see: its message is public, its `cause` is for the log. One of a request's
+ * faults does not compile without them. Source: contract section 1.
+ */
 export class SvcError extends Error {
   override readonly name = 'SvcError'
   readonly code: ErrorCode
@@ -40,19 +49,18 @@ export class SvcError extends Error {
   /** Whole seconds after which trying again makes sense; sent as `Retry-After`. */
   readonly retry_after_s?: number
 
-  constructor(
-    code: ErrorCode,
-    message: string,
-    more: {
-      details?: ErrorDetail[] | undefined
-      retry_after_s?: number | undefined
-      cause?: unknown
-    } = {},
-  ) {
+  constructor(code: ErrorCode, message: string, more: More & { details: ErrorDetail[] })
+  constructor(code: Exclude<ErrorCode, 'validation_error'>, message: string, more?: More)
+  constructor(code: ErrorCode, message: string, more: More = {}) {
     super(message, more.cause === undefined ? undefined : { cause: more.cause })
     this.code = code
     this.status = ERRORS[code]
     if (more.details) this.details = more.details
     if (more.retry_after_s !== undefined) this.retry_after_s = more.retry_after_s
   }
+}
+
+/** The refusal of a request with one fault, at `path`: a field, a header, or nothing for the request as a whole. */
+export function invalid(path: string, message: string): SvcError {
+  return new SvcError('validation_error', message, { details: [{ path, message }] })
 }

@@ -11,6 +11,9 @@ import { sendRequest } from './send-request.ts'
 /** Why a message of an estimate would not be sent. */
 export const BLOCK_REASONS = [...RECIPIENT_FAULTS, 'duplicate'] as const
 
+/** Why none of an estimate's messages would be sent, as the sending itself would say it. */
+const REFUSALS = ['account_frozen', 'insufficient_credits', 'daily_limit'] as const
+
 const single = sendRequest({ voice: false })
 const many = bulkRequest({ voice: false })
 
@@ -54,6 +57,10 @@ export const estimate = endpoint({
   data: z.object({
     /** Whether the same body would be sent just now. */
     can_send: z.boolean(),
+    /** `daily_limit`: more than the API key may still spend today. */
+    block_reason: z.enum(REFUSALS).nullable().meta({
+      description: 'What keeps all of it back; null also where the messages alone tell why.',
+    }),
     recipients: count,
     sendable: count,
     blocked: count,

@@ -8,7 +8,9 @@ import {
   idempotencyKey,
   metadata,
   phone,
+  phoneOrText,
   senderName,
+  text,
   timestamp,
   uuid,
 } from './fields.ts'
@@ -23,6 +25,24 @@ function refusalOf(schema: z.ZodType, value: unknown): string | undefined {
   }
   return undefined
 }
+
+describe('a text that may be a phone number', () => {
+  test.each([
+    [' 255700000001', '+255700000001'],
+    [' 12', '+12'],
+    ['+255700000001', '+255700000001'],
+    ['255700000001', '255700000001'],
+    [' 1', ' 1'],
+    [' 02', ' 02'],
+    ['  12', '  12'],
+    [' 12 ', ' 12 '],
+    [' 1234567890123456', ' 1234567890123456'],
+    ['a 12', 'a 12'],
+    [' asha@example.com', ' asha@example.com'],
+  ])('%j is %j', (given, read) => {
+    expect(decode(phoneOrText(text(255)), given)).toBe(read)
+  })
+})
 
 describe('phone', () => {
   test.each(['+14155552671', '+12', '+123456789012345', '+999999999999999'])(

@@ -69,6 +69,13 @@ function lengthWithin(maximum: number): z.core.CheckFn<string> {
 /** A phone number by exactly the pattern of the specification. */
 export const phone = z.string().regex(E164, PHONE_TEXT).meta({ example: '+14155552671' })
 
+const SPACED_PHONE = /^ (?=[1-9]\d{1,14}$)/
+
+/** A text of a query that may be a phone number: a `+` that was not escaped, which arrives as a space, is one again. */
+export function phoneOrText(schema: z.ZodString) {
+  return schema.overwrite((value) => value.replace(SPACED_PHONE, '+'))
+}
+
 /** One e-mail address as given; `emailAddress` says where it is sent. */
 export const email = z
   .string()
@@ -84,14 +91,22 @@ export const senderName = text(LIMITS.sender_name_length).refine(
   'Sender name must be one line without "<", ">", "@" or direction marks',
 )
 
-/** A link: http or https, without user name, password or fragment. */
+/** What we or a provider call: http or https, without user name, password or fragment. */
 export const httpUrl = text(LIMITS.url_length)
-  .refine(isHttpUrl, 'URL must be http or https, without user name, password or fragment')
+  .refine(
+    (value) => isHttpUrl(value) && !value.includes('#'),
+    'URL must be http or https, without user name, password or fragment',
+  )
+  .meta({ format: 'uri' })
+
+/** Where a browser is sent: http or https, without user name or password. */
+export const pageUrl = text(LIMITS.url_length)
+  .refine(isHttpUrl, 'URL must be http or https, without user name or password')
   .meta({ format: 'uri' })
 
 function isHttpUrl(value: string): boolean {
   // The parser trims and drops tabs and line breaks; an address with them is not what it seems.
-  if (/[\s\p{Cc}]/u.test(value) || value.includes('#') || !URL.canParse(value)) return false
+  if (/[\s\p{Cc}]/u.test(value) || !URL.canParse(value)) return false
   const url = new URL(value)
   const isHttp = url.protocol === 'https:' || url.protocol === 'http:'
   return isHttp && url.username === '' && url.password === '' && url.hostname !== ''

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { SvcError } from './errors.ts'
-import { checkText, jsonDepthWithin } from './json-text.ts'
+import { checkValue, jsonDepthWithin } from './json-text.ts'
 
 const nested = (depth: number) => `${'['.repeat(depth)}1${']'.repeat(depth)}`
 
@@ -12,7 +12,7 @@ function depthOf(value: unknown): number {
 
 function refusalOf(value: unknown): SvcError {
   try {
-    checkText(value)
+    checkValue(value)
   } catch (error) {
     if (error instanceof SvcError) return error
     throw error
@@ -58,12 +58,13 @@ describe('jsonDepthWithin', () => {
   })
 })
 
-describe('checkText', () => {
+describe('checkValue', () => {
   test.each([
     [{ a: 'x\u0000' }, 'Text must not contain the character U+0000', 'a'],
     [{ a: [{ 'k\u0000': 1 }] }, 'Text must not contain the character U+0000', 'a.0'],
     [{ a: { b: '\ud800' } }, 'Text must not contain unpaired surrogates', 'a.b'],
     [['ok', '\udc00x'], 'Text must not contain unpaired surrogates', '1'],
+    [{ a: [1, -Infinity] }, `Numbers must not be greater than ${Number.MAX_VALUE}`, 'a.1'],
     [{ '\ud83d': 1 }, 'Text must not contain unpaired surrogates', ''],
     ['\u0000', 'Text must not contain the character U+0000', ''],
   ])('refuses %j', (value, message, path) => {
@@ -79,7 +80,7 @@ describe('checkText', () => {
     null,
     JSON.parse('{"__proto__":{"a":"b"}}'),
   ])('lets %j pass', (value) => {
-    expect(() => checkText(value)).not.toThrow()
+    expect(() => checkValue(value)).not.toThrow()
   })
 
   test('looks under __proto__ too', () => {
@@ -89,7 +90,7 @@ describe('checkText', () => {
   })
 
   test('16 levels pass and 17 do not', () => {
-    expect(() => checkText(JSON.parse(nested(16)))).not.toThrow()
+    expect(() => checkValue(JSON.parse(nested(16)))).not.toThrow()
     expect(refusalOf(JSON.parse(nested(17))).message).toBe('JSON must not be nested deeper than 16')
   })
 })

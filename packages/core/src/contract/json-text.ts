@@ -1,4 +1,4 @@
-import { SvcError } from './errors.ts'
+import { invalid } from './errors.ts'
 import { LIMITS } from './limits.ts'
 
 const QUOTE = 0x22
@@ -37,18 +37,21 @@ function endOfString(text: string, start: number): number {
 
 const NUL_TEXT = 'Text must not contain the character U+0000'
 const SURROGATE_TEXT = 'Text must not contain unpaired surrogates'
+const NUMBER_TEXT = `Numbers must not be greater than ${Number.MAX_VALUE}`
 const DEPTH_TEXT = `JSON must not be nested deeper than ${LIMITS.json_depth}`
 
 /**
  * Throws `validation_error` when parsed JSON holds, at any depth and in keys too, a text with U+0000
- * or an unpaired surrogate (no database stores either), or nests deeper than `LIMITS.json_depth`.
+ * or an unpaired surrogate (no database stores either), a number past all bounds (it would be kept as
+ * null), or nests deeper than `LIMITS.json_depth`.
  */
-export function checkText(value: unknown): void {
+export function checkValue(value: unknown): void {
   visit(value, 1, [])
 }
 
 function visit(value: unknown, depth: number, path: string[]): void {
   if (typeof value === 'string') checkString(value, path)
+  if (typeof value === 'number' && !Number.isFinite(value)) refuse(NUMBER_TEXT, path)
   if (typeof value !== 'object' || value === null) return
   if (depth > LIMITS.json_depth) refuse(DEPTH_TEXT, path)
   if (Array.isArray(value)) {
@@ -73,7 +76,5 @@ function checkString(text: string, path: readonly string[]): void {
 }
 
 function refuse(message: string, path: readonly string[]): never {
-  throw new SvcError('validation_error', message, {
-    details: [{ path: path.join('.'), message }],
-  })
+  throw invalid(path.join('.'), message)
 }

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { CHANNELS } from './content.ts'
 import { endpoint } from './endpoint.ts'
 import { estimate } from './estimate.ts'
-import { credits, dateTime, text, timestamp, uuid } from './fields.ts'
+import { credits, dateTime, phoneOrText, text, timestamp, uuid } from './fields.ts'
 import { LIMITS } from './limits.ts'
 import { message } from './message.ts'
 import { limit, page, pagination } from './paging.ts'
@@ -91,7 +91,7 @@ export const messages = {
       startDate: dateTime.optional(),
       endDate: dateTime.optional(),
       bulk_id: uuid.optional(),
-      recipient: text(LIMITS.email_length).optional(),
+      recipient: phoneOrText(text(LIMITS.email_length)).optional(),
       page,
       limit,
       cursor: text(LIMITS.cursor_length).optional().meta({

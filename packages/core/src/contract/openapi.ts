@@ -175,9 +175,11 @@ function plain({ jsonSchema }: { jsonSchema: z.core.JSONSchema.BaseSchema }): vo
   if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum
 }
 
-function failuresOf({ method, auth, scope, query, rate, not_found, failures = [] }: Endpoint) {
-  if (rate === 'exempt') return []
-  const codes: ErrorCode[] = [...failures, 'rate_limit_exceeded', 'internal_error']
+function failuresOf(e: Endpoint) {
+  const { method, auth, scope, query, rate, not_found, failures = [] } = e
+  if (!e.enveloped) return []
+  const codes: ErrorCode[] = [...failures, 'internal_error']
+  if (rate !== 'exempt') codes.push('rate_limit_exceeded')
   // A body that cannot be read is refused even where none is asked for.
   if (method !== 'GET' || query) codes.push('validation_error')
   if (auth !== 'none') codes.push('unauthorized')

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { CHANNELS } from './content.ts'
 import { EMAIL_TEXT, emailAddress } from './email-address.ts'
 import { endpoint } from './endpoint.ts'
-import { PHONE_TEXT, phone, text, timestamp } from './fields.ts'
+import { PHONE_TEXT, phone, phoneOrText, text, timestamp } from './fields.ts'
 import { LIMITS } from './limits.ts'
 import { limit, page, pagination } from './paging.ts'
 import { channelText } from './send-request.ts'
@@ -58,7 +58,7 @@ export const suppressions = {
     query: z.object({
       channel: channel.optional(),
       reason: z.enum(SUPPRESSION_REASONS).optional(),
-      search: text(LIMITS.email_length).optional().meta({
+      search: phoneOrText(text(LIMITS.email_length)).optional().meta({
         description: 'A part of the address, in upper or lower case.',
       }),
       page,

@@ -1,4 +1,4 @@
-import { SvcError } from '../contract/errors.ts'
+import { invalid, SvcError } from '../contract/errors.ts'
 import { formatCredits, type Units } from '../contract/units.ts'
 import type { Runtime } from '../runtime.ts'
 import type { Storage } from '../storage/storage.ts'
@@ -33,7 +33,7 @@ export function createCredits({
 }): Credits {
   return {
     async grant(workspaceId, { amount, id, actor, description }) {
-      if (amount <= 0) throw new SvcError('validation_error', 'A grant must be above 0 credits')
+      if (amount <= 0) throw invalid('amount', 'A grant must be above 0 credits')
       const operation = grantOperation(runtime, {
         amount,
         reference: { type: 'grant', id: id ?? runtime.id(), n: 0 },
@@ -51,10 +51,7 @@ export function createCredits({
             throw new Error(`a grant was refused: ${decision.reason}`)
           }
           const given = formatCredits(decision.standing.amount)
-          throw new SvcError(
-            'validation_error',
-            `Grant ${id} was given before, of ${given} credits`,
-          )
+          throw invalid('id', `Grant ${id} was given before, of ${given} credits`)
         }
         if ('repeated' in decision) return { entry: decision.repeated, repeated: true }
         return { entry: decision.entry, repeated: false }

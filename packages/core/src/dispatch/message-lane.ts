@@ -43,7 +43,7 @@ export function messageLane(parts: {
     return {
       workspace_id: message.workspace_id,
       message_id: message.message_id,
-      token: message.token,
+      token: message.suppressed ? null : message.token,
       provider,
       abilities: await routing.abilitiesOf(provider),
       result,
@@ -111,6 +111,7 @@ export function messageLane(parts: {
     const { attempt } = message
     if (message.interrupted) return { task: 'send', attempt, outcome: INTERRUPTED }
     if (message.status !== 'queued') return { task: 'lookup', found: NOTHING_MORE }
+    if (message.suppressed) return { task: 'suppressed' }
     if (message.expires_at && message.expires_at <= runtime.now()) {
       return { task: 'send', attempt, outcome: EXPIRED }
     }

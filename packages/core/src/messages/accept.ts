@@ -92,6 +92,9 @@ export function spendingKey(workspaceId: string, of: { api_key_id: string; day: 
   return `${workspaceId}\n${of.api_key_id}\n${of.day}`
 }
 
+/** What is said of a recipient that must not be written to, and never who it is. */
+export const SUPPRESSED_TEXT = 'The recipient is suppressed on this channel'
+
 /** Under which address a recipient is suppressed: e-mail addresses are one whatever their case. */
 export function suppressedAddress(to: { channel: Channel; recipient: string }): string {
   return to.channel === 'email' ? emailKey(to.recipient) : to.recipient

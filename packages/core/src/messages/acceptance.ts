@@ -1,12 +1,9 @@
 import { createHash } from 'node:crypto'
 import type { KeyIdentity } from '../api-keys/api-keys.ts'
-import { SvcError } from '../contract/errors.ts'
+import { invalid, SvcError } from '../contract/errors.ts'
 import { formatCredits, type Units } from '../contract/units.ts'
 import type { Storage } from '../storage/storage.ts'
 import type { AcceptRequest, AcceptResult, Answer } from './accept.ts'
-
-/** What a caller is told of a recipient that must not be written to; who it is stands in the details. */
-export const SUPPRESSED_TEXT = 'The recipient is suppressed on this channel'
 
 /** What an endpoint did, or what it did when the same was asked before. */
 export interface Answered<Data> {
@@ -36,10 +33,7 @@ export async function acceptOne(
       throw notEnough(result.required, `have ${formatCredits(result.available)}.`)
     case 'daily_limit': {
       const left = Math.max(0, result.limit - result.spent) as Units
-      throw notEnough(
-        result.required,
-        `may spend only ${formatCredits(left)} more today with this API key.`,
-      )
+      throw notEnough(result.required, `have ${formatCredits(left)} left today with this API key.`)
     }
     default:
       throw new Error('the storage answered nothing')
@@ -91,7 +85,7 @@ function routeFor(mode: KeyIdentity['mode'], route: string): string {
 }
 
 function keyReused(): SvcError {
-  return new SvcError('validation_error', 'This Idempotency-Key was used with another request body')
+  return invalid('Idempotency-Key', 'This Idempotency-Key was used with another request body')
 }
 
 /** Recognises a repeated request whatever the order of its fields. */

@@ -1,14 +1,14 @@
 import { z } from 'zod'
 import type { Price } from '../channels/price.ts'
 import type { Addressee, Contacts } from '../contacts/contacts.ts'
-import type { RecipientFault } from '../contract/bulk.ts'
 import type { BulkRecipient, BulkRequest } from '../contract/bulk-request.ts'
 import { type Channel, type Content, contents } from '../contract/content.ts'
 import { decode } from '../contract/decode.ts'
 import { EMAIL_TEXT, emailAddress, emailKey } from '../contract/email-address.ts'
-import { SvcError } from '../contract/errors.ts'
+import { invalid, SvcError } from '../contract/errors.ts'
 import { type Metadata, metadata, PHONE_TEXT, phone } from '../contract/fields.ts'
 import { LIMITS } from '../contract/limits.ts'
+import { isRefused, type Refused, readRecipients } from './bulk-reading.ts'
 import { lookUpFor } from './bulk-values.ts'
 import { type ContentTemplate, contentTemplate } from './template.ts'
 
@@ -20,16 +20,6 @@ export interface Reached {
   content: Content
   price: Price
   metadata: Metadata
-}
-
-/** A recipient who gets none, and why. */
-export interface Refused {
-  index: number
-  /** Where the fault is within the recipient; empty for all of it. */
-  field: '' | 'to' | 'contact_id'
-  to: string | null
-  error: RecipientFault
-  message: string
 }
 
 /** Each recipient of a bulk looked at by itself. */
@@ -55,31 +45,32 @@ export async function recipientsOf(
 ): Promise<Recipients> {
   const { contacts, priceOf, recipients_max } = parts
   if (request.recipients.length > recipients_max) throw tooMany(recipients_max)
-  const ids = contactIdsOf(request)
+  const recipients = readRecipients(request.recipients)
+  const ids = contactIdsOf(recipients)
   const known = ids.length > 0 ? await contacts.forSending(workspaceId, ids) : new Map()
-  return lookAtRecipients(request, known, priceOf)
+  return lookAtRecipients(recipients, { request, contacts: known, priceOf })
 }
 
-function contactIdsOf({ recipients }: BulkRequest): string[] {
+function contactIdsOf(recipients: readonly (BulkRecipient | Refused)[]): string[] {
   return recipients.flatMap((to) =>
-    typeof to === 'object' && to.contact_id ? [to.contact_id] : [],
+    typeof to === 'object' && 'contact_id' in to && to.contact_id ? [to.contact_id] : [],
   )
 }
 
-/**
- * Fills a bulk's content in for every recipient, in order. What is wrong with one is told of that one.
- * @throws SvcError `validation_error` for what is wrong whoever the recipient.
- */
-export function lookAtRecipients(
-  request: BulkRequest,
-  contacts: ReadonlyMap<string, Addressee>,
-  priceOf: (channel: Channel, content: Content) => Price,
+/** Fills a bulk's content in for every recipient, in order. What is wrong with one is told of that one. */
+function lookAtRecipients(
+  recipients: readonly (BulkRecipient | Refused)[],
+  of: Pick<Bulk, 'request' | 'contacts' | 'priceOf'>,
 ): Recipients {
   const found: Recipients = { reached: [], refused: [], duplicates: [] }
-  const bulk = { request, contacts, priceOf, ...preparedFrom(request, priceOf) }
+  const bulk = { ...of, ...preparedFrom(of.request, of.priceOf) }
   const seen = new Set<string>()
   let length = 0
-  for (const [index, given] of request.recipients.entries()) {
+  for (const [index, given] of recipients.entries()) {
+    if (isRefused(given)) {
+      found.refused.push(given)
+      continue
+    }
     const recipient = typeof given === 'string' ? { to: given } : given
     const addressed = addressOf(recipient, bulk)
     if (typeof addressed === 'object') {
@@ -89,7 +80,7 @@ export function lookAtRecipients(
       continue
     }
     const to = addressed
-    const key = request.channel === 'email' ? emailKey(to) : to
+    const key = of.request.channel === 'email' ? emailKey(to) : to
     if (seen.has(key)) {
       found.duplicates.push({ index, to })
       continue
@@ -209,13 +200,15 @@ function lengthOf(content: Content): number {
 }
 
 function tooMuch(): SvcError {
-  return new SvcError(
-    'validation_error',
+  return invalid(
+    'recipients',
     'The messages are too large together: send to fewer recipients at a time',
   )
 }
 
 function tooMany(max: number): SvcError {
-  const message = `recipients must have at most ${max} items`
-  return new SvcError('validation_error', message, { details: [{ path: 'recipients', message }] })
+  return invalid(
+    'recipients',
+    `recipients must have at most ${max} ${max === 1 ? 'item' : 'items'}`,
+  )
 }

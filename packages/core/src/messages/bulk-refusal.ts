@@ -1,11 +1,13 @@
 import type { bulks as endpoints } from '../contract/bulk.ts'
 import type { Data } from '../contract/endpoint.ts'
 import { SvcError } from '../contract/errors.ts'
-import type { Refused } from './bulk-recipients.ts'
+import type { Refused } from './bulk-reading.ts'
 
 /** The refusal of a whole bulk for what is wrong with its recipients, all of them named. */
 export function refusalOf(refused: readonly Refused[]): SvcError {
-  const details = inOrder(refused).map((one) => ({ path: pathOf(one), message: textOf(one) }))
+  const details = inOrder(refused).flatMap(
+    (one) => one.details ?? [{ path: pathOf(one), message: textOf(one) }],
+  )
   return new SvcError('validation_error', details[0]?.message ?? 'Invalid request', { details })
 }
 

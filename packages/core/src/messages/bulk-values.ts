@@ -23,12 +23,13 @@ function own(values: BulkVariables | undefined, name: string): string | null {
   return textOf(values[name])
 }
 
-const CONTACT_FIELDS = ['name', 'phone', 'email', 'external_id']
+const CONTACT_FIELDS = ['name', 'phone', 'email', 'external_id'] as const
 const ATTRIBUTE = 'attributes.'
 
 /** `{{city}}` and `{{attributes.city}}` are the same, save for what is a field of every contact. */
 function fieldOf(contact: Addressee, name: string): string | null {
-  if (CONTACT_FIELDS.includes(name)) return textOf((contact as Record<string, unknown>)[name])
+  const field = CONTACT_FIELDS.find((known) => known === name)
+  if (field) return textOf(contact[field])
   const { attributes } = contact
   const key = name.startsWith(ATTRIBUTE) ? name.slice(ATTRIBUTE.length) : name
   return Object.hasOwn(attributes, key) ? textOf(attributes[key]) : null

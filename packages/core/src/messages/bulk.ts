@@ -4,8 +4,7 @@ import type { Contacts } from '../contacts/contacts.ts'
 import type { Bulk } from '../contract/bulk.ts'
 import type { BulkRequest } from '../contract/bulk-request.ts'
 import type { Channel, Content } from '../contract/content.ts'
-import { SvcError } from '../contract/errors.ts'
-import { units } from '../contract/units.ts'
+import { invalid, SvcError } from '../contract/errors.ts'
 import type { Runtime } from '../runtime.ts'
 import type { BulkRow, MessageRow, Storage } from '../storage/storage.ts'
 import { type Answered, answerBefore } from './acceptance.ts'
@@ -32,7 +31,11 @@ export interface Bulks {
    */
   cancel(workspaceId: string, bulkId: string): Promise<{ bulk: Bulk; canceled: number }>
   /**
-   * Sends again, as a new bulk and charged anew, what failed before a provider took it; but not what was canceled.
+   * Sends again, as a new bulk, each message that failed before a provider took it and was refunded. Not again: what was
+   * canceled, what a provider took and then failed to deliver, and what a provider may have (`outcome_unknown`); those
+   * two were paid for. Each costs what its text costs now, in one debit for all; its text and metadata are those of the
+   * first time, at once, and worth as long. Who is suppressed by now is left out. Each call sends again, whatever calls
+   * before it sent; only an `Idempotency-Key` keeps it from that.
    * @throws SvcError as `get` and `send`; `validation_error` when there is nothing to send again.
    */
   retry(
@@ -63,12 +66,8 @@ export function createBulks(parts: BulkParts): Bulks {
   }
 
   async function recordOf(row: BulkRow): Promise<Bulk> {
-    const [counts, failed] = await Promise.all([
-      storage.read.bulks.statusCounts(row.workspace_id, row.id),
-      storage.read.messages.ofBulk(row.workspace_id, row.id, 'failed'),
-    ])
-    const refunded = failed.reduce((sum, { credits_refunded }) => sum + credits_refunded, 0)
-    return { ...row, status: statusOf(row, counts), counts, credits_refunded: units(refunded) }
+    const progress = await storage.read.bulks.progress(row.workspace_id, row.id)
+    return { ...row, status: statusOf(row, progress.counts), ...progress }
   }
 
   async function before(
@@ -130,7 +129,7 @@ export function createBulks(parts: BulkParts): Bulks {
       const failed = await storage.read.messages.ofBulk(workspace_id, bulkId, 'failed')
       const again = failed.filter(canGoAgain)
       if (again.length === 0) {
-        throw new SvcError('validation_error', 'This bulk has no failed messages to send again')
+        throw invalid('id', 'This bulk has no failed messages to send again')
       }
       const at = runtime.now()
       return accept(identity, {
@@ -178,8 +177,5 @@ function statusOf({ accepted }: BulkRow, { queued }: Bulk['counts']): Bulk['stat
 
 function otherMode({ livemode }: BulkRow): SvcError {
   const kind = livemode ? 'live' : 'test'
-  return new SvcError(
-    'validation_error',
-    `This bulk was sent with a ${kind} key: send it again with one`,
-  )
+  return invalid('id', `This bulk was sent with a ${kind} key: send it again with one`)
 }

@@ -5,10 +5,12 @@ import type { Body, Data } from '../contract/endpoint.ts'
 import type { EstimatedMessage, estimate as endpoint } from '../contract/estimate.ts'
 import { LIMITS } from '../contract/limits.ts'
 import { type Units, units } from '../contract/units.ts'
+import type { Account } from '../credits/decide.ts'
 import { gsm7Suggestion, nonGsmCharacters, segments } from '../sms/index.ts'
 import type { Storage } from '../storage/storage.ts'
 import { suppressedAddress } from './accept.ts'
 import type { Reached, Recipients } from './bulk-recipients.ts'
+import { spendingOf } from './new-message.ts'
 
 type EstimateRequest = Body<typeof endpoint>
 type Estimate = Data<typeof endpoint>
@@ -16,13 +18,21 @@ type Estimate = Data<typeof endpoint>
 /** What a send or a bulk would cost, and who would get nothing. Nothing is written. */
 export async function estimateOf(
   storage: Storage,
-  { workspace_id, mode }: KeyIdentity,
-  { channel, found, isStrict }: { channel: Channel; found: Recipients; isStrict: boolean },
+  identity: KeyIdentity,
+  {
+    channel,
+    found,
+    isStrict,
+    at,
+  }: { channel: Channel; found: Recipients; isStrict: boolean; at: Date },
 ): Promise<Estimate> {
+  const { workspace_id, mode } = identity
+  const spending = spendingOf(identity, at)
   const addresses = found.reached.map(({ to }) => suppressedAddress({ channel, recipient: to }))
-  const [account, suppressions] = await Promise.all([
+  const [account, suppressions, spent] = await Promise.all([
     storage.read.credits.account(workspace_id),
     storage.read.suppressions.of(workspace_id, addresses),
+    spending ? storage.read.apiKeys.spentOn(workspace_id, spending) : units(0),
   ])
   if (!account) throw new Error(`workspace ${workspace_id} has no credit account`)
   const suppressed = new Set(
@@ -39,21 +49,36 @@ export async function estimateOf(
   ].toSorted((a, b) => a.index - b.index)
   const sendable = messages.filter(({ block_reason }) => block_reason === null)
   const needed = units(sendable.reduce((sum, { credits }) => sum + credits, 0))
-  const available = units(account.balance - account.held)
   const isFaulty = messages.some(
     ({ block_reason }) => block_reason !== null && block_reason !== 'duplicate',
   )
-  const isPaid =
-    needed === 0 || (account.status === 'active' && available - needed >= -account.credit_limit)
+  const block_reason = blockOf(needed, account, spending && { limit: spending.limit, spent })
   return {
-    can_send: sendable.length > 0 && isPaid && !(isStrict && isFaulty),
+    can_send: sendable.length > 0 && block_reason === null && !(isStrict && isFaulty),
+    block_reason,
     recipients: messages.length,
     sendable: sendable.length,
     blocked: messages.length - sendable.length,
     credits_needed: needed,
-    credits_balance: available,
+    credits_balance: availableOf(account),
     messages,
   }
+}
+
+/** What the debit would be refused for: what costs nothing has none. */
+function blockOf(
+  needed: Units,
+  account: Account,
+  key: { limit: Units; spent: Units } | null,
+): Estimate['block_reason'] {
+  if (needed === 0) return null
+  if (account.status !== 'active') return 'account_frozen'
+  if (availableOf(account) - needed < -account.credit_limit) return 'insufficient_credits'
+  return key && key.spent + needed > key.limit ? 'daily_limit' : null
+}
+
+function availableOf({ balance, held }: Account): Units {
+  return units(balance - held)
 }
 
 /** A single send as the one recipient of itself. */

@@ -1,10 +1,11 @@
 import type { KeyIdentity } from '../api-keys/api-keys.ts'
 import type { Body, Data, Query } from '../contract/endpoint.ts'
-import { SvcError } from '../contract/errors.ts'
+import { invalid, SvcError } from '../contract/errors.ts'
 import { messages as endpoints, type Message } from '../contract/messages.ts'
 import type { SendRequest } from '../contract/send-request.ts'
 import type { MessageRow } from '../storage/storage.ts'
-import { type Answered, acceptOne, answerFor, SUPPRESSED_TEXT } from './acceptance.ts'
+import { SUPPRESSED_TEXT } from './accept.ts'
+import { type Answered, acceptOne, answerFor } from './acceptance.ts'
 import { type BulkParts, type Bulks, createBulks } from './bulk.ts'
 import { recipientsOf } from './bulk-recipients.ts'
 import { estimateOf, onlyRecipient } from './estimate.ts'
@@ -88,9 +89,7 @@ export function createMessages(parts: BulkParts): Messages {
         return { data: endpoints.send.data.decode(JSON.parse(result.response)), replayed: true }
       }
       if (result.outcome === 'suppressed') {
-        throw new SvcError('validation_error', SUPPRESSED_TEXT, {
-          details: [{ path: 'to', message: SUPPRESSED_TEXT }],
-        })
+        throw invalid('to', SUPPRESSED_TEXT)
       }
       onQueued()
       return { data, replayed: false }
@@ -105,13 +104,18 @@ export function createMessages(parts: BulkParts): Messages {
         bulk_id: query.bulk_id,
         recipient: query.recipient,
       }
-      const page = { limit: query.limit, offset: query.cursor ? 0 : (query.page - 1) * query.limit }
+      // One more than is shown tells whether there is another page.
+      const page = {
+        limit: query.limit + 1,
+        offset: query.cursor ? 0 : (query.page - 1) * query.limit,
+      }
       const before_id = query.cursor ? readCursor(query.cursor) : undefined
-      const [messages, total] = await Promise.all([
+      const [found, total] = await Promise.all([
         storage.read.messages.list(workspaceId, { ...filter, before_id }, page),
         storage.read.messages.count(workspaceId, filter),
       ])
-      const last = messages.length === query.limit ? messages.at(-1) : undefined
+      const messages = found.slice(0, query.limit)
+      const last = found.length > query.limit ? messages.at(-1) : undefined
       return { messages, total, next_cursor: last ? cursorAfter(last.id) : null }
     },
     async timeline(workspaceId, messageId) {
@@ -127,21 +131,22 @@ export function createMessages(parts: BulkParts): Messages {
     },
     async estimate(identity, request) {
       const { channel } = request
-      scheduleOf(request, runtime.now())
+      const at = runtime.now()
+      scheduleOf(request, at)
       if (!('recipients' in request)) {
         const found = onlyRecipient(request, priceOf)
-        return estimateOf(storage, identity, { channel, found, isStrict: true })
+        return estimateOf(storage, identity, { channel, found, isStrict: true, at })
       }
       const found = await recipientsOf(parts, identity.workspace_id, request)
       const isStrict = request.validation === 'strict'
-      return estimateOf(storage, identity, { channel, found, isStrict })
+      return estimateOf(storage, identity, { channel, found, isStrict, at })
     },
   }
 }
 
 function tooLate({ status }: MessageRow): SvcError {
   const why = status === 'queued' ? 'it is being sent just now' : `it is ${status}`
-  return new SvcError('validation_error', `Message cannot be canceled: ${why}`)
+  return invalid('id', `Message cannot be canceled: ${why}`)
 }
 
 function cursorAfter(messageId: string): string {
@@ -150,6 +155,6 @@ function cursorAfter(messageId: string): string {
 
 function readCursor(cursor: string): string {
   const id = Buffer.from(cursor, 'base64url').toString('latin1')
-  if (!/^[0-9a-f-]{36}$/.test(id)) throw new SvcError('validation_error', 'Invalid cursor')
+  if (!/^[0-9a-f-]{36}$/.test(id)) throw invalid('cursor', 'Invalid cursor')
   return id
 }

@@ -1,7 +1,7 @@
 import type { KeyIdentity } from '../api-keys/api-keys.ts'
 import type { Price } from '../channels/price.ts'
 import type { Channel, Content } from '../contract/content.ts'
-import { SvcError } from '../contract/errors.ts'
+import { invalid } from '../contract/errors.ts'
 import type { Metadata } from '../contract/fields.ts'
 import { LIMITS } from '../contract/limits.ts'
 import { type Units, units } from '../contract/units.ts'
@@ -28,10 +28,7 @@ export function scheduleOf(
   const scheduled_at =
     request.scheduled_at && request.scheduled_at > at ? request.scheduled_at : null
   if (scheduled_at && scheduled_at.getTime() > at.getTime() + LIMITS.schedule_ahead_s * 1000) {
-    const message = 'scheduled_at must be at most 35 days ahead'
-    throw new SvcError('validation_error', message, {
-      details: [{ path: 'scheduled_at', message }],
-    })
+    throw invalid('scheduled_at', 'scheduled_at must be at most 35 days ahead')
   }
   const due = scheduled_at ?? at
   return {

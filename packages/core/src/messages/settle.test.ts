@@ -258,6 +258,36 @@ describe('what does not count', () => {
   })
 })
 
+describe('a message that stays as it was', () => {
+  const late: Receipt = { ...delivered, status: 'sent' }
+
+  it.each<[string, Settlement['result'], Partial<MessageRow>, number]>([
+    ['asked to be canceled too late', { task: 'cancel' }, { status: 'sent', accepted: true }, 0],
+    ['asked to be canceled while it is being sent', { task: 'cancel' }, {}, 0],
+    [
+      'told an older status',
+      { task: 'callback', receipts: [late] },
+      { status: 'delivered', accepted: true, provider: 'carrier', provider_message_id: 'P1' },
+      1,
+    ],
+  ])('is not written: %s', (_, result, given, noted) => {
+    const message = make.message('w1', given)
+    const answer = plan([settlement(message, result)], stateOf(message))
+    expect(answer).toMatchObject({ messages: [], counts: [], events: [], entries: [] })
+    expect(answer.message_events).toHaveLength(noted)
+  })
+
+  it('is not written beside one that changes', () => {
+    const [kept, canceled] = [make.message('w1', { status: 'sent' }), make.message('w1')]
+    const state = stateOf(canceled, { token: null })
+    state.messages.set(kept.id, kept)
+    const cancel = { task: 'cancel' } as const
+    const answer = plan([settlement(kept, cancel), settlement(canceled, cancel)], state)
+    expect(answer.counted).toEqual([false, true])
+    expect(answer.messages.map(({ id }) => id)).toEqual([canceled.id])
+  })
+})
+
 describe('a reply', () => {
   it('is announced as received from the recipient', () => {
     const message = make.message('w1', { sender: '+15005550100' })

@@ -1,4 +1,5 @@
 import type { Account } from '../credits/decide.ts'
+import { SUPPRESSED_TEXT } from './accept.ts'
 import { countChanges, type StatusChange } from './count-changes.ts'
 import { settleLookup } from './settle-lookup.ts'
 import { settleCallback } from './settle-receipts.ts'
@@ -50,7 +51,7 @@ export function planSettle(
     const step: Step = { settlement, message, queued, state, accounts, plan, context }
     plan.counted.push(settle(step))
   }
-  plan.messages = [...messages.values()]
+  plan.messages = [...messages.values()].filter((message) => isChanged(message, state))
   plan.counts = countChanges(plan.messages.map((message) => moved(message, state)))
   plan.accounts = [...accounts.values()]
   return plan
@@ -69,6 +70,8 @@ function settle(step: Step): boolean {
       return settleCallback(step, result.receipts)
     case 'cancel':
       return settleCancel(step)
+    case 'suppressed':
+      return settleSuppressed(step)
   }
 }
 
@@ -79,6 +82,23 @@ function settleCancel(step: Step): boolean {
   if (message.status !== 'queued' || !isWaiting) return false
   fail(step, 'canceled', 'Canceled before it was sent')
   return true
+}
+
+/**
+ * The recipient opted out while the message waited. Where an attempt before may have arrived it is not repeated, and
+ * what became of that stays unknown.
+ */
+function settleSuppressed(step: Step): boolean {
+  const { message, queued } = step
+  if (message.status !== 'queued' || queued === null || queued.token !== null) return false
+  fail(step, 'suppressed', SUPPRESSED_TEXT)
+  return true
+}
+
+function isChanged(message: SettledMessage, { messages }: SettleState): boolean {
+  const before = messages.get(message.id)
+  const names = Object.keys(message) as (keyof SettledMessage)[]
+  return names.some((name) => message[name] !== before?.[name])
 }
 
 function moved(message: SettledMessage, { messages }: SettleState): StatusChange {

@@ -10,13 +10,13 @@ import type { FanOut, Subscriber } from '../webhooks/fan-out.ts'
 import type { CountChange } from './count-changes.ts'
 
 /**
- * One thing learned about a message: what an attempt gave, what a look-up found, what a provider called back, or that
- * its workspace wants it no more.
+ * One thing learned about a message: what an attempt gave, what a look-up found, what a provider called back, that its
+ * workspace wants it no more, or that its recipient does not.
  */
 export interface Settlement {
   workspace_id: string
   message_id: string
-  /** The token of the claim this came from; null for whoever holds none: a callback, a cancellation. */
+  /** The token of the claim this came from; null for whoever holds none: a callback, a cancellation, a suppression. */
   token: string | null
   provider: string
   /** What the provider can do, where the outcome is unknown. */
@@ -26,6 +26,7 @@ export interface Settlement {
     | { task: 'lookup'; found: LookupResult }
     | { task: 'callback'; receipts: Receipt[] }
     | { task: 'cancel' }
+    | { task: 'suppressed' }
   at: Date
 }
 
@@ -44,6 +45,7 @@ export interface SettleState {
 export interface SettlePlan extends FanOut {
   /** For each settlement, whether it still counted; one from a claim that was lost meanwhile does not. */
   counted: boolean[]
+  /** Those that changed. */
   messages: SettledMessage[]
   counts: CountChange[]
   attempts: Omit<MessageAttemptRow, 'provider' | 'started_at'>[]

@@ -1,4 +1,5 @@
 import type { Channel, MessageStatus } from '../contract/messages.ts'
+import type { Units } from '../contract/units.ts'
 import type { BulkRow, MessageAttemptRow, MessageEventRow, MessageRow } from '../storage/storage.ts'
 
 /** What a list may be narrowed by. Bounds are inclusive. */
@@ -35,8 +36,14 @@ export interface MessageWrites {
   forgetAnswers(before: Date, limit: number): Promise<number>
 }
 
+/** How far a bulk is. */
+export interface BulkProgress {
+  counts: Record<MessageStatus, number>
+  credits_refunded: Units
+}
+
 export interface BulkReads {
   byId(workspaceId: string, bulkId: string): Promise<BulkRow | null>
-  /** How many of its messages have which status just now. */
-  statusCounts(workspaceId: string, bulkId: string): Promise<Record<MessageStatus, number>>
+  /** How many of its messages have which status just now, and what was given back for them all. */
+  progress(workspaceId: string, bulkId: string): Promise<BulkProgress>
 }

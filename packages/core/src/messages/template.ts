@@ -1,5 +1,5 @@
 import type { Content } from '../contract/content.ts'
-import { SvcError } from '../contract/errors.ts'
+import { invalid, type SvcError } from '../contract/errors.ts'
 import { LIMITS } from '../contract/limits.ts'
 
 /** What a placeholder stands for; null where nothing is known. */
@@ -98,10 +98,7 @@ function placeholderOf(inside: string, path: string): Placeholder {
 }
 
 function refusal(path: string, what: string): SvcError {
-  const message = `content.${path}: ${what}`
-  return new SvcError('validation_error', message, {
-    details: [{ path: `content.${path}`, message }],
-  })
+  return invalid(`content.${path}`, `content.${path}: ${what}`)
 }
 
 const ENTITIES: Record<string, string> = {

@@ -116,7 +116,10 @@ export interface HotDoor {
    * Debit, ledger entry, messages, their bulk, queue rows and idempotency record: each request whole, or not at all.
    */
   accept(requests: readonly AcceptRequest[]): Promise<AcceptResult[]>
-  /** Due messages, leased: until the lease ends no other claim gets the same. Attempts are journalled first. */
+  /**
+   * Due messages, leased: until the lease ends no other claim gets the same. Attempts are journalled first. Those that
+   * waited are held against the suppressions again.
+   */
   claimMessages(claim: MessageClaim): Promise<ClaimedMessage[]>
   /**
    * Statuses, refunds, events, delivery rows and the next step of each message, in one write. Answers which
@@ -206,6 +209,7 @@ export interface ClaimedMessage
     | 'provider'
     | 'provider_message_id'
     | 'created_at'
+    | 'scheduled_at'
     | 'expires_at'
     | 'sent_at'
   > {
@@ -215,6 +219,11 @@ export interface ClaimedMessage
   token: string
   /** The previous claimant never settled: whether its attempt reached the provider is unknown. */
   interrupted: boolean
+  /**
+   * Its recipient opted out while it waited: not to be sent. Nothing was journalled and the row bears no token, so that
+   * nobody takes it for begun.
+   */
+  suppressed: boolean
 }
 
 export interface ClaimedDelivery {

@@ -1,5 +1,5 @@
 import type { Body, Data } from '../contract/endpoint.ts'
-import { SvcError } from '../contract/errors.ts'
+import { invalid, SvcError } from '../contract/errors.ts'
 import { LIMITS } from '../contract/limits.ts'
 import { mintSecret } from '../contract/signature.ts'
 import type { webhooks as endpoints, Webhook } from '../contract/webhooks.ts'
@@ -103,10 +103,7 @@ function headersOf(
   if (!Array.isArray(given)) return given ?? {}
   for (const [i, name] of given.entries()) {
     if (Object.hasOwn(headers, name)) continue
-    const message = `There is no header ${name} whose value could stay`
-    throw new SvcError('validation_error', message, {
-      details: [{ path: `headers.${i}`, message }],
-    })
+    throw invalid(`headers.${i}`, `There is no header ${name} whose value could stay`)
   }
   return Object.fromEntries(Object.entries(headers).filter(([name]) => given.includes(name)))
 }

@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Body, Data } from '../contract/endpoint.ts'
-import { SvcError } from '../contract/errors.ts'
+import { invalid, SvcError } from '../contract/errors.ts'
 import { LIMITS } from '../contract/limits.ts'
 import type {
   Delivery,
@@ -154,7 +154,7 @@ function known(row: WebhookRow | null): WebhookRow {
 }
 
 function expectEnabled({ is_active }: WebhookRow): void {
-  if (!is_active) throw new SvcError('validation_error', 'Webhook is disabled. Enable it first.')
+  if (!is_active) throw invalid('id', 'Webhook is disabled. Enable it first.')
 }
 
 function testOf(runtime: Runtime, workspace_id: string, webhook_id: string): FanOut {
@@ -176,8 +176,7 @@ function testOf(runtime: Runtime, workspace_id: string, webhook_id: string): Fan
 }
 
 function checkWindow(since: Date, until: Date, now: Date, webhook: WebhookRow): void {
-  const refuse = (message: string) =>
-    new SvcError('validation_error', message, { details: [{ path: 'since', message }] })
+  const refuse = (message: string) => invalid('since', message)
   const days = LIMITS.webhook_recover_s / 86_400
   if (since > until) throw refuse('since must not be later than until')
   if (now.getTime() - since.getTime() > LIMITS.webhook_recover_s * 1000) {

@@ -1,4 +1,4 @@
-import { SvcError } from '../contract/errors.ts'
+import { invalid } from '../contract/errors.ts'
 
 /** Where the operator lets deliveries go. */
 export interface TargetPolicy {
@@ -10,7 +10,5 @@ export interface TargetPolicy {
 export function checkTarget(url: string, policy: TargetPolicy): void {
   const { protocol } = new URL(url)
   if (protocol === 'https:' || (protocol === 'http:' && policy.allow_http)) return
-  throw new SvcError('validation_error', 'url must be https', {
-    details: [{ path: 'url', message: 'url must be https' }],
-  })
+  throw invalid('url', 'url must be https')
 }

@@ -1,5 +1,5 @@
 import type { Body } from '../contract/endpoint.ts'
-import { SvcError } from '../contract/errors.ts'
+import { invalid, SvcError } from '../contract/errors.ts'
 import type { workspaces as endpoints } from '../contract/workspaces.ts'
 import type { Runtime } from '../runtime.ts'
 import type { Storage } from '../storage/storage.ts'
@@ -95,9 +95,7 @@ export function createAccess({
 }
 
 function wrongPassword(): SvcError {
-  const message = 'Current password is wrong'
-  const details = [{ path: 'current_password', message }]
-  return new SvcError('validation_error', message, { details })
+  return invalid('current_password', 'Current password is wrong')
 }
 
 function tooManyMails(): SvcError {

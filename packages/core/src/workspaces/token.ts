@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import { SvcError } from '../contract/errors.ts'
+import { invalid, type SvcError } from '../contract/errors.ts'
 import { LIMITS } from '../contract/limits.ts'
 import type { Runtime } from '../runtime.ts'
 import type { AccountTokenRow } from '../storage/storage.ts'
@@ -37,6 +37,5 @@ export function hashToken(token: string): string {
 
 /** The refusal of a token that was never given, is used, has expired, or was followed by a newer one. */
 export function badToken(): SvcError {
-  const message = 'Invalid or expired token'
-  return new SvcError('validation_error', message, { details: [{ path: 'token', message }] })
+  return invalid('token', 'Invalid or expired token')
 }

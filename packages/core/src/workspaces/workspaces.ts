@@ -1,6 +1,6 @@
 import { emailKey } from '../contract/email-address.ts'
 import type { Body } from '../contract/endpoint.ts'
-import { SvcError } from '../contract/errors.ts'
+import { invalid, SvcError } from '../contract/errors.ts'
 import type { Units } from '../contract/units.ts'
 import type {
   workspaces as endpoints,
@@ -76,7 +76,7 @@ export function createWorkspaces({
     const { token, row: verification } = mintToken(runtime, row.id, 'verify_email')
     await storage.write(async ({ workspaces, accountTokens, credits }) => {
       if (!(await workspaces.insert(row))) {
-        throw new SvcError('validation_error', 'Email already exists')
+        throw invalid('email', 'Email already exists')
       }
       await accountTokens.issue(verification)
       await credits.open(row.id, row.created_at)

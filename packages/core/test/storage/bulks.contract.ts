@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest'
+import { units } from '../../src/contract/units.ts'
 import { benchFor, EVERYTHING, type OpenStorage } from './bench.ts'
 
 const NONE = { queued: 0, sent: 0, delivered: 0, read: 0, failed: 0 }
@@ -38,16 +39,40 @@ export function bulksContract(open: OpenStorage): void {
     await bench.callback(c, 'sent')
     await bench.callback(d, 'failed')
     const { bulks, messages } = bench.storage.read
-    expect(await bulks.statusCounts(workspaceId, request.bulk.id)).toEqual({
-      ...NONE,
-      queued: 3,
-      sent: 1,
-      read: 1,
-      failed: 2,
+    expect(await bulks.progress(workspaceId, request.bulk.id)).toEqual({
+      counts: { ...NONE, queued: 3, sent: 1, read: 1, failed: 2 },
+      credits_refunded: 0,
     })
-    expect(await bulks.statusCounts(workspaceId, 'another')).toEqual(NONE)
+    expect(await bulks.progress(workspaceId, 'another')).toEqual({
+      counts: NONE,
+      credits_refunded: 0,
+    })
     const failed = await messages.ofBulk(workspaceId, request.bulk.id, 'failed')
     expect(failed.map(({ id }) => id)).toEqual([a.id, d.id])
+  })
+
+  it('sums what was given back of a bulk, past 32 bits', async () => {
+    const workspaceId = await bench.workspace(10_000)
+    const credits_used = units(1_500_000_000)
+    const request = bench.make.bulk(workspaceId, 4, { credits_used })
+    const bulk = bench.make.bulkRow(request.messages)
+    await bench.accept({ ...request, bulk })
+    await bench.accept(bulkOf(workspaceId, 2))
+    const [a, b, c] = request.messages
+    if (!a || !b || !c) throw new Error('four messages were made')
+    const { bulks } = bench.storage.read
+    const cancel = (...message_ids: string[]) =>
+      bench.storage.hot.cancel({ workspace_id: workspaceId, message_ids, at: bench.clock.now() })
+    await cancel(a.id, b.id)
+    expect(await bulks.progress(workspaceId, bulk.id)).toEqual({
+      counts: { ...NONE, queued: 2, failed: 2 },
+      credits_refunded: 3_000_000_000,
+    })
+    await bench.callback(c, 'failed')
+    expect(await bulks.progress(workspaceId, bulk.id)).toEqual({
+      counts: { ...NONE, queued: 1, failed: 3 },
+      credits_refunded: 3_000_000_000,
+    })
   })
 
   it('leaves nothing of a bulk that is refused', async () => {

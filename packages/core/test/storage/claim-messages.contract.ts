@@ -37,12 +37,14 @@ export function claimMessagesContract(open: OpenStorage): void {
         provider: null,
         provider_message_id: null,
         created_at: message.created_at,
+        scheduled_at: null,
         expires_at: message.expires_at,
         sent_at: null,
         task: 'send',
         attempt: 1,
         token: 'token-1',
         interrupted: false,
+        suppressed: false,
       },
     ])
     expect(await bench.storage.read.messages.attempts(workspaceId, message.id)).toEqual([

@@ -70,6 +70,25 @@ export function dailyLimitContract(open: OpenStorage): void {
     ])
   })
 
+  it('can be asked what a key has spent on a day', async () => {
+    const [workspaceId, other] = [await bench.workspace(), await bench.workspace()]
+    await outcomes([
+      send(workspaceId),
+      send(workspaceId),
+      send(workspaceId, { day: '2026-05-05' }),
+      send(workspaceId, { api_key_id: 'another' }),
+      send(workspaceId, null),
+      send(other, { limit: units(SMS_PRICE - 1) }),
+    ])
+    const spentOn = (id: string, of: Partial<typeof LIMIT> = {}) =>
+      bench.storage.read.apiKeys.spentOn(id, { ...LIMIT, ...of })
+    expect(await spentOn(workspaceId)).toBe(2 * SMS_PRICE)
+    expect(await spentOn(workspaceId, { day: '2026-05-05' })).toBe(SMS_PRICE)
+    expect(await spentOn(workspaceId, { api_key_id: 'another' })).toBe(SMS_PRICE)
+    expect(await spentOn(workspaceId, { day: '2026-05-06' })).toBe(0)
+    expect(await spentOn(other)).toBe(0)
+  })
+
   it('is not spent by what is refused, by test keys, nor given back by a refund', async () => {
     const workspaceId = await bench.workspace(2)
     const tooMuch = bench.make.bulk(workspaceId, 3)

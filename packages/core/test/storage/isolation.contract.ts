@@ -1,8 +1,12 @@
 import { expect, it } from 'vitest'
+import { units } from '../../src/contract/units.ts'
 import type { Reads } from '../../src/storage/storage.ts'
+import { SMS_PRICE } from '../fixtures.ts'
 import { benchFor, EVERYTHING, type OpenStorage, only } from './bench.ts'
 
 const BULK_ID = '01934f5e-8c00-7a3b-9d2e-5f6a7b8c9d01'
+
+const DAY = '2026-05-04'
 
 const CONTACT_KEYS = {
   phone: '+255700000009',
@@ -41,7 +45,8 @@ export function isolationContract(open: OpenStorage): void {
     const webhook = await bench.webhook(workspaceId)
     const bulk = { bulk_id: BULK_ID, recipient: '+255700000009' }
     const request = bench.make.send(workspaceId, bulk)
-    await bench.accept({ ...request, bulk: bench.make.bulkRow(request.messages) })
+    const spending = { api_key_id: key.id, day: DAY, limit: units(SMS_PRICE) }
+    await bench.accept({ ...request, bulk: bench.make.bulkRow(request.messages), spending })
     const message = only(request.messages)
     const claimed = only(await bench.claimMessages())
     const outcome = { type: 'accepted', provider_message_id: 'P1', lookup_after_ms: null } as const
@@ -89,6 +94,7 @@ export function isolationContract(open: OpenStorage): void {
         apiKeys: {
           list: () => apiKeys.list(asker, EVERYTHING),
           count: () => apiKeys.count(asker),
+          spentOn: () => apiKeys.spentOn(asker, { api_key_id: key.id, day: DAY }),
         },
         contacts: {
           byId: () => contacts.byId(asker, contact.id),
@@ -120,7 +126,7 @@ export function isolationContract(open: OpenStorage): void {
         },
         bulks: {
           byId: () => bulks.byId(asker, BULK_ID),
-          statusCounts: async () => (await bulks.statusCounts(asker, BULK_ID)).sent,
+          progress: async () => (await bulks.progress(asker, BULK_ID)).counts.sent,
         },
         webhooks: {
           byId: () => webhooks.byId(asker, webhook.id),

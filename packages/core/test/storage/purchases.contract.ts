@@ -239,6 +239,28 @@ export function purchasesContract(open: OpenStorage): void {
     expect(other.data.purchase_id).not.toBe(answers[0]?.data.purchase_id)
   })
 
+  it('answers a repeated request the same, whatever became of the package and of the provider', async () => {
+    const { provider, checkout, workspaceId } = await shop()
+    const { data } = await checkout('the key')
+    const url = 'https://a.example/'
+    for (const [since, refused] of [
+      [{ packages: [], payments: provider }, { code: 'validation_error' }],
+      [{ packages: [PACKAGE], payments: null }, { code: 'insufficient_credits' }],
+      [
+        { packages: [{ ...PACKAGE, price: { amount: 1, currency: 'EUR' } }], payments: provider },
+        null,
+      ],
+    ] as const) {
+      const billing = createBilling({ storage: bench.storage, runtime: bench.clock, ...since })
+      const again = (idempotency_key: string, more: object = {}) =>
+        billing.checkout(workspaceId, { package_id: 'starter', ...more }, { idempotency_key })
+      expect(await again('the key')).toEqual({ data, replayed: true })
+      const reused = again('the key', { success_url: url })
+      await expect(reused).rejects.toMatchObject({ details: [{ path: 'Idempotency-Key' }] })
+      if (refused) await expect(again('another key')).rejects.toMatchObject(refused)
+    }
+  })
+
   it('lists every entry of the ledger by what it did to the credits available', async () => {
     const { billing, workspaceId } = await shop()
     const post = (amount: number, given: object) =>

@@ -1,6 +1,13 @@
 import { readdirSync } from 'node:fs'
 import type { Core } from '@svc/core'
-import { api, CHANNELS, MESSAGE_STATUSES, SvcError, workspaceSummary } from '@svc/core/contract'
+import {
+  api,
+  CHANNELS,
+  invalid,
+  MESSAGE_STATUSES,
+  SvcError,
+  workspaceSummary,
+} from '@svc/core/contract'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Admission } from '../admission.ts'
 import { PAGE_CSP, packageFile, servePage, serveReading } from '../pages/page.ts'
@@ -132,5 +139,5 @@ function textOf(given: unknown, name: string): string {
 function oneOf<T extends string>(known: readonly T[], given: unknown, name: string): T | undefined {
   const value = textOf(given, name)
   if (value === '' || known.includes(value as T)) return (value || undefined) as T | undefined
-  throw new SvcError('validation_error', `${name} must be one of: ${known.join(', ')}`)
+  throw invalid(name, `${name} must be one of: ${known.join(', ')}`)
 }

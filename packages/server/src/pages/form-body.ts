@@ -1,4 +1,4 @@
-import { checkText, SvcError } from '@svc/core/contract'
+import { checkValue, invalid } from '@svc/core/contract'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { isDecodable } from '../readable-url.ts'
 
@@ -10,10 +10,10 @@ export function acceptForms(app: FastifyInstance): void {
     { parseAs: 'string' },
     async (_request: FastifyRequest, text: string) => {
       if (!isDecodable(text)) {
-        throw new SvcError('validation_error', 'The form must be percent-encoded UTF-8')
+        throw invalid('', 'The form must be percent-encoded UTF-8')
       }
       const fields = Object.fromEntries(new URLSearchParams(text))
-      checkText(fields)
+      checkValue(fields)
       return fields
     },
   )

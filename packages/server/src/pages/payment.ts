@@ -1,5 +1,5 @@
 import type { Core, Purchase, SandboxPayments } from '@svc/core'
-import { api, SvcError } from '@svc/core/contract'
+import { api, invalid, SvcError } from '@svc/core/contract'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Admission } from '../admission.ts'
 import { isLocal } from '../dev/local-only.ts'
@@ -75,7 +75,7 @@ export function servePayments(
       return reply.type(HTML).send(paymentCanceled())
     }
     if (decision !== 'pay' && decision !== 'decline') {
-      throw new SvcError('validation_error', 'decision must be pay, decline or cancel')
+      throw invalid('decision', 'decision must be pay, decline or cancel')
     }
     await tell(await payments.decide(purchase, decision))
     const state = await payments.look(purchase)

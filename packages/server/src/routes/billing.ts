@@ -1,5 +1,5 @@
 import type { Core } from '@svc/core'
-import type { api } from '@svc/core/contract'
+import { type api, SvcError } from '@svc/core/contract'
 import type { Handlers } from '../mount.ts'
 import { paginationOf, sliceOf } from '../paging.ts'
 
@@ -15,8 +15,13 @@ export function billingRoutes({ billing }: Core): Handlers<typeof api.billing> {
       const { transactions, total } = await billing.transactions(workspace_id, sliceOf(query))
       return { transactions, pagination: paginationOf(total, query) }
     },
-    async notify({ signed }) {
-      await billing.notify(signed)
+    async notify({ signed, countBadSignature }) {
+      try {
+        await billing.notify(signed)
+      } catch (error) {
+        if (error instanceof SvcError && error.status === 400) await countBadSignature()
+        throw error
+      }
       return { received: true }
     },
   }

@@ -1,4 +1,3 @@
-import type { Channel } from '../../contract/messages.ts'
 import {
   type AcceptRequest,
   type AcceptResult,
@@ -7,8 +6,6 @@ import {
   planAccept,
   type Spending,
   spendingKey,
-  suppressedAddress,
-  suppressionKey,
 } from '../../messages/accept.ts'
 import type { MessageRow } from '../storage.ts'
 import type { Tables } from '../tables.ts'
@@ -22,6 +19,7 @@ import {
   statement,
   type Transaction,
 } from './database.ts'
+import { findSuppressed } from './find-suppressed.ts'
 import { insertInto } from './rows.ts'
 
 const findAnswers = statement<{
@@ -35,13 +33,6 @@ const findAnswers = statement<{
   `select i.workspace_id, i.route, i.key, i.request_hash, i.response
    from unnest($1::text[], $2::text[], $3::text[]) r(workspace_id, route, key)
    join idempotency_keys i using (workspace_id, route, key)`,
-)
-
-const findSuppressed = statement<{ workspace_id: string; channel: Channel; address: string }>(
-  'find_suppressed',
-  `select s.workspace_id, s.channel, s.address
-   from unnest($1::text[], $2::text[], $3::text[]) r(workspace_id, channel, address)
-   join suppressions s using (workspace_id, channel, address)`,
 )
 
 const findSpent = statement<Spending>(
@@ -73,13 +64,16 @@ export function prepareAccept(
     const [accounts, answers, suppressed, spent] = await Promise.all([
       credits.lock(tx, new Set(requests.filter(isExclusive).map((of) => of.workspace_id))),
       ask(tx, findAnswers, requests.flatMap(answered)),
-      ask(tx, findSuppressed, requests.flatMap(addressed)),
+      findSuppressed(
+        tx,
+        requests.flatMap(({ messages }) => messages),
+      ),
       ask(tx, findSpent, requests.flatMap(limited)),
     ])
     return {
       accounts,
       answers: new Map(answers.map((row) => [answerKey(row.workspace_id, row), row])),
-      suppressed: new Set(suppressed.map(suppressionKey)),
+      suppressed,
       spent: new Map(spent.map((row) => [spendingKey(row.workspace_id, row), row.spent])),
     }
   }
@@ -140,10 +134,6 @@ async function ask<Row>(tx: Transaction, asked: Statement<Row>, keys: Key[]): Pr
 
 function answered({ workspace_id, idempotency }: AcceptRequest): Key[] {
   return idempotency ? [[workspace_id, idempotency.route, idempotency.key]] : []
-}
-
-function addressed({ messages }: AcceptRequest): Key[] {
-  return messages.map((to) => [to.workspace_id, to.channel, suppressedAddress(to)])
 }
 
 function limited({ workspace_id, debit, spending }: AcceptRequest): Key[] {

@@ -1,7 +1,10 @@
+import { suppressedAddress, suppressionKey } from '../../messages/accept.ts'
+import { hasWaited } from '../../messages/waited.ts'
 import type { ClaimedMessage, MessageClaim, MessageQueueRow, MessageRow } from '../storage.ts'
 import type { Tables } from '../tables.ts'
 import { type Clock, present } from './clock.ts'
 import { type Database, statement } from './database.ts'
+import { findSuppressed } from './find-suppressed.ts'
 import { insertInto, updateOf } from './rows.ts'
 
 const CARRIED = [
@@ -15,6 +18,7 @@ const CARRIED = [
   'provider',
   'provider_message_id',
   'created_at',
+  'scheduled_at',
   'expires_at',
   'sent_at',
 ] as const
@@ -27,7 +31,9 @@ const takeDue = statement<Due>(
    where due_at <= ${present('$1')} order by due_at limit $2 for update skip locked`,
 )
 
-const readMessages = statement<Pick<MessageRow, 'id' | (typeof CARRIED)[number]>>(
+type Carried = Pick<MessageRow, 'id' | (typeof CARRIED)[number]>
+
+const readMessages = statement<Carried>(
   'read_claimed_messages',
   `select m.id, ${CARRIED.map((column) => `m.${column}`).join(', ')}
    from unnest($1::text[], $2::text[]) r(workspace_id, id)
@@ -54,20 +60,17 @@ export function prepareClaimMessages(database: Database, t: Tables, { clock }: {
       if (due.length === 0) return []
       const ids = [due.map(({ workspace_id }) => workspace_id), due.map((row) => row.message_id)]
       const found = new Map((await tx.rows(readMessages, ...ids)).map((row) => [row.id, row]))
-      const claimed: ClaimedMessage[] = []
-      const started: ClaimedMessage[] = []
-      for (const { message_id, task, token: previous, attempt } of due) {
-        const message = found.get(message_id)
-        if (!message) continue
-        const { id: _, ...carried } = message
-        const interrupted = previous !== null
-        const starts = task === 'send' && message.status === 'queued' && !interrupted
-        const { token } = claim
-        const next = { ...carried, message_id, task, token, interrupted }
-        claimed.push({ ...next, attempt: starts ? attempt + 1 : attempt })
-        if (starts) started.push({ ...next, attempt: attempt + 1 })
-      }
-      tx.write(lease, claimed, now, claim.lease_ms)
+      const taken = due.flatMap((row) => takenOf(row, found.get(row.message_id), claim.token))
+      const sendable = taken.filter(isSendable)
+      const waited = sendable.filter((message) => hasWaited(message, claim.now))
+      const suppressed = await findSuppressed(tx, waited)
+      for (const message of waited) message.suppressed = suppressed.has(keyOf(message))
+      const started = sendable.filter((message) => !message.suppressed)
+      for (const message of started) message.attempt += 1
+      const leases = taken.map((message) =>
+        message.suppressed ? { ...message, token: null } : message,
+      )
+      tx.write(lease, leases, now, claim.lease_ms)
       tx.write(
         journal,
         started.map((message) => ({
@@ -83,6 +86,26 @@ export function prepareClaimMessages(database: Database, t: Tables, { clock }: {
           finished_at: null,
         })),
       )
-      return claimed
+      return taken
     })
+}
+
+/** A claimed message as its queue row and its record have it; none where the record is gone. */
+function takenOf(
+  { message_id, task, token: previous, attempt }: Due,
+  message: Carried | undefined,
+  token: string,
+): ClaimedMessage[] {
+  if (!message) return []
+  const { id: _, ...carried } = message
+  const interrupted = previous !== null
+  return [{ ...carried, message_id, task, attempt, token, interrupted, suppressed: false }]
+}
+
+function isSendable({ task, status, interrupted }: ClaimedMessage): boolean {
+  return task === 'send' && status === 'queued' && !interrupted
+}
+
+function keyOf(message: ClaimedMessage): string {
+  return suppressionKey({ ...message, address: suppressedAddress(message) })
 }

@@ -120,7 +120,7 @@ function prepareLookUp(t: Tables) {
  * waits for those who send from the same workspace.
  */
 function mayRefund({ result }: Settlement): boolean {
-  if (result.task === 'cancel') return true
+  if (result.task === 'cancel' || result.task === 'suppressed') return true
   if (result.task === 'send') return result.outcome.type !== 'accepted'
   return result.task === 'lookup' && result.found.type !== 'found'
 }

@@ -14,6 +14,7 @@ import type { Tables } from '../tables.ts'
 import type { Connection } from './connection.ts'
 import { addCounts } from './count-rows.ts'
 import { creditRows } from './credit-rows.ts'
+import { prepareIsSuppressed } from './find-suppressed.ts'
 import { insertInto, selectFrom } from './rows.ts'
 
 /** The verb `accept` on SQLite: look up, plan, write, inside the writer's transaction. */
@@ -25,9 +26,7 @@ export function prepareAccept(connection: Connection, t: Tables) {
     ['request_hash', 'response'],
     'workspace_id = ? and route = ? and key = ?',
   )
-  const isSuppressed = connection
-    .prepare('select 1 from suppressions where workspace_id = ? and channel = ? and address = ?')
-    .pluck()
+  const isSuppressed = prepareIsSuppressed(connection)
   const findSpent = selectFrom(
     connection,
     t.api_key_spending,
@@ -62,11 +61,9 @@ export function prepareAccept(connection: Connection, t: Tables) {
 
   function lookUpSuppressed({ suppressed }: AcceptState, { messages }: AcceptRequest): void {
     for (const message of messages) {
+      if (!isSuppressed(message)) continue
       const { workspace_id, channel } = message
-      const address = suppressedAddress(message)
-      if (isSuppressed.get(workspace_id, channel, address)) {
-        suppressed.add(suppressionKey({ workspace_id, channel, address }))
-      }
+      suppressed.add(suppressionKey({ workspace_id, channel, address: suppressedAddress(message) }))
     }
   }
 

@@ -1,7 +1,9 @@
 import { type Column, getTableColumns } from 'drizzle-orm'
+import { hasWaited } from '../../messages/waited.ts'
 import type { ClaimedMessage, MessageClaim, MessageQueueRow } from '../storage.ts'
 import type { Tables } from '../tables.ts'
 import type { Connection } from './connection.ts'
+import { prepareIsSuppressed } from './find-suppressed.ts'
 import { decoder, insertInto, updateOf } from './rows.ts'
 
 const QUEUE = ['message_id', 'workspace_id', 'task', 'token', 'attempt'] as const
@@ -15,12 +17,13 @@ const MESSAGE = [
   'provider',
   'provider_message_id',
   'created_at',
+  'scheduled_at',
   'expires_at',
   'sent_at',
 ] as const
 
 type Found = Pick<MessageQueueRow, (typeof QUEUE)[number]> &
-  Omit<ClaimedMessage, (typeof QUEUE)[number] | 'interrupted'>
+  Omit<ClaimedMessage, (typeof QUEUE)[number] | 'interrupted' | 'suppressed'>
 
 /** The verb `claimMessages` on SQLite: take what is due, move its due time to the lease's end, journal the attempts. */
 export function prepareClaimMessages(connection: Connection, t: Tables) {
@@ -42,6 +45,7 @@ export function prepareClaimMessages(connection: Connection, t: Tables) {
     key: ['message_id'],
     set: ['due_at', 'token', 'attempt'],
   })
+  const isSuppressed = prepareIsSuppressed(connection)
   const journal = insertInto(connection, t.message_attempts)
 
   return ({ now, limit, lease_ms, token, providerOf }: MessageClaim): ClaimedMessage[] => {
@@ -49,9 +53,11 @@ export function prepareClaimMessages(connection: Connection, t: Tables) {
     return (due.all(now.getTime(), limit) as unknown[][]).map((values) => {
       const { token: previous, ...found } = decode(values) as unknown as Found
       const interrupted = previous !== null
-      const starts = found.task === 'send' && found.status === 'queued' && !interrupted
+      const sendable = found.task === 'send' && found.status === 'queued' && !interrupted
+      const suppressed = sendable && hasWaited(found, now) && isSuppressed(found)
+      const starts = sendable && !suppressed
       const attempt = starts ? found.attempt + 1 : found.attempt
-      lease({ message_id: found.message_id, due_at, token, attempt })
+      lease({ message_id: found.message_id, due_at, token: suppressed ? null : token, attempt })
       if (starts) {
         journal({
           workspace_id: found.workspace_id,
@@ -66,7 +72,7 @@ export function prepareClaimMessages(connection: Connection, t: Tables) {
           finished_at: null,
         })
       }
-      return { ...found, attempt, token, interrupted }
+      return { ...found, attempt, token, interrupted, suppressed }
     })
   }
 }

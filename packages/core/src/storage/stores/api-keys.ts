@@ -1,9 +1,13 @@
 import { and, desc, eq, isNull, lt, or } from 'drizzle-orm'
 import type { ApiKeyReads, ApiKeyWrites } from '../../api-keys/store.ts'
+import { units } from '../../contract/units.ts'
 import { type Db, rowCount } from '../dialect.ts'
 import type { Tables } from '../tables.ts'
 
-export function apiKeyStore(db: Db, { api_keys: t }: Tables): ApiKeyReads & ApiKeyWrites {
+export function apiKeyStore(
+  db: Db,
+  { api_keys: t, api_key_spending: spending }: Tables,
+): ApiKeyReads & ApiKeyWrites {
   return {
     async list(workspaceId, { limit, offset }) {
       const mine = db.select().from(t).where(eq(t.workspace_id, workspaceId))
@@ -12,6 +16,15 @@ export function apiKeyStore(db: Db, { api_keys: t }: Tables): ApiKeyReads & ApiK
     async count(workspaceId) {
       const mine = db.select({ n: rowCount }).from(t).where(eq(t.workspace_id, workspaceId))
       return (await mine)[0]?.n ?? 0
+    },
+    async spentOn(workspaceId, { api_key_id, day }) {
+      const that = and(
+        eq(spending.workspace_id, workspaceId),
+        eq(spending.api_key_id, api_key_id),
+        eq(spending.day, day),
+      )
+      const [row] = await db.select({ spent: spending.spent }).from(spending).where(that)
+      return row?.spent ?? units(0)
     },
     async insert(key) {
       await db.insert(t).values(key)

@@ -1,0 +1,35 @@
+import type { Command } from 'commander'
+import { type ConnectionOptions, connect, withConnection } from '../connection.ts'
+import { type Context, withExamples } from '../context.ts'
+import { statusCell } from '../message-steps.ts'
+
+/** Adds `svc messages cancel`. */
+export function addCancel(messages: Command, context: Context): void {
+  const cancel = withConnection(
+    messages
+      .command('cancel')
+      .summary('cancel a message that is still queued')
+      .description('Cancels a message that is still queued: it fails, and its credits come back.')
+      .argument('<id>', 'the id of the message'),
+  ).action((id: string, options: ConnectionOptions) => cancelMessage(context, id, options))
+  withExamples(cancel, 'svc messages cancel 01934f5e-8c00-7a3b-9d2e-5f6a7b8c9d01')
+}
+
+async function cancelMessage(
+  { surroundings, output }: Context,
+  id: string,
+  options: ConnectionOptions,
+): Promise<void> {
+  const { client } = await connect(options, surroundings)
+  const { api, formatCredits } = await import('@svc/core/contract')
+  const canceled = await client.messages.cancel({ id })
+  if (output.isJson()) return output.document(api.messages.cancel.data.encode(canceled))
+  const { status, error_code, credits_refunded } = canceled.message
+  const credits = formatCredits(credits_refunded)
+  output.row([
+    statusCell(status),
+    id,
+    error_code ?? '',
+    output.isTerminal ? `${credits} credits came back` : credits,
+  ])
+}

@@ -1,0 +1,51 @@
+import type { Command } from 'commander'
+import { type ConnectionOptions, connect, withConnection } from '../connection.ts'
+import { type Context, withExamples } from '../context.ts'
+import { readSendRequest, type SendOptions, withRequest } from '../send-request.ts'
+import { charactersText, suggestionText } from '../sms-texts.ts'
+
+/** Adds `svc messages estimate`. */
+export function addEstimate(messages: Command, context: Context): void {
+  const estimate = withConnection(
+    withRequest(
+      messages
+        .command('estimate')
+        .summary('say what a message would cost')
+        .description(
+          `Takes what svc send takes and sends nothing. Tells what the message would cost and whether it would be sent; of an
+SMS its encoding and segments, which characters make it dearer, and a cheaper text that says the same, if there is one.`,
+        ),
+    ),
+  ).action((options: ConnectionOptions & SendOptions) => estimateMessage(context, options))
+  withExamples(
+    estimate,
+    'svc messages estimate --to +15005550006 --text "It’s ready…"',
+    'cat text.txt | svc messages estimate --to +15005550006 --text - --json',
+  )
+}
+
+async function estimateMessage(
+  { surroundings, output }: Context,
+  options: ConnectionOptions & SendOptions,
+): Promise<void> {
+  const request = await readSendRequest(options, surroundings)
+  const { client } = await connect(options, surroundings)
+  const { api, formatCredits } = await import('@svc/core/contract')
+  const found = await client.messages.estimate(request)
+  if (output.isJson()) return output.document(api.messages.estimate.data.encode(found))
+  for (const message of found.messages) {
+    const { encoding, characters, units, segments, non_gsm_characters, gsm7_suggestion } = message
+    output.fields([
+      ['encoding', encoding],
+      ['characters', characters?.toString() ?? null],
+      ['units', units?.toString() ?? null],
+      ['segments', segments?.toString() ?? null],
+      ['credits', formatCredits(message.credits)],
+      ['balance', formatCredits(found.credits_balance)],
+      ['forced by', non_gsm_characters.length === 0 ? null : charactersText(non_gsm_characters)],
+      ['suggestion', gsm7_suggestion && suggestionText(gsm7_suggestion)],
+      ['blocked', message.block_reason && { text: message.block_reason, style: 'red' }],
+    ])
+  }
+  if (!found.can_send) output.note('It would not be sent.')
+}

@@ -1,0 +1,218 @@
+import type { api, WireData } from '@svc/core/contract'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { type DevServer, startDevServer } from './dev-server.ts'
+import { svc, svcJson } from './svc.ts'
+
+type Messages = typeof api.messages
+
+const TO = '+15005550006'
+const NOBODY = '01934f5e-8c00-7a3b-9d2e-5f6a7b8c9d01'
+
+let server: DevServer
+
+beforeAll(async () => {
+  server = await startDevServer()
+})
+
+afterAll(() => server.close())
+
+const run = (...argv: string[]) => svc(argv, server.here)
+const json = <T>(...argv: string[]) => svcJson<T>(argv, server.here)
+const show = async (id: string) =>
+  (await json<WireData<Messages['get']>>('messages', 'show', id)).message
+const send = async (...more: string[]): Promise<string> =>
+  (await json<WireData<Messages['send']>>('send', '--to', TO, '--text', 'Hello', ...more))
+    .message_id
+const wait = async (...more: string[]): Promise<string> =>
+  (await json<WireData<Messages['get']>>('send', '--to', TO, '--text', 'Hi', '--wait', ...more))
+    .message.id
+
+/** Asks for what has no command. */
+async function post<T>(path: string, body: object): Promise<T> {
+  const response = await fetch(`${server.url}/api/v1/${path}`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', 'x-api-key': server.api_key },
+    body: JSON.stringify(body),
+  })
+  expect(response.status).toBe(201)
+  return ((await response.json()) as { data: T }).data
+}
+
+describe('svc send', () => {
+  test('--at takes a span from now, and --expires-in counts from then', async () => {
+    const before = Date.now()
+    const { scheduled_at, expires_at } = await show(await send('--at', '10m', '--expires-in', '1h'))
+    const at = Date.parse(scheduled_at ?? '')
+    expect(at - 600_000).toBeGreaterThanOrEqual(before)
+    expect(at - 600_000).toBeLessThanOrEqual(Date.now())
+    expect(Date.parse(expires_at ?? '') - at).toBe(3_600_000)
+  })
+
+  test.each([
+    ['--at', 'soon', 'Invalid date format. Use ISO 8601 format.', 1],
+    ['--at', '50d', 'scheduled_at', 1],
+    ['--expires-in', 'soon', '--expires-in must be a span such as 30s or 1h', 2],
+    ['--expires-in', '0s', 'expires_in', 1],
+  ])('refuses %s %s', async (option, value, text, code) => {
+    const ended = await run('send', '--to', TO, '--text', 'x', option, value)
+    expect(ended).toMatchObject({ code, stdout: '' })
+    expect(ended.stderr).toContain(text)
+  })
+})
+
+describe('svc messages list', () => {
+  test('takes moments, as dates or as spans back', async () => {
+    const old = await wait()
+    const between = new Date((Date.parse((await show(old)).created_at) ?? 0) + 1).toISOString()
+    const young = await wait()
+    const ids = async (...filters: string[]) =>
+      (await json<WireData<Messages['list']>>('messages', 'list', ...filters)).messages.map(
+        ({ id }) => id,
+      )
+    expect(await ids('--since', between)).toEqual([young])
+    expect(await ids('--until', between)).not.toContain(young)
+    expect(await ids('--until', between)).toContain(old)
+    expect(await ids('--since', '1h')).toEqual(expect.arrayContaining([old, young]))
+    expect(await ids('--until', '1h')).toEqual([])
+  })
+
+  test('narrows by bulk, and goes on after a page by its cursor', async () => {
+    const bulk = { channel: 'sms', content: { text: 'x' }, recipients: [TO, '+12'] }
+    const { bulk_id } = await post<{ bulk_id: string }>('messages/bulk', bulk)
+    const list = (...more: string[]) =>
+      json<WireData<Messages['list']>>('messages', 'list', '--bulk-id', bulk_id, ...more)
+    const first = await list('--limit', '1')
+    expect(first.pagination).toMatchObject({ total: 2, pages: 2 })
+    const second = await list('--limit', '1', '--cursor', first.next_cursor ?? '')
+    const found = [...first.messages, ...second.messages]
+    expect(found.map(({ recipient }) => recipient).sort()).toEqual(['+12', TO])
+  })
+
+  test.each([
+    ['--since', 'yesterday', 'Invalid date format. Use ISO 8601 format.'],
+    ['--bulk-id', 'x', 'bulk_id'],
+    ['--cursor', 'x', 'cursor'],
+  ])('refuses %s %s', async (option, value, text) => {
+    const { code, stderr } = await run('messages', 'list', option, value)
+    expect(code).toBe(1)
+    expect(stderr).toContain(text)
+  })
+})
+
+describe('svc messages timeline', () => {
+  test('tells what happened, a line each', async () => {
+    const id = await wait()
+    const { code, stdout } = await run('messages', 'timeline', id)
+    expect(code).toBe(0)
+    const told = stdout
+      .replace(/\n$/, '')
+      .split('\n')
+      .map((line) => line.split('\t'))
+    for (const [at] of told) expect(at).toMatch(/^20\S+Z$/)
+    expect(told.map(([, ...cells]) => cells)).toEqual([
+      ['status', 'queued', '', ''],
+      ['ledger', 'send', '-1', expect.stringMatching(/^balance [\d.]+$/)],
+      ['provider', 'sandbox attempt 1', 'accepted', ''],
+      ['status', 'sent', '', ''],
+      ['status', 'delivered', '', ''],
+    ])
+  })
+
+  test('says why it failed, what came back and what a webhook answered', async () => {
+    const { webhook } = await post<{ webhook: { id: string } }>('webhooks', {
+      url: `${server.url}/nowhere`,
+      events: ['message.failed'],
+    })
+    const { stderr } = await run('send', '--to', '+15005550002', '--text', 'x', '--wait')
+    expect(stderr).toContain('unroutable')
+    const { messages } = await json<WireData<Messages['list']>>('messages', 'list', '--limit', '1')
+    const id = messages[0]?.id ?? ''
+    const { stdout } = await run('messages', 'timeline', id)
+    const why = 'unroutable: No route to this recipient'
+    expect(stdout).toContain(`\tprovider\tsandbox attempt 1\trejected\t${why}\n`)
+    expect(stdout).toContain(`\tstatus\tfailed\t\t${why}\n`)
+    expect(stdout).toMatch(/\tledger\trefund\t\+1\tbalance [\d.]+\n/)
+    expect(stdout).toMatch(/\twebhook\tmessage\.failed\t\w+\t\d tr(y|ies)/)
+    const found = await json<WireData<Messages['timeline']>>('messages', 'timeline', id)
+    expect(found.timeline).toContainEqual(
+      expect.objectContaining({ kind: 'webhook', webhook_id: webhook.id, event: 'message.failed' }),
+    )
+  })
+
+  test('has headings on a terminal', async () => {
+    const id = await send('--at', '1h')
+    const { cwd, env } = server.here
+    const shown = await svc(['messages', 'timeline', id], {
+      cwd,
+      env: { ...env, NO_COLOR: '1' },
+      terminal: true,
+    })
+    expect(shown.stdout).toMatch(/^TIME +KIND +WHAT +RESULT +DETAIL\n20\S+ +status +queued\n/)
+  })
+})
+
+describe('svc messages cancel', () => {
+  test('cancels what is queued, once', async () => {
+    const id = await send('--at', '1h')
+    const { code, stdout, stderr } = await run('messages', 'cancel', id)
+    expect({ code, stdout, stderr }).toEqual({
+      code: 0,
+      stdout: `failed\t${id}\tcanceled\t1\n`,
+      stderr: '',
+    })
+    const again = await run('messages', 'cancel', id)
+    expect(again).toMatchObject({ code: 1, stdout: '' })
+    expect(again.stderr).toContain('Message cannot be canceled: it is failed')
+  })
+
+  test('answers the message as one document', async () => {
+    const id = await send('--at', '1h')
+    const { message } = await json<WireData<Messages['cancel']>>('messages', 'cancel', id)
+    expect(message).toMatchObject({ id, status: 'failed', credits_refunded: 1 })
+  })
+})
+
+describe('svc messages estimate', () => {
+  test('names encoding, segments, credits, what forced UCS-2, and a cheaper text', async () => {
+    const { code, stdout, stderr } = await run(
+      ...['messages', 'estimate', '--to', TO, '--text', `It’s ready…${'x'.repeat(60)}`],
+    )
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+    expect(stdout).toMatch(/^encoding\tUCS-2\ncharacters\t71\nunits\t71\nsegments\t2\ncredits\t2\n/)
+    expect(stdout).toContain('forced by\t’ at 2, … at 10\n')
+    expect(stdout).toMatch(/^suggestion\t"It's ready\.\.\.x+" \(1 segment\)$/m)
+    expect(stdout).not.toContain('blocked')
+  })
+
+  test('sends nothing, and takes what svc send takes', async () => {
+    const before = await json<WireData<Messages['list']>>('messages', 'list')
+    const given = ['--to', 'asha@example.com', '--subject', 'Hi', '--text', '-', '--at', '10m']
+    const found = await svcJson<WireData<Messages['estimate']>>(
+      ['messages', 'estimate', ...given, '--metadata', 'a=b'],
+      { ...server.here, stdin: 'Piped\n' },
+    )
+    expect(found).toMatchObject({ can_send: true, credits_needed: 0.1, recipients: 1 })
+    const { stdout } = await run('messages', 'estimate', ...given.with(5, 'x'))
+    expect(stdout).toMatch(/^credits\t0\.1\nbalance\t[\d.]+\n$/)
+    const after = await json<WireData<Messages['list']>>('messages', 'list')
+    expect(after.pagination.total).toBe(before.pagination.total)
+  })
+
+  test('says when it would not be sent', async () => {
+    const to = '+255711000001'
+    await post('contacts/suppressions', { channel: 'sms', address: to })
+    const { code, stdout, stderr } = await run('messages', 'estimate', '--to', to, '--text', 'x')
+    expect({ code, stderr }).toEqual({ code: 0, stderr: 'It would not be sent.\n' })
+    expect(stdout).toContain('blocked\tsuppressed\n')
+  })
+})
+
+test.each(['cancel', 'timeline'])(
+  '%s of what is not there is told in one line',
+  async (command) => {
+    for (const id of [NOBODY, 'nonsense']) {
+      const { code, stderr } = await run('messages', command, id)
+      expect({ code, stderr }).toEqual({ code: 1, stderr: 'svc: Message not found\n' })
+    }
+  },
+)

@@ -1,0 +1,67 @@
+import { z } from 'zod'
+import type { RecipientFault } from '../contract/bulk.ts'
+import { type BulkRecipient, bulkRecipient } from '../contract/bulk-request.ts'
+import { decode } from '../contract/decode.ts'
+import { type ErrorDetail, SvcError } from '../contract/errors.ts'
+import { isRecord } from '../contract/fields.ts'
+
+/** A recipient who gets none, and why. */
+export interface Refused {
+  index: number
+  /** Where the fault is within the recipient; empty for all of it. */
+  field: '' | 'to' | 'contact_id'
+  to: string | null
+  error: RecipientFault
+  message: string
+  /** Of one that cannot be read: each of its faults, with its path in the request. */
+  details?: readonly ErrorDetail[]
+}
+
+// All at once: a fault alone costs ten times as much.
+const all = z.object({ recipients: z.array(bulkRecipient) })
+
+/** The recipients of a bulk as they were given, and in the place of each that cannot be read why. */
+export function readRecipients(given: readonly unknown[]): (BulkRecipient | Refused)[] {
+  try {
+    return decode(all, { recipients: given }).recipients
+  } catch (error) {
+    if (!(error instanceof SvcError && error.details)) throw error
+    const faults = byRecipient(error.details)
+    return given.map((one, index) => {
+      const details = faults.get(index)
+      return details ? unreadable(one, index, details) : bulkRecipient.parse(one)
+    })
+  }
+}
+
+/** Whether a recipient was refused. */
+export function isRefused(read: BulkRecipient | Refused): read is Refused {
+  return typeof read === 'object' && 'error' in read
+}
+
+type Faults = [ErrorDetail, ...ErrorDetail[]]
+
+/** By the index of the recipient that their paths name: `recipients.3.name`. */
+function byRecipient(details: readonly ErrorDetail[]): Map<number, Faults> {
+  const faults = new Map<number, Faults>()
+  for (const detail of details) {
+    const index = Number(detail.path.split('.')[1])
+    const known = faults.get(index)
+    if (known) known.push(detail)
+    else faults.set(index, [detail])
+  }
+  return faults
+}
+
+function unreadable(given: unknown, index: number, details: Faults): Refused {
+  const [{ path, message }] = details
+  const to = isRecord(given) && typeof given.to === 'string' ? given.to : null
+  const error = WORDS.get(path.split('.')[2]) ?? 'invalid_recipient'
+  return { index, field: '', to, error, message, details }
+}
+
+const WORDS = new Map<string | undefined, RecipientFault>([
+  ['name', 'invalid_variable'],
+  ['variables', 'invalid_variable'],
+  ['metadata', 'invalid_metadata'],
+])

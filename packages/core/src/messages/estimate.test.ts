@@ -1,0 +1,90 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, expect, it } from 'vitest'
+import { builders, SMS_PRICE, testRuntime } from '../../test/fixtures.ts'
+import type { KeyIdentity } from '../api-keys/api-keys.ts'
+import { createPricing, DEFAULT_PRICES } from '../channels/price.ts'
+import { units } from '../contract/units.ts'
+import type { Account } from '../credits/decide.ts'
+import { openSqlite } from '../storage/sqlite/sqlite.ts'
+import type { Storage } from '../storage/storage.ts'
+import { estimateOf, onlyRecipient } from './estimate.ts'
+import { spendingOf } from './new-message.ts'
+
+const runtime = testRuntime('estimate')
+const make = builders(runtime)
+let folder: string
+let storage: Storage
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'svc-estimate-'))
+  storage = openSqlite(join(folder, 'svc.db'), runtime)
+})
+afterEach(async () => {
+  await storage.close()
+  rmSync(folder, { recursive: true })
+})
+
+type Terms = Pick<Account, 'credit_limit' | 'status'>
+
+async function workspaceWith(balance: number): Promise<string> {
+  const row = make.workspace()
+  await storage.write(async ({ workspaces, credits }) => {
+    await workspaces.insert(row)
+    await credits.open(row.id, runtime.now())
+    await credits.post(row.id, make.grant(units(balance)))
+  })
+  return row.id
+}
+
+const DEBT = { credit_limit: SMS_PRICE }
+const FROZEN = { status: 'frozen' } as const
+
+/** What was spent before, of two messages' price, and on which terms one more is asked about. */
+const CASES: [string | null, number, Partial<Terms>, number | null][] = [
+  [null, 1, {}, null],
+  [null, 2, DEBT, null],
+  [null, 1, {}, 2],
+  ['insufficient_credits', 2, {}, null],
+  ['insufficient_credits', 3, DEBT, null],
+  ['insufficient_credits', 2, {}, 2],
+  ['daily_limit', 1, {}, 1],
+  ['account_frozen', 1, FROZEN, null],
+  ['account_frozen', 1, FROZEN, 1],
+]
+
+it.each(CASES)(
+  'says %s as the sending does: %d spent, %j, %j a day',
+  async (reason, spent, terms, limit) => {
+    const workspace_id = await workspaceWith(2 * SMS_PRICE)
+    const identity: KeyIdentity = {
+      workspace_id,
+      api_key_id: 'key',
+      scopes: [],
+      mode: 'live',
+      daily_credit_limit: limit === null ? null : units(limit * SMS_PRICE),
+    }
+    const at = runtime.now()
+    const spending = spendingOf(identity, at)
+    const send = async () =>
+      (await storage.hot.accept([{ ...make.send(workspace_id), spending }]))[0]?.outcome
+    const set = (given: Partial<Terms>) =>
+      storage.write(({ credits }) =>
+        credits.setTerms(workspace_id, { credit_limit: units(0), status: 'active', ...given }, at),
+      )
+    await set(DEBT)
+    for (let i = 0; i < spent; i++) expect(await send()).toBe('accepted')
+    await set(terms)
+
+    const request = { channel: 'sms', to: '+14155552671', content: { text: 'x' } } as const
+    const found = onlyRecipient(request, createPricing(DEFAULT_PRICES))
+    const estimate = await estimateOf(storage, identity, {
+      channel: 'sms',
+      found,
+      isStrict: true,
+      at,
+    })
+    expect(estimate).toMatchObject({ block_reason: reason, can_send: reason === null })
+    expect(await send()).toBe(reason ?? 'accepted')
+  },
+)
