@@ -38,7 +38,7 @@ export async function acceptOne(
       const left = Math.max(0, result.limit - result.spent) as Units
       throw notEnough(
         result.required,
-        `may spend only ${formatCredits(left)} more today with this API key.`,
+        `may spend only ${formatCredits(left)} more today${result.of === 'api_key' ? ' with this API key' : ''}.`,
       )
     }
     default:
