@@ -19,6 +19,8 @@ const custom = process.argv[2] === '--custom'
 const name = process.argv[custom ? 3 : 2]
 
 const KEYED = new Set([
+  'credit_holds',
+  'credit_lots',
   'api_key_spending',
   'contact_tags',
   'delivery_attempts',

@@ -119,7 +119,7 @@ describe('SQLite alone', () => {
     it('takes whole micro-credits only', async () => {
       const id = await workspace(open())
       const insert = raw().prepare(
-        "insert into credit_accounts values ('other', ?, 0, 0, 0, 'active', 0)",
+        "insert into credit_accounts (workspace_id, balance, held, credit_limit, seq, status, updated_at) values ('other', ?, 0, 0, 0, 'active', 0)",
       )
       expect(() => insert.run(0.1)).toThrow(/cannot store REAL value in INTEGER column/)
       const update = raw().prepare('update credit_accounts set balance = ? where workspace_id = ?')

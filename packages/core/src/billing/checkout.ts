@@ -132,6 +132,7 @@ function purchaseOf(
     currency: bought.price.currency,
     provider,
     session_id: null,
+    payment_id: null,
     checkout_url: null,
     success_url: request.success_url ?? null,
     cancel_url: request.cancel_url ?? null,
@@ -139,6 +140,7 @@ function purchaseOf(
     expires_at: new Date(at.getTime() + LIMITS.checkout_lifetime_s * 1000),
     created_at: at,
     updated_at: at,
+    review_reason: null,
     paid_at: null,
   }
 }

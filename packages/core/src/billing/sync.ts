@@ -52,6 +52,7 @@ export function correction(
     channel: null,
     quantity: null,
     unit_price: null,
+    resolves: null,
     actor: null,
     description: `${describe(isFirst, amount)} ${purchase.package_id}`,
     at: runtime.now(),

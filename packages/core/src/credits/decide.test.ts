@@ -1,20 +1,20 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { UNITS_MAX, type Units, units } from '../contract/units.ts'
-import { type Account, decide, ENTRY_KINDS, type EntryKind, type Operation } from './decide.ts'
+import {
+  type Account,
+  dayOf,
+  decide,
+  ENTRY_KINDS,
+  type EntryKind,
+  newAccount,
+  type Operation,
+} from './decide.ts'
 
 const AT = new Date('2026-05-04T09:00:00.000Z')
 
 function account(given: Partial<Account> = {}): Account {
-  return Object.freeze({
-    workspace_id: 'w1',
-    balance: units(0),
-    held: units(0),
-    credit_limit: units(0),
-    seq: 0,
-    status: 'active',
-    ...given,
-  })
+  return Object.freeze({ ...newAccount('w1'), ...given })
 }
 
 function operation(kind: EntryKind, amount: number, held_delta = 0): Operation {
@@ -28,6 +28,7 @@ function operation(kind: EntryKind, amount: number, held_delta = 0): Operation {
     channel: 'sms',
     quantity: 3,
     unit_price: units(1_000_000),
+    resolves: null,
     actor: 'key',
     description: 'why',
     at: AT,
@@ -39,7 +40,7 @@ describe('decide', () => {
     const before = account({ balance: units(10), held: units(2), seq: 41 })
     expect(decide(before, operation('send', -3))).toEqual({
       ok: true,
-      account: { ...before, balance: 7, seq: 42 },
+      account: { ...before, balance: 7, seq: 42, spent_on: dayOf(AT), spent: 3 },
       entry: {
         id: 'e1',
         workspace_id: 'w1',
@@ -56,6 +57,7 @@ describe('decide', () => {
         channel: 'sms',
         quantity: 3,
         unit_price: 1_000_000,
+        resolves: null,
         actor: 'key',
         description: 'why',
         created_at: AT,
@@ -93,6 +95,99 @@ describe('decide', () => {
       expect(decide(frozen, wish)).toEqual({ ok: false, reason: 'account_frozen' })
     },
   )
+
+  describe('a daily limit', () => {
+    const TODAY = dayOf(AT)
+    const cases: [string, Partial<Account>, Operation, number | null][] = [
+      ['all of it', { daily_limit: units(5) }, operation('send', -5), null],
+      ['one more than it', { daily_limit: units(5) }, operation('send', -6), 0],
+      ['a hold', { daily_limit: units(5) }, operation('hold', 0, 6), 0],
+      [
+        'what the day has left',
+        { daily_limit: units(5), spent_on: TODAY, spent: units(3) },
+        operation('send', -2),
+        null,
+      ],
+      [
+        'more than the day has left',
+        { daily_limit: units(5), spent_on: TODAY, spent: units(3) },
+        operation('send', -3),
+        3,
+      ],
+      [
+        'what yesterday used up',
+        { daily_limit: units(5), spent_on: TODAY - 1, spent: units(5) },
+        operation('send', -5),
+        null,
+      ],
+      ['nothing at all', { daily_limit: units(0) }, operation('send', -1), 0],
+    ]
+
+    it.each(cases)('lets spend %s, or does not', (_, given, wish, spent) => {
+      const decision = decide(account({ balance: units(100), ...given }), wish)
+      if (spent === null) {
+        expect(decision).toMatchObject({ ok: true, account: { spent_on: TODAY } })
+      } else {
+        const required = wish.held_delta - wish.amount
+        const refusal = { ok: false, reason: 'daily_limit', required, limit: given.daily_limit }
+        expect(decision).toEqual({ ...refusal, spent })
+      }
+    })
+
+    it('counts what is spent also where there is none, and nothing else', () => {
+      const before = account({ balance: units(9), spent_on: TODAY, spent: units(4) })
+      const after = (wish: Operation) => decide(before, wish)
+      expect(after(operation('send', -3))).toMatchObject({ account: { spent: 7 } })
+      expect(after(operation('hold', 0, 3))).toMatchObject({ account: { spent: 7 } })
+      expect(after(operation('refund', 3))).toMatchObject({ account: { spent: 4 } })
+      expect(after(operation('expire', -3))).toMatchObject({ account: { spent: 4 } })
+    })
+  })
+
+  describe('a low balance', () => {
+    const cases: [string, Partial<Account>, Operation, Account['low_state']][] = [
+      ['stays above', { balance: units(12) }, operation('send', -2), 'no'],
+      ['falls below', { balance: units(12) }, operation('send', -3), 'due'],
+      ['falls below by a hold', { balance: units(12) }, operation('hold', 0, 3), 'due'],
+      ['falls below by an expiry', { balance: units(12) }, operation('expire', -3), 'due'],
+      [
+        'falls further, not told yet',
+        { balance: units(9), low_state: 'due' },
+        operation('send', -1),
+        'due',
+      ],
+      [
+        'falls further, told',
+        { balance: units(9), low_state: 'told' },
+        operation('send', -1),
+        'told',
+      ],
+      [
+        'rises, not enough',
+        { balance: units(3), low_state: 'told' },
+        operation('grant', 5),
+        'told',
+      ],
+      ['rises above', { balance: units(3), low_state: 'told' }, operation('grant', 7), 'no'],
+      [
+        'rises above before anybody was told',
+        { balance: units(9), low_state: 'due' },
+        operation('refund', 1),
+        'no',
+      ],
+      ['was below from the start', { balance: units(3) }, operation('send', -1), 'no'],
+    ]
+
+    it.each(cases)('is told once: %s', (_, given, wish, low_state) => {
+      const before = account({ low_balance: units(10), ...given })
+      expect(decide(before, wish)).toMatchObject({ ok: true, account: { low_state } })
+    })
+
+    it('is nothing without a threshold', () => {
+      const decision = decide(account({ balance: units(1) }), operation('send', -1))
+      expect(decision).toMatchObject({ account: { low_state: 'no' } })
+    })
+  })
 
   /** What states a fact is booked whatever the account looks like: it has happened. */
   const facts: Operation[] = [
@@ -250,7 +345,7 @@ describe('any history of an account', () => {
               balance_after: before.balance + wish.amount,
               held_after: before.held + wish.held_delta,
             })
-            expect(decision.account).toEqual({ ...before, balance, held, seq })
+            expect(decision.account).toMatchObject({ ...start, balance, held, seq })
             if (spends) expect(balance - held).toBeGreaterThanOrEqual(-start.credit_limit)
             current = Object.freeze(decision.account)
           }

@@ -14,6 +14,15 @@ export interface Account {
   /** The number of entries ever posted; the next entry is `seq + 1`. */
   seq: number
   status: 'active' | 'frozen'
+  /** The most that may be spent on a day (UTC); null for no such limit. Refunds give nothing back to it. */
+  daily_limit: Units | null
+  /** Of which day `spent` tells, in days since 1970. */
+  spent_on: number
+  spent: Units
+  /** Below this much available the owner is told; null for never. */
+  low_balance: Units | null
+  /** Whether the owner is still to be told, or was, since `available` fell below `low_balance`. */
+  low_state: 'no' | 'due' | 'told'
 }
 
 /** The business fact an entry stands for; unique together with workspace and kind, so no fact is booked twice. */
@@ -39,6 +48,8 @@ export interface Operation {
   /** How many priced units, and what one cost then: the history stays consistent when prices change. */
   quantity: number | null
   unit_price: Units | null
+  /** The hold that this ends, by its entry's id. */
+  resolves: string | null
   actor: string | null
   description: string | null
   at: Date
@@ -61,18 +72,41 @@ export interface Entry {
   channel: string | null
   quantity: number | null
   unit_price: Units | null
+  resolves: string | null
   actor: string | null
   description: string | null
   created_at: Date
 }
 
-export type Decision =
-  | { ok: true; account: Account; entry: Entry }
+export type Decision = { ok: true; account: Account; entry: Entry } | Refusal
+
+/** Why an operation that spends was not allowed. */
+export type Refusal =
   | { ok: false; reason: 'insufficient_credits'; required: Units; available: Units }
   | { ok: false; reason: 'account_frozen' }
+  | { ok: false; reason: 'daily_limit'; required: Units; limit: Units; spent: Units }
+
+/** An account that nothing has happened to. */
+export function newAccount(workspaceId: string): Account {
+  return {
+    workspace_id: workspaceId,
+    balance: 0 as Units,
+    held: 0 as Units,
+    credit_limit: 0 as Units,
+    seq: 0,
+    status: 'active',
+    daily_limit: null,
+    spent_on: 0,
+    spent: 0 as Units,
+    low_balance: null,
+    low_state: 'no',
+  }
+}
 
 /** Operations that spend: refused unless the credits are there. Everything else states a fact that already happened. */
 const GUARDED: ReadonlySet<EntryKind> = new Set(['send', 'hold'])
+
+const DAY_MS = 86_400_000
 
 const SIGNS: Record<EntryKind, { amount: -1 | 0 | 1 | 'any'; held: -1 | 0 | 1 }> = {
   purchase: { amount: 1, held: 0 },
@@ -94,24 +128,66 @@ const SIGNS: Record<EntryKind, { amount: -1 | 0 | 1 | 'any'; held: -1 | 0 | 1 }>
  */
 export function decide(account: Account, operation: Operation): Decision {
   assertShape(operation)
-  if (GUARDED.has(operation.kind)) {
-    if (account.status !== 'active') return { ok: false, reason: 'account_frozen' }
-    const required = (operation.held_delta - operation.amount) as Units
-    const available = (account.balance - account.held) as Units
-    if (available - required < -account.credit_limit) {
-      return { ok: false, reason: 'insufficient_credits', required, available }
-    }
-  }
+  const spends = GUARDED.has(operation.kind)
+  const refused = spends && refusal(account, operation)
+  if (refused) return refused
   const after: Account = {
     ...account,
     balance: (account.balance + operation.amount) as Units,
     held: (account.held + operation.held_delta) as Units,
     seq: account.seq + 1,
   }
+  if (spends) {
+    after.spent_on = dayOf(operation.at)
+    after.spent = (spentOn(account, after.spent_on) + requiredBy(operation)) as Units
+  }
+  after.low_state = lowState(account, after)
   if (Math.abs(after.balance) > UNITS_MAX)
     throw new RangeError(`balance past the cap: ${after.balance}`)
   if (after.held < 0) throw new RangeError(`more released than held: ${after.held}`)
   return { ok: true, account: after, entry: entryOf(after, operation) }
+}
+
+/** Why an operation that spends may not. */
+function refusal(account: Account, operation: Operation): Refusal | null {
+  if (account.status !== 'active') return { ok: false, reason: 'account_frozen' }
+  const required = requiredBy(operation)
+  const available = availableOf(account)
+  if (available - required < -account.credit_limit) {
+    return { ok: false, reason: 'insufficient_credits', required, available }
+  }
+  const { daily_limit: limit } = account
+  if (limit === null) return null
+  const spent = spentOn(account, dayOf(operation.at))
+  return spent + required > limit
+    ? { ok: false, reason: 'daily_limit', required, limit, spent }
+    : null
+}
+
+function requiredBy({ amount, held_delta }: Operation): Units {
+  return (held_delta - amount) as Units
+}
+
+/** What may be spent: the balance without what is held. */
+export function availableOf({ balance, held }: Pick<Account, 'balance' | 'held'>): Units {
+  return (balance - held) as Units
+}
+
+/** The day (UTC) of a moment, counted from 1970. */
+export function dayOf(at: Date): number {
+  return Math.floor(at.getTime() / DAY_MS)
+}
+
+/** What an account spent on that day so far. */
+export function spentOn({ spent_on, spent }: Account, day: number): Units {
+  return spent_on === day ? spent : (0 as Units)
+}
+
+/** Told once for each time that `available` falls below the threshold. */
+function lowState(before: Account, after: Account): Account['low_state'] {
+  const { low_balance } = before
+  if (low_balance === null || availableOf(after) >= low_balance) return 'no'
+  return availableOf(before) >= low_balance ? 'due' : before.low_state
 }
 
 /** Whether the operation is the one that the entry under its reference stands for: it moves the same credits. */
@@ -158,6 +234,7 @@ function entryOf(after: Account, operation: Operation): Entry {
     channel: operation.channel,
     quantity: operation.quantity,
     unit_price: operation.unit_price,
+    resolves: operation.resolves,
     actor: operation.actor,
     description: operation.description,
     created_at: operation.at,

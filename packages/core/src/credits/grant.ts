@@ -24,6 +24,7 @@ export function grantOperation(
     channel: null,
     quantity: null,
     unit_price: null,
+    resolves: null,
     actor: grant.actor,
     description: grant.description,
     at: runtime.now(),

@@ -1,19 +1,16 @@
 import { describe, expect, it } from 'vitest'
 import { builders, SMS_PRICE, testRuntime } from '../../test/fixtures.ts'
 import { units } from '../contract/units.ts'
-import type { Account } from '../credits/decide.ts'
+import { type Account, newAccount } from '../credits/decide.ts'
 import { type AcceptState, planAccept, spendingKey, suppressionKey } from './accept.ts'
 
 const make = builders(testRuntime('accept'))
 
 function state(given: Partial<Account> = {}): AcceptState {
   const account: Account = {
-    workspace_id: 'w1',
+    ...newAccount('w1'),
     balance: units(3 * SMS_PRICE),
-    held: units(0),
-    credit_limit: units(0),
     seq: 7,
-    status: 'active',
     ...given,
   }
   return {

@@ -1,7 +1,13 @@
 import { emailKey } from '../contract/email-address.ts'
 import type { Channel } from '../contract/messages.ts'
 import type { Units } from '../contract/units.ts'
-import { type Account, decide, type Entry, type Operation } from '../credits/decide.ts'
+import {
+  type Account,
+  decide,
+  type Entry,
+  type Operation,
+  type Refusal,
+} from '../credits/decide.ts'
 import type { BulkRow, MessageRow } from '../storage/storage.ts'
 import { type CountChange, countChanges, type StatusChange } from './count-changes.ts'
 
@@ -42,7 +48,14 @@ export type AcceptResult =
   /** Recipients that must not be written to, as the messages name them, each once; also under a test key. */
   | { outcome: 'suppressed'; recipients: string[] }
   | { outcome: 'insufficient_credits'; required: Units; available: Units }
-  | { outcome: 'daily_limit'; required: Units; limit: Units; spent: Units }
+  /** Of the key, or of its whole workspace. */
+  | {
+      outcome: 'daily_limit'
+      of: 'api_key' | 'workspace'
+      required: Units
+      limit: Units
+      spent: Units
+    }
   | { outcome: 'account_frozen' }
 
 /** What the storage looked up, under its locks, for a batch of requests. */
@@ -175,17 +188,15 @@ function charge(request: AcceptRequest, debit: Operation, batch: Batch): AcceptR
   const account = state.accounts.get(workspace_id)
   if (!account) throw new Error(`workspace ${workspace_id} has no credit account`)
   const decision = decide(account, debit)
-  if (!decision.ok) {
-    return decision.reason === 'account_frozen'
-      ? { outcome: 'account_frozen' }
-      : { ...decision, outcome: 'insufficient_credits' }
-  }
+  if (!decision.ok) return refusalOf(decision)
   if (spending) {
     const { api_key_id, day, limit } = spending
     const key = spendingKey(workspace_id, spending)
     const before = state.spent.get(key) ?? (0 as Units)
     const required = (debit.held_delta - debit.amount) as Units
-    if (before + required > limit) return { outcome: 'daily_limit', required, limit, spent: before }
+    if (before + required > limit) {
+      return { outcome: 'daily_limit', of: 'api_key', required, limit, spent: before }
+    }
     const spent = (before + required) as Units
     state.spent.set(key, spent)
     batch.spending.set(key, { workspace_id, api_key_id, day, spent })
@@ -194,6 +205,23 @@ function charge(request: AcceptRequest, debit: Operation, batch: Batch): AcceptR
   batch.accounts.set(workspace_id, decision.account)
   batch.entries.push(decision.entry)
   return null
+}
+
+function refusalOf(refusal: Refusal): AcceptResult {
+  switch (refusal.reason) {
+    case 'account_frozen':
+      return { outcome: 'account_frozen' }
+    case 'insufficient_credits':
+      return { outcome: refusal.reason, required: refusal.required, available: refusal.available }
+    case 'daily_limit':
+      return {
+        outcome: refusal.reason,
+        of: 'workspace',
+        required: refusal.required,
+        limit: refusal.limit,
+        spent: refusal.spent,
+      }
+  }
 }
 
 function remember({ workspace_id, idempotency, messages }: AcceptRequest, batch: Batch): void {

@@ -33,7 +33,8 @@ export async function acceptOne(
       throw notEnough(result.required, `have ${formatCredits(result.available)}.`)
     case 'daily_limit': {
       const left = Math.max(0, result.limit - result.spent) as Units
-      throw notEnough(result.required, `have ${formatCredits(left)} left today with this API key.`)
+      const whose = result.of === 'api_key' ? ' with this API key' : ''
+      throw notEnough(result.required, `have ${formatCredits(left)} left today${whose}.`)
     }
     default:
       throw new Error('the storage answered nothing')

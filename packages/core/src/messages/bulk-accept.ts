@@ -116,6 +116,7 @@ function bulkRow(
     rejected: refused.length,
     duplicates,
     credits_used: units(messages.reduce((sum, { credits_used }) => sum + credits_used, 0)),
+    retry_of: null,
     created_at: at,
   }
 }

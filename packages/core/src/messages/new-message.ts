@@ -105,11 +105,20 @@ export function debitFor(
     reference: { ...reference, n: 0 },
     channel: first.channel,
     quantity: prices.reduce((sum, { quantity }) => sum + quantity, 0),
-    unit_price: prices[0]?.unit_price ?? null,
+    unit_price: commonUnitPrice(prices),
+    resolves: null,
     actor: first.api_key_id,
     description: null,
     at: first.created_at,
   }
+}
+
+/** What each unit cost; null where not all cost the same. */
+function commonUnitPrice(prices: readonly Price[]): Units | null {
+  const [first] = prices
+  return first && prices.every(({ unit_price }) => unit_price === first.unit_price)
+    ? first.unit_price
+    : null
 }
 
 /** What a key may spend today; null for one that nothing holds back. */

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { builders, SMS_PRICE, testRuntime } from '../../test/fixtures.ts'
-import { units } from '../contract/units.ts'
+import { newAccount } from '../credits/decide.ts'
 import type { Outcome, Receipt } from '../providers/provider.ts'
 import type { MessageQueueRow, MessageRow } from '../storage/storage.ts'
 import { planSettle } from './settle.ts'
@@ -40,19 +40,7 @@ function stateOf(message: MessageRow, given: Partial<MessageQueueRow> = {}): Set
     messages: new Map([[message.id, message]]),
     queue: new Map([[message.id, queuedRow(message, given)]]),
     subscribers: new Map(),
-    accounts: new Map([
-      [
-        'w1',
-        {
-          workspace_id: 'w1',
-          balance: units(0),
-          held: units(0),
-          credit_limit: units(0),
-          seq: 1,
-          status: 'active',
-        },
-      ],
-    ]),
+    accounts: new Map([['w1', { ...newAccount('w1'), seq: 1 }]]),
   }
 }
 

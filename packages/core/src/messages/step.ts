@@ -88,6 +88,7 @@ function refund(step: Step): void {
     channel: message.channel,
     quantity: null,
     unit_price: null,
+    resolves: null,
     actor: null,
     description: 'Failed before any provider accepted it',
     at: settlement.at,

@@ -15,6 +15,8 @@ export const {
   message_counts,
   bulks,
   credit_accounts,
+  credit_holds,
+  credit_lots,
   ledger_entries,
   idempotency_keys,
   messages,

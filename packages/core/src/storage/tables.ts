@@ -167,9 +167,23 @@ function creditTables(d: Dialect) {
       credit_limit: d.units().notNull(),
       seq: d.long().notNull(),
       status: d.text().$type<'active' | 'frozen'>().notNull(),
+      /** Why nothing may be spent; null while it may. */
+      frozen_reason: d.text(),
+      /** The most that may be spent on a day (UTC); null for no such limit. */
+      daily_limit: d.units(),
+      /** Of which day `spent` tells, in days since 1970. */
+      spent_on: d.int().notNull().default(0),
+      spent: d.units().notNull().default(sql`0`),
+      /** Below this much available the owner is told; null for never. */
+      low_balance: d.units(),
+      /** Whether `low_balance` is the service's own, and follows it. */
+      low_balance_default: d.boolean().notNull().default(true),
+      low_state: d.text().$type<'no' | 'due' | 'told'>().notNull().default('no'),
       updated_at: d.time().notNull(),
     },
     (t) => [
+      // For whoever tells them.
+      d.index('credit_accounts_low').on(t.workspace_id).where(sql`low_state = 'due'`),
       d.check('credit_accounts_held', sql`${t.held} >= 0`),
       d.check('credit_accounts_limit', sql`${t.credit_limit} >= 0`),
       d.check('credit_accounts_cap', sql`abs(${t.balance}) <= 999999999999999`),
@@ -193,12 +207,18 @@ function creditTables(d: Dialect) {
       channel: d.text(),
       quantity: d.int(),
       unit_price: d.units(),
+      /** The hold that this entry ends, by its entry's id: each ends once. */
+      resolves: d.text(),
       actor: d.text(),
       description: d.text(),
       created_at: d.time().notNull(),
     },
     (t) => [
       d.primaryKey({ columns: [t.workspace_id, t.seq] }),
+      d
+        .uniqueIndex('ledger_entries_resolves')
+        .on(t.workspace_id, t.resolves)
+        .where(sql`resolves is not null`),
       d
         .uniqueIndex('ledger_entries_reference')
         .on(t.workspace_id, t.ref_id, t.kind, t.ref_type, t.ref_n),
@@ -207,6 +227,49 @@ function creditTables(d: Dialect) {
         'ledger_entries_sign',
         sql`case ${t.kind} when 'send' then ${t.amount} < 0 when 'refund' then ${t.amount} > 0 when 'grant' then ${t.amount} > 0 when 'purchase' then ${t.amount} > 0 else true end`,
       ),
+    ],
+  )
+  /** What is held just now: a row goes when its hold ends. */
+  const credit_holds = d.table(
+    'credit_holds',
+    {
+      workspace_id: d.text().notNull(),
+      /** The entry that holds. */
+      id: d.text().notNull(),
+      message_id: d.text().notNull(),
+      /** Counts the holds of one message from 0: a long call holds again. */
+      n: d.int().notNull(),
+      amount: d.units().notNull(),
+      /** When it is released by itself. */
+      expires_at: d.time().notNull(),
+      created_at: d.time().notNull(),
+    },
+    (t) => [
+      d.primaryKey({ columns: [t.workspace_id, t.id] }),
+      d.uniqueIndex('credit_holds_message').on(t.workspace_id, t.message_id, t.n),
+      d.index('credit_holds_expires').on(t.expires_at),
+    ],
+  )
+  /** Credits that expire: what is left of each grant, counted anew whenever a lot begins or ends. */
+  const credit_lots = d.table(
+    'credit_lots',
+    {
+      workspace_id: d.text().notNull(),
+      /** The entry that granted it. */
+      id: d.text().notNull(),
+      amount: d.units().notNull(),
+      remaining: d.units().notNull(),
+      granted_seq: d.long().notNull(),
+      /** The last entry that `remaining` has counted. */
+      counted_seq: d.long().notNull(),
+      expires_at: d.time().notNull(),
+      ended_at: d.time(),
+      created_at: d.time().notNull(),
+    },
+    (t) => [
+      d.primaryKey({ columns: [t.workspace_id, t.id] }),
+      d.index('credit_lots_expires').on(t.expires_at).where(sql`ended_at is null`),
+      d.check('credit_lots_remaining', sql`${t.remaining} >= 0 and ${t.remaining} <= ${t.amount}`),
     ],
   )
   const idempotency_keys = d.table(
@@ -244,11 +307,15 @@ function creditTables(d: Dialect) {
       provider: d.text().notNull(),
       /** The checkout session at the payment provider; null until it has answered. */
       session_id: d.text(),
+      /** The payment of the session, which refunds and disputes name; null until it is known. */
+      payment_id: d.text(),
       checkout_url: d.text(),
       success_url: d.text(),
       cancel_url: d.text(),
       /** How often this row changed: a change is made to the version that was read, or not at all. */
       version: d.int().notNull(),
+      /** Why an operator should look at it: nothing is granted meanwhile. */
+      review_reason: d.text(),
       expires_at: d.time(),
       created_at: d.time().notNull(),
       updated_at: d.time().notNull(),
@@ -257,9 +324,19 @@ function creditTables(d: Dialect) {
     (t) => [
       d.primaryKey({ columns: [t.workspace_id, t.id] }),
       d.uniqueIndex('purchases_session').on(t.session_id),
+      d.uniqueIndex('purchases_payment').on(t.payment_id),
+      // For whoever looks at all of a time once more.
+      d.index('purchases_created').on(t.created_at),
     ],
   )
-  return { credit_accounts, ledger_entries, idempotency_keys, purchases }
+  return {
+    credit_accounts,
+    ledger_entries,
+    credit_holds,
+    credit_lots,
+    idempotency_keys,
+    purchases,
+  }
 }
 
 function messageTables(d: Dialect) {
@@ -329,9 +406,17 @@ function messageTables(d: Dialect) {
       rejected: d.int().notNull(),
       duplicates: d.int().notNull(),
       credits_used: d.units().notNull(),
+      /** The bulk whose failed messages these are: each is retried once. */
+      retry_of: d.text(),
       created_at: d.time().notNull(),
     },
-    (t) => [d.primaryKey({ columns: [t.workspace_id, t.id] })],
+    (t) => [
+      d.primaryKey({ columns: [t.workspace_id, t.id] }),
+      d
+        .uniqueIndex('bulks_retry_of')
+        .on(t.workspace_id, t.retry_of)
+        .where(sql`retry_of is not null`),
+    ],
   )
   const message_queue = d.table(
     'message_queue',

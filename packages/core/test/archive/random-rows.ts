@@ -38,6 +38,11 @@ const types = tables(dialects.postgres)
 /** What the tables check. */
 const CHECKED: Record<string, Record<string, (value: number) => number>> = {
   credit_accounts: { held: Math.abs, credit_limit: Math.abs },
+  // What remains of a lot is at most what it was.
+  credit_lots: {
+    amount: (value) => UNITS_MAX - (Math.abs(value) % 9),
+    remaining: (value) => Math.abs(value) % 10 ** 12,
+  },
   ledger_entries: { amount: (value) => value || 1 },
 }
 

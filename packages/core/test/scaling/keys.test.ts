@@ -16,6 +16,7 @@ const GLOBAL: Record<string, string> = {
   'workspaces (email_key)': 'an address signs in without naming its workspace',
   'api_keys (key_hash)': 'a key is shown without naming its workspace',
   'account_tokens (token_hash)': 'a link in an e-mail names no workspace',
+  'purchases (payment_id)': 'a payment provider names its own payment alone',
   'purchases (session_id)': 'a payment provider names its own session alone',
   'message_queue (message_id)': 'claims are made for all workspaces at once',
   'delivery_queue (delivery_id)': 'claims are made for all workspaces at once',

@@ -50,6 +50,7 @@ export function acceptContract(open: OpenStorage): void {
       channel: 'sms',
       quantity: 1,
       unit_price: SMS_PRICE,
+      resolves: null,
       actor: null,
       description: null,
       created_at: message.created_at,

@@ -169,6 +169,7 @@ export function accountsContract(open: OpenStorage): void {
       channel: null,
       quantity: null,
       unit_price: null,
+      resolves: null,
       actor: 'operator',
       description: 'all there is',
       created_at: grant.at,

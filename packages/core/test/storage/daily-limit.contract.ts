@@ -25,6 +25,7 @@ export function dailyLimitContract(open: OpenStorage): void {
     const before = await bench.account(workspaceId)
     expect(await bench.accept(send(workspaceId))).toEqual({
       outcome: 'daily_limit',
+      of: 'api_key',
       required: SMS_PRICE,
       limit: LIMIT.limit,
       spent: LIMIT.limit,
@@ -34,6 +35,7 @@ export function dailyLimitContract(open: OpenStorage): void {
     const limit = units(LIMIT.limit + SMS_PRICE - 1)
     expect(await bench.accept(send(workspaceId, { limit }))).toMatchObject({
       outcome: 'daily_limit',
+      of: 'api_key',
     })
     const raised = units(LIMIT.limit + SMS_PRICE)
     expect(await bench.accept(send(workspaceId, { limit: raised }))).toEqual(ACCEPTED)
@@ -108,6 +110,7 @@ export function dailyLimitContract(open: OpenStorage): void {
     expect(canceled).toEqual(['canceled'])
     expect(await bench.accept(send(workspaceId, { limit }))).toMatchObject({
       outcome: 'daily_limit',
+      of: 'api_key',
       spent: SMS_PRICE,
     })
   })

@@ -52,6 +52,7 @@ export type ModelPosted =
   | 'repeated'
   | 'ref_conflict'
   | 'account_frozen'
+  | 'daily_limit'
   | 'impossible'
   | { required: number; available: number }
 

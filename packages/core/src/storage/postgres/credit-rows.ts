@@ -1,4 +1,5 @@
 import type { Account, Entry } from '../../credits/decide.ts'
+import { ACCOUNT_CHANGES, ACCOUNT_COLUMNS } from '../account-columns.ts'
 import type { Tables } from '../tables.ts'
 import { statement, type Transaction } from './database.ts'
 import { insertInto, updateOf } from './rows.ts'
@@ -7,12 +8,12 @@ import { insertInto, updateOf } from './rows.ts'
 export function creditRows(t: Tables) {
   const lock = statement<Account>(
     'lock_accounts',
-    `select workspace_id, balance, held, credit_limit, seq, status from credit_accounts
+    `select ${ACCOUNT_COLUMNS.join(', ')} from credit_accounts
      where workspace_id = any($1::text[]) order by workspace_id for update`,
   )
   const update = updateOf('update_accounts', t.credit_accounts, {
     key: ['workspace_id'],
-    set: ['balance', 'held', 'seq'],
+    set: [...ACCOUNT_CHANGES],
   })
   const insert = insertInto('insert_entries', t.ledger_entries)
   return {

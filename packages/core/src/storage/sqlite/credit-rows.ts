@@ -1,19 +1,15 @@
 import type { Account, Entry } from '../../credits/decide.ts'
+import { ACCOUNT_CHANGES, ACCOUNT_COLUMNS } from '../account-columns.ts'
 import type { Tables } from '../tables.ts'
 import type { Connection } from './connection.ts'
 import { insertInto, selectFrom, updateOf } from './rows.ts'
 
 /** Accounts and their ledger entries, as the verbs that move credits read and write them. */
 export function creditRows(connection: Connection, t: Tables) {
-  const select = selectFrom(
-    connection,
-    t.credit_accounts,
-    ['workspace_id', 'balance', 'held', 'credit_limit', 'seq', 'status'],
-    'workspace_id = ?',
-  )
+  const select = selectFrom(connection, t.credit_accounts, ACCOUNT_COLUMNS, 'workspace_id = ?')
   const update = updateOf(connection, t.credit_accounts, {
     key: ['workspace_id'],
-    set: ['balance', 'held', 'seq'],
+    set: [...ACCOUNT_CHANGES],
   })
   const insert = insertInto(connection, t.ledger_entries)
   return {

@@ -1,6 +1,5 @@
 import { and, asc, desc, eq, inArray, lte } from 'drizzle-orm'
-import { units } from '../../contract/units.ts'
-import { type Account, decide, type Entry, isRepetition } from '../../credits/decide.ts'
+import { type Account, decide, type Entry, isRepetition, newAccount } from '../../credits/decide.ts'
 import type { CreditReads, CreditWrites } from '../../credits/store.ts'
 import type { Db } from '../dialect.ts'
 import type { Tables } from '../tables.ts'
@@ -34,16 +33,7 @@ export function creditStore(
       return (await found.orderBy(desc(entries.seq)).limit(limit)) as Entry[]
     },
     async open(workspaceId, at) {
-      const nothing = units(0)
-      await db.insert(accounts).values({
-        workspace_id: workspaceId,
-        balance: nothing,
-        held: nothing,
-        credit_limit: nothing,
-        seq: 0,
-        status: 'active',
-        updated_at: at,
-      })
+      await db.insert(accounts).values({ ...newAccount(workspaceId), updated_at: at })
     },
     async setTerms(workspaceId, { credit_limit, status }, at) {
       const changed = await db
@@ -77,10 +67,10 @@ export function creditStore(
       const decision = decide(account, operation)
       if (!decision.ok) return decision
       await db.insert(entries).values(decision.entry)
-      const { balance, held, seq } = decision.account
+      const { balance, held, seq, spent_on, spent, low_state } = decision.account
       await db
         .update(accounts)
-        .set({ balance, held, seq, updated_at: operation.at })
+        .set({ balance, held, seq, spent_on, spent, low_state, updated_at: operation.at })
         .where(eq(accounts.workspace_id, workspaceId))
       return decision
     },
