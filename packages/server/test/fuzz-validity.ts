@@ -1,17 +1,7 @@
-import { createRequire } from 'node:module'
 import type { OpenApiDocument } from '@svc/core/contract'
+import { Ajv2020 } from 'ajv/dist/2020.js'
+import formats from 'ajv-formats'
 import type { Schema } from './fuzz-operations.ts'
-
-/** What of ajv is used: it comes with Fastify, which compiles schemas by it. */
-interface Ajv {
-  compile(schema: object): { (value: unknown): boolean; errors?: unknown }
-}
-type AjvClass = new (options: object) => Ajv
-
-const fastify = createRequire(createRequire(import.meta.url).resolve('fastify'))
-const compiler = createRequire(fastify.resolve('@fastify/ajv-compiler'))
-const { default: Ajv2020 } = compiler('ajv/dist/2020') as { default: AjvClass }
-const { default: addFormats } = compiler('ajv-formats') as { default: (ajv: Ajv) => void }
 
 /** What is wrong with a value; null when nothing is. */
 export type Check = (value: unknown) => unknown
@@ -19,7 +9,7 @@ export type Check = (value: unknown) => unknown
 /** Checks of answers: formats count, and nothing may stand in them that the document does not name. */
 export function answerChecks(document: OpenApiDocument): (schema: Schema) => Check {
   const ajv = new Ajv2020({ strict: false, allErrors: true })
-  addFormats(ajv)
+  formats.default(ajv)
   return compiled(ajv, closed(document.components) as object, (schema) => closed(schema) as object)
 }
 
@@ -30,7 +20,7 @@ export function requestChecks(document: OpenApiDocument): (schema: Schema) => Ch
 }
 
 function compiled(
-  ajv: Ajv,
+  ajv: Ajv2020,
   components: object,
   prepared: (schema: Schema) => object,
 ): (schema: Schema) => Check {

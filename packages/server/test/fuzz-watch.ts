@@ -1,22 +1,5 @@
-import { createRequire } from 'node:module'
 import { isDeepStrictEqual } from 'node:util'
-
-interface Statement {
-  raw(): Statement
-  pluck(): Statement
-  all(): unknown[]
-}
-interface Database {
-  exec(sql: string): unknown
-  prepare(sql: string): Statement
-  pragma(source: string, options: { simple: true }): unknown
-  close(): void
-}
-type DatabaseClass = new (path: string, options: { readonly: true }) => Database
-
-// The engine is the core's, and no one else depends on it.
-const core = createRequire(new URL('../../core/package.json', import.meta.url))
-const Sqlite: DatabaseClass = core('better-sqlite3')
+import Sqlite, { type Database } from 'better-sqlite3'
 
 /** A watch over what others write to a database. */
 export interface Watch {

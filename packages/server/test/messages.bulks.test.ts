@@ -145,15 +145,33 @@ describe(`POST ${BULK}/:id/retry`, () => {
     expect(Date.parse(message.expires_at) - Date.parse(message.created_at)).toBe(60_000)
   })
 
-  it('answers the same to the same Idempotency-Key', async () => {
+  it('sends again once, and answers the same to whoever asks again, at once or later', async () => {
     const id = await bulkTo([INVALID])
     await world().advance(1_000)
-    const headers = { 'idempotency-key': `retry ${id}` }
-    const first = await post(`${BULK}/${id}/retry`, { headers })
-    const second = await post(`${BULK}/${id}/retry`, { headers })
-    expect(first.status).toBe(201)
-    expect(second.text).toBe(first.text)
-    expect(second.headers['idempotent-replayed']).toBe('true')
+    const before = await world().written(owner)
+    const answers = await Promise.all([1, 2, 3].map(() => post(`${BULK}/${id}/retry`)))
+    answers.push(await post(`${BULK}/${id}/retry`, { headers: { 'idempotency-key': 'other' } }))
+    const [first] = answers
+    expect(answers.map(({ status }) => status)).toStrictEqual([201, 201, 201, 201])
+    expect(new Set(answers.map(({ text }) => text)).size).toBe(1)
+    const replayed = answers.filter(({ headers }) => headers['idempotent-replayed'] === 'true')
+    expect(replayed).toHaveLength(3)
+    expect((await world().written(owner)).messages - before.messages).toBe(1)
+    await world().advance(25 * 3_600_000)
+    await world().dispatcher.sweep()
+    const { status, body } = await post(`${BULK}/${id}/retry`)
+    expect(status).toBe(400)
+    const bulk = first?.body.data.bulk_id
+    expect(body.message).toBe(`This bulk was sent again already, as bulk ${bulk}`)
+  })
+
+  it('waits until none of the bulk is queued', async () => {
+    const id = await bulkTo(['+255700000001'], { scheduled_at: LATER })
+    const { status, body } = await post(`${BULK}/${id}/retry`)
+    expect(status).toBe(400)
+    expect(body.message).toBe(
+      'This bulk is not all sent yet: send again what failed once none is queued',
+    )
   })
 
   it('has nothing to do where nothing failed, or where it was canceled', async () => {

@@ -147,11 +147,12 @@ export const bulks = {
   retry: endpoint({
     ...sending,
     ...oneBulk,
+    idempotent: false,
     method: 'POST',
     path: '/api/v1/messages/bulk/:id/retry',
     failures: ['insufficient_credits', 'validation_error'],
     summary: 'Send what failed in a bulk again',
     description:
-      'Each message that failed before any provider took it, and was not canceled, becomes a message of a new bulk and is charged anew.',
+      'Each message that failed before any provider took it, and was not canceled, becomes a message of a new bulk and is charged anew. A bulk is sent again once, when none of it is queued any more; asked again, the answer is the same.',
   }),
 } as const

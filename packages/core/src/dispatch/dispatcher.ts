@@ -12,6 +12,8 @@ export interface Dispatcher {
   wake(): void
   /** Resolves when nothing is due and nothing under way; what waits for a later time does not count. */
   idle(): Promise<void>
+  /** Sees to what time alone has ended, now and not within the minute. */
+  sweep(): Promise<void>
   /** Claims no more, sees what is under way to its end, at most for `grace_ms`. What is left is recovered later. */
   stop(grace_ms: number): Promise<void>
 }
@@ -50,6 +52,7 @@ export function startDispatcher({
   })
   return {
     wake: messages.wake,
+    sweep: sweeper.sweep,
     async idle() {
       wake()
       do {

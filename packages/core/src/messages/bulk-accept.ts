@@ -25,6 +25,8 @@ export interface BulkDraft {
   refused: Refused[]
   duplicates: number
   isStrict: boolean
+  /** The bulk whose failed messages these are; a bulk is sent again once. */
+  retry_of: string | null
   /** What the answer is kept under, if the caller wants it kept. */
   answer: { route: string; request: unknown; key: string | undefined }
 }
@@ -97,7 +99,7 @@ function suppressedOf({ reached }: BulkDraft, suppressed: ReadonlySet<string>): 
 
 function bulkRow(
   { workspace_id, api_key_id, mode }: KeyIdentity,
-  { channel, total, duplicates }: BulkDraft,
+  { channel, total, duplicates, retry_of }: BulkDraft,
   {
     id,
     messages,
@@ -116,7 +118,7 @@ function bulkRow(
     rejected: refused.length,
     duplicates,
     credits_used: units(messages.reduce((sum, { credits_used }) => sum + credits_used, 0)),
-    retry_of: null,
+    retry_of,
     created_at: at,
   }
 }

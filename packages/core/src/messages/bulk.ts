@@ -34,15 +34,12 @@ export interface Bulks {
    * Sends again, as a new bulk, each message that failed before a provider took it and was refunded. Not again: what was
    * canceled, what a provider took and then failed to deliver, and what a provider may have (`outcome_unknown`); those
    * two were paid for. Each costs what its text costs now, in one debit for all; its text and metadata are those of the
-   * first time, at once, and worth as long. Who is suppressed by now is left out. Each call sends again, whatever calls
-   * before it sent; only an `Idempotency-Key` keeps it from that.
-   * @throws SvcError as `get` and `send`; `validation_error` when there is nothing to send again.
+   * first time, at once, and worth as long. Who is suppressed by now is left out. Each bulk is sent again once: whoever
+   * asks again within 24 hours gets the same answer.
+   * @throws SvcError as `get` and `send`; `validation_error` when there is nothing to send again, or not all of it was
+   * tried yet.
    */
-  retry(
-    identity: KeyIdentity,
-    bulkId: string,
-    options?: { idempotency_key?: string | undefined },
-  ): Promise<Answered<SentBulk>>
+  retry(identity: KeyIdentity, bulkId: string): Promise<Answered<SentBulk>>
 }
 
 export interface BulkParts {
@@ -84,6 +81,19 @@ export function createBulks(parts: BulkParts): Bulks {
     return answered
   }
 
+  /** @throws SvcError `validation_error` for a bulk that was sent again, or is not all tried. */
+  async function assertRetryable(workspaceId: string, bulkId: string): Promise<void> {
+    const later = await storage.read.bulks.retryOf(workspaceId, bulkId)
+    if (later) throw invalid('id', `This bulk was sent again already, as bulk ${later.id}`)
+    const { counts } = await storage.read.bulks.progress(workspaceId, bulkId)
+    if (counts.queued > 0) {
+      throw invalid(
+        'id',
+        'This bulk is not all sent yet: send again what failed once none is queued',
+      )
+    }
+  }
+
   return {
     async send(identity, request, { idempotency_key: key } = {}) {
       const answer = { route: 'bulks.send', request, key }
@@ -104,6 +114,7 @@ export function createBulks(parts: BulkParts): Bulks {
         duplicates: duplicates.length,
         isStrict: request.validation === 'strict',
         answer,
+        retry_of: null,
       })
     },
     get: async (workspaceId, bulkId) => recordOf(await find(workspaceId, bulkId)),
@@ -119,13 +130,15 @@ export function createBulks(parts: BulkParts): Bulks {
       const canceled = outcomes.filter((outcome) => outcome === 'canceled').length
       return { bulk: await recordOf(row), canceled }
     },
-    async retry(identity, bulkId, { idempotency_key: key } = {}) {
+    async retry(identity, bulkId) {
       const { workspace_id, mode } = identity
       const row = await find(workspace_id, bulkId)
-      const answer = { route: 'bulks.retry', request: { bulk_id: bulkId }, key }
+      // Whoever heard no answer asks again: the bulk itself is the key.
+      const answer = { route: 'bulks.retry', request: { bulk_id: bulkId }, key: bulkId }
       const known = await before(identity, answer)
       if (known) return known
       if (row.livemode !== (mode === 'live')) throw otherMode(row)
+      await assertRetryable(workspace_id, bulkId)
       const failed = await storage.read.messages.ofBulk(workspace_id, bulkId, 'failed')
       const again = failed.filter(canGoAgain)
       if (again.length === 0) {
@@ -147,6 +160,7 @@ export function createBulks(parts: BulkParts): Bulks {
         duplicates: 0,
         isStrict: false,
         answer,
+        retry_of: bulkId,
       })
     },
   }

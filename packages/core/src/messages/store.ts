@@ -44,6 +44,8 @@ export interface BulkProgress {
 
 export interface BulkReads {
   byId(workspaceId: string, bulkId: string): Promise<BulkRow | null>
+  /** The bulk that sent this one's failed messages again; null when none did. */
+  retryOf(workspaceId: string, bulkId: string): Promise<BulkRow | null>
   /** How many of its messages have which status just now, and what was given back for them all. */
   progress(workspaceId: string, bulkId: string): Promise<BulkProgress>
 }

@@ -14,8 +14,8 @@ export function bulkRoutes({ messages: { bulks } }: Core): Handlers<typeof api.b
       return { bulk: await bulks.get(workspace_id, params.id) }
     },
     cancel: ({ workspace_id, params }) => bulks.cancel(workspace_id, params.id),
-    async retry({ identity, params, idempotency_key, replayed: sayReplayed }) {
-      const { data, replayed } = await bulks.retry(keyOf(identity), params.id, { idempotency_key })
+    async retry({ identity, params, replayed: sayReplayed }) {
+      const { data, replayed } = await bulks.retry(keyOf(identity), params.id)
       if (replayed) sayReplayed()
       return data
     },

@@ -13,6 +13,11 @@ export function bulkStore(db: Db, { bulks: t, messages }: Tables): BulkReads {
       const [row] = await db.select().from(t).where(mine)
       return row ?? null
     },
+    async retryOf(workspaceId, bulkId) {
+      const mine = and(eq(t.workspace_id, workspaceId), eq(t.retry_of, bulkId))
+      const [row] = await db.select().from(t).where(mine)
+      return row ?? null
+    },
     async progress(workspaceId, bulkId) {
       const mine = and(eq(messages.workspace_id, workspaceId), eq(messages.bulk_id, bulkId))
       const { status } = messages
