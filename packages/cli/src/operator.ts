@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import type { Core } from '@svc/core'
+import type { Core, PaymentProvider } from '@svc/core'
 import type { Workspace } from '@svc/core/contract'
 import type { Command } from 'commander'
 import { dataFolder, pathFrom, settingsOf } from './data-folder.ts'
@@ -11,20 +11,29 @@ import type { Surroundings } from './surroundings.ts'
 /**
  * Opens the service on the configured database, lets `work` use it, and closes it. Nothing is dispatched, so it may run
  * beside the server.
+ * @param payments whom payments are asked of; without one nobody is asked.
  * @throws Failure when there is no database yet, unless `create` says that it may be made.
  */
 export async function withCore<T>(
   surroundings: Surroundings,
   work: (core: Core) => Promise<T>,
-  { create = false }: { create?: boolean } = {},
+  { create = false, payments }: { create?: boolean; payments?: PaymentProvider } = {},
 ): Promise<T> {
   if (!create) assertDatabase(surroundings)
   const [{ readConfig }, { createCore }] = await Promise.all([
     import('@svc/server'),
     import('@svc/core'),
   ])
-  const { database_url, signup_credits } = readConfig(settingsOf(surroundings))
-  const core = await createCore({ database_url, signup_credits })
+  const { database_url, signup_credits, signup_daily_limit, low_balance } = readConfig(
+    settingsOf(surroundings),
+  )
+  const core = await createCore({
+    database_url,
+    signup_credits,
+    signup_daily_limit,
+    low_balance,
+    payments,
+  })
   try {
     return await work(core)
   } finally {

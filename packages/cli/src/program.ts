@@ -1,11 +1,13 @@
 import { readFileSync } from 'node:fs'
 import { Command, CommanderError } from 'commander'
+import { addBilling } from './commands/billing.ts'
 import { addContacts } from './commands/contacts.ts'
 import { addCredits } from './commands/credits.ts'
 import { addDev } from './commands/dev.ts'
 import { addExport } from './commands/export.ts'
 import { addImport } from './commands/import.ts'
 import { addKeys } from './commands/keys.ts'
+import { addLedger } from './commands/ledger.ts'
 import { addMessages } from './commands/messages.ts'
 import { addMigrate } from './commands/migrate.ts'
 import { addSegments } from './commands/segments.ts'
@@ -92,6 +94,8 @@ function prepare(program: Command, context: Context): void {
   addWorkspaces(program, context)
   addKeys(program, context)
   addCredits(program, context)
+  addBilling(program, context)
+  addLedger(program, context)
   addMigrate(program, context)
   addExport(program, context)
   addImport(program, context)

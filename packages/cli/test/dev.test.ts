@@ -199,6 +199,9 @@ describe('a wrong setting', () => {
     [{ PORT: 'http' }, /^svc: PORT must be a number/],
     [{ SVC_DATABASE_URL: 'mysql://x' }, /^svc: SVC_DATABASE_URL must be/],
     [{ SVC_RATE_LIMIT_GENERAL: '100' }, /^svc: SVC_RATE_LIMIT_GENERAL must be/],
+    [{ STRIPE_SECRET_KEY: 'sk_test_1' }, /^svc: STRIPE_WEBHOOK_SECRET must be set too/],
+    [{ TWILIO_AUTH_TOKEN: 'b1'.repeat(16) }, /^svc: TWILIO_ACCOUNT_SID must be set too/],
+    [{ SVC_MAIL_DOMAIN: 'example.com' }, /^svc: SVC_SMTP_URL must be set too/],
   ])('%o ends svc dev with 2 and one line', async (env, text) => {
     const { code, stdout, stderr } = await svc(['dev'], here(env))
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' })

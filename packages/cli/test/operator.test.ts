@@ -158,6 +158,9 @@ describe('svc credits', () => {
         channel: null,
         reference: { type: 'grant', id: 'invoice-17' },
         created_at: time,
+        held: 0,
+        held_after: 0,
+        actor: 'operator',
       },
       repeated: false,
       credits_balance: 2.6,
@@ -172,7 +175,7 @@ describe('svc credits', () => {
   test('shows the ledger, newest first', async () => {
     await svc(['credits', 'grant', '1', '--reason', 'line\nbreak'], here)
     const { stdout } = await svc(['credits', 'history', '--limit', '1'], here)
-    expect(stdout).toMatch(/^20[^\t]+\tgrant\t1\t[\d.]+\tgrant:[0-9a-f-]+\tline\\nbreak\n$/)
+    expect(stdout).toMatch(/^20[^\t]+\tgrant\t\+1\t-\t[\d.]+\tgrant:[0-9a-f-]+\tline\\nbreak\n$/)
     const { transactions } = await svcJson<{ transactions: { type: string }[] }>(
       ['credits', 'history'],
       here,

@@ -1,12 +1,13 @@
 import { type ApiKeys, createApiKeys } from './api-keys/api-keys.ts'
 import { type Billing, createBilling } from './billing/billing.ts'
 import type { PaymentProvider } from './billing/payment.ts'
+import { type CountryRule, openCountryRule } from './channels/country-rule.ts'
 import { createPricing, DEFAULT_PRICES, type Prices } from './channels/price.ts'
 import { type Contacts, createContacts } from './contacts/contacts.ts'
 import { createSuppressions, type Suppressions } from './contacts/suppressions.ts'
 import type { CreditPackage } from './contract/billing.ts'
 import { LIMITS } from './contract/limits.ts'
-import { parseCredits } from './contract/units.ts'
+import { parseCredits, type Units } from './contract/units.ts'
 import { type Credits, createCredits } from './credits/credits.ts'
 import { type Dispatcher, startDispatcher } from './dispatch/dispatcher.ts'
 import { createPerformer, type Performer } from './dispatch/performer.ts'
@@ -15,6 +16,8 @@ import type { Mailer } from './mail/mail.ts'
 import { createOutbox } from './mail/outbox.ts'
 import { createSandboxMailer, type SandboxMailer } from './mail/sandbox-mailer.ts'
 import { createMessages, type Messages } from './messages/messages.ts'
+import type { SequenceLimit } from './messages/sequence-detector.ts'
+import { createSequenceGuard } from './messages/sequence-guard.ts'
 import { type Runtime, systemRuntime } from './runtime.ts'
 import { createSecrets } from './secrets/secrets.ts'
 import { openStorage } from './storage/open.ts'
@@ -30,10 +33,21 @@ export interface CoreOptions {
   database_url: string
   /** Decimal strings of credits; those left out keep the specification's prices. */
   prices?: Partial<Prices>
+  /** Which countries may be written to; all unless told. */
+  countries?: CountryRule | null
+  /** How many numbers that follow one another a workspace may write to before it is frozen; any unless told. */
+  sequence_limit?: SequenceLimit | null
   /** How many recipients a bulk may have: 1,000 unless told, 10,000 at the most. */
   bulk_recipients_max?: number | undefined
   /** Credits a new workspace starts with, as a decimal string. */
   signup_credits?: string
+  /** The most a new workspace may spend on a day (UTC), as a decimal string; no such limit unless told. */
+  signup_daily_limit?: string | null
+  /**
+   * Below how many credits (a decimal string) owners are told who chose no threshold of their own; null for never.
+   * Dispatching begins with giving it to them; unless told, they keep what they have.
+   */
+  low_balance?: string | null
   /** What can be bought; nothing unless told. */
   credit_packages?: readonly CreditPackage[]
   /** Takes the payments for it. Without one every purchase fails. */
@@ -106,6 +120,9 @@ const MAIL_GRACE_MS = 5_000
 export async function createCore(options: CoreOptions): Promise<Core> {
   const runtime = options.runtime ?? systemRuntime()
   const { threads = 1 } = options
+  const lowBalance = optionalCredits(options.low_balance)
+  const dailyLimit = optionalCredits(options.signup_daily_limit)
+  const countryFault = await openCountryRule(options.countries ?? null)
   const storage = await openStorage(options.database_url, runtime, {
     onFailure: options.onFailure,
     reading_threads: threads === 0 ? 0 : READING_THREADS,
@@ -116,6 +133,10 @@ export async function createCore(options: CoreOptions): Promise<Core> {
 
   async function start(): Promise<Dispatcher> {
     const right = await storage.startDispatch()
+    if (options.low_balance !== undefined) {
+      const at = runtime.now()
+      await storage.write(({ lowBalances }) => lowBalances.setDefault(lowBalance, at))
+    }
     dispatcher = startDispatcher({
       storage,
       runtime,
@@ -123,6 +144,7 @@ export async function createCore(options: CoreOptions): Promise<Core> {
       performer: await openPerformer(runtime, threads),
       routing: createRouting({}),
       lease_ms: options.lease_ms,
+      mailLowBalance: mails.lowBalance,
     })
     return dispatcher
   }
@@ -131,21 +153,27 @@ export async function createCore(options: CoreOptions): Promise<Core> {
   const contacts = createContacts({ storage, runtime })
   const sandboxMailer = createSandboxMailer(runtime)
   const outbox = createOutbox({ mailer: options.mailer ?? sandboxMailer, log: runtime.log })
+  const mails = createOwnerMails({
+    storage,
+    runtime,
+    outbox,
+    public_url: options.public_url ?? (() => 'http://127.0.0.1:3000'),
+  })
   return {
     workspaces: createWorkspaces({
       storage,
       runtime,
       passwords: createPasswords(),
-      mails: createOwnerMails({
-        storage,
-        runtime,
-        outbox,
-        public_url: options.public_url ?? (() => 'http://127.0.0.1:3000'),
-      }),
+      mails,
       signupCredits: parseCredits(options.signup_credits ?? '0'),
+      limits: { daily_limit: dailyLimit, low_balance: lowBalance },
     }),
     apiKeys,
-    credits: createCredits({ storage, runtime }),
+    credits: createCredits({
+      storage,
+      runtime,
+      lowBalance: options.low_balance === undefined ? undefined : lowBalance,
+    }),
     billing: createBilling({
       storage,
       runtime,
@@ -156,6 +184,15 @@ export async function createCore(options: CoreOptions): Promise<Core> {
       storage,
       runtime,
       priceOf: createPricing({ ...DEFAULT_PRICES, ...options.prices }),
+      countryFault,
+      sequences: options.sequence_limit
+        ? createSequenceGuard({
+            storage,
+            runtime,
+            limit: options.sequence_limit,
+            onFrozen: mails.frozen,
+          })
+        : null,
       contacts,
       recipients_max: bulkRecipientsMax(options),
       onQueued: () => dispatcher?.wake(),
@@ -193,6 +230,10 @@ export async function createCore(options: CoreOptions): Promise<Core> {
       await storage.close()
     },
   }
+}
+
+function optionalCredits(text: string | null = null): Units | null {
+  return text === null ? null : parseCredits(text)
 }
 
 /** @throws RangeError for a number that no bulk may have. */

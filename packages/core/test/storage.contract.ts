@@ -12,14 +12,20 @@ import { creditsContract } from './storage/credits.contract.ts'
 import { dailyLimitContract } from './storage/daily-limit.contract.ts'
 import { fanOutContract } from './storage/fan-out.contract.ts'
 import { historyContract } from './storage/history.contract.ts'
+import { holdsContract } from './storage/holds.contract.ts'
 import { idempotencyContract } from './storage/idempotency.contract.ts'
 import { isolationContract } from './storage/isolation.contract.ts'
 import { ledgerFuzzContract } from './storage/ledger-fuzz.contract.ts'
 import { listsContract } from './storage/lists.contract.ts'
+import { lotsContract } from './storage/lots.contract.ts'
+import { lowBalancesContract } from './storage/low-balances.contract.ts'
 import { messageCountsContract } from './storage/message-counts.contract.ts'
+import { operatorCreditsContract } from './storage/operator-credits.contract.ts'
 import { optedOutContract } from './storage/opted-out.contract.ts'
 import { ownersContract } from './storage/owners.contract.ts'
+import { purchaseListsContract } from './storage/purchase-lists.contract.ts'
 import { purchasesContract } from './storage/purchases.contract.ts'
+import { purchasesBegunContract } from './storage/purchases-begun.contract.ts'
 import { rateCountersContract } from './storage/rate-counters.contract.ts'
 import { receiptsContract } from './storage/receipts.contract.ts'
 import { recordDeliveriesContract } from './storage/record-deliveries.contract.ts'
@@ -41,6 +47,10 @@ export function storageContract(engine: string, open: OpenStorage): void {
     describe('owners', () => ownersContract(open))
     describe('tokens of mails', () => accountTokensContract(open))
     describe('credits', () => creditsContract(open))
+    describe('holds', () => holdsContract(open))
+    describe('lots', () => lotsContract(open))
+    describe('credits of an operator', () => operatorCreditsContract(open))
+    describe('low balances', () => lowBalancesContract(open))
     describe('contacts', () => contactsContract(open))
     describe('suppressions', () => suppressionsContract(open))
     describe('write', () => writeContract(open))
@@ -63,6 +73,8 @@ export function storageContract(engine: string, open: OpenStorage): void {
     describe('recordDeliveries', () => recordDeliveriesContract(open))
     describe('count', () => rateCountersContract(open))
     describe('purchases', () => purchasesContract(open))
+    describe('purchases begun', () => purchasesBegunContract(open))
+    describe('lists of purchases', () => purchaseListsContract(open))
     describe('secrets', () => secretsContract(open))
     describe('any history', () => historyContract(open))
     describe('any ledger', () => ledgerFuzzContract(open))

@@ -3,6 +3,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { LIMITS } from '../src/contract/limits.ts'
+import { units } from '../src/contract/units.ts'
+import { createCredits } from '../src/credits/credits.ts'
 import { type Sweeper, startSweeper } from '../src/dispatch/sweeper.ts'
 import { openStorage } from '../src/storage/open.ts'
 import type { Storage } from '../src/storage/storage.ts'
@@ -96,6 +98,27 @@ describe.each(engines)('a sweep on %s', (engine, create) => {
     clock.advance(1)
     await sweepers[0]?.sweep()
     expect(await isThere()).toBe(false)
+  })
+
+  it('releases holds that ran out and lets grants expire, and not before', async () => {
+    const credits = createCredits({ storage: first(), runtime: clock })
+    const expires_at = new Date(clock.now().getTime() + 60_000)
+    await credits.grant(workspaceId, { amount: units(1_000_000), actor: 'operator', expires_at })
+    const hold = { n: 0, amount: units(5_000), expires_at, channel: 'voice' }
+    for (let i = 0; i < 101; i++) {
+      const request = { ...hold, message_id: `call ${i}`, quantity: null, unit_price: null }
+      await credits.hold(workspaceId, request)
+    }
+    clock.advance(59_999)
+    await sweepers[0]?.sweep()
+    expect(await credits.account(workspaceId)).toMatchObject({ held: 505_000, seq: 102 })
+
+    clock.advance(1)
+    await sweepers[0]?.sweep()
+    expect(await credits.account(workspaceId)).toMatchObject({ balance: 0, held: 0, seq: 204 })
+    const [last, before] = await credits.entries(workspaceId, { limit: 2, offset: 0 })
+    expect(last).toMatchObject({ kind: 'expire', amount: -1_000_000 })
+    expect(before).toMatchObject({ kind: 'void', description: 'hold expired' })
   })
 
   if (engine === 'SQLite') return

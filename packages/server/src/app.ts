@@ -15,6 +15,7 @@ import { mount } from './mount.ts'
 import { serveAccountPages } from './pages/account.ts'
 import { serveDocs } from './pages/docs.ts'
 import { servePayments } from './pages/payment.ts'
+import { serveLanding } from './pages/payment-landing.ts'
 import { createRateLimiter } from './rate-limit.ts'
 import { readableUrl } from './readable-url.ts'
 import { createRefusal } from './refuse-connection.ts'
@@ -39,6 +40,8 @@ export interface AppOptions {
   inbox?: InboxOptions | undefined
   /** The core's payments, where they are only played: serves the page that they are decided on. */
   sandbox_payments?: SandboxPayments | undefined
+  /** Serves the page that a payer comes back to whose checkout named none: for payments that are real. */
+  payment_landing?: boolean | undefined
   /** Epoch milliseconds, for the sessions and the health's time stamp. */
   now?: () => number
   /** How long a caller may take to send and to listen once the app is being closed. */
@@ -121,6 +124,7 @@ export async function buildApp(core: Core, options: AppOptions): Promise<Fastify
   serveAccountPages(app, admission, core)
   serveDocs(app, admission)
   if (options.sandbox_payments) servePayments(app, admission, core, options.sandbox_payments)
+  else if (options.payment_landing) serveLanding(app, admission, core)
   if (options.inbox) serveInbox(app, admission, core, options.inbox)
   return app
 }

@@ -8,10 +8,15 @@ import {
   type RateLimit,
   readCreditPackages,
 } from '@svc/core/contract'
+import { ConfigError } from './config-error.ts'
 import { type Load, OVERLOAD } from './load.ts'
+import { type ProviderSettings, readProviders } from './provider-settings.ts'
+import { readSpendSettings, type SpendSettings } from './spend-settings.ts'
+
+export { ConfigError }
 
 /** What the operator set, checked and complete. Contract section 11. */
-export interface Config {
+export interface Config extends ProviderSettings, SpendSettings {
   host: string
   port: number
   data_dir: string
@@ -29,14 +34,13 @@ export interface Config {
   bulk_recipients_max: number
   /** Decimal credits. */
   signup_credits: string
+  /** Decimal credits a day; null for no such limit. */
+  signup_daily_limit: string | null
+  /** Decimal credits; null for never. */
+  low_balance: string | null
   /** What can be bought. */
   credit_packages: CreditPackage[]
   log_level: string
-}
-
-/** A setting that cannot be meant: the message names the variable and says what it takes. */
-export class ConfigError extends Error {
-  override readonly name = 'ConfigError'
 }
 
 const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']
@@ -77,8 +81,12 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
       LIMITS.bulk_recipients_max,
     ),
     signup_credits: readCredits('SVC_SIGNUP_CREDITS', read('SVC_SIGNUP_CREDITS') ?? '0'),
+    signup_daily_limit: readOptionalCredits('SVC_SIGNUP_DAILY_LIMIT', read),
+    low_balance: readOptionalCredits('SVC_LOW_BALANCE', read),
     credit_packages: readPackages('SVC_CREDIT_PACKAGES', read('SVC_CREDIT_PACKAGES') ?? '[]'),
     log_level: readChoice('SVC_LOG_LEVEL', read('SVC_LOG_LEVEL') ?? 'info', LOG_LEVELS),
+    ...readProviders(read),
+    ...readSpendSettings(read),
   }
 }
 
@@ -168,6 +176,14 @@ function readCredits(name: string, text: string): string {
   throw new ConfigError(
     `${name} must be a number of credits, for example 100 or 0.5, got "${text}"`,
   )
+}
+
+function readOptionalCredits(
+  name: string,
+  read: (name: string) => string | undefined,
+): string | null {
+  const text = read(name)
+  return text === undefined ? null : readCredits(name, text)
 }
 
 function readPackages(name: string, json: string): CreditPackage[] {

@@ -1,17 +1,12 @@
 import type { AddressInfo } from 'node:net'
-import {
-  type Core,
-  type CoreOptions,
-  createCore,
-  createSandboxPayments,
-  type Runtime,
-  systemRuntime,
-} from '@svc/core'
+import { type Core, type CoreOptions, createCore, systemRuntime } from '@svc/core'
 import { pino } from 'pino'
 import { buildApp } from './app.ts'
 import { type Config, urlOf } from './config.ts'
 import type { InboxOptions } from './dev/inbox.ts'
 import { logOptions } from './log.ts'
+import { openPayments } from './payments.ts'
+import { warnOfSettings } from './settings-warnings.ts'
 
 export interface RunningServer {
   url: string
@@ -20,12 +15,10 @@ export interface RunningServer {
   close(): Promise<void>
 }
 
-const SECRET_BYTES = 32
-
 /**
  * Opens the service on its database, listens, and begins to dispatch.
- * @param dev relaxes what a production server never may: webhooks to plain http, the inbox at `/dev`, and
- * payments that are played.
+ * @param dev relaxes what a production server never may: webhooks to plain http, the inbox at `/dev`, and payments
+ * that are played where Stripe is not set.
  * @param demo what the inbox sends its first message with.
  * @throws Error when the address is taken or another process serves this database.
  */
@@ -45,13 +38,22 @@ export async function startServer({
   const logger = pino(logOptions(log_level))
   const runtime = systemRuntime(logger)
   let { public_url } = config
-  const sandbox_payments = dev ? playedPayments(runtime, () => public_url) : undefined
+  const { payments, sandbox_payments } = await openPayments(config, {
+    runtime,
+    dev,
+    public_url: () => public_url,
+  })
   const core = await createCore({
     database_url: config.database_url,
     signup_credits: config.signup_credits,
+    signup_daily_limit: config.signup_daily_limit,
+    low_balance: config.low_balance,
+    prices: config.prices,
+    countries: config.countries,
+    sequence_limit: config.sequence_limit,
     bulk_recipients_max: config.bulk_recipients_max,
     credit_packages: config.credit_packages,
-    payments: sandbox_payments,
+    payments,
     webhook_targets: { allow_http: dev || config.webhook_allow_http },
     public_url: () => public_url,
     runtime,
@@ -69,6 +71,7 @@ export async function startServer({
       logger,
       newRequestId: runtime.id,
       sandbox_payments,
+      payment_landing: payments !== undefined,
       inbox: dev ? { demo } : undefined,
     })
     await core.startDispatch()
@@ -78,7 +81,7 @@ export async function startServer({
     // Which port is free was not known before.
     if (public_url === urlOf(config.host, 0)) public_url = url
     logger.info({ url }, 'listening')
-    if (!dev) logger.warn({}, 'no mail server is set: mails to owners (verify, reset) reach nobody')
+    warnOfSettings(logger, config, { dev })
     return {
       url,
       core,
@@ -92,9 +95,4 @@ export async function startServer({
     await core.close({ grace_ms: 0 })
     throw error
   }
-}
-
-/** What signs their notifications need not outlive the process, which sends them to itself. */
-function playedPayments({ now, bytes }: Runtime, public_url: () => string) {
-  return createSandboxPayments({ secret: bytes(SECRET_BYTES).toString('hex'), public_url, now })
 }

@@ -42,8 +42,15 @@ describe('with nothing set', () => {
       webhook_allow_http: false,
       bulk_recipients_max: 1_000,
       signup_credits: '0',
+      signup_daily_limit: null,
+      low_balance: null,
       credit_packages: [],
       log_level: 'info',
+      stripe: null,
+      unused: [],
+      prices: {},
+      countries: null,
+      sequence_limit: null,
     })
   })
 
@@ -71,6 +78,8 @@ it('reads everything that can be set', () => {
       SVC_WEBHOOK_ALLOW_HTTP: 'true',
       SVC_BULK_RECIPIENTS_MAX: '10000',
       SVC_SIGNUP_CREDITS: '0.5',
+      SVC_SIGNUP_DAILY_LIMIT: '250',
+      SVC_LOW_BALANCE: '9.5',
       SVC_CREDIT_PACKAGES:
         '[{"id":"a","name":"A","credits":5,"price":{"amount":100,"currency":"EUR"}}]',
       SVC_LOG_LEVEL: 'trace',
@@ -92,6 +101,8 @@ it('reads everything that can be set', () => {
     webhook_allow_http: true,
     bulk_recipients_max: 10_000,
     signup_credits: '0.5',
+    signup_daily_limit: '250',
+    low_balance: '9.5',
     credit_packages: [{ id: 'a', credits: 5_000_000, bonus_credits: 0 }],
     log_level: 'trace',
   })
@@ -155,6 +166,16 @@ describe('a setting that cannot be meant is refused by its name', () => {
       'SVC_SIGNUP_CREDITS',
       '1e3',
       'SVC_SIGNUP_CREDITS must be a number of credits, for example 100 or 0.5, got "1e3"',
+    ],
+    [
+      'SVC_SIGNUP_DAILY_LIMIT',
+      '-1',
+      'SVC_SIGNUP_DAILY_LIMIT must be a number of credits, for example 100 or 0.5, got "-1"',
+    ],
+    [
+      'SVC_LOW_BALANCE',
+      'ten',
+      'SVC_LOW_BALANCE must be a number of credits, for example 100 or 0.5, got "ten"',
     ],
     [
       'SVC_CREDIT_PACKAGES',

@@ -68,6 +68,15 @@ describe('the payment page', () => {
     expect((await open()).body).toContain('<h1>Paid</h1>')
   })
 
+  it('says that a payment was taken back', async () => {
+    const { open, press, session_id } = await buyer()
+    await press('pay')
+    const { billing } = world().core
+    const purchase = await billing.bySession(session_id)
+    await billing.refund(purchase?.workspace_id ?? '', purchase?.id ?? '')
+    expect((await open()).body).toContain('<h1>This payment was taken back</h1>')
+  })
+
   it('Decline: nothing is paid, then or later', async () => {
     const { open, press, balance, session_id } = await buyer({ cancel_url: 'https://a.example/no' })
     expect((await press('decline')).headers.location).toBe('https://a.example/no')

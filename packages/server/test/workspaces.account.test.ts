@@ -25,6 +25,7 @@ describe(`PUT ${ACCOUNT}`, () => {
     phone: '+255700000001',
     country: 'TZ',
     sender_name: 'Żółw',
+    low_balance: 2.5,
   }
 
   it('200: changes what it names, answers the whole, and leaves the rest', async () => {
@@ -38,10 +39,13 @@ describe(`PUT ${ACCOUNT}`, () => {
     expect((await put({ country: 'KE' })).body.data).toStrictEqual({ ...body.data, country: 'KE' })
   })
 
-  it.each(['phone', 'country', 'sender_name'])('200: null clears %s', async (field) => {
-    await put(all)
-    expect((await put({ [field]: null })).body.data).toMatchObject({ ...all, [field]: null })
-  })
+  it.each(['phone', 'country', 'sender_name', 'low_balance'])(
+    '200: null clears %s',
+    async (field) => {
+      await put(all)
+      expect((await put({ [field]: null })).body.data).toMatchObject({ ...all, [field]: null })
+    },
+  )
 
   it('200: takes back what a GET gave, and ignores what cannot be changed', async () => {
     const before = await get()
@@ -81,6 +85,9 @@ describe(`PUT ${ACCOUNT}`, () => {
       'Sender name must be one line without "<", ">", "@" or direction marks',
     ],
     ['sender_name', 7, 'sender_name must be a string'],
+    ['low_balance', -1, 'low_balance must be at least 0'],
+    ['low_balance', '5', 'low_balance must be a number'],
+    ['low_balance', 0.0000001, 'Credits must have at most six decimals and be below 1000000000'],
   ])('400: refuses %s %j, and changes nothing', async (path, value, message) => {
     const before = await get()
     const { status, body } = await put({ ...all, [path]: value })

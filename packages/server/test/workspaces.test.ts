@@ -212,6 +212,7 @@ describe(`GET ${ACCOUNT}`, () => {
           country: 'TZ',
           sender_name: null,
           credits_held: 0,
+          low_balance: null,
           created_at: '2026-05-04T09:00:00.000Z',
           updated_at: '2026-05-04T09:00:00.000Z',
         },

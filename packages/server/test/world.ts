@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import {
   type Core,
+  type CoreOptions,
   createCore,
   createSandboxPayments,
   type Dispatcher,
@@ -60,6 +61,10 @@ export interface WorldOptions {
   /** What the load is taken for; quiet unless told. */
   load?: (() => Load) | 'measured'
   signup_credits?: string
+  /** What messages cost, and what must not be sent. */
+  spend?: Pick<CoreOptions, 'prices' | 'countries' | 'sequence_limit'>
+  signup_daily_limit?: string
+  low_balance?: string | null
   /** Whether webhooks may go to plain http; true unless said otherwise. */
   allow_http?: boolean
   /** Whether messages are sent and webhooks delivered. */
@@ -104,6 +109,9 @@ export async function openWorld(options: WorldOptions = {}) {
   const core = await createCore({
     database_url: options.database_url ?? `file:${join(folder, 'svc.db')}`,
     signup_credits: options.signup_credits ?? '0',
+    ...options.spend,
+    ...(options.signup_daily_limit && { signup_daily_limit: options.signup_daily_limit }),
+    ...(options.low_balance !== undefined && { low_balance: options.low_balance }),
     webhook_targets: { allow_http: options.allow_http ?? true },
     credit_packages: PACKAGES,
     payments: options.payments === undefined ? sandbox : (options.payments ?? undefined),

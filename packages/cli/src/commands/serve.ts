@@ -18,7 +18,15 @@ what is under way end. Settings come from the environment:
   SVC_JWT_SECRET             signs sessions, 32 bytes or more (generated)
   SVC_PUBLIC_URL             the address that others reach it at
   SVC_SIGNUP_CREDITS         what a new workspace begins with (0)
+  SVC_SIGNUP_DAILY_LIMIT     the most that a new workspace may spend on a day (no limit)
+  SVC_LOW_BALANCE            below how many credits owners are told (never)
+  SVC_PRICES                 what messages cost, as JSON (sms 1, whatsapp 0.5, email 0.1, voice 2)
+  SVC_ALLOWED_COUNTRIES      the only countries whose numbers are written to, as TZ,KE (all)
+  SVC_DENIED_COUNTRIES       countries whose numbers are not (none)
+  SVC_SEQUENCE_LIMIT         so many numbers in sequence/seconds freeze a workspace, as 10/60 (never)
   SVC_CREDIT_PACKAGES        what can be bought, as JSON (nothing)
+  STRIPE_SECRET_KEY          takes the payments for it, with
+  STRIPE_WEBHOOK_SECRET      the signing secret of the webhook endpoint there
   SVC_WEBHOOK_ALLOW_HTTP     true lets webhooks go to plain http (false)
   SVC_TRUST_PROXY            networks of proxies to trust
   SVC_RATE_LIMIT_…           GENERAL, BULK, AUTH, ANONYMOUS, FAILED_AUTH, as 100/60

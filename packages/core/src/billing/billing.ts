@@ -1,12 +1,11 @@
 import { type CreditPackage, billing as endpoints, type Transaction } from '../contract/billing.ts'
 import { invalid, SvcError } from '../contract/errors.ts'
-import { type Units, units } from '../contract/units.ts'
-import type { Entry } from '../credits/decide.ts'
-import type { Runtime } from '../runtime.ts'
-import type { PurchaseRow, Storage } from '../storage/storage.ts'
+import type { PurchaseRow } from '../storage/storage.ts'
 import { type CheckoutParts, createCheckout } from './checkout.ts'
-import type { Notification, Payment, PaymentState } from './payment.ts'
-import { correction, creditsFor, isPaymentFor, statusFor } from './sync.ts'
+import type { Notification, Subject } from './payment.ts'
+import type { WhichPurchases } from './store.ts'
+import { createSyncAll } from './sync-all.ts'
+import { createSyncPurchase, paymentOf } from './sync-purchase.ts'
 import { transactionOf } from './transactions.ts'
 
 /** A purchase, as an operator sees it. */
@@ -35,33 +34,40 @@ export interface Billing {
   /** The purchase of a session at the payment provider, of whatever workspace. */
   bySession(sessionId: string): Promise<Purchase | null>
   /**
+   * One purchase. For operators.
+   * @throws SvcError `not_found`, also for another workspace's.
+   */
+  purchase(workspaceId: string, purchaseId: string): Promise<Purchase>
+  /** Purchases, newest first, of every workspace unless one is named. For operators. */
+  purchases(which: WhichPurchases, page: { limit: number; offset: number }): Promise<Purchase[]>
+  /**
    * Gives all of a payment back and takes the credits, below zero if need be. For operators.
    * @throws SvcError `not_found`, also for another workspace's; `validation_error` when nothing was paid.
    */
   refund(workspaceId: string, purchaseId: string): Promise<Purchase>
+  /**
+   * Compares the purchases of a time with their payments, and repairs what was missed; one that cannot be compared is
+   * reported, and stops no other. For operators.
+   * @throws SvcError `validation_error` where no payment is taken.
+   */
+  sync: ReturnType<typeof createSyncAll>
 }
-
-/** How often a purchase may be changed by others between look and write before it is a fault. */
-const SYNCS_MAX = 20
 
 /** Credit packages, purchases and what came of them. Without `payments` nothing can be bought. */
 export function createBilling(parts: CheckoutParts): Billing {
   const { storage, runtime, packages, payments } = parts
 
-  /** The only writer of what was paid: see `write`. */
-  async function sync(sessionId: string): Promise<void> {
-    for (let i = 0; i < SYNCS_MAX; i++) {
-      const purchase = await storage.read.purchases.bySession(sessionId)
-      const payment = purchase && paymentOf(purchase)
-      const state = payment && (await payments?.look(payment))
-      if (!purchase || !state) return
-      if (!isPaymentFor(purchase, state)) {
-        runtime.log.error({ purchase_id: purchase.id }, 'a payment is not what was asked for')
-        return
-      }
-      if (await write({ storage, runtime }, purchase, state)) return
-    }
-    throw new Error(`the purchase of session ${sessionId} changes all the time`)
+  const syncPurchase = payments && createSyncPurchase({ storage, runtime, payments })
+
+  /** The purchase that a notification is about: by what we know of it, or else by what the payment says itself. */
+  async function purchaseOf({ session_id, payment_id }: Subject): Promise<PurchaseRow | null> {
+    const { purchases } = storage.read
+    if (session_id) return purchases.bySession(session_id)
+    if (!payment_id) return null
+    const known = await purchases.byPayment(payment_id)
+    if (known) return known
+    const order = await payments?.orderOf?.(payment_id)
+    return order ? purchases.byId(order.workspace_id, order.purchase_id) : null
   }
 
   return {
@@ -83,52 +89,26 @@ export function createBilling(parts: CheckoutParts): Billing {
           'The payment notification is not signed as it must',
         )
       }
-      if (about.session_id !== null) await sync(about.session_id)
+      const purchase = await purchaseOf(about)
+      if (purchase) await syncPurchase?.(purchase)
     },
     bySession: (sessionId) => storage.read.purchases.bySession(sessionId),
+    async purchase(workspaceId, purchaseId) {
+      const purchase = await storage.read.purchases.byId(workspaceId, purchaseId)
+      if (purchase) return purchase
+      throw new SvcError('not_found', 'Purchase not found')
+    },
+    purchases: (which, page) => storage.read.purchases.list(which, page),
     async refund(workspaceId, purchaseId) {
       const purchase = await storage.read.purchases.byId(workspaceId, purchaseId)
       if (!purchase) throw new SvcError('not_found', 'Purchase not found')
       const payment = paymentOf(purchase)
-      if (!payments || !payment || purchase.paid_at === null) {
+      if (!payments || !syncPurchase || !payment || purchase.paid_at === null) {
         throw invalid('purchase_id', 'Nothing was paid for this purchase')
       }
       await payments.refund(payment)
-      await sync(payment.session_id)
-      return (await storage.read.purchases.byId(workspaceId, purchaseId)) ?? purchase
+      return (await syncPurchase(purchase))?.after ?? purchase
     },
+    sync: createSyncAll({ storage, runtime, payments }),
   }
-}
-
-/**
- * Brings a purchase and its credits to the state that was seen, unless the purchase was changed since it was read. The
- * version rises even where nothing else changes: else somebody who looked before us could write after us what is past.
- */
-async function write(
-  { storage, runtime }: { storage: Storage; runtime: Runtime },
-  purchase: PurchaseRow,
-  state: PaymentState,
-): Promise<boolean> {
-  const { workspace_id, id } = purchase
-  const at = runtime.now()
-  const paid_at = purchase.paid_at ?? (state.status === 'paid' ? at : null)
-  return storage.write(async ({ purchases, credits }) => {
-    const change = { status: statusFor(state), paid_at, updated_at: at }
-    if (!(await purchases.change(purchase, change))) return false
-    const booked = bookedOf(await credits.entriesAbout(workspace_id, [id]))
-    const entry = correction(runtime, purchase, { booked, target: creditsFor(purchase, state) })
-    if (!entry) return true
-    const posted = await credits.post(workspace_id, entry)
-    if (!posted.ok) throw new Error(`purchase ${id} was not booked: ${posted.reason}`)
-    return true
-  })
-}
-
-function bookedOf(entries: readonly Entry[]): Units {
-  return units(entries.reduce((sum, { amount }) => sum + amount, 0))
-}
-
-function paymentOf(purchase: PurchaseRow): Payment | null {
-  const { session_id, status, amount, currency, expires_at } = purchase
-  return session_id === null ? null : { session_id, status, amount, currency, expires_at }
 }

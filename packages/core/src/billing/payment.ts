@@ -44,6 +44,8 @@ export interface PaymentState {
   reversed: number
   /** Whether a dispute is open or lost. */
   disputed: boolean
+  /** The payment of the session, which refunds and disputes name; null or left out where there is none as yet. */
+  payment_id?: string | null
 }
 
 /** What a provider sent us: nothing is believed of it until its signature was checked. */
@@ -54,6 +56,12 @@ export interface Notification {
   signature: string | undefined
 }
 
+/** What a notification is about: a session, or a payment, or (both null) nothing of ours. */
+export interface Subject {
+  session_id: string | null
+  payment_id?: string | null
+}
+
 /** Who takes payments; knows nothing of credits. */
 export interface PaymentProvider {
   readonly name: string
@@ -62,10 +70,22 @@ export interface PaymentProvider {
    * @throws Error when it could not be asked; trying again is safe.
    */
   open(order: Order): Promise<Session | null>
-  /** Which session a notification is about (null: none of ours), or null when the provider did not sign it. */
-  read(notification: Notification): Promise<{ session_id: string | null } | null>
-  /** How a payment stands now; null when the provider knows nothing of it. */
+  /** What a notification is about, or null when the provider did not sign it. Asks nobody. */
+  read(notification: Notification): Promise<Subject | null>
+  /**
+   * Which order a payment is for, null where it is for none of ours; only of a provider whose notifications name
+   * payments.
+   * @throws Error when it could not be asked.
+   */
+  orderOf?(paymentId: string): Promise<Pick<Order, 'workspace_id' | 'purchase_id'> | null>
+  /**
+   * How a payment stands now; null when the provider knows nothing of it.
+   * @throws Error when it could not be asked.
+   */
   look(payment: Payment): Promise<PaymentState | null>
-  /** Gives all of a payment back; once, however often it is asked. */
+  /**
+   * Gives all of a payment back; once, however often it is asked.
+   * @throws SvcError `validation_error` when the provider refuses to; Error when it could not be asked.
+   */
   refund(payment: Payment): Promise<void>
 }

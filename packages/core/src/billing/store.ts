@@ -1,15 +1,48 @@
 import type { Answer } from '../messages/accept.ts'
 import type { PurchaseRow } from '../storage/storage.ts'
 
+/** Which purchases are meant: all, as far as nothing is said. */
+export interface WhichPurchases {
+  workspace_id?: string | undefined
+  status?: PurchaseRow['status'] | undefined
+  /** Only those that an operator should look at. */
+  in_review?: boolean | undefined
+}
+
+/** The purchases of a time that a provider has a session of. */
+export interface BegunPurchases {
+  provider: string
+  since: Date
+  workspace_id?: string | undefined
+}
+
 export interface PurchaseReads {
   byId(workspaceId: string, purchaseId: string): Promise<PurchaseRow | null>
   /** Of whatever workspace: a payment provider names its own session alone. */
   bySession(sessionId: string): Promise<PurchaseRow | null>
+  /** Of whatever workspace: a payment provider names its own payment alone. */
+  byPayment(paymentId: string): Promise<PurchaseRow | null>
+  /** Oldest first, either those that are pending or all others; `after`: those that come after this one. */
+  begun(
+    which: BegunPurchases,
+    page: {
+      is_pending: boolean
+      after: Pick<PurchaseRow, 'created_at' | 'id'> | null
+      limit: number
+    },
+  ): Promise<PurchaseRow[]>
+  /** How many of them there are in all. */
+  countBegun(which: BegunPurchases): Promise<number>
+  /** Newest first; of every workspace unless one is named. */
+  list(which: WhichPurchases, page: { limit: number; offset: number }): Promise<PurchaseRow[]>
 }
 
 /** What changes of a purchase in the course of time. */
 export type PurchaseChange = Partial<
-  Pick<PurchaseRow, 'status' | 'session_id' | 'checkout_url' | 'paid_at'>
+  Pick<
+    PurchaseRow,
+    'status' | 'session_id' | 'payment_id' | 'checkout_url' | 'review_reason' | 'paid_at'
+  >
 > &
   Pick<PurchaseRow, 'updated_at'>
 

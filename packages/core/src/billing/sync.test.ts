@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { UNITS_MAX, units } from '../contract/units.ts'
 import type { PaymentState } from './payment.ts'
-import { creditsFor, isPaymentFor, statusFor } from './sync.ts'
+import { creditsFor, mismatchOf, statusFor } from './sync.ts'
 
 const state = (given: Partial<PaymentState> = {}): PaymentState => ({
   status: 'paid',
@@ -61,7 +61,7 @@ it.each([
 
 it('takes no other amount and no other currency for the payment of a purchase', () => {
   const purchase = { amount: 1_000, currency: 'USD' }
-  expect(isPaymentFor(purchase, state())).toBe(true)
-  expect(isPaymentFor(purchase, state({ amount: 999 }))).toBe(false)
-  expect(isPaymentFor(purchase, state({ currency: 'EUR' }))).toBe(false)
+  expect(mismatchOf(purchase, state())).toBeNull()
+  expect(mismatchOf(purchase, state({ amount: 999 }))).toBe('amount_mismatch')
+  expect(mismatchOf(purchase, state({ currency: 'EUR' }))).toBe('currency_mismatch')
 })

@@ -4,12 +4,13 @@ import type { Runtime } from '../runtime.ts'
 import type { PurchaseRow } from '../storage/storage.ts'
 import type { PaymentState, PurchaseStatus } from './payment.ts'
 
-/** Whether a payment is one for this purchase: what was paid is what was asked. */
-export function isPaymentFor(
+/** In what a payment is not the one that was asked for, as a purchase's `review_reason`; null where it is that. */
+export function mismatchOf(
   { amount, currency }: Pick<PurchaseRow, 'amount' | 'currency'>,
   state: Pick<PaymentState, 'amount' | 'currency'>,
-): boolean {
-  return state.amount === amount && state.currency === currency
+): string | null {
+  if (state.currency !== currency) return 'currency_mismatch'
+  return state.amount === amount ? null : 'amount_mismatch'
 }
 
 /** How a purchase stands whose payment stands so. */

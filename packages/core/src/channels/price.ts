@@ -2,11 +2,27 @@ import type { Channel, Content, SmsContent } from '../contract/content.ts'
 import { parseCredits, type Units, units } from '../contract/units.ts'
 import { countSegments, encodingOf } from '../sms/index.ts'
 
-/** What one unit of each channel costs, as decimal strings of credits: an SMS segment, a message, a started minute. */
-export type Prices = Record<Channel, string>
+/**
+ * What one unit costs, as a decimal string of credits; or what it costs by the beginning of the recipient's number:
+ * the longest prefix that fits counts, and `default` where none does.
+ */
+export type ChannelPrice = string | { default: string; [prefix: string]: string }
+
+/** What one unit of each channel costs: an SMS segment, a message, a started minute. */
+export type Prices = Record<Channel, ChannelPrice>
 
 /** Source: interface, Credit costs. */
-export const DEFAULT_PRICES: Prices = { sms: '1', whatsapp: '0.5', email: '0.1', voice: '2' }
+export const DEFAULT_PRICES = {
+  sms: '1',
+  whatsapp: '0.5',
+  email: '0.1',
+  voice: '2',
+} as const satisfies Prices
+
+/** In credits. At this price the largest bulk, of 10,000 messages of 24 segments, still fits an amount. */
+const PRICE_MAX = 4_000
+
+const PREFIX = /^\+[1-9]\d{0,14}$/
 
 export interface Price {
   credits: Units
@@ -16,22 +32,88 @@ export interface Price {
   encoding: 'GSM-7' | 'UCS-2' | null
 }
 
-/** Says what a message costs. Prices are read once: a wrong one is refused at start, not at the first send. */
-export function createPricing(prices: Prices): (channel: Channel, content: Content) => Price {
+/** Looks at a content once, and says what it costs to send it to a recipient. */
+export type PriceOf = (channel: Channel, content: Content) => (recipient: string) => Price
+
+/**
+ * Says what a message costs. Prices are read once: a wrong one is refused at start, not at the first send.
+ * @throws RangeError that names the price: one that is no amount of credits from 0 to 4,000, or a bad prefix.
+ */
+export function createPricing(prices: Prices): PriceOf {
   const unitPrices = Object.fromEntries(
-    Object.entries(prices).map(([channel, price]) => [channel, parseCredits(price)]),
-  ) as Record<Channel, Units>
+    Object.entries(prices).map(([channel, price]) => [
+      channel,
+      unitPricesOf(channel as Channel, price),
+    ]),
+  ) as Record<Channel, UnitPrices>
   return (channel, content) => {
-    const unit_price = unitPrices[channel]
     const text = channel === 'sms' ? (content as SmsContent).text : null
     const segments = text === null ? null : countSegments(text)
-    const quantity = segments ?? 1
-    return {
-      credits: units(unit_price * quantity),
-      quantity,
-      unit_price,
-      segments,
-      encoding: text === null ? null : encodingOf(text),
+    const encoding = text === null ? null : encodingOf(text)
+    const { base, longest } = unitPrices[channel]
+    const usual = priced(base, segments, encoding)
+    if (longest === null) return () => usual
+    return (recipient) => {
+      const unit_price = longest(recipient)
+      return unit_price === null ? usual : priced(unit_price, segments, encoding)
     }
   }
+}
+
+interface UnitPrices {
+  base: Units
+  /** The price of the longest prefix that fits a number; null where there are none at all. */
+  longest: ((recipient: string) => Units | null) | null
+}
+
+function unitPricesOf(channel: Channel, given: ChannelPrice): UnitPrices {
+  if (typeof given === 'string') return { base: unitPriceOf(channel, given), longest: null }
+  const { default: usual, ...others } = given
+  const base = unitPriceOf(`${channel}.default`, usual)
+  const byPrefix = new Map(
+    Object.entries(others).map(([prefix, price]) => {
+      if (channel === 'email') throw new RangeError(`${channel}: only numbers have prefixes`)
+      if (!PREFIX.test(prefix)) {
+        throw new RangeError(
+          `${channel}.${prefix}: a prefix is "+" and 1 to 15 digits, for example +255`,
+        )
+      }
+      return [prefix, unitPriceOf(`${channel}.${prefix}`, price)]
+    }),
+  )
+  if (byPrefix.size === 0) return { base, longest: null }
+  const lengths = [...new Set([...byPrefix.keys()].map(({ length }) => length))].sort(
+    (a, b) => b - a,
+  )
+  return {
+    base,
+    longest(recipient) {
+      for (const length of lengths) {
+        const price = byPrefix.get(recipient.slice(0, length))
+        if (price !== undefined) return price
+      }
+      return null
+    },
+  }
+}
+
+function unitPriceOf(name: string, text: string): Units {
+  const price = amountOf(text)
+  if (price !== null && price >= 0 && price <= parseCredits(`${PRICE_MAX}`)) return price
+  throw new RangeError(
+    `${name}: a price is a text of 0 to ${PRICE_MAX} credits with at most six decimals, got ${JSON.stringify(text)}`,
+  )
+}
+
+function amountOf(text: unknown): Units | null {
+  try {
+    return typeof text === 'string' ? parseCredits(text) : null
+  } catch {
+    return null
+  }
+}
+
+function priced(unit_price: Units, segments: number | null, encoding: Price['encoding']): Price {
+  const quantity = segments ?? 1
+  return { credits: units(unit_price * quantity), quantity, unit_price, segments, encoding }
 }

@@ -15,6 +15,7 @@ export const RECIPIENT_FAULTS = [
   'invalid_variable',
   'invalid_content',
   'invalid_metadata',
+  'country_not_allowed',
   'suppressed',
 ] as const
 

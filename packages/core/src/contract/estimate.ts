@@ -57,7 +57,7 @@ export const estimate = endpoint({
   data: z.object({
     /** Whether the same body would be sent just now. */
     can_send: z.boolean(),
-    /** `daily_limit`: more than the API key may still spend today. */
+    /** `daily_limit`: more than the workspace or the API key may still spend today. */
     block_reason: z.enum(REFUSALS).nullable().meta({
       description: 'What keeps all of it back; null also where the messages alone tell why.',
     }),

@@ -14,6 +14,7 @@ const row = {
   country: 'TZ',
   sender_name: null,
   credits_held: units(0),
+  low_balance: null,
   created_at: new Date('2026-05-04T09:30:00.000Z'),
   updated_at: new Date('2026-05-04T09:30:00.000Z'),
 } satisfies Workspace

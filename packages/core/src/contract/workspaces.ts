@@ -17,6 +17,8 @@ export const workspace = z
     /** Who an e-mail comes from when the request does not say. */
     sender_name: z.string().nullable(),
     credits_held: credits,
+    /** Below this much available the owner is told; null for never. */
+    low_balance: credits.nullable(),
     created_at: timestamp,
     updated_at: timestamp,
   })
@@ -165,6 +167,11 @@ export const workspaces = {
       phone: phone.nullable().optional(),
       country: country.nullable().optional(),
       sender_name: senderName.nullable().optional(),
+      low_balance: credits
+        .refine((amount) => amount >= 0, 'low_balance must be at least 0')
+        .nullable()
+        .optional()
+        .meta({ description: 'Below this many credits the owner is told; null for never.' }),
     }),
     data: workspace,
     summary: 'Change the workspace of the token',

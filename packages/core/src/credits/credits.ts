@@ -1,62 +1,155 @@
 import { invalid, SvcError } from '../contract/errors.ts'
 import { formatCredits, type Units } from '../contract/units.ts'
 import type { Runtime } from '../runtime.ts'
-import type { Storage } from '../storage/storage.ts'
-import type { Entry } from './decide.ts'
+import type { HoldRow, LotRow, Storage, Writes } from '../storage/storage.ts'
+import { type Adjustment, adjust } from './adjust.ts'
+import { openLot } from './count-lots.ts'
+import { availableOf, dayOf, type Entry, spentOn } from './decide.ts'
 import { grantOperation } from './grant.ts'
+import { createHolding, type Holding } from './holding.ts'
+import { burn, CONSUMING } from './lots.ts'
+import type { AccountRecord } from './store.ts'
+import { setTerms, type TermsChange, termsOf } from './terms.ts'
 
-export interface Credits {
-  /**
-   * Gives credits to a workspace. With the `id` of an earlier grant nothing is given again: the entry that stands is
-   * answered.
-   * @throws SvcError `not_found`; `validation_error` for an amount of 0 or below, or another than the earlier grant's.
-   */
-  grant(
-    workspaceId: string,
-    grant: {
-      amount: Units
-      id?: string | undefined
-      actor: string
-      description?: string | undefined
-    },
-  ): Promise<{ entry: Entry; repeated: boolean }>
-  /** The ledger, newest first. */
-  entries(workspaceId: string, page: { limit: number; offset: number }): Promise<Entry[]>
+/** Credits given without payment. */
+export interface Grant {
+  amount: Units
+  /** A grant with the id of an earlier one gives nothing again. */
+  id?: string | undefined
+  actor: string
+  description?: string | undefined
+  /** When what is left of it expires; never unless told. */
+  expires_at?: Date | undefined
 }
 
-export function createCredits({
-  storage,
-  runtime,
-}: {
+/** An entry, and whether it stood already. */
+export interface Booked {
+  entry: Entry
+  repeated: boolean
+}
+
+/** An account as it stands now. */
+export interface CreditAccount extends AccountRecord {
+  /** What may be spent: the balance without what is held. */
+  available: Units
+  /** Since midnight UTC; what `daily_limit` bounds. */
+  spent_today: Units
+}
+
+export interface Credits extends Holding {
+  /**
+   * Gives credits to a workspace. With the `id` of an earlier grant nothing is given again: the entry that stands is
+   * answered, and expires when it did.
+   * @throws SvcError `not_found`; `validation_error` for an amount of 0 or below, another than the earlier grant's, or
+   * an expiry that is not to come.
+   */
+  grant(workspaceId: string, grant: Grant): Promise<Booked>
+  /**
+   * Corrects a balance.
+   * @throws SvcError as `adjust`, and `not_found`.
+   */
+  adjust(workspaceId: string, adjustment: Adjustment): Promise<Booked>
+  /**
+   * Changes on what terms a workspace spends, from the next request on.
+   * @throws SvcError as `termsOf`, and `not_found`.
+   */
+  setTerms(workspaceId: string, change: TermsChange): Promise<CreditAccount>
+  /** @throws SvcError `not_found` */
+  account(workspaceId: string): Promise<CreditAccount>
+  /** The ledger, newest first. */
+  entries(workspaceId: string, page: { limit: number; offset: number }): Promise<Entry[]>
+  /** What is held just now, the first to run out first. */
+  holds(workspaceId: string, page: { limit: number; offset: number }): Promise<HoldRow[]>
+  /** Grants that will expire, the first first, with what is left of each just now. */
+  lots(workspaceId: string): Promise<LotRow[]>
+}
+
+export function createCredits(given: {
   storage: Storage
   runtime: Runtime
+  /** The service's own threshold for a low balance, for whoever chooses it again; as it was unless told. */
+  lowBalance?: Units | null | undefined
 }): Credits {
-  return {
-    async grant(workspaceId, { amount, id, actor, description }) {
-      if (amount <= 0) throw invalid('amount', 'A grant must be above 0 credits')
-      const operation = grantOperation(runtime, {
-        amount,
-        reference: { type: 'grant', id: id ?? runtime.id(), n: 0 },
-        campaign: 'operator',
-        actor,
-        description: description ?? null,
-      })
-      return storage.write(async ({ workspaces, credits }) => {
-        if (!(await workspaces.byId(workspaceId))) {
-          throw new SvcError('not_found', 'Workspace not found')
-        }
-        const decision = await credits.post(workspaceId, operation)
-        if (!decision.ok) {
-          if (decision.reason !== 'ref_conflict') {
-            throw new Error(`a grant was refused: ${decision.reason}`)
-          }
-          const given = formatCredits(decision.standing.amount)
-          throw invalid('id', `Grant ${id} was given before, of ${given} credits`)
-        }
-        if ('repeated' in decision) return { entry: decision.repeated, repeated: true }
-        return { entry: decision.entry, repeated: false }
-      })
-    },
-    entries: (workspaceId, page) => storage.read.credits.entries(workspaceId, page),
+  const { storage, runtime, lowBalance } = given
+  const { read } = storage
+
+  async function account(workspaceId: string): Promise<CreditAccount> {
+    const found = await read.credits.account(workspaceId)
+    if (!found) throw notFound()
+    const spent_today = spentOn(found, dayOf(runtime.now()))
+    return { ...found, available: availableOf(found), spent_today }
   }
+
+  return {
+    ...createHolding(given),
+    grant: (workspaceId, grant) =>
+      storage.write(async (stores) => {
+        await assertThere(stores, workspaceId)
+        return give(stores, workspaceId, { grant, runtime })
+      }),
+    adjust: (workspaceId, adjustment) =>
+      storage.write(async (stores) => {
+        await assertThere(stores, workspaceId)
+        return adjust(stores, workspaceId, adjustment, runtime)
+      }),
+    async setTerms(workspaceId, change) {
+      const terms = termsOf(change)
+      const isThere = await storage.write((stores) =>
+        setTerms(stores, workspaceId, terms, { lowBalance, at: runtime.now() }),
+      )
+      if (!isThere) throw notFound()
+      const { frozen_reason: _, ...told } = terms
+      runtime.log.info({ workspace_id: workspaceId, ...told }, 'terms of a workspace changed')
+      return account(workspaceId)
+    },
+    account,
+    entries: (workspaceId, page) => read.credits.entries(workspaceId, page),
+    holds: (workspaceId, page) => read.creditHolds.open(workspaceId, page),
+    async lots(workspaceId) {
+      const lots = await read.creditLots.open(workspaceId)
+      const [first] = lots
+      if (!first) return []
+      const { seq } = await account(workspaceId)
+      const span = { after: first.counted_seq, up_to: seq, kinds: CONSUMING }
+      return burn(lots, await read.creditLots.consumed(workspaceId, span))
+    },
+  }
+}
+
+async function give(
+  stores: Writes,
+  workspaceId: string,
+  { grant, runtime }: { grant: Grant; runtime: Pick<Runtime, 'id' | 'now'> },
+): Promise<Booked> {
+  const { amount, id, actor, description, expires_at } = grant
+  if (amount <= 0) throw invalid('amount', 'A grant must be above 0 credits')
+  const operation = grantOperation(runtime, {
+    amount,
+    reference: { type: 'grant', id: id ?? runtime.id(), n: 0 },
+    campaign: 'operator',
+    actor,
+    description: description ?? null,
+  })
+  const posted = await stores.credits.post(workspaceId, operation)
+  if (!posted.ok) {
+    if (posted.reason !== 'ref_conflict') throw new Error(`a grant was refused: ${posted.reason}`)
+    const given = formatCredits(posted.standing.amount)
+    throw invalid('id', `Grant ${id} was given before, of ${given} credits`)
+  }
+  if ('repeated' in posted) return { entry: posted.repeated, repeated: true }
+  if (expires_at) {
+    if (expires_at <= operation.at) {
+      throw invalid('expires_at', 'A grant must expire in the future')
+    }
+    await openLot(stores, posted.entry, expires_at)
+  }
+  return { entry: posted.entry, repeated: false }
+}
+
+async function assertThere({ workspaces }: Writes, workspaceId: string): Promise<void> {
+  if (!(await workspaces.byId(workspaceId))) throw notFound()
+}
+
+function notFound(): SvcError {
+  return new SvcError('not_found', 'Workspace not found')
 }

@@ -1,3 +1,5 @@
+import { startLowBalanceWatch } from '../credits/low-balance.ts'
+import type { LowBalance } from '../credits/low-balance-store.ts'
 import type { Runtime } from '../runtime.ts'
 import type { Storage } from '../storage/storage.ts'
 import { deliveryLane } from './delivery-lane.ts'
@@ -18,7 +20,10 @@ export interface Dispatcher {
   stop(grace_ms: number): Promise<void>
 }
 
-/** Starts both lanes and the sweeper, holding the right to dispatch until the last work is done. */
+/**
+ * Starts both lanes, the sweeper and the watch for low balances, holding the right to dispatch until the last work is
+ * done.
+ */
 export function startDispatcher({
   storage,
   runtime,
@@ -26,6 +31,7 @@ export function startDispatcher({
   performer,
   routing,
   lease_ms,
+  mailLowBalance = () => true,
 }: {
   storage: Storage
   runtime: Runtime
@@ -34,6 +40,8 @@ export function startDispatcher({
   routing: Routing
   /** How long claimed work is this process's; the lanes know unless told. */
   lease_ms?: number | undefined
+  /** Promises the owner a mail that says so; false when too many are waiting. */
+  mailLowBalance?: (low: LowBalance) => boolean
 }): Dispatcher {
   const deliveries = startLane(deliveryLane({ storage, runtime, performer, lease_ms }), runtime.log)
   const messages = startLane(
@@ -41,6 +49,12 @@ export function startDispatcher({
     runtime.log,
   )
   const sweeper = startSweeper({ storage, runtime })
+  const lowBalances = startLowBalanceWatch({
+    storage,
+    runtime,
+    mail: mailLowBalance,
+    onQueued: deliveries.wake,
+  })
   const lanes: RunningLane[] = [messages, deliveries]
   const wake = () => {
     for (const lane of lanes) lane.wake()
@@ -54,6 +68,7 @@ export function startDispatcher({
     wake: messages.wake,
     sweep: sweeper.sweep,
     async idle() {
+      await lowBalances.look()
       wake()
       do {
         for (const lane of lanes) await lane.quiet()
@@ -61,7 +76,8 @@ export function startDispatcher({
     },
     async stop(grace_ms) {
       deafen?.()
-      await Promise.all([sweeper.stop(), ...lanes.map((lane) => lane.stop(grace_ms))])
+      const others = [sweeper.stop(), lowBalances.stop()]
+      await Promise.all([...others, ...lanes.map((lane) => lane.stop(grace_ms))])
       await performer.close()
       await right.release()
     },

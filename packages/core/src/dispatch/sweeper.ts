@@ -1,4 +1,6 @@
 import { LIMITS } from '../contract/limits.ts'
+import { expireLots } from '../credits/expire-lots.ts'
+import { releaseHolds } from '../credits/holding.ts'
 import type { Runtime } from '../runtime.ts'
 import type { Storage } from '../storage/storage.ts'
 
@@ -14,7 +16,13 @@ const EVERY_MS = 60_000
 /** One step is one transaction: sends wait while it runs. */
 const STEP_MAX = 1_000
 
-/** Removes what has ended and is never read again; of several servers on a database, one at a time. */
+/** Of holds and lots, which take several statements each. */
+const CREDITS_STEP_MAX = 100
+
+/**
+ * Removes what has ended and is never read again, and books what ends by itself: holds that ran out, grants that
+ * expired. Of several servers on a database, one at a time.
+ */
 export function startSweeper({
   storage,
   runtime,
@@ -26,8 +34,8 @@ export function startSweeper({
   let sweeping: Promise<void> | null = null
   const timer = setInterval(() => void sweep(), EVERY_MS).unref()
 
-  async function untilGone(step: () => Promise<number>): Promise<void> {
-    while (!stopping && (await step()) >= STEP_MAX);
+  async function untilGone(step: () => Promise<number>, max = STEP_MAX): Promise<void> {
+    while (!stopping && (await step()) >= max);
   }
 
   async function sweepAll(): Promise<void> {
@@ -37,6 +45,9 @@ export function startSweeper({
     await untilGone(() => storage.write(({ accountTokens }) => accountTokens.forget(now, STEP_MAX)))
     const { sweepCounters } = storage.hot
     if (sweepCounters) await untilGone(() => sweepCounters(now, STEP_MAX))
+    const parts = { storage, runtime }
+    await untilGone(() => releaseHolds(parts, now, CREDITS_STEP_MAX), CREDITS_STEP_MAX)
+    await untilGone(() => expireLots(parts, now, CREDITS_STEP_MAX), CREDITS_STEP_MAX)
   }
 
   function sweep(): Promise<void> {

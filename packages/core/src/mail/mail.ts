@@ -1,5 +1,5 @@
 /** What a mail of the service's own is about. */
-export type MailKind = 'verify_email' | 'reset_password'
+export type MailKind = 'verify_email' | 'reset_password' | 'low_balance' | 'account_frozen'
 
 /** A mail from the service to the owner of a workspace. */
 export interface Mail {

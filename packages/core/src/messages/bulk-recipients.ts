@@ -1,8 +1,9 @@
 import { z } from 'zod'
-import type { Price } from '../channels/price.ts'
+import type { CountryFault } from '../channels/country-rule.ts'
+import type { Price, PriceOf } from '../channels/price.ts'
 import type { Addressee, Contacts } from '../contacts/contacts.ts'
 import type { BulkRecipient, BulkRequest } from '../contract/bulk-request.ts'
-import { type Channel, type Content, contents } from '../contract/content.ts'
+import { type Content, contents } from '../contract/content.ts'
 import { decode } from '../contract/decode.ts'
 import { EMAIL_TEXT, emailAddress, emailKey } from '../contract/email-address.ts'
 import { invalid, SvcError } from '../contract/errors.ts'
@@ -37,18 +38,19 @@ export interface Recipients {
 export async function recipientsOf(
   parts: {
     contacts: Pick<Contacts, 'forSending'>
-    priceOf: (channel: Channel, content: Content) => Price
+    priceOf: PriceOf
+    countryFault: CountryFault
     recipients_max: number
   },
   workspaceId: string,
   request: BulkRequest,
 ): Promise<Recipients> {
-  const { contacts, priceOf, recipients_max } = parts
+  const { contacts, recipients_max } = parts
   if (request.recipients.length > recipients_max) throw tooMany(recipients_max)
   const recipients = readRecipients(request.recipients)
   const ids = contactIdsOf(recipients)
   const known = ids.length > 0 ? await contacts.forSending(workspaceId, ids) : new Map()
-  return lookAtRecipients(recipients, { request, contacts: known, priceOf })
+  return lookAtRecipients(recipients, { ...parts, request, contacts: known })
 }
 
 function contactIdsOf(recipients: readonly (BulkRecipient | Refused)[]): string[] {
@@ -60,7 +62,7 @@ function contactIdsOf(recipients: readonly (BulkRecipient | Refused)[]): string[
 /** Fills a bulk's content in for every recipient, in order. What is wrong with one is told of that one. */
 function lookAtRecipients(
   recipients: readonly (BulkRecipient | Refused)[],
-  of: Pick<Bulk, 'request' | 'contacts' | 'priceOf'>,
+  of: Pick<Bulk, 'request' | 'contacts' | 'priceOf' | 'countryFault'>,
 ): Recipients {
   const found: Recipients = { reached: [], refused: [], duplicates: [] }
   const bulk = { ...of, ...preparedFrom(of.request, of.priceOf) }
@@ -85,7 +87,7 @@ function lookAtRecipients(
       found.duplicates.push({ index, to })
       continue
     }
-    const message = messageFor(recipient, bulk)
+    const message = messageFor(recipient, to, bulk)
     if ('error' in message) {
       found.refused.push({ index, field: '', to, ...message })
       continue
@@ -101,10 +103,11 @@ function lookAtRecipients(
 interface Bulk {
   request: BulkRequest
   contacts: ReadonlyMap<string, Addressee>
-  priceOf: (channel: Channel, content: Content) => Price
+  priceOf: PriceOf
+  countryFault: CountryFault
   template: ContentTemplate
-  /** The price of a content in which nothing is filled in. */
-  price: Price | null
+  /** What a content in which nothing is filled in costs for whom. */
+  price: ReturnType<PriceOf> | null
   schema: z.ZodType
 }
 
@@ -154,9 +157,12 @@ type Fault = Pick<Refused, 'error' | 'message'>
 /** What a recipient gets, or why not. */
 function messageFor(
   recipient: Exclude<BulkRecipient, string>,
+  to: string,
   bulk: Bulk,
 ): Pick<Reached, 'content' | 'price' | 'metadata'> | Fault {
-  const { request, contacts, template, schema, price, priceOf } = bulk
+  const { request, contacts, template, schema, price, priceOf, countryFault } = bulk
+  const refusal = countryFault(request.channel, to)
+  if (refusal !== null) return { error: 'country_not_allowed', message: refusal }
   const merged = metadataOf(recipient.metadata, request.metadata)
   if (!merged) return { error: 'invalid_metadata', message: METADATA_TEXT }
   const { contact_id } = recipient
@@ -167,10 +173,10 @@ function messageFor(
     const names = [...missing].map((name) => `{{${name}}}`).join(', ')
     return { error: 'missing_variable', message: `No value for ${names}` }
   }
-  if (price) return { content, price, metadata: merged }
+  if (price) return { content, price: price(to), metadata: merged }
   const fault = faultOf(schema, content)
   if (fault) return fault
-  return { content, price: priceOf(request.channel, content), metadata: merged }
+  return { content, price: priceOf(request.channel, content)(to), metadata: merged }
 }
 
 function faultOf(schema: z.ZodType, content: Content): Fault | null {

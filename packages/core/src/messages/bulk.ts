@@ -1,16 +1,18 @@
 import type { KeyIdentity } from '../api-keys/api-keys.ts'
-import type { Price } from '../channels/price.ts'
+import type { CountryFault } from '../channels/country-rule.ts'
+import type { PriceOf } from '../channels/price.ts'
 import type { Contacts } from '../contacts/contacts.ts'
 import type { Bulk } from '../contract/bulk.ts'
 import type { BulkRequest } from '../contract/bulk-request.ts'
-import type { Channel, Content } from '../contract/content.ts'
 import { invalid, SvcError } from '../contract/errors.ts'
 import type { Runtime } from '../runtime.ts'
-import type { BulkRow, MessageRow, Storage } from '../storage/storage.ts'
+import type { BulkRow, Storage } from '../storage/storage.ts'
 import { type Answered, answerBefore } from './acceptance.ts'
 import { acceptBulk, type BulkDraft, replay, type SentBulk } from './bulk-accept.ts'
+import { againOf, canGoAgain } from './bulk-again.ts'
 import { recipientsOf } from './bulk-recipients.ts'
 import { scheduleOf } from './new-message.ts'
+import type { SequenceGuard } from './sequence-guard.ts'
 
 /** Many messages of one request. */
 export interface Bulks {
@@ -45,7 +47,10 @@ export interface Bulks {
 export interface BulkParts {
   storage: Storage
   runtime: Runtime
-  priceOf: (channel: Channel, content: Content) => Price
+  priceOf: PriceOf
+  countryFault: CountryFault
+  /** Null where nobody looks at numbers in sequence. */
+  sequences: SequenceGuard | null
   contacts: Pick<Contacts, 'forSending'>
   /** How many recipients one request may have. */
   recipients_max: number
@@ -54,7 +59,7 @@ export interface BulkParts {
 }
 
 export function createBulks(parts: BulkParts): Bulks {
-  const { storage, runtime, priceOf, onQueued } = parts
+  const { storage, runtime, sequences, onQueued } = parts
 
   async function find(workspaceId: string, bulkId: string): Promise<BulkRow> {
     const row = await storage.read.bulks.byId(workspaceId, bulkId)
@@ -76,6 +81,14 @@ export function createBulks(parts: BulkParts): Bulks {
   }
 
   async function accept(identity: KeyIdentity, draft: BulkDraft): Promise<Answered<SentBulk>> {
+    const { channel, reached, refused, isStrict } = draft
+    if (sequences && !(isStrict && refused.length > 0)) {
+      await sequences.look(
+        identity,
+        channel,
+        reached.map(({ to }) => to),
+      )
+    }
     const answered = await acceptBulk(parts, identity, draft)
     if (!answered.replayed) onQueued()
     return answered
@@ -144,44 +157,14 @@ export function createBulks(parts: BulkParts): Bulks {
       if (again.length === 0) {
         throw invalid('id', 'This bulk has no failed messages to send again')
       }
-      const at = runtime.now()
       return accept(identity, {
         channel: row.channel,
-        total: again.length,
-        reached: again.map((message, index) => ({
-          index,
-          to: message.recipient,
-          content: message.content,
-          metadata: message.metadata,
-          price: priceOf(message.channel, message.content),
-        })),
-        sendingOf: ({ index }) => sendingAgain(again[index] as MessageRow, at),
-        refused: [],
-        duplicates: 0,
-        isStrict: false,
+        ...againOf(parts, again, runtime.now()),
         answer,
         retry_of: bulkId,
       })
     },
   }
-}
-
-/** Whoever may have got it, or was to get it no more, is not written to again. */
-function canGoAgain({ accepted, error_code }: MessageRow): boolean {
-  return !accepted && error_code !== 'canceled'
-}
-
-/** At once, and worth as long as it was the first time. */
-function sendingAgain(
-  { sender, scheduled_at, created_at, expires_at }: MessageRow,
-  at: Date,
-): ReturnType<BulkDraft['sendingOf']> {
-  const worth_ms = expires_at && expires_at.getTime() - (scheduled_at ?? created_at).getTime()
-  const schedule = {
-    scheduled_at: null,
-    expires_at: worth_ms === null ? null : new Date(at.getTime() + worth_ms),
-  }
-  return { schedule, sender }
 }
 
 function statusOf({ accepted }: BulkRow, { queued }: Bulk['counts']): Bulk['status'] {

@@ -4,8 +4,9 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import { builders, SMS_PRICE, testRuntime } from '../../test/fixtures.ts'
 import type { KeyIdentity } from '../api-keys/api-keys.ts'
+import { ANY_COUNTRY } from '../channels/country-rule.ts'
 import { createPricing, DEFAULT_PRICES } from '../channels/price.ts'
-import { units } from '../contract/units.ts'
+import { type Units, units } from '../contract/units.ts'
 import type { Account } from '../credits/decide.ts'
 import { openSqlite } from '../storage/sqlite/sqlite.ts'
 import type { Storage } from '../storage/storage.ts'
@@ -27,11 +28,11 @@ afterEach(async () => {
 
 type Terms = Pick<Account, 'credit_limit' | 'status'>
 
-async function workspaceWith(balance: number): Promise<string> {
+async function workspaceWith(balance: number, daily_limit: Units | null = null): Promise<string> {
   const row = make.workspace()
   await storage.write(async ({ workspaces, credits }) => {
     await workspaces.insert(row)
-    await credits.open(row.id, runtime.now())
+    await credits.open(row.id, runtime.now(), { daily_limit })
     await credits.post(row.id, make.grant(units(balance)))
   })
   return row.id
@@ -77,7 +78,10 @@ it.each(CASES)(
     await set(terms)
 
     const request = { channel: 'sms', to: '+14155552671', content: { text: 'x' } } as const
-    const found = onlyRecipient(request, createPricing(DEFAULT_PRICES))
+    const found = onlyRecipient(request, {
+      priceOf: createPricing(DEFAULT_PRICES),
+      countryFault: ANY_COUNTRY,
+    })
     const estimate = await estimateOf(storage, identity, {
       channel: 'sms',
       found,

@@ -1,14 +1,14 @@
 import type { KeyIdentity } from '../api-keys/api-keys.ts'
-import type { Price } from '../channels/price.ts'
-import type { Channel, Content, SmsContent } from '../contract/content.ts'
+import type { Channel, SmsContent } from '../contract/content.ts'
 import type { Body, Data } from '../contract/endpoint.ts'
 import type { EstimatedMessage, estimate as endpoint } from '../contract/estimate.ts'
 import { LIMITS } from '../contract/limits.ts'
 import { type Units, units } from '../contract/units.ts'
-import type { Account } from '../credits/decide.ts'
+import { type Account, availableOf, dayOf, spentOn } from '../credits/decide.ts'
 import { gsm7Suggestion, nonGsmCharacters, segments } from '../sms/index.ts'
 import type { Storage } from '../storage/storage.ts'
 import { suppressedAddress } from './accept.ts'
+import type { BulkParts } from './bulk.ts'
 import type { Reached, Recipients } from './bulk-recipients.ts'
 import { spendingOf } from './new-message.ts'
 
@@ -52,7 +52,10 @@ export async function estimateOf(
   const isFaulty = messages.some(
     ({ block_reason }) => block_reason !== null && block_reason !== 'duplicate',
   )
-  const block_reason = blockOf(needed, account, spending && { limit: spending.limit, spent })
+  const block_reason = blockOf(needed, account, {
+    day: dayOf(at),
+    key: spending && { limit: spending.limit, spent },
+  })
   return {
     can_send: sendable.length > 0 && block_reason === null && !(isStrict && isFaulty),
     block_reason,
@@ -69,25 +72,28 @@ export async function estimateOf(
 function blockOf(
   needed: Units,
   account: Account,
-  key: { limit: Units; spent: Units } | null,
+  { day, key }: { day: number; key: { limit: Units; spent: Units } | null },
 ): Estimate['block_reason'] {
   if (needed === 0) return null
   if (account.status !== 'active') return 'account_frozen'
   if (availableOf(account) - needed < -account.credit_limit) return 'insufficient_credits'
-  return key && key.spent + needed > key.limit ? 'daily_limit' : null
-}
-
-function availableOf({ balance, held }: Account): Units {
-  return units(balance - held)
+  const { daily_limit: limit } = account
+  const limits = [key, limit === null ? null : { limit, spent: spentOn(account, day) }]
+  return limits.some((one) => one && one.spent + needed > one.limit) ? 'daily_limit' : null
 }
 
 /** A single send as the one recipient of itself. */
 export function onlyRecipient(
   request: Exclude<EstimateRequest, { recipients: unknown }>,
-  priceOf: (channel: Channel, content: Content) => Price,
+  { priceOf, countryFault }: Pick<BulkParts, 'priceOf' | 'countryFault'>,
 ): Recipients {
   const { to, channel, content, metadata = {} } = request
-  const price = priceOf(channel, content)
+  const message = countryFault(channel, to)
+  if (message !== null) {
+    const refused = { index: 0, field: 'to', to, error: 'country_not_allowed', message } as const
+    return { reached: [], refused: [refused], duplicates: [] }
+  }
+  const price = priceOf(channel, content)(to)
   return { reached: [{ index: 0, to, content, price, metadata }], refused: [], duplicates: [] }
 }
 

@@ -5,7 +5,7 @@ import { messages as endpoints, type Message } from '../contract/messages.ts'
 import type { SendRequest } from '../contract/send-request.ts'
 import type { MessageRow } from '../storage/storage.ts'
 import { SUPPRESSED_TEXT } from './accept.ts'
-import { type Answered, acceptOne, answerFor } from './acceptance.ts'
+import { type Answered, acceptOne, answerBefore, answerFor } from './acceptance.ts'
 import { type BulkParts, type Bulks, createBulks } from './bulk.ts'
 import { recipientsOf } from './bulk-recipients.ts'
 import { estimateOf, onlyRecipient } from './estimate.ts'
@@ -46,7 +46,7 @@ export interface Messages {
 }
 
 export function createMessages(parts: BulkParts): Messages {
-  const { storage, runtime, priceOf, onQueued } = parts
+  const { storage, runtime, priceOf, countryFault, sequences, onQueued } = parts
 
   async function byId(workspaceId: string, messageId: string): Promise<MessageRow> {
     const row = await storage.read.messages.byId(workspaceId, messageId)
@@ -56,11 +56,19 @@ export function createMessages(parts: BulkParts): Messages {
 
   return {
     bulks: createBulks(parts),
-    async send(identity, request, { idempotency_key } = {}) {
+    async send(identity, request, { idempotency_key: key } = {}) {
       const at = runtime.now()
       const { channel, to, content, metadata = {} } = request
       const schedule = scheduleOf(request, at)
-      const price = priceOf(channel, content)
+      const refusal = countryFault(channel, to)
+      if (refusal !== null) {
+        // What was accepted before the rule was made stays the answer.
+        const known = await answerBefore(storage, identity, key, { route: ROUTE, request })
+        if (known === null) throw invalid('to', refusal)
+        return replay(known)
+      }
+      await sequences?.look(identity, channel, [to])
+      const price = priceOf(channel, content)(to)
       const message = newMessage(
         identity,
         { channel, sender: request.from ?? null, recipient: to, content, metadata, bulk_id: null },
@@ -79,15 +87,13 @@ export function createMessages(parts: BulkParts): Messages {
         messages: [message],
         bulk: null,
         spending: spendingOf(identity, at),
-        idempotency: answerFor(identity, idempotency_key, {
-          route: 'messages.send',
+        idempotency: answerFor(identity, key, {
+          route: ROUTE,
           request,
           response: () => endpoints.send.data.encode(data),
         }),
       })
-      if (result.outcome === 'replayed') {
-        return { data: endpoints.send.data.decode(JSON.parse(result.response)), replayed: true }
-      }
+      if (result.outcome === 'replayed') return replay(result.response)
       if (result.outcome === 'suppressed') {
         throw invalid('to', SUPPRESSED_TEXT)
       }
@@ -134,7 +140,7 @@ export function createMessages(parts: BulkParts): Messages {
       const at = runtime.now()
       scheduleOf(request, at)
       if (!('recipients' in request)) {
-        const found = onlyRecipient(request, priceOf)
+        const found = onlyRecipient(request, parts)
         return estimateOf(storage, identity, { channel, found, isStrict: true, at })
       }
       const found = await recipientsOf(parts, identity.workspace_id, request)
@@ -142,6 +148,13 @@ export function createMessages(parts: BulkParts): Messages {
       return estimateOf(storage, identity, { channel, found, isStrict, at })
     },
   }
+}
+
+/** Under which an answer to a send is kept. */
+const ROUTE = 'messages.send'
+
+function replay(response: string): Answered<Sent> {
+  return { data: endpoints.send.data.decode(JSON.parse(response)), replayed: true }
 }
 
 function tooLate({ status }: MessageRow): SvcError {

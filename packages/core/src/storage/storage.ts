@@ -6,7 +6,15 @@ import type {
   SuppressionReads,
   SuppressionWrites,
 } from '../contacts/store.ts'
-import type { CreditReads, CreditWrites } from '../credits/store.ts'
+import type { LowBalanceReads, LowBalanceWrites } from '../credits/low-balance-store.ts'
+import type {
+  CreditHoldReads,
+  CreditHoldWrites,
+  CreditLotReads,
+  CreditLotWrites,
+  CreditReads,
+  CreditWrites,
+} from '../credits/store.ts'
 import type { AcceptRequest, AcceptResult } from '../messages/accept.ts'
 import type { CancelOutcome, CancelRequest } from '../messages/cancel.ts'
 import type { Settlement } from '../messages/settlement.ts'
@@ -28,6 +36,8 @@ export type AccountTokenRow = Row<'account_tokens'>
 export type ApiKeyRow = Row<'api_keys'>
 export type ContactRow = Row<'contacts'>
 export type SuppressionRow = Row<'suppressions'>
+export type HoldRow = Row<'credit_holds'>
+export type LotRow = Row<'credit_lots'>
 export type PurchaseRow = Row<'purchases'>
 export type MessageRow = Row<'messages'>
 export type BulkRow = Row<'bulks'>
@@ -51,6 +61,9 @@ export interface Reads {
   contacts: ContactReads
   suppressions: SuppressionReads
   credits: CreditReads
+  creditHolds: CreditHoldReads
+  creditLots: CreditLotReads
+  lowBalances: LowBalanceReads
   purchases: PurchaseReads
   answers: AnswerReads
   messages: MessageReads
@@ -67,6 +80,9 @@ export interface Writes extends Reads {
   contacts: ContactReads & ContactWrites
   suppressions: SuppressionReads & SuppressionWrites
   credits: CreditReads & CreditWrites
+  creditHolds: CreditHoldReads & CreditHoldWrites
+  creditLots: CreditLotReads & CreditLotWrites
+  lowBalances: LowBalanceReads & LowBalanceWrites
   purchases: PurchaseReads & PurchaseWrites
   answers: AnswerReads & AnswerWrites
   messages: MessageReads & MessageWrites

@@ -1,5 +1,5 @@
 import type { DeliveryAttemptRow, DeliveryRow, EventRow, WebhookRow } from '../storage/storage.ts'
-import type { FanOut } from './fan-out.ts'
+import type { FanOut, Subscriber } from './fan-out.ts'
 
 /** Which deliveries of a webhook. */
 export type DeliveryFilter = Partial<Pick<DeliveryRow, 'status' | 'event'>>
@@ -44,6 +44,8 @@ export interface WebhookWrites {
   /** The webhook as it is, and stays until the transaction ends. */
   lock(workspaceId: string, webhookId: string): Promise<WebhookRow | null>
   change(workspaceId: string, webhookId: string, change: WebhookChange): Promise<void>
+  /** The webhooks that events go to; none of them is removed until the transaction ends. */
+  subscribers(workspaceId: string): Promise<Subscriber[]>
   /** Stores an event and queues its deliveries. */
   queue(announced: FanOut): Promise<void>
   /**

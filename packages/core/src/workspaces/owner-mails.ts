@@ -1,7 +1,9 @@
 import { emailAddress } from '../contract/email-address.ts'
+import type { LowBalance } from '../credits/low-balance-store.ts'
 import type { Mail } from '../mail/mail.ts'
 import type { Outbox } from '../mail/outbox.ts'
-import { resetMail, verifyMail } from '../mail/templates.ts'
+import { frozenMail, lowBalanceMail, resetMail, verifyMail } from '../mail/templates.ts'
+import type { Frozen } from '../messages/sequence-guard.ts'
 import type { Runtime } from '../runtime.ts'
 import type { Storage, WorkspaceRow } from '../storage/storage.ts'
 import { mintToken, type TokenPurpose } from './token.ts'
@@ -14,6 +16,10 @@ export interface OwnerMails {
   verify(email: string): boolean
   /** Sends what resets the password to whoever has that address; false as above, whoever has it. */
   reset(email: string): boolean
+  /** Tells the owner of a workspace that its credits ran low; false when too many mails are waiting. */
+  lowBalance(low: LowBalance): boolean
+  /** Tells the owner of a workspace that it was frozen; false when too many mails are waiting. */
+  frozen(frozen: Frozen): boolean
 }
 
 /**
@@ -50,6 +56,16 @@ export function createOwnerMails({
     verifyWith: (owner, token) => outbox.add(async () => write.verify_email(owner, token)),
     verify: (email) => outbox.add(() => compose(email, 'verify_email')),
     reset: (email) => outbox.add(() => compose(email, 'reset_password')),
+    lowBalance: (low) =>
+      outbox.add(async () => {
+        const owner = await storage.read.workspaces.byId(low.workspace_id)
+        return owner && lowBalanceMail(addressOf(owner.email), low)
+      }),
+    frozen: (frozen) =>
+      outbox.add(async () => {
+        const owner = await storage.read.workspaces.byId(frozen.workspace_id)
+        return owner && frozenMail(addressOf(owner.email), frozen)
+      }),
   }
 }
 

@@ -42,12 +42,15 @@ export function createWorkspaces({
   passwords,
   mails,
   signupCredits,
+  limits = {},
 }: {
   storage: Storage
   runtime: Runtime
   passwords: Passwords
   mails: OwnerMails
   signupCredits: Units
+  /** What a new workspace begins with. */
+  limits?: Partial<Pick<Account, 'daily_limit' | 'low_balance'>>
 }): Workspaces {
   async function withAccount(row: WorkspaceRow): Promise<Workspace> {
     const account = await storage.read.credits.account(row.id)
@@ -79,7 +82,7 @@ export function createWorkspaces({
         throw invalid('email', 'Email already exists')
       }
       await accountTokens.issue(verification)
-      await credits.open(row.id, row.created_at)
+      await credits.open(row.id, row.created_at, limits)
       if (signupCredits === 0) return
       const gift = grantOperation(runtime, {
         amount: signupCredits,
@@ -116,11 +119,15 @@ export function createWorkspaces({
       return row?.token_version === tokenVersion ? { workspace_id: row.id } : null
     },
     account,
-    async update(workspaceId, change) {
-      const isChange = Object.keys(change).length > 0
+    async update(workspaceId, request) {
+      const isChange = Object.keys(request).length > 0
       if (isChange) {
+        const { low_balance, ...change } = request
         const at = runtime.now()
-        await storage.write(({ workspaces }) => workspaces.change(workspaceId, change, at))
+        await storage.write(async ({ workspaces, lowBalances }) => {
+          await workspaces.change(workspaceId, change, at)
+          if (low_balance !== undefined) await lowBalances.set(workspaceId, low_balance, at)
+        })
       }
       return account(workspaceId)
     },
@@ -162,5 +169,6 @@ function workspaceOf(row: WorkspaceRow, account: Account): Workspace {
     ...record,
     credits_balance: (account.balance - account.held) as Units,
     credits_held: account.held,
+    low_balance: account.low_balance,
   }
 }

@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest'
 import { units } from '../../src/contract/units.ts'
+import { createCredits } from '../../src/credits/credits.ts'
 import type { Reads } from '../../src/storage/storage.ts'
 import { SMS_PRICE } from '../fixtures.ts'
 import { benchFor, EVERYTHING, type OpenStorage, only } from './bench.ts'
@@ -24,12 +25,12 @@ const SUPPRESSION = {
 const ANSWER = { route: 'billing.checkout', key: 'k', request_hash: 'h', response: '{}' }
 
 /**
- * What a stranger may ask about somebody's rows; a read verb that is not listed does not compile. Of a session at the
- * payment provider that one alone asks.
+ * What a stranger may ask about somebody's rows; a read verb that is not listed does not compile. Of a session or a
+ * payment at the payment provider that one alone asks.
  */
 type Questions = {
   [Store in keyof Reads]: {
-    [Verb in Exclude<keyof Reads[Store], 'bySession'>]: () => Promise<unknown>
+    [Verb in Exclude<keyof Reads[Store], 'bySession' | 'byPayment'>]: () => Promise<unknown>
   }
 }
 
@@ -46,7 +47,11 @@ export function isolationContract(open: OpenStorage): void {
     const bulk = { bulk_id: BULK_ID, recipient: '+255700000009' }
     const request = bench.make.send(workspaceId, bulk)
     const spending = { api_key_id: key.id, day: DAY, limit: units(SMS_PRICE) }
-    await bench.accept({ ...request, bulk: bench.make.bulkRow(request.messages, { retry_of: BULK_ID }), spending })
+    await bench.accept({
+      ...request,
+      bulk: bench.make.bulkRow(request.messages, { retry_of: BULK_ID }),
+      spending,
+    })
     const message = only(request.messages)
     const claimed = only(await bench.claimMessages())
     const outcome = { type: 'accepted', provider_message_id: 'P1', lookup_after_ms: null } as const
@@ -58,6 +63,11 @@ export function isolationContract(open: OpenStorage): void {
       await contacts.insert([contact])
       await suppressions.add([{ workspace_id: workspaceId, ...SUPPRESSION }])
     })
+    const credits = createCredits({ storage: bench.storage, runtime: bench.clock })
+    const expires_at = new Date('2027-05-04T09:00:00Z')
+    await credits.grant(workspaceId, { amount: SMS_PRICE, actor: 'operator', expires_at })
+    const hold = { message_id: 'call', n: 0, amount: SMS_PRICE, expires_at, channel: 'voice' }
+    await credits.hold(workspaceId, { ...hold, quantity: null, unit_price: null })
     const purchase = bench.make.purchase(workspaceId)
     await bench.storage.write(async ({ purchases, answers }) => {
       await purchases.insert(purchase)
@@ -71,12 +81,14 @@ export function isolationContract(open: OpenStorage): void {
     const stranger = await bench.workspace(0)
     const questions = (
       asker: string,
-    ): Omit<Questions, 'workspaces' | 'accountTokens' | 'secrets'> => {
+    ): Omit<Questions, 'workspaces' | 'accountTokens' | 'secrets' | 'lowBalances'> => {
       const {
         apiKeys,
         contacts,
         suppressions,
         credits,
+        creditHolds,
+        creditLots,
         purchases,
         answers,
         messages,
@@ -88,6 +100,7 @@ export function isolationContract(open: OpenStorage): void {
         email_keys: ['asha@example.com'],
         external_ids: ['crm-1'],
       }
+      const begun = { provider: 'played', since: new Date(0), workspace_id: asker }
       const part = { search: 'asha', tag: 'vip' }
       const filter = { bulk_id: BULK_ID, recipient: '+255700000009' }
       return {
@@ -114,7 +127,17 @@ export function isolationContract(open: OpenStorage): void {
           entriesFrom: () => credits.entriesFrom(asker, { seq: 1, limit: 10 }),
           entriesAbout: () => credits.entriesAbout(asker, [BULK_ID]),
         },
-        purchases: { byId: () => purchases.byId(asker, purchase.id) },
+        creditHolds: { open: () => creditHolds.open(asker, EVERYTHING) },
+        creditLots: {
+          open: () => creditLots.open(asker),
+          consumed: () => creditLots.consumed(asker, { after: 0, up_to: 1_000, kinds: ['send'] }),
+        },
+        purchases: {
+          byId: () => purchases.byId(asker, purchase.id),
+          list: () => purchases.list({ workspace_id: asker }, EVERYTHING),
+          begun: () => purchases.begun(begun, { is_pending: true, after: null, limit: 10 }),
+          countBegun: () => purchases.countBegun(begun),
+        },
         answers: { byKey: () => answers.byKey(asker, ANSWER) },
         messages: {
           byId: () => messages.byId(asker, message.id),

@@ -4,7 +4,8 @@ import type { Operation } from '../../src/credits/decide.ts'
 import type { Posted } from '../../src/credits/store.ts'
 import type { AcceptRequest, AcceptResult } from '../../src/messages/accept.ts'
 import type { Bench } from './bench.ts'
-import { accept, type LedgerModel, type ModelPosted, post } from './ledger-model.ts'
+import { type LedgerModel, type ModelPosted, post } from './ledger-model.ts'
+import { accept } from './ledger-model-messages.ts'
 import type { CallStep, PostStep, RequestStep } from './ledger-steps.ts'
 
 /** One call of the port, and what the model answers to it. */
@@ -89,11 +90,15 @@ function movementOf({ kind, amount, held, sign, part, wrong }: PostStep): [numbe
   return [amount * up * turned || 0, held * hold * turned || 0]
 }
 
-function wordFor(posted: Posted): ModelPosted {
+/** How the cold door answered, in the model's words. */
+export function wordFor(posted: Posted): ModelPosted {
   if ('repeated' in posted) return 'repeated'
   if (posted.ok) return 'booked'
-  if (posted.reason !== 'insufficient_credits') return posted.reason
-  return { required: posted.required, available: posted.available }
+  if (posted.reason === 'insufficient_credits') {
+    return { required: posted.required, available: posted.available }
+  }
+  if (posted.reason !== 'daily_limit') return posted.reason
+  return { required: posted.required, limit: posted.limit, spent: posted.spent }
 }
 
 function withoutReason(result: AcceptResult): AcceptResult {

@@ -13,9 +13,10 @@ export interface LedgerRows {
 
 /** The part of the rows that the model foretells. */
 export function factsOf({ account, entries, messages }: LedgerRows) {
-  const { balance, held, credit_limit, seq, status } = account
+  const { balance, held, credit_limit, seq, status, daily_limit, spent_on, spent, low_state } =
+    account
   return {
-    account: { balance, held, credit_limit, seq, status },
+    account: { balance, held, credit_limit, seq, status, daily_limit, spent_on, spent, low_state },
     entries: entries.map((entry) => ({
       seq: entry.seq,
       kind: entry.kind,
@@ -36,7 +37,10 @@ export function factsOf({ account, entries, messages }: LedgerRows) {
 
 /** What the model says that `factsOf` the rows of a workspace must be. */
 export function foretoldOf(model: LedgerModel, workspaceId: string): ReturnType<typeof factsOf> {
-  const { balance, held, limit, frozen, entries } = accountOf(model, workspaceId)
+  const { balance, held, limit, frozen, daily_limit, day, spent, low_state, entries } = accountOf(
+    model,
+    workspaceId,
+  )
   return {
     account: {
       balance,
@@ -44,6 +48,10 @@ export function foretoldOf(model: LedgerModel, workspaceId: string): ReturnType<
       credit_limit: limit,
       seq: entries.length,
       status: frozen ? 'frozen' : 'active',
+      daily_limit,
+      spent_on: day,
+      spent,
+      low_state,
     } as ReturnType<typeof factsOf>['account'],
     entries: entries.map(({ floor: _, ...entry }) => entry) as ReturnType<
       typeof factsOf

@@ -1,6 +1,5 @@
 import { UNITS_MAX } from '../../src/contract/units.ts'
 import type { Operation } from '../../src/credits/decide.ts'
-import type { AcceptRequest, AcceptResult } from '../../src/messages/accept.ts'
 
 /**
  * The ledger as contract section 4 tells it, in memory and one step after the other: what a storage's answers and rows
@@ -11,6 +10,8 @@ export interface LedgerModel {
   messages: Map<string, ModelMessage>
   /** By workspace and key. */
   answers: Map<string, { hash: string; response: string }>
+  /** What an API key has spent, by workspace, key and day. */
+  spending: Map<string, number>
 }
 
 export interface ModelAccount {
@@ -18,7 +19,16 @@ export interface ModelAccount {
   held: number
   limit: number
   frozen: boolean
+  /** The most that may be spent on a day, what was on the last one, and which that was. */
+  daily_limit: number | null
+  day: number
+  spent: number
+  /** Below this much available the owner is to be told, and whether he is. */
+  low_balance: number | null
+  low_state: 'no' | 'due' | 'told'
   entries: ModelEntry[]
+  /** Up to which entry what was consumed is taken off credits that expire. */
+  counted_seq: number
 }
 
 export interface ModelEntry {
@@ -52,21 +62,40 @@ export type ModelPosted =
   | 'repeated'
   | 'ref_conflict'
   | 'account_frozen'
-  | 'daily_limit'
   | 'impossible'
   | { required: number; available: number }
+  | { required: number; limit: number; spent: number }
 
-const HOUR_MS = 3_600_000
-const SMS_AGE_MAX_MS = 4 * HOUR_MS
-const DOUBT_MAX_MS = 600_000
+const DAY_MS = 86_400_000
 
 export function newModel(workspaceIds: readonly string[]): LedgerModel {
-  const empty = () => ({ balance: 0, held: 0, limit: 0, frozen: false, entries: [] })
   return {
-    accounts: new Map(workspaceIds.map((id) => [id, empty()])),
+    accounts: new Map(workspaceIds.map((id) => [id, emptyAccount()])),
     messages: new Map(),
     answers: new Map(),
+    spending: new Map(),
   }
+}
+
+function emptyAccount(): ModelAccount {
+  return {
+    balance: 0,
+    held: 0,
+    limit: 0,
+    frozen: false,
+    daily_limit: null,
+    day: 0,
+    spent: 0,
+    low_balance: null,
+    low_state: 'no',
+    entries: [],
+    counted_seq: 0,
+  }
+}
+
+/** A copy of an account that the original's next entries do not change. */
+export function copyOfAccount(account: ModelAccount): ModelAccount {
+  return { ...account, entries: [...account.entries] }
 }
 
 /** What the account of `workspaceId` looks like. */
@@ -104,26 +133,41 @@ export function post(model: LedgerModel, workspaceId: string, operation: Operati
   return same ? 'repeated' : 'ref_conflict'
 }
 
-function standingOf({ entries }: ModelAccount, { kind, reference }: Operation) {
+/** The entry under the reference of an operation. */
+export function standingOf({ entries }: ModelAccount, { kind, reference }: Operation) {
   const fact = factOf(kind, reference)
   return entries.find((entry) => entry.fact === fact)
 }
 
-function move(account: ModelAccount, operation: Operation): Exclude<ModelPosted, 'repeated'> {
+/** Moves credits whatever stands under the reference. */
+export function move(
+  account: ModelAccount,
+  operation: Operation,
+): Exclude<ModelPosted, 'repeated'> {
   const { kind, amount, held_delta } = operation
   const shape = [amount, held_delta].map((n) => (n === 0 ? '0' : n > 0 ? '+' : '-')).join('')
-  if (!SHAPES[kind].test(shape)) return 'impossible'
+  const isWhole = Number.isInteger(amount) && Number.isInteger(held_delta)
+  if (!isWhole || !SHAPES[kind].test(shape)) return 'impossible'
   if (kind === 'send' || kind === 'hold') {
     const required = held_delta - amount
     const available = account.balance - account.held
     if (account.frozen) return 'account_frozen'
     if (available + account.limit < required) return { required, available }
+    const { daily_limit: limit } = account
+    const spent = spentOn(account, operation.at)
+    if (limit !== null && spent + required > limit) return { required, limit, spent }
   }
   const balance_after = account.balance + amount
   const held_after = account.held + held_delta
   if (held_after < 0 || Math.abs(balance_after) > UNITS_MAX) return 'impossible'
+  if (kind === 'send' || kind === 'hold') {
+    account.spent = spentOn(account, operation.at) + held_delta - amount
+    account.day = dayOf(operation.at)
+  }
+  const was = account.balance - account.held
   account.balance = balance_after
   account.held = held_after
+  account.low_state = lowStateAfter(account, was)
   const seq = account.entries.length + 1
   const fact = factOf(kind, operation.reference)
   const floor = -account.limit
@@ -131,108 +175,17 @@ function move(account: ModelAccount, operation: Operation): Exclude<ModelPosted,
   return 'booked'
 }
 
-/** Answers one call: its requests in their order, or `impossible` where one of them cannot be written at all. */
-export function accept(
-  model: LedgerModel,
-  requests: readonly AcceptRequest[],
-): AcceptResult[] | 'impossible' {
-  const before = structuredClone(model)
-  const results: AcceptResult[] = []
-  for (const request of requests) {
-    const result = acceptOne(model, request)
-    if (result === 'impossible') {
-      Object.assign(model, before)
-      return 'impossible'
-    }
-    results.push(result)
-  }
-  return results
+function dayOf(at: Date): number {
+  return Math.floor(at.getTime() / DAY_MS)
 }
 
-function acceptOne(model: LedgerModel, request: AcceptRequest): AcceptResult | 'impossible' {
-  const { workspace_id, debit, idempotency, messages } = request
-  const key = idempotency && `${workspace_id} ${idempotency.route} ${idempotency.key}`
-  const known = key ? model.answers.get(key) : undefined
-  if (known) {
-    return known.hash === idempotency?.request_hash
-      ? { outcome: 'replayed', response: known.response }
-      : { outcome: 'key_reused' }
-  }
-  if (debit) {
-    const account = accountOf(model, workspace_id)
-    const standing = standingOf(account, debit)
-    const moved = move(account, debit)
-    if (moved === 'account_frozen') return { outcome: moved }
-    if (typeof moved === 'object') {
-      return { outcome: 'insufficient_credits', ...moved } as AcceptResult
-    }
-    if (standing || moved !== 'booked') return 'impossible'
-  }
-  for (const { id, credits_used, created_at, expires_at } of messages) {
-    if (model.messages.has(id)) return 'impossible'
-    model.messages.set(id, {
-      workspace_id,
-      cost: credits_used,
-      refunded: 0,
-      state: 'open',
-      token: null,
-      deadline_ms: expires_at?.getTime() ?? created_at.getTime() + SMS_AGE_MAX_MS,
-      doubtful_since_ms: null,
-    })
-  }
-  if (key && idempotency) {
-    model.answers.set(key, { hash: idempotency.request_hash, response: idempotency.response })
-  }
-  return { outcome: 'accepted' }
+function spentOn({ day, spent }: ModelAccount, at: Date): number {
+  return day === dayOf(at) ? spent : 0
 }
 
-/** What was learned about a message, as far as money goes. A `retry` waits for a second. */
-export type Learned =
-  | 'accepted'
-  | 'found'
-  | 'called_back'
-  | 'rejected'
-  | 'retry'
-  | 'ambiguous'
-  | 'not_found'
-  | 'unavailable'
-
-/** Settles what a claim gave (token null: a callback, which holds none); answers whether it counted. */
-export function settle(
-  model: LedgerModel,
-  messageId: string,
-  token: string | null,
-  learned: Learned,
-  now_ms: number,
-): boolean {
-  const message = model.messages.get(messageId)
-  if (!message) throw new Error(`the model does not know ${messageId}`)
-  const holds = token !== null && message.token === token
-  const certain = learned === 'accepted' || learned === 'found' || learned === 'called_back'
-  if (holds) message.token = null
-  // That somebody has the message is true whoever tells it.
-  if (!holds && !certain) return false
-  if (message.state !== 'open') return true
-  const doubted_ms = now_ms - (message.doubtful_since_ms ?? now_ms)
-  if (certain) message.state = 'taken'
-  else if (learned === 'not_found') message.doubtful_since_ms = null
-  else if (learned === 'rejected') fail(model, messageId, message)
-  else if (learned === 'retry') {
-    if (now_ms + 1_000 > message.deadline_ms) fail(model, messageId, message)
-  } else if (learned === 'ambiguous' ? doubted_ms > DOUBT_MAX_MS : doubted_ms >= DOUBT_MAX_MS) {
-    message.state = 'failed'
-  } else message.doubtful_since_ms ??= now_ms
-  return true
-}
-
-/** Gives back what it cost, unless a provider may have it. */
-function fail(model: LedgerModel, id: string, message: ModelMessage): void {
-  message.state = 'failed'
-  if (message.doubtful_since_ms !== null || message.cost === 0) return
-  const refund = { kind: 'refund', amount: message.cost, held_delta: 0 } as Operation
-  const reference = { type: 'message', id, n: 0 }
-  if (post(model, message.workspace_id, { ...refund, reference }) !== 'booked') {
-    throw new Error(`the model cannot refund ${id}`)
-  }
-  message.refunded = message.cost
+/** Somebody is to be told when what is available falls below the threshold, and again after it was above. */
+function lowStateAfter(account: ModelAccount, was: number): ModelAccount['low_state'] {
+  const { low_balance: threshold, balance, held, low_state } = account
+  if (threshold === null || balance - held >= threshold) return 'no'
+  return was >= threshold ? 'due' : low_state
 }

@@ -8,7 +8,8 @@ import type { ClaimedMessage } from '../../src/storage/storage.ts'
 import { type Bench, callback, EVERYTHING } from './bench.ts'
 import { type Call, callsOf, explanationsOf } from './ledger-calls.ts'
 import { factsOf, faultsOf, foretoldOf, type LedgerRows } from './ledger-checks.ts'
-import { accountOf, type Learned, type LedgerModel, newModel, settle } from './ledger-model.ts'
+import { accountOf, type LedgerModel, newModel } from './ledger-model.ts'
+import { type Learned, settle } from './ledger-model-messages.ts'
 import { type LedgerStep, WORKSPACES } from './ledger-steps.ts'
 
 const FAULT = { error_code: 'busy', error_message: 'Busy' }

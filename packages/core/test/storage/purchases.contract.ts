@@ -223,7 +223,14 @@ export function purchasesContract(open: OpenStorage): void {
       await notify()
     }
     expect(await entries()).toEqual([])
-    expect(await purchase()).toMatchObject({ status: 'expired' })
+    expect(await purchase()).toMatchObject({
+      status: 'expired',
+      review_reason: 'currency_mismatch',
+    })
+    set({ status: 'paid' })
+    await notify()
+    expect(await entries()).toEqual([['purchase', CREDITS]])
+    expect(await purchase()).toMatchObject({ status: 'paid', review_reason: null })
   })
 
   it('begins one purchase for all that come at once with one key', async () => {

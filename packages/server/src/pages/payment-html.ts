@@ -24,12 +24,17 @@ provider would tell it.</p>
 export function paymentResult(purchase: Purchase, status: Exclude<PaymentStatus, 'open'>): string {
   switch (status) {
     case 'paid':
+      if (purchase.status === 'refunded' || purchase.status === 'disputed') return takenBack()
       return notice('Paid', `Thank you. ${creditsText(purchase)} for ${priceText(purchase)}.`)
     case 'failed':
       return notice('Payment declined', 'Nothing was paid, and no credits were added.')
     case 'expired':
       return notice('This checkout has ended', 'Nothing was paid. Begin a new one.')
   }
+}
+
+function takenBack(): string {
+  return notice('This payment was taken back', 'Its credits were taken back too.')
 }
 
 /** Says that the payer may come back. */

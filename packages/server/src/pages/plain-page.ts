@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto'
 const STYLE = `
 :root { color-scheme: light dark; font: 1rem/1.5 system-ui, sans-serif; }
 body { max-width: 26rem; margin: 3rem auto; padding: 0 1rem; }
-h1 { font-size: 1.5rem; line-height: 1.25; }
+h1 { font-size: 1.5rem; line-height: 1.25; text-wrap: balance; }
 label { display: block; margin-bottom: 1rem; }
 input, button { box-sizing: border-box; width: 100%; padding: 0.625rem; border: 1px solid GrayText; border-radius: 0.375rem; font: inherit; }
 button { border-color: #1d4ed8; background: #1d4ed8; color: #fff; font-weight: 600; cursor: pointer; }

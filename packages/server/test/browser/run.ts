@@ -1,5 +1,5 @@
 /**
- * Walks through `/docs` and `/dev` in a real Chromium: `npm run browser`. It uses the one that `SVC_CHROMIUM` names or that
+ * Walks through `/docs`, `/dev` and a purchase in a real Chromium: `npm run browser`. It uses the one that `SVC_CHROMIUM` names or that
  * is installed, and says how to get one where there is none. `npm test` looks at the same pages by HTTP, without a browser.
  */
 import { existsSync } from 'node:fs'
@@ -9,6 +9,7 @@ import { delimiter, join } from 'node:path'
 import { createClient } from '@svc/core/contract'
 import { chromium } from 'playwright-core'
 import { readConfig, startServer } from '../../src/index.ts'
+import { walkPayment } from './walk-payment.ts'
 import { walkDocs, walkInbox } from './walks.ts'
 
 const NAMES = [
@@ -36,7 +37,14 @@ if (!executablePath) {
 }
 
 const folder = await mkdtemp(join(tmpdir(), 'svc-browser-'))
-const env = { PORT: '0', SVC_DATA_DIR: folder, SVC_SIGNUP_CREDITS: '100', SVC_LOG_LEVEL: 'warn' }
+const env = {
+  PORT: '0',
+  SVC_DATA_DIR: folder,
+  SVC_SIGNUP_CREDITS: '100',
+  SVC_CREDIT_PACKAGES:
+    '[{"id":"starter","name":"Starter","credits":1000,"price":{"amount":1000,"currency":"USD"}}]',
+  SVC_LOG_LEVEL: 'warn',
+}
 let demo: { workspace_id: string; api_key: string } | null = null
 const server = await startServer({ config: readConfig(env), dev: true, demo: () => demo })
 const browser = await chromium.launch({ executablePath, args: ['--no-sandbox'] })
@@ -51,7 +59,8 @@ try {
     const size = { width, height: 900 }
     await walkDocs(await browser.newPage({ viewport: size }), { url: base_url, key })
     await walkInbox(await browser.newPage({ viewport: size }), { url: base_url, key })
-    console.log(`/docs and /dev work at ${width} pixels`)
+    await walkPayment(await browser.newPage({ viewport: size }), { url: base_url, token })
+    console.log(`/docs, /dev and a purchase work at ${width} pixels`)
   }
 } finally {
   await browser.close()

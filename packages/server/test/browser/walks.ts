@@ -1,31 +1,12 @@
-import { deepStrictEqual, ok, strictEqual } from 'node:assert/strict'
+import { deepStrictEqual, strictEqual } from 'node:assert/strict'
 import { createClient } from '@svc/core/contract'
 import type { Page } from 'playwright-core'
+import { expectToFit, watch } from './page-checks.ts'
 
 interface Place {
   url: string
   /** An API key of the workspace that is looked at. */
   key: string
-}
-
-/** What the page did that it must not: broken scripts, refused loads, requests to other hosts. */
-function watch(page: Page, url: string): string[] {
-  const faults: string[] = []
-  page.on('pageerror', (error) => faults.push(error.message))
-  page.on('console', (line) => {
-    if (line.type() === 'error') faults.push(line.text())
-  })
-  page.on('request', (request) => {
-    const isOwn = request.url().startsWith(url) || request.url().startsWith('data:')
-    if (!isOwn) faults.push(`a request to ${request.url()}`)
-  })
-  return faults
-}
-
-async function expectToFit(page: Page): Promise<void> {
-  const width = (name: string) => page.evaluate<number>(`document.documentElement.${name}`)
-  const [clientWidth, scrollWidth] = [await width('clientWidth'), await width('scrollWidth')]
-  ok(scrollWidth <= clientWidth, `${scrollWidth} pixels wide on a screen of ${clientWidth}`)
 }
 
 /** Opens the reference, gives it the key, and sends the example of the send endpoint from it. */

@@ -1,6 +1,6 @@
 import { and, asc, desc, eq, inArray, lte } from 'drizzle-orm'
-import { type Account, decide, type Entry, isRepetition, newAccount } from '../../credits/decide.ts'
-import type { CreditReads, CreditWrites } from '../../credits/store.ts'
+import { decide, type Entry, isRepetition, newAccount } from '../../credits/decide.ts'
+import type { AccountRecord, CreditReads, CreditWrites } from '../../credits/store.ts'
 import type { Db } from '../dialect.ts'
 import type { Tables } from '../tables.ts'
 
@@ -9,10 +9,10 @@ export function creditStore(
   { credit_accounts: accounts, ledger_entries: entries }: Tables,
   { locked }: { locked: <Q>(query: Q) => Q },
 ): CreditReads & CreditWrites {
-  async function find(workspaceId: string, lock: boolean): Promise<Account | null> {
+  async function find(workspaceId: string, lock: boolean): Promise<AccountRecord | null> {
     const query = db.select().from(accounts).where(eq(accounts.workspace_id, workspaceId))
     const [row] = await (lock ? locked(query) : query)
-    return (row as Account | undefined) ?? null
+    return (row as AccountRecord | undefined) ?? null
   }
   return {
     account: (workspaceId) => find(workspaceId, false),
@@ -32,13 +32,15 @@ export function creditStore(
       const found = db.select().from(entries).where(older)
       return (await found.orderBy(desc(entries.seq)).limit(limit)) as Entry[]
     },
-    async open(workspaceId, at) {
-      await db.insert(accounts).values({ ...newAccount(workspaceId), updated_at: at })
+    async open(workspaceId, at, limits = {}) {
+      await db.insert(accounts).values({ ...newAccount(workspaceId), ...limits, updated_at: at })
     },
-    async setTerms(workspaceId, { credit_limit, status }, at) {
+    lock: (workspaceId) => find(workspaceId, true),
+    async setTerms(workspaceId, terms, at) {
+      const thawed = terms.status === 'active' ? { frozen_reason: null } : {}
       const changed = await db
         .update(accounts)
-        .set({ credit_limit, status, updated_at: at })
+        .set({ ...terms, ...thawed, updated_at: at })
         .where(eq(accounts.workspace_id, workspaceId))
         .returning({ workspace_id: accounts.workspace_id })
       return changed.length === 1

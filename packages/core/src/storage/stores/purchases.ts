@@ -1,9 +1,17 @@
-import { and, eq } from 'drizzle-orm'
-import type { PurchaseReads, PurchaseWrites } from '../../billing/store.ts'
+import { and, count, desc, eq, gt, gte, isNotNull, ne, or } from 'drizzle-orm'
+import type { BegunPurchases, PurchaseReads, PurchaseWrites } from '../../billing/store.ts'
 import type { Db } from '../dialect.ts'
 import type { Tables } from '../tables.ts'
 
 export function purchaseStore(db: Db, { purchases: t }: Tables): PurchaseReads & PurchaseWrites {
+  const begunIn = ({ provider, since, workspace_id }: BegunPurchases) =>
+    and(
+      eq(t.provider, provider),
+      isNotNull(t.session_id),
+      gte(t.created_at, since),
+      workspace_id === undefined ? undefined : eq(t.workspace_id, workspace_id),
+    )
+
   return {
     async byId(workspaceId, purchaseId) {
       const mine = and(eq(t.workspace_id, workspaceId), eq(t.id, purchaseId))
@@ -13,6 +21,44 @@ export function purchaseStore(db: Db, { purchases: t }: Tables): PurchaseReads &
     async bySession(sessionId) {
       const [row] = await db.select().from(t).where(eq(t.session_id, sessionId))
       return row ?? null
+    },
+    async byPayment(paymentId) {
+      const [row] = await db.select().from(t).where(eq(t.payment_id, paymentId))
+      return row ?? null
+    },
+    async begun(which, { is_pending, after, limit }) {
+      const isLater =
+        after &&
+        or(
+          gt(t.created_at, after.created_at),
+          and(eq(t.created_at, after.created_at), gt(t.id, after.id)),
+        )
+      const status = is_pending ? eq(t.status, 'pending') : ne(t.status, 'pending')
+      return db
+        .select()
+        .from(t)
+        .where(and(begunIn(which), status, isLater ?? undefined))
+        .orderBy(t.created_at, t.id)
+        .limit(limit)
+    },
+    async countBegun(which) {
+      const [row] = await db.select({ count: count() }).from(t).where(begunIn(which))
+      return row?.count ?? 0
+    },
+    async list({ workspace_id, status, in_review }, { limit, offset }) {
+      const which = and(
+        workspace_id === undefined ? undefined : eq(t.workspace_id, workspace_id),
+        status === undefined ? undefined : eq(t.status, status),
+        in_review ? isNotNull(t.review_reason) : undefined,
+      )
+      const newestFirst = [desc(t.created_at), desc(t.id)]
+      return db
+        .select()
+        .from(t)
+        .where(which)
+        .orderBy(...newestFirst)
+        .limit(limit)
+        .offset(offset)
     },
     async insert(purchase) {
       await db.insert(t).values(purchase)

@@ -6,7 +6,10 @@ import { answerStore } from './answers.ts'
 import { apiKeyStore } from './api-keys.ts'
 import { bulkStore } from './bulks.ts'
 import { contactStore } from './contacts.ts'
+import { creditHoldStore } from './credit-holds.ts'
+import { creditLotStore } from './credit-lots.ts'
 import { creditStore } from './credits.ts'
+import { lowBalanceStore } from './low-balances.ts'
 import { messageStore } from './messages.ts'
 import { purchaseStore } from './purchases.ts'
 import { secretStore } from './secrets.ts'
@@ -29,6 +32,9 @@ export function openStores(db: Db, tables: Tables, dialect: StoreDialect): Write
     contacts: contactStore(db, tables, dialect),
     suppressions: suppressionStore(db, tables),
     credits: creditStore(db, tables, dialect),
+    creditHolds: creditHoldStore(db, tables),
+    creditLots: creditLotStore(db, tables),
+    lowBalances: lowBalanceStore(db, tables),
     purchases: purchaseStore(db, tables),
     answers: answerStore(db, tables),
     messages: messageStore(db, tables),

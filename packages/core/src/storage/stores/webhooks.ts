@@ -86,6 +86,12 @@ export function webhookStore(
     async change(workspaceId, webhookId, change) {
       await db.update(t).set(change).where(mine(workspaceId, webhookId))
     },
+    async subscribers(workspaceId) {
+      const { id, workspace_id, events } = t
+      const active = and(eq(workspace_id, workspaceId), eq(t.is_active, true))
+      const found = db.select({ id, workspace_id, events }).from(t).where(active)
+      return locked(found.orderBy(asc(id)))
+    },
     async queue(announced) {
       for (const block of blocksOf(announced.events)) await db.insert(events).values(block)
       for (const block of blocksOf(announced.deliveries)) await db.insert(deliveries).values(block)

@@ -1,0 +1,73 @@
+import type { Command } from 'commander'
+import { confirm } from '../confirm.ts'
+import { type Context, withExamples } from '../context.ts'
+import { findWorkspace, withCore, withWorkspace } from '../operator.ts'
+import { paymentsOf } from '../payments.ts'
+import { purchaseDocument } from '../purchase-report.ts'
+
+interface RefundOptions {
+  workspace?: string
+  yes?: boolean
+}
+
+/** Adds `svc billing refund`. */
+export function addRefund(billing: Command, context: Context): void {
+  const refund = withWorkspace(
+    billing
+      .command('refund')
+      .summary('give a payment back and take its credits')
+      .description(
+        `Gives all of a payment back that was not given back before, and takes the credits, below zero where they are
+spent. It asks first; run again, it gives nothing twice.`,
+      )
+      .argument('<purchase-id>', 'the id of the purchase, as svc billing purchases shows it')
+      .option('--yes', 'do not ask'),
+  ).action((id: string, options: RefundOptions) => refundPurchase(context, id, options))
+  withExamples(
+    refund,
+    'svc billing refund 01934f5e-8c00-7a3b-9d2e-5f6a7b8c9d01',
+    'svc billing refund 01934f5e-8c00-7a3b-9d2e-5f6a7b8c9d01 --workspace ops@example.com --yes',
+  )
+}
+
+async function refundPurchase(
+  { surroundings, output }: Context,
+  purchaseId: string,
+  { workspace: selector, yes }: RefundOptions,
+): Promise<void> {
+  const [{ creditsOf, formatCredits }, { priceText }] = await Promise.all([
+    import('@svc/core/contract'),
+    import('@svc/server'),
+  ])
+  const { email, purchase } = await withCore(surroundings, async (core) => {
+    const workspace = await findWorkspace(core, selector)
+    return {
+      email: workspace.email,
+      purchase: await core.billing.purchase(workspace.id, purchaseId),
+    }
+  })
+  const sum = `${priceText(purchase)} for ${formatCredits(purchase.credits)} credits`
+  const payments = await paymentsOf(surroundings, purchase.provider)
+  if (!yes) await confirm(surroundings, `Give ${email} back what is left of ${sum}?`)
+  const { refunded, workspace } = await withCore(
+    surroundings,
+    async (core) => ({
+      refunded: await core.billing.refund(purchase.workspace_id, purchase.id),
+      workspace: await core.workspaces.account(purchase.workspace_id),
+    }),
+    { payments },
+  )
+  const { credits_balance } = workspace
+  if (output.isJson()) {
+    return output.document({
+      purchase: purchaseDocument(refunded, creditsOf),
+      credits_balance: creditsOf(credits_balance),
+    })
+  }
+  const balance = `${email} has ${formatCredits(credits_balance)} credits available`
+  output.line(
+    refunded.status === purchase.status
+      ? `${sum} is ${refunded.status}, as before: ${balance}.`
+      : `${sum} is ${refunded.status}: ${balance}.`,
+  )
+}

@@ -1,0 +1,84 @@
+import type { SyncReport } from '@svc/core'
+import type { Command } from 'commander'
+import { type Context, withExamples } from '../context.ts'
+import { Failure, usage } from '../failure.ts'
+import { momentText } from '../moment.ts'
+import { findWorkspace, withCore } from '../operator.ts'
+import { paymentsOf } from '../payments.ts'
+import { progressBars } from '../progress-bar.ts'
+import { statusCell } from '../purchase-report.ts'
+
+interface SyncOptions {
+  since: string
+  workspace?: string
+}
+
+/** Adds `svc billing sync`. */
+export function addSync(billing: Command, context: Context): void {
+  const sync = billing
+    .command('sync')
+    .summary('look at Stripe for what no notification told, and repair it')
+    .description(
+      `Compares every purchase of a time with its payment at Stripe, and brings purchase and credits to how that stands
+now: what was paid, given back or disputed while the service was away. Run again, it changes nothing twice. The exit
+code is 1 when some could not be looked at: those are left as they are.`,
+    )
+    .option('--since <time>', 'no purchase before: ISO 8601, or a span back from now', '30d')
+    .option('--workspace <id-or-email>', 'only the purchases of this workspace')
+    .action((options: SyncOptions) => syncPurchases(context, options))
+  withExamples(
+    sync,
+    'svc billing sync',
+    'svc billing sync --since 90d --workspace ops@example.com',
+    'svc billing sync --since 2026-05-01 --json',
+  )
+}
+
+async function syncPurchases(context: Context, options: SyncOptions): Promise<void> {
+  const { surroundings, output } = context
+  const { creditsOf, parseDateTime } = await import('@svc/core/contract')
+  const since = parseDateTime(momentText(options.since, { now: new Date(), back: true }))
+  if (!since) throw usage(`--since must be ISO 8601, or a span such as 30d, got "${options.since}"`)
+  const payments = await paymentsOf(surroundings, 'stripe')
+  const bars = progressBars(surroundings, { isQuiet: output.isJson() })
+  const report = await withCore(
+    surroundings,
+    async (core) => {
+      const { workspace: selector } = options
+      const workspace = selector === undefined ? null : await findWorkspace(core, selector)
+      const onProgress = (progress: { done: number; total: number }) =>
+        bars.tell({ name: 'purchases', ...progress })
+      return core.billing.sync({ since, workspaceId: workspace?.id, onProgress })
+    },
+    { payments },
+  ).finally(() => bars.end())
+  if (output.isJson()) {
+    const changed = report.changed.map((one) => ({ ...one, credits: creditsOf(one.credits) }))
+    output.document({ since: since.toISOString(), ...report, changed })
+  } else await showReport(context, report)
+  const { failed } = report
+  if (failed.length > 0) {
+    const which = failed.length === 1 ? '1 purchase' : `${failed.length} purchases`
+    throw new Failure('incomplete', `${which} could not be looked at: run it again later`)
+  }
+}
+
+async function showReport({ output }: Context, report: SyncReport): Promise<void> {
+  const { formatCredits } = await import('@svc/core/contract')
+  const { looked, changed, failed } = report
+  if (changed.length > 0) {
+    output.table(
+      ['PURCHASE', 'WORKSPACE', 'WAS', 'IS', 'CREDITS', 'REVIEW'],
+      changed.map((one) => [
+        one.purchase_id,
+        one.workspace_id,
+        one.was,
+        statusCell(one),
+        `${one.credits > 0 ? '+' : ''}${formatCredits(one.credits)}`,
+        { text: one.review_reason ?? '', style: 'red' },
+      ]),
+    )
+  }
+  for (const { purchase_id, error } of failed) output.note(`${purchase_id}: ${error}`)
+  output.note(`${looked} looked at, ${changed.length} changed.`)
+}

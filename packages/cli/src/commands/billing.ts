@@ -1,0 +1,94 @@
+import type { Command } from 'commander'
+import { type Context, type PageOptions, withExamples, withPage } from '../context.ts'
+import { usage } from '../failure.ts'
+import { findWorkspace, withCore } from '../operator.ts'
+import { PURCHASE_STATUSES, purchaseDocument, statusCell } from '../purchase-report.ts'
+import { addRefund } from './billing-refund.ts'
+import { addSync } from './billing-sync.ts'
+
+interface ListOptions extends PageOptions {
+  workspace?: string
+  status?: string
+  review?: boolean
+}
+
+/** Adds `svc billing`: purchases, on the database and at the payment provider. */
+export function addBilling(program: Command, context: Context): void {
+  const billing = program
+    .command('billing')
+    .summary('list purchases, refund them, and catch up with Stripe (operator)')
+    .description(
+      `Lists purchases and refunds them, and looks at Stripe for what no notification told. It works on the database
+itself, with STRIPE_SECRET_KEY and STRIPE_WEBHOOK_SECRET from the environment: the server may run meanwhile.`,
+    )
+  withExamples(billing, 'svc billing purchases', 'svc billing sync --since 30d')
+
+  const purchases = withPage(
+    billing
+      .command('purchases')
+      .summary('list purchases')
+      .description(
+        `Lists purchases, newest first, with the ids to look them up by at Stripe. The last column says why an operator
+should look at one: nothing is granted for it meanwhile.`,
+      )
+      .option('--workspace <id-or-email>', 'only those of this workspace')
+      .option('--status <status>', `only those that are ${PURCHASE_STATUSES.join(', ')}`)
+      .option('--review', 'only those that an operator should look at'),
+  ).action((options: ListOptions) => listPurchases(context, options))
+  withExamples(
+    purchases,
+    'svc billing purchases --review',
+    'svc billing purchases --workspace ops@example.com --status paid',
+  )
+  addRefund(billing, context)
+  addSync(billing, context)
+}
+
+async function listPurchases(
+  { surroundings, output }: Context,
+  options: ListOptions,
+): Promise<void> {
+  const status = readStatus(options.status)
+  const [{ api, creditsOf, decode, formatCredits }, { priceText }] = await Promise.all([
+    import('@svc/core/contract'),
+    import('@svc/server'),
+  ])
+  const { page, limit } = decode(api.api_keys.list.query, {
+    page: options.page,
+    limit: options.limit,
+  })
+  const found = await withCore(surroundings, async (core) => {
+    const { workspace: selector, review: in_review } = options
+    const workspace = selector === undefined ? null : await findWorkspace(core, selector)
+    const which = { workspace_id: workspace?.id, status, in_review }
+    return core.billing.purchases(which, { limit: limit + 1, offset: (page - 1) * limit })
+  })
+  const shown = found.slice(0, limit)
+  if (output.isJson()) {
+    return output.document({
+      purchases: shown.map((purchase) => purchaseDocument(purchase, creditsOf)),
+    })
+  }
+  output.table(
+    ['CREATED', 'ID', 'WORKSPACE', 'STATUS', 'CREDITS', 'PRICE', 'AT PROVIDER', 'REVIEW'],
+    shown.map((purchase) => [
+      purchase.created_at.toISOString(),
+      purchase.id,
+      purchase.workspace_id,
+      statusCell(purchase),
+      formatCredits(purchase.credits),
+      priceText(purchase),
+      purchase.payment_id ?? purchase.session_id ?? '',
+      { text: purchase.review_reason ?? '', style: 'red' },
+    ]),
+  )
+  if (found.length === 0) output.note('No purchase.')
+  if (found.length > limit) output.note(`More: --page ${page + 1}`)
+}
+
+function readStatus(text: string | undefined) {
+  if (text === undefined) return undefined
+  const status = PURCHASE_STATUSES.find((each) => each === text)
+  if (status) return status
+  throw usage(`--status must be one of ${PURCHASE_STATUSES.join(', ')}, got "${text}"`)
+}

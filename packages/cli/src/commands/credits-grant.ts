@@ -1,0 +1,70 @@
+import type { Command } from 'commander'
+import { type Context, withExamples } from '../context.ts'
+import { readCredits } from '../credit-amount.ts'
+import { transactionOf } from '../credit-report.ts'
+import { momentText } from '../moment.ts'
+import { findWorkspace, withCore, withWorkspace } from '../operator.ts'
+import { printable } from '../printable.ts'
+
+interface GrantOptions {
+  workspace?: string
+  reason?: string
+  id?: string
+  expires?: string
+}
+
+/** Adds `svc credits grant`. */
+export function addGrant(credits: Command, context: Context): void {
+  const grant = withWorkspace(
+    credits
+      .command('grant')
+      .summary('give credits to a workspace')
+      .description(
+        `Gives credits to a workspace. With --id it is safe to repeat: one id is granted once. With --expires what is
+left of it expires then: what expires first is spent first.`,
+      )
+      .argument('<amount>', 'credits, with at most six decimals')
+      .option('--reason <text>', 'stands in the ledger')
+      .option('--id <id>', 'names this grant, so that repeating it gives nothing again')
+      .option('--expires <when>', 'a span such as 30d or 12h, or a date (default: never)'),
+  ).action((amount: string, options: GrantOptions) => grantCredits(context, amount, options))
+  withExamples(
+    grant,
+    'svc credits grant 100',
+    'svc credits grant 50 --reason "Trial" --expires 30d',
+    'svc credits grant 250 --workspace ops@example.com --reason "Invoice 2026-17" --id invoice-2026-17',
+  )
+}
+
+async function grantCredits(
+  { surroundings, output }: Context,
+  text: string,
+  { workspace: selector, reason, id, expires }: GrantOptions,
+): Promise<void> {
+  const contract = await import('@svc/core/contract')
+  const { creditsOf, dateTime, decode, formatCredits } = contract
+  const amount = await readCredits('<amount>', text)
+  const expires_at =
+    expires === undefined ? undefined : decode(dateTime, momentText(expires, { now: new Date() }))
+  const { entry, repeated, workspace } = await withCore(surroundings, async (core) => {
+    const { id: workspaceId } = await findWorkspace(core, selector)
+    const grant = { amount, id, actor: 'operator', description: reason, expires_at }
+    const granted = await core.credits.grant(workspaceId, grant)
+    return { ...granted, workspace: await core.workspaces.account(workspaceId) }
+  })
+  if (output.isJson()) {
+    return output.document({
+      transaction: transactionOf(entry, contract),
+      repeated,
+      credits_balance: creditsOf(workspace.credits_balance),
+    })
+  }
+  const balance = `${formatCredits(workspace.credits_balance)} credits available`
+  const given = `${formatCredits(entry.amount)} credits`
+  const until = expires_at ? `, what is left of them until ${expires_at.toISOString()}` : ''
+  output.line(
+    repeated
+      ? `${printable(id ?? '')} was granted before (${given}); nothing was given again. ${workspace.email} has ${balance}.`
+      : `Gave ${given} to ${workspace.email}${until}: ${balance}.`,
+  )
+}

@@ -1,0 +1,62 @@
+import type { Entry } from '@svc/core'
+import type { Command } from 'commander'
+import { type Context, type PageOptions, withExamples, withPage } from '../context.ts'
+import { transactionOf } from '../credit-report.ts'
+import { findWorkspace, withCore, withWorkspace } from '../operator.ts'
+import type { Cell } from '../output.ts'
+
+/** Adds `svc credits history`. */
+export function addHistory(credits: Command, context: Context): void {
+  const history = withPage(
+    withWorkspace(
+      credits
+        .command('history')
+        .summary('show the ledger of a workspace')
+        .description(
+          `Shows every change of a balance and of what is held, newest first. Credits that are held are still in the balance,
+but cannot be spent.`,
+        ),
+    ),
+  ).action((options: PageOptions & { workspace?: string }) => showHistory(context, options))
+  withExamples(history, 'svc credits history --limit 10')
+}
+
+async function showHistory(
+  { surroundings, output }: Context,
+  options: PageOptions & { workspace?: string },
+): Promise<void> {
+  const contract = await import('@svc/core/contract')
+  const { api, decode, formatCredits } = contract
+  const { page, limit } = decode(api.api_keys.list.query, {
+    page: options.page,
+    limit: options.limit,
+  })
+  const found = await withCore(surroundings, async (core) => {
+    const workspace = await findWorkspace(core, options.workspace)
+    return core.credits.entries(workspace.id, { limit: limit + 1, offset: (page - 1) * limit })
+  })
+  const shown = found.slice(0, limit)
+  if (output.isJson()) {
+    return output.document({ transactions: shown.map((entry) => transactionOf(entry, contract)) })
+  }
+  const signed = (amount: Entry['amount']) =>
+    amount > 0 ? `+${formatCredits(amount)}` : formatCredits(amount)
+  output.table(
+    ['TIME', 'TYPE', 'CREDITS', 'HELD', 'BALANCE', 'REFERENCE', 'DESCRIPTION'],
+    shown.map((entry): Cell[] => [
+      entry.created_at.toISOString(),
+      entry.kind,
+      { text: movement(entry.amount, signed), style: entry.amount < 0 ? 'red' : 'green' },
+      { text: movement(entry.held_delta, signed), style: 'yellow' },
+      formatCredits(entry.balance_after),
+      `${entry.ref_type}:${entry.ref_id}`,
+      entry.description ?? '',
+    ]),
+  )
+  if (found.length > limit) output.note(`More: --page ${page + 1}`)
+}
+
+/** A dash where nothing moved. */
+function movement<T extends number>(amount: T, text: (amount: T) => string): string {
+  return amount === 0 ? '-' : text(amount)
+}

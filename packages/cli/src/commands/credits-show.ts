@@ -1,0 +1,75 @@
+import type { Command } from 'commander'
+import { type Context, withExamples } from '../context.ts'
+import { accountDocument, accountFields } from '../credit-report.ts'
+import { findWorkspace, withCore, withWorkspace } from '../operator.ts'
+import type { Cell } from '../output.ts'
+
+/** How many holds, and how many grants that expire, are shown. */
+const SHOWN_MAX = 20
+
+/** Adds `svc credits show`. */
+export function addShow(credits: Command, context: Context): void {
+  const show = withWorkspace(
+    credits
+      .command('show')
+      .summary('show what a workspace has, and on what terms it spends')
+      .description(
+        `Shows what a workspace has available and held, its limits, what it holds for calls, and which grants expire next
+with what is left of them; ${SHOWN_MAX} of each at the most.`,
+      ),
+  ).action((options: { workspace?: string }) => showCredits(context, options))
+  withExamples(show, 'svc credits show', 'svc credits show --workspace ops@example.com --json')
+}
+
+async function showCredits(
+  { surroundings, output }: Context,
+  { workspace: selector }: { workspace?: string },
+): Promise<void> {
+  const contract = await import('@svc/core/contract')
+  const { creditsOf, formatCredits } = contract
+  const { workspace, account, holds, lots } = await withCore(surroundings, async (core) => {
+    const found = await findWorkspace(core, selector)
+    const { credits } = core
+    return {
+      workspace: found,
+      account: await credits.account(found.id),
+      holds: await credits.holds(found.id, { limit: SHOWN_MAX, offset: 0 }),
+      lots: (await credits.lots(found.id)).slice(0, SHOWN_MAX),
+    }
+  })
+  if (output.isJson()) {
+    return output.document({
+      ...accountDocument(workspace, account, contract),
+      holds: holds.map(({ message_id, n, amount, expires_at }) => ({
+        message_id,
+        n,
+        credits: creditsOf(amount),
+        expires_at: expires_at.toISOString(),
+      })),
+      expiring: lots.map(({ id, amount, remaining, expires_at }) => ({
+        transaction_id: id,
+        credits: creditsOf(amount),
+        remaining: creditsOf(remaining),
+        expires_at: expires_at.toISOString(),
+      })),
+    })
+  }
+  output.fields(accountFields(workspace, account, contract))
+  const rows: Cell[][] = [
+    ...holds.map(({ message_id, amount, expires_at }) => [
+      'hold',
+      expires_at.toISOString(),
+      formatCredits(amount),
+      `message:${message_id}`,
+    ]),
+    ...lots.map(({ id, amount, remaining, expires_at }) => [
+      'grant',
+      expires_at.toISOString(),
+      `${formatCredits(remaining)} of ${formatCredits(amount)}`,
+      `entry:${id}`,
+    ]),
+  ]
+  if (rows.length === 0) return
+  output.line()
+  output.table(['ENDS BY ITSELF', 'AT', 'CREDITS', 'REFERENCE'], rows)
+}

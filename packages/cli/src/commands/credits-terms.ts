@@ -1,0 +1,75 @@
+import type { TermsChange } from '@svc/core'
+import type { Command } from 'commander'
+import { type Context, withExamples } from '../context.ts'
+import { readCredits } from '../credit-amount.ts'
+import { accountDocument, accountFields } from '../credit-report.ts'
+import { usage } from '../failure.ts'
+import { findWorkspace, withCore, withWorkspace } from '../operator.ts'
+
+interface TermsOptions {
+  workspace?: string
+  creditLimit?: string
+  dailyLimit?: string
+  lowBalance?: string
+}
+
+/** Adds `svc credits terms`. */
+export function addTerms(credits: Command, context: Context): void {
+  const terms = withWorkspace(
+    credits
+      .command('terms')
+      .summary('set on what terms a workspace spends')
+      .description(
+        'Sets on what terms a workspace spends, from its next request on. What is not named stays as it is.',
+      )
+      .option('--credit-limit <credits>', 'how far below 0 it may go')
+      .option('--daily-limit <credits>', 'the most it may spend on a day (UTC), or none')
+      .option(
+        '--low-balance <credits>',
+        'below how much its owner is told, default (what the service says), or never',
+      ),
+  ).action((options: TermsOptions) => setTerms(context, options))
+  withExamples(
+    terms,
+    'svc credits terms --credit-limit 50 --daily-limit 100',
+    'svc credits terms --low-balance default --daily-limit none --workspace ops@example.com',
+  )
+}
+
+async function setTerms({ surroundings, output }: Context, options: TermsOptions): Promise<void> {
+  const change = await changeOf(options)
+  const { workspace, account } = await withCore(surroundings, async (core) => {
+    const found = await findWorkspace(core, options.workspace)
+    return { workspace: found, account: await core.credits.setTerms(found.id, change) }
+  })
+  const contract = await import('@svc/core/contract')
+  if (output.isJson()) return output.document(accountDocument(workspace, account, contract))
+  output.fields(accountFields(workspace, account, contract))
+}
+
+/** @throws Failure where nothing is to change, or an amount is none. */
+async function changeOf({
+  creditLimit,
+  dailyLimit,
+  lowBalance,
+}: TermsOptions): Promise<TermsChange> {
+  const change: TermsChange = {}
+  if (creditLimit !== undefined) {
+    change.credit_limit = await readCredits('--credit-limit', creditLimit)
+  }
+  if (dailyLimit !== undefined) {
+    change.daily_limit =
+      dailyLimit === 'none' ? null : await readCredits('--daily-limit', dailyLimit)
+  }
+  if (lowBalance === 'default') change.low_balance = 'default'
+  else if (lowBalance !== undefined) {
+    change.low_balance =
+      lowBalance === 'never' ? null : await readCredits('--low-balance', lowBalance)
+  }
+  if (Object.keys(change).length === 0) {
+    throw usage(
+      'say what to set: --credit-limit, --daily-limit or --low-balance (svc credits show shows what is set)',
+    )
+  }
+  return change
+}

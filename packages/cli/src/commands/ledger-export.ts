@@ -1,0 +1,103 @@
+import { once } from 'node:events'
+import { createWriteStream, existsSync } from 'node:fs'
+import { rename, rm } from 'node:fs/promises'
+import { resolve } from 'node:path'
+import type { Writable } from 'node:stream'
+import { finished } from 'node:stream/promises'
+import { type Command, Option } from 'commander'
+import { type Context, withExamples } from '../context.ts'
+import { pathFrom } from '../data-folder.ts'
+import { databaseUrl, withWayOut } from '../database-option.ts'
+import { usage } from '../failure.ts'
+import { WAYS_OUT, withOneWorkspace, workspaceIdOf } from '../ledger-options.ts'
+import { momentText } from '../moment.ts'
+import { stopSignalOf } from '../surroundings.ts'
+
+interface Options {
+  workspace?: string
+  format: 'csv' | 'jsonl'
+  since?: string
+  until?: string
+  out: string
+}
+
+/** Adds `svc ledger export`. */
+export function addLedgerExport(ledger: Command, context: Context): void {
+  const command = withOneWorkspace(
+    ledger
+      .command('export')
+      .summary('write the entries for the books')
+      .description(
+        'Writes every entry of the ledger, by workspace and number, as all stands at one moment. Amounts are credits, exact.',
+      ),
+  )
+    .addOption(new Option('--format <format>', 'the form').choices(['csv', 'jsonl']).default('csv'))
+    .option('--since <time>', 'entries from then on: ISO 8601, or how long ago (30d)')
+    .option('--until <time>', 'entries before then')
+    .option('--out <file>', '- writes to stdout', '-')
+    .action((options: Options) => exportLedger(context, options))
+  withExamples(
+    command,
+    'svc ledger export --since 2026-05-01T00:00:00Z --until 2026-06-01T00:00:00Z --out may.csv',
+    'svc ledger export --workspace ops@example.com --format jsonl | jq .credits',
+  )
+}
+
+async function exportLedger(context: Context, options: Options): Promise<void> {
+  const { surroundings, output } = context
+  const { stdout, cwd } = surroundings
+  const isPipe = options.out === '-'
+  if (isPipe && output.isJson()) throw usage('--json needs --out: stdout is the ledger')
+  const path = resolve(cwd, options.out)
+  if (!isPipe && existsSync(path)) {
+    throw usage(`${pathFrom(cwd, path)} exists: choose another name`)
+  }
+  const since = momentOf('--since', options.since)
+  const until = momentOf('--until', options.until)
+  const database_url = databaseUrl(surroundings, undefined)
+  const workspace_id = await workspaceIdOf(context, options.workspace)
+  const { LEDGER_CSV_HEADER, ledgerCsvLine, ledgerJsonLine, readLedger } = await import('@svc/core')
+  const isCsv = options.format === 'csv'
+  const lineOf = isCsv ? ledgerCsvLine : ledgerJsonLine
+  const write = async (to: Writable) => {
+    if (isCsv) await put(to, LEDGER_CSV_HEADER)
+    const reading = { workspace_id, since, until, signal: stopSignalOf(surroundings) }
+    return readLedger(database_url, reading, (entries) => put(to, entries.map(lineOf).join('')))
+  }
+  try {
+    const entries = await (isPipe ? write(stdout) : toFile(path, write))
+    if (output.isJson()) output.document({ file: path, entries })
+    else output.note(`${entries.toLocaleString('en')} entries.`)
+  } catch (error) {
+    throw withWayOut(error, WAYS_OUT)
+  }
+}
+
+function momentOf(option: string, text: string | undefined): Date | undefined {
+  if (text === undefined) return undefined
+  const moment = new Date(momentText(text, { now: new Date(), back: true }))
+  if (Number.isNaN(moment.getTime())) throw usage(`${option} must be a time, got "${text}"`)
+  return moment
+}
+
+/** Waits for a slow reader, so that nothing piles up in memory. */
+async function put(to: Writable, text: string): Promise<void> {
+  if (!to.write(text)) await once(to, 'drain')
+}
+
+/** Writes beside the file and puts it in place when it is whole; a failure leaves nothing. */
+async function toFile(path: string, write: (to: Writable) => Promise<number>): Promise<number> {
+  const part = `${path}.part`
+  const stream = createWriteStream(part, { flags: 'w', mode: 0o600, flush: true })
+  try {
+    const entries = await write(stream)
+    stream.end()
+    await finished(stream)
+    await rename(part, path)
+    return entries
+  } catch (error) {
+    stream.destroy()
+    await rm(part, { force: true })
+    throw error
+  }
+}

@@ -1,0 +1,88 @@
+import type { LedgerDifference, LedgerReport } from '@svc/core'
+import type { Command } from 'commander'
+import { type Context, withExamples } from '../context.ts'
+import { databaseUrl, withWayOut } from '../database-option.ts'
+import { Failure } from '../failure.ts'
+import { WAYS_OUT, withOneWorkspace, workspaceIdOf } from '../ledger-options.ts'
+import { progressBars } from '../progress-bar.ts'
+import { stopSignalOf } from '../surroundings.ts'
+
+/** Adds `svc ledger verify`. */
+export function addLedgerVerify(ledger: Command, context: Context): void {
+  const command = withOneWorkspace(
+    ledger
+      .command('verify')
+      .summary('recompute every balance and compare')
+      .description(
+        `Recomputes every balance from its entries and holds the entries against messages, bulks, refunds, purchases, holds
+and lots, as all stands at one moment. Nothing is changed. Ends with 1 if anything is not as it must be; amounts of a
+difference are whole micro-credits.`,
+      ),
+  ).action((options: { workspace?: string }) => verify(context, options))
+  withExamples(command, 'svc ledger verify', 'svc ledger verify --workspace ops@example.com --json')
+}
+
+async function verify(
+  context: Context,
+  { workspace: selector }: { workspace?: string },
+): Promise<void> {
+  const { surroundings, output } = context
+  const database_url = databaseUrl(surroundings, undefined)
+  const workspace_id = await workspaceIdOf(context, selector)
+  const bars = progressBars(surroundings, { isQuiet: output.isJson() || !output.isTerminal })
+  const { verifyLedger } = await import('@svc/core')
+  const report = await verifyLedger(database_url, {
+    workspace_id,
+    signal: stopSignalOf(surroundings),
+    onProgress: bars.tell,
+  })
+    .catch((error: unknown) => {
+      throw withWayOut(error, WAYS_OUT)
+    })
+    .finally(bars.end)
+  if (output.isJson()) output.document(report)
+  else show(context, report)
+  if (!report.ok) {
+    const { length } = report.differences
+    const count = report.has_more ? `more than ${length}` : `${length}`
+    throw new Failure('ledger_differs', `the books do not add up: ${count} differences`)
+  }
+}
+
+function show({ output }: Context, report: LedgerReport): void {
+  const { workspaces, entries, messages, counter_accounts, differences } = report
+  const count = (n: number, what: string) => `${n.toLocaleString('en')} ${what}`
+  if (differences.length > 0) {
+    output.table(
+      ['CHECK', 'WORKSPACE', 'SEQ', 'ABOUT', 'STANDS', 'SHOULD BE'],
+      differences.map(cellsOf),
+    )
+    return
+  }
+  output.table(
+    ['COUNTER ACCOUNT', 'ENTRIES', 'CREDITS'],
+    [
+      ...counter_accounts.map(({ counter_account, entries, balance }) => [
+        counter_account,
+        String(entries),
+        decimalOf(balance),
+      ]),
+      ['workspaces', String(entries), decimalOf(report.workspaces_balance)],
+    ],
+  )
+  output.line(
+    `The books add up: ${count(entries, 'entries')} of ${count(workspaces, 'workspaces')}, and ${count(messages, 'messages')}, with refunds, purchases, holds and lots.`,
+  )
+}
+
+function cellsOf({ check, workspace_id, seq, about, stands, should }: LedgerDifference): string[] {
+  return [check, workspace_id, seq === null ? '' : String(seq), about ?? '', stands, should]
+}
+
+/** Whole micro-credits as credits, exactly: a sum over all workspaces may be past what a number holds. */
+function decimalOf(micro: string): string {
+  const digits = micro.replace('-', '').padStart(7, '0')
+  const decimals = digits.slice(-6).replace(/0+$/, '')
+  const whole = `${micro.startsWith('-') ? '-' : ''}${digits.slice(0, -6)}`
+  return decimals === '' ? whole : `${whole}.${decimals}`
+}

@@ -1,0 +1,28 @@
+import type { Purchase } from '@svc/core'
+import type { Cell } from './output.ts'
+
+const STATUS_STYLES = {
+  pending: 'dim',
+  paid: 'green',
+  failed: 'dim',
+  expired: 'dim',
+  refunded: 'yellow',
+  disputed: 'red',
+} as const
+
+/** The statuses that a purchase can have. */
+export const PURCHASE_STATUSES = Object.keys(STATUS_STYLES) as Purchase['status'][]
+
+/** A purchase as JSON has it: credits as numbers, the price in minor units of its currency. */
+export function purchaseDocument(
+  purchase: Purchase,
+  creditsOf: (amount: Purchase['credits']) => number,
+): Record<string, unknown> {
+  const { checkout_url: _url, success_url: _success, cancel_url: _cancel, ...told } = purchase
+  return { ...told, credits: creditsOf(purchase.credits) }
+}
+
+/** The status as a table has it. */
+export function statusCell({ status }: Pick<Purchase, 'status'>): Cell {
+  return { text: status, style: STATUS_STYLES[status] }
+}

@@ -1,0 +1,83 @@
+import { existsSync, readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { fileURLToPath } from 'node:url'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { newFolder, svc, svcJson } from './svc.ts'
+
+const core = createRequire(fileURLToPath(new URL('../../core/package.json', import.meta.url)))
+const folder = newFolder()
+const here = { cwd: folder.path, env: { SVC_SIGNUP_CREDITS: '2.5' } }
+
+beforeAll(async () => {
+  const create = ['workspaces', 'create', '--name', 'X', '--email', 'ops@example.com']
+  await svc([...create, '--password-stdin'], { ...here, stdin: 'correct horse battery\n' })
+  await svc(['credits', 'grant', '0.1', '--id', 'g1', '--reason', '=1+1;"x"'], here)
+})
+
+afterAll(() => folder.remove())
+
+test('clean books: says what was checked, with the trial balance, and ends with 0', async () => {
+  const { code, stdout } = await svc(['ledger', 'verify'], here)
+  expect(code).toBe(0)
+  expect(stdout).toContain('promo:operator\t1\t-0.1\n')
+  expect(stdout).toContain('workspaces\t2\t2.6\n')
+  expect(stdout).toMatch(/^The books add up: 2 entries of 1 workspaces, and 0 messages/m)
+  const report = await svcJson(['ledger', 'verify', '--workspace', 'ops@example.com'], here)
+  expect(report).toMatchObject({ ok: true, entries: 2, differences: [] })
+  const shown = await svc(['ledger', 'verify'], { ...here, terminal: true })
+  expect(shown.stderr).toContain('entries')
+})
+
+test('exports CSV with exact decimals that no spreadsheet runs, and JSON lines', async () => {
+  const { code, stdout, stderr } = await svc(['ledger', 'export'], here)
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '2 entries.\n' })
+  const [header, , grant] = stdout.split('\r\n')
+  expect(header).toMatch(/^workspace_id,email,seq,id,kind,amount,/)
+  expect(grant).toMatch(/,ops@example\.com,2,[^,]+,grant,0\.1,0,2\.6,0,promo:operator,grant,g1,0,/)
+  expect(grant).toContain(`,"'=1+1;""x""",`)
+  const lines = (await svc(['ledger', 'export', '--format', 'jsonl'], here)).stdout.split('\n')
+  expect(JSON.parse(lines[1] ?? '')).toMatchObject({
+    email: 'ops@example.com',
+    seq: 2,
+    type: 'grant',
+    credits: 0.1,
+    balance_after: 2.6,
+    reference: { type: 'grant', id: 'g1' },
+    counter_account: 'promo:operator',
+    actor: 'operator',
+    resolves: null,
+  })
+})
+
+test('exports to a file, once, and within a time', async () => {
+  const argv = ['ledger', 'export', '--out', 'a.csv', '--until', '2020-01-01T00:00:00Z']
+  expect(await svcJson(argv, here)).toMatchObject({ entries: 0 })
+  expect(readFileSync(`${folder.path}/a.csv`, 'utf8').split('\r\n')).toHaveLength(2)
+  expect(existsSync(`${folder.path}/a.csv.part`)).toBe(false)
+  expect(await svc(argv, here)).toMatchObject({ code: 2 })
+  expect(await svc(['ledger', 'export', '--since', 'soon'], here)).toMatchObject({ code: 2 })
+})
+
+test('a difference: says which and ends with 1', async () => {
+  const Sqlite = core('better-sqlite3')
+  const database = new Sqlite(`${folder.path}/data/svc.db`)
+  database.exec('update credit_accounts set balance = balance + 1')
+  database.close()
+  const { code, stdout, stderr } = await svc(['ledger', 'verify'], here)
+  expect(code).toBe(1)
+  expect(stdout).toMatch(/^balance\t[0-9a-f-]+\t\t\t2600001\t2600000$/m)
+  expect(stderr).toBe('svc: the books do not add up: 2 differences\n')
+  const asJson = await svc(['ledger', 'verify', '--json'], here)
+  expect(asJson.code).toBe(1)
+  expect(JSON.parse(asJson.stdout)).toMatchObject({
+    ok: false,
+    differences: [{ check: 'balance' }, { check: 'trial_balance' }],
+  })
+  expect(JSON.parse(asJson.stderr)).toMatchObject({ error: 'ledger_differs' })
+})
+
+test('without a database it says where to look', async () => {
+  const { code, stderr } = await svc(['ledger', 'verify'], { cwd: `${folder.path}/none` })
+  expect(code).toBe(1)
+  expect(stderr).toContain('set SVC_DATABASE_URL or SVC_DATA_DIR')
+})

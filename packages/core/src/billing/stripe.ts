@@ -1,0 +1,194 @@
+import type Stripe from 'stripe'
+import { invalid } from '../contract/errors.ts'
+import type { Log } from '../runtime.ts'
+import type { Order, Payment, PaymentProvider, PaymentState, Session } from './payment.ts'
+import { subjectOf, verifiedEvent } from './stripe-event.ts'
+import { idOf, stateOf } from './stripe-state.ts'
+
+/** The library's own way to reach the API; a test may put another in its place. */
+type Transport = NonNullable<NonNullable<ConstructorParameters<typeof Stripe>[1]>['httpClient']>
+
+export interface StripeOptions {
+  /** `sk_test_…` or `sk_live_…`, or a restricted key (`rk_…`) that may write checkout sessions and refunds, and read those,
+   * payment intents, charges and disputes. */
+  secret_key: string
+  /** The signing secrets of the endpoint (`whsec_…`): any of them will do, so that one can be rolled. */
+  webhook_secrets: readonly string[]
+  now: () => Date
+  /** Told of live events under a test key and of refusals that only the operator can mend; silent unless given. */
+  log?: Log | undefined
+  /** Where the payer goes then whose order names no page: to `<public_url>/pay/<session id>`. Without a slash at its end. */
+  public_url?: (() => string) | undefined
+  /** Where the API is; Stripe's own unless told. */
+  api_url?: string | undefined
+  /** How long one try may take; 10 s unless told. */
+  timeout_ms?: number | undefined
+  /** How often an unanswered call is tried again, with the same idempotency key; twice unless told. */
+  retries_max?: number | undefined
+  /** Carries the calls; the library's own unless given. */
+  transport?: Transport | undefined
+}
+
+const TIMEOUT_MS = 10_000
+const RETRIES_MAX = 2
+/** The most that a page of a list holds at Stripe. */
+const PAGE = 100
+
+const SILENT: Log = { debug() {}, info() {}, warn() {}, error() {} }
+
+/**
+ * Payments by Stripe Checkout, through Stripe's own library, which is loaded here and nowhere else.
+ *
+ * Amounts are passed on as they are: minor units as Stripe counts them, so yen in whole yen, and dinars of three
+ * decimals in thousandths, of which Stripe takes multiples of ten alone.
+ * @throws Error for a key or a list of secrets that cannot be one.
+ */
+export async function createStripePayments(options: StripeOptions): Promise<PaymentProvider> {
+  const { secret_key, webhook_secrets, now, log = SILENT } = options
+  const livemode = isLive(secret_key)
+  if (webhook_secrets.length === 0 || webhook_secrets.some((secret) => secret.trim() === '')) {
+    throw new Error('Stripe needs at least one signing secret, and none may be empty')
+  }
+  const { default: StripeClient } = await import('stripe')
+  const { errors, webhooks } = StripeClient
+  const stripe = new StripeClient(secret_key, {
+    ...addressOf(options.api_url),
+    timeout: options.timeout_ms ?? TIMEOUT_MS,
+    maxNetworkRetries: options.retries_max ?? RETRIES_MAX,
+    telemetry: false,
+    ...(options.transport && { httpClient: options.transport }),
+  })
+  const landing = () => `${(options.public_url ?? (() => 'http://127.0.0.1:3000'))()}${LANDING}`
+
+  /** Whether Stripe has answered that it will not: 429, 409 and 5xx say nothing of the kind. */
+  function isRefusal(error: unknown): error is Stripe.errors.StripeError {
+    if (!(error instanceof errors.StripeError)) return false
+    const { statusCode = 0 } = error
+    return statusCode >= 400 && statusCode < 500 && statusCode !== 409 && statusCode !== 429
+  }
+
+  /** What was asked for, or null where Stripe knows nothing of it. */
+  async function found<T>(asked: Promise<T>): Promise<T | null> {
+    try {
+      return await asked
+    } catch (error) {
+      if (error instanceof errors.StripeError && error.statusCode === 404) return null
+      throw error
+    }
+  }
+
+  async function open(order: Order): Promise<Session | null> {
+    const key = { idempotencyKey: `checkout:${order.purchase_id}` }
+    try {
+      const { id, url } = await stripe.checkout.sessions.create(sessionFor(order, landing()), key)
+      if (url === null) throw new Error(`session ${id} has no page`)
+      return { session_id: id, checkout_url: url }
+    } catch (error) {
+      if (!isRefusal(error)) throw error
+      const { statusCode: status, code, param, requestId: request_id } = error
+      const { purchase_id } = order
+      log.error({ purchase_id, status, code, param, request_id }, 'Stripe refuses a checkout')
+      return null
+    }
+  }
+
+  async function look({ session_id }: Payment): Promise<PaymentState | null> {
+    const expand = ['payment_intent']
+    const session = await found(stripe.checkout.sessions.retrieve(session_id, { expand }))
+    if (!session) return null
+    const payment_intent = idOf(session.payment_intent)
+    if (payment_intent === null) return stateOf(session, { refunds: [], disputes: [] })
+    const about = { payment_intent, limit: PAGE }
+    const [refunds, disputes] = await Promise.all([
+      everyOne(stripe.refunds.list(about)),
+      everyOne(stripe.disputes.list(about)),
+    ])
+    return stateOf(session, { refunds, disputes })
+  }
+
+  async function refund({ session_id }: Payment): Promise<void> {
+    const session = await found(stripe.checkout.sessions.retrieve(session_id))
+    const payment_intent = session && idOf(session.payment_intent)
+    if (!payment_intent) throw invalid('purchase_id', 'Nothing was paid for this purchase')
+    // Whoever asks at the same time has the same key; after a refund that failed it is another.
+    const before = await everyOne(stripe.refunds.list({ payment_intent, limit: PAGE }))
+    const key = { idempotencyKey: `refund:${session_id}:${before.length}` }
+    try {
+      await stripe.refunds.create({ payment_intent }, key)
+    } catch (error) {
+      if (!isRefusal(error)) throw error
+      if (error.code === 'charge_already_refunded') return
+      throw invalid('purchase_id', `Stripe refuses the refund: ${error.message}`)
+    }
+  }
+
+  return {
+    name: 'stripe',
+    open,
+    async read(notification) {
+      const event = verifiedEvent(webhooks, notification, { secrets: webhook_secrets, now: now() })
+      if (!event) return null
+      if (event.livemode === livemode) return subjectOf(event)
+      const { id, type } = event
+      log.warn({ event_id: id, type, livemode: event.livemode }, 'a Stripe event of the other mode')
+      return { session_id: null, payment_id: null }
+    },
+    async orderOf(paymentId) {
+      const intent = await found(stripe.paymentIntents.retrieve(paymentId))
+      const { workspace_id, purchase_id } = intent?.metadata ?? {}
+      return workspace_id && purchase_id ? { workspace_id, purchase_id } : null
+    },
+    look,
+    refund,
+  }
+}
+
+const LANDING = '/pay/{CHECKOUT_SESSION_ID}'
+
+function isLive(secret_key: string): boolean {
+  const mode = /^(?:sk|rk)_(test|live)_\S+$/.exec(secret_key)?.[1]
+  if (!mode)
+    throw new Error('a secret key of Stripe begins with sk_test_, sk_live_, rk_test_ or rk_live_')
+  return mode === 'live'
+}
+
+function addressOf(api_url: string | undefined) {
+  if (api_url === undefined) return {}
+  const { hostname, port, protocol } = new URL(api_url)
+  if (protocol === 'http:') return { host: hostname, port: port || 80, protocol: 'http' as const }
+  return { host: hostname, port: port || 443, protocol: 'https' as const }
+}
+
+function sessionFor(order: Order, landing: string): Stripe.Checkout.SessionCreateParams {
+  const { workspace_id, purchase_id, description, amount, currency, expires_at } = order
+  const metadata = { purchase_id, workspace_id }
+  return {
+    mode: 'payment',
+    client_reference_id: purchase_id,
+    metadata,
+    // Refunds and disputes know the payment alone.
+    payment_intent_data: { metadata },
+    line_items: [
+      {
+        quantity: 1,
+        price_data: {
+          currency: currency.toLowerCase(),
+          unit_amount: amount,
+          product_data: { name: description },
+        },
+      },
+    ],
+    success_url: order.success_url ?? landing,
+    ...(order.cancel_url !== null && { cancel_url: order.cancel_url }),
+    expires_at: Math.floor(expires_at.getTime() / 1000),
+    // The payer pays what was asked for, in its currency.
+    allow_promotion_codes: false,
+    adaptive_pricing: { enabled: false },
+  }
+}
+
+async function everyOne<T>(list: AsyncIterable<T>): Promise<T[]> {
+  const all: T[] = []
+  for await (const one of list) all.push(one)
+  return all
+}

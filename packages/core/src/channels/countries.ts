@@ -1,0 +1,33 @@
+/** Every country and territory with numbers of its own: ISO 3166-1, and as there Ascension, Tristan da Cunha and Kosovo. */
+export const COUNTRIES: ReadonlySet<string> = new Set(
+  `AC AD AE AF AG AI AL AM AO AR AS AT AU AW AX AZ BA BB BD BE BF BG BH BI BJ BL BM BN BO BQ BR BS BT BW BY BZ CA CC CD CF
+CG CH CI CK CL CM CN CO CR CU CV CW CX CY CZ DE DJ DK DM DO DZ EC EE EG EH ER ES ET FI FJ FK FM FO FR GA GB GD GE GF GG
+GH GI GL GM GN GP GQ GR GT GU GW GY HK HN HR HT HU ID IE IL IM IN IO IQ IR IS IT JE JM JO JP KE KG KH KI KM KN KP KR KW
+KY KZ LA LB LC LI LK LR LS LT LU LV LY MA MC MD ME MF MG MH MK ML MM MN MO MP MQ MR MS MT MU MV MW MX MY MZ NA NC NE NF
+NG NI NL NO NP NR NU NZ OM PA PE PF PG PH PK PL PM PR PS PT PW PY QA RE RO RS RU RW SA SB SC SD SE SG SH SI SJ SK SL SM
+SN SO SR SS ST SV SX SY SZ TA TC TD TG TH TJ TK TL TM TN TO TR TT TV TW TZ UA UG US UY UZ VA VC VE VG VI VN VU WF WS XK
+YE YT ZA ZM ZW`.split(/\s/),
+)
+
+/**
+ * Reads a list of countries.
+ *
+ * @example readCountries('TZ, KE') // ['TZ', 'KE']
+ * @throws RangeError for what is no country with numbers of its own, and for a list of none.
+ */
+export function readCountries(list: string): string[] {
+  const codes = list.split(',').flatMap((part) => part.trim() || [])
+  for (const code of codes) {
+    if (!COUNTRIES.has(code)) throw new RangeError(`"${code}" is none`)
+  }
+  if (codes.length === 0) throw new RangeError('it names none')
+  return [...new Set(codes)]
+}
+
+/** @example countryName('TZ') // 'Tanzania (TZ)' */
+export function countryName(code: string): string {
+  const name = NAMES.of(code)
+  return name === undefined || name === code ? code : `${name} (${code})`
+}
+
+const NAMES = new Intl.DisplayNames('en', { type: 'region', fallback: 'code' })

@@ -1,0 +1,55 @@
+import { z } from 'zod'
+import { CHANNELS } from '../contract/content.ts'
+import { createPricing, DEFAULT_PRICES, type Prices } from './price.ts'
+
+const DECIMAL = 'must be a decimal text, for example "0.8"'
+
+const decimal = z.string(DECIMAL)
+
+/** What the operator writes: prices that are left out keep the specification's. */
+const setting = z.strictObject(
+  Object.fromEntries(
+    CHANNELS.map((channel) => [
+      channel,
+      z.union([decimal, z.record(z.string(), decimal)], DECIMAL).optional(),
+    ]),
+  ),
+)
+
+/**
+ * Reads prices as JSON: for each channel a decimal text, or an object of prefixes with a price each and a `default`.
+ * Answers only what was set.
+ *
+ * @example readPrices('{"sms":{"default":"1","+255":"0.8","+8816":"25"},"voice":"3"}')
+ * @throws RangeError that says what is wrong and where.
+ */
+export function readPrices(json: string): Partial<Prices> {
+  const read = setting.safeParse(parse(json))
+  if (!read.success) {
+    const [issue] = read.error.issues
+    const place = issue?.path.join('.')
+    throw new RangeError(place ? `${place}: ${issue?.message}` : `${issue?.message}`)
+  }
+  const prices = Object.fromEntries(
+    CHANNELS.flatMap((channel) => {
+      const given = read.data[channel]
+      if (given === undefined) return []
+      return [
+        [
+          channel,
+          typeof given === 'string' ? given : { default: DEFAULT_PRICES[channel], ...given },
+        ],
+      ]
+    }),
+  ) as Partial<Prices>
+  createPricing({ ...DEFAULT_PRICES, ...prices })
+  return prices
+}
+
+function parse(json: string): unknown {
+  try {
+    return JSON.parse(json)
+  } catch {
+    throw new RangeError('it is not JSON')
+  }
+}

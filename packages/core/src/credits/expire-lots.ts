@@ -1,0 +1,66 @@
+import type { Units } from '../contract/units.ts'
+import type { Runtime } from '../runtime.ts'
+import type { LotRow, Storage, Writes } from '../storage/storage.ts'
+import { countLots } from './count-lots.ts'
+import { availableOf, type Operation } from './decide.ts'
+import { expiring } from './lots.ts'
+import { eachWorkspace } from './overdue.ts'
+
+/**
+ * Ends at most `limit` lots that have expired by `now`, each with an `expire` of what is left of it and available, or
+ * with no entry where that is nothing; says how many. One transaction a workspace.
+ */
+export async function expireLots(
+  { storage, runtime }: { storage: Storage; runtime: Runtime },
+  now: Date,
+  limit: number,
+): Promise<number> {
+  const due = await storage.write(({ creditLots }) => creditLots.due(now, limit))
+  return eachWorkspace(due, runtime.log, (workspaceId, lots) =>
+    storage.write((stores) => expireOf(stores, workspaceId, { runtime, now, limit: lots.length })),
+  )
+}
+
+async function expireOf(
+  stores: Writes,
+  workspaceId: string,
+  { runtime, now, limit }: { runtime: Pick<Runtime, 'id'>; now: Date; limit: number },
+): Promise<number> {
+  const { credits, creditLots } = stores
+  const account = await credits.lock(workspaceId)
+  if (!account) throw new Error(`workspace ${workspaceId} has no credit account`)
+  let available = availableOf(account)
+  const open = await countLots(stores, workspaceId, account.seq)
+  const ended = open.filter(({ expires_at }) => expires_at <= now).slice(0, limit)
+  for (const lot of ended) {
+    const amount = expiring(lot, available)
+    if (amount > 0) {
+      const posted = await credits.post(
+        workspaceId,
+        expireOperation(runtime.id(), lot, amount, now),
+      )
+      if (!posted.ok || 'repeated' in posted) throw new Error(`lot ${lot.id} expired before`)
+      available = availableOf(posted.account)
+    }
+    await creditLots.end(workspaceId, lot.id, now)
+  }
+  return ended.length
+}
+
+function expireOperation(id: string, lot: LotRow, amount: Units, at: Date): Operation {
+  return {
+    id,
+    kind: 'expire',
+    amount: -amount as Units,
+    held_delta: 0 as Units,
+    counter_account: 'breakage',
+    reference: { type: 'lot', id: lot.id, n: 0 },
+    channel: null,
+    quantity: null,
+    unit_price: null,
+    resolves: null,
+    actor: null,
+    description: null,
+    at,
+  }
+}

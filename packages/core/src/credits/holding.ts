@@ -1,0 +1,195 @@
+import type { Units } from '../contract/units.ts'
+import type { Runtime } from '../runtime.ts'
+import type { Storage, Writes } from '../storage/storage.ts'
+import type { Entry, Operation, Refusal } from './decide.ts'
+import {
+  type HoldEnd,
+  isSettled,
+  planRelease,
+  planSettle,
+  planVoid,
+  type Resolution,
+  resolutionOperation,
+} from './holds.ts'
+import { eachWorkspace } from './overdue.ts'
+
+/** Credits set aside for something whose cost is known only at its end. */
+export interface HoldRequest {
+  message_id: string
+  /** Counts the holds of one message from 0: to extend one is to hold again, with the next number. */
+  n: number
+  amount: Units
+  /** When it is released by itself. */
+  expires_at: Date
+  channel: string
+  quantity: number | null
+  unit_price: Units | null
+  actor?: string | null | undefined
+  description?: string | null | undefined
+}
+
+/** What became of a wish to hold. */
+export type Held =
+  | { ok: true; entry: Entry; repeated: boolean }
+  | Refusal
+  /** The hold of that number was of another amount. */
+  | { ok: false; reason: 'ref_conflict'; standing: Entry }
+  /** The message was settled. */
+  | { ok: false; reason: 'settled' }
+
+/** What became of a wish to end what is held; `entries` are those that ended it, now or before. */
+export type Ended =
+  | { ok: true; entries: Entry[]; repeated: boolean }
+  /** It was settled before, for another amount. */
+  | { ok: false; reason: 'ref_conflict'; standing: Entry }
+  | { ok: false; reason: 'not_held' }
+
+/** Holds, each verb one transaction; to repeat one changes nothing. Source: contract section 4. */
+export interface Holding {
+  /** Sets credits aside, as far as the rules of spending allow. */
+  hold(workspaceId: string, hold: HoldRequest): Promise<Held>
+  /** Takes what was consumed and gives back the rest; see `planSettle`. */
+  settle(
+    workspaceId: string,
+    messageId: string,
+    settlement: { amount: Units; actor?: string | null | undefined },
+  ): Promise<Ended>
+  /** Gives everything back. */
+  void(
+    workspaceId: string,
+    messageId: string,
+    given?: { actor?: string | null | undefined },
+  ): Promise<Ended>
+}
+
+type Surroundings = { storage: Storage; runtime: Runtime }
+
+export function createHolding({ storage, runtime }: Surroundings): Holding {
+  const end = (
+    workspaceId: string,
+    messageId: string,
+    actor: string | null,
+    plan: (about: Entry[]) => HoldEnd,
+  ): Promise<Ended> =>
+    storage.write(async (stores) => {
+      const decided = plan(await lockedEntries(stores, workspaceId, [messageId]))
+      switch (decided.outcome) {
+        case 'not_held':
+          return { ok: false, reason: 'not_held' }
+        case 'conflict':
+          return { ok: false, reason: 'ref_conflict', standing: decided.standing }
+        case 'repeated':
+          return { ok: true, entries: decided.entries, repeated: true }
+        case 'post': {
+          const about = { workspaceId, messageId, actor, runtime }
+          const entries = await resolve(stores, decided.resolutions, about)
+          return { ok: true, entries, repeated: false }
+        }
+      }
+    })
+
+  return {
+    hold: (workspaceId, request) =>
+      storage.write((stores) => hold(stores, workspaceId, { request, runtime })),
+    settle: (workspaceId, messageId, { amount, actor = null }) =>
+      end(workspaceId, messageId, actor, (about) => planSettle(about, amount)),
+    void: (workspaceId, messageId, { actor = null } = {}) =>
+      end(workspaceId, messageId, actor, planVoid),
+  }
+}
+
+/** Releases at most `limit` holds that have run out by `now`; says how many. One transaction a workspace. */
+export async function releaseHolds(
+  { storage, runtime }: Surroundings,
+  now: Date,
+  limit: number,
+): Promise<number> {
+  const overdue = await storage.write(({ creditHolds }) => creditHolds.overdue(now, limit))
+  return eachWorkspace(overdue, runtime.log, (workspaceId, holds) =>
+    storage.write(async (stores) => {
+      const overdueIds = new Set(holds.map(({ id }) => id))
+      const messageIds = [...new Set(holds.map(({ message_id }) => message_id))]
+      const entries = await lockedEntries(stores, workspaceId, messageIds)
+      let released = 0
+      for (const messageId of messageIds) {
+        const about = entries.filter(({ ref_id }) => ref_id === messageId)
+        const resolutions = planRelease(about, overdueIds)
+        await resolve(stores, resolutions, { workspaceId, messageId, actor: null, runtime })
+        released += resolutions.length
+      }
+      return released
+    }),
+  )
+}
+
+async function hold(
+  stores: Writes,
+  workspaceId: string,
+  { request, runtime }: { request: HoldRequest; runtime: Pick<Runtime, 'id' | 'now'> },
+): Promise<Held> {
+  const { credits, creditHolds } = stores
+  const { message_id, n, amount, expires_at } = request
+  const about = await lockedEntries(stores, workspaceId, [message_id])
+  const isThere = about.some(({ kind, ref_n }) => kind === 'hold' && ref_n === n)
+  if (!isThere && isSettled(about)) return { ok: false, reason: 'settled' }
+  const posted = await credits.post(workspaceId, holdOperation(runtime, request))
+  if (!posted.ok) return posted
+  if ('repeated' in posted) return { ok: true, entry: posted.repeated, repeated: true }
+  const { entry } = posted
+  const { id, created_at } = entry
+  const row = { workspace_id: workspaceId, id, message_id, n, amount, expires_at, created_at }
+  await creditHolds.insert(row)
+  return { ok: true, entry, repeated: false }
+}
+
+function holdOperation(runtime: Pick<Runtime, 'id' | 'now'>, request: HoldRequest): Operation {
+  const { message_id, n, amount, channel, quantity, unit_price } = request
+  return {
+    id: runtime.id(),
+    kind: 'hold',
+    amount: 0 as Units,
+    held_delta: amount,
+    counter_account: `revenue:${channel}`,
+    reference: { type: 'message', id: message_id, n },
+    channel,
+    quantity,
+    unit_price,
+    resolves: null,
+    actor: request.actor ?? null,
+    description: request.description ?? null,
+    at: runtime.now(),
+  }
+}
+
+/** The entries about messages, with the account locked first: what they say holds until the transaction ends. */
+async function lockedEntries(
+  { credits }: Writes,
+  workspaceId: string,
+  messageIds: readonly string[],
+): Promise<Entry[]> {
+  if (!(await credits.lock(workspaceId))) return []
+  return credits.entriesAbout(workspaceId, messageIds)
+}
+
+async function resolve(
+  { credits, creditHolds }: Writes,
+  resolutions: readonly Resolution[],
+  about: {
+    workspaceId: string
+    messageId: string
+    actor: string | null
+    runtime: Pick<Runtime, 'id' | 'now'>
+  },
+): Promise<Entry[]> {
+  const { workspaceId, messageId: message_id, actor, runtime } = about
+  const entries: Entry[] = []
+  for (const resolution of resolutions) {
+    const given = { id: runtime.id(), message_id, actor, at: runtime.now() }
+    const posted = await credits.post(workspaceId, resolutionOperation(resolution, given))
+    if (!posted.ok || 'repeated' in posted) throw new Error(`hold of ${message_id} ended before`)
+    entries.push(posted.entry)
+  }
+  const ended = resolutions.flatMap(({ resolves }) => resolves ?? [])
+  if (ended.length > 0) await creditHolds.remove(workspaceId, ended)
+  return entries
+}

@@ -1,0 +1,78 @@
+import { transactionOf } from '../billing/transactions.ts'
+import { guarded } from '../contacts/csv-cells.ts'
+import { creditsOf, formatCredits, type Units } from '../contract/units.ts'
+import type { Entry } from './decide.ts'
+
+type Booked = Entry & { email: string }
+
+/** The columns of a ledger as CSV, in their order. */
+const COLUMNS = [
+  'workspace_id',
+  'email',
+  'seq',
+  'id',
+  'kind',
+  'amount',
+  'held_delta',
+  'balance_after',
+  'held_after',
+  'counter_account',
+  'ref_type',
+  'ref_id',
+  'ref_n',
+  'channel',
+  'quantity',
+  'unit_price',
+  'resolves',
+  'actor',
+  'description',
+  'created_at',
+] as const satisfies (keyof Booked)[]
+
+const AMOUNTS: ReadonlySet<string> = new Set([
+  'amount',
+  'held_delta',
+  'balance_after',
+  'held_after',
+  'unit_price',
+])
+
+/** The first line of an exported ledger. */
+export const LEDGER_CSV_HEADER = `${COLUMNS.join(',')}\r\n`
+
+/** An entry as a line of CSV (RFC 4180): amounts in credits as exact decimals, texts so that no spreadsheet runs them. */
+export function ledgerCsvLine(entry: Booked): string {
+  return `${COLUMNS.map((column) => quoted(cellOf(column, entry[column]))).join(',')}\r\n`
+}
+
+function cellOf(column: string, value: string | number | Date | null): string {
+  if (value === null) return ''
+  if (value instanceof Date) return value.toISOString()
+  if (typeof value === 'string') return guarded(value)
+  return AMOUNTS.has(column) ? formatCredits(value as Units) : String(value)
+}
+
+function quoted(cell: string): string {
+  return /[",;\r\n]/.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell
+}
+
+/** An entry as a line of JSON: a transaction of the API, and what its books have besides. */
+export function ledgerJsonLine(entry: Booked): string {
+  const { credits, balance_after, created_at, ...transaction } = transactionOf(entry)
+  const { workspace_id, email, seq, counter_account, actor, quantity, unit_price, resolves } = entry
+  const line = {
+    workspace_id,
+    email,
+    seq,
+    ...transaction,
+    credits: creditsOf(credits),
+    balance_after: creditsOf(balance_after),
+    created_at: created_at.toISOString(),
+    counter_account,
+    actor,
+    quantity,
+    unit_price: unit_price === null ? null : creditsOf(unit_price),
+    resolves,
+  }
+  return `${JSON.stringify(line)}\n`
+}

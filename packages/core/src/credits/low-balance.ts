@@ -1,0 +1,102 @@
+import type { Runtime } from '../runtime.ts'
+import type { Storage } from '../storage/storage.ts'
+import { type FanOut, fanOut } from '../webhooks/fan-out.ts'
+import type { LowBalance } from './low-balance-store.ts'
+
+export interface LowBalanceWatch {
+  /** Tells everybody who is to be told by now. Resolves when that is done, or when another server is at it. */
+  look(): Promise<void>
+  /** Looks no more, and lets a look under way end its step. */
+  stop(): Promise<void>
+}
+
+const EVERY_MS = 1_000
+
+const STEP_MAX = 256
+
+/**
+ * Tells owners once for each time that their credits fell below the threshold: by a `credits.low` event, written with
+ * the note that it was, and then by mail, which a crash in between loses. Source: contract section 7.
+ */
+export function startLowBalanceWatch({
+  storage,
+  runtime,
+  mail,
+  onQueued,
+}: {
+  storage: Storage
+  runtime: Runtime
+  /** Promises a mail to the owner; false when too many are waiting. */
+  mail: (low: LowBalance) => boolean
+  /** Told when deliveries were queued. */
+  onQueued: () => void
+}): LowBalanceWatch {
+  let stopping = false
+  let isLooking = false
+  let last: Promise<void> = Promise.resolve()
+  const timer = setInterval(() => {
+    if (!isLooking) void look()
+  }, EVERY_MS).unref()
+
+  async function tell(workspaceId: string): Promise<void> {
+    const { low, isQueued } = await storage.write(async ({ lowBalances, webhooks }) => {
+      const low = await lowBalances.tell(workspaceId)
+      if (!low) return { low, isQueued: false }
+      const announced = eventOf(runtime, low, await webhooks.subscribers(workspaceId))
+      await webhooks.queue(announced)
+      return { low, isQueued: announced.events.length > 0 }
+    })
+    if (isQueued) onQueued()
+    if (low && !mail(low)) {
+      runtime.log.warn({ workspace_id: workspaceId }, 'too many mails are waiting for another one')
+    }
+  }
+
+  async function tellAll(due: readonly string[]): Promise<void> {
+    for (const workspaceId of due) {
+      if (stopping) return
+      await tell(workspaceId)
+    }
+  }
+
+  async function lookNow(): Promise<void> {
+    isLooking = true
+    try {
+      const due = await storage.read.lowBalances.due(STEP_MAX)
+      if (due.length === 0) return
+      await (storage.alone ? storage.alone('low balance', () => tellAll(due)) : tellAll(due))
+    } catch (error) {
+      runtime.log.warn({ err: error }, 'owners were not told of low balances')
+    } finally {
+      isLooking = false
+    }
+  }
+
+  /** One after another: whoever asks for a look means what is due by then. */
+  function look(): Promise<void> {
+    last = last.then(lookNow)
+    return last
+  }
+
+  return {
+    look,
+    async stop() {
+      stopping = true
+      clearInterval(timer)
+      await last
+    },
+  }
+}
+
+function eventOf(
+  { now, id }: Runtime,
+  { workspace_id, available, threshold }: LowBalance,
+  subscribers: Parameters<typeof fanOut>[2],
+): FanOut {
+  const at = now()
+  const announced: FanOut = { events: [], deliveries: [], delivery_queue: [] }
+  const data = { credits_balance: available, threshold, occurred_at: at }
+  const low = { event: 'credits.low', data, workspace_id, message_id: null } as const
+  fanOut(announced, low, subscribers, { at, newId: id })
+  return announced
+}

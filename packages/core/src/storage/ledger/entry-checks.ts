@@ -1,0 +1,121 @@
+import type { LedgerCheck } from './report.ts'
+
+/** What must hold of a row `t`: where `when` and `fault` are true it does not. All are SQL of both engines. */
+export interface RowCheck {
+  check: LedgerCheck
+  when: string
+  fault: string
+  stands: string
+  should: string
+}
+
+/** What an entry is checked against: the entry before it, and the message that it is about. */
+export const ENTRY_FROM = `ledger_entries t
+  left join ledger_entries p on p.workspace_id = t.workspace_id and p.seq = t.seq - 1
+  left join messages m on t.ref_type = 'message' and m.workspace_id = t.workspace_id and m.id = t.ref_id`
+
+const follows = 'p.seq is not null or t.seq = 1'
+const text = (value: string) => `cast(${value} as text)`
+const after = (column: string, delta: string) => `coalesce(p.${column}, 0) + t.${delta}`
+const bulkCost = `coalesce((select sum(b.credits_used) from messages b indexed by messages_bulk
+  where b.workspace_id = t.workspace_id and b.bulk_id = t.ref_id and b.bulk_id is not null), 0)`
+const hold = (
+  condition: string,
+) => `exists (select 1 from ledger_entries h indexed by ledger_entries_reference
+  where h.workspace_id = t.workspace_id and h.ref_id = t.ref_id and h.kind = 'hold' and ${condition})`
+const isEnded = `exists (select 1 from ledger_entries r
+  where r.workspace_id = t.workspace_id and r.resolves = t.id and r.resolves is not null)`
+const openHold = `(select o.amount from credit_holds o where o.workspace_id = t.workspace_id and o.id = t.id)`
+
+/** What every entry must be, by itself and beside what it is about. */
+export const ENTRY_CHECKS: readonly RowCheck[] = [
+  {
+    check: 'sequence',
+    when: 'p.seq is null',
+    fault: 't.seq <> 1',
+    stands: `'no entry before it'`,
+    should: `'entry ' || ${text('t.seq - 1')}`,
+  },
+  {
+    check: 'balance_after',
+    when: follows,
+    fault: `t.balance_after <> ${after('balance_after', 'amount')}`,
+    stands: text('t.balance_after'),
+    should: text(after('balance_after', 'amount')),
+  },
+  {
+    check: 'held_after',
+    when: follows,
+    fault: `t.held_after <> ${after('held_after', 'held_delta')}`,
+    stands: text('t.held_after'),
+    should: text(after('held_after', 'held_delta')),
+  },
+  {
+    check: 'price',
+    when: `t.kind in ('send', 'settle') and t.quantity is not null and t.unit_price is not null`,
+    fault: '-t.amount <> t.quantity * t.unit_price',
+    stands: text('-t.amount'),
+    should: text('t.quantity * t.unit_price'),
+  },
+  {
+    check: 'message',
+    when: `t.kind = 'send' and t.ref_type = 'message'`,
+    fault: 'm.id is null or m.credits_used <> -t.amount',
+    stands: `coalesce(${text('m.credits_used')}, 'no message')`,
+    should: text('-t.amount'),
+  },
+  {
+    check: 'bulk',
+    when: `t.kind = 'send' and t.ref_type = 'bulk'`,
+    fault: `${bulkCost} <> -t.amount`,
+    stands: text(bulkCost),
+    should: text('-t.amount'),
+  },
+  {
+    check: 'reference',
+    when: `t.kind = 'send'`,
+    fault: `t.ref_type not in ('message', 'bulk')`,
+    stands: 't.ref_type',
+    should: `'message or bulk'`,
+  },
+  {
+    check: 'refund',
+    when: `t.kind = 'refund' and t.ref_type = 'message'`,
+    fault: 'm.id is null or t.amount > m.credits_used or t.amount <> m.credits_refunded',
+    stands: text('t.amount'),
+    should: `coalesce(${text('m.credits_refunded')} || ' of ' || ${text('m.credits_used')}, 'no message')`,
+  },
+  {
+    check: 'settle',
+    when: `t.kind = 'settle' and m.id is null`,
+    fault: `not ${hold('h.id is not null')}`,
+    stands: `'no message and no hold'`,
+    should: `'the message that was held for'`,
+  },
+  {
+    check: 'resolves',
+    when: 't.resolves is not null',
+    fault: `not ${hold('h.id = t.resolves and h.held_delta = -t.held_delta')}`,
+    stands: text('-t.held_delta'),
+    should: `'what hold ' || t.resolves || ' holds'`,
+  },
+  {
+    check: 'hold',
+    when: `t.kind = 'hold'`,
+    fault: `coalesce(${openHold}, 0) <> case when ${isEnded} then 0 else t.held_delta end`,
+    stands: `coalesce(${text(openHold)}, 'no open hold')`,
+    should: `case when ${isEnded} then 'no open hold' else ${text('t.held_delta')} end`,
+  },
+  {
+    check: 'purchase',
+    when: `t.kind in ('purchase', 'purchase_adjust')`,
+    fault: `not exists (select 1 from purchases q where q.workspace_id = t.workspace_id and q.id = t.ref_id)`,
+    stands: `'no purchase'`,
+    should: `'purchase ' || t.ref_id`,
+  },
+]
+
+/** Whether any of them finds a fault: one pass over the entries answers for all. */
+export const ANY_ENTRY_FAULT = ENTRY_CHECKS.map(
+  ({ when, fault }) => `((${when}) and (${fault}))`,
+).join(' or ')

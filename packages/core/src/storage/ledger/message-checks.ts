@@ -1,0 +1,44 @@
+import type { RowCheck } from './entry-checks.ts'
+
+const text = (value: string) => `cast(${value} as text)`
+const entry = (
+  kind: string,
+  what: string,
+) => `(select ${what} from ledger_entries e indexed by ledger_entries_reference
+  where e.workspace_id = t.workspace_id and e.ref_id = t.id and e.kind = '${kind}' and e.ref_type = 'message')`
+
+/** A message that was paid for by itself, not with its bulk. */
+export const IS_CHARGED = `t.livemode and t.bulk_id is null and t.credits_used > 0`
+
+/** Queued, past its time, and in no queue: nobody will ever send it. */
+export const IS_STUCK = `t.status = 'queued' and coalesce(t.scheduled_at, t.created_at) < :hour_ago
+  and not exists (select 1 from message_queue q where q.message_id = t.id)`
+
+/**
+ * What every message must be. Whether each paid one has its entry follows from the entries, each of which has its own
+ * message, where there are as many: only if not, the messages are looked up one by one.
+ */
+export const MESSAGE_CHECKS: readonly RowCheck[] = [
+  {
+    check: 'unpaid_message',
+    when: IS_CHARGED,
+    fault: `coalesce(${entry('send', 'sum(-e.amount)')}, 0) <> t.credits_used
+      and ${entry('hold', 'count(*)')} = 0`,
+    stands: `coalesce(${text(entry('send', 'sum(-e.amount)'))}, 'no entry')`,
+    should: text('t.credits_used'),
+  },
+  {
+    check: 'refunded_message',
+    when: 't.credits_refunded > 0',
+    fault: `coalesce(${entry('refund', 'sum(e.amount)')}, 0) <> t.credits_refunded`,
+    stands: `coalesce(${text(entry('refund', 'sum(e.amount)'))}, 'no entry')`,
+    should: text('t.credits_refunded'),
+  },
+  {
+    check: 'stuck_message',
+    when: `t.status = 'queued'`,
+    fault: IS_STUCK,
+    stands: `'queued, in no queue'`,
+    should: `'a row in the queue'`,
+  },
+]

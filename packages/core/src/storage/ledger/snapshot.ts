@@ -1,0 +1,26 @@
+import { refusal } from '../archive/refusal.ts'
+import type { MigrationStatus } from '../migrations.ts'
+
+/** A value in a statement, by its name: `:workspace`. */
+export type NamedValues = Readonly<Record<string, string | number | Date | null>>
+
+/** A database as it stands at one moment. Nothing can be changed through it. */
+export interface Snapshot {
+  /**
+   * The rows of one statement, whose values stand as `:name`; times are given as `Date`. What stands `indexed by` is for
+   * SQLite, which has no statistics here and reads a whole workspace rather than look a reference up in its index.
+   */
+  rows<Row>(text: string, values?: NamedValues): Promise<Row[]>
+}
+
+/** @throws Error unless the database has the program's schema. */
+export function assertReadable({ applied, pending, is_newer }: MigrationStatus): void {
+  if (is_newer) throw refusal('newer', 'the database was made by a newer version of svc')
+  if (applied.length === 0) {
+    throw refusal('not_found', 'the database is none of svc: it has no tables')
+  }
+  const [next] = pending
+  if (next) {
+    throw refusal('behind', `the database is not at the schema of this program: ${next} is missing`)
+  }
+}

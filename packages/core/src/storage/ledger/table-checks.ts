@@ -1,0 +1,137 @@
+import type { RowCheck } from './entry-checks.ts'
+
+/** What must hold of the rows `t` of a table; `about` and `seq` say of a row what it is, as SQL. */
+export interface TableCheck extends RowCheck {
+  table: string
+  about: string
+  seq?: string
+}
+
+const text = (value: string) => `cast(${value} as text)`
+const sumOf = (what: string, where: string) => `coalesce((select sum(${what}) ${where}), 0)`
+const available = 't.balance - t.held'
+const heldOpen = sumOf('o.amount', 'from credit_holds o where o.workspace_id = t.workspace_id')
+
+/** The entry that first brought what is available below the limit, and has kept it there since. */
+const crossing = `(1 + coalesce((select x.seq from ledger_entries x
+  where x.workspace_id = t.workspace_id and x.balance_after - x.held_after >= -t.credit_limit
+  order by x.seq desc limit 1), 0))`
+
+const about = (kinds: string) => `from ledger_entries e indexed by ledger_entries_reference
+  where e.workspace_id = t.workspace_id and e.ref_id = t.id and e.kind in (${kinds})`
+const booked = sumOf('e.amount', about(`'purchase', 'purchase_adjust'`))
+const purchases = `(select count(*) ${about(`'purchase'`)})`
+
+/** Available when the lot ended, and not taken by another lot that ended then. */
+const wasLeft = `exists (select 1 from ledger_entries e
+  where e.workspace_id = t.workspace_id and e.seq = t.counted_seq and e.balance_after - e.held_after > 0)
+  and not exists (select 1 from ledger_entries e
+  where e.workspace_id = t.workspace_id and e.seq = t.counted_seq + 1 and e.kind = 'expire')`
+const lastSeq = `coalesce((select a.seq from credit_accounts a where a.workspace_id = t.workspace_id), 0)`
+
+/** What must hold of accounts, holds, bulks, purchases and lots. */
+export const TABLE_CHECKS: readonly TableCheck[] = [
+  {
+    check: 'account',
+    table: 'workspaces',
+    about: 'null',
+    when: 'true',
+    fault: 'not exists (select 1 from credit_accounts a where a.workspace_id = t.id)',
+    stands: `'no account'`,
+    should: `'an account'`,
+  },
+  {
+    check: 'open_holds',
+    table: 'credit_accounts',
+    about: 'null',
+    when: 'true',
+    fault: `t.held <> ${heldOpen}`,
+    stands: text('t.held'),
+    should: text(heldOpen),
+  },
+  {
+    check: 'hold',
+    table: 'credit_holds',
+    about: `'message:' || t.message_id`,
+    when: 'true',
+    fault: `not exists (select 1 from ledger_entries h indexed by ledger_entries_reference where h.workspace_id = t.workspace_id
+      and h.ref_id = t.message_id and h.kind = 'hold' and h.ref_n = t.n and h.id = t.id
+      and h.held_delta = t.amount)
+      or exists (select 1 from ledger_entries r
+      where r.workspace_id = t.workspace_id and r.resolves = t.id and r.resolves is not null)`,
+    stands: text('t.amount'),
+    should: `'an entry of this hold that no other has ended'`,
+  },
+  {
+    check: 'stale_hold',
+    table: 'credit_holds',
+    about: `'message:' || t.message_id`,
+    when: 't.expires_at < :hour_ago',
+    fault: 'true',
+    stands: text('t.amount'),
+    should: `'released when it expired'`,
+  },
+  {
+    check: 'bulk_row',
+    table: 'bulks',
+    about: `'bulk:' || t.id`,
+    when: 't.livemode',
+    fault: `${sumOf('-e.amount', about(`'send'`))} <> t.credits_used`,
+    stands: text('t.credits_used'),
+    should: text(sumOf('-e.amount', about(`'send'`))),
+  },
+  {
+    check: 'purchase',
+    table: 'purchases',
+    about: `'purchase:' || t.id`,
+    when: 'true',
+    fault: `case when t.paid_at is null then ${purchases} <> 0
+      when t.status = 'paid' and t.review_reason is null then ${purchases} <> 1
+      else ${purchases} > 1 end`,
+    stands: `${text(purchases)} || ' purchase entries'`,
+    should: `case when t.paid_at is null then 'none: it was not paid' else 'one' end`,
+  },
+  {
+    check: 'purchase_sum',
+    table: 'purchases',
+    about: `'purchase:' || t.id`,
+    when: 'true',
+    fault: `${booked} < 0 or ${booked} > t.credits`,
+    stands: text(booked),
+    should: `'0 to ' || ${text('t.credits')}`,
+  },
+  {
+    check: 'credit_limit',
+    table: 'credit_accounts',
+    about: 'null',
+    seq: crossing,
+    when: `${available} < -t.credit_limit`,
+    fault: `not exists (select 1 from ledger_entries e
+      where e.workspace_id = t.workspace_id and e.seq = ${crossing}
+      and e.kind in ('purchase_adjust', 'adjustment', 'expire', 'settle'))`,
+    stands: text(available),
+    should: `'at least ' || ${text('-t.credit_limit')}`,
+  },
+  {
+    check: 'lot',
+    table: 'credit_lots',
+    about: `'lot:' || t.id`,
+    seq: 't.granted_seq',
+    when: 'true',
+    fault: `t.remaining < 0 or t.remaining > t.amount or t.counted_seq > ${lastSeq}
+      or not exists (select 1 from ledger_entries e where e.workspace_id = t.workspace_id
+      and e.seq = t.granted_seq and e.id = t.id and e.amount = t.amount)`,
+    stands: `${text('t.remaining')} || ' of ' || ${text('t.amount')} || ', counted to entry ' || ${text('t.counted_seq')}`,
+    should: `'what its grant gave, counted to entry ' || ${text(lastSeq)} || ' at most'`,
+  },
+  {
+    check: 'lot',
+    table: 'credit_lots',
+    about: `'lot:' || t.id`,
+    seq: 't.granted_seq',
+    when: 't.ended_at is not null and t.remaining > 0',
+    fault: `not exists (select 1 ${about(`'expire'`)}) and ${wasLeft}`,
+    stands: `${text('t.remaining')} || ' left'`,
+    should: `'an expire entry, or nothing left'`,
+  },
+]

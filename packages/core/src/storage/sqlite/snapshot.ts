@@ -1,0 +1,45 @@
+import { existsSync } from 'node:fs'
+import { setImmediate } from 'node:timers/promises'
+import Database from 'better-sqlite3'
+import { refusal } from '../archive/refusal.ts'
+import { assertReadable, type NamedValues, type Snapshot } from '../ledger/snapshot.ts'
+import { migrationsOf, statusOf } from '../migrations.ts'
+import { appliedIn } from './migrate.ts'
+
+/** How long a statement waits for another process that changes the schema. */
+const BUSY_TIMEOUT_MS = 5_000
+
+/** One read transaction on a connection that cannot write; a server on the same file goes on meanwhile. */
+export async function onSqliteSnapshot<T>(
+  file: string,
+  work: (snapshot: Snapshot) => Promise<T>,
+): Promise<T> {
+  if (!existsSync(file)) throw refusal('not_found', `there is no database at ${file}`)
+  const connection = new Database(file, {
+    readonly: true,
+    fileMustExist: true,
+    timeout: BUSY_TIMEOUT_MS,
+  })
+  try {
+    connection.pragma('cache_size = -65536')
+    connection.exec('begin')
+    assertReadable(statusOf(migrationsOf('sqlite'), appliedIn(connection)))
+    const statements = new Map<string, Database.Statement>()
+    return await work({
+      async rows<Row>(text: string, values: NamedValues = {}) {
+        const statement = statements.get(text) ?? connection.prepare(text)
+        statements.set(text, statement)
+        const bound = Object.entries(values).map(([name, value]) => [
+          name,
+          value instanceof Date ? value.getTime() : value,
+        ])
+        const rows = statement.all(Object.fromEntries(bound)) as Row[]
+        // Whoever wants to stop is heard.
+        await setImmediate()
+        return rows
+      },
+    })
+  } finally {
+    connection.close()
+  }
+}

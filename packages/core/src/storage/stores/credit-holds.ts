@@ -1,0 +1,26 @@
+import { and, asc, eq, inArray, lte } from 'drizzle-orm'
+import type { CreditHoldReads, CreditHoldWrites } from '../../credits/store.ts'
+import type { Db } from '../dialect.ts'
+import type { Tables } from '../tables.ts'
+
+export function creditHoldStore(
+  db: Db,
+  { credit_holds: t }: Tables,
+): CreditHoldReads & CreditHoldWrites {
+  return {
+    async open(workspaceId, { limit, offset }) {
+      const mine = db.select().from(t).where(eq(t.workspace_id, workspaceId))
+      return await mine.orderBy(asc(t.expires_at), asc(t.id)).limit(limit).offset(offset)
+    },
+    async insert(hold) {
+      await db.insert(t).values(hold)
+    },
+    async remove(workspaceId, ids) {
+      await db.delete(t).where(and(eq(t.workspace_id, workspaceId), inArray(t.id, [...ids])))
+    },
+    async overdue(now, limit) {
+      const past = db.select().from(t).where(lte(t.expires_at, now))
+      return await past.orderBy(asc(t.expires_at)).limit(limit)
+    },
+  }
+}

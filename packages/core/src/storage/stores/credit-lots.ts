@@ -1,0 +1,49 @@
+import { and, asc, eq, gt, inArray, isNull, lte, sql } from 'drizzle-orm'
+import type { Units } from '../../contract/units.ts'
+import type { CreditLotReads, CreditLotWrites } from '../../credits/store.ts'
+import type { Db } from '../dialect.ts'
+import type { Tables } from '../tables.ts'
+
+export function creditLotStore(
+  db: Db,
+  { credit_lots: t, ledger_entries: entries }: Tables,
+): CreditLotReads & CreditLotWrites {
+  const openOf = (workspaceId: string) => and(eq(t.workspace_id, workspaceId), isNull(t.ended_at))
+  const byId = (workspaceId: string, id: string) =>
+    and(eq(t.workspace_id, workspaceId), eq(t.id, id))
+
+  return {
+    async open(workspaceId) {
+      const lots = db.select().from(t).where(openOf(workspaceId))
+      return await lots.orderBy(asc(t.expires_at), asc(t.granted_seq))
+    },
+    async consumed(workspaceId, { after, up_to, kinds }) {
+      const between = and(
+        eq(entries.workspace_id, workspaceId),
+        gt(entries.seq, after),
+        lte(entries.seq, up_to),
+        inArray(entries.kind, [...kinds]),
+      )
+      // As text: PostgreSQL sums to a type of its own.
+      const consumed = sql<string>`cast(coalesce(-sum(${entries.amount}), 0) as text)`
+      const [row] = await db.select({ consumed }).from(entries).where(between)
+      return Number(row?.consumed ?? 0) as Units
+    },
+    async insert(lot) {
+      await db.insert(t).values(lot)
+    },
+    async recount(workspaceId, seq, lots) {
+      await db.update(t).set({ counted_seq: seq }).where(openOf(workspaceId))
+      for (const { id, remaining } of lots) {
+        await db.update(t).set({ remaining }).where(byId(workspaceId, id))
+      }
+    },
+    async end(workspaceId, id, at) {
+      await db.update(t).set({ ended_at: at }).where(byId(workspaceId, id))
+    },
+    async due(now, limit) {
+      const past = and(lte(t.expires_at, now), isNull(t.ended_at))
+      return await db.select().from(t).where(past).orderBy(asc(t.expires_at)).limit(limit)
+    },
+  }
+}

@@ -1,0 +1,57 @@
+import { and, asc, eq, isNotNull, isNull, ne, or, sql } from 'drizzle-orm'
+import type { Units } from '../../contract/units.ts'
+import { type Account, availableOf } from '../../credits/decide.ts'
+import type { LowBalanceReads, LowBalanceWrites } from '../../credits/low-balance-store.ts'
+import type { Db } from '../dialect.ts'
+import type { Tables } from '../tables.ts'
+
+export function lowBalanceStore(
+  db: Db,
+  { credit_accounts: t }: Tables,
+): LowBalanceReads & LowBalanceWrites {
+  const { workspace_id, balance, held, low_balance } = t
+  // As a literal, or no engine would use the index that holds these alone.
+  const isDue = sql`${t.low_state} = 'due'`
+  const isOther = (threshold: Units | null) =>
+    threshold === null
+      ? isNotNull(low_balance)
+      : or(isNull(low_balance), ne(low_balance, threshold))
+  /** Enough by the new threshold ends what was low by the old one. */
+  const under = (threshold: Units | null, at: Date) => ({
+    low_balance: threshold,
+    low_state:
+      threshold === null
+        ? ('no' as const)
+        : sql<
+            Account['low_state']
+          >`case when ${balance} - ${held} >= ${threshold} then 'no' else ${t.low_state} end`,
+    updated_at: at,
+  })
+  return {
+    async due(limit) {
+      const found = db.select({ workspace_id }).from(t).where(isDue)
+      return (await found.orderBy(asc(workspace_id)).limit(limit)).map((row) => row.workspace_id)
+    },
+    async tell(workspaceId) {
+      const [row] = await db
+        .update(t)
+        .set({ low_state: 'told' })
+        .where(and(eq(workspace_id, workspaceId), isDue))
+        .returning({ balance, held, threshold: low_balance })
+      if (!row || row.threshold === null) return null
+      return { workspace_id: workspaceId, available: availableOf(row), threshold: row.threshold }
+    },
+    async set(workspaceId, threshold, at) {
+      await db
+        .update(t)
+        .set({ ...under(threshold, at), low_balance_default: false })
+        .where(and(eq(workspace_id, workspaceId), isOther(threshold)))
+    },
+    async setDefault(threshold, at) {
+      await db
+        .update(t)
+        .set(under(threshold, at))
+        .where(and(eq(t.low_balance_default, true), isOther(threshold)))
+    },
+  }
+}

@@ -1,0 +1,85 @@
+import type { Units } from '../../src/contract/units.ts'
+import type { Entry } from '../../src/credits/decide.ts'
+import { CONSUMING } from '../../src/credits/lots.ts'
+import type {
+  CreditHoldReads,
+  CreditHoldWrites,
+  CreditLotReads,
+  CreditLotWrites,
+} from '../../src/credits/store.ts'
+import type { HoldRow, LotRow } from '../../src/storage/storage.ts'
+import type { MemoryTables } from './memory-tables.ts'
+
+/** What is held, in memory. */
+export function memoryHolds(tables: MemoryTables) {
+  const holds = tables.table<HoldRow>()
+  const numbers = tables.table<HoldRow>()
+  const numberOf = ({ workspace_id, message_id, n }: HoldRow) =>
+    `${workspace_id} ${message_id} ${n}`
+  const first = (a: HoldRow, b: HoldRow) =>
+    a.expires_at.getTime() - b.expires_at.getTime() || (a.id < b.id ? -1 : 1)
+  const store: CreditHoldReads & CreditHoldWrites = {
+    open: async (workspaceId, { limit, offset }) =>
+      holds
+        .all()
+        .filter(({ workspace_id }) => workspace_id === workspaceId)
+        .sort(first)
+        .slice(offset, offset + limit),
+    insert: async (hold) => {
+      numbers.insert(numberOf(hold), hold)
+      holds.insert(hold.id, hold)
+    },
+    remove: async (workspaceId, ids) => {
+      for (const id of ids) {
+        const hold = holds.get(id)
+        if (hold?.workspace_id !== workspaceId) continue
+        holds.remove(id)
+        numbers.remove(numberOf(hold))
+      }
+    },
+    overdue: async (now, limit) =>
+      holds
+        .all()
+        .filter(({ expires_at }) => expires_at <= now)
+        .sort(first)
+        .slice(0, limit),
+  }
+  return { store, rows: () => holds.all() }
+}
+
+/** Credits that expire, in memory. */
+export function memoryLots(tables: MemoryTables, entriesOf: (workspaceId: string) => Entry[]) {
+  const lots = tables.table<LotRow>()
+  const consuming: readonly string[] = [...CONSUMING]
+  const burnOrder = (a: LotRow, b: LotRow) =>
+    a.expires_at.getTime() - b.expires_at.getTime() || a.granted_seq - b.granted_seq
+  const openOf = (workspaceId: string) =>
+    lots
+      .all()
+      .filter((lot) => lot.workspace_id === workspaceId && lot.ended_at === null)
+      .sort(burnOrder)
+  function change(id: string, changed: Partial<LotRow>): void {
+    const lot = lots.get(id)
+    if (lot) lots.put(id, { ...lot, ...changed })
+  }
+  const store: CreditLotReads & CreditLotWrites = {
+    open: async (workspaceId) => openOf(workspaceId),
+    consumed: async (workspaceId, { after, up_to }) =>
+      entriesOf(workspaceId)
+        .filter(({ seq, kind }) => seq > after && seq <= up_to && consuming.includes(kind))
+        .reduce((sum, { amount }) => sum - amount, 0) as Units,
+    insert: async (lot) => lots.insert(lot.id, lot),
+    recount: async (workspaceId, counted_seq, counted) => {
+      for (const { id } of openOf(workspaceId)) change(id, { counted_seq })
+      for (const { id, remaining } of counted) change(id, { remaining })
+    },
+    end: async (_, id, ended_at) => change(id, { ended_at }),
+    due: async (now, limit) =>
+      lots
+        .all()
+        .filter(({ expires_at, ended_at }) => expires_at <= now && ended_at === null)
+        .sort(burnOrder)
+        .slice(0, limit),
+  }
+  return { store, rows: () => lots.all() }
+}

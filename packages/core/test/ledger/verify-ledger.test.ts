@@ -1,0 +1,311 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import Database from 'better-sqlite3'
+import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { units } from '../../src/contract/units.ts'
+import { type BookedEntry, readLedger } from '../../src/storage/ledger/read-ledger.ts'
+import { verifyLedger } from '../../src/storage/ledger/verify-ledger.ts'
+import { openPostgres } from '../../src/storage/postgres/postgres.ts'
+import { openSqlite } from '../../src/storage/sqlite/sqlite.ts'
+import type { Storage } from '../../src/storage/storage.ts'
+import { builders, SMS_PRICE, testRuntime } from '../fixtures.ts'
+import { createDatabase, type TestDatabase } from '../postgres-database.ts'
+
+interface Opened {
+  url: string
+  storage: Storage
+  /** Changes what no port changes, past the triggers. */
+  damage(statement: string): Promise<void>
+  close(): Promise<void>
+}
+
+const runtime = testRuntime('ledger')
+const make = builders(runtime)
+const later = () => new Date(runtime.now().getTime() + 10 * 3_600_000)
+
+async function openOnSqlite(): Promise<Opened> {
+  const folder = await mkdtemp(join(tmpdir(), 'svc-ledger-'))
+  const file = join(folder, 'svc.db')
+  const storage = openSqlite(file, runtime)
+  return {
+    url: `file:${file}`,
+    storage,
+    async damage(statement) {
+      const connection = new Database(file)
+      connection.pragma('ignore_check_constraints = on')
+      connection.exec('drop trigger if exists ledger_entries_no_update')
+      connection.exec('drop trigger if exists ledger_entries_no_delete')
+      connection.exec(statement)
+      connection.close()
+    },
+    async close() {
+      await storage.close()
+      await rm(folder, { recursive: true })
+    },
+  }
+}
+
+let postgres: TestDatabase | undefined
+afterAll(() => postgres?.drop())
+
+/** One database for all tests, emptied after each: to make one takes longer than a test. */
+async function openOnPostgres(): Promise<Opened> {
+  postgres ??= await createDatabase()
+  const database = postgres
+  const storage = await openPostgres(database.url, runtime)
+  const client = await database.connect()
+  return {
+    url: database.url,
+    storage,
+    async damage(statement) {
+      await client.query('drop trigger if exists ledger_entries_append_only on ledger_entries')
+      await client.query('alter table credit_lots drop constraint if exists credit_lots_remaining')
+      await client.query(
+        'alter table credit_accounts drop constraint if exists credit_accounts_limit',
+      )
+      await client.query(statement)
+    },
+    async close() {
+      await storage.close()
+      await database.clear()
+    },
+  }
+}
+
+/** Entries: 1 grant, 2 send, 3 bulk of 2, 4 refund of the send, 5 hold, 6 settle, 7 hold, 8 purchase, 9 lot's grant. */
+async function fill({ storage, damage }: Opened): Promise<void> {
+  const at = runtime.now()
+  const row = make.workspace({ id: 'w1', email: 'ops@example.com' })
+  const post = (kind: string, given: Record<string, unknown>) =>
+    storage.write(({ credits }) => {
+      const { amount = units(0), ...more } = given as { amount?: ReturnType<typeof units> }
+      return credits.post('w1', make.grant(amount, { kind: kind as 'grant', ...more }))
+    })
+  await storage.write(async ({ workspaces, credits }) => {
+    await workspaces.insert(row)
+    await credits.open('w1', at)
+  })
+  await post('grant', { amount: units(100 * SMS_PRICE), description: '=1+1' })
+  const message = make.message('w1', { id: 'm1' })
+  await storage.hot.accept([make.request([message])])
+  const both = ['b1m1', 'b1m2'].map((id) => make.message('w1', { id, bulk_id: 'b1' }))
+  const bulk = make.bulkRow(both)
+  await storage.hot.accept([{ ...make.request(both), bulk }])
+  const about = (id: string, n = 0) => ({ reference: { type: 'message', id, n } })
+  await post('refund', { amount: SMS_PRICE, ...about('m1') })
+  const hold = { held_delta: SMS_PRICE, counter_account: 'revenue:voice' }
+  await post('hold', { id: 'h0', ...hold, ...about('v1') })
+  const settle = { amount: units(-SMS_PRICE), held_delta: units(-SMS_PRICE), resolves: 'h0' }
+  await post('settle', { ...settle, counter_account: 'revenue:voice', ...about('v1') })
+  await post('hold', { id: 'h1', ...hold, ...about('v2') })
+  const purchase = make.purchase('w1', { id: 'p1', status: 'paid', paid_at: at })
+  await storage.write(({ purchases }) => purchases.insert(purchase))
+  await post('purchase', {
+    amount: units(1_000_000_000),
+    reference: { type: 'purchase', id: 'p1', n: 0 },
+  })
+  await post('grant', { id: 'l1', amount: SMS_PRICE })
+  const moment = at.getTime()
+  const time = (ms: number) => (isSqlite ? `${ms}` : `to_timestamp(${ms} / 1000.0)`)
+  await damage(
+    `update messages set status = 'failed', credits_refunded = ${SMS_PRICE} where id = 'm1'`,
+  )
+  await damage(
+    `insert into credit_holds values ('w1', 'h1', 'v2', 0, ${SMS_PRICE}, ${time(moment + 86_400_000)}, ${time(moment)})`,
+  )
+  await damage(
+    `insert into credit_lots values ('w1', 'l1', ${SMS_PRICE}, 0, 9, 9, ${time(moment)}, ${time(moment)}, ${time(moment)})`,
+  )
+}
+
+let isSqlite = true
+
+const DAMAGE: [name: string, statement: string, found: string[]][] = [
+  [
+    'another balance',
+    'update credit_accounts set balance = balance + 1',
+    ['balance', 'trial_balance'],
+  ],
+  [
+    'another hold of the account',
+    'update credit_accounts set held = held + 1',
+    ['held', 'open_holds'],
+  ],
+  ['another number of entries', 'update credit_accounts set seq = seq + 1', ['seq']],
+  ['no account', 'delete from credit_accounts', ['account', 'lot', 'trial_balance']],
+  [
+    'a deleted entry',
+    'delete from ledger_entries where seq = 2',
+    ['balance', 'seq', 'sequence', 'unpaid_message', 'trial_balance'],
+  ],
+  [
+    'a shifted balance_after',
+    'update ledger_entries set balance_after = balance_after + 1 where seq = 4',
+    ['balance_after'],
+  ],
+  [
+    'a shifted held_after',
+    'update ledger_entries set held_after = held_after + 1 where seq = 9',
+    ['held_after'],
+  ],
+  ['another quantity', 'update ledger_entries set quantity = 2 where seq = 2', ['price']],
+  ['a dropped message', `delete from messages where id = 'm1'`, ['message', 'refund']],
+  [
+    'another price of a message',
+    `update messages set credits_used = credits_used + 1 where id = 'm1'`,
+    ['message'],
+  ],
+  ['a dropped message of a bulk', `delete from messages where id = 'b1m2'`, ['bulk']],
+  [
+    'a bulk that cost another amount',
+    'update bulks set credits_used = credits_used + 1',
+    ['bulk_row'],
+  ],
+  [
+    'a send of nothing known',
+    `update ledger_entries set ref_type = 'thing' where seq = 3`,
+    ['reference'],
+  ],
+  [
+    'a doubled refund',
+    `insert into ledger_entries (id, workspace_id, seq, kind, amount, held_delta, balance_after, held_after, counter_account, ref_type, ref_id, ref_n, created_at) select 'twice', workspace_id, 10, kind, amount + 1, 0, 0, 0, counter_account, ref_type, ref_id, 1, created_at from ledger_entries where seq = 4`,
+    ['refund'],
+  ],
+  [
+    'a refund that the message does not know',
+    `update messages set credits_refunded = 0 where id = 'm1'`,
+    ['refund'],
+  ],
+  [
+    'a refund without an entry',
+    `update messages set credits_refunded = 1 where id = 'b1m1'`,
+    ['refunded_message'],
+  ],
+  [
+    'a message that was never paid',
+    `update messages set bulk_id = null where id = 'b1m1'`,
+    ['unpaid_message'],
+  ],
+  [
+    'a settle of nothing',
+    `update ledger_entries set ref_id = 'v9' where seq = 6`,
+    ['settle', 'resolves'],
+  ],
+  [
+    'a settle that ends no hold',
+    `update ledger_entries set resolves = 'h9' where seq = 6`,
+    ['resolves', 'hold'],
+  ],
+  ['an unresolved hold', `delete from credit_holds`, ['hold', 'open_holds']],
+  [
+    'a hold of another amount',
+    `update credit_holds set amount = amount + 1`,
+    ['hold', 'open_holds'],
+  ],
+  ['a hold that was ended', `update ledger_entries set resolves = 'h1' where seq = 6`, ['hold']],
+  ['a purchase without its row', `delete from purchases`, ['purchase']],
+  ['a paid purchase without its entry', `update purchases set id = 'p2'`, ['purchase']],
+  ['an unpaid purchase with an entry', `update purchases set paid_at = null`, ['purchase']],
+  ['more than was bought', `update purchases set credits = credits - 1`, ['purchase_sum']],
+  ['a lot that counts what is not there', `update credit_lots set counted_seq = 10`, ['lot']],
+  ['a lot with more than it had', `update credit_lots set remaining = amount + 1`, ['lot']],
+  ['a lot of no grant', `update credit_lots set granted_seq = 8`, ['lot']],
+  ['an ended lot with something left', `update credit_lots set remaining = 1`, ['lot']],
+  [
+    'spending past the limit',
+    `update ledger_entries set balance_after = balance_after - 900000000000 where seq >= 3`,
+    ['balance_after'],
+  ],
+]
+
+describe.each([
+  ['SQLite', openOnSqlite],
+  ['PostgreSQL', openOnPostgres],
+])('verifyLedger on %s', (engine, open) => {
+  let opened: Opened
+  const verify = (options = {}) =>
+    verifyLedger(opened.url, { now: () => runtime.now(), ...options })
+  beforeEach(async () => {
+    isSqlite = engine === 'SQLite'
+    opened = await open()
+    await fill(opened)
+  })
+  afterEach(() => opened?.close())
+
+  it('finds nothing in clean books while a server has them open', async () => {
+    const report = await verify()
+    expect(report).toMatchObject({
+      ok: true,
+      differences: [],
+      entries: 9,
+      workspaces: 1,
+      messages: 3,
+    })
+    const sum = report.counter_accounts.reduce((all, { balance }) => all + BigInt(balance), 0n)
+    expect(-sum).toBe(BigInt(report.workspaces_balance))
+    expect(await verify({ workspace_id: 'w1' })).toEqual(report)
+    expect(await verify({ workspace_id: 'none' })).toMatchObject({ ok: true, entries: 0 })
+  })
+
+  it.each(DAMAGE)('finds %s', async (_, statement, found) => {
+    await opened.damage(statement)
+    const { ok, differences } = await verify()
+    expect(ok).toBe(false)
+    const checks = differences.map(({ check }) => check)
+    expect(checks).toEqual(expect.arrayContaining(found))
+    expect(
+      new Set(differences.map(({ workspace_id }) => workspace_id)).has('w1') ||
+        found.includes('trial_balance'),
+    ).toBe(true)
+  })
+
+  it('says where, what stands and what should', async () => {
+    await opened.damage('update ledger_entries set balance_after = balance_after + 1 where seq = 9')
+    expect((await verify()).differences).toEqual([
+      {
+        check: 'balance_after',
+        workspace_id: 'w1',
+        seq: 9,
+        about: expect.stringMatching(/^grant:/),
+        stands: '1098000001',
+        should: '1098000000',
+      },
+    ])
+  })
+
+  it('finds holds and messages whose time is past', async () => {
+    await opened.damage('delete from message_queue')
+    const at = new Date(runtime.now().getTime() + 48 * 3_600_000)
+    const { differences } = await verify({ now: () => at })
+    const checks = differences.map(({ check }) => check)
+    expect(checks).toEqual(['stale_hold', 'stuck_message', 'stuck_message'])
+    const { ok } = await verify({ now: later, without: ['stuck_message'] })
+    expect(ok).toBe(true)
+  })
+
+  it('finds what is available below the limit, unless something explains it', async () => {
+    await opened.damage('update credit_accounts set credit_limit = -2000000000')
+    expect((await verify()).differences).toMatchObject([{ check: 'credit_limit', seq: 1 }])
+    await opened.damage(`update ledger_entries set kind = 'adjustment' where seq = 1`)
+    expect((await verify()).ok).toBe(true)
+  })
+
+  it('reports so many of a check, and that there are more', async () => {
+    await opened.damage('update ledger_entries set balance_after = balance_after + seq')
+    const { differences, has_more } = await verify({ differences_max: 2 })
+    expect(differences).toHaveLength(2)
+    expect(has_more).toBe(true)
+  })
+
+  it('reads the entries in their order, within a time', async () => {
+    const read: BookedEntry[] = []
+    const take = async (entries: BookedEntry[]) => void read.push(...entries)
+    expect(await readLedger(opened.url, {}, take)).toBe(9)
+    expect(read.map(({ seq }) => seq)).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9])
+    expect(read[0]).toMatchObject({ email: 'ops@example.com', created_at: runtime.now() })
+    expect(await readLedger(opened.url, { since: later() }, take)).toBe(0)
+    expect(await readLedger(opened.url, { until: runtime.now() }, take)).toBe(0)
+    expect(await readLedger(opened.url, { workspace_id: 'w1', until: later() }, take)).toBe(9)
+  })
+})

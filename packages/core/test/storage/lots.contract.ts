@@ -1,0 +1,193 @@
+import { expect, it } from 'vitest'
+import { units } from '../../src/contract/units.ts'
+import { createCredits } from '../../src/credits/credits.ts'
+import { expireLots } from '../../src/credits/expire-lots.ts'
+import { SMS_PRICE } from '../fixtures.ts'
+import { benchFor, type OpenStorage, only } from './bench.ts'
+import { soundLedger } from './ledger-sums.ts'
+
+const DAY_MS = 86_400_000
+
+/** Granted credits that expire: which are spent first, what expires, and what does not. */
+export function lotsContract(open: OpenStorage): void {
+  const bench = benchFor(open)
+
+  const credits = () => createCredits({ storage: bench.storage, runtime: bench.clock })
+  const expire = (limit = 100) =>
+    expireLots({ storage: bench.storage, runtime: bench.clock }, bench.clock.now(), limit)
+  const of = (amount: number) => units(amount * SMS_PRICE)
+  const inDays = (days: number) => new Date(bench.clock.now().getTime() + days * DAY_MS)
+
+  async function grant(workspaceId: string, amount: number, days: number): Promise<string> {
+    const given = { amount: of(amount), actor: 'operator', expires_at: inDays(days) }
+    return (await credits().grant(workspaceId, given)).entry.id
+  }
+  const send = async (workspaceId: string, count: number) => {
+    const request = bench.make.bulk(workspaceId, count)
+    expect(await bench.accept(request)).toEqual({ outcome: 'accepted' })
+  }
+  const refund = (workspaceId: string, amount: number) =>
+    bench.storage.write(({ credits: ledger }) =>
+      ledger.post(workspaceId, bench.make.grant(of(amount), { kind: 'refund' })),
+    )
+  const left = async (workspaceId: string) =>
+    (await credits().lots(workspaceId)).map(({ remaining }) => remaining / SMS_PRICE)
+  const expiries = async (workspaceId: string) =>
+    (await soundLedger(bench, workspaceId))
+      .filter(({ kind }) => kind === 'expire')
+      .map(({ amount, ref_id }) => [amount / SMS_PRICE, ref_id])
+
+  it('expires what is left of a grant, once, and not before its time', async () => {
+    const workspaceId = await bench.workspace(5)
+    const lot = await grant(workspaceId, 10, 30)
+    await send(workspaceId, 3)
+    bench.clock.advance(30 * DAY_MS - 1)
+    expect(await expire()).toBe(0)
+    bench.clock.advance(1)
+    expect(await expire()).toBe(1)
+    expect(await expire()).toBe(0)
+    expect(await expiries(workspaceId)).toEqual([[-7, lot]])
+    expect((await bench.ledger(workspaceId)).at(-1)).toMatchObject({
+      counter_account: 'breakage',
+      ref_type: 'lot',
+      actor: null,
+    })
+    expect(await bench.account(workspaceId)).toMatchObject({ balance: of(5) })
+    expect(await credits().lots(workspaceId)).toEqual([])
+  })
+
+  it('spends what expires first before the rest, whatever was granted first', async () => {
+    const workspaceId = await bench.workspace(0)
+    const late = await grant(workspaceId, 10, 60)
+    const soon = await grant(workspaceId, 10, 30)
+    await send(workspaceId, 4)
+    expect(await left(workspaceId)).toEqual([6, 10])
+    await send(workspaceId, 8)
+    expect(await left(workspaceId)).toEqual([0, 8])
+    bench.clock.advance(30 * DAY_MS)
+    expect(await expire()).toBe(1)
+    expect(await expiries(workspaceId)).toEqual([])
+    bench.clock.advance(30 * DAY_MS)
+    await expire()
+    expect(await expiries(workspaceId)).toEqual([[-8, late]])
+    expect(soon).not.toBe(late)
+  })
+
+  it('does not take from a grant what was spent before it', async () => {
+    const workspaceId = await bench.workspace(10)
+    await send(workspaceId, 6)
+    const lot = await grant(workspaceId, 3, 30)
+    expect(await left(workspaceId)).toEqual([3])
+    bench.clock.advance(30 * DAY_MS)
+    await expire()
+    expect(await expiries(workspaceId)).toEqual([[-3, lot]])
+  })
+
+  it('counts what came back, but restores nothing that was counted', async () => {
+    const workspaceId = await bench.workspace(0)
+    await grant(workspaceId, 10, 30)
+    await send(workspaceId, 6)
+    await refund(workspaceId, 4)
+    expect(await left(workspaceId)).toEqual([8])
+    await grant(workspaceId, 5, 60)
+    await refund(workspaceId, 2)
+    expect(await left(workspaceId)).toEqual([8, 5])
+  })
+
+  it('lets expire no more than is available: not what is held, nor what was taken back', async () => {
+    const workspaceId = await bench.workspace(0)
+    const lot = await grant(workspaceId, 10, 30)
+    const hold = { message_id: 'call', n: 0, amount: of(4), expires_at: inDays(90) }
+    await credits().hold(workspaceId, {
+      ...hold,
+      channel: 'voice',
+      quantity: null,
+      unit_price: null,
+    })
+    const taken = { amount: of(-3), id: 'a', actor: 'operator', reason: 'mistake' }
+    await credits().adjust(workspaceId, taken)
+    bench.clock.advance(30 * DAY_MS)
+    await expire()
+    expect(await expiries(workspaceId)).toEqual([[-3, lot]])
+    await credits().settle(workspaceId, 'call', { amount: of(4) })
+    expect(await bench.account(workspaceId)).toMatchObject({ balance: 0, held: 0 })
+  })
+
+  it('ends without an entry what nothing is left of, or available', async () => {
+    const workspaceId = await bench.workspace(0)
+    await grant(workspaceId, 10, 30)
+    const taken = { amount: of(-12), id: 'a', actor: 'operator', reason: 'x', force: true }
+    await credits().adjust(workspaceId, taken)
+    bench.clock.advance(30 * DAY_MS)
+    expect(await expire()).toBe(1)
+    expect(await expire()).toBe(0)
+    expect(await expiries(workspaceId)).toEqual([])
+  })
+
+  it('opens one lot for a grant that is repeated, and none for one that has expired', async () => {
+    const workspaceId = await bench.workspace(0)
+    const given = { amount: of(10), id: 'may', actor: 'operator' }
+    const expires_at = inDays(30)
+    await credits().grant(workspaceId, { ...given, expires_at })
+    const again = await credits().grant(workspaceId, { ...given, expires_at: inDays(60) })
+    expect(again.repeated).toBe(true)
+    expect(await credits().lots(workspaceId)).toEqual([
+      {
+        workspace_id: workspaceId,
+        id: again.entry.id,
+        amount: of(10),
+        remaining: of(10),
+        granted_seq: 1,
+        counted_seq: 1,
+        expires_at,
+        ended_at: null,
+        created_at: bench.clock.now(),
+      },
+    ])
+    const past = { amount: of(10), actor: 'operator', expires_at: bench.clock.now() }
+    await expect(credits().grant(workspaceId, past)).rejects.toMatchObject({
+      code: 'validation_error',
+      details: [{ path: 'expires_at' }],
+    })
+    expect(await bench.account(workspaceId)).toMatchObject({ balance: of(10), seq: 1 })
+  })
+
+  it('ends in bounded steps, whosever the lots are', async () => {
+    const [first, second] = [await bench.workspace(0), await bench.workspace(0)]
+    for (const each of [first, second, first, second, first]) await grant(each, 2, 30)
+    await grant(first, 2, 31)
+    await send(first, 3)
+    bench.clock.advance(30 * DAY_MS)
+    expect([await expire(2), await expire(2), await expire(2)]).toEqual([2, 2, 1])
+    const amounts = async (each: string) => (await expiries(each)).map(([amount]) => amount)
+    expect(await amounts(first)).toEqual([-1, -2])
+    expect(await amounts(second)).toEqual([-2, -2])
+    expect(await left(first)).toEqual([2])
+  })
+
+  it('lets every credit be spent or expire, never both, whatever meets', async () => {
+    for (let round = 0; round < 5; round++) {
+      const workspaceId = await bench.workspace(0)
+      await grant(workspaceId, 10, 30)
+      bench.clock.advance(30 * DAY_MS)
+      const sends = Array.from({ length: 8 }, () => bench.accept(bench.make.bulk(workspaceId, 2)))
+      const [, ...outcomes] = await Promise.all([
+        expire(),
+        ...sends,
+        expire(),
+        grant(workspaceId, 1, 30),
+      ])
+      const entries = await soundLedger(bench, workspaceId)
+      const sum = (kind: string) =>
+        entries.reduce((total, entry) => total + (entry.kind === kind ? entry.amount : 0), 0)
+      const sent = outcomes.filter((each) => Object(each).outcome === 'accepted').length
+      expect(sum('send')).toBe(of(-2 * sent))
+      expect(await bench.account(workspaceId)).toMatchObject({
+        balance: of(11) + sum('send') + sum('expire'),
+      })
+      for (const { balance_after } of entries) expect(balance_after).toBeGreaterThanOrEqual(0)
+      expect(entries.filter(({ kind }) => kind === 'expire').length).toBeLessThanOrEqual(1)
+      expect(only(await credits().lots(workspaceId)).amount).toBe(of(1))
+    }
+  })
+}

@@ -1,0 +1,176 @@
+import { expect, it } from 'vitest'
+import { type Units, units } from '../../src/contract/units.ts'
+import type { Account } from '../../src/credits/decide.ts'
+import { SMS_PRICE } from '../fixtures.ts'
+import { benchFor, type OpenStorage } from './bench.ts'
+
+const THRESHOLD = units(3 * SMS_PRICE)
+
+/** Who is to be told that the credits are few, once for each time that they become so. */
+export function lowBalancesContract(open: OpenStorage): void {
+  const bench = benchFor(open)
+
+  /** A workspace with credit for so many messages, that is told below three. */
+  async function watched(messages: number, low_balance: Units | null = THRESHOLD) {
+    const row = bench.make.workspace()
+    const at = bench.clock.now()
+    await bench.storage.write(async ({ workspaces, credits }) => {
+      await workspaces.insert(row)
+      await credits.open(row.id, at, { low_balance })
+    })
+    if (messages > 0) await give(row.id, messages)
+    return row.id
+  }
+
+  const give = (id: string, messages: number) =>
+    bench.storage.write(({ credits }) =>
+      credits.post(id, bench.make.grant(units(messages * SMS_PRICE))),
+    )
+  const send = (id: string) => bench.accept(bench.make.send(id))
+  const due = () => bench.storage.read.lowBalances.due(100)
+  const tell = (id: string) => bench.storage.write(({ lowBalances }) => lowBalances.tell(id))
+  const set = (id: string, threshold: number | null) =>
+    bench.storage.write(({ lowBalances }) =>
+      lowBalances.set(id, threshold === null ? null : units(threshold), bench.clock.now()),
+    )
+  const setDefault = (threshold: number | null) =>
+    bench.storage.write(({ lowBalances }) =>
+      lowBalances.setDefault(threshold === null ? null : units(threshold), bench.clock.now()),
+    )
+  const stateOf = async (id: string) => (await bench.account(id)).low_state
+  const thresholdOf = async (id: string) => (await bench.account(id)).low_balance
+
+  it('are those that fell below the threshold, and nobody before', async () => {
+    const [poor, rich] = [await watched(4), await watched(9)]
+    const [born, never] = [await watched(0), await watched(3, null)]
+    for (const id of [poor, rich, never]) await send(id)
+    expect(await due()).toEqual([])
+    for (const id of [poor, rich, never]) await send(id)
+    expect(await due()).toEqual([poor])
+    expect(await tell(born)).toBeNull()
+    expect(await tell(rich)).toBeNull()
+  })
+
+  it('are told once, with what is left', async () => {
+    const id = await watched(3)
+    await send(id)
+    const low = { workspace_id: id, available: 2 * SMS_PRICE, threshold: THRESHOLD }
+    expect(await tell(id)).toEqual(low)
+    expect(await tell(id)).toBeNull()
+    await send(id)
+    expect([await due(), await tell(id), await stateOf(id)]).toEqual([[], null, 'told'])
+  })
+
+  it('are told of what can be spent, without what is held', async () => {
+    const id = await watched(4)
+    const hold = { kind: 'hold', held_delta: units(2 * SMS_PRICE) } as const
+    await bench.storage.write(({ credits }) => credits.post(id, bench.make.grant(units(0), hold)))
+    expect(await due()).toEqual([id])
+    expect(await tell(id)).toMatchObject({ available: 2 * SMS_PRICE })
+  })
+
+  it('are told by one of many that try at once', async () => {
+    const id = await watched(3)
+    await send(id)
+    const answers = await Promise.all(Array.from({ length: 20 }, () => tell(id)))
+    expect(answers.filter((answer) => answer !== null)).toHaveLength(1)
+  })
+
+  it('are told again once credits were added and are few again; what was made up for is not told', async () => {
+    const id = await watched(3)
+    await send(id)
+    await tell(id)
+    await give(id, 1)
+    expect([await due(), await stateOf(id)]).toEqual([[], 'no'])
+    await send(id)
+    expect(await due()).toEqual([id])
+    await give(id, 1)
+    expect([await due(), await tell(id)]).toEqual([[], null])
+    await send(id)
+    expect(await tell(id)).not.toBeNull()
+  })
+
+  it('are found however many there are, so many at a time', async () => {
+    const ids: string[] = []
+    for (let i = 0; i < 5; i++) ids.push(await watched(3))
+    for (const id of ids) await send(id)
+    const first = await bench.storage.read.lowBalances.due(3)
+    expect(first).toHaveLength(3)
+    for (const id of first) await tell(id)
+    expect([...first, ...(await due())].sort()).toEqual(ids.sort())
+  })
+
+  it('nothing is told of a threshold that is set above what is left', async () => {
+    const id = await watched(3, null)
+    await set(id, 5 * SMS_PRICE)
+    await send(id)
+    expect(await due()).toEqual([])
+    await give(id, 3)
+    await send(id)
+    expect(await due()).toEqual([id])
+    await tell(id)
+    await set(id, 9 * SMS_PRICE)
+    expect(await stateOf(id)).toBe('told')
+  })
+
+  it('a threshold below what is left, or none, ends what was low by the one before', async () => {
+    const [lowered, cleared] = [await watched(3), await watched(3)]
+    for (const id of [lowered, cleared]) await send(id)
+    await set(lowered, 2 * SMS_PRICE)
+    await set(cleared, null)
+    expect(await due()).toEqual([])
+    for (const id of [lowered, cleared]) await send(id)
+    expect(await due()).toEqual([lowered])
+  })
+
+  it('the default of the service goes to those who chose none of their own, old and new', async () => {
+    const [follower, own, never] = [await watched(9, null), await watched(9), await watched(9)]
+    await set(own, SMS_PRICE)
+    await set(never, null)
+    await setDefault(7 * SMS_PRICE)
+    const thresholds = async () => Promise.all([follower, own, never].map(thresholdOf))
+    expect(await thresholds()).toEqual([7 * SMS_PRICE, SMS_PRICE, null])
+    await setDefault(null)
+    expect(await thresholds()).toEqual([null, SMS_PRICE, null])
+  })
+
+  it('a default that is set to what it is already stays one', async () => {
+    const id = await watched(9)
+    await set(id, THRESHOLD)
+    await setDefault(SMS_PRICE)
+    expect(await thresholdOf(id)).toBe(SMS_PRICE)
+  })
+
+  it('a default changes nothing else, and tells nobody who was below it before', async () => {
+    const [below, told] = [await watched(2, null), await watched(3)]
+    await send(told)
+    await tell(told)
+    const before: Account[] = [await bench.account(below), await bench.account(told)]
+    await setDefault(5 * SMS_PRICE)
+    const low_balance = 5 * SMS_PRICE
+    expect([await bench.account(below), await bench.account(told)]).toEqual(
+      before.map((account) => ({ ...account, low_balance })),
+    )
+    expect(await due()).toEqual([])
+  })
+
+  it('test keys, whose messages cost nothing, never count', async () => {
+    const id = await watched(3)
+    await bench.accept(bench.make.send(id, { credits_used: units(0), livemode: false }))
+    expect([await due(), await stateOf(id)]).toEqual([[], 'no'])
+  })
+
+  it('nobody may spend more on a day than the account was opened with', async () => {
+    const row = bench.make.workspace()
+    await bench.storage.write(async ({ workspaces, credits }) => {
+      await workspaces.insert(row)
+      await credits.open(row.id, bench.clock.now(), { daily_limit: SMS_PRICE })
+    })
+    await give(row.id, 5)
+    expect(await send(row.id)).toEqual({ outcome: 'accepted' })
+    const refused = { outcome: 'daily_limit', of: 'workspace', limit: SMS_PRICE, spent: SMS_PRICE }
+    expect(await send(row.id)).toMatchObject(refused)
+    bench.clock.advance(24 * 60 * 60_000)
+    expect(await send(row.id)).toEqual({ outcome: 'accepted' })
+  })
+}

@@ -1,0 +1,126 @@
+import { expect, it } from 'vitest'
+import { units } from '../../src/contract/units.ts'
+import { createCredits } from '../../src/credits/credits.ts'
+import { SMS_PRICE } from '../fixtures.ts'
+import { benchFor, type OpenStorage } from './bench.ts'
+import { soundLedger } from './ledger-sums.ts'
+
+/** What an operator does to an account: corrections, terms, a freeze. */
+export function operatorCreditsContract(open: OpenStorage): void {
+  const bench = benchFor(open)
+
+  const credits = () => createCredits({ storage: bench.storage, runtime: bench.clock })
+  const of = (amount: number) => units(amount * SMS_PRICE)
+
+  function adjustment(amount: number, given: { id?: string; force?: boolean } = {}) {
+    return { amount: of(amount), id: 'a1', actor: 'operator', reason: 'counted twice', ...given }
+  }
+
+  it('corrects a balance once for each id', async () => {
+    const workspaceId = await bench.workspace(5)
+    const { entry, repeated } = await credits().adjust(workspaceId, adjustment(-5))
+    expect(repeated).toBe(false)
+    expect(entry).toMatchObject({
+      kind: 'adjustment',
+      amount: of(-5),
+      counter_account: 'adjust:operator',
+      ref_type: 'adjustment',
+      ref_id: 'a1',
+      actor: 'operator',
+      description: 'counted twice',
+    })
+    const again = await credits().adjust(workspaceId, adjustment(-5))
+    expect(again).toEqual({ entry, repeated: true })
+    await expect(credits().adjust(workspaceId, adjustment(5))).rejects.toMatchObject({
+      code: 'validation_error',
+      message: 'Adjustment a1 was booked before, of -5 credits',
+    })
+    await credits().adjust(workspaceId, adjustment(2, { id: 'a2' }))
+    expect(await soundLedger(bench, workspaceId)).toHaveLength(3)
+    expect(await bench.account(workspaceId)).toMatchObject({ balance: of(2) })
+  })
+
+  it('takes more than is available only by force', async () => {
+    const workspaceId = await bench.workspace(5)
+    const hold = { message_id: 'call', n: 0, amount: of(2), channel: 'voice' }
+    const expires_at = new Date(bench.clock.now().getTime() + 60_000)
+    await credits().hold(workspaceId, { ...hold, expires_at, quantity: null, unit_price: null })
+    await expect(credits().adjust(workspaceId, adjustment(-4))).rejects.toMatchObject({
+      code: 'validation_error',
+      message: 'There are only 3 credits available to take',
+      details: [{ path: 'amount' }],
+    })
+    expect(await soundLedger(bench, workspaceId)).toHaveLength(2)
+    await credits().adjust(workspaceId, adjustment(-4, { force: true }))
+    expect(await bench.account(workspaceId)).toMatchObject({ balance: of(1), held: of(2) })
+    await credits().adjust(workspaceId, adjustment(0.5, { id: 'a2' }))
+    await soundLedger(bench, workspaceId)
+  })
+
+  it('books no adjustment of nothing, without a reason, or of nobody', async () => {
+    const workspaceId = await bench.workspace(5)
+    const attempt = (given: object, id = workspaceId) =>
+      credits().adjust(id, { ...adjustment(1), ...given })
+    const fault = (path: string) => ({ code: 'validation_error', details: [{ path }] })
+    await expect(attempt({ amount: units(0) })).rejects.toMatchObject(fault('amount'))
+    await expect(attempt({ reason: ' ' })).rejects.toMatchObject(fault('reason'))
+    await expect(attempt({}, 'nobody')).rejects.toMatchObject({ code: 'not_found' })
+    expect(await bench.account(workspaceId)).toMatchObject({ seq: 1 })
+  })
+
+  it('changes the terms that are named, and no others', async () => {
+    const workspaceId = await bench.workspace(1)
+    const before = await credits().account(workspaceId)
+    const at = bench.clock.advance(1_000)
+    await credits().setTerms(workspaceId, { credit_limit: of(5), daily_limit: of(9) })
+    await credits().setTerms(workspaceId, { low_balance: of(3) })
+    const changed = {
+      ...before,
+      credit_limit: of(5),
+      daily_limit: of(9),
+      low_balance: of(3),
+      low_balance_default: false,
+      updated_at: at,
+    }
+    expect(await credits().account(workspaceId)).toEqual(changed)
+    const answered = await credits().setTerms(workspaceId, {
+      daily_limit: null,
+      low_balance: 'default',
+    })
+    expect(answered).toEqual({ ...changed, daily_limit: null, low_balance_default: true })
+    expect(await credits().account(workspaceId)).toEqual(answered)
+  })
+
+  it('freezes a workspace with a reason, and lets it go on', async () => {
+    const workspaceId = await bench.workspace(5)
+    const send = () => bench.accept(bench.make.send(workspaceId))
+    const frozen = await credits().setTerms(workspaceId, { status: 'frozen', reason: 'disputed' })
+    expect(frozen).toMatchObject({ status: 'frozen', frozen_reason: 'disputed' })
+    expect(await send()).toEqual({ outcome: 'account_frozen' })
+    await credits().setTerms(workspaceId, { credit_limit: of(1) })
+    expect(await credits().account(workspaceId)).toMatchObject({
+      status: 'frozen',
+      frozen_reason: 'disputed',
+      credit_limit: of(1),
+    })
+    const active = await credits().setTerms(workspaceId, { status: 'active' })
+    expect(active).toMatchObject({ status: 'active', frozen_reason: null })
+    expect(await send()).toEqual({ outcome: 'accepted' })
+  })
+
+  it('knows no account of nobody', async () => {
+    const notFound = { code: 'not_found' }
+    await expect(credits().account('nobody')).rejects.toMatchObject(notFound)
+    const change = credits().setTerms('nobody', { credit_limit: of(1) })
+    await expect(change).rejects.toMatchObject(notFound)
+  })
+
+  it('is told to the log, without what was written for people', async () => {
+    const workspaceId = await bench.workspace(0)
+    const told: object[] = []
+    const log = { ...bench.clock.log, info: (fields: object) => void told.push(fields) }
+    const logging = createCredits({ storage: bench.storage, runtime: { ...bench.clock, log } })
+    await logging.setTerms(workspaceId, { status: 'frozen', reason: 'Ann Example called' })
+    expect(told).toEqual([{ workspace_id: workspaceId, status: 'frozen' }])
+  })
+}

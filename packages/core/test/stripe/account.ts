@@ -1,0 +1,27 @@
+import { type AccountOptions, createBooks, known } from './books.ts'
+import { disputeSteps } from './dispute-steps.ts'
+import { paymentSteps } from './payment-steps.ts'
+import { returnSteps } from './return-steps.ts'
+
+/** An account at Stripe: its books, and all that may happen to a payment, each step told by its events. */
+export type Account = ReturnType<typeof createAccount>
+
+/** An account that nobody has paid to. */
+export function createAccount(options: AccountOptions) {
+  const books = createBooks(options)
+  const { sessions, intents, movements } = books
+  return {
+    ...books,
+    ...paymentSteps(books),
+    ...returnSteps(books),
+    ...disputeSteps(books),
+    /** What of a session's payment is ours, by the movements of the account alone. */
+    kept(sessionId: string): number {
+      const { payment_intent } = known(sessions, sessionId)
+      const charge = payment_intent && intents.get(payment_intent)?.latest_charge
+      return movements
+        .filter(({ source }) => source === charge)
+        .reduce((sum, { amount }) => sum + amount, 0)
+    },
+  }
+}

@@ -1,0 +1,74 @@
+import { existsSync } from 'node:fs'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, it } from 'vitest'
+import { openPostgres } from '../../src/storage/postgres/postgres.ts'
+import { openSqlite } from '../../src/storage/sqlite/sqlite.ts'
+import type { Storage } from '../../src/storage/storage.ts'
+import { testRuntime } from '../fixtures.ts'
+import { createDatabase } from '../postgres-database.ts'
+import { playHistory } from './history.ts'
+
+/**
+ * Every run plays the same histories. To play one of them, or many others:
+ *
+ *     SVC_FUZZ_SEED=4711 SVC_FUZZ_HISTORIES=1 npx vitest run packages/core/test/stripe/histories.test.ts
+ *     SVC_FUZZ_SEED=$RANDOM SVC_FUZZ_HISTORIES=100000 npx vitest run packages/core/test/stripe/histories.test.ts
+ */
+const { SVC_FUZZ_SEED = '1', SVC_FUZZ_HISTORIES = '1000' } = process.env
+const FIRST = Number(SVC_FUZZ_SEED)
+const HISTORIES = Number(SVC_FUZZ_HISTORIES)
+const HISTORIES_ON_POSTGRES = Math.ceil(HISTORIES / 12)
+
+/** Side by side, as while one waits for a turn the others may go on. */
+const AT_ONCE = 24
+
+/** Generous, for long runs. */
+const MS_PER_HISTORY = 200
+const timeout = (count: number) => 30_000 + count * MS_PER_HISTORY
+
+async function playAll(storage: Storage, count: number): Promise<void> {
+  const seeds = Array.from({ length: count }, (_, i) => FIRST + i).values()
+  let played = 0
+  const player = async () => {
+    for (const seed of seeds) {
+      await playHistory(seed, storage)
+      played += 1
+    }
+  }
+  await Promise.all(Array.from({ length: AT_ONCE }, player))
+  expect(played).toBe(count)
+}
+
+it(
+  'SQLite: whatever happens, the credits end where the payments stand',
+  async () => {
+    // Nothing here dies with its disk: where there is memory to write to, thousands of histories take seconds.
+    const memory = '/dev/shm'
+    const folder = await mkdtemp(join(existsSync(memory) ? memory : tmpdir(), 'svc-histories-'))
+    const storage = openSqlite(join(folder, 'svc.db'), testRuntime('histories'))
+    try {
+      await playAll(storage, HISTORIES)
+    } finally {
+      await storage.close()
+      await rm(folder, { recursive: true })
+    }
+  },
+  timeout(HISTORIES),
+)
+
+it(
+  'PostgreSQL: whatever happens, the credits end where the payments stand',
+  async () => {
+    const database = await createDatabase()
+    const storage = await openPostgres(database.url, testRuntime('histories'), { clock: 'given' })
+    try {
+      await playAll(storage, HISTORIES_ON_POSTGRES)
+    } finally {
+      await storage.close()
+      await database.drop()
+    }
+  },
+  timeout(HISTORIES_ON_POSTGRES),
+)

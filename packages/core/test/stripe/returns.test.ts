@@ -1,0 +1,134 @@
+import { afterEach, beforeEach, expect, it } from 'vitest'
+import { CREDITS, leftAfter, openStage, type Stage } from './stage.ts'
+
+let stage: Stage
+let stripe: Stage['stripe']
+let shop: Stage['shop']
+beforeEach(async () => {
+  stage = await openStage('stripe returns')
+  stripe = stage.stripe
+  shop = stage.shop
+})
+afterEach(() => stage.close())
+
+it('a refund that is heard of before the payment: resolved by what the payment says of itself', async () => {
+  const { session_id, purchase_id } = await shop.buy()
+  stripe.pay(session_id)
+  const [completed] = stripe.takeEvents()
+  stripe.refund(shop.paymentOf(session_id), { amount: 1_000 })
+  await shop.hear()
+  expect(await shop.balance()).toBe(leftAfter(1_000))
+  if (completed) await shop.notify(stripe.sign(completed))
+  expect(await shop.balance()).toBe(leftAfter(1_000))
+  expect(await shop.purchase(purchase_id)).toMatchObject({ status: 'paid' })
+})
+
+it('three refunds in part: each takes its share, and all together leave nothing', async () => {
+  const { payment, purchase_id } = await stage.paid()
+  let back = 0
+  for (const amount of [1, 999, 2_000]) {
+    stripe.refund(payment, { amount })
+    await shop.hear()
+    back += amount
+    expect(await shop.balance()).toBe(leftAfter(back))
+  }
+  expect(await shop.balance()).toBe(0)
+  expect(await shop.purchase(purchase_id)).toMatchObject({ status: 'refunded' })
+})
+
+it.each(['failed', 'canceled'] as const)(
+  'a refund that is pending takes the credits, and gives them again when it is %s',
+  async (end) => {
+    const { payment, purchase_id } = await stage.paid()
+    const refund = stripe.refund(payment, { status: 'pending' })
+    await shop.hear()
+    expect(await shop.balance()).toBe(0)
+    stripe.endRefund(refund?.id ?? '', end)
+    await shop.hear()
+    expect(await shop.balance()).toBe(CREDITS)
+    expect(await shop.purchase(purchase_id)).toMatchObject({ status: 'paid' })
+  },
+)
+
+it('a dispute: taken when it opens, given again when it is won, and a later refund takes all of it', async () => {
+  const { payment, purchase_id } = await stage.paid()
+  const dispute = stripe.dispute(payment)
+  await shop.hear()
+  expect(await shop.balance()).toBe(0)
+  expect(await shop.purchase(purchase_id)).toMatchObject({ status: 'disputed' })
+  stripe.respond(dispute.id)
+  await shop.hear()
+  expect(await shop.balance()).toBe(0)
+  stripe.closeDispute(dispute.id, 'won')
+  await shop.hear()
+  expect(await shop.balance()).toBe(CREDITS)
+  expect(await shop.purchase(purchase_id)).toMatchObject({ status: 'paid' })
+  stripe.refund(payment)
+  await shop.hear()
+  expect(await shop.balance()).toBe(0)
+  expect(await shop.purchase(purchase_id)).toMatchObject({ status: 'refunded' })
+})
+
+it('a dispute that is lost: the credits stay taken', async () => {
+  const { payment, purchase_id } = await stage.paid()
+  const dispute = stripe.dispute(payment)
+  stripe.closeDispute(dispute.id, 'lost')
+  await shop.hear()
+  expect(await shop.balance()).toBe(0)
+  expect(await shop.purchase(purchase_id)).toMatchObject({ status: 'disputed' })
+})
+
+it('a dispute of what was refunded in part: no more is taken than was given', async () => {
+  const { payment } = await stage.paid()
+  stripe.refund(payment, { amount: 2_000 })
+  const dispute = stripe.dispute(payment)
+  await shop.hear()
+  expect(await shop.balance()).toBe(0)
+  stripe.closeDispute(dispute.id, 'won')
+  await shop.hear()
+  expect(await shop.balance()).toBe(leftAfter(2_000))
+})
+
+it('an inquiry: takes nothing until it becomes a dispute', async () => {
+  const { payment } = await stage.paid()
+  const inquiry = stripe.dispute(payment, { inquiry: true })
+  await shop.hear()
+  expect(await shop.balance()).toBe(CREDITS)
+  stripe.escalate(inquiry.id)
+  await shop.hear()
+  expect(await shop.balance()).toBe(0)
+  const closed = stripe.dispute(payment, { inquiry: true })
+  stripe.closeDispute(closed.id, 'lost')
+  stripe.closeDispute(inquiry.id, 'won')
+  await shop.hear()
+  expect(await shop.balance()).toBe(CREDITS)
+})
+
+it('more refunds than a page of Stripe holds: all of them count', async () => {
+  const { payment } = await stage.paid()
+  for (let i = 0; i < 101; i++) stripe.refund(payment, { amount: 10 })
+  const [event] = stripe.takeEvents()
+  if (event) await shop.notify(stripe.sign(event))
+  expect(await shop.balance()).toBe(leftAfter(1_010))
+})
+
+it('a refund by the operator: all that is left, once', async () => {
+  const { payment, purchase_id } = await stage.paid()
+  stripe.refund(payment, { amount: 1_000 })
+  const { billing, workspaceId } = shop
+  const refund = () => billing.refund(workspaceId, purchase_id)
+  await Promise.all([refund(), refund()])
+  expect(await refund()).toMatchObject({ status: 'refunded' })
+  expect([...stripe.refunds.values()].map(({ amount }) => amount)).toEqual([1_000, 2_000])
+  expect(await shop.balance()).toBe(0)
+})
+
+it('a refund that Stripe refuses: says why, and changes nothing', async () => {
+  const { payment, purchase_id } = await stage.paid()
+  stripe.dispute(payment)
+  await expect(shop.billing.refund(shop.workspaceId, purchase_id)).rejects.toMatchObject({
+    code: 'validation_error',
+    message: 'Stripe refuses the refund: The charge has been charged back.',
+  })
+  expect(await shop.balance()).toBe(CREDITS)
+})

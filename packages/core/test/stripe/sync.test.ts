@@ -1,0 +1,144 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, expect, it } from 'vitest'
+import { createBilling } from '../../src/billing/billing.ts'
+import type { SyncProgress } from '../../src/billing/sync-all.ts'
+import { openSqlite } from '../../src/storage/sqlite/sqlite.ts'
+import type { Storage } from '../../src/storage/storage.ts'
+import { type TestRuntime, testRuntime } from '../fixtures.ts'
+import { createLocalStripe, type LocalStripe } from './local-stripe.ts'
+import { openShop, PACKAGES, type Shop } from './shop.ts'
+
+const CREDITS = 1_000_000_001
+const DAY_MS = 24 * 60 * 60_000
+
+let folder: string
+let storage: Storage
+let runtime: TestRuntime
+let stripe: LocalStripe
+let shop: Shop
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'svc-stripe-'))
+  runtime = testRuntime('stripe sync')
+  storage = openSqlite(join(folder, 'svc.db'), runtime)
+  stripe = createLocalStripe({ now: runtime.now })
+  shop = await openShop(stripe, storage, { runtime })
+})
+afterEach(async () => {
+  await storage.close()
+  await rm(folder, { recursive: true })
+})
+
+const NOTHING = { looked: 0, changed: [], failed: [] }
+
+it('grants and takes what no notification told of, and finds nothing to do the second time', async () => {
+  const bought = [await shop.buy(), await shop.buy(), await shop.buy(), await shop.buy()]
+  const [paid, refunded, expired, open] = bought.map(({ session_id }) => session_id)
+  if (!paid || !refunded || !expired || !open) throw new Error('four were bought')
+  stripe.pay(refunded)
+  await shop.hear()
+  stripe.pay(paid)
+  stripe.refund(shop.paymentOf(refunded))
+  stripe.expire(expired)
+  const { workspaceId: workspace_id } = shop
+  const rest = { workspace_id, review_reason: null }
+  const ids = bought.map(({ purchase_id }) => purchase_id)
+  const progress: SyncProgress[] = []
+  const report = await shop.billing.sync({ onProgress: (at) => progress.push(at) })
+  // Those first that nobody had paid.
+  expect({ ...report, changed: new Set(report.changed) }).toEqual({
+    looked: 4,
+    failed: [],
+    changed: new Set([
+      { ...rest, purchase_id: ids[0], was: 'pending', status: 'paid', credits: CREDITS },
+      { ...rest, purchase_id: ids[2], was: 'pending', status: 'expired', credits: 0 },
+      { ...rest, purchase_id: ids[1], was: 'paid', status: 'refunded', credits: -CREDITS },
+    ]),
+  })
+  expect(report.changed.at(-1)?.purchase_id).toBe(ids[1])
+  expect(progress).toEqual([0, 1, 2, 3, 4].map((done) => ({ done, total: 4 })))
+  expect(await shop.balance()).toBe(CREDITS)
+  expect(await shop.billing.sync()).toEqual({ ...NOTHING, looked: 4 })
+})
+
+it('looks back thirty days, or as far as it is told, at one workspace or all', async () => {
+  const old = await shop.buy()
+  stripe.pay(old.session_id)
+  const since = runtime.now()
+  runtime.advance(31 * DAY_MS)
+  const other = await openShop(stripe, storage, { runtime })
+  const recent = await other.buy()
+  stripe.pay(recent.session_id)
+  const { sync } = shop.billing
+  expect(await sync({ workspaceId: shop.workspaceId })).toEqual(NOTHING)
+  expect(await sync()).toMatchObject({ looked: 1, changed: [{ purchase_id: recent.purchase_id }] })
+  const { workspaceId } = shop
+  expect(await sync({ since, workspaceId })).toMatchObject({
+    looked: 1,
+    changed: [{ purchase_id: old.purchase_id }],
+  })
+  expect(await sync({ since })).toEqual({ ...NOTHING, looked: 2 })
+  expect(await sync({ since: new Date(since.getTime() + 1) })).toEqual({ ...NOTHING, looked: 1 })
+})
+
+it('goes on past those about which Stripe does not answer, and reports them', async () => {
+  const bought = [await shop.buy(), await shop.buy(), await shop.buy()]
+  for (const { session_id } of bought) stripe.pay(session_id)
+  const [first, second] = bought.map(({ session_id }) => session_id)
+  stripe.faultOf = ({ path }) => (path.includes(`${first}`) ? { status: 500 } : null)
+  stripe.sessions.delete(`${second}`)
+  const { looked, failed, changed } = await shop.billing.sync()
+  const { workspaceId: workspace_id } = shop
+  expect([looked, changed.length]).toEqual([1, 1])
+  expect(new Set(failed)).toEqual(
+    new Set([
+      { workspace_id, purchase_id: bought[0]?.purchase_id, error: 'as the test wants it' },
+      {
+        workspace_id,
+        purchase_id: bought[1]?.purchase_id,
+        error: 'the payment provider knows nothing of it',
+      },
+    ]),
+  )
+  expect(await shop.balance()).toBe(CREDITS)
+})
+
+it('asks about a few at once, and about each once, over many pages', async () => {
+  const count = 205
+  for (let i = 0; i < count; i++) stripe.pay((await shop.buy()).session_id)
+  let [asking, most] = [0, 0]
+  const { payments } = shop
+  const counting: typeof payments = {
+    ...payments,
+    async look(payment) {
+      asking += 1
+      most = Math.max(most, asking)
+      const state = await payments.look(payment)
+      asking -= 1
+      return state
+    },
+  }
+  const { sync } = createBilling({ storage, runtime, packages: PACKAGES, payments: counting })
+  const { looked, changed } = await sync()
+  expect([looked, changed.length, most]).toEqual([count, count, 4])
+  expect(await shop.balance()).toBe(count * CREDITS)
+})
+
+it('asks nobody about what never came to a session, or belongs to another provider', async () => {
+  stripe.fail({ status: 500 })
+  await expect(shop.buy()).rejects.toThrow('Credit purchase failed')
+  await shop.buy()
+  const payments = { ...shop.payments, name: 'other' }
+  const { sync } = createBilling({ storage, runtime, packages: PACKAGES, payments })
+  expect(await sync()).toEqual(NOTHING)
+  expect(await shop.billing.sync()).toEqual({ ...NOTHING, looked: 1 })
+})
+
+it('needs somebody to ask', async () => {
+  const { sync } = createBilling({ storage, runtime, packages: PACKAGES, payments: null })
+  await expect(sync()).rejects.toMatchObject({
+    code: 'validation_error',
+    message: 'No payment provider is configured',
+  })
+})

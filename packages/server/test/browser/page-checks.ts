@@ -1,0 +1,23 @@
+import { ok } from 'node:assert/strict'
+import type { Page } from 'playwright-core'
+
+/** What the page did that it must not: broken scripts, refused loads, requests to other hosts than `urls`. */
+export function watch(page: Page, ...urls: string[]): string[] {
+  const faults: string[] = []
+  page.on('pageerror', (error) => faults.push(error.message))
+  page.on('console', (line) => {
+    if (line.type() === 'error') faults.push(line.text())
+  })
+  page.on('request', (request) => {
+    const isOwn = [...urls, 'data:'].some((start) => request.url().startsWith(start))
+    if (!isOwn) faults.push(`a request to ${request.url()}`)
+  })
+  return faults
+}
+
+/** Nothing of the page stands beyond its screen's edge. */
+export async function expectToFit(page: Page): Promise<void> {
+  const width = (name: string) => page.evaluate<number>(`document.documentElement.${name}`)
+  const [clientWidth, scrollWidth] = [await width('clientWidth'), await width('scrollWidth')]
+  ok(scrollWidth <= clientWidth, `${scrollWidth} pixels wide on a screen of ${clientWidth}`)
+}

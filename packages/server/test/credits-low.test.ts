@@ -1,0 +1,188 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import type { Account } from './accounts.ts'
+import { openReceiver } from './receiver.ts'
+import { openWorld, useWorld, type World } from './world.ts'
+
+const world = useWorld({ dispatch: true, low_balance: '3' })
+
+const ACCOUNT = '/api/v1/account'
+const SUBJECT = 'Your credits are running low'
+
+let receiver: Awaited<ReturnType<typeof openReceiver>>
+beforeAll(async () => {
+  receiver = await openReceiver()
+})
+afterAll(() => receiver.close())
+beforeEach(() => {
+  receiver.arrivals.length = 0
+})
+
+/** A workspace with credits whose webhook is told when they are few, and a key to spend them with. */
+async function spender(
+  credits: number,
+  given: { world?: World; key?: Parameters<World['key']>[1] } = {},
+) {
+  const { world: at = world() } = given
+  const owner = await at.signup({ credits })
+  await at.webhook(owner, { url: receiver.url, events: ['credits.low'] })
+  const { key } = await at.key(owner, given.key)
+  return { ...owner, key }
+}
+
+const get = async ({ token }: Account) => (await world().call('GET', ACCOUNT, { token })).body.data
+const put = ({ token }: Account, json: object) => world().call('PUT', ACCOUNT, { token, json })
+
+/** The bodies of the events, and the texts of the mails, that told somebody up to now. */
+async function told({ email }: Pick<Account, 'email'>, at = world()) {
+  await at.dispatcher.idle()
+  await at.core.mails.idle()
+  const events = receiver.arrivals.map(({ body }) => JSON.parse(body.toString()))
+  const mails = at.core.mails
+    .list()
+    .filter(({ to, subject }) => to === email && subject === SUBJECT)
+    .map(({ text }) => text)
+  return { events, mails }
+}
+
+describe('credits that fall below the threshold', () => {
+  it('raise one event and one mail, which say what is left', async () => {
+    const owner = await spender(4)
+    await world().send(owner.key)
+    expect(await told(owner)).toEqual({ events: [], mails: [] })
+    await world().send(owner.key)
+    const { events, mails } = await told(owner)
+    const occurred_at = world().now().toISOString()
+    expect(events).toStrictEqual([
+      { event: 'credits.low', data: { credits_balance: 2, threshold: 3, occurred_at } },
+    ])
+    expect(mails).toEqual([expect.stringContaining('has 2 credits left, less than the 3 below')])
+    await world().send(owner.key)
+    await world().advance(60_000)
+    expect(await told(owner)).toEqual({ events, mails })
+  })
+
+  it('raise another when credits were added and fall again', async () => {
+    const owner = await spender(3)
+    await world().send(owner.key)
+    await told(owner)
+    await world().grant(owner, 1)
+    const { events } = await told(owner)
+    expect(events).toHaveLength(1)
+    await world().send(owner.key)
+    const { events: both, mails } = await told(owner)
+    expect([both.length, mails.length]).toEqual([2, 2])
+  })
+
+  it('raise one, however many sends race', async () => {
+    const owner = await spender(10)
+    const sent = await Promise.all(Array.from({ length: 10 }, () => world().send(owner.key)))
+    expect(sent.map(({ status }) => status)).toEqual(Array(10).fill(201))
+    await Promise.all([told(owner), told(owner)])
+    const { events, mails } = await told(owner)
+    expect([events.length, mails.length]).toEqual([1, 1])
+  })
+
+  it('are mailed about though no webhook asks, and without an event for the others', async () => {
+    const owner = await world().signup({ credits: 3 })
+    const { id } = await world().webhook(owner, { url: receiver.url, events: ['message.failed'] })
+    await world().send((await world().key(owner)).key)
+    expect((await told(owner)).mails).toHaveLength(1)
+    const { token } = owner
+    const { body } = await world().call('GET', `/api/v1/webhooks/${id}/deliveries`, { token })
+    expect(body.data.deliveries).toEqual([])
+  })
+
+  it('are none that a test key spends', async () => {
+    const owner = await spender(3, { key: { mode: 'test' } })
+    expect((await world().send(owner.key)).status).toBe(201)
+    expect(await told(owner)).toEqual({ events: [], mails: [] })
+  })
+})
+
+describe('the threshold', () => {
+  it('is the service’s for a new workspace, until its owner chooses another', async () => {
+    const owner = await spender(5)
+    expect(await get(owner)).toMatchObject({ low_balance: 3 })
+    expect((await put(owner, { low_balance: 4.5 })).body.data).toMatchObject({ low_balance: 4.5 })
+    await world().send(owner.key)
+    const { events } = await told(owner)
+    expect(events).toMatchObject([{ data: { credits_balance: 4, threshold: 4.5 } }])
+  })
+
+  it('is none once its owner says null', async () => {
+    const owner = await spender(3)
+    expect((await put(owner, { low_balance: null })).body.data).toMatchObject({ low_balance: null })
+    await world().send(owner.key)
+    expect(await told(owner)).toEqual({ events: [], mails: [] })
+  })
+})
+
+describe('after a restart', () => {
+  let folder: string
+  let database_url: string
+  beforeEach(() => {
+    folder = mkdtempSync(join(tmpdir(), 'svc-low-'))
+    database_url = `file:${join(folder, 'svc.db')}`
+    return () => rmSync(folder, { recursive: true })
+  })
+
+  async function during<T>(given: object, work: (world: World) => Promise<T>): Promise<T> {
+    const opened = await openWorld({ database_url, ...given })
+    try {
+      return await work(opened)
+    } finally {
+      await opened.close()
+    }
+  }
+
+  it('owners are told once of what fell before it', async () => {
+    const owner = await during({ low_balance: '3' }, async (before) => {
+      const owner = await spender(3, { world: before })
+      await before.send(owner.key)
+      return owner
+    })
+    const dispatching = { low_balance: '3', dispatch: true }
+    const { events, mails } = await during(dispatching, (after) => told(owner, after))
+    expect([events.length, mails.length]).toEqual([1, 1])
+    const again = await during(dispatching, (after) => told(owner, after))
+    expect([again.events.length, again.mails.length]).toEqual([1, 0])
+  })
+
+  it('the service’s new threshold goes to those who chose none of their own', async () => {
+    const thresholdOf = async (at: World, { token }: Account) =>
+      (await at.call('GET', ACCOUNT, { token })).body.data.low_balance
+    const owners = await during({ low_balance: '3', dispatch: true }, async (first) => {
+      const [follower, own] = [await first.signup(), await first.signup()]
+      await first.call('PUT', ACCOUNT, { token: own.token, json: { low_balance: 7 } })
+      return [follower, own]
+    })
+    const seen = (given: object) =>
+      during(given, (later) => Promise.all(owners.map((owner) => thresholdOf(later, owner))))
+    expect(await seen({ low_balance: '5', dispatch: true })).toEqual([5, 7])
+    // Neither a command beside the server nor a service that says nothing changes it.
+    expect(await seen({ low_balance: '6' })).toEqual([5, 7])
+    expect(await seen({ dispatch: true })).toEqual([5, 7])
+    expect(await seen({ low_balance: null, dispatch: true })).toEqual([null, 7])
+  })
+})
+
+it('a new workspace may spend no more on a day than the service says', async () => {
+  const capped = await openWorld({ signup_daily_limit: '1.5' })
+  const owner = await capped.signup({ credits: 5 })
+  const { key } = await capped.key(owner)
+  expect((await capped.send(key)).status).toBe(201)
+  const estimate = await capped.call('POST', '/api/v1/messages/estimate', {
+    key,
+    json: { to: '+14155552671', channel: 'sms', content: { text: 'Hello' } },
+  })
+  expect(estimate.body.data).toMatchObject({ can_send: false, block_reason: 'daily_limit' })
+  const { status, body } = await capped.send(key)
+  expect([status, body.error]).toEqual([402, 'insufficient_credits'])
+  expect(body.message).toBe('Not enough credits. You need 1 credits but have 0.5 left today.')
+  await capped.advance(24 * 60 * 60_000)
+  expect((await capped.send(key)).status).toBe(201)
+  await capped.close()
+})

@@ -1,0 +1,47 @@
+import { expect, it } from 'vitest'
+import { readConfig } from '../src/config.ts'
+import { warnOfSettings } from '../src/settings-warnings.ts'
+
+const SMTP = 'smtp://svc:hunter2@mail.example.com'
+const MAIL = { SVC_SMTP_URL: SMTP, SVC_MAIL_DOMAIN: 'example.com' }
+const TWILIO = { TWILIO_ACCOUNT_SID: `AC${'0a'.repeat(16)}`, TWILIO_AUTH_TOKEN: 'b1'.repeat(16) }
+
+const stripe = (key: string) => ({ STRIPE_SECRET_KEY: key, STRIPE_WEBHOOK_SECRET: 'whsec_hunter2' })
+
+function warnings(env: NodeJS.ProcessEnv, { dev = false }: { dev?: boolean } = {}) {
+  const told: [object, string][] = []
+  const log = { warn: (about: object, text: string) => void told.push([about, text]) }
+  warnOfSettings(log, readConfig(env), { dev })
+  return told
+}
+
+const UNUSED = 'set, but not used by this version: the sandbox serves their channels'
+const NO_MAIL = 'no mail server is used: mails to owners (verify, reset) reach nobody'
+
+it('names what is set and not used, also when it is only tried', () => {
+  expect(warnings({ ...MAIL, ...TWILIO }, { dev: true })).toStrictEqual([
+    [{ variables: [...Object.keys(TWILIO), ...Object.keys(MAIL)] }, UNUSED],
+  ])
+  expect(warnings(MAIL)[0]).toStrictEqual([{ variables: Object.keys(MAIL) }, UNUSED])
+})
+
+it('repeats no value', () => {
+  const told = warnings({ ...MAIL, ...TWILIO, ...stripe('sk_test_hunter2') })
+  expect(told).toHaveLength(3)
+  expect(JSON.stringify(told)).not.toMatch(/hunter2|0a0a|b1b1/)
+})
+
+it.each([
+  ['sk_test_1', true],
+  ['rk_test_1', true],
+  ['sk_live_1', false],
+  ['rk_live_1', false],
+])('with the key %s it is %s that no money moves', (key, isSaid) => {
+  const said = warnings(stripe(key)).some(([, text]) => text.includes('no money moves'))
+  expect(said).toBe(isSaid)
+})
+
+it('has nothing to say of a service that is only tried, but that mails reach nobody where it is not', () => {
+  expect(warnings(stripe('sk_test_1'), { dev: true })).toStrictEqual([])
+  expect(warnings({})).toStrictEqual([[{}, NO_MAIL]])
+})
