@@ -8,18 +8,15 @@ interface Written {
   formatCredits(amount: Units): string
 }
 
-/** The shape of a transaction in the API, and what an operator wants besides. Source: contract section 8. */
-export function transactionOf(entry: Entry, { creditsOf }: Pick<Written, 'creditsOf'>) {
+/** An entry as JSON has it: a transaction of the API, and what an operator wants besides. Source: contract section 8. */
+export async function transactionDocument(entry: Entry): Promise<Record<string, unknown>> {
+  const [{ transactionOf }, { creditsOf, transaction }] = await Promise.all([
+    import('@svc/core'),
+    import('@svc/core/contract'),
+  ])
   return {
-    id: entry.id,
-    type: entry.kind,
-    credits: creditsOf(entry.amount),
-    balance_after: creditsOf(entry.balance_after),
-    description: entry.description,
-    channel: entry.channel,
-    reference: { type: entry.ref_type, id: entry.ref_id },
-    created_at: entry.created_at.toISOString(),
-    held: creditsOf(entry.held_delta),
+    ...transaction.encode(transactionOf(entry)),
+    held_delta: creditsOf(entry.held_delta),
     held_after: creditsOf(entry.held_after),
     actor: entry.actor,
   }

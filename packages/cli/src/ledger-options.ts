@@ -1,5 +1,7 @@
 import type { Command } from 'commander'
 import type { Context } from './context.ts'
+import { withWayOut } from './database-option.ts'
+import { Failure } from './failure.ts'
 import { findWorkspace, withCore } from './operator.ts'
 
 /** Adds the option that keeps a command to one workspace. */
@@ -8,10 +10,18 @@ export function withOneWorkspace(command: Command): Command {
 }
 
 /** What to do about a database that cannot be read. */
-export const WAYS_OUT = {
+const WAYS_OUT: Readonly<Record<string, string>> = {
   not_found: 'set SVC_DATABASE_URL or SVC_DATA_DIR',
   behind: 'svc migrate brings it there',
   newer: 'use that version',
+}
+
+/** What is said of a database that cannot be read. It ends with 2: 1 is for books that do not add up. */
+export function asUnreadable(thrown: unknown): unknown {
+  const said = withWayOut(thrown, WAYS_OUT)
+  return said instanceof Failure && said.code in WAYS_OUT
+    ? new Failure(said.code, said.message, 2)
+    : said
 }
 
 /** The workspace that is meant, if one is. */

@@ -1,4 +1,5 @@
 import { durationMs } from './duration.ts'
+import { usage } from './failure.ts'
 
 /**
  * The moment that a text means, as ISO 8601: a span counts from now, on or back. What is no span is left as it is, for
@@ -13,4 +14,15 @@ export function momentText(
   const span_ms = durationMs(text)
   if (span_ms === null) return text
   return new Date(now.getTime() + (back ? -span_ms : span_ms)).toISOString()
+}
+
+/**
+ * The moment that an option says: ISO 8601, or a span back from now.
+ * @throws Failure for anything else.
+ */
+export async function readPast(option: string, text: string): Promise<Date> {
+  const { parseDateTime } = await import('@svc/core/contract')
+  const moment = parseDateTime(momentText(text, { now: new Date(), back: true }))
+  if (moment) return moment
+  throw usage(`${option} must be ISO 8601, or a span such as 30d, got "${text}"`)
 }

@@ -68,6 +68,8 @@ function prepare(program: Command, context: Context): void {
     .helpCommand(false)
     .configureHelp({
       showGlobalOptions: true,
+      // Lines of the source are not lines of the terminal; a blank line is meant.
+      commandDescription: (command) => command.description().replaceAll(/(?<!\n)\n(?![\n ])/g, ' '),
       visibleGlobalOptions: (command) =>
         command === program ? [] : program.options.filter(({ long }) => long === '--json'),
     })

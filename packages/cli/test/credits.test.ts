@@ -22,7 +22,7 @@ interface Booked {
 }
 
 interface History {
-  transactions: { type: string; held: number }[]
+  transactions: { type: string; held_delta: number }[]
 }
 
 beforeAll(async () => {
@@ -55,9 +55,17 @@ describe('svc credits adjust', () => {
     expect((await credits(...argv)).stdout).toBe(
       'twice was booked before (-2.5 credits); nothing was changed. ops@example.com has 7.5 credits available.\n',
     )
-    const { stdout } = await credits('adjust', '+2.5', '--reason', 'Not twice after all')
+    const actor = ['--actor', 'asha']
+    const { stdout } = await credits('adjust', '+2.5', '--reason', 'Not twice after all', ...actor)
     const id = /^Gave 2\.5 credits to ops@example\.com: 10 credits available\. Adjustment (.+)\.\n$/
     expect(id.exec(stdout)?.[1]).toEqual(uuid)
+    const { transactions } = await creditsJson<History>('history', '--limit', '1')
+    expect(transactions[0]).toMatchObject({ type: 'adjustment', actor: 'asha' })
+    const nobody = ['adjust', '1', '--reason', 'x', '--actor', ' ']
+    expect(await credits(...nobody)).toMatchObject({
+      code: 2,
+      stderr: 'svc: --actor must be a name\n',
+    })
   })
 
   test('takes more than there is only by force', async () => {
@@ -156,7 +164,7 @@ describe('credits that end by themselves', () => {
     expect(await creditsJson('show')).toMatchObject({
       credits_balance: 15,
       holds: [],
-      expiring: [
+      lots: [
         {
           transaction_id: uuid,
           credits: 5,
@@ -197,8 +205,9 @@ describe('credits that end by themselves', () => {
     expect(history.stdout).toMatch(/^20[^\t]+\thold\t-\t\+4\t15\tmessage:call\t\n$/)
     expect((await creditsJson<History>('history')).transactions[0]).toMatchObject({
       type: 'hold',
-      credits: 0,
-      held: 4,
+      credits: -4,
+      balance_after: 11,
+      held_delta: 4,
       held_after: 4,
       created_at: time,
     })

@@ -70,6 +70,14 @@ describe('help', () => {
     expect(stdout).toContain('--json')
   })
 
+  test('a description fills the lines of a narrow terminal', async () => {
+    const { stdout } = await svc(['credits', 'adjust', '--help'])
+    const [text = ''] = /(?<=\n\n)Corrects[\s\S]*?(?=\n\n)/.exec(stdout) ?? []
+    const [first = '', second = ''] = text.split('\n')
+    const [word = ''] = second.split(' ')
+    expect(`${first} ${word}`.length).toBeGreaterThan(100)
+  })
+
   test('svc --version says which', async () => {
     expect(await svc(['--version'])).toMatchObject({ code: 0, stdout: '0.1.0\n' })
   })

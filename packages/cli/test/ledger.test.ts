@@ -21,7 +21,7 @@ test('clean books: says what was checked, with the trial balance, and ends with 
   expect(code).toBe(0)
   expect(stdout).toContain('promo:operator\t1\t-0.1\n')
   expect(stdout).toContain('workspaces\t2\t2.6\n')
-  expect(stdout).toMatch(/^The books add up: 2 entries of 1 workspaces, and 0 messages/m)
+  expect(stdout).toMatch(/^The books add up: 2 entries of 1 workspace, and 0 messages/m)
   const report = await svcJson(['ledger', 'verify', '--workspace', 'ops@example.com'], here)
   expect(report).toMatchObject({ ok: true, entries: 2, differences: [] })
   const shown = await svc(['ledger', 'verify'], { ...here, terminal: true })
@@ -55,7 +55,9 @@ test('exports to a file, once, and within a time', async () => {
   expect(readFileSync(`${folder.path}/a.csv`, 'utf8').split('\r\n')).toHaveLength(2)
   expect(existsSync(`${folder.path}/a.csv.part`)).toBe(false)
   expect(await svc(argv, here)).toMatchObject({ code: 2 })
-  expect(await svc(['ledger', 'export', '--since', 'soon'], here)).toMatchObject({ code: 2 })
+  for (const since of ['soon', 'May 4', '4/5/2026', '2026-02-30']) {
+    expect(await svc(['ledger', 'export', '--since', since], here)).toMatchObject({ code: 2 })
+  }
 })
 
 test('a difference: says which and ends with 1', async () => {
@@ -76,8 +78,8 @@ test('a difference: says which and ends with 1', async () => {
   expect(JSON.parse(asJson.stderr)).toMatchObject({ error: 'ledger_differs' })
 })
 
-test('without a database it says where to look', async () => {
+test('without a database it says where to look, and ends as no difference does', async () => {
   const { code, stderr } = await svc(['ledger', 'verify'], { cwd: `${folder.path}/none` })
-  expect(code).toBe(1)
+  expect(code).toBe(2)
   expect(stderr).toContain('set SVC_DATABASE_URL or SVC_DATA_DIR')
 })

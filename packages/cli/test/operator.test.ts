@@ -158,7 +158,7 @@ describe('svc credits', () => {
         channel: null,
         reference: { type: 'grant', id: 'invoice-17' },
         created_at: time,
-        held: 0,
+        held_delta: 0,
         held_after: 0,
         actor: 'operator',
       },

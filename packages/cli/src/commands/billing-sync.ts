@@ -1,8 +1,8 @@
 import type { SyncReport } from '@svc/core'
 import type { Command } from 'commander'
 import { type Context, withExamples } from '../context.ts'
-import { Failure, usage } from '../failure.ts'
-import { momentText } from '../moment.ts'
+import { Failure } from '../failure.ts'
+import { readPast } from '../moment.ts'
 import { findWorkspace, withCore } from '../operator.ts'
 import { paymentsOf } from '../payments.ts'
 import { progressBars } from '../progress-bar.ts'
@@ -36,9 +36,8 @@ code is 1 when some could not be looked at: those are left as they are.`,
 
 async function syncPurchases(context: Context, options: SyncOptions): Promise<void> {
   const { surroundings, output } = context
-  const { creditsOf, parseDateTime } = await import('@svc/core/contract')
-  const since = parseDateTime(momentText(options.since, { now: new Date(), back: true }))
-  if (!since) throw usage(`--since must be ISO 8601, or a span such as 30d, got "${options.since}"`)
+  const { creditsOf } = await import('@svc/core/contract')
+  const since = await readPast('--since', options.since)
   const payments = await paymentsOf(surroundings, 'stripe')
   const bars = progressBars(surroundings, { isQuiet: output.isJson() })
   const report = await withCore(

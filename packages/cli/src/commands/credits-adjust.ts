@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import type { Command } from 'commander'
+import { withActor } from '../actor.ts'
 import { type Context, withExamples } from '../context.ts'
 import { readCredits } from '../credit-amount.ts'
-import { transactionOf } from '../credit-report.ts'
+import { transactionDocument } from '../credit-report.ts'
 import { findWorkspace, withCore, withWorkspace } from '../operator.ts'
 import { printable } from '../printable.ts'
 
@@ -10,27 +11,30 @@ interface AdjustOptions {
   workspace?: string
   reason: string
   id?: string
+  actor: string
   force?: boolean
 }
 
 /** Adds `svc credits adjust`. */
 export function addAdjust(credits: Command, context: Context): void {
-  const adjust = withWorkspace(
-    credits
-      .command('adjust')
-      .summary('correct a balance, up or down')
-      .description(
-        `Corrects the balance of a workspace: the entry stands in the ledger for good, with the reason; another adjustment
+  const adjust = withActor(
+    withWorkspace(
+      credits
+        .command('adjust')
+        .summary('correct a balance, up or down')
+        .description(
+          `Corrects the balance of a workspace: the entry stands in the ledger for good, with the reason; another adjustment
 undoes it. One id is booked once, so that repeating with the id that was printed changes nothing.`,
-      )
-      .argument('<amount>', 'credits to give, or to take where it is below 0')
-      .requiredOption('--reason <text>', 'stands in the ledger')
-      .option('--id <id>', 'names this adjustment (default: a new one, which is printed)')
-      .option('--force', 'take more than is available'),
+        )
+        .argument('<amount>', 'credits to give, or to take where it is below 0')
+        .requiredOption('--reason <text>', 'stands in the ledger')
+        .option('--id <id>', 'names this adjustment (default: a new one, which is printed)')
+        .option('--force', 'take more than is available'),
+    ),
   ).action((amount: string, options: AdjustOptions) => adjustCredits(context, amount, options))
   withExamples(
     adjust,
-    'svc credits adjust -5 --reason "Granted twice"',
+    'svc credits adjust -5 --reason "Granted twice" --actor asha',
     'svc credits adjust 12.5 --reason "Outage of 4 May" --id outage-2026-05-04 --workspace ops@example.com',
   )
 }
@@ -38,20 +42,19 @@ undoes it. One id is booked once, so that repeating with the id that was printed
 async function adjustCredits(
   { surroundings, output }: Context,
   text: string,
-  { workspace: selector, reason, id = randomUUID(), force }: AdjustOptions,
+  { workspace: selector, reason, id = randomUUID(), actor, force }: AdjustOptions,
 ): Promise<void> {
-  const contract = await import('@svc/core/contract')
-  const { creditsOf, formatCredits, units } = contract
+  const { creditsOf, formatCredits, units } = await import('@svc/core/contract')
   const amount = await readCredits('<amount>', text.replace(/^\+(?=\d)/, ''))
   const { entry, repeated, workspace } = await withCore(surroundings, async (core) => {
     const { id: workspaceId } = await findWorkspace(core, selector)
-    const adjustment = { amount, id, actor: 'operator', reason, force }
+    const adjustment = { amount, id, actor, reason, force }
     const adjusted = await core.credits.adjust(workspaceId, adjustment)
     return { ...adjusted, workspace: await core.workspaces.account(workspaceId) }
   })
   if (output.isJson()) {
     return output.document({
-      transaction: transactionOf(entry, contract),
+      transaction: await transactionDocument(entry),
       repeated,
       credits_balance: creditsOf(workspace.credits_balance),
     })

@@ -1,7 +1,8 @@
 import type { Command } from 'commander'
+import { withActor } from '../actor.ts'
 import { type Context, withExamples } from '../context.ts'
 import { readCredits } from '../credit-amount.ts'
-import { transactionOf } from '../credit-report.ts'
+import { transactionDocument } from '../credit-report.ts'
 import { momentText } from '../moment.ts'
 import { findWorkspace, withCore, withWorkspace } from '../operator.ts'
 import { printable } from '../printable.ts'
@@ -10,23 +11,26 @@ interface GrantOptions {
   workspace?: string
   reason?: string
   id?: string
+  actor: string
   expires?: string
 }
 
 /** Adds `svc credits grant`. */
 export function addGrant(credits: Command, context: Context): void {
-  const grant = withWorkspace(
-    credits
-      .command('grant')
-      .summary('give credits to a workspace')
-      .description(
-        `Gives credits to a workspace. With --id it is safe to repeat: one id is granted once. With --expires what is
+  const grant = withActor(
+    withWorkspace(
+      credits
+        .command('grant')
+        .summary('give credits to a workspace')
+        .description(
+          `Gives credits to a workspace. With --id it is safe to repeat: one id is granted once. With --expires what is
 left of it expires then: what expires first is spent first.`,
-      )
-      .argument('<amount>', 'credits, with at most six decimals')
-      .option('--reason <text>', 'stands in the ledger')
-      .option('--id <id>', 'names this grant, so that repeating it gives nothing again')
-      .option('--expires <when>', 'a span such as 30d or 12h, or a date (default: never)'),
+        )
+        .argument('<amount>', 'credits, with at most six decimals')
+        .option('--reason <text>', 'stands in the ledger')
+        .option('--id <id>', 'names this grant, so that repeating it gives nothing again')
+        .option('--expires <when>', 'a span such as 30d or 12h, or a date (default: never)'),
+    ),
   ).action((amount: string, options: GrantOptions) => grantCredits(context, amount, options))
   withExamples(
     grant,
@@ -39,22 +43,21 @@ left of it expires then: what expires first is spent first.`,
 async function grantCredits(
   { surroundings, output }: Context,
   text: string,
-  { workspace: selector, reason, id, expires }: GrantOptions,
+  { workspace: selector, reason, id, actor, expires }: GrantOptions,
 ): Promise<void> {
-  const contract = await import('@svc/core/contract')
-  const { creditsOf, dateTime, decode, formatCredits } = contract
+  const { creditsOf, dateTime, decode, formatCredits } = await import('@svc/core/contract')
   const amount = await readCredits('<amount>', text)
   const expires_at =
     expires === undefined ? undefined : decode(dateTime, momentText(expires, { now: new Date() }))
   const { entry, repeated, workspace } = await withCore(surroundings, async (core) => {
     const { id: workspaceId } = await findWorkspace(core, selector)
-    const grant = { amount, id, actor: 'operator', description: reason, expires_at }
+    const grant = { amount, id, actor, description: reason, expires_at }
     const granted = await core.credits.grant(workspaceId, grant)
     return { ...granted, workspace: await core.workspaces.account(workspaceId) }
   })
   if (output.isJson()) {
     return output.document({
-      transaction: transactionOf(entry, contract),
+      transaction: await transactionDocument(entry),
       repeated,
       credits_balance: creditsOf(workspace.credits_balance),
     })

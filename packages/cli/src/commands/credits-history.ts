@@ -1,7 +1,7 @@
 import type { Entry } from '@svc/core'
 import type { Command } from 'commander'
 import { type Context, type PageOptions, withExamples, withPage } from '../context.ts'
-import { transactionOf } from '../credit-report.ts'
+import { transactionDocument } from '../credit-report.ts'
 import { findWorkspace, withCore, withWorkspace } from '../operator.ts'
 import type { Cell } from '../output.ts'
 
@@ -14,7 +14,7 @@ export function addHistory(credits: Command, context: Context): void {
         .summary('show the ledger of a workspace')
         .description(
           `Shows every change of a balance and of what is held, newest first. Credits that are held are still in the balance,
-but cannot be spent.`,
+but cannot be spent; --json says by what is available, as the API does.`,
         ),
     ),
   ).action((options: PageOptions & { workspace?: string }) => showHistory(context, options))
@@ -25,8 +25,7 @@ async function showHistory(
   { surroundings, output }: Context,
   options: PageOptions & { workspace?: string },
 ): Promise<void> {
-  const contract = await import('@svc/core/contract')
-  const { api, decode, formatCredits } = contract
+  const { api, decode, formatCredits } = await import('@svc/core/contract')
   const { page, limit } = decode(api.api_keys.list.query, {
     page: options.page,
     limit: options.limit,
@@ -37,7 +36,7 @@ async function showHistory(
   })
   const shown = found.slice(0, limit)
   if (output.isJson()) {
-    return output.document({ transactions: shown.map((entry) => transactionOf(entry, contract)) })
+    return output.document({ transactions: await Promise.all(shown.map(transactionDocument)) })
   }
   const signed = (amount: Entry['amount']) =>
     amount > 0 ? `+${formatCredits(amount)}` : formatCredits(amount)

@@ -46,7 +46,7 @@ async function showCredits(
         credits: creditsOf(amount),
         expires_at: expires_at.toISOString(),
       })),
-      expiring: lots.map(({ id, amount, remaining, expires_at }) => ({
+      lots: lots.map(({ id, amount, remaining, expires_at }) => ({
         transaction_id: id,
         credits: creditsOf(amount),
         remaining: creditsOf(remaining),

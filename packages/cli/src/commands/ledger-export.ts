@@ -7,10 +7,10 @@ import { finished } from 'node:stream/promises'
 import { type Command, Option } from 'commander'
 import { type Context, withExamples } from '../context.ts'
 import { pathFrom } from '../data-folder.ts'
-import { databaseUrl, withWayOut } from '../database-option.ts'
+import { databaseUrl } from '../database-option.ts'
 import { usage } from '../failure.ts'
-import { WAYS_OUT, withOneWorkspace, workspaceIdOf } from '../ledger-options.ts'
-import { momentText } from '../moment.ts'
+import { asUnreadable, withOneWorkspace, workspaceIdOf } from '../ledger-options.ts'
+import { readPast } from '../moment.ts'
 import { stopSignalOf } from '../surroundings.ts'
 
 interface Options {
@@ -32,8 +32,8 @@ export function addLedgerExport(ledger: Command, context: Context): void {
       ),
   )
     .addOption(new Option('--format <format>', 'the form').choices(['csv', 'jsonl']).default('csv'))
-    .option('--since <time>', 'entries from then on: ISO 8601, or how long ago (30d)')
-    .option('--until <time>', 'entries before then')
+    .option('--since <time>', 'entries from then on: ISO 8601, or a span back from now')
+    .option('--until <time>', 'entries before then, said the same way')
     .option('--out <file>', '- writes to stdout', '-')
     .action((options: Options) => exportLedger(context, options))
   withExamples(
@@ -52,8 +52,8 @@ async function exportLedger(context: Context, options: Options): Promise<void> {
   if (!isPipe && existsSync(path)) {
     throw usage(`${pathFrom(cwd, path)} exists: choose another name`)
   }
-  const since = momentOf('--since', options.since)
-  const until = momentOf('--until', options.until)
+  const since = await readOptional('--since', options.since)
+  const until = await readOptional('--until', options.until)
   const database_url = databaseUrl(surroundings, undefined)
   const workspace_id = await workspaceIdOf(context, options.workspace)
   const { LEDGER_CSV_HEADER, ledgerCsvLine, ledgerJsonLine, readLedger } = await import('@svc/core')
@@ -67,17 +67,14 @@ async function exportLedger(context: Context, options: Options): Promise<void> {
   try {
     const entries = await (isPipe ? write(stdout) : toFile(path, write))
     if (output.isJson()) output.document({ file: path, entries })
-    else output.note(`${entries.toLocaleString('en')} entries.`)
+    else output.note(`${entries.toLocaleString('en')} ${entries === 1 ? 'entry' : 'entries'}.`)
   } catch (error) {
-    throw withWayOut(error, WAYS_OUT)
+    throw asUnreadable(error)
   }
 }
 
-function momentOf(option: string, text: string | undefined): Date | undefined {
-  if (text === undefined) return undefined
-  const moment = new Date(momentText(text, { now: new Date(), back: true }))
-  if (Number.isNaN(moment.getTime())) throw usage(`${option} must be a time, got "${text}"`)
-  return moment
+async function readOptional(option: string, text: string | undefined): Promise<Date | undefined> {
+  return text === undefined ? undefined : readPast(option, text)
 }
 
 /** Waits for a slow reader, so that nothing piles up in memory. */

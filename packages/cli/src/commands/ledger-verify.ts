@@ -1,9 +1,9 @@
 import type { LedgerDifference, LedgerReport } from '@svc/core'
 import type { Command } from 'commander'
 import { type Context, withExamples } from '../context.ts'
-import { databaseUrl, withWayOut } from '../database-option.ts'
+import { databaseUrl } from '../database-option.ts'
 import { Failure } from '../failure.ts'
-import { WAYS_OUT, withOneWorkspace, workspaceIdOf } from '../ledger-options.ts'
+import { asUnreadable, withOneWorkspace, workspaceIdOf } from '../ledger-options.ts'
 import { progressBars } from '../progress-bar.ts'
 import { stopSignalOf } from '../surroundings.ts'
 
@@ -37,21 +37,22 @@ async function verify(
     onProgress: bars.tell,
   })
     .catch((error: unknown) => {
-      throw withWayOut(error, WAYS_OUT)
+      throw asUnreadable(error)
     })
     .finally(bars.end)
   if (output.isJson()) output.document(report)
   else show(context, report)
   if (!report.ok) {
     const { length } = report.differences
-    const count = report.has_more ? `more than ${length}` : `${length}`
-    throw new Failure('ledger_differs', `the books do not add up: ${count} differences`)
+    const found = report.has_more
+      ? `more than ${length} differences`
+      : counted(length, 'difference')
+    throw new Failure('ledger_differs', `the books do not add up: ${found}`)
   }
 }
 
 function show({ output }: Context, report: LedgerReport): void {
   const { workspaces, entries, messages, counter_accounts, differences } = report
-  const count = (n: number, what: string) => `${n.toLocaleString('en')} ${what}`
   if (differences.length > 0) {
     output.table(
       ['CHECK', 'WORKSPACE', 'SEQ', 'ABOUT', 'STANDS', 'SHOULD BE'],
@@ -71,8 +72,12 @@ function show({ output }: Context, report: LedgerReport): void {
     ],
   )
   output.line(
-    `The books add up: ${count(entries, 'entries')} of ${count(workspaces, 'workspaces')}, and ${count(messages, 'messages')}, with refunds, purchases, holds and lots.`,
+    `The books add up: ${counted(entries, 'entry', 'entries')} of ${counted(workspaces, 'workspace')}, and ${counted(messages, 'message')}, with refunds, purchases, holds and lots.`,
   )
+}
+
+function counted(n: number, one: string, many = `${one}s`): string {
+  return `${n.toLocaleString('en')} ${n === 1 ? one : many}`
 }
 
 function cellsOf({ check, workspace_id, seq, about, stands, should }: LedgerDifference): string[] {

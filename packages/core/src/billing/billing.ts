@@ -90,7 +90,14 @@ export function createBilling(parts: CheckoutParts): Billing {
         )
       }
       const purchase = await purchaseOf(about)
-      if (purchase) await syncPurchase?.(purchase)
+      if (purchase && (await syncPurchase?.(purchase))) return
+      // Somebody may have paid who gets nothing: after a restore from before the purchase, or under another account's key.
+      if (about.session_id || about.payment_id) {
+        runtime.log.warn(
+          { ...about, purchase_id: purchase?.id ?? null },
+          'a payment notification changed nothing: no purchase of ours, or no payment that can be asked about',
+        )
+      }
     },
     bySession: (sessionId) => storage.read.purchases.bySession(sessionId),
     async purchase(workspaceId, purchaseId) {

@@ -69,8 +69,12 @@ async function write(
     if (!(await purchases.change(purchase, change))) return null
     const after = { ...purchase, ...change, version: purchase.version + 1 }
     if (after.review_reason !== null) return { before: purchase, after, credits: units(0) }
-    const booked = bookedOf(await credits.entriesAbout(workspace_id, [id]))
-    const entry = correction(runtime, purchase, { booked, target: creditsFor(purchase, state) })
+    const standing = ownOf(await credits.entriesAbout(workspace_id, [id]))
+    const entry = correction(runtime, purchase, {
+      booked: bookedOf(standing),
+      target: creditsFor(purchase, state),
+      isFirst: standing.length === 0,
+    })
     if (!entry) return { before: purchase, after, credits: units(0) }
     const posted = await credits.post(workspace_id, entry)
     if (!posted.ok) throw new Error(`purchase ${id} was not booked: ${posted.reason}`)
@@ -92,6 +96,11 @@ function changeOf(purchase: PurchaseRow, state: PaymentState, at: Date): Purchas
   if (review_reason !== null) return { payment_id, review_reason, updated_at: at }
   const paid_at = purchase.paid_at ?? (state.status === 'paid' ? at : null)
   return { status: statusFor(state), payment_id, review_reason, paid_at, updated_at: at }
+}
+
+/** An operator may have named a grant or an adjustment by the purchase: that is not what was paid for. */
+function ownOf(entries: readonly Entry[]): Entry[] {
+  return entries.filter(({ ref_type }) => ref_type === 'purchase')
 }
 
 function bookedOf(entries: readonly Entry[]): Units {

@@ -33,15 +33,17 @@ export function creditsFor({ credits }: Pick<PurchaseRow, 'credits'>, state: Pay
   return units(credits - Number(back))
 }
 
-/** The entry that brings what is booked for a purchase to what it shall be; null where it is that already. */
+/**
+ * The entry that brings what is booked for a purchase to what it shall be; null where it is that already. `isFirst`:
+ * whether nothing was booked for it yet.
+ */
 export function correction(
   runtime: Pick<Runtime, 'id' | 'now'>,
   purchase: PurchaseRow,
-  { booked, target }: { booked: Units; target: Units },
+  { booked, target, isFirst }: { booked: Units; target: Units; isFirst: boolean },
 ): Operation | null {
   if (target === booked) return null
   // The first is the purchase itself; each after it is numbered by the change that it comes with.
-  const isFirst = purchase.paid_at === null
   const amount = units(target - booked)
   return {
     id: runtime.id(),

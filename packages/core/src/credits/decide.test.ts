@@ -121,6 +121,12 @@ describe('decide', () => {
         null,
       ],
       ['nothing at all', { daily_limit: units(0) }, operation('send', -1), 0],
+      [
+        'what the day has left that began meanwhile',
+        { daily_limit: units(5), spent_on: TODAY + 1, spent: units(3) },
+        operation('send', -3),
+        3,
+      ],
     ]
 
     it.each(cases)('lets spend %s, or does not', (_, given, wish, spent) => {
@@ -132,6 +138,12 @@ describe('decide', () => {
         const refusal = { ok: false, reason: 'daily_limit', required, limit: given.daily_limit }
         expect(decision).toEqual({ ...refusal, spent })
       }
+    })
+
+    it('is not forgotten by what came before midnight and is decided after it', () => {
+      const before = account({ balance: units(9), spent_on: TODAY + 1, spent: units(4) })
+      const late = decide(before, operation('send', -3))
+      expect(late).toMatchObject({ account: { spent_on: TODAY + 1, spent: 7 } })
     })
 
     it('counts what is spent also where there is none, and nothing else', () => {

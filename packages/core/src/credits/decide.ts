@@ -138,7 +138,7 @@ export function decide(account: Account, operation: Operation): Decision {
     seq: account.seq + 1,
   }
   if (spends) {
-    after.spent_on = dayOf(operation.at)
+    after.spent_on = spendingDay(account, operation)
     after.spent = (spentOn(account, after.spent_on) + requiredBy(operation)) as Units
   }
   after.low_state = lowState(account, after)
@@ -158,7 +158,7 @@ function refusal(account: Account, operation: Operation): Refusal | null {
   }
   const { daily_limit: limit } = account
   if (limit === null) return null
-  const spent = spentOn(account, dayOf(operation.at))
+  const spent = spentOn(account, spendingDay(account, operation))
   return spent + required > limit
     ? { ok: false, reason: 'daily_limit', required, limit, spent }
     : null
@@ -176,6 +176,15 @@ export function availableOf({ balance, held }: Pick<Account, 'balance' | 'held'>
 /** The day (UTC) of a moment, counted from 1970. */
 export function dayOf(at: Date): number {
   return Math.floor(at.getTime() / DAY_MS)
+}
+
+/**
+ * On which day an operation spends. One that came right before midnight, or to a server whose clock is behind, and is
+ * decided after the first of the new day, spends on the new day too: to go back would forget what was spent on it.
+ */
+function spendingDay({ spent_on }: Account, { at }: Operation): number {
+  const day = dayOf(at)
+  return spent_on === day + 1 ? spent_on : day
 }
 
 /** What an account spent on that day so far. */

@@ -36,6 +36,8 @@ export interface ModelPurchase {
   /** How often it was corrected. */
   corrections: number
   paid: boolean
+  /** Whether anything was ever booked for it. */
+  booked: boolean
   /** What is booked for it. */
   sum: number
 }

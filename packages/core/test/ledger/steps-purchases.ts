@@ -43,7 +43,15 @@ async function begin({ random, ids, make, storage, books }: History) {
   const row = make.purchase(workspace_id, { credits: credits as Units, amount: PRICE })
   await storage.write(({ purchases }) => purchases.insert(row))
   const { id } = row
-  books.purchases.push({ workspace_id, id, credits, corrections: 0, paid: false, sum: 0 })
+  books.purchases.push({
+    workspace_id,
+    id,
+    credits,
+    corrections: 0,
+    paid: false,
+    booked: false,
+    sum: 0,
+  })
   const what = `begin purchase ${id} of ${credits}`
   return { what, operations: 1, refused: false, answer: null, foretold: null }
 }
@@ -51,15 +59,16 @@ async function begin({ random, ids, make, storage, books }: History) {
 /** The credits are what the payment is worth, whatever was told before. */
 function foretell({ model, clock }: History, purchase: ModelPurchase, state: PaymentState): void {
   if (state.amount !== PRICE || state.currency !== 'USD') return
-  const { workspace_id, id, credits, sum, paid } = purchase
+  const { workspace_id, id, credits, sum, booked } = purchase
   const back = Math.floor((credits * Math.min(state.reversed, PRICE)) / PRICE)
   const target = state.status === 'paid' ? credits - back : 0
-  const kind = paid ? 'purchase_adjust' : 'purchase'
+  const kind = booked ? 'purchase_adjust' : 'purchase'
   purchase.paid ||= state.status === 'paid'
   purchase.sum = target
   if (target === sum) return
-  if (paid) purchase.corrections += 1
-  const reference = { type: 'purchase', id, n: paid ? purchase.corrections : 0 }
+  if (booked) purchase.corrections += 1
+  purchase.booked = true
+  const reference = { type: 'purchase', id, n: booked ? purchase.corrections : 0 }
   const operation = { kind, amount: target - sum, held_delta: 0, reference, at: clock.now() }
   const posted = post(model, workspace_id, operation as Operation)
   if (posted !== 'booked') throw new Error(`the model cannot book: ${JSON.stringify(posted)}`)

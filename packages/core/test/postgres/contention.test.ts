@@ -66,6 +66,26 @@ describe('a deadlock with somebody else', () => {
 })
 
 describe('whoever meets a lock', () => {
+  it('gives everybody a threshold in the order in which accounts are locked', async () => {
+    const [first, second] = await two(1)
+    const { clock, storage } = bench
+    // Behind the second one on disk, where it would come last.
+    await storage.write(({ credits }) =>
+      credits.setTerms(first, { credit_limit: SMS_PRICE }, clock.now()),
+    )
+    await lockAccount(first)
+    const given = storage.write(({ lowBalances }) => lowBalances.setDefault(SMS_PRICE, clock.now()))
+    await bench.untilSomebodyWaits()
+    await other.query('select 1 from credit_accounts where workspace_id = $1 for update nowait', [
+      second,
+    ])
+    await other.query('rollback')
+    await given
+    for (const id of [first, second]) {
+      expect(await bench.account(id)).toMatchObject({ low_balance: SMS_PRICE })
+    }
+  })
+
   it('claims what is free, and the rest later', async () => {
     const id = await bench.workspace(3)
     const request = bench.make.bulk(id, 3)

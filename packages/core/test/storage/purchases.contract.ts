@@ -2,6 +2,7 @@ import { expect, it } from 'vitest'
 import { createBilling } from '../../src/billing/billing.ts'
 import type { Notification, PaymentProvider, PaymentState } from '../../src/billing/payment.ts'
 import { parseCredits, units } from '../../src/contract/units.ts'
+import { createCredits } from '../../src/credits/credits.ts'
 import type { PurchaseRow } from '../../src/storage/storage.ts'
 import { benchFor, EVERYTHING, type OpenStorage, only } from './bench.ts'
 
@@ -177,6 +178,51 @@ export function purchasesContract(open: OpenStorage): void {
     await billing.refund(workspaceId, data.purchase_id)
     expect(await purchase()).toMatchObject({ status: 'refunded' })
     expect(await bench.account(workspaceId)).toMatchObject({ balance: -CREDITS })
+  })
+
+  it('books the purchase itself first, also where all of it had gone back when it was first heard of', async () => {
+    const { set, notify, entries, purchase } = await shop()
+    set({ status: 'paid', reversed: 3_000 })
+    await notify()
+    expect(await purchase()).toMatchObject({ status: 'refunded' })
+    expect(await entries()).toEqual([])
+    set({ status: 'paid' })
+    await notify()
+    set({ status: 'paid', reversed: 3_000 })
+    await notify()
+    expect(await entries()).toEqual([
+      ['purchase', CREDITS],
+      ['purchase_adjust', -CREDITS],
+    ])
+  })
+
+  it('takes nothing that the operator gave under the id of the purchase', async () => {
+    const { set, notify, data, entries, workspaceId } = await shop()
+    const credits = createCredits({ storage: bench.storage, runtime: bench.clock })
+    const given = { id: data.purchase_id, amount: units(7), actor: 'operator' }
+    set({ status: 'paid' })
+    await notify()
+    await credits.grant(workspaceId, given)
+    await credits.adjust(workspaceId, { ...given, reason: 'an outage' })
+    await notify()
+    expect(await entries()).toEqual([
+      ['purchase', CREDITS],
+      ['grant', 7],
+      ['adjustment', 7],
+    ])
+  })
+
+  it('tells the log of a payment that is for no purchase', async () => {
+    const told: object[] = []
+    const log = { ...bench.clock.log, warn: (fields: object) => void told.push(fields) }
+    const billing = createBilling({
+      storage: bench.storage,
+      runtime: { ...bench.clock, log },
+      packages: [PACKAGE],
+      payments: playedProvider(() => 'session of nobody').provider,
+    })
+    await billing.notify(HINT)
+    expect(told).toEqual([{ session_id: 'session of nobody', purchase_id: null }])
   })
 
   it('ends where the payment stands, whatever overtakes what', async () => {

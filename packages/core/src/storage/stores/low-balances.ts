@@ -8,6 +8,7 @@ import type { Tables } from '../tables.ts'
 export function lowBalanceStore(
   db: Db,
   { credit_accounts: t }: Tables,
+  { locked }: { locked: <Q>(query: Q) => Q },
 ): LowBalanceReads & LowBalanceWrites {
   const { workspace_id, balance, held, low_balance } = t
   // As a literal, or no engine would use the index that holds these alone.
@@ -48,10 +49,10 @@ export function lowBalanceStore(
         .where(and(eq(workspace_id, workspaceId), isOther(threshold)))
     },
     async setDefault(threshold, at) {
-      await db
-        .update(t)
-        .set(under(threshold, at))
-        .where(and(eq(t.low_balance_default, true), isOther(threshold)))
+      const others = and(eq(t.low_balance_default, true), isOther(threshold))
+      // In the order in which everybody locks accounts, so that nobody waits in a ring.
+      await locked(db.select({ workspace_id }).from(t).where(others).orderBy(asc(workspace_id)))
+      await db.update(t).set(under(threshold, at)).where(others)
     },
   }
 }

@@ -34,7 +34,7 @@ export function openStores(db: Db, tables: Tables, dialect: StoreDialect): Write
     credits: creditStore(db, tables, dialect),
     creditHolds: creditHoldStore(db, tables),
     creditLots: creditLotStore(db, tables),
-    lowBalances: lowBalanceStore(db, tables),
+    lowBalances: lowBalanceStore(db, tables, dialect),
     purchases: purchaseStore(db, tables),
     answers: answerStore(db, tables),
     messages: messageStore(db, tables),
