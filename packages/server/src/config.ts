@@ -25,6 +25,10 @@ export interface Config {
   /** Beyond which load even sends are refused. */
   overload: Load
   webhook_allow_http: boolean
+  /** Networks that deliveries may reach although they are not public. */
+  webhook_allow_nets: string[]
+  /** Who finds the addresses of webhooks' hosts; null: the servers of this machine. */
+  webhook_dns: 'system' | string[] | null
   /** How many recipients a bulk may have. */
   bulk_recipients_max: number
   /** Decimal credits. */
@@ -70,6 +74,8 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
       delay_ms: readWhole('SVC_OVERLOAD_DELAY_MS', read, OVERLOAD.delay_ms),
     },
     webhook_allow_http: readBoolean('SVC_WEBHOOK_ALLOW_HTTP', read('SVC_WEBHOOK_ALLOW_HTTP')),
+    webhook_allow_nets: readNetworks('SVC_WEBHOOK_ALLOW_NETS', read('SVC_WEBHOOK_ALLOW_NETS')),
+    webhook_dns: readDns(read('SVC_WEBHOOK_DNS')),
     bulk_recipients_max: readWhole(
       'SVC_BULK_RECIPIENTS_MAX',
       read,
@@ -153,6 +159,19 @@ function readNetworks(name: string, text: string | undefined): string[] {
     )
   }
   return networks
+}
+
+function readDns(text: string | undefined): Config['webhook_dns'] {
+  if (text === undefined || text === 'system') return text ?? null
+  const servers = text.split(',').map((part) => part.trim())
+  for (const server of servers) {
+    const [, v4, v6 = '', port] = /^(?:([\d.]+)|\[(.+)\]):(\d{1,5})$/.exec(server) ?? []
+    if (isIP(server) || (isIP(v4 ?? v6) && Number(port) >= 1 && Number(port) <= 65_535)) continue
+    throw new ConfigError(
+      `SVC_WEBHOOK_DNS must be system, or addresses of DNS servers, for example 10.0.0.2,10.0.0.3:5353, got "${server}"`,
+    )
+  }
+  return servers
 }
 
 function readBoolean(name: string, text = 'false'): boolean {

@@ -6,6 +6,7 @@ import {
   createSandboxPayments,
   type Runtime,
   systemRuntime,
+  type TargetPolicy,
 } from '@svc/core'
 import { pino } from 'pino'
 import { buildApp } from './app.ts'
@@ -21,6 +22,9 @@ export interface RunningServer {
 }
 
 const SECRET_BYTES = 32
+
+/** Where the receivers of whoever tries the service run. */
+const LOOPBACK = ['127.0.0.0/8', '::1/128']
 
 /**
  * Opens the service on its database, listens, and begins to dispatch.
@@ -52,7 +56,7 @@ export async function startServer({
     bulk_recipients_max: config.bulk_recipients_max,
     credit_packages: config.credit_packages,
     payments: sandbox_payments,
-    webhook_targets: { allow_http: dev || config.webhook_allow_http },
+    webhook_targets: targetsOf(config, dev),
     public_url: () => public_url,
     runtime,
     lease_ms,
@@ -91,6 +95,16 @@ export async function startServer({
   } catch (error) {
     await core.close({ grace_ms: 0 })
     throw error
+  }
+}
+
+function targetsOf(config: Config, dev: boolean): TargetPolicy {
+  const { webhook_allow_http, webhook_allow_nets, webhook_dns } = config
+  return {
+    allow_http: dev || webhook_allow_http,
+    allow_nets: dev ? [...LOOPBACK, ...webhook_allow_nets] : webhook_allow_nets,
+    // A machine that somebody develops on has names of its own.
+    dns: webhook_dns ?? (dev ? 'system' : null),
   }
 }
 

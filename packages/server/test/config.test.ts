@@ -40,6 +40,8 @@ describe('with nothing set', () => {
       trust_proxy: [],
       overload: { requests: 4_000, delay_ms: 1_000 },
       webhook_allow_http: false,
+      webhook_allow_nets: [],
+      webhook_dns: null,
       bulk_recipients_max: 1_000,
       signup_credits: '0',
       credit_packages: [],
@@ -69,6 +71,8 @@ it('reads everything that can be set', () => {
       SVC_OVERLOAD_REQUESTS: '1',
       SVC_OVERLOAD_DELAY_MS: '9999999',
       SVC_WEBHOOK_ALLOW_HTTP: 'true',
+      SVC_WEBHOOK_ALLOW_NETS: '10.0.0.0/8, fd00::/8',
+      SVC_WEBHOOK_DNS: '10.0.0.2, 10.0.0.3:5353, ::1, [::1]:5353',
       SVC_BULK_RECIPIENTS_MAX: '10000',
       SVC_SIGNUP_CREDITS: '0.5',
       SVC_CREDIT_PACKAGES:
@@ -90,6 +94,8 @@ it('reads everything that can be set', () => {
     trust_proxy: ['10.0.0.0/8', '192.0.2.1', 'fd00::/8'],
     overload: { requests: 1, delay_ms: 9_999_999 },
     webhook_allow_http: true,
+    webhook_allow_nets: ['10.0.0.0/8', 'fd00::/8'],
+    webhook_dns: ['10.0.0.2', '10.0.0.3:5353', '::1', '[::1]:5353'],
     bulk_recipients_max: 10_000,
     signup_credits: '0.5',
     credit_packages: [{ id: 'a', credits: 5_000_000, bonus_credits: 0 }],
@@ -136,6 +142,18 @@ describe('a setting that cannot be meant is refused by its name', () => {
     ['SVC_TRUST_PROXY', 'fd00::/129', `${NETWORKS}, got "fd00::/129"`],
     ['SVC_TRUST_PROXY', 'fe80::1%eth0', `${NETWORKS}, got "fe80::1%eth0"`],
     ['SVC_TRUST_PROXY', '10.0.0.1, proxy.example', `${NETWORKS}, got "proxy.example"`],
+    [
+      'SVC_WEBHOOK_ALLOW_NETS',
+      'all',
+      `${NETWORKS.replace('SVC_TRUST_PROXY', 'SVC_WEBHOOK_ALLOW_NETS')}, got "all"`,
+    ],
+    ...['dns.example', '10.0.0.2:0', '10.0.0.2:65536', '::1]:53', '[10.0.0.2', ',', '::1:53:x'].map(
+      (text): [string, string, string] => [
+        'SVC_WEBHOOK_DNS',
+        text,
+        `SVC_WEBHOOK_DNS must be system, or addresses of DNS servers, for example 10.0.0.2,10.0.0.3:5353, got "${text === ',' ? '' : text}"`,
+      ],
+    ),
     [
       'SVC_WEBHOOK_ALLOW_HTTP',
       'yes',

@@ -62,6 +62,8 @@ export interface WorldOptions {
   signup_credits?: string
   /** Whether webhooks may go to plain http; true unless said otherwise. */
   allow_http?: boolean
+  /** Networks that webhooks may reach although they are not public: this machine unless told. */
+  allow_nets?: string[]
   /** Whether messages are sent and webhooks delivered. */
   dispatch?: boolean
   /** Whether it listens on a port, for tests that need sockets. */
@@ -104,7 +106,12 @@ export async function openWorld(options: WorldOptions = {}) {
   const core = await createCore({
     database_url: options.database_url ?? `file:${join(folder, 'svc.db')}`,
     signup_credits: options.signup_credits ?? '0',
-    webhook_targets: { allow_http: options.allow_http ?? true },
+    webhook_targets: {
+      allow_http: options.allow_http ?? true,
+      allow_nets: options.allow_nets ?? ['127.0.0.0/8', '::1/128'],
+      // Nobody answers there, and says so at once.
+      dns: ['127.0.0.1:1'],
+    },
     credit_packages: PACKAGES,
     payments: options.payments === undefined ? sandbox : (options.payments ?? undefined),
     threads: 0,

@@ -46,7 +46,11 @@ export function isolationContract(open: OpenStorage): void {
     const bulk = { bulk_id: BULK_ID, recipient: '+255700000009' }
     const request = bench.make.send(workspaceId, bulk)
     const spending = { api_key_id: key.id, day: DAY, limit: units(SMS_PRICE) }
-    await bench.accept({ ...request, bulk: bench.make.bulkRow(request.messages, { retry_of: BULK_ID }), spending })
+    await bench.accept({
+      ...request,
+      bulk: bench.make.bulkRow(request.messages, { retry_of: BULK_ID }),
+      spending,
+    })
     const message = only(request.messages)
     const claimed = only(await bench.claimMessages())
     const outcome = { type: 'accepted', provider_message_id: 'P1', lookup_after_ms: null } as const
