@@ -22,7 +22,7 @@ import { type Runtime, systemRuntime } from './runtime.ts'
 import { createSecrets } from './secrets/secrets.ts'
 import { openStorage } from './storage/open.ts'
 import type { Counter, Counting } from './storage/storage.ts'
-import type { TargetPolicy } from './webhooks/target.ts'
+import { createTargetGuard, type TargetPolicy } from './webhooks/target.ts'
 import { createWebhooks, type Webhooks } from './webhooks/webhooks.ts'
 import { createOwnerMails } from './workspaces/owner-mails.ts'
 import { createPasswords } from './workspaces/password.ts'
@@ -119,7 +119,7 @@ const MAIL_GRACE_MS = 5_000
 /** Opens the service on its database, creating and migrating that as needed. */
 export async function createCore(options: CoreOptions): Promise<Core> {
   const runtime = options.runtime ?? systemRuntime()
-  const { threads = 1 } = options
+  const { threads = 1, webhook_targets: targets = { allow_http: false } } = options
   const lowBalance = optionalCredits(options.low_balance)
   const dailyLimit = optionalCredits(options.signup_daily_limit)
   const countryFault = await openCountryRule(options.countries ?? null)
@@ -141,7 +141,7 @@ export async function createCore(options: CoreOptions): Promise<Core> {
       storage,
       runtime,
       right,
-      performer: await openPerformer(runtime, threads),
+      performer: await openPerformer(runtime, threads, targets),
       routing: createRouting({}),
       lease_ms: options.lease_ms,
       mailLowBalance: mails.lowBalance,
@@ -200,7 +200,7 @@ export async function createCore(options: CoreOptions): Promise<Core> {
     webhooks: createWebhooks({
       storage,
       runtime,
-      targets: options.webhook_targets ?? { allow_http: false },
+      targets: createTargetGuard(targets),
       onQueued: () => dispatcher?.wake(),
     }),
     mails: { list: sandboxMailer.list, onMail: sandboxMailer.onMail, idle: outbox.idle },
@@ -248,8 +248,12 @@ function bulkRecipientsMax({ bulk_recipients_max = LIMITS.bulk_recipients }: Cor
   return bulk_recipients_max
 }
 
-async function openPerformer(runtime: Runtime, threads: number): Promise<Performer> {
-  if (threads === 0) return createPerformer({ now: runtime.now })
+async function openPerformer(
+  runtime: Runtime,
+  threads: number,
+  targets: TargetPolicy,
+): Promise<Performer> {
+  if (threads === 0) return createPerformer({ now: runtime.now, targets })
   const { createPool } = await import('./dispatch/pool.ts')
-  return createPool({ threads, log: runtime.log })
+  return createPool({ threads, log: runtime.log, targets })
 }

@@ -38,7 +38,7 @@ describe('a message that expired before its first attempt', () => {
 
   /** Dispatches what is due until nothing is, with a provider that notes what it is asked to send. */
   async function dispatch(): Promise<void> {
-    const performer = createPerformer({ now: clock.now })
+    const performer = createPerformer({ now: clock.now, targets: { allow_http: false } })
     dispatcher = startDispatcher({
       storage,
       runtime: clock,

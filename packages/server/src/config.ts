@@ -12,11 +12,12 @@ import { ConfigError } from './config-error.ts'
 import { type Load, OVERLOAD } from './load.ts'
 import { type ProviderSettings, readProviders } from './provider-settings.ts'
 import { readSpendSettings, type SpendSettings } from './spend-settings.ts'
+import { readDns, type TargetSettings } from './webhook-targets.ts'
 
 export { ConfigError }
 
 /** What the operator set, checked and complete. Contract section 11. */
-export interface Config extends ProviderSettings, SpendSettings {
+export interface Config extends ProviderSettings, SpendSettings, TargetSettings {
   host: string
   port: number
   data_dir: string
@@ -29,7 +30,6 @@ export interface Config extends ProviderSettings, SpendSettings {
   trust_proxy: string[]
   /** Beyond which load even sends are refused. */
   overload: Load
-  webhook_allow_http: boolean
   /** How many recipients a bulk may have. */
   bulk_recipients_max: number
   /** Decimal credits. */
@@ -74,6 +74,8 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
       delay_ms: readWhole('SVC_OVERLOAD_DELAY_MS', read, OVERLOAD.delay_ms),
     },
     webhook_allow_http: readBoolean('SVC_WEBHOOK_ALLOW_HTTP', read('SVC_WEBHOOK_ALLOW_HTTP')),
+    webhook_allow_nets: readNetworks('SVC_WEBHOOK_ALLOW_NETS', read('SVC_WEBHOOK_ALLOW_NETS')),
+    webhook_dns: readDns('SVC_WEBHOOK_DNS', read('SVC_WEBHOOK_DNS')),
     bulk_recipients_max: readWhole(
       'SVC_BULK_RECIPIENTS_MAX',
       read,

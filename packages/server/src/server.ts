@@ -7,6 +7,7 @@ import type { InboxOptions } from './dev/inbox.ts'
 import { logOptions } from './log.ts'
 import { openPayments } from './payments.ts'
 import { warnOfSettings } from './settings-warnings.ts'
+import { targetsOf } from './webhook-targets.ts'
 
 export interface RunningServer {
   url: string
@@ -54,7 +55,7 @@ export async function startServer({
     bulk_recipients_max: config.bulk_recipients_max,
     credit_packages: config.credit_packages,
     payments,
-    webhook_targets: { allow_http: dev || config.webhook_allow_http },
+    webhook_targets: targetsOf(config, { dev }),
     public_url: () => public_url,
     runtime,
     lease_ms,

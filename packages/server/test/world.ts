@@ -67,6 +67,8 @@ export interface WorldOptions {
   low_balance?: string | null
   /** Whether webhooks may go to plain http; true unless said otherwise. */
   allow_http?: boolean
+  /** Networks that webhooks may reach although they are not public: this machine unless told. */
+  allow_nets?: string[]
   /** Whether messages are sent and webhooks delivered. */
   dispatch?: boolean
   /** Whether it listens on a port, for tests that need sockets. */
@@ -112,7 +114,12 @@ export async function openWorld(options: WorldOptions = {}) {
     ...options.spend,
     ...(options.signup_daily_limit && { signup_daily_limit: options.signup_daily_limit }),
     ...(options.low_balance !== undefined && { low_balance: options.low_balance }),
-    webhook_targets: { allow_http: options.allow_http ?? true },
+    webhook_targets: {
+      allow_http: options.allow_http ?? true,
+      allow_nets: options.allow_nets ?? ['127.0.0.0/8', '::1/128'],
+      // Nobody answers there, and says so at once.
+      dns: ['127.0.0.1:1'],
+    },
     credit_packages: PACKAGES,
     payments: options.payments === undefined ? sandbox : (options.payments ?? undefined),
     threads: 0,

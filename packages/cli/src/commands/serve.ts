@@ -28,6 +28,7 @@ what is under way end. Settings come from the environment:
   STRIPE_SECRET_KEY          takes the payments for it, with
   STRIPE_WEBHOOK_SECRET      the signing secret of the webhook endpoint there
   SVC_WEBHOOK_ALLOW_HTTP     true lets webhooks go to plain http (false)
+  SVC_WEBHOOK_ALLOW_NETS     networks, e.g. 10.0.0.0/8, that webhooks may reach although not public
   SVC_TRUST_PROXY            networks of proxies to trust
   SVC_RATE_LIMIT_…           GENERAL, BULK, AUTH, ANONYMOUS, FAILED_AUTH, as 100/60
   SVC_BULK_RECIPIENTS_MAX    how many recipients one bulk may have (1000)

@@ -1,6 +1,7 @@
 import type { LookupJob, LookupResult, Outcome, Provider, SendJob } from '../providers/provider.ts'
 import { loadProvider } from '../providers/registry.ts'
 import { createDeliverer, type DeliverAnswer, type DeliverJob } from '../webhooks/deliver.ts'
+import type { TargetPolicy } from '../webhooks/target.ts'
 
 /**
  * Who does the work that the dispatcher hands out: plain data in, plain data out, positional, no database. In
@@ -14,9 +15,15 @@ export interface Performer {
 }
 
 /** Does the work where it is called. */
-export function createPerformer({ now }: { now: () => Date }): Performer {
+export function createPerformer({
+  now,
+  targets,
+}: {
+  now: () => Date
+  targets: TargetPolicy
+}): Performer {
   const providers = new Map<string, Promise<Provider>>()
-  const deliverer = createDeliverer({ now })
+  const deliverer = createDeliverer({ now, targets })
 
   function provider(name: string): Promise<Provider> {
     const loading = providers.get(name) ?? loadProvider(name)

@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { Piscina } from 'piscina'
 import type { Log } from '../runtime.ts'
+import type { TargetPolicy } from '../webhooks/target.ts'
 import type { Performer } from './performer.ts'
 
 /**
@@ -11,9 +12,18 @@ import type { Performer } from './performer.ts'
 const BATCHES_PER_THREAD = 8192
 
 /** Work done in threads, so that signing, parsing and slow peers never hold up the event loop that answers requests. */
-export function createPool({ threads, log }: { threads: number; log: Log }): Performer {
+export function createPool({
+  threads,
+  log,
+  targets,
+}: {
+  threads: number
+  log: Log
+  targets: TargetPolicy
+}): Performer {
   const pool = new Piscina({
     filename: workerFile(),
+    workerData: targets,
     minThreads: 1,
     maxThreads: threads,
     concurrentTasksPerWorker: BATCHES_PER_THREAD,

@@ -7,7 +7,7 @@ import type { Runtime } from '../runtime.ts'
 import type { Storage, WebhookRow } from '../storage/storage.ts'
 import { webhookOf } from './shown.ts'
 import type { WebhookChange } from './store.ts'
-import { checkTarget, type TargetPolicy } from './target.ts'
+import type { TargetGuard } from './target.ts'
 
 /** What changes a webhook. Each throws SvcError `not_found`, also for another workspace's webhook. */
 export interface WebhookChanges {
@@ -37,8 +37,14 @@ export function createWebhookChanges({
 }: {
   storage: Storage
   runtime: Runtime
-  targets: TargetPolicy
+  targets: Pick<TargetGuard, 'check'>
 }): WebhookChanges {
+  /** A transaction may wait for nothing but its stores, so whose it is is asked before the address is. */
+  async function find(workspaceId: string, webhookId: string): Promise<void> {
+    const found = await storage.read.webhooks.byId(workspaceId, webhookId)
+    if (!found) throw new SvcError('not_found', 'Webhook not found')
+  }
+
   /** Changes what `decide` makes of the webhook as it is; nothing where that is nothing. */
   function change(
     workspaceId: string,
@@ -58,10 +64,11 @@ export function createWebhookChanges({
 
   return {
     async update(workspaceId, webhookId, request) {
-      const changed = await change(workspaceId, webhookId, (before) => {
-        if (request.url !== undefined) checkTarget(request.url, targets)
-        return changeOf(request, before)
-      })
+      if (request.url !== undefined) {
+        await find(workspaceId, webhookId)
+        await targets.check(request.url)
+      }
+      const changed = await change(workspaceId, webhookId, (before) => changeOf(request, before))
       return webhookOf(changed)
     },
     async rotateSecret(workspaceId, webhookId) {

@@ -1,6 +1,7 @@
 import { Agent, type Dispatcher, request } from 'undici'
 import { LIMITS } from '../contract/limits.ts'
 import { sign } from '../contract/signature.ts'
+import { createTargetGuard, FORBIDDEN, type TargetPolicy } from './target.ts'
 
 /** One try of a delivery, as it goes to the thread that makes it. Plain data. */
 export interface DeliverJob {
@@ -41,15 +42,24 @@ export interface Deliverer {
   close(): Promise<void>
 }
 
-/** One pool of keep-alive connections for each origin. Redirects are not followed, proxies of the environment not used. */
-export function createDeliverer({ now }: { now: () => Date }): Deliverer {
+/**
+ * One pool of keep-alive connections for each origin, to allowed addresses alone. Redirects are not followed, proxies of
+ * the environment not used, answers not decompressed.
+ */
+export function createDeliverer({
+  now,
+  targets,
+}: {
+  now: () => Date
+  targets: TargetPolicy
+}): Deliverer {
   const agent = new Agent({
     // As many as are in flight: the lane bounds that for each webhook, and whoever waited for a stranger's connection
     // would use up his own deadline.
     connections: null,
     pipelining: 1,
     keepAliveTimeout: 4_000,
-    connect: { timeout: 5_000 },
+    connect: createTargetGuard(targets).connect,
   })
   return {
     deliver: (jobs) => Promise.all(jobs.map((job) => deliverOne(job, agent, now))),
@@ -158,12 +168,16 @@ function retryAfterMs(
 }
 
 const WORDS: Record<string, string> = {
+  [FORBIDDEN]: 'blocked_target',
   ECONNREFUSED: 'connect',
   ENETUNREACH: 'connect',
   EHOSTUNREACH: 'connect',
   UND_ERR_CONNECT_TIMEOUT: 'connect',
   ENOTFOUND: 'dns',
   EAI_AGAIN: 'dns',
+  ESERVFAIL: 'dns',
+  EREFUSED: 'dns',
+  ETIMEOUT: 'dns',
   ECONNRESET: 'reset',
   EPIPE: 'reset',
   UND_ERR_SOCKET: 'reset',

@@ -9,7 +9,7 @@ import { createWebhookChanges, type WebhookChanges } from './changes.ts'
 import { createWebhookDeliveries, type WebhookDeliveries } from './deliveries.ts'
 import { deliveriesOfMessage, type MessageDelivery } from './of-message.ts'
 import { webhookOf } from './shown.ts'
-import { checkTarget, type TargetPolicy } from './target.ts'
+import type { TargetGuard } from './target.ts'
 
 export interface Webhooks extends WebhookChanges, WebhookDeliveries {
   /** @throws SvcError `validation_error` for an address that deliveries may not go to. */
@@ -40,7 +40,7 @@ export function createWebhooks({
 }: {
   storage: Storage
   runtime: Runtime
-  targets: TargetPolicy
+  targets: Pick<TargetGuard, 'check'>
   /** Told when deliveries were queued, so that they need not wait to be found. */
   onQueued: () => void
 }): Webhooks {
@@ -56,7 +56,7 @@ export function createWebhooks({
     ...createWebhookChanges({ storage, runtime, targets }),
     ...createWebhookDeliveries({ storage, runtime, onQueued }),
     async create(workspaceId, request) {
-      checkTarget(request.url, targets)
+      await targets.check(request.url)
       const at = runtime.now()
       const row: WebhookRow = {
         id: runtime.id(),

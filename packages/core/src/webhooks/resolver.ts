@@ -1,0 +1,112 @@
+import { type LookupAddress, lookup } from 'node:dns'
+import { Resolver } from 'node:dns/promises'
+import { promisify } from 'node:util'
+
+/** Where names are looked up: by the servers of this machine, by these (`address[:port]`), or as the system itself does. */
+export type Dns = 'system' | readonly string[] | null
+
+/** Finds all addresses of a host name. Rejects with `ENOTFOUND` where there is none, `ETIMEOUT` where nobody answered. */
+export type Resolve = (hostname: string) => Promise<LookupAddress[]>
+
+const QUERY_MS = 3_000
+/** Of the system's own way, which has no time limit. */
+const SYSTEM_MS = 5_000
+
+const KEPT_MIN_S = 5
+const KEPT_MAX_S = 60
+const FAILURE_KEPT_S = 10
+const NAMES_MAX = 10_000
+
+interface Found {
+  addresses: LookupAddress[]
+  ttl_s: number
+}
+
+/**
+ * A resolver with a time limit of its own, that asks once for whoever asks at the same time, and keeps answers for as
+ * long as they say, between 5 and 60 s; failures for 10 s.
+ */
+export function createResolver(dns: Dns, now = () => performance.now()): Resolve {
+  const ask = dns === 'system' ? askSystem : asking(dns)
+  const kept = new Map<string, { until: number; found: Promise<Found> }>()
+  return async (hostname) => {
+    const name = hostname.toLowerCase().replace(/\.$/, '')
+    const known = kept.get(name)
+    if (known && known.until > now()) return (await known.found).addresses
+    const found = isLocalName(name) ? Promise.resolve(LOCAL) : ask(name)
+    const entry = { until: Number.POSITIVE_INFINITY, found }
+    keep(kept, name, entry)
+    found.then(
+      ({ ttl_s }) => {
+        entry.until = now() + Math.min(Math.max(ttl_s, KEPT_MIN_S), KEPT_MAX_S) * 1000
+      },
+      () => {
+        entry.until = now() + FAILURE_KEPT_S * 1000
+      },
+    )
+    return (await found).addresses
+  }
+}
+
+function keep<V>(kept: Map<string, V>, name: string, entry: V): void {
+  kept.delete(name)
+  kept.set(name, entry)
+  const [oldest] = kept.keys()
+  if (oldest !== undefined && kept.size > NAMES_MAX) kept.delete(oldest)
+}
+
+/** RFC 6761 section 6.3: never asked of a server. */
+function isLocalName(name: string): boolean {
+  return name === 'localhost' || name.endsWith('.localhost')
+}
+
+const LOCAL: Found = {
+  addresses: [
+    { address: '127.0.0.1', family: 4 },
+    { address: '::1', family: 6 },
+  ],
+  ttl_s: KEPT_MAX_S,
+}
+
+function asking(servers: readonly string[] | null): (name: string) => Promise<Found> {
+  const resolver = new Resolver({ timeout: QUERY_MS, tries: 1 })
+  if (servers && servers.length > 0) resolver.setServers([...servers])
+  return async (name) => {
+    const answers = await Promise.allSettled([
+      resolver.resolve4(name, { ttl: true }),
+      resolver.resolve6(name, { ttl: true }),
+    ])
+    const addresses: LookupAddress[] = []
+    let ttl_s = KEPT_MAX_S
+    for (const [i, answer] of answers.entries()) {
+      for (const { address, ttl } of answer.status === 'fulfilled' ? answer.value : []) {
+        addresses.push({ address, family: i === 0 ? 4 : 6 })
+        ttl_s = Math.min(ttl_s, ttl)
+      }
+    }
+    if (addresses.length > 0) return { addresses, ttl_s }
+    const failures = answers.flatMap((answer) =>
+      answer.status === 'rejected' ? answer.reason : [],
+    )
+    // That a name has no addresses of one family says less than why nothing came of the other.
+    throw failures.find(({ code }) => code !== 'ENODATA') ?? notFound(name)
+  }
+}
+
+const lookupAll = promisify(lookup)
+
+async function askSystem(name: string): Promise<Found> {
+  const late = new Promise<never>((_, reject) => {
+    setTimeout(() => reject(failure('ETIMEOUT', name)), SYSTEM_MS).unref()
+  })
+  const addresses = await Promise.race([lookupAll(name, { all: true, verbatim: true }), late])
+  return { addresses, ttl_s: KEPT_MIN_S }
+}
+
+function notFound(name: string): Error {
+  return failure('ENOTFOUND', name)
+}
+
+function failure(code: string, name: string): Error {
+  return Object.assign(new Error(`${code}: ${name} has no address`), { code })
+}
