@@ -94,7 +94,6 @@ describe('violationsOf', () => {
     ['core/src/core.ts', '../../server/src/app.ts', 'a package reaches another by its name alone'],
     ['core/src/core.ts', '@svc/server', 'core knows no other package of ours'],
     ['server/src/app.ts', '@svc/testkit', 'server knows core alone'],
-    ['cli/src/bin.ts', '@svc/testkit', 'cli knows server and core'],
     ['testkit/src/index.ts', '@svc/core/sms', 'testkit knows the contract alone'],
     ['core/src/core.ts', '@fastify/jwt', 'core knows no web framework and no command line'],
     ['core/src/contract/fields.ts', '../runtime.ts', 'the contract needs zod alone'],

@@ -53,7 +53,7 @@ const RULES: Rule[] = [
   },
   uses('core', /^$/, 'core knows no other package of ours'),
   uses('server', /^@svc\/core(\/|$)/, 'server knows core alone'),
-  uses('cli', /^@svc\/(core|server)(\/|$)/, 'cli knows server and core'),
+  uses('cli', /^@svc\/(core|server|testkit)(\/|$)/, 'cli knows server, core and testkit'),
   uses('testkit', /^@svc\/core\/(contract|webhooks)$/, 'testkit knows the contract alone'),
   {
     says: 'core knows no web framework and no command line',

@@ -1,9 +1,9 @@
 import { cpSync, statSync } from 'node:fs'
-import { defineConfig } from 'tsup'
+import { defineConfig, type Options } from 'tsup'
 import { declarations, packageBuild } from '../../scripts/tsup.ts'
 
-// A receiver's project must not install a database to test its webhooks, so what the testkit needs goes inside it:
-// the contract, straight from its sources, and zod, which the contract's types are made of.
+// A receiver's project must not install a database to test its webhooks, so what the testkit needs goes inside it: the
+// signatures, straight from their sources, what the contract says of events and limits, and the types of both.
 const TYPES = {
   '@svc/core/contract': ['../core/src/contract/index.ts'],
   '@svc/core/webhooks': ['../core/src/contract/signature.ts'],
@@ -14,12 +14,64 @@ export default defineConfig(({ dts }) => {
   if (dts !== false) copyTypesOfZod()
   return packageBuild({
     noExternal: Object.keys(TYPES),
+    esbuildPlugins: [contractAsPlainData()],
     esbuildOptions: (options) => {
       options.conditions = ['source']
     },
     dts: declarations(TYPES),
   })
 })
+
+type Plugin = NonNullable<Options['esbuildPlugins']>[number]
+
+/**
+ * Puts what the contract says, as plain values, in place of the contract, whose schemas would bring ten times as much
+ * along. Using anything of it that is not plain is an error of the build.
+ */
+function contractAsPlainData(): Plugin {
+  return {
+    name: 'contract-as-plain-data',
+    setup({ esbuild, onResolve, onLoad }) {
+      onResolve({ filter: /^@svc\/core\/contract$/ }, () => ({
+        path: 'contract',
+        namespace: 'plain',
+      }))
+      onLoad({ filter: /.*/, namespace: 'plain' }, async () => {
+        const { outputFiles } = await esbuild.build({
+          entryPoints: ['../core/src/contract/index.ts'],
+          bundle: true,
+          write: false,
+          format: 'esm',
+          platform: 'node',
+          conditions: ['source'],
+        })
+        const code = Buffer.from(outputFiles[0]?.contents ?? []).toString('base64')
+        return { contents: plainlyOf(await import(`data:text/javascript;base64,${code}`)) }
+      })
+    },
+  }
+}
+
+interface Contract {
+  readonly EVENT_KINDS: readonly string[]
+  readonly EVENTS: Readonly<Record<string, { description: string; example: unknown }>>
+  readonly LIMITS: object
+  readonly WEBHOOK_RETRY_DELAYS_S: readonly number[]
+  readonly WEBHOOK_RETRY_JITTER: number
+}
+
+/** A module of the contract's data. */
+function plainlyOf(contract: Contract): string {
+  const { EVENT_KINDS, LIMITS, WEBHOOK_RETRY_DELAYS_S, WEBHOOK_RETRY_JITTER } = contract
+  const events = Object.entries(contract.EVENTS).map(([kind, { description, example }]) => [
+    kind,
+    { description, example },
+  ])
+  const plain = { EVENT_KINDS, LIMITS, WEBHOOK_RETRY_DELAYS_S, WEBHOOK_RETRY_JITTER }
+  return Object.entries({ ...plain, EVENTS: Object.fromEntries(events) })
+    .map(([name, value]) => `export const ${name} = ${JSON.stringify(value)}\n`)
+    .join('')
+}
 
 /** Types that lie in a `node_modules` folder are never copied into declarations, so they are taken from elsewhere. */
 function copyTypesOfZod(): void {

@@ -17,7 +17,10 @@ const HOP_HEADERS = new Set([
 ])
 
 /** Hands a delivery on, byte for byte and with its headers; answers the status, 502 when nobody gave one. */
-export async function forward(url: string, { headers, body }: Received): Promise<number> {
+export async function forward(
+  url: string,
+  { headers, body }: Pick<Received, 'headers' | 'body'>,
+): Promise<number> {
   const kept = Object.entries(headers).flatMap(([name, value]): [string, string][] =>
     value === undefined || HOP_HEADERS.has(name) ? [] : [[name, String(value)]],
   )

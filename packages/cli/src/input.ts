@@ -40,3 +40,12 @@ export async function readInputFile(path: string, { cwd }: Surroundings): Promis
     )
   }
 }
+
+/** The bytes of a `--body` option: the text itself, `@file`, or stdin where it is not given. */
+export async function givenBody(
+  body: string | undefined,
+  surroundings: Surroundings,
+): Promise<Buffer> {
+  if (body === undefined) return readStdin(surroundings, 'give the body with --body')
+  return body.startsWith('@') ? readInputFile(body.slice(1), surroundings) : Buffer.from(body)
+}

@@ -44,7 +44,7 @@ describe('svc verify accepts', () => {
     const env = { SVC_WEBHOOK_SECRET: secret }
     expect(await svc(argv, { stdin: body, env })).toEqual({
       code: 0,
-      stdout: '✓ verified by X-Svc-Signature\n',
+      stdout: '✓ verified message.delivered by X-Svc-Signature\n',
       stderr: '',
     })
   })

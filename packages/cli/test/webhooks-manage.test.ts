@@ -65,6 +65,24 @@ test('test sends an event, deliveries show it, and retry sends it again', async 
   await listen.until(/"event":"webhook\.test"[^\n]*"attempt":2/)
 })
 
+test('replay finds the webhook of a delivery, and has it sent again', async () => {
+  const { delivery } = await svcJson<WireData<Webhooks['test']>>(
+    ['webhooks', 'test', id],
+    server.here,
+  )
+  await listen.until(new RegExp(`"delivery_id":"${delivery.id}","attempt":1`))
+  const again = await run('replay', delivery.id)
+  expect(again.code).toBe(0)
+  expect(again.stdout).toMatch(new RegExp(`^${delivery.id}\\twebhook\\.test\\t`))
+  await listen.until(new RegExp(`"delivery_id":"${delivery.id}","attempt":2`))
+  const document = await svcJson(['webhooks', 'replay', delivery.id, '--webhook', id], server.here)
+  expect(document).toMatchObject({ delivery: { id: delivery.id } })
+  expect(await run('replay', '01934f5e-8c00-7a3b-9d2e-5f6a7b8c9d01')).toMatchObject({
+    code: 1,
+    stderr: 'svc: Delivery not found\n',
+  })
+})
+
 test('rotate-secret prints the new secret once', async () => {
   const { code, stdout, stderr } = await run('rotate-secret', id)
   expect(code).toBe(0)

@@ -1,10 +1,56 @@
 /** Test a webhook receiver: signed deliveries to send it, and a receiver to see what a sender does. */
-export { EVENT_KINDS, EVENTS, type EventKind, type WireEventData } from '@svc/core/contract'
+export { EVENT_KINDS, type EventKind, type WireEventData } from '@svc/core/contract'
 export {
+  type HeaderSource,
   SIGNATURE_HEADERS,
+  type Verification,
   type VerificationFailure,
   type VerificationResult,
   verify,
 } from '@svc/core/webhooks'
-export { createDelivery, type DeliveryOptions, type SignedDelivery } from './delivery.ts'
-export { createReceiver, type ReceivedDelivery, type TestReceiver } from './receiver.ts'
+export { type Clock, type FakeClock, fakeClock, impatientClock, patientClock } from './clock.ts'
+export {
+  type CheckResult,
+  type ConformanceOptions,
+  type ConformanceReport,
+  conformance,
+} from './conformance.ts'
+export { junitOf } from './conformance-junit.ts'
+export { type FixtureOptions, fixture, type Overrides, type TestEvent } from './fixture.ts'
+export { type WebhookHandlerOptions, webhookHandler } from './handler.ts'
+export type { WebhookAdapters } from './handler-adapters.ts'
+export { type Claim, createMemoryStore, type DedupeStore } from './handler-dedupe.ts'
+export type { DeliveryContext, UnknownEvent, WebhookEvent } from './handler-event.ts'
+export { forge, MUTATIONS, type Mutation, type MutationDefinition } from './mutations.ts'
+export type { ReceivedDelivery, ReceivedRequest } from './received.ts'
+export {
+  createReceiver,
+  type ReceivedEvent,
+  type ReceiverOptions,
+  type TestReceiver,
+} from './receiver.ts'
+export type { ReceiverStep } from './receiver-steps.ts'
+export type { RetrySchedule } from './retry.ts'
+export {
+  type Attempt,
+  createSender,
+  type DeliveryReport,
+  type Sender,
+  type SenderOptions,
+} from './sender.ts'
+export {
+  createTestService,
+  type SentMessage,
+  type TestService,
+  type TestServiceOptions,
+} from './service.ts'
+export type { Caller } from './service-caller.ts'
+export {
+  type InjectedDelivery,
+  type SignableEvent,
+  type SignedDelivery,
+  type SignOptions,
+  sign,
+} from './sign.ts'
+export type { Answer, FetchHandler, Target } from './transport.ts'
+export type { WaitOptions } from './waiting.ts'

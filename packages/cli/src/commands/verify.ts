@@ -2,8 +2,9 @@ import type { Command } from 'commander'
 import { type Context, withExamples } from '../context.ts'
 import { Failure, usage } from '../failure.ts'
 import { type HeaderMap, headersOf, readHeaders } from '../header-lines.ts'
-import { readInputFile, readStdin } from '../input.ts'
+import { givenBody, readInputFile } from '../input.ts'
 import type { Surroundings } from '../surroundings.ts'
+import { secretOf } from '../webhook-secret.ts'
 
 interface VerifyOptions {
   secret?: string
@@ -14,9 +15,9 @@ interface VerifyOptions {
   anyAge?: boolean
 }
 
-/** Adds `svc verify`. */
-export function addVerify(program: Command, context: Context): void {
-  const command = program
+/** Adds `verify`, as `svc verify` and as `svc webhooks verify`. */
+export function addVerify(parent: Command, context: Context, called = 'svc verify'): void {
+  const command = parent
     .command('verify')
     .summary('verify the signature of a webhook delivery')
     .description(
@@ -32,8 +33,8 @@ stdin unless --body is given.`,
     .action((options: VerifyOptions) => verifyDelivery(context, options))
   withExamples(
     command,
-    'svc verify --secret whsec_… --headers headers.txt --body @body.json',
-    'cat body.json | svc verify --secret whsec_… --signature 9f86d081…',
+    `${called} --secret whsec_… --headers headers.txt --body @body.json`,
+    `cat body.json | ${called} --secret whsec_… --signature 9f86d081…`,
   )
 }
 
@@ -45,8 +46,7 @@ async function verifyDelivery(
   { surroundings, output }: Context,
   options: VerifyOptions,
 ): Promise<void> {
-  const secret = options.secret ?? surroundings.env.SVC_WEBHOOK_SECRET
-  if (!secret) throw usage('give the secret with --secret or SVC_WEBHOOK_SECRET')
+  const secret = secretOf(options, surroundings)
   const headers = await givenHeaders(options, surroundings)
   const { signature } = options
   if (Object.keys(headers).length === 0 && signature === undefined) {
@@ -83,9 +83,4 @@ async function givenHeaders(
       ? {}
       : readHeaders((await readInputFile(headers, surroundings)).toString('utf8'))
   return { ...fromFile, ...headersOf(header) }
-}
-
-async function givenBody(body: string | undefined, surroundings: Surroundings): Promise<Buffer> {
-  if (body === undefined) return readStdin(surroundings, 'give the body with --body')
-  return body.startsWith('@') ? readInputFile(body.slice(1), surroundings) : Buffer.from(body)
 }

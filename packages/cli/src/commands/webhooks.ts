@@ -1,5 +1,6 @@
 import type { Client, Subscription } from '@svc/core/contract'
 import type { Command } from 'commander'
+import { openCassette } from '../cassette.ts'
 import { type ConnectionOptions, connect, withConnection } from '../connection.ts'
 import { type Context, listOf, withExamples } from '../context.ts'
 import { deliveryDocument, deliveryLine } from '../delivery-line.ts'
@@ -8,12 +9,20 @@ import { forward } from '../forward.ts'
 import type { Output } from '../output.ts'
 import { aborted, stopSignalOf } from '../surroundings.ts'
 import type { Receiver } from '../webhook-receiver.ts'
+import { receiverUrl } from '../webhook-secret.ts'
+import { addVerify } from './verify.ts'
+import { addConformance } from './webhooks-conformance.ts'
 import { addWebhookManagement } from './webhooks-manage.ts'
+import { addReplay } from './webhooks-replay.ts'
+import { addSign } from './webhooks-sign.ts'
+import { addTrigger } from './webhooks-trigger.ts'
 
 interface ListenOptions extends ConnectionOptions {
   port: string
   events?: string
   forwardTo?: string
+  printSecret?: boolean
+  save?: string
   secret?: string
   register: boolean
 }
@@ -40,32 +49,39 @@ reach loopback by http, as svc dev is, and the key needs the scope manage_webhoo
       .option('--port <n>', 'where to listen; 0 takes a free one', '0')
       .option('--events <list>', 'only these, with commas (default: all)')
       .option('--forward-to <url>', 'hand verified deliveries on, and answer what it answers')
+      .option('--print-secret', 'print the secret alone as the first line')
+      .option('--save <file>', 'add verified deliveries to a file, for svc webhooks replay')
       .option('--no-register', 'listen only, for a webhook that exists; needs --secret')
       .option('--secret <whsec>', 'the secret of that webhook (default: SVC_WEBHOOK_SECRET)'),
   ).action((options: ListenOptions) => listenFor(context, options))
   withExamples(
     listen,
     'svc webhooks listen --events message.delivered,message.failed',
-    'svc webhooks listen --forward-to http://127.0.0.1:8000/hooks/svc',
+    'svc webhooks listen --forward-to http://127.0.0.1:8000/hooks/svc --save cassette.jsonl',
     'svc webhooks listen --port 4000 --no-register --secret whsec_…',
   )
+  addTrigger(webhooks, context)
+  addReplay(webhooks, context)
+  addSign(webhooks, context)
+  addVerify(webhooks, context, 'svc webhooks verify')
+  addConformance(webhooks, context)
   addWebhookManagement(webhooks, context)
 }
 
 async function listenFor({ surroundings, output }: Context, options: ListenOptions): Promise<void> {
-  const { forwardTo } = options
+  const { forwardTo, save } = options
   const port = portOf(options.port)
-  if (forwardTo !== undefined && !/^https?:$/.test(protocolOf(forwardTo))) {
-    throw usage(`--forward-to must be an http or https address, got "${forwardTo}"`)
-  }
+  if (forwardTo !== undefined) receiverUrl(forwardTo, '--forward-to')
   const secret = options.secret ?? surroundings.env.SVC_WEBHOOK_SECRET
   if (!options.register && !secret) throw usage('--no-register needs --secret whsec_…')
   if (options.register && options.secret) throw usage('--secret is for --no-register')
   const stop = stopSignalOf(surroundings)
   const server = options.register ? await connect(options, surroundings) : null
   const events = await eventsOf(options.events)
+  const cassette = save === undefined ? null : await openCassette(save, surroundings)
   const { startReceiver } = await import('../webhook-receiver.ts')
   const receiver = await startReceiver(port, async (received) => {
+    if (received.verification.ok) await cassette?.record(received)
     const forwarded =
       forwardTo !== undefined && received.verification.ok
         ? await forward(forwardTo, received)
@@ -75,38 +91,42 @@ async function listenFor({ surroundings, output }: Context, options: ListenOptio
     return forwarded ?? 200
   })
   try {
-    const remove = server ? await register(server, receiver, events, output) : null
-    if (!server) {
-      receiver.trust(secret as string)
-      announce(output, { url: receiver.url, webhook_id: null, secret: null })
-    }
+    const registered = server ? await register(server, receiver, events, output) : null
+    receiver.trust(registered?.secret ?? (secret as string))
+    if (options.printSecret && !output.isJson()) output.line(registered?.secret ?? secret)
+    announce(output, {
+      url: receiver.url,
+      webhook_id: registered?.id ?? null,
+      secret: registered?.secret ?? null,
+    })
     await aborted(stop)
-    await remove?.()
+    await registered?.remove()
   } finally {
     await receiver.close()
   }
 }
 
-/** Makes the receiver a webhook of the server; answers what takes it away again. */
+/** Makes the receiver a webhook of the server; `remove` takes it away again. */
 async function register(
   { client, base_url }: { client: Client; base_url: string },
-  receiver: Receiver,
+  { url }: Receiver,
   events: Subscription[] | undefined,
   output: Output,
-): Promise<() => Promise<void>> {
-  const { url } = receiver
+): Promise<{ id: string; secret: string; remove(): Promise<void> }> {
   const description = 'svc webhooks listen'
   const { webhook } = await client.webhooks.create({ url, description, ...(events && { events }) })
   const { id, secret } = webhook
-  receiver.trust(secret)
-  announce(output, { url, webhook_id: id, secret })
-  return async () => {
-    try {
-      await client.webhooks.delete({ id })
-      output.note('The webhook is removed.')
-    } catch {
-      output.note(`The webhook ${id} could not be removed from ${base_url}.`)
-    }
+  return {
+    id,
+    secret,
+    async remove() {
+      try {
+        await client.webhooks.delete({ id })
+        output.note('The webhook is removed.')
+      } catch {
+        output.note(`The webhook ${id} could not be removed from ${base_url}.`)
+      }
+    },
   }
 }
 
@@ -133,8 +153,4 @@ function portOf(text: string): number {
   const port = Number(text)
   if (/^\d{1,5}$/.test(text) && port <= 65_535) return port
   throw usage(`--port must be a number from 0 to 65535, got "${text}"`)
-}
-
-function protocolOf(text: string): string {
-  return URL.canParse(text) ? new URL(text).protocol : ''
 }

@@ -113,6 +113,12 @@ describe('verify accepts', () => {
       { headers: undefined, signature: headers['X-Svc-Signature'] },
       { ok: true, scheme: 'hex' },
     ],
+    ['no X-Svc-Event, for the body says it', { headers: hexOnly }, { event: 'message.delivered' }],
+    [
+      'a body that is no event',
+      { body: 'text', headers: sign({ ...signing, body: 'text' }) },
+      authentic,
+    ],
     [
       'the form sha256=',
       { headers: undefined, signature: headers['X-Svc-Signature-256'] },
@@ -212,6 +218,16 @@ describe('verify refuses', () => {
     ],
     ['an old delivery', { now: later(301) }, 'timestamp_too_old'],
     ['a delivery from the future', { now: later(-302) }, 'timestamp_too_new'],
+    [
+      'a header that names another event than the body',
+      { headers: { ...headers, 'X-Svc-Event': 'message.failed' } },
+      'event_mismatch',
+    ],
+    [
+      'a header that names another event than the body, in hex',
+      { headers: { ...hexOnly, 'x-svc-event': 'message.failed' } },
+      'event_mismatch',
+    ],
     ['any age with no tolerance', { now: later(2), tolerance_s: 0 }, 'timestamp_too_old'],
   ])('%s', (_, more, reason) => {
     const result = check(more)
@@ -227,6 +243,7 @@ describe('verify refuses', () => {
       /printed again/,
     ],
     ['a secret of another webhook', { secret: other }, /secret of this webhook/],
+    ['a secret without its prefix', { secret: secret.slice('whsec_'.length) }, /whsec_ is part/],
   ])('%s, and says so', (_, more, hint) => {
     const result = check({ headers: hexOnly, ...more })
     expect(result).toMatchObject({ ok: false, reason: 'signature_mismatch' })

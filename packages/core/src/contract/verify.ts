@@ -37,6 +37,7 @@ export type VerificationFailure =
   | 'signature_mismatch'
   | 'timestamp_too_old'
   | 'timestamp_too_new'
+  | 'event_mismatch'
 
 /** Whether a delivery is authentic: by which scheme and secret, or why not, with a hint for people. */
 export type VerificationResult =
@@ -46,6 +47,7 @@ export type VerificationResult =
       scheme: 'standard' | 'hex'
       /** Which of the secrets signed it. */
       secret_index: number
+      /** What the signed body says; of a body that is no event, what `X-Svc-Event` says, which nobody signed. */
       event: string | null
       event_id: string | null
       timestamp: Date | null
@@ -63,6 +65,7 @@ const HINTS: Record<VerificationFailure, string> = {
   signature_mismatch: 'Is it the secret of this webhook, and the body byte for byte as it came?',
   timestamp_too_old: 'The signature is right but old: a replay, or a clock that is wrong.',
   timestamp_too_new: 'The signature is right but from the future: a clock is wrong.',
+  event_mismatch: 'X-Svc-Event, which is not signed, names another event than the signed body.',
 }
 
 /**
@@ -87,8 +90,7 @@ export function verify(input: Verification): VerificationResult {
   const signs: Signs = (each, bytes) => isSame(signHex(each, bytes), digest)
   const secret_index = secrets.findIndex((each) => signs(each, body))
   if (secret_index === -1) return refuse('signature_mismatch', mismatchHint(secrets, body, signs))
-  const event = read('X-Svc-Event')
-  return { ok: true, scheme: 'hex', secret_index, event, event_id: null, timestamp: null }
+  return accept({ scheme: 'hex', secret_index, event_id: null, timestamp: null }, body, read)
 }
 
 function verifyStandard(
@@ -114,8 +116,30 @@ function verifyStandard(
   const age_s = (now.getTime() - timestamp.getTime()) / 1000
   if (tolerance_s !== false && age_s > tolerance_s) return refuse('timestamp_too_old')
   if (tolerance_s !== false && age_s < -tolerance_s) return refuse('timestamp_too_new')
-  const event = read('X-Svc-Event')
-  return { ok: true, scheme: 'standard', secret_index, event, event_id: id, timestamp }
+  return accept({ scheme: 'standard', secret_index, event_id: id, timestamp }, body, read)
+}
+
+type Accepted = Extract<VerificationResult, { ok: true }>
+
+/** Whoever routes by the header must not be led astray with a genuine body. */
+function accept(
+  proven: Omit<Accepted, 'ok' | 'event'>,
+  body: string | Uint8Array,
+  read: (name: SignatureHeader) => string | null,
+): VerificationResult {
+  const named = read('X-Svc-Event')
+  const event = eventIn(body) ?? named
+  if (named !== null && named !== event) return refuse('event_mismatch')
+  return { ok: true, ...proven, event }
+}
+
+function eventIn(body: string | Uint8Array): string | null {
+  try {
+    const { event } = JSON.parse(textOf(body))
+    return typeof event === 'string' ? event : null
+  } catch {
+    return null
+  }
 }
 
 function isSame(expected: string, given: string): boolean {
@@ -142,14 +166,21 @@ type Signs = (secret: string, body: string | Uint8Array) => boolean
 
 /** Looks for the usual mistakes, so that the receiver's author need not. Runs on refused deliveries only. */
 function mismatchHint(secrets: readonly string[], body: string | Uint8Array, signs: Signs): string {
-  const text = typeof body === 'string' ? body : Buffer.from(body).toString('utf8')
+  const text = textOf(body)
   const signed = (alteredBody: string) => secrets.some((secret) => signs(secret, alteredBody))
   if (secrets.some((secret) => secret.trim() !== secret && signs(secret.trim(), body))) {
     return 'There is white space around the secret.'
   }
+  if (secrets.some((secret) => signs(`whsec_${secret}`, body))) {
+    return 'The secret is incomplete: whsec_ is part of it.'
+  }
   if (signed(text.trimEnd())) return 'White space was added to the end of the body.'
   if (signed(reprinted(text))) return 'The body was parsed and printed again: give the raw bytes.'
   return HINTS.signature_mismatch
+}
+
+function textOf(body: string | Uint8Array): string {
+  return typeof body === 'string' ? body : Buffer.from(body).toString('utf8')
 }
 
 function reprinted(text: string): string {

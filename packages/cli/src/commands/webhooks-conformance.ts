@@ -1,0 +1,98 @@
+import { writeFile } from 'node:fs/promises'
+import { resolve } from 'node:path'
+import type { CheckResult, ConformanceReport } from '@svc/testkit'
+import type { Command } from 'commander'
+import { type Context, withExamples } from '../context.ts'
+import { Failure, misconfigured, usage } from '../failure.ts'
+import type { Output } from '../output.ts'
+import { printable } from '../printable.ts'
+import type { Surroundings } from '../surroundings.ts'
+import { receiverUrl, type SecretOption, secretOf, withSecret } from '../webhook-secret.ts'
+
+interface ConformanceCommandOptions extends SecretOption {
+  previousSecret?: string
+  limit: string
+  junit?: string
+}
+
+const LIMIT_MAX_S = 3600
+
+/** Adds `svc webhooks conformance`. */
+export function addConformance(webhooks: Command, context: Context): void {
+  const command = withSecret(
+    webhooks
+      .command('conformance')
+      .summary('try a receiver, and tell what it gets wrong')
+      .description(
+        `Sends a receiver what the service sends and what others might: forgeries, repetitions, events yet to come. Tells
+what it gets wrong and how to mend it: exit code 1. The events are rightly signed and tell of messages that do not exist,
+so take a receiver that may get them. No server takes part.`,
+      )
+      .argument('<url>', 'the receiver')
+      .option('--previous-secret <whsec>', 'a second secret that it verifies with')
+      .option('--limit <s>', `how many seconds it may take, 1 to ${LIMIT_MAX_S}`, '60')
+      .option('--junit <file>', 'write the result as JUnit XML too'),
+  ).action((url: string, options: ConformanceCommandOptions) => tryReceiver(context, url, options))
+  withExamples(
+    command,
+    'svc webhooks conformance http://127.0.0.1:8000/hooks/svc --secret whsec_…',
+    'svc webhooks conformance https://staging.example.com/hooks/svc --junit conformance.xml',
+  )
+}
+
+async function tryReceiver(
+  { surroundings, output }: Context,
+  given: string,
+  { previousSecret, limit, junit, ...options }: ConformanceCommandOptions,
+): Promise<void> {
+  const url = receiverUrl(given, 'the receiver')
+  const secret = secretOf(options, surroundings)
+  const limit_ms = limitOf(limit) * 1000
+  const { conformance, junitOf } = await import('@svc/testkit')
+  const report = await conformance(url, {
+    secret,
+    limit_ms,
+    ...(previousSecret !== undefined && { previous_secret: previousSecret }),
+    on_check: (result) => {
+      if (!output.isJson()) output.line(checkLine(result, output))
+    },
+  })
+  if (junit !== undefined) await write(junit, junitOf(report), surroundings)
+  if (output.isJson()) output.document({ url, ...report })
+  else output.line(summaryLine(report))
+  if (report.ok) return
+  const { failed } = report
+  const text =
+    failed === 0 ? 'not every check was reached in time' : `${failed} of what must be is wrong`
+  throw new Failure('nonconforming', `${url} does not conform: ${text}`)
+}
+
+function checkLine(
+  { name, outcome, description, found, mend }: CheckResult,
+  { style }: Output,
+): string {
+  if (outcome === 'passed') return `${style('green', '✓')} ${name}: ${description}`
+  if (outcome === 'skipped' || outcome === 'not_reached') {
+    return `${style('dim', '-')} ${name}: not tried, ${printable(found ?? '')}`
+  }
+  const mark = outcome === 'failed' ? style('red', '✗') : style('yellow', '!')
+  return `${mark} ${name}: ${description} It ${printable(found ?? '')}. ${mend}`
+}
+
+function summaryLine({ passed, failed, warned, skipped }: ConformanceReport): string {
+  return `${passed} passed, ${failed} failed, ${warned} warned, ${skipped} not tried`
+}
+
+async function write(path: string, text: string, { cwd }: Surroundings): Promise<void> {
+  try {
+    await writeFile(resolve(cwd, path), text)
+  } catch (error) {
+    throw misconfigured(`cannot write ${path}: ${(error as NodeJS.ErrnoException).code}`)
+  }
+}
+
+function limitOf(text: string): number {
+  const limit = Number(text)
+  if (/^\d{1,4}$/.test(text) && limit >= 1 && limit <= LIMIT_MAX_S) return limit
+  throw usage(`--limit must be a number from 1 to ${LIMIT_MAX_S}, got "${text}"`)
+}

@@ -1,0 +1,134 @@
+import type { Client } from '@svc/core/contract'
+import type { Command } from 'commander'
+import { type Recording, readCassette } from '../cassette.ts'
+import { type ConnectionOptions, connect, withConnection } from '../connection.ts'
+import { type Context, withExamples } from '../context.ts'
+import { Failure, usage } from '../failure.ts'
+import { forward } from '../forward.ts'
+import { receiverUrl } from '../webhook-secret.ts'
+
+interface ReplayOptions extends ConnectionOptions {
+  webhook?: string
+  to?: string
+  secret?: string
+}
+
+const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
+const ID = '01934f5e-8c00-7a3b-9d2e-5f6a7b8c9d02'
+
+/** Adds `svc webhooks replay`. */
+export function addReplay(webhooks: Command, context: Context): void {
+  const replay = withConnection(
+    webhooks
+      .command('replay')
+      .summary('send a delivery again, or those in a file')
+      .description(
+        `Asks the server to send a delivery again, to the webhook it went to. Or posts the deliveries in a file that svc
+webhooks listen --save wrote to a receiver, without a server: as they came, or signed anew with --secret, which receivers
+want of deliveries older than five minutes.`,
+      )
+      .argument('<delivery-id|file>', 'the id of a delivery, or a file')
+      .option('--webhook <id>', 'the webhook of the delivery (default: looked for)')
+      .option('--to <url>', 'of a file: the receiver')
+      .option('--secret <whsec>', 'of a file: sign anew, as of now (default: SVC_WEBHOOK_SECRET)'),
+  ).action((what: string, options: ReplayOptions) =>
+    UUID.test(what) ? replayDelivery(context, what, options) : replayFile(context, what, options),
+  )
+  withExamples(
+    replay,
+    `svc webhooks replay ${ID}`,
+    'svc webhooks replay cassette.jsonl --to http://127.0.0.1:8000/hooks/svc --secret whsec_…',
+  )
+}
+
+async function replayDelivery(
+  { surroundings, output }: Context,
+  delivery_id: string,
+  { webhook, to, secret, ...options }: ReplayOptions,
+): Promise<void> {
+  if (to !== undefined || secret !== undefined) {
+    throw usage('--to and --secret are for a file: the server sends a delivery to its webhook')
+  }
+  const { client } = await connect(options, surroundings)
+  const { api } = await import('@svc/core/contract')
+  const id = webhook ?? (await webhookOf(client, delivery_id))
+  const queued = await client.webhooks.retry({ id, delivery_id })
+  if (output.isJson()) return output.document(api.webhooks.retry.data.encode(queued))
+  const { event, status } = queued.delivery
+  output.row([delivery_id, event, status])
+  output.note(`svc webhooks deliveries ${id} shows what came of it.`)
+}
+
+/** The webhook that has the delivery: the API knows deliveries by their webhook alone. */
+async function webhookOf(client: Client, delivery_id: string): Promise<string> {
+  for (let page = 1, pages = 1; page <= pages; page++) {
+    const found = await client.webhooks.list({ page, limit: 100 })
+    pages = found.pagination.pages
+    for (const { id } of found.webhooks) {
+      if (await has(client, id, delivery_id)) return id
+    }
+  }
+  throw new Failure('not_found', 'Delivery not found')
+}
+
+async function has(client: Client, id: string, delivery_id: string): Promise<boolean> {
+  try {
+    await client.webhooks.delivery({ id, delivery_id })
+    return true
+  } catch (error) {
+    if ((error as { code?: unknown }).code === 'not_found') return false
+    throw error
+  }
+}
+
+async function replayFile(
+  { surroundings, output }: Context,
+  path: string,
+  { to, webhook, ...options }: ReplayOptions,
+): Promise<void> {
+  if (to === undefined) throw usage(`say where ${path} goes to with --to <url>`)
+  if (webhook !== undefined) throw usage('--webhook is for the id of a delivery')
+  const url = receiverUrl(to, '--to')
+  const secret = options.secret ?? surroundings.env.SVC_WEBHOOK_SECRET
+  const recordings = await readCassette(path, surroundings)
+  let refused = 0
+  for (const recording of recordings) {
+    const { headers, body } = secret ? await signedAnew(recording, secret) : recording
+    const status = await forward(url, { headers, body: Buffer.from(body) })
+    const event = String(headers['x-svc-event'] ?? '')
+    const delivery_id = String(headers['x-svc-delivery'] ?? '')
+    const isAcknowledged = status >= 200 && status < 300
+    if (!isAcknowledged) refused += 1
+    if (output.isJson()) output.document({ event, delivery_id, status })
+    else
+      output.row([
+        event,
+        delivery_id,
+        { text: `${status}`, style: isAcknowledged ? 'green' : 'red' },
+      ])
+  }
+  if (recordings.length === 0) output.note(`${path} has no deliveries.`)
+  if (refused > 0) {
+    throw new Failure('refused', `${refused} of ${recordings.length} were not acknowledged`)
+  }
+}
+
+/** The same event and attempt, signed as of now. */
+async function signedAnew(
+  { headers, body, ...rest }: Recording,
+  secret: string,
+): Promise<Recording> {
+  const { sign } = await import('@svc/core/webhooks')
+  const headerOf = (name: string) => String(headers[name] ?? '')
+  const anew = sign({
+    secret,
+    body,
+    event: headerOf('x-svc-event'),
+    event_id: headerOf('webhook-id'),
+    delivery_id: headerOf('x-svc-delivery'),
+    attempt: Number(headerOf('x-svc-attempt')) || 1,
+    at: new Date(),
+  })
+  const lower = Object.entries(anew).map(([name, value]) => [name.toLowerCase(), value])
+  return { ...rest, body, headers: { ...headers, ...Object.fromEntries(lower) } }
+}

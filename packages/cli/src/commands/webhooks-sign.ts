@@ -1,0 +1,65 @@
+import { randomUUID } from 'node:crypto'
+import type { Command } from 'commander'
+import { type Context, withExamples } from '../context.ts'
+import { usage } from '../failure.ts'
+import { givenBody } from '../input.ts'
+import { type SecretOption, secretOf, withSecret } from '../webhook-secret.ts'
+
+interface SignCommandOptions extends SecretOption {
+  body?: string
+  event?: string
+  id?: string
+  attempt: string
+}
+
+/** Adds `svc webhooks sign`. */
+export function addSign(webhooks: Command, context: Context): void {
+  const sign = withSecret(
+    webhooks
+      .command('sign')
+      .summary('print the headers of a delivery')
+      .description(
+        `Signs a body as the service would now, and prints the headers, a line for each. The body is taken byte for byte,
+from stdin unless --body is given.`,
+      )
+      .option('--body <body>', 'the body; @file reads a file')
+      .option('--event <event>', 'the kind of event (default: the one in the body)')
+      .option('--id <id>', 'the webhook-id (default: a new one)')
+      .option('--attempt <n>', 'which attempt it is', '1'),
+  ).action((options: SignCommandOptions) => signBody(context, options))
+  withExamples(
+    sign,
+    'svc webhooks sign --secret whsec_… --body @body.json > headers.txt',
+    'svc webhooks sign --body @body.json | curl -H @- --data-binary @body.json http://127.0.0.1:8000/hooks/svc',
+  )
+}
+
+async function signBody(
+  { surroundings, output }: Context,
+  { body: given, event, id = randomUUID(), attempt, ...options }: SignCommandOptions,
+): Promise<void> {
+  const secret = secretOf(options, surroundings)
+  const number = Number(attempt)
+  if (!/^\d{1,6}$/.test(attempt) || number < 1) {
+    throw usage(`--attempt must be a number from 1 on, got "${attempt}"`)
+  }
+  const body = await givenBody(given, surroundings)
+  const kind = event ?? eventIn(body)
+  if (kind === null) throw usage('the body names no event: give it with --event')
+  const { sign, verify } = await import('@svc/core/webhooks')
+  const unusable = verify({ secret, body, headers: {} })
+  if (!unusable.ok && unusable.reason === 'secret_unusable') throw usage(unusable.hint)
+  const ids = { event_id: id, delivery_id: randomUUID() }
+  const headers = sign({ secret, body, event: kind, attempt: number, at: new Date(), ...ids })
+  if (output.isJson()) return output.document(headers)
+  for (const [name, value] of Object.entries(headers)) output.line(`${name}: ${value}`)
+}
+
+function eventIn(body: Buffer): string | null {
+  try {
+    const { event } = JSON.parse(body.toString('utf8'))
+    return typeof event === 'string' ? event : null
+  } catch {
+    return null
+  }
+}

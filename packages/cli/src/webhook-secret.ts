@@ -1,0 +1,36 @@
+import type { Command } from 'commander'
+import { usage } from './failure.ts'
+import type { Surroundings } from './surroundings.ts'
+
+/** The option of `withSecret`. */
+export interface SecretOption {
+  secret?: string
+}
+
+/** Adds `--secret`. */
+export function withSecret(command: Command): Command {
+  return command.option(
+    '--secret <whsec>',
+    'the secret of the webhook (default: SVC_WEBHOOK_SECRET)',
+  )
+}
+
+/**
+ * The secret that was given by option or environment.
+ * @throws Failure when there is none.
+ */
+export function secretOf({ secret }: SecretOption, { env }: Surroundings): string {
+  const given = secret ?? env.SVC_WEBHOOK_SECRET
+  if (!given) throw usage('give the secret with --secret or SVC_WEBHOOK_SECRET')
+  return given
+}
+
+/**
+ * An address that deliveries can go to.
+ * @throws Failure when `text`, the value of `option`, is none.
+ */
+export function receiverUrl(text: string, option: string): string {
+  const protocol = URL.canParse(text) ? new URL(text).protocol : ''
+  if (protocol === 'http:' || protocol === 'https:') return text
+  throw usage(`${option} must be an http or https address, got "${text}"`)
+}

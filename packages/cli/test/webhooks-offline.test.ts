@@ -1,0 +1,281 @@
+import { readFileSync, writeFileSync } from 'node:fs'
+import { createServer, type IncomingHttpHeaders, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { buffer } from 'node:stream/consumers'
+import { sign, verify } from '@svc/core/webhooks'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { newFolder, start, svc, svcJson } from './svc.ts'
+
+const secret = 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSwMfKQ9r8GKYo='
+const folder = newFolder()
+const cwd = folder.path
+const env = { SVC_WEBHOOK_SECRET: secret }
+const seen: { headers: IncomingHttpHeaders; body: string }[] = []
+
+let app: Server
+let url: string
+let isTrusting = false
+
+/** A receiver that verifies, unless it trusts everybody. */
+beforeAll(async () => {
+  app = createServer(async (request, response) => {
+    const body = await buffer(request)
+    const { headers } = request
+    const isVerified = isTrusting || verify({ secret, headers, body }).ok
+    seen.push({ headers, body: body.toString('utf8') })
+    response.writeHead(isVerified ? 200 : 403).end()
+  })
+  await new Promise<void>((resolve) => app.listen(0, '127.0.0.1', resolve))
+  url = `http://127.0.0.1:${(app.address() as AddressInfo).port}/hooks`
+})
+
+beforeEach(() => {
+  seen.length = 0
+  isTrusting = false
+})
+
+afterAll(() => {
+  app.closeAllConnections()
+  app.close()
+  folder.remove()
+})
+
+describe('svc webhooks trigger', () => {
+  const trigger = (...argv: string[]) => svc(['webhooks', 'trigger', ...argv], { env })
+
+  test('posts a signed event with the fields that were given', async () => {
+    const given = [
+      '--override',
+      'data.recipient=+15550100',
+      '--override',
+      'data.metadata.order_id=A2',
+    ]
+    const { code, stdout, stderr } = await trigger('message.failed', '--to', url, ...given)
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+    expect(stdout).toMatch(/^message\.failed\t[0-9a-f-]{36}\t200\t\d+ ms\n$/)
+    expect(JSON.parse(seen[0]?.body ?? '')).toMatchObject({
+      event: 'message.failed',
+      data: { recipient: '+15550100', status: 'failed', metadata: { order_id: 'A2' } },
+    })
+  })
+
+  test('--count posts so many events, each with an id of its own', async () => {
+    const { code, stdout } = await trigger('credits.low', '--to', url, '--count', '3', '--json')
+    expect(code).toBe(0)
+    const documents = stdout
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line) as { event_id: string })
+    expect(documents).toHaveLength(3)
+    expect(documents[0]).toEqual({
+      event: 'credits.low',
+      event_id: expect.any(String),
+      status: 200,
+      error: null,
+      duration_ms: expect.any(Number),
+      body: '',
+    })
+    expect(new Set(seen.map(({ headers }) => headers['webhook-id']))).toEqual(
+      new Set(documents.map(({ event_id }) => event_id)),
+    )
+    expect(new Set(documents.map(({ event_id }) => event_id)).size).toBe(3)
+  })
+
+  test('fails when the receiver does not acknowledge', async () => {
+    const given = ['--to', url, '--secret', 'whsec_dGVzdA==']
+    expect(await trigger('message.sent', ...given)).toMatchObject({
+      code: 1,
+      stdout: expect.stringContaining('\t403\t'),
+      stderr: 'svc: 1 of 1 were not acknowledged\n',
+    })
+  })
+
+  test('--mutate wants a refusal, and fails when it is accepted', async () => {
+    const given = ['message.sent', '--to', url, '--mutate', 'flipped_byte']
+    expect((await trigger(...given)).code).toBe(0)
+    isTrusting = true
+    expect(await trigger(...given)).toMatchObject({
+      code: 1,
+      stderr: 'svc: 1 of 1 were accepted, although spoiled (flipped_byte)\n',
+    })
+  })
+
+  test('says when nobody is there', async () => {
+    const { code, stderr } = await trigger(
+      'message.sent',
+      '--to',
+      'http://127.0.0.1:9/',
+      '--count',
+      '9',
+    )
+    expect({ code, stderr }).toEqual({
+      code: 3,
+      stderr: 'svc: http://127.0.0.1:9/ cannot be reached: is the receiver running?\n',
+    })
+  })
+
+  test.each([
+    [['message.exploded'], /there is no event message\.exploded: choose from message\.sent, /],
+    [['message.sent', '--mutate', 'x'], /no way to spoil it called x: choose from wrong_secret, /],
+    [['message.sent', '--count', '0'], /--count must be a number from 1 to 1000, got "0"/],
+    [['message.sent', '--override', 'x=1'], /--override must be data\.field=value, got "x=1"/],
+    [['message.sent', '--to', 'localhost:1'], /--to must be an http or https address/],
+  ])('%s is a matter of usage', async (argv, text) => {
+    const { code, stdout, stderr } = await trigger('--to', url, ...argv)
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
+    expect(stderr).toMatch(text)
+    expect((await svc(['webhooks', 'trigger', 'message.sent', '--to', url])).stderr).toMatch(
+      /give the secret/,
+    )
+  })
+})
+
+describe('svc webhooks sign', () => {
+  const body = '{"event":"message.sent","data":{"message_id":"1"}}'
+
+  test('prints headers that svc webhooks verify accepts', async () => {
+    writeFileSync(join(cwd, 'body.json'), body)
+    const signed = await svc(['webhooks', 'sign', '--body', '@body.json'], { env, cwd })
+    expect(signed).toMatchObject({ code: 0, stderr: '' })
+    expect(signed.stdout).toMatch(/^X-Svc-Event: message\.sent\nX-Svc-Signature: [0-9a-f]{64}\n/)
+    writeFileSync(join(cwd, 'headers.txt'), signed.stdout)
+    const argv = ['webhooks', 'verify', '--headers', 'headers.txt', '--body', '@body.json']
+    const verified = await svc(argv, { env, cwd })
+    expect(verified.stdout).toMatch(/^✓ verified message\.sent by webhook-signature/)
+    expect((await svc([...argv, '--secret', 'whsec_dGVzdA=='], { env, cwd })).code).toBe(1)
+  })
+
+  test('takes ids, and answers JSON', async () => {
+    const argv = ['webhooks', 'sign', '--id', 'evt_1', '--attempt', '3', '--event', 'credits.low']
+    const text = '{"balance":1}'
+    const headers = await svcJson<Record<string, string>>(argv, { env, stdin: text })
+    expect(headers).toMatchObject({
+      'X-Svc-Event': 'credits.low',
+      'X-Svc-Attempt': '3',
+      'webhook-id': 'evt_1',
+    })
+    expect(verify({ secret, body: text, headers }).ok).toBe(true)
+  })
+
+  test.each([
+    [['--body', 'text'], /the body names no event: give it with --event/],
+    [['--body', body, '--attempt', '0'], /--attempt must be a number from 1 on/],
+    [['--body', body, '--secret', 'whsec_'], /Give the secret that was shown/],
+  ])('%s is a matter of usage', async (argv, text) => {
+    const { code, stderr } = await svc(['webhooks', 'sign', ...argv], { env })
+    expect(code).toBe(2)
+    expect(stderr).toMatch(text)
+  })
+})
+
+describe('svc webhooks listen --save, and replay of the file', () => {
+  const ids = { event_id: 'evt_1', delivery_id: 'dlv_1', attempt: 2 }
+  const body = '{"event":"message.sent","data":{"text":"zażółć"}}'
+  const replay = (...argv: string[]) => svc(['webhooks', 'replay', ...argv], { cwd })
+
+  function deliver(to: string, key: string) {
+    const headers = sign({ secret: key, body, event: 'message.sent', at: new Date(), ...ids })
+    return fetch(to, { method: 'POST', headers, body })
+  }
+
+  test('keeps what verifies, and posts it again as it came', async () => {
+    const argv = ['webhooks', 'listen', '--no-register', '--print-secret', '--save', 'tape.jsonl']
+    const listen = start(argv, { env, cwd })
+    const [, to = ''] = await listen.until(/(http:\/\/127\.0\.0\.1:\d+\/)/)
+    await deliver(to, secret)
+    await deliver(to, 'whsec_dGVzdA==')
+    const { stdout } = await listen.stop()
+    expect(stdout.split('\n')[0]).toBe(secret)
+    expect(readFileSync(join(cwd, 'tape.jsonl'), 'utf8').trim().split('\n')).toHaveLength(1)
+
+    const again = await replay('tape.jsonl', '--to', url)
+    expect(again).toEqual({ code: 0, stdout: 'message.sent\tdlv_1\t200\n', stderr: '' })
+    expect(seen).toMatchObject([{ body, headers: { 'webhook-id': 'evt_1', 'x-svc-attempt': '2' } }])
+  })
+
+  test('an old delivery is refused as it came, and accepted signed anew', async () => {
+    const at = new Date(Date.now() - 3_600_000)
+    const headers = sign({ secret, body, event: 'message.sent', at, ...ids })
+    const lower = Object.fromEntries(
+      Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]),
+    )
+    writeFileSync(
+      join(cwd, 'old.jsonl'),
+      `${JSON.stringify({ received_at: at, headers: lower, body })}\n\n`,
+    )
+    expect(await replay('old.jsonl', '--to', url)).toMatchObject({
+      code: 1,
+      stderr: 'svc: 1 of 1 were not acknowledged\n',
+    })
+    const anew = await svcJson(
+      ['webhooks', 'replay', 'old.jsonl', '--to', url, '--secret', secret],
+      { cwd },
+    )
+    expect(anew).toEqual({ event: 'message.sent', delivery_id: 'dlv_1', status: 200 })
+    expect(seen.at(-1)?.headers['webhook-id']).toBe('evt_1')
+  })
+
+  test('a file that cannot be written is told before anything is registered', async () => {
+    const argv = ['webhooks', 'listen', '--no-register', '--save', 'none/tape.jsonl']
+    const { code, stderr } = await svc(argv, { env, cwd })
+    expect({ code, stderr }).toEqual({
+      code: 2,
+      stderr: 'svc: cannot write none/tape.jsonl: ENOENT\n',
+    })
+  })
+
+  test.each([
+    [['none.jsonl', '--to', 'http://x/'], /cannot read none\.jsonl: there is no such file/],
+    [['broken.jsonl', '--to', 'http://x/'], /line 1 of broken\.jsonl is no delivery/],
+    [['tape.jsonl'], /say where tape\.jsonl goes to with --to <url>/],
+    [
+      ['tape.jsonl', '--to', 'http://x/', '--webhook', 'x'],
+      /--webhook is for the id of a delivery/,
+    ],
+    [
+      ['01934f5e-8c00-7a3b-9d2e-5f6a7b8c9d02', '--to', 'http://x/'],
+      /--to and --secret are for a file/,
+    ],
+  ])('%s is a matter of usage', async (argv, text) => {
+    writeFileSync(join(cwd, 'broken.jsonl'), '{"body":1}\n')
+    const { code, stderr } = await replay(...argv)
+    expect(code).toBe(2)
+    expect(stderr).toMatch(text)
+  })
+})
+
+describe('svc webhooks conformance', () => {
+  const conformance = (...argv: string[]) => svc(['webhooks', 'conformance', ...argv], { env, cwd })
+
+  test('tells what is right, in a line each, and writes JUnit', async () => {
+    const { code, stdout, stderr } = await conformance(url, '--junit', 'junit.xml')
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+    expect(stdout).toMatch(/^✓ acknowledges: A delivery/)
+    expect(stdout).toMatch(/^- previous_secret: not tried, needs previous_secret$/m)
+    expect(stdout).toMatch(/\n\d+ passed, 0 failed, 0 warned, 2 not tried\n$/)
+    expect(readFileSync(join(cwd, 'junit.xml'), 'utf8')).toContain('<testsuites tests="')
+  })
+
+  test('tells what is wrong and how to mend it, and fails', async () => {
+    isTrusting = true
+    const { code, stdout, stderr } = await conformance(url)
+    expect(code).toBe(1)
+    expect(stdout).toMatch(/^✗ verifies: .* It answered 200\. Verify the signature before/m)
+    expect(stderr).toBe(`svc: ${url} does not conform: 1 of what must be is wrong\n`)
+  })
+
+  test('--json is the report', async () => {
+    const report = await svcJson(['webhooks', 'conformance', url], { env })
+    expect(report).toMatchObject({ url, ok: true, failed: 0, checks: expect.any(Array) })
+  })
+
+  test.each([
+    [['nonsense'], /the receiver must be an http or https address/],
+    [['http://x/', '--limit', '0'], /--limit must be a number from 1 to 3600/],
+  ])('%s is a matter of usage', async (argv, text) => {
+    const { code, stderr } = await conformance(...argv)
+    expect(code).toBe(2)
+    expect(stderr).toMatch(text)
+  })
+})

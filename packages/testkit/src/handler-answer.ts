@@ -1,0 +1,143 @@
+import { createHash } from 'node:crypto'
+import { SIGNATURE_HEADERS, type VerificationFailure, verify } from '@svc/core/webhooks'
+import type { BodyFailure, RawBody } from './handler-body.ts'
+import type { DedupeStore } from './handler-dedupe.ts'
+import { type DeliveryContext, eventOf, type UnknownEvent } from './handler-event.ts'
+
+/** A request as every framework's adapter hands it over. */
+export interface IncomingDelivery {
+  method: string
+  header(name: string): string | null
+  body: RawBody
+}
+
+/** What to answer; `message` is for whoever looks at the delivery's attempts. */
+export interface Reply {
+  status: number
+  error: string | null
+  message: string
+  headers?: Record<string, string>
+}
+
+/** What answering takes. */
+export interface Answering {
+  secrets: readonly string[]
+  tolerance_s: number | false
+  dedupe: DedupeStore
+  /** Handed what verified and was not handled yet. */
+  handle(event: UnknownEvent, context: DeliveryContext): unknown
+  answer_within_ms: number
+  log(line: string, error?: unknown): void
+}
+
+const OK: Reply = { status: 200, error: null, message: 'ok' }
+const DUPLICATE: Reply = { status: 200, error: null, message: 'handled before' }
+
+/** The sender then comes back by itself, finds the event handled, and is told so. */
+const BUSY: Reply = {
+  status: 503,
+  error: 'still_handling',
+  message: 'The event is still being handled.',
+  headers: { 'retry-after': '5' },
+}
+
+const PARSED =
+  'the body was parsed before the webhook handler saw it, so no signature can be checked: give the handler a route that no body parser reads first'
+
+/**
+ * Answers deliveries: 403 to what does not verify, 500 where the receiver is set up wrongly or its function fails, 503 when
+ * it takes too long, else 200. An event that is being handled is never handed out a second time meanwhile.
+ */
+export function createAnswering(answering: Answering) {
+  const running = new Map<string, Promise<Reply>>()
+
+  return async function answer({ method, header, body }: IncomingDelivery): Promise<Reply> {
+    const { secrets, tolerance_s, answer_within_ms, log } = answering
+    if (method !== 'POST') {
+      return {
+        ...refusal(405, 'method_not_allowed', 'Deliveries are POSTed.'),
+        headers: { allow: 'POST' },
+      }
+    }
+    if (typeof body !== 'string' && 'failure' in body) return unreadable(body, log)
+    const verified = verify({ secret: secrets, tolerance_s, body, headers: { get: header } })
+    if (!verified.ok) return refusal(403, verified.reason, verified.hint)
+    const event = eventOf(body)
+    if (!event) return refusal(400, 'malformed_body', 'The body must be JSON of event and data.')
+    const { event_id, timestamp } = verified
+    const context: DeliveryContext = {
+      event_id: event_id ?? `sha256:${createHash('sha256').update(body).digest('hex')}`,
+      is_standard: event_id !== null,
+      delivery_id: header(SIGNATURE_HEADERS.delivery),
+      attempt: Number(header(SIGNATURE_HEADERS.attempt)) || 1,
+      signed_at: timestamp,
+    }
+    return within(answer_within_ms, handleOnce(event, context))
+  }
+
+  function handleOnce(event: UnknownEvent, context: DeliveryContext): Promise<Reply> {
+    const { event_id } = context
+    const already = running.get(event_id)
+    if (already) return already
+    const handling = handleClaimed(answering, event, context).finally(() =>
+      running.delete(event_id),
+    )
+    running.set(event_id, handling)
+    return handling
+  }
+}
+
+function unreadable({ failure }: BodyFailure, log: Answering['log']): Reply {
+  if (failure === 'too_large') return refusal(413, failure, 'The body is too large.')
+  if (failure === 'cut_short') return refusal(400, failure, 'The body ended too early.')
+  log(`webhookHandler: ${PARSED}.`)
+  return refusal(500, 'body_already_parsed', `The receiver is set up wrongly: ${PARSED}.`)
+}
+
+async function handleClaimed(
+  { dedupe, handle, log }: Answering,
+  event: UnknownEvent,
+  context: DeliveryContext,
+): Promise<Reply> {
+  const { event_id } = context
+  try {
+    const claim = await dedupe.claim(event_id)
+    if (claim !== 'claimed') return claim === 'done' ? DUPLICATE : BUSY
+  } catch (error) {
+    log('webhookHandler: the dedupe store failed.', error)
+    return refusal(500, 'store_failed', 'The receiver could not look up the event.')
+  }
+  try {
+    await handle(event, context)
+    await dedupe.complete(event_id)
+    return OK
+  } catch (error) {
+    log(`webhookHandler: ${event.event} ${event_id} failed; it will be tried again.`, error)
+    await release(dedupe, event_id)
+    return refusal(500, 'handler_failed', 'The receiver failed to handle the event.')
+  }
+}
+
+async function release(dedupe: DedupeStore, event_id: string): Promise<void> {
+  try {
+    await dedupe.release(event_id)
+  } catch {
+    // The store's own expiry is for this.
+  }
+}
+
+async function within(limit_ms: number, handling: Promise<Reply>): Promise<Reply> {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<Reply>((resolve) => {
+    timer = setTimeout(() => resolve(BUSY), limit_ms)
+  })
+  return Promise.race([handling, late]).finally(() => clearTimeout(timer))
+}
+
+function refusal(
+  status: number,
+  error: VerificationFailure | (string & {}),
+  message: string,
+): Reply {
+  return { status, error, message }
+}

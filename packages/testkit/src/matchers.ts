@@ -1,0 +1,133 @@
+import type { EventKind, WireEventData } from '@svc/core/contract'
+import { type HeaderSource, verify } from '@svc/core/webhooks'
+import { fixture, type Overrides } from './fixture.ts'
+import { MUTATIONS, type Mutation } from './mutations.ts'
+import type { TestReceiver } from './receiver.ts'
+import { createSender } from './sender.ts'
+import type { SignableEvent } from './sign.ts'
+import type { Target } from './transport.ts'
+import { summaryOf } from './waiting.ts'
+
+/** How a receiver is tried with forgeries. */
+export interface ForgeryOptions {
+  /** The secret that the receiver knows. */
+  secret: string
+  /** What is forged; `message.delivered` unless told. */
+  event?: SignableEvent
+  /** All that a receiver can see by `webhook-signature`, unless told. */
+  mutations?: readonly Mutation[]
+  /** For each request; 15 s unless told. */
+  deadline_ms?: number
+}
+
+/** What `expect` can say besides, with `@svc/testkit/vitest` or `@svc/testkit/jest`. */
+export interface WebhookMatchers {
+  /** A test receiver got the event, and it verified; of objects in `data`, the fields given are compared. */
+  toHaveReceivedEvent<Kind extends EventKind>(
+    event: Kind,
+    data?: Overrides<WireEventData<Kind>>,
+  ): void
+  /** Headers and body were signed with the secret, whenever that was. */
+  toBeSignedBy(secret: string): void
+  /** A receiver accepts a genuine delivery, and answers 4xx to each forgery or cuts the connection. Await it. */
+  toRejectForgery(options: ForgeryOptions): Promise<void>
+}
+
+/** What a matcher gives `expect`. */
+interface Verdict {
+  pass: boolean
+  message: () => string
+}
+
+/** What `expect` gives a matcher. */
+interface MatcherState {
+  equals(a: unknown, b: unknown): boolean
+}
+
+/** The matchers themselves, for an `expect` of your own: `expect.extend(matchers)`. */
+export const matchers = {
+  toHaveReceivedEvent(
+    this: MatcherState,
+    receiver: Pick<TestReceiver, 'requests'>,
+    event: string,
+    data: object = {},
+  ): Verdict {
+    const { requests } = receiver
+    const pass = requests.some(
+      (one) => one.verification.ok && one.event === event && contains(one.data, data, this.equals),
+    )
+    const wanted = `${event} ${JSON.stringify(data)}`
+    const others = requests.filter((one) => one.event === event).map((one) => one.data)
+    const came = others.length > 0 ? `; its data: ${JSON.stringify(others)}` : ''
+    return {
+      pass,
+      message: () =>
+        pass
+          ? `expected the receiver not to have got ${wanted}`
+          : `expected the receiver to have got ${wanted}, but ${summaryOf(requests)}${came}`,
+    }
+  },
+
+  toBeSignedBy(
+    this: MatcherState,
+    { headers, body }: { headers: HeaderSource; body: string | Uint8Array },
+    secret: string,
+  ): Verdict {
+    const result = verify({ secret, headers, body, tolerance_s: false })
+    return {
+      pass: result.ok,
+      message: () =>
+        result.ok
+          ? 'expected it not to be signed with this secret'
+          : `expected it to be signed with this secret, but: ${result.reason}. ${result.hint}`,
+    }
+  },
+
+  async toRejectForgery(
+    this: MatcherState,
+    target: Target,
+    { secret, event = fixture('message.delivered'), mutations, deadline_ms }: ForgeryOptions,
+  ): Promise<Verdict> {
+    const sender = createSender({ secret, retry: [], ...(deadline_ms && { deadline_ms }) })
+    const accepted: string[] = []
+    for (const mutation of mutations ?? FORGERIES) {
+      const { status, error } = await sender.forge(target, event, mutation)
+      const is_refused = status === null ? error === 'reset' : status >= 400 && status < 500
+      const answer = status ?? error
+      if (!is_refused) accepted.push(`${mutation} (${answer}): ${MUTATIONS[mutation].description}`)
+    }
+    // One that refuses everything would pass otherwise.
+    const { outcome, attempts } = await sender.deliver(target, event)
+    if (outcome !== 'delivered') {
+      const answer = attempts[0]?.status ?? attempts[0]?.error
+      throw new Error(`a genuine delivery must be accepted, but the answer was ${answer}`)
+    }
+    return {
+      pass: accepted.length === 0,
+      message: () =>
+        accepted.length === 0
+          ? 'expected the receiver to accept a forgery, but it refused each'
+          : `expected the receiver to refuse with 4xx:\n${accepted.join('\n')}`,
+    }
+  },
+}
+
+const FORGERIES = (Object.keys(MUTATIONS) as Mutation[]).filter(
+  (name) => MUTATIONS[name].seen_by !== 'content',
+)
+
+/** Whether all that is expected is there; asymmetric matchers decide for themselves. */
+function contains(actual: unknown, expected: unknown, equals: MatcherState['equals']): boolean {
+  if (!isPlain(expected)) return equals(actual, expected)
+  if (!isPlain(actual)) return false
+  return Object.entries(expected).every(([key, value]) => contains(actual[key], value, equals))
+}
+
+function isPlain(value: unknown): value is Record<string, unknown> {
+  return (
+    typeof value === 'object' &&
+    value !== null &&
+    !Array.isArray(value) &&
+    !('asymmetricMatch' in value)
+  )
+}

@@ -1,0 +1,84 @@
+/**
+ * The parts of `@svc/core` and `@svc/server` that a test service is made of. They are no dependencies of this package, so
+ * their types are written down here; a test compares them with the real ones.
+ */
+
+/** Where the service has time, ids and chance from. */
+export interface ServiceRuntime {
+  now(): Date
+  id(): string
+  bytes(count: number): Buffer
+}
+
+/** What sends messages and delivers webhooks. */
+export interface ServiceDispatcher {
+  idle(): Promise<void>
+}
+
+/** The service without a framework. */
+export interface ServiceCore {
+  startDispatch(): Promise<ServiceDispatcher>
+  close(options?: { grace_ms?: number }): Promise<void>
+}
+
+/** What is used of `@svc/core`. */
+export interface CoreModule<Runtime extends ServiceRuntime, Core extends ServiceCore> {
+  systemRuntime(): Runtime
+  createCore(options: {
+    database_url: string
+    signup_credits: string
+    webhook_targets: { allow_http: boolean; allow_nets: string[]; dns: 'system' }
+    threads: number
+    runtime: Runtime
+  }): Promise<Core>
+}
+
+/** The API, as a Fastify instance. */
+export interface ServiceApp {
+  listen(address: { host: string; port: number }): Promise<string>
+  close(): PromiseLike<unknown>
+}
+
+/** How often something may be asked for. */
+interface Rate {
+  max: number
+  window_s: number
+}
+
+/** What is used of `@svc/server`. */
+export interface ServerModule<Core extends ServiceCore> {
+  buildApp(
+    core: Core,
+    options: {
+      config: {
+        jwt_secret: string
+        rates: Record<'general' | 'bulk' | 'auth' | 'anonymous' | 'failed_auth', Rate>
+        trust_proxy: string[]
+      }
+      now: () => number
+      newRequestId: () => string
+      grace_ms: number
+      load: () => { requests: number; delay_ms: number }
+    },
+  ): Promise<ServiceApp>
+}
+
+/**
+ * Loads a package that is there only where somebody wants it.
+ * @throws Error that says what to install.
+ */
+export async function loadOptional<Module>(name: string): Promise<Module> {
+  try {
+    return (await import(/* @vite-ignore */ name)) as Module
+  } catch (error) {
+    if (!isMissing(error, name)) throw error
+    throw new Error(
+      `createTestService needs ${name}, which is not installed. Install it beside @svc/testkit: npm install --save-dev @svc/core @svc/server`,
+      { cause: error },
+    )
+  }
+}
+
+function isMissing(error: unknown, name: string): boolean {
+  return error instanceof Error && error.message.includes(`'${name}'`)
+}

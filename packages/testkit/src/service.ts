@@ -1,0 +1,173 @@
+import { randomBytes } from 'node:crypto'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { EventKind } from '@svc/core/contract'
+import { type Caller, createCaller } from './service-caller.ts'
+import {
+  type CoreModule,
+  loadOptional,
+  type ServerModule,
+  type ServiceCore,
+  type ServiceRuntime,
+} from './service-modules.ts'
+
+/** How a test service begins. */
+export interface TestServiceOptions {
+  /** Where its clock stands at first; now unless told, so that deliveries verify by the real time. */
+  at?: Date
+  /** What the workspace begins with, as a decimal string; 1000 unless told. */
+  credits?: string
+}
+
+/** A message as the API shows it. */
+export interface SentMessage {
+  id: string
+  channel: string
+  recipient: string
+  content: Record<string, unknown>
+  status: string
+  credits_used: number
+  error_code: string | null
+  metadata: Record<string, unknown>
+  created_at: string
+  [field: string]: unknown
+}
+
+/** A whole service with one workspace. */
+export interface TestService extends Caller {
+  /** Where the API is, without a slash at its end. */
+  readonly url: string
+  readonly workspace_id: string
+  /** A key of all scopes: `X-Api-Key`. */
+  readonly api_key: string
+  /** What its clock shows: give it to your receiver, `createReceiver({ secret, now: service.now })`. */
+  now(): Date
+  /** Sees what is due to its end, moves the clock, and sees to its end what is due then. */
+  advance(ms: number): Promise<void>
+  /** Resolves when nothing is due and nothing under way. */
+  idle(): Promise<void>
+  /** Subscribes a URL of this machine to events, all unless told; its secret is shown only here. */
+  webhook(
+    url: string,
+    options?: { events?: readonly (EventKind | '*')[] },
+  ): Promise<{ id: string; secret: string }>
+  /** The messages, newest first, as far as they have come: at most 100. */
+  sent(): Promise<SentMessage[]>
+  /** Ends it, and removes its database. */
+  close(): Promise<void>
+  [Symbol.asyncDispose](): Promise<void>
+}
+
+/** Nothing is to be refused for its number. */
+const UNLIMITED = { max: 1_000_000_000, window_s: 60 }
+
+const LOOPBACK = ['127.0.0.0/8', '::1/128']
+const GRACE_MS = 1_000
+
+/**
+ * The real service in this process, on a database of its own that is removed afterwards, with the provider that reaches
+ * nobody, and a clock that stands still until it is moved. Needs `@svc/core` and `@svc/server` beside this package.
+ *
+ * @throws Error that says what to install when one of them is missing.
+ * @example
+ * await using service = await createTestService()
+ * await using receiver = await createReceiver({ secret: () => secret, now: service.now })
+ * const { secret } = await service.webhook(receiver.url)
+ * await service.call('POST', '/api/v1/messages/send', { to: '+14155552671', channel: 'sms', content: { text: 'Hi' } })
+ * await receiver.waitFor('message.delivered')
+ */
+export async function createTestService(options: TestServiceOptions = {}): Promise<TestService> {
+  const modules = {
+    core: await loadOptional<CoreModule<ServiceRuntime, ServiceCore>>('@svc/core'),
+    server: await loadOptional<ServerModule<ServiceCore>>('@svc/server'),
+  }
+  const folder = mkdtempSync(join(tmpdir(), 'svc-testkit-'))
+  const remove = () => rmSync(folder, { recursive: true, force: true })
+  const clock = { ms: (options.at ?? new Date()).getTime() }
+  try {
+    const { core, app, dispatcher } = await start(modules, { folder, clock, ...options })
+    const url = await app.listen({ host: '127.0.0.1', port: 0 })
+    const account = await createCaller(url)
+    const { call, workspace_id, api_key } = account
+    const close = once(async () => {
+      await app.close()
+      await core.close({ grace_ms: GRACE_MS })
+      remove()
+    })
+    return {
+      url,
+      workspace_id,
+      api_key,
+      call,
+      now: () => new Date(clock.ms),
+      async advance(ms) {
+        // What is under way would find its lease run out, as after a long sleep of the machine.
+        await dispatcher.idle()
+        clock.ms += ms
+        await dispatcher.idle()
+      },
+      idle: () => dispatcher.idle(),
+      async webhook(to, { events = ['*'] } = {}) {
+        const body = { url: to, events }
+        const { webhook } = await call('POST', '/api/v1/webhooks', body, { as: 'owner' })
+        return webhook as { id: string; secret: string }
+      },
+      async sent() {
+        const { messages } = await call('GET', '/api/v1/messages?limit=100')
+        return messages as SentMessage[]
+      },
+      close,
+      [Symbol.asyncDispose]: close,
+    }
+  } catch (error) {
+    remove()
+    throw error
+  }
+}
+
+async function start(
+  modules: {
+    core: CoreModule<ServiceRuntime, ServiceCore>
+    server: ServerModule<ServiceCore>
+  },
+  options: { folder: string; clock: { ms: number }; credits?: string },
+) {
+  const { folder, clock, credits = '1000' } = options
+  const system = modules.core.systemRuntime()
+  const runtime = { ...system, now: () => new Date(clock.ms) }
+  const core = await modules.core.createCore({
+    database_url: `file:${join(folder, 'svc.db')}`,
+    signup_credits: credits,
+    webhook_targets: { allow_http: true, allow_nets: LOOPBACK, dns: 'system' },
+    // A clock of ours exists in this thread alone.
+    threads: 0,
+    runtime,
+  })
+  const app = await modules.server.buildApp(core, {
+    config: {
+      jwt_secret: randomBytes(32).toString('hex'),
+      rates: {
+        general: UNLIMITED,
+        bulk: UNLIMITED,
+        auth: UNLIMITED,
+        anonymous: UNLIMITED,
+        failed_auth: UNLIMITED,
+      },
+      trust_proxy: [],
+    },
+    now: () => clock.ms,
+    newRequestId: runtime.id,
+    grace_ms: GRACE_MS,
+    load: () => ({ requests: 1, delay_ms: 0 }),
+  })
+  return { core, app, dispatcher: await core.startDispatch() }
+}
+
+function once(work: () => Promise<void>): () => Promise<void> {
+  let done: Promise<void> | null = null
+  return () => {
+    done ??= work()
+    return done
+  }
+}

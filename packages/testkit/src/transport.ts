@@ -1,0 +1,164 @@
+import { createServer, type RequestListener, request as requestHttp, type Server } from 'node:http'
+import { request as requestHttps } from 'node:https'
+import type { AddressInfo } from 'node:net'
+import type { SignedDelivery } from './sign.ts'
+
+/**
+ * What deliveries go to: the URL of a receiver that runs, a fetch handler or what has one (a Hono app), or a request
+ * listener of node:http (an Express app, `fastify.routing`), which is served on a port of its own for as long.
+ */
+export type Target =
+  | string
+  | URL
+  | FetchHandler
+  | { fetch(request: Request): Response | Promise<Response> }
+  | RequestListener
+
+/** A function from request to response, as the web standards have it. */
+export type FetchHandler = (request: Request) => Response | Promise<Response>
+
+/** What came of one request. */
+export interface Answer {
+  /** Null when there was no whole answer. */
+  status: number | null
+  /** Why not, as the service words it. */
+  error: 'timeout' | 'connect' | 'dns' | 'reset' | 'tls' | 'failed' | null
+  /** By lower-case name. */
+  headers: Record<string, string>
+  /** The first 16 KB. */
+  body: string
+  duration_ms: number
+}
+
+/** Takes deliveries to one target. */
+export interface Transport {
+  /** One request, with one deadline over all of it; never rejects. Redirects are not followed. */
+  post(delivery: SignedDelivery, deadline_ms: number): Promise<Answer>
+  close(): Promise<void>
+}
+
+/** The address that handlers see when they are called without a socket. */
+const NOWHERE = 'http://receiver.test/'
+const CAPTURE_BYTES = 16 * 1024
+/** Past what is kept, so much more is read before the connection is given up. */
+const DRAIN_BYTES = 64 * 1024
+
+/** Finds out how a target is reached, and gets ready. */
+export async function openTransport(target: Target): Promise<Transport> {
+  if (typeof target === 'string' || target instanceof URL) {
+    return { post: (delivery, ms) => postTo(new URL(target), delivery, ms), close: async () => {} }
+  }
+  const handler = typeof target === 'function' && !isListener(target) ? target : fetchOf(target)
+  if (handler) {
+    return { post: (delivery, ms) => callFetch(handler, delivery, ms), close: async () => {} }
+  }
+  const server = createServer(target as RequestListener)
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject).listen(0, '127.0.0.1', resolve)
+  })
+  const url = new URL(`http://127.0.0.1:${(server.address() as AddressInfo).port}/`)
+  return { post: (delivery, ms) => postTo(url, delivery, ms), close: () => closed(server) }
+}
+
+function isListener(target: FetchHandler | RequestListener): target is RequestListener {
+  return target.length >= 2
+}
+
+function fetchOf(target: object): FetchHandler | null {
+  const { fetch } = target as { fetch?: unknown }
+  return typeof fetch === 'function' ? (request) => fetch.call(target, request) : null
+}
+
+function closed(server: Server): Promise<void> {
+  const done = new Promise<void>((resolve) => server.close(() => resolve()))
+  server.closeAllConnections()
+  return done
+}
+
+function postTo(url: URL, delivery: SignedDelivery, deadline_ms: number): Promise<Answer> {
+  const began = performance.now()
+  return new Promise((resolve) => {
+    const answer: Answer = { status: null, error: null, headers: {}, body: '', duration_ms: 0 }
+    const signal = AbortSignal.timeout(deadline_ms)
+    const end = (change: Partial<Answer>) => {
+      request.destroy()
+      resolve({ ...answer, ...change, duration_ms: Math.round(performance.now() - began) })
+    }
+    const fail = (error: unknown) =>
+      end({ status: null, error: signal.aborted ? 'timeout' : wordFor(error) })
+    const open = url.protocol === 'https:' ? requestHttps : requestHttp
+    const request = open(url, { method: 'POST', headers: delivery.headers, agent: false, signal })
+    request.on('error', fail)
+    request.on('response', (response) => {
+      const chunks: Buffer[] = []
+      let read = 0
+      const finish = () => {
+        const body = Buffer.concat(chunks).subarray(0, CAPTURE_BYTES).toString('utf8')
+        const headers = plain(Object.entries(response.headers))
+        end({ status: response.statusCode ?? null, headers, body })
+      }
+      response.on('data', (chunk: Buffer) => {
+        if (read < CAPTURE_BYTES) chunks.push(chunk)
+        read += chunk.length
+        if (read > DRAIN_BYTES) finish()
+      })
+      response.on('end', finish)
+      response.on('error', fail)
+    })
+    request.end(delivery.body)
+  })
+}
+
+async function callFetch(
+  handler: FetchHandler,
+  delivery: SignedDelivery,
+  deadline_ms: number,
+): Promise<Answer> {
+  const began = performance.now()
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<'late'>((resolve) => {
+    timer = setTimeout(resolve, deadline_ms, 'late')
+  })
+  const done = (change: Partial<Answer>): Answer => ({
+    status: null,
+    error: null,
+    headers: {},
+    body: '',
+    duration_ms: Math.round(performance.now() - began),
+    ...change,
+  })
+  try {
+    const answered = (async () => {
+      const response = await handler(delivery.toRequest(NOWHERE))
+      return { response, body: await response.text() }
+    })()
+    const first = await Promise.race([answered, late])
+    if (first === 'late') return done({ error: 'timeout' })
+    const { response, body } = first
+    const headers = plain([...response.headers])
+    return done({ status: response.status, headers, body: body.slice(0, CAPTURE_BYTES) })
+  } catch {
+    return done({ error: 'failed' })
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+function plain(entries: [string, string | string[] | undefined][]): Record<string, string> {
+  return Object.fromEntries(entries.map(([name, value]) => [name, [value].flat().join(', ')]))
+}
+
+const WORDS: Record<string, Answer['error']> = {
+  ECONNREFUSED: 'connect',
+  ENETUNREACH: 'connect',
+  EHOSTUNREACH: 'connect',
+  ENOTFOUND: 'dns',
+  EAI_AGAIN: 'dns',
+  ECONNRESET: 'reset',
+  EPIPE: 'reset',
+}
+
+function wordFor(error: unknown): Answer['error'] {
+  const code = String((error as { code?: unknown } | null)?.code)
+  return WORDS[code] ?? (/CERT|TLS|SSL/.test(code) ? 'tls' : 'failed')
+}

@@ -1,0 +1,117 @@
+import { expect as jestExpect } from 'expect'
+import { afterEach, describe, expect, it } from 'vitest'
+import { fixture } from '../src/fixture.ts'
+import { verify } from '../src/index.ts'
+import { createReceiver, type TestReceiver } from '../src/receiver.ts'
+import { createSender } from '../src/sender.ts'
+import { sign } from '../src/sign.ts'
+import { other, secret } from './secrets.ts'
+import '../src/vitest.ts'
+
+// Jest makes its `expect` global before setup files are loaded.
+Object.assign(globalThis, { expect: jestExpect })
+await import('../src/jest.ts')
+
+const open: TestReceiver[] = []
+async function receiver() {
+  const one = await createReceiver({ secret })
+  open.push(one)
+  return one
+}
+afterEach(async () => {
+  for (const one of open.splice(0)) await one.close()
+})
+
+/** What verifies, and answers 200 to whatever it is told to be careless about. */
+function careless(about: (reason: string) => boolean) {
+  return async (request: Request) => {
+    const body = Buffer.from(await request.arrayBuffer())
+    const result = verify({ secret, headers: request.headers, body })
+    return new Response(null, { status: result.ok || about(result.reason) ? 200 : 403 })
+  }
+}
+
+describe.each([
+  ['vitest', expect],
+  ['jest', jestExpect as unknown as typeof expect],
+])('with %s', (_, expectOf) => {
+  describe('toHaveReceivedEvent', () => {
+    const event = fixture('message.failed', { error_code: 'busy', metadata: { a: 1, b: [1, 2] } })
+
+    it('holds for an event that came and verified', async () => {
+      const one = await receiver()
+      await createSender({ secret }).deliver(one.url, event)
+      expectOf(one).toHaveReceivedEvent('message.failed')
+      expectOf(one).toHaveReceivedEvent('message.failed', { error_code: 'busy' })
+      expectOf(one).toHaveReceivedEvent('message.failed', { metadata: { b: [1, 2] } })
+      expectOf(one).toHaveReceivedEvent('message.failed', { message_id: expect.any(String) })
+      expectOf(one).not.toHaveReceivedEvent('message.sent')
+      expectOf(one).not.toHaveReceivedEvent('message.failed', { error_code: 'other' })
+      expectOf(one).not.toHaveReceivedEvent('message.failed', { metadata: { b: [1] } })
+    })
+
+    it('does not hold for a forgery', async () => {
+      const one = await receiver()
+      await createSender({ secret }).forge(one.url, event, 'wrong_secret')
+      expectOf(one).not.toHaveReceivedEvent('message.failed')
+    })
+
+    it('says what came instead', async () => {
+      const one = await receiver()
+      await createSender({ secret }).deliver(one.url, event)
+      expect(() => expectOf(one).toHaveReceivedEvent('message.read')).toThrow(
+        'expected the receiver to have got message.read {}, but there came message.failed',
+      )
+      expect(() =>
+        expectOf(one).toHaveReceivedEvent('message.failed', { error_code: 'x' }),
+      ).toThrow(/its data: \[.*"error_code":"busy"/)
+      expect(() => expectOf(one).not.toHaveReceivedEvent('message.failed')).toThrow(
+        'expected the receiver not to have got message.failed',
+      )
+    })
+  })
+
+  describe('toBeSignedBy', () => {
+    const delivery = sign(fixture('message.sent'), { secret, at: new Date(0) })
+
+    it('holds for the secret that signed, however long ago', () => {
+      expectOf(delivery).toBeSignedBy(secret)
+      expectOf(delivery).not.toBeSignedBy(other)
+    })
+
+    it('says why not', () => {
+      const { headers, body } = delivery
+      const reprinted = JSON.stringify(JSON.parse(body.toString()), null, 2)
+      expect(() => expectOf({ headers, body: reprinted }).toBeSignedBy(secret)).toThrow(
+        /signature_mismatch.*printed again/,
+      )
+      expect(() => expectOf(delivery).not.toBeSignedBy(secret)).toThrow('not to be signed')
+    })
+  })
+
+  describe('toRejectForgery', () => {
+    it('holds for a receiver that verifies', async () => {
+      await expectOf(careless(() => false)).toRejectForgery({ secret })
+    })
+
+    it('names each forgery that a careless receiver takes', async () => {
+      const target = careless((reason) => reason === 'timestamp_too_old')
+      await expectOf(target).not.toRejectForgery({ secret })
+      const wrong = expectOf(target).toRejectForgery({ secret })
+      await expect(wrong).rejects.toThrow(
+        'expected the receiver to refuse with 4xx:\nstale_timestamp (200): A genuine delivery of an hour ago: a replay.',
+      )
+      await expectOf(target).toRejectForgery({ secret, mutations: ['flipped_byte'] })
+    })
+
+    it('is not content with a receiver that breaks, or refuses everything', async () => {
+      const broken = () => new Response(null, { status: 500 })
+      const closed = () => new Response(null, { status: 403 })
+      await expect(expectOf(broken).toRejectForgery({ secret })).rejects.toThrow('must be accepted')
+      await expect(expectOf(closed).toRejectForgery({ secret })).rejects.toThrow('must be accepted')
+      await expect(expectOf(closed).not.toRejectForgery({ secret })).rejects.toThrow(
+        'a genuine delivery must be accepted, but the answer was 403',
+      )
+    })
+  })
+})

@@ -1,0 +1,112 @@
+import { execFileSync } from 'node:child_process'
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+
+const PACKAGE = fileURLToPath(new URL('..', import.meta.url))
+const FRAMEWORKS = ['express', 'fastify', 'hono', '@hono/node-server']
+
+/** How a project of each framework mounts the handler; each answers its port and how to close. */
+const STARTS: Record<string, string> = {
+  'node:http': `
+    const { createServer } = await import('node:http')
+    const server = createServer(hooks.node).listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    return server.address().port`,
+  Express: `
+    const { default: express } = await import('express')
+    const server = express().post('/', hooks.express).listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    return server.address().port`,
+  Fastify: `
+    const { default: Fastify } = await import('fastify')
+    const app = Fastify()
+    await app.register(hooks.fastify, { url: '/' })
+    await app.listen({ port: 0, host: '127.0.0.1' })
+    return app.server.address().port`,
+  Hono: `
+    const { Hono } = await import('hono')
+    const { serve } = await import('@hono/node-server')
+    const server = serve({ fetch: new Hono().post('/', hooks.hono).fetch, port: 0, hostname: '127.0.0.1' })
+    await once(server, 'listening')
+    return server.address().port`,
+}
+
+let folder: string
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), 'svc-packed-'))
+  const modules = join(folder, 'node_modules')
+  mkdirSync(join(modules, '@svc'), { recursive: true })
+  mkdirSync(join(modules, '@hono'))
+  execFileSync('npm', ['pack', '--ignore-scripts', '--pack-destination', folder], {
+    cwd: PACKAGE,
+    stdio: 'ignore',
+  })
+  const [tarball] = readdirSync(folder).filter((name) => name.endsWith('.tgz'))
+  execFileSync('tar', ['-xzf', tarball ?? '', '-C', folder], { cwd: folder })
+  renameSync(join(folder, 'package'), join(modules, '@svc/testkit'))
+  for (const name of FRAMEWORKS) {
+    symlinkSync(join(PACKAGE, 'node_modules', name), join(modules, name))
+  }
+  writeFileSync(join(folder, 'package.json'), '{"type":"module"}')
+}, 60_000)
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
+
+/** What a newcomer's project prints that receives, and tests its receiver, by the packed testkit alone. */
+function run(start: string): unknown {
+  const file = join(folder, 'receive.mjs')
+  writeFileSync(
+    file,
+    `import { once } from 'node:events'
+import { conformance, createSender, fixture, webhookHandler } from '@svc/testkit'
+const secret = 'whsec_' + Buffer.alloc(32, 7).toString('base64')
+const handled = []
+const hooks = webhookHandler({
+  secret,
+  on: { 'message.delivered': ({ data }) => void handled.push(data.message_id) },
+  log: () => {},
+})
+const start = async () => {${start}
+}
+const url = \`http://127.0.0.1:\${await start()}/\`
+const sender = createSender({ secret })
+const event = fixture('message.delivered')
+const { outcome } = await sender.deliver(url, event)
+await sender.duplicate(url, event)
+const { status } = await sender.forge(url, event, 'wrong_secret')
+const times = handled.filter((id) => id === event.data.message_id).length
+const { ok } = await conformance(url, { secret })
+console.log(JSON.stringify({ outcome, times, forged: status, conforms: ok }))
+process.exit()
+`,
+  )
+  return JSON.parse(execFileSync(process.execPath, [file], { cwd: folder, encoding: 'utf8' }))
+}
+
+describe('the packed testkit in an empty project', () => {
+  it('brings nothing else along', () => {
+    const manifest = JSON.parse(
+      readFileSync(join(folder, 'node_modules/@svc/testkit/package.json'), 'utf8'),
+    )
+    expect(manifest.dependencies).toBeUndefined()
+  })
+
+  it.each(Object.entries(STARTS))(
+    'receives and passes its own checks with %s',
+    (_, start) => {
+      expect(run(start)).toEqual({ outcome: 'delivered', times: 1, forged: 403, conforms: true })
+    },
+    60_000,
+  )
+})
