@@ -31,7 +31,8 @@ export async function withCore<T>(
     database_url,
     signup_credits,
     signup_daily_limit,
-    low_balance,
+    // A shell that does not say it knows nothing of the server's: what follows it is set when that starts next.
+    ...(low_balance !== null && { low_balance }),
     payments,
   })
   try {

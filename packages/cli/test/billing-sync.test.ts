@@ -106,6 +106,14 @@ describe('svc billing sync', () => {
     expect(listed.stdout).toMatch(
       new RegExp(`^20\\S+\t${id}\t.*\t${payment_intent}\tamount_mismatch\n$`),
     )
+    const back = await svc(['billing', 'refund', id, '--yes'], here())
+    expect(back).toMatchObject({
+      code: 0,
+      stdout: `The payment for ${id} (asked for: 10.00 USD for 1000 credits; amount_mismatch) is refunded: a@b.example has 750 credits available.\n`,
+    })
+    expect(stripe.kept(session_id)).toBe(0)
+    const after = await svc(['billing', 'purchases', '--review'], here())
+    expect(after).toMatchObject({ stdout: '', stderr: 'No purchase.\n' })
   })
 
   test('ends with 1 when some could not be looked at, and repairs the others', async () => {

@@ -89,6 +89,7 @@ describe('svc credits adjust', () => {
     ['no number', ['-ten', '--reason', 'x'], 2],
     ['a number of two signs', ['+-1', '--reason', 'x'], 2],
     ['another amount of an id', ['1', '--reason', 'x', '--id', 'twice'], 1],
+    ['more than an account has room for', ['999999999', '--reason', 'x'], 1],
   ])('refuses %s in one line', async (_, argv, code) => {
     const refused = { code, stdout: '', stderr: expect.stringMatching(ONE_LINE) }
     expect(await credits('adjust', ...argv)).toMatchObject(refused)
@@ -130,6 +131,40 @@ describe('svc credits terms', () => {
   ])('refuses %s in one line', async (_, argv, code) => {
     const refused = { code, stdout: '', stderr: expect.stringMatching(ONE_LINE) }
     expect(await credits('terms', ...argv)).toMatchObject(refused)
+  })
+})
+
+describe('in a shell that does not say SVC_LOW_BALANCE', () => {
+  const elsewhere = newFolder()
+  const shell = { cwd: elsewhere.path, env: { SVC_SIGNUP_CREDITS: '10' } }
+  const startServer = async () => {
+    const database_url = `file:${elsewhere.path}/data/svc.db`
+    const core = await createCore({ database_url, threads: 0, low_balance: '2' })
+    await core.startDispatch()
+    await core.close()
+  }
+  const low = async (...argv: string[]) => {
+    const { low_balance, low_balance_default } = await svcJson<Record<string, unknown>>(
+      ['credits', ...argv],
+      shell,
+    )
+    return [low_balance, low_balance_default]
+  }
+  afterAll(() => elsewhere.remove())
+
+  test('a workspace follows the server from its next start on, and keeps what it says', async () => {
+    const argv = ['workspaces', 'create', '--name', 'X', '--email', 'x@example.com']
+    await svc([...argv, '--password-stdin'], { ...shell, stdin: 'correct horse battery\n' })
+    expect(await low('show')).toEqual([null, true])
+    await startServer()
+    expect(await low('show')).toEqual([2, true])
+  })
+
+  test('--low-balance default does so too', async () => {
+    expect(await low('terms', '--low-balance', '7')).toEqual([7, false])
+    expect(await low('terms', '--low-balance', 'default')).toEqual([7, true])
+    await startServer()
+    expect(await low('show')).toEqual([2, true])
   })
 })
 

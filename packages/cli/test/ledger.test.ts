@@ -36,16 +36,24 @@ test('exports CSV with exact decimals that no spreadsheet runs, and JSON lines',
   expect(grant).toMatch(/,ops@example\.com,2,[^,]+,grant,0\.1,0,2\.6,0,promo:operator,grant,g1,0,/)
   expect(grant).toContain(`,"'=1+1;""x""",`)
   const lines = (await svc(['ledger', 'export', '--format', 'jsonl'], here)).stdout.split('\n')
-  expect(JSON.parse(lines[1] ?? '')).toMatchObject({
+  const line: object = JSON.parse(lines[1] ?? '')
+  expect(Object.keys(line).join()).toBe(header)
+  expect(line).toMatchObject({
     email: 'ops@example.com',
     seq: 2,
-    type: 'grant',
-    credits: 0.1,
+    kind: 'grant',
+    amount: 0.1,
+    held_delta: 0,
     balance_after: 2.6,
-    reference: { type: 'grant', id: 'g1' },
+    held_after: 0,
     counter_account: 'promo:operator',
-    actor: 'operator',
+    ref_type: 'grant',
+    ref_id: 'g1',
+    ref_n: 0,
+    unit_price: null,
     resolves: null,
+    actor: 'operator',
+    description: '=1+1;"x"',
   })
 })
 

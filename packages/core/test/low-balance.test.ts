@@ -123,6 +123,32 @@ describe.each(engines)('two watches for low balances on %s', (engine, create) =>
     expect([mailed.length, await events()]).toEqual([1, 1])
   })
 
+  it('tell everybody else when one cannot be told, however many are before', async () => {
+    const all = [await crossed(), await crossed(), await crossed()]
+    const [unlucky] = all.map(({ id }) => id).sort()
+    const { write } = first()
+    const failing: Storage = {
+      ...first(),
+      write: (work) =>
+        write((stores) => {
+          const { tell } = stores.lowBalances
+          const fail = () => Promise.reject(new Error('broken'))
+          const lowBalances = {
+            ...stores.lowBalances,
+            tell: (id: string) => (id === unlucky ? fail() : tell(id)),
+          }
+          return work({ ...stores, lowBalances })
+        }),
+    }
+    const failed = watch(failing)
+    await failed.look()
+    await failed.stop()
+    const others = all.map(({ id }) => id).filter((id) => id !== unlucky)
+    expect(mailed.map(({ workspace_id }) => workspace_id)).toEqual(others.sort())
+    await look(0)
+    expect(mailed.at(-1)?.workspace_id).toBe(unlucky)
+  })
+
   it('write the event once, though too many mails are waiting for another', async () => {
     const { events } = await crossed()
     const busy = watch(first(), () => false)

@@ -121,6 +121,34 @@ describe.each(engines)('a sweep on %s', (engine, create) => {
     expect(before).toMatchObject({ kind: 'void', description: 'hold expired' })
   })
 
+  it('takes each step alone: one that fails is said, and the others go on', async () => {
+    const credits = createCredits({ storage: first(), runtime: clock })
+    const expires_at = new Date(clock.now().getTime() + 60_000)
+    await credits.grant(workspaceId, { amount: units(7), actor: 'operator', expires_at })
+    clock.advance(60_000)
+    const faults: unknown[] = []
+    const log = { ...clock.log, warn: (fields: object) => void faults.push(fields) }
+    const fault = new Error('broken')
+    const storage: Storage = {
+      ...first(),
+      write: (work) =>
+        first().write((stores) => {
+          const fail = () => Promise.reject(fault)
+          const messages = { ...stores.messages, forgetAnswers: fail }
+          const creditHolds = { ...stores.creditHolds, overdue: fail }
+          return work({ ...stores, messages, creditHolds })
+        }),
+    }
+    const sweeper = startSweeper({ storage, runtime: { ...clock, log } })
+    await sweeper.sweep()
+    await sweeper.stop()
+    expect(await credits.account(workspaceId)).toMatchObject({ balance: 0 })
+    expect(faults).toEqual([
+      { err: fault, step: 'answers' },
+      { err: fault, step: 'holds' },
+    ])
+  })
+
   if (engine === 'SQLite') return
 
   it('is left to whoever is sweeping already', async () => {

@@ -198,7 +198,7 @@ describe('a setting that cannot be meant is refused by its name', () => {
     [
       'SVC_CREDIT_PACKAGES',
       '[{"id":"a b"}]',
-      'SVC_CREDIT_PACKAGES must be a JSON list of packages: 0.id: must be letters, digits, ".", "-" or "_"',
+      'SVC_CREDIT_PACKAGES must be a JSON list of packages: package "a b": id: must be letters, digits, ".", "-" or "_"',
     ],
     [
       'SVC_LOG_LEVEL',

@@ -274,6 +274,20 @@ describe('numbers in sequence', () => {
     expect((await world().send(key, { to: numberAt(10) })).status).toBe(403)
   })
 
+  it('count once, however often the same request is repeated', async () => {
+    const { key } = await sender()
+    const again = () =>
+      Promise.all(
+        range(10).map((to, n) => world().send(key, { to }, { 'Idempotency-Key': `key-${n}` })),
+      )
+    const sent = await again()
+    await world().advance(60_000)
+    const repeated = await again()
+    const idsOf = (answers: typeof sent) => answers.map(({ body }) => body.data.message_id)
+    expect(idsOf(repeated)).toStrictEqual(idsOf(sent))
+    expect((await world().send(key, { to: numberAt(10) })).status).toBe(201)
+  })
+
   it('are left alone with test keys, in estimates, and slower than the limit', async () => {
     const test = await sender('test')
     expect((await world().bulk(test.key, { recipients: range(20) })).status).toBe(201)

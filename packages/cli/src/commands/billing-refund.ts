@@ -18,7 +18,7 @@ export function addRefund(billing: Command, context: Context): void {
       .summary('give a payment back and take its credits')
       .description(
         `Gives all of a payment back that was not given back before, and takes the credits, below zero where they are
-spent. It asks first; run again, it gives nothing twice.`,
+spent; one in review had granted none, and is closed by it. It asks first; run again, it gives nothing twice.`,
       )
       .argument('<purchase-id>', 'the id of the purchase, as svc billing purchases shows it')
       .option('--yes', 'do not ask'),
@@ -46,7 +46,11 @@ async function refundPurchase(
       purchase: await core.billing.purchase(workspace.id, purchaseId),
     }
   })
-  const sum = `${priceText(purchase)} for ${formatCredits(purchase.credits)} credits`
+  const price = `${priceText(purchase)} for ${formatCredits(purchase.credits)} credits`
+  const sum =
+    purchase.review_reason === null
+      ? price
+      : `the payment for ${purchase.id} (asked for: ${price}; ${purchase.review_reason})`
   const payments = await paymentsOf(surroundings, purchase.provider)
   if (!yes) await confirm(surroundings, `Give ${email} back what is left of ${sum}?`)
   const { refunded, workspace } = await withCore(
@@ -65,9 +69,10 @@ async function refundPurchase(
     })
   }
   const balance = `${email} has ${formatCredits(credits_balance)} credits available`
+  const told = `${sum[0]?.toUpperCase()}${sum.slice(1)} is ${refunded.status}`
   output.line(
     refunded.status === purchase.status
-      ? `${sum} is ${refunded.status}, as before: ${balance}.`
-      : `${sum} is ${refunded.status}: ${balance}.`,
+      ? `${told}, as before: ${balance}.`
+      : `${told}: ${balance}.`,
   )
 }

@@ -6,6 +6,7 @@ import { readCredits } from '../credit-amount.ts'
 import { transactionDocument } from '../credit-report.ts'
 import { findWorkspace, withCore, withWorkspace } from '../operator.ts'
 import { printable } from '../printable.ts'
+import { withFate } from '../unknown-fate.ts'
 
 interface AdjustOptions {
   workspace?: string
@@ -49,7 +50,7 @@ async function adjustCredits(
   const { entry, repeated, workspace } = await withCore(surroundings, async (core) => {
     const { id: workspaceId } = await findWorkspace(core, selector)
     const adjustment = { amount, id, actor, reason, force }
-    const adjusted = await core.credits.adjust(workspaceId, adjustment)
+    const adjusted = await withFate(id, () => core.credits.adjust(workspaceId, adjustment))
     return { ...adjusted, workspace: await core.workspaces.account(workspaceId) }
   })
   if (output.isJson()) {

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import type { Command } from 'commander'
 import { withActor } from '../actor.ts'
 import { type Context, withExamples } from '../context.ts'
@@ -6,6 +7,7 @@ import { transactionDocument } from '../credit-report.ts'
 import { momentText } from '../moment.ts'
 import { findWorkspace, withCore, withWorkspace } from '../operator.ts'
 import { printable } from '../printable.ts'
+import { withFate } from '../unknown-fate.ts'
 
 interface GrantOptions {
   workspace?: string
@@ -28,7 +30,10 @@ left of it expires then: what expires first is spent first.`,
         )
         .argument('<amount>', 'credits, with at most six decimals')
         .option('--reason <text>', 'stands in the ledger')
-        .option('--id <id>', 'names this grant, so that repeating it gives nothing again')
+        .option(
+          '--id <id>',
+          'names this grant, so that repeating it gives nothing again (default: a new one)',
+        )
         .option('--expires <when>', 'a span such as 30d or 12h, or a date (default: never)'),
     ),
   ).action((amount: string, options: GrantOptions) => grantCredits(context, amount, options))
@@ -43,7 +48,7 @@ left of it expires then: what expires first is spent first.`,
 async function grantCredits(
   { surroundings, output }: Context,
   text: string,
-  { workspace: selector, reason, id, actor, expires }: GrantOptions,
+  { workspace: selector, reason, id = randomUUID(), actor, expires }: GrantOptions,
 ): Promise<void> {
   const { creditsOf, dateTime, decode, formatCredits } = await import('@svc/core/contract')
   const amount = await readCredits('<amount>', text)
@@ -52,7 +57,7 @@ async function grantCredits(
   const { entry, repeated, workspace } = await withCore(surroundings, async (core) => {
     const { id: workspaceId } = await findWorkspace(core, selector)
     const grant = { amount, id, actor, description: reason, expires_at }
-    const granted = await core.credits.grant(workspaceId, grant)
+    const granted = await withFate(id, () => core.credits.grant(workspaceId, grant))
     return { ...granted, workspace: await core.workspaces.account(workspaceId) }
   })
   if (output.isJson()) {
@@ -67,7 +72,7 @@ async function grantCredits(
   const until = expires_at ? `, what is left of them until ${expires_at.toISOString()}` : ''
   output.line(
     repeated
-      ? `${printable(id ?? '')} was granted before (${given}); nothing was given again. ${workspace.email} has ${balance}.`
+      ? `${printable(id)} was granted before (${given}); nothing was given again. ${workspace.email} has ${balance}.`
       : `Gave ${given} to ${workspace.email}${until}: ${balance}.`,
   )
 }

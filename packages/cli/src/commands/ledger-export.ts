@@ -39,7 +39,7 @@ export function addLedgerExport(ledger: Command, context: Context): void {
   withExamples(
     command,
     'svc ledger export --since 2026-05-01T00:00:00Z --until 2026-06-01T00:00:00Z --out may.csv',
-    'svc ledger export --workspace ops@example.com --format jsonl | jq .credits',
+    'svc ledger export --workspace ops@example.com --format jsonl | jq .amount',
   )
 }
 

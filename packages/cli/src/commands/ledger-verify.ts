@@ -7,6 +7,11 @@ import { asUnreadable, withOneWorkspace, workspaceIdOf } from '../ledger-options
 import { progressBars } from '../progress-bar.ts'
 import { stopSignalOf } from '../surroundings.ts'
 
+interface VerifyOptions {
+  workspace?: string
+  fast?: boolean
+}
+
 /** Adds `svc ledger verify`. */
 export function addLedgerVerify(ledger: Command, context: Context): void {
   const command = withOneWorkspace(
@@ -18,13 +23,15 @@ export function addLedgerVerify(ledger: Command, context: Context): void {
 and lots, as all stands at one moment. Nothing is changed. Ends with 1 if anything is not as it must be; amounts of a
 difference are whole micro-credits.`,
       ),
-  ).action((options: { workspace?: string }) => verify(context, options))
+  )
+    .option('--fast', 'look at rows one by one only where sums differ: for very long histories')
+    .action((options: VerifyOptions) => verify(context, options))
   withExamples(command, 'svc ledger verify', 'svc ledger verify --workspace ops@example.com --json')
 }
 
 async function verify(
   context: Context,
-  { workspace: selector }: { workspace?: string },
+  { workspace: selector, fast }: VerifyOptions,
 ): Promise<void> {
   const { surroundings, output } = context
   const database_url = databaseUrl(surroundings, undefined)
@@ -33,6 +40,7 @@ async function verify(
   const { verifyLedger } = await import('@svc/core')
   const report = await verifyLedger(database_url, {
     workspace_id,
+    fast,
     signal: stopSignalOf(surroundings),
     onProgress: bars.tell,
   })

@@ -41,7 +41,8 @@ export interface Billing {
   /** Purchases, newest first, of every workspace unless one is named. For operators. */
   purchases(which: WhichPurchases, page: { limit: number; offset: number }): Promise<Purchase[]>
   /**
-   * Gives all of a payment back and takes the credits, below zero if need be. For operators.
+   * Gives all of a payment back and takes the credits, below zero if need be; of one in review, which granted none, the
+   * payment alone. For operators.
    * @throws SvcError `not_found`, also for another workspace's; `validation_error` when nothing was paid.
    */
   refund(workspaceId: string, purchaseId: string): Promise<Purchase>
@@ -110,7 +111,7 @@ export function createBilling(parts: CheckoutParts): Billing {
       const purchase = await storage.read.purchases.byId(workspaceId, purchaseId)
       if (!purchase) throw new SvcError('not_found', 'Purchase not found')
       const payment = paymentOf(purchase)
-      if (!payments || !syncPurchase || !payment || purchase.paid_at === null) {
+      if (!payments || !syncPurchase || !payment || !mayBePaid(purchase)) {
         throw invalid('purchase_id', 'Nothing was paid for this purchase')
       }
       await payments.refund(payment)
@@ -118,4 +119,9 @@ export function createBilling(parts: CheckoutParts): Billing {
     },
     sync: createSyncAll({ storage, runtime, payments }),
   }
+}
+
+/** A payment in review was made, or is under way: the provider knows which. */
+function mayBePaid({ paid_at, review_reason }: PurchaseRow): boolean {
+  return paid_at !== null || review_reason !== null
 }

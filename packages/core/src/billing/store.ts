@@ -9,7 +9,7 @@ export interface WhichPurchases {
   in_review?: boolean | undefined
 }
 
-/** The purchases of a time that a provider has a session of. */
+/** The purchases of a time that a provider has a session of, and those pending that came to none. */
 export interface BegunPurchases {
   provider: string
   since: Date

@@ -2,6 +2,7 @@ import { invalid } from '../contract/errors.ts'
 import type { Units } from '../contract/units.ts'
 import type { Runtime } from '../runtime.ts'
 import type { PurchaseRow, Storage } from '../storage/storage.ts'
+import { expireUnopened } from './expire-unopened.ts'
 import type { PaymentProvider } from './payment.ts'
 import { createSyncPurchase, type Synced } from './sync-purchase.ts'
 
@@ -34,7 +35,7 @@ export interface SyncChange {
 
 /** What a run found. */
 export interface SyncReport {
-  /** How many purchases were compared with their payments. */
+  /** How many purchases were compared with their payments, or had come to none and are over. */
   looked: number
   changed: SyncChange[]
   /** Those about which the provider could not be asked, or knows nothing: they are as they were. */
@@ -49,7 +50,7 @@ const PAGE = 100
 
 /**
  * Looks at every purchase of a time once more, those first that nobody has paid yet, and repairs what notifications did
- * not tell us.
+ * not tell us; those that never came to a session expire.
  * @throws SvcError `validation_error` where no payment is taken.
  */
 export function createSyncAll({
@@ -77,10 +78,13 @@ export function createSyncAll({
     async function look(purchase: PurchaseRow): Promise<void> {
       const named = { workspace_id: purchase.workspace_id, purchase_id: purchase.id }
       try {
-        const synced = await syncPurchase(purchase)
-        if (!synced) throw new Error('the payment provider knows nothing of it')
-        report.looked += 1
-        const change = changeOf(synced)
+        const isOpened = purchase.session_id !== null
+        const synced = isOpened
+          ? await syncPurchase(purchase)
+          : await expireUnopened({ storage, runtime }, purchase)
+        if (!synced && isOpened) throw new Error('the payment provider knows nothing of it')
+        if (synced) report.looked += 1
+        const change = synced && changeOf(synced)
         if (change) report.changed.push(change)
       } catch (error) {
         report.failed.push({ ...named, error: messageOf(error) })

@@ -93,7 +93,12 @@ async function write(
 function changeOf(purchase: PurchaseRow, state: PaymentState, at: Date): PurchaseChange {
   const payment_id = state.payment_id ?? purchase.payment_id
   const review_reason = mismatchOf(purchase, state)
-  if (review_reason !== null) return { payment_id, review_reason, updated_at: at }
+  if (review_reason !== null) {
+    // What had gone back, and so was closed, may come back: a refund that fails, a dispute that is won.
+    const isClosed = purchase.status === 'refunded' || purchase.status === 'disputed'
+    const status = isClosed ? 'pending' : purchase.status
+    return { status, payment_id, review_reason, updated_at: at }
+  }
   const paid_at = purchase.paid_at ?? (state.status === 'paid' ? at : null)
   return { status: statusFor(state), payment_id, review_reason, paid_at, updated_at: at }
 }

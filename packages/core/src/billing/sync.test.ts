@@ -64,4 +64,7 @@ it('takes no other amount and no other currency for the payment of a purchase', 
   expect(mismatchOf(purchase, state())).toBeNull()
   expect(mismatchOf(purchase, state({ amount: 999 }))).toBe('amount_mismatch')
   expect(mismatchOf(purchase, state({ currency: 'EUR' }))).toBe('currency_mismatch')
+  expect(mismatchOf(purchase, state({ amount: 900, reversed: 899 }))).toBe('amount_mismatch')
+  expect(mismatchOf(purchase, state({ amount: 0 }))).toBe('amount_mismatch')
+  expect(mismatchOf(purchase, state({ amount: 900, reversed: 900 }))).toBeNull()
 })

@@ -4,11 +4,15 @@ import type { Runtime } from '../runtime.ts'
 import type { PurchaseRow } from '../storage/storage.ts'
 import type { PaymentState, PurchaseStatus } from './payment.ts'
 
-/** In what a payment is not the one that was asked for, as a purchase's `review_reason`; null where it is that. */
+/**
+ * In what a payment is not the one that was asked for, as a purchase's `review_reason`; null where it is that, or where
+ * all of it went back, so that nothing is left to decide.
+ */
 export function mismatchOf(
   { amount, currency }: Pick<PurchaseRow, 'amount' | 'currency'>,
-  state: Pick<PaymentState, 'amount' | 'currency'>,
+  state: PaymentState,
 ): string | null {
+  if (state.status === 'paid' && state.amount > 0 && state.reversed >= state.amount) return null
   if (state.currency !== currency) return 'currency_mismatch'
   return state.amount === amount ? null : 'amount_mismatch'
 }

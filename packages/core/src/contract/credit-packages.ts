@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { type CreditPackage, creditPackage } from './billing.ts'
 import { text } from './fields.ts'
+import { issueText, pathText } from './issue-text.ts'
 import { LIMITS } from './limits.ts'
 import { units } from './units.ts'
 
@@ -36,13 +37,38 @@ const settings = z
  * @throws RangeError that says what is wrong, and where.
  */
 export function readCreditPackages(json: string): CreditPackage[] {
-  const result = settings.safeParse(parsed(json))
-  if (result.success) return result.data
-  const { path, message } = result.error.issues[0] ?? {
-    path: [],
-    message: 'is no list of packages',
+  const value = parsed(json)
+  const worded = new Set<string>()
+  const error = (issue: RawIssue) => {
+    const text = textOf(issue)
+    worded.add(text)
+    return text
   }
-  throw new RangeError([path.join('.'), message].filter(Boolean).join(': '))
+  const result = settings.safeParse(value, { error })
+  if (result.success) return result.data
+  const { path = [], message = 'it is no list' } = result.error.issues[0] ?? {}
+  // A sentence of the schema's own does not name its field.
+  const field = worded.has(message) ? '' : pathText(path.slice(1))
+  throw new RangeError([nameOf(value, path[0]), field, message].filter(Boolean).join(': '))
+}
+
+type RawIssue = z.core.$ZodRawIssue
+
+/** What is wrong, told of the package alone. */
+function textOf(issue: RawIssue): string {
+  const path = issue.path ?? []
+  if (issue.code === 'invalid_type' && path.length === 0) return 'it is no list'
+  if (issue.code === 'invalid_type' && path.length === 1) return 'it is no object'
+  return issueText({ ...issue, path: path.slice(1) }).trim()
+}
+
+/** A package as its operator finds it in the list: by its id, or else by its place. */
+function nameOf(value: unknown, place: PropertyKey | undefined): string {
+  if (typeof place !== 'number' || !Array.isArray(value)) return ''
+  const { id } = (value[place] ?? {}) as { id?: unknown }
+  return typeof id === 'string' && id !== ''
+    ? `package ${JSON.stringify(id)}`
+    : `package ${place + 1} of the list`
 }
 
 function parsed(json: string): unknown {

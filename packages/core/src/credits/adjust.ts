@@ -3,6 +3,7 @@ import { formatCredits, type Units } from '../contract/units.ts'
 import type { Runtime } from '../runtime.ts'
 import type { Writes } from '../storage/storage.ts'
 import { availableOf, type Entry, type Operation } from './decide.ts'
+import { assertRoom } from './room.ts'
 
 /** A correction by the operator. */
 export interface Adjustment {
@@ -19,10 +20,11 @@ export interface Adjustment {
 /**
  * Corrects a balance.
  * @throws SvcError `validation_error` for an amount of 0, an empty reason, another amount than the earlier
- * adjustment's of that id, and for taking more than is available without `force`.
+ * adjustment's of that id, one that brings the balance further from 0 than `GIVEN_BALANCE_MAX`, and for taking more than
+ * is available without `force`.
  */
 export async function adjust(
-  { credits }: Pick<Writes, 'credits'>,
+  stores: Pick<Writes, 'credits'>,
   workspaceId: string,
   adjustment: Adjustment,
   runtime: Pick<Runtime, 'id' | 'now'>,
@@ -30,7 +32,9 @@ export async function adjust(
   const { amount, id, reason, force = false } = adjustment
   if (amount === 0) throw invalid('amount', 'An adjustment must not be of 0 credits')
   if (reason.trim() === '') throw invalid('reason', 'An adjustment needs a reason')
-  const posted = await credits.post(workspaceId, adjustmentOperation(adjustment, runtime))
+  const operation = adjustmentOperation(adjustment, runtime)
+  await assertRoom(stores, workspaceId, operation)
+  const posted = await stores.credits.post(workspaceId, operation)
   if (!posted.ok) {
     if (posted.reason !== 'ref_conflict') throw new Error(`a fact was refused: ${posted.reason}`)
     const booked = formatCredits(posted.standing.amount)

@@ -8,6 +8,7 @@ import { availableOf, dayOf, type Entry, spentOn } from './decide.ts'
 import { grantOperation } from './grant.ts'
 import { createHolding, type Holding } from './holding.ts'
 import { burn, CONSUMING } from './lots.ts'
+import { assertRoom } from './room.ts'
 import type { AccountRecord } from './store.ts'
 import { setTerms, type TermsChange, termsOf } from './terms.ts'
 
@@ -40,8 +41,8 @@ export interface Credits extends Holding {
   /**
    * Gives credits to a workspace. With the `id` of an earlier grant nothing is given again: the entry that stands is
    * answered, and expires when it did.
-   * @throws SvcError `not_found`; `validation_error` for an amount of 0 or below, another than the earlier grant's, or
-   * an expiry that is not to come.
+   * @throws SvcError `not_found`; `validation_error` for an amount of 0 or below, another than the earlier grant's, one
+   * that brings the balance above `GIVEN_BALANCE_MAX`, or an expiry that is not to come.
    */
   grant(workspaceId: string, grant: Grant): Promise<Booked>
   /**
@@ -130,6 +131,7 @@ async function give(
     actor,
     description: description ?? null,
   })
+  await assertRoom(stores, workspaceId, operation)
   const posted = await stores.credits.post(workspaceId, operation)
   if (!posted.ok) {
     if (posted.reason !== 'ref_conflict') throw new Error(`a grant was refused: ${posted.reason}`)

@@ -4,34 +4,39 @@ import type { LotRow, Storage, Writes } from '../storage/storage.ts'
 import { countLots } from './count-lots.ts'
 import { availableOf, type Operation } from './decide.ts'
 import { expiring } from './lots.ts'
-import { eachWorkspace } from './overdue.ts'
+import { eachPage, eachWorkspace, type Overdue } from './overdue.ts'
 
 /**
- * Ends at most `limit` lots that have expired by `now`, each with an `expire` of what is left of it and available, or
- * with no entry where that is nothing; says how many. One transaction a workspace.
+ * Ends the lots that have expired by `now`, each with an `expire` of what is left of it and available, or with no entry
+ * where that is nothing; says how many. At most `limit` at a time, one transaction a workspace.
  */
 export async function expireLots(
   { storage, runtime }: { storage: Storage; runtime: Runtime },
   now: Date,
   limit: number,
+  isStopping = () => false,
 ): Promise<number> {
-  const due = await storage.write(({ creditLots }) => creditLots.due(now, limit))
-  return eachWorkspace(due, runtime.log, (workspaceId, lots) =>
-    storage.write((stores) => expireOf(stores, workspaceId, { runtime, now, limit: lots.length })),
+  const read = (page: { after: Overdue | null; limit: number }) =>
+    storage.write(({ creditLots }) => creditLots.due(now, page))
+  return eachPage({ read, limit, isStopping }, (due) =>
+    eachWorkspace(due, runtime.log, (workspaceId, lots) =>
+      storage.write((stores) => expireOf(stores, workspaceId, { runtime, now, lots })),
+    ),
   )
 }
 
 async function expireOf(
   stores: Writes,
   workspaceId: string,
-  { runtime, now, limit }: { runtime: Pick<Runtime, 'id'>; now: Date; limit: number },
+  { runtime, now, lots }: { runtime: Pick<Runtime, 'id'>; now: Date; lots: readonly LotRow[] },
 ): Promise<number> {
   const { credits, creditLots } = stores
   const account = await credits.lock(workspaceId)
   if (!account) throw new Error(`workspace ${workspaceId} has no credit account`)
   let available = availableOf(account)
   const open = await countLots(stores, workspaceId, account.seq)
-  const ended = open.filter(({ expires_at }) => expires_at <= now).slice(0, limit)
+  const ids = new Set(lots.map(({ id }) => id))
+  const ended = open.filter(({ id }) => ids.has(id))
   for (const lot of ended) {
     const amount = expiring(lot, available)
     if (amount > 0) {

@@ -1,6 +1,6 @@
 import type { Units } from '../contract/units.ts'
 import type { Runtime } from '../runtime.ts'
-import type { Storage, Writes } from '../storage/storage.ts'
+import type { HoldRow, Storage, Writes } from '../storage/storage.ts'
 import type { Entry, Operation, Refusal } from './decide.ts'
 import {
   type HoldEnd,
@@ -11,7 +11,7 @@ import {
   type Resolution,
   resolutionOperation,
 } from './holds.ts'
-import { eachWorkspace } from './overdue.ts'
+import { eachPage, eachWorkspace, type Overdue } from './overdue.ts'
 
 /** Credits set aside for something whose cost is known only at its end. */
 export interface HoldRequest {
@@ -98,28 +98,40 @@ export function createHolding({ storage, runtime }: Surroundings): Holding {
   }
 }
 
-/** Releases at most `limit` holds that have run out by `now`; says how many. One transaction a workspace. */
+/**
+ * Releases the holds that have run out by `now`; says how many. At most `limit` at a time, one transaction a workspace.
+ */
 export async function releaseHolds(
   { storage, runtime }: Surroundings,
   now: Date,
   limit: number,
+  isStopping = () => false,
 ): Promise<number> {
-  const overdue = await storage.write(({ creditHolds }) => creditHolds.overdue(now, limit))
-  return eachWorkspace(overdue, runtime.log, (workspaceId, holds) =>
-    storage.write(async (stores) => {
-      const overdueIds = new Set(holds.map(({ id }) => id))
-      const messageIds = [...new Set(holds.map(({ message_id }) => message_id))]
-      const entries = await lockedEntries(stores, workspaceId, messageIds)
-      let released = 0
-      for (const messageId of messageIds) {
-        const about = entries.filter(({ ref_id }) => ref_id === messageId)
-        const resolutions = planRelease(about, overdueIds)
-        await resolve(stores, resolutions, { workspaceId, messageId, actor: null, runtime })
-        released += resolutions.length
-      }
-      return released
-    }),
+  const read = (page: { after: Overdue | null; limit: number }) =>
+    storage.write(({ creditHolds }) => creditHolds.overdue(now, page))
+  return eachPage({ read, limit, isStopping }, (overdue) =>
+    eachWorkspace(overdue, runtime.log, (workspaceId, holds) =>
+      storage.write((stores) => releaseOf(stores, workspaceId, { runtime, holds })),
+    ),
   )
+}
+
+async function releaseOf(
+  stores: Writes,
+  workspaceId: string,
+  { runtime, holds }: { runtime: Pick<Runtime, 'id' | 'now'>; holds: readonly HoldRow[] },
+): Promise<number> {
+  const overdueIds = new Set(holds.map(({ id }) => id))
+  const messageIds = [...new Set(holds.map(({ message_id }) => message_id))]
+  const entries = await lockedEntries(stores, workspaceId, messageIds)
+  let released = 0
+  for (const messageId of messageIds) {
+    const about = entries.filter(({ ref_id }) => ref_id === messageId)
+    const resolutions = planRelease(about, overdueIds)
+    await resolve(stores, resolutions, { workspaceId, messageId, actor: null, runtime })
+    released += resolutions.length
+  }
+  return released
 }
 
 async function hold(

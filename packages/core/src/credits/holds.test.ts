@@ -67,7 +67,17 @@ describe('planSettle', () => {
   const cases: [string, number, number[], unknown[][], (string | null)[]][] = [
     ['all of it', 10, [10], [['settle', -10, -10, 'h0']], [null]],
     ['a part, the rest coming back', 4, [10], [['settle', -4, -10, 'h0']], [null]],
-    ['nothing', 0, [10], [['void', 0, -10, 'h0']], [null]],
+    ['nothing', 0, [10], [['settle', 0, -10, 'h0']], [null]],
+    [
+      'nothing, of several',
+      0,
+      [10, 6],
+      [
+        ['void', 0, -10, 'h0'],
+        ['settle', 0, -6, 'h1'],
+      ],
+      [null, null],
+    ],
     [
       'the oldest first',
       12,
@@ -133,6 +143,23 @@ describe('planSettle', () => {
     resolve(resolutions(planSettle(entries, units(6))))
     const standing = entries.at(-1)
     expect(planSettle(entries, units(5))).toEqual({ outcome: 'conflict', standing })
+  })
+
+  it('takes any amount after nothing for a conflict, unless the hold was given back', () => {
+    const settled = book()
+    settled.hold(10)
+    settled.resolve(resolutions(planSettle(settled.entries, units(0))))
+    const standing = settled.entries.at(-1)
+    expect(planSettle(settled.entries, units(5))).toEqual({ outcome: 'conflict', standing })
+    expect(planSettle(settled.entries, units(0))).toMatchObject({ outcome: 'repeated' })
+    expect(isSettled(settled.entries)).toBe(true)
+
+    const given = book()
+    given.hold(10)
+    given.resolve(resolutions(planVoid(given.entries)))
+    expect(planSettle(given.entries, units(0))).toMatchObject({ outcome: 'repeated' })
+    const late = resolutions(planSettle(given.entries, units(5)))
+    expect(inShort(late)).toEqual([['settle', -5, 0, null]])
   })
 
   it.each([-1, Number.NaN])('throws at an amount of %d', (amount) => {

@@ -31,8 +31,9 @@ export type HoldEnd =
 /**
  * Settles `amount` (0 or above) against the holds of a message, oldest first: one entry for each that is open,
  * `settle` for what was consumed of it, `void` for one untouched; what is not consumed becomes available again. More
- * than is held goes on the last entry, as overage: a call cannot be unmade. Where nothing is held any more, one
- * `settle` books the amount alone.
+ * than is held goes on the last entry, as overage: a call cannot be unmade. What cost nothing at all is a `settle` of
+ * nothing on the last: it was settled, and not given back for want of that. Where nothing is held any more, one `settle`
+ * books the amount alone.
  *
  * Pure, and the one rule of every caller: `about` are all entries that refer to the message, whose account is locked.
  * Source: ledger study, section 2.8.
@@ -101,7 +102,7 @@ function walk(open: readonly Entry[], amount: Units): Resolution[] {
     const isLast = i === open.length - 1
     const share = (isLast ? left : Math.min(left, hold.held_delta)) as Units
     left -= share
-    if (share === 0) return voidOf(hold, null)
+    if (share === 0 && !(isLast && amount === 0)) return voidOf(hold, null)
     const over = (share - hold.held_delta) as Units
     const description = over > 0 ? `overage of ${formatCredits(over)} credits` : null
     return settleOf(hold, share, description)
@@ -114,7 +115,8 @@ function settleOf(hold: Entry, share: Units, description: string | null): Resolu
   return {
     ...voidOf(hold, description),
     kind: 'settle',
-    amount: -share as Units,
+    // Not a negative zero.
+    amount: (0 - share) as Units,
     quantity: isWhole ? share / unit_price : null,
     unit_price,
   }

@@ -1,11 +1,10 @@
-import { transactionOf } from '../billing/transactions.ts'
 import { guarded } from '../contacts/csv-cells.ts'
 import { creditsOf, formatCredits, type Units } from '../contract/units.ts'
 import type { Entry } from './decide.ts'
 
 type Booked = Entry & { email: string }
 
-/** The columns of a ledger as CSV, in their order. */
+/** What an exported ledger tells of an entry, in its order. */
 const COLUMNS = [
   'workspace_id',
   'email',
@@ -56,23 +55,13 @@ function quoted(cell: string): string {
   return /[",;\r\n]/.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell
 }
 
-/** An entry as a line of JSON: a transaction of the API, and what its books have besides. */
+/** An entry as a line of JSON (JSON Lines): the columns of the CSV under their names, amounts in credits as numbers. */
 export function ledgerJsonLine(entry: Booked): string {
-  const { credits, balance_after, created_at, ...transaction } = transactionOf(entry)
-  const { workspace_id, email, seq, counter_account, actor, quantity, unit_price, resolves } = entry
-  const line = {
-    workspace_id,
-    email,
-    seq,
-    ...transaction,
-    credits: creditsOf(credits),
-    balance_after: creditsOf(balance_after),
-    created_at: created_at.toISOString(),
-    counter_account,
-    actor,
-    quantity,
-    unit_price: unit_price === null ? null : creditsOf(unit_price),
-    resolves,
-  }
-  return `${JSON.stringify(line)}\n`
+  const fields = COLUMNS.map((column) => [column, fieldOf(column, entry[column])])
+  return `${JSON.stringify(Object.fromEntries(fields))}\n`
+}
+
+function fieldOf(column: string, value: string | number | Date | null): string | number | null {
+  if (value instanceof Date) return value.toISOString()
+  return typeof value === 'number' && AMOUNTS.has(column) ? creditsOf(value as Units) : value
 }

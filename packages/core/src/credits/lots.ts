@@ -10,11 +10,12 @@ export type Lot = Pick<LotRow, 'id' | 'remaining' | 'granted_seq' | 'expires_at'
 
 /**
  * What is left of the open lots of a workspace after `consumed` was spent: it is taken off lot by lot, earliest expiry
- * first, then the one granted first. Answers the lots in that order. What came back in sum (`consumed` below zero)
- * restores nothing.
+ * first, then the one granted first. Answers the lots in that order.
  *
  * No debit writes a lot. Whenever one begins or ends, all open ones are counted: `consumed` is the net consumption
  * (minus the sum of the kinds `CONSUMING`) of the entries above the `counted_seq` that they share, which then moves on.
+ * A refund counts only where its debit does: what was spent before, and comes back, never was of these lots, or was
+ * counted off them for good. It must not undo what others consumed, or credits that were paid for would expire.
  * Source: ledger study, section 2.9.
  */
 export function burn<T extends Lot>(lots: readonly T[], consumed: Units): T[] {

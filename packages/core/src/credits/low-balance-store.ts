@@ -8,8 +8,8 @@ export interface LowBalance {
 }
 
 export interface LowBalanceReads {
-  /** Of all workspaces those whose owner is still to be told; so many at the most. */
-  due(limit: number): Promise<string[]>
+  /** Of all workspaces those whose owner is still to be told, by id and behind `after`; so many at the most. */
+  due(limit: number, after?: string): Promise<string[]>
 }
 
 export interface LowBalanceWrites {

@@ -14,6 +14,8 @@ const EVERY_MS = 1_000
 
 const STEP_MAX = 256
 
+const NOT_TOLD = 'owners were not told of low balances'
+
 /**
  * Tells owners once for each time that their credits fell below the threshold: by a `credits.low` event, written with
  * the note that it was, and then by mail, which a crash in between loses. Source: contract section 7.
@@ -52,10 +54,18 @@ export function startLowBalanceWatch({
     }
   }
 
-  async function tellAll(due: readonly string[]): Promise<void> {
-    for (const workspaceId of due) {
-      if (stopping) return
-      await tell(workspaceId)
+  /** Page after page, each owner alone: one who cannot be told just now keeps nobody else from it. */
+  async function tellAll(first: readonly string[]): Promise<void> {
+    let due = first
+    while (due.length > 0) {
+      for (const workspaceId of due) {
+        if (stopping) return
+        await tell(workspaceId).catch((error) =>
+          runtime.log.warn({ err: error, workspace_id: workspaceId }, NOT_TOLD),
+        )
+      }
+      if (due.length < STEP_MAX) return
+      due = await storage.read.lowBalances.due(STEP_MAX, due.at(-1))
     }
   }
 
@@ -66,7 +76,7 @@ export function startLowBalanceWatch({
       if (due.length === 0) return
       await (storage.alone ? storage.alone('low balance', () => tellAll(due)) : tellAll(due))
     } catch (error) {
-      runtime.log.warn({ err: error }, 'owners were not told of low balances')
+      runtime.log.warn({ err: error }, NOT_TOLD)
     } finally {
       isLooking = false
     }

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import { testRuntime } from '../../test/fixtures.ts'
-import { eachWorkspace } from './overdue.ts'
+import { eachPage, eachWorkspace, type Overdue } from './overdue.ts'
 
 const rows = ['w1', 'w2', 'w1', 'w3'].map((workspace_id, n) => ({ workspace_id, n }))
 
@@ -28,4 +28,32 @@ it('eachWorkspace goes on after one that fails, and says so', async () => {
   })
   expect(done).toBe(2)
   expect(faults).toEqual([{ err: fault, workspace_id: 'w1' }])
+})
+
+/** Five rows, of which some end at the same moment; read as a store does. */
+const overdue = [1, 1, 1, 2, 3].map((ms, n) => ({ id: `${n}`, expires_at: new Date(ms) }))
+const read = async ({ after, limit }: { after: Overdue | null; limit: number }) => {
+  const begin = after === null ? 0 : overdue.findIndex(({ id }) => id === after.id) + 1
+  return overdue.slice(begin, begin + limit)
+}
+
+it.each([1, 2, 5, 9])(
+  'eachPage works on every row once, %d at a time, though none goes',
+  async (limit) => {
+    const seen: string[] = []
+    const given = { read, limit, isStopping: () => false }
+    const done = await eachPage(given, async (rows) => {
+      seen.push(...rows.map(({ id }) => id))
+      expect(rows.length).toBeLessThanOrEqual(limit)
+      return rows.length
+    })
+    expect([seen, done]).toEqual([['0', '1', '2', '3', '4'], 5])
+  },
+)
+
+it('eachPage begins no page once it is to stop', async () => {
+  let pages = 0
+  const isStopping = () => pages === 2
+  await eachPage({ read, limit: 1, isStopping }, async () => ++pages)
+  expect(pages).toBe(2)
 })

@@ -1,5 +1,39 @@
 import type { Log } from '../runtime.ts'
 
+/** What ends by itself, as far as its place among all such goes: by when it does, then by id. */
+export interface Overdue {
+  expires_at: Date
+  id: string
+}
+
+/**
+ * Works through all that is overdue, at most `limit` rows at a time, until nothing is left or `isStopping`; adds up what
+ * `work` says it did. Each page begins behind the last row of the one before: what stays overdue because it fails hides
+ * nothing.
+ */
+export async function eachPage<T extends Overdue>(
+  {
+    read,
+    limit,
+    isStopping,
+  }: {
+    read: (page: { after: Overdue | null; limit: number }) => Promise<T[]>
+    limit: number
+    isStopping: () => boolean
+  },
+  work: (rows: T[]) => Promise<number>,
+): Promise<number> {
+  let done = 0
+  let after: Overdue | null = null
+  while (!isStopping()) {
+    const rows: T[] = await read({ after, limit })
+    done += await work(rows)
+    after = rows.at(-1) ?? null
+    if (rows.length < limit) break
+  }
+  return done
+}
+
 /**
  * Works through rows that are overdue, workspace by workspace, and adds up what `work` says it did. What fails of one
  * workspace is logged and left for the next time: it must not hold up the others.

@@ -1,6 +1,7 @@
 import type { Units } from '../contract/units.ts'
 import type { HoldRow, LotRow } from '../storage/storage.ts'
 import type { Account, Decision, Entry, EntryKind, Operation } from './decide.ts'
+import type { Overdue } from './overdue.ts'
 
 /** An account with what only people want to know of it. */
 export interface AccountRecord extends Account {
@@ -63,16 +64,16 @@ export interface CreditHoldReads {
 export interface CreditHoldWrites {
   insert(hold: HoldRow): Promise<void>
   remove(workspaceId: string, ids: readonly string[]): Promise<void>
-  /** Those of whatever workspace that have run out, the longest ago first. */
-  overdue(now: Date, limit: number): Promise<HoldRow[]>
+  /** Those of whatever workspace that have run out, the longest ago first, behind `after`. */
+  overdue(now: Date, page: { after: Overdue | null; limit: number }): Promise<HoldRow[]>
 }
 
 export interface CreditLotReads {
   /** Those that have not ended, in burn order; `remaining` is as of `counted_seq`. */
   open(workspaceId: string): Promise<LotRow[]>
   /**
-   * What the entries of these kinds numbered above `after`, up to `up_to`, consumed in sum; below zero where more came
-   * back.
+   * What the entries of these kinds numbered above `after`, up to `up_to`, consumed in sum. A refund gives back what its
+   * debit consumed, so it counts only where that is numbered above `after` too.
    */
   consumed(
     workspaceId: string,
@@ -89,8 +90,8 @@ export interface CreditLotWrites {
     lots: readonly Pick<LotRow, 'id' | 'remaining'>[],
   ): Promise<void>
   end(workspaceId: string, id: string, at: Date): Promise<void>
-  /** Those of whatever workspace that have expired and not ended yet, the longest ago first. */
-  due(now: Date, limit: number): Promise<LotRow[]>
+  /** Those of whatever workspace that have expired and not ended yet, the longest ago first, behind `after`. */
+  due(now: Date, page: { after: Overdue | null; limit: number }): Promise<LotRow[]>
 }
 
 /** What became of an operation: decided, booked before, or at odds with what was booked under its reference. */

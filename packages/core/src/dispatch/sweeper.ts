@@ -34,20 +34,36 @@ export function startSweeper({
   let sweeping: Promise<void> | null = null
   const timer = setInterval(() => void sweep(), EVERY_MS).unref()
 
-  async function untilGone(step: () => Promise<number>, max = STEP_MAX): Promise<void> {
-    while (!stopping && (await step()) >= max);
+  async function untilGone(step: () => Promise<number>): Promise<void> {
+    while (!stopping && (await step()) >= STEP_MAX);
+  }
+
+  /** What fails must not hold up what comes after it. */
+  async function alone(step: string, work: () => Promise<unknown>): Promise<void> {
+    try {
+      await work()
+    } catch (error) {
+      runtime.log.warn({ err: error, step }, 'sweeping failed')
+    }
   }
 
   async function sweepAll(): Promise<void> {
     const now = runtime.now()
     const ended = new Date(now.getTime() - LIMITS.idempotency_lifetime_s * 1000)
-    await untilGone(() => storage.write(({ messages }) => messages.forgetAnswers(ended, STEP_MAX)))
-    await untilGone(() => storage.write(({ accountTokens }) => accountTokens.forget(now, STEP_MAX)))
+    await alone('answers', () =>
+      untilGone(() => storage.write(({ messages }) => messages.forgetAnswers(ended, STEP_MAX))),
+    )
+    await alone('account tokens', () =>
+      untilGone(() => storage.write(({ accountTokens }) => accountTokens.forget(now, STEP_MAX))),
+    )
     const { sweepCounters } = storage.hot
-    if (sweepCounters) await untilGone(() => sweepCounters(now, STEP_MAX))
+    if (sweepCounters) {
+      await alone('counters', () => untilGone(() => sweepCounters(now, STEP_MAX)))
+    }
     const parts = { storage, runtime }
-    await untilGone(() => releaseHolds(parts, now, CREDITS_STEP_MAX), CREDITS_STEP_MAX)
-    await untilGone(() => expireLots(parts, now, CREDITS_STEP_MAX), CREDITS_STEP_MAX)
+    const isStopping = () => stopping
+    await alone('holds', () => releaseHolds(parts, now, CREDITS_STEP_MAX, isStopping))
+    await alone('lots', () => expireLots(parts, now, CREDITS_STEP_MAX, isStopping))
   }
 
   function sweep(): Promise<void> {

@@ -61,12 +61,12 @@ export function createMessages(parts: BulkParts): Messages {
       const { channel, to, content, metadata = {} } = request
       const schedule = scheduleOf(request, at)
       const refusal = countryFault(channel, to)
-      if (refusal !== null) {
-        // What was accepted before the rule was made stays the answer.
+      if (refusal !== null || sequences) {
+        // What was accepted before a rule was made stays the answer, and whoever asks for it writes to nobody new.
         const known = await answerBefore(storage, identity, key, { route: ROUTE, request })
-        if (known === null) throw invalid('to', refusal)
-        return replay(known)
+        if (known !== null) return replay(known)
       }
+      if (refusal !== null) throw invalid('to', refusal)
       await sequences?.look(identity, channel, [to])
       const price = priceOf(channel, content)(to)
       const message = newMessage(

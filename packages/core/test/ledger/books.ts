@@ -1,5 +1,12 @@
 import type { Operation } from '../../src/credits/decide.ts'
-import { accountOf, type LedgerModel, type ModelPosted, post } from '../storage/ledger-model.ts'
+import {
+  accountOf,
+  type LedgerModel,
+  type ModelAccount,
+  type ModelEntry,
+  type ModelPosted,
+  post,
+} from '../storage/ledger-model.ts'
 
 /** What the model knows besides accounts, entries and messages. */
 export interface Books {
@@ -98,10 +105,11 @@ export function end(
   }
   let left = amount ?? 0
   for (const one of open) {
-    // Overage goes on the last.
-    const share = one === open.at(-1) ? left : Math.min(left, one.amount)
+    // Overage goes on the last; and that nothing was consumed.
+    const isLast = one === open.at(-1)
+    const share = isLast ? left : Math.min(left, one.amount)
     left -= share
-    release({ model }, one, share, at)
+    release({ model }, one, share > 0 || (isLast && amount === 0) ? share : null, at)
   }
   return 'booked'
 }
@@ -115,16 +123,22 @@ export function reap({ model, books }: { model: LedgerModel; books: Books }, now
   // Message by message, those of one in the order in which they began.
   for (const about of overdue) {
     const own = holdsOf(books, about).filter((one) => one.state === 'open' && overdue.includes(one))
-    for (const one of own) release({ model }, one, 0, now)
+    for (const one of own) release({ model }, one, null, now)
   }
   return overdue.length
 }
 
-function release({ model }: { model: LedgerModel }, one: ModelHold, share: number, at: Date): void {
-  const kind = share > 0 ? 'settle' : 'void'
+/** Ends a hold of which `share` was consumed; null gives it back. */
+function release(
+  { model }: { model: LedgerModel },
+  one: ModelHold,
+  share: number | null,
+  at: Date,
+): void {
+  const kind = share === null ? 'void' : 'settle'
   const { workspace_id, amount, n } = one
-  must(post(model, workspace_id, moving(kind, [-share || 0, -amount], one, { n, at })))
-  one.state = share > 0 ? 'settled' : 'void'
+  must(post(model, workspace_id, moving(kind, [0 - (share ?? 0), -amount], one, { n, at })))
+  one.state = share === null ? 'void' : 'settled'
 }
 
 /** Begins a lot for a grant that was booked just now. */
@@ -147,14 +161,26 @@ function countLots({ model, books }: { model: LedgerModel; books: Books }, works
   const open = openLots(books, workspaceId)
   const since = account.counted_seq
   account.counted_seq = account.entries.length
-  let left = account.entries
-    .filter(({ seq, kind }) => seq > since && ['send', 'settle', 'refund'].includes(kind))
-    .reduce((sum, { amount }) => sum - amount, 0)
+  const isCounted = (entry: ModelEntry) => {
+    if (entry.seq <= since) return false
+    if (entry.kind === 'refund') return debitSeqOf(model, account, entry) > since
+    return entry.kind === 'send' || entry.kind === 'settle'
+  }
+  let left = account.entries.filter(isCounted).reduce((sum, { amount }) => sum - amount, 0)
   for (const lot of open) {
     const burnt = Math.max(0, Math.min(left, lot.remaining))
     lot.remaining -= burnt
     left -= burnt
   }
+}
+
+/** Which entry a refund gives something back of; 0 where none is known. */
+function debitSeqOf(model: LedgerModel, account: ModelAccount, { fact }: ModelEntry): number {
+  const [, messageId] = /^refund message (.+) 0$/.exec(fact) ?? []
+  const message = messageId === undefined ? undefined : model.messages.get(messageId)
+  if (!message) return 0
+  const about = message.bulk_id === null ? `message ${messageId}` : `bulk ${message.bulk_id}`
+  return account.entries.find((entry) => entry.fact === `send ${about} 0`)?.seq ?? 0
 }
 
 function openLots({ lots }: Books, workspaceId: string): ModelLot[] {

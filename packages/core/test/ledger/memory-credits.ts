@@ -14,7 +14,10 @@ import type { MemoryTables } from './memory-tables.ts'
 type Used = 'account' | 'lock' | 'entries' | 'entriesAbout' | 'open' | 'setTerms' | 'post'
 
 /** Accounts and ledger entries in memory, with the unique indexes of the real ones. */
-export function memoryCredits(tables: MemoryTables) {
+export function memoryCredits(
+  tables: MemoryTables,
+  bulkOf: (messageId: string) => string | null | undefined,
+) {
   const accounts = tables.table<AccountRecord>()
   const entries = tables.table<Entry>()
   const facts = tables.table<Entry>()
@@ -74,7 +77,7 @@ export function memoryCredits(tables: MemoryTables) {
     post: async (workspaceId, operation) => post(workspaceId, operation),
   }
   const holds = memoryHolds(tables)
-  const lots = memoryLots(tables, of)
+  const lots = memoryLots(tables, of, bulkOf)
   return {
     stores: {
       credits: store,

@@ -1,6 +1,7 @@
 import type { Units } from '../../src/contract/units.ts'
 import type { Entry } from '../../src/credits/decide.ts'
 import { CONSUMING } from '../../src/credits/lots.ts'
+import type { Overdue } from '../../src/credits/overdue.ts'
 import type {
   CreditHoldReads,
   CreditHoldWrites,
@@ -10,14 +11,17 @@ import type {
 import type { HoldRow, LotRow } from '../../src/storage/storage.ts'
 import type { MemoryTables } from './memory-tables.ts'
 
+const first = (a: Overdue, b: Overdue) =>
+  a.expires_at.getTime() - b.expires_at.getTime() || (a.id < b.id ? -1 : 1)
+const isBehind = (one: Overdue, after: Overdue | null) =>
+  after === null || (one.id !== after.id && first(after, one) < 0)
+
 /** What is held, in memory. */
 export function memoryHolds(tables: MemoryTables) {
   const holds = tables.table<HoldRow>()
   const numbers = tables.table<HoldRow>()
   const numberOf = ({ workspace_id, message_id, n }: HoldRow) =>
     `${workspace_id} ${message_id} ${n}`
-  const first = (a: HoldRow, b: HoldRow) =>
-    a.expires_at.getTime() - b.expires_at.getTime() || (a.id < b.id ? -1 : 1)
   const store: CreditHoldReads & CreditHoldWrites = {
     open: async (workspaceId, { limit, offset }) =>
       holds
@@ -37,18 +41,22 @@ export function memoryHolds(tables: MemoryTables) {
         numbers.remove(numberOf(hold))
       }
     },
-    overdue: async (now, limit) =>
+    overdue: async (now, { after, limit }) =>
       holds
         .all()
-        .filter(({ expires_at }) => expires_at <= now)
+        .filter((hold) => hold.expires_at <= now && isBehind(hold, after))
         .sort(first)
         .slice(0, limit),
   }
   return { store, rows: () => holds.all() }
 }
 
-/** Credits that expire, in memory. */
-export function memoryLots(tables: MemoryTables, entriesOf: (workspaceId: string) => Entry[]) {
+/** Credits that expire, in memory; `bulkOf` tells which bulk a message is of. */
+export function memoryLots(
+  tables: MemoryTables,
+  entriesOf: (workspaceId: string) => Entry[],
+  bulkOf: (messageId: string) => string | null | undefined,
+) {
   const lots = tables.table<LotRow>()
   const consuming: readonly string[] = [...CONSUMING]
   const burnOrder = (a: LotRow, b: LotRow) =>
@@ -58,27 +66,39 @@ export function memoryLots(tables: MemoryTables, entriesOf: (workspaceId: string
       .all()
       .filter((lot) => lot.workspace_id === workspaceId && lot.ended_at === null)
       .sort(burnOrder)
+  function debitOf(entries: readonly Entry[], { ref_type, ref_id }: Entry): Entry | undefined {
+    if (ref_type !== 'message') return undefined
+    const sends = entries.filter(({ kind, ref_n }) => kind === 'send' && ref_n === 0)
+    const own = sends.find((send) => send.ref_type === 'message' && send.ref_id === ref_id)
+    const bulk = bulkOf(ref_id)
+    return own ?? sends.find((send) => send.ref_type === 'bulk' && send.ref_id === bulk)
+  }
   function change(id: string, changed: Partial<LotRow>): void {
     const lot = lots.get(id)
     if (lot) lots.put(id, { ...lot, ...changed })
   }
   const store: CreditLotReads & CreditLotWrites = {
     open: async (workspaceId) => openOf(workspaceId),
-    consumed: async (workspaceId, { after, up_to }) =>
-      entriesOf(workspaceId)
-        .filter(({ seq, kind }) => seq > after && seq <= up_to && consuming.includes(kind))
-        .reduce((sum, { amount }) => sum - amount, 0) as Units,
+    consumed: async (workspaceId, { after, up_to }) => {
+      const entries = entriesOf(workspaceId)
+      const counted = entries.filter((entry) => {
+        const { seq, kind } = entry
+        if (seq <= after || seq > up_to || !consuming.includes(kind)) return false
+        return kind !== 'refund' || (debitOf(entries, entry)?.seq ?? 0) > after
+      })
+      return counted.reduce((sum, { amount }) => sum - amount, 0) as Units
+    },
     insert: async (lot) => lots.insert(lot.id, lot),
     recount: async (workspaceId, counted_seq, counted) => {
       for (const { id } of openOf(workspaceId)) change(id, { counted_seq })
       for (const { id, remaining } of counted) change(id, { remaining })
     },
     end: async (_, id, ended_at) => change(id, { ended_at }),
-    due: async (now, limit) =>
+    due: async (now, { after, limit }) =>
       lots
         .all()
-        .filter(({ expires_at, ended_at }) => expires_at <= now && ended_at === null)
-        .sort(burnOrder)
+        .filter((lot) => lot.expires_at <= now && lot.ended_at === null && isBehind(lot, after))
+        .sort(first)
         .slice(0, limit),
   }
   return { store, rows: () => lots.all() }

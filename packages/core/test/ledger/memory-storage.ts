@@ -15,7 +15,7 @@ import type {
 } from '../../src/storage/storage.ts'
 import { memoryCredits } from './memory-credits.ts'
 import { memoryPurchases } from './memory-purchases.ts'
-import { type MemoryTables, memoryTables } from './memory-tables.ts'
+import { type MemoryTable, type MemoryTables, memoryTables } from './memory-tables.ts'
 import type { Rows } from './rows.ts'
 
 /**
@@ -24,9 +24,10 @@ import type { Rows } from './rows.ts'
  */
 export function openMemory(runtime: Pick<Runtime, 'id' | 'random'>) {
   const tables = memoryTables()
-  const credits = memoryCredits(tables)
+  const rows = tables.table<MessageRow>()
+  const credits = memoryCredits(tables, (messageId) => rows.get(messageId)?.bulk_id)
   const purchases = tables.table<PurchaseRow>()
-  const messages = memoryMessages(tables, credits, runtime)
+  const messages = memoryMessages({ tables, messages: rows, credits }, runtime)
   const workspaces = tables.table<WorkspaceRow>()
   const stores = {
     ...credits.stores,
@@ -54,11 +55,17 @@ export function openMemory(runtime: Pick<Runtime, 'id' | 'random'>) {
 type MessageVerbs = Pick<HotDoor, 'accept' | 'settle' | 'cancel' | 'claimMessages'>
 
 function memoryMessages(
-  tables: MemoryTables,
-  credits: ReturnType<typeof memoryCredits>,
+  {
+    tables,
+    messages,
+    credits,
+  }: {
+    tables: MemoryTables
+    messages: MemoryTable<MessageRow>
+    credits: ReturnType<typeof memoryCredits>
+  },
   { id, random }: Pick<Runtime, 'id' | 'random'>,
 ) {
-  const messages = tables.table<MessageRow>()
   const queue = tables.table<MessageQueueRow>()
   const answers = tables.table<{ request_hash: string; response: string }>()
   const spending = tables.table<AcceptState['spent'] extends Map<string, infer U> ? U : never>()

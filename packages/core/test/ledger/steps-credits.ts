@@ -3,7 +3,14 @@ import { createCredits } from '../../src/credits/credits.ts'
 import { ENTRY_KINDS, type EntryKind, type Operation } from '../../src/credits/decide.ts'
 import type { TermsChange } from '../../src/credits/terms.ts'
 import { wordFor } from '../storage/ledger-calls.ts'
-import { accountOf, copyOfAccount, type ModelPosted, post } from '../storage/ledger-model.ts'
+import {
+  accountOf,
+  copyOfAccount,
+  type ModelAccount,
+  type ModelPosted,
+  post,
+  standingOf,
+} from '../storage/ledger-model.ts'
 import { attempt } from './attempt.ts'
 import { beginLot } from './books.ts'
 import type { Done, History, Step } from './history.ts'
@@ -64,7 +71,10 @@ export const grantSome: Step = async (history) => {
   const account = accountOf(model, workspaceId)
   const before = copyOfAccount(account)
   const operation = factOf('grant', id, amount, clock.now())
-  let foretold: unknown = amount <= 0 ? 'invalid amount' : post(model, workspaceId, operation)
+  let foretold: unknown =
+    amount <= 0 || leavesNoRoom(account, operation)
+      ? 'invalid amount'
+      : post(model, workspaceId, operation)
   if (foretold === 'ref_conflict') foretold = 'invalid id'
   if (foretold === 'booked' && hours !== null && expires_ms !== null) {
     if (hours > 0) beginLot(history, workspaceId, expires_ms)
@@ -91,13 +101,23 @@ export const adjustSome: Step = async (history) => {
   const account = accountOf(model, workspaceId)
   const before = copyOfAccount(account)
   const operation = factOf('adjustment', id, amount, clock.now())
-  let foretold: unknown = amount === 0 ? 'invalid amount' : post(model, workspaceId, operation)
+  let foretold: unknown =
+    amount === 0 || leavesNoRoom(account, operation)
+      ? 'invalid amount'
+      : post(model, workspaceId, operation)
   if (foretold === 'ref_conflict') foretold = 'invalid id'
   if (foretold === 'booked' && amount < 0 && !force && account.balance - account.held < 0) {
     Object.assign(account, before)
     foretold = 'invalid amount'
   }
   return done(`adjust ${amount} of ${workspaceId}${force ? ' by force' : ''}`, answer, foretold)
+}
+
+/** Whether a gift or correction that was not booked before ends further than half of the cap from 0. */
+function leavesNoRoom(account: ModelAccount, operation: Operation): boolean {
+  const after = account.balance + operation.amount
+  const isFurther = Math.abs(after) > Math.abs(account.balance) || after * account.balance < 0
+  return Math.abs(after) > UNITS_MAX / 2 && isFurther && !standingOf(account, operation)
 }
 
 /** Other terms: debt, a daily limit, when the owner is told, a freeze and its end. */

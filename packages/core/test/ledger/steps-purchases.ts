@@ -56,11 +56,13 @@ async function begin({ random, ids, make, storage, books }: History) {
   return { what, operations: 1, refused: false, answer: null, foretold: null }
 }
 
-/** The credits are what the payment is worth, whatever was told before. */
+/** The credits are what the payment is worth, whatever was told before; a wrong one is worth nothing once it is back. */
 function foretell({ model, clock }: History, purchase: ModelPurchase, state: PaymentState): void {
-  if (state.amount !== PRICE || state.currency !== 'USD') return
+  const isWrong = state.amount !== PRICE || state.currency !== 'USD'
+  const isBack = state.status === 'paid' && state.reversed >= state.amount
+  if (isWrong && !isBack) return
   const { workspace_id, id, credits, sum, booked } = purchase
-  const back = Math.floor((credits * Math.min(state.reversed, PRICE)) / PRICE)
+  const back = isBack ? credits : Math.floor((credits * state.reversed) / PRICE)
   const target = state.status === 'paid' ? credits - back : 0
   const kind = booked ? 'purchase_adjust' : 'purchase'
   purchase.paid ||= state.status === 'paid'

@@ -176,17 +176,57 @@ export function holdsContract(open: OpenStorage): void {
     })
   })
 
-  it('releases in bounded steps, whosever the holds are', async () => {
+  it('releases all of them page by page, whosever they are', async () => {
     const [first, second] = [await bench.workspace(10), await bench.workspace(10)]
     for (const [i, workspaceId] of [first, second, first, second, first].entries()) {
       await credits().hold(workspaceId, request(1, { message_id: `call ${i}` }))
     }
     bench.clock.advance(10 * MINUTE_MS)
-    expect([await release(2), await release(2), await release(2)]).toEqual([2, 2, 1])
+    expect([await release(2), await release(2)]).toEqual([5, 0])
     for (const each of [first, second]) {
       const entries = await soundLedger(bench, each)
       expect(entries.at(-1)).toMatchObject({ kind: 'void', held_after: 0 })
     }
+  })
+
+  it('releases what is behind others that cannot be released', async () => {
+    const [workspaceId, sound] = [await holding(1, 1, 1), await bench.workspace(10)]
+    bench.clock.advance(1)
+    await credits().hold(sound, request(2))
+    bench.clock.advance(10 * MINUTE_MS)
+    const { storage, clock } = bench
+    const broken: typeof storage = {
+      ...storage,
+      write: (work) =>
+        storage.write((stores) => {
+          const { lock } = stores.credits
+          const fail = () => Promise.reject(new Error('broken'))
+          const credits = {
+            ...stores.credits,
+            lock: (id: string) => (id === workspaceId ? fail() : lock(id)),
+          }
+          return work({ ...stores, credits })
+        }),
+    }
+    expect(await releaseHolds({ storage: broken, runtime: clock }, clock.now(), 2)).toBe(1)
+    expect((await inShort(sound)).at(-1)).toEqual(['void', 0, -2])
+    expect(await bench.account(workspaceId)).toMatchObject({ held: of(3) })
+    expect(await release(2)).toBe(3)
+  })
+
+  it('books that nothing was consumed, and nothing else afterwards', async () => {
+    const workspaceId = await holding(4, 2)
+    await credits().settle(workspaceId, 'call', { amount: of(0) })
+    const entries = (await inShort(workspaceId)).slice(2)
+    expect(entries).toEqual([
+      ['void', 0, -4],
+      ['settle', 0, -2],
+    ])
+    const again = await credits().settle(workspaceId, 'call', { amount: of(0) })
+    expect(again).toMatchObject({ ok: true, repeated: true })
+    const other = await credits().settle(workspaceId, 'call', { amount: of(5) })
+    expect(other).toMatchObject({ ok: false, reason: 'ref_conflict' })
+    expect(await bench.account(workspaceId)).toMatchObject({ balance: of(10), held: 0 })
   })
 
   it('books once what is settled several times at the same moment', async () => {

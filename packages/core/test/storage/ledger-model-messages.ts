@@ -44,10 +44,11 @@ function acceptOne(model: LedgerModel, request: AcceptRequest): AcceptResult | '
     const refused = charge(model, request, debit)
     if (refused) return refused
   }
-  for (const { id, credits_used, created_at, expires_at } of messages) {
+  for (const { id, bulk_id, credits_used, created_at, expires_at } of messages) {
     if (model.messages.has(id)) return 'impossible'
     model.messages.set(id, {
       workspace_id,
+      bulk_id,
       cost: credits_used,
       refunded: 0,
       state: 'open',

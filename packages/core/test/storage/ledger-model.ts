@@ -45,6 +45,7 @@ export interface ModelEntry {
 
 export interface ModelMessage {
   workspace_id: string
+  bulk_id: string | null
   cost: number
   refunded: number
   /** `open` until somebody may have taken it, or it failed: only an open one is ever refunded. */

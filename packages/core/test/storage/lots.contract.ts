@@ -22,14 +22,25 @@ export function lotsContract(open: OpenStorage): void {
     const given = { amount: of(amount), actor: 'operator', expires_at: inDays(days) }
     return (await credits().grant(workspaceId, given)).entry.id
   }
-  const send = async (workspaceId: string, count: number) => {
+  /** Answers the messages of a bulk. */
+  const send = async (workspaceId: string, count: number): Promise<string[]> => {
     const request = bench.make.bulk(workspaceId, count)
     expect(await bench.accept(request)).toEqual({ outcome: 'accepted' })
+    return request.messages.map(({ id }) => id)
   }
-  const refund = (workspaceId: string, amount: number) =>
-    bench.storage.write(({ credits: ledger }) =>
-      ledger.post(workspaceId, bench.make.grant(of(amount), { kind: 'refund' })),
-    )
+  /** One message of that cost by itself; answers it. */
+  const sendOne = async (workspaceId: string, amount: number): Promise<string> => {
+    const request = bench.make.send(workspaceId, { credits_used: of(amount) })
+    expect(await bench.accept(request)).toEqual({ outcome: 'accepted' })
+    return request.messages.map(({ id }) => id)[0] as string
+  }
+  const refund = async (workspaceId: string, messageIds: readonly string[], amount = 1) => {
+    for (const id of messageIds) {
+      const reference = { type: 'message', id, n: 0 }
+      const given = bench.make.grant(of(amount), { kind: 'refund', reference })
+      await bench.storage.write(({ credits: ledger }) => ledger.post(workspaceId, given))
+    }
+  }
   const left = async (workspaceId: string) =>
     (await credits().lots(workspaceId)).map(({ remaining }) => remaining / SMS_PRICE)
   const expiries = async (workspaceId: string) =>
@@ -86,12 +97,48 @@ export function lotsContract(open: OpenStorage): void {
   it('counts what came back, but restores nothing that was counted', async () => {
     const workspaceId = await bench.workspace(0)
     await grant(workspaceId, 10, 30)
-    await send(workspaceId, 6)
-    await refund(workspaceId, 4)
+    const messages = await send(workspaceId, 6)
+    await refund(workspaceId, messages.slice(0, 4))
     expect(await left(workspaceId)).toEqual([8])
     await grant(workspaceId, 5, 60)
-    await refund(workspaceId, 2)
+    await refund(workspaceId, messages.slice(4))
     expect(await left(workspaceId)).toEqual([8, 5])
+  })
+
+  it.each([
+    ['a message', async (workspaceId: string) => [await sendOne(workspaceId, 50)], 50],
+    ['a bulk', (workspaceId: string) => send(workspaceId, 50), 1],
+  ])(
+    'lets nothing that was paid for expire when %s comes back that was sent before',
+    async (_, before, each) => {
+      const workspaceId = await bench.workspace(100)
+      const stranger = await bench.workspace(50)
+      await send(stranger, 50)
+      const sent = await before(workspaceId)
+      await grant(workspaceId, 20, 30)
+      await sendOne(workspaceId, 20)
+      expect(await left(workspaceId)).toEqual([0])
+      await refund(workspaceId, sent, each)
+      expect(await left(workspaceId)).toEqual([0])
+      bench.clock.advance(30 * DAY_MS)
+      expect(await expire()).toBe(1)
+      expect(await expiries(workspaceId)).toEqual([])
+      expect(await bench.account(workspaceId)).toMatchObject({ balance: of(100) })
+    },
+  )
+
+  it('gives back to a grant what was sent of it and failed, message or bulk', async () => {
+    const workspaceId = await bench.workspace(0)
+    const lot = await grant(workspaceId, 20, 30)
+    const one = await sendOne(workspaceId, 5)
+    const many = await send(workspaceId, 10)
+    expect(await left(workspaceId)).toEqual([5])
+    await refund(workspaceId, [one], 5)
+    await refund(workspaceId, many.slice(0, 4))
+    expect(await left(workspaceId)).toEqual([14])
+    bench.clock.advance(30 * DAY_MS)
+    await expire()
+    expect(await expiries(workspaceId)).toEqual([[-14, lot]])
   })
 
   it('lets expire no more than is available: not what is held, nor what was taken back', async () => {
@@ -152,17 +199,42 @@ export function lotsContract(open: OpenStorage): void {
     expect(await bench.account(workspaceId)).toMatchObject({ balance: of(10), seq: 1 })
   })
 
-  it('ends in bounded steps, whosever the lots are', async () => {
+  it('ends all of them page by page, whosever they are', async () => {
     const [first, second] = [await bench.workspace(0), await bench.workspace(0)]
     for (const each of [first, second, first, second, first]) await grant(each, 2, 30)
     await grant(first, 2, 31)
     await send(first, 3)
     bench.clock.advance(30 * DAY_MS)
-    expect([await expire(2), await expire(2), await expire(2)]).toEqual([2, 2, 1])
+    expect([await expire(2), await expire(2)]).toEqual([5, 0])
     const amounts = async (each: string) => (await expiries(each)).map(([amount]) => amount)
     expect(await amounts(first)).toEqual([-1, -2])
     expect(await amounts(second)).toEqual([-2, -2])
     expect(await left(first)).toEqual([2])
+  })
+
+  it('ends what is behind others that cannot end', async () => {
+    const workspaceId = await bench.workspace(0)
+    const sound = await bench.workspace(0)
+    for (let i = 0; i < 3; i++) await grant(workspaceId, 2, 10 + i)
+    const lot = await grant(sound, 2, 30)
+    bench.clock.advance(30 * DAY_MS)
+    const { storage, clock } = bench
+    const broken: typeof storage = {
+      ...storage,
+      write: (work) =>
+        storage.write((stores) => {
+          const { lock } = stores.credits
+          const credits = {
+            ...stores.credits,
+            lock: async (id: string) => (id === workspaceId ? null : lock(id)),
+          }
+          return work({ ...stores, credits })
+        }),
+    }
+    expect(await expireLots({ storage: broken, runtime: clock }, clock.now(), 1)).toBe(1)
+    expect(await expiries(sound)).toEqual([[-2, lot]])
+    expect(await left(workspaceId)).toEqual([2, 2, 2])
+    expect(await expire(1)).toBe(3)
   })
 
   it('lets every credit be spent or expire, never both, whatever meets', async () => {

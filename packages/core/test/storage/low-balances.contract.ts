@@ -96,6 +96,8 @@ export function lowBalancesContract(open: OpenStorage): void {
     for (const id of ids) await send(id)
     const first = await bench.storage.read.lowBalances.due(3)
     expect(first).toHaveLength(3)
+    const rest = await bench.storage.read.lowBalances.due(3, first.at(-1))
+    expect([...first, ...rest]).toEqual([...ids].sort())
     for (const id of first) await tell(id)
     expect([...first, ...(await due())].sort()).toEqual(ids.sort())
   })

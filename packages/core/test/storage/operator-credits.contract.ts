@@ -1,6 +1,7 @@
 import { expect, it } from 'vitest'
-import { units } from '../../src/contract/units.ts'
+import { UNITS_MAX, type Units, units } from '../../src/contract/units.ts'
 import { createCredits } from '../../src/credits/credits.ts'
+import { GIVEN_BALANCE_MAX } from '../../src/credits/room.ts'
 import { SMS_PRICE } from '../fixtures.ts'
 import { benchFor, type OpenStorage } from './bench.ts'
 import { soundLedger } from './ledger-sums.ts'
@@ -55,6 +56,42 @@ export function operatorCreditsContract(open: OpenStorage): void {
     expect(await bench.account(workspaceId)).toMatchObject({ balance: of(1), held: of(2) })
     await credits().adjust(workspaceId, adjustment(0.5, { id: 'a2' }))
     await soundLedger(bench, workspaceId)
+  })
+
+  it('leaves room on an account for what nobody may refuse', async () => {
+    const workspaceId = await bench.workspace(0)
+    const fault = { code: 'validation_error', details: [{ path: 'amount' }] }
+    const half = GIVEN_BALANCE_MAX
+    const grant = (amount: number, id: string) =>
+      credits().grant(workspaceId, { amount: amount as Units, id, actor: 'operator' })
+    const adjust = (amount: number, id: string) => {
+      const given = { amount: amount as Units, id, actor: 'operator', reason: 'x', force: true }
+      return credits().adjust(workspaceId, given)
+    }
+    await expect(grant(half + 1, 'g0')).rejects.toMatchObject(fault)
+    await expect(adjust(-UNITS_MAX, 'a0')).rejects.toMatchObject({
+      ...fault,
+      message: 'This would bring the balance below -500000000 credits',
+    })
+    await grant(half - 1, 'g1')
+    await adjust(1, 'a1')
+    for (const more of [1, UNITS_MAX]) {
+      await expect(adjust(more, 'a2')).rejects.toMatchObject({
+        ...fault,
+        message: 'This would bring the balance above 500000000 credits',
+      })
+      await expect(grant(more, 'g2')).rejects.toMatchObject(fault)
+    }
+    // What was booked before is answered as ever.
+    expect(await grant(half - 1, 'g1')).toMatchObject({ repeated: true })
+    expect(await adjust(1, 'a1')).toMatchObject({ repeated: true })
+    await expect(adjust(2, 'a1')).rejects.toMatchObject({ details: [{ path: 'id' }] })
+    // A purchase may go beyond; then a correction may still bring it nearer.
+    const paid = bench.make.grant(units(5), { kind: 'purchase' })
+    await bench.storage.write(({ credits: ledger }) => ledger.post(workspaceId, paid))
+    expect(await adjust(-2, 'a3')).toMatchObject({ repeated: false })
+    expect(await soundLedger(bench, workspaceId)).toHaveLength(4)
+    expect(await bench.account(workspaceId)).toMatchObject({ balance: half + 3 })
   })
 
   it('books no adjustment of nothing, without a reason, or of nobody', async () => {

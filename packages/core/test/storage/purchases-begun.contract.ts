@@ -12,12 +12,13 @@ export function purchasesBegunContract(open: OpenStorage): void {
     return purchase.id
   }
 
-  it('are those of a provider with a session, from a time on, of a workspace or of all', async () => {
+  it('are those of a provider with a session, or pending without, from a time on, of a workspace or of all', async () => {
     const [mine, theirs] = [await bench.workspace(0), await bench.workspace(0)]
     const since = bench.clock.advance(1_000)
     const early = new Date(since.getTime() - 1)
     await bought(mine, { created_at: early })
-    await bought(mine, { created_at: since, session_id: null })
+    const unopened = await bought(mine, { created_at: since, session_id: null })
+    await bought(mine, { created_at: since, session_id: null, status: 'failed' })
     await bought(mine, { created_at: since, provider: 'other' })
     const first = await bought(mine, { created_at: since })
     const foreign = await bought(theirs, { created_at: bench.clock.advance(1) })
@@ -29,12 +30,12 @@ export function purchasesBegunContract(open: OpenStorage): void {
       const page = { is_pending, after: null, limit: 10 }
       return (await purchases.begun({ ...which, workspace_id }, page)).map(({ id }) => id)
     }
-    expect(await ids(true)).toEqual([first, foreign])
+    expect(await ids(true)).toEqual([unopened, first, foreign])
     expect(await ids(false)).toEqual([paid, failed])
-    expect(await ids(true, mine)).toEqual([first])
+    expect(await ids(true, mine)).toEqual([unopened, first])
     expect(await ids(false, theirs)).toEqual([])
-    expect(await purchases.countBegun(which)).toBe(4)
-    expect(await purchases.countBegun({ ...which, workspace_id: mine })).toBe(3)
+    expect(await purchases.countBegun(which)).toBe(5)
+    expect(await purchases.countBegun({ ...which, workspace_id: mine })).toBe(4)
     expect(await purchases.countBegun({ ...which, provider: 'nobody' })).toBe(0)
   })
 

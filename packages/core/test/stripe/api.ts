@@ -25,7 +25,7 @@ const DAY_S = 24 * 60 * 60
 const SLACK_S = 60
 
 /** Stripe's API over an account: form-encoded bodies, one answer for an `Idempotency-Key`, refusals as Stripe words them. */
-export function createApi(account: Account, secretKey: string) {
+export function createApi(account: Account, secretKey: string, mayRefund: () => boolean) {
   const answered = new Map<string, { asked: string; answer: ApiAnswer }>()
 
   function perform(method: string, path: string, form: Form): ApiAnswer {
@@ -47,7 +47,7 @@ export function createApi(account: Account, secretKey: string) {
       case 'GET disputes':
         return listOf([...account.disputes.values()], payment, form)
       case 'POST refunds':
-        return createRefund(account, payment)
+        return createRefund(account, payment, mayRefund)
       default:
         return refusal(404, `Unrecognized request URL (${method}: ${path})`)
     }
@@ -127,7 +127,7 @@ function sessionOf(account: Account, id: string, expand: string[]): ApiAnswer {
   }
 }
 
-function createRefund(account: Account, payment: string): ApiAnswer {
+function createRefund(account: Account, payment: string, mayRefund: () => boolean): ApiAnswer {
   const intent = account.intents.get(payment)
   if (!intent) return missing('payment_intent', payment)
   if (intent.latest_charge === null)
@@ -138,9 +138,15 @@ function createRefund(account: Account, payment: string): ApiAnswer {
   )
   if (isDisputed)
     return refusal(400, 'The charge has been charged back.', { code: 'charge_disputed' })
-  const refund = account.refund(payment)
-  if (refund) return { status: 200, body: structuredClone(refund) }
-  return refusal(400, 'The charge has already been refunded.', { code: 'charge_already_refunded' })
+  if (account.charges.get(intent.latest_charge)?.refunded)
+    return refusal(400, 'The charge has already been refunded.', {
+      code: 'charge_already_refunded',
+    })
+  if (!mayRefund())
+    return refusal(400, 'Insufficient funds in your Stripe balance to refund this amount.', {
+      code: 'balance_insufficient',
+    })
+  return { status: 200, body: structuredClone(account.refund(payment) ?? {}) }
 }
 
 function oneOf(all: Map<string, object>, id: string, kind: string): ApiAnswer {

@@ -19,6 +19,8 @@ export interface LocalStripe extends Account {
   fail(...faults: (Fault | null)[]): void
   /** Asked for each call that `fail` says nothing about. */
   faultOf: (call: ApiRequest) => Fault | null
+  /** Whether the balance of the account has what a refund takes; always unless set. */
+  mayRefund: () => boolean
   /** The event as it is sent to our endpoint, signed now or at `at`, by this secret or another. */
   sign(event: Event, options?: { at?: Date; secret?: string }): Notification
   /** How long a call or its answer is on its way without a network: a turn of the event loop unless set. */
@@ -44,7 +46,7 @@ export function createLocalStripe(options: LocalStripeOptions): LocalStripe {
   const secret_key = options.secret_key ?? (livemode ? 'sk_live_local' : 'sk_test_local')
   const webhook_secret = options.webhook_secret ?? 'whsec_local'
   const account = createAccount(options)
-  const api = createApi(account, secret_key)
+  const api = createApi(account, secret_key, () => local.mayRefund())
   const faults: (Fault | null)[] = []
 
   /** Null where the line breaks. */
@@ -88,6 +90,7 @@ export function createLocalStripe(options: LocalStripeOptions): LocalStripe {
       faults.push(...more)
     },
     faultOf: () => null,
+    mayRefund: () => true,
     travel: () => new Promise((resolve) => setImmediate(resolve)),
     sign(event, { at = options.now(), secret = webhook_secret } = {}) {
       const payload = JSON.stringify(event, null, 2)

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, expect, it } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { CREDITS, leftAfter, openStage, type Stage } from './stage.ts'
 
 let stage: Stage
@@ -131,4 +131,74 @@ it('a refund that Stripe refuses: says why, and changes nothing', async () => {
     message: 'Stripe refuses the refund: The charge has been charged back.',
   })
   expect(await shop.balance()).toBe(CREDITS)
+})
+
+it('a refund that Stripe refused for want of money: goes through when it is asked again', async () => {
+  const { purchase_id, session_id } = await stage.paid()
+  const refund = () => shop.billing.refund(shop.workspaceId, purchase_id)
+  stripe.mayRefund = () => false
+  await expect(refund()).rejects.toMatchObject({
+    code: 'validation_error',
+    message:
+      'Stripe refuses the refund: Insufficient funds in your Stripe balance to refund this amount.',
+  })
+  expect(await shop.balance()).toBe(CREDITS)
+  stripe.mayRefund = () => true
+  expect(await refund()).toMatchObject({ status: 'refunded' })
+  expect(stripe.kept(session_id)).toBe(0)
+  // Without the money for another, it is still the first that counts.
+  stripe.mayRefund = () => false
+  expect(await refund()).toMatchObject({ status: 'refunded' })
+  expect(stripe.refunds.size).toBe(1)
+})
+
+it('a refund whose answer was lost: the library asks again under its own key, and it goes back once', async () => {
+  const { purchase_id, session_id } = await stage.paid()
+  stripe.fail(null, 'drop_after')
+  const refunded = await shop.billing.refund(shop.workspaceId, purchase_id)
+  expect(refunded).toMatchObject({ status: 'refunded' })
+  const asked = stripe.calls.filter(
+    ({ method, path }) => `${method} ${path}` === 'POST /v1/refunds',
+  )
+  expect(asked).toHaveLength(2)
+  expect(new Set(asked.map(({ headers }) => headers['idempotency-key'])).size).toBe(1)
+  expect(asked[0]?.headers['idempotency-key']).toMatch(/./)
+  expect(stripe.kept(session_id)).toBe(0)
+  expect(stripe.refunds.size).toBe(1)
+})
+
+describe('a payment that is not what was asked for', () => {
+  async function inReview() {
+    const bought = await shop.buy()
+    const session = stripe.sessions.get(bought.session_id)
+    if (session) session.amount_total = 2_900
+    stripe.pay(bought.session_id)
+    await shop.hear()
+    const purchase = () => shop.purchase(bought.purchase_id)
+    expect(await purchase()).toMatchObject({ status: 'pending', review_reason: 'amount_mismatch' })
+    return { ...bought, purchase, payment: shop.paymentOf(bought.session_id) }
+  }
+  const closed = { status: 'refunded', review_reason: null, paid_at: expect.any(Date) }
+
+  it('is closed when all of it went back at Stripe, and reviewed again when it came back', async () => {
+    const { payment, purchase } = await inReview()
+    stripe.refund(payment, { amount: 2_899 })
+    await shop.hear()
+    expect(await purchase()).toMatchObject({ review_reason: 'amount_mismatch', paid_at: null })
+    const rest = stripe.refund(payment, { status: 'pending' })
+    await shop.billing.sync()
+    expect(await purchase()).toMatchObject(closed)
+    stripe.endRefund(rest?.id ?? '', 'failed')
+    await shop.hear()
+    expect(await purchase()).toMatchObject({ status: 'pending', review_reason: 'amount_mismatch' })
+    expect(await shop.entries()).toEqual([])
+  })
+
+  it('is given back by the operator', async () => {
+    const { purchase_id, session_id, purchase } = await inReview()
+    expect(await shop.billing.refund(shop.workspaceId, purchase_id)).toMatchObject(closed)
+    expect(await purchase()).toMatchObject(closed)
+    expect(stripe.kept(session_id)).toBe(0)
+    expect(await shop.entries()).toEqual([])
+  })
 })

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import { createBilling } from '../../src/billing/billing.ts'
+import { expireUnopened } from '../../src/billing/expire-unopened.ts'
 import type { SyncProgress } from '../../src/billing/sync-all.ts'
 import { openSqlite } from '../../src/storage/sqlite/sqlite.ts'
 import type { Storage } from '../../src/storage/storage.ts'
@@ -132,6 +133,39 @@ it('asks nobody about what never came to a session, or belongs to another provid
   const payments = { ...shop.payments, name: 'other' }
   const { sync } = createBilling({ storage, runtime, packages: PACKAGES, payments })
   expect(await sync()).toEqual(NOTHING)
+  expect(await shop.billing.sync()).toEqual({ ...NOTHING, looked: 1 })
+})
+
+it('ends what came to no session when its time is over, unless it comes to one meanwhile', async () => {
+  stripe.fail({ status: 500 }, { status: 500 })
+  await expect(shop.buy('starter', 'lost')).rejects.toThrow('Credit purchase failed')
+  await expect(shop.buy('starter', 'kept')).rejects.toThrow('Credit purchase failed')
+  const kept = await shop.buy('starter', 'kept')
+  const [lost] = await shop.billing
+    .purchases({ status: 'pending' }, { limit: 2, offset: 0 })
+    .then((pending) => pending.filter(({ session_id }) => session_id === null))
+  const ends = lost?.expires_at
+  if (!lost || !ends) throw new Error('one has no session')
+  runtime.advance(ends.getTime() - runtime.now().getTime() - 1)
+  expect(await shop.billing.sync()).toEqual({ ...NOTHING, looked: 1 })
+  runtime.advance(1)
+  expect(await expireUnopened({ storage, runtime }, { ...lost, version: -1 })).toBeNull()
+  expect(await shop.billing.sync()).toEqual({
+    looked: 2,
+    failed: [],
+    changed: [
+      {
+        workspace_id: shop.workspaceId,
+        purchase_id: lost.id,
+        was: 'pending',
+        status: 'expired',
+        credits: 0,
+        review_reason: null,
+      },
+    ],
+  })
+  expect(await shop.purchase(lost.id)).toMatchObject({ status: 'expired', version: 1 })
+  expect(await shop.purchase(kept.purchase_id)).toMatchObject({ status: 'pending' })
   expect(await shop.billing.sync()).toEqual({ ...NOTHING, looked: 1 })
 })
 

@@ -87,8 +87,9 @@ export const ENTRY_CHECKS: readonly RowCheck[] = [
   },
   {
     check: 'settle',
-    when: `t.kind = 'settle' and m.id is null`,
-    fault: `not ${hold('h.id is not null')}`,
+    when: `t.kind = 'settle'`,
+    fault: `not exists (select 1 from messages v where v.workspace_id = t.workspace_id and v.id = t.ref_id
+      and t.ref_type = 'message') and not ${hold('h.id is not null')}`,
     stands: `'no message and no hold'`,
     should: `'the message that was held for'`,
   },
@@ -115,7 +116,13 @@ export const ENTRY_CHECKS: readonly RowCheck[] = [
   },
 ]
 
-/** Whether any of them finds a fault: one pass over the entries answers for all. */
-export const ANY_ENTRY_FAULT = ENTRY_CHECKS.map(
-  ({ when, fault }) => `((${when}) and (${fault}))`,
-).join(' or ')
+const faultOf = (...checks: LedgerCheck[]) =>
+  ENTRY_CHECKS.filter(({ check }) => checks.includes(check))
+    .map(({ when, fault }) => `((${when}) and (${fault}))`)
+    .join(' or ')
+
+/** Whether an entry of a rare kind, neither send nor refund, is at fault by what is not summed up. */
+export const IS_RARE_FAULT = faultOf('price', 'settle', 'resolves', 'hold', 'purchase')
+
+/** Whether a send or a refund ends what it should not. */
+export const IS_WRONG_END = `t.resolves is not null and (${faultOf('resolves')})`

@@ -14,10 +14,10 @@ export const IS_CHARGED = `t.livemode and t.bulk_id is null and t.credits_used >
 export const IS_STUCK = `t.status = 'queued' and coalesce(t.scheduled_at, t.created_at) < :hour_ago
   and not exists (select 1 from message_queue q where q.message_id = t.id)`
 
-/**
- * What every message must be. Whether each paid one has its entry follows from the entries, each of which has its own
- * message, where there are as many: only if not, the messages are looked up one by one.
- */
+/** Held for, not sent: only voice is looked up. */
+export const HAS_HOLD = `t.channel = 'voice' and t.bulk_id is null and ${entry('hold', 'count(*)')} > 0`
+
+/** What every message must be. */
 export const MESSAGE_CHECKS: readonly RowCheck[] = [
   {
     check: 'unpaid_message',

@@ -11,6 +11,8 @@ export interface Snapshot {
    * SQLite, which has no statistics here and reads a whole workspace rather than look a reference up in its index.
    */
   rows<Row>(text: string, values?: NamedValues): Promise<Row[]>
+  /** SQL for a whole number from 1 to 2^30 by which two texts are told from each other, mostly. */
+  markOf(column: string): string
 }
 
 /** @throws Error unless the database has the program's schema. */

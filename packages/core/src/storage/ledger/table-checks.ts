@@ -96,7 +96,7 @@ export const TABLE_CHECKS: readonly TableCheck[] = [
     table: 'purchases',
     about: `'purchase:' || t.id`,
     when: 'true',
-    fault: `${booked} < 0 or ${booked} > t.credits`,
+    fault: `${booked} not between 0 and t.credits`,
     stands: text(booked),
     should: `'0 to ' || ${text('t.credits')}`,
   },

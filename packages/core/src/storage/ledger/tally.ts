@@ -1,99 +1,101 @@
-import type { CounterAccount, LedgerDifference } from './report.ts'
+import { createHash } from 'node:crypto'
+import type { LedgerDifference } from './report.ts'
+import { type EntrySums, HELD_WEIGHT, type Marks, MODULUS } from './sums.ts'
 
-/** The entries of one workspace within a slice, and its account, which may be missing. */
-export interface EntrySums {
+/** What the sums of one workspace's entries say. */
+export interface Ended {
   workspace_id: string
-  entries: number
-  last_seq: number
-  amount: string
-  held_delta: string
-  sends: number
-  refunds: number
-  faults: number
-  balance: number | null
-  held: number | null
-  seq: number | null
+  differences: LedgerDifference[]
+  /** Whether its entries must be looked at one by one. */
+  isSuspect: boolean
 }
 
 /** A running sum of slices that come workspace by workspace: it holds one workspace at a time. */
 export interface Tally {
-  add(sums: EntrySums): LedgerDifference[]
-  /** The last workspace's. */
-  end(): LedgerDifference[]
+  add(sums: EntrySums): void
+  /** The workspace that was added to; null when there is none any more. */
+  end(): Ended | null
+  workspace_id: string | null
   entries: number
-  sends: number
-  refunds: number
 }
+
+type Current = EntrySums & { total: bigint; total_held: bigint; total_chain: bigint }
 
 /** Adds entries up and holds each workspace's sums against its account. */
 export function tallyEntries(): Tally {
-  let current: (EntrySums & { total: bigint; total_held: bigint }) | null = null
+  let current: Current | null = null
   const tally: Tally = {
+    workspace_id: null,
     entries: 0,
-    sends: 0,
-    refunds: 0,
     add(sums) {
       tally.entries += sums.entries
-      tally.sends += sums.sends
-      tally.refunds += sums.refunds
-      const isNew = current?.workspace_id !== sums.workspace_id
-      const found = isNew ? tally.end() : []
+      tally.workspace_id = sums.workspace_id
       current = {
         ...sums,
-        entries: sums.entries + (isNew ? 0 : (current?.entries ?? 0)),
-        total: BigInt(sums.amount) + (isNew ? 0n : (current?.total ?? 0n)),
-        total_held: BigInt(sums.held_delta) + (isNew ? 0n : (current?.total_held ?? 0n)),
+        entries: sums.entries + (current?.entries ?? 0),
+        total: BigInt(sums.amount) + (current?.total ?? 0n),
+        total_held: BigInt(sums.held_delta) + (current?.total_held ?? 0n),
+        total_chain: BigInt(sums.chain) + (current?.total_chain ?? 0n),
       }
-      return found
     },
     end() {
-      if (!current) return []
-      const { workspace_id, balance, held, seq, entries, last_seq, total, total_held } = current
+      if (!current) return null
+      const { workspace_id } = current
+      const differences = differencesOf(current)
+      const isSuspect = !isChained(current)
       current = null
-      const base = { workspace_id, seq: null, about: null }
-      if (balance === null || held === null || seq === null) {
-        const should = `an account for ${entries} entries`
-        return [{ check: 'account', ...base, stands: 'no account', should }]
-      }
-      const found: LedgerDifference[] = []
-      const must = (check: 'balance' | 'held', stands: number, should: bigint) => {
-        if (BigInt(stands) !== should)
-          found.push({ check, ...base, stands: `${stands}`, should: `${should}` })
-      }
-      must('balance', balance, total)
-      must('held', held, total_held)
-      if (seq !== entries || seq !== last_seq) {
-        const should = `${entries} entries, the last of which is ${last_seq}`
-        found.push({ check: 'seq', ...base, stands: `${seq}`, should })
-      }
-      return found
+      tally.workspace_id = null
+      return { workspace_id, differences, isSuspect }
     },
   }
   return tally
 }
 
-/** Sums by counter account, of slices. */
-export function tallyCounters(): {
-  add(rows: readonly { counter_account: string; entries: number; amount: string }[]): void
-  accounts(): CounterAccount[]
-} {
-  const sums = new Map<string, { entries: number; balance: bigint }>()
+function differencesOf(current: Current): LedgerDifference[] {
+  const { workspace_id, balance, held, seq, entries, last_seq, total, total_held } = current
+  const base = { workspace_id, seq: null, about: null }
+  if (balance === null || held === null || seq === null) {
+    const should = `an account for ${entries} entries`
+    return [{ check: 'account', ...base, stands: 'no account', should }]
+  }
+  const found: LedgerDifference[] = []
+  const must = (check: 'balance' | 'held', stands: number, should: bigint) => {
+    if (BigInt(stands) !== should)
+      found.push({ check, ...base, stands: `${stands}`, should: `${should}` })
+  }
+  must('balance', balance, total)
+  must('held', held, total_held)
+  if (seq !== entries || seq !== last_seq) {
+    const should = `${entries} entries, the last of which is ${last_seq}`
+    found.push({ check: 'seq', ...base, stands: `${seq}`, should })
+  }
+  return found
+}
+
+/** Whether the entries are numbered from 1 without a gap, and each begins at what the one before it left. */
+function isChained(current: Current): boolean {
+  const { entries, first_seq, last_seq, seq, last_balance, last_held, total_chain } = current
+  if (first_seq !== 1 || last_seq !== entries || seq !== last_seq) return false
+  if (last_balance === null || last_held === null) return false
+  const left = BigInt(last_balance) + BigInt(HELD_WEIGHT) * BigInt(last_held)
+  return (left * BigInt(last_seq + 1) ** 2n - total_chain) % BigInt(MODULUS) === 0n
+}
+
+/** Sends and refunds of all workspaces, in one number: memory stays flat, and no workspace makes up for another. */
+export interface MarkTally {
+  add(marks: Marks): void
+  /** The same for the same sends and refunds. */
+  text(): string
+}
+
+/** An empty tally. */
+export function tallyMarks(): MarkTally {
+  let sum = 0n
   return {
-    add(rows) {
-      for (const { counter_account, entries, amount } of rows) {
-        const sum = sums.get(counter_account) ?? { entries: 0, balance: 0n }
-        sum.entries += entries
-        sum.balance -= BigInt(amount)
-        sums.set(counter_account, sum)
-      }
+    add({ workspace_id, mark }) {
+      const hash = createHash('sha256').update(workspace_id).digest()
+      sum += hash.readBigUInt64BE() * BigInt(mark)
     },
-    accounts: () =>
-      [...sums]
-        .sort(([a], [b]) => (a < b ? -1 : 1))
-        .map(([counter_account, { entries, balance }]) => ({
-          counter_account,
-          entries,
-          balance: `${balance}`,
-        })),
+    text: () => `${sum}`,
   }
 }

@@ -37,6 +37,7 @@ export async function onPostgresSnapshot<T>(
 
 function snapshotOn(ask: Ask): Snapshot {
   return {
+    markOf: (column) => `(cast(hashtext(${column}) & 1073741822 as bigint) + 1)`,
     async rows<Row>(text: string, values: NamedValues = {}) {
       const names: string[] = []
       const numbered = text

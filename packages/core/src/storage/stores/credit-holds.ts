@@ -2,6 +2,7 @@ import { and, asc, eq, inArray, lte } from 'drizzle-orm'
 import type { CreditHoldReads, CreditHoldWrites } from '../../credits/store.ts'
 import type { Db } from '../dialect.ts'
 import type { Tables } from '../tables.ts'
+import { isBehind } from './overdue-page.ts'
 
 export function creditHoldStore(
   db: Db,
@@ -18,9 +19,12 @@ export function creditHoldStore(
     async remove(workspaceId, ids) {
       await db.delete(t).where(and(eq(t.workspace_id, workspaceId), inArray(t.id, [...ids])))
     },
-    async overdue(now, limit) {
-      const past = db.select().from(t).where(lte(t.expires_at, now))
-      return await past.orderBy(asc(t.expires_at)).limit(limit)
+    async overdue(now, { after, limit }) {
+      const past = db
+        .select()
+        .from(t)
+        .where(and(lte(t.expires_at, now), isBehind(t, after)))
+      return await past.orderBy(asc(t.expires_at), asc(t.id)).limit(limit)
     },
   }
 }

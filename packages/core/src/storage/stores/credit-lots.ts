@@ -1,16 +1,27 @@
-import { and, asc, eq, gt, inArray, isNull, lte, sql } from 'drizzle-orm'
+import { and, asc, eq, gt, inArray, isNull, lte, ne, or, sql } from 'drizzle-orm'
 import type { Units } from '../../contract/units.ts'
 import type { CreditLotReads, CreditLotWrites } from '../../credits/store.ts'
 import type { Db } from '../dialect.ts'
 import type { Tables } from '../tables.ts'
+import { isBehind } from './overdue-page.ts'
 
 export function creditLotStore(
   db: Db,
-  { credit_lots: t, ledger_entries: entries }: Tables,
+  { credit_lots: t, ledger_entries: entries, messages }: Tables,
 ): CreditLotReads & CreditLotWrites {
   const openOf = (workspaceId: string) => and(eq(t.workspace_id, workspaceId), isNull(t.ended_at))
   const byId = (workspaceId: string, id: string) =>
     and(eq(t.workspace_id, workspaceId), eq(t.id, id))
+  /**
+   * The number of the debit that a refund gives back: its message's own, or that of the message's bulk. Single values,
+   * so that no engine reads all debits to answer for the few refunds.
+   */
+  const debitOf = (workspaceId: string) => sql`coalesce(
+    (select d.seq from ${entries} d where d.workspace_id = ${workspaceId} and d.ref_id = ${entries.ref_id}
+      and d.kind = 'send' and d.ref_type = 'message' and d.ref_n = 0),
+    (select d.seq from ${messages} m join ${entries} d on d.ref_id = m.bulk_id
+      where m.workspace_id = ${workspaceId} and m.id = ${entries.ref_id} and d.workspace_id = ${workspaceId}
+      and d.kind = 'send' and d.ref_type = 'bulk' and d.ref_n = 0))`
 
   return {
     async open(workspaceId) {
@@ -23,6 +34,10 @@ export function creditLotStore(
         gt(entries.seq, after),
         lte(entries.seq, up_to),
         inArray(entries.kind, [...kinds]),
+        or(
+          ne(entries.kind, 'refund'),
+          and(eq(entries.ref_type, 'message'), sql`${debitOf(workspaceId)} > ${after}`),
+        ),
       )
       // As text: PostgreSQL sums to a type of its own.
       const consumed = sql<string>`cast(coalesce(-sum(${entries.amount}), 0) as text)`
@@ -41,9 +56,10 @@ export function creditLotStore(
     async end(workspaceId, id, at) {
       await db.update(t).set({ ended_at: at }).where(byId(workspaceId, id))
     },
-    async due(now, limit) {
-      const past = and(lte(t.expires_at, now), isNull(t.ended_at))
-      return await db.select().from(t).where(past).orderBy(asc(t.expires_at)).limit(limit)
+    async due(now, { after, limit }) {
+      const past = and(lte(t.expires_at, now), isNull(t.ended_at), isBehind(t, after))
+      const lots = db.select().from(t).where(past)
+      return await lots.orderBy(asc(t.expires_at), asc(t.id)).limit(limit)
     },
   }
 }

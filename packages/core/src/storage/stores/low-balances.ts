@@ -1,4 +1,4 @@
-import { and, asc, eq, isNotNull, isNull, ne, or, sql } from 'drizzle-orm'
+import { and, asc, eq, gt, isNotNull, isNull, ne, or, sql } from 'drizzle-orm'
 import type { Units } from '../../contract/units.ts'
 import { type Account, availableOf } from '../../credits/decide.ts'
 import type { LowBalanceReads, LowBalanceWrites } from '../../credits/low-balance-store.ts'
@@ -29,8 +29,9 @@ export function lowBalanceStore(
     updated_at: at,
   })
   return {
-    async due(limit) {
-      const found = db.select({ workspace_id }).from(t).where(isDue)
+    async due(limit, after) {
+      const behind = after === undefined ? undefined : gt(workspace_id, after)
+      const found = db.select({ workspace_id }).from(t).where(and(isDue, behind))
       return (await found.orderBy(asc(workspace_id)).limit(limit)).map((row) => row.workspace_id)
     },
     async tell(workspaceId) {

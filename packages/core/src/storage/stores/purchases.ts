@@ -7,7 +7,7 @@ export function purchaseStore(db: Db, { purchases: t }: Tables): PurchaseReads &
   const begunIn = ({ provider, since, workspace_id }: BegunPurchases) =>
     and(
       eq(t.provider, provider),
-      isNotNull(t.session_id),
+      or(isNotNull(t.session_id), eq(t.status, 'pending')),
       gte(t.created_at, since),
       workspace_id === undefined ? undefined : eq(t.workspace_id, workspace_id),
     )

@@ -1,0 +1,57 @@
+import { tallyCounters } from './counters.ts'
+import { ENTRY_CHECKS, ENTRY_FROM } from './entry-checks.ts'
+import type { LedgerCheck } from './report.ts'
+import { nameFaults, type Run } from './run.ts'
+import { type Slice, slicesOf } from './slices.ts'
+import { sumEntries } from './sums.ts'
+import { tallyEntries, tallyMarks } from './tally.ts'
+
+const SLICED = { table: 'ledger_entries', key: 'seq' } as const
+
+/** What is summed up workspace by workspace; all else against messages. */
+const CHAIN_CHECKS: readonly LedgerCheck[] = ['sequence', 'balance_after', 'held_after']
+const OF_CHAIN = ENTRY_CHECKS.filter(({ check }) => CHAIN_CHECKS.includes(check))
+const OF_ONE = ENTRY_CHECKS.filter(({ check }) => !CHAIN_CHECKS.includes(check))
+
+/** One pass over the entries for all sums; only the entries of workspaces where these do not agree are looked at. */
+export async function verifyEntries(run: Run, total: number) {
+  const { snapshot, workspaceId } = run
+  const tally = tallyEntries()
+  const counters = tallyCounters()
+  const marks = tallyMarks()
+  const close = async () => {
+    const ended = tally.end()
+    if (!ended) return
+    run.found(ended.differences)
+    if (!ended.isSuspect || run.isThorough) return
+    for await (const slice of slicesOf(snapshot, SLICED, ended.workspace_id)) {
+      await nameEntries(run, slice, OF_CHAIN)
+    }
+  }
+  for await (const slice of slicesOf(snapshot, SLICED, workspaceId)) {
+    const rows = await sumEntries(snapshot, slice, counters.columns())
+    await counters.add(snapshot, slice, rows)
+    for (const sums of rows) {
+      if (tally.workspace_id !== sums.workspace_id) await close()
+      tally.add(sums)
+      marks.add(sums)
+    }
+    if (run.isThorough) await nameEntries(run, slice, OF_CHAIN)
+    run.tell('entries', tally.entries, total)
+  }
+  await close()
+  run.tell('entries', total, total)
+  return { entries: tally.entries, marks, counter_accounts: counters.accounts() }
+}
+
+/** Looks at every entry by itself, beside what it is about. */
+export async function nameSingleEntries(run: Run): Promise<void> {
+  for await (const slice of slicesOf(run.snapshot, SLICED, run.workspaceId)) {
+    await nameEntries(run, slice, OF_ONE)
+  }
+}
+
+function nameEntries(run: Run, slice: Slice, checks: typeof ENTRY_CHECKS): Promise<void> {
+  const about = `t.ref_type || ':' || t.ref_id`
+  return nameFaults(run, checks, { from: ENTRY_FROM, slice, seq: 't.seq', about })
+}
