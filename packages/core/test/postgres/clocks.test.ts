@@ -46,7 +46,13 @@ async function server(seed: string, wrong_ms: number): Promise<Server> {
     storage,
     claim: () => storage.hot.claimMessages({ ...claim(), providerOf: () => 'carrier' }),
     claimDeliveries: () =>
-      storage.hot.claimDeliveries({ ...claim(), limit_per_webhook: 10, in_flight: new Map() }),
+      storage.hot.claimDeliveries({
+        ...claim(),
+        limit_per_webhook: 10,
+        limit_per_workspace: 1_000,
+        room_of_webhook: new Map(),
+        room_of_workspace: new Map(),
+      }),
   }
 }
 
