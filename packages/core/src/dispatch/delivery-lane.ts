@@ -41,25 +41,33 @@ export function deliveryLane({
   const losses = new Map<string, number>()
   const now = () => runtime.now().getTime()
 
-  async function deliver(batch: readonly Begun[]): Promise<void> {
+  async function deliver(batch: readonly Begun[], look: () => void): Promise<void> {
     const began = now()
-    let answers: (DeliverAnswer | null)[] = batch.map(() => null)
-    try {
-      const jobs = batch.map(({ delivery }) => ({ ...delivery, ...secretsInTurn(delivery) }))
-      answers = await performer.deliver(jobs).catch((error) => {
-        runtime.log.error({ err: error }, 'a batch of deliveries was lost')
-        return answers
-      })
-      const results = batch.map((each, i) => resultOf(each, answers[i] ?? null))
-      await persist(results, storage.hot.recordDeliveries, runtime.log)
-      for (const result of results) logAttempt(runtime, result)
-    } finally {
-      const at = now()
-      for (const [i, { delivery, is_probe }] of batch.entries()) {
-        const answer = answers[i] ?? null
-        const { response_status: status = null } = answer ?? {}
-        shares.ended(delivery, answer && { ...answer, status }, { began, at, is_probe })
-      }
+    const jobs = batch.map(({ delivery }) => ({ ...delivery, ...secretsInTurn(delivery) }))
+    const answers = await performer.deliver(jobs).catch((error): (DeliverAnswer | null)[] => {
+      runtime.log.error({ err: error }, 'a batch of deliveries was lost')
+      return batch.map(() => null)
+    })
+    end(batch, answers, began)
+    const results = batch.map((each, i) => resultOf(each, answers[i] ?? null))
+    const written = persist(results, storage.hot.recordDeliveries, runtime.log)
+    // The receivers have room again: what is claimed for them now shares the commit of what is recorded.
+    look()
+    await written
+    for (const result of results) logAttempt(runtime, result)
+  }
+
+  /** Gives the receivers' slots back. */
+  function end(
+    batch: readonly Begun[],
+    answers: readonly (DeliverAnswer | null)[],
+    began: number,
+  ): void {
+    const at = now()
+    for (const [i, { delivery, is_probe }] of batch.entries()) {
+      const answer = answers[i] ?? null
+      const status = answer?.response_status ?? null
+      shares.ended(delivery, answer && { ...answer, status }, { began, at, is_probe })
     }
   }
 
@@ -104,7 +112,7 @@ export function deliveryLane({
         lease_ms,
         token: runtime.id(),
       }),
-    async run(deliveries, done) {
+    async run(deliveries, done, look) {
       const at = now()
       const groups = new Map<string, Begun[]>()
       for (const delivery of deliveries) {
@@ -116,7 +124,7 @@ export function deliveryLane({
       await Promise.all(
         [...groups.values()].flatMap((group) =>
           chunks(group, TASK_BATCH_MAX).map((batch) =>
-            deliver(batch).finally(() => done(batch.length)),
+            deliver(batch, look).finally(() => done(batch.length)),
           ),
         ),
       )
