@@ -23,6 +23,8 @@ const BENCHES: Record<string, () => Promise<Bench>> = {
   'postgres-accept': async () => (await import('./postgres/accept.ts')).run,
   'postgres-coalesce': async () => (await import('./postgres/coalesce.ts')).run,
   'postgres-claim': async () => (await import('./postgres/claim.ts')).run,
+  'webhook-deliveries': async () => (await import('./webhooks.ts')).runDeliveries,
+  'webhook-fairness': async () => (await import('./webhooks.ts')).runFairness,
   startup: async () => (await import('./startup.ts')).run,
 }
 

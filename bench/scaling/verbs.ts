@@ -116,7 +116,13 @@ async function claimAllDeliveries(
 ) {
   const claimed: Awaited<ReturnType<typeof storage.hot.claimDeliveries>>[] = []
   await measure('claim delivery', async () => {
-    const bounds = { limit: size, limit_per_webhook: size, in_flight: new Map<string, number>() }
+    const bounds = {
+      limit: size,
+      limit_per_webhook: size,
+      limit_per_workspace: 1_000,
+      room_of_webhook: new Map<string, number>(),
+      room_of_workspace: new Map<string, number>(),
+    }
     const claim = { now: runtime.now(), lease_ms: LEASE_MS, token: runtime.id(), ...bounds }
     claimed.push(await storage.hot.claimDeliveries(claim))
   })

@@ -201,7 +201,7 @@ export async function createCore(options: CoreOptions): Promise<Core> {
       storage,
       runtime,
       targets: createTargetGuard(targets),
-      onQueued: () => dispatcher?.wake(),
+      onQueued: () => dispatcher?.wake('deliveries'),
     }),
     mails: { list: sandboxMailer.list, onMail: sandboxMailer.onMail, idle: outbox.idle },
     contacts,

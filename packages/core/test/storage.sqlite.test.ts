@@ -310,7 +310,14 @@ describe('SQLite alone', () => {
       await storage.write(({ webhooks }) => webhooks.insert(make.webhook(id)))
       const lease = { limit: 10, lease_ms: 3_600_000 }
       const claim = { ...lease, now: runtime.now(), providerOf: () => 'carrier' }
-      const share = { ...lease, now: runtime.now(), limit_per_webhook: 10, in_flight: new Map() }
+      const share = {
+        ...lease,
+        now: runtime.now(),
+        limit_per_webhook: 10,
+        limit_per_workspace: 1_000,
+        room_of_webhook: new Map<string, number>(),
+        room_of_workspace: new Map<string, number>(),
+      }
       const { messages } = make.bulk(id, 2)
       const request = { ...make.request(messages), debit: null }
       await storage.hot.accept([request])

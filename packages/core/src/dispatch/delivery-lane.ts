@@ -2,12 +2,13 @@ import { LIMITS } from '../contract/limits.ts'
 import type { Runtime } from '../runtime.ts'
 import type { ClaimedDelivery, Storage } from '../storage/storage.ts'
 import type { DeliverAnswer } from '../webhooks/deliver.ts'
-import { type DeliveryResult, isSuccess } from '../webhooks/record.ts'
-import { createRotations, type Rotations, type SecretsInTurn } from '../webhooks/rotation.ts'
+import type { DeliveryResult } from '../webhooks/record.ts'
+import { secretsInTurn } from '../webhooks/rotation.ts'
 import type { Lane } from './lane.ts'
 import { chunks } from './message-lane.ts'
 import type { Performer } from './performer.ts'
 import { persist } from './persist.ts'
+import { createShares } from './shares.ts'
 
 /**
  * Longer than the deadline of one try, or two tries of one delivery would be under way at once; while a secret is being
@@ -17,10 +18,11 @@ const LEASE_MS = 2 * LIMITS.webhook_deadline_ms + 30_000
 
 const SLOTS = 4096
 const CLAIM_MAX = 512
-/** The share of the slots that one webhook may fill: the others are there for everybody else. */
-const SLOTS_PER_WEBHOOK = 256
 /** Each batch is one task of a thread; it holds one webhook's deliveries only, so that none waits for a stranger's. */
 const TASK_BATCH_MAX = 32
+
+/** A delivery whose thread died so often in a row may be what kills it: that counts as its failure. */
+const LOST_MAX = 3
 
 /** Deliveries on their way to the receivers. */
 export function deliveryLane({
@@ -35,30 +37,67 @@ export function deliveryLane({
   /** How long a claim is its claimant's. */
   lease_ms?: number | undefined
 }): Lane<ClaimedDelivery> {
-  const inFlight = new Map<string, number>()
-  const rotations = createRotations()
+  const shares = createShares({ slots: SLOTS })
+  const losses = new Map<string, number>()
+  const now = () => runtime.now().getTime()
 
-  function count(webhookId: string, change: number): void {
-    const now = (inFlight.get(webhookId) ?? 0) + change
-    if (now > 0) inFlight.set(webhookId, now)
-    else inFlight.delete(webhookId)
+  async function deliver(batch: readonly Begun[], look: () => void): Promise<void> {
+    const began = now()
+    const jobs = batch.map(({ delivery }) => ({ ...delivery, ...secretsInTurn(delivery) }))
+    const answers = await performer.deliver(jobs).catch((error): (DeliverAnswer | null)[] => {
+      runtime.log.error({ err: error }, 'a batch of deliveries was lost')
+      return batch.map(() => null)
+    })
+    end(batch, answers, began)
+    const results = batch.map((each, i) => resultOf(each, answers[i] ?? null))
+    const written = persist(results, storage.hot.recordDeliveries, runtime.log)
+    // The receivers have room again: what is claimed for them now shares the commit of what is recorded.
+    look()
+    await written
+    for (const result of results) logAttempt(runtime, result)
   }
 
-  async function deliver(webhookId: string, batch: readonly ClaimedDelivery[]): Promise<void> {
-    count(webhookId, batch.length)
-    try {
-      const jobs = batch.map((delivery) => ({ ...delivery, ...rotations.inTurn(delivery) }))
-      const answers = await performer.deliver(jobs).catch((error) => {
-        runtime.log.error({ err: error }, 'a batch of deliveries was lost')
-        return batch.map(() => lost(runtime.now()))
-      })
-      for (const [i, job] of jobs.entries()) noteSecret(rotations, job, answers[i])
-      const results = batch.map((delivery, i) => resultOf(delivery, answers[i] as DeliverAnswer))
-      await persist(results, storage.hot.recordDeliveries, runtime.log)
-      for (const result of results) logAttempt(runtime, result)
-    } finally {
-      count(webhookId, -batch.length)
+  /** Gives the receivers' slots back. */
+  function end(
+    batch: readonly Begun[],
+    answers: readonly (DeliverAnswer | null)[],
+    began: number,
+  ): void {
+    const at = now()
+    for (const [i, { delivery, is_probe }] of batch.entries()) {
+      const answer = answers[i] ?? null
+      const status = answer?.response_status ?? null
+      shares.ended(delivery, answer && { ...answer, status }, { began, at, is_probe })
     }
+  }
+
+  function resultOf({ delivery, is_probe }: Begun, answer: DeliverAnswer | null): DeliveryResult {
+    const { workspace_id, webhook_id, delivery_id, token, secret, previous_secret } = delivery
+    const { started_at_ms, used_other_secret, ...rest } = answer ?? lost(now())
+    const turn = secretsInTurn(delivery)
+    const other = turn.secret === secret ? previous_secret : secret
+    return {
+      workspace_id,
+      webhook_id,
+      delivery_id,
+      token,
+      started_at: new Date(started_at_ms),
+      ...rest,
+      signed_with: previous_secret === null ? null : used_other_secret ? other : turn.secret,
+      is_probe,
+      is_unknown: answer === null && isExcused(delivery_id),
+    }
+  }
+
+  /** Whether the loss of a try is not the delivery's fault yet. */
+  function isExcused(deliveryId: string): boolean {
+    const before = losses.get(deliveryId) ?? 0
+    losses.delete(deliveryId)
+    if (before + 1 >= LOST_MAX) return false
+    losses.set(deliveryId, before + 1)
+    const [oldest] = losses.keys()
+    if (losses.size > SLOTS && oldest !== undefined) losses.delete(oldest)
+    return true
   }
 
   return {
@@ -69,22 +108,23 @@ export function deliveryLane({
       storage.hot.claimDeliveries({
         now: runtime.now(),
         limit,
-        limit_per_webhook: SLOTS_PER_WEBHOOK,
-        in_flight: inFlight,
+        ...shares.rooms(now()),
         lease_ms,
         token: runtime.id(),
       }),
-    async run(deliveries, done) {
-      const groups = new Map<string, ClaimedDelivery[]>()
+    async run(deliveries, done, look) {
+      const at = now()
+      const groups = new Map<string, Begun[]>()
       for (const delivery of deliveries) {
+        const one = { delivery, is_probe: shares.began(delivery, at) }
         const group = groups.get(delivery.webhook_id)
-        if (group) group.push(delivery)
-        else groups.set(delivery.webhook_id, [delivery])
+        if (group) group.push(one)
+        else groups.set(delivery.webhook_id, [one])
       }
       await Promise.all(
-        [...groups].flatMap(([webhookId, group]) =>
+        [...groups.values()].flatMap((group) =>
           chunks(group, TASK_BATCH_MAX).map((batch) =>
-            deliver(webhookId, batch).finally(() => done(batch.length)),
+            deliver(batch, look).finally(() => done(batch.length)),
           ),
         ),
       )
@@ -92,32 +132,16 @@ export function deliveryLane({
   }
 }
 
-function noteSecret(
-  rotations: Rotations,
-  { webhook_id, secret, other_secret }: ClaimedDelivery & SecretsInTurn,
-  answer: DeliverAnswer | undefined,
-): void {
-  if (other_secret === null || !isSuccess(answer?.response_status ?? null)) return
-  rotations.accepted(webhook_id, answer?.used_other_secret ? other_secret : secret)
+/** A delivery that has its slot. */
+interface Begun {
+  delivery: ClaimedDelivery
+  is_probe: boolean
 }
 
-function resultOf(delivery: ClaimedDelivery, answer: DeliverAnswer): DeliveryResult {
-  const { workspace_id, webhook_id, delivery_id, token } = delivery
-  const { started_at_ms, used_other_secret: _, ...rest } = answer
+/** A thread that died says nothing of its deliveries. */
+function lost(at_ms: number): DeliverAnswer {
   return {
-    workspace_id,
-    webhook_id,
-    delivery_id,
-    token,
-    started_at: new Date(started_at_ms),
-    ...rest,
-  }
-}
-
-/** A thread that died says nothing of its deliveries: they are tried again. */
-function lost(at: Date): DeliverAnswer {
-  return {
-    started_at_ms: at.getTime(),
+    started_at_ms: at_ms,
     duration_ms: 0,
     response_status: null,
     response_body: null,

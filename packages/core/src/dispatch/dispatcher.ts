@@ -1,7 +1,7 @@
 import { startLowBalanceWatch } from '../credits/low-balance.ts'
 import type { LowBalance } from '../credits/low-balance-store.ts'
 import type { Runtime } from '../runtime.ts'
-import type { Storage } from '../storage/storage.ts'
+import type { Storage, Work } from '../storage/storage.ts'
 import { deliveryLane } from './delivery-lane.ts'
 import { type RunningLane, startLane } from './lane.ts'
 import { messageLane } from './message-lane.ts'
@@ -10,8 +10,8 @@ import type { Routing } from './routing.ts'
 import { startSweeper } from './sweeper.ts'
 
 export interface Dispatcher {
-  /** There may be something due. */
-  wake(): void
+  /** There may be something due: messages, unless told. */
+  wake(work?: Work): void
   /** Resolves when nothing is due and nothing under way; what waits for a later time does not count. */
   idle(): Promise<void>
   /** Sees to what time alone has ended, now and not within the minute. */
@@ -65,7 +65,7 @@ export function startDispatcher({
     if (work !== 'messages') deliveries.wake()
   })
   return {
-    wake: messages.wake,
+    wake: (work) => (work === 'deliveries' ? deliveries : messages).wake(),
     sweep: sweeper.sweep,
     async idle() {
       await lowBalances.look()

@@ -10,9 +10,9 @@ export interface Lane<Item> {
   claim(limit: number): Promise<Item[]>
   /**
    * Sees the items through to a written result. Says `done` of each part as it ends, so that a slow one holds no slots
-   * but its own.
+   * but its own; and `look` where more may be claimed before that.
    */
-  run(items: Item[], done: (count: number) => void): Promise<void>
+  run(items: Item[], done: (count: number) => void, look: () => void): Promise<void>
 }
 
 export interface RunningLane {
@@ -69,7 +69,7 @@ export function startLane<Item>(lane: Lane<Item>, log: Log): RunningLane {
       wake()
     }
     lane
-      .run(items, done)
+      .run(items, done, wake)
       .catch((error) => log.error({ err: error, lane: lane.name }, 'background work failed'))
       .finally(() => {
         if (left > 0) done(left)

@@ -148,8 +148,8 @@ export interface HotDoor {
    */
   cancel(request: CancelRequest): Promise<CancelOutcome[]>
   /**
-   * Due deliveries, leased; at most `limit_per_webhook` of one webhook, so that no backlog hides the others. Those that
-   * fell due while their webhook is disabled are discarded, tests excepted.
+   * Due deliveries, leased; of one webhook and of one workspace no more than the claim says, so that no backlog hides
+   * the others. Those that fell due while their webhook is disabled are discarded, tests excepted.
    */
   claimDeliveries(claim: DeliveryClaim): Promise<ClaimedDelivery[]>
   /** What the tries gave: done, next try, or given up. Answers which still counted, as `settle` does. */
@@ -206,10 +206,12 @@ export interface MessageClaim extends Claim {
   providerOf(message: Pick<MessageRow, 'channel' | 'livemode'>): string
 }
 
+/** How many a claim takes of one webhook and of one workspace; those that a map names have another limit. */
 export interface DeliveryClaim extends Claim {
   limit_per_webhook: number
-  /** How many deliveries of a webhook the caller has in flight already; they count towards its limit. */
-  in_flight: ReadonlyMap<string, number>
+  limit_per_workspace: number
+  room_of_webhook: ReadonlyMap<string, number>
+  room_of_workspace: ReadonlyMap<string, number>
 }
 
 export interface ClaimedMessage
@@ -252,6 +254,8 @@ export interface ClaimedDelivery {
   secret: string
   /** The secret before the last rotation, for as long as it is valid. */
   previous_secret: string | null
+  /** The secret that a receiver showed to know since the last rotation, if any. */
+  accepted_secret: string | null
   headers: Record<string, string>
   body: string
   /** Counted from 1. */

@@ -487,9 +487,13 @@ function webhookTables(d: Dialect) {
       /** The secret before the last rotation, good until `previous_secret_ends_at`. */
       previous_secret: d.text(),
       previous_secret_ends_at: d.time(),
+      /** The secret that signed what got the last 2xx while a rotation overlapped. */
+      accepted_secret: d.text(),
       is_active: d.boolean().notNull(),
       status: d.text().$type<'active' | 'failing' | 'disabled'>().notNull(),
       disabled_reason: d.text(),
+      /** When the owner let it start anew after it was disabled. */
+      enabled_at: d.time(),
       consecutive_failures: d.int().notNull(),
       last_success_at: d.time(),
       last_failure_at: d.time(),

@@ -68,7 +68,9 @@ export function createWebhookChanges({
         await find(workspaceId, webhookId)
         await targets.check(request.url)
       }
-      const changed = await change(workspaceId, webhookId, (before) => changeOf(request, before))
+      const changed = await change(workspaceId, webhookId, (before) =>
+        changeOf(request, before, runtime.now()),
+      )
       return webhookOf(changed)
     },
     async rotateSecret(workspaceId, webhookId) {
@@ -79,11 +81,12 @@ export function createWebhookChanges({
         secret,
         previous_secret: before.secret,
         previous_secret_ends_at,
+        accepted_secret: null,
       }))
       return { ...webhookOf(changed), secret, previous_secret_ends_at }
     },
     async enable(workspaceId, webhookId) {
-      return webhookOf(await change(workspaceId, webhookId, enabling))
+      return webhookOf(await change(workspaceId, webhookId, enablingAt(runtime.now())))
     },
   }
 }
@@ -91,13 +94,14 @@ export function createWebhookChanges({
 function changeOf(
   { url, description, events, headers, is_active }: Body<typeof endpoints.update>,
   before: WebhookRow,
+  at: Date,
 ): WebhookChange {
   return {
     ...(url !== undefined && { url }),
     ...(description !== undefined && { description }),
     ...(events !== undefined && { events: events ?? ['*'] }),
     ...(headers !== undefined && { headers: headersOf(headers, before) }),
-    ...(is_active === true && enabling(before)),
+    ...(is_active === true && enablingAt(at)(before)),
     ...(is_active === false && disabling(before)),
   }
 }
@@ -115,9 +119,9 @@ function headersOf(
   return Object.fromEntries(Object.entries(headers).filter(([name]) => given.includes(name)))
 }
 
-function enabling({ is_active }: WebhookRow): WebhookChange {
-  if (is_active) return {}
-  return { is_active: true, status: 'active', disabled_reason: null, consecutive_failures: 0 }
+function enablingAt(enabled_at: Date): (before: WebhookRow) => WebhookChange {
+  const change = { is_active: true, status: 'active', disabled_reason: null } as const
+  return ({ is_active }) => (is_active ? {} : { ...change, consecutive_failures: 0, enabled_at })
 }
 
 function disabling({ is_active }: WebhookRow): WebhookChange {

@@ -53,6 +53,7 @@ export function createDeliverer({
   now: () => Date
   targets: TargetPolicy
 }): Deliverer {
+  const { deadline_ms = LIMITS.webhook_deadline_ms } = targets
   const agent = new Agent({
     // As many as are in flight: the lane bounds that for each webhook, and whoever waited for a stranger's connection
     // would use up his own deadline.
@@ -61,8 +62,9 @@ export function createDeliverer({
     keepAliveTimeout: 4_000,
     connect: createTargetGuard(targets).connect,
   })
+  const send = (job: DeliverJob) => post(job, { agent, now, deadline_ms })
   return {
-    deliver: (jobs) => Promise.all(jobs.map((job) => deliverOne(job, agent, now))),
+    deliver: (jobs) => Promise.all(jobs.map((job) => deliverOne(job, send))),
     close: () => agent.close(),
   }
 }
@@ -70,14 +72,13 @@ export function createDeliverer({
 /** One try; what is refused for its signature is sent once more, signed with the other secret. */
 async function deliverOne(
   job: DeliverJob,
-  agent: Dispatcher,
-  now: () => Date,
+  send: (job: DeliverJob) => Promise<DeliverAnswer>,
 ): Promise<DeliverAnswer> {
-  const first = await post(job, agent, now)
+  const first = await send(job)
   const { secret, other_secret } = job
   if (other_secret === null || !REFUSES_SIGNATURE.includes(first.response_status)) return first
   const other = { ...job, secret: other_secret, other_secret: secret }
-  const second = await post(other, agent, now)
+  const second = await send(other)
   return {
     ...second,
     started_at_ms: first.started_at_ms,
@@ -86,7 +87,10 @@ async function deliverOne(
   }
 }
 
-async function post(job: DeliverJob, agent: Dispatcher, now: () => Date): Promise<DeliverAnswer> {
+async function post(
+  job: DeliverJob,
+  { agent, now, deadline_ms }: { agent: Dispatcher; now: () => Date; deadline_ms: number },
+): Promise<DeliverAnswer> {
   const at = now()
   const began = performance.now()
   const done = (answer: Partial<DeliverAnswer>): DeliverAnswer => ({
@@ -101,7 +105,7 @@ async function post(job: DeliverJob, agent: Dispatcher, now: () => Date): Promis
   })
   // One deadline over connect, headers and body: undici's own time-outs each begin anew with every byte.
   const deadline = new AbortController()
-  const timer = setTimeout(() => deadline.abort(), LIMITS.webhook_deadline_ms)
+  const timer = setTimeout(() => deadline.abort(), deadline_ms)
   try {
     const response = await request(job.url, {
       dispatcher: agent,

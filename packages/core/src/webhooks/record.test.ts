@@ -38,6 +38,8 @@ function health(given: Partial<WebhookHealth> = {}): WebhookHealth {
     consecutive_failures: 0,
     last_success_at: null,
     last_failure_at: null,
+    accepted_secret: null,
+    enabled_at: null,
     created_at: AT,
     updated_at: AT,
     ...given,
@@ -164,7 +166,7 @@ describe('planRecord', () => {
       ['the tenth goes on', {}, 9, last({ attempt_count: 10 })],
       ['the tenth is a test', {}, 9, last({ trigger: 'test' })],
       ['the tenth is older than the last success', { last_success_at: AT }, 9, last()],
-      ['it was enabled since', { consecutive_failures: 20 }, 30, last()],
+      ['it was enabled since', { enabled_at: AT }, 30, last()],
       ['it is younger', { created_at: AT }, 30, last({ created_at: AT })],
     ])('does not where %s', (_, webhook, failed, given) => {
       expect(planned(webhook, failed, given)).toMatchObject({ is_active: true, status: 'failing' })

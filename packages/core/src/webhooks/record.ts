@@ -1,6 +1,6 @@
 import { LIMITS } from '../contract/limits.ts'
 import type { DeliveryAttemptRow, DeliveryRow, WebhookRow } from '../storage/storage.ts'
-import { MAX_ATTEMPTS, nextWaitMs } from './schedule.ts'
+import { MAX_ATTEMPTS, nextWaitMs, SCHEDULE_MS } from './schedule.ts'
 
 /** What one try of a delivery gave. Plain data: it crosses a thread border. */
 export interface DeliveryResult {
@@ -17,6 +17,12 @@ export interface DeliveryResult {
   /** Why it failed where there is no status, as a stable word: `timeout`, `connect`, `reset`, … */
   error: string | null
   retry_after_ms: number | null
+  /** The secret that signed what this answers, while a rotation overlaps; null otherwise. */
+  signed_with?: string | null
+  /** Tried to see whether a receiver that was taken for dead is there again: others of its deliveries wait meanwhile. */
+  is_probe?: boolean
+  /** Whether it was sent at all is unknown, and not for the receiver's fault: not counted, tried again. */
+  is_unknown?: boolean
 }
 
 export interface RecordState {
@@ -38,13 +44,14 @@ export const HEALTH = [
   'consecutive_failures',
   'last_success_at',
   'last_failure_at',
+  'accepted_secret',
   'updated_at',
 ] as const
 
 /** The part of a webhook that its deliveries change. */
 export type WebhookHealth = Pick<
   WebhookRow,
-  'id' | 'workspace_id' | 'created_at' | (typeof HEALTH)[number]
+  'id' | 'workspace_id' | 'created_at' | 'enabled_at' | (typeof HEALTH)[number]
 >
 
 export interface RecordPlan {
@@ -61,21 +68,25 @@ export interface RecordPlan {
 /** After this many failed attempts in a row a webhook is shown as failing. */
 const FAILING_AFTER = 5
 
-/** What failed before a webhook was enabled again does not disable it: as many tries as its failed deliveries had. */
-const DISABLED_AFTER = LIMITS.webhook_failing_deliveries * MAX_ATTEMPTS
+/** How soon a try of which nothing is known is made again. */
+const UNKNOWN_WAIT_MS = 5_000
 
 /** Whether a receiver's status acknowledges a delivery. Source: contract section 7. */
 export function isSuccess(status: number | null): boolean {
   return status !== null && status >= 200 && status < 300
 }
 
+type Since = Pick<WebhookHealth, 'last_success_at' | 'created_at' | 'enabled_at'>
+
+/** Since when a webhook has had no success; one that was enabled again begins anew. */
+export function silentSince({ last_success_at, created_at, enabled_at }: Since): Date {
+  const times = [last_success_at ?? created_at, enabled_at ?? created_at]
+  return new Date(Math.max(...times.map((time) => time.getTime())))
+}
+
 /** Whether a webhook has had no success for so long that deliveries that failed may disable it. */
-export function isSilent(
-  { last_success_at, created_at }: Pick<WebhookHealth, 'last_success_at' | 'created_at'>,
-  at: Date,
-): boolean {
-  const since = last_success_at ?? created_at
-  return at.getTime() - since.getTime() >= LIMITS.webhook_failing_s * 1000
+export function isSilent(webhook: Since, at: Date): boolean {
+  return at.getTime() - silentSince(webhook).getTime() >= LIMITS.webhook_failing_s * 1000
 }
 
 /** When the last try of a batch ended. */
@@ -106,6 +117,10 @@ export function planRecord(
     // The first result of a claim ends it.
     state.deliveries.delete(result.delivery_id)
     const webhook = state.webhooks.get(result.webhook_id) ?? null
+    if (result.is_unknown) {
+      plan.deliveries.push(tryAgain(result, delivery, plan))
+      continue
+    }
     const after = recordOne(result, delivery, webhook, plan, context.random)
     plan.deliveries.push(after)
     if (!webhook) continue
@@ -114,6 +129,14 @@ export function planRecord(
   }
   plan.webhooks = [...touched]
   return plan
+}
+
+/** As if it had not been tried. */
+function tryAgain(result: DeliveryResult, before: DeliveryRow, plan: RecordPlan): DeliveryRow {
+  const at = new Date(result.started_at.getTime() + result.duration_ms)
+  const due_at = new Date(at.getTime() + UNKNOWN_WAIT_MS)
+  plan.requeue.push({ delivery_id: before.id, due_at })
+  return { ...before, next_attempt_at: due_at, updated_at: at }
 }
 
 function recordOne(
@@ -138,7 +161,7 @@ function recordOne(
     response_body: result.response_body,
     error,
   })
-  if (webhook) noteHealth(webhook, status, succeeded, at)
+  if (webhook) noteHealth(webhook, result, at)
   const after: DeliveryRow = {
     ...before,
     attempt_count: number,
@@ -154,7 +177,7 @@ function recordOne(
   }
   const left = before.max_attempts - number
   const wait =
-    status === 410
+    status === 410 || (result.is_probe && isOverdue(before, at))
       ? null
       : nextWaitMs(Math.max(1, MAX_ATTEMPTS - left), result.retry_after_ms, random)
   if (wait === null || !webhook?.is_active) {
@@ -167,9 +190,19 @@ function recordOne(
   return { ...after, next_attempt_at: due_at }
 }
 
-function noteHealth(webhook: WebhookHealth, status: number | null, ok: boolean, at: Date): void {
+/** What waited for longer than the whole schedule takes has had its time: a dead receiver keeps nothing for ever. */
+function isOverdue({ created_at }: DeliveryRow, at: Date): boolean {
+  return at.getTime() - created_at.getTime() > SCHEDULE_MS
+}
+
+function noteHealth(
+  webhook: WebhookHealth,
+  { response_status: status, signed_with = null }: DeliveryResult,
+  at: Date,
+): void {
   webhook.updated_at = at
-  if (ok) {
+  if (isSuccess(status)) {
+    if (signed_with !== null) webhook.accepted_secret = signed_with
     webhook.consecutive_failures = 0
     webhook.last_success_at = at
     if (webhook.status === 'failing') webhook.status = 'active'
@@ -189,17 +222,11 @@ function noteFailed(
   { trigger, created_at, updated_at }: DeliveryRow,
   failed: Map<string, number>,
 ): void {
-  const since = webhook.last_success_at ?? webhook.created_at
-  if (trigger === 'test' || created_at < since || !isSilent(webhook, updated_at)) return
+  if (trigger === 'test' || created_at < silentSince(webhook) || !isSilent(webhook, updated_at))
+    return
   const count = (failed.get(webhook.id) ?? 0) + 1
   failed.set(webhook.id, count)
-  if (
-    webhook.is_active &&
-    count >= LIMITS.webhook_failing_deliveries &&
-    webhook.consecutive_failures >= DISABLED_AFTER
-  ) {
-    disable(webhook, 'failing')
-  }
+  if (count >= LIMITS.webhook_failing_deliveries) disable(webhook, 'failing')
 }
 
 function disable(webhook: WebhookHealth, reason: 'gone' | 'failing'): void {

@@ -1,41 +1,29 @@
 import { describe, expect, it } from 'vitest'
-import { createRotations } from './rotation.ts'
+import { secretsInTurn } from './rotation.ts'
 
-const rotating = { webhook_id: 'h1', secret: 'new', previous_secret: 'old' }
+const rotating = { secret: 'new', previous_secret: 'old', accepted_secret: null }
 
-describe('createRotations', () => {
-  it('begins with the old secret', () => {
-    const rotations = createRotations()
-    expect(rotations.inTurn(rotating)).toEqual({ secret: 'old', other_secret: 'new' })
+describe('secrets in turn', () => {
+  it('is the only secret outside an overlap', () => {
+    const turn = { secret: 'new', other_secret: null }
+    expect(secretsInTurn({ ...rotating, previous_secret: null })).toEqual(turn)
+    const known = { ...rotating, previous_secret: null, accepted_secret: 'old' }
+    expect(secretsInTurn(known)).toEqual(turn)
   })
 
-  it('goes on with the one that was accepted last, webhook by webhook', () => {
-    const rotations = createRotations()
-    rotations.accepted('h1', 'new')
-    expect(rotations.inTurn(rotating)).toEqual({ secret: 'new', other_secret: 'old' })
-    expect(rotations.inTurn({ ...rotating, webhook_id: 'h2' })).toMatchObject({ secret: 'old' })
-    rotations.accepted('h1', 'old')
-    expect(rotations.inTurn(rotating)).toEqual({ secret: 'old', other_secret: 'new' })
+  it('begins with the old one, and goes on with it as long as it works', () => {
+    const turn = { secret: 'old', other_secret: 'new' }
+    expect(secretsInTurn(rotating)).toEqual(turn)
+    expect(secretsInTurn({ ...rotating, accepted_secret: 'old' })).toEqual(turn)
   })
 
-  it('begins with the old secret again after another rotation', () => {
-    const rotations = createRotations()
-    rotations.accepted('h1', 'new')
-    const again = { webhook_id: 'h1', secret: 'newer', previous_secret: 'new' }
-    expect(rotations.inTurn(again)).toEqual({ secret: 'new', other_secret: 'newer' })
+  it('goes on with the new one once that was accepted', () => {
+    const turn = { secret: 'new', other_secret: 'old' }
+    expect(secretsInTurn({ ...rotating, accepted_secret: 'new' })).toEqual(turn)
   })
 
-  it('has one secret outside an overlap', () => {
-    const rotations = createRotations()
-    rotations.accepted('h1', 'old')
-    const over = { webhook_id: 'h1', secret: 'new', previous_secret: null }
-    expect(rotations.inTurn(over)).toEqual({ secret: 'new', other_secret: null })
-  })
-
-  it('forgets the oldest of very many', () => {
-    const rotations = createRotations()
-    for (let i = 0; i <= 10_000; i++) rotations.accepted(`h${i}`, 'new')
-    expect(rotations.inTurn({ ...rotating, webhook_id: 'h0' })).toMatchObject({ secret: 'old' })
-    expect(rotations.inTurn({ ...rotating, webhook_id: 'h1' })).toMatchObject({ secret: 'new' })
+  it('begins anew with the secret that was there before when rotated again', () => {
+    const again = { secret: 'newer', previous_secret: 'new', accepted_secret: 'older' }
+    expect(secretsInTurn(again)).toEqual({ secret: 'new', other_secret: 'newer' })
   })
 })

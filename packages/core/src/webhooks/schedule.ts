@@ -3,6 +3,12 @@ import { WEBHOOK_RETRY_DELAYS_S, WEBHOOK_RETRY_JITTER } from '../contract/limits
 /** How often a delivery is tried at the most. */
 export const MAX_ATTEMPTS = WEBHOOK_RETRY_DELAYS_S.length
 
+/** How long all tries of a delivery take at the most, where nobody asks for more. */
+export const SCHEDULE_MS =
+  WEBHOOK_RETRY_DELAYS_S.reduce((sum, delay_s) => sum + delay_s, 0) *
+  1000 *
+  (1 + WEBHOOK_RETRY_JITTER)
+
 /** A receiver's `Retry-After` may ask for this much at the most. */
 const RETRY_AFTER_MAX_MS = 24 * 60 * 60 * 1000
 

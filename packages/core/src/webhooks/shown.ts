@@ -10,6 +10,8 @@ export function webhookOf({
   secret,
   previous_secret: _,
   previous_secret_ends_at: __,
+  accepted_secret: ___,
+  enabled_at: ____,
   ...row
 }: WebhookRow): Webhook {
   return {

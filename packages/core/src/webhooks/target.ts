@@ -12,6 +12,8 @@ export interface TargetPolicy {
   allow_nets?: readonly string[]
   /** Who finds the addresses of host names; the servers of this machine unless told. */
   dns?: Dns
+  /** How long one try may take; 15 s (`LIMITS.webhook_deadline_ms`) unless told. */
+  deadline_ms?: number
 }
 
 export interface TargetGuard {

@@ -2,6 +2,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { units } from '../../src/contract/units.ts'
 import { openStorage } from '../../src/storage/open.ts'
 import type { Storage } from '../../src/storage/storage.ts'
+import { type FanOut, fanOut } from '../../src/webhooks/fan-out.ts'
 import { builders, SMS_PRICE, type TestRuntime, testRuntime } from '../fixtures.ts'
 import { createDatabase, type TestDatabase } from '../postgres-database.ts'
 import { callback, only } from '../storage/bench.ts'
@@ -46,7 +47,13 @@ async function server(seed: string, wrong_ms: number): Promise<Server> {
     storage,
     claim: () => storage.hot.claimMessages({ ...claim(), providerOf: () => 'carrier' }),
     claimDeliveries: () =>
-      storage.hot.claimDeliveries({ ...claim(), limit_per_webhook: 10, in_flight: new Map() }),
+      storage.hot.claimDeliveries({
+        ...claim(),
+        limit_per_webhook: 10,
+        limit_per_workspace: 1_000,
+        room_of_webhook: new Map(),
+        room_of_workspace: new Map(),
+      }),
   }
 }
 
@@ -80,6 +87,33 @@ describe('servers whose clocks are wrong', () => {
       },
     ])
     expect(await slow.claimDeliveries()).toHaveLength(1)
+  })
+
+  it('find at once what one that is ahead has queued as a test, or queues again', async () => {
+    const id = await workspace(fast)
+    const [to] = await fast.storage.read.webhooks.list(id, { limit: 1, offset: 0 })
+    if (!to) throw new Error('the workspace has a webhook')
+    const at = fast.clock.now()
+    const announced: FanOut = { events: [], deliveries: [], delivery_queue: [] }
+    const data = { webhook_id: to.id, message: 'A test', occurred_at: at }
+    const test = { event: 'webhook.test', data, workspace_id: id, message_id: null } as const
+    fanOut(announced, test, [to], { at, newId: fast.clock.id })
+    await fast.storage.write(({ webhooks }) => webhooks.queue(announced))
+    const claimed = only(await slow.claimDeliveries())
+    const refused = { response_status: 500, response_body: null, error: null, retry_after_ms: null }
+    const result = { ...claimed, ...refused, started_at: slow.clock.now(), duration_ms: 1 }
+    expect(await slow.storage.hot.recordDeliveries([result])).toEqual([true])
+    expect(await slow.claimDeliveries()).toEqual([])
+    for (const server of [fast, slow]) {
+      const again = { at: server.clock.now(), tries: 1 }
+      const ids = [claimed.delivery_id]
+      const requeue = () =>
+        server.storage.write(({ webhooks }) => webhooks.requeue(id, to.id, ids, again))
+      expect(await requeue()).toBe(1)
+      expect(await requeue()).toBe(0)
+      const { token } = only(await slow.claimDeliveries())
+      await slow.storage.hot.recordDeliveries([{ ...result, token }])
+    }
   })
 
   it('keep off what another holds, however far its lease seems to be over', async () => {

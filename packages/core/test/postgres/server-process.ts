@@ -95,7 +95,9 @@ async function dispatch(): Promise<Answers['dispatch']> {
       now: runtime.now(),
       limit: 60,
       limit_per_webhook: 20,
-      in_flight: new Map(),
+      limit_per_workspace: 1_000,
+      room_of_webhook: new Map(),
+      room_of_workspace: new Map(),
       lease_ms: 60_000,
       token: runtime.id(),
     })

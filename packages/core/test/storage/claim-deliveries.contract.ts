@@ -98,7 +98,7 @@ export function claimDeliveriesContract(open: OpenStorage): void {
     expect(await bench.claimDeliveries({ limit: 5, limit_per_webhook: 8 })).toHaveLength(5)
   })
 
-  it('counts what the caller has in flight towards the share of its webhook', async () => {
+  it('takes of a webhook as many as it has room for, where that is said', async () => {
     const workspaceId = await bench.workspace(0)
     const [a, b, c] = [
       await bench.webhook(workspaceId),
@@ -106,18 +106,70 @@ export function claimDeliveriesContract(open: OpenStorage): void {
       await bench.webhook(workspaceId),
     ]
     await backlog(workspaceId, 30)
-    const in_flight = new Map([
-      [a.id, 8],
-      [b.id, 5],
+    const room_of_webhook = new Map([
+      [a.id, 0],
+      [b.id, 12],
       ['gone', 99],
     ])
-    const claimed = await bench.claimDeliveries({ limit_per_webhook: 8, in_flight })
+    const claimed = await bench.claimDeliveries({ limit_per_webhook: 8, room_of_webhook })
     expect(perWebhook(claimed)).toEqual(
       new Map([
-        [b.id, 3],
+        [b.id, 12],
         [c.id, 8],
       ]),
     )
+  })
+
+  it('takes of a workspace its share only, however many webhooks it has, and gives others the rest', async () => {
+    const greedy = await bench.workspace(0)
+    for (let i = 0; i < 6; i++) await bench.webhook(greedy)
+    await backlog(greedy, 20)
+    const full = await bench.workspace(0)
+    await bench.webhook(full)
+    await backlog(full, 5)
+    const modest = await bench.workspace(0)
+    await bench.webhook(modest)
+    await backlog(modest, 3)
+    const share = () =>
+      bench.claimDeliveries({
+        limit: 40,
+        limit_per_webhook: 10,
+        limit_per_workspace: 25,
+        room_of_workspace: new Map([
+          [full, 2],
+          ['gone', 0],
+        ]),
+      })
+    const counts = (claimed: ClaimedDelivery[]) => {
+      const of = (id: string) => claimed.filter(({ workspace_id }) => workspace_id === id).length
+      return [of(greedy), of(full), of(modest)]
+    }
+    expect(counts(await share())).toEqual([25, 2, 3])
+    expect(counts(await share())).toEqual([25, 2, 0])
+  })
+
+  it('goes on past a thousand webhooks whose workspace has no room', async () => {
+    const dead = await bench.workspace(0)
+    const at = bench.clock.now()
+    const ids = Array.from({ length: 1_000 }, () => bench.clock.id())
+    const rows = ids.map((id) => ({
+      delivery_id: id,
+      workspace_id: dead,
+      webhook_id: `0-${id}`,
+      due_at: at,
+      token: null,
+    }))
+    await bench.storage.write(({ webhooks }) =>
+      webhooks.queue({ events: [], deliveries: [], delivery_queue: rows }),
+    )
+    const alive = await bench.workspace(0)
+    await bench.webhook(alive)
+    await backlog(alive, 1)
+    const claimed = await bench.claimDeliveries({
+      limit: 10,
+      room_of_workspace: new Map([[dead, 0]]),
+    })
+    expect(claimed.map(({ workspace_id }) => workspace_id)).toEqual([alive])
   })
 
   it('goes on with the next webhook where the last claim stopped', async () => {

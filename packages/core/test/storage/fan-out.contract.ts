@@ -58,6 +58,7 @@ export function fanOutContract(open: OpenStorage): void {
       url: all.url,
       secret: all.secret,
       previous_secret: null,
+      accepted_secret: null,
       headers: { 'X-Tenant': 'ü' },
       attempt: 1,
       token: 'token-1',

@@ -328,9 +328,54 @@ export function recordDeliveriesContract(open: OpenStorage): void {
         status: 'active',
         disabled_reason: null,
         consecutive_failures: 0,
+        enabled_at: bench.clock.now(),
       }),
     )
     expect(disabled.is_active).toBe(false)
-    expect(await giveUp(made, 1)).toMatchObject({ is_active: true, status: 'failing' })
+    expect(await giveUp(made, 10)).toMatchObject({ is_active: true, status: 'failing' })
+  })
+
+  it('tries again what may never have been sent, as if it had not been tried', async () => {
+    const given = await claimed()
+    const [before, healthy] = [await delivery(given), await webhook(given)]
+    const unknown = { ...silent, error: 'interrupted', duration_ms: 0, is_unknown: true }
+    const at = bench.clock.now()
+    expect(await bench.record(given, unknown)).toBe(true)
+    const due = new Date(at.getTime() + 5_000)
+    expect(await delivery(given)).toEqual({ ...before, next_attempt_at: due, updated_at: at })
+    expect(await webhook(given)).toEqual(healthy)
+    expect(await attempts(given)).toEqual([])
+    bench.clock.advance(4_999)
+    expect(await bench.claimDeliveries()).toEqual([])
+    bench.clock.advance(1)
+    expect(only(await bench.claimDeliveries())).toMatchObject({ attempt: 1 })
+  })
+
+  it('gives up a probe that has waited for longer than the schedule takes, and no other try', async () => {
+    const waited = await claimed()
+    await bench.record(waited, { ...refused, is_probe: true })
+    expect(await delivery(waited)).toMatchObject({ status: 'pending', attempt_count: 1 })
+    bench.clock.advance(84 * 3_600_000)
+    const again = only(await bench.claimDeliveries())
+    await bench.record(again, { ...refused, is_probe: false })
+    expect(await delivery(waited)).toMatchObject({ status: 'pending', attempt_count: 2 })
+    const probe = await nextTry(again)
+    await bench.record(probe, { ...refused, is_probe: true })
+    expect(await delivery(waited)).toMatchObject({ status: 'failed', attempt_count: 3 })
+    await expectNoMore()
+  })
+
+  it('remembers which secret got the last 2xx, and forgets none for a refusal', async () => {
+    const given = await claimed()
+    expect(given.accepted_secret).toBeNull()
+    await bench.record(given, { ...refused, signed_with: 'whsec_new' })
+    const second = await nextTry(given)
+    expect(second.accepted_secret).toBeNull()
+    await bench.record(second, { signed_with: 'whsec_new' })
+    await bench.callback(await bench.queued(given.workspace_id), 'sent')
+    const third = only(await bench.claimDeliveries())
+    expect(third.accepted_secret).toBe('whsec_new')
+    await bench.record(third)
+    expect(await webhook(given)).toMatchObject({ accepted_secret: 'whsec_new' })
   })
 }

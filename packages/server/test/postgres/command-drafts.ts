@@ -78,8 +78,8 @@ const TIMES = [
 const RECEIVERS = [
   ['200', ['*']],
   ['200', ['message.sent', 'message.failed']],
-  ['500', ['message.delivered']],
-  ['503', ['*']],
+  ['400', ['message.delivered']],
+  ['404', ['*']],
   ['flaky', ['*']],
   ['410', ['message.delivered']],
 ] as const

@@ -7,12 +7,12 @@ import { type Database, statement } from './database.ts'
  * within the index: 20,000 webhooks with nothing but later retries cost 1 ms, and 130 ms when each was looked up.
  */
 const first = (condition: string) =>
-  `select q.webhook_id from delivery_queue q where ${condition} and q.due_at <= ${present('$1')}
+  `select q.webhook_id, q.workspace_id from delivery_queue q where ${condition} and q.due_at <= ${present('$1')}
    order by q.webhook_id limit 1`
 
 /** SQL: those webhooks, one after the other: an index seek for each, however many rows it has. */
 const walk = (name: string, start: string, end: string) =>
-  `${name}(id) as (
+  `${name}(id, workspace_id) as (
      (${first(`${start}${end}`)})
      union all
      select next.* from ${name} cross join lateral (${first(`q.webhook_id > ${name}.id${end}`)}) next
@@ -21,27 +21,32 @@ const walk = (name: string, start: string, end: string) =>
 /**
  * One statement: walk the webhooks that have something due, first those after the last one served ($3), then the
  * others; take a bounded number of due rows of each; lease them, or discard them; read what a try needs. The walk ends
- * as soon as enough is taken.
+ * as soon as enough is taken. What is more than its workspace may have is shown and left where it is.
  */
-const take = statement<Omit<ClaimedDelivery, 'token'>>(
+const take = statement<Omit<ClaimedDelivery, 'token'> & { fits: boolean }>(
   'take_due_deliveries',
   `with recursive
    ${walk('ahead', 'q.webhook_id > $3', '')},
    ${walk('behind', 'true', ' and q.webhook_id <= $3')},
-   waiting as (select id from ahead union all select id from behind),
+   waiting as (select * from ahead union all select * from behind),
    due as (
-     select row_number() over () as place, taken.* from (
+     select row_number() over () as place,
+            row_number() over (partition by workspace_id)
+              <= coalesce(($10::jsonb ->> workspace_id)::int, $9::int) as fits, taken.* from (
        select q.* from waiting w cross join lateral (
          select q.delivery_id, q.workspace_id, q.webhook_id from delivery_queue q
          where q.webhook_id = w.id and q.due_at <= ${present('$1')} order by q.due_at
-         limit greatest(0, $4::int - coalesce(($5::jsonb ->> w.id)::int, 0)) for update skip locked
+         limit greatest(0, least(
+           coalesce(($5::jsonb ->> w.id)::int, $4::int),
+           coalesce(($10::jsonb ->> w.workspace_id)::int, $9::int)
+         )) for update skip locked
        ) q limit $2
      ) taken
    ),
    known as (
-     select due.place, due.delivery_id, due.workspace_id, due.webhook_id, d.event_id, d.event, w.url, w.secret,
+     select due.place, due.fits, due.delivery_id, due.workspace_id, due.webhook_id, d.event_id, d.event, w.url, w.secret,
             case when w.previous_secret_ends_at > ${present('$1')} then w.previous_secret end as previous_secret,
-            w.headers, e.body, d.attempt_count + 1 as attempt, w.is_active or d.trigger = 'test' as wanted
+            w.accepted_secret, w.headers, e.body, d.attempt_count + 1 as attempt, w.is_active or d.trigger = 'test' as wanted
      from due
      join deliveries d
        on d.workspace_id = due.workspace_id and d.webhook_id = due.webhook_id and d.id = due.delivery_id
@@ -51,7 +56,7 @@ const take = statement<Omit<ClaimedDelivery, 'token'>>(
    leased as (
      update delivery_queue q
      set due_at = ${present('$1')} + $6::int * interval '1 millisecond', token = $7
-     from known where known.wanted and q.delivery_id = known.delivery_id
+     from known where known.wanted and known.fits and q.delivery_id = known.delivery_id
    ),
    discarded as (
      update deliveries d set status = 'discarded', next_attempt_at = null, updated_at = $8
@@ -62,28 +67,59 @@ const take = statement<Omit<ClaimedDelivery, 'token'>>(
    dequeued as (
      delete from delivery_queue q using known where not known.wanted and q.delivery_id = known.delivery_id
    )
-   select delivery_id, workspace_id, webhook_id, event_id, event, url, secret, previous_secret, headers, body, attempt
+   select delivery_id, workspace_id, webhook_id, event_id, event, url, secret, previous_secret, accepted_secret, headers,
+          case when fits then body end as body, attempt, fits
    from known where wanted order by place`,
 )
 
 /** The verb `claimDeliveries` on PostgreSQL: fair across webhooks, as on SQLite; the next claim goes on where this one stopped. */
 export function prepareClaimDeliveries(database: Database, { clock }: { clock: Clock }) {
   let last = ''
-  return async (claim: DeliveryClaim): Promise<ClaimedDelivery[]> => {
-    const { now, limit, lease_ms, token, limit_per_webhook, in_flight } = claim
+
+  async function find(claim: DeliveryClaim) {
     const found = await database.rows(
       take,
-      clock.now(now),
-      limit,
+      clock.now(claim.now),
+      claim.limit,
       last,
-      limit_per_webhook,
-      JSON.stringify(Object.fromEntries(in_flight)),
-      lease_ms,
-      token,
-      now,
+      claim.limit_per_webhook,
+      JSON.stringify(Object.fromEntries(claim.room_of_webhook)),
+      claim.lease_ms,
+      claim.token,
+      claim.now,
+      claim.limit_per_workspace,
+      JSON.stringify(Object.fromEntries(claim.room_of_workspace)),
     )
     // With fewer than that, the walk came round to where it began.
-    if (found.length === limit) last = found.at(-1)?.webhook_id ?? last
-    return found.map((row) => ({ ...row, token }))
+    if (found.length === claim.limit) last = found.at(-1)?.webhook_id ?? last
+    return found
   }
+
+  return async (claim: DeliveryClaim): Promise<ClaimedDelivery[]> => {
+    const claimed: ClaimedDelivery[] = []
+    for (let rest = claim; ; rest = without(rest, claimed, claim)) {
+      const found = await find(rest)
+      const fitting = found.filter(({ fits }) => fits)
+      claimed.push(...fitting.map(({ fits: _, ...row }) => ({ ...row, token: claim.token })))
+      // Where a workspace's share hid what others wait for, it has no room in the next look.
+      if (found.length < rest.limit || fitting.length === found.length) return claimed
+    }
+  }
+}
+
+/** What may still be taken of a claim of which so much is taken. */
+function without(
+  rest: DeliveryClaim,
+  claimed: readonly ClaimedDelivery[],
+  claim: DeliveryClaim,
+): DeliveryClaim {
+  const room_of_webhook = new Map(claim.room_of_webhook)
+  const room_of_workspace = new Map(claim.room_of_workspace)
+  for (const { webhook_id, workspace_id } of claimed) {
+    const ofWebhook = room_of_webhook.get(webhook_id) ?? claim.limit_per_webhook
+    room_of_webhook.set(webhook_id, ofWebhook - 1)
+    const ofWorkspace = room_of_workspace.get(workspace_id) ?? claim.limit_per_workspace
+    room_of_workspace.set(workspace_id, ofWorkspace - 1)
+  }
+  return { ...rest, limit: claim.limit - claimed.length, room_of_webhook, room_of_workspace }
 }

@@ -1,17 +1,25 @@
+import { sql } from 'drizzle-orm'
 import { drizzle } from 'drizzle-orm/node-postgres'
 import type pg from 'pg'
 import { type Db, dialects } from '../dialect.ts'
 import type { Reads, Storage } from '../storage.ts'
 import { openStores, type StoreDialect } from '../stores/stores.ts'
 import { tables } from '../tables.ts'
+import type { Clock } from './clock.ts'
 import { IS_WRITABLE } from './connection.ts'
 import { withoutData } from './failure.ts'
 import { parsers } from './parsers.ts'
 import { type Ask, askOnce, retrying, transact } from './transaction.ts'
 
 /** Rows that a change depends on are locked until its transaction ends. */
-const dialect: StoreDialect = {
-  locked: <Q>(query: Q) => (query as { for(strength: 'update'): Q }).for('update'),
+const locked = <Q>(query: Q) => (query as { for(strength: 'update'): Q }).for('update')
+
+function dialectFor(clock: Clock): StoreDialect {
+  return {
+    locked,
+    present: (at) =>
+      clock.now(at) ? at : sql<Date>`date_trunc('milliseconds', statement_timestamp())`,
+  }
 }
 
 /** Whoever asks whether the database is there does not wait for long. */
@@ -22,8 +30,9 @@ const t = tables(dialects.postgres)
 /** The cold door on PostgreSQL: the shared stores, each reading by itself or all in one transaction. */
 export function openCold(
   pool: pg.Pool,
-  bounds: { random: () => number; answer_max_ms: number },
+  { clock, ...bounds }: { clock: Clock; random: () => number; answer_max_ms: number },
 ): Pick<Storage, 'read' | 'write' | 'ping'> {
+  const dialect = dialectFor(clock)
   const again = retrying(bounds)
   const ask: Ask = (query, values) => again((fate) => askOnce(pool, query, values, fate))
   return {

@@ -74,7 +74,7 @@ export async function openPostgres(
     queues.push(made)
     return made.run
   }
-  const { read, write, ping } = openCold(cold, bounds)
+  const { read, write, ping } = openCold(cold, { ...bounds, clock: clockOf(clock) })
   const changes = queue(WRITES_AT_ONCE, WRITES_WAITING_MAX)
   return {
     read,

@@ -15,7 +15,8 @@ import { type Database, statement, type Transaction } from './database.ts'
 import { insertInto, namesOf, removeFrom, updateOf } from './rows.ts'
 
 /** SQL: since when a webhook has had no success. */
-const SINCE = 'coalesce(w.last_success_at, w.created_at)'
+const SINCE =
+  'greatest(coalesce(w.last_success_at, w.created_at), coalesce(w.enabled_at, w.created_at))'
 
 /** SQL: how many deliveries made since then failed: by their ids, for which there is an index. */
 const FAILED = `(
@@ -52,7 +53,7 @@ export function prepareRecordDeliveries(
 function prepareLookUp(t: Tables) {
   const lockWebhooks = statement<WebhookHealth & { failed: number }>(
     'lock_webhooks',
-    `select w.id, w.workspace_id, w.created_at, ${HEALTH.map((column) => `w.${column}`).join(', ')},
+    `select w.id, w.workspace_id, w.created_at, w.enabled_at, ${HEALTH.map((column) => `w.${column}`).join(', ')},
             case when ${SINCE} <= $3 then ${FAILED} else 0 end as failed
      from unnest($1::text[], $2::text[]) r(workspace_id, id)
      join webhooks w on w.workspace_id = r.workspace_id and w.id = r.id

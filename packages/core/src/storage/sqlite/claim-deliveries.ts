@@ -4,6 +4,12 @@ import type { Connection } from './connection.ts'
 /** Sorts after every id. */
 const LAST_ID = '~'
 
+/** A webhook that has something due. */
+interface Waiting {
+  id: string
+  workspace_id: string
+}
+
 interface Found {
   delivery_id: string
   workspace_id: string
@@ -13,6 +19,7 @@ interface Found {
   url: string
   secret: string
   previous_secret: string | null
+  accepted_secret: string | null
   headers: string
   body: string
   attempt: number
@@ -28,23 +35,22 @@ interface Found {
 export function prepareClaimDeliveries(connection: Connection) {
   // One statement that hops along the index: asked webhook by webhook, 5,000 of them with nothing but later retries
   // cost 220 ms at every look, in one statement 12 ms.
-  const dueWebhooks = connection
-    .prepare(
-      `with recursive waiting(id) as (
+  const dueWebhooks = connection.prepare(
+    `with recursive waiting(id) as (
          select min(webhook_id) from delivery_queue where webhook_id > $after
          union all
          select (select min(webhook_id) from delivery_queue where webhook_id > waiting.id)
          from waiting where waiting.id <= $until
        )
-       select id from waiting
+       select id, (select workspace_id from delivery_queue where webhook_id = id limit 1) as workspace_id from waiting
        where id <= $until
          and exists (select 1 from delivery_queue where webhook_id = waiting.id and due_at <= $now)
        limit $limit`,
-    )
-    .pluck()
+  )
   const due = connection.prepare(
     `select q.delivery_id, q.workspace_id, q.webhook_id, d.event_id, d.event, w.url, w.secret,
-            case when w.previous_secret_ends_at > $now then w.previous_secret end as previous_secret, w.headers, e.body,
+            case when w.previous_secret_ends_at > $now then w.previous_secret end as previous_secret,
+            w.accepted_secret, w.headers, e.body,
             d.attempt_count + 1 as attempt, w.is_active or d.trigger = 'test' as wanted
      from delivery_queue q
      join deliveries d on d.workspace_id = q.workspace_id and d.webhook_id = q.webhook_id and d.id = q.delivery_id
@@ -63,13 +69,21 @@ export function prepareClaimDeliveries(connection: Connection) {
   let last = ''
 
   /** The webhooks that have something due: first those after the last one served, then the others. */
-  function webhooksOf(claim: DeliveryClaim): string[] {
+  function* webhooksOf(claim: DeliveryClaim): Generator<Waiting> {
     const now = claim.now.getTime()
-    // Those that the caller has in flight may have no room left, and must not crowd out the others.
-    const limit = claim.limit + claim.in_flight.size
-    const later = dueWebhooks.all({ after: last, until: LAST_ID, now, limit }) as string[]
-    if (later.length >= limit) return later
-    return [...later, ...(dueWebhooks.all({ after: '', until: last, now, limit }) as string[])]
+    // So many at a time: those that have no room must not crowd out the others.
+    const limit = claim.limit + claim.room_of_webhook.size
+    for (const [start, until] of [
+      [last, LAST_ID],
+      ['', last],
+    ] as const) {
+      for (let after = start; ; ) {
+        const found = dueWebhooks.all({ after, until, now, limit }) as Waiting[]
+        yield* found
+        if (found.length < limit) break
+        after = found.at(-1)?.id ?? until
+      }
+    }
   }
 
   /** The due rows of one webhook, leased; discarded where it is disabled. */
@@ -90,12 +104,17 @@ export function prepareClaimDeliveries(connection: Connection) {
 
   return (claim: DeliveryClaim): ClaimedDelivery[] => {
     const claimed: ClaimedDelivery[] = []
-    for (const webhook of webhooksOf(claim)) {
+    const rooms = new Map(claim.room_of_workspace)
+    for (const { id, workspace_id } of webhooksOf(claim)) {
       if (claimed.length >= claim.limit) break
-      last = webhook
-      const room = claim.limit_per_webhook - (claim.in_flight.get(webhook) ?? 0)
-      const limit = Math.min(room, claim.limit - claimed.length)
-      if (limit > 0) claimed.push(...take(webhook, limit, claim))
+      last = id
+      const room = rooms.get(workspace_id) ?? claim.limit_per_workspace
+      const ofWebhook = claim.room_of_webhook.get(id) ?? claim.limit_per_webhook
+      const limit = Math.min(room, ofWebhook, claim.limit - claimed.length)
+      if (limit <= 0) continue
+      const taken = take(id, limit, claim)
+      rooms.set(workspace_id, room - taken.length)
+      claimed.push(...taken)
     }
     return claimed
   }

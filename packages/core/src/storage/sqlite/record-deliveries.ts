@@ -7,6 +7,7 @@ import {
   isSilent,
   planRecord,
   type RecordState,
+  silentSince,
   type WebhookHealth,
 } from '../../webhooks/record.ts'
 import type { Tables } from '../tables.ts'
@@ -31,7 +32,7 @@ export function prepareRecordDeliveries(
   const findWebhook = selectFrom(
     connection,
     t.webhooks,
-    ['id', 'workspace_id', 'created_at', ...HEALTH],
+    ['id', 'workspace_id', 'created_at', 'enabled_at', ...HEALTH],
     'workspace_id = ? and id = ?',
   )
   // Those made since then: by their ids, for which there is an index.
@@ -66,10 +67,10 @@ export function prepareRecordDeliveries(
   )
   const dequeue = connection.prepare('delete from delivery_queue where delivery_id = ?')
 
-  function failedSince({ workspace_id, id, last_success_at, created_at }: WebhookHealth): number {
-    const since = idFloor(last_success_at ?? created_at)
+  function failedSince(webhook: WebhookHealth): number {
+    const since = idFloor(silentSince(webhook))
     const max = LIMITS.webhook_failing_deliveries
-    return countFailed.get(workspace_id, id, since, max) as number
+    return countFailed.get(webhook.workspace_id, webhook.id, since, max) as number
   }
 
   function lookUp(held: readonly DeliveryResult[]): RecordState {

@@ -13,7 +13,7 @@ import { openReaders } from './readers.ts'
 import { divideReads } from './reads.ts'
 
 /** SQLite has one writer, which holds every row. */
-const dialect: StoreDialect = { locked: (query) => query }
+const dialect: StoreDialect = { locked: (query) => query, present: (at) => at }
 
 /** How a SQLite file may be opened. */
 export interface SqliteOptions {

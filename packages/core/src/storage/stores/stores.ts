@@ -1,3 +1,4 @@
+import type { SQL } from 'drizzle-orm'
 import type { Db } from '../dialect.ts'
 import type { Writes } from '../storage.ts'
 import type { Tables } from '../tables.ts'
@@ -21,6 +22,8 @@ import { workspaceStore } from './workspaces.ts'
 export interface StoreDialect {
   /** Locks the rows a query reads until the transaction ends; a no-op where there is a single writer. */
   locked<Q>(query: Q): Q
+  /** What the queue of deliveries takes for `at`, the caller's present: the database's present where its clock counts. */
+  present(at: Date): SQL<Date> | Date
 }
 
 /** Every store over one database handle: a transaction's, or the readers'. */

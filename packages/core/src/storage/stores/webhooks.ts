@@ -1,13 +1,15 @@
 import { and, asc, desc, eq, gt, inArray, isNull, ne, sql } from 'drizzle-orm'
 import type { DeliveryFilter, WebhookReads, WebhookWrites } from '../../webhooks/store.ts'
 import { type Db, rowCount } from '../dialect.ts'
+import type { DeliveryQueueRow } from '../storage.ts'
 import type { Tables } from '../tables.ts'
 import { blocksOf, filledUp } from './batches.ts'
+import type { StoreDialect } from './stores.ts'
 
 export function webhookStore(
   db: Db,
   tables: Tables,
-  { locked }: { locked: <Q>(query: Q) => Q },
+  { locked, present }: StoreDialect,
 ): WebhookReads & WebhookWrites {
   const { webhooks: t, deliveries, delivery_queue: queue, delivery_attempts: attempts } = tables
   const { events } = tables
@@ -22,6 +24,13 @@ export function webhookStore(
       status ? eq(deliveries.status, status) : undefined,
       event ? eq(deliveries.event, event) : undefined,
     )
+
+  async function enqueue(rows: readonly DeliveryQueueRow[]): Promise<void> {
+    for (const block of blocksOf(rows)) {
+      const due = block.map((row) => ({ ...row, due_at: present(row.due_at) }))
+      await db.insert(queue).values(due)
+    }
+  }
 
   return {
     async byId(workspaceId, webhookId) {
@@ -95,7 +104,7 @@ export function webhookStore(
     async queue(announced) {
       for (const block of blocksOf(announced.events)) await db.insert(events).values(block)
       for (const block of blocksOf(announced.deliveries)) await db.insert(deliveries).values(block)
-      for (const block of blocksOf(announced.delivery_queue)) await db.insert(queue).values(block)
+      await enqueue(announced.delivery_queue)
     },
     async requeue(workspaceId, webhookId, deliveryIds, { at, tries }) {
       if (deliveryIds.length === 0) return 0
@@ -113,14 +122,14 @@ export function webhookStore(
         .returning({ delivery_id: deliveries.id })
       const waiting = await db
         .update(queue)
-        .set({ due_at: at })
+        .set({ due_at: present(at) })
         .where(
           and(
             eq(queue.workspace_id, workspaceId),
             eq(queue.webhook_id, webhookId),
             inArray(queue.delivery_id, ids),
             isNull(queue.token),
-            gt(queue.due_at, at),
+            gt(queue.due_at, present(at)),
           ),
         )
         .returning({ id: queue.delivery_id })
@@ -138,7 +147,7 @@ export function webhookStore(
         due_at: at,
         token: null,
       }))
-      for (const block of blocksOf(queued)) await db.insert(queue).values(block)
+      await enqueue(queued)
       return finished.length + waiting.length
     },
     async remove(workspaceId, webhookId) {

@@ -1,0 +1,126 @@
+import { join } from 'node:path'
+import { deliveryLane } from '../../packages/core/src/dispatch/delivery-lane.ts'
+import { type RunningLane, startLane } from '../../packages/core/src/dispatch/lane.ts'
+import { createPool } from '../../packages/core/src/dispatch/pool.ts'
+import { systemRuntime } from '../../packages/core/src/runtime.ts'
+import { openStorage } from '../../packages/core/src/storage/open.ts'
+import type { Storage, WebhookRow } from '../../packages/core/src/storage/storage.ts'
+import { createDeliverer } from '../../packages/core/src/webhooks/deliver.ts'
+import { type FanOut, fanOut } from '../../packages/core/src/webhooks/fan-out.ts'
+import { builders } from '../../packages/core/test/fixtures.ts'
+import { answer } from './answer.mjs'
+
+/** How a process is asked that delivers webhooks, on a database of its own. */
+export type DelivererHandlers = typeof handlers
+
+const BLOCK = 1_000
+const TICK_MS = 10
+const LEASE_MS = 60_000
+
+/** With one commit per attempt: as many under way as the lane would have. */
+const ONE_BY_ONE = 256
+
+const runtime = { ...systemRuntime(), random: Math.random }
+let storage: Storage
+let lane: RunningLane | null = null
+let webhooks: WebhookRow[] = []
+
+const handlers = {
+  /** A workspace for each list, with a webhook for each address. */
+  async open({ folder, urls }: { folder: string; urls: string[][] }) {
+    storage = await openStorage(`file:${join(folder, 'svc.db')}`, runtime)
+    const make = builders(runtime)
+    webhooks = await storage.write(async (stores) => {
+      const made: WebhookRow[] = []
+      for (const addresses of urls) {
+        const workspace = make.workspace()
+        await stores.workspaces.insert(workspace)
+        for (const url of addresses) {
+          const webhook = make.webhook(workspace.id, { url })
+          await stores.webhooks.insert(webhook)
+          made.push(webhook)
+        }
+      }
+      return made
+    })
+  },
+  /** So many deliveries to that webhook, all due. */
+  async queue({ webhook, count }: { webhook: number; count: number }) {
+    for (let left = count; left > 0; left -= BLOCK) {
+      await queue(Array.from({ length: Math.min(BLOCK, left) }, () => webhook))
+    }
+  },
+  /** Begins to deliver. */
+  begin({ deadline_ms }: { deadline_ms?: number }) {
+    const performer = createPool({ threads: 1, log: runtime.log, targets: targets(deadline_ms) })
+    lane = startLane(deliveryLane({ storage, runtime, performer }), runtime.log)
+  },
+  /** Queues so many deliveries a second, to one webhook after the other, for so long. */
+  async produce({ per_s, ms, only }: { per_s: number; ms: number; only?: number }) {
+    const from = performance.now()
+    let made = 0
+    while (performance.now() - from < ms) {
+      const due = Math.floor(((performance.now() - from) / 1000) * per_s) - made
+      if (due > 0)
+        await queue(Array.from({ length: due }, (_, i) => only ?? (made + i) % webhooks.length))
+      made += Math.max(0, due)
+      await new Promise((resolve) => setTimeout(resolve, TICK_MS))
+    }
+    return made
+  },
+  /** Delivers that many in this thread, and commits each attempt by itself; answers when it is done. */
+  async oneByOne(count: number) {
+    const deliverer = createDeliverer({ now: runtime.now, targets: targets() })
+    let commits: Promise<unknown> = Promise.resolve()
+    for (let done = 0; done < count; ) {
+      const claimed = await storage.hot.claimDeliveries({
+        now: runtime.now(),
+        limit: Math.min(ONE_BY_ONE, count - done),
+        limit_per_webhook: ONE_BY_ONE,
+        limit_per_workspace: ONE_BY_ONE,
+        room_of_webhook: new Map(),
+        room_of_workspace: new Map(),
+        lease_ms: LEASE_MS,
+        token: runtime.id(),
+      })
+      const posted = claimed.map(async (delivery) => {
+        const [given] = await deliverer.deliver([{ ...delivery, other_secret: null }])
+        if (!given) throw new Error('no answer')
+        const { started_at_ms, used_other_secret: _, ...rest } = given
+        const result = { ...delivery, ...rest, started_at: new Date(started_at_ms) }
+        commits = commits.then(() => storage.hot.recordDeliveries([result]))
+        await commits
+      })
+      await Promise.all(posted)
+      done += claimed.length
+    }
+    await deliverer.close()
+  },
+  /** How many deliveries to that webhook are recorded as delivered. */
+  recorded(webhook: number) {
+    const { workspace_id, id } = webhooks[webhook] as WebhookRow
+    return storage.read.webhooks.countDeliveries(workspace_id, id, { status: 'delivered' })
+  },
+}
+
+const targets = (deadline_ms?: number) => ({
+  allow_http: true,
+  allow_nets: ['127.0.0.0/8'],
+  ...(deadline_ms !== undefined && { deadline_ms }),
+})
+
+async function queue(indexes: readonly number[]): Promise<void> {
+  const at = runtime.now()
+  const announced: FanOut = { events: [], deliveries: [], delivery_queue: [] }
+  for (const index of indexes) {
+    const webhook = webhooks[index] as WebhookRow
+    const data = { webhook_id: webhook.id, message: 'Your order is ready', occurred_at: at }
+    const happening = { event: 'webhook.test', data, message_id: null } as const
+    const context = { at, newId: runtime.id }
+    fanOut(announced, { ...happening, workspace_id: webhook.workspace_id }, [webhook], context)
+  }
+  await storage.write((stores) => stores.webhooks.queue(announced))
+  lane?.wake()
+}
+
+answer(handlers)

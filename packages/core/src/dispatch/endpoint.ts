@@ -1,0 +1,160 @@
+/**
+ * How many deliveries one receiver may have under way: more while it answers well, fewer while it struggles, one now and
+ * then while it is dead. Plain data and pure functions; times are milliseconds.
+ */
+export interface Endpoint {
+  workspace_id: string
+  in_flight: number
+  /** How many it may have at once. */
+  limit: number
+  /** Until its first trouble the limit doubles with each round; from then on each round adds one. */
+  is_growing_fast: boolean
+  /** The fastest answer, slowly forgotten: what `slow` is measured against. */
+  fastest_ms: number | null
+  has_answered: boolean
+  /** Time-outs, failed connections and 5xx in a row. */
+  failures: number
+  /** How many probes have failed since the breaker opened, and one; 0 while it is closed. */
+  opened: number
+  /** Nothing is sent before: the next probe, or what a `Retry-After` asked for. */
+  waits_until: number
+  /** Trouble of what began before this was answered for already. */
+  lowered_at: number
+  touched_at: number
+}
+
+/** What a try told of its receiver. */
+export interface Answer {
+  status: number | null
+  error: string | null
+  retry_after_ms: number | null
+  duration_ms: number
+}
+
+export const LIMIT_START = 8
+export const LIMIT_MAX = 256
+
+/** So many failures in a row open the breaker. */
+const OPENS_AFTER = 5
+
+/** How long until the next probe. */
+const PROBE_AFTER_MS: readonly number[] = [30_000, 60_000, 120_000, 300_000]
+
+/** A `Retry-After` holds back all that waits for a receiver for so long at the most; its own delivery for longer. */
+const PAUSE_MAX_MS = 60 * 60_000
+
+/** An answer is slow past this, and past so many times the fastest. */
+const SLOW_MS = 1_000
+const SLOW_TIMES = 4
+
+/** By how much the fastest answer is forgotten with each answer. */
+const FORGETS = 1.001
+
+/** A receiver of which nothing is known. */
+export function newEndpoint(workspace_id: string): Endpoint {
+  return {
+    workspace_id,
+    in_flight: 0,
+    limit: LIMIT_START,
+    is_growing_fast: true,
+    fastest_ms: null,
+    has_answered: false,
+    failures: 0,
+    opened: 0,
+    waits_until: 0,
+    lowered_at: 0,
+    touched_at: 0,
+  }
+}
+
+/** How many more it may have now. */
+export function roomOf(endpoint: Endpoint, at: number): number {
+  if (at < endpoint.waits_until) return 0
+  const limit = endpoint.opened > 0 ? 1 : endpoint.limit
+  return Math.max(0, Math.floor(limit) - endpoint.in_flight)
+}
+
+/** Whether its breaker is open, so that what it is sent is a probe. */
+export function isOpen({ opened }: Endpoint): boolean {
+  return opened > 0
+}
+
+/** Takes note of how one try ended that began at `began`. `is_probe`: it was sent while the breaker was open. */
+export function noteAnswer(
+  endpoint: Endpoint,
+  answer: Answer,
+  { began, at, is_probe }: { began: number; at: number; is_probe: boolean },
+): void {
+  const { status, retry_after_ms } = answer
+  const isAsked = status === 429 || status === 503
+  if (isAsked && retry_after_ms !== null) {
+    const until = at + Math.min(retry_after_ms, PAUSE_MAX_MS)
+    endpoint.waits_until = Math.max(endpoint.waits_until, until)
+  }
+  if (isDead(answer)) {
+    noteFailure(endpoint, status, { began, at, is_probe })
+    return
+  }
+  endpoint.has_answered = true
+  // What was sent before the breaker opened and answers now shows as well as a probe that the receiver is there.
+  if (endpoint.opened > 0) close(endpoint, isAsked)
+  endpoint.failures = 0
+  const isSlow = noteTime(endpoint, answer.duration_ms)
+  if (status === 429) lower(endpoint, 0.5, began, at)
+  else if (isSlow) lower(endpoint, 0.75, began, at)
+  else raise(endpoint)
+}
+
+/** No answer, or one that says that the receiver cannot work. */
+function isDead({ status, error }: Answer): boolean {
+  if (status === null) return error !== 'blocked_target'
+  return status >= 500
+}
+
+function noteFailure(
+  endpoint: Endpoint,
+  status: number | null,
+  { began, at, is_probe }: { began: number; at: number; is_probe: boolean },
+): void {
+  endpoint.failures += 1
+  if (endpoint.opened > 0) {
+    if (!is_probe) return
+    endpoint.opened += 1
+  } else if (endpoint.failures >= OPENS_AFTER) {
+    endpoint.opened = 1
+  } else {
+    if (status === null || status === 503) lower(endpoint, 0.5, began, at)
+    return
+  }
+  const wait = PROBE_AFTER_MS[Math.min(endpoint.opened, PROBE_AFTER_MS.length) - 1] as number
+  endpoint.waits_until = Math.max(endpoint.waits_until, at + wait)
+}
+
+function close(endpoint: Endpoint, isAskedToWait: boolean): void {
+  endpoint.opened = 0
+  endpoint.limit = LIMIT_START
+  endpoint.is_growing_fast = true
+  if (!isAskedToWait) endpoint.waits_until = 0
+}
+
+/** Answers whether it was slow. */
+function noteTime(endpoint: Endpoint, duration_ms: number): boolean {
+  const before = endpoint.fastest_ms ?? duration_ms
+  endpoint.fastest_ms = Math.min(before * FORGETS, duration_ms)
+  return duration_ms > Math.max(SLOW_MS, SLOW_TIMES * before)
+}
+
+/** Once for each round: what was under way together tells of the same trouble. */
+function lower(endpoint: Endpoint, factor: number, began: number, at: number): void {
+  if (began < endpoint.lowered_at) return
+  endpoint.lowered_at = at
+  endpoint.is_growing_fast = false
+  endpoint.limit = Math.max(1, endpoint.limit * factor)
+}
+
+/** Only what is used grows: of what a receiver does not fill nothing is known. */
+function raise(endpoint: Endpoint): void {
+  if (endpoint.in_flight * 2 < endpoint.limit) return
+  const more = endpoint.is_growing_fast ? 1 : 1 / endpoint.limit
+  endpoint.limit = Math.min(LIMIT_MAX, endpoint.limit + more)
+}

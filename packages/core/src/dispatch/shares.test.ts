@@ -1,0 +1,106 @@
+import { beforeEach, describe, expect, it } from 'vitest'
+import type { Answer } from './endpoint.ts'
+import { createShares, type Shares, type Whose } from './shares.ts'
+
+const ok: Answer = { status: 200, error: null, retry_after_ms: null, duration_ms: 20 }
+const timeout: Answer = { ...ok, status: null, error: 'timeout' }
+
+let shares: Shares
+let at: number
+beforeEach(() => {
+  shares = createShares({ slots: 400 })
+  at = 1_000_000
+})
+
+function roomFor({ webhook_id, workspace_id }: Whose): number {
+  const rooms = shares.rooms(at)
+  return Math.min(
+    rooms.room_of_webhook.get(webhook_id) ?? rooms.limit_per_webhook,
+    rooms.room_of_workspace.get(workspace_id) ?? rooms.limit_per_workspace,
+  )
+}
+
+function begin(whose: Whose, count: number): { end(answer: Answer | null): void } {
+  const began = at
+  const probes = Array.from({ length: count }, () => shares.began(whose, at))
+  return {
+    end(answer) {
+      for (const is_probe of probes) shares.ended(whose, answer, { began, at, is_probe })
+    },
+  }
+}
+
+const whose = (webhook_id: string, workspace_id = 'w1'): Whose => ({ webhook_id, workspace_id })
+
+describe('shares of the slots', () => {
+  it('gives one of which nothing is known a few, less what it has', () => {
+    expect(roomFor(whose('a'))).toBe(8)
+    const three = begin(whose('a'), 3)
+    expect(roomFor(whose('a'))).toBe(5)
+    three.end(ok)
+    expect(roomFor(whose('a'))).toBeGreaterThanOrEqual(8)
+  })
+
+  it('gives a workspace a quarter at the most, and others theirs', () => {
+    const begun = Array.from({ length: 25 }, (_, i) => begin(whose(`a${i}`), 4))
+    expect(roomFor(whose('fresh'))).toBe(0)
+    expect(roomFor(whose('fresh', 'w2'))).toBe(8)
+    begun[0]?.end(ok)
+    expect(roomFor(whose('fresh'))).toBe(4)
+  })
+
+  it('gives failing receivers of all workspaces a quarter at the most, and none to those that answer less for it', () => {
+    for (let i = 0; i < 60; i++) {
+      begin(whose(`bad${i}`, `w${i}`), 1).end(timeout)
+      begin(whose(`good${i}`, `w${i}`), 1).end(ok)
+    }
+    const rooms = shares.rooms(at)
+    const bad = Array.from({ length: 60 }, (_, i) => rooms.room_of_webhook.get(`bad${i}`) ?? 8)
+    expect(bad.reduce((sum, room) => sum + room, 0)).toBe(100)
+    for (let i = 0; i < 25; i++) begin(whose(`bad${i}`, `w${i}`), 4)
+    expect(roomFor(whose('bad30', 'w30'))).toBe(0)
+    expect(roomFor(whose('good30', 'w30'))).toBeGreaterThanOrEqual(8)
+  })
+
+  it('gives one each to those of which nothing is known, once such as they fill half', () => {
+    begin(whose('known', 'known'), 1).end(ok)
+    const begun = Array.from({ length: 25 }, (_, i) => begin(whose(`a${i}`, `w${i}`), 8))
+    expect(roomFor(whose('fresh', 'w99'))).toBe(1)
+    expect(roomFor(whose('a1'))).toBe(0)
+    expect(roomFor(whose('known', 'known'))).toBeGreaterThanOrEqual(8)
+    begun[0]?.end(ok)
+    expect(roomFor(whose('fresh', 'w99'))).toBe(8)
+  })
+
+  it('takes a try of which nothing is known as no answer', () => {
+    for (let i = 0; i < 10; i++) begin(whose('a'), 8).end(null)
+    expect(roomFor(whose('a'))).toBe(8)
+  })
+
+  it('says which tries are probes of one that is taken for dead', () => {
+    expect(shares.began(whose('a'), at)).toBe(false)
+    begin(whose('a'), 5).end(timeout)
+    at += 30_000
+    expect(shares.began(whose('a'), at)).toBe(true)
+  })
+
+  it('forgets what an idle one has shown, and not that one is dead', () => {
+    for (let i = 0; i < 10; i++) begin(whose('quick'), roomFor(whose('quick'))).end(ok)
+    for (let i = 0; i < 3; i++) {
+      begin(whose('dead'), 5).end(timeout)
+      at += 60_000 * 2 ** i
+    }
+    expect(roomFor(whose('quick'))).toBe(8)
+    begin(whose('dead'), 1).end(timeout)
+    at += 120_000
+    expect(roomFor(whose('dead'))).toBe(0)
+  })
+
+  it('remembers a bounded number, the dead too', () => {
+    for (let i = 0; i < 6_000; i++) begin(whose(`a${i}`), 5).end(timeout)
+    const { room_of_webhook } = shares.rooms(at)
+    expect(room_of_webhook.size).toBe(5_000)
+    expect(roomFor(whose('a0'))).toBe(8)
+    expect(roomFor(whose('a5999'))).toBe(0)
+  })
+})

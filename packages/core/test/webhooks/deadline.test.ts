@@ -1,0 +1,52 @@
+import { createServer, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { afterEach, expect, it } from 'vitest'
+import { createDeliverer } from '../../src/webhooks/deliver.ts'
+
+const closing: (() => unknown)[] = []
+afterEach(async () => {
+  for (const close of closing.splice(0).reverse()) await close()
+})
+
+it.each<[string, (response: ServerResponse) => void]>([
+  [
+    'a body that drips byte by byte',
+    (response) => {
+      response.writeHead(200)
+      const drip = setInterval(() => response.write('a'), 20)
+      response.on('close', () => clearInterval(drip))
+    },
+  ],
+  ['a body that never begins', (response) => response.writeHead(200).flushHeaders()],
+  ['an answer that never begins', () => {}],
+])('%s ends at the deadline, and the connection with it', async (_, answer) => {
+  let hasClosed: () => void = () => {}
+  const closed = new Promise<void>((resolve) => {
+    hasClosed = resolve
+  })
+  const server = createServer((request, response) => {
+    request.resume()
+    response.on('close', hasClosed)
+    answer(response)
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  closing.push(() => server.close())
+  const targets = { allow_http: true, allow_nets: ['127.0.0.0/8'], deadline_ms: 300 }
+  const deliverer = createDeliverer({ now: () => new Date(), targets })
+  closing.push(deliverer.close)
+  const given = await deliverer.deliver([
+    {
+      delivery_id: 'd1',
+      event_id: 'e1',
+      event: 'webhook.test',
+      url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`,
+      secret: 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw',
+      other_secret: null,
+      headers: {},
+      body: '{}',
+      attempt: 1,
+    },
+  ])
+  expect(given).toMatchObject([{ error: 'timeout', response_status: null, response_body: null }])
+  await closed
+})

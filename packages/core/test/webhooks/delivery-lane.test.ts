@@ -1,0 +1,194 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, expect, it } from 'vitest'
+import { deliveryLane } from '../../src/dispatch/delivery-lane.ts'
+import { type RunningLane, startLane } from '../../src/dispatch/lane.ts'
+import type { Performer } from '../../src/dispatch/performer.ts'
+import { openStorage } from '../../src/storage/open.ts'
+import type { DeliveryRow, Storage, WebhookRow } from '../../src/storage/storage.ts'
+import type { DeliverAnswer, DeliverJob } from '../../src/webhooks/deliver.ts'
+import { type FanOut, fanOut } from '../../src/webhooks/fan-out.ts'
+import { builders, type TestRuntime, testRuntime } from '../fixtures.ts'
+
+let folder: string
+let storage: Storage
+let runtime: TestRuntime
+let lane: RunningLane | null
+/** How the receivers answer. */
+let answer: (job: DeliverJob) => Promise<Partial<DeliverAnswer>>
+let jobs: DeliverJob[]
+
+beforeEach(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'svc-lane-'))
+  runtime = testRuntime('lane')
+  storage = await openStorage(`file:${join(folder, 'svc.db')}`, runtime, { reading_threads: 0 })
+  lane = null
+  jobs = []
+})
+afterEach(async () => {
+  await lane?.stop(0)
+  await storage.close()
+  rmSync(folder, { recursive: true })
+})
+
+const ok = { response_status: 200, response_body: 'ok' }
+const timeout = { error: 'timeout' }
+
+function start(): RunningLane {
+  const performer: Pick<Performer, 'deliver'> = {
+    async deliver(given) {
+      jobs.push(...given)
+      const answers = await Promise.all(given.map(answer))
+      return answers.map((each) => ({
+        started_at_ms: runtime.now().getTime(),
+        duration_ms: 5,
+        response_status: null,
+        response_body: null,
+        error: null,
+        retry_after_ms: null,
+        used_other_secret: false,
+        ...each,
+      }))
+    },
+  }
+  lane = startLane(
+    deliveryLane({ storage, runtime, performer: performer as Performer }),
+    runtime.log,
+  )
+  return lane
+}
+
+async function webhook(given: Partial<WebhookRow> = {}): Promise<WebhookRow> {
+  const make = builders(runtime)
+  const workspace = make.workspace()
+  const row = make.webhook(given.workspace_id ?? workspace.id, given)
+  await storage.write(async (stores) => {
+    if (!given.workspace_id) await stores.workspaces.insert(workspace)
+    await stores.webhooks.insert(row)
+  })
+  return row
+}
+
+async function queue(to: WebhookRow, count: number): Promise<void> {
+  const announced: FanOut = { events: [], deliveries: [], delivery_queue: [] }
+  const at = runtime.now()
+  for (let i = 0; i < count; i++) {
+    const data = { webhook_id: to.id, message: `${i}`, occurred_at: at }
+    const { workspace_id } = to
+    const happening = { event: 'webhook.test', data, workspace_id, message_id: null } as const
+    fanOut(announced, happening, [to], { at, newId: runtime.id })
+  }
+  await storage.write(({ webhooks }) => webhooks.queue(announced))
+}
+
+function deliveries({ workspace_id, id }: WebhookRow): Promise<DeliveryRow[]> {
+  return storage.read.webhooks.deliveries(workspace_id, id, { limit: 1_000, offset: 0 })
+}
+
+/** What falls due by then, seen to its end. */
+async function after(ms: number): Promise<void> {
+  runtime.advance(ms)
+  lane?.wake()
+  await lane?.quiet()
+}
+
+it('holds no dead thread against the receiver, but the third in a row against the delivery', async () => {
+  const to = await webhook()
+  await queue(to, 1)
+  answer = () => Promise.reject(new Error('the thread died'))
+  await start().quiet()
+  await after(5_000)
+  expect(jobs.map(({ attempt }) => attempt)).toEqual([1, 1])
+  expect(await deliveries(to)).toMatchObject([{ status: 'pending', attempt_count: 0, error: null }])
+  const healthy = { consecutive_failures: 0, last_failure_at: null }
+  expect(await storage.read.webhooks.byId(to.workspace_id, to.id)).toMatchObject(healthy)
+  await after(5_000)
+  expect(await deliveries(to)).toMatchObject([{ attempt_count: 1, error: 'interrupted' }])
+})
+
+it('tries a dead receiver with one delivery now and then, and charges the others nothing', async () => {
+  const to = await webhook()
+  await queue(to, 20)
+  answer = async () => timeout
+  await start().quiet()
+  const first = jobs.length
+  expect(first).toBeLessThanOrEqual(8)
+  await after(29_999)
+  expect(jobs).toHaveLength(first)
+  for (const [i, wait] of [1, 60_000, 120_000, 300_000, 300_000].entries()) {
+    await after(wait)
+    expect(jobs).toHaveLength(first + i + 1)
+  }
+  const tries = (await deliveries(to)).map(({ attempt_count }) => attempt_count)
+  expect(tries.reduce((sum, count) => sum + count, 0)).toBe(first + 5)
+  answer = async () => ok
+  await after(300_000)
+  await after(24 * 3_600_000)
+  expect((await deliveries(to)).every(({ status }) => status === 'delivered')).toBe(true)
+})
+
+it('sends nothing to one that asked for time, until then', async () => {
+  const to = await webhook()
+  await queue(to, 30)
+  answer = async () => ({ response_status: 429, retry_after_ms: 120_000 })
+  await start().quiet()
+  const first = jobs.length
+  expect(first).toBe(8)
+  answer = async () => ok
+  await after(119_999)
+  expect(jobs).toHaveLength(first)
+  await after(1_000)
+  expect(jobs.length).toBeGreaterThanOrEqual(30)
+})
+
+it('leaves slots to others when all receivers of a workspace hang', async () => {
+  const dead = await webhook({ url: 'https://dead.example/' })
+  const { workspace_id } = dead
+  for (let i = 0; i < 200; i++) {
+    await queue(await webhook({ workspace_id, url: 'https://dead.example/' }), 8)
+  }
+  let seen: () => void = () => {}
+  const reached = new Promise<void>((resolve) => {
+    seen = resolve
+  })
+  let release: (answer: Partial<DeliverAnswer>) => void = () => {}
+  const hanging = new Promise<Partial<DeliverAnswer>>((resolve) => {
+    release = resolve
+  })
+  answer = async ({ url }) => {
+    if (url.includes('dead')) return hanging
+    seen()
+    return ok
+  }
+  const running = start()
+  for (let last = -1; last < jobs.length; ) {
+    last = jobs.length
+    await storage.read.webhooks.byId(workspace_id, dead.id)
+    running.wake()
+    await new Promise((resolve) => setTimeout(resolve, 300))
+  }
+  expect(jobs).toHaveLength(1_024)
+  await queue(await webhook(), 1)
+  running.wake()
+  await reached
+  release(timeout)
+})
+
+it('knows after a restart which secret a receiver has accepted', async () => {
+  const ends = new Date(runtime.now().getTime() + 24 * 3_600_000)
+  const to = await webhook({
+    secret: 'whsec_bmV3',
+    previous_secret: 'whsec_b2xk',
+    previous_secret_ends_at: ends,
+  })
+  await queue(to, 1)
+  answer = async () => ({ ...ok, used_other_secret: true })
+  await start().quiet()
+  expect(jobs).toMatchObject([{ secret: 'whsec_b2xk', other_secret: 'whsec_bmV3' }])
+  await lane?.stop(1_000)
+  await queue(to, 1)
+  answer = async () => ok
+  await start().quiet()
+  expect(jobs.at(-1)).toMatchObject({ secret: 'whsec_bmV3', other_secret: 'whsec_b2xk' })
+})
