@@ -1,3 +1,4 @@
+import { NO_ANSWER_STATUS } from './forward.ts'
 import { printable } from './printable.ts'
 import type { Style } from './style.ts'
 import type { Received } from './webhook-receiver.ts'
@@ -9,9 +10,14 @@ interface Payload {
 }
 
 /**
- * A delivery in one line for people. `forwarded` is the status that whoever it was handed on to gave.
+ * A delivery in one line for people. `forwarded` is the status that whoever it was handed on to gave: null when nobody
+ * gave one, undefined when it was not handed on.
  */
-export function deliveryLine(received: Received, forwarded: number | null, style: Style): string {
+export function deliveryLine(
+  received: Received,
+  forwarded: number | null | undefined,
+  style: Style,
+): string {
   const { verification } = received
   const { event, data, attempt } = partsOf(received)
   if (!verification.ok) {
@@ -25,14 +31,14 @@ export function deliveryLine(received: Received, forwarded: number | null, style
     error_code,
     sequence === undefined ? null : `sequence ${sequence}`,
     attempt > 1 ? `attempt ${attempt}` : null,
-    forwarded === null ? null : `→ ${forwarded}`,
+    forwarded === null ? `→ ${NO_ANSWER_STATUS}: nobody answered` : forwarded && `→ ${forwarded}`,
   ]
   const text = words.filter((word) => word !== null && word !== undefined && word !== '').join(' ')
   return `${style('green', '✓')} verified ${printable(text)}`
 }
 
 /** A delivery as a document for machines. */
-export function deliveryDocument(received: Received, forwarded: number | null) {
+export function deliveryDocument(received: Received, forwarded: number | null | undefined) {
   const { verification } = received
   const { event, attempt, delivery_id, payload } = partsOf(received)
   return {
@@ -41,7 +47,7 @@ export function deliveryDocument(received: Received, forwarded: number | null) {
     event,
     delivery_id,
     attempt,
-    forwarded,
+    forwarded: forwarded === null ? NO_ANSWER_STATUS : (forwarded ?? null),
     body: payload,
   }
 }

@@ -3,6 +3,9 @@ import type { Received } from './webhook-receiver.ts'
 /** Within the deadline of the service, so that it hears our answer and not silence. */
 const ANSWER_MAX_MS = 10_000
 
+/** What the sender is told when nobody answered, so that it tries again. */
+export const NO_ANSWER_STATUS = 502
+
 /** What belongs to one connection and not to the message. */
 const HOP_HEADERS = new Set([
   'host',
@@ -16,11 +19,11 @@ const HOP_HEADERS = new Set([
   'trailer',
 ])
 
-/** Hands a delivery on, byte for byte and with its headers; answers the status, 502 when nobody gave one. */
+/** Hands a delivery on, byte for byte and with its headers; answers the status, or null when nobody gave one. */
 export async function forward(
   url: string,
   { headers, body }: Pick<Received, 'headers' | 'body'>,
-): Promise<number> {
+): Promise<number | null> {
   const kept = Object.entries(headers).flatMap(([name, value]): [string, string][] =>
     value === undefined || HOP_HEADERS.has(name) ? [] : [[name, String(value)]],
   )
@@ -35,6 +38,6 @@ export async function forward(
     await response.arrayBuffer()
     return response.status
   } catch {
-    return 502
+    return null
   }
 }

@@ -17,12 +17,23 @@ export function withSecret(command: Command): Command {
 
 /**
  * The secret that was given by option or environment.
- * @throws Failure when there is none.
+ * @throws Failure when there is none, or one that nothing can be signed with.
  */
-export function secretOf({ secret }: SecretOption, { env }: Surroundings): string {
+export async function secretOf({ secret }: SecretOption, { env }: Surroundings): Promise<string> {
   const given = secret ?? env.SVC_WEBHOOK_SECRET
   if (!given) throw usage('give the secret with --secret or SVC_WEBHOOK_SECRET')
-  return given
+  return usableSecret(given)
+}
+
+/**
+ * The secret itself.
+ * @throws Failure for one that nothing can be signed with.
+ */
+export async function usableSecret(secret: string): Promise<string> {
+  const { verify } = await import('@svc/core/webhooks')
+  const tried = verify({ secret, body: '' })
+  if (tried.ok || tried.reason !== 'secret_unusable') return secret
+  throw usage(`the secret cannot be one. ${tried.hint}`)
 }
 
 /**

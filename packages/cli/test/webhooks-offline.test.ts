@@ -24,7 +24,7 @@ beforeAll(async () => {
     const { headers } = request
     const isVerified = isTrusting || verify({ secret, headers, body }).ok
     seen.push({ headers, body: body.toString('utf8') })
-    response.writeHead(isVerified ? 200 : 403).end()
+    response.writeHead(isVerified ? 200 : 403).end(isVerified ? '' : 'no,\nit is forged')
   })
   await new Promise<void>((resolve) => app.listen(0, '127.0.0.1', resolve))
   url = `http://127.0.0.1:${(app.address() as AddressInfo).port}/hooks`
@@ -87,7 +87,7 @@ describe('svc webhooks trigger', () => {
     expect(await trigger('message.sent', ...given)).toMatchObject({
       code: 1,
       stdout: expect.stringContaining('\t403\t'),
-      stderr: 'svc: 1 of 1 were not acknowledged\n',
+      stderr: 'It said: no,\\nit is forged\nsvc: 1 of 1 were not acknowledged\n',
     })
   })
 
@@ -119,6 +119,7 @@ describe('svc webhooks trigger', () => {
     [['message.exploded'], /there is no event message\.exploded: choose from message\.sent, /],
     [['message.sent', '--mutate', 'x'], /no way to spoil it called x: choose from wrong_secret, /],
     [['message.sent', '--count', '0'], /--count must be a number from 1 to 1000, got "0"/],
+    [['message.sent', '--secret', 'whsec_'], /the secret cannot be one\. Give the secret that was/],
     [['message.sent', '--override', 'x=1'], /--override must be data\.field=value, got "x=1"/],
     [['message.sent', '--to', 'localhost:1'], /--to must be an http or https address/],
   ])('%s is a matter of usage', async (argv, text) => {
@@ -214,6 +215,17 @@ describe('svc webhooks listen --save, and replay of the file', () => {
     )
     expect(anew).toEqual({ event: 'message.sent', delivery_id: 'dlv_1', status: 200 })
     expect(seen.at(-1)?.headers['webhook-id']).toBe('evt_1')
+  })
+
+  test('the replay of a file says when nobody is there', async () => {
+    const recording = { received_at: '', headers: { 'x-svc-event': 'message.sent' }, body: '{}' }
+    writeFileSync(join(cwd, 'one.jsonl'), JSON.stringify(recording))
+    const argv = ['webhooks', 'replay', 'one.jsonl', '--to', 'http://127.0.0.1:9/']
+    expect(await svc(argv, { cwd })).toMatchObject({
+      code: 3,
+      stdout: '',
+      stderr: 'svc: http://127.0.0.1:9/ gives no answer: is the receiver running?\n',
+    })
   })
 
   test('a file that cannot be written is told before anything is registered', async () => {

@@ -181,7 +181,7 @@ describe('svc webhooks listen --forward-to', () => {
   test('answers 502 when nobody is there, so that the delivery is tried again', async () => {
     const listen = listenTo('http://127.0.0.1:9/')
     expect((await deliver(await urlOf(listen), secret)).status).toBe(502)
-    await listen.until(/→ 502$/m)
+    await listen.until(/→ 502: nobody answered$/m)
     await listen.stop()
   })
 })

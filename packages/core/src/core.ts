@@ -201,7 +201,7 @@ export async function createCore(options: CoreOptions): Promise<Core> {
       storage,
       runtime,
       targets: createTargetGuard(targets),
-      onQueued: () => dispatcher?.wake('deliveries'),
+      onQueued: (webhookId) => dispatcher?.deliverNow(webhookId),
     }),
     mails: { list: sandboxMailer.list, onMail: sandboxMailer.onMail, idle: outbox.idle },
     contacts,

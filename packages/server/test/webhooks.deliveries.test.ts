@@ -100,6 +100,28 @@ describe('POST /:id/test', () => {
   })
 })
 
+describe('a receiver that is taken for dead', () => {
+  it.each([
+    ['a test', 'POST', '/test'],
+    ['enabling its webhook', 'POST', '/enable'],
+  ])('is tried at once for %s', async (_, method, path) => {
+    let status = 500
+    const hook = await hooked(() => status)
+    for (let i = 0; i < 6; i++) await hook.send()
+    expect(hook.receiver.arrivals).toHaveLength(5)
+    status = 200
+    await hook.send()
+    expect(hook.receiver.arrivals).toHaveLength(5)
+    await hook.call(method, path)
+    expect(hook.receiver.arrivals.length).toBeGreaterThan(5)
+    await world().advance(10_000)
+    const statuses = (await hook.deliveries()).map(
+      (delivery: { status: string }) => delivery.status,
+    )
+    expect(new Set(statuses)).toStrictEqual(new Set(['delivered']))
+  })
+})
+
 describe('after POST /:id/rotate-secret', () => {
   const rotated = async (hook: Awaited<ReturnType<typeof hooked>>): Promise<string> =>
     (await hook.call('POST', '/rotate-secret')).body.data.webhook.secret

@@ -13,7 +13,7 @@ export const ACCEPTING: readonly Check[] = [
     level: 'must',
     is_gate: true,
     description: 'A delivery as the service sends it is answered with a 2xx.',
-    mend: 'Register the final address (redirects are not followed), verify with the secret of this webhook, and answer a 2xx within 15 seconds.',
+    mend: 'Let the receiver run at its final address (redirects are not followed), verify with the secret of this webhook, and answer a 2xx within 15 seconds.',
     run: (probe) => probe.accepts(signed(probe, probe.fresh('message.delivered'))),
   },
   {

@@ -67,6 +67,8 @@ export function createAdapters(
     const body = method === 'POST' ? await readNodeBody(request, bytes_max) : ''
     const header = (name: string) => [headers[name.toLowerCase()]].flat()[0] ?? null
     const given = await answer({ method, header, body })
+    // A middleware with a deadline of its own was quicker; writing would throw, and end the process.
+    if (response.headersSent) return
     // Or else Node reads what is left of it, to the last of its gigabytes.
     const rest = request.readableEnded ? {} : { connection: 'close' }
     response.writeHead(given.status, { ...headersOf(given), ...rest }).end(textOf(given))

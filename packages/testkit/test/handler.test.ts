@@ -1,3 +1,4 @@
+import type { RequestListener } from 'node:http'
 import { connect } from 'node:net'
 import { serve } from '@hono/node-server'
 import { EVENTS, type EventKind } from '@svc/core/contract'
@@ -314,6 +315,21 @@ describe('node:http', () => {
     const refused = await fetch(url, delivery({ body: 'x'.repeat(1001) }))
     expect([refused.status, refused.headers.get('connection')]).toEqual([413, 'close'])
     expect((await fetch(url, delivery({}))).headers.get('connection')).toBe('keep-alive')
+  })
+
+  it('leaves an answer alone that a middleware with a deadline gave before', async () => {
+    const { hooks } = handler({
+      on_event: () => new Promise((resolve) => setTimeout(resolve, 100)),
+    })
+    let answering: Promise<void> | undefined
+    const listener: RequestListener = (request, response) => {
+      setTimeout(() => response.writeHead(504).end('{}'), 20)
+      answering = hooks.node(request, response)
+    }
+    const { url, close } = await listening(listener)
+    closing.push(close)
+    expect((await post(url)).status).toBe(504)
+    await expect(answering).resolves.toBeUndefined()
   })
 
   it('answers for a request whose sender has gone before', async () => {

@@ -4,7 +4,6 @@ import {
   mkdtempSync,
   readdirSync,
   readFileSync,
-  renameSync,
   rmSync,
   symlinkSync,
   writeFileSync,
@@ -47,19 +46,21 @@ let folder: string
 beforeAll(() => {
   folder = mkdtempSync(join(tmpdir(), 'svc-packed-'))
   const modules = join(folder, 'node_modules')
-  mkdirSync(join(modules, '@svc'), { recursive: true })
-  mkdirSync(join(modules, '@hono'))
   execFileSync('npm', ['pack', '--ignore-scripts', '--pack-destination', folder], {
     cwd: PACKAGE,
     stdio: 'ignore',
   })
   const [tarball] = readdirSync(folder).filter((name) => name.endsWith('.tgz'))
-  execFileSync('tar', ['-xzf', tarball ?? '', '-C', folder], { cwd: folder })
-  renameSync(join(folder, 'package'), join(modules, '@svc/testkit'))
+  writeFileSync(join(folder, 'package.json'), '{"type":"module"}')
+  // It needs nothing of a registry.
+  execFileSync('npm', ['install', '--offline', '--no-audit', '--no-fund', `./${tarball}`], {
+    cwd: folder,
+    stdio: 'pipe',
+  })
+  mkdirSync(join(modules, '@hono'))
   for (const name of FRAMEWORKS) {
     symlinkSync(join(PACKAGE, 'node_modules', name), join(modules, name))
   }
-  writeFileSync(join(folder, 'package.json'), '{"type":"module"}')
 }, 60_000)
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
@@ -100,6 +101,18 @@ describe('the packed testkit in an empty project', () => {
       readFileSync(join(folder, 'node_modules/@svc/testkit/package.json'), 'utf8'),
     )
     expect(manifest.dependencies).toBeUndefined()
+    expect(readdirSync(join(folder, 'node_modules/@svc'))).toEqual(['testkit'])
+  })
+
+  it('has types that need no other package of ours', () => {
+    const dist = join(folder, 'node_modules/@svc/testkit/dist')
+    const types = readdirSync(dist).filter((name) => name.endsWith('.d.ts'))
+    expect(types).toContain('index.d.ts')
+    for (const name of types) {
+      expect(readFileSync(join(dist, name), 'utf8')).not.toMatch(
+        /(from|import\() *['"](@svc\/|zod)/,
+      )
+    }
   })
 
   it.each(Object.entries(STARTS))(

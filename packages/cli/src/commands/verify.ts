@@ -46,7 +46,7 @@ async function verifyDelivery(
   { surroundings, output }: Context,
   options: VerifyOptions,
 ): Promise<void> {
-  const secret = secretOf(options, surroundings)
+  const secret = await secretOf(options, surroundings)
   const headers = await givenHeaders(options, surroundings)
   const { signature } = options
   if (Object.keys(headers).length === 0 && signature === undefined) {

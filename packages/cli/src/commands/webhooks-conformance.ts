@@ -46,7 +46,7 @@ async function tryReceiver(
   { previousSecret, limit, junit, ...options }: ConformanceCommandOptions,
 ): Promise<void> {
   const url = receiverUrl(given, 'the receiver')
-  const secret = secretOf(options, surroundings)
+  const secret = await secretOf(options, surroundings)
   const limit_ms = limitOf(limit) * 1000
   const { conformance, junitOf } = await import('@svc/testkit')
   const report = await conformance(url, {

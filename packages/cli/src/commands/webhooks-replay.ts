@@ -3,9 +3,9 @@ import type { Command } from 'commander'
 import { type Recording, readCassette } from '../cassette.ts'
 import { type ConnectionOptions, connect, withConnection } from '../connection.ts'
 import { type Context, withExamples } from '../context.ts'
-import { Failure, usage } from '../failure.ts'
+import { Failure, unreachable, usage } from '../failure.ts'
 import { forward } from '../forward.ts'
-import { receiverUrl } from '../webhook-secret.ts'
+import { receiverUrl, usableSecret } from '../webhook-secret.ts'
 
 interface ReplayOptions extends ConnectionOptions {
   webhook?: string
@@ -89,12 +89,14 @@ async function replayFile(
   if (to === undefined) throw usage(`say where ${path} goes to with --to <url>`)
   if (webhook !== undefined) throw usage('--webhook is for the id of a delivery')
   const url = receiverUrl(to, '--to')
-  const secret = options.secret ?? surroundings.env.SVC_WEBHOOK_SECRET
+  const given = options.secret ?? surroundings.env.SVC_WEBHOOK_SECRET
+  const secret = given && (await usableSecret(given))
   const recordings = await readCassette(path, surroundings)
   let refused = 0
   for (const recording of recordings) {
     const { headers, body } = secret ? await signedAnew(recording, secret) : recording
     const status = await forward(url, { headers, body: Buffer.from(body) })
+    if (status === null) throw unreachable(`${to} gives no answer: is the receiver running?`)
     const event = String(headers['x-svc-event'] ?? '')
     const delivery_id = String(headers['x-svc-delivery'] ?? '')
     const isAcknowledged = status >= 200 && status < 300

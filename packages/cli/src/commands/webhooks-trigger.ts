@@ -5,6 +5,7 @@ import { type Context, withExamples } from '../context.ts'
 import { Failure, unreachable, usage } from '../failure.ts'
 import type { Output } from '../output.ts'
 import { overridesOf } from '../overrides.ts'
+import { printable } from '../printable.ts'
 import { receiverUrl, type SecretOption, secretOf, withSecret } from '../webhook-secret.ts'
 
 interface TriggerOptions extends SecretOption {
@@ -22,6 +23,9 @@ interface Triggered {
 }
 
 const COUNT_MAX = 1000
+
+/** As much of an answer as people read. */
+const SAID_MAX = 500
 
 /** Adds `svc webhooks trigger`. */
 export function addTrigger(webhooks: Command, context: Context): void {
@@ -61,7 +65,7 @@ async function triggerEvents(
   { to, override = [], count, mutate, ...options }: TriggerOptions,
 ): Promise<void> {
   const url = receiverUrl(to, '--to')
-  const secret = secretOf(options, surroundings)
+  const secret = await secretOf(options, surroundings)
   const times = countOf(count)
   const data = overridesOf(override)
   const { createSender, fixture } = await import('@svc/testkit')
@@ -81,7 +85,9 @@ async function triggerEvents(
     if (attempt.error === 'connect' || attempt.error === 'dns') {
       throw unreachable(`${to} cannot be reached: is the receiver running?`)
     }
-    if (isAcknowledged(attempt) !== (mutation === undefined)) unlike += 1
+    if (isAcknowledged(attempt) === (mutation === undefined)) continue
+    unlike += 1
+    if (attempt.body !== '') output.note(`It said: ${printable(attempt.body.slice(0, SAID_MAX))}`)
   }
   if (unlike === 0) return
   if (mutation)

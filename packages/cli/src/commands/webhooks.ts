@@ -5,11 +5,11 @@ import { type ConnectionOptions, connect, withConnection } from '../connection.t
 import { type Context, listOf, withExamples } from '../context.ts'
 import { deliveryDocument, deliveryLine } from '../delivery-line.ts'
 import { usage } from '../failure.ts'
-import { forward } from '../forward.ts'
+import { forward, NO_ANSWER_STATUS } from '../forward.ts'
 import type { Output } from '../output.ts'
 import { aborted, stopSignalOf } from '../surroundings.ts'
 import type { Receiver } from '../webhook-receiver.ts'
-import { receiverUrl } from '../webhook-secret.ts'
+import { receiverUrl, usableSecret } from '../webhook-secret.ts'
 import { addVerify } from './verify.ts'
 import { addConformance } from './webhooks-conformance.ts'
 import { addWebhookManagement } from './webhooks-manage.ts'
@@ -74,7 +74,9 @@ async function listenFor({ surroundings, output }: Context, options: ListenOptio
   if (forwardTo !== undefined) receiverUrl(forwardTo, '--forward-to')
   const secret = options.secret ?? surroundings.env.SVC_WEBHOOK_SECRET
   if (!options.register && !secret) throw usage('--no-register needs --secret whsec_…')
+  if (!options.register && secret) await usableSecret(secret)
   if (options.register && options.secret) throw usage('--secret is for --no-register')
+  if (!options.register && options.events) throw usage('--events is not for --no-register')
   const stop = stopSignalOf(surroundings)
   const server = options.register ? await connect(options, surroundings) : null
   const events = await eventsOf(options.events)
@@ -85,10 +87,10 @@ async function listenFor({ surroundings, output }: Context, options: ListenOptio
     const forwarded =
       forwardTo !== undefined && received.verification.ok
         ? await forward(forwardTo, received)
-        : null
+        : undefined
     if (output.isJson()) output.document(deliveryDocument(received, forwarded))
     else output.line(deliveryLine(received, forwarded, output.style))
-    return forwarded ?? 200
+    return forwarded === null ? NO_ANSWER_STATUS : (forwarded ?? 200)
   })
   try {
     const registered = server ? await register(server, receiver, events, output) : null

@@ -249,6 +249,12 @@ describe('verify refuses', () => {
     expect(result).toMatchObject({ ok: false, reason: 'signature_mismatch' })
     expect(result).toHaveProperty('hint', expect.stringMatching(hint))
   })
+
+  test.each([undefined, 5, {}])('nothing where headers have %s instead of a text', (none) => {
+    const headers = { get: () => none } as unknown as Headers
+    expect(check({ headers })).toMatchObject({ reason: 'missing_signature' })
+    expect(check({ headers, signature: signHex(secret, body) })).toMatchObject({ ok: true })
+  })
 })
 
 describe('mintSecret', () => {

@@ -153,12 +153,15 @@ function refuse(reason: VerificationFailure, hint = HINTS[reason]): Verification
 }
 
 function headerOf(headers: HeaderSource | undefined, name: string): string | null {
-  if (!headers) return null
-  if (typeof headers.get === 'function') return headers.get(name)
-  const key = Object.keys(headers).find((each) => each.toLowerCase() === name.toLowerCase())
-  const value = key === undefined ? undefined : (headers as Record<string, unknown>)[key]
+  const value = givenIn(headers ?? {}, name)
   const first = Array.isArray(value) ? value[0] : value
   return typeof first === 'string' ? first : null
+}
+
+function givenIn(headers: HeaderSource, name: string): unknown {
+  if (typeof headers.get === 'function') return headers.get(name)
+  const key = Object.keys(headers).find((each) => each.toLowerCase() === name.toLowerCase())
+  return key === undefined ? undefined : (headers as Record<string, unknown>)[key]
 }
 
 /** Whether the secret gives the signature at hand for these bytes. */

@@ -25,6 +25,12 @@ const TASK_BATCH_MAX = 32
 const LOST_MAX = 3
 
 /** Deliveries on their way to the receivers. */
+export interface DeliveryLane extends Lane<ClaimedDelivery> {
+  /** Somebody says that this webhook's receiver is repaired: one that is taken for dead is tried at once. */
+  hurry(webhookId: string): void
+}
+
+/** Opens the lane. */
 export function deliveryLane({
   storage,
   runtime,
@@ -36,7 +42,7 @@ export function deliveryLane({
   performer: Performer
   /** How long a claim is its claimant's. */
   lease_ms?: number | undefined
-}): Lane<ClaimedDelivery> {
+}): DeliveryLane {
   const shares = createShares({ slots: SLOTS })
   const losses = new Map<string, number>()
   const now = () => runtime.now().getTime()
@@ -74,6 +80,7 @@ export function deliveryLane({
   function resultOf({ delivery, is_probe }: Begun, answer: DeliverAnswer | null): DeliveryResult {
     const { workspace_id, webhook_id, delivery_id, token, secret, previous_secret } = delivery
     const { started_at_ms, used_other_secret, ...rest } = answer ?? lost(now())
+    if (answer) losses.delete(delivery_id)
     const turn = secretsInTurn(delivery)
     const other = turn.secret === secret ? previous_secret : secret
     return {
@@ -102,6 +109,7 @@ export function deliveryLane({
 
   return {
     name: 'deliveries',
+    hurry: shares.hurry,
     slots: SLOTS,
     batch: CLAIM_MAX,
     claim: (limit) =>

@@ -1,7 +1,7 @@
 import { startLowBalanceWatch } from '../credits/low-balance.ts'
 import type { LowBalance } from '../credits/low-balance-store.ts'
 import type { Runtime } from '../runtime.ts'
-import type { Storage, Work } from '../storage/storage.ts'
+import type { Storage } from '../storage/storage.ts'
 import { deliveryLane } from './delivery-lane.ts'
 import { type RunningLane, startLane } from './lane.ts'
 import { messageLane } from './message-lane.ts'
@@ -10,8 +10,10 @@ import type { Routing } from './routing.ts'
 import { startSweeper } from './sweeper.ts'
 
 export interface Dispatcher {
-  /** There may be something due: messages, unless told. */
-  wake(work?: Work): void
+  /** There may be a message due. */
+  wake(): void
+  /** Something is due for this webhook because somebody asked: its receiver is tried at once, also if taken for dead. */
+  deliverNow(webhookId: string): void
   /** Resolves when nothing is due and nothing under way; what waits for a later time does not count. */
   idle(): Promise<void>
   /** Sees to what time alone has ended, now and not within the minute. */
@@ -43,7 +45,8 @@ export function startDispatcher({
   /** Promises the owner a mail that says so; false when too many are waiting. */
   mailLowBalance?: (low: LowBalance) => boolean
 }): Dispatcher {
-  const deliveries = startLane(deliveryLane({ storage, runtime, performer, lease_ms }), runtime.log)
+  const lane = deliveryLane({ storage, runtime, performer, lease_ms })
+  const deliveries = startLane(lane, runtime.log)
   const messages = startLane(
     messageLane({ storage, runtime, performer, routing, lease_ms, onSettled: deliveries.wake }),
     runtime.log,
@@ -65,7 +68,11 @@ export function startDispatcher({
     if (work !== 'messages') deliveries.wake()
   })
   return {
-    wake: (work) => (work === 'deliveries' ? deliveries : messages).wake(),
+    wake: messages.wake,
+    deliverNow(webhookId) {
+      lane.hurry(webhookId)
+      deliveries.wake()
+    },
     sweep: sweeper.sweep,
     async idle() {
       await lowBalances.look()

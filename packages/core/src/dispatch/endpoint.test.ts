@@ -2,6 +2,7 @@ import { beforeEach, describe, expect, it } from 'vitest'
 import {
   type Answer,
   type Endpoint,
+  hurry,
   isOpen,
   LIMIT_MAX,
   LIMIT_START,
@@ -74,6 +75,11 @@ describe('how many a receiver may have under way', () => {
     for (let i = 0; i < 20; i++) round({ duration_ms: 3_000 })
     expect(roomOf(endpoint, at)).toBe(LIMIT_MAX)
   })
+
+  it('is bounded for a receiver that takes long each time', () => {
+    for (let i = 0; i < 40; i++) round({ duration_ms: 14_000 })
+    expect(roomOf(endpoint, at)).toBe(32)
+  })
 })
 
 describe('a receiver that asks for time', () => {
@@ -124,6 +130,21 @@ describe('the breaker', () => {
     round(timeout, 5)
     at += 30_000
     endpoint.in_flight = 1
+    expect(roomOf(endpoint, at)).toBe(0)
+  })
+
+  it('probes at once when somebody says that it is repaired, and only then', () => {
+    round(timeout, 5)
+    expect(roomOf(endpoint, at)).toBe(0)
+    hurry(endpoint)
+    expect(roomOf(endpoint, at)).toBe(1)
+    round(timeout, 1)
+    expect(roomOf(endpoint, at)).toBe(0)
+  })
+
+  it('is no business of one that is alive and asked for time', () => {
+    round({ status: 429, retry_after_ms: 60_000 }, 1)
+    hurry(endpoint)
     expect(roomOf(endpoint, at)).toBe(0)
   })
 

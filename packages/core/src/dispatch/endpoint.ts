@@ -34,6 +34,10 @@ export interface Answer {
 export const LIMIT_START = 8
 export const LIMIT_MAX = 256
 
+/** One that never answers sooner than this would hold many slots for long; it gets at most so many. */
+const LONG_MS = 5_000
+const LIMIT_LONG = 32
+
 /** So many failures in a row open the breaker. */
 const OPENS_AFTER = 5
 
@@ -77,6 +81,11 @@ export function roomOf(endpoint: Endpoint, at: number): number {
 /** Whether its breaker is open, so that what it is sent is a probe. */
 export function isOpen({ opened }: Endpoint): boolean {
   return opened > 0
+}
+
+/** Somebody says that it is repaired: while the breaker is open, the next probe is due at once. */
+export function hurry(endpoint: Endpoint): void {
+  if (endpoint.opened > 0) endpoint.waits_until = 0
 }
 
 /** Takes note of how one try ended that began at `began`. `is_probe`: it was sent while the breaker was open. */
@@ -156,5 +165,6 @@ function lower(endpoint: Endpoint, factor: number, began: number, at: number): v
 function raise(endpoint: Endpoint): void {
   if (endpoint.in_flight * 2 < endpoint.limit) return
   const more = endpoint.is_growing_fast ? 1 : 1 / endpoint.limit
-  endpoint.limit = Math.min(LIMIT_MAX, endpoint.limit + more)
+  const max = (endpoint.fastest_ms ?? 0) > LONG_MS ? LIMIT_LONG : LIMIT_MAX
+  endpoint.limit = Math.min(max, endpoint.limit + more)
 }

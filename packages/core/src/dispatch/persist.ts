@@ -26,7 +26,8 @@ async function persistOne<Item>(
   log: Log,
 ): Promise<void> {
   for (const pause of PAUSES_MS) {
-    await new Promise((resolve) => setTimeout(resolve, pause))
+    // A process that has nothing else to do need not stay for it: the lease ends, and the work is taken up again.
+    await new Promise((resolve) => setTimeout(resolve, pause).unref())
     try {
       await write([item])
       return

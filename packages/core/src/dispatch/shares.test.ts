@@ -62,6 +62,22 @@ describe('shares of the slots', () => {
     expect(roomFor(whose('good30', 'w30'))).toBeGreaterThanOrEqual(8)
   })
 
+  it('keeps none that fails from its share for others that fail and have nothing due', () => {
+    for (let i = 0; i < 300; i++) begin(whose(`gone${i}`, `w${i}`), 5).end(timeout)
+    begin(whose('dead', 'w'), 5).end(timeout)
+    at += 30_000
+    const rooms = Array.from({ length: 4 }, () => roomFor(whose('dead', 'w')))
+    expect(rooms.toSorted()).toEqual([0, 0, 0, 1])
+  })
+
+  it('forgets that one is dead for which nothing was due for an hour', () => {
+    begin(whose('dead'), 5).end(timeout)
+    at += 59 * 60_000
+    expect(roomFor(whose('dead'))).toBe(1)
+    at += 60_000
+    expect(roomFor(whose('dead'))).toBe(8)
+  })
+
   it('gives one each to those of which nothing is known, once such as they fill half', () => {
     begin(whose('known', 'known'), 1).end(ok)
     const begun = Array.from({ length: 25 }, (_, i) => begin(whose(`a${i}`, `w${i}`), 8))

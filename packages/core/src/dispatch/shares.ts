@@ -1,6 +1,7 @@
 import {
   type Answer,
   type Endpoint,
+  hurry,
   isOpen,
   LIMIT_START,
   newEndpoint,
@@ -32,6 +33,8 @@ export interface Shares {
   rooms(at: number): Rooms
   /** Takes a slot. Answers whether the delivery is a probe of a receiver that is taken for dead. */
   began(whose: Whose, at: number): boolean
+  /** Lets a receiver that is taken for dead be tried at once. */
+  hurry(webhookId: string): void
   /** Gives the slot back. `answer` is null where nothing is known of how it went. */
   ended(
     whose: Whose,
@@ -50,11 +53,15 @@ const REMEMBERED_MAX = 5_000
 /** What an idle receiver has shown is of no use after this. */
 const FORGOTTEN_AFTER_MS = 60_000
 
+/** That one is dead is known for longer; nothing was due for one that was not even probed for so long. */
+const DEAD_FORGOTTEN_AFTER_MS = 60 * 60_000
+
 export function createShares({ slots }: { slots: number }): Shares {
   const endpoints = new Map<string, Endpoint>()
   const workspaces = new Map<string, number>()
   let failing = 0
   let unknown = 0
+  let turn = 0
 
   /** Changes an endpoint, and keeps count of those in flight to such as fail and such as are not known. */
   function change(endpoint: Endpoint, by: (endpoint: Endpoint) => void): void {
@@ -80,13 +87,36 @@ export function createShares({ slots }: { slots: number }): Shares {
   function forget(at: number): void {
     let over = endpoints.size - REMEMBERED_MAX
     for (const [id, endpoint] of endpoints) {
-      const isOld = endpoint.touched_at + FORGOTTEN_AFTER_MS <= at
-      if (!isOld && over <= 0) return
+      const idle_ms = at - endpoint.touched_at
+      if (idle_ms < FORGOTTEN_AFTER_MS && over <= 0) return
       if (endpoint.in_flight > 0) continue
-      if (over <= 0 && (endpoint.opened > 0 || at < endpoint.waits_until)) continue
+      const isDead = isOpen(endpoint) && idle_ms < DEAD_FORGOTTEN_AFTER_MS
+      if (over <= 0 && (isDead || at < endpoint.waits_until)) continue
       endpoints.delete(id)
       over -= 1
     }
+  }
+
+  /**
+   * What is left of their share for those that fail. Who of them has anything due is not known here, so that each look
+   * goes on where the one before ended: those that have nothing keep none from theirs for long.
+   */
+  function roomsOfFailing(at: number): Map<string, number> {
+    const rooms = new Map<string, number>()
+    for (const [id, endpoint] of endpoints) {
+      if (isFailing(endpoint)) rooms.set(id, roomOf(endpoint, at))
+    }
+    const ids = [...rooms.keys()].filter((id) => rooms.get(id) !== 0)
+    const start = ids.length > 0 ? turn % ids.length : 0
+    let left = Math.max(0, Math.floor(slots * FAILING_SHARE) - failing)
+    turn = start
+    for (const id of [...ids.slice(start), ...ids.slice(0, start)]) {
+      const room = Math.min(rooms.get(id) ?? 0, left)
+      rooms.set(id, room)
+      left -= room
+      if (room > 0) turn += 1
+    }
+    return rooms
   }
 
   return {
@@ -94,13 +124,10 @@ export function createShares({ slots }: { slots: number }): Shares {
       forget(at)
       const room_of_webhook = new Map<string, number>()
       const limit_per_webhook = unknown < slots * UNKNOWN_SHARE ? LIMIT_START : 1
-      let left = Math.max(0, Math.floor(slots * FAILING_SHARE) - failing)
+      const ofFailing = roomsOfFailing(at)
       for (const [id, endpoint] of endpoints) {
-        let room = roomOf(endpoint, at)
-        if (isFailing(endpoint)) {
-          room = Math.min(room, left)
-          left -= room
-        } else if (isUnknown(endpoint)) {
+        let room = ofFailing.get(id) ?? roomOf(endpoint, at)
+        if (isUnknown(endpoint)) {
           room = Math.min(room, Math.max(0, limit_per_webhook - endpoint.in_flight))
         }
         if (room !== limit_per_webhook) room_of_webhook.set(id, room)
@@ -117,6 +144,10 @@ export function createShares({ slots }: { slots: number }): Shares {
         one.in_flight += 1
       })
       return isOpen(endpoint)
+    },
+    hurry(webhookId) {
+      const endpoint = endpoints.get(webhookId)
+      if (endpoint) hurry(endpoint)
     },
     ended(whose, answer, when) {
       const endpoint = touch(whose, when.at)

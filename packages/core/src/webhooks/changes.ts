@@ -34,10 +34,13 @@ export function createWebhookChanges({
   storage,
   runtime,
   targets,
+  onEnabled,
 }: {
   storage: Storage
   runtime: Runtime
   targets: Pick<TargetGuard, 'check'>
+  /** Told of a webhook that was enabled. */
+  onEnabled: (webhookId: string) => void
 }): WebhookChanges {
   /** A transaction may wait for nothing but its stores, so whose it is is asked before the address is. */
   async function find(workspaceId: string, webhookId: string): Promise<void> {
@@ -86,7 +89,9 @@ export function createWebhookChanges({
       return { ...webhookOf(changed), secret, previous_secret_ends_at }
     },
     async enable(workspaceId, webhookId) {
-      return webhookOf(await change(workspaceId, webhookId, enablingAt(runtime.now())))
+      const enabled = await change(workspaceId, webhookId, enablingAt(runtime.now()))
+      onEnabled(webhookId)
+      return webhookOf(enabled)
     },
   }
 }

@@ -37,8 +37,9 @@ const REFUSES_SIGNATURE: readonly (number | null)[] = [401, 403]
 const DRAIN_BYTES = 64 * 1024
 
 export interface Deliverer {
-  /** Signs and posts each job; positional answers; never rejects. */
+  /** Signs and posts each job; positional answers. Rejects only where it was closed meanwhile. */
   deliver(jobs: readonly DeliverJob[]): Promise<DeliverAnswer[]>
+  /** Ends what is under way, of which nothing is known then. */
   close(): Promise<void>
 }
 
@@ -63,9 +64,18 @@ export function createDeliverer({
     connect: createTargetGuard(targets).connect,
   })
   const send = (job: DeliverJob) => post(job, { agent, now, deadline_ms })
+  let closed = false
   return {
-    deliver: (jobs) => Promise.all(jobs.map((job) => deliverOne(job, send))),
-    close: () => agent.close(),
+    async deliver(jobs) {
+      const answers = await Promise.all(jobs.map((job) => deliverOne(job, send)))
+      // That we hung up is no answer of the receiver's.
+      if (closed) throw new Error('closed while deliveries were under way')
+      return answers
+    },
+    async close() {
+      closed = true
+      await agent.destroy()
+    },
   }
 }
 
@@ -176,6 +186,7 @@ const WORDS: Record<string, string> = {
   ECONNREFUSED: 'connect',
   ENETUNREACH: 'connect',
   EHOSTUNREACH: 'connect',
+  ETIMEDOUT: 'connect',
   UND_ERR_CONNECT_TIMEOUT: 'connect',
   ENOTFOUND: 'dns',
   EAI_AGAIN: 'dns',

@@ -59,8 +59,8 @@ export function createWebhookDeliveries({
 }: {
   storage: Storage
   runtime: Runtime
-  /** Told when something was queued. */
-  onQueued: () => void
+  /** Told of which webhook something was queued. */
+  onQueued: (webhookId: string) => void
 }): WebhookDeliveries {
   const { webhooks: read } = storage.read
 
@@ -85,7 +85,7 @@ export function createWebhookDeliveries({
       expectEnabled(known(await webhooks.lock(workspaceId, webhookId)))
       return webhooks.requeue(workspaceId, webhookId, ids, { at, tries })
     })
-    onQueued()
+    onQueued(webhookId)
     return queued
   }
 
@@ -97,7 +97,7 @@ export function createWebhookDeliveries({
         known(await webhooks.lock(workspaceId, webhookId))
         await webhooks.queue(announced)
       })
-      onQueued()
+      onQueued(webhookId)
       return deliveryOf(announced.deliveries[0] as DeliveryRow)
     },
     async deliveries(workspaceId, webhookId, page) {

@@ -145,6 +145,24 @@ describe('planRecord', () => {
     expect(plan.requeue.map((each) => each.due_at)).toEqual(due_at ? [due_at] : [])
   })
 
+  it.each([
+    ['gives up', null, null],
+    ['gives up', -84, null],
+    ['goes on with', -1, 5_000],
+  ])(
+    '%s what waited for longer than the schedule when its probe fails, enabled %s h ago',
+    (_, enabled_h, wait_ms) => {
+      const hours = (count: number) => new Date(AT.getTime() + count * 3_600_000)
+      const webhook = health({ enabled_at: enabled_h === null ? null : hours(enabled_h) })
+      const before = delivery('d1', { created_at: hours(-100) })
+      const failed = result('d1', { response_status: 500, duration_ms: 0, is_probe: true })
+      const plan = planRecord([failed], state([before], webhook), { random })
+      expect(plan.requeue.map(({ due_at }) => due_at.getTime() - AT.getTime())).toEqual(
+        wait_ms === null ? [] : [wait_ms],
+      )
+    },
+  )
+
   describe('after five days without a success', () => {
     const old = new Date(AT.getTime() - 5 * 24 * 3_600_000)
     const silent = { created_at: old, status: 'failing', consecutive_failures: 119 } as const

@@ -177,7 +177,7 @@ function recordOne(
   }
   const left = before.max_attempts - number
   const wait =
-    status === 410 || (result.is_probe && isOverdue(before, at))
+    status === 410 || (result.is_probe && isOverdue(before, webhook, at))
       ? null
       : nextWaitMs(Math.max(1, MAX_ATTEMPTS - left), result.retry_after_ms, random)
   if (wait === null || !webhook?.is_active) {
@@ -190,9 +190,17 @@ function recordOne(
   return { ...after, next_attempt_at: due_at }
 }
 
-/** What waited for longer than the whole schedule takes has had its time: a dead receiver keeps nothing for ever. */
-function isOverdue({ created_at }: DeliveryRow, at: Date): boolean {
-  return at.getTime() - created_at.getTime() > SCHEDULE_MS
+/**
+ * What waited for longer than the whole schedule takes has had its time: a dead receiver keeps nothing for ever. Where
+ * the webhook was enabled since, what was recovered then waits from then on.
+ */
+function isOverdue(
+  { created_at }: DeliveryRow,
+  webhook: Pick<WebhookHealth, 'enabled_at'> | null,
+  at: Date,
+): boolean {
+  const since = webhook?.enabled_at ?? created_at
+  return at.getTime() - Math.max(since.getTime(), created_at.getTime()) > SCHEDULE_MS
 }
 
 function noteHealth(

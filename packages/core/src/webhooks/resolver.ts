@@ -16,6 +16,8 @@ const KEPT_MIN_S = 5
 const KEPT_MAX_S = 60
 const FAILURE_KEPT_S = 10
 const NAMES_MAX = 10_000
+/** Of each family: a stranger's answer can hold thousands. Those left out are not connected to either. */
+const ADDRESSES_MAX = 8
 
 interface Found {
   addresses: LookupAddress[]
@@ -79,7 +81,8 @@ function asking(servers: readonly string[] | null): (name: string) => Promise<Fo
     const addresses: LookupAddress[] = []
     let ttl_s = KEPT_MAX_S
     for (const [i, answer] of answers.entries()) {
-      for (const { address, ttl } of answer.status === 'fulfilled' ? answer.value : []) {
+      const records = answer.status === 'fulfilled' ? answer.value : []
+      for (const { address, ttl } of records.slice(0, ADDRESSES_MAX)) {
         addresses.push({ address, family: i === 0 ? 4 : 6 })
         ttl_s = Math.min(ttl_s, ttl)
       }

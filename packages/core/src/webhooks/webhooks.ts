@@ -41,8 +41,8 @@ export function createWebhooks({
   storage: Storage
   runtime: Runtime
   targets: Pick<TargetGuard, 'check'>
-  /** Told when deliveries were queued, so that they need not wait to be found. */
-  onQueued: () => void
+  /** Told of a webhook that somebody wants delivered to now, so that nothing waits to be found. */
+  onQueued: (webhookId: string) => void
 }): Webhooks {
   const notFound = () => new SvcError('not_found', 'Webhook not found')
 
@@ -53,7 +53,7 @@ export function createWebhooks({
   }
 
   return {
-    ...createWebhookChanges({ storage, runtime, targets }),
+    ...createWebhookChanges({ storage, runtime, targets, onEnabled: onQueued }),
     ...createWebhookDeliveries({ storage, runtime, onQueued }),
     async create(workspaceId, request) {
       await targets.check(request.url)

@@ -228,6 +228,21 @@ export function claimDeliveriesContract(open: OpenStorage): void {
     expect(only(await bench.claimDeliveries()).delivery_id).toBe(first.delivery_id)
   })
 
+  it('hides nobody behind what it discards', async () => {
+    const busy = await bench.workspace(0)
+    const disabled: string[] = []
+    for (let i = 0; i < 10; i++) disabled.push((await bench.webhook(busy)).id)
+    await backlog(busy, 10)
+    await bench.storage.write(async ({ webhooks }) => {
+      for (const id of disabled) await webhooks.change(busy, id, { is_active: false })
+    })
+    const other = await bench.workspace(0)
+    const webhook = await bench.webhook(other)
+    await backlog(other, 1)
+    const claimed = await bench.claimDeliveries({ limit: 20, limit_per_webhook: 8 })
+    expect(only(claimed).webhook_id).toBe(webhook.id)
+  })
+
   it('gives the previous secret for as long as it is valid', async () => {
     const workspaceId = await bench.workspace()
     const previous_secret_ends_at = new Date(bench.clock.now().getTime() + 60_000)

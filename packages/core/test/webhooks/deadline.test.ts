@@ -1,12 +1,26 @@
-import { createServer, type ServerResponse } from 'node:http'
+import { createServer, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterEach, expect, it } from 'vitest'
-import { createDeliverer } from '../../src/webhooks/deliver.ts'
+import { createDeliverer, type DeliverJob } from '../../src/webhooks/deliver.ts'
 
 const closing: (() => unknown)[] = []
 afterEach(async () => {
   for (const close of closing.splice(0).reverse()) await close()
 })
+
+function jobTo(server: Server): DeliverJob {
+  return {
+    delivery_id: 'd1',
+    event_id: 'e1',
+    event: 'webhook.test',
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`,
+    secret: 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw',
+    other_secret: null,
+    headers: {},
+    body: '{}',
+    attempt: 1,
+  }
+}
 
 it.each<[string, (response: ServerResponse) => void]>([
   [
@@ -34,19 +48,26 @@ it.each<[string, (response: ServerResponse) => void]>([
   const targets = { allow_http: true, allow_nets: ['127.0.0.0/8'], deadline_ms: 300 }
   const deliverer = createDeliverer({ now: () => new Date(), targets })
   closing.push(deliverer.close)
-  const given = await deliverer.deliver([
-    {
-      delivery_id: 'd1',
-      event_id: 'e1',
-      event: 'webhook.test',
-      url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`,
-      secret: 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw',
-      other_secret: null,
-      headers: {},
-      body: '{}',
-      attempt: 1,
-    },
-  ])
+  const given = await deliverer.deliver([jobTo(server)])
   expect(given).toMatchObject([{ error: 'timeout', response_status: null, response_body: null }])
   await closed
+})
+
+it('is not waited for once the deliverer is closed, and what was under way is not known', async () => {
+  let hasAsked: () => void = () => {}
+  const asked = new Promise<void>((resolve) => {
+    hasAsked = resolve
+  })
+  const server = createServer((request) => request.resume().on('end', hasAsked))
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  closing.push(() => server.close())
+  // Longer than a test may take.
+  const targets = { allow_http: true, allow_nets: ['127.0.0.0/8'], deadline_ms: 600_000 }
+  const deliverer = createDeliverer({ now: () => new Date(), targets })
+  const delivering = deliverer.deliver([jobTo(server)])
+  await asked
+  await Promise.all([
+    deliverer.close(),
+    expect(delivering).rejects.toThrow('closed while deliveries were under way'),
+  ])
 })

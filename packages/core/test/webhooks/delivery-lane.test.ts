@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, it } from 'vitest'
-import { deliveryLane } from '../../src/dispatch/delivery-lane.ts'
+import { type DeliveryLane, deliveryLane } from '../../src/dispatch/delivery-lane.ts'
 import { type RunningLane, startLane } from '../../src/dispatch/lane.ts'
 import type { Performer } from '../../src/dispatch/performer.ts'
 import { openStorage } from '../../src/storage/open.ts'
@@ -15,6 +15,7 @@ let folder: string
 let storage: Storage
 let runtime: TestRuntime
 let lane: RunningLane | null
+let opened: DeliveryLane
 /** How the receivers answer. */
 let answer: (job: DeliverJob) => Promise<Partial<DeliverAnswer>>
 let jobs: DeliverJob[]
@@ -52,10 +53,8 @@ function start(): RunningLane {
       }))
     },
   }
-  lane = startLane(
-    deliveryLane({ storage, runtime, performer: performer as Performer }),
-    runtime.log,
-  )
+  opened = deliveryLane({ storage, runtime, performer: performer as Performer })
+  lane = startLane(opened, runtime.log)
   return lane
 }
 
@@ -125,6 +124,21 @@ it('tries a dead receiver with one delivery now and then, and charges the others
   answer = async () => ok
   await after(300_000)
   await after(24 * 3_600_000)
+  expect((await deliveries(to)).every(({ status }) => status === 'delivered')).toBe(true)
+})
+
+it('tries a dead receiver at once when somebody says that it is repaired', async () => {
+  const to = await webhook()
+  await queue(to, 20)
+  answer = async () => timeout
+  await start().quiet()
+  const first = jobs.length
+  answer = async () => ok
+  await after(1_000)
+  expect(jobs).toHaveLength(first)
+  opened.hurry(to.id)
+  await after(0)
+  await after(60_000)
   expect((await deliveries(to)).every(({ status }) => status === 'delivered')).toBe(true)
 })
 

@@ -2,6 +2,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from 'node:net'
 import { afterEach, describe, expect, it } from 'vitest'
 import { createDeliverer, type DeliverJob } from '../../src/webhooks/deliver.ts'
+import { createResolver } from '../../src/webhooks/resolver.ts'
 import { createTargetGuard, type TargetPolicy } from '../../src/webhooks/target.ts'
 import { type DnsAnswer, startDnsServer } from './dns-server.ts'
 import { HOSTILE_NAMES, HOSTILE_URLS } from './hostile-urls.ts'
@@ -133,6 +134,16 @@ describe('a public address', () => {
   })
 })
 
+describe('an http address', () => {
+  it('that the operator allows no more is not called', async () => {
+    const { port, asked } = await receiver((_, response) => response.end())
+    const deliver = deliverer({ allow_http: false, allow_nets: ['127.0.0.0/8'] })
+    const answer = await deliver(`http://127.0.0.1:${port}/`)
+    expect(answer).toMatchObject({ error: 'blocked_target', response_status: null })
+    expect(asked).toEqual([])
+  })
+})
+
 describe('a name', () => {
   const LOOPBACK = ['127.0.0.0/8']
 
@@ -163,6 +174,15 @@ describe('a name', () => {
     expect(await deliver('http://missing.test/')).toMatchObject({ error: 'dns' })
     expect(await deliver('http://silent.test/')).toMatchObject({ error: 'dns' })
   }, 20_000)
+
+  it('with a flood of addresses is known by a few', async () => {
+    const flood = [4, 6].flatMap((family) =>
+      Array.from({ length: 20 }, (_, i) => (family === 4 ? `93.184.216.${i}` : `2600::${i + 1}`)),
+    )
+    const dns = await dnsOf(() => flood)
+    const found = await createResolver([dns.address])('flood.test')
+    expect(found.map(({ family }) => family)).toEqual([...Array(8).fill(4), ...Array(8).fill(6)])
+  })
 
   it('of this machine is this machine, whoever is asked', async () => {
     const { port, asked } = await receiver((_, response) => response.end())

@@ -23,7 +23,7 @@ const walk = (name: string, start: string, end: string) =>
  * others; take a bounded number of due rows of each; lease them, or discard them; read what a try needs. The walk ends
  * as soon as enough is taken. What is more than its workspace may have is shown and left where it is.
  */
-const take = statement<Omit<ClaimedDelivery, 'token'> & { fits: boolean }>(
+const take = statement<Omit<ClaimedDelivery, 'token'> & { fits: boolean; wanted: boolean }>(
   'take_due_deliveries',
   `with recursive
    ${walk('ahead', 'q.webhook_id > $3', '')},
@@ -68,9 +68,12 @@ const take = statement<Omit<ClaimedDelivery, 'token'> & { fits: boolean }>(
      delete from delivery_queue q using known where not known.wanted and q.delivery_id = known.delivery_id
    )
    select delivery_id, workspace_id, webhook_id, event_id, event, url, secret, previous_secret, accepted_secret, headers,
-          case when fits then body end as body, attempt, fits
-   from known where wanted order by place`,
+          case when fits and wanted then body end as body, attempt, fits, wanted
+   from known order by place`,
 )
+
+/** So often one claim looks at the most, however much there is to discard: what it has taken waits meanwhile. */
+const LOOKS_MAX = 16
 
 /** The verb `claimDeliveries` on PostgreSQL: fair across webhooks, as on SQLite; the next claim goes on where this one stopped. */
 export function prepareClaimDeliveries(database: Database, { clock }: { clock: Clock }) {
@@ -90,20 +93,25 @@ export function prepareClaimDeliveries(database: Database, { clock }: { clock: C
       claim.limit_per_workspace,
       JSON.stringify(Object.fromEntries(claim.room_of_workspace)),
     )
-    // With fewer than that, the walk came round to where it began.
+    // With fewer than that, the walk came round to where it began. What is discarded counts: others come after it.
     if (found.length === claim.limit) last = found.at(-1)?.webhook_id ?? last
     return found
   }
 
   return async (claim: DeliveryClaim): Promise<ClaimedDelivery[]> => {
     const claimed: ClaimedDelivery[] = []
-    for (let rest = claim; ; rest = without(rest, claimed, claim)) {
+    let rest = claim
+    for (let looks = 0; looks < LOOKS_MAX; looks++) {
       const found = await find(rest)
-      const fitting = found.filter(({ fits }) => fits)
-      claimed.push(...fitting.map(({ fits: _, ...row }) => ({ ...row, token: claim.token })))
-      // Where a workspace's share hid what others wait for, it has no room in the next look.
+      const fitting = found.filter(({ fits, wanted }) => fits && wanted)
+      for (const { fits: _, wanted: __, ...row } of fitting) {
+        claimed.push({ ...row, token: claim.token })
+      }
       if (found.length < rest.limit || fitting.length === found.length) return claimed
+      // What a workspace's share hid, or what was discarded, others wait behind: the next look goes on after it.
+      rest = without(rest, claimed, claim)
     }
+    return claimed
   }
 }
 
