@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import { deliveryLane } from '../../packages/core/src/dispatch/delivery-lane.ts'
 import { type RunningLane, startLane } from '../../packages/core/src/dispatch/lane.ts'
+import { createPerformer, createProviders } from '../../packages/core/src/dispatch/performer.ts'
 import { createPool } from '../../packages/core/src/dispatch/pool.ts'
 import { systemRuntime } from '../../packages/core/src/runtime.ts'
 import { openStorage } from '../../packages/core/src/storage/open.ts'
@@ -52,7 +53,18 @@ const handlers = {
   },
   /** Begins to deliver. */
   begin({ deadline_ms }: { deadline_ms?: number }) {
-    const performer = createPool({ threads: 1, log: runtime.log, targets: targets(deadline_ms) })
+    const settings = { targets: targets(deadline_ms), providers: [], public_url: '', secret: '' }
+    const performer = createPool({
+      threads: 1,
+      log: runtime.log,
+      settings,
+      here: createPerformer({
+        now: runtime.now,
+        targets: settings.targets,
+        providers: createProviders(settings),
+      }),
+      isHere: () => false,
+    })
     lane = startLane(deliveryLane({ storage, runtime, performer }), runtime.log)
   },
   /** Queues so many deliveries a second, to one webhook after the other, for so long. */

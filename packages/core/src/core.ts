@@ -10,7 +10,12 @@ import { LIMITS } from './contract/limits.ts'
 import { parseCredits, type Units } from './contract/units.ts'
 import { type Credits, createCredits } from './credits/credits.ts'
 import { type Dispatcher, startDispatcher } from './dispatch/dispatcher.ts'
-import { createPerformer, type Performer } from './dispatch/performer.ts'
+import {
+  createPerformer,
+  createProviders,
+  type Performer,
+  type PerformerSettings,
+} from './dispatch/performer.ts'
 import { createRouting } from './dispatch/routing.ts'
 import type { Mailer } from './mail/mail.ts'
 import { createOutbox } from './mail/outbox.ts'
@@ -18,6 +23,7 @@ import { createSandboxMailer, type SandboxMailer } from './mail/sandbox-mailer.t
 import { createMessages, type Messages } from './messages/messages.ts'
 import type { SequenceLimit } from './messages/sequence-detector.ts'
 import { createSequenceGuard } from './messages/sequence-guard.ts'
+import { type ProviderSettings, SANDBOX, traitsOf } from './providers/registry.ts'
 import { type Runtime, systemRuntime } from './runtime.ts'
 import { createSecrets } from './secrets/secrets.ts'
 import { openStorage } from './storage/open.ts'
@@ -53,6 +59,8 @@ export interface CoreOptions {
   /** Takes the payments for it. Without one every purchase fails. */
   payments?: PaymentProvider | undefined
   webhook_targets?: TargetPolicy
+  /** Who carries messages, in the order in which they are tried; the sandbox serves what nobody here does. */
+  providers?: readonly ProviderSettings[]
   /** Where the links of mails lead, without a slash at its end; asked for each. `http://127.0.0.1:3000` unless told. */
   public_url?: () => string
   /** Carries the mails to owners. Without one they reach nobody, and `mails` shows them. */
@@ -119,7 +127,12 @@ const MAIL_GRACE_MS = 5_000
 /** Opens the service on its database, creating and migrating that as needed. */
 export async function createCore(options: CoreOptions): Promise<Core> {
   const runtime = options.runtime ?? systemRuntime()
-  const { threads = 1, webhook_targets: targets = { allow_http: false } } = options
+  const {
+    threads = 1,
+    webhook_targets: targets = { allow_http: false },
+    providers = [],
+    public_url = () => 'http://127.0.0.1:3000',
+  } = options
   const lowBalance = optionalCredits(options.low_balance)
   const dailyLimit = optionalCredits(options.signup_daily_limit)
   const countryFault = await openCountryRule(options.countries ?? null)
@@ -128,6 +141,7 @@ export async function createCore(options: CoreOptions): Promise<Core> {
     reading_threads: threads === 0 ? 0 : READING_THREADS,
     answer_max_ms: options.answer_max_ms,
   })
+  const secret = createSecrets({ storage, runtime })
   let dispatcher: Dispatcher | null = null
   let starting: Promise<Dispatcher> | null = null
 
@@ -141,8 +155,13 @@ export async function createCore(options: CoreOptions): Promise<Core> {
       storage,
       runtime,
       right,
-      performer: await openPerformer(runtime, threads, targets),
-      routing: createRouting({}),
+      performer: await openPerformer(runtime, threads, {
+        targets,
+        providers: [SANDBOX, ...providers],
+        public_url: public_url(),
+        secret: await secret('providers'),
+      }),
+      routing: createRouting(providers),
       lease_ms: options.lease_ms,
       mailLowBalance: mails.lowBalance,
     })
@@ -157,7 +176,7 @@ export async function createCore(options: CoreOptions): Promise<Core> {
     storage,
     runtime,
     outbox,
-    public_url: options.public_url ?? (() => 'http://127.0.0.1:3000'),
+    public_url,
   })
   return {
     workspaces: createWorkspaces({
@@ -212,7 +231,7 @@ export async function createCore(options: CoreOptions): Promise<Core> {
       if (!counter) throw new Error('every look at a counter is answered')
       return counter
     },
-    secret: createSecrets({ storage, runtime }),
+    secret,
     ping: storage.ping,
     startDispatch() {
       starting ??= start().catch((error) => {
@@ -249,11 +268,15 @@ function bulkRecipientsMax({ bulk_recipients_max = LIMITS.bulk_recipients }: Cor
 }
 
 async function openPerformer(
-  runtime: Runtime,
+  { now, log }: Runtime,
   threads: number,
-  targets: TargetPolicy,
+  settings: PerformerSettings,
 ): Promise<Performer> {
-  if (threads === 0) return createPerformer({ now: runtime.now, targets })
+  const { targets } = settings
+  const here = createPerformer({ now, targets, providers: createProviders(settings) })
+  if (threads === 0) return here
   const { createPool } = await import('./dispatch/pool.ts')
-  return createPool({ threads, log: runtime.log, targets })
+  const connected = settings.providers.filter((provider) => traitsOf(provider).connected)
+  const names = new Set<string>(connected.map(({ name }) => name))
+  return createPool({ threads, log, settings, here, isHere: (name) => names.has(name) })
 }

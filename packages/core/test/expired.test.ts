@@ -3,8 +3,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { type Dispatcher, startDispatcher } from '../src/dispatch/dispatcher.ts'
-import { createPerformer } from '../src/dispatch/performer.ts'
+import { createPerformer, createProviders } from '../src/dispatch/performer.ts'
 import { createRouting } from '../src/dispatch/routing.ts'
+import { SANDBOX } from '../src/providers/registry.ts'
 import { openSqlite } from '../src/storage/sqlite/sqlite.ts'
 import type { MessageRow, Storage } from '../src/storage/storage.ts'
 import { builders, SMS_PRICE, testRuntime } from './fixtures.ts'
@@ -38,12 +39,20 @@ describe('a message that expired before its first attempt', () => {
 
   /** Dispatches what is due until nothing is, with a provider that notes what it is asked to send. */
   async function dispatch(): Promise<void> {
-    const performer = createPerformer({ now: clock.now, targets: { allow_http: false } })
+    const performer = createPerformer({
+      now: clock.now,
+      targets: { allow_http: false },
+      providers: createProviders({
+        providers: [SANDBOX],
+        public_url: 'http://svc.test',
+        secret: 'secret',
+      }),
+    })
     dispatcher = startDispatcher({
       storage,
       runtime: clock,
       right: await storage.startDispatch(),
-      routing: createRouting({}),
+      routing: createRouting([]),
       performer: {
         ...performer,
         send(provider, jobs) {

@@ -45,7 +45,7 @@ export function messageLane(parts: {
       message_id: message.message_id,
       token: message.suppressed ? null : message.token,
       provider,
-      abilities: await routing.abilitiesOf(provider),
+      abilities: routing.abilitiesOf(provider),
       result,
       at: runtime.now(),
     }
@@ -210,8 +210,10 @@ const NOTHING_MORE: LookupResult = {
 }
 
 function jobOf(message: ClaimedMessage): SendJob {
-  const { message_id, channel, sender, recipient, content, attempt } = message
-  return { message_id, channel, sender, recipient, content, attempt }
+  const { workspace_id, message_id, channel, sender, recipient, content, attempt } = message
+  const created_at_ms = message.created_at.getTime()
+  const job = { workspace_id, message_id, channel, sender, recipient, content, attempt }
+  return { ...job, created_at_ms, max_duration_s: null }
 }
 
 export function chunks<T>(items: readonly T[], size: number): T[][] {

@@ -1,5 +1,5 @@
 import type { LookupJob, LookupResult, Outcome, Provider, SendJob } from '../providers/provider.ts'
-import { loadProvider } from '../providers/registry.ts'
+import { openProvider, type ProviderSettings } from '../providers/registry.ts'
 import { createDeliverer, type DeliverAnswer, type DeliverJob } from '../webhooks/deliver.ts'
 import type { TargetPolicy } from '../webhooks/target.ts'
 
@@ -14,32 +14,71 @@ export interface Performer {
   close(): Promise<void>
 }
 
+/** What a performer is made from. Plain data: threads get a copy. */
+export interface PerformerSettings {
+  targets: TargetPolicy
+  providers: readonly ProviderSettings[]
+  /** Where the service is reached from outside, without a slash at its end. */
+  public_url: string
+  /** What providers sign with. */
+  secret: string
+}
+
+/** The providers of this thread, each opened when it is first used, and only once. */
+export type Providers = (name: string) => Promise<Provider>
+
+/** Opens providers by their names. @throws Error for a name that no settings have. */
+export function createProviders({
+  providers,
+  public_url,
+  secret,
+}: Omit<PerformerSettings, 'targets'>): {
+  open: Providers
+  close(): Promise<void>
+} {
+  const settings = new Map<string, ProviderSettings>(providers.map((one) => [one.name, one]))
+  const opened = new Map<string, Promise<Provider>>()
+  return {
+    open(name) {
+      const found = settings.get(name)
+      if (!found) return Promise.reject(new Error(`there is no provider named ${name}`))
+      const context = { public_url, callback_url: `${public_url}/callbacks/${name}`, secret }
+      const opening = opened.get(name) ?? openProvider(found, context)
+      opened.set(name, opening)
+      // One that could not be opened is opened anew.
+      opening.catch(() => opened.delete(name))
+      return opening
+    },
+    async close() {
+      await Promise.allSettled([...opened.values()].map(async (one) => (await one).close?.()))
+    },
+  }
+}
+
 /** Does the work where it is called. */
 export function createPerformer({
   now,
   targets,
+  providers,
 }: {
   now: () => Date
   targets: TargetPolicy
+  providers: { open: Providers; close(): Promise<void> }
 }): Performer {
-  const providers = new Map<string, Promise<Provider>>()
   const deliverer = createDeliverer({ now, targets })
-
-  function provider(name: string): Promise<Provider> {
-    const loading = providers.get(name) ?? loadProvider(name)
-    providers.set(name, loading)
-    return loading
-  }
-
   return {
     async send(name, jobs) {
-      return (await provider(name)).send(jobs)
+      return (await providers.open(name)).send(jobs)
     },
     async lookup(name, jobs) {
-      const { lookup } = await provider(name)
-      return lookup ? lookup(jobs) : jobs.map(() => ({ type: 'unavailable' }))
+      const provider = await providers.open(name)
+      return provider.lookup
+        ? provider.lookup(jobs)
+        : jobs.map(() => ({ type: 'unavailable' as const }))
     },
     deliver: deliverer.deliver,
-    close: deliverer.close,
+    async close() {
+      await Promise.all([deliverer.close(), providers.close()])
+    },
   }
 }

@@ -2,8 +2,7 @@ import { existsSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { Piscina } from 'piscina'
 import type { Log } from '../runtime.ts'
-import type { TargetPolicy } from '../webhooks/target.ts'
-import type { Performer } from './performer.ts'
+import type { Performer, PerformerSettings } from './performer.ts'
 
 /**
  * More batches than both lanes have slots: what waited for its turn inside the pool would use up its deadline there.
@@ -11,19 +10,26 @@ import type { Performer } from './performer.ts'
  */
 const BATCHES_PER_THREAD = 8192
 
-/** Work done in threads, so that signing, parsing and slow peers never hold up the event loop that answers requests. */
+/**
+ * Work done in threads, so that signing, parsing and slow peers never hold up the event loop that answers requests. A
+ * provider that sends on the connection it listens on is left to `here`: what arrives there is written by this thread.
+ */
 export function createPool({
   threads,
   log,
-  targets,
+  settings,
+  here,
+  isHere,
 }: {
   threads: number
   log: Log
-  targets: TargetPolicy
+  settings: PerformerSettings
+  here: Performer
+  isHere: (provider: string) => boolean
 }): Performer {
   const pool = new Piscina({
     filename: workerFile(),
-    workerData: targets,
+    workerData: settings,
     minThreads: 1,
     maxThreads: threads,
     concurrentTasksPerWorker: BATCHES_PER_THREAD,
@@ -35,10 +41,16 @@ export function createPool({
   // A thread that dies is replaced, and its batches are answered as lost.
   pool.on('error', (error) => log.error({ err: error }, 'a worker thread died'))
   return {
-    send: (provider, jobs) => pool.run({ provider, jobs }, { name: 'send' }),
-    lookup: (provider, jobs) => pool.run({ provider, jobs }, { name: 'lookup' }),
+    send: (provider, jobs) =>
+      isHere(provider) ? here.send(provider, jobs) : pool.run({ provider, jobs }, { name: 'send' }),
+    lookup: (provider, jobs) =>
+      isHere(provider)
+        ? here.lookup(provider, jobs)
+        : pool.run({ provider, jobs }, { name: 'lookup' }),
     deliver: (jobs) => pool.run({ jobs }, { name: 'deliver' }),
-    close: () => pool.destroy(),
+    async close() {
+      await Promise.all([pool.destroy(), here.close()])
+    },
   }
 }
 

@@ -1,29 +1,31 @@
 import type { Channel } from '../contract/content.ts'
 import type { Settlement } from '../messages/settlement.ts'
-import { loadProvider } from '../providers/registry.ts'
+import { type ProviderSettings, SANDBOX, traitsOf } from '../providers/registry.ts'
 
 /** Who carries what. */
 export interface Routing {
   /** The provider for a message: the channel's own, or the sandbox where none is configured and for test keys. */
   providerOf(message: { channel: Channel; livemode: boolean }): string
-  abilitiesOf(provider: string): Promise<Settlement['abilities']>
+  abilitiesOf(provider: string): Settlement['abilities']
 }
 
 /** Routes by channel; a channel without a provider goes to the sandbox. */
-export function createRouting(providers: Partial<Record<Channel, string>>): Routing {
-  const abilities = new Map<string, Promise<Settlement['abilities']>>()
+export function createRouting(providers: readonly ProviderSettings[]): Routing {
+  const all = [SANDBOX, ...providers].map((provider) => ({
+    name: provider.name as string,
+    traits: traitsOf(provider),
+  }))
+  const traits = new Map(all.map((one) => [one.name, one.traits]))
   return {
-    providerOf: ({ channel, livemode }) => (livemode && providers[channel]) || 'sandbox',
+    providerOf({ channel, livemode }) {
+      const own = all.find(
+        ({ name, traits }) => name !== SANDBOX.name && traits.channels.includes(channel),
+      )
+      return (livemode && own?.name) || SANDBOX.name
+    },
     abilitiesOf(name) {
-      const known =
-        abilities.get(name) ??
-        loadProvider(name).then(
-          ({ idempotent, lookup }) => ({ idempotent, lookup: lookup !== undefined }),
-          // A provider that is gone can be asked nothing.
-          () => ({ idempotent: false, lookup: false }),
-        )
-      abilities.set(name, known)
-      return known
+      const { idempotent = false, lookup = false } = traits.get(name) ?? {}
+      return { idempotent, lookup }
     },
   }
 }

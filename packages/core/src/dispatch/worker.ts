@@ -1,15 +1,16 @@
 import { workerData } from 'node:worker_threads'
 import type { LookupJob, SendJob } from '../providers/provider.ts'
 import type { DeliverJob } from '../webhooks/deliver.ts'
-import type { TargetPolicy } from '../webhooks/target.ts'
-import { createPerformer } from './performer.ts'
+import { createPerformer, createProviders, type PerformerSettings } from './performer.ts'
 
+const settings = workerData as PerformerSettings
 const performer = createPerformer({
   now: () => new Date(),
-  targets: workerData as TargetPolicy,
+  targets: settings.targets,
+  providers: createProviders(settings),
 })
 
-// What a thread of the pool runs, by name. A thread holds no database handle and no state.
+// What a thread of the pool runs, by name. A thread holds no database handle and no state but its connections.
 export const send = ({ provider, jobs }: { provider: string; jobs: SendJob[] }) =>
   performer.send(provider, jobs)
 export const lookup = ({ provider, jobs }: { provider: string; jobs: LookupJob[] }) =>

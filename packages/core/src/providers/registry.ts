@@ -1,13 +1,34 @@
-import type { Provider } from './provider.ts'
+import { z } from 'zod'
+import type { Provider, ProviderContext, Traits } from './provider.ts'
+import type { ProviderType } from './provider-type.ts'
+import { sandboxType } from './sandbox.ts'
 
-/** Every provider there is, loaded when it is first used. A new one is one file and one line here. */
-const PROVIDERS: Record<string, () => Promise<Provider>> = {
-  sandbox: async () => (await import('./sandbox.ts')).sandbox(),
+/** Every kind of provider there is. A new one is a folder and a line here. */
+const TYPES = {
+  sandbox: sandboxType,
+} as const
+
+/** A provider as the operator sets it. Plain data: it crosses a thread border. */
+export const providerSettings = z.discriminatedUnion('type', [TYPES.sandbox.settings])
+
+export type ProviderSettings = z.output<typeof providerSettings>
+
+/** Serves test keys, and channels that nobody else serves. */
+export const SANDBOX: ProviderSettings = { type: 'sandbox', name: 'sandbox' }
+
+/** What follows from the settings alone. */
+export function traitsOf(settings: ProviderSettings): Traits {
+  return typeOf(settings).traits(settings)
 }
 
-/** @throws Error for a name that nobody registered. */
-export async function loadProvider(name: string): Promise<Provider> {
-  const load = PROVIDERS[name]
-  if (!load) throw new Error(`there is no provider named ${name}`)
-  return load()
+/** Opens the provider, loading what it needs. */
+export function openProvider(
+  settings: ProviderSettings,
+  context: ProviderContext,
+): Promise<Provider> {
+  return typeOf(settings).open(settings, context)
+}
+
+function typeOf({ type }: ProviderSettings): ProviderType<ProviderSettings> {
+  return TYPES[type] as ProviderType<ProviderSettings>
 }

@@ -1,4 +1,7 @@
+import { z } from 'zod'
+import { CHANNELS } from '../contract/content.ts'
 import type { LookupJob, LookupResult, Outcome, Provider, Receipt, SendJob } from './provider.ts'
+import type { ProviderType } from './provider-type.ts'
 
 const SLOW_MS = 30_000
 
@@ -38,6 +41,23 @@ const FLAKY = '+15005550009'
 /** Writes back when it has got the message. */
 const TALKATIVE = '+15005550008'
 
+const settings = z.strictObject({ type: z.literal('sandbox'), name: z.literal('sandbox') })
+
+export const sandboxType = {
+  settings,
+  traits: () => ({
+    channels: CHANNELS,
+    senders: {},
+    idempotent: true,
+    lookup: true,
+    listens: false,
+    connected: false,
+    messages_per_second: null,
+    handles_stop: false,
+  }),
+  open: async () => sandbox(),
+} satisfies ProviderType<z.output<typeof settings>>
+
 /**
  * The provider that reaches nobody: what happens follows from the recipient alone, so it keeps nothing, and sending
  * twice is sending once.
@@ -45,7 +65,6 @@ const TALKATIVE = '+15005550008'
 export function sandbox(): Provider {
   return {
     name: 'sandbox',
-    idempotent: true,
     send: async (jobs) => jobs.map(outcomeOf),
     lookup: async (jobs) => jobs.map(resultOf),
   }

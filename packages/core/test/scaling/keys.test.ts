@@ -20,6 +20,10 @@ const GLOBAL: Record<string, string> = {
   'purchases (session_id)': 'a payment provider names its own session alone',
   'message_queue (message_id)': 'claims are made for all workspaces at once',
   'delivery_queue (delivery_id)': 'claims are made for all workspaces at once',
+  'provider_pauses (provider, sender)': 'providers serve all workspaces',
+  'parked_receipts (id)': 'it is not known yet whose message a receipt tells of',
+  'received_parts (provider, sender, recipient, reference, total, number)':
+    'it is not known yet whom a text was written to',
   'secrets (name)': 'the service’s own',
   'rate_counters (key)': 'some count by address, before a workspace is known',
   'svc_migrations (hash)': 'the service’s own',

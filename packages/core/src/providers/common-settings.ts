@@ -1,0 +1,17 @@
+import { z } from 'zod'
+
+/** What every provider's settings have. */
+export const commonSettings = {
+  /** How the service calls it: in routes, in records, in the address of its callbacks. */
+  name: z
+    .string()
+    .regex(/^[a-z][a-z0-9_-]{0,31}$/, 'must be 1 to 32 of a-z, 0-9, "-" and "_", a letter first'),
+  /** How many messages a second one sender may send; no bound unless told. */
+  messages_per_second: z.number().positive().max(100_000).optional(),
+}
+
+/** Numbers or names to send from, the first for whoever names none. */
+export const senders = z.array(z.string().min(1).max(64)).min(1)
+
+/** Whether the provider answers STOP, START and HELP by itself. */
+export const handlesStop = z.boolean()
