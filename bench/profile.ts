@@ -7,10 +7,18 @@ import { closeStage, openStage, sustain } from './end-to-end.ts'
 import { type BenchOptions, count, lineOf } from './figure.ts'
 import type { LoadHandlers } from './processes/load.ts'
 import { inFolder, type ServiceOptions, startService } from './service.ts'
+import { loadSmpp } from './smpp.ts'
 
 const SHOWN = 30
 
-const PROFILED = ['accept', 'accept-dispatching', 'end-to-end', 'postgres-accept'] as const
+const PROFILED = [
+  'accept',
+  'accept-dispatching',
+  'end-to-end',
+  'postgres-accept',
+  'smpp',
+  'smpp-bulk',
+] as const
 
 /** A kind of load under which the service can be profiled. */
 export type Profiled = (typeof PROFILED)[number]
@@ -28,7 +36,9 @@ export async function profile(name: Profiled, { quick }: BenchOptions): Promise<
     const node_args = ['--cpu-prof', '--cpu-prof-dir', profiles]
     const ms = quick ? 5_000 : 15_000
     if (name === 'end-to-end') await profileWhole(folder, node_args, ms)
-    else if (name === 'postgres-accept') {
+    else if (name === 'smpp' || name === 'smpp-bulk') {
+      console.log(await loadSmpp(folder, { node_args, is_bulk: name === 'smpp-bulk', quick }))
+    } else if (name === 'postgres-accept') {
       const { url, stop } = await startPostgres()
       await profileAccept(folder, ms, { dispatch: false, node_args, database_url: url })
       await stop()

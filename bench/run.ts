@@ -25,11 +25,13 @@ const BENCHES: Record<string, () => Promise<Bench>> = {
   'postgres-claim': async () => (await import('./postgres/claim.ts')).run,
   'webhook-deliveries': async () => (await import('./webhooks.ts')).runDeliveries,
   'webhook-fairness': async () => (await import('./webhooks.ts')).runFairness,
+  smtp: async () => (await import('./smtp.ts')).run,
+  smpp: async () => (await import('./smpp.ts')).run,
   startup: async () => (await import('./startup.ts')).run,
 }
 
 const USAGE = `usage: pnpm bench [${Object.keys(BENCHES).join('|')}…] [--quick]
-       pnpm bench profile accept|accept-dispatching|end-to-end|postgres-accept [--quick]`
+       pnpm bench profile accept|accept-dispatching|end-to-end|postgres-accept|smpp|smpp-bulk [--quick]`
 
 const names = process.argv.slice(2).filter((argument) => argument !== '--quick')
 const options: BenchOptions = { quick: process.argv.includes('--quick') }

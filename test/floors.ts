@@ -19,6 +19,7 @@ interface Rule {
 /** The files of features that hold pure rules: storage decides with them inside its transactions. */
 export const PURE_RULES = [
   'core/credits/decide.ts',
+  'core/inbound/is-reply.ts',
   'core/messages/accept.ts',
   'core/messages/cancel.ts',
   'core/messages/settle.ts',
@@ -40,7 +41,8 @@ const HEAVY: Record<string, RegExp> = {
   twilio: /^core\/providers\//,
 }
 
-const FEATURE = /^core\/(workspaces|api-keys|credits|channels|messages|webhooks|billing|contacts)\//
+const FEATURE =
+  /^core\/(workspaces|api-keys|credits|channels|messages|webhooks|billing|contacts|inbound)\//
 const OURS = /^(core|server|cli|testkit)\//
 const SQL = /^(drizzle-orm|drizzle-kit|better-sqlite3|pg)$/
 const OUTSIDE_OF_CORE = /^(fastify|@fastify\/.*|commander|ink|react|process|node:process)$/
@@ -70,11 +72,11 @@ const RULES: Rule[] = [
   ),
   inside('sms', /^core\/sms\//, 'sms needs nothing'),
   {
-    says: 'a provider knows the contract, sms and the runtime, and nothing of the service',
+    says: 'a provider knows the contract, sms, the port of mails and the runtime, and nothing of the service',
     breaks: ({ from, target }) =>
       from.startsWith('core/providers/') &&
       OURS.test(target) &&
-      !/^core\/(providers|contract|sms|runtime)\b/.test(target),
+      !/^core\/(providers|contract|sms|runtime|backoff|mail\/mail)\b/.test(target),
   },
   {
     says: 'only storage speaks SQL',

@@ -83,7 +83,7 @@ async function claim({ storage, pool, times_ms }: Queue): Promise<void> {
     limit: BATCH,
     lease_ms: LEASE_MS,
     token: 'bench',
-    providerOf: () => 'sandbox',
+    route: () => ({ provider: 'sandbox', sender: null }),
   })
   times_ms.push(performance.now() - from)
   if (claimed.length !== BATCH) throw new Error(`claimed ${claimed.length} of ${BATCH}`)

@@ -80,7 +80,12 @@ export async function costOfVerbs(
   })
   await measure('claim', async () => {
     const claim = { now: runtime.now(), limit: size, lease_ms: LEASE_MS, token: runtime.id() }
-    claimed.push(await storage.hot.claimMessages({ ...claim, providerOf: () => 'carrier' }))
+    claimed.push(
+      await storage.hot.claimMessages({
+        ...claim,
+        route: () => ({ provider: 'carrier', sender: null }),
+      }),
+    )
   })
   const settleAll = (result: Settlement['result']) => (i: number) =>
     storage.hot.settle((claimed[i] ?? []).map((message) => settlement(result, message)))

@@ -10,6 +10,7 @@ const COMMANDS = [
   'messages show',
   'messages timeline',
   'messages tail',
+  'messages received',
   'messages estimate',
   'messages cancel',
   'contacts',

@@ -216,3 +216,23 @@ test.each(['cancel', 'timeline'])(
     }
   },
 )
+
+describe('svc messages received', () => {
+  const TALKATIVE = '+15005550008'
+  type Received = WireData<(typeof api)['received']['list']>
+
+  test('lists what recipients wrote, and says so when nobody did', async () => {
+    const none = await run('messages', 'received', '--sender', '+15005550007')
+    expect(none).toMatchObject({ code: 0, stderr: expect.stringContaining('No messages.') })
+    await json('send', '--to', TALKATIVE, '--text', 'Hello', '--wait')
+    await expect
+      .poll(async () => (await json<Received>('messages', 'received')).received, {
+        timeout: 10_000,
+      })
+      .toMatchObject([{ sender: TALKATIVE, content: { text: 'Thank you!', media: [] } }])
+    const { stdout } = await run('messages', 'received', '--sender', TALKATIVE, '--since', '1h')
+    expect(stdout).toMatch(/\tsms\t\+15005550008\t[^\t]+\t\t"Thank you!"\n$/)
+    const later = await json<Received>('messages', 'received', '--channel', 'whatsapp')
+    expect(later.received).toEqual([])
+  })
+})

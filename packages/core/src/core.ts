@@ -1,26 +1,38 @@
 import { type ApiKeys, createApiKeys } from './api-keys/api-keys.ts'
 import { type Billing, createBilling } from './billing/billing.ts'
 import type { PaymentProvider } from './billing/payment.ts'
+import { createCarriers } from './channels/carriers.ts'
 import { type CountryRule, openCountryRule } from './channels/country-rule.ts'
+import { createPace } from './channels/pace.ts'
+import { createPauses } from './channels/pauses.ts'
 import { createPricing, DEFAULT_PRICES, type Prices } from './channels/price.ts'
+import { createProviderDesk, type ProviderDesk } from './channels/providers.ts'
 import { type Contacts, createContacts } from './contacts/contacts.ts'
 import { createSuppressions, type Suppressions } from './contacts/suppressions.ts'
+import { createUnsubscribe, type Unsubscribe } from './contacts/unsubscribe.ts'
 import type { CreditPackage } from './contract/billing.ts'
 import { LIMITS } from './contract/limits.ts'
 import { parseCredits, type Units } from './contract/units.ts'
 import { type Credits, createCredits } from './credits/credits.ts'
 import { type Dispatcher, startDispatcher } from './dispatch/dispatcher.ts'
+import { type Listeners, startListening } from './dispatch/listening.ts'
 import {
   createPerformer,
   createProviders,
   type Performer,
   type PerformerSettings,
 } from './dispatch/performer.ts'
+import { startProviderWatch } from './dispatch/provider-watch.ts'
 import { createRouting } from './dispatch/routing.ts'
+import { createInbound, type Incoming } from './inbound/inbound.ts'
+import { createReceivedMessages, type ReceivedMessages } from './inbound/received-messages.ts'
+import type { ReplyTexts } from './inbound/reply.ts'
 import type { Mailer } from './mail/mail.ts'
 import { createOutbox } from './mail/outbox.ts'
 import { createSandboxMailer, type SandboxMailer } from './mail/sandbox-mailer.ts'
 import { createMessages, type Messages } from './messages/messages.ts'
+import { createReportIntake } from './messages/reports.ts'
+import { createSenders } from './messages/sender.ts'
 import type { SequenceLimit } from './messages/sequence-detector.ts'
 import { createSequenceGuard } from './messages/sequence-guard.ts'
 import { type ProviderSettings, SANDBOX, traitsOf } from './providers/registry.ts'
@@ -58,12 +70,14 @@ export interface CoreOptions {
   credit_packages?: readonly CreditPackage[]
   /** Takes the payments for it. Without one every purchase fails. */
   payments?: PaymentProvider | undefined
+  /** What is answered to STOP, START and HELP; in English, unless told. */
+  reply_texts?: Partial<ReplyTexts> | undefined
   webhook_targets?: TargetPolicy
   /** Who carries messages, in the order in which they are tried; the sandbox serves what nobody here does. */
   providers?: readonly ProviderSettings[]
   /** Where the links of mails lead, without a slash at its end; asked for each. `http://127.0.0.1:3000` unless told. */
   public_url?: () => string
-  /** Carries the mails to owners. Without one they reach nobody, and `mails` shows them. */
+  /** Carries the mails to owners; a provider of type `smtp` unless told. Without either they reach nobody, and `mails` shows them. */
   mailer?: Mailer
   /**
    * Threads for providers and webhooks; 1 unless told. 0 does everything in this thread, which a `runtime` with a
@@ -88,10 +102,17 @@ export interface Core {
   apiKeys: ApiKeys
   credits: Credits
   billing: Billing
+  providers: ProviderDesk
+  /** Whether calls are made: the channel `voice` is offered then. */
+  hasVoice: boolean
   messages: Messages
+  /** What recipients wrote. */
+  received: ReceivedMessages
   webhooks: Webhooks
   contacts: Contacts
   suppressions: Suppressions
+  /** What the unsubscribe links of e-mails do. */
+  unsubscribe: Unsubscribe
   mails: Mails
   /** Whether counters are kept by the database, for all its servers. */
   sharesCounters: boolean
@@ -120,6 +141,9 @@ export interface Mails extends Pick<SandboxMailer, 'list' | 'onMail'> {
 
 const GRACE_MS = 25_000
 
+/** What providers sign with, so that they know their own again. */
+const PROVIDERS_SECRET = 'providers'
+
 /** Two, so that a page deep in a long history does not hold up the first page of another. */
 const READING_THREADS = 2
 const MAIL_GRACE_MS = 5_000
@@ -142,36 +166,91 @@ export async function createCore(options: CoreOptions): Promise<Core> {
     answer_max_ms: options.answer_max_ms,
   })
   const secret = createSecrets({ storage, runtime })
+  const wakeDeliveries = () => dispatcher?.wakeDeliveries()
+  const inbound = createInbound({
+    storage,
+    runtime,
+    texts: options.reply_texts,
+    isOurs: ({ channel, sender }) => carriers.hasSender(channel, sender),
+    onQueued() {
+      dispatcher?.wake()
+      wakeDeliveries()
+    },
+  })
+  const receive = (name: string, incoming: readonly Incoming[]) => {
+    const { handles_stop = false } = carriers.traits(name) ?? {}
+    return inbound.receive({ name, handles_stop }, incoming)
+  }
+  const reports = createReportIntake({ storage, runtime, receive, onSettled: wakeDeliveries })
   let dispatcher: Dispatcher | null = null
   let starting: Promise<Dispatcher> | null = null
+  let opening: Promise<OpenedProviders> | null = null
+  let listeners: Listeners | null = null
+  const carriers = createCarriers(providers)
+  const pauses = createPauses({ storage, runtime })
+
+  /** Opened on first use: by then it is known where the service is reached. */
+  function openedProviders(): Promise<OpenedProviders> {
+    opening ??= openProviders()
+    return opening
+  }
+
+  async function openProviders(): Promise<OpenedProviders> {
+    const settings = {
+      targets,
+      providers: [SANDBOX, ...providers],
+      public_url: public_url(),
+      secret: await secret(PROVIDERS_SECRET),
+    }
+    return { settings, providers: createProviders(settings) }
+  }
 
   async function start(): Promise<Dispatcher> {
     const right = await storage.startDispatch()
+    try {
+      dispatcher = await startWith(right)
+      return dispatcher
+    } catch (error) {
+      await listeners?.close(0)
+      listeners = null
+      await right.release()
+      throw error
+    }
+  }
+
+  async function startWith(right: { release(): Promise<void> }): Promise<Dispatcher> {
+    await pauses.refresh()
     if (options.low_balance !== undefined) {
       const at = runtime.now()
       await storage.write(({ lowBalances }) => lowBalances.setDefault(lowBalance, at))
     }
-    dispatcher = startDispatcher({
+    const opened = await openedProviders()
+    listeners = await startListening({
+      providers: providers.filter((one) => traitsOf(one).listens).map(({ name }) => name),
+      open: opened.providers.open,
+      receiveReports: reports.receiveReports,
+      log: runtime.log,
+    })
+    return startDispatcher({
       storage,
       runtime,
       right,
-      performer: await openPerformer(runtime, threads, {
-        targets,
-        providers: [SANDBOX, ...providers],
-        public_url: public_url(),
-        secret: await secret('providers'),
-      }),
-      routing: createRouting(providers),
+      performer: await openPerformer(runtime, threads, opened),
+      routing: createRouting({ carriers, pace: createPace(), pauses, now: runtime.now }),
+      receive,
+      watch: startProviderWatch({ pauses, settleParked: reports.settleParked, runtime }),
+      listeners,
       lease_ms: options.lease_ms,
       mailLowBalance: mails.lowBalance,
     })
-    return dispatcher
   }
 
   const apiKeys = createApiKeys({ storage, runtime })
   const contacts = createContacts({ storage, runtime })
   const sandboxMailer = createSandboxMailer(runtime)
-  const outbox = createOutbox({ mailer: options.mailer ?? sandboxMailer, log: runtime.log })
+  const smtpMailer = smtpMailerOf(providers)
+  const mailer = options.mailer ?? smtpMailer ?? sandboxMailer
+  const outbox = createOutbox({ mailer, log: runtime.log })
   const mails = createOwnerMails({
     storage,
     runtime,
@@ -193,6 +272,16 @@ export async function createCore(options: CoreOptions): Promise<Core> {
       runtime,
       lowBalance: options.low_balance === undefined ? undefined : lowBalance,
     }),
+    providers: createProviderDesk({
+      storage,
+      runtime,
+      providers,
+      open: async (name) => (await openedProviders()).providers.open(name),
+      connectionsOf: (name) => listeners?.statesOf(name) ?? [],
+      receiveReports: reports.receiveReports,
+      onResumed: () => dispatcher?.wake(),
+    }),
+    hasVoice: carriers.serves('voice'),
     billing: createBilling({
       storage,
       runtime,
@@ -204,6 +293,7 @@ export async function createCore(options: CoreOptions): Promise<Core> {
       runtime,
       priceOf: createPricing({ ...DEFAULT_PRICES, ...options.prices }),
       countryFault,
+      senders: createSenders({ storage, carriers }),
       sequences: options.sequence_limit
         ? createSequenceGuard({
             storage,
@@ -216,6 +306,7 @@ export async function createCore(options: CoreOptions): Promise<Core> {
       recipients_max: bulkRecipientsMax(options),
       onQueued: () => dispatcher?.wake(),
     }),
+    received: createReceivedMessages({ storage }),
     webhooks: createWebhooks({
       storage,
       runtime,
@@ -225,6 +316,7 @@ export async function createCore(options: CoreOptions): Promise<Core> {
     mails: { list: sandboxMailer.list, onMail: sandboxMailer.onMail, idle: outbox.idle },
     contacts,
     suppressions: createSuppressions({ storage, runtime }),
+    unsubscribe: createUnsubscribe({ storage, runtime, secret: () => secret(PROVIDERS_SECRET) }),
     sharesCounters: storage.hot.sweepCounters !== undefined,
     async count(counting) {
       const [counter] = await storage.hot.count([{ ...counting, now: runtime.now() }])
@@ -244,9 +336,33 @@ export async function createCore(options: CoreOptions): Promise<Core> {
     async close({ grace_ms = GRACE_MS } = {}) {
       await dispatcher?.stop(grace_ms)
       dispatcher = null
+      await (await opening)?.providers.close()
       await outbox.close(Math.min(grace_ms, MAIL_GRACE_MS))
+      await smtpMailer?.close()
       await apiKeys.close()
       await storage.close()
+    },
+  }
+}
+
+/** The service's own mails go through the first mail server there is, which is loaded when one is sent. */
+function smtpMailerOf(
+  providers: readonly ProviderSettings[],
+): (Mailer & { close(): Promise<void> }) | null {
+  const settings = providers.find((one) => one.type === 'smtp')
+  if (!settings) return null
+  let opening: Promise<Mailer & { close(): void }> | null = null
+  async function open() {
+    const { createSmtpMailer } = await import('./providers/smtp/smtp-mailer.ts')
+    return createSmtpMailer(settings as NonNullable<typeof settings>)
+  }
+  return {
+    async send(mail) {
+      opening ??= open()
+      await (await opening).send(mail)
+    },
+    async close() {
+      ;(await opening)?.close()
     },
   }
 }
@@ -267,13 +383,18 @@ function bulkRecipientsMax({ bulk_recipients_max = LIMITS.bulk_recipients }: Cor
   return bulk_recipients_max
 }
 
+/** The providers of this thread, and what other threads open theirs with. */
+interface OpenedProviders {
+  settings: PerformerSettings
+  providers: ReturnType<typeof createProviders>
+}
+
 async function openPerformer(
   { now, log }: Runtime,
   threads: number,
-  settings: PerformerSettings,
+  { settings, providers }: OpenedProviders,
 ): Promise<Performer> {
-  const { targets } = settings
-  const here = createPerformer({ now, targets, providers: createProviders(settings) })
+  const here = createPerformer({ now, targets: settings.targets, providers })
   if (threads === 0) return here
   const { createPool } = await import('./dispatch/pool.ts')
   const connected = settings.providers.filter((provider) => traitsOf(provider).connected)

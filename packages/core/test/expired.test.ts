@@ -2,6 +2,9 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { createCarriers } from '../src/channels/carriers.ts'
+import { createPace } from '../src/channels/pace.ts'
+import { createPauses } from '../src/channels/pauses.ts'
 import { type Dispatcher, startDispatcher } from '../src/dispatch/dispatcher.ts'
 import { createPerformer, createProviders } from '../src/dispatch/performer.ts'
 import { createRouting } from '../src/dispatch/routing.ts'
@@ -52,7 +55,13 @@ describe('a message that expired before its first attempt', () => {
       storage,
       runtime: clock,
       right: await storage.startDispatch(),
-      routing: createRouting([]),
+      routing: createRouting({
+        carriers: createCarriers([]),
+        pace: createPace(),
+        pauses: createPauses({ storage, runtime: clock }),
+        now: clock.now,
+      }),
+      receive: async () => {},
       performer: {
         ...performer,
         send(provider, jobs) {

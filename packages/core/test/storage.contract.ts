@@ -28,6 +28,7 @@ import { purchasesContract } from './storage/purchases.contract.ts'
 import { purchasesBegunContract } from './storage/purchases-begun.contract.ts'
 import { rateCountersContract } from './storage/rate-counters.contract.ts'
 import { receiptsContract } from './storage/receipts.contract.ts'
+import { receivedContract } from './storage/received.contract.ts'
 import { recordDeliveriesContract } from './storage/record-deliveries.contract.ts'
 import { reopenContract } from './storage/reopen.contract.ts'
 import { secretsContract } from './storage/secrets.contract.ts'
@@ -67,6 +68,7 @@ export function storageContract(engine: string, open: OpenStorage): void {
     describe('cancel', () => cancelContract(open))
     describe('message counts', () => messageCountsContract(open))
     describe('receipts', () => receiptsContract(open))
+    describe('received messages', () => receivedContract(open))
     describe('fan-out', () => fanOutContract(open))
     describe('webhooks', () => webhooksContract(open))
     describe('claimDeliveries', () => claimDeliveriesContract(open))

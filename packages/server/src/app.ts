@@ -1,10 +1,11 @@
 import { randomUUID } from 'node:crypto'
 import type { Core, SandboxPayments } from '@svc/core'
-import { api, LIMITS } from '@svc/core/contract'
+import { apiFor, LIMITS } from '@svc/core/contract'
 import Fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from 'fastify'
 import type { Logger } from 'pino'
 import { type Admission, createAdmission } from './admission.ts'
 import { createAuthenticator } from './auth.ts'
+import { serveCallbacks } from './callbacks.ts'
 import type { Config } from './config.ts'
 import { type InboxOptions, serveInbox } from './dev/inbox.ts'
 import { answerFailure, unknownRoute } from './failures.ts'
@@ -16,6 +17,7 @@ import { serveAccountPages } from './pages/account.ts'
 import { serveDocs } from './pages/docs.ts'
 import { servePayments } from './pages/payment.ts'
 import { serveLanding } from './pages/payment-landing.ts'
+import { serveUnsubscribe } from './pages/unsubscribe.ts'
 import { createRateLimiter } from './rate-limit.ts'
 import { readableUrl } from './readable-url.ts'
 import { createRefusal } from './refuse-connection.ts'
@@ -25,6 +27,7 @@ import { bulkRoutes } from './routes/bulks.ts'
 import { contactRoutes } from './routes/contacts.ts'
 import { healthRoutes } from './routes/health.ts'
 import { messageRoutes } from './routes/messages.ts'
+import { receivedRoutes } from './routes/received.ts'
 import { suppressionRoutes } from './routes/suppressions.ts'
 import { webhookRoutes } from './routes/webhooks.ts'
 import { workspaceRoutes } from './routes/workspaces.ts'
@@ -42,6 +45,8 @@ export interface AppOptions {
   sandbox_payments?: SandboxPayments | undefined
   /** Serves the page that a payer comes back to whose checkout named none: for payments that are real. */
   payment_landing?: boolean | undefined
+  /** Where the service is reached from outside, without a slash at its end: providers sign the address they call. */
+  public_url?: (() => string) | undefined
   /** Epoch milliseconds, for the sessions and the health's time stamp. */
   now?: () => number
   /** How long a caller may take to send and to listen once the app is being closed. */
@@ -69,6 +74,7 @@ const PARAMETER_LENGTH_MAX = 65_536
 /** The HTTP API over an open core; not yet listening. */
 export async function buildApp(core: Core, options: AppOptions): Promise<FastifyInstance> {
   const { config, now = Date.now, grace_ms = GRACE_MS, newRequestId = randomUUID } = options
+  const { public_url = () => 'http://127.0.0.1:3000' } = options
   let closing = false
   const isClosing = () => closing
   const app = Fastify({
@@ -112,17 +118,21 @@ export async function buildApp(core: Core, options: AppOptions): Promise<Fastify
   app.setErrorHandler(answerFailure)
   app.setNotFoundHandler((request, reply) => answerFailure(unknownRoute(), request, reply))
 
+  const api = apiFor({ voice: core.hasVoice })
   mount(app, admission, api.workspaces, workspaceRoutes(core, authenticator))
   mount(app, admission, api.api_keys, apiKeyRoutes(core))
   mount(app, admission, api.messages, messageRoutes(core))
   mount(app, admission, api.bulks, bulkRoutes(core))
+  mount(app, admission, api.received, receivedRoutes(core))
   mount(app, admission, api.contacts, contactRoutes(core))
   mount(app, admission, api.suppressions, suppressionRoutes(core))
   mount(app, admission, api.webhooks, webhookRoutes(core))
   mount(app, admission, api.billing, billingRoutes(core))
   mount(app, admission, api.health, healthRoutes(core, { isClosing, now }))
+  serveCallbacks(app, admission, core, { public_url })
   serveAccountPages(app, admission, core)
-  serveDocs(app, admission)
+  serveUnsubscribe(app, admission, core)
+  serveDocs(app, admission, api)
   if (options.sandbox_payments) servePayments(app, admission, core, options.sandbox_payments)
   else if (options.payment_landing) serveLanding(app, admission, core)
   if (options.inbox) serveInbox(app, admission, core, options.inbox)

@@ -1,5 +1,6 @@
 import { isIP } from 'node:net'
 import { join, resolve } from 'node:path'
+import type { ProviderSettings } from '@svc/core'
 import {
   type CreditPackage,
   LIMITS,
@@ -10,14 +11,15 @@ import {
 } from '@svc/core/contract'
 import { ConfigError } from './config-error.ts'
 import { type Load, OVERLOAD } from './load.ts'
-import { type ProviderSettings, readProviders } from './provider-settings.ts'
+import { readProviderSettings } from './provider-settings.ts'
 import { readSpendSettings, type SpendSettings } from './spend-settings.ts'
+import { readStripe, type StripeSettings } from './stripe-settings.ts'
 import { readDns, type TargetSettings } from './webhook-targets.ts'
 
 export { ConfigError }
 
 /** What the operator set, checked and complete. Contract section 11. */
-export interface Config extends ProviderSettings, SpendSettings, TargetSettings {
+export interface Config extends SpendSettings, TargetSettings {
   host: string
   port: number
   data_dir: string
@@ -40,6 +42,10 @@ export interface Config extends ProviderSettings, SpendSettings, TargetSettings 
   low_balance: string | null
   /** What can be bought. */
   credit_packages: CreditPackage[]
+  /** Who takes the payments; null for nobody. */
+  stripe: StripeSettings | null
+  /** Who carries messages, in the order in which they are tried. */
+  providers: ProviderSettings[]
   log_level: string
 }
 
@@ -87,7 +93,8 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
     low_balance: readOptionalCredits('SVC_LOW_BALANCE', read),
     credit_packages: readPackages('SVC_CREDIT_PACKAGES', read('SVC_CREDIT_PACKAGES') ?? '[]'),
     log_level: readChoice('SVC_LOG_LEVEL', read('SVC_LOG_LEVEL') ?? 'info', LOG_LEVELS),
-    ...readProviders(read),
+    stripe: readStripe(read),
+    providers: readProviderSettings(read),
     ...readSpendSettings(read),
   }
 }

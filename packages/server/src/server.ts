@@ -55,6 +55,7 @@ export async function startServer({
     bulk_recipients_max: config.bulk_recipients_max,
     credit_packages: config.credit_packages,
     payments,
+    providers: config.providers,
     webhook_targets: targetsOf(config, { dev }),
     public_url: () => public_url,
     runtime,
@@ -72,15 +73,16 @@ export async function startServer({
       logger,
       newRequestId: runtime.id,
       sandbox_payments,
+      public_url: () => public_url,
       payment_landing: payments !== undefined,
       inbox: dev ? { demo } : undefined,
     })
-    await core.startDispatch()
     await app.listen({ host: config.host, port: config.port })
     const { port } = app.server.address() as AddressInfo
     const url = urlOf(config.host, port)
-    // Which port is free was not known before.
+    // Which port is free was not known before; providers are told where we are reached.
     if (public_url === urlOf(config.host, 0)) public_url = url
+    await core.startDispatch()
     logger.info({ url }, 'listening')
     warnOfSettings(logger, config, { dev })
     return {

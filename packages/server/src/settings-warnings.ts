@@ -4,18 +4,24 @@ import type { Config } from './config.ts'
 /** Says at start what of the settings may not be what the operator takes it for; never a value of one. */
 export function warnOfSettings(
   log: Pick<Log, 'warn'>,
-  { stripe, unused }: Pick<Config, 'stripe' | 'unused'>,
+  { stripe, providers, public_url }: Pick<Config, 'stripe' | 'providers' | 'public_url'>,
   { dev }: { dev: boolean },
 ): void {
-  if (unused.length > 0) {
+  if (dev) return
+  if (!providers.some(({ type }) => type === 'smtp')) {
+    log.warn({}, 'no mail server is used: mails to owners (verify, reset) reach nobody')
+  }
+  const called = providers.filter(({ type }) => !UNCALLED.includes(type)).map(({ name }) => name)
+  if (called.length > 0 && !public_url.startsWith('https://')) {
     log.warn(
-      { variables: unused },
-      'set, but not used by this version: the sandbox serves their channels',
+      { providers: called },
+      'SVC_PUBLIC_URL is not https: these providers report to it how messages fare, and may not reach it',
     )
   }
-  if (dev) return
-  log.warn({}, 'no mail server is used: mails to owners (verify, reset) reach nobody')
   if (stripe && /^.k_test_/.test(stripe.secret_key)) {
     log.warn({}, 'Stripe is in test mode: credits are added, and no money moves')
   }
 }
+
+/** Those that report by other ways. */
+const UNCALLED: readonly string[] = ['sandbox', 'smtp', 'smpp']

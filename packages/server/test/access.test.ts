@@ -28,6 +28,7 @@ GET    /api/v1/api-keys              jwt?  in    old   bad    jwt?  jwt?  jwt?  
 DELETE /api/v1/api-keys/:id          jwt?  in    old   bad    jwt?  jwt?  jwt?  jwt?   jwt?  jwt?  jwt?  jwt?
 POST   /api/v1/messages/send         key?  key?  key?  key?   in    -send -send -send  off   odd   odd   far
 GET    /api/v1/messages              key?  key?  key?  key?   -read in    -read -read  off   odd   odd   far
+GET    /api/v1/messages/received     key?  key?  key?  key?   -read in    -read -read  off   odd   odd   far
 GET    /api/v1/messages/:id          key?  key?  key?  key?   -read in    -read -read  off   odd   odd   far
 GET    /api/v1/messages/:id/timeline key?  key?  key?  key?   -read in    -read -read  off   odd   odd   far
 POST   /api/v1/messages/:id/cancel   key?  key?  key?  key?   in    -send -send -send  off   odd   odd   far

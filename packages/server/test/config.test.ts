@@ -49,7 +49,7 @@ describe('with nothing set', () => {
       credit_packages: [],
       log_level: 'info',
       stripe: null,
-      unused: [],
+      providers: [],
       prices: {},
       countries: null,
       sequence_limit: null,

@@ -9,6 +9,7 @@ import { stopSignalOf } from '../surroundings.ts'
 import { addCancel } from './messages-cancel.ts'
 import { addEstimate } from './messages-estimate.ts'
 import { addList } from './messages-list.ts'
+import { addReceived } from './messages-received.ts'
 import { addTimeline } from './messages-timeline.ts'
 
 interface TailOptions extends ConnectionOptions {
@@ -28,6 +29,7 @@ export function addMessages(program: Command, context: Context): void {
   addShow(messages, context)
   addTimeline(messages, context)
   addTail(messages, context)
+  addReceived(messages, context)
   addEstimate(messages, context)
   addCancel(messages, context)
 }

@@ -1,6 +1,7 @@
-import type { Channel, Content, SmsContent } from '../contract/content.ts'
+import type { Channel, Content, SmsContent, VoiceContent } from '../contract/content.ts'
 import { parseCredits, type Units, units } from '../contract/units.ts'
 import { countSegments, encodingOf } from '../sms/index.ts'
+import { heldMinutes } from './voice-minutes.ts'
 
 /**
  * What one unit costs, as a decimal string of credits; or what it costs by the beginning of the recipient's number:
@@ -32,7 +33,7 @@ export interface Price {
   encoding: 'GSM-7' | 'UCS-2' | null
 }
 
-/** Looks at a content once, and says what it costs to send it to a recipient. */
+/** Looks at a content once, and says what it costs to send it to a recipient; of a call, what is held for it. */
 export type PriceOf = (channel: Channel, content: Content) => (recipient: string) => Price
 
 /**
@@ -50,12 +51,14 @@ export function createPricing(prices: Prices): PriceOf {
     const text = channel === 'sms' ? (content as SmsContent).text : null
     const segments = text === null ? null : countSegments(text)
     const encoding = text === null ? null : encodingOf(text)
+    const minutes = channel === 'voice' ? heldMinutes(content as VoiceContent) : 1
+    const amount = { quantity: segments ?? minutes, segments, encoding }
     const { base, longest } = unitPrices[channel]
-    const usual = priced(base, segments, encoding)
+    const usual = priced(base, amount)
     if (longest === null) return () => usual
     return (recipient) => {
       const unit_price = longest(recipient)
-      return unit_price === null ? usual : priced(unit_price, segments, encoding)
+      return unit_price === null ? usual : priced(unit_price, amount)
     }
   }
 }
@@ -113,7 +116,9 @@ function amountOf(text: unknown): Units | null {
   }
 }
 
-function priced(unit_price: Units, segments: number | null, encoding: Price['encoding']): Price {
-  const quantity = segments ?? 1
-  return { credits: units(unit_price * quantity), quantity, unit_price, segments, encoding }
+function priced(
+  unit_price: Units,
+  amount: Pick<Price, 'quantity' | 'segments' | 'encoding'>,
+): Price {
+  return { credits: units(unit_price * amount.quantity), unit_price, ...amount }
 }

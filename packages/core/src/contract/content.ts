@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { emailAttachments } from './email-attachments.ts'
 import { email, httpUrl, text } from './fields.ts'
 import { LIMITS } from './limits.ts'
 import { headerValue, textMap } from './text-map.ts'
@@ -35,24 +36,30 @@ export const EMAIL_HEADERS = [
 
 const EMAIL_HEADER_NAMES = new Set(EMAIL_HEADERS.map((name) => name.toLowerCase()))
 
-function emailContentOf(room: Room) {
-  return z
-    .strictObject({
-      subject: text(room(LIMITS.email_subject_length))
-        .refine((subject) => !/[\r\n]/.test(subject), 'Subject must not contain line breaks')
-        .meta({ example: 'Your order A1' }),
-      html: z.string().optional().meta({ example: '<p>It is ready.</p>' }),
-      text: z.string().optional().meta({ example: 'It is ready.' }),
-      reply_to: email.optional(),
-      headers: textMap({
-        entries_max: EMAIL_HEADERS.length,
-        name: (name) =>
-          EMAIL_HEADER_NAMES.has(name.toLowerCase())
-            ? null
-            : `Header ${name} is not allowed. Must be one of: ${EMAIL_HEADERS.join(', ')}`,
-        value: headerValue(LIMITS.email_header_length),
-      }).optional(),
-    })
+function emailFields(room: Room) {
+  return {
+    subject: text(room(LIMITS.email_subject_length))
+      .refine((subject) => !/[\r\n]/.test(subject), 'Subject must not contain line breaks')
+      .meta({ example: 'Your order A1' }),
+    html: z.string().optional().meta({ example: '<p>It is ready.</p>' }),
+    text: z.string().optional().meta({ example: 'It is ready.' }),
+    reply_to: email.optional(),
+    headers: textMap({
+      entries_max: EMAIL_HEADERS.length,
+      name: (name) =>
+        EMAIL_HEADER_NAMES.has(name.toLowerCase())
+          ? null
+          : `Header ${name} is not allowed. Must be one of: ${EMAIL_HEADERS.join(', ')}`,
+      value: headerValue(LIMITS.email_header_length),
+    }).optional(),
+  }
+}
+
+/** Something to read, and not too much of it. */
+function withBodies<
+  Schema extends z.ZodType<{ html?: string | undefined; text?: string | undefined }>,
+>(schema: Schema) {
+  return schema
     .refine(({ html, text }) => Boolean(html) || Boolean(text), {
       error: 'Missing required field: content.html or content.text',
     })
@@ -148,7 +155,9 @@ const asItStands: Room = (length) => length
 /** What an SMS says. Source: interface, Content for `sms`. */
 export const smsContent = smsContentOf(asItStands)
 /** What an e-mail says. Source: interface, Content for `email`; contract section 6. */
-export const emailContent = emailContentOf(asItStands)
+export const emailContent = withBodies(
+  z.strictObject({ ...emailFields(asItStands), attachments: emailAttachments.optional() }),
+)
 /** What a WhatsApp message says: a text, a medium or an approved template. Source: contract section 6. */
 export const whatsappContent = whatsappContentOf(asItStands)
 /** What a voice call says: a text to read out, or a recording to play. Source: contract section 6. */
@@ -161,7 +170,8 @@ const asTemplate: Room = (length) => length * LIMITS.bulk_template_factor
 export const contentTemplates = {
   sms: smsContentOf(asTemplate),
   whatsapp: whatsappContentOf(asTemplate),
-  email: emailContentOf(asTemplate),
+  // Without attachments: every message keeps its content, so a file would be stored once for each recipient.
+  email: withBodies(z.strictObject(emailFields(asTemplate))),
   voice: voiceContentOf(asTemplate),
 } as const
 

@@ -14,12 +14,14 @@ export const BLOCK_REASONS = [...RECIPIENT_FAULTS, 'duplicate'] as const
 /** Why none of an estimate's messages would be sent, as the sending itself would say it. */
 const REFUSALS = ['account_frozen', 'insufficient_credits', 'daily_limit'] as const
 
-const single = sendRequest({ voice: false })
-const many = bulkRequest({ voice: false })
-
-const request = chosen([single, many], (value) =>
-  isRecord(value) && Object.hasOwn(value, 'recipients') ? many : single,
-)
+/** The body of a send or of a bulk; nobody is called in bulk. */
+function requestFor({ voice }: { voice: boolean }) {
+  const single = sendRequest({ voice })
+  const many = bulkRequest({ voice: false })
+  return chosen([single, many], (value) =>
+    isRecord(value) && Object.hasOwn(value, 'recipients') ? many : single,
+  )
+}
 
 const count = z.int().min(0)
 
@@ -45,29 +47,33 @@ const estimated = z.object({
 export type EstimatedMessage = z.output<typeof estimated>
 
 /** What a send or a bulk would cost. Source: contract sections 5 and 12. */
-export const estimate = endpoint({
-  method: 'POST',
-  path: '/api/v1/messages/estimate',
-  auth: 'api_key',
-  scope: 'send_messages',
-  rate: 'general',
-  status: 200,
-  body_limit: LIMITS.bulk_body_bytes,
-  body: request,
-  data: z.object({
-    /** Whether the same body would be sent just now. */
-    can_send: z.boolean(),
-    /** `daily_limit`: more than the workspace or the API key may still spend today. */
-    block_reason: z.enum(REFUSALS).nullable().meta({
-      description: 'What keeps all of it back; null also where the messages alone tell why.',
+export const estimateFor = ({ voice }: { voice: boolean }) =>
+  endpoint({
+    method: 'POST',
+    path: '/api/v1/messages/estimate',
+    auth: 'api_key',
+    scope: 'send_messages',
+    rate: 'general',
+    status: 200,
+    body_limit: LIMITS.bulk_body_bytes,
+    body: requestFor({ voice }),
+    data: z.object({
+      /** Whether the same body would be sent just now. */
+      can_send: z.boolean(),
+      /** `daily_limit`: more than the workspace or the API key may still spend today. */
+      block_reason: z.enum(REFUSALS).nullable().meta({
+        description: 'What keeps all of it back; null also where the messages alone tell why.',
+      }),
+      recipients: count,
+      sendable: count,
+      blocked: count,
+      credits_needed: credits,
+      credits_balance: credits,
+      messages: z.array(estimated),
     }),
-    recipients: count,
-    sendable: count,
-    blocked: count,
-    credits_needed: credits,
-    credits_balance: credits,
-    messages: z.array(estimated),
-  }),
-  summary: 'Say what a send or a bulk would cost',
-  description: 'Takes the body of either. Nothing is written and nothing is sent.',
-})
+    summary: 'Say what a send or a bulk would cost',
+    description: 'Takes the body of either. Nothing is written and nothing is sent.',
+  })
+
+/** What a send or a bulk would cost where there is no voice provider. */
+export const estimate = estimateFor({ voice: false })

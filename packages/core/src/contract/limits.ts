@@ -69,6 +69,11 @@ export const LIMITS = {
   /** `html` and `text` of one e-mail together, as UTF-8. */
   email_body_bytes: 2 * MB,
   email_header_length: 998,
+  email_attachments: 10,
+  /** All attachments of one e-mail together, decoded. */
+  email_attachments_bytes: 2 * MB,
+  email_filename_length: 255,
+  email_content_type_length: 127,
   whatsapp_text_length: 4096,
   whatsapp_caption_length: 1024,
   whatsapp_filename_length: 240,

@@ -100,6 +100,7 @@ describe('the document', () => {
       'EmailRequest',
       'Error',
       'Message',
+      'ReceivedMessage',
       'SmsBulk',
       'SmsRequest',
       'Suppression',

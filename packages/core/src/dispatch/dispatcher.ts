@@ -1,17 +1,25 @@
 import { startLowBalanceWatch } from '../credits/low-balance.ts'
 import type { LowBalance } from '../credits/low-balance-store.ts'
+import type { Incoming } from '../inbound/inbound.ts'
 import type { Runtime } from '../runtime.ts'
 import type { Storage } from '../storage/storage.ts'
 import { deliveryLane } from './delivery-lane.ts'
 import { type RunningLane, startLane } from './lane.ts'
+import type { Listeners } from './listening.ts'
 import { messageLane } from './message-lane.ts'
 import type { Performer } from './performer.ts'
+import type { ProviderWatch } from './provider-watch.ts'
 import type { Routing } from './routing.ts'
 import { startSweeper } from './sweeper.ts'
+
+/** What came in is stored within it; a connection is not waited for longer. */
+const LISTENERS_GRACE_MS = 5_000
 
 export interface Dispatcher {
   /** There may be a message due. */
   wake(): void
+  /** There may be a delivery due. */
+  wakeDeliveries(): void
   /** Something is due for this webhook because somebody asked: its receiver is tried at once, also if taken for dead. */
   deliverNow(webhookId: string): void
   /** Resolves when nothing is due and nothing under way; what waits for a later time does not count. */
@@ -33,7 +41,10 @@ export function startDispatcher({
   performer,
   routing,
   lease_ms,
+  receive,
   mailLowBalance = () => true,
+  watch,
+  listeners,
 }: {
   storage: Storage
   runtime: Runtime
@@ -42,13 +53,27 @@ export function startDispatcher({
   routing: Routing
   /** How long claimed work is this process's; the lanes know unless told. */
   lease_ms?: number | undefined
+  /** Takes in what recipients wrote back. */
+  receive: (provider: string, incoming: readonly Incoming[]) => Promise<void>
+  /** Keeps up how the providers stand, and ends with the dispatcher. */
+  watch?: ProviderWatch
+  /** What providers tell by themselves, taken in until the end. */
+  listeners?: Listeners
   /** Promises the owner a mail that says so; false when too many are waiting. */
   mailLowBalance?: (low: LowBalance) => boolean
 }): Dispatcher {
   const lane = deliveryLane({ storage, runtime, performer, lease_ms })
   const deliveries = startLane(lane, runtime.log)
   const messages = startLane(
-    messageLane({ storage, runtime, performer, routing, lease_ms, onSettled: deliveries.wake }),
+    messageLane({
+      storage,
+      runtime,
+      performer,
+      routing,
+      receive,
+      lease_ms,
+      onSettled: deliveries.wake,
+    }),
     runtime.log,
   )
   const sweeper = startSweeper({ storage, runtime })
@@ -69,12 +94,14 @@ export function startDispatcher({
   })
   return {
     wake: messages.wake,
+    wakeDeliveries: deliveries.wake,
     deliverNow(webhookId) {
       lane.hurry(webhookId)
       deliveries.wake()
     },
     sweep: sweeper.sweep,
     async idle() {
+      await watch?.look()
       await lowBalances.look()
       wake()
       do {
@@ -83,8 +110,9 @@ export function startDispatcher({
     },
     async stop(grace_ms) {
       deafen?.()
-      const others = [sweeper.stop(), lowBalances.stop()]
+      const others = [sweeper.stop(), lowBalances.stop(), watch?.stop()]
       await Promise.all([...others, ...lanes.map((lane) => lane.stop(grace_ms))])
+      await listeners?.close(LISTENERS_GRACE_MS)
       await performer.close()
       await right.release()
     },

@@ -1,5 +1,9 @@
+import { heldMinutes } from '../channels/voice-minutes.ts'
+import type { VoiceContent } from '../contract/content.ts'
+import type { Incoming } from '../inbound/inbound.ts'
 import type { Settlement } from '../messages/settlement.ts'
-import type { LookupResult, Outcome, SendJob } from '../providers/provider.ts'
+import type { LookupResult, Outcome, Reply, SendJob } from '../providers/provider.ts'
+import { SANDBOX } from '../providers/registry.ts'
 import type { Runtime } from '../runtime.ts'
 import type { ClaimedMessage, Storage } from '../storage/storage.ts'
 import type { Lane } from './lane.ts'
@@ -21,18 +25,31 @@ export function messageLane(parts: {
   runtime: Runtime
   performer: Performer
   routing: Routing
+  /** Takes in what recipients wrote back. */
+  receive: (provider: string, incoming: readonly Incoming[]) => Promise<void>
   /** Told when deliveries may have been queued. */
   onSettled: () => void
   /** How long a claim is its claimant's; a call is waited for half as long at the most. */
   lease_ms?: number | undefined
 }): Lane<ClaimedMessage> {
-  const { storage, runtime, performer, routing, onSettled, lease_ms = LEASE_MS } = parts
+  const { storage, runtime, performer, routing, receive, onSettled, lease_ms = LEASE_MS } = parts
   const call_max_ms = Math.min(CALL_MAX_MS, lease_ms / 2)
 
-  /** Sends go where they are routed now, as the claim journalled it; questions to whoever has the message. */
-  function carrierOf(message: ClaimedMessage): string {
-    const routed = routing.providerOf(message)
-    return message.task === 'send' ? routed : (message.provider ?? routed)
+  /** Sends go where the claim routed them, as it journalled it; questions to whoever has the message. */
+  function carrierOf({ task, route, provider }: ClaimedMessage): string {
+    return (task === 'send' ? route?.provider : null) ?? provider ?? SANDBOX.name
+  }
+
+  function senderOf(message: ClaimedMessage): string | null {
+    return routing.senderOf(carrierOf(message), message)
+  }
+
+  function jobOf(message: ClaimedMessage): SendJob {
+    const { workspace_id, message_id, channel, recipient, content, attempt } = message
+    const sender = senderOf(message)
+    const created_at_ms = message.created_at.getTime()
+    const job = { workspace_id, message_id, channel, sender, recipient, content, attempt }
+    return { ...job, created_at_ms, max_duration_s: maxDurationOf(message) }
   }
 
   async function settle(
@@ -43,7 +60,7 @@ export function messageLane(parts: {
     return {
       workspace_id: message.workspace_id,
       message_id: message.message_id,
-      token: message.suppressed ? null : message.token,
+      token: isHeld(message) ? null : message.token,
       provider,
       abilities: routing.abilitiesOf(provider),
       result,
@@ -65,14 +82,26 @@ export function messageLane(parts: {
       () => performer.send(provider, messages.map(jobOf)),
       (late) => acceptLate(messages, late),
     )
-    await write(
-      messages,
-      messages.map((message, i) => ({
-        task: 'send',
-        attempt: message.attempt,
-        outcome: outcomes?.[i] ?? UNANSWERED,
-      })),
-    )
+    const results = messages.map((message, i) => ({
+      task: 'send' as const,
+      attempt: message.attempt,
+      outcome: outcomes?.[i] ?? UNANSWERED,
+      sender: senderOf(message),
+    }))
+    await learn(provider, results)
+    await write(messages, results)
+  }
+
+  /** What was learned must be written whether or not anything can be learned from it. */
+  async function learn(
+    provider: string,
+    answers: readonly { sender: string | null; outcome: Outcome }[],
+  ): Promise<void> {
+    try {
+      await routing.learn(provider, answers)
+    } catch (error) {
+      runtime.log.warn({ err: error, provider }, 'the state of a provider was not written')
+    }
   }
 
   /** An answer that came after all: that a provider took a message is true whoever still waits for it. */
@@ -85,6 +114,7 @@ export function messageLane(parts: {
         task: 'send',
         attempt: message.attempt,
         outcome: results[i] ?? UNANSWERED,
+        sender: senderOf(message),
       })),
     )
   }
@@ -99,10 +129,33 @@ export function messageLane(parts: {
     }))
     const found = await callProvider(() => performer.lookup(provider, jobs))
     const unavailable: LookupResult = { type: 'unavailable' }
+    // Before the look-up is done with: one that is lost is repeated, and the same reply is not taken twice.
+    await takeReplies(provider, messages, found ?? [])
     await write(
       messages,
       messages.map((_, i) => ({ task: 'lookup', found: found?.[i] ?? unavailable })),
     )
+  }
+
+  async function takeReplies(
+    provider: string,
+    messages: readonly ClaimedMessage[],
+    found: readonly LookupResult[],
+  ): Promise<void> {
+    const incoming = messages.flatMap((message, i): Incoming[] => {
+      const result = found[i]
+      return result?.type === 'found' ? result.replies.map((reply) => replyOf(message, reply)) : []
+    })
+    if (incoming.length > 0) await receive(provider, incoming)
+  }
+
+  /** What somebody wrote back to a message of ours. */
+  function replyOf(message: ClaimedMessage, { provider_message_id, text }: Reply): Incoming {
+    const { workspace_id, livemode, channel, recipient: sender } = message
+    const recipient = senderOf(message) ?? carrierOf(message)
+    const about = { workspace_id, livemode }
+    const content = { text, media: [] }
+    return { type: 'received', channel, provider_message_id, sender, recipient, content, about }
   }
 
   /** What needs no provider to be answered. */
@@ -112,6 +165,10 @@ export function messageLane(parts: {
     if (message.interrupted) return { task: 'send', attempt, outcome: INTERRUPTED }
     if (message.status !== 'queued') return { task: 'lookup', found: NOTHING_MORE }
     if (message.suppressed) return { task: 'suppressed' }
+    if (message.route?.provider === null) {
+      const { wait_ms, error_message } = message.route
+      return { task: 'postponed', wait_ms, error_message }
+    }
     if (message.expires_at && message.expires_at <= runtime.now()) {
       return { task: 'send', attempt, outcome: EXPIRED }
     }
@@ -155,7 +212,7 @@ export function messageLane(parts: {
         limit,
         lease_ms,
         token: runtime.id(),
-        providerOf: routing.providerOf,
+        route: routing.route,
       }),
     async run(messages, done) {
       const known: ClaimedMessage[] = []
@@ -209,11 +266,13 @@ const NOTHING_MORE: LookupResult = {
   lookup_after_ms: null,
 }
 
-function jobOf(message: ClaimedMessage): SendJob {
-  const { workspace_id, message_id, channel, sender, recipient, content, attempt } = message
-  const created_at_ms = message.created_at.getTime()
-  const job = { workspace_id, message_id, channel, sender, recipient, content, attempt }
-  return { ...job, created_at_ms, max_duration_s: null }
+/** A call may cost no more than what is held for it. */
+function maxDurationOf({ channel, content }: ClaimedMessage): number | null {
+  return channel === 'voice' ? heldMinutes(content as VoiceContent) * 60 : null
+}
+
+function isHeld({ suppressed, route }: ClaimedMessage): boolean {
+  return suppressed || route?.provider === null
 }
 
 export function chunks<T>(items: readonly T[], size: number): T[][] {

@@ -46,7 +46,7 @@ export function createProviders({
       const opening = opened.get(name) ?? openProvider(found, context)
       opened.set(name, opening)
       // One that could not be opened is opened anew.
-      opening.catch(() => opened.delete(name))
+      opening.catch(() => opened.get(name) === opening && opened.delete(name))
       return opening
     },
     async close() {

@@ -24,6 +24,7 @@ function state(given: Partial<Account> = {}): AcceptState {
 const NOTHING = {
   accounts: [],
   entries: [],
+  holds: [],
   bulks: [],
   messages: [],
   counts: [],

@@ -8,7 +8,7 @@ import {
   type Operation,
   type Refusal,
 } from '../credits/decide.ts'
-import type { BulkRow, MessageRow } from '../storage/storage.ts'
+import type { BulkRow, HoldRow, MessageRow } from '../storage/storage.ts'
 import { type CountChange, countChanges, type StatusChange } from './count-changes.ts'
 
 /** One send or bulk request, priced and complete: all of it is committed, or none. */
@@ -82,6 +82,8 @@ export interface AcceptPlan {
   results: AcceptResult[]
   accounts: Account[]
   entries: Entry[]
+  /** What is held for calls. */
+  holds: HoldRow[]
   bulks: BulkRow[]
   messages: MessageRow[]
   counts: CountChange[]
@@ -105,6 +107,9 @@ export function spendingKey(workspaceId: string, of: { api_key_id: string; day: 
   return `${workspaceId}\n${of.api_key_id}\n${of.day}`
 }
 
+/** As long as a call may be tried, and a day in which its end may be learned. */
+const HOLD_MS = (4 + 24) * 3_600_000
+
 /** What is said of a recipient that must not be written to, and never who it is. */
 export const SUPPRESSED_TEXT = 'The recipient is suppressed on this channel'
 
@@ -124,16 +129,18 @@ export function planAccept(requests: readonly AcceptRequest[], state: AcceptStat
     spending: new Map(),
     results: [],
     entries: [],
+    holds: [],
     bulks: [],
     messages: [],
     answers: [],
   }
   for (const request of requests) batch.results.push(acceptOne(request, batch))
-  const { results, entries, bulks, messages, answers } = batch
+  const { results, entries, holds, bulks, messages, answers } = batch
   return {
     results,
     accounts: [...batch.accounts.values()],
     entries,
+    holds,
     bulks,
     messages,
     counts: countChanges(messages.map(created)),
@@ -143,7 +150,8 @@ export function planAccept(requests: readonly AcceptRequest[], state: AcceptStat
 }
 
 /** A plan in the making. `state` is kept at what those before have left. */
-interface Batch extends Pick<AcceptPlan, 'results' | 'entries' | 'bulks' | 'messages' | 'answers'> {
+interface Batch
+  extends Pick<AcceptPlan, 'results' | 'entries' | 'holds' | 'bulks' | 'messages' | 'answers'> {
   state: AcceptState
   accounts: Map<string, Account>
   spending: Map<string, Spending>
@@ -204,7 +212,25 @@ function charge(request: AcceptRequest, debit: Operation, batch: Batch): AcceptR
   state.accounts.set(workspace_id, decision.account)
   batch.accounts.set(workspace_id, decision.account)
   batch.entries.push(decision.entry)
+  if (debit.kind === 'hold') batch.holds.push(holdOf(request, decision.entry))
   return null
+}
+
+/** What is held for a call comes back by itself when nobody tells for long how it ended. */
+function holdOf(
+  { messages }: AcceptRequest,
+  { id, workspace_id, held_delta, ref_id, ref_n, created_at }: Entry,
+): HoldRow {
+  const due_at = messages[0]?.scheduled_at ?? created_at
+  return {
+    workspace_id,
+    id,
+    message_id: ref_id,
+    n: ref_n,
+    amount: held_delta,
+    expires_at: new Date(due_at.getTime() + HOLD_MS),
+    created_at,
+  }
 }
 
 function refusalOf(refusal: Refusal): AcceptResult {

@@ -12,6 +12,7 @@ import { acceptBulk, type BulkDraft, replay, type SentBulk } from './bulk-accept
 import { againOf, canGoAgain } from './bulk-again.ts'
 import { recipientsOf } from './bulk-recipients.ts'
 import { scheduleOf } from './new-message.ts'
+import type { Senders } from './sender.ts'
 import type { SequenceGuard } from './sequence-guard.ts'
 
 /** Many messages of one request. */
@@ -49,6 +50,7 @@ export interface BulkParts {
   runtime: Runtime
   priceOf: PriceOf
   countryFault: CountryFault
+  senders: Senders
   /** Null where nobody looks at numbers in sequence. */
   sequences: SequenceGuard | null
   contacts: Pick<Contacts, 'forSending'>
@@ -59,7 +61,7 @@ export interface BulkParts {
 }
 
 export function createBulks(parts: BulkParts): Bulks {
-  const { storage, runtime, sequences, onQueued } = parts
+  const { storage, runtime, senders, sequences, onQueued } = parts
 
   async function find(workspaceId: string, bulkId: string): Promise<BulkRow> {
     const row = await storage.read.bulks.byId(workspaceId, bulkId)
@@ -113,6 +115,9 @@ export function createBulks(parts: BulkParts): Bulks {
       const known = await before(identity, answer)
       if (known) return known
       const schedule = scheduleOf(request, runtime.now())
+      const wrongSender = senders.fault(identity, request)
+      if (wrongSender !== null) throw invalid('from', wrongSender)
+      const sender = await senders.of(identity.workspace_id, request)
       const { reached, refused, duplicates } = await recipientsOf(
         parts,
         identity.workspace_id,
@@ -122,7 +127,7 @@ export function createBulks(parts: BulkParts): Bulks {
         channel: request.channel,
         total: request.recipients.length,
         reached,
-        sendingOf: () => ({ schedule, sender: request.from ?? null }),
+        sendingOf: () => ({ schedule, sender }),
         refused,
         duplicates: duplicates.length,
         isStrict: request.validation === 'strict',

@@ -46,7 +46,7 @@ export interface Messages {
 }
 
 export function createMessages(parts: BulkParts): Messages {
-  const { storage, runtime, priceOf, countryFault, sequences, onQueued } = parts
+  const { storage, runtime, priceOf, countryFault, senders, sequences, onQueued } = parts
 
   async function byId(workspaceId: string, messageId: string): Promise<MessageRow> {
     const row = await storage.read.messages.byId(workspaceId, messageId)
@@ -60,18 +60,21 @@ export function createMessages(parts: BulkParts): Messages {
       const at = runtime.now()
       const { channel, to, content, metadata = {} } = request
       const schedule = scheduleOf(request, at)
-      const refusal = countryFault(channel, to)
-      if (refusal !== null || sequences) {
+      const wrongCountry = countryFault(channel, to)
+      const wrongSender = senders.fault(identity, request)
+      if (wrongCountry !== null || wrongSender !== null || sequences) {
         // What was accepted before a rule was made stays the answer, and whoever asks for it writes to nobody new.
         const known = await answerBefore(storage, identity, key, { route: ROUTE, request })
         if (known !== null) return replay(known)
       }
-      if (refusal !== null) throw invalid('to', refusal)
+      if (wrongCountry !== null) throw invalid('to', wrongCountry)
+      if (wrongSender !== null) throw invalid('from', wrongSender)
+      const sender = await senders.of(identity.workspace_id, request)
       await sequences?.look(identity, channel, [to])
       const price = priceOf(channel, content)(to)
       const message = newMessage(
         identity,
-        { channel, sender: request.from ?? null, recipient: to, content, metadata, bulk_id: null },
+        { channel, sender, recipient: to, content, metadata, bulk_id: null },
         { price, schedule, id: runtime.id(), at },
       )
       const data: Sent = {
@@ -139,6 +142,8 @@ export function createMessages(parts: BulkParts): Messages {
       const { channel } = request
       const at = runtime.now()
       scheduleOf(request, at)
+      const wrongSender = senders.fault(identity, request)
+      if (wrongSender !== null) throw invalid('from', wrongSender)
       if (!('recipients' in request)) {
         const found = onlyRecipient(request, parts)
         return estimateOf(storage, identity, { channel, found, isStrict: true, at })

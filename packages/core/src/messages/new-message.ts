@@ -87,7 +87,10 @@ export function newMessage(
   }
 }
 
-/** The one debit for all of a request's messages; null where they cost nothing. */
+/**
+ * The one debit for all of a request's messages; null where they cost nothing. A call, whose price its end decides, is
+ * held for.
+ */
 export function debitFor(
   messages: readonly MessageRow[],
   prices: readonly Price[],
@@ -96,11 +99,12 @@ export function debitFor(
   const [first] = messages
   const amount = messages.reduce((sum, { credits_used }) => sum + credits_used, 0)
   if (!first || amount === 0) return null
+  const isHeld = first.channel === 'voice'
   return {
     id,
-    kind: 'send',
-    amount: -amount as Units,
-    held_delta: units(0),
+    kind: isHeld ? 'hold' : 'send',
+    amount: units(isHeld ? 0 : -amount),
+    held_delta: units(isHeld ? amount : 0),
     counter_account: `revenue:${first.channel}`,
     reference: { ...reference, n: 0 },
     channel: first.channel,

@@ -1,10 +1,9 @@
-import type { LookupResult, Reply } from '../providers/provider.ts'
-import { fanOut } from '../webhooks/fan-out.ts'
+import type { LookupResult } from '../providers/provider.ts'
 import { applyReceipt } from './settle-receipts.ts'
 import type { Step } from './settlement.ts'
 import { advance } from './status.ts'
 import { apply, dequeue, failUnknown, requeue, wasRefunded } from './step.ts'
-import { deadlineMs, LOOKUP, UNKNOWN_MAX_MS } from './waits.ts'
+import { deadlineMs, LOOKUP, NOT_FOUND_MIN_MS, UNKNOWN_MAX_MS } from './waits.ts'
 
 /** What the question gave that a queue row stands for. `holds`: whether the claim that asked it still stands. */
 export function settleLookup(step: Step, found: LookupResult, holds: boolean): boolean {
@@ -18,8 +17,6 @@ export function settleLookup(step: Step, found: LookupResult, holds: boolean): b
       for (const status of advance(message, 'sent')) apply(step, status, null, null)
     }
     for (const receipt of found.receipts) applyReceipt(step, receipt)
-    // A look-up that was lost is repeated, and would announce the reply again.
-    if (holds) for (const reply of found.replies) receive(step, reply)
     if (holds) {
       if (found.lookup_after_ms === null) dequeue(step)
       else requeue(step, 'lookup', found.lookup_after_ms, null)
@@ -34,12 +31,13 @@ export function settleLookup(step: Step, found: LookupResult, holds: boolean): b
     } else dequeue(step)
     return true
   }
-  if (found.type === 'not_found') {
+  const since = queued.unknown_since ?? settlement.at
+  const waited = settlement.at.getTime() - since.getTime()
+  if (found.type === 'not_found' && waited >= NOT_FOUND_MIN_MS) {
     requeue(step, 'send', 0, null)
     return true
   }
-  const since = queued.unknown_since ?? settlement.at
-  if (settlement.at.getTime() - since.getTime() >= UNKNOWN_MAX_MS) {
+  if (waited >= UNKNOWN_MAX_MS) {
     failUnknown(step, 'No answer to the question whether the provider has it')
   } else requeue(step, 'lookup', pollWait(since, settlement.at), since)
   return true
@@ -48,26 +46,4 @@ export function settleLookup(step: Step, found: LookupResult, holds: boolean): b
 /** Waiting as long as has been waited already doubles the distance each time. */
 function pollWait(since: Date, at: Date): number {
   return Math.min(Math.max(at.getTime() - since.getTime(), LOOKUP.base_ms), LOOKUP.cap_ms)
-}
-
-/** Announces what the recipient wrote back. */
-function receive({ message, settlement, state, plan, context }: Step, reply: Reply): void {
-  const { at } = settlement
-  const { workspace_id } = message
-  const message_id = context.newId()
-  const data = {
-    message_id,
-    channel: message.channel,
-    sender: message.recipient,
-    recipient: message.sender ?? message.provider ?? 'unknown',
-    content: { text: reply.text },
-    provider_message_id: null,
-    occurred_at: at,
-  }
-  fanOut(
-    plan,
-    { event: 'message.received', data, workspace_id, message_id },
-    state.subscribers.get(workspace_id) ?? [],
-    { at, newId: context.newId },
-  )
 }

@@ -1,8 +1,10 @@
 import { backoffMs } from '../backoff.ts'
 import type { Outcome } from '../providers/provider.ts'
+import { suppressedAddress } from './accept.ts'
+import { addParts } from './parts.ts'
 import type { Step } from './settlement.ts'
 import { advance } from './status.ts'
-import { apply, dequeue, fail, failUnknown, requeue, wasRefunded } from './step.ts'
+import { apply, dequeue, fail, failUnknown, requeue, suppress, wasRefunded } from './step.ts'
 import { DELAY_MAX_MS, DELAY_MIN_MS, deadlineMs, LOOKUP, RETRY, UNKNOWN_MAX_MS } from './waits.ts'
 
 /** What an attempt gave. `holds`: whether the claim that made it still stands. */
@@ -15,7 +17,11 @@ export function settleSend(step: Step, attempt: number, outcome: Outcome, holds:
     if (!wasRefunded(message)) message.accepted = true
     message.provider = settlement.provider
     message.provider_message_id ??= outcome.provider_message_id
-    for (const status of advance(message, 'sent')) apply(step, status, null, null)
+    for (const reached of reachedBy(outcome)) {
+      for (const status of advance(message, reached)) apply(step, status, null, null)
+    }
+    addParts(step, attempt, outcome.part_ids ?? [])
+    converse(step)
     if (holds || queued?.token === null) {
       if (outcome.lookup_after_ms === null) dequeue(step)
       else requeue(step, 'lookup', outcome.lookup_after_ms, null)
@@ -28,10 +34,32 @@ export function settleSend(step: Step, attempt: number, outcome: Outcome, holds:
     return true
   }
   message.provider = settlement.provider
-  if (outcome.type === 'rejected') fail(step, outcome.error_code, outcome.error_message)
-  else if (outcome.type === 'retry') retry(step, attempt, outcome)
-  else doubt(step, attempt, outcome)
+  if (outcome.type === 'rejected') {
+    if (outcome.suppress) suppress(step, outcome.suppress)
+    fail(step, outcome.error_code, outcome.error_message)
+  }
+  if (outcome.type === 'retry') retry(step, attempt, outcome)
+  if (outcome.type === 'ambiguous') doubt(step, attempt, outcome)
   return true
+}
+
+function reachedBy({ status }: Extract<Outcome, { type: 'accepted' }>): ('sent' | 'delivered')[] {
+  return status === 'delivered' ? ['sent', 'delivered'] : ['sent']
+}
+
+/** Notes who wrote to whom: tells whose an answer is. */
+function converse({ settlement, message, plan }: Step): void {
+  const sender = settlement.result.task === 'send' ? settlement.result.sender : null
+  if (!sender) return
+  const { workspace_id, channel } = message
+  const address = suppressedAddress(message)
+  plan.conversations.push({
+    workspace_id,
+    channel,
+    sender,
+    address,
+    last_sent_at: settlement.at,
+  })
 }
 
 /** Asks on what becomes of a message that its provider has, where asking is how it tells. */

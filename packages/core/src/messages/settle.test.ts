@@ -41,6 +41,8 @@ function stateOf(message: MessageRow, given: Partial<MessageQueueRow> = {}): Set
     queue: new Map([[message.id, queuedRow(message, given)]]),
     subscribers: new Map(),
     accounts: new Map([['w1', { ...newAccount('w1'), seq: 1 }]]),
+    parts: new Map(),
+    entries_about: new Map(),
   }
 }
 
@@ -273,32 +275,5 @@ describe('a message that stays as it was', () => {
     const answer = plan([settlement(kept, cancel), settlement(canceled, cancel)], state)
     expect(answer.counted).toEqual([false, true])
     expect(answer.messages.map(({ id }) => id)).toEqual([canceled.id])
-  })
-})
-
-describe('a reply', () => {
-  it('is announced as received from the recipient', () => {
-    const message = make.message('w1', { sender: '+15005550100' })
-    const state = stateOf(message, { task: 'lookup' })
-    state.subscribers.set('w1', [{ id: 'h1', workspace_id: 'w1', events: ['message.received'] }])
-    const found = {
-      type: 'found',
-      receipts: [],
-      replies: [{ text: 'Thanks' }],
-      lookup_after_ms: null,
-    }
-    const result = { task: 'lookup', found } as Settlement['result']
-    const answer = plan([settlement(message, result)], state)
-    expect(answer.events.map(({ body }) => JSON.parse(body))).toMatchObject([
-      {
-        event: 'message.received',
-        data: {
-          sender: message.recipient,
-          recipient: '+15005550100',
-          content: { text: 'Thanks' },
-        },
-      },
-    ])
-    expect(answer.deliveries).toMatchObject([{ webhook_id: 'h1', event: 'message.received' }])
   })
 })

@@ -12,7 +12,8 @@ import type {
   SettleState,
   Step,
 } from './settlement.ts'
-import { fail } from './step.ts'
+import { fail, requeue } from './step.ts'
+import { deadlineMs } from './waits.ts'
 
 /**
  * Turns what was learned into what is written: statuses forward only, one refund at most and only where no provider
@@ -29,10 +30,15 @@ export function planSettle(
     counts: [],
     attempts: [],
     message_events: [],
+    parts: [],
+    part_changes: [],
+    conversations: [],
+    suppressions: [],
     requeue: [],
     dequeue: [],
     accounts: [],
     entries: [],
+    ended_holds: [],
     events: [],
     deliveries: [],
     delivery_queue: [],
@@ -54,6 +60,8 @@ export function planSettle(
   plan.messages = [...messages.values()].filter((message) => isChanged(message, state))
   plan.counts = countChanges(plan.messages.map((message) => moved(message, state)))
   plan.accounts = [...accounts.values()]
+  plan.conversations = lastOf(plan.conversations)
+  plan.suppressions = lastOf(plan.suppressions)
   return plan
 }
 
@@ -67,11 +75,13 @@ function settle(step: Step): boolean {
     case 'lookup':
       return settleLookup(step, result.found, holds)
     case 'callback':
-      return settleCallback(step, result.receipts)
+      return settleCallback(step, result)
     case 'cancel':
       return settleCancel(step)
     case 'suppressed':
       return settleSuppressed(step)
+    case 'postponed':
+      return settlePostponed(step, result)
   }
 }
 
@@ -93,6 +103,31 @@ function settleSuppressed(step: Step): boolean {
   if (message.status !== 'queued' || queued === null || queued.token !== null) return false
   fail(step, 'suppressed', SUPPRESSED_TEXT)
   return true
+}
+
+/** Nobody can carry it now: it waits, as long as it is worth sending. Nothing was tried, so nothing is unknown by it. */
+function settlePostponed(
+  step: Step,
+  { wait_ms, error_message }: { wait_ms: number; error_message: string },
+): boolean {
+  const { message, queued, settlement } = step
+  if (message.status !== 'queued' || queued === null || queued.token !== null) return false
+  const isLate = settlement.at.getTime() + wait_ms > deadlineMs(message)
+  if (isLate) fail(step, message.expires_at ? 'expired' : 'unroutable', error_message)
+  else requeue(step, 'send', wait_ms, queued.unknown_since)
+  return true
+}
+
+/** One of each key, in the order of the keys: nobody then waits in a ring for whoever writes the same. */
+function lastOf<
+  Row extends { workspace_id: string; channel: string; address: string; sender?: string },
+>(rows: readonly Row[]): Row[] {
+  if (rows.length < 2) return [...rows]
+  const keyed = rows.map((row): [string, Row] => [
+    [row.workspace_id, row.channel, row.sender, row.address].join('\n'),
+    row,
+  ])
+  return [...new Map(keyed.sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0))).values()]
 }
 
 function isChanged(message: SettledMessage, { messages }: SettleState): boolean {

@@ -1,17 +1,20 @@
 import type { Account, Entry } from '../credits/decide.ts'
-import type { LookupResult, Outcome, Receipt } from '../providers/provider.ts'
+import type { LookupResult, Outcome, Receipt, SuppressionReason } from '../providers/provider.ts'
 import type {
+  ConversationRow,
   MessageAttemptRow,
   MessageEventRow,
+  MessagePartRow,
   MessageQueueRow,
   MessageRow,
+  SuppressionRow,
 } from '../storage/storage.ts'
 import type { FanOut, Subscriber } from '../webhooks/fan-out.ts'
 import type { CountChange } from './count-changes.ts'
 
 /**
  * One thing learned about a message: what an attempt gave, what a look-up found, what a provider called back, that its
- * workspace wants it no more, or that its recipient does not.
+ * workspace wants it no more, that its recipient does not, or that nobody can carry it now.
  */
 export interface Settlement {
   workspace_id: string
@@ -21,12 +24,13 @@ export interface Settlement {
   provider: string
   /** What the provider can do, where the outcome is unknown. */
   abilities: { idempotent: boolean; lookup: boolean }
-  result:
-    | { task: 'send'; attempt: number; outcome: Outcome }
+  result: /** `sender`: from whom it was sent, where answers can come back to it. */
+    | { task: 'send'; attempt: number; outcome: Outcome; sender?: string | null }
     | { task: 'lookup'; found: LookupResult }
-    | { task: 'callback'; receipts: Receipt[] }
+    | { task: 'callback'; receipts: Receipt[]; suppress?: SuppressionReason }
     | { task: 'cancel' }
     | { task: 'suppressed' }
+    | { task: 'postponed'; wait_ms: number; error_message: string }
   at: Date
 }
 
@@ -39,6 +43,10 @@ export interface SettleState {
   /** Active webhooks by workspace. */
   subscribers: Map<string, Subscriber[]>
   accounts: Map<string, Account>
+  /** By message: what its receipts name it by. Looked up for callbacks alone. */
+  parts: Map<string, MessagePartRow[]>
+  /** By message: the entries about it. Looked up for calls alone. */
+  entries_about: Map<string, Entry[]>
 }
 
 /** What the storage shall write, all in the transaction that looked the state up. */
@@ -50,11 +58,21 @@ export interface SettlePlan extends FanOut {
   counts: CountChange[]
   attempts: Omit<MessageAttemptRow, 'provider' | 'started_at'>[]
   message_events: MessageEventRow[]
+  /** New ones; one that stands already stays as it is. */
+  parts: MessagePartRow[]
+  /** Those whose status changed. */
+  part_changes: MessagePartRow[]
+  /** Who wrote to whom, in place of what stood there. */
+  conversations: ConversationRow[]
+  /** One that stands already stays as it is. */
+  suppressions: SuppressionRow[]
   requeue: MessageQueueRow[]
   /** Ids of messages that need nothing more. */
   dequeue: string[]
   accounts: Account[]
   entries: Entry[]
+  /** What is held no more. */
+  ended_holds: { workspace_id: string; id: string }[]
 }
 
 export interface SettleContext {

@@ -1,6 +1,7 @@
-import type { Units } from '../contract/units.ts'
-import { decide } from '../credits/decide.ts'
+import type { SuppressionReason } from '../providers/provider.ts'
 import { fanOut, statusData } from '../webhooks/fan-out.ts'
+import { suppressedAddress } from './accept.ts'
+import { giveBack } from './money.ts'
 import type { SettledMessage, Step } from './settlement.ts'
 import { advance, type Reported, STATUS_EVENTS } from './status.ts'
 
@@ -60,7 +61,7 @@ export function fail(step: Step, code: string, text: string): void {
     failUnknown(step, text)
     return
   }
-  refund(step)
+  giveBack(step)
   for (const status of advance(message, 'failed')) apply(step, status, code, text)
   dequeue(step)
 }
@@ -72,31 +73,11 @@ export function failUnknown(step: Step, text: string): void {
   dequeue(step)
 }
 
-function refund(step: Step): void {
-  const { message, settlement, state, accounts, plan, context } = step
-  const amount = (message.credits_used - message.credits_refunded) as Units
-  if (amount <= 0) return
-  const account = accounts.get(message.workspace_id) ?? state.accounts.get(message.workspace_id)
-  if (!account) throw new Error(`workspace ${message.workspace_id} has no credit account`)
-  const decision = decide(account, {
-    id: context.newId(),
-    kind: 'refund',
-    amount,
-    held_delta: 0 as Units,
-    counter_account: `revenue:${message.channel}`,
-    reference: { type: 'message', id: message.id, n: 0 },
-    channel: message.channel,
-    quantity: null,
-    unit_price: null,
-    resolves: null,
-    actor: null,
-    description: 'Failed before any provider accepted it',
-    at: settlement.at,
-  })
-  if (!decision.ok) throw new Error(`a refund was refused: ${decision.reason}`)
-  accounts.set(message.workspace_id, decision.account)
-  plan.entries.push(decision.entry)
-  message.credits_refunded = message.credits_used
+/** Nothing more is to be sent to this recipient on the channel. */
+export function suppress({ message, settlement, plan }: Step, reason: SuppressionReason): void {
+  const { workspace_id, channel } = message
+  const address = suppressedAddress(message)
+  plan.suppressions.push({ workspace_id, channel, address, reason, created_at: settlement.at })
 }
 
 /** Puts the message back in the queue, for `task` after `waitMs`, unclaimed. */

@@ -22,6 +22,12 @@ export const LOOKUP = { base_ms: 2_000, cap_ms: 5 * MINUTE_MS }
 export const DELAY_MIN_MS = 1_000
 export const DELAY_MAX_MS = 24 * HOUR_MS
 
+/**
+ * Until then, that a provider does not know a message says nothing: it may not have come round to the request whose
+ * answer was lost, or not list it yet.
+ */
+export const NOT_FOUND_MIN_MS = MINUTE_MS
+
 /** How long an unknown outcome may stay unknown before the message fails as `outcome_unknown`. */
 export const UNKNOWN_MAX_MS = 10 * MINUTE_MS
 

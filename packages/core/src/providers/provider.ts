@@ -70,6 +70,8 @@ export interface Receipt {
   error_message: string | null
   /** The recipient must not be written to again. */
   suppress?: SuppressionReason
+  /** Where an acceptance came to be known late: as in `Outcome`. */
+  part_ids?: string[]
   /** How long the call lasted, in whole seconds; 0 where nobody answered. Absent on other channels, and until it ended. */
   duration_s?: number
 }
@@ -84,6 +86,7 @@ export interface LookupJob extends SendJob {
 
 /** What the recipient wrote back. */
 export interface Reply {
+  provider_message_id: string
   text: string
 }
 

@@ -1,15 +1,32 @@
 import { z } from 'zod'
+import { httpType } from './http/type.ts'
 import type { Provider, ProviderContext, Traits } from './provider.ts'
 import type { ProviderType } from './provider-type.ts'
 import { sandboxType } from './sandbox.ts'
+import { smppType } from './smpp/type.ts'
+import { smtpType } from './smtp/type.ts'
+import { twilioType } from './twilio/type.ts'
+import { whatsappCloudType } from './whatsapp-cloud/type.ts'
 
 /** Every kind of provider there is. A new one is a folder and a line here. */
 const TYPES = {
+  http: httpType,
   sandbox: sandboxType,
+  smpp: smppType,
+  smtp: smtpType,
+  twilio: twilioType,
+  whatsapp_cloud: whatsappCloudType,
 } as const
 
 /** A provider as the operator sets it. Plain data: it crosses a thread border. */
-export const providerSettings = z.discriminatedUnion('type', [TYPES.sandbox.settings])
+export const providerSettings = z.discriminatedUnion('type', [
+  TYPES.http.settings,
+  TYPES.sandbox.settings,
+  TYPES.smpp.settings,
+  TYPES.smtp.settings,
+  TYPES.twilio.settings,
+  TYPES.whatsapp_cloud.settings,
+])
 
 export type ProviderSettings = z.output<typeof providerSettings>
 

@@ -5,6 +5,9 @@ import type { ProviderType } from './provider-type.ts'
 
 const SLOW_MS = 30_000
 
+/** How long a call lasts that somebody answers. */
+const CALL_S = 30
+
 type Story =
   | { kind: 'rejected'; code: string; text: string }
   | { kind: 'accepted'; wait_ms: number; failure: { code: string; text: string } | null }
@@ -104,8 +107,10 @@ function resultOf(job: LookupJob): LookupResult {
     provider_message_id: idOf(job),
     error_code: story.failure?.code ?? null,
     error_message: story.failure?.text ?? null,
+    ...(job.channel === 'voice' && { duration_s: story.failure ? 0 : CALL_S }),
   }
-  const replies = job.recipient === TALKATIVE ? [{ text: 'Thank you!' }] : []
+  const reply = { provider_message_id: `${idOf(job)}_reply`, text: 'Thank you!' }
+  const replies = job.recipient === TALKATIVE ? [reply] : []
   return { type: 'found', receipts: [receipt], replies, lookup_after_ms: null }
 }
 

@@ -1,5 +1,6 @@
 import type { ApiKeyReads, ApiKeyWrites } from '../api-keys/store.ts'
 import type { AnswerReads, AnswerWrites, PurchaseReads, PurchaseWrites } from '../billing/store.ts'
+import type { PauseReads, PauseWrites } from '../channels/pause-store.ts'
 import type {
   ContactReads,
   ContactWrites,
@@ -15,8 +16,16 @@ import type {
   CreditReads,
   CreditWrites,
 } from '../credits/store.ts'
+import type {
+  ConversationWrites,
+  ParkedReceiptReads,
+  ParkedReceiptWrites,
+  ReceivedMessageReads,
+  ReceivedMessageWrites,
+} from '../inbound/store.ts'
 import type { AcceptRequest, AcceptResult } from '../messages/accept.ts'
 import type { CancelOutcome, CancelRequest } from '../messages/cancel.ts'
+import type { MessagePartReads } from '../messages/part-store.ts'
 import type { Settlement } from '../messages/settlement.ts'
 import type { BulkReads, MessageReads, MessageWrites } from '../messages/store.ts'
 import type { SecretReads, SecretWrites } from '../secrets/store.ts'
@@ -44,6 +53,12 @@ export type BulkRow = Row<'bulks'>
 export type MessageQueueRow = Row<'message_queue'>
 export type MessageAttemptRow = Row<'message_attempts'>
 export type MessageEventRow = Row<'message_events'>
+export type MessagePartRow = Row<'message_parts'>
+export type ConversationRow = Row<'conversations'>
+export type PauseRow = Row<'provider_pauses'>
+export type ParkedReceiptRow = Row<'parked_receipts'>
+export type ReceivedMessageRow = Row<'received_messages'>
+export type ReceivedPartRow = Row<'received_parts'>
 export type WebhookRow = Row<'webhooks'>
 export type EventRow = Row<'events'>
 export type DeliveryRow = Row<'deliveries'>
@@ -68,6 +83,10 @@ export interface Reads {
   answers: AnswerReads
   messages: MessageReads
   bulks: BulkReads
+  messageParts: MessagePartReads
+  providerPauses: PauseReads
+  parkedReceipts: ParkedReceiptReads
+  receivedMessages: ReceivedMessageReads
   webhooks: WebhookReads
   secrets: SecretReads
 }
@@ -86,6 +105,10 @@ export interface Writes extends Reads {
   purchases: PurchaseReads & PurchaseWrites
   answers: AnswerReads & AnswerWrites
   messages: MessageReads & MessageWrites
+  providerPauses: PauseReads & PauseWrites
+  parkedReceipts: ParkedReceiptReads & ParkedReceiptWrites
+  receivedMessages: ReceivedMessageReads & ReceivedMessageWrites
+  conversations: ConversationWrites
   webhooks: WebhookReads & WebhookWrites
   secrets: SecretReads & SecretWrites
 }
@@ -202,9 +225,24 @@ export interface Claim {
 }
 
 export interface MessageClaim extends Claim {
-  /** Who will carry a message: journalled with the attempt, before the call. */
-  providerOf(message: Pick<MessageRow, 'channel' | 'livemode'>): string
+  /** Who is to carry a message: journalled with the attempt, before the call. */
+  route(message: Routed): Route
 }
+
+/**
+ * What a route is chosen by; `provider` is who was asked before, `attempt` how often somebody was, and `unknown_since`
+ * is set where that one may have the message: nobody else may then be asked.
+ */
+export type Routed = Pick<
+  MessageRow,
+  'workspace_id' | 'channel' | 'sender' | 'livemode' | 'provider'
+> &
+  Pick<MessageQueueRow, 'attempt' | 'unknown_since'>
+
+/** Who carries a message and from which sender; or why nobody can just now, and for how long it should wait. */
+export type Route =
+  | { provider: string; sender: string | null }
+  | { provider: null; wait_ms: number; error_message: string }
 
 /** How many a claim takes of one webhook and of one workspace; those that a map names have another limit. */
 export interface DeliveryClaim extends Claim {
@@ -234,9 +272,16 @@ export interface ClaimedMessage
   message_id: string
   task: 'send' | 'lookup'
   attempt: number
+  /** Since when it is unknown whether the provider has it; null where that is known. */
+  unknown_since: Date | null
   token: string
   /** The previous claimant never settled: whether its attempt reached the provider is unknown. */
   interrupted: boolean
+  /**
+   * Of a message that is to be sent, or whose sending was interrupted. Where nobody can carry it now, nothing was
+   * journalled and the row bears no token.
+   */
+  route: Route | null
   /**
    * Its recipient opted out while it waited: not to be sent. Nothing was journalled and the row bears no token, so that
    * nobody takes it for begun.

@@ -88,6 +88,8 @@ it('a message that got its credits back gets none again, whatever its status say
     queue: new Map([[message.id, { ...queuedRow(message), token, attempt: 1 }]]),
     subscribers: new Map(),
     accounts: new Map([['w', newAccount('w')]]),
+    parts: new Map(),
+    entries_about: new Map(),
   }
   const outcome = { type: 'rejected', error_code: 'unroutable', error_message: 'No' } as const
   const settlement = {

@@ -72,7 +72,14 @@ function memoryMessages(
 
   function settleState(settlements: readonly Settlement[]): SettleState {
     const accounts = new Map<string, Account>()
-    const state = { messages: new Map(), queue: new Map(), subscribers: new Map(), accounts }
+    const state = {
+      messages: new Map(),
+      queue: new Map(),
+      subscribers: new Map(),
+      accounts,
+      parts: new Map(),
+      entries_about: new Map(),
+    }
     for (const { message_id, workspace_id } of settlements) {
       const message = messages.get(message_id)
       if (message?.workspace_id !== workspace_id) continue
@@ -145,8 +152,10 @@ function memoryMessages(
           const starts = row.task === 'send' && message.status === 'queued' && !interrupted
           const attempt = starts ? row.attempt + 1 : row.attempt
           queue.put(row.message_id, { ...row, due_at, token, attempt })
-          const { message_id, task } = row
-          return { ...message, message_id, task, attempt, token, interrupted, suppressed: false }
+          const { message_id, task, unknown_since } = row
+          const route = { provider: 'carrier', sender: null }
+          const claimed = { ...message, message_id, task, attempt, unknown_since, token, interrupted }
+          return { ...claimed, suppressed: false, route }
         })
       }),
   }

@@ -102,7 +102,7 @@ async function claim(history: History, limit: number): Promise<ClaimedMessage[]>
     limit,
     lease_ms: LEASE_MS,
     token: clock.id(),
-    providerOf: () => 'carrier',
+    route: () => ({ provider: 'carrier', sender: null }),
   })
   for (const { message_id, token } of claimed) {
     const message = model.messages.get(message_id)

@@ -45,7 +45,7 @@ async function server(seed: string, wrong_ms: number): Promise<Server> {
     clock,
     make: builders(clock),
     storage,
-    claim: () => storage.hot.claimMessages({ ...claim(), providerOf: () => 'carrier' }),
+    claim: () => storage.hot.claimMessages({ ...claim(), route: () => ({ provider: 'carrier', sender: null }) }),
     claimDeliveries: () =>
       storage.hot.claimDeliveries({
         ...claim(),

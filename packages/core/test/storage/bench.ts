@@ -151,7 +151,7 @@ function messageSteps(bench: Current) {
         limit: 1_000,
         lease_ms: LEASE_MS,
         token: bench.clock.id(),
-        providerOf: () => 'carrier',
+        route: () => ({ provider: 'carrier', sender: null }),
         ...given,
       })
     },

@@ -22,7 +22,10 @@ export function claimMessagesContract(open: OpenStorage): void {
     const now = bench.clock.advance(250)
     const claimed = await bench.claimMessages({
       token: 'token-1',
-      providerOf: ({ channel, livemode }) => `carrier of ${livemode ? 'live' : 'test'} ${channel}`,
+      route: ({ channel, livemode }) => ({
+        provider: `carrier of ${livemode ? 'live' : 'test'} ${channel}`,
+        sender: null,
+      }),
     })
     expect(claimed).toEqual([
       {
@@ -42,9 +45,11 @@ export function claimMessagesContract(open: OpenStorage): void {
         sent_at: null,
         task: 'send',
         attempt: 1,
+        unknown_since: null,
         token: 'token-1',
         interrupted: false,
         suppressed: false,
+        route: { provider: 'carrier of test sms', sender: null },
       },
     ])
     expect(await bench.storage.read.messages.attempts(workspaceId, message.id)).toEqual([
@@ -108,7 +113,9 @@ export function claimMessagesContract(open: OpenStorage): void {
     bench.clock.advance(LEASE_MS - 1)
     expect(await bench.claimMessages()).toEqual([])
     bench.clock.advance(1)
-    const second = only(await bench.claimMessages({ providerOf: () => 'another' }))
+    const second = only(
+      await bench.claimMessages({ route: () => ({ provider: 'another', sender: null }) }),
+    )
     expect(second).toMatchObject({ message_id: message.id, attempt: 1, interrupted: true })
     expect(second.token).not.toBe(first.token)
     const attempts = await bench.storage.read.messages.attempts(workspaceId, message.id)

@@ -22,6 +22,16 @@ const SUPPRESSION = {
   created_at: new Date('2026-05-04T09:00:00Z'),
 } as const
 
+const RECEIVED = {
+  channel: 'sms',
+  provider: 'carrier',
+  provider_message_id: 'M1',
+  sender: '+255700000009',
+  recipient: '+255700000001',
+  keyword: null,
+  created_at: new Date('2026-05-04T09:00:00Z'),
+} as const
+
 const ANSWER = { route: 'billing.checkout', key: 'k', request_hash: 'h', response: '{}' }
 
 /**
@@ -59,7 +69,10 @@ export function isolationContract(open: OpenStorage): void {
     const delivery = only(await bench.claimDeliveries())
     await bench.record(delivery)
     const contact = bench.make.contact(workspaceId, { ...CONTACT_KEYS, tags: ['vip'] })
-    await bench.storage.write(async ({ contacts, suppressions }) => {
+    await bench.storage.write(async ({ contacts, suppressions, receivedMessages }) => {
+      const content = { text: 'Thank you!', media: [] }
+      const id = bench.clock.id()
+      await receivedMessages.insert({ ...RECEIVED, id, workspace_id: workspaceId, content })
       await contacts.insert([contact])
       await suppressions.add([{ workspace_id: workspaceId, ...SUPPRESSION }])
     })
@@ -81,7 +94,16 @@ export function isolationContract(open: OpenStorage): void {
     const stranger = await bench.workspace(0)
     const questions = (
       asker: string,
-    ): Omit<Questions, 'workspaces' | 'accountTokens' | 'secrets' | 'lowBalances'> => {
+    ): Omit<
+      Questions,
+      | 'workspaces'
+      | 'accountTokens'
+      | 'secrets'
+      | 'lowBalances'
+      | 'messageParts'
+      | 'providerPauses'
+      | 'parkedReceipts'
+    > => {
       const {
         apiKeys,
         contacts,
@@ -93,6 +115,7 @@ export function isolationContract(open: OpenStorage): void {
         answers,
         messages,
         bulks,
+        receivedMessages,
         webhooks,
       } = bench.storage.read
       const keys = {
@@ -151,6 +174,10 @@ export function isolationContract(open: OpenStorage): void {
           byId: () => bulks.byId(asker, BULK_ID),
           retryOf: () => bulks.retryOf(asker, BULK_ID),
           progress: async () => (await bulks.progress(asker, BULK_ID)).counts.sent,
+        },
+        receivedMessages: {
+          list: () => receivedMessages.list(asker, { sender: '+255700000009' }, EVERYTHING),
+          count: () => receivedMessages.count(asker, {}),
         },
         webhooks: {
           byId: () => webhooks.byId(asker, webhook.id),

@@ -13,6 +13,9 @@ import {
 const SMS_AGE_MAX_MS = 4 * 3_600_000
 const DOUBT_MAX_MS = 600_000
 
+/** Until then, that a provider has never seen a message says nothing. */
+const NOT_FOUND_MIN_MS = 60_000
+
 /** Answers one call: its requests in their order, or `impossible` where one of them cannot be written at all. */
 export function accept(
   model: LedgerModel,
@@ -125,8 +128,9 @@ export function settle(
   if (message.state !== 'open') return true
   const doubted_ms = now_ms - (message.doubtful_since_ms ?? now_ms)
   if (certain) message.state = 'taken'
-  else if (learned === 'not_found') message.doubtful_since_ms = null
-  else if (learned === 'rejected') fail(model, messageId, message)
+  else if (learned === 'not_found' && doubted_ms >= NOT_FOUND_MIN_MS) {
+    message.doubtful_since_ms = null
+  } else if (learned === 'rejected') fail(model, messageId, message)
   else if (learned === 'retry') {
     if (now_ms + 1_000 > message.deadline_ms) fail(model, messageId, message)
   } else if (learned === 'ambiguous' ? doubted_ms > DOUBT_MAX_MS : doubted_ms >= DOUBT_MAX_MS) {

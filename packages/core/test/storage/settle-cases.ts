@@ -144,7 +144,7 @@ export const LOOKUPS: Record<string, Case<LookupResult>> = {
   },
   'never seen': {
     result: { type: 'not_found' },
-    expected: { held: becomes('queued', then('send', 0)), ...unmoved(), lost: ignored },
+    expected: { held: becomes('queued', then('lookup', 2_000)), ...unmoved(), lost: ignored },
   },
   'no answer now': {
     result: { type: 'unavailable' },

@@ -137,8 +137,7 @@ function lookupTable(bench: Bench): void {
     if (!counted) expect(after).toEqual(before)
     if (after.status !== 'queued') expect(after.accepted).toBe(true)
     if (state === 'lost') return
-    const next = await expectNext(bench, expected[state].next)
-    if (name === 'never seen' && state === 'held') expect(only(next).attempt).toBe(2)
+    await expectNext(bench, expected[state].next)
   })
 }
 
@@ -371,7 +370,13 @@ function unknownOutcomes(bench: Bench): void {
     bench.clock.advance(2_000)
     const asking = only(await bench.claimMessages())
     await bench.settle(asking, { task: 'lookup', found: { type: 'not_found' } })
+    // It may not have come round to the request yet: that counts a minute after the answer was lost.
+    bench.clock.advance(58_000)
+    const askingAgain = only(await bench.claimMessages())
+    expect(askingAgain.task).toBe('lookup')
+    await bench.settle(askingAgain, { task: 'lookup', found: { type: 'not_found' } })
     const again = only(await bench.claimMessages())
+    expect(again).toMatchObject({ task: 'send', attempt: 2 })
     await bench.settle(again, sendResult(rejected, again.attempt))
     expect(await bench.message(message.workspace_id, message.id)).toMatchObject({
       status: 'failed',

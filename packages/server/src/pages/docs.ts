@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { api, openapi } from '@svc/core/contract'
+import { type Api, openapi } from '@svc/core/contract'
 import type { FastifyInstance } from 'fastify'
 import type { Admission } from '../admission.ts'
 import { PAGE_CSP, packageFile, servePage } from './page.ts'
@@ -11,11 +11,11 @@ const LIBRARY_FILES = ['swagger-ui.css', 'swagger-ui-bundle.js']
 const OWN_FILES = ['docs.css', 'docs.js']
 
 /** The OpenAPI document at `/openapi.json`, and at `/docs` a reference made of it, to try requests from. */
-export function serveDocs(app: FastifyInstance, admission: Admission): void {
+export function serveDocs(app: FastifyInstance, admission: Admission, api: Api): void {
   servePage(app, admission, {
     path: '/openapi.json',
     type: 'application/json; charset=utf-8',
-    text: documentText,
+    text: () => documentText(api),
   })
   servePage(app, admission, {
     path: '/docs',
@@ -31,12 +31,8 @@ export function serveDocs(app: FastifyInstance, admission: Admission): void {
   }
 }
 
-let text: string | undefined
-
-/** The same for every app of this process. */
-function documentText(): string {
-  text ??= JSON.stringify(openapi(api, { version: versionOf('@svc/server') }))
-  return text
+function documentText(api: Api): string {
+  return JSON.stringify(openapi(api, { version: versionOf('@svc/server') }))
 }
 
 function versionOf(name: string): string {

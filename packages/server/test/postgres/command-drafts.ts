@@ -232,6 +232,15 @@ export function draftsFrom(
     'bulks.cancel': ({ bulks }) => ({ id: bulks.at(-1) }),
     'bulks.retry': ({ bulks }) => ({ id: bulks.at(-1) }),
     'messages.get': ({ messages }) => ({ id: once(2) ? pick(messages) : messages.at(-1) }),
+    'received.list': () => ({
+      query: {
+        ...page(),
+        ...(once(4) && { channel: pick(['sms', 'email', 'whatsapp']) }),
+        ...(once(3) && { sender: pick([...PHONES, '%']) }),
+        ...(once(4) && { startDate: pick(TIMES) }),
+        ...(once(4) && { endDate: pick(TIMES) }),
+      },
+    }),
     'messages.list': ({ cursors }) => ({
       query: {
         ...page(),

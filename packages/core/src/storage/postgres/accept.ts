@@ -56,6 +56,7 @@ export function prepareAccept(
   const insertQueued = insertInto('queue_messages', t.message_queue, {
     due_at: dueAt('r.due_at', '$2'),
   })
+  const insertHolds = insertInto('insert_holds', t.credit_holds)
   const insertBulks = insertInto('insert_bulks', t.bulks)
   const insertAnswers = insertInto('insert_answers', t.idempotency_keys)
   const storeSpent = storeSpending(t)
@@ -96,6 +97,7 @@ export function prepareAccept(
     const plan = await database.transact(async (tx) => {
       const plan = planAccept(requests, await lookUp(tx, requests))
       credits.store(tx, plan.accounts, plan.entries)
+      tx.write(insertHolds, plan.holds)
       tx.write(insertBulks, plan.bulks)
       tx.write(insertMessages, plan.messages)
       tx.write(insertQueued, plan.messages.map(queuedRow), clock.origin)

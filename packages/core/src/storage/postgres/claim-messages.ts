@@ -1,9 +1,15 @@
 import { suppressedAddress, suppressionKey } from '../../messages/accept.ts'
 import { hasWaited } from '../../messages/waited.ts'
-import type { ClaimedMessage, MessageClaim, MessageQueueRow, MessageRow } from '../storage.ts'
+import type {
+  ClaimedMessage,
+  MessageAttemptRow,
+  MessageClaim,
+  MessageQueueRow,
+  MessageRow,
+} from '../storage.ts'
 import type { Tables } from '../tables.ts'
 import { type Clock, present } from './clock.ts'
-import { type Database, statement } from './database.ts'
+import { type Database, statement, type Transaction } from './database.ts'
 import { findSuppressed } from './find-suppressed.ts'
 import { insertInto, updateOf } from './rows.ts'
 
@@ -23,11 +29,14 @@ const CARRIED = [
   'sent_at',
 ] as const
 
-type Due = Pick<MessageQueueRow, 'message_id' | 'workspace_id' | 'task' | 'token' | 'attempt'>
+type Due = Pick<
+  MessageQueueRow,
+  'message_id' | 'workspace_id' | 'task' | 'token' | 'attempt' | 'unknown_since'
+>
 
 const takeDue = statement<Due>(
   'take_due_messages',
-  `select message_id, workspace_id, task, token, attempt from message_queue
+  `select message_id, workspace_id, task, token, attempt, unknown_since from message_queue
    where due_at <= ${present('$1')} order by due_at limit $2 for update skip locked`,
 )
 
@@ -38,6 +47,14 @@ const readMessages = statement<Carried>(
   `select m.id, ${CARRIED.map((column) => `m.${column}`).join(', ')}
    from unnest($1::text[], $2::text[]) r(workspace_id, id)
    join messages m on m.workspace_id = r.workspace_id and m.id = r.id`,
+)
+
+const findAttempts = statement<Pick<MessageAttemptRow, 'message_id' | 'provider'>>(
+  'find_interrupted_attempts',
+  `select a.message_id, a.provider
+   from unnest($1::text[], $2::text[], $3::int[]) r(workspace_id, message_id, number)
+   join message_attempts a on a.workspace_id = r.workspace_id and a.message_id = r.message_id
+     and a.number = r.number`,
 )
 
 /**
@@ -65,19 +82,19 @@ export function prepareClaimMessages(database: Database, t: Tables, { clock }: {
       const waited = sendable.filter((message) => hasWaited(message, claim.now))
       const suppressed = await findSuppressed(tx, waited)
       for (const message of waited) message.suppressed = suppressed.has(keyOf(message))
-      const started = sendable.filter((message) => !message.suppressed)
-      for (const message of started) message.attempt += 1
+      const started = sendable.filter((message) => !message.suppressed).flatMap(routedBy(claim))
+      await recall(tx, taken)
       const leases = taken.map((message) =>
-        message.suppressed ? { ...message, token: null } : message,
+        isHeld(message) ? { ...message, token: null } : message,
       )
       tx.write(lease, leases, now, claim.lease_ms)
       tx.write(
         journal,
-        started.map((message) => ({
+        started.map(({ message, provider }) => ({
           workspace_id: message.workspace_id,
           message_id: message.message_id,
           number: message.attempt,
-          provider: claim.providerOf(message),
+          provider,
           outcome: 'started' as const,
           provider_message_id: null,
           error_code: null,
@@ -92,14 +109,47 @@ export function prepareClaimMessages(database: Database, t: Tables, { clock }: {
 
 /** A claimed message as its queue row and its record have it; none where the record is gone. */
 function takenOf(
-  { message_id, task, token: previous, attempt }: Due,
+  { message_id, task, token: previous, attempt, unknown_since }: Due,
   message: Carried | undefined,
   token: string,
 ): ClaimedMessage[] {
   if (!message) return []
   const { id: _, ...carried } = message
   const interrupted = previous !== null
-  return [{ ...carried, message_id, task, attempt, token, interrupted, suppressed: false }]
+  const claimed = { ...carried, message_id, task, attempt, unknown_since, token, interrupted }
+  return [{ ...claimed, suppressed: false, route: null }]
+}
+
+/** Chooses who carries a message; none where nobody can just now. */
+function routedBy({ route }: MessageClaim) {
+  return (message: ClaimedMessage): { message: ClaimedMessage; provider: string }[] => {
+    message.route = route(message)
+    const { provider } = message.route
+    if (provider === null) return []
+    message.attempt += 1
+    return [{ message, provider }]
+  }
+}
+
+/** Puts down who was being asked when the claim before this one ended without a word. */
+async function recall(tx: Transaction, taken: readonly ClaimedMessage[]): Promise<void> {
+  const interrupted = taken.filter((message) => message.interrupted && message.task === 'send')
+  if (interrupted.length === 0) return
+  const asked = await tx.rows(
+    findAttempts,
+    interrupted.map(({ workspace_id }) => workspace_id),
+    interrupted.map(({ message_id }) => message_id),
+    interrupted.map(({ attempt }) => attempt),
+  )
+  const providers = new Map(asked.map(({ message_id, provider }) => [message_id, provider]))
+  for (const message of interrupted) {
+    const provider = providers.get(message.message_id)
+    if (provider !== undefined) message.route = { provider, sender: null }
+  }
+}
+
+function isHeld({ suppressed, route }: ClaimedMessage): boolean {
+  return suppressed || route?.provider === null
 }
 
 function isSendable({ task, status, interrupted }: ClaimedMessage): boolean {

@@ -20,18 +20,19 @@ export function rowsOf(table: Table, parameter: string): string {
 /** Columns that are written as something else than the row's own value, as SQL over `r` and further parameters. */
 type Instead<T extends Table> = Partial<Record<keyof Columns<T> & string, string>>
 
-/** `insert into …` for a batch of whole rows. */
+/** `insert into …` for a batch of whole rows; `conflict` says what becomes of one whose key is there already. */
 export function insertInto<T extends Table>(
   name: string,
   table: T,
   instead: Instead<T> = {},
+  conflict = '',
 ): RowsStatement<RowOf<T>> {
   const columns = namesOf(table)
   const values = columns.map((column) => instead[column] ?? `r.${column}`)
   return {
     name,
     text: `insert into ${getTableName(table)} (${columns.join(', ')})
-           select ${values.join(', ')} from ${rowsOf(table, '$1')} r`,
+           select ${values.join(', ')} from ${rowsOf(table, '$1')} r ${conflict}`,
     textsOf: textsOf(),
   }
 }

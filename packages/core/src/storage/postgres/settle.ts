@@ -1,3 +1,4 @@
+import type { Entry } from '../../credits/decide.ts'
 import {
   type CancelOutcome,
   type CancelRequest,
@@ -12,8 +13,9 @@ import type {
   SettlePlan,
   SettleState,
 } from '../../messages/settlement.ts'
+import type { Receipt } from '../../providers/provider.ts'
 import type { Subscriber } from '../../webhooks/fan-out.ts'
-import type { MessageQueueRow } from '../storage.ts'
+import type { MessagePartRow, MessageQueueRow } from '../storage.ts'
 import type { Tables } from '../tables.ts'
 import { type Clock, dueAt } from './clock.ts'
 import { addCounts } from './count-rows.ts'
@@ -84,6 +86,27 @@ function prepareLookUp(t: Tables) {
      join messages m on m.workspace_id = r.workspace_id and m.id = r.id
      order by m.id for update of m`,
   )
+  // What is known of a call's hold is known under its account's lock.
+  const findEntries = statement<Entry>(
+    'find_entries_of_calls',
+    `select ${namesOf(t.ledger_entries)
+      .map((name) => `e.${name}`)
+      .join(', ')}
+     from (select distinct * from unnest($1::text[], $2::text[]) r(workspace_id, id)) r
+     join messages m on m.workspace_id = r.workspace_id and m.id = r.id and m.channel = 'voice'
+     join ledger_entries e on e.workspace_id = r.workspace_id and e.ref_id = r.id
+     order by e.workspace_id, e.seq`,
+  )
+  // Whoever changes parts has locked their message.
+  const findParts = statement<MessagePartRow>(
+    'find_message_parts',
+    `select ${namesOf(t.message_parts)
+      .map((name) => `p.${name}`)
+      .join(', ')}
+     from (select distinct * from unnest($1::text[], $2::text[]) r(workspace_id, id)) r
+     join message_parts p on p.workspace_id = r.workspace_id and p.message_id = r.id
+     order by p.message_id, p.attempt, p.number`,
+  )
   // Locked against removal, or a delivery could be queued for a webhook that is gone.
   const findSubscribers = statement<Subscriber>(
     'find_subscribers',
@@ -93,11 +116,26 @@ function prepareLookUp(t: Tables) {
   return async (tx: Transaction, settlements: readonly Settlement[]): Promise<SettleState> => {
     const workspaces = settlements.map(({ workspace_id }) => workspace_id)
     const ids = settlements.map(({ message_id }) => message_id)
-    const refunded = settlements.filter(mayRefund).map(({ workspace_id }) => workspace_id)
-    const [queued, messages, accounts, subscribers] = await Promise.all([
+    const moving = settlements.filter(mayMoveCredits)
+    const called = settlements.filter(({ result }) => result.task === 'callback')
+    const [queued, messages, accounts, entries, parts, subscribers] = await Promise.all([
       tx.rows(lockQueued, workspaces, ids),
       tx.rows(lockMessages, workspaces, ids),
-      credits.lock(tx, new Set(refunded)),
+      credits.lock(tx, new Set(moving.map(({ workspace_id }) => workspace_id))),
+      moving.length === 0
+        ? []
+        : tx.rows(
+            findEntries,
+            moving.map(({ workspace_id }) => workspace_id),
+            moving.map(({ message_id }) => message_id),
+          ),
+      called.length === 0
+        ? []
+        : tx.rows(
+            findParts,
+            called.map(({ workspace_id }) => workspace_id),
+            called.map(({ message_id }) => message_id),
+          ),
       tx.rows(findSubscribers, [...new Set(workspaces)]),
     ])
     const state: SettleState = {
@@ -105,6 +143,15 @@ function prepareLookUp(t: Tables) {
       queue: new Map(queued.map((row) => [row.message_id, row])),
       subscribers: new Map(),
       accounts,
+      parts: new Map(),
+      entries_about: new Map(),
+    }
+    for (const entry of entries) {
+      const known = state.entries_about.get(entry.ref_id) ?? []
+      state.entries_about.set(entry.ref_id, [...known, entry])
+    }
+    for (const part of parts) {
+      state.parts.set(part.message_id, [...(state.parts.get(part.message_id) ?? []), part])
     }
     for (const subscriber of subscribers) {
       const known = state.subscribers.get(subscriber.workspace_id)
@@ -116,14 +163,27 @@ function prepareLookUp(t: Tables) {
 }
 
 /**
- * Whether the account is needed: not where a provider has the message, which is most of the time. Settling then never
- * waits for those who send from the same workspace.
+ * Whether the account is needed: not where a provider has the message, which is most of the time, and no call ended.
+ * Settling then never waits for those who send from the same workspace.
  */
-function mayRefund({ result }: Settlement): boolean {
-  if (result.task === 'cancel' || result.task === 'suppressed') return true
-  if (result.task === 'send') return result.outcome.type !== 'accepted'
-  return result.task === 'lookup' && result.found.type !== 'found'
+function mayMoveCredits({ result }: Settlement): boolean {
+  switch (result.task) {
+    case 'send':
+      return result.outcome.type !== 'accepted'
+    case 'lookup':
+      return result.found.type !== 'found' || result.found.receipts.some(endsCall)
+    case 'callback':
+      return result.receipts.some(endsCall)
+    default:
+      return true
+  }
 }
+
+function endsCall({ duration_s }: Receipt): boolean {
+  return duration_s !== undefined
+}
+
+const KEEP = 'on conflict do nothing'
 
 function prepareWrite(t: Tables, clock: Clock) {
   const credits = creditRows(t)
@@ -132,6 +192,7 @@ function prepareWrite(t: Tables, clock: Clock) {
     set: [
       'status',
       'accepted',
+      'credits_used',
       'credits_refunded',
       'provider',
       'provider_message_id',
@@ -155,7 +216,21 @@ function prepareWrite(t: Tables, clock: Clock) {
     instead: { due_at: dueAt('r.due_at', '$2') },
   })
   const dequeue = removeFrom('dequeue_messages', t.message_queue, ['message_id'])
+  const endHolds = removeFrom('end_holds', t.credit_holds, ['workspace_id', 'id'])
   const insertMessageEvents = insertInto('insert_message_events', t.message_events)
+  const insertParts = insertInto('insert_message_parts', t.message_parts, {}, KEEP)
+  const updateParts = updateOf('update_message_parts', t.message_parts, {
+    key: ['workspace_id', 'message_id', 'attempt', 'number'],
+    set: ['status'],
+  })
+  const storeConversations = insertInto(
+    'store_conversations',
+    t.conversations,
+    {},
+    `on conflict (workspace_id, channel, sender, address)
+     do update set last_sent_at = excluded.last_sent_at`,
+  )
+  const insertSuppressions = insertInto('settle_suppressions', t.suppressions, {}, KEEP)
   const insertEvents = insertInto('insert_events', t.events)
   const insertDeliveries = insertInto('insert_deliveries', t.deliveries)
   const insertQueued = insertInto('queue_deliveries', t.delivery_queue, {
@@ -166,6 +241,10 @@ function prepareWrite(t: Tables, clock: Clock) {
     tx.write(updateMessages, plan.messages)
     tx.write(updateAttempts, plan.attempts)
     tx.write(insertMessageEvents, plan.message_events)
+    tx.write(insertParts, plan.parts)
+    tx.write(updateParts, plan.part_changes)
+    tx.write(storeConversations, plan.conversations)
+    tx.write(insertSuppressions, plan.suppressions)
     tx.write(
       requeue,
       plan.requeue.map((row) => ({
@@ -179,6 +258,7 @@ function prepareWrite(t: Tables, clock: Clock) {
       plan.dequeue.map((message_id) => ({ message_id })),
     )
     credits.store(tx, plan.accounts, plan.entries)
+    tx.write(endHolds, plan.ended_holds)
     tx.write(insertEvents, plan.events)
     tx.write(insertDeliveries, plan.deliveries)
     // Whatever is announced is due at once.

@@ -34,6 +34,7 @@ export function prepareAccept(connection: Connection, t: Tables) {
     'workspace_id = ? and api_key_id = ? and day = ?',
   )
   const storeSpent = insertInto(connection, t.api_key_spending, { replacing: true })
+  const insertHold = insertInto(connection, t.credit_holds)
   const insertBulk = insertInto(connection, t.bulks)
   const insertAnswer = insertInto(connection, t.idempotency_keys)
   const insertMessage = insertInto(connection, t.messages)
@@ -75,6 +76,7 @@ export function prepareAccept(connection: Connection, t: Tables) {
   return (requests: readonly AcceptRequest[]): AcceptResult[] => {
     const plan = planAccept(requests, lookUp(requests))
     credits.store(plan.accounts, plan.entries)
+    for (const hold of plan.holds) insertHold(hold)
     for (const bulk of plan.bulks) insertBulk(bulk)
     for (const message of plan.messages) {
       insertMessage(message)

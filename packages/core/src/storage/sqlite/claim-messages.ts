@@ -1,12 +1,19 @@
 import { type Column, getTableColumns } from 'drizzle-orm'
 import { hasWaited } from '../../messages/waited.ts'
-import type { ClaimedMessage, MessageClaim, MessageQueueRow } from '../storage.ts'
+import type { ClaimedMessage, MessageClaim, MessageQueueRow, Route } from '../storage.ts'
 import type { Tables } from '../tables.ts'
 import type { Connection } from './connection.ts'
 import { prepareIsSuppressed } from './find-suppressed.ts'
-import { decoder, insertInto, updateOf } from './rows.ts'
+import { decoder, insertInto, selectFrom, updateOf } from './rows.ts'
 
-const QUEUE = ['message_id', 'workspace_id', 'task', 'token', 'attempt'] as const
+const QUEUE = [
+  'message_id',
+  'workspace_id',
+  'task',
+  'token',
+  'attempt',
+  'unknown_since',
+] as const
 const MESSAGE = [
   'channel',
   'sender',
@@ -23,7 +30,7 @@ const MESSAGE = [
 ] as const
 
 type Found = Pick<MessageQueueRow, (typeof QUEUE)[number]> &
-  Omit<ClaimedMessage, (typeof QUEUE)[number] | 'interrupted' | 'suppressed'>
+  Omit<ClaimedMessage, (typeof QUEUE)[number] | 'interrupted' | 'suppressed' | 'route'>
 
 /** The verb `claimMessages` on SQLite: take what is due, move its due time to the lease's end, journal the attempts. */
 export function prepareClaimMessages(connection: Connection, t: Tables) {
@@ -47,23 +54,41 @@ export function prepareClaimMessages(connection: Connection, t: Tables) {
   })
   const isSuppressed = prepareIsSuppressed(connection)
   const journal = insertInto(connection, t.message_attempts)
+  const findAttempt = selectFrom(
+    connection,
+    t.message_attempts,
+    ['provider'],
+    'workspace_id = ? and message_id = ? and number = ?',
+  )
 
-  return ({ now, limit, lease_ms, token, providerOf }: MessageClaim): ClaimedMessage[] => {
+  /** Who was being asked when the claim before this one ended without a word. */
+  function interruptedRoute({
+    workspace_id,
+    message_id,
+    attempt,
+  }: Omit<Found, 'token'>): Route | null {
+    const [asked] = findAttempt(workspace_id, message_id, attempt)
+    return asked ? { provider: asked.provider, sender: null } : null
+  }
+
+  return ({ now, limit, lease_ms, token, route: routeOf }: MessageClaim): ClaimedMessage[] => {
     const due_at = new Date(now.getTime() + lease_ms)
     return (due.all(now.getTime(), limit) as unknown[][]).map((values) => {
       const { token: previous, ...found } = decode(values) as unknown as Found
       const interrupted = previous !== null
       const sendable = found.task === 'send' && found.status === 'queued' && !interrupted
       const suppressed = sendable && hasWaited(found, now) && isSuppressed(found)
-      const starts = sendable && !suppressed
-      const attempt = starts ? found.attempt + 1 : found.attempt
-      lease({ message_id: found.message_id, due_at, token: suppressed ? null : token, attempt })
-      if (starts) {
+      const routed = sendable && !suppressed ? routeOf(found) : null
+      const route = interrupted && found.task === 'send' ? interruptedRoute(found) : routed
+      const isHeld = suppressed || routed?.provider === null
+      const attempt = routed?.provider ? found.attempt + 1 : found.attempt
+      lease({ message_id: found.message_id, due_at, token: isHeld ? null : token, attempt })
+      if (routed?.provider) {
         journal({
           workspace_id: found.workspace_id,
           message_id: found.message_id,
           number: attempt,
-          provider: providerOf(found),
+          provider: routed.provider,
           outcome: 'started',
           provider_message_id: null,
           error_code: null,
@@ -72,7 +97,7 @@ export function prepareClaimMessages(connection: Connection, t: Tables) {
           finished_at: null,
         })
       }
-      return { ...found, attempt, token, interrupted, suppressed }
+      return { ...found, attempt, token, interrupted, suppressed, route }
     })
   }
 }

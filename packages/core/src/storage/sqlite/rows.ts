@@ -30,17 +30,17 @@ function isPlain(column: Column): boolean {
   return column.mapToDriverValue === Column.prototype.mapToDriverValue
 }
 
-/** `insert into … values …` for rows of `table`; where told, in place of the row that has the same key. */
+/** `insert into … values …` for rows of `table`; where told, in place of the row that has the same key, or not then. */
 export function insertInto<T extends Table>(
   connection: Connection,
   table: T,
-  { replacing = false } = {},
+  { replacing = false, keeping = false } = {},
 ): (row: RowOf<T>) => void {
   const names = namesOf(table)
   const columns = getTableColumns(table) as Record<string, Column>
   const statement = connection.prepare(
     `${replacing ? 'replace' : 'insert'} into ${getTableName(table)} (${names.join(', ')})
-     values (${names.map(() => '?').join(', ')})`,
+     values (${names.map(() => '?').join(', ')})${keeping ? ' on conflict do nothing' : ''}`,
   )
   const bind = binder(names.map((name) => columns[name] as Column))
   return (row) => {

@@ -50,6 +50,18 @@ function prepareLookUp(connection: Connection, t: Tables) {
     namesOf(t.message_queue),
     'message_id = ?',
   )
+  const findParts = selectFrom(
+    connection,
+    t.message_parts,
+    namesOf(t.message_parts),
+    'workspace_id = ? and message_id = ? order by attempt, number',
+  )
+  const findEntries = selectFrom(
+    connection,
+    t.ledger_entries,
+    namesOf(t.ledger_entries),
+    'workspace_id = ? and ref_id = ? order by seq',
+  )
   const findSubscribers = selectFrom(
     connection,
     t.webhooks,
@@ -62,12 +74,20 @@ function prepareLookUp(connection: Connection, t: Tables) {
       queue: new Map(),
       subscribers: new Map(),
       accounts: new Map(),
+      parts: new Map(),
+      entries_about: new Map(),
     }
-    for (const { workspace_id, message_id } of settlements) {
+    for (const { workspace_id, message_id, result } of settlements) {
+      if (result.task === 'callback' && !state.parts.has(message_id)) {
+        state.parts.set(message_id, findParts(workspace_id, message_id))
+      }
       if (state.messages.has(message_id)) continue
       const message = findMessage(workspace_id, message_id)[0]
       if (!message) continue
       state.messages.set(message_id, message)
+      if (message.channel === 'voice') {
+        state.entries_about.set(message_id, findEntries(workspace_id, message_id))
+      }
       const queued = findQueued(message_id)[0]
       if (queued) state.queue.set(message_id, queued)
       credits.load(state.accounts, workspace_id)
@@ -86,6 +106,7 @@ function prepareWrite(connection: Connection, t: Tables) {
     set: [
       'status',
       'accepted',
+      'credits_used',
       'credits_refunded',
       'provider',
       'provider_message_id',
@@ -108,7 +129,15 @@ function prepareWrite(connection: Connection, t: Tables) {
     set: ['task', 'due_at', 'token', 'unknown_since'],
   })
   const dequeue = connection.prepare('delete from message_queue where message_id = ?')
+  const endHold = connection.prepare('delete from credit_holds where workspace_id = ? and id = ?')
   const insertMessageEvent = insertInto(connection, t.message_events)
+  const insertPart = insertInto(connection, t.message_parts, { keeping: true })
+  const updatePart = updateOf(connection, t.message_parts, {
+    key: ['workspace_id', 'message_id', 'attempt', 'number'],
+    set: ['status'],
+  })
+  const storeConversation = insertInto(connection, t.conversations, { replacing: true })
+  const insertSuppression = insertInto(connection, t.suppressions, { keeping: true })
   const insertEvent = insertInto(connection, t.events)
   const insertDelivery = insertInto(connection, t.deliveries)
   const insertQueued = insertInto(connection, t.delivery_queue)
@@ -117,9 +146,14 @@ function prepareWrite(connection: Connection, t: Tables) {
     for (const message of plan.messages) updateMessage(message)
     for (const attempt of plan.attempts) updateAttempt(attempt)
     for (const row of plan.message_events) insertMessageEvent(row)
+    for (const row of plan.parts) insertPart(row)
+    for (const row of plan.part_changes) updatePart(row)
+    for (const row of plan.conversations) storeConversation(row)
+    for (const row of plan.suppressions) insertSuppression(row)
     for (const row of plan.requeue) requeue(row)
     for (const id of plan.dequeue) dequeue.run(id)
     credits.store(plan.accounts, plan.entries)
+    for (const { workspace_id, id } of plan.ended_holds) endHold.run(workspace_id, id)
     for (const row of plan.events) insertEvent(row)
     for (const row of plan.deliveries) insertDelivery(row)
     for (const row of plan.delivery_queue) insertQueued(row)

@@ -7,12 +7,17 @@ import { answerStore } from './answers.ts'
 import { apiKeyStore } from './api-keys.ts'
 import { bulkStore } from './bulks.ts'
 import { contactStore } from './contacts.ts'
+import { conversationStore } from './conversations.ts'
 import { creditHoldStore } from './credit-holds.ts'
 import { creditLotStore } from './credit-lots.ts'
 import { creditStore } from './credits.ts'
 import { lowBalanceStore } from './low-balances.ts'
+import { messagePartStore } from './message-parts.ts'
 import { messageStore } from './messages.ts'
+import { parkedReceiptStore } from './parked-receipts.ts'
+import { pauseStore } from './provider-pauses.ts'
 import { purchaseStore } from './purchases.ts'
+import { receivedMessageStore } from './received-messages.ts'
 import { secretStore } from './secrets.ts'
 import { suppressionStore } from './suppressions.ts'
 import { webhookStore } from './webhooks.ts'
@@ -42,6 +47,11 @@ export function openStores(db: Db, tables: Tables, dialect: StoreDialect): Write
     answers: answerStore(db, tables),
     messages: messageStore(db, tables),
     bulks: bulkStore(db, tables),
+    messageParts: messagePartStore(db, tables),
+    providerPauses: pauseStore(db, tables),
+    parkedReceipts: parkedReceiptStore(db, tables),
+    receivedMessages: receivedMessageStore(db, tables, dialect),
+    conversations: conversationStore(db, tables),
     webhooks: webhookStore(db, tables, dialect),
     secrets: secretStore(db, tables),
   }

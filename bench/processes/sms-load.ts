@@ -1,0 +1,68 @@
+import { type Connection, openConnection, type RequestParts, requestBytes } from '../connection.ts'
+import { answer } from './answer.mjs'
+
+/** Stands in a request where a recipient's own digits go; everything between two of them belongs to one message. */
+const MARK = '@@@@@@@'
+
+/** How a process that makes load is asked. */
+export type SmsLoadHandlers = typeof handlers
+
+/** So many messages, in requests of one kind. */
+export interface SmsLoad {
+  url: string
+  /** With a `@@@@@@@` wherever a message's own seven digits belong. */
+  request: RequestParts
+  status: number
+  messages_each: number
+  connections: number
+  messages: number
+}
+
+let next_number = 1
+
+const handlers = {
+  /** Sends as fast as answers come, one request at a time on each connection; no two messages are alike. */
+  async run({ url, request, status, messages_each, connections, messages }: SmsLoad) {
+    const open = await Promise.all(Array.from({ length: connections }, () => openConnection(url)))
+    let left = Math.ceil(messages / messages_each)
+    const sent = left * messages_each
+    const from_ms = now()
+    async function send(connection: Connection): Promise<void> {
+      const template = templateOf(url, request, messages_each)
+      while (left > 0) {
+        left -= 1
+        const { status: answered, body } = await connection.request(template())
+        if (answered !== status) throw new Error(`answered ${answered}: ${body.slice(0, 500)}`)
+      }
+    }
+    await Promise.all(open.map(send))
+    for (const connection of open) connection.close()
+    return { sent, from_ms, taken_ms: now() }
+  },
+}
+
+/** The bytes of a request; each time with digits of their own. The bytes are the same ones: one request at a time. */
+function templateOf(url: string, request: RequestParts, messages_each: number): () => Buffer {
+  const bytes = requestBytes(url, request)
+  const marks: number[] = []
+  for (let at = bytes.indexOf(MARK); at >= 0; at = bytes.indexOf(MARK, at + 1)) marks.push(at)
+  const each = marks.length / messages_each
+  return () => {
+    marks.forEach((at, i) => {
+      bytes.write(
+        String(next_number + Math.floor(i / each)).padStart(MARK.length, '0'),
+        at,
+        'latin1',
+      )
+    })
+    next_number += messages_each
+    return bytes
+  }
+}
+
+/** Of the machine, so that it compares with other processes' times. */
+function now(): number {
+  return performance.timeOrigin + performance.now()
+}
+
+answer(handlers)

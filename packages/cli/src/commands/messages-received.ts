@@ -1,0 +1,79 @@
+import type { ReceivedMessage } from '@svc/core/contract'
+import { type Command, Option } from 'commander'
+import { type ConnectionOptions, connect, withConnection } from '../connection.ts'
+import { type Context, type PageOptions, withExamples, withPage } from '../context.ts'
+import { momentText } from '../moment.ts'
+
+interface ReceivedOptions extends ConnectionOptions, PageOptions {
+  channel?: ReceivedMessage['channel']
+  sender?: string
+  since?: string
+  until?: string
+}
+
+/** Adds `svc messages received`. */
+export function addReceived(messages: Command, context: Context): void {
+  const received = withConnection(
+    withPage(
+      messages
+        .command('received')
+        .summary('list what recipients wrote, newest first')
+        .description('Lists what recipients wrote, newest first.')
+        .addOption(
+          new Option('--channel <channel>', 'only these').choices([
+            'sms',
+            'whatsapp',
+            'email',
+            'voice',
+          ]),
+        )
+        .option('--sender <sender>', 'only what this number or address wrote')
+        .option('--since <time>', 'none that came before: ISO 8601, or a span back such as 2h')
+        .option('--until <time>', 'none that came after, said the same way'),
+    ),
+  ).action((options: ReceivedOptions) => listReceived(context, options))
+  withExamples(
+    received,
+    'svc messages received --since 2h',
+    'svc messages received --sender +14155552671 --json | jq -r ".received[].content.text"',
+  )
+}
+
+async function listReceived(
+  { surroundings, output }: Context,
+  { channel, sender, since, until, page, limit, ...options }: ReceivedOptions,
+): Promise<void> {
+  const { client } = await connect(options, surroundings)
+  const { api } = await import('@svc/core/contract')
+  const now = new Date()
+  const found = await client.received.list({
+    channel,
+    sender,
+    startDate: since && momentText(since, { now, back: true }),
+    endDate: until && momentText(until, { now, back: true }),
+    page,
+    limit,
+  })
+  if (output.isJson()) return output.document(api.received.list.data.encode(found))
+  output.table(
+    ['TIME', 'CHANNEL', 'SENDER', 'RECIPIENT', 'KEYWORD', 'CONTENT'],
+    found.received.map((one) => [
+      one.created_at.toISOString(),
+      one.channel,
+      one.sender,
+      one.recipient,
+      one.keyword ?? '',
+      contentOf(one),
+    ]),
+  )
+  const { total, pages, page: shown } = found.pagination
+  if (total === 0) output.note('No messages.')
+  if (pages > shown) output.note(`${total} messages; more: --page ${shown + 1} (of ${pages})`)
+}
+
+/** On one line: the text, and how much there is besides. */
+function contentOf({ content: { text, media } }: ReceivedMessage): string {
+  const told = text === null ? [] : [JSON.stringify(text)]
+  if (media.length > 0) told.push(`(${media.length} media)`)
+  return told.join(' ')
+}

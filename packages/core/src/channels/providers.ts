@@ -1,0 +1,127 @@
+import type { Channel } from '../contract/content.ts'
+import { SvcError } from '../contract/errors.ts'
+import type { ReceiveReports } from '../messages/reports.ts'
+import type {
+  CallbackReading,
+  CallbackRequest,
+  Listening,
+  Provider,
+} from '../providers/provider.ts'
+import { type ProviderSettings, traitsOf } from '../providers/registry.ts'
+import type { Runtime } from '../runtime.ts'
+import type { PauseRow, Storage } from '../storage/storage.ts'
+
+/** How a provider stands, for operators. */
+export interface ProviderStatus {
+  name: string
+  type: string
+  channels: readonly Channel[]
+  senders: Readonly<Partial<Record<Channel, readonly string[]>>>
+  messages_per_second: number | null
+  /** What is paused, the whole provider or some senders; empty where all goes. */
+  pauses: Pick<PauseRow, 'sender' | 'cause' | 'code' | 'reason' | 'retry_at' | 'created_at'>[]
+  /** Its connections, where it holds some and this process has them. */
+  connections: ReturnType<Listening['states']>
+}
+
+/** What operators and the providers themselves do with providers. */
+export interface ProviderDesk {
+  status(): Promise<ProviderStatus[]>
+  /**
+   * Nothing more is sent through it, or from one of its senders, until it is resumed; what is queued waits.
+   * @throws SvcError `not_found`.
+   */
+  pause(name: string, options: { reason: string; sender?: string | undefined }): Promise<void>
+  /** Answers whether it was paused. @throws SvcError `not_found`. */
+  resume(name: string, options?: { sender?: string | undefined }): Promise<boolean>
+  /**
+   * Asks the provider something harmless with its credentials: null where all is well, else what is wrong.
+   * @throws SvcError `not_found`.
+   */
+  check(name: string): Promise<string | null>
+  /**
+   * Takes a request that a provider made. What it tells is stored when this resolves.
+   * @throws SvcError `not_found` for a name that nobody has, or that calls nothing.
+   */
+  callback(name: string, request: CallbackRequest): Promise<CallbackReading>
+}
+
+export function createProviderDesk({
+  storage,
+  runtime,
+  providers,
+  open,
+  connectionsOf,
+  receiveReports,
+  onResumed,
+}: {
+  storage: Storage
+  runtime: Runtime
+  providers: readonly ProviderSettings[]
+  open: (name: string) => Promise<Provider>
+  connectionsOf: (name: string) => ReturnType<Listening['states']>
+  receiveReports: ReceiveReports
+  onResumed: () => void
+}): ProviderDesk {
+  function known(name: string): ProviderSettings {
+    const found = providers.find((provider) => provider.name === name)
+    if (found) return found
+    throw new SvcError('not_found', 'There is no such provider')
+  }
+
+  return {
+    async status() {
+      const pauses = await storage.read.providerPauses.list()
+      return providers.map((settings) => {
+        const { channels, senders, messages_per_second } = traitsOf(settings)
+        const name: string = settings.name
+        return {
+          name,
+          type: settings.type,
+          channels,
+          senders,
+          messages_per_second,
+          pauses: pauses
+            .filter(({ provider }) => provider === name)
+            .map(({ provider: _, failures: __, ...pause }) => pause),
+          connections: connectionsOf(name),
+        }
+      })
+    },
+    async pause(name, { reason, sender = '' }) {
+      known(name)
+      const created_at = runtime.now()
+      const row: PauseRow = {
+        provider: name,
+        sender,
+        cause: 'operator',
+        code: null,
+        reason,
+        failures: 0,
+        retry_at: null,
+        created_at,
+      }
+      await storage.write(({ providerPauses }) => providerPauses.put(row))
+    },
+    async resume(name, { sender = '' } = {}) {
+      known(name)
+      const pause = { provider: name, sender }
+      const wasPaused = await storage.write(({ providerPauses }) => providerPauses.remove(pause))
+      onResumed()
+      return wasPaused
+    },
+    async check(name) {
+      known(name)
+      const provider = await open(name)
+      return provider.check ? provider.check() : null
+    },
+    async callback(name, request) {
+      known(name)
+      const provider = await open(name)
+      if (!provider.readCallback) throw new SvcError('not_found', 'There is no such provider')
+      const reading = provider.readCallback(request)
+      if (reading.type === 'read') await receiveReports(name, reading.reports)
+      return reading
+    },
+  }
+}

@@ -1,0 +1,82 @@
+import { z } from 'zod'
+import { issueText, pathText } from '../contract/issue-text.ts'
+import { type ProviderSettings, providerSettings, SANDBOX } from '../providers/registry.ts'
+
+const PROVIDERS_MAX = 50
+const VARIABLE = /^\$\{([A-Za-z_][A-Za-z0-9_]*)\}$/
+
+/**
+ * Reads providers off JSON text: a list, in the order in which they are tried. A text that is nothing but `${NAME}`
+ * stands for that variable, so that secrets need not stand in a file.
+ *
+ * @throws RangeError that says what is wrong, and where; never a value, which may be a secret.
+ */
+export function readProviders(
+  json: string,
+  variable: (name: string) => string | undefined,
+): ProviderSettings[] {
+  const value = filledIn(parsed(json), variable)
+  if (!Array.isArray(value)) throw new RangeError('it is no list')
+  if (value.length > PROVIDERS_MAX) throw new RangeError(`it has more than ${PROVIDERS_MAX} items`)
+  const providers = value.map(readProvider)
+  assertNames(providers)
+  return providers
+}
+
+/** Reads one provider. @throws RangeError as `readProviders`. */
+export function readProvider(value: unknown, position = 0): ProviderSettings {
+  const worded = new Set<string>()
+  const result = providerSettings.safeParse(value, {
+    error: (issue) => {
+      const text = issueText(issue)
+      worded.add(text)
+      return text
+    },
+  })
+  if (result.success) return result.data
+  const [issue] = result.error.issues
+  // A sentence of the schema's own does not name its field.
+  const field = issue && !worded.has(issue.message) ? pathText(issue.path) : ''
+  const name = nameOf(value) ?? `${position + 1}`
+  throw new RangeError([`provider ${name}`, field, issue?.message].filter(Boolean).join(': '))
+}
+
+/** @throws RangeError when two have one name, or one has the sandbox's. */
+export function assertNames(providers: readonly ProviderSettings[]): void {
+  const seen = new Set<string>()
+  for (const { name } of providers) {
+    if (name === SANDBOX.name) {
+      throw new RangeError(`provider ${name}: the sandbox is always there and needs no settings`)
+    }
+    if (seen.has(name)) throw new RangeError(`provider ${name}: the name is there twice`)
+    seen.add(name)
+  }
+}
+
+function parsed(json: string): unknown {
+  try {
+    return JSON.parse(json)
+  } catch {
+    throw new RangeError('it is not valid JSON')
+  }
+}
+
+function filledIn(value: unknown, variable: (name: string) => string | undefined): unknown {
+  if (typeof value === 'string') {
+    const name = VARIABLE.exec(value)?.[1]
+    if (name === undefined) return value
+    const text = variable(name)
+    if (text === undefined) throw new RangeError(`the variable ${name} is not set`)
+    return text
+  }
+  if (Array.isArray(value)) return value.map((item) => filledIn(item, variable))
+  if (typeof value !== 'object' || value === null) return value
+  return Object.fromEntries(
+    Object.entries(value).map(([key, inner]) => [key, filledIn(inner, variable)]),
+  )
+}
+
+function nameOf(value: unknown): string | null {
+  const named = z.object({ name: z.string().max(32) }).safeParse(value)
+  return named.success ? named.data.name : null
+}

@@ -1,0 +1,48 @@
+import type { ReceiveReports } from '../messages/reports.ts'
+import type { Listening, Provider } from '../providers/provider.ts'
+import type { Log } from '../runtime.ts'
+
+/** What comes in by other ways than HTTP. */
+export interface Listeners {
+  /** What operators see of a provider's connections. */
+  statesOf(provider: string): ReturnType<Listening['states']>
+  close(grace_ms: number): Promise<void>
+}
+
+/**
+ * Begins to listen for all of these providers.
+ * @throws Error when one of them cannot, for example because its port is taken; none listens then.
+ */
+export async function startListening({
+  providers,
+  open,
+  receiveReports,
+  log,
+}: {
+  providers: readonly string[]
+  open: (name: string) => Promise<Provider>
+  receiveReports: ReceiveReports
+  log: Log
+}): Promise<Listeners> {
+  const listening = new Map<string, Listening>()
+
+  async function close(grace_ms: number): Promise<void> {
+    await Promise.allSettled([...listening.values()].map((one) => one.close(grace_ms)))
+  }
+
+  try {
+    for (const name of providers) {
+      const provider = await open(name)
+      if (!provider.listen) continue
+      const listens = await provider.listen({
+        receive: (reports) => receiveReports(name, reports),
+        note: (level, text, fields) => log[level]({ ...fields, provider: name }, text),
+      })
+      listening.set(name, listens)
+    }
+  } catch (error) {
+    await close(0)
+    throw error
+  }
+  return { statesOf: (provider) => listening.get(provider)?.states() ?? [], close }
+}

@@ -1,0 +1,58 @@
+import { describe, expect, it } from 'vitest'
+import { keywordOf } from './keywords.ts'
+
+describe('a keyword', () => {
+  it.each([
+    ['STOP', 'stop'],
+    ['stop', 'stop'],
+    ['  Stop \n', 'stop'],
+    ['"STOP!"', 'stop'],
+    ['«Stop».', 'stop'],
+    ['🛑 stop 🛑🙏', 'stop'],
+    ['ＳＴＯＰ', 'stop'],
+    ['st\u200bop\ufeff', 'stop'],
+    ['STOPALL', 'stop'],
+    ['stop   all', 'stop'],
+    ['opt\u00a0out', 'stop'],
+    ['OptOut', 'stop'],
+    ['unsubscribe', 'stop'],
+    ['cancel', 'stop'],
+    ['End.', 'stop'],
+    ['quit', 'stop'],
+    ['revoke', 'stop'],
+    ['arret', 'stop'],
+    ['Arrêt', 'stop'],
+    ['arre\u0302t', 'stop'],
+    ['start', 'start'],
+    ['UNSTOP', 'start'],
+    ['help', 'help'],
+    ['Help?', 'help'],
+    ['info', 'help'],
+    ['yes', 'yes'],
+    ['Yes!', 'yes'],
+  ])('%j is %s', (text, keyword) => {
+    expect(keywordOf(text)).toBe(keyword)
+  })
+
+  it.each([
+    '',
+    '🙏',
+    'please stop',
+    'stop it',
+    'STOP 2',
+    'st op',
+    'stopp',
+    'nonstop',
+    'yes please',
+    'the end',
+    'constructor',
+    '__proto__',
+    `stop${'!'.repeat(200)}`,
+  ])('%j is none', (text) => {
+    expect(keywordOf(text)).toBeNull()
+  })
+
+  it('is told at once of a text that is nothing but signs', () => {
+    expect(keywordOf(`a${'!'.repeat(1_000_000)}b`)).toBeNull()
+  })
+})

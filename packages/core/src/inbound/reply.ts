@@ -1,0 +1,71 @@
+import { LIMITS } from '../contract/limits.ts'
+import { units } from '../contract/units.ts'
+import { segments } from '../sms/index.ts'
+import type { MessageRow, ReceivedMessageRow } from '../storage/storage.ts'
+import type { Keyword } from './keywords.ts'
+
+/**
+ * What is answered to each keyword; null for nothing. `{{workspace}}` stands for the name of the workspace that last
+ * wrote to whoever asks.
+ */
+export type ReplyTexts = Readonly<Record<Keyword, string | null>>
+
+/** Told: what happened, how to undo it, and who it is. Source: CTIA Messaging Principles, section 5.1.2. */
+export const REPLY_TEXTS: ReplyTexts = {
+  stop: '{{workspace}}: you will get no more messages from this number. Reply START to get them again.',
+  start: '{{workspace}}: you will get messages from this number again. Reply STOP to get no more.',
+  help: '{{workspace}}: this is an automatic answer. Reply STOP to get no more messages from this number. Message and data rates may apply.',
+}
+
+const PLACEHOLDER = /\{\{\s*workspace\s*\}\}/g
+const LINES_AND_CONTROLS = /[\p{Cc}\p{Zl}\p{Zp}]+/gu
+
+/** A text with the name filled in, as long as an SMS may be. */
+export function replyText(text: string, workspaceName: string): string {
+  const name = workspaceName.replace(LINES_AND_CONTROLS, ' ').trim()
+  const filled = text.replace(PLACEHOLDER, () => name)
+  return filled.slice(0, LIMITS.sms_text_length).toWellFormed()
+}
+
+/** The message that answers what was received, from that sender: free of charge, sent at once. */
+export function replyTo(
+  { workspace_id, channel, sender: recipient }: ReceivedMessageRow,
+  text: string,
+  { id, at, livemode, sender }: Pick<MessageRow, 'id' | 'livemode' | 'sender'> & { at: Date },
+): MessageRow {
+  const counted = channel === 'sms' ? segments(text) : null
+  return {
+    id,
+    workspace_id,
+    api_key_id: null,
+    bulk_id: null,
+    channel,
+    sender,
+    recipient,
+    content: { text },
+    metadata: {},
+    livemode,
+    status: 'queued',
+    accepted: false,
+    credits_used: units(0),
+    credits_refunded: units(0),
+    segments: counted?.segments ?? null,
+    encoding: counted?.encoding ?? null,
+    provider: null,
+    provider_message_id: null,
+    error_code: null,
+    error_message: null,
+    sequence: 0,
+    created_at: at,
+    updated_at: at,
+    scheduled_at: null,
+    expires_at: new Date(at.getTime() + REPLY_LIFETIME_MS),
+    sent_at: null,
+    delivered_at: null,
+    read_at: null,
+    failed_at: null,
+  }
+}
+
+/** An answer that comes a day later is none. */
+const REPLY_LIFETIME_MS = 24 * 3_600_000

@@ -1,0 +1,47 @@
+import type { HttpAnswer } from '../http-call.ts'
+import type { LookupJob, LookupResult } from '../provider.ts'
+import { codeOf, idOf, messageOf, valueAt, wordOf } from './fields.ts'
+import { type LookupSettings, translated } from './settings.ts'
+import { type Json, placeholdersOf } from './template.ts'
+
+/** Whether the question can be asked: not by an id that the gateway never told. */
+export function isAskable({ request }: LookupSettings, job: LookupJob): boolean {
+  const { url, query, body, form } = request
+  const named = [url, query, body ?? null, form ?? null] as Json[]
+  const needs_id = named.flatMap(placeholdersOf).some(({ name }) => name === 'provider_message_id')
+  return !needs_id || job.provider_message_id !== null
+}
+
+/** What an answer says of a message. Only where the gateway says so is it `not_found`: it is sent again then. */
+export function resultOf(reply: HttpAnswer, lookup: LookupSettings): LookupResult {
+  if (reply.type !== 'answered') return { type: 'unavailable' }
+  if (lookup.not_found.includes(reply.status)) return { type: 'not_found' }
+  if (reply.status < 200 || reply.status > 299 || reply.json === undefined) {
+    return { type: 'unavailable' }
+  }
+  const { json } = reply
+  const { answer, every_s } = lookup
+  const said = wordOf(valueAt(json, answer.status))
+  const status = translated(answer.statuses, said)
+  if (status === 'not_found') return { type: 'not_found' }
+  // Nothing where the status should be is not the answer that was promised.
+  if (status === undefined && said === undefined) return { type: 'unavailable' }
+  const lookup_after_ms = every_s * 1_000
+  if (status === undefined) return { type: 'found', receipts: [], replies: [], lookup_after_ms }
+  const is_failed = status === 'failed'
+  const receipt = {
+    status,
+    provider_message_id: answer.id ? idOf(valueAt(json, answer.id)) : null,
+    error_code: is_failed
+      ? ((answer.error_code ? codeOf(valueAt(json, answer.error_code)) : null) ?? codeOf(said))
+      : null,
+    error_message:
+      is_failed && answer.error_message ? messageOf(valueAt(json, answer.error_message)) : null,
+  }
+  return {
+    type: 'found',
+    receipts: [receipt],
+    replies: [],
+    lookup_after_ms: status === 'sent' ? lookup_after_ms : null,
+  }
+}

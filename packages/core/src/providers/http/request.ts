@@ -1,0 +1,82 @@
+import { createHmac } from 'node:crypto'
+import type { HttpCall } from '../http-call.ts'
+import type { AuthSettings, RequestSettings } from './settings.ts'
+import { fillJson, fillPairs, fillText, type Json, type ValueOf } from './template.ts'
+
+/** The request that a template makes of a message, with the gateway's credentials. */
+export function requestOf(
+  template: RequestSettings,
+  auth: AuthSettings | undefined,
+  value_of: ValueOf,
+): HttpCall {
+  const { method } = template
+  const form = template.form && fillPairs(template.form, value_of)
+  const url = new URL(fillText(template.url, value_of, encodedPart))
+  for (const [name, value] of fillPairs(template.query, value_of)) {
+    url.searchParams.append(name, value)
+  }
+  if (auth?.type === 'parameters') {
+    for (const [name, value] of Object.entries(auth.parameters)) {
+      ;(form ?? url.searchParams).append(name, value)
+    }
+  }
+  const headers = Object.fromEntries(
+    Object.entries(template.headers).map(([name, text]) => [
+      name.toLowerCase(),
+      fillText(text, value_of),
+    ]),
+  )
+  const body = bodyOf(template, form, value_of)
+  const signed = body?.text ?? `${url.pathname}${url.search}`
+  return {
+    method,
+    url: url.href,
+    headers: { ...body?.headers, ...headers, ...credentials(auth, signed) },
+    ...(body && { body: body.text }),
+  }
+}
+
+/** As part of a path or a query; dots alone, however they are encoded, would lead to another path. */
+function encodedPart(value: string): string {
+  return /^\.{1,2}$/.test(value) ? '' : encodeURIComponent(value)
+}
+
+function bodyOf(template: RequestSettings, form: URLSearchParams | undefined, value_of: ValueOf) {
+  if (form) {
+    const headers = { 'content-type': 'application/x-www-form-urlencoded' }
+    return { text: form.toString(), headers }
+  }
+  if (template.body === undefined) return null
+  const text = JSON.stringify(fillJson(template.body as Json, value_of) ?? null)
+  return { text, headers: { 'content-type': 'application/json' } }
+}
+
+function credentials(auth: AuthSettings | undefined, signed: string): Record<string, string> {
+  switch (auth?.type) {
+    case 'bearer':
+      return { authorization: `Bearer ${auth.token}` }
+    case 'basic': {
+      const pair = Buffer.from(`${auth.user}:${auth.password}`).toString('base64')
+      return { authorization: `Basic ${pair}` }
+    }
+    case 'header':
+      return { [auth.name.toLowerCase()]: auth.value }
+    case 'hmac':
+      return { [auth.header.toLowerCase()]: signatureOf(auth, signed) }
+    default:
+      return {}
+  }
+}
+
+/** A keyed hash as it stands in a header. */
+export function signatureOf(
+  {
+    secret,
+    algorithm,
+    encoding,
+    prefix,
+  }: { secret: string; algorithm: string; encoding: 'hex' | 'base64'; prefix: string },
+  signed: string | Uint8Array,
+): string {
+  return `${prefix}${createHmac(algorithm, secret).update(signed).digest(encoding)}`
+}

@@ -1,0 +1,220 @@
+import { z } from 'zod'
+import { CHANNELS } from '../../contract/content.ts'
+import { commonSettings, handlesStop, senders } from '../common-settings.ts'
+import { field, pointer } from './fields.ts'
+import { depthOf, type Json, placeholdersOf } from './template.ts'
+import { HEADER_NAMES, isName } from './values.ts'
+
+const secret = z.string().min(1).max(1_024)
+const headerName = z.string().regex(/^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,100}$/, 'must be a header name')
+const word = z.string().max(100)
+
+/** Texts with placeholders for what a message brings. */
+const textTemplate = z.string().max(4_096).superRefine(checkPlaceholders)
+
+const headerTemplate = z
+  .string()
+  .max(4_096)
+  .regex(/^[\t\x20-\x7e]*$/, 'must be printable ASCII')
+  .refine((text) => placeholdersOf(text).every(({ name }) => HEADER_NAMES.includes(name)), {
+    error: `may only have the placeholders ${HEADER_NAMES.join(', ')}`,
+  })
+
+const DEPTH = 16
+
+const bodyTemplate = z
+  .json()
+  .superRefine(checkPlaceholders)
+  .refine((body) => depthOf(body as Json, DEPTH + 1) <= DEPTH, `must have at most ${DEPTH} levels`)
+
+const urlTemplate = textTemplate.superRefine((text, context) => {
+  const url = URL.canParse(text) ? new URL(text) : null
+  if (url?.protocol !== 'http:' && url?.protocol !== 'https:') {
+    return context.addIssue('must be an http or https address')
+  }
+  if (url.username || url.password) context.addIssue('must not have a user: see "auth"')
+  if (url.hash) context.addIssue('must not have a "#"')
+  if (!/^https?:\/\/[^/?{}\\]+(?:[/?]|$)/i.test(text)) {
+    context.addIssue('may only have placeholders after the host')
+  }
+})
+
+function checkPlaceholders(template: unknown, context: z.core.$RefinementCtx): void {
+  for (const { name, is_alone } of placeholdersOf(template as Json)) {
+    if (!isName(name)) context.addIssue(`has an unknown placeholder: {{${name}}}`)
+    else if (name === 'content' && !is_alone) context.addIssue('{{content}} must stand alone')
+  }
+}
+
+/** How a keyed hash of what is sent is written into a header. */
+const signatureSettings = {
+  header: headerName,
+  secret,
+  algorithm: z.enum(['sha1', 'sha256', 'sha512']).default('sha256'),
+  encoding: z.enum(['hex', 'base64']).default('hex'),
+  /** Stands before the hash, such as `sha256=`. */
+  prefix: z.string().max(32).default(''),
+}
+
+const auth = z.discriminatedUnion('type', [
+  z.strictObject({ type: z.literal('bearer'), token: secret }),
+  z.strictObject({ type: z.literal('basic'), user: z.string().max(256), password: secret }),
+  z.strictObject({ type: z.literal('header'), name: headerName, value: secret }),
+  /** A parameter of the query; of the form where there is one. */
+  z.strictObject({ type: z.literal('parameters'), parameters: z.record(word, secret) }),
+  /** Of the body; of the path with its query where there is none. */
+  z.strictObject({ type: z.literal('hmac'), ...signatureSettings }),
+])
+
+const requestSettings = z
+  .strictObject({
+    method: z.enum(['GET', 'POST', 'PUT']).default('POST'),
+    url: urlTemplate,
+    headers: z.record(headerName, headerTemplate).default({}),
+    query: z.record(word, textTemplate).default({}),
+    /** As JSON … */
+    body: bodyTemplate.optional(),
+    /** … or as a form. */
+    form: z.record(word, textTemplate).optional(),
+  })
+  .refine(({ body, form }) => body === undefined || form === undefined, {
+    error: 'must have at most one of: body, form',
+  })
+  .refine(({ method, body, form }) => method !== 'GET' || (body ?? form) === undefined, {
+    error: 'has no body with GET: use "query"',
+  })
+
+const VERDICTS = ['accepted', 'rejected', 'retry', 'misconfigured'] as const
+const STATUSES = ['sent', 'delivered', 'read', 'failed'] as const
+
+/** From the gateway's words to ours: see `translated`. */
+function dictionary<const T extends readonly [string, ...string[]]>(words: T) {
+  return z.record(word, z.enum(words)).refine((map) => Object.keys(map).length <= 200, {
+    error: 'must have at most 200 words',
+  })
+}
+
+const answerSettings = z
+  .strictObject({
+    /** An answer that accepts always has it: one without is taken for no answer. */
+    id: pointer.optional(),
+    status: pointer.optional(),
+    statuses: dictionary(VERDICTS).optional(),
+    error_code: pointer.optional(),
+    error_message: pointer.optional(),
+  })
+  .refine(({ status, statuses }) => (status === undefined) === (statuses === undefined), {
+    error: 'must have both of: status, statuses, or none',
+  })
+
+const callbackAuth = z.discriminatedUnion('type', [
+  /** What is added to every message's own `{{callback_url}}`. */
+  z.strictObject({ type: z.literal('url') }),
+  /** Of the body. */
+  z.strictObject({ type: z.literal('hmac'), ...signatureSettings }),
+  z.strictObject({
+    type: z.literal('token'),
+    in: z.enum(['query', 'header']).default('query'),
+    name: headerName.default('token'),
+    token: z.string().min(16).max(1_024),
+  }),
+])
+
+const receiptSettings = z.strictObject({
+  /** Where the list is, if a callback tells of several messages; the fields are those of an item then. */
+  list: pointer.optional(),
+  reference: field.optional(),
+  provider_message_id: field.optional(),
+  status: field,
+  statuses: dictionary(STATUSES),
+  error_code: field.optional(),
+  error_message: field.optional(),
+})
+
+const inboundSettings = z.strictObject({
+  channel: z.enum(['sms', 'whatsapp']).default('sms'),
+  list: pointer.optional(),
+  id: field.optional(),
+  from: field,
+  to: field,
+  text: field,
+})
+
+const callbackSettings = z
+  .strictObject({
+    auth: callbackAuth.default({ type: 'url' }),
+    receipts: receiptSettings.optional(),
+    /** What recipients write: callbacks to `<callback_url>?inbound`. */
+    inbound: inboundSettings.optional(),
+    /** What the gateway wants to read; an empty 200 unless told. */
+    answer: z
+      .strictObject({ content_type: z.string().max(100), body: z.string().max(1_024) })
+      .optional(),
+  })
+  .refine(({ auth, inbound }) => auth.type !== 'url' || inbound === undefined, {
+    path: ['auth'],
+    error:
+      'must be "hmac" or "token" for "inbound": such a callback has no message to be signed for',
+  })
+  .refine(
+    ({ auth, receipts }) =>
+      auth.type !== 'url' || (receipts?.list ?? receipts?.reference) === undefined,
+    {
+      path: ['auth'],
+      error:
+        'must be "hmac" or "token" for "list" and "reference": an address is signed for one message',
+    },
+  )
+
+const lookupSettings = z.strictObject({
+  request: requestSettings,
+  answer: z.strictObject({
+    id: pointer.optional(),
+    status: pointer,
+    /** `not_found` only where the gateway has surely never seen the message: it is sent again then. */
+    statuses: dictionary([...STATUSES, 'not_found']),
+    error_code: pointer.optional(),
+    error_message: pointer.optional(),
+  }),
+  /** HTTP statuses that say the same as the word `not_found`. */
+  not_found: z.array(z.int().min(400).max(499)).max(10).default([404]),
+  /** From one question to the next. */
+  every_s: z.int().min(1).max(86_400).default(60),
+})
+
+/** A gateway that is spoken to over HTTP as its settings say. */
+export const settings = z.strictObject({
+  type: z.literal('http'),
+  ...commonSettings,
+  channels: z.array(z.enum(CHANNELS)).min(1),
+  senders: z.partialRecord(z.enum(CHANNELS), senders).default({}),
+  handles_stop: handlesStop.default(false),
+  /** Whether the gateway takes one `Idempotency-Key` only once. */
+  idempotent: z.boolean().default(false),
+  /** Over connect, headers and body of a call; the port allows 20 s for a message. */
+  deadline_s: z.number().min(0.1).max(18).default(15),
+  /** At the same time, from each thread. */
+  connections: z.int().min(1).max(500).default(50),
+  auth: auth.optional(),
+  send: requestSettings,
+  answer: answerSettings.default({}),
+  callback: callbackSettings.optional(),
+  lookup: lookupSettings.optional(),
+})
+
+export type HttpSettings = z.output<typeof settings>
+export type AuthSettings = z.output<typeof auth>
+export type RequestSettings = z.output<typeof requestSettings>
+export type CallbackSettings = z.output<typeof callbackSettings>
+export type LookupSettings = z.output<typeof lookupSettings>
+export type Verdict = (typeof VERDICTS)[number]
+
+/** What our word for theirs is: "" stands for saying nothing, "*" for every other word. */
+export function translated<T extends string>(
+  words: Readonly<Record<string, T>>,
+  said: string | undefined,
+): T | undefined {
+  if (said === undefined) return Object.hasOwn(words, '') ? words[''] : undefined
+  if (Object.hasOwn(words, said)) return words[said]
+  return Object.hasOwn(words, '*') ? words['*'] : undefined
+}

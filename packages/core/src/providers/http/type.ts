@@ -1,0 +1,18 @@
+import type { ProviderType } from '../provider-type.ts'
+import { type HttpSettings, settings } from './settings.ts'
+
+/** Any gateway that takes messages over HTTP: docs/guides/generic-http-provider.md. */
+export const httpType = {
+  settings,
+  traits: ({ channels, senders, idempotent, lookup, messages_per_second, handles_stop }) => ({
+    channels,
+    senders,
+    idempotent,
+    lookup: lookup !== undefined,
+    listens: false,
+    connected: false,
+    messages_per_second: messages_per_second ?? null,
+    handles_stop,
+  }),
+  open: async (chosen, context) => (await import('./provider.ts')).httpProvider(chosen, context),
+} satisfies ProviderType<HttpSettings>

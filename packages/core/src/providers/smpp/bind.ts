@@ -1,0 +1,126 @@
+import { backoffMs } from '../../backoff.ts'
+import type { OnAnswer } from './outstanding.ts'
+import type { Pdu } from './pdu.ts'
+import { type Ending, openSession, type Session } from './session.ts'
+import type { BindSettings, Timing } from './settings.ts'
+import type { StatusMeaning } from './status-table.ts'
+import { statusText } from './status-table.ts'
+
+export interface BindEvents {
+  /** There may be room for more, or none is to be had any more. */
+  changed(): void
+  deliver(pdu: Pdu, answer: (status: number) => void): void
+  note(level: 'info' | 'warn' | 'error', text: string, fields: object): void
+}
+
+/** A place at an SMSC: one connection after the other, each bound anew. */
+export interface Bind {
+  readonly name: string
+  state(): 'up' | 'connecting' | 'down'
+  /** For operators: never the password. */
+  detail(): string
+  /** With what the SMSC refused the account, until it takes it; null where it did not. */
+  refusal(): string | null
+  room(): number
+  outstanding(): number
+  submit(pdu: Buffer, answered: OnAnswer): void
+  throttle(): void
+  /** The SMSC holds the connection for unbound: another one is made. */
+  rebind(): void
+  close(grace_ms: number): Promise<void>
+}
+
+interface BindParts {
+  name: string
+  account: BindSettings
+  window: number
+  timing: Timing
+  meaningOf: (status: number) => StatusMeaning
+}
+
+/** Binds, and binds again for as long as it is not closed, after growing waits. */
+export function openBind(parts: BindParts, events: BindEvents): Bind {
+  const { name, account, window, timing, meaningOf } = parts
+  const { base_ms, cap_ms, refused_ms, stable_ms } = timing.reconnect
+  let session: Session | null = null
+  let timer: NodeJS.Timeout | null = null
+  let failures = 0
+  let upSince: number | null = null
+  let lastEnding: string | null = null
+  let refused: string | null = null
+  let isClosed = false
+
+  connect()
+
+  function connect(): void {
+    timer = null
+    session = openSession(
+      account,
+      { window, timing },
+      { up, down, room: events.changed, deliver: events.deliver },
+    )
+  }
+
+  function up(): void {
+    upSince = performance.now()
+    refused = null
+    lastEnding = null
+    events.note('info', 'SMPP bind is up', { bind: name })
+  }
+
+  function down(ending: Ending): void {
+    session = null
+    const { text, isRefusal } = endingOf(ending)
+    refused = isRefusal ? text : null
+    // An account that is thrown out as soon as it is bound waits ever longer too.
+    if (upSince !== null && performance.now() - upSince >= stable_ms) failures = 0
+    failures++
+    upSince = null
+    if (!isClosed) {
+      const wait_ms = Math.max(
+        backoffMs(failures, { base_ms, cap_ms }, timing.random),
+        isRefusal ? refused_ms : 0,
+      )
+      timer = setTimeout(connect, wait_ms)
+      // The same again and again is told once.
+      if (text !== lastEnding) {
+        const level = isRefusal ? 'error' : 'warn'
+        events.note(level, 'SMPP bind is down', { bind: name, reason: text })
+      }
+    }
+    lastEnding = text
+    events.changed()
+  }
+
+  function endingOf({ reason, status }: Ending): { text: string; isRefusal: boolean } {
+    if (status === null) return { text: reason, isRefusal: false }
+    const meaning = meaningOf(status)
+    return { text: statusText(status, meaning), isRefusal: meaning.class === 'provider' }
+  }
+
+  return {
+    name,
+    state() {
+      if (session?.isBound()) return 'up'
+      return session ? 'connecting' : 'down'
+    },
+    detail() {
+      if (session?.isBound()) return `${session.outstanding()} of ${window} outstanding`
+      return lastEnding ?? (session ? 'connecting' : 'closed')
+    },
+    refusal: () => refused,
+    room: () => session?.room() ?? 0,
+    outstanding: () => session?.outstanding() ?? 0,
+    submit: (pdu, answered) => (session as Session).submit(pdu, answered),
+    throttle: () => session?.throttle(),
+    rebind() {
+      // What is outstanding is likely refused in the same way; cut off, it would be in doubt for ever.
+      if (session?.isBound()) void session.end(timing.response_ms, 'the SMSC lost the bind')
+    },
+    async close(grace_ms) {
+      isClosed = true
+      if (timer) clearTimeout(timer)
+      await session?.end(grace_ms, 'closed')
+    },
+  }
+}

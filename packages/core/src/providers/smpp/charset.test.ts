@@ -1,0 +1,86 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { GSM7_BASIC, GSM7_EXTENSION } from '../../sms/gsm7.ts'
+import { decodeText, decodeUcs2, encodeUcs2 } from './charset.ts'
+import { decodeGsm7, encodeGsm7 } from './gsm7-octets.ts'
+
+const CHARACTERS = [...GSM7_BASIC.replace('\x1b', ''), ...GSM7_EXTENSION.keys()]
+
+describe('the GSM alphabet', () => {
+  test('any text of it comes back', () => {
+    fc.assert(
+      fc.property(fc.array(fc.constantFrom(...CHARACTERS)), (characters) => {
+        const text = characters.join('')
+        expect(decodeGsm7(encodeGsm7(text))).toBe(text)
+      }),
+    )
+  })
+
+  test.each([
+    ['@', '00'],
+    ['A b', '412062'],
+    ['€', '1b65'],
+    ['[x]', '1b3c781b3e'],
+    ['\f', '1b0a'],
+    ['Δ', '10'],
+    ['à', '7f'],
+  ])('%j is %s', (text, hex) => {
+    expect(encodeGsm7(text).toString('hex')).toBe(hex)
+  })
+
+  test.each([
+    ['1b', ' '],
+    ['411b', 'A '],
+    ['1b1b41', ' A'],
+    ['1b41', 'A'],
+    ['41ff', 'A\ufffd'],
+  ])('%s, which no text gives, is read as %j', (hex, text) => {
+    expect(decodeGsm7(Buffer.from(hex, 'hex'))).toBe(text)
+  })
+})
+
+describe('UCS-2', () => {
+  test('any units come back, also halves of pairs', () => {
+    fc.assert(
+      fc.property(fc.array(fc.nat({ max: 0xffff })), (units) => {
+        const text = String.fromCharCode(...units)
+        expect(decodeUcs2(encodeUcs2(text))).toBe(text)
+      }),
+    )
+  })
+
+  test('is big-endian, and half a unit at the end is none', () => {
+    expect(encodeUcs2('я😀').toString('hex')).toBe('044fd83dde00')
+    expect(decodeUcs2(Buffer.from('044fd8', 'hex'))).toBe('я')
+  })
+
+  test('leaves the octets as they are', () => {
+    const octets = Buffer.from('044f', 'hex')
+    decodeUcs2(octets)
+    expect(octets.toString('hex')).toBe('044f')
+  })
+})
+
+describe('data_coding', () => {
+  const octets = Buffer.from([0x40, 0xe9])
+  test.each([
+    ['gsm', 0, '¡\ufffd'],
+    ['latin1', 0, '@é'],
+    ['ascii', 0, '@\ufffd'],
+    ['gsm', 1, '@\ufffd'],
+    ['gsm', 3, '@é'],
+    ['gsm', 6, '@щ'],
+    ['gsm', 7, '@י'],
+    ['gsm', 8, '䃩'],
+    ['gsm', 0x10, '¡\ufffd'],
+    ['gsm', 0x18, '䃩'],
+    ['gsm', 0xf0, '¡\ufffd'],
+    ['latin1', 0xf1, '@é'],
+  ] as const)('with the alphabet %s, %i says %j', (alphabet, coding, text) => {
+    expect(decodeText(octets, coding, alphabet)).toBe(text)
+  })
+
+  test.each([2, 4, 5, 0x14, 0xf4, 0xff, 0x80])('%i is no text', (coding) => {
+    expect(decodeText(octets, coding, 'gsm')).toBeNull()
+  })
+})

@@ -1,0 +1,105 @@
+import type { Report } from '../provider.ts'
+import { ownSenderOf, textOfAddress } from './address.ts'
+import { decodeText, encodeUcs2 } from './charset.ts'
+import { type Delivery, TLV } from './pdu.ts'
+import { receiptOf } from './receipt.ts'
+import type { SmppSettings } from './settings.ts'
+
+/** SMPP 3.4 section 5.2.12: what the message is, and whether a user data header begins it. */
+const TYPE_MASK = 0x3c
+const MESSAGE = 0x00
+const RECEIPT = 0x04
+const INTERMEDIATE = 0x20
+const UDH_INDICATOR = 0x40
+
+/** What a deliver_sm tells, or for what reason it tells nothing that could be kept. */
+export function reportOf(
+  delivery: Delivery,
+  settings: SmppSettings,
+): Report | { unusable: string } {
+  const type = delivery.esm_class & TYPE_MASK
+  const namesMessage = delivery.tlvs.has(TLV.receipted_message_id)
+  if (type === RECEIPT || type === INTERMEDIATE || (type === MESSAGE && namesMessage)) {
+    return receiptReport(delivery, settings, type === INTERMEDIATE)
+  }
+  if (type !== MESSAGE) return { unusable: 'neither a text nor a receipt' }
+  return receivedReport(delivery, settings)
+}
+
+function receiptReport(
+  delivery: Delivery,
+  settings: SmppSettings,
+  isIntermediate: boolean,
+): Report | { unusable: string } {
+  // Labels are ASCII, which is the same in every alphabet but for what nobody puts into them.
+  const { octets, data_coding } = withoutHeader(delivery)
+  const text = decodeText(octets, data_coding === 0 ? 3 : data_coding, settings.alphabet)
+  const receipt = receiptOf(delivery, text ?? '', settings, isIntermediate)
+  if (!receipt) return { unusable: 'a receipt without an id' }
+  const { provider_message_id } = receipt
+  return { type: 'receipt', about: null, provider_message_id, receipt }
+}
+
+function receivedReport(delivery: Delivery, settings: SmppSettings): Report | { unusable: string } {
+  const { octets, data_coding, header } = withoutHeader(delivery)
+  const text = decodeText(octets, data_coding, settings.alphabet)
+  if (text === null) return { unusable: 'a message that is no text' }
+  const place = placeOf(header) ?? placeOfTlvs(delivery)
+  const common = {
+    type: 'received' as const,
+    channel: 'sms' as const,
+    provider_message_id: null,
+    sender: textOfAddress(delivery.source),
+    recipient: ownSenderOf(delivery.destination, settings.senders ?? []),
+  }
+  if (!place) return { ...common, content: { text: storable(text), media: [] } }
+  const units = encodeUcs2(text).toString('hex')
+  return { ...common, content: { text: null, media: [] }, part: { ...place, units } }
+}
+
+/** No database keeps U+0000, nor half a surrogate pair. */
+function storable(text: string): string {
+  return text.toWellFormed().replaceAll('\0', '\ufffd')
+}
+
+interface Place {
+  reference: number
+  total: number
+  number: number
+}
+
+const NO_HEADER = Buffer.alloc(0)
+
+/** The user data header and what follows it; none where it is longer than all there is. 3GPP TS 23.040 clause 9.2.3.24. */
+function withoutHeader({ esm_class, octets, data_coding }: Delivery) {
+  const length = (esm_class & UDH_INDICATOR) === 0 ? 0 : (octets[0] ?? 0) + 1
+  if (length === 0 || length > octets.length) return { octets, data_coding, header: NO_HEADER }
+  return { octets: octets.subarray(length), data_coding, header: octets.subarray(1, length) }
+}
+
+/** By the elements for an 8-bit and for a 16-bit reference: clauses 9.2.3.24.1 and 9.2.3.24.8. */
+function placeOf(header: Buffer): Place | null {
+  for (let at = 0; at + 2 <= header.length; at += 2 + (header[at + 1] as number)) {
+    const value = header.subarray(at + 2, at + 2 + (header[at + 1] as number))
+    if (header[at] === 0x00 && value.length === 3) {
+      return valid(value.readUInt8(0), value.readUInt8(1), value.readUInt8(2))
+    }
+    if (header[at] === 0x08 && value.length === 4) {
+      return valid(value.readUInt16BE(0), value.readUInt8(2), value.readUInt8(3))
+    }
+  }
+  return null
+}
+
+function placeOfTlvs({ tlvs }: Delivery): Place | null {
+  const reference = tlvs.get(TLV.sar_reference)
+  const total = tlvs.get(TLV.sar_total)
+  const number = tlvs.get(TLV.sar_number)
+  if (reference?.length !== 2 || total?.length !== 1 || number?.length !== 1) return null
+  return valid(reference.readUInt16BE(0), total.readUInt8(0), number.readUInt8(0))
+}
+
+/** Anything else means that there are no parts; and one of one is whole. */
+function valid(reference: number, total: number, number: number): Place | null {
+  return total < 2 || number < 1 || number > total ? null : { reference, total, number }
+}

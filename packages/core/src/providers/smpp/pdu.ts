@@ -1,0 +1,232 @@
+/** SMPP 3.4 section 5.1.2.1, as far as a client of our kind meets them. */
+export const COMMAND = {
+  submit_sm: 0x04,
+  deliver_sm: 0x05,
+  unbind: 0x06,
+  bind_transceiver: 0x09,
+  enquire_link: 0x15,
+  alert_notification: 0x102,
+} as const
+
+/** Stands in the command_id of every answer; alone it is generic_nack. */
+export const ANSWER = 0x8000_0000
+export const GENERIC_NACK = ANSWER
+export const SUBMIT_SM_RESP = ANSWER + COMMAND.submit_sm
+
+/** SMPP 3.4 section 5.3.2. */
+export const TLV = {
+  receipted_message_id: 0x001e,
+  sar_reference: 0x020c,
+  sar_total: 0x020e,
+  sar_number: 0x020f,
+  network_error_code: 0x0423,
+  message_payload: 0x0424,
+  message_state: 0x0427,
+} as const
+
+export const HEADER_OCTETS = 16
+const INTERFACE_VERSION = 0x34
+/** Lengths are not enforced on what comes in, but nothing goes on for ever. */
+const STRING_MAX = 256
+
+/** One protocol data unit as it came; `body` is what follows the header. */
+export interface Pdu {
+  command: number
+  status: number
+  sequence: number
+  body: Buffer
+}
+
+/** What is not as SMPP says. Its text never repeats the contents. */
+export class MalformedPdu extends Error {}
+
+/** A PDU of whole octets; its sequence number is set when it is written. */
+export function encodePdu(command: number, status: number, body: Uint8Array): Buffer {
+  const pdu = Buffer.allocUnsafe(HEADER_OCTETS + body.length)
+  pdu.set(body, putHeader(pdu, command, status))
+  return pdu
+}
+
+export function setSequence(pdu: Buffer, sequence: number): void {
+  pdu.writeUInt32BE(sequence, 12)
+}
+
+/** SMPP 3.4 section 4.1.5. */
+export function bindTransceiver(account: {
+  system_id: string
+  password: string
+  system_type: string
+}): Buffer {
+  const texts = [account.system_id, account.password, account.system_type]
+  const body = Buffer.concat([
+    ...texts.map(cString),
+    // interface_version, addr_ton, addr_npi, address_range: whatever is for this account.
+    Buffer.from([INTERFACE_VERSION, 0, 0, 0]),
+  ])
+  return encodePdu(COMMAND.bind_transceiver, 0, body)
+}
+
+/** An address with its type of number and numbering plan: SMPP 3.4 sections 5.2.5 to 5.2.9. */
+export interface Address {
+  ton: number
+  npi: number
+  digits: string
+}
+
+export interface Submission {
+  service_type: string
+  source: Address
+  destination: Address
+  esm_class: number
+  validity_period: string
+  registered_delivery: number
+  data_coding: number
+  /** At most 254 octets. */
+  short_message: Uint8Array
+  tlvs: readonly Uint8Array[]
+}
+
+/** What the fields of a submit_sm take beside its texts, its message and its TLVs. */
+const FIXED_OCTETS = 17
+
+/** SMPP 3.4 section 4.4.1. One buffer, written once: this is done for every part of every message. */
+export function submitSm(one: Submission): Buffer {
+  const { service_type, source, destination, validity_period, short_message, tlvs } = one
+  const texts = service_type.length + source.digits.length + destination.digits.length
+  let length = HEADER_OCTETS + FIXED_OCTETS + texts + validity_period.length + short_message.length
+  for (const each of tlvs) length += each.length
+  const pdu = Buffer.allocUnsafe(length)
+  let at = putHeader(pdu, COMMAND.submit_sm, 0)
+  at = putText(pdu, at, service_type)
+  at = putAddress(pdu, at, source)
+  at = putAddress(pdu, at, destination)
+  pdu[at++] = one.esm_class
+  // protocol_id, priority_flag, schedule_delivery_time: at once, like any other.
+  at = putZeros(pdu, at, 3)
+  at = putText(pdu, at, validity_period)
+  pdu[at++] = one.registered_delivery
+  // replace_if_present_flag
+  pdu[at++] = 0
+  pdu[at++] = one.data_coding
+  // sm_default_msg_id
+  pdu[at++] = 0
+  pdu[at++] = short_message.length
+  pdu.set(short_message, at)
+  at += short_message.length
+  for (const each of tlvs) {
+    pdu.set(each, at)
+    at += each.length
+  }
+  return pdu
+}
+
+function putHeader(pdu: Buffer, command: number, status: number): number {
+  pdu.writeUInt32BE(pdu.length, 0)
+  pdu.writeUInt32BE(command, 4)
+  pdu.writeUInt32BE(status, 8)
+  return pdu.writeUInt32BE(0, 12)
+}
+
+function putText(pdu: Buffer, at: number, text: string): number {
+  return putZeros(pdu, at + pdu.write(text, at, 'latin1'), 1)
+}
+
+function putAddress(pdu: Buffer, at: number, { ton, npi, digits }: Address): number {
+  pdu[at] = ton
+  pdu[at + 1] = npi
+  return putText(pdu, at + 2, digits)
+}
+
+function putZeros(pdu: Buffer, at: number, count: number): number {
+  pdu.fill(0, at, at + count)
+  return at + count
+}
+
+export function tlv(tag: number, value: Uint8Array): Buffer {
+  const head = Buffer.allocUnsafe(4)
+  head.writeUInt16BE(tag, 0)
+  head.writeUInt16BE(value.length, 2)
+  return Buffer.concat([head, value])
+}
+
+function cString(text: string): Buffer {
+  return Buffer.from(`${text}\0`, 'latin1')
+}
+
+export interface Delivery {
+  source: Address
+  destination: Address
+  esm_class: number
+  data_coding: number
+  /** What short_message or message_payload held, a user data header included. */
+  octets: Buffer
+  tlvs: ReadonlyMap<number, Buffer>
+}
+
+/** SMPP 3.4 section 4.6.1. @throws MalformedPdu */
+export function readDeliverSm(body: Buffer): Delivery {
+  const reader = createReader(body)
+  reader.cString()
+  const source = readAddress(reader)
+  const destination = readAddress(reader)
+  const esm_class = reader.octet()
+  // protocol_id, priority_flag
+  reader.octets(2)
+  // schedule_delivery_time, validity_period
+  reader.cString()
+  reader.cString()
+  // registered_delivery, replace_if_present_flag
+  reader.octets(2)
+  const data_coding = reader.octet()
+  // sm_default_msg_id
+  reader.octet()
+  const short_message = reader.octets(reader.octet())
+  const tlvs = reader.tlvs()
+  const octets = tlvs.get(TLV.message_payload) ?? short_message
+  return { source, destination, esm_class, data_coding, octets, tlvs }
+}
+
+/** The id in the body of a submit_sm_resp; '' where there is none. Its end may stand in for the NUL. */
+export function readMessageId(body: Buffer): string {
+  const end = body.indexOf(0)
+  return body.toString('latin1', 0, Math.min(end < 0 ? body.length : end, STRING_MAX))
+}
+
+function readAddress(reader: Reader): Address {
+  return { ton: reader.octet(), npi: reader.octet(), digits: reader.cString() }
+}
+
+type Reader = ReturnType<typeof createReader>
+
+function createReader(body: Buffer) {
+  let at = 0
+  function octets(count: number): Buffer {
+    if (at + count > body.length) throw new MalformedPdu('a field runs over the end')
+    at += count
+    return body.subarray(at - count, at)
+  }
+  return {
+    octets,
+    octet: () => octets(1)[0] as number,
+    cString(): string {
+      const end = body.indexOf(0, at)
+      if (end < 0 || end - at > STRING_MAX) throw new MalformedPdu('a text does not end')
+      return octets(end + 1 - at)
+        .toString('latin1')
+        .slice(0, -1)
+    },
+    /** What cannot be read ends them: some SMSCs pad. The first of its kind counts. */
+    tlvs(): Map<number, Buffer> {
+      const found = new Map<number, Buffer>()
+      while (at + 4 <= body.length) {
+        const tag = body.readUInt16BE(at)
+        const length = body.readUInt16BE(at + 2)
+        if (at + 4 + length > body.length) break
+        at += 4
+        const value = octets(length)
+        if (!found.has(tag)) found.set(tag, value)
+      }
+      return found
+    },
+  }
+}

@@ -1,0 +1,122 @@
+import type { Bind } from './bind.ts'
+import type { Answer } from './outstanding.ts'
+import type { StatusMeaning } from './status-table.ts'
+import type { PartResult } from './verdict.ts'
+
+/** How many PDUs wait for room in a window. */
+const QUEUE_MAX = 4096
+const SWEEP_MS = 100
+
+export type Unwritten = Extract<PartResult, { type: 'unwritten' }>
+
+/** As `OnAnswer`; or called once, because it was not written and never will be. */
+export type OnResult = (result: Answer | Unwritten) => void
+
+interface Queued {
+  pdu: Buffer
+  write_by: number
+  done: OnResult
+}
+
+/** Spreads PDUs over binds: each goes where the least is outstanding, as soon as there is room. */
+export function createPool(binds: readonly Bind[], meaningOf: (status: number) => StatusMeaning) {
+  let queue: Queued[] = []
+  let sweeping: NodeJS.Timeout | null = null
+  let isClosed = false
+
+  function pump(): void {
+    while (queue.length > 0) {
+      const bind = roomiest()
+      if (!bind) break
+      const { pdu, done } = queue.shift() as Queued
+      write(bind, pdu, done)
+    }
+    if (queue.length > 0 && !isUp()) giveUp(() => true, unconnected())
+    if (queue.length > 0) sweeping ??= setInterval(sweep, SWEEP_MS)
+    else stopSweeping()
+  }
+
+  function write(bind: Bind, pdu: Buffer, done: OnResult): void {
+    bind.submit(pdu, (answer) => {
+      if (answer.type === 'answered' && answer.status !== 0) {
+        const meaning = meaningOf(answer.status)
+        if (meaning.class === 'throttled') bind.throttle()
+        if (meaning.class === 'rebind') bind.rebind()
+      }
+      done(answer)
+    })
+  }
+
+  function roomiest(): Bind | null {
+    let best: Bind | null = null
+    for (const bind of binds) {
+      if (bind.room() > 0 && (!best || bind.outstanding() < best.outstanding())) best = bind
+    }
+    return best
+  }
+
+  function isUp(): boolean {
+    return !isClosed && binds.some((bind) => bind.state() === 'up')
+  }
+
+  function unconnected(): Unwritten {
+    const refusals = binds.map((bind) => bind.refusal())
+    const refusal = refusals.every((one) => one !== null) ? refusals[0] : null
+    if (isClosed || !refusal) return NOT_CONNECTED
+    const error_code = 'provider_unauthorized'
+    return { type: 'unwritten', error_code, reason: refusal, misconfigured: 'provider' }
+  }
+
+  function sweep(): void {
+    const now = performance.now()
+    giveUp(({ write_by }) => write_by <= now, BUSY)
+    if (queue.length === 0) stopSweeping()
+  }
+
+  function giveUp(isMeant: (one: Queued) => boolean, why: Unwritten): void {
+    const meant = queue.filter(isMeant)
+    if (meant.length === 0) return
+    queue = queue.filter((one) => !isMeant(one))
+    for (const { done } of meant) done(why)
+  }
+
+  function stopSweeping(): void {
+    if (sweeping) clearInterval(sweeping)
+    sweeping = null
+  }
+
+  return {
+    /** What became of the binds may have made room, or taken the last. */
+    changed: pump,
+    /** `write_by`: when it is given up unless it was written, by `performance.now()`. */
+    submit(pdu: Buffer, write_by: number, done: OnResult): void {
+      const isFull = queue.length >= QUEUE_MAX
+      if (!isUp() || isFull) {
+        done(isFull ? BUSY : unconnected())
+        return
+      }
+      queue.push({ pdu, write_by, done })
+      pump()
+    },
+    /** Writes nothing more. */
+    close(): void {
+      isClosed = true
+      giveUp(() => true, NOT_CONNECTED)
+      stopSweeping()
+    },
+  }
+}
+
+export type Pool = ReturnType<typeof createPool>
+
+export const NOT_CONNECTED: Unwritten = {
+  type: 'unwritten',
+  error_code: 'not_connected',
+  reason: 'No connection to the SMSC is up',
+}
+
+const BUSY: Unwritten = {
+  type: 'unwritten',
+  error_code: 'provider_unavailable',
+  reason: 'The windows of all connections were full for too long',
+}

@@ -1,0 +1,192 @@
+import { describe, expect, test } from 'vitest'
+import { type Delivery, TLV } from './pdu.ts'
+import { receiptOf, submittedId } from './receipt.ts'
+import { settings } from './settings.ts'
+
+const NOBODY = { ton: 0, npi: 0, digits: '' }
+const USUAL = { id_form: 'as_is', unknown_as: 'sent' } as const
+
+function delivery(tlvs: Record<number, string | number[]> = {}): Delivery {
+  const values = Object.entries(tlvs).map(
+    ([tag, value]) =>
+      [Number(tag), typeof value === 'string' ? Buffer.from(value) : Buffer.from(value)] as const,
+  )
+  return {
+    source: NOBODY,
+    destination: NOBODY,
+    esm_class: 4,
+    data_coding: 0,
+    octets: Buffer.alloc(0),
+    tlvs: new Map(values),
+  }
+}
+
+const TAIL = 'sub:001 dlvrd:001 submit date:2604301200 done date:260430120059'
+const text = (state: string, err = '000') => `id:77 ${TAIL} stat:${state} err:${err} text:Hello`
+
+describe('a state by its text', () => {
+  test.each([
+    ['DELIVRD', 'delivered', null],
+    ['ENROUTE', 'sent', null],
+    ['ACCEPTD', 'sent', null],
+    ['BUFFRED', 'sent', null],
+    ['BUFFERD', 'sent', null],
+    ['ACKED', 'sent', null],
+    ['SCHEDULED', 'sent', null],
+    ['UNKNOWN', 'sent', null],
+    ['delivrd', 'delivered', null],
+    ['EXPIRED', 'failed', 'expired'],
+    ['UNDELIV', 'failed', 'undeliverable'],
+    ['DELETED', 'failed', 'undeliverable'],
+    ['REJECTD', 'failed', 'rejected'],
+    ['REJECTED', 'failed', 'rejected'],
+    ['FAILED', 'failed', 'undeliverable'],
+    ['SKIPPED', 'failed', 'undeliverable'],
+    ['constructor', 'sent', null],
+  ])('%s: %s', (state, status, error_code) => {
+    const receipt = receiptOf(delivery(), text(state), USUAL, false)
+    expect(receipt).toMatchObject({ status, error_code, provider_message_id: '77' })
+  })
+})
+
+describe('a state by its number', () => {
+  test.each([
+    [0, 'sent'],
+    [1, 'sent'],
+    [2, 'delivered'],
+    [3, 'failed'],
+    [4, 'failed'],
+    [5, 'failed'],
+    [6, 'sent'],
+    [7, 'sent'],
+    [8, 'failed'],
+    [9, 'failed'],
+  ])('%i: %s, whatever the text says', (number, status) => {
+    const other = status === 'delivered' ? 'UNDELIV' : 'DELIVRD'
+    const told = delivery({ [TLV.message_state]: [number] })
+    expect(receiptOf(told, text(other), USUAL, false)).toMatchObject({ status })
+  })
+
+  test('one that SMPP does not have counts for nothing', () => {
+    const told = delivery({ [TLV.message_state]: [99] })
+    expect(receiptOf(told, text('DELIVRD'), USUAL, false)).toMatchObject({ status: 'delivered' })
+  })
+})
+
+describe('what is unknown', () => {
+  test.each(['sent', 'delivered', 'failed'] as const)('counts as %s where that is set', (as) => {
+    const own = { ...USUAL, unknown_as: as }
+    expect(receiptOf(delivery(), text('UNKNOWN'), own, false)).toMatchObject({ status: as })
+  })
+})
+
+test('what failed on the way has not failed for good', () => {
+  expect(receiptOf(delivery(), text('UNDELIV'), USUAL, true)).toMatchObject({
+    status: 'sent',
+    error_code: null,
+  })
+  expect(receiptOf(delivery(), text('DELIVRD'), USUAL, true)).toMatchObject({ status: 'delivered' })
+})
+
+describe('texts as SMSCs write them', () => {
+  test.each([
+    'id:77 stat:DELIVRD err:0A1',
+    'ID:77 SUB:1 STAT:DELIVRD ERR:0A1 TEXT:',
+    'stat:DELIVRD err:0A1 done date:2604301200 id:77',
+    'id: 77 stat: DELIVRD err: 0A1',
+    `id:77 ${TAIL} stat:DELIVRD err:0A1 Text:id:99 stat:UNDELIV err:999`,
+    'submit date:26043012 id:77 done date:26043012 stat:DELIVRD',
+  ])('%j', (told) => {
+    expect(receiptOf(delivery(), told, USUAL, false)).toMatchObject({
+      provider_message_id: '77',
+      status: 'delivered',
+    })
+  })
+
+  test.each(['', 'Hello', 'stat:DELIVRD', 'mid:77', `id:${'x'.repeat(65)} stat:DELIVRD`])(
+    '%j tells of no message',
+    (told) => {
+      expect(receiptOf(delivery(), told, USUAL, false)).toBeNull()
+    },
+  )
+})
+
+describe('why it failed', () => {
+  test('is the number in the text', () => {
+    expect(receiptOf(delivery(), text('UNDELIV', '0a1'), USUAL, false)?.error_message).toBe(
+      'smpp:UNDELIV It could not be delivered (error 0a1)',
+    )
+  })
+
+  test('is the number of the network where there is one', () => {
+    const told = delivery({ [TLV.network_error_code]: [3, 0, 21] })
+    expect(receiptOf(told, text('UNDELIV', '0a1'), USUAL, false)?.error_message).toBe(
+      'smpp:UNDELIV It could not be delivered (error 3:21)',
+    )
+  })
+
+  test('never repeats the message', () => {
+    const told = 'id:77 stat:UNDELIV text:err:secret'
+    expect(JSON.stringify(receiptOf(delivery(), told, USUAL, false))).not.toContain('secret')
+  })
+})
+
+describe('ids', () => {
+  type Row = [string, 'as_is' | 'fold' | 'hex_to_decimal' | 'decimal_to_hex', string, string]
+  test.each<Row>([
+    ['as_is', 'as_is', 'aB01', 'aB01'],
+    ['leading zeros', 'fold', '000123', '123'],
+    ['zeros alone', 'fold', '000', '00'],
+    ['case', 'fold', '0A1F', 'a1f'],
+    ['hex told, decimal given', 'hex_to_decimal', '26', '1A'],
+    ['the same, with zeros', 'hex_to_decimal', '0000000026', '0000001a'],
+    ['decimal told, hex given', 'decimal_to_hex', '1A', '26'],
+    ['the same, with zeros', 'decimal_to_hex', '0000001A', '0000000026'],
+    ['long ones', 'decimal_to_hex', 'ffffffffffffffff', '18446744073709551615'],
+    ['what is no number', 'hex_to_decimal', 'x-1', 'X-1'],
+  ])('%s (%s): %s and %s are one', (_title, id_form, submitted, told) => {
+    const receipt = receiptOf(delivery(), `id:${told} stat:DELIVRD`, { ...USUAL, id_form }, false)
+    expect(receipt?.provider_message_id).toBe(submittedId(submitted, id_form))
+  })
+
+  test('as_is, another case is another message', () => {
+    const receipt = receiptOf(delivery(), 'id:ab stat:DELIVRD', USUAL, false)
+    expect(receipt?.provider_message_id).not.toBe(submittedId('AB', 'as_is'))
+  })
+
+  test.each<[string, string, string | null, string]>([
+    ['the TLV alone is in the form of the text', '26', null, '1a'],
+    ['both alike are in the form of the text', '26', 'id:26', '1a'],
+    ['a TLV that differs is in the form of the submission', '1A', 'id:26', '1a'],
+    ['a TLV of digits that differs too', '12', 'id:18', '12'],
+    ['a TLV may end with a NUL', '26\0', null, '1a'],
+    ['a TLV that is no id does not count', '\x01', 'id:26', '1a'],
+  ])('%s', (_title, own, label, id) => {
+    const told = delivery({ [TLV.receipted_message_id]: own })
+    const form = { ...USUAL, id_form: 'decimal_to_hex' as const }
+    expect(receiptOf(told, `${label ?? ''} stat:DELIVRD`, form, false)).toMatchObject({
+      provider_message_id: id,
+    })
+  })
+
+  test.each([
+    ['', null],
+    ['   ', null],
+    ['a b', null],
+    ['é', null],
+    ['x'.repeat(65), null],
+    [' 12 ', '12'],
+    ['x'.repeat(64), 'x'.repeat(64)],
+  ])('of a submission %j is kept as %j', (given, kept) => {
+    expect(submittedId(given, 'as_is')).toBe(kept)
+  })
+})
+
+test('the forms of the settings are the ones tested here', () => {
+  expect(settings.shape.id_form.unwrap().options).toEqual([
+    'as_is',
+    'fold',
+    'hex_to_decimal',
+    'decimal_to_hex',
+  ])
+})

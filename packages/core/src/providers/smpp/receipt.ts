@@ -1,0 +1,140 @@
+import type { Receipt } from '../provider.ts'
+import { type Delivery, TLV } from './pdu.ts'
+import type { SmppSettings } from './settings.ts'
+
+export type IdForm = SmppSettings['id_form']
+
+const ID = /^[\x21-\x7e]{1,64}$/
+
+/** An id that the SMSC gave, as it is compared; null where none can be kept. */
+export function submittedId(id: string, form: IdForm): string | null {
+  const trimmed = id.trim()
+  if (!ID.test(trimmed)) return null
+  return form === 'as_is' ? trimmed : folded(trimmed)
+}
+
+/** An id of a receipt, in the form that submit_sm_resp has. What is not in the form that it should be in stays as it is. */
+function convertedId(id: string, form: IdForm): string {
+  if (form === 'hex_to_decimal' && /^[0-9a-f]+$/i.test(id)) return BigInt(`0x${id}`).toString()
+  if (form === 'decimal_to_hex' && /^\d+$/.test(id)) return BigInt(id).toString(16)
+  return form === 'as_is' ? id : folded(id)
+}
+
+function folded(id: string): string {
+  return id.toLowerCase().replace(/^0+(?=.)/, '')
+}
+
+/** What a receipt says: its labels, wherever they stand. SMPP 3.4 appendix B is only an example. */
+interface Labels {
+  id: string | null
+  state: string | null
+  error: string | null
+}
+
+const LABELS = { id: /\bid:\s*(\S+)/i, state: /\bstat:\s*([a-z]+)/i, error: /\berr:\s*(\w+)/i }
+
+function labelsOf(text: string): Labels {
+  // What follows is the beginning of the message, and says what its sender likes.
+  const end = text.search(/\btext:/i)
+  const own = end < 0 ? text : text.slice(0, end)
+  const find = (label: RegExp) => (label.exec(own) ?? label.exec(text))?.[1] ?? null
+  return {
+    id: find(LABELS.id),
+    state: find(LABELS.state)?.toUpperCase() ?? null,
+    error: LABELS.error.exec(own)?.[1]?.slice(0, 16) ?? null,
+  }
+}
+
+/** SMPP 3.4 section 5.2.28. */
+const STATES = [
+  'SCHEDULED',
+  'ENROUTE',
+  'DELIVRD',
+  'EXPIRED',
+  'DELETED',
+  'UNDELIV',
+  'ACCEPTD',
+  'UNKNOWN',
+  'REJECTD',
+  'SKIPPED',
+] as const
+
+interface Failure {
+  error_code: string
+  text: string
+}
+
+/** How each state ends, by the words of appendix B and of those who write them otherwise. */
+const FAILURES: Readonly<Record<string, Failure>> = {
+  EXPIRED: {
+    error_code: 'expired',
+    text: 'The validity period ended before it could be delivered',
+  },
+  UNDELIV: { error_code: 'undeliverable', text: 'It could not be delivered' },
+  DELETED: { error_code: 'undeliverable', text: 'It was deleted' },
+  REJECTD: { error_code: 'rejected', text: 'It was refused' },
+  REJECTED: { error_code: 'rejected', text: 'It was refused' },
+  FAILED: { error_code: 'undeliverable', text: 'It could not be delivered' },
+  SKIPPED: { error_code: 'undeliverable', text: 'It was skipped' },
+}
+
+const UNKNOWN_FAILURE: Failure = {
+  error_code: 'undeliverable',
+  text: 'What became of it is not known',
+}
+
+/** How a message fares; null where nobody can tell which. */
+export function receiptOf(
+  delivery: Delivery,
+  text: string,
+  { id_form, unknown_as }: Pick<SmppSettings, 'id_form' | 'unknown_as'>,
+  isIntermediate: boolean,
+): Receipt | null {
+  const labels = labelsOf(text)
+  const id = idOf(delivery, labels.id, id_form)
+  if (id === null) return null
+  const number = delivery.tlvs.get(TLV.message_state)?.[0]
+  const state = (number === undefined ? undefined : STATES[number]) ?? labels.state
+  const status = statusOf(state, unknown_as)
+  // On the way nothing has failed for good.
+  const told = isIntermediate && status === 'failed' ? 'sent' : status
+  const base = { provider_message_id: id, error_code: null, error_message: null }
+  if (told !== 'failed') return { ...base, status: told }
+  const failure = FAILURES[state ?? ''] ?? UNKNOWN_FAILURE
+  const cause = networkErrorOf(delivery) ?? labels.error
+  const suffix = cause === null ? '' : ` (error ${cause})`
+  return {
+    ...base,
+    status: told,
+    error_code: failure.error_code,
+    error_message: `smpp:${state} ${failure.text}${suffix}`,
+  }
+}
+
+/**
+ * The TLV, where it differs from the text, is in the form of submit_sm_resp: those SMSCs put the id there because their texts
+ * write it otherwise.
+ */
+function idOf({ tlvs }: Delivery, label: string | null, form: IdForm): string | null {
+  const own = tlvs.get(TLV.receipted_message_id)?.toString('latin1').replace(/\0.*$/s, '').trim()
+  const told = label !== null && ID.test(label) ? label : null
+  if (own === undefined || !ID.test(own)) return told === null ? null : convertedId(told, form)
+  return told === null || told === own ? convertedId(own, form) : submittedId(own, form)
+}
+
+function statusOf(
+  state: string | null,
+  unknown_as: SmppSettings['unknown_as'],
+): 'sent' | 'delivered' | 'failed' {
+  if (state === 'DELIVRD') return 'delivered'
+  if (state === 'UNKNOWN') return unknown_as
+  return state !== null && Object.hasOwn(FAILURES, state) ? 'failed' : 'sent'
+}
+
+/** SMPP 3.4 section 5.3.2.31: the kind of network and its code. */
+function networkErrorOf({ tlvs }: Delivery): string | null {
+  const value = tlvs.get(TLV.network_error_code)
+  if (value?.length !== 3) return null
+  const code = value.readUInt16BE(1)
+  return code === 0 ? null : `${value[0]}:${code}`
+}

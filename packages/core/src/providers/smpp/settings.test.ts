@@ -1,0 +1,80 @@
+import { describe, expect, test } from 'vitest'
+import { settings, timingOf } from './settings.ts'
+import { smppType } from './type.ts'
+
+const BIND = { host: 'smsc.example', system_id: 'svc', password: 'secret' }
+const LEAST = { type: 'smpp', name: 'carrier', binds: [BIND] }
+
+test('the least an operator can say', () => {
+  expect(settings.parse(LEAST)).toEqual({
+    type: 'smpp',
+    name: 'carrier',
+    binds: [{ ...BIND, port: 2775, system_type: '', tls: false, connections: 1 }],
+    handles_stop: false,
+    window: 10,
+    alphabet: 'gsm',
+    long_text: 'udh',
+    max_parts: 25,
+    receipts: 'final',
+    id_form: 'as_is',
+    unknown_as: 'sent',
+    service_type: '',
+    addresses: {
+      alphanumeric: { ton: 5, npi: 0 },
+      international: { ton: 1, npi: 1 },
+      short_code: { ton: 3, npi: 0 },
+    },
+    errors: {},
+    enquire_link_s: 30,
+    response_timeout_s: 10,
+  })
+})
+
+describe('are refused', () => {
+  test.each<[string, object]>([
+    ['no binds', { binds: [] }],
+    ['seventeen binds', { binds: Array(17).fill(BIND) }],
+    ['a NUL in the password', { binds: [{ ...BIND, password: 'a\0b' }] }],
+    ['no system_id', { binds: [{ ...BIND, system_id: '' }] }],
+    ['port 0', { binds: [{ ...BIND, port: 0 }] }],
+    ['what is no setting', { windows: 10 }],
+    ['a window of nothing', { window: 0 }],
+    ['256 parts', { max_parts: 256 }],
+    ['a status that is none', { errors: { ok: 'retry' } }],
+    ['the status of success', { errors: { '0x0': 'retry' } }],
+    ['a class that is none', { errors: { '0x400': 'again' } }],
+    ['an answer that takes longer than a batch may', { response_timeout_s: 16 }],
+    ['an alphabet nobody has', { alphabet: 'utf8' }],
+  ])('%s', (_title, given) => {
+    expect(settings.safeParse({ ...LEAST, ...given }).success).toBe(false)
+  })
+})
+
+test('any message is answered within 20 seconds, whatever is set', () => {
+  for (const response_timeout_s of [1, 10, 15]) {
+    const { send_ms, response_ms } = timingOf(settings.parse({ ...LEAST, response_timeout_s }))
+    expect(response_ms).toBe(response_timeout_s * 1000)
+    expect(send_ms - response_ms).toBeGreaterThan(0)
+    expect(send_ms).toBeLessThan(20_000)
+  }
+})
+
+test('what follows from them', () => {
+  const traits = smppType.traits(settings.parse(LEAST))
+  expect(traits).toEqual({
+    channels: ['sms'],
+    senders: {},
+    idempotent: false,
+    lookup: false,
+    listens: true,
+    connected: true,
+    messages_per_second: null,
+    handles_stop: false,
+  })
+  const more = { senders: ['12345', 'SVC'], messages_per_second: 5, handles_stop: true }
+  expect(smppType.traits(settings.parse({ ...LEAST, ...more }))).toMatchObject({
+    senders: { sms: ['12345', 'SVC'] },
+    messages_per_second: 5,
+    handles_stop: true,
+  })
+})

@@ -1,0 +1,131 @@
+import type { Listening, Provider, Report, Sink } from '../provider.ts'
+import { type Bind, openBind } from './bind.ts'
+import { reportOf } from './inbound.ts'
+import { createIntake } from './intake.ts'
+import { type Delivery, MalformedPdu, type Pdu, readDeliverSm } from './pdu.ts'
+import { createPool, type Pool } from './pool.ts'
+import { probe } from './probe.ts'
+import { createSending } from './sending.ts'
+import { type BindSettings, type SmppSettings, type Timing, timingOf } from './settings.ts'
+import { createStatusTable, STATUS } from './status-table.ts'
+import { createTeller } from './teller.ts'
+
+const CLOSE_MS = 1000
+
+/** An SMPP 3.4 client: messages go out, and receipts and replies come in, over the same connections. */
+export function createSmpp(settings: SmppSettings, timing: Timing = timingOf(settings)): Provider {
+  const meaningOf = createStatusTable(settings.errors)
+  const teller = createTeller()
+  const accounts = settings.binds.flatMap(eachConnection)
+  let open: { binds: readonly Bind[]; pool: Pool; close: Listening['close'] } | null = null
+
+  const send = createSending({
+    settings,
+    timing,
+    meaningOf,
+    pool: () => open?.pool ?? null,
+    tell: teller.tell,
+  })
+
+  function listenTo(sink: Sink): Listening {
+    const intake = createIntake((reports) => sink.receive(reports))
+    const note: Sink['note'] = (level, text, fields) =>
+      sink.note(level, text, { provider: settings.name, ...fields })
+
+    function deliver(pdu: Pdu, answer: (status: number) => void): void {
+      const report = readReport(pdu)
+      if ('unusable' in report) {
+        // Asked for again, it would come again the same.
+        note('warn', 'SMPP delivery that cannot be kept', { reason: report.unusable })
+        answer(report.status)
+      } else intake.add(report, answer)
+    }
+
+    function readReport({ body }: Pdu): Report | { unusable: string; status: number } {
+      let delivery: Delivery
+      try {
+        delivery = readDeliverSm(body)
+      } catch (error) {
+        if (!(error instanceof MalformedPdu)) throw error
+        return { unusable: error.message, status: STATUS.permanent_error }
+      }
+      const report = reportOf(delivery, settings)
+      return 'unusable' in report ? { ...report, status: STATUS.ok } : report
+    }
+
+    const binds: Bind[] = accounts.map(({ name, account }) =>
+      openBind(
+        { name, account, window: settings.window, timing, meaningOf },
+        { changed: () => open?.pool.changed(), deliver, note },
+      ),
+    )
+    const pool = createPool(binds, meaningOf)
+
+    async function close(grace_ms: number): Promise<void> {
+      pool.close()
+      // What is being stored is acknowledged before its connection goes.
+      await within(grace_ms / 2, intake.idle())
+      teller.close()
+      await Promise.all(binds.map((bind) => bind.close(grace_ms / 2)))
+    }
+
+    open = { binds, pool, close }
+    teller.open((report, done) => intake.add(report, (status) => done(status === STATUS.ok)))
+    return {
+      states: () =>
+        binds.map((bind) => ({ name: bind.name, state: bind.state(), detail: bind.detail() })),
+      close,
+    }
+  }
+
+  return {
+    name: settings.name,
+    send,
+    listen: async (sink) => listenTo(sink),
+    async check() {
+      if (open) return wrongWith(open.binds)
+      const results = await Promise.all(
+        settings.binds.map(async (account) => {
+          const wrong = await probe(account, timing, meaningOf)
+          return wrong === null ? null : `${nameOf(account)}: ${wrong}`
+        }),
+      )
+      return joined(results)
+    },
+    async close() {
+      await open?.close(CLOSE_MS)
+    },
+  }
+}
+
+function wrongWith(binds: readonly Bind[]): string | null {
+  return joined(
+    binds.map((bind) => (bind.state() === 'up' ? null : `${bind.name}: ${bind.detail()}`)),
+  )
+}
+
+function joined(texts: readonly (string | null)[]): string | null {
+  return texts.filter((text) => text !== null).join('; ') || null
+}
+
+function eachConnection(account: BindSettings): { name: string; account: BindSettings }[] {
+  const name = nameOf(account)
+  if (account.connections === 1) return [{ name, account }]
+  return Array.from({ length: account.connections }, (_, i) => ({
+    name: `${name}#${i + 1}`,
+    account,
+  }))
+}
+
+function nameOf({ system_id, host, port }: BindSettings): string {
+  return `${system_id}@${host}:${port}`
+}
+
+async function within(ms: number, work: Promise<void>): Promise<void> {
+  let timer: NodeJS.Timeout | undefined
+  const timeout = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, ms)
+  })
+  await Promise.race([work, timeout])
+  clearTimeout(timer)
+}

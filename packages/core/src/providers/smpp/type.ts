@@ -1,0 +1,18 @@
+import type { ProviderType } from '../provider-type.ts'
+import { type SmppSettings, settings } from './settings.ts'
+
+/** Accounts at SMSCs and aggregators that speak SMPP 3.4. */
+export const smppType = {
+  settings,
+  traits: ({ senders, messages_per_second, handles_stop }) => ({
+    channels: ['sms'],
+    senders: senders ? { sms: senders } : {},
+    idempotent: false,
+    lookup: false,
+    listens: true,
+    connected: true,
+    messages_per_second: messages_per_second ?? null,
+    handles_stop,
+  }),
+  open: async (own) => (await import('./smpp.ts')).createSmpp(own),
+} satisfies ProviderType<SmppSettings>

@@ -1,0 +1,146 @@
+import type { Outcome, Receipt } from '../provider.ts'
+import type { IdForm } from './receipt.ts'
+import { submittedId } from './receipt.ts'
+import { type StatusMeaning, statusText } from './status-table.ts'
+
+/** What became of one part of a message. */
+export type PartResult =
+  | { type: 'accepted'; message_id: string | null }
+  | { type: 'refused'; status: number; meaning: StatusMeaning }
+  /** It was written, and nothing came back. */
+  | { type: 'unanswered'; reason: string }
+  /** It was never written. */
+  | { type: 'unwritten'; error_code: string; reason: string; misconfigured?: 'provider' }
+
+export interface Verdict {
+  outcome: Outcome
+  /** Of a message that is out in part and will never be whole: what is to be told of the parts that are missing. */
+  missing: Receipt[]
+}
+
+/** How a part is called that the SMSC never gave an id, as it never will be told of. */
+function placeholder(message_id: string, index: number): string {
+  return `${message_id}.${index + 1}`
+}
+
+export function partResult(
+  answer: { status: number; message_id: string },
+  form: IdForm,
+  meaningOf: (status: number) => StatusMeaning,
+): PartResult {
+  const { status } = answer
+  if (status !== 0) return { type: 'refused', status, meaning: meaningOf(status) }
+  return { type: 'accepted', message_id: submittedId(answer.message_id, form) }
+}
+
+/**
+ * What the results of the parts make of the whole message. As long as one is unanswered, nobody knows. Where all were taken
+ * it is accepted; where none was, the first that was not says why. Where some were taken, it is tried again for as long as
+ * what stopped the others may pass; else, or where there is no other time (`isLast`), the message is out and failed: it counts
+ * as accepted, with ids of our own for the parts that are missing, and receipts for these say that they failed.
+ */
+export function verdictOf(
+  message_id: string,
+  results: readonly (PartResult | null)[],
+  isLast: boolean,
+): Verdict {
+  const unanswered = results.find((one) => one?.type === 'unanswered')
+  if (unanswered) return { outcome: ambiguous(unanswered.reason), missing: [] }
+  const accepted = results.filter((one) => one?.type === 'accepted')
+  if (accepted.length === results.length) return { outcome: acceptedAs(ids(results)), missing: [] }
+  const failures = results.filter((one) => one !== null && one.type !== 'accepted')
+  const first = failures[0]
+  const reason = first ? refusalOf(first) : NEVER_WRITTEN
+  if (accepted.length === 0) return { outcome: reason, missing: [] }
+  const fatal = failures.map(refusalOf).find(({ type }) => type === 'rejected')
+  if (!fatal && !isLast) return { outcome: reason, missing: [] }
+  return inPart(message_id, results, fatal ?? reason)
+}
+
+type Refusal = Extract<Outcome, { type: 'retry' | 'rejected' }>
+
+const NEVER_WRITTEN: Refusal = {
+  type: 'retry',
+  error_code: 'not_connected',
+  error_message: 'smpp: It was not written',
+  delay_ms: null,
+}
+
+function inPart(
+  message_id: string,
+  results: readonly (PartResult | null)[],
+  refusal: Refusal,
+): Verdict {
+  const { error_code, error_message } = refusal
+  const suppress = refusal.type === 'rejected' ? refusal.suppress : undefined
+  const all = results.map((one, i) =>
+    one?.type === 'accepted' ? one.message_id : placeholder(message_id, i),
+  )
+  const missing = results.flatMap((one, i): Receipt[] =>
+    one?.type === 'accepted'
+      ? []
+      : [
+          {
+            status: 'failed',
+            provider_message_id: placeholder(message_id, i),
+            error_code,
+            error_message: `${error_message} (part ${i + 1} of ${results.length})`,
+            ...(suppress && { suppress }),
+          },
+        ],
+  )
+  const part_ids = all.map((id, i) => id ?? placeholder(message_id, i))
+  const provider_message_id = ids(results).find((id) => id !== null) ?? null
+  return {
+    outcome: { type: 'accepted', provider_message_id, lookup_after_ms: null, part_ids },
+    missing,
+  }
+}
+
+function ids(results: readonly (PartResult | null)[]): (string | null)[] {
+  return results.map((one) => (one?.type === 'accepted' ? one.message_id : null))
+}
+
+function acceptedAs(all: readonly (string | null)[]): Outcome {
+  const provider_message_id = all.find((id) => id !== null) ?? null
+  const part_ids = all.filter((id) => id !== null)
+  const base = { type: 'accepted' as const, provider_message_id, lookup_after_ms: null }
+  // A part without an id could never be told of, and the message never be delivered.
+  return part_ids.length === all.length ? { ...base, part_ids } : base
+}
+
+function ambiguous(reason: string): Outcome {
+  return { type: 'ambiguous', error_code: 'no_answer', error_message: `smpp: ${reason}` }
+}
+
+function refusalOf(result: PartResult): Refusal {
+  if (result.type === 'refused') return refusedOf(result.status, result.meaning)
+  if (result.type !== 'unwritten') return NEVER_WRITTEN
+  const { error_code, reason, misconfigured } = result
+  return {
+    type: 'retry',
+    error_code,
+    error_message: `smpp: ${reason}`,
+    delay_ms: null,
+    ...(misconfigured && { misconfigured }),
+  }
+}
+
+const THROTTLED_MS = 1000
+
+function refusedOf(status: number, meaning: StatusMeaning): Refusal {
+  const told = { error_code: meaning.error_code, error_message: statusText(status, meaning) }
+  switch (meaning.class) {
+    case 'rejected':
+      return { type: 'rejected', ...told }
+    case 'opted_out':
+      return { type: 'rejected', ...told, suppress: 'opt_out' }
+    case 'throttled':
+      return { type: 'retry', ...told, delay_ms: THROTTLED_MS }
+    case 'provider':
+    case 'sender':
+      return { type: 'retry', ...told, delay_ms: null, misconfigured: meaning.class }
+    default:
+      return { type: 'retry', ...told, delay_ms: null }
+  }
+}

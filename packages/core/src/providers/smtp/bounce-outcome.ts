@@ -1,0 +1,112 @@
+import type { MessageRef, Receipt, Report } from '../provider.ts'
+import type { EnhancedStatus, MailReport, RecipientStatus } from './bounce-report.ts'
+
+type DeliveryStatus = Extract<MailReport, { type: 'delivery_status' }>
+
+/** What the failure of one recipient means. */
+interface Meaning {
+  error_code: 'bounced' | 'undelivered'
+  text: string
+  suppress?: 'bounce'
+}
+
+const NO_SUCH: Meaning = {
+  error_code: 'bounced',
+  text: 'The recipient does not exist',
+  suppress: 'bounce',
+}
+const DISABLED: Meaning = { ...NO_SUCH, text: 'The mailbox is disabled' }
+const FULL: Meaning = { error_code: 'bounced', text: 'The mailbox is full' }
+const NOT_TAKEN: Meaning = { error_code: 'bounced', text: 'The mailbox does not take the mail' }
+const BAD_SENDER: Meaning = {
+  error_code: 'undelivered',
+  text: 'The mail server does not take mail from this domain or address',
+}
+const BLOCKED: Meaning = {
+  error_code: 'undelivered',
+  text: 'The mail violates a policy of the mail server',
+}
+const TOO_LARGE: Meaning = {
+  error_code: 'undelivered',
+  text: 'The mail is too large for the mail server',
+}
+const NO_ROUTE: Meaning = {
+  error_code: 'undelivered',
+  text: 'No mail server of the recipient could be reached',
+}
+const REFUSED: Meaning = { error_code: 'undelivered', text: 'The mail server refuses the mail' }
+const TOO_LONG: Meaning = {
+  error_code: 'undelivered',
+  text: 'The mail could not be delivered for too long',
+}
+
+/**
+ * What a report says of the message that it is about; nothing where that changes nothing, as with a report that
+ * somebody took back a mark as spam.
+ *
+ * | Action | Status | receipt |
+ * |---|---|---|
+ * | delivered | | `delivered` |
+ * | relayed, expanded, delayed | | `sent` |
+ * | failed | 5.1.x, 5.2.1 | `failed`, `bounced`; the recipient is not written to again |
+ * | failed | 5.2.x, such as a full mailbox | `failed`, `bounced` |
+ * | failed | others: policy, routing, the sender (5.1.7 to 5.1.9); 4.x.x, tried for too long | `failed`, `undelivered` |
+ *
+ * The words are ours: a server's repeat addresses.
+ */
+export function reportsOf(report: MailReport, about: MessageRef): Report[] {
+  if (report.type === 'delivery_status') {
+    const receipt = receiptOf(report)
+    return [{ type: 'receipt', about, provider_message_id: null, receipt }]
+  }
+  return report.feedback_type === 'abuse' ? [{ type: 'suppress', about, reason: 'complaint' }] : []
+}
+
+/** A mail has one recipient; where that is a list or leads on to others, it has failed when it failed for all of them. */
+function receiptOf({ recipients }: DeliveryStatus): Receipt {
+  const [first] = recipients
+  if (first && recipients.every(({ action }) => action === 'failed')) {
+    return failure(first, recipients)
+  }
+  const isDelivered = recipients.some(({ action }) => action === 'delivered')
+  return {
+    status: isDelivered ? 'delivered' : 'sent',
+    provider_message_id: null,
+    error_code: null,
+    error_message: null,
+  }
+}
+
+function failure({ status }: RecipientStatus, all: readonly RecipientStatus[]): Receipt {
+  const { error_code, text } = meaningOf(status)
+  const isGone = all.every((each) => meaningOf(each.status).suppress)
+  return {
+    status: 'failed',
+    provider_message_id: null,
+    error_code,
+    error_message: status ? `smtp:${status.join('.')} ${text}` : `smtp: ${text}`,
+    ...(isGone && { suppress: 'bounce' as const }),
+  }
+}
+
+/** The numbers are IANA's, SMTP Enhanced Status Codes. */
+function meaningOf(status: EnhancedStatus | null): Meaning {
+  const [kind, subject, detail] = status ?? []
+  if (kind !== 5) return kind === 4 ? TOO_LONG : REFUSED
+  switch (subject) {
+    case 1:
+      return detail === 7 || detail === 8 || detail === 9 ? BAD_SENDER : NO_SUCH
+    case 2:
+      if (detail === 1) return DISABLED
+      if (detail === 2) return FULL
+      return detail === 3 ? TOO_LARGE : NOT_TAKEN
+    case 3:
+      return detail === 4 ? TOO_LARGE : REFUSED
+    case 4:
+      return NO_ROUTE
+    case 7:
+      return BLOCKED
+    default:
+      return REFUSED
+  }
+}

@@ -1,0 +1,215 @@
+import { once } from 'node:events'
+import type { AddressInfo, Socket } from 'node:net'
+import type { SMTPServerDataStream, SMTPServerSession } from 'smtp-server'
+import type { Listening, MessageRef, Report, Sink } from '../provider.ts'
+import { reportsOf } from './bounce-outcome.ts'
+import { REPORT_BYTES_READ, readMailReport } from './bounce-report.ts'
+import { provenIn, type Recipient, type Recipients, recipientOf } from './intake-address.ts'
+
+/** Where mail is taken in. */
+export interface IntakeSettings {
+  host: string
+  /** 0 for any that is free. */
+  port: number
+  /** The largest mail that is taken; 10 MiB unless told. */
+  max_bytes?: number | undefined
+}
+
+/** What may take how long, and how much of it there may be. */
+export interface IntakeLimits {
+  clients: number
+  recipients: number
+  /** How many addresses that are not ours a connection may try. */
+  strangers: number
+  silence_ms: number
+  connection_ms: number
+  store_ms: number
+}
+
+const MAX_BYTES = 10 * 1024 * 1024
+
+export const INTAKE_LIMITS: IntakeLimits = {
+  clients: 50,
+  recipients: 10,
+  strangers: 10,
+  silence_ms: 60_000,
+  connection_ms: 300_000,
+  store_ms: 30_000,
+}
+
+/**
+ * Takes in what other mail servers send back to `b+<token>@bounce_domain`, by SMTP (RFC 5321): delivery status
+ * notifications and feedback reports. It relays nothing, knows no user and answers no mail. An address that is not ours
+ * is refused (550); a mail is acknowledged (250) once what it says is stored, and when that failed the sender is asked
+ * to come again (451). A mail that says nothing of use is acknowledged and dropped: a refusal would make a bounce of a
+ * bounce.
+ * @throws Error where the port cannot be listened on.
+ */
+export async function listenForMail({
+  intake,
+  sink,
+  limits = INTAKE_LIMITS,
+  ...recipients
+}: Recipients & {
+  intake: IntakeSettings
+  sink: Sink
+  limits?: IntakeLimits
+}): Promise<Listening> {
+  const { SMTPServer } = await import('smtp-server')
+  const counts = { taken: 0, dropped: 0, refused: 0 }
+  const strangers = new WeakMap<SMTPServerSession, number>()
+  const sockets = new Set<Socket>()
+  /** The ids of the sessions whose mail is being taken. */
+  const busy = new Set<string>()
+  let closing = false
+
+  const server = new SMTPServer({
+    name: recipients.bounce_domain,
+    banner: 'reports only',
+    // Nobody is known here, and the library's certificate is a pretence: its key is public.
+    disabledCommands: ['AUTH', 'STARTTLS'],
+    authOptional: true,
+    disableReverseLookup: true,
+    logger: false,
+    size: intake.max_bytes ?? MAX_BYTES,
+    maxClients: limits.clients,
+    maxRecipients: limits.recipients,
+    socketTimeout: limits.silence_ms,
+    onRcptTo({ address }, session, done) {
+      if (recipientOf(recipients, address)) return done()
+      counts.refused += 1
+      const tried = (strangers.get(session) ?? 0) + 1
+      strangers.set(session, tried)
+      done(
+        tried < limits.strangers ? answer(550, 'No such address') : answer(421, 'Too many of them'),
+      )
+    },
+    onData(stream, session, done) {
+      busy.add(session.id)
+      take(stream, session)
+        .then(
+          () => done(),
+          (error: unknown) => done(error instanceof Error ? error : answer(451, TRY_AGAIN)),
+        )
+        .finally(() => {
+          busy.delete(session.id)
+          // Its answer is written first.
+          if (closing) setImmediate(hangUp)
+        })
+    },
+    onClose: ({ id }) => void busy.delete(id),
+  })
+  server.server.on('connection', (socket) => {
+    sockets.add(socket)
+    const cut = setTimeout(() => socket.destroy(), limits.connection_ms)
+    socket.once('close', () => {
+      clearTimeout(cut)
+      sockets.delete(socket)
+    })
+  })
+
+  async function take(stream: SMTPServerDataStream, session: SMTPServerSession): Promise<void> {
+    const raw = await beginningOf(stream)
+    if (stream.sizeExceeded) throw answer(552, 'The mail is too large')
+    const to = session.envelope.rcptTo.flatMap(
+      ({ address }) => recipientOf(recipients, address) ?? [],
+    )
+    const reports = await reportsIn(raw, to)
+    if (reports.length === 0) {
+      counts.dropped += 1
+      return
+    }
+    try {
+      await inTime(sink.receive(reports), limits.store_ms)
+    } catch (error) {
+      sink.note('error', 'a mail could not be stored', { err: error })
+      throw answer(451, TRY_AGAIN)
+    }
+    counts.taken += 1
+  }
+
+  async function reportsIn(raw: Uint8Array, to: readonly Recipient[]): Promise<Report[]> {
+    const report = await readMailReport(raw)
+    const refs = to.flatMap((one) => {
+      if (one.type === 'message') return one.ref
+      return (report && provenIn(recipients, report.evidence)) ?? []
+    })
+    const reports = report ? unique(refs).flatMap((ref) => reportsOf(report, ref)) : []
+    if (reports.length === 0) {
+      sink.note('info', 'a mail that tells nothing of use was dropped', {
+        kind: report?.type ?? 'no report',
+        message_ids: refs.map(({ message_id }) => message_id),
+      })
+    }
+    return reports
+  }
+
+  /** Ends the connections that nothing is under way on. */
+  function hangUp(): void {
+    for (const connection of server.connections) {
+      if (!busy.has(connection.session.id)) connection.send(421, 'Closing')
+    }
+  }
+
+  server.on('error', ({ code }: NodeJS.ErrnoException) => {
+    // Of a single connection, which ends by it; that nothing could be listened on is thrown.
+    if (!server.server.listening) return
+    sink.note('info', 'a connection of the mail intake failed', { code: code ?? 'unknown' })
+  })
+  server.listen(intake.port, intake.host)
+  await once(server.server, 'listening')
+  const { port } = server.server.address() as AddressInfo
+  const name = `${intake.host}:${port}`
+
+  return {
+    states() {
+      const { taken, dropped, refused } = counts
+      const detail = `${taken} reports taken, ${dropped} mails dropped, ${refused} addresses refused`
+      return [{ name, state: closing ? 'down' : 'up', detail }]
+    },
+    async close(grace_ms) {
+      if (closing) return
+      closing = true
+      server.options.closeTimeout = Math.max(1, grace_ms)
+      const closed = new Promise<void>((resolve) => server.close(resolve))
+      hangUp()
+      await closed
+      for (const socket of sockets) socket.destroy()
+    },
+  }
+}
+
+const TRY_AGAIN = 'It could not be stored. Please try again later'
+
+function answer(responseCode: number, text: string): Error {
+  return Object.assign(new Error(text), { responseCode })
+}
+
+/** All is read, so that the sender can be answered; what nobody looks at is not kept. */
+async function beginningOf(stream: SMTPServerDataStream): Promise<Uint8Array> {
+  const chunks: Buffer[] = []
+  let length = 0
+  for await (const chunk of stream as AsyncIterable<Buffer>) {
+    if (length >= REPORT_BYTES_READ) continue
+    chunks.push(chunk)
+    length += chunk.length
+  }
+  return Buffer.concat(chunks)
+}
+
+/** @throws Error where the work takes longer; what becomes of it then concerns nobody. */
+async function inTime(work: Promise<void>, ms: number): Promise<void> {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error('it took too long')), ms)
+  })
+  try {
+    await Promise.race([work, late])
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+function unique(refs: readonly MessageRef[]): MessageRef[] {
+  return [...new Map(refs.map((ref) => [ref.message_id, ref])).values()]
+}

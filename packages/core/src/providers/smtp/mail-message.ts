@@ -1,0 +1,110 @@
+import type { SendMailOptions } from 'nodemailer'
+import { EMAIL_HEADERS, type EmailContent } from '../../contract/content.ts'
+import { emailAddress } from '../../contract/email-address.ts'
+import type { MessageRef, ProviderContext, SendJob } from '../provider.ts'
+import { messageToken } from './mail-address-token.ts'
+import { type MailSender, mailSender } from './mail-sender.ts'
+import { isLoopback } from './server-url.ts'
+import { bounceDomain, type SmtpSettings } from './settings.ts'
+
+const UNSUBSCRIBE = 'List-Unsubscribe'
+const ONE_CLICK = 'List-Unsubscribe-Post'
+
+const NAMES = new Map<string, string>(EMAIL_HEADERS.map((name) => [name.toLowerCase(), name]))
+
+type Headers = Record<string, string>
+
+/** The `Message-ID` of a message, angle brackets included: the same on every attempt. */
+export function messageIdOf({ message_id }: MessageRef, { mail_domain }: SmtpSettings): string {
+  return `<${message_id}@${mail_domain}>`
+}
+
+/**
+ * One message as the mail library is given it: addresses as objects or checked, never as text to be parsed, and the
+ * envelope apart, with one recipient. Null where the recipient is not one plain address.
+ */
+export function mailMessage(
+  job: SendJob,
+  settings: SmtpSettings,
+  context: ProviderContext,
+): SendMailOptions | null {
+  const recipient = emailAddress(job.recipient)
+  if (recipient === null) return null
+  const { address } = recipient
+  const content = job.content as EmailContent
+  const from = mailSender(settings, job)
+  return {
+    from,
+    to: { name: '', address },
+    envelope: { from: returnPath(job, from, settings, context), to: [address] },
+    ...(settings.dsn && { dsn: dsnOf(job, address) }),
+    messageId: messageIdOf(job, settings),
+    date: new Date(job.created_at_ms),
+    subject: content.subject,
+    ...(content.text && { text: content.text }),
+    ...(content.html && { html: content.html }),
+    ...replyTo(content),
+    headers: headersOf(job, content, settings, context),
+    ...attached(content),
+  }
+}
+
+/** Where failures are reported to: an address that names the message, where somebody reads it. */
+function returnPath(
+  ref: MessageRef,
+  from: MailSender,
+  settings: SmtpSettings,
+  { secret }: ProviderContext,
+): string {
+  const domain = bounceDomain(settings)
+  return domain === null ? from.address : `b+${messageToken(secret, 'bounce', ref)}@${domain}`
+}
+
+function dsnOf({ message_id }: MessageRef, address: string): NonNullable<SendMailOptions['dsn']> {
+  return { id: message_id, return: 'headers', notify: ['failure', 'delay'], recipient: address }
+}
+
+function replyTo({ reply_to }: EmailContent): { replyTo?: MailSender } {
+  const address = reply_to === undefined ? null : emailAddress(reply_to)
+  return address === null ? {} : { replyTo: { name: '', address: address.address } }
+}
+
+/** The caller's headers under their proper names, each once, and a way to unsubscribe. */
+function headersOf(
+  ref: MessageRef,
+  content: EmailContent,
+  settings: SmtpSettings,
+  context: ProviderContext,
+): Headers {
+  const headers: Headers = {}
+  for (const [given, value] of Object.entries(content.headers ?? {})) {
+    const name = NAMES.get(given.toLowerCase())
+    if (name) headers[name] = value
+  }
+  if (headers[UNSUBSCRIBE] !== undefined) return headers
+  // Without an address to call, "one click" promises what nobody keeps.
+  delete headers[ONE_CLICK]
+  const url = settings.unsubscribe ? unsubscribeUrl(ref, context) : null
+  if (url === null) return headers
+  return { ...headers, [UNSUBSCRIBE]: `<${url}>`, [ONE_CLICK]: 'List-Unsubscribe=One-Click' }
+}
+
+/** Null where the service has no address that a mailbox provider would call: RFC 8058 section 3.1 wants https. */
+function unsubscribeUrl(ref: MessageRef, { public_url, secret }: ProviderContext): string | null {
+  const { protocol, hostname } = new URL(public_url)
+  const isTrial = isLoopback(hostname.replace(/^\[|\]$/g, ''))
+  if (protocol !== 'https:' && !isTrial) return null
+  return `${public_url}/unsubscribe/${messageToken(secret, 'unsubscribe', ref)}`
+}
+
+function attached({ attachments }: EmailContent): Pick<SendMailOptions, 'attachments'> {
+  if (attachments === undefined || attachments.length === 0) return {}
+  return {
+    attachments: attachments.map(({ filename, content, content_type }) => ({
+      filename,
+      content: Buffer.from(content, 'base64'),
+      contentType: content_type ?? 'application/octet-stream',
+      contentDisposition: 'attachment',
+    })),
+  }
+}

@@ -1,0 +1,175 @@
+import type { Outcome } from '../provider.ts'
+import type { Failure } from './transport.ts'
+
+type Failed = Exclude<Outcome, { type: 'accepted' }>
+
+/** What an answer of a server means, before it is put into words. */
+interface Meaning {
+  kind: 'rejected' | 'retry' | 'misconfigured'
+  error_code: string
+  text: string
+  suppress?: 'bounce'
+}
+
+/** A reply taken apart: `550 5.1.1 …` (RFC 5321 section 4.2, RFC 2034). */
+interface Reply {
+  code: number
+  enhanced: string | null
+  stage: string
+  text: string
+}
+
+const UNAVAILABLE: Meaning = {
+  kind: 'retry',
+  error_code: 'provider_unavailable',
+  text: 'The mail server does not take the mail now',
+}
+const UNREACHABLE: Meaning = { ...UNAVAILABLE, text: 'The mail server cannot be reached' }
+const BROKEN: Meaning = {
+  ...UNAVAILABLE,
+  text: 'The connection ended before the mail was handed over',
+}
+const LATE: Meaning = { ...UNAVAILABLE, text: 'The mail server did not take the mail in time' }
+const RATE: Meaning = {
+  kind: 'retry',
+  error_code: 'rate_limited',
+  text: 'Too many mails to this recipient or from this account',
+}
+const FULL: Meaning = { kind: 'retry', error_code: 'mailbox_full', text: 'The mailbox is full' }
+const UNAUTHORIZED: Meaning = {
+  kind: 'misconfigured',
+  error_code: 'provider_unauthorized',
+  text: 'The mail server does not take the user name and password',
+}
+const NO_RELAY: Meaning = {
+  kind: 'misconfigured',
+  error_code: 'provider_unauthorized',
+  text: 'The mail server does not relay for this account',
+}
+const INSECURE: Meaning = {
+  kind: 'misconfigured',
+  error_code: 'provider_insecure',
+  text: 'No connection to the mail server could be secured',
+}
+const REFUSES_US: Meaning = {
+  kind: 'misconfigured',
+  error_code: 'provider_refused',
+  text: 'The mail server refuses this client',
+}
+const BAD_SENDER: Meaning = {
+  kind: 'misconfigured',
+  error_code: 'sender_invalid',
+  text: 'The mail server does not take mail from this domain or address',
+}
+const NO_SUCH: Meaning = {
+  kind: 'rejected',
+  error_code: 'invalid_recipient',
+  text: 'The recipient does not exist',
+}
+const TOO_LARGE: Meaning = {
+  kind: 'rejected',
+  error_code: 'too_large',
+  text: 'The mail is too large for the mail server',
+}
+const BLOCKED: Meaning = {
+  kind: 'rejected',
+  error_code: 'blocked',
+  text: 'The mail violates a policy of the mail server',
+}
+const REFUSED: Meaning = {
+  kind: 'rejected',
+  error_code: 'refused',
+  text: 'The mail server refuses the mail',
+}
+
+/** A certificate that does not hold, or a peer that speaks no TLS; the words are OpenSSL's and Node's. */
+const TLS_CAUSE = /^(?:ERR_TLS|ERR_SSL|CERT_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO_|HOSTNAME_|EPROTO$)/
+
+/** `530 534 535 538`: who the client is, or how he may say it. RFC 4954 section 6. */
+const NOT_AUTHENTICATED = new Set([530, 534, 535, 538])
+
+/**
+ * What is told of a mail that a server did not take. By the server's answer, never by the library's word, which is the
+ * same for a mailbox that is full and one that never was; the words that are shown are ours, because a server's repeat
+ * addresses. Without an answer it depends on whether the mail was written to its end.
+ */
+export function outcomeOf(failure: Failure): Failed {
+  const reply = replyOf(failure)
+  if (reply) return inWords(meaningOf(reply), labelOf(reply))
+  if (failure.is_written) {
+    return {
+      type: 'ambiguous',
+      error_code: 'no_answer',
+      error_message: `smtp:${failure.code} The mail was handed over and no answer came`,
+    }
+  }
+  return inWords(unanswered(failure), failure.cause ?? failure.code)
+}
+
+/** What is wrong, for the operator. */
+export function faultOf(failure: Failure): string {
+  return outcomeOf(failure).error_message
+}
+
+function inWords({ kind, error_code, text, suppress }: Meaning, label: string): Failed {
+  const words = { error_code, error_message: `smtp:${label} ${text}` }
+  if (kind === 'rejected') return { type: 'rejected', ...words, ...(suppress && { suppress }) }
+  const isOurs = kind === 'misconfigured'
+  return { type: 'retry', ...words, delay_ms: null, ...(isOurs && { misconfigured: 'provider' }) }
+}
+
+function labelOf({ code, enhanced }: Reply): string {
+  return enhanced === null ? String(code) : `${code} ${enhanced}`
+}
+
+function replyOf({ reply, stage }: Failure): Reply | null {
+  const match =
+    reply === null ? null : /^([45]\d\d)(?:[ -]([245]\.\d{1,3}\.\d{1,3})\b)?/.exec(reply)
+  if (!match) return null
+  return { code: Number(match[1]), enhanced: match[2] ?? null, stage, text: reply as string }
+}
+
+function unanswered({ code, cause, stage }: Failure): Meaning {
+  if (code === 'EAUTH' || code === 'ENOAUTH') return UNAUTHORIZED
+  if (code === 'ETLS' || (cause !== null && TLS_CAUSE.test(cause))) return INSECURE
+  if (code === 'EENVELOPE' && stage === 'API') return NO_SUCH
+  if (code === 'EABORT') return LATE
+  return cause !== null || code === 'EDNS' ? UNREACHABLE : BROKEN
+}
+
+function meaningOf(reply: Reply): Meaning {
+  return reply.code < 500 ? ofTransient(reply) : (ofAccount(reply) ?? ofMail(reply))
+}
+
+function ofTransient({ enhanced }: Reply): Meaning {
+  if (enhanced === '4.2.2') return FULL
+  return enhanced === '4.2.1' || enhanced === '4.7.28' ? RATE : UNAVAILABLE
+}
+
+/** What stands in the way of every mail, whoever it is for. */
+function ofAccount({ code, enhanced, stage, text }: Reply): Meaning | null {
+  if (stage.startsWith('AUTH') || NOT_AUTHENTICATED.has(code)) return UNAUTHORIZED
+  if (stage === 'STARTTLS') return INSECURE
+  // The session was in another state than the client thought: the next one is new.
+  if (code === 503) return UNAVAILABLE
+  if (stage === 'CONN' || stage === 'EHLO' || stage === 'HELO') return REFUSES_US
+  if (enhanced === '5.4.5') return RATE
+  if (enhanced === '5.1.7' || enhanced === '5.1.8') return BAD_SENDER
+  if (stage === 'MAIL FROM' && !isSize(code, enhanced)) return BAD_SENDER
+  return stage === 'RCPT TO' && /\brelay/i.test(text) ? NO_RELAY : null
+}
+
+function ofMail({ code, enhanced, stage }: Reply): Meaning {
+  const isRecipient = stage === 'RCPT TO'
+  if (enhanced === '5.2.2' || (code === 552 && enhanced === null && isRecipient)) return FULL
+  if (isSize(code, enhanced)) return TOO_LARGE
+  if (enhanced === '5.2.1' || enhanced?.startsWith('5.1.'))
+    return { ...NO_SUCH, suppress: 'bounce' }
+  if (enhanced?.startsWith('5.7.')) return BLOCKED
+  // Without an enhanced code it may as well be a policy: the mail is lost, the address not yet.
+  return isRecipient && enhanced === null && code !== 554 ? NO_SUCH : REFUSED
+}
+
+function isSize(code: number, enhanced: string | null): boolean {
+  return enhanced === '5.3.4' || enhanced === '5.2.3' || (code === 552 && enhanced === null)
+}

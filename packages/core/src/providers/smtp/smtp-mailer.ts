@@ -1,0 +1,41 @@
+import { randomUUID } from 'node:crypto'
+import { emailAddress } from '../../contract/email-address.ts'
+import type { Mail, Mailer } from '../../mail/mail.ts'
+import { faultOf } from './outcome.ts'
+import type { SmtpSettings } from './settings.ts'
+import { openTransport } from './transport.ts'
+
+const SEND_MAX_MS = 20_000
+const CONNECTIONS = 2
+
+/** Carries the service's own mails to owners through the server that carries everybody's, from `no-reply@`. */
+export function createSmtpMailer(settings: SmtpSettings): Mailer & { close(): void } {
+  const transport = openTransport({ ...settings, connections: CONNECTIONS })
+  const address = `no-reply@${settings.mail_domain}`
+
+  async function send({ to, subject, text, html }: Mail): Promise<void> {
+    const recipient = emailAddress(to)
+    if (recipient === null) throw new Error('the owner has no address to write to')
+    const late = new AbortController()
+    const timer = setTimeout(() => late.abort(), SEND_MAX_MS)
+    const handing = await transport.hand(
+      {
+        from: { name: '', address },
+        to: { name: '', address: recipient.address },
+        envelope: { from: address, to: [recipient.address] },
+        messageId: `<${randomUUID()}@${settings.mail_domain}>`,
+        subject,
+        text,
+        html,
+        headers: { 'Auto-Submitted': 'auto-generated' },
+      },
+      late.signal,
+    )
+    clearTimeout(timer)
+    if (handing.type === 'taken') return
+    const { failure } = handing
+    throw Object.assign(new Error(faultOf(failure)), { code: failure.code })
+  }
+
+  return { send, close: transport.close }
+}

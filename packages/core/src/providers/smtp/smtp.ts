@@ -1,0 +1,97 @@
+import { setMaxListeners } from 'node:events'
+import type { Outcome, Provider, ProviderContext, SendJob } from '../provider.ts'
+import { mailMessage, messageIdOf } from './mail-message.ts'
+import { faultOf, outcomeOf } from './outcome.ts'
+import { bounceDomain, type SmtpSettings } from './settings.ts'
+import { openTransport, type Transport } from './transport.ts'
+
+/** Less than the 20 seconds in which every job of a batch must be answered. */
+const SEND_MAX_MS = 18_000
+
+/** Opens e-mail through a mail server. `send_max_ms` bounds one call, and is for trials. */
+export function openSmtp(
+  settings: SmtpSettings,
+  context: ProviderContext,
+  { send_max_ms = SEND_MAX_MS }: { send_max_ms?: number } = {},
+): Provider {
+  const transport = openTransport(settings)
+  const { intake } = settings
+  const bounce_domain = bounceDomain(settings)
+  return {
+    name: settings.name,
+    async send(jobs) {
+      const late = new AbortController()
+      // One for each mail of the batch, and no leak.
+      setMaxListeners(0, late.signal)
+      const timer = setTimeout(() => late.abort(), send_max_ms)
+      try {
+        return await Promise.all(
+          jobs.map((job) => sendOne(job, { transport, settings, context, signal: late.signal })),
+        )
+      } finally {
+        clearTimeout(timer)
+      }
+    },
+    ...(intake &&
+      bounce_domain !== null && {
+        async listen(sink) {
+          const { listenForMail } = await import('./intake.ts')
+          return listenForMail({ intake, sink, bounce_domain, secret: context.secret })
+        },
+      }),
+    async check() {
+      const failure = await transport.verify()
+      return failure && faultOf(failure)
+    },
+    async close() {
+      transport.close()
+    },
+  }
+}
+
+async function sendOne(
+  job: SendJob,
+  {
+    transport,
+    settings,
+    context,
+    signal,
+  }: {
+    transport: Transport
+    settings: SmtpSettings
+    context: ProviderContext
+    signal: AbortSignal
+  },
+): Promise<Outcome> {
+  const mail = written(job, settings, context)
+  if (mail === null) return NO_ADDRESS
+  if (mail === 'unwritable') return UNWRITABLE
+  const handing = await transport.hand(mail, signal)
+  if (handing.type === 'failed') return outcomeOf(handing.failure)
+  return {
+    type: 'accepted',
+    provider_message_id: messageIdOf(job, settings),
+    lookup_after_ms: null,
+  }
+}
+
+/** One job that makes no mail must not keep the others of its batch from theirs. */
+function written(...[job, settings, context]: Parameters<typeof mailMessage>) {
+  try {
+    return mailMessage(job, settings, context)
+  } catch {
+    return 'unwritable'
+  }
+}
+
+const UNWRITABLE: Outcome = {
+  type: 'rejected',
+  error_code: 'invalid_content',
+  error_message: 'smtp: The message cannot be written as a mail',
+}
+
+const NO_ADDRESS: Outcome = {
+  type: 'rejected',
+  error_code: 'invalid_recipient',
+  error_message: 'smtp: The recipient is not one e-mail address',
+}

@@ -1,0 +1,62 @@
+import type { Received } from '../provider.ts'
+import type { Fields } from './fields.ts'
+import { isNumber, type TwilioSettings } from './settings.ts'
+
+/** As many as Twilio passes on in one message. */
+const MEDIA_MAX = 10
+
+const WHATSAPP = 'whatsapp:'
+
+/**
+ * What somebody wrote to one of our senders; null where no number wrote, as on channels that we do not serve. A number
+ * that is in the pool of a messaging service stands for that service, unless it is a sender of its own.
+ */
+export function receivedFrom(
+  fields: Fields,
+  sid: string,
+  settings: TwilioSettings,
+): Received | null {
+  const [from, to] = [fields('From') ?? '', fields('To') ?? '']
+  const channel = from.startsWith(WHATSAPP) ? 'whatsapp' : 'sms'
+  const sender = withoutChannel(from)
+  if (!isNumber(sender)) return null
+  const keyword = keywordOf(fields('OptOutType'))
+  return {
+    type: 'received',
+    channel,
+    provider_message_id: sid,
+    sender,
+    recipient: recipientOf(withoutChannel(to), fields('MessagingServiceSid'), {
+      senders: settings.senders[channel] ?? [],
+    }),
+    content: { text: fields('Body') || null, media: mediaOf(fields) },
+    ...(keyword && { keyword }),
+  }
+}
+
+function recipientOf(
+  number: string,
+  service: string | undefined,
+  { senders }: { senders: readonly string[] },
+): string {
+  if (senders.includes(number)) return number
+  return service !== undefined && senders.includes(service) ? service : number
+}
+
+function withoutChannel(address: string): string {
+  return address.startsWith(WHATSAPP) ? address.slice(WHATSAPP.length) : address
+}
+
+function mediaOf(fields: Fields): { url: string; content_type: string | null }[] {
+  const count = Math.min(Number(/^\d{1,3}$/.exec(fields('NumMedia') ?? '')?.[0] ?? 0), MEDIA_MAX)
+  return Array.from({ length: count }, (_, i) => ({
+    url: fields(`MediaUrl${i}`) ?? '',
+    content_type: fields(`MediaContentType${i}`) ?? null,
+  })).filter(({ url }) => /^https?:\/\//.test(url) && URL.canParse(url))
+}
+
+/** What Twilio took the message for and has answered. Source: Twilio, Advanced Opt-Out. */
+function keywordOf(opt_out_type: string | undefined): Received['keyword'] {
+  const word = opt_out_type?.toLowerCase()
+  return word === 'stop' || word === 'start' || word === 'help' ? word : undefined
+}

@@ -1,0 +1,154 @@
+import { describe, expect, it } from 'vitest'
+import type { HttpAnswer } from '../http-call.ts'
+import { outcomeOf } from './outcome.ts'
+
+const AT = { now_ms: Date.UTC(2026, 0, 1), lookup_after_ms: 300_000 }
+const SID = `SM${'0a'.repeat(16)}`
+
+function answered(status: number, json: unknown, headers: Record<string, string> = {}): HttpAnswer {
+  return { type: 'answered', status, headers, body: JSON.stringify(json) ?? '', json }
+}
+
+function refused(status: number, code: number): HttpAnswer {
+  const message = `canary +15557770001 ${code}`
+  return answered(status, { code, message, more_info: 'https://canary.example', status })
+}
+
+const rejected = (error_code: string) => ({ type: 'rejected', error_code })
+const retry = (error_code: string, misconfigured?: 'provider' | 'sender') => ({
+  type: 'retry',
+  error_code,
+  misconfigured,
+})
+
+// Source: research, channels.md, sections 3.1 and 3.2.
+const TABLE: [codes: number[], status: number, expected: object][] = [
+  [[20429], 429, retry('rate_limited')],
+  [[20003], 401, retry('provider_unauthorized', 'provider')],
+  [[20003], 403, retry('provider_unauthorized', 'provider')],
+  [[20005, 30002], 400, retry('account_blocked', 'provider')],
+  [[21211, 21614, 21265], 400, rejected('invalid_recipient')],
+  [[21612, 21214], 400, rejected('unroutable')],
+  [[21212, 21606, 21659, 21660, 21661], 400, retry('sender_invalid', 'sender')],
+  [[21408, 21215], 400, rejected('region_not_enabled')],
+  [[21608, 21219], 400, rejected('trial_account')],
+  [[21610], 400, { ...rejected('opted_out'), suppress: 'opt_out' }],
+  [[21617, 21658, 32018], 400, rejected('content_too_long')],
+  [[21602], 400, rejected('invalid_content')],
+  [[30001, 30022, 30023, 63018], 400, retry('rate_limited')],
+  [[30003], 400, rejected('unreachable')],
+  [[30004], 400, rejected('recipient_blocked')],
+  [[30005], 400, rejected('invalid_recipient')],
+  [[30006], 400, rejected('landline')],
+  [[30007], 400, rejected('filtered')],
+  [[30010], 400, rejected('price_too_high')],
+  [[30019], 400, rejected('content_too_long')],
+  [[30008, 30024, 30453, 63032, 63049], 400, rejected('undelivered')],
+  [[30032, 30034], 400, retry('sender_restricted', 'sender')],
+  [[30036], 400, rejected('expired')],
+  [[63016], 400, rejected('outside_window')],
+  [[63003, 63024], 400, rejected('invalid_recipient')],
+  [[21609], 400, retry('provider_misconfigured', 'provider')],
+  [[21655], 400, rejected('template_unknown')],
+  [[21656], 400, rejected('invalid_template_variables')],
+  [[63007, 21701], 400, retry('sender_invalid', 'sender')],
+]
+
+describe('codes', () => {
+  const rows = TABLE.flatMap(([codes, status, expected]) =>
+    codes.map((code) => [code, status, expected] as const),
+  )
+
+  it.each(rows)('%i at HTTP %i', (code, status, expected) => {
+    const outcome = outcomeOf(refused(status, code), AT)
+    expect({ misconfigured: undefined, ...outcome }).toMatchObject(expected)
+    expect(JSON.stringify(outcome)).not.toMatch(/canary|\+1555/)
+    if (outcome.type === 'accepted') throw new Error('a refusal was taken for acceptance')
+    expect(outcome.error_message).toMatch(new RegExp(`^twilio:${code} [A-Z]`))
+  })
+
+  it('that nobody knows count by their HTTP status', () => {
+    expect(outcomeOf(refused(400, 99_999), AT)).toEqual({
+      type: 'rejected',
+      error_code: 'provider_rejected',
+      error_message: 'twilio:99999 HTTP 400',
+    })
+    const later = { type: 'retry', error_code: 'provider_unavailable' }
+    expect(outcomeOf(refused(500, 99_999), AT)).toMatchObject(later)
+  })
+})
+
+describe('statuses', () => {
+  it.each([
+    [301, retry('provider_misconfigured', 'provider')],
+    [307, retry('provider_misconfigured', 'provider')],
+    [400, rejected('provider_rejected')],
+    [401, retry('provider_unauthorized', 'provider')],
+    [403, retry('provider_unauthorized', 'provider')],
+    [404, retry('provider_misconfigured', 'provider')],
+    [405, retry('provider_misconfigured', 'provider')],
+    [408, retry('provider_unavailable')],
+    [409, retry('provider_unavailable')],
+    [410, retry('provider_misconfigured', 'provider')],
+    [413, rejected('provider_rejected')],
+    [422, rejected('provider_rejected')],
+    [425, retry('provider_unavailable')],
+    [429, retry('rate_limited')],
+    [500, retry('provider_unavailable')],
+    [501, retry('provider_unavailable')],
+    [502, { type: 'ambiguous' }],
+    [503, retry('provider_unavailable')],
+    [504, { type: 'ambiguous' }],
+  ])('%i without a code', (status, expected) => {
+    const bodies = [undefined, 'x', [], null, { code: '' }, { code: {} }, { code: -1 }]
+    for (const body of bodies) {
+      const outcome = outcomeOf(answered(status, body), AT)
+      expect({ misconfigured: undefined, ...outcome }).toMatchObject(expected)
+    }
+  })
+
+  it.each([
+    ['7', 7_000],
+    ['Thu, 01 Jan 2026 00:00:30 GMT', 30_000],
+    ['-3', null],
+    ['soon', null],
+    ['1000000000', 86_400_000],
+  ])('429 with Retry-After %s', (header, delay_ms) => {
+    const answer = answered(429, { code: 20_429 }, { 'retry-after': header })
+    expect(outcomeOf(answer, AT)).toMatchObject({ type: 'retry', delay_ms })
+  })
+})
+
+describe('answers', () => {
+  it('201 is accepted, and asked about later', () => {
+    expect(outcomeOf(answered(201, { sid: SID, status: 'queued' }), AT)).toEqual({
+      type: 'accepted',
+      provider_message_id: SID,
+      lookup_after_ms: 300_000,
+    })
+  })
+
+  it.each([
+    [undefined],
+    [null],
+    [[]],
+    [{}],
+    [{ sid: 7 }],
+    [{ sid: 'SMx' }],
+    [{ sid: `${SID}\n` }],
+    [{ code: 21_211, status: 400 }],
+  ])('2xx that names nothing may have been taken: %j', (json) => {
+    expect(outcomeOf(answered(201, json), AT)).toMatchObject({ type: 'ambiguous' })
+  })
+
+  it('none at all: what was not sent is tried again, the rest may have been taken', () => {
+    const failure = { code: 'x', text: 'The connection was refused' }
+    expect(outcomeOf({ type: 'not_sent', ...failure }, AT)).toEqual({
+      type: 'retry',
+      error_code: 'provider_unreachable',
+      error_message: 'twilio: The connection was refused',
+      delay_ms: null,
+    })
+    expect(outcomeOf({ type: 'unanswered', ...failure }, AT)).toMatchObject({ type: 'ambiguous' })
+  })
+})

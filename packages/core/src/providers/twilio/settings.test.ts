@@ -1,0 +1,62 @@
+import { describe, expect, it } from 'vitest'
+import { providerSettings, traitsOf } from '../registry.ts'
+
+const SERVICE = `MG${'5'.repeat(32)}`
+const BASE = {
+  name: 'twilio',
+  type: 'twilio',
+  account_sid: `AC${'0'.repeat(32)}`,
+  auth_token: 'f'.repeat(32),
+  senders: { sms: ['+15550100001', '12345', 'Shop & Co', SERVICE] },
+}
+
+function messagesOf(given: object): string[] {
+  const result = providerSettings.safeParse({ ...BASE, ...given })
+  return result.success ? [] : result.error.issues.map(({ path }) => path.join('.'))
+}
+
+describe('settings', () => {
+  it('have what follows from them', () => {
+    const senders = { ...BASE.senders, voice: ['+15550100002'] }
+    const settings = providerSettings.parse({ ...BASE, senders, messages_per_second: 2 })
+    expect(traitsOf(settings)).toEqual({
+      channels: ['sms', 'voice'],
+      senders,
+      idempotent: false,
+      lookup: true,
+      listens: false,
+      connected: false,
+      messages_per_second: 2,
+      handles_stop: true,
+    })
+  })
+
+  it('may say that Twilio does not answer STOP', () => {
+    const settings = providerSettings.parse({ ...BASE, handles_stop: false })
+    expect(traitsOf(settings)).toMatchObject({ handles_stop: false, messages_per_second: null })
+  })
+
+  it.each<[string, object, string[]]>([
+    ['nothing', {}, []],
+    ['an API key', { api_key_sid: `SK${'1'.repeat(32)}`, api_key_secret: 'x' }, []],
+    ['half an API key', { api_key_secret: 'x' }, ['api_key_sid']],
+    ['no sender at all', { senders: {} }, ['senders']],
+    ['an empty list', { senders: { sms: [] } }, ['senders.sms']],
+    ['a number without +', { senders: { voice: ['15550100001'] } }, ['senders.voice.0']],
+    ['a service that calls', { senders: { voice: [SERVICE] } }, ['senders.voice.0']],
+    ['a name on WhatsApp', { senders: { whatsapp: ['Shop'] } }, ['senders.whatsapp.0']],
+    ['a name too long', { senders: { sms: ['TwelveLetter'] } }, ['senders.sms.0']],
+    ['a header in a name', { senders: { sms: ['a\r\nX: y'] } }, ['senders.sms.0']],
+    ['another account', { account_sid: 'AC1' }, ['account_sid']],
+    ['a token that is none', { auth_token: 'secret' }, ['auth_token']],
+    ['a template without sid', { content_sids: { a: 'b' } }, ['content_sids.a']],
+    ['a trial on this machine', { api_url: 'http://127.0.0.1:4010' }, []],
+    ['a trial on this machine, IPv6', { api_url: 'http://[::1]:4010/' }, []],
+    ['another address', { api_url: 'https://twilio.example' }, []],
+    ['another address in the clear', { api_url: 'http://twilio.example' }, ['api_url']],
+    ['an address that looks local', { api_url: 'http://127.0.0.1.example' }, ['api_url']],
+    ['what is not known', { authtoken: 'x' }, ['']],
+  ])('with %s', (_, given, wrong) => {
+    expect(messagesOf(given)).toEqual(wrong)
+  })
+})

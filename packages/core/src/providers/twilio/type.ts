@@ -1,0 +1,25 @@
+import type { ProviderType } from '../provider-type.ts'
+import { settings, type TwilioSettings } from './settings.ts'
+
+/** Text messages, WhatsApp and calls through an account at Twilio. */
+export const twilioType = {
+  settings,
+  traits: ({ senders, messages_per_second, handles_stop }) => ({
+    channels: (['sms', 'whatsapp', 'voice'] as const).filter(
+      (channel) => senders[channel] !== undefined,
+    ),
+    senders: {
+      ...(senders.sms && { sms: senders.sms }),
+      ...(senders.whatsapp && { whatsapp: senders.whatsapp }),
+      ...(senders.voice && { voice: senders.voice }),
+    },
+    // Its API takes no idempotency key.
+    idempotent: false,
+    lookup: true,
+    listens: false,
+    connected: false,
+    messages_per_second: messages_per_second ?? null,
+    handles_stop: handles_stop ?? true,
+  }),
+  open: async (settings, context) => (await import('./twilio.ts')).createTwilio(settings, context),
+} satisfies ProviderType<TwilioSettings>

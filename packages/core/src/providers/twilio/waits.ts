@@ -1,0 +1,45 @@
+import type { LookupJob, SendJob } from '../provider.ts'
+
+const SECOND_MS = 1_000
+const MINUTE_MS = 60 * SECOND_MS
+const HOUR_MS = 60 * MINUTE_MS
+
+/** How long lists may lag behind unless the settings say otherwise. Seen in twilio-java issue 442, twilio-node issue 647. */
+const LIST_LAG_S = 180
+
+/** Whether a list that does not have the message says that it was never taken. */
+export function isListSettled(
+  { now_ms, attempted_at_ms }: LookupJob,
+  list_lag_s = LIST_LAG_S,
+): boolean {
+  return now_ms - attempted_at_ms >= list_lag_s * SECOND_MS
+}
+
+/** Callbacks come within seconds; what is asked afterwards is how those fare whose callbacks were lost. */
+const WITH_CALLBACKS_MS = 5 * MINUTE_MS
+const WITHOUT_CALLBACKS_MS = 15 * SECOND_MS
+const POLL_MAX_MS = 2 * HOUR_MS
+
+/** Carriers that confirm at all do so within a day or two; later word can still come by a callback. */
+const POLL_END_MS = 48 * HOUR_MS
+
+/** When to ask first how a message fares: a call when it must be over, at the latest. */
+export function firstPollMs(
+  { channel, max_duration_s }: SendJob,
+  { has_callbacks, ring_timeout_s }: { has_callbacks: boolean; ring_timeout_s: number },
+): number {
+  if (!has_callbacks) return WITHOUT_CALLBACKS_MS
+  if (channel !== 'voice') return WITH_CALLBACKS_MS
+  return (ring_timeout_s + (max_duration_s ?? 0)) * SECOND_MS + MINUTE_MS
+}
+
+/** When to ask again: after as long as has passed already, so that the distance doubles. Null once nothing more comes. */
+export function pollAfterMs(
+  { now_ms, attempted_at_ms }: LookupJob,
+  has_callbacks: boolean,
+): number | null {
+  const passed_ms = now_ms - attempted_at_ms
+  if (passed_ms >= POLL_END_MS) return null
+  const least_ms = has_callbacks ? WITH_CALLBACKS_MS : WITHOUT_CALLBACKS_MS
+  return Math.min(Math.max(passed_ms, least_ms), POLL_MAX_MS)
+}

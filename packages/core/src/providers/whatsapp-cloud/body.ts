@@ -1,0 +1,58 @@
+import type { WhatsappContent } from '../../contract/content.ts'
+import type { SendJob } from '../provider.ts'
+import { isRefusal, type Refusal, refusal } from './refusal.ts'
+import type { WhatsappCloudSettings } from './settings.ts'
+import { templateBody } from './template.ts'
+
+type Media = NonNullable<WhatsappContent['media']>
+
+const CAPTIONED: ReadonlySet<Media['type']> = new Set(['image', 'video', 'document'])
+
+/**
+ * A message as Meta takes it, JSON, or why it is not even tried. What it is about goes with it and comes back in every
+ * status, so that a status which beats the answer to the call is matched. Source: Meta, Cloud API, Messages.
+ */
+export function messageBody(
+  job: SendJob,
+  { templates }: Pick<WhatsappCloudSettings, 'templates'>,
+): string | Refusal {
+  const payload = payloadOf(job, templates)
+  if (isRefusal(payload)) return payload
+  return JSON.stringify({
+    messaging_product: 'whatsapp',
+    recipient_type: 'individual',
+    // With its plus sign: without it Meta may take the number for one of the sender's country.
+    to: job.recipient,
+    ...payload,
+    biz_opaque_callback_data: `${job.workspace_id}.${job.message_id}`,
+  })
+}
+
+type Payload = { type: string } & Record<string, unknown>
+
+function payloadOf(job: SendJob, templates: WhatsappCloudSettings['templates']): Payload | Refusal {
+  if (job.channel !== 'whatsapp') {
+    return refusal('unsupported_channel', 'Only WhatsApp messages go through this provider')
+  }
+  const { text, preview_url = false, media, template } = job.content as WhatsappContent
+  if (text !== undefined) return { type: 'text', text: { body: text, preview_url } }
+  if (media) return mediaOf(media)
+  if (!template) return refusal('invalid_content', 'The message has no text, media or template')
+  const body = templateBody(template, templates)
+  return isRefusal(body) ? body : { type: 'template', template: body }
+}
+
+function mediaOf({ type, url, caption, filename }: Media): Payload | Refusal {
+  if (caption !== undefined && !CAPTIONED.has(type)) {
+    return refusal('invalid_content', 'Audio and stickers cannot have a caption on WhatsApp')
+  }
+  return {
+    type,
+    [type]: {
+      link: url,
+      ...(caption !== undefined && { caption }),
+      // Shown for documents alone; Meta refuses it elsewhere.
+      ...(filename !== undefined && type === 'document' && { filename }),
+    },
+  }
+}

@@ -1,0 +1,96 @@
+/** What an error of Meta's means for what is being sent. */
+export type ErrorKind =
+  /** This message will never be taken. */
+  | 'rejected'
+  /** The same message may be taken later. */
+  | 'unavailable'
+  /** Too much at once from the number, the app or the business. */
+  | 'rate'
+  /** Too much at once to this recipient. */
+  | 'pair_rate'
+  /** The token, the app or the business account is at fault. */
+  | 'provider'
+  /** The number that sends is at fault. */
+  | 'sender'
+
+/** An error of Meta's in our own words: its own may repeat what the message says. */
+export interface CodeMeaning {
+  kind: ErrorKind
+  /** Our stable word for it. */
+  error_code: string
+  text: string
+}
+
+/** `[code, kind, our word, our text]`. Source: Meta, WhatsApp Cloud API, Error codes. */
+const ROWS: readonly [number, ErrorKind, string, string][] = [
+  [0, 'provider', 'provider_unauthorized', 'The access token is not valid any more'],
+  [3, 'provider', 'provider_unauthorized', 'The app lacks a capability or permission'],
+  [10, 'provider', 'provider_unauthorized', 'The permission is not granted or was removed'],
+  [190, 'provider', 'provider_unauthorized', 'The access token has expired'],
+  [368, 'provider', 'account_blocked', 'The account is blocked for a policy violation'],
+  [131005, 'provider', 'provider_unauthorized', 'Access is denied'],
+  [131031, 'provider', 'account_blocked', 'The account is locked'],
+  [131042, 'provider', 'payment_required', 'The payment method of the account fails'],
+
+  [33, 'sender', 'sender_invalid', 'The sending number does not exist or is not visible'],
+  [131037, 'sender', 'sender_invalid', 'The display name of the sending number is not approved'],
+  [131045, 'sender', 'sender_invalid', 'The sending number is not registered properly'],
+  [131048, 'sender', 'sender_restricted', 'Too much from the sending number was taken for spam'],
+  [133010, 'sender', 'sender_invalid', 'The sending number is not registered'],
+
+  [1, 'unavailable', 'provider_unavailable', 'Unknown error of the API'],
+  [2, 'unavailable', 'provider_unavailable', 'The API is down or overloaded'],
+  [131000, 'unavailable', 'provider_unavailable', 'Something went wrong'],
+  [131016, 'unavailable', 'provider_unavailable', 'The service is overloaded'],
+  [131057, 'unavailable', 'provider_unavailable', 'The account is in maintenance'],
+  [133004, 'unavailable', 'provider_unavailable', 'The server is unavailable for now'],
+
+  [4, 'rate', 'rate_limited', 'The app has made too many calls'],
+  [80007, 'rate', 'rate_limited', 'The business account has made too many calls'],
+  [130429, 'rate', 'rate_limited', 'Too many messages a second from this number'],
+  [131056, 'pair_rate', 'rate_limited', 'Too many messages to this recipient'],
+
+  [100, 'rejected', 'invalid_content', 'A parameter is not valid'],
+  [130472, 'rejected', 'not_delivered', 'The recipient is in an experiment of Meta'],
+  [130497, 'rejected', 'unroutable', 'The account may not write to this country'],
+  [131008, 'rejected', 'invalid_content', 'A parameter is missing'],
+  [131009, 'rejected', 'invalid_content', 'The value of a parameter is not valid'],
+  [131021, 'rejected', 'invalid_recipient', 'The recipient is the sender'],
+  [131026, 'rejected', 'undeliverable', 'The recipient cannot be reached on WhatsApp'],
+  [131030, 'rejected', 'invalid_recipient', 'The recipient is not among those of the test number'],
+  [131047, 'rejected', 'outside_window', 'Outside the 24 hour window'],
+  [131049, 'rejected', 'not_delivered', 'Meta chose not to deliver it'],
+  [131050, 'rejected', 'opted_out', 'The recipient wants no marketing messages'],
+  [131051, 'rejected', 'invalid_content', 'The type of message is not supported'],
+  [131052, 'rejected', 'media_unavailable', 'The media could not be downloaded'],
+  [131053, 'rejected', 'media_unavailable', 'The media could not be uploaded'],
+  [132000, 'rejected', 'template_mismatch', 'The number of variables is not that of the template'],
+  [132001, 'rejected', 'template_unknown', 'There is no such template in this language'],
+  [132005, 'rejected', 'template_mismatch', 'The text of the template is too long when filled in'],
+  [132007, 'rejected', 'template_refused', 'The contents of the template violate a policy'],
+  [132012, 'rejected', 'template_mismatch', 'A variable is not in the form of the template'],
+  [132015, 'rejected', 'template_paused', 'The template is paused for its quality'],
+  [132016, 'rejected', 'template_disabled', 'The template is disabled for good'],
+  [132068, 'rejected', 'template_refused', 'The flow is blocked'],
+  [132069, 'rejected', 'template_refused', 'The flow is throttled'],
+]
+
+const MEANINGS: ReadonlyMap<number, CodeMeaning> = new Map(
+  ROWS.map(([code, kind, error_code, text]) => [code, { kind, error_code, text }]),
+)
+
+const PERMISSION: CodeMeaning = {
+  kind: 'provider',
+  error_code: 'provider_unauthorized',
+  text: 'The permission is not granted or was removed',
+}
+
+/** What a code means, or null where Meta's list does not have it. */
+export function meaningOf(code: number): CodeMeaning | null {
+  return MEANINGS.get(code) ?? (code >= 200 && code <= 299 ? PERMISSION : null)
+}
+
+/** As an `error_message` has it: `whatsapp_cloud:131047 Outside the 24 hour window`. */
+export function errorText(code: number, text: string): string {
+  return `whatsapp_cloud:${code} ${text}`
+}

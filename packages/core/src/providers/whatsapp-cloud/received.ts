@@ -1,0 +1,83 @@
+import { isRecord } from '../../contract/fields.ts'
+import type { Received, ReceivedContent } from '../provider.ts'
+import { wamidOf } from './outcome.ts'
+
+type Fields = Record<string, unknown>
+
+interface Where {
+  /** Our number that it was written to. */
+  recipient: string
+  /** Where media are asked for. */
+  graph_url: string
+}
+
+const TEXT_MAX = 65_536
+
+/**
+ * What somebody wrote to us, or null for what no text or medium stands for: reactions, locations, contact cards, orders,
+ * system notes, what Meta itself calls unsupported, and messages of groups. So is what comes from people who show a user
+ * name instead of their number, for there is no number to answer to. Source: Meta, Cloud API, Messages webhook.
+ */
+export function receivedOf(message: Fields, { recipient, graph_url }: Where): Received | null {
+  const { from, group_id } = message
+  if (typeof from !== 'string' || !/^[1-9]\d{1,14}$/.test(from) || group_id !== undefined) {
+    return null
+  }
+  const content = contentOf(message, graph_url)
+  if (!content) return null
+  return {
+    type: 'received',
+    channel: 'whatsapp',
+    provider_message_id: wamidOf(message.id),
+    sender: `+${from}`,
+    recipient,
+    content,
+  }
+}
+
+function contentOf(message: Fields, graph_url: string): ReceivedContent | null {
+  switch (message.type) {
+    case 'text':
+      return textContent(fieldsOf(message.text).body)
+    case 'button':
+      return textContent(fieldsOf(message.button).text)
+    case 'interactive': {
+      const { button_reply, list_reply } = fieldsOf(message.interactive)
+      return textContent(fieldsOf(button_reply ?? list_reply).title)
+    }
+    case 'image':
+    case 'video':
+    case 'audio':
+    case 'document':
+    case 'sticker':
+      return mediaContent(fieldsOf(message[message.type]), graph_url)
+    default:
+      return null
+  }
+}
+
+function textContent(value: unknown): ReceivedContent | null {
+  const text = textOf(value)
+  return text === null ? null : { text, media: [] }
+}
+
+// Meta's own download addresses end within minutes; this one gives a new one, to whoever has the access token.
+function mediaContent(
+  { id, mime_type, caption }: Fields,
+  graph_url: string,
+): ReceivedContent | null {
+  if (typeof id !== 'string' || !/^[\w-]{1,128}$/.test(id)) return null
+  const isType = typeof mime_type === 'string' && /^[\x20-\x7e]{1,255}$/.test(mime_type)
+  const media = [{ url: `${graph_url}/${id}`, content_type: isType ? mime_type : null }]
+  return { text: textOf(caption), media }
+}
+
+/** A text as the database can keep it: neither U+0000 nor halves of a surrogate pair. */
+function textOf(value: unknown): string | null {
+  if (typeof value !== 'string' || value === '') return null
+  return value.slice(0, TEXT_MAX).toWellFormed().replaceAll('\u0000', '\ufffd')
+}
+
+function fieldsOf(value: unknown): Fields {
+  return isRecord(value) ? value : {}
+}

@@ -1,0 +1,91 @@
+import { z } from 'zod'
+import { phone, text } from '../../contract/fields.ts'
+import { LIMITS } from '../../contract/limits.ts'
+import { commonSettings, handlesStop } from '../common-settings.ts'
+
+/** A version lives about two years. Source: Meta, Graph API, Changelog. */
+const API_VERSION = 'v25.0'
+const API_URL = 'https://graph.facebook.com'
+const SENDERS_MAX = 100
+const TEMPLATES_MAX = 1000
+
+// Goes into a header or beside one: visible ASCII cannot end the line.
+const secretText = (min: number, max: number) =>
+  z
+    .string()
+    .regex(new RegExp(`^[\\x21-\\x7e]{${min},${max}}$`), `must be ${min} to ${max} visible ASCII`)
+
+const phoneNumberId = z.string().regex(/^\d{1,32}$/, 'must be the digits of a phone number ID')
+
+const sender = z.strictObject({ number: phone, phone_number_id: phoneNumberId })
+
+type Sender = z.output<typeof sender>
+
+const senderMap = z
+  .record(phone, phoneNumberId)
+  .transform((map) =>
+    Object.entries(map).map(([number, phone_number_id]) => ({ number, phone_number_id })),
+  )
+
+const senders = z
+  .union([z.array(sender), senderMap])
+  .refine(({ length }) => length >= 1 && length <= SENDERS_MAX, `must have 1 to ${SENDERS_MAX}`)
+  .refine((all) => isUnique(all, 'number') && isUnique(all, 'phone_number_id'), {
+    error: 'must name every number and every phone number ID once',
+  })
+
+function isUnique(all: readonly Sender[], field: keyof Sender): boolean {
+  return new Set(all.map((each) => each[field])).size === all.length
+}
+
+const template = z.strictObject({
+  name: text(LIMITS.whatsapp_template_name_length),
+  language: text(LIMITS.language_length),
+})
+
+const templates = z
+  .record(text(LIMITS.whatsapp_template_name_length), template)
+  .refine((map) => Object.keys(map).length <= TEMPLATES_MAX, `must have at most ${TEMPLATES_MAX}`)
+
+const apiUrl = z
+  .string()
+  .max(LIMITS.url_length)
+  .refine(isApiUrl, 'must be https, or http on this machine, without user name, query or fragment')
+  .overwrite((url) => url.replace(/\/+$/, ''))
+
+function isApiUrl(value: string): boolean {
+  if (/\s/.test(value) || !URL.canParse(value)) return false
+  const { protocol, hostname, username, password, search, hash } = new URL(value)
+  if (`${username}${password}${search}${hash}` !== '') return false
+  return protocol === 'https:' || (protocol === 'http:' && isLoopback(hostname))
+}
+
+function isLoopback(hostname: string): boolean {
+  return hostname === 'localhost' || hostname === '[::1]' || /^127(\.\d{1,3}){3}$/.test(hostname)
+}
+
+/** What an operator sets for numbers of one Meta app. Source: Meta, WhatsApp Cloud API. */
+export const settings = z.strictObject({
+  ...commonSettings,
+  type: z.literal('whatsapp_cloud'),
+  /** Of a system user with `whatsapp_business_messaging`. */
+  access_token: secretText(1, 1024),
+  /** Signs what Meta calls. */
+  app_secret: secretText(8, 256),
+  /** Chosen by the operator, and told to Meta with the callback address. */
+  verify_token: secretText(8, 256),
+  /** Numbers in E.164 and their IDs at Meta, a list or a map; the first for whoever names none. */
+  senders,
+  api_version: z
+    .string()
+    .regex(/^v\d{1,3}\.\d{1,2}$/, 'must be like v25.0')
+    .default(API_VERSION),
+  /** What `content.template.id` stands for. */
+  templates: templates.optional(),
+  /** Where Meta's API is; another for a proxy or a stand-in. */
+  api_url: apiUrl.default(API_URL),
+  handles_stop: handlesStop.default(false),
+})
+
+/** The settings as they are once read: `senders` is a list. */
+export type WhatsappCloudSettings = z.output<typeof settings>

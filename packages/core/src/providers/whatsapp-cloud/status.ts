@@ -1,0 +1,55 @@
+import { isRecord } from '../../contract/fields.ts'
+import type { MessageRef, Receipt, Report } from '../provider.ts'
+import { errorText, meaningOf } from './codes.ts'
+import { wamidOf } from './outcome.ts'
+
+/** `played` is of voice messages: more than delivered. Source: Meta, Cloud API, Status messages webhook. */
+const STATUSES: ReadonlyMap<unknown, Receipt['status']> = new Map([
+  ['sent', 'sent'],
+  ['delivered', 'delivered'],
+  ['read', 'read'],
+  ['played', 'read'],
+  ['failed', 'failed'],
+])
+
+/**
+ * How a message of ours fares; null for what says nothing about one. Nothing is concluded from the order in which
+ * statuses come: Meta promises none, leaves `delivered` out before `read`, and may send it after `failed`.
+ */
+export function statusReport(given: Record<string, unknown>): Report | null {
+  const status = STATUSES.get(given.status)
+  const about = refOf(given.biz_opaque_callback_data)
+  const provider_message_id = wamidOf(given.id)
+  if (!status || (!about && provider_message_id === null)) return null
+  const error = status === 'failed' ? errorOf(given.errors) : NO_ERROR
+  return {
+    type: 'receipt',
+    about,
+    provider_message_id,
+    receipt: { status, provider_message_id, ...error },
+  }
+}
+
+const UUID = '[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}'
+const REF = new RegExp(`^(${UUID})\\.(${UUID})$`, 'i')
+
+/** What we had sent along, or null where it is not ours. */
+function refOf(opaque: unknown): MessageRef | null {
+  const [, workspace_id, message_id] = typeof opaque === 'string' ? (REF.exec(opaque) ?? []) : []
+  if (workspace_id === undefined || message_id === undefined) return null
+  return { workspace_id: workspace_id.toLowerCase(), message_id: message_id.toLowerCase() }
+}
+
+const NO_ERROR = { error_code: null, error_message: null }
+
+function errorOf(errors: unknown): Pick<Receipt, 'error_code' | 'error_message'> {
+  const first: unknown = Array.isArray(errors) ? errors[0] : null
+  const code = isRecord(first) && Number.isSafeInteger(first.code) ? (first.code as number) : null
+  if (code === null) {
+    return { error_code: 'undelivered', error_message: 'whatsapp_cloud No reason was given' }
+  }
+  const { error_code, text } = meaningOf(code) ?? UNKNOWN
+  return { error_code, error_message: errorText(code, text) }
+}
+
+const UNKNOWN = { error_code: 'undelivered', text: 'Unknown error' }

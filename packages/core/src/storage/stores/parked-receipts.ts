@@ -1,0 +1,31 @@
+import { and, asc, eq, gt, inArray, or } from 'drizzle-orm'
+import type { ParkedReceiptReads, ParkedReceiptWrites } from '../../inbound/store.ts'
+import type { Db } from '../dialect.ts'
+import type { Tables } from '../tables.ts'
+import { blocksOf, filledUp } from './batches.ts'
+
+export function parkedReceiptStore(
+  db: Db,
+  { parked_receipts: t }: Tables,
+): ParkedReceiptReads & ParkedReceiptWrites {
+  return {
+    async due(limit, after) {
+      const behind =
+        after &&
+        or(
+          gt(t.created_at, after.created_at),
+          and(eq(t.created_at, after.created_at), gt(t.id, after.id)),
+        )
+      const found = db.select().from(t).where(behind)
+      return found.orderBy(asc(t.created_at), asc(t.id)).limit(limit)
+    },
+    async park(receipts) {
+      for (const block of blocksOf(receipts)) await db.insert(t).values(block)
+    },
+    async remove(ids) {
+      if (ids.length === 0) return 0
+      const some = inArray(t.id, filledUp(ids))
+      return (await db.delete(t).where(some).returning({ id: t.id })).length
+    },
+  }
+}

@@ -1,0 +1,136 @@
+import { and, asc, desc, eq, gte, inArray, lt, lte, sql } from 'drizzle-orm'
+import type {
+  PartedText,
+  ReceivedFilter,
+  ReceivedMessageReads,
+  ReceivedMessageWrites,
+} from '../../inbound/store.ts'
+import { idFloor } from '../../runtime.ts'
+import { type Db, rowCount } from '../dialect.ts'
+import type { MessageRow } from '../storage.ts'
+import type { Tables } from '../tables.ts'
+import { blocksOf, filledUp } from './batches.ts'
+import type { StoreDialect } from './stores.ts'
+
+export function receivedMessageStore(
+  db: Db,
+  tables: Tables,
+  { present }: Pick<StoreDialect, 'present'>,
+): ReceivedMessageReads & ReceivedMessageWrites {
+  const { received_messages: t, messages, message_queue: queue, message_counts: counts } = tables
+
+  function matching(workspaceId: string, { channel, sender, from, until }: ReceivedFilter) {
+    return and(
+      eq(t.workspace_id, workspaceId),
+      channel && eq(t.channel, channel),
+      sender ? eq(t.sender, sender) : undefined,
+      from && gte(t.created_at, from),
+      until && lte(t.created_at, until),
+    )
+  }
+
+  const queuedRow = ({ id, workspace_id, channel, created_at }: MessageRow) => ({
+    message_id: id,
+    workspace_id,
+    channel,
+    task: 'send' as const,
+    due_at: present(created_at),
+    token: null,
+    attempt: 0,
+    unknown_since: null,
+  })
+
+  return {
+    async list(workspaceId, filter, { limit, offset }) {
+      // Ids are UUIDv7: their order is the order of creation, and the primary key serves it without a sort.
+      const found = db.select().from(t).where(matching(workspaceId, filter))
+      return found.orderBy(desc(t.id)).limit(limit).offset(offset)
+    },
+    async count(workspaceId, filter) {
+      const found = db.select({ n: rowCount }).from(t).where(matching(workspaceId, filter))
+      return (await found)[0]?.n ?? 0
+    },
+    async insert(received) {
+      const stored = await db
+        .insert(t)
+        .values(received)
+        .onConflictDoNothing()
+        .returning({ id: t.id })
+      return stored.length === 1
+    },
+    async isKnown(workspaceIds, { provider, provider_message_id }) {
+      const same = and(
+        inArray(t.workspace_id, filledUp(workspaceIds)),
+        eq(t.provider, provider),
+        eq(t.provider_message_id, provider_message_id),
+      )
+      return (await db.select({ id: t.id }).from(t).where(same).limit(1)).length > 0
+    },
+    async askedForHelp({ workspace_id, channel, sender, recipient }, since) {
+      const same = and(
+        eq(t.workspace_id, workspace_id),
+        gte(t.id, idFloor(since)),
+        eq(t.channel, channel),
+        eq(t.sender, sender),
+        eq(t.recipient, recipient),
+        eq(t.keyword, 'help'),
+      )
+      return (await db.select({ id: t.id }).from(t).where(same).limit(1)).length > 0
+    },
+    async reply(replies, changes) {
+      for (const block of blocksOf(replies)) {
+        await db.insert(messages).values(block)
+        await db.insert(queue).values(block.map(queuedRow))
+      }
+      // One by one in the order of the keys: others lock the same rows.
+      for (const change of changes) {
+        await db
+          .insert(counts)
+          .values(change)
+          .onConflictDoUpdate({
+            target: [counts.workspace_id, counts.channel, counts.status],
+            set: { count: sql`${counts.count} + excluded.count` },
+          })
+      }
+    },
+    ...partStore(db, tables),
+  }
+}
+
+/** Parts of long texts, until all are there. */
+function partStore(db: Db, { received_parts: t }: Tables) {
+  const between = ({ provider, sender, recipient }: Omit<PartedText, 'reference' | 'total'>) =>
+    and(eq(t.provider, provider), eq(t.sender, sender), eq(t.recipient, recipient))
+  const of = (text: PartedText) =>
+    and(between(text), eq(t.reference, text.reference), eq(t.total, text.total))
+  return {
+    async partsOf(text: PartedText, since: Date) {
+      const found = db
+        .select()
+        .from(t)
+        .where(and(of(text), gte(t.created_at, since)))
+      return found.orderBy(asc(t.number))
+    },
+    async insertPart(part: typeof t.$inferSelect) {
+      const stored = db.insert(t).values(part).onConflictDoNothing().returning({ n: t.number })
+      return (await stored).length === 1
+    },
+    async removeParts(text: PartedText) {
+      await db.delete(t).where(of(text))
+    },
+    async forgetOldestParts(pair: Omit<PartedText, 'reference' | 'total'>, kept: number) {
+      const at = { at: t.created_at }
+      const newest = db.select(at).from(t).where(between(pair)).orderBy(desc(t.created_at))
+      const [last] = await newest.limit(1).offset(kept - 1)
+      if (last) await db.delete(t).where(and(between(pair), lt(t.created_at, last.at)))
+    },
+    async forgetParts(before: Date, limit: number) {
+      const ended = lt(t.created_at, before)
+      const at = { at: t.created_at }
+      const oldest = db.select(at).from(t).where(ended).orderBy(asc(t.created_at))
+      const [last] = await oldest.limit(1).offset(limit - 1)
+      const some = last ? and(ended, lte(t.created_at, last.at)) : ended
+      return (await db.delete(t).where(some).returning(at)).length
+    },
+  }
+}

@@ -1,0 +1,265 @@
+import { afterEach, describe, expect, it } from 'vitest'
+import type { Outcome } from '../../src/providers/provider.ts'
+import { httpJob, jsonSettings, openHttp, querySettings } from './http-gateway.ts'
+import { accepting, answer, type HttpPlay, NO_ANSWER, ODD_ANSWERS } from './http-peer.ts'
+
+const closing: (() => Promise<unknown>)[] = []
+afterEach(async () => {
+  for (const close of closing.splice(0).reverse()) await close()
+})
+
+const NOW = new Date('2026-03-01T12:00:00Z')
+
+async function outcomeOf(play: HttpPlay, changes: object = {}): Promise<Outcome | undefined> {
+  const { provider, peer, close } = await openHttp(
+    (url) => ({ ...jsonSettings(url), ...changes }),
+    () => NOW,
+  )
+  closing.push(close)
+  peer.next(play)
+  const [outcome] = await provider.send([httpJob()])
+  expect(peer.requests).toHaveLength(1)
+  return outcome
+}
+
+const MISCONFIGURED = { type: 'retry', misconfigured: 'provider' }
+const RETRY = { type: 'retry', delay_ms: null }
+
+describe('an HTTP status', () => {
+  it.each<[number, object, object]>([
+    [200, { type: 'accepted', provider_message_id: 'g1' }, { type: 'accepted' }],
+    [202, { type: 'accepted' }, { type: 'accepted' }],
+    [301, MISCONFIGURED, MISCONFIGURED],
+    [303, { type: 'ambiguous' }, { type: 'ambiguous' }],
+    [307, MISCONFIGURED, MISCONFIGURED],
+    [400, { type: 'rejected', error_code: 'http_400' }, { type: 'rejected' }],
+    [401, MISCONFIGURED, MISCONFIGURED],
+    [402, MISCONFIGURED, MISCONFIGURED],
+    [403, MISCONFIGURED, MISCONFIGURED],
+    [404, { type: 'rejected' }, { type: 'rejected' }],
+    [407, MISCONFIGURED, MISCONFIGURED],
+    [408, RETRY, RETRY],
+    [409, { type: 'accepted' }, { type: 'rejected' }],
+    [422, { type: 'rejected' }, { type: 'rejected' }],
+    [425, RETRY, RETRY],
+    [429, RETRY, RETRY],
+    [500, RETRY, RETRY],
+    [502, RETRY, { type: 'ambiguous' }],
+    [503, RETRY, RETRY],
+    [504, RETRY, { type: 'ambiguous' }],
+  ])('%i', async (status, idempotent, once) => {
+    const play = answer(status, { id: 'g1' })
+    const outcome = await outcomeOf(play, { idempotent: true })
+    expect(outcome).toMatchObject(idempotent)
+    if (!('misconfigured' in idempotent)) expect(outcome).not.toHaveProperty('misconfigured')
+    expect(await outcomeOf(play, { idempotent: false })).toMatchObject(once)
+  })
+
+  it.each<[string, number | null]>([
+    ['30', 30_000],
+    ['-1', null],
+    ['1000000000', 86_400_000],
+    ['Sun, 01 Mar 2026 12:00:45 GMT', 45_000],
+  ])('429 with Retry-After: %s', async (text, delay_ms) => {
+    expect(await outcomeOf(answer(429, {}, { 'retry-after': text }))).toMatchObject({ delay_ms })
+  })
+})
+
+describe('an answer without the id that it promised', () => {
+  it.each<[keyof typeof ODD_ANSWERS, string]>([
+    ['truncated_json', 'ambiguous'],
+    ['empty', 'ambiguous'],
+    ['no_json', 'ambiguous'],
+    ['error_payload', 'ambiguous'],
+    ['huge_body', 'ambiguous'],
+    ['gzip_bomb', 'ambiguous'],
+    ['wrong_content_type', 'accepted'],
+    ['extra_response', 'accepted'],
+  ])('%s: %s', async (name, type) => {
+    expect(await outcomeOf(accepting(ODD_ANSWERS[name]))).toMatchObject({ type })
+  })
+
+  it('is enough where none was promised', async () => {
+    const none = await outcomeOf(ODD_ANSWERS.no_json, { answer: {} })
+    expect(none).toMatchObject({ type: 'accepted', provider_message_id: null })
+  })
+
+  it('is enough for a repeat', async () => {
+    expect(await outcomeOf(answer(409))).toMatchObject({
+      type: 'accepted',
+      provider_message_id: null,
+    })
+  })
+
+  it.each([
+    { id: 'a b' },
+    { id: '' },
+    { id: 'x'.repeat(300) },
+    { id: { deep: 1 } },
+    { id: null },
+    [],
+  ])('%j', async (body) => {
+    expect(await outcomeOf(answer(200, body))).toMatchObject({ type: 'ambiguous' })
+  })
+
+  it('may be a number', async () => {
+    expect(await outcomeOf(answer(200, { id: 17 }))).toMatchObject({ provider_message_id: '17' })
+  })
+})
+
+it.each(Object.entries<HttpPlay>(NO_ANSWER))('%s is ambiguous', async (_, play) => {
+  expect(await outcomeOf(accepting(play))).toMatchObject({ type: 'ambiguous' })
+})
+
+describe('the gateway’s own word', () => {
+  const words = {
+    answer: {
+      id: '/id',
+      status: '/result',
+      statuses: {
+        ok: 'accepted',
+        bad_number: 'rejected',
+        full: 'retry',
+        no_money: 'misconfigured',
+      },
+      error_message: '/why',
+    },
+  }
+  it.each<[number, unknown, object]>([
+    [200, { result: 'ok', id: '1' }, { type: 'accepted', provider_message_id: '1' }],
+    [
+      200,
+      { result: 'bad_number', why: 'No' },
+      { type: 'rejected', error_code: 'bad_number', error_message: 'No' },
+    ],
+    [200, { result: 'full' }, { type: 'retry', error_code: 'full' }],
+    [200, { result: 'no_money' }, MISCONFIGURED],
+    [200, { result: 'unheard', id: '1' }, { type: 'ambiguous', error_code: 'unheard' }],
+    [200, { id: '1' }, { type: 'ambiguous', error_code: 'http_200' }],
+    [200, 'ok', { type: 'ambiguous' }],
+    [400, { result: 'full' }, { type: 'retry' }],
+    [503, { result: 'bad_number' }, { type: 'rejected' }],
+    [400, { result: 'ok', id: '1' }, { type: 'rejected' }],
+    [503, { result: 'ok', id: '1' }, { type: 'retry' }],
+    [400, { result: 'unheard' }, { type: 'rejected', error_code: 'unheard' }],
+    [200, { result: 'constructor', id: '1' }, { type: 'ambiguous' }],
+  ])('%i with %j', async (status, body, expected) => {
+    expect(await outcomeOf(answer(status, body), words)).toMatchObject(expected)
+  })
+
+  it.each<[number, unknown, object]>([
+    [200, { id: '1' }, { type: 'accepted' }],
+    [200, { id: '1', error: 'E1' }, { type: 'rejected', error_code: 'E1' }],
+    [503, { error: 'E1' }, { type: 'retry', error_code: 'E1' }],
+    [504, { error: 'E1' }, { type: 'retry' }],
+  ])('may be meant for nothing, or for all others: %i with %j', async (status, body, expected) => {
+    const general = {
+      answer: { id: '/id', status: '/error', statuses: { '': 'accepted', '*': 'rejected' } },
+    }
+    expect(await outcomeOf(answer(status, body), general)).toMatchObject(expected)
+  })
+})
+
+describe('what the gateway says of an error', () => {
+  const say = (message: unknown, code: unknown = 'E1') =>
+    outcomeOf(answer(400, { error: { code, message } }))
+
+  it('is told on, on one line and cut', async () => {
+    expect(await say(`Not\n\u0000 \u202ethat ${'x'.repeat(999)}`)).toMatchObject({
+      error_code: 'E1',
+      error_message: `Not that ${'x'.repeat(291)}`,
+    })
+  })
+
+  it.each([
+    'Bad text: Grüße & "mehr" {{to}} $&',
+    'Bad text near üße & "mehr" {{to}} $',
+    'Bad token canary-api-token',
+    'Called https://svc.test with canary-hmac-secret',
+  ])('is not where it repeats what it got: %s', async (message) => {
+    expect(await say(message, 'canary-api-token')).toMatchObject({
+      error_code: 'http_400',
+      error_message: 'The provider answered with status 400',
+    })
+  })
+
+  it.each([[{ a: 1 }], [[1]], [''], [null]])('is not where it is no text: %j', async (message) => {
+    expect(await say(message, message)).toMatchObject({ error_code: 'http_400' })
+  })
+})
+
+describe('looking up', () => {
+  const result = async (play: HttpPlay, more: object = {}) => {
+    const { provider, peer, close } = await openHttp((url) => jsonSettings(url))
+    closing.push(close)
+    peer.next(play)
+    return (await provider.lookup?.([httpJob(more)]))?.[0]
+  }
+  it.each<[string, HttpPlay, object]>([
+    [
+      'its last state',
+      answer(200, { id: 'g1', state: 'DONE' }),
+      {
+        type: 'found',
+        lookup_after_ms: null,
+        receipts: [{ status: 'delivered', provider_message_id: 'g1' }],
+      },
+    ],
+    [
+      'a state on the way',
+      answer(200, { state: 'ON_ITS_WAY' }),
+      { type: 'found', lookup_after_ms: 60_000, receipts: [{ status: 'sent' }] },
+    ],
+    [
+      'a state unheard of',
+      answer(200, { state: 'X' }),
+      { type: 'found', lookup_after_ms: 60_000, receipts: [] },
+    ],
+    ['404', answer(404), { type: 'not_found' }],
+    ['nothing', answer(200, {}), { type: 'unavailable' }],
+    ['no JSON', ODD_ANSWERS.no_json, { type: 'unavailable' }],
+    ['401', answer(401), { type: 'unavailable' }],
+    ['410', answer(410), { type: 'unavailable' }],
+    ['500', answer(500), { type: 'unavailable' }],
+    ['a redirect', ODD_ANSWERS.redirect, { type: 'unavailable' }],
+    ['a reset', NO_ANSWER.reset, { type: 'unavailable' }],
+  ])('%s', async (_, play, expected) => {
+    expect(await result(play)).toMatchObject(expected)
+  })
+
+  it('by an id that the gateway never told is not tried', async () => {
+    const { provider, peer, close } = await openHttp((url) => {
+      const { lookup, ...others } = jsonSettings(url)
+      const request = { method: 'GET', url: `${url}/messages/{{provider_message_id}}` }
+      return { ...others, lookup: { ...lookup, request } }
+    })
+    closing.push(close)
+    expect(await provider.lookup?.([httpJob()])).toEqual([{ type: 'unavailable' }])
+    expect(peer.requests).toEqual([])
+    peer.next(answer(200, { state: 'DONE' }))
+    const [found] = (await provider.lookup?.([httpJob({ provider_message_id: 'a/b?c' })])) ?? []
+    expect(found).toMatchObject({ type: 'found' })
+    expect(peer.requests).toMatchObject([{ path: '/messages/a%2Fb%3Fc' }])
+  })
+})
+
+it('asks about what is not reported, and not about what is', async () => {
+  expect(await outcomeOf(answer(200, { id: '1' }))).toMatchObject({ lookup_after_ms: null })
+  const asked = await outcomeOf(answer(200, { id: '1' }), { callback: undefined })
+  expect(asked).toMatchObject({ lookup_after_ms: 60_000 })
+})
+
+it('does not send what its template has no place for', async () => {
+  const { provider, peer, close } = await openHttp(querySettings)
+  closing.push(close)
+  const media = { media: { type: 'image' as const, url: 'https://pics.test/1.png' } }
+  const outcomes = await provider.send([
+    httpJob({ channel: 'whatsapp', content: media }),
+    httpJob(),
+  ])
+  expect(outcomes).toMatchObject([
+    { type: 'rejected', error_code: 'unsupported_content' },
+    { type: 'accepted' },
+  ])
+  expect(peer.requests).toHaveLength(1)
+})

@@ -1,0 +1,108 @@
+import { readFileSync } from 'node:fs'
+import { describe, expect, it } from 'vitest'
+import { NAMES } from '../../src/providers/http/values.ts'
+import { openProvider, providerSettings, traitsOf } from '../../src/providers/registry.ts'
+import { CONTEXT, jsonSettings, querySettings } from './http-gateway.ts'
+
+const json = jsonSettings('https://gateway.test')
+
+it('settings need little', () => {
+  const settings = providerSettings.parse({
+    type: 'http',
+    name: 'gw',
+    channels: ['sms'],
+    send: { url: 'https://gateway.test/send', body: { text: '{{text}}' } },
+  })
+  expect(traitsOf(settings)).toEqual({
+    channels: ['sms'],
+    senders: {},
+    idempotent: false,
+    lookup: false,
+    listens: false,
+    connected: false,
+    messages_per_second: null,
+    handles_stop: false,
+  })
+  expect(structuredClone(settings)).toEqual(settings)
+  expect(providerSettings.safeParse(json).success).toBe(true)
+  expect(providerSettings.safeParse(querySettings('http://127.0.0.1:13013')).success).toBe(true)
+})
+
+it('settings open a provider that does what its traits say', async () => {
+  const provider = await openProvider(providerSettings.parse(json), CONTEXT)
+  expect(provider).toMatchObject({
+    name: 'gateway',
+    lookup: expect.any(Function),
+    readCallback: expect.any(Function),
+  })
+  await provider.close?.()
+})
+
+function deep(levels: number): unknown {
+  return levels === 1 ? 'x' : [deep(levels - 1)]
+}
+
+const sending = (changes: object) => ({ ...json, send: { ...json.send, ...changes } })
+
+describe('settings are refused', () => {
+  it.each<[string, object, string]>([
+    ['a name unheard of', { ...json, timeout: 1 }, 'Unrecognized key'],
+    ['a placeholder unheard of', sending({ body: { a: ['{{nobody}}'] } }), '{{nobody}}'],
+    ['a prototype’s member', sending({ body: '{{constructor}}' }), '{{constructor}}'],
+    ['the content amid a text', sending({ body: 'x {{content}}' }), 'must stand alone'],
+    ['a body and a form', sending({ form: {} }), 'at most one of: body, form'],
+    ['a body with GET', sending({ method: 'GET' }), 'has no body with GET'],
+    [
+      'a text in a header',
+      sending({ headers: { a: '{{text}}' } }),
+      'may only have the placeholders',
+    ],
+    ['a header that breaks the line', sending({ headers: { a: 'x\r\ny' } }), 'printable ASCII'],
+    ['a placeholder for the host', sending({ url: 'https://{{to}}/' }), 'after the host'],
+    ['a placeholder in the host', sending({ url: 'https://a.{{to}}.test/' }), 'after the host'],
+    ['a password in the address', sending({ url: 'https://u:p@gw.test/' }), 'must not have a user'],
+    ['another protocol', sending({ url: 'file:///etc/passwd' }), 'must be an http'],
+    ['a body too deep', sending({ body: deep(17) }), 'at most 16 levels'],
+    ['a status without statuses', { ...json, answer: { status: '/s' } }, 'status, statuses'],
+    ['a pointer that is none', { ...json, answer: { id: 'id' } }, 'JSON pointer'],
+    ['a pointer too deep', { ...json, answer: { id: '/a'.repeat(17) } }, 'JSON pointer'],
+    [
+      'a reference, signed by an address of another message',
+      { ...json, callback: { receipts: json.callback.receipts } },
+      'an address is signed for one message',
+    ],
+    [
+      'what recipients write, signed by an address',
+      { ...json, callback: { inbound: json.callback.inbound } },
+      'such a callback has no message',
+    ],
+  ])('for %s', (_, settings, reason) => {
+    const { success, error } = providerSettings.safeParse(settings)
+    expect(success).toBe(false)
+    expect(JSON.stringify(error?.issues)).toContain(reason)
+  })
+
+  it('but not for a body of 16 levels', () => {
+    expect(providerSettings.safeParse(sending({ body: deep(16) })).success).toBe(true)
+  })
+})
+
+describe('the guide', () => {
+  const file = new URL('../../../../docs/guides/generic-http-provider.md', import.meta.url)
+  const guide = readFileSync(file, 'utf8')
+  const examples = [...guide.matchAll(/```json\n(.*?)```/gs)].map(([, text = '']) =>
+    JSON.parse(text),
+  )
+
+  it('has examples that are taken as they stand', () => {
+    const lists = examples.filter(Array.isArray)
+    expect(lists).toHaveLength(2)
+    for (const one of lists.flat()) expect(providerSettings.safeParse(one).error).toBeUndefined()
+    const [answer] = examples.filter((one) => !Array.isArray(one))
+    expect(providerSettings.safeParse({ ...json, answer }).error).toBeUndefined()
+  })
+
+  it('names every placeholder', () => {
+    for (const name of NAMES) expect(guide).toContain(`\`${name}\``)
+  })
+})

@@ -1,0 +1,253 @@
+import { afterEach, describe, expect, it } from 'vitest'
+import {
+  createHttpClient,
+  type HttpAnswer,
+  type HttpCall,
+  type HttpClientOptions,
+} from '../../src/providers/http-call.ts'
+import {
+  accepting,
+  answer,
+  certificateFor,
+  type HttpPeer,
+  type HttpPlay,
+  NO_ANSWER,
+  ODD_ANSWERS,
+  openHttpPeer,
+  refusedUrl,
+} from './http-peer.ts'
+
+const closing: (() => Promise<unknown>)[] = []
+afterEach(async () => {
+  for (const close of closing.splice(0).reverse()) await close()
+})
+
+function clientOf(options?: HttpClientOptions) {
+  const client = createHttpClient(options)
+  closing.push(client.close)
+  return client
+}
+
+async function peerOf(options?: Parameters<typeof openHttpPeer>[0]): Promise<HttpPeer> {
+  const peer = await openHttpPeer(options)
+  closing.push(peer.close)
+  return peer
+}
+
+function post(url: string): HttpCall {
+  const headers = { authorization: 'Bearer canary-secret', 'content-type': 'application/json' }
+  return { method: 'POST', url, headers, body: '{"text":"canary-content"}' }
+}
+
+/** What an answer that is none says, with no word of what was sent. */
+function expectPlain(given: HttpAnswer): void {
+  expect(JSON.stringify(given)).not.toMatch(/canary|127\.0\.0\.1|localhost/)
+}
+
+describe('an answer', () => {
+  it('comes with its status, headers and JSON; what was sent arrives as it was', async () => {
+    const peer = await peerOf()
+    peer.next(answer(201, { id: 'ä' }, { 'X-Any': '1' }))
+    const given = await clientOf().call(post(`${peer.url}/a?b=%20c`))
+    expect(given).toMatchObject({
+      type: 'answered',
+      status: 201,
+      headers: { 'x-any': '1', 'content-type': 'application/json' },
+      body: '{"id":"ä"}',
+      json: { id: 'ä' },
+    })
+    expect(peer.requests).toMatchObject([
+      {
+        method: 'POST',
+        path: '/a?b=%20c',
+        headers: { 'accept-encoding': 'identity', authorization: 'Bearer canary-secret' },
+        body: '{"text":"canary-content"}',
+      },
+    ])
+  })
+
+  it.each([400, 401, 403, 404, 408, 409, 429, 500, 502, 503, 504])(
+    'may be a %i',
+    async (status) => {
+      const peer = await peerOf()
+      peer.next(answer(status))
+      expect(await clientOf().call(post(peer.url))).toMatchObject({ type: 'answered', status })
+      expect(peer.requests).toHaveLength(1)
+    },
+  )
+
+  it.each<[keyof typeof ODD_ANSWERS, object]>([
+    ['truncated_json', { status: 200, body: '{"id":"x"', json: undefined }],
+    ['empty', { status: 200, body: '', json: undefined }],
+    ['wrong_content_type', { status: 200, json: { id: 'x' } }],
+    ['no_json', { status: 200, json: undefined }],
+    ['error_payload', { status: 200, json: { error: { code: 'E1', message: 'no' } } }],
+    ['gzip_bomb', { status: 200, body: '', json: undefined }],
+    ['redirect', { status: 307 }],
+    ['extra_response', { status: 200, json: { id: 'x' } }],
+  ])('may be odd: %s', async (name, expected) => {
+    const peer = await peerOf()
+    peer.next(ODD_ANSWERS[name])
+    const given = await clientOf().call(post(peer.url))
+    expect(given).toMatchObject({ type: 'answered', ...expected })
+    expect(peer.requests).toHaveLength(1)
+  })
+
+  it('of 10 MB is cut at the bound, and its connection ends', async () => {
+    const peer = await peerOf()
+    peer.next(ODD_ANSWERS.huge_body)
+    const given = await clientOf({ body_max: 1_000 }).call(post(peer.url))
+    expect(given).toMatchObject({ type: 'answered', status: 200, json: undefined })
+    expect(given.type === 'answered' && given.body.length).toBe(1_000)
+    await expect.poll(peer.connections).toBe(0)
+  })
+
+  it('of exactly the bound is whole', async () => {
+    const peer = await peerOf()
+    const text = JSON.stringify({ pad: 'a'.repeat(500) })
+    peer.next(answer(200, text), answer(200, `${text} `))
+    const client = clientOf({ body_max: text.length })
+    expect(await client.call(post(peer.url))).toMatchObject({ json: { pad: 'a'.repeat(500) } })
+    expect(await client.call(post(peer.url))).toMatchObject({ body: text, json: undefined })
+  })
+
+  it('that nobody asked for is never taken for the next one', async () => {
+    const peer = await peerOf()
+    peer.next(ODD_ANSWERS.extra_response, answer(200, { id: 'second' }))
+    const client = clientOf()
+    await client.call(post(peer.url))
+    expect(await client.call(post(peer.url))).toMatchObject({ json: { id: 'second' } })
+  })
+})
+
+describe('what was read and not answered is unanswered', () => {
+  const CODES: Record<keyof typeof NO_ANSWER, string> = {
+    hang: 'timeout',
+    close: 'reset',
+    reset: 'reset',
+    slow_headers: 'timeout',
+    slow_body: 'timeout',
+    headers_alone: 'timeout',
+    close_in_headers: 'reset',
+    close_in_body: 'reset',
+    reset_in_body: 'reset',
+    close_in_chunk: 'reset',
+    two_lengths: 'malformed',
+    bad_chunk: 'malformed',
+    not_http: 'malformed',
+    huge_headers: 'too_large',
+    unasked_upgrade: 'reset',
+  }
+  it.each(Object.entries<HttpPlay>(NO_ANSWER))('%s', async (name, play) => {
+    const peer = await peerOf()
+    peer.next(accepting(play))
+    const given = await clientOf({ deadline_ms: 500 }).call(post(peer.url))
+    expect(given).toMatchObject({
+      type: 'unanswered',
+      code: CODES[name as keyof typeof NO_ANSWER],
+    })
+    expectPlain(given)
+    expect(peer.requests.filter(({ accepted }) => accepted)).toHaveLength(1)
+    await expect.poll(peer.connections).toBe(0)
+  })
+
+  it('a kept connection that the peer drops on the next request, which is not made again', async () => {
+    const peer = await peerOf()
+    const client = clientOf()
+    expect(await client.call(post(peer.url))).toMatchObject({ type: 'answered' })
+    peer.next(accepting(NO_ANSWER.reset))
+    expect(await client.call(post(peer.url))).toMatchObject({ type: 'unanswered', code: 'reset' })
+    expect(peer.requests).toHaveLength(2)
+  })
+
+  it('a call that is under way when the client closes', async () => {
+    const peer = await peerOf()
+    const client = createHttpClient()
+    let hasAsked: () => void = () => {}
+    const asked = new Promise<void>((resolve) => {
+      hasAsked = resolve
+    })
+    peer.next(() => hasAsked())
+    const calling = client.call(post(peer.url))
+    await asked
+    await client.close()
+    expect(await calling).toMatchObject({ type: 'unanswered', code: 'closed' })
+    expect(await client.call(post(peer.url))).toMatchObject({ type: 'not_sent', code: 'closed' })
+  })
+})
+
+describe('what surely did not reach the peer is not sent', () => {
+  it('refused', async () => {
+    const given = await clientOf().call(post(await refusedUrl()))
+    expect(given).toMatchObject({ type: 'not_sent', code: 'connect_refused' })
+    expectPlain(given)
+  })
+
+  it('a name that does not exist', async () => {
+    const given = await clientOf().call(post('http://canary.invalid/'))
+    expect(given).toMatchObject({ type: 'not_sent', code: 'dns' })
+    expectPlain(given)
+  })
+
+  it.each([
+    ['of nobody known', 'localhost', false],
+    ['for another host', 'other.test', true],
+  ])('a certificate %s', async (_, host, is_known) => {
+    const certificate = certificateFor(host)
+    const peer = await peerOf({ tls: certificate })
+    const given = await clientOf(is_known ? { ca: certificate.cert } : {}).call(post(peer.url))
+    expect(given).toMatchObject({ type: 'not_sent', code: 'tls' })
+    expectPlain(given)
+    expect(peer.requests).toEqual([])
+  })
+
+  it('while a certificate that is right is taken', async () => {
+    const certificate = certificateFor('localhost')
+    const peer = await peerOf({ tls: certificate })
+    const client = clientOf({ ca: certificate.cert })
+    expect(await client.call(post(peer.url))).toMatchObject({ type: 'answered', status: 200 })
+  })
+
+  it('a TLS handshake that never ends', async () => {
+    const peer = await peerOf()
+    const given = await clientOf({ connect_ms: 300 }).call(
+      post(peer.url.replace('http:', 'https:')),
+    )
+    expect(given).toMatchObject({ type: 'not_sent', code: 'connect_timeout' })
+  })
+
+  it('what waits for a connection until the deadline, and it is not sent later either', async () => {
+    const peer = await peerOf()
+    peer.next(NO_ANSWER.hang)
+    const client = clientOf({ connections: 1, deadline_ms: 400 })
+    const given = await Promise.all([client.call(post(peer.url)), client.call(post(peer.url))])
+    expect(given).toMatchObject([
+      { type: 'unanswered', code: 'timeout' },
+      { type: 'not_sent', code: 'busy' },
+    ])
+    expect(await client.call(post(peer.url))).toMatchObject({ type: 'answered' })
+    expect(peer.requests).toHaveLength(2)
+  })
+
+  it.each([
+    ['no address', { url: 'nowhere' }],
+    ['another protocol', { url: 'ftp://127.0.0.1/' }],
+    ['a header that breaks the line', { headers: { a: 'b\r\nc: d' } }],
+    ['a header without a name', { headers: { '': 'b' } }],
+  ])('%s', async (_, wrong) => {
+    const peer = await peerOf()
+    const given = await clientOf().call({ ...post(peer.url), ...wrong })
+    expect(given).toMatchObject({ type: 'not_sent', code: 'invalid' })
+    expect(peer.requests).toEqual([])
+  })
+})
+
+it('keeps its connections for later calls', async () => {
+  const peer = await peerOf()
+  const client = clientOf()
+  for (let i = 0; i < 9; i += 1) await client.call(post(peer.url))
+  expect(peer.requests).toHaveLength(9)
+  expect(peer.connections()).toBeLessThan(3)
+  await client.close()
+  await expect.poll(peer.connections).toBe(0)
+})

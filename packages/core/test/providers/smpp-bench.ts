@@ -1,0 +1,142 @@
+import { expect } from 'vitest'
+import type { z } from 'zod'
+import type { Listening, Outcome, Provider, Report, SendJob } from '../../src/providers/provider.ts'
+import { settings, type Timing } from '../../src/providers/smpp/settings.ts'
+import { createSmpp } from '../../src/providers/smpp/smpp.ts'
+import { type Smsc, type SmscOptions, startSmsc } from './smsc.ts'
+
+export type SettingsInput = z.input<typeof settings>
+
+/** Times that a test need not wait for, and a jitter that is none. */
+export const QUICK: Timing = {
+  connect_ms: 1000,
+  response_ms: 400,
+  idle_ms: 60_000,
+  throttle_ms: 60,
+  send_ms: 900,
+  reconnect: { base_ms: 20, cap_ms: 40, refused_ms: 40, stable_ms: 60_000 },
+  random: () => 0.5,
+}
+
+export const WORKSPACE = '0197a0f0-0000-7000-8000-000000000001'
+
+let jobs = 0
+
+/** A job for another message. */
+export function jobOf(text: string, given: Partial<SendJob> = {}): SendJob {
+  jobs += 1
+  return {
+    workspace_id: WORKSPACE,
+    message_id: `0197a0f0-0000-7000-8000-${String(jobs).padStart(12, '0')}`,
+    channel: 'sms',
+    sender: '12345',
+    recipient: '+14155550100',
+    content: { text },
+    attempt: 1,
+    created_at_ms: 1_750_000_000_000,
+    max_duration_s: null,
+    ...given,
+  }
+}
+
+/** What comes of one job. */
+export async function sendOne(provider: Provider, job: SendJob): Promise<Outcome> {
+  const [outcome] = await provider.send([job])
+  if (!outcome) throw new Error('no outcome')
+  return outcome
+}
+
+export interface Note {
+  level: string
+  text: string
+  fields: object
+}
+
+/** A provider that listens, with all that it told. */
+export interface Client {
+  provider: Provider
+  listening: Listening
+  /** What was stored, in its order, and in which batches. */
+  reports: Report[]
+  batches: Report[][]
+  notes: Note[]
+  /** How storing goes from now on: at once unless told. */
+  storing(how: (reports: readonly Report[]) => Promise<void>): void
+  send(text: string, given?: Partial<SendJob>): Promise<Outcome>
+  /** Resolves when all its binds are up. */
+  up(): Promise<void>
+  close(): Promise<void>
+}
+
+export async function openClient(
+  given: Omit<SettingsInput, 'type' | 'name'>,
+  timing: Partial<Timing> = {},
+): Promise<Client> {
+  const own = settings.parse({ type: 'smpp', name: 'carrier', ...given })
+  const provider = createSmpp(own, { ...QUICK, ...timing })
+  const reports: Report[] = []
+  const batches: Report[][] = []
+  const notes: Note[] = []
+  let store: (reports: readonly Report[]) => Promise<void> = async () => {}
+  const listening = await provider.listen?.({
+    async receive(all) {
+      await store(all)
+      reports.push(...all)
+      batches.push([...all])
+    },
+    note: (level, text, fields) => void notes.push({ level, text, fields }),
+  })
+  if (!listening) throw new Error('it does not listen')
+  return {
+    provider,
+    listening,
+    reports,
+    batches,
+    notes,
+    storing(how) {
+      store = how
+    },
+    send: (text, job) => sendOne(provider, jobOf(text, job)),
+    up: () =>
+      expect
+        .poll(() => listening.states().every(({ state }) => state === 'up'), { interval: 5 })
+        .toBe(true),
+    close: () => listening.close(200),
+  }
+}
+
+export interface Bench extends Client {
+  smsc: Smsc
+}
+
+/** An SMSC and a client that is bound to it. */
+export async function openBench({
+  smsc: options = {},
+  settings: given = {},
+  timing = {},
+}: {
+  smsc?: SmscOptions
+  settings?: Partial<SettingsInput>
+  timing?: Partial<Timing>
+} = {}): Promise<Bench> {
+  const smsc = await startSmsc(options)
+  const client = await openClient({ binds: [bindTo(smsc)], ...given }, timing)
+  await client.up()
+  return {
+    ...client,
+    smsc,
+    async close() {
+      await client.close()
+      await smsc.close()
+    },
+  }
+}
+
+export function bindTo({ port }: { port: number }): SettingsInput['binds'][number] {
+  return { host: '127.0.0.1', port, system_id: 'svc', password: 'secret' }
+}
+
+/** Resolves when `holds` does. */
+export function until(holds: () => boolean): Promise<void> {
+  return expect.poll(holds, { interval: 5, timeout: 5000 }).toBe(true)
+}

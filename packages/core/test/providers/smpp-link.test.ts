@@ -1,0 +1,451 @@
+import { once } from 'node:events'
+import { type AddressInfo, createServer, type Socket } from 'node:net'
+import { afterEach, describe, expect, test } from 'vitest'
+import type { Provider } from '../../src/providers/provider.ts'
+import { createFramer } from '../../src/providers/smpp/frames.ts'
+import { encodePdu, type Pdu, setSequence } from '../../src/providers/smpp/pdu.ts'
+import { settings } from '../../src/providers/smpp/settings.ts'
+import { createSmpp } from '../../src/providers/smpp/smpp.ts'
+import {
+  type Bench,
+  bindTo,
+  type Client,
+  jobOf,
+  openBench,
+  openClient,
+  QUICK,
+  sendOne,
+  until,
+} from './smpp-bench.ts'
+import { startSmsc } from './smsc.ts'
+import { CERTIFICATE, CERTIFICATE_KEY } from './smtp-send-certificate.ts'
+
+const closers: (() => Promise<void>)[] = []
+afterEach(async () => {
+  for (const close of closers.splice(0).reverse()) await close()
+})
+
+async function bound(given: Parameters<typeof openBench>[0] = {}): Promise<Bench> {
+  const bench = await openBench(given)
+  closers.push(bench.close)
+  return bench
+}
+
+async function client(...given: Parameters<typeof openClient>): Promise<Client> {
+  const opened = await openClient(...given)
+  closers.push(opened.close)
+  return opened
+}
+
+function downNotes({ notes }: Client) {
+  return notes.filter(({ text }) => text === 'SMPP bind is down')
+}
+
+describe('a bind', () => {
+  test('says who we are, and is noted without the password', async () => {
+    const { smsc, notes, listening, provider } = await bound({
+      settings: {},
+    })
+    expect(smsc.sessions()).toMatchObject([
+      { system_id: 'svc', mode: 'transceiver', interface_version: 0x34, system_type: '' },
+    ])
+    const name = `svc@127.0.0.1:${smsc.port}`
+    expect(notes).toEqual([
+      { level: 'info', text: 'SMPP bind is up', fields: { provider: 'carrier', bind: name } },
+    ])
+    expect(listening.states()).toEqual([{ name, state: 'up', detail: '0 of 10 outstanding' }])
+    expect(await provider.check?.()).toBeNull()
+  })
+
+  test.each([
+    ['password', '0x0e'],
+    ['system_id', '0x0f'],
+    ['bind_failed', '0x0d'],
+  ] as const)('refused for the %s is the account’s fault, and tried again', async (why, code) => {
+    const { smsc, ...one } = await bound()
+    smsc.nextBind(why, Number.POSITIVE_INFINITY)
+    smsc.dropAll()
+    await until(() => one.listening.states()[0]?.detail.includes(code) === true)
+    expect(await one.send('Hi')).toMatchObject({
+      type: 'retry',
+      error_code: 'provider_unauthorized',
+      misconfigured: 'provider',
+    })
+    expect(await one.provider.check?.()).toContain(code)
+    await smsc.when(() => smsc.counts.refused_binds > 2)
+    const refusals = downNotes(one).filter(({ level }) => level === 'error')
+    expect(refusals).toHaveLength(1)
+    expect(JSON.stringify([one.notes, one.listening.states()])).not.toContain('secret')
+    smsc.clear()
+    await one.up()
+    expect(await one.send('Hi')).toMatchObject({ type: 'accepted' })
+  })
+
+  test('refused because the old one is still there is nobody’s fault', async () => {
+    const { smsc, ...one } = await bound()
+    smsc.nextBind('already_bound', 3)
+    smsc.dropAll()
+    await until(() => one.listening.states()[0]?.detail.includes('0x05') === true)
+    const outcome = await one.send('Hi')
+    expect(outcome).toMatchObject({ type: 'retry', error_code: 'not_connected' })
+    expect(outcome).not.toHaveProperty('misconfigured')
+    await one.up()
+  })
+
+  test.each([
+    ['no_response', 'no answer to the bind'],
+    ['drop', 'closed by the SMSC'],
+  ] as const)('met with %s is tried again', async (behaviour, reason) => {
+    const { smsc, ...one } = await bound()
+    smsc.nextBind(behaviour)
+    smsc.dropAll()
+    await until(() =>
+      downNotes(one).some(({ fields }) => 'reason' in fields && fields.reason === reason),
+    )
+    await one.up()
+    expect(await one.send('Hi')).toMatchObject({ type: 'accepted' })
+  })
+
+  test('to nobody is tried until somebody is there', async () => {
+    const smsc = await startSmsc()
+    closers.push(smsc.close)
+    await smsc.down()
+    const one = await client({ binds: [bindTo(smsc)] })
+    await until(() => downNotes(one).length > 0)
+    expect(one.notes).toMatchObject([{ level: 'warn', fields: { reason: 'ECONNREFUSED' } }])
+    expect(await one.send('Hi')).toMatchObject({ type: 'retry', error_code: 'not_connected' })
+    await smsc.up()
+    await one.up()
+    expect(one.notes).toHaveLength(2)
+  })
+})
+
+describe('a connection that ends', () => {
+  test.each(['dropAll', 'unbindAll'] as const)('by %s is made again', async (how) => {
+    const { smsc, ...one } = await bound()
+    await one.send('a')
+    smsc[how]()
+    await smsc.when(() => smsc.counts.binds === 2)
+    await one.up()
+    expect(await one.send('b')).toMatchObject({ type: 'accepted' })
+    expect(smsc.accepted.map(({ text }) => text)).toEqual(['a', 'b'])
+    const reason = how === 'dropAll' ? 'closed by the SMSC' : 'unbound by the SMSC'
+    expect(downNotes(one)).toMatchObject([{ level: 'warn', fields: { reason } }])
+  })
+
+  test('leaves in doubt what was under way, and untouched what was not', async () => {
+    const { smsc, ...one } = await bound({ settings: { window: 2 } })
+    smsc.next('hold', 2)
+    const sending = one.provider.send(['a', 'b', 'c', 'd'].map((text) => jobOf(text)))
+    await smsc.when(() => smsc.counts.submits === 2)
+    smsc.dropAll()
+    const outcomes = await sending
+    expect(outcomes.map(({ type }) => type)).toEqual(['ambiguous', 'ambiguous', 'retry', 'retry'])
+    expect(smsc.accepted.map(({ text }) => text)).toEqual(['a', 'b'])
+  })
+
+  test('without a word is noticed by its silence', async () => {
+    const { smsc, ...one } = await bound({ timing: { idle_ms: 40, response_ms: 100 } })
+    await smsc.when(() => (smsc.sessions()[0]?.enquire_links ?? 0) > 2)
+    expect(one.listening.states()).toMatchObject([{ state: 'up' }])
+    smsc.silence()
+    await until(() => downNotes(one).length > 0)
+    expect(downNotes(one)).toMatchObject([{ fields: { reason: 'no answer to enquire_link' } }])
+    smsc.silence(false)
+    await one.up()
+  })
+
+  test('is asked about at once where a submission was not answered', async () => {
+    const { smsc, ...one } = await bound({ timing: { response_ms: 100 } })
+    smsc.silence()
+    smsc.next('no_response')
+    expect(await one.send('Hi')).toMatchObject({ type: 'ambiguous' })
+    await until(() => downNotes(one).length > 0)
+    expect(downNotes(one)).toMatchObject([{ fields: { reason: 'no answer to enquire_link' } }])
+  })
+
+  test('and its SMSC, which begins its ids anew, is met again', async () => {
+    const { smsc, ...one } = await bound()
+    const first = await one.send('a')
+    await smsc.restart()
+    await until(() => one.listening.states()[0]?.state !== 'up')
+    await one.up()
+    const second = await one.send('b')
+    expect(first).toMatchObject({ provider_message_id: '1' })
+    expect(second).toMatchObject({ provider_message_id: '1' })
+  })
+})
+
+describe('closing', () => {
+  test('waits for what is under way, unbinds, and ends', async () => {
+    const { smsc, ...one } = await bound()
+    smsc.next('hold')
+    const sending = one.send('Hi')
+    await smsc.when(() => smsc.counts.submits === 1)
+    const closing = one.listening.close(2000)
+    smsc.release()
+    expect(await sending).toMatchObject({ type: 'accepted' })
+    await closing
+    expect(smsc.counts.unbinds).toBe(1)
+    expect(one.listening.states()).toMatchObject([{ state: 'down', detail: 'closed' }])
+    await smsc.when(() => smsc.sessions().length === 0)
+  })
+
+  test('waits no longer than it may', async () => {
+    const { smsc, ...one } = await bound({ timing: { response_ms: 10_000, send_ms: 18_000 } })
+    smsc.next('no_response')
+    const sending = one.send('Hi')
+    await smsc.when(() => smsc.counts.submits === 1)
+    await one.listening.close(100)
+    expect(await sending).toMatchObject({ type: 'ambiguous', error_message: 'smpp: closed' })
+  })
+
+  test('acknowledges what is being stored', async () => {
+    const { smsc, ...one } = await bound()
+    let finish = () => {}
+    let begun = () => {}
+    const isBegun = new Promise<void>((resolve) => {
+      begun = resolve
+    })
+    one.storing(
+      () =>
+        new Promise((resolve) => {
+          finish = resolve
+          begun()
+        }),
+    )
+    await one.send('Hi')
+    const answered = smsc.receipt('1')
+    await isBegun
+    const closing = one.listening.close(2000)
+    finish()
+    expect(await answered).toEqual([0])
+    await closing
+  })
+
+  test('while it waits to connect anew ends that', async () => {
+    const { smsc, ...one } = await bound({
+      timing: { reconnect: { ...QUICK.reconnect, base_ms: 60_000, cap_ms: 60_000 } },
+    })
+    smsc.dropAll()
+    await until(() => one.listening.states()[0]?.state === 'down')
+    await one.listening.close(100)
+    expect(smsc.counts.binds).toBe(1)
+  })
+})
+
+describe('a check', () => {
+  async function checked(password: string): Promise<[string | null | undefined, Provider]> {
+    const smsc = await startSmsc()
+    closers.push(smsc.close)
+    const own = settings.parse({
+      type: 'smpp',
+      name: 'carrier',
+      binds: [{ ...bindTo(smsc), password }],
+    })
+    const provider = createSmpp(own, QUICK)
+    const wrong = await provider.check?.()
+    await smsc.when(() => smsc.sessions().length === 0)
+    return [wrong, provider]
+  }
+
+  test('of one that does not listen binds, and unbinds', async () => {
+    const [wrong] = await checked('secret')
+    expect(wrong).toBeNull()
+  })
+
+  test('says what is wrong, but not the password', async () => {
+    const [wrong] = await checked('wrong-1')
+    expect(wrong).toMatch(/^svc@127\.0\.0\.1:\d+: smpp:0x0e The password is not valid$/)
+  })
+})
+
+describe('TLS', () => {
+  const tls = { key: CERTIFICATE_KEY, cert: CERTIFICATE }
+
+  test('is spoken where it is set, with a certificate that fits', async () => {
+    const smsc = await startSmsc({ tls })
+    closers.push(smsc.close)
+    const one = await client({ binds: [{ ...bindTo(smsc), tls: { ca: CERTIFICATE } }] })
+    await one.up()
+    expect(await one.send('Hi')).toMatchObject({ type: 'accepted' })
+  })
+
+  test.each([
+    ['nobody known has signed', { tls: true }, 'DEPTH_ZERO_SELF_SIGNED_CERT'],
+    [
+      'is for another name',
+      { tls: { ca: CERTIFICATE, servername: 'smsc.example' } },
+      'ERR_TLS_CERT_ALTNAME_INVALID',
+    ],
+  ])('is not trusted with a certificate that %s', async (_title, given, reason) => {
+    const smsc = await startSmsc({ tls })
+    closers.push(smsc.close)
+    const one = await client({ binds: [{ ...bindTo(smsc), ...given }] })
+    await until(() => downNotes(one).length > 0)
+    expect(downNotes(one)[0]).toMatchObject({ fields: { reason } })
+    expect(smsc.counts.binds).toBe(0)
+  })
+})
+
+/** An SMSC that answers what it is told to, octet by octet, and takes any bind. */
+async function startRaw(onPdu: (pdu: Pdu, socket: Socket, reply: Reply) => void) {
+  const sockets = new Set<Socket>()
+  const got: Pdu[] = []
+  const server = createServer((socket) => {
+    sockets.add(socket)
+    const framesOf = createFramer()
+    const reply: Reply = (command, status, sequence, body = Buffer.alloc(0)) => {
+      const pdu = encodePdu(command, status, body)
+      setSequence(pdu, sequence)
+      socket.write(pdu)
+    }
+    socket.on('error', () => {})
+    socket.on('data', (chunk) => {
+      for (const pdu of framesOf(chunk)) {
+        got.push(pdu)
+        if (pdu.command === 0x09) reply(0x8000_0009, 0, pdu.sequence, Buffer.from('raw\0'))
+        else onPdu(pdu, socket, reply)
+      }
+    })
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  closers.push(async () => {
+    const closed = once(server, 'close')
+    server.close()
+    for (const socket of sockets) socket.destroy()
+    await closed
+  })
+  return { port: (server.address() as AddressInfo).port, got, sockets }
+}
+
+type Reply = (command: number, status: number, sequence: number, body?: Buffer) => void
+
+const SUBMIT_SM = 0x04
+const SUBMIT_SM_RESP = 0x8000_0004
+const id = (text: string) => Buffer.from(`${text}\0`)
+
+describe('an SMSC that does not keep to the rules', () => {
+  test.each([
+    ['a length that none has', Buffer.from('0000000f00000000', 'hex')],
+    ['a length beyond all bounds', Buffer.from('7fffffff80000004', 'hex')],
+    ['what is not SMPP at all', Buffer.from('HTTP/1.1 400 Bad Request\r\n\r\n')],
+  ])('%s: the connection is given up, and made again', async (_title, octets) => {
+    let submits = 0
+    const raw = await startRaw(({ command, sequence }, socket, reply) => {
+      if (command !== SUBMIT_SM) return
+      submits += 1
+      if (submits === 1) socket.write(octets)
+      else reply(SUBMIT_SM_RESP, 0, sequence, id('2'))
+    })
+    const one = await client({ binds: [bindTo(raw)] })
+    await one.up()
+    expect(await one.send('a')).toMatchObject({ type: 'ambiguous' })
+    expect(downNotes(one)).toMatchObject([
+      { fields: { reason: 'malformed PDU: the length is wrong' } },
+    ])
+    await one.up()
+    expect(await one.send('b')).toMatchObject({ type: 'accepted' })
+  })
+
+  test('answers that nobody waits for, and answers that come twice, change nothing', async () => {
+    const raw = await startRaw(({ command, sequence }, _socket, reply) => {
+      if (command !== SUBMIT_SM) return
+      reply(SUBMIT_SM_RESP, 0, sequence + 1000, id('no'))
+      reply(SUBMIT_SM_RESP, 0, sequence, id(`id${sequence}`))
+      reply(SUBMIT_SM_RESP, 0x0b, sequence)
+      reply(SUBMIT_SM_RESP, 0, sequence, id('no'))
+    })
+    const one = await client({ binds: [bindTo(raw)] })
+    await one.up()
+    expect(await one.provider.send([jobOf('a'), jobOf('b')])).toMatchObject([
+      { type: 'accepted', provider_message_id: 'id2' },
+      { type: 'accepted', provider_message_id: 'id3' },
+    ])
+    expect(one.reports).toEqual([])
+    expect(downNotes(one)).toEqual([])
+  })
+
+  test('answers in another order, and in pieces, find their messages', async () => {
+    const held: number[] = []
+    const raw = await startRaw(({ command, sequence }, socket) => {
+      if (command !== SUBMIT_SM) return
+      held.push(sequence)
+      if (held.length < 3) return
+      const all = held.reverse().map((one) => {
+        const pdu = encodePdu(SUBMIT_SM_RESP, 0, id(`id${one}`))
+        setSequence(pdu, one)
+        return pdu
+      })
+      for (const octet of Buffer.concat(all)) socket.write(Buffer.from([octet]))
+    })
+    const one = await client({ binds: [bindTo(raw)] })
+    await one.up()
+    const outcomes = await one.provider.send([jobOf('a'), jobOf('b'), jobOf('c')])
+    expect(outcomes).toMatchObject([
+      { provider_message_id: 'id2' },
+      { provider_message_id: 'id3' },
+      { provider_message_id: 'id4' },
+    ])
+  })
+
+  test('a nack of what it could not number ends the connection', async () => {
+    const raw = await startRaw(({ command }, _socket, reply) => {
+      if (command === SUBMIT_SM) reply(0x8000_0000, 0x02, 0)
+    })
+    const one = await client({ binds: [bindTo(raw)] })
+    await one.up()
+    expect(await one.send('a')).toMatchObject({
+      type: 'ambiguous',
+      error_message: 'smpp: generic_nack',
+    })
+  })
+
+  test.each([
+    ['no id', Buffer.alloc(0), null],
+    ['an empty id', id(''), null],
+    ['an id without its end', Buffer.from('77'), '77'],
+    ['an id of other octets', Buffer.from([0xff, 0x01, 0]), null],
+  ])('an acceptance with %s is one', async (_title, body, provider_message_id) => {
+    const raw = await startRaw(({ command, sequence }, _socket, reply) => {
+      if (command === SUBMIT_SM) reply(SUBMIT_SM_RESP, 0, sequence, body)
+    })
+    const one = await client({ binds: [bindTo(raw)] })
+    await one.up()
+    expect(await one.send('a')).toMatchObject({ type: 'accepted', provider_message_id })
+  })
+
+  test('commands that no client has are answered by a nack, and bad deliveries refused', async () => {
+    const raw = await startRaw(({ command, sequence }, _socket, reply) => {
+      if (command !== SUBMIT_SM) return
+      reply(0x0b, 0, 500, Buffer.from('outbind\0\0'))
+      reply(0x102, 0, 501)
+      reply(0x05, 0, 502, Buffer.from('cut off'))
+      reply(0x15, 0, 503)
+      reply(SUBMIT_SM_RESP, 0, sequence, id('1'))
+    })
+    const one = await client({ binds: [bindTo(raw)] })
+    await one.up()
+    expect(await one.send('a')).toMatchObject({ type: 'accepted' })
+    await until(() => raw.got.some(({ sequence }) => sequence === 503))
+    const answers = raw.got.filter(({ sequence }) => sequence >= 500)
+    expect(answers.map(({ command, status, sequence }) => [sequence, command, status])).toEqual([
+      [500, 0x8000_0000, 0x03],
+      [502, 0x8000_0005, 0x65],
+      [503, 0x8000_0015, 0],
+    ])
+    expect(one.notes.at(-1)).toMatchObject({ fields: { reason: 'a text does not end' } })
+  })
+
+  test('a connection of which nobody knows that it is gone is given up', async () => {
+    const raw = await startRaw(() => {})
+    const one = await client({ binds: [bindTo(raw)] }, { idle_ms: 40, response_ms: 80 })
+    await one.up()
+    for (const socket of raw.sockets) socket.pause()
+    const outcome = await sendOne(one.provider, jobOf('Hi'))
+    expect(outcome).toMatchObject({ type: 'ambiguous' })
+    await until(() => downNotes(one).length > 0)
+    expect(downNotes(one)).toMatchObject([{ fields: { reason: 'no answer to enquire_link' } }])
+  })
+})

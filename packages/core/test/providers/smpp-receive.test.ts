@@ -1,0 +1,244 @@
+import { afterEach, describe, expect, test } from 'vitest'
+import type { Received } from '../../src/providers/provider.ts'
+import { type Bench, jobOf, openBench, until } from './smpp-bench.ts'
+import type { Incoming } from './smsc-mo.ts'
+
+let bench: Bench
+afterEach(() => bench.close())
+
+const FROM = '+14155550100'
+
+describe('a receipt', () => {
+  test.each([
+    ['DELIVRD', { status: 'delivered', error_code: null, error_message: null }],
+    ['ENROUTE', { status: 'sent' }],
+    ['EXPIRED', { status: 'failed', error_code: 'expired' }],
+    ['UNDELIV', { status: 'failed', error_code: 'undeliverable' }],
+    ['REJECTD', { status: 'failed', error_code: 'rejected' }],
+  ])('%s, by text and by TLV', async (state, receipt) => {
+    bench = await openBench()
+    await bench.send('Hi')
+    for (const by of ['tlv', 'text', 'both'] as const) {
+      expect(await bench.smsc.receipt('1', state, { by })).toEqual([0])
+    }
+    expect(bench.reports).toHaveLength(3)
+    for (const report of bench.reports) {
+      expect(report).toMatchObject({
+        type: 'receipt',
+        about: null,
+        provider_message_id: '1',
+        receipt: { provider_message_id: '1', ...receipt },
+      })
+    }
+  })
+
+  test('that comes twice is told twice: whoever stores it knows', async () => {
+    bench = await openBench()
+    await bench.send('Hi')
+    expect(await bench.smsc.receipt('1', 'DELIVRD', { times: 2 })).toEqual([0, 0])
+    expect(bench.reports).toHaveLength(2)
+    expect(bench.reports[0]).toEqual(bench.reports[1])
+  })
+
+  test('on the way says nothing final', async () => {
+    bench = await openBench()
+    await bench.send('Hi')
+    await bench.smsc.receipt('1', 'UNDELIV', { intermediate: true })
+    expect(bench.reports).toMatchObject([{ receipt: { status: 'sent' } }])
+  })
+
+  test.each([
+    ['hex', 'decimal', 'decimal_to_hex'],
+    ['upper_hex', 'padded', 'decimal_to_hex'],
+    ['decimal', 'upper_hex', 'hex_to_decimal'],
+    ['padded', 'hex', 'hex_to_decimal'],
+    ['padded', 'decimal', 'fold'],
+    ['upper_hex', 'hex', 'fold'],
+  ] as const)('whose id is %s then %s is found by %s', async (given, told, id_form) => {
+    bench = await openBench({ smsc: { id_form: given, first_id: 43_981 }, settings: { id_form } })
+    const outcome = await bench.send('Hi')
+    const id = bench.smsc.accepted[0]?.id ?? ''
+    for (const by of ['tlv', 'text', 'both'] as const) {
+      await bench.smsc.receipt(id, 'DELIVRD', { by, id_form: told })
+    }
+    expect(outcome.type).toBe('accepted')
+    const known = outcome.type === 'accepted' ? outcome.provider_message_id : null
+    expect(
+      bench.reports.map((one) => 'provider_message_id' in one && one.provider_message_id),
+    ).toEqual([known, known, known])
+  })
+
+  test('of which nobody can tell whose it is is acknowledged, and operators are told', async () => {
+    bench = await openBench()
+    const fields = { esm_class: 4, short_message: Buffer.from('stat:DELIVRD'), data_coding: 0 }
+    expect(await bench.smsc.deliver(fields)).toBe(0)
+    expect(bench.reports).toEqual([])
+    expect(bench.notes).toContainEqual({
+      level: 'warn',
+      text: 'SMPP delivery that cannot be kept',
+      fields: { provider: 'carrier', reason: 'a receipt without an id' },
+    })
+  })
+})
+
+describe('acknowledgement', () => {
+  test('comes once it is stored, and not before', async () => {
+    bench = await openBench()
+    let finish = () => {}
+    bench.storing(
+      () =>
+        new Promise((resolve) => {
+          finish = resolve
+        }),
+    )
+    await bench.send('Hi')
+    const answered = bench.smsc.receipt('1')
+    // Whatever was sent before it has been answered by now.
+    await bench.smsc.enquire()
+    expect(bench.smsc.undelivered()).toBe(1)
+    finish()
+    expect(await answered).toEqual([0])
+  })
+
+  test('is a temporary refusal where it could not be stored', async () => {
+    bench = await openBench()
+    bench.storing(async () => {
+      throw new Error('no database')
+    })
+    await bench.send('Hi')
+    expect(await bench.smsc.receipt('1')).toEqual([0x64])
+    bench.storing(async () => {})
+    expect(await bench.smsc.receipt('1')).toEqual([0])
+    expect(bench.reports).toHaveLength(1)
+  })
+
+  test('receipts that come while others are stored are stored together', async () => {
+    bench = await openBench()
+    await bench.provider.send(Array.from({ length: 50 }, () => jobOf('Hi')))
+    let finish = () => {}
+    let calls = 0
+    bench.storing(() => {
+      calls += 1
+      if (calls > 1) return Promise.resolve()
+      return new Promise((resolve) => {
+        finish = resolve
+      })
+    })
+    const ids = bench.smsc.accepted.map(({ id }) => id)
+    const answers = ids.map((id) => bench.smsc.receipt(id))
+    await bench.smsc.enquire()
+    finish()
+    expect((await Promise.all(answers)).flat()).toEqual(ids.map(() => 0))
+    expect(calls).toBeLessThanOrEqual(2)
+    const told = bench.reports.map((one) => 'provider_message_id' in one && one.provider_message_id)
+    expect(told).toEqual(ids)
+  })
+
+  test('what was not acknowledged when the connection went comes again', async () => {
+    bench = await openBench()
+    await bench.send('Hi')
+    let stored = 0
+    bench.storing(async () => {
+      stored += 1
+      if (stored === 1) bench.smsc.dropAll()
+    })
+    expect(await bench.smsc.receipt('1')).toEqual([0])
+    expect(bench.reports).toHaveLength(2)
+  })
+})
+
+describe('what somebody writes', () => {
+  function textsOf(reports: readonly unknown[]): Received[] {
+    return (reports as Received[]).filter(({ type }) => type === 'received')
+  }
+
+  test.each(['Hello [€5] {x}', 'Привет 😀', 'STOP', 'a'.repeat(160), 'я'.repeat(70)])(
+    'arrives: %j',
+    async (text) => {
+      bench = await openBench({ settings: { senders: ['12345', '+447700900999'] } })
+      expect(await bench.smsc.mo({ from: FROM, to: '12345', text })).toEqual([0])
+      await bench.smsc.mo({ from: FROM, to: '+447700900999', text })
+      expect(bench.reports).toMatchObject([{ recipient: '12345' }, { recipient: '+447700900999' }])
+      for (const report of bench.reports) {
+        expect(report).toMatchObject({
+          type: 'received',
+          channel: 'sms',
+          provider_message_id: null,
+          sender: FROM,
+          content: { text, media: [] },
+        })
+        expect(report).not.toHaveProperty('part')
+      }
+    },
+  )
+
+  const LONGS: [string, Partial<Incoming>][] = [
+    ['with an 8-bit reference', { long: 'udh8' }],
+    ['with a 16-bit reference', { long: 'udh16' }],
+    ['with TLVs', { long: 'sar' }],
+    ['the last part first', { is_reversed: true }],
+    ['cut through characters', { cut_anywhere: true }],
+  ]
+  test.each(LONGS)('arrives in parts that make the text again: %s', async (_title, given) => {
+    bench = await openBench()
+    const text = 'Привет 😀😀😀'.repeat(20)
+    await bench.smsc.mo({ from: FROM, to: '12345', text, reference: 200, ...given })
+    const parts = textsOf(bench.reports)
+    expect(parts.length).toBeGreaterThan(3)
+    for (const { content, part } of parts) {
+      expect(content).toEqual({ text: null, media: [] })
+      expect(part).toMatchObject({ reference: 200, total: parts.length })
+    }
+    const units = parts
+      .sort((a, b) => (a.part?.number ?? 0) - (b.part?.number ?? 0))
+      .map(({ part }) => part?.units)
+      .join('')
+    expect(new TextDecoder('utf-16be', { fatal: true }).decode(Buffer.from(units, 'hex'))).toBe(
+      text,
+    )
+  })
+
+  test('arrives whole where it came whole', async () => {
+    bench = await openBench()
+    const text = 'Привет 😀'.repeat(50)
+    await bench.smsc.mo({ from: FROM, to: '12345', text, long: 'payload' })
+    expect(bench.reports).toMatchObject([{ content: { text } }])
+  })
+
+  test('that no database could keep arrives as what can be kept', async () => {
+    bench = await openBench()
+    await bench.smsc.deliver({
+      ...{ source_addr: '14155550100', source_addr_ton: 1, destination_addr: '12345' },
+      data_coding: 8,
+      short_message: Buffer.from('00410000d83d', 'hex'),
+    })
+    expect(bench.reports).toMatchObject([{ content: { text: 'A\ufffd\ufffd' } }])
+  })
+
+  test.each([
+    ['binary', { data_coding: 4 }, 'a message that is no text'],
+    ['an acknowledgement of a phone', { esm_class: 0x08 }, 'neither a text nor a receipt'],
+  ])('%s is acknowledged, and operators are told', async (_title, fields, reason) => {
+    bench = await openBench()
+    const short_message = Buffer.from('canary-4711')
+    expect(await bench.smsc.deliver({ short_message, ...fields })).toBe(0)
+    expect(bench.reports).toEqual([])
+    expect(bench.notes).toMatchObject([{}, { fields: { reason } }])
+    expect(JSON.stringify(bench.notes)).not.toContain('canary')
+  })
+
+  test('a receipt by its TLV alone is one, whatever its class', async () => {
+    bench = await openBench()
+    await bench.send('Hi')
+    await bench.smsc.deliver({
+      esm_class: 0,
+      short_message: Buffer.alloc(0),
+      receipted_message_id: '1',
+      message_state: 2,
+    })
+    await until(() => bench.reports.length > 0)
+    expect(bench.reports).toMatchObject([
+      { provider_message_id: '1', receipt: { status: 'delivered' } },
+    ])
+  })
+})

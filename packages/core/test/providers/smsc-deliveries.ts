@@ -1,0 +1,64 @@
+import type { Pdu } from 'smpp'
+import smpp from './smsc-library.ts'
+import type { Link } from './smsc-link.ts'
+
+/** A deliver_sm that must reach the client. */
+interface Delivery {
+  system_id: string | null
+  fields: Record<string, unknown>
+  settle(status: number | null): void
+}
+
+/** Delivers and redelivers: what no receiving session is there for, or was not answered when its session ended, waits. */
+export function createDeliveries(links: () => readonly Link[]) {
+  let waiting: Delivery[] = []
+  const sent = new Map<Delivery, Link>()
+
+  function give(delivery: Delivery): void {
+    const fits = ({ system_id, mode }: Link) =>
+      mode !== null &&
+      mode !== 'transmitter' &&
+      (delivery.system_id === null || delivery.system_id === system_id)
+    const link = links().find(fits)
+    if (!link) {
+      waiting.push(delivery)
+      return
+    }
+    sent.set(delivery, link)
+    link.session.send(new smpp.PDU('deliver_sm', { ...delivery.fields }), (response: Pdu) => {
+      if (!sent.delete(delivery)) return
+      delivery.settle(response.command_status)
+    })
+  }
+
+  function giveWaiting(): void {
+    const all = waiting
+    waiting = []
+    for (const delivery of all) give(delivery)
+  }
+
+  return {
+    /** Answers the command_status of the deliver_sm_resp; null where the SMSC was closed before it came. */
+    deliver(system_id: string | null, fields: Record<string, unknown>): Promise<number | null> {
+      return new Promise((settle) => give({ system_id, fields, settle }))
+    },
+    /** Somebody has bound. */
+    bound: giveWaiting,
+    /** A session has ended. */
+    ended(link: Link): void {
+      for (const [delivery, on] of sent) {
+        if (on !== link) continue
+        sent.delete(delivery)
+        waiting.push(delivery)
+      }
+      giveWaiting()
+    },
+    /** How many deliver_sm were not answered yet. */
+    open: () => waiting.length + sent.size,
+    close(): void {
+      for (const { settle } of [...waiting, ...sent.keys()]) settle(null)
+      waiting = []
+      sent.clear()
+    },
+  }
+}

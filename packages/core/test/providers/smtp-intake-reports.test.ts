@@ -1,0 +1,246 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { reportsOf } from '../../src/providers/smtp/bounce-outcome.ts'
+import { readMailReport } from '../../src/providers/smtp/bounce-report.ts'
+import {
+  AWAY,
+  exchangeReport,
+  feedbackReport,
+  gmailReport,
+  multipart,
+  passedOn,
+  postfixReport,
+} from './smtp-intake-mails.ts'
+import { newRef } from './smtp-intake-stage.ts'
+
+const about = newRef()
+
+const read = (mail: string | Uint8Array) =>
+  readMailReport(typeof mail === 'string' ? Buffer.from(mail) : mail)
+
+/** What a mail comes to. */
+async function meant(mail: string) {
+  const report = await read(mail)
+  return report && reportsOf(report, about)
+}
+
+function receipt(status: string, error_code: string | null = null, text: string | null = null) {
+  return {
+    type: 'receipt',
+    about,
+    provider_message_id: null,
+    receipt: { status, provider_message_id: null, error_code, error_message: text },
+  }
+}
+
+function gone(error_message: string) {
+  const { receipt: failed, ...rest } = receipt('failed', 'bounced', error_message)
+  return { ...rest, receipt: { ...failed, suppress: 'bounce' } }
+}
+
+/** A report of several recipients. */
+const many = (groups: readonly string[]) =>
+  multipart({}, [
+    {
+      type: 'message/delivery-status',
+      body: ['Reporting-MTA: dns; a.example', ...groups].join('\n\n'),
+    },
+  ])
+
+describe('what reports of real servers come to', () => {
+  it('Postfix', async () => {
+    expect(await meant(postfixReport())).toEqual([gone('smtp:5.1.1 The recipient does not exist')])
+  })
+
+  it('Exchange', async () => {
+    expect(await meant(exchangeReport())).toEqual([
+      gone('smtp:5.1.10 The recipient does not exist'),
+    ])
+  })
+
+  it('Gmail: the status of the server that refused, for one that says nothing', async () => {
+    expect(await meant(gmailReport())).toEqual([gone('smtp:5.2.1 The mailbox is disabled')])
+  })
+
+  it('RFC 5965: a complaint', async () => {
+    expect(await meant(feedbackReport())).toEqual([
+      { type: 'suppress', about, reason: 'complaint' },
+    ])
+    expect(await meant(feedbackReport({ kind: 'Abuse' }))).toHaveLength(1)
+  })
+
+  it.each(['not-spam', 'fraud', 'virus', 'other', 'auth-failure'])('%s: nothing', async (kind) => {
+    expect(await meant(feedbackReport({ kind }))).toEqual([])
+  })
+})
+
+describe('every action and status', () => {
+  it.each([
+    ['5.1.0', 'The recipient does not exist'],
+    ['5.1.2', 'The recipient does not exist'],
+    ['5.1.6 (moved)', 'The recipient does not exist'],
+    ['5.2.1', 'The mailbox is disabled'],
+  ])('failed %s: bounced for good', async (status, text) => {
+    const mail = postfixReport({ status, diagnostic: 'x; y' })
+    expect(await meant(mail)).toEqual([gone(`smtp:${status.split(' ')[0]} ${text}`)])
+  })
+
+  it.each([
+    ['5.2.2', 'bounced', 'The mailbox is full'],
+    ['5.2.0', 'bounced', 'The mailbox does not take the mail'],
+    ['5.1.8', 'undelivered', 'The mail server does not take mail from this domain or address'],
+    ['5.2.3', 'undelivered', 'The mail is too large for the mail server'],
+    ['5.3.4', 'undelivered', 'The mail is too large for the mail server'],
+    ['5.4.4', 'undelivered', 'No mail server of the recipient could be reached'],
+    ['5.7.26', 'undelivered', 'The mail violates a policy of the mail server'],
+    ['5.0.0', 'undelivered', 'The mail server refuses the mail'],
+    ['5.6.1', 'undelivered', 'The mail server refuses the mail'],
+    ['4.1.1', 'undelivered', 'The mail could not be delivered for too long'],
+    ['2.1.5', 'undelivered', 'The mail server refuses the mail'],
+  ])('failed %s: %s, and the address stays', async (status, code, text) => {
+    const mail = postfixReport({ status, diagnostic: 'x; y' })
+    expect(await meant(mail)).toEqual([receipt('failed', code, `smtp:${status} ${text}`)])
+  })
+
+  it.each([
+    ['', 'smtp; 550 5.1.1 Unknown', gone('smtp:5.1.1 The recipient does not exist')],
+    ['5.0.0', 'smtp; 550-5.1.1 Unknown', gone('smtp:5.1.1 The recipient does not exist')],
+    ['5.0.0', 'smtp; 550 #5.1.1 Unknown', gone('smtp:5.1.1 The recipient does not exist')],
+    [
+      '5.0.0',
+      'smtp; 450 4.1.1 Unknown',
+      receipt('failed', 'undelivered', 'smtp:5.0.0 The mail server refuses the mail'),
+    ],
+    [
+      '5.7.1',
+      'smtp; 550 5.1.1 Unknown',
+      receipt('failed', 'undelivered', 'smtp:5.7.1 The mail violates a policy of the mail server'),
+    ],
+    [
+      'none',
+      'smtp; 550 Unknown',
+      receipt('failed', 'undelivered', 'smtp: The mail server refuses the mail'),
+    ],
+  ])('failed %j where the server had said %j', async (status, diagnostic, expected) => {
+    expect(await meant(postfixReport({ status, diagnostic }))).toEqual([expected])
+  })
+
+  it.each([
+    ['delivered', 'delivered'],
+    ['Delivered', 'delivered'],
+    ['relayed (no DSN there)', 'sent'],
+    ['expanded', 'sent'],
+    ['delayed', 'sent'],
+  ])('%s: %s, whatever the status', async (action, status) => {
+    expect(await meant(postfixReport({ action }))).toEqual([receipt(status)])
+  })
+
+  it.each([
+    [['failed 5.1.1', 'failed 5.1.1'], gone('smtp:5.1.1 The recipient does not exist')],
+    [
+      ['failed 5.1.1', 'failed 5.2.2'],
+      receipt('failed', 'bounced', 'smtp:5.1.1 The recipient does not exist'),
+    ],
+    [['failed 5.1.1', 'delivered 2.0.0'], receipt('delivered')],
+    [['relayed 2.0.0', 'failed 5.1.1'], receipt('sent')],
+    [['delayed 4.4.1', 'failed 5.1.1'], receipt('sent')],
+  ])('%j: one mail, one receipt', async (groups, expected) => {
+    const mail = many(
+      groups.map((group) => {
+        const [action, status] = group.split(' ')
+        return `Final-Recipient: rfc822; a@b.example\nAction: ${action}\nStatus: ${status}`
+      }),
+    )
+    expect(await meant(mail)).toEqual([expected])
+  })
+})
+
+describe('what is no report', () => {
+  it.each([
+    ['an answer of a machine', AWAY],
+    ['a report of another mail, passed on', passedOn(postfixReport())],
+    ['a complaint about another mail, passed on', passedOn(feedbackReport())],
+    ['a report that says nothing', many([])],
+    ['an unknown action', postfixReport({ action: 'exploded' })],
+    ['a mail without a header', '\r\n\r\nAction: failed\r\n'],
+    ['nothing', ''],
+  ])('%s', async (_, mail) => {
+    expect(await read(mail)).toBeNull()
+  })
+
+  it('bytes of any kind: read without a throw', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.uint8Array({ maxLength: 4_000 }), async (bytes) => {
+        expect(await read(bytes)).toBeNull()
+      }),
+    )
+  })
+
+  it('reports with anything changed: read without a throw, and never more than one', async () => {
+    const mails = [postfixReport(), exchangeReport().slice(-1_500), gmailReport(), feedbackReport()]
+    const change = fc.record({
+      at: fc.nat(3_000),
+      length: fc.nat(40),
+      put: fc.oneof(
+        fc.string({ maxLength: 20 }),
+        fc.constantFrom(
+          '\r\n',
+          '\n\n',
+          '--b1_7f3a/report.example.test',
+          ':',
+          '\0',
+          'Action: failed',
+        ),
+      ),
+    })
+    await fc.assert(
+      fc.asyncProperty(
+        fc.constantFrom(...mails),
+        fc.array(change, { maxLength: 6 }),
+        async (mail, changes) => {
+          const changed = changes.reduce(
+            (text, { at, length, put }) => text.slice(0, at) + put + text.slice(at + length),
+            mail,
+          )
+          expect(((await meant(changed)) ?? []).length).toBeLessThanOrEqual(1)
+        },
+      ),
+      { numRuns: 500 },
+    )
+  })
+})
+
+describe('what is beyond all measure', () => {
+  const HEAD = 'Content-Type: multipart/report; boundary=b\r\n\r\n'
+
+  it.each([
+    ['lines', '\n'.repeat(1_000_000)],
+    ['parts', `${HEAD}${'--b\n\nx\n'.repeat(140_000)}`],
+    ['headers', 'A: b\r\n'.repeat(160_000)],
+    ['one line', 'x'.repeat(1_000_000)],
+    [
+      'parts within parts',
+      HEAD +
+        Array.from(
+          { length: 10_000 },
+          (_, i) => `--b${i || ''}\nContent-Type: multipart/mixed; boundary=b${i + 1}\n\n`,
+        ).join(''),
+    ],
+  ])('%s: nothing is read', async (_, mail) => {
+    expect(await read(mail)).toBeNull()
+  })
+
+  it('a report before it is read all the same', async () => {
+    const mail = postfixReport().replace(/--\r\n$/, '')
+    const long = `${mail}\r\nContent-Type: text/plain\r\n\r\n${'x\r\n'.repeat(300_000)}`
+    expect(await meant(long)).toEqual([gone('smtp:5.1.1 The recipient does not exist')])
+  })
+
+  it('recipients and fields without end: the first of them', async () => {
+    const group = 'Final-Recipient: rfc822; a@b.example\nAction: failed\nStatus: 5.1.1'
+    const report = await read(many(Array.from({ length: 1_000 }, () => group)))
+    expect(report?.type === 'delivery_status' && report.recipients.length).toBe(99)
+    const fields = Array.from({ length: 1_000 }, (_, i) => `X-${i}: y`).join('\n')
+    expect(await meant(many([`Action: failed\nStatus: 5.1.1\n${fields}`]))).toHaveLength(1)
+  })
+})

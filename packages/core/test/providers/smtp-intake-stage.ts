@@ -1,0 +1,124 @@
+import { once } from 'node:events'
+import { connect } from 'node:net'
+import type { Listening, MessageRef, Report, Sink } from '../../src/providers/provider.ts'
+import { type IntakeLimits, listenForMail } from '../../src/providers/smtp/intake.ts'
+import { messageToken } from '../../src/providers/smtp/mail-address-token.ts'
+
+export const SECRET = 'a secret of the tests'
+export const BOUNCE_DOMAIN = 'bounce.example.test'
+
+let made = 0
+
+/** Ids that no other message has. */
+export function newRef(): MessageRef {
+  made += 1
+  const tail = made.toString(16).padStart(12, '0')
+  return {
+    workspace_id: `01999c7e-8f5c-7000-8a3b-${tail}`,
+    message_id: `01999c7e-8f5d-7001-9a3b-${tail}`,
+  }
+}
+
+/** The envelope sender of a message. */
+export function bounceAddress(ref: MessageRef): string {
+  return `b+${messageToken(SECRET, 'bounce', ref)}@${BOUNCE_DOMAIN}`
+}
+
+/** Keeps what it gets, and fails when it is told to. */
+export function createSink() {
+  const reports: Report[] = []
+  const notes: { level: string; text: string; fields: object }[] = []
+  const waiting: (() => void)[] = []
+  const sink = {
+    reports,
+    notes,
+    /** What storing does before it stores. */
+    before: async (): Promise<void> => {},
+    async receive(more: readonly Report[]) {
+      await sink.before()
+      reports.push(...more)
+      for (const wake of waiting.splice(0)) wake()
+    },
+    note: (level: string, text: string, fields: object) => void notes.push({ level, text, fields }),
+    /** Resolves once so many reports have come. */
+    async came(count: number): Promise<Report[]> {
+      while (reports.length < count) await new Promise<void>((resolve) => waiting.push(resolve))
+      return reports
+    },
+  }
+  return sink satisfies Sink
+}
+
+export interface Intake extends Listening {
+  port: number
+}
+
+export async function openIntake(
+  sink: Sink,
+  limits?: IntakeLimits,
+  more: { max_bytes?: number } = {},
+): Promise<Intake> {
+  const listening = await listenForMail({
+    intake: { host: '127.0.0.1', port: 0, ...more },
+    bounce_domain: BOUNCE_DOMAIN,
+    secret: SECRET,
+    sink,
+    ...(limits && { limits }),
+  })
+  return { ...listening, port: Number(listening.states()[0]?.name.split(':').at(-1)) }
+}
+
+/** Talks SMTP by hand, line by line: what a mail library would never say can be said too. */
+export async function talkTo(port: number) {
+  const socket = connect(port, '127.0.0.1')
+  let text = ''
+  let isClosed = false
+  let wake = () => {}
+  socket.on('data', (chunk) => {
+    text += chunk
+    wake()
+  })
+  socket.on('error', () => {})
+  socket.on('close', () => {
+    isClosed = true
+    wake()
+  })
+  const closed = once(socket, 'close')
+
+  /** The next whole answer; what ended the connection is an empty one. */
+  async function answer(): Promise<string> {
+    for (;;) {
+      const found = /^(?:\d{3}-[^\n]*\n)*\d{3} [^\n]*\n/.exec(text)
+      if (found) {
+        text = text.slice(found[0].length)
+        return found[0].trim()
+      }
+      if (isClosed) return ''
+      await new Promise<void>((resolve) => {
+        wake = resolve
+      })
+    }
+  }
+
+  await answer()
+  const say = async (line: string) => {
+    socket.write(`${line}\r\n`)
+    return answer()
+  }
+  return {
+    say,
+    answer,
+    write: (raw: string | Uint8Array) => void socket.write(raw),
+    /** Says all that goes before a mail, and the mail; the last answer. */
+    async mail(to: readonly string[], raw: string, from = ''): Promise<string> {
+      await say('EHLO sender.example.test')
+      await say(`MAIL FROM:<${from}>`)
+      for (const each of to) await say(`RCPT TO:<${each}>`)
+      const go = await say('DATA')
+      if (!go.startsWith('354')) return go
+      return say(`${raw.replace(/^\./gm, '..')}\r\n.`)
+    },
+    closed,
+    end: () => void socket.destroy(),
+  }
+}

@@ -1,0 +1,117 @@
+import { generateKeyPairSync } from 'node:crypto'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { openSmtp } from '../../src/providers/smtp/smtp.ts'
+import { createSmtpMailer } from '../../src/providers/smtp/smtp-mailer.ts'
+import { verifyDkim } from './smtp-send-dkim-verifier.ts'
+import { context, smtpJob, smtpSettings } from './smtp-send-fixtures.ts'
+import { type SmtpSink, startSmtpSink } from './smtp-sink.ts'
+
+const keyPair = () =>
+  generateKeyPairSync('rsa', {
+    modulusLength: 2048,
+    publicKeyEncoding: { type: 'spki', format: 'pem' },
+    privateKeyEncoding: { type: 'pkcs8', format: 'pem' },
+  })
+const { publicKey, privateKey } = keyPair()
+const dkim = { domain: 'mail.example', selector: 'svc1', private_key: privateKey }
+
+let sink: SmtpSink
+beforeAll(async () => {
+  sink = await startSmtpSink()
+})
+afterAll(() => sink.close())
+
+async function signed(job: Parameters<typeof smtpJob>[0]): Promise<string> {
+  const provider = openSmtp(smtpSettings({ url: sink.url, dkim }), context)
+  const [outcome] = await provider.send([smtpJob(job)])
+  await provider.close?.()
+  expect(outcome?.type).toBe('accepted')
+  return sink.mails.at(-1)?.raw ?? ''
+}
+
+const lines = Array.from({ length: 300 }, (_, i) => `${i} Grüße  😀\t .\n..\n`).join('')
+
+describe('a signature', () => {
+  it.each<[string, Parameters<typeof smtpJob>[0]]>([
+    ['of a text', {}],
+    [
+      'of a text and an html in many letters',
+      { content: { text: lines, html: `<p>${lines}</p>` } },
+    ],
+    [
+      'of a long subject',
+      { content: { subject: `Ä ${'ö x '.repeat(200)}` }, sender: 'Ä, Ö & "Ü"' },
+    ],
+    [
+      'of a file',
+      {
+        content: {
+          attachments: [
+            { filename: 'a.bin', content: Buffer.alloc(300_000, 7).toString('base64') },
+          ],
+        },
+      },
+    ],
+    [
+      'of a mail with an answer address and headers',
+      {
+        content: {
+          reply_to: 'help@acme.example',
+          headers: { 'List-Id': '<l.acme.example>', References: '<a@b.example> <c@b.example>' },
+        },
+      },
+    ],
+  ])('%s holds', async (_, job) => {
+    const verdict = verifyDkim(await signed(job), publicKey)
+    expect(verdict).toMatchObject({ holds: true, domain: 'mail.example', selector: 'svc1' })
+  })
+
+  it('covers what is shown, and both fields of unsubscribing (RFC 8058)', async () => {
+    const { signed: names } = verifyDkim(await signed({}), publicKey)
+    expect(names).toEqual(
+      expect.arrayContaining([
+        'from',
+        'to',
+        'subject',
+        'date',
+        'message-id',
+        'content-type',
+        'list-unsubscribe',
+        'list-unsubscribe-post',
+      ]),
+    )
+  })
+
+  it.each([
+    ['another key', (raw: string) => raw, keyPair().publicKey],
+    ['another body', (raw: string) => `${raw}x`, publicKey],
+    ['another subject', (raw: string) => raw.replace('Subject: c', 'Subject: C'), publicKey],
+    [
+      'another way to unsubscribe',
+      (raw: string) => raw.replace('<https://svc', '<http://svc'),
+      publicKey,
+    ],
+    [
+      'no promise of one click',
+      (raw: string) => raw.replace('List-Unsubscribe-Post', 'X-Unsubscribe-Post'),
+      publicKey,
+    ],
+  ])('does not hold with %s', async (_, change, key) => {
+    const raw = await signed({})
+    expect(change(raw) !== raw || key !== publicKey).toBe(true)
+    expect(verifyDkim(change(raw), key).holds).toBe(false)
+  })
+
+  it('is on mails to owners too', async () => {
+    const mailer = createSmtpMailer(smtpSettings({ url: sink.url, dkim }))
+    await mailer.send({
+      to: 'o@acme.example',
+      subject: 'S',
+      text: 'T',
+      html: 'H',
+      kind: 'reset_password',
+    })
+    mailer.close()
+    expect(verifyDkim(sink.mails.at(-1)?.raw ?? '', publicKey).holds).toBe(true)
+  })
+})

@@ -1,0 +1,39 @@
+import type { EmailContent } from '../../src/contract/content.ts'
+import type { ProviderContext, SendJob } from '../../src/providers/provider.ts'
+import { type SmtpSettings, settings } from '../../src/providers/smtp/settings.ts'
+
+export const WORKSPACE = '0193b3a0-1111-7111-8111-111111111111'
+export const OTHER_WORKSPACE = '0193b3a0-1111-7111-8111-111111111112'
+export const MESSAGE = '0193b3a0-2222-7222-8222-222222222222'
+
+export const context: ProviderContext = {
+  public_url: 'https://svc.example',
+  callback_url: 'https://svc.example/callbacks/smtp',
+  secret: 'canary-secret-of-the-service',
+}
+
+/** Settings as the operator's, read as the service reads them. */
+export function smtpSettings(given: Partial<Record<keyof SmtpSettings, unknown>>): SmtpSettings {
+  return settings.parse({ type: 'smtp', name: 'smtp', mail_domain: 'mail.example', ...given })
+}
+
+export const CONTENT = 'canary-content'
+
+/** A job, and what is different in it. */
+export function smtpJob({
+  content,
+  ...given
+}: Partial<Omit<SendJob, 'content'>> & { content?: Partial<EmailContent> } = {}): SendJob {
+  return {
+    workspace_id: WORKSPACE,
+    message_id: MESSAGE,
+    channel: 'email',
+    sender: null,
+    recipient: 'asha@rcpt.example',
+    content: { subject: CONTENT, text: CONTENT, ...content },
+    attempt: 1,
+    created_at_ms: Date.UTC(2026, 4, 4, 9, 30, 5),
+    max_duration_s: null,
+    ...given,
+  }
+}

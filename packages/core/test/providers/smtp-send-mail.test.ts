@@ -1,0 +1,352 @@
+import PostalMime from 'postal-mime'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { EmailContent } from '../../src/contract/content.ts'
+import type { ProviderContext } from '../../src/providers/provider.ts'
+import { readMessageToken } from '../../src/providers/smtp/mail-address-token.ts'
+import { openSmtp } from '../../src/providers/smtp/smtp.ts'
+import { createSmtpMailer } from '../../src/providers/smtp/smtp-mailer.ts'
+import {
+  context,
+  MESSAGE,
+  OTHER_WORKSPACE,
+  smtpJob,
+  smtpSettings,
+  WORKSPACE,
+} from './smtp-send-fixtures.ts'
+import { headersOf, type SmtpSink, type SunkMail, startSmtpSink } from './smtp-sink.ts'
+
+let sink: SmtpSink
+beforeAll(async () => {
+  sink = await startSmtpSink()
+})
+afterAll(() => sink.close())
+
+type Settings = Parameters<typeof smtpSettings>[0]
+
+/** What arrives of one job. */
+async function sent(
+  job: Parameters<typeof smtpJob>[0] = {},
+  settings: Settings = {},
+  given: Partial<ProviderContext> = {},
+): Promise<SunkMail> {
+  const provider = openSmtp(smtpSettings({ url: sink.url, ...settings }), { ...context, ...given })
+  const before = sink.mails.length
+  const [outcome] = await provider.send([smtpJob(job)])
+  await provider.close?.()
+  expect(outcome).toMatchObject({ type: 'accepted' })
+  expect(sink.mails).toHaveLength(before + 1)
+  return sink.mails[before] as SunkMail
+}
+
+const field = ({ raw }: SunkMail, name: string) =>
+  headersOf(raw).flatMap(([key, value]) => (key.toLowerCase() === name.toLowerCase() ? value : []))
+
+const content = (given: Partial<EmailContent>) => ({ content: given })
+
+describe('a mail', () => {
+  it('goes to one recipient, with its fields, and with nothing besides', async () => {
+    const mail = await sent({ sender: 'Acme Ltd', content: { subject: 'Hi', text: 'Hello' } })
+    expect(mail.to.map(({ address }) => address)).toEqual(['asha@rcpt.example'])
+    expect(headersOf(mail.raw)).toEqual([
+      [
+        'List-Unsubscribe',
+        expect.stringMatching(/^<https:\/\/svc\.example\/unsubscribe\/[0-9a-z]{62}>$/),
+      ],
+      ['List-Unsubscribe-Post', 'List-Unsubscribe=One-Click'],
+      ['From', expect.stringMatching(/^Acme Ltd <acme-ltd-[0-9a-f]{8}@mail\.example>$/)],
+      ['To', 'asha@rcpt.example'],
+      ['Subject', 'Hi'],
+      ['Message-ID', `<${MESSAGE}@mail.example>`],
+      ['Date', 'Mon, 04 May 2026 09:30:05 +0000'],
+      ['Content-Transfer-Encoding', '7bit'],
+      ['MIME-Version', '1.0'],
+      ['Content-Type', 'text/plain; charset=utf-8'],
+    ])
+  })
+
+  it('bears the same Message-ID and Date on every attempt', async () => {
+    const [first, second] = [await sent(), await sent({ attempt: 2 })]
+    for (const name of ['Message-ID', 'Date', 'From', 'List-Unsubscribe']) {
+      expect(field(second, name)).toEqual(field(first, name))
+    }
+  })
+
+  it.each([
+    ['text', { text: 'Grüße 😀' }],
+    ['html', { text: undefined, html: '<p>Grüße 😀</p>' }],
+    ['both', { text: 'Grüße 😀', html: '<p>Grüße 😀</p>' }],
+  ])('of %s is read as it was written', async (_, given) => {
+    const { raw } = await sent(
+      content({ subject: `Ä ${'ö'.repeat(300)} 😀`, ...given } as EmailContent),
+    )
+    const read = await PostalMime.parse(raw)
+    expect(read.subject).toBe(`Ä ${'ö'.repeat(300)} 😀`)
+    expect([read.text?.trim(), read.html?.trim()]).toEqual([
+      given.text,
+      'html' in given ? given.html : undefined,
+    ])
+    expect(
+      Math.max(...raw.split('\r\n').map((line) => Buffer.byteLength(line))),
+    ).toBeLessThanOrEqual(998)
+  })
+
+  it('with a line of dots arrives as it is', async () => {
+    const { raw } = await sent(content({ text: 'a\n.\n..\nRCPT TO:<evil@x.example>\n.\nb' }))
+    expect((await PostalMime.parse(raw)).text?.trim()).toBe(
+      'a\n.\n..\nRCPT TO:<evil@x.example>\n.\nb',
+    )
+  })
+
+  it('says where to answer', async () => {
+    expect(field(await sent(content({ reply_to: 'help@acme.example' })), 'Reply-To')).toEqual([
+      'help@acme.example',
+    ])
+  })
+
+  it('has the headers that the caller gave, under their proper names', async () => {
+    const headers = {
+      'x-entity-ref-id': 'A 1',
+      'In-Reply-To': '<a@b.example>',
+      'list-id': '<l.acme.example>',
+    }
+    const mail = await sent(content({ headers }))
+    expect(field(mail, 'X-Entity-Ref-ID')).toEqual(['A 1'])
+    expect(field(mail, 'In-Reply-To')).toEqual(['<a@b.example>'])
+    expect(field(mail, 'List-Id')).toEqual(['<l.acme.example>'])
+  })
+
+  it('has the files that go with it, byte for byte', async () => {
+    const bytes = Uint8Array.from({ length: 5_000 }, (_, i) => i % 256)
+    const attachments = [
+      {
+        filename: 'счёт "1".pdf',
+        content_type: 'application/pdf',
+        content: Buffer.from(bytes).toString('base64'),
+      },
+      { filename: '{{name}}.html', content: Buffer.from('<b>{{name}}</b>').toString('base64') },
+    ]
+    const read = await PostalMime.parse((await sent(content({ attachments }))).raw)
+    expect(read.text?.trim()).toBe('canary-content')
+    expect(
+      read.attachments.map(({ filename, mimeType, disposition, content }) => [
+        filename,
+        mimeType,
+        disposition,
+        Buffer.from(content as ArrayBuffer).toString('base64'),
+      ]),
+    ).toEqual([
+      ['счёт "1".pdf', 'application/pdf', 'attachment', attachments[0]?.content],
+      ['{{name}}.html', 'application/octet-stream', 'attachment', attachments[1]?.content],
+    ])
+  })
+})
+
+it('that cannot be written fails alone: the others of its batch are sent', async () => {
+  const provider = openSmtp(smtpSettings({ url: sink.url }), context)
+  const outcomes = await provider.send([smtpJob({ message_id: 'no UUID' }), smtpJob()])
+  await provider.close?.()
+  expect(outcomes).toMatchObject([
+    { type: 'rejected', error_code: 'invalid_content' },
+    { type: 'accepted' },
+  ])
+})
+
+describe('the envelope', () => {
+  it('asks for reports of failures and delays, and names the message', async () => {
+    const mail = await sent()
+    expect(mail.from.args).toMatchObject({ RET: 'HDRS', ENVID: MESSAGE })
+    expect(mail.to[0]?.args).toMatchObject({
+      NOTIFY: 'FAILURE,DELAY',
+      ORCPT: 'rfc822;asha@rcpt.example',
+    })
+    expect((await sent({}, { dsn: false })).to[0]?.args).toEqual({})
+  })
+
+  it.each([
+    ['bounce.mail.example', { intake: { port: 0 } }],
+    ['returns.example', { bounce_domain: 'returns.example' }],
+  ])('comes from an address at %s that names the message', async (domain, settings) => {
+    const [local = '', at] = (await sent({}, settings)).from.address.split('@')
+    expect(at).toBe(domain)
+    expect(local.length).toBeLessThanOrEqual(64)
+    expect(readMessageToken(context.secret, 'bounce', local.replace(/^b\+/, ''))).toEqual({
+      workspace_id: WORKSPACE,
+      message_id: MESSAGE,
+    })
+  })
+
+  it('comes from the sender itself where nobody reads bounces', async () => {
+    const mail = await sent({ sender: 'Acme' })
+    expect(field(mail, 'From')).toEqual([`Acme <${mail.from.address}>`])
+  })
+})
+
+describe('who it is from', () => {
+  it('is never the same for two workspaces, though they call themselves alike', async () => {
+    const [ours, theirs] = [
+      await sent({ sender: 'Acme' }),
+      await sent({ sender: 'Acme', workspace_id: OTHER_WORKSPACE }),
+    ]
+    expect(theirs.from.address).not.toBe(ours.from.address)
+  })
+
+  it('is the one address that the operator set', async () => {
+    const mail = await sent({ sender: 'Acme' }, { from_local_part: 'hello' })
+    expect(field(mail, 'From')).toEqual(['Acme <hello@mail.example>'])
+  })
+})
+
+describe('unsubscribing', () => {
+  const own = { headers: { 'list-unsubscribe': '<https://acme.example/u>' } }
+
+  it('by one click names the message to us alone', async () => {
+    const [value = ''] = field(await sent(), 'List-Unsubscribe')
+    const token = value.replace(/^.*\//, '').replace('>', '')
+    const ref = { workspace_id: WORKSPACE, message_id: MESSAGE }
+    expect(readMessageToken(context.secret, 'unsubscribe', token)).toEqual(ref)
+    expect(readMessageToken(context.secret, 'bounce', token)).toBeNull()
+  })
+
+  it('is the caller’s where he gave a way, once, and says nothing of one click', async () => {
+    const mail = await sent(content(own))
+    expect(field(mail, 'List-Unsubscribe')).toEqual(['<https://acme.example/u>'])
+    expect(field(mail, 'List-Unsubscribe-Post')).toEqual([])
+  })
+
+  it('stands once, however often and in whichever case it was given', async () => {
+    const headers = { ...own.headers, 'List-Unsubscribe': '<https://acme.example/2>' }
+    expect(field(await sent(content({ headers })), 'List-Unsubscribe')).toHaveLength(1)
+  })
+
+  it.each([
+    ['is not wanted', { unsubscribe: false }, {}],
+    ['could not be called', {}, { public_url: 'http://svc.example' }],
+  ])('is left out where it %s, and so is the promise of one click', async (_, settings, given) => {
+    const headers = { 'List-Unsubscribe-Post': 'List-Unsubscribe=One-Click' }
+    const mail = await sent(content({ headers }), settings, given)
+    expect(field(mail, 'List-Unsubscribe')).toEqual([])
+    expect(field(mail, 'List-Unsubscribe-Post')).toEqual([])
+  })
+
+  it('can be tried on this machine without https', async () => {
+    const mail = await sent({}, {}, { public_url: 'http://127.0.0.1:3000' })
+    expect(field(mail, 'List-Unsubscribe')[0]).toMatch(
+      /^<http:\/\/127\.0\.0\.1:3000\/unsubscribe\//,
+    )
+  })
+})
+
+const EVIL = 'evil@x.example'
+const CRLF = `x\r\nBcc: ${EVIL}\r\n\r\n.\r\nMAIL FROM:<${EVIL}>`
+const NAMES = [
+  'From',
+  'To',
+  'Subject',
+  'Message-ID',
+  'Date',
+  'MIME-Version',
+  'Content-Type',
+  'Content-Transfer-Encoding',
+  'List-Unsubscribe',
+  'List-Unsubscribe-Post',
+]
+
+describe('nothing that a caller writes becomes a recipient, a sender or a header', () => {
+  it.each([
+    ['a subject', content({ subject: CRLF })],
+    ['a display name', { sender: CRLF }],
+    ['a display name that holds an address', { sender: `Bank <${EVIL}>` }],
+    ['a display name that holds two', { sender: `"Bank" <${EVIL}>, a@b.example` }],
+    ['a display name of a group', { sender: `group: ${EVIL};` }],
+    ['a display name of an encoded word', { sender: `=?utf-8?q?Bank_=3C${EVIL}=3E?=` }],
+    ['a text', content({ text: CRLF })],
+    ['an html', content({ text: CRLF, html: CRLF })],
+  ])('%s', async (_, job) => {
+    const mail = await sent(job as Parameters<typeof smtpJob>[0])
+    expect(mail.to.map(({ address }) => address)).toEqual(['asha@rcpt.example'])
+    expect(mail.from.address).toMatch(/^[a-z0-9-]+@mail\.example$/)
+    const names = headersOf(mail.raw).map(([name]) => name)
+    expect(names.filter((name) => !NAMES.includes(name))).toEqual([])
+    expect(new Set(names).size).toBe(names.length)
+    const { from } = await PostalMime.parse(mail.raw)
+    expect(from?.address).toBe(mail.from.address)
+    expect(from?.name).not.toContain('@')
+  })
+
+  it.each([
+    ['a header', { headers: { 'X-Entity-Ref-ID': CRLF } }],
+    ['an address to answer', { reply_to: `a@b.example\r\nBcc: ${EVIL}` }],
+    ['a way to unsubscribe', { headers: { 'List-Unsubscribe': `<https://a.example/${CRLF}>` } }],
+    ['a header of another name', { headers: { Bcc: EVIL } }],
+    ['the name of a file', { attachments: [{ filename: CRLF, content: 'AAAA' }] }],
+    [
+      'the type of a file',
+      { attachments: [{ filename: 'a', content: 'AAAA', content_type: `a/b${CRLF}` }] },
+    ],
+  ])('%s, were it let through', async (_, given) => {
+    const mail = await sent(content(given as Partial<EmailContent>))
+    expect(mail.to.map(({ address }) => address)).toEqual(['asha@rcpt.example'])
+    const names = headersOf(mail.raw).map(([name]) => name.toLowerCase())
+    expect(names).not.toContain('bcc')
+    expect(names).not.toContain('mail from')
+  })
+
+  it.each([
+    `ok@rcpt.example\r\nBcc: ${EVIL}`,
+    `"x" <ok@rcpt.example>, ${EVIL}`,
+    `ok@rcpt.example, ${EVIL}`,
+    `group: ${EVIL};`,
+    `<${EVIL}>`,
+    `"${EVIL} "@rcpt.example`,
+    'ok@rcpt.example> SIZE=1',
+    'nobody',
+    '',
+  ])('a recipient %j is refused before anybody hears of it', async (recipient) => {
+    const provider = openSmtp(smtpSettings({ url: sink.url }), context)
+    const before = sink.mails.length
+    expect(await provider.send([smtpJob({ recipient })])).toMatchObject([
+      { type: 'rejected', error_code: 'invalid_recipient' },
+    ])
+    await provider.close?.()
+    expect(sink.mails).toHaveLength(before)
+  })
+
+  it('a text that names a file or an address to load is a text', async () => {
+    const text = 'data:text/plain,x'
+    const html = '<img src="file:///etc/passwd"><img src="http://127.0.0.1/x">'
+    const read = await PostalMime.parse((await sent(content({ text, html }))).raw)
+    expect([read.text?.trim(), read.html?.trim(), read.attachments]).toEqual([text, html, []])
+  })
+})
+
+describe('a mail to an owner', () => {
+  const mail = {
+    to: 'owner@acme.example',
+    subject: 'Verify',
+    text: 'T',
+    html: '<p>H</p>',
+    kind: 'verify_email',
+  } as const
+
+  it('goes through the same server, from nobody who reads answers', async () => {
+    const mailer = createSmtpMailer(smtpSettings({ url: sink.url }))
+    await mailer.send(mail)
+    mailer.close()
+    const arrived = sink.mails.at(-1) as SunkMail
+    expect(arrived.to.map(({ address }) => address)).toEqual(['owner@acme.example'])
+    expect(arrived.from.address).toBe('no-reply@mail.example')
+    expect(field(arrived, 'From')).toEqual(['no-reply@mail.example'])
+    expect(field(arrived, 'Auto-Submitted')).toEqual(['auto-generated'])
+    expect(field(arrived, 'List-Unsubscribe')).toEqual([])
+    expect((await PostalMime.parse(arrived.raw)).html?.trim()).toBe('<p>H</p>')
+  })
+
+  it('that is refused is an error without the address', async () => {
+    sink.meet('gone@acme.example', { at: 'rcpt', reply: '550 5.1.1 <gone@acme.example> unknown' })
+    const mailer = createSmtpMailer(smtpSettings({ url: sink.url }))
+    await expect(mailer.send({ ...mail, to: 'gone@acme.example' })).rejects.toThrow(
+      /^smtp:550 5\.1\.1 The recipient does not exist$/,
+    )
+    mailer.close()
+  })
+})

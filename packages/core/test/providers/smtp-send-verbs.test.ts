@@ -1,0 +1,322 @@
+import { afterEach, describe, expect, it } from 'vitest'
+import type { Outcome, Provider } from '../../src/providers/provider.ts'
+import { openSmtp } from '../../src/providers/smtp/smtp.ts'
+import { CERTIFICATE } from './smtp-send-certificate.ts'
+import { context, smtpJob, smtpSettings } from './smtp-send-fixtures.ts'
+import { type ScriptedServer, startScript } from './smtp-send-script.ts'
+
+let closing: (() => Promise<void> | undefined)[] = []
+afterEach(async () => {
+  for (const close of closing) await close()
+  closing = []
+})
+
+const LEAK = 'asha@rcpt.example'
+
+interface Stage {
+  server: ScriptedServer
+  provider: Provider
+  send(): Promise<Outcome | undefined>
+}
+
+async function stage(
+  script: Parameters<typeof startScript>[0],
+  {
+    settings = {},
+    scheme = 'smtp',
+    user = 'svc:canary-password@',
+    host = '127.0.0.1',
+    send_max_ms = 5_000,
+  }: {
+    settings?: Parameters<typeof smtpSettings>[0]
+    scheme?: 'smtp' | 'smtps'
+    user?: string
+    host?: string
+    send_max_ms?: number
+  } = {},
+): Promise<Stage> {
+  const server = await startScript(script, { tls: scheme === 'smtps' })
+  const url = `${scheme}://${user}${host}:${server.port}`
+  const provider = openSmtp(smtpSettings({ url, ...settings }), context, { send_max_ms })
+  closing.push(async () => provider.close?.(), server.close)
+  return { server, provider, send: async () => (await provider.send([smtpJob()]))[0] }
+}
+
+const TRANSIENT = 'retry provider_unavailable'
+const MISSET = (code: string) => `retry ${code} provider`
+const REJECTED = (code: string) => `rejected ${code}`
+const BOUNCED = 'rejected invalid_recipient bounce'
+const AMBIGUOUS = 'ambiguous no_answer'
+
+/** What an outcome comes down to. */
+function shortOf(outcome: Outcome | undefined): string {
+  if (!outcome || outcome.type === 'accepted') return outcome?.type ?? 'nothing'
+  const { type, error_code } = outcome
+  const more = type === 'retry' ? outcome.misconfigured : type === 'rejected' && outcome.suppress
+  return [type, error_code, more || ''].join(' ').trim()
+}
+
+type Row = [verb: string, act: string, outcome: string]
+
+const ROWS: Row[] = [
+  ['greeting', '421 4.3.2 Shutting down', TRANSIENT],
+  ['greeting', '450 Come back', TRANSIENT],
+  ['greeting', '554 5.7.1 No service for you', MISSET('provider_refused')],
+  ['greeting', 'HTTP/1.1 400 Bad Request', TRANSIENT],
+  ['greeting', 'drop', TRANSIENT],
+  ['EHLO', '421 4.3.2 Shutting down', TRANSIENT],
+  ['EHLO', 'drop', TRANSIENT],
+  ['AUTH', '421 4.7.0 Too many logins', TRANSIENT],
+  ['AUTH', '454 4.7.0 Temporary authentication failure', TRANSIENT],
+  ['AUTH', '535 5.7.8 Bad credentials', MISSET('provider_unauthorized')],
+  ['AUTH', '534 5.7.9 Application-specific password required', MISSET('provider_unauthorized')],
+  ['AUTH', '502 5.5.2 Not implemented', MISSET('provider_unauthorized')],
+  ['AUTH', 'drop', TRANSIENT],
+  ['MAIL', '421 4.7.0 Too busy', TRANSIENT],
+  ['MAIL', '451 4.3.0 Local error', TRANSIENT],
+  ['MAIL', '530 5.7.0 Authentication required', MISSET('provider_unauthorized')],
+  ['MAIL', '550 5.7.1 Not your address', MISSET('sender_invalid')],
+  ['MAIL', '553 5.1.8 No such domain', MISSET('sender_invalid')],
+  ['MAIL', '550 5.4.5 Daily quota exceeded', 'retry rate_limited'],
+  ['MAIL', '552 5.3.4 Message too big', REJECTED('too_large')],
+  ['MAIL', 'drop', TRANSIENT],
+  ['RCPT', '421 4.7.0 Too busy', TRANSIENT],
+  ['RCPT', '450 4.2.1 Rate of this mailbox', 'retry rate_limited'],
+  ['RCPT', '451 4.7.1 Greylisted', TRANSIENT],
+  ['RCPT', '452 4.2.2 Mailbox full', 'retry mailbox_full'],
+  ['RCPT', '503 5.5.1 Bad sequence', TRANSIENT],
+  ['RCPT', '550 5.1.1 <asha@rcpt.example> unknown', BOUNCED],
+  ['RCPT', '550-5.1.1 <asha@rcpt.example>\r\n550 5.1.1 does not exist', BOUNCED],
+  ['RCPT', '551 5.1.6 Moved', BOUNCED],
+  ['RCPT', '553 5.1.3 Bad syntax', BOUNCED],
+  ['RCPT', '550 5.2.1 Disabled', BOUNCED],
+  ['RCPT', '550 No such user', REJECTED('invalid_recipient')],
+  ['RCPT', '552 5.2.2 Over quota', 'retry mailbox_full'],
+  ['RCPT', '552 Mailbox full', 'retry mailbox_full'],
+  ['RCPT', '550 5.1.8 Sender domain unknown', MISSET('sender_invalid')],
+  ['RCPT', '530 5.7.0 Must issue STARTTLS', MISSET('provider_unauthorized')],
+  ['RCPT', '554 5.7.1 <asha@rcpt.example>: Relay access denied', MISSET('provider_unauthorized')],
+  ['RCPT', '550 5.7.1 Blocked', REJECTED('blocked')],
+  ['RCPT', '554 Refused', REJECTED('refused')],
+  ['RCPT', 'drop', TRANSIENT],
+  ['DATA', '421 4.7.0 Too busy', TRANSIENT],
+  ['DATA', '451 4.3.0 Local error', TRANSIENT],
+  ['DATA', '554 5.5.1 No valid recipients', REJECTED('refused')],
+  ['DATA', 'drop', TRANSIENT],
+  ['dot', '421 4.7.0 Too busy', TRANSIENT],
+  ['dot', '451 4.3.0 Local error', TRANSIENT],
+  ['dot', '452 4.3.1 Disk full', TRANSIENT],
+  ['dot', '421 4.7.28 Unusual rate', 'retry rate_limited'],
+  ['dot', '550 5.1.1 No such user', BOUNCED],
+  ['dot', '550 5.7.26 Unauthenticated', REJECTED('blocked')],
+  ['dot', '552 5.3.4 Too big', REJECTED('too_large')],
+  ['dot', '552 Too big', REJECTED('too_large')],
+  ['dot', '554 5.6.0 Malformed', REJECTED('refused')],
+  ['dot', '250 2.0.0 Queued', 'accepted'],
+  ['dot', 'drop', AMBIGUOUS],
+  ['dot', 'nonsense', AMBIGUOUS],
+]
+
+describe('a mail server that answers', () => {
+  it.each(ROWS)('%s with %j: %s', async (verb, act, expected) => {
+    const { send } = await stage({ [verb]: act })
+    const outcome = await send()
+    expect(shortOf(outcome)).toBe(expected)
+    // What the server wrote stays with us, save for its codes.
+    expect(JSON.stringify(outcome)).not.toContain(LEAK)
+    const [, code, enhanced] = /^([45]\d\d)[ -](\d\.\d+\.\d+)?/.exec(act) ?? []
+    if (code && outcome?.type !== 'accepted') {
+      expect(outcome?.error_message).toContain(`smtp:${enhanced ? `${code} ${enhanced}` : code} `)
+    }
+  })
+
+  it.each([
+    ['greeting', TRANSIENT],
+    ['EHLO', TRANSIENT],
+    ['AUTH', TRANSIENT],
+    ['MAIL', TRANSIENT],
+    ['RCPT', TRANSIENT],
+    ['DATA', TRANSIENT],
+    ['dot', AMBIGUOUS],
+  ])('%s never: %s', async (verb, expected) => {
+    const { send, server } = await stage({ [verb]: 'hang' }, { send_max_ms: 300 })
+    expect(shortOf(await send())).toBe(expected)
+    // It is cut, and what was not written to its end never is.
+    await expect.poll(server.connections, { timeout: 10_000 }).toBe(0)
+    expect(server.heard.includes('dot')).toBe(verb === 'dot')
+  })
+})
+
+describe('a mail that is long', () => {
+  // More than the buffers of the system hold: what they took counts as written.
+  const text = 'x'.repeat(70).concat('\n').repeat(230_000)
+
+  it('is not ambiguous when the connection ends in the middle of it', async () => {
+    const { provider, server } = await stage({ DATA: 'cut' })
+    const [outcome] = await provider.send([smtpJob({ content: { text } })])
+    expect(shortOf(outcome)).toBe(TRANSIENT)
+    expect(server.heard).not.toContain('dot')
+  })
+
+  it('is not ambiguous when nobody reads on and time is up', async () => {
+    const { provider, server } = await stage({ DATA: 'stall' }, { send_max_ms: 300 })
+    const [outcome] = await provider.send([smtpJob({ content: { text } })])
+    expect(shortOf(outcome)).toBe(TRANSIENT)
+    expect(server.heard).not.toContain('dot')
+  })
+})
+
+describe('a connection that is kept', () => {
+  it('and found closed costs nothing: the mail goes over another', async () => {
+    const { send, server } = await stage({ MAIL: ['250 2.1.0 OK', 'drop', '250 2.1.0 OK'] })
+    expect(shortOf(await send())).toBe('accepted')
+    expect(shortOf(await send())).toBe('accepted')
+    expect(server.heard.filter((line) => line === 'dot')).toHaveLength(2)
+    expect(server.heard.filter((line) => line.startsWith('MAIL'))).toHaveLength(3)
+  })
+
+  it('is used again after a refusal', async () => {
+    const { send, server } = await stage(
+      { RCPT: ['550 5.1.1 No', '250 2.1.5 OK'] },
+      { settings: { connections: 1 } },
+    )
+    expect(shortOf(await send())).toBe(BOUNCED)
+    expect(shortOf(await send())).toBe('accepted')
+    expect(server.heard.filter((line) => line.startsWith('EHLO'))).toHaveLength(1)
+  })
+
+  it('is not asked a second time for a mail that it took and dropped', async () => {
+    const { send, server } = await stage({ dot: ['250 2.0.0 OK', 'drop'] })
+    expect(shortOf(await send())).toBe('accepted')
+    expect(shortOf(await send())).toBe(AMBIGUOUS)
+    expect(server.heard.filter((line) => line === 'dot')).toHaveLength(2)
+  })
+})
+
+const TLS_OFFERED = { EHLO: '250-mail.example\r\n250-STARTTLS\r\n250 AUTH PLAIN' }
+const trusted = { certificate_authority: CERTIFICATE, require_tls: true }
+const auths = ({ heard }: ScriptedServer) => heard.filter((line) => line.startsWith('AUTH'))
+
+describe('TLS', () => {
+  it('forgets what somebody put in before it was begun', async () => {
+    const injected = '220 Ready\r\n250-mail.example\r\n250 SIZE 1'
+    const { send, server } = await stage(
+      { ...TLS_OFFERED, STARTTLS: injected },
+      { settings: trusted },
+    )
+    expect(shortOf(await send())).toBe('accepted')
+    expect(server.heard.filter((line) => line.startsWith('EHLO'))).toHaveLength(2)
+  })
+
+  it('is begun by STARTTLS before anything is told', async () => {
+    const { send, server } = await stage(TLS_OFFERED, { settings: trusted })
+    expect(shortOf(await send())).toBe('accepted')
+    expect(server.heard.map((line) => line.slice(0, 4)).slice(0, 4)).toEqual([
+      'EHLO',
+      'STAR',
+      'EHLO',
+      'AUTH',
+    ])
+  })
+
+  it('is spoken from the start by smtps', async () => {
+    const { send } = await stage({}, { scheme: 'smtps', settings: trusted })
+    expect(shortOf(await send())).toBe('accepted')
+  })
+
+  it.each([
+    ['is not offered', { STARTTLS: '502 5.5.1 Not implemented' }],
+    ['is offered and refused', { ...TLS_OFFERED, STARTTLS: '501 5.5.4 No' }],
+  ])(
+    'where it must be and %s, ends it: no password and no mail in plain text',
+    async (_, script) => {
+      const { send, server } = await stage(script, {
+        settings: trusted,
+        send_max_ms: 3_000,
+      })
+      expect(shortOf(await send())).toMatch(/^retry /)
+      expect(auths(server)).toEqual([])
+      expect(server.heard.join()).not.toMatch(/MAIL|dot/)
+    },
+  )
+
+  it('that is stripped is for the operator to mend', async () => {
+    const { send } = await stage({ STARTTLS: '502 5.5.1 No' }, { settings: trusted })
+    expect(shortOf(await send())).toBe(MISSET('provider_insecure'))
+  })
+
+  it('that is away for a while is waited for', async () => {
+    const { send } = await stage(
+      { ...TLS_OFFERED, STARTTLS: '454 4.7.0 Not available' },
+      { settings: trusted },
+    )
+    expect(shortOf(await send())).toBe(TRANSIENT)
+  })
+
+  it.each(['smtp', 'smtps'] as const)(
+    'by %s with a certificate of nobody: refused',
+    async (scheme) => {
+      const settings = { require_tls: true }
+      const { send, server } = await stage(TLS_OFFERED, { scheme, settings })
+      expect(shortOf(await send())).toBe(MISSET('provider_insecure'))
+      expect(auths(server)).toEqual([])
+    },
+  )
+
+  it('is not asked of this machine, whatever it offers', async () => {
+    const { send, server } = await stage(TLS_OFFERED)
+    expect(shortOf(await send())).toBe('accepted')
+    expect(server.heard).not.toContain('STARTTLS')
+  })
+})
+
+describe('the domain of a recipient', () => {
+  it('goes out in its ASCII form, the local part as it was given', async () => {
+    const { provider, server } = await stage({})
+    await provider.send([smtpJob({ recipient: 'Asha+x@bücher.example' })])
+    expect(server.heard).toContain('RCPT TO:<Asha+x@xn--bcher-kva.example>')
+  })
+})
+
+describe('credentials', () => {
+  it('are used though the server does not say that it takes any', async () => {
+    const { send, server } = await stage({ EHLO: '250 mail.example', AUTH: '503 5.5.1 No' })
+    expect(shortOf(await send())).toBe(MISSET('provider_unauthorized'))
+    expect(server.heard.join()).not.toContain('MAIL')
+  })
+
+  it('are not asked for', async () => {
+    const { send, server } = await stage({}, { user: '' })
+    expect(shortOf(await send())).toBe('accepted')
+    expect(auths(server)).toEqual([])
+  })
+})
+
+describe('a server that is not there', () => {
+  it('is tried again', async () => {
+    const { send, server } = await stage({})
+    await server.close()
+    expect(shortOf(await send())).toBe(TRANSIENT)
+  })
+})
+
+describe('a check', () => {
+  it('finds nothing wrong, and sends nothing', async () => {
+    const { provider, server } = await stage({})
+    expect(await provider.check?.()).toBeNull()
+    expect(server.heard.join()).not.toContain('MAIL')
+  })
+
+  it('says what is wrong, and no secret', async () => {
+    const { provider } = await stage({ AUTH: '535 5.7.8 canary-password is wrong' })
+    expect(await provider.check?.()).toBe(
+      'smtp:535 5.7.8 The mail server does not take the user name and password',
+    )
+  })
+
+  it('says that nobody is there', async () => {
+    const { provider, server } = await stage({})
+    await server.close()
+    expect(await provider.check?.()).toBe('smtp:ECONNREFUSED The mail server cannot be reached')
+  })
+})

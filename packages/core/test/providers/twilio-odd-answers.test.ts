@@ -1,0 +1,73 @@
+import { afterEach, beforeEach, expect, it } from 'vitest'
+import type { Provider } from '../../src/providers/provider.ts'
+import { createTwilio } from '../../src/providers/twilio/twilio.ts'
+import { type HttpPeer, NO_ANSWER, ODD_ANSWERS, openHttpPeer } from './http-peer.ts'
+import { CALLBACK_URL, jobOf, questionOf } from './twilio-bench.ts'
+
+let peer: HttpPeer
+let provider: Provider
+beforeEach(async () => {
+  peer = await openHttpPeer()
+  const settings = {
+    name: 'twilio',
+    type: 'twilio' as const,
+    account_sid: `AC${'0'.repeat(32)}`,
+    auth_token: '0'.repeat(32),
+    senders: { sms: ['+15550100001'] },
+    api_url: peer.url,
+  }
+  const context = { public_url: 'https://svc.example', callback_url: CALLBACK_URL, secret: 'x' }
+  provider = createTwilio(settings, context, {
+    deadline_ms: 400,
+    body_max: 64 * 1024,
+    connections: 2,
+  })
+})
+afterEach(async () => {
+  await provider.close?.()
+  await peer.close()
+})
+
+// Source: reliability, section 2.4.
+it.each(Object.entries(NO_ANSWER))('%s: it may have been taken', async (_, play) => {
+  peer.next(play)
+  expect(await provider.send([jobOf()])).toMatchObject([{ type: 'ambiguous' }])
+  expect(peer.requests).toHaveLength(1)
+})
+
+it.each(Object.entries(ODD_ANSWERS))('%s: it is never taken for accepted', async (name, play) => {
+  peer.next(play)
+  const expected =
+    name === 'redirect' ? { type: 'retry', misconfigured: 'provider' } : { type: 'ambiguous' }
+  expect(await provider.send([jobOf()])).toMatchObject([expected])
+  expect(peer.requests).toHaveLength(1)
+})
+
+it.each(Object.entries({ ...NO_ANSWER, ...ODD_ANSWERS }))(
+  '%s: nothing is known of a message that was asked about',
+  async (_, play) => {
+    peer.otherwise(play)
+    const hour_ms = 3_600_000
+    const now_ms = Date.now() + hour_ms
+    const jobs = [null, `SM${'1'.repeat(32)}`].map((provider_message_id) =>
+      questionOf(jobOf(), { provider_message_id, now_ms }),
+    )
+    expect(await provider.lookup?.(jobs)).toEqual([
+      { type: 'unavailable' },
+      { type: 'unavailable' },
+    ])
+  },
+)
+
+it('what finds no connection in time was not sent, and waits', async () => {
+  peer.otherwise(NO_ANSWER.hang)
+  const jobs = Array.from({ length: 6 }, () => jobOf())
+  const outcomes = await provider.send(jobs)
+  const types = outcomes.map(({ type }) => type)
+  expect(types).toContain('retry')
+  for (const [at, job] of jobs.entries()) {
+    const was_read = peer.requests.some(({ body }) => body.includes(job.message_id))
+    if (was_read) expect(types[at]).toBe('ambiguous')
+    if (types[at] === 'retry') expect(was_read).toBe(false)
+  }
+})

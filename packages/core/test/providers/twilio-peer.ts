@@ -1,0 +1,259 @@
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo, Socket } from 'node:net'
+import { fileURLToPath } from 'node:url'
+import type { CallbackRequest } from '../../src/providers/provider.ts'
+import { settings as schema, type TwilioSettings } from '../../src/providers/twilio/settings.ts'
+import { signedForm, statusFields } from './twilio-callbacks.ts'
+import { type Account, type ApiError, callError, messageError } from './twilio-requests.ts'
+import { createResourceStore, type Resource, type Taken } from './twilio-resources.ts'
+
+/** What the peer does with what is sent to a recipient; `answer` is said in the place of Twilio's own answer. */
+export type Play =
+  | { type: 'accept' }
+  | { type: 'hang' | 'drop' }
+  | {
+      type: 'answer'
+      status: number
+      body: unknown
+      headers?: Record<string, string>
+      takes?: boolean
+    }
+
+/** A POST that the peer has read whole. */
+export interface Posted {
+  kind: Taken['kind']
+  form: URLSearchParams
+  /** What was made of it; null where it was not taken. */
+  taken: Taken | null
+}
+
+export interface TwilioPeer {
+  url: string
+  account: Account
+  /** What `SVC_PROVIDERS` needs for it. */
+  settings(more?: Partial<TwilioSettings>): TwilioSettings
+  posted(): readonly Posted[]
+  taken(): readonly Taken[]
+  /** One that it took earlier, from anybody. */
+  add(kind: Taken['kind'], form: URLSearchParams): Taken
+  /** What the list and the look-up of one answer from now on; null: what they have. */
+  readsAnswer(answer: { status: number; body: unknown } | null): void
+  /** Whatever is sent to this recipient fares so. */
+  plays(recipient: string, play: Play): void
+  /** Makes one that it took fare so; the request that it would post to its address, if it has one. */
+  advance(
+    taken: Taken,
+    news: { status: string; code?: number; duration_s?: number },
+  ): CallbackRequest | null
+  changeToken(): void
+  connections(): number
+  refuse(): Promise<void>
+  close(): Promise<void>
+}
+
+const SMS_SENDER = '+15550100001'
+const SERVICE = `MG${'5'.repeat(32)}`
+
+const ACCOUNT: Account = {
+  account_sid: `AC${'0123456789abcdef'.repeat(2)}`,
+  auth_token: 'fedcba9876543210'.repeat(2),
+  numbers: [SMS_SENDER, '+15550100002'],
+  whatsapp: ['+15550100003'],
+  services: [SERVICE],
+}
+
+const DATE_NAMES = { Messages: 'date_sent', Calls: 'start_time' } as const
+const BODY_MAX = 64 * 1024
+
+/** Twilio's REST API for one account, on loopback: what it takes, it keeps, and shows as Twilio does. */
+export async function startTwilioPeer({
+  now = () => new Date(),
+  onTaken = () => {},
+}: {
+  now?: () => Date
+  onTaken?: (taken: Taken) => void
+} = {}): Promise<TwilioPeer> {
+  const account = { ...ACCOUNT }
+  const store = createResourceStore(account.account_sid, now)
+  const posted: Posted[] = []
+  const plays = new Map<string, Play>()
+  const sockets = new Set<Socket>()
+  const base = `/2010-04-01/Accounts/${account.account_sid}`
+  let reads: { status: number; body: unknown } | null = null
+
+  const server = createServer((request, response) => {
+    void handle(request, response)
+  })
+  server.on('connection', (socket) => {
+    sockets.add(socket)
+    socket.on('close', () => sockets.delete(socket))
+  })
+
+  async function handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const url = new URL(request.url ?? '/', 'http://peer')
+    const body = await bodyOf(request)
+    if (!isAuthorized(request, account)) {
+      say(response, { status: 401, code: 20003, message: 'Authenticate' })
+    } else if (request.method === 'POST') {
+      post(url.pathname, request.headers['content-type'] ?? '', body, response)
+    } else if (reads) json(response, reads.status, reads.body)
+    else get(url, response)
+  }
+
+  function get(url: URL, response: ServerResponse): void {
+    if (url.pathname === `${base}.json`) {
+      json(response, 200, { sid: account.account_sid, status: 'active', type: 'Full' })
+      return
+    }
+    const [, name, sid] = /^\/(Messages|Calls)(?:\/(\w+))?\.json$/.exec(below(url.pathname)) ?? []
+    if (name !== 'Messages' && name !== 'Calls') notFound(url, response)
+    else if (sid === undefined)
+      json(response, 200, store.page(name, url.pathname, url.searchParams))
+    else {
+      const one = store.find(name, sid)
+      if (one) json(response, 200, one.resource)
+      else notFound(url, response)
+    }
+  }
+
+  function post(path: string, content_type: string, body: string, response: ServerResponse): void {
+    const [, kind] = /^\/(Messages|Calls)\.json$/.exec(below(path)) ?? []
+    if (kind !== 'Messages' && kind !== 'Calls') {
+      notFound({ pathname: path }, response)
+      return
+    }
+    const is_form = content_type.startsWith('application/x-www-form-urlencoded')
+    const form = new URLSearchParams(is_form ? body : '')
+    const refusal = kind === 'Calls' ? callError(form, account) : messageError(form, account)
+    const to = (form.get('To') ?? '').replace(/^whatsapp:/, '')
+    const play: Play = refusal ? answerFor(refusal) : (plays.get(to) ?? { type: 'accept' })
+    const takes = play.type === 'answer' ? play.takes === true : true
+    const taken = takes ? store.add(kind, form) : null
+    posted.push({ kind, form, taken })
+    if (taken) onTaken(taken)
+    if (play.type === 'answer') json(response, play.status, play.body, play.headers)
+    else if (play.type === 'accept') json(response, 201, taken?.resource)
+    else if (play.type === 'drop') response.socket?.destroy()
+  }
+
+  function below(path: string): string {
+    return path.startsWith(`${base}/`) ? path.slice(base.length) : ''
+  }
+
+  const port = await new Promise<number>((resolve) => {
+    server.listen(0, '127.0.0.1', () => resolve((server.address() as AddressInfo).port))
+  })
+  const url = `http://127.0.0.1:${port}`
+  const refuse = async () => {
+    const closed = new Promise((resolve) => server.close(resolve))
+    for (const socket of sockets) socket.destroy()
+    await closed
+  }
+  return {
+    url,
+    account,
+    settings: (more = {}) =>
+      schema.parse({
+        name: 'twilio',
+        type: 'twilio',
+        account_sid: account.account_sid,
+        auth_token: account.auth_token,
+        senders: {
+          sms: [SMS_SENDER, SERVICE],
+          whatsapp: account.whatsapp,
+          voice: account.numbers,
+        },
+        content_sids: {
+          'order_ready:en': `HX${'a'.repeat(32)}`,
+          order_ready: `HX${'b'.repeat(32)}`,
+        },
+        api_url: url,
+        ...more,
+      }),
+    posted: () => posted,
+    taken: () => store.all(),
+    add: store.add,
+    readsAnswer: (answer) => {
+      reads = answer
+    },
+    plays: (recipient, play) => {
+      plays.set(recipient, play)
+    },
+    advance: (taken, news) => advance(taken, news, account, now()),
+    changeToken: () => {
+      account.auth_token = '0'.repeat(32)
+    },
+    connections: () => sockets.size,
+    refuse,
+    close: refuse,
+  }
+}
+
+function advance(
+  taken: Taken,
+  { status, code, duration_s }: { status: string; code?: number; duration_s?: number },
+  { auth_token }: Account,
+  at: Date,
+): CallbackRequest | null {
+  const changes: Resource = { status, date_updated: at.toUTCString() }
+  if (status !== 'queued') changes[DATE_NAMES[taken.kind]] = at.toUTCString()
+  if (code !== undefined) changes.error_code = code
+  if (duration_s !== undefined) changes.duration = String(duration_s)
+  Object.assign(taken.resource, changes)
+  const url = taken.form.get('StatusCallback')
+  const news = {
+    status,
+    ...(code !== undefined && { code }),
+    ...(duration_s !== undefined && { duration_s }),
+  }
+  return url === null ? null : signedForm(auth_token, url, statusFields(taken, news))
+}
+
+function isAuthorized({ headers }: IncomingMessage, account: Account): boolean {
+  const [scheme, credentials = ''] = (headers.authorization ?? '').split(' ')
+  const given = Buffer.from(credentials, 'base64').toString()
+  return scheme === 'Basic' && given === `${account.account_sid}:${account.auth_token}`
+}
+
+async function bodyOf(request: IncomingMessage): Promise<string> {
+  const chunks: Buffer[] = []
+  let size = 0
+  for await (const chunk of request as AsyncIterable<Buffer>) {
+    size += chunk.length
+    if (size <= BODY_MAX) chunks.push(chunk)
+  }
+  return Buffer.concat(chunks).toString('utf8')
+}
+
+/** An error as Twilio says it. */
+export function errorBody({ status, code, message }: ApiError): object {
+  return { code, message, more_info: `https://www.twilio.com/docs/errors/${code}`, status }
+}
+
+function answerFor(error: ApiError): Play {
+  return { type: 'answer', status: error.status, body: errorBody(error) }
+}
+
+function say(response: ServerResponse, error: ApiError): void {
+  json(response, error.status, errorBody(error))
+}
+
+function notFound({ pathname }: { pathname: string }, response: ServerResponse): void {
+  const message = `The requested resource ${pathname} was not found`
+  say(response, { status: 404, code: 20404, message })
+}
+
+function json(
+  response: ServerResponse,
+  status: number,
+  body: unknown,
+  headers: Record<string, string> = {},
+): void {
+  response.writeHead(status, { 'content-type': 'application/json', ...headers })
+  response.end(typeof body === 'string' ? body : JSON.stringify(body))
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  // Not awaited: it imports this module, which would wait for itself.
+  void import('./twilio-alone.ts').then(({ runAlone }) => runAlone(process.argv[2]))
+}

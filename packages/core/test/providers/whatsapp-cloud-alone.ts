@@ -1,0 +1,88 @@
+import { randomUUID } from 'node:crypto'
+import { createInterface } from 'node:readline'
+import { APP_SECRET, type MetaPeer, startMetaPeer, VERIFY_TOKEN } from './whatsapp-cloud-peer.ts'
+import type { MetaMessage } from './whatsapp-cloud-requests.ts'
+import {
+  inboundOf,
+  newsOf,
+  notificationOf,
+  signedCallback,
+  statusOf,
+  verificationCall,
+} from './whatsapp-cloud-webhooks.ts'
+
+const STATUS_AFTER_MS = 300
+/** By the last digit of the recipient: the calls that are made, and the statuses in each. */
+const FATES: Readonly<Record<string, readonly (readonly string[])[]>> = {
+  5: [['sent', 'delivered', 'read']],
+  6: [['delivered'], ['sent']],
+  7: [['sent'], ['failed']],
+  8: [['sent'], ['read']],
+  9: [['sent'], ['failed'], ['delivered']],
+}
+const USUAL = [['sent'], ['delivered'], ['read']]
+
+const TEXT = /^text\s+(\+\d+)\s+(.+)$/
+
+/**
+ * The test Meta by itself, for trying the service out: prints what `SVC_PROVIDERS` needs and each message it takes. With
+ * the address of our callbacks as its argument it tells there how each message fares: `sent`, `delivered`, `read` one
+ * after the other, or as `FATES` says. On its input, `verify` makes sure of the address, and `text <from> <words>` is a
+ * person who writes.
+ *
+ *     node --conditions=source --import tsx packages/core/test/providers/whatsapp-cloud-alone.ts \
+ *       http://127.0.0.1:3000/callbacks/wa
+ */
+async function runAlone(callback_url: string | undefined): Promise<void> {
+  const peer = await startMetaPeer({
+    onMessage(message) {
+      console.log(JSON.stringify(message))
+      if (callback_url !== undefined) void tellHowItFares(peer, message, callback_url)
+    },
+  })
+  console.log(`SVC_PROVIDERS='${JSON.stringify([peer.settings()])}'`)
+  for await (const line of createInterface({ input: process.stdin })) {
+    const [, from, body] = TEXT.exec(line) ?? []
+    if (line === 'verify' && callback_url !== undefined) await verify(callback_url)
+    else if (from && body && callback_url !== undefined) {
+      const written = inboundOf(from, 'text', { id: `wamid.${randomUUID()}`, text: { body } })
+      await tell(peer, callback_url, { messages: [written] })
+    } else console.error('verify | text <from> <words>, with a callback address as the argument')
+  }
+}
+
+async function tellHowItFares(peer: MetaPeer, message: MetaMessage, url: string): Promise<void> {
+  for (const statuses of FATES[message.to.slice(-1)] ?? USUAL) {
+    await new Promise((resolve) => setTimeout(resolve, STATUS_AFTER_MS))
+    const told = statuses.map((status) =>
+      statusOf(message, status, status === 'failed' ? { code: 131026 } : {}),
+    )
+    await tell(peer, url, { statuses: told }, message)
+  }
+}
+
+async function tell(
+  peer: MetaPeer,
+  url: string,
+  told: Parameters<typeof newsOf>[1],
+  { phone_number_id }: { phone_number_id?: string } = {},
+): Promise<void> {
+  const [first] = peer.numbers
+  const number = peer.numbers.find((each) => each.phone_number_id === phone_number_id) ?? first
+  if (!number) return
+  const { headers, body } = signedCallback(APP_SECRET, notificationOf(newsOf(number, told)))
+  await posted(url, { method: 'POST', headers: { ...headers } as Record<string, string>, body })
+}
+
+async function verify(url: string): Promise<void> {
+  const { search } = new URL(verificationCall(VERIFY_TOKEN).url)
+  await posted(`${url}${search}`, { method: 'GET' })
+}
+
+async function posted(url: string, init: RequestInit): Promise<void> {
+  const answer = await fetch(url, init).catch(String)
+  const text = typeof answer === 'string' ? answer : `${answer.status} ${await answer.text()}`
+  console.log(`callback answered ${text}`)
+}
+
+await runAlone(process.argv[2])

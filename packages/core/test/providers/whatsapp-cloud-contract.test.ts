@@ -1,0 +1,88 @@
+import { isRecord } from '../../src/contract/fields.ts'
+import { createHttpClient } from '../../src/providers/http-call.ts'
+import { whatsappCloudType } from '../../src/providers/whatsapp-cloud/type.ts'
+import { openWhatsappCloud } from '../../src/providers/whatsapp-cloud/whatsapp-cloud.ts'
+import { providerContract } from './provider.contract.ts'
+import type { Fate, PeerMessage, ProviderBench } from './provider-harness.ts'
+import { APP_SECRET, type MetaFault, startMetaPeer, VERIFY_TOKEN } from './whatsapp-cloud-peer.ts'
+import { type MetaRequest, NUMBERS } from './whatsapp-cloud-requests.ts'
+import { newsOf, notificationOf, signedCallback, statusOf } from './whatsapp-cloud-webhooks.ts'
+
+const FAULTS: Record<Exclude<Fate, 'accept'>, MetaFault> = {
+  reject: { type: 'error', status: 400, code: 131026 },
+  throttle: { type: 'error', status: 400, code: 130429 },
+  unavailable: { type: 'error', status: 500, code: 131000 },
+  hang_after_read: 'hang_after',
+  drop_after_read: 'drop_after',
+}
+
+const ACCESS_TOKEN = 'EAAcanary4712'
+
+providerContract('whatsapp_cloud', {
+  channel: 'whatsapp',
+  traits: whatsappCloudType.traits(
+    whatsappCloudType.settings.parse({
+      type: 'whatsapp_cloud',
+      name: 'wa',
+      access_token: ACCESS_TOKEN,
+      app_secret: APP_SECRET,
+      verify_token: VERIFY_TOKEN,
+      senders: NUMBERS,
+    }),
+  ),
+  fates: ['accept', 'reject', 'throttle', 'unavailable', 'hang_after_read', 'drop_after_read'],
+  refusals: ['refuse_connection', 'bad_credentials'],
+  identifies: true,
+  callbacks: { signs_body: true },
+  open: openBench,
+})
+
+async function openBench(): Promise<ProviderBench> {
+  const peer = await startMetaPeer({ access_token: ACCESS_TOKEN })
+  const http = createHttpClient({ connect_ms: 500, deadline_ms: 500 })
+  const provider = openWhatsappCloud(peer.settings(), { http })
+  const [number] = NUMBERS
+  let count = 0
+  return {
+    provider,
+    secrets: [ACCESS_TOKEN, APP_SECRET, VERIFY_TOKEN],
+    recipient(fate) {
+      count += 1
+      const to = `+1415555${String(count).padStart(4, '0')}`
+      if (fate !== 'accept') peer.meet(to, FAULTS[fate])
+      return to
+    },
+    peer: {
+      seen: () => peer.requests.filter(({ method }) => method === 'POST').map(seenOf),
+      connections: peer.connections,
+      turn: async (refusal) => {
+        if (refusal === 'bad_credentials') peer.revoke()
+        else await peer.refuse()
+      },
+    },
+    callbacks: {
+      of({ workspace_id, message_id, provider_message_id }, status) {
+        const opaque = `${workspace_id}.${message_id}`
+        const message = { wamid: provider_message_id ?? 'wamid.any', to: '+14155550100', opaque }
+        const told = statusOf(message, status, status === 'failed' ? { code: 131026 } : {})
+        return signedCallback(APP_SECRET, notificationOf(newsOf(number, { statuses: [told] })))
+      },
+      signed: (body) => signedCallback(APP_SECRET, null, { body }),
+    },
+    async close() {
+      await http.close()
+      await peer.close()
+    },
+  }
+}
+
+function seenOf({ body, taken }: MetaRequest): PeerMessage {
+  const given: unknown = JSON.parse(body)
+  const { to, biz_opaque_callback_data: identity } = isRecord(given) ? given : {}
+  return {
+    recipient: String(to),
+    accepted: taken !== null,
+    identity: typeof identity === 'string' ? identity : null,
+    provider_message_id: taken?.wamid ?? null,
+  }
+}

@@ -1,0 +1,28 @@
+import type { WhatsappContent } from '../../src/contract/content.ts'
+import type { Outcome, Provider, SendJob } from '../../src/providers/provider.ts'
+
+export const WORKSPACE = '0197a0f0-0000-7000-8000-000000000001'
+export const MESSAGE = '0197a0f0-0000-7000-8000-0000000000aa'
+
+/** A job for one message, as the dispatcher gives it. */
+export function jobOf(content: WhatsappContent, given: Partial<SendJob> = {}): SendJob {
+  return {
+    workspace_id: WORKSPACE,
+    message_id: MESSAGE,
+    channel: 'whatsapp',
+    sender: null,
+    recipient: '+14155550100',
+    content,
+    attempt: 1,
+    created_at_ms: 1_750_000_000_000,
+    max_duration_s: null,
+    ...given,
+  }
+}
+
+/** What comes of one job. */
+export async function sendOne(provider: Provider, job: SendJob): Promise<Outcome> {
+  const [outcome] = await provider.send([job])
+  if (!outcome) throw new Error('no outcome')
+  return outcome
+}

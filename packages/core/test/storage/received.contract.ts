@@ -1,0 +1,663 @@
+import { describe, expect, it } from 'vitest'
+import { createInbound, type Inbound, type Incoming } from '../../src/inbound/inbound.ts'
+import type { ReceivedFilter } from '../../src/inbound/store.ts'
+import type {
+  ConversationRow,
+  MessageRow,
+  ParkedReceiptRow,
+  ReceivedMessageRow,
+  SuppressionRow,
+} from '../../src/storage/storage.ts'
+import { benchFor, EVERYTHING, type OpenStorage, only } from './bench.ts'
+
+const PERSON = '+255700000001'
+const NUMBER = '+15005550006'
+const OTHER_NUMBER = '+15005550007'
+
+const CARRIER = { name: 'carrier', handles_stop: false }
+
+/** What recipients write: whose it is, what its keywords do, and that each thing counts once. */
+export function receivedContract(open: OpenStorage): void {
+  const bench = benchFor(open)
+  const logged: { text: string; fields: object }[] = []
+
+  function inbound(given: Partial<Parameters<typeof createInbound>[0]> = {}): Inbound {
+    logged.length = 0
+    const warn = (fields: object, text: string) => logged.push({ text, fields })
+    const { now, id, bytes, random, log } = bench.clock
+    const runtime = { now, id, bytes, random, log: { ...log, warn } }
+    return createInbound({ storage: bench.storage, runtime, ...given })
+  }
+
+  function incoming(given: Partial<Incoming> = {}): Incoming {
+    return {
+      type: 'received',
+      channel: 'sms',
+      provider_message_id: bench.clock.id(),
+      sender: PERSON,
+      recipient: NUMBER,
+      content: { text: 'Thank you!', media: [] },
+      ...given,
+    }
+  }
+
+  const receive = (...all: Partial<Incoming>[]) => inbound().receive(CARRIER, all.map(incoming))
+  const says = (text: string, given: Partial<Incoming> = {}) =>
+    receive({ content: { text, media: [] }, ...given })
+
+  async function wrote(workspaceId: string, given: Partial<ConversationRow> = {}): Promise<void> {
+    const one: ConversationRow = {
+      workspace_id: workspaceId,
+      channel: 'sms',
+      sender: NUMBER,
+      address: PERSON,
+      last_sent_at: bench.clock.advance(1_000),
+      ...given,
+    }
+    await bench.storage.write(({ conversations }) => conversations.note([one]))
+  }
+
+  /** A workspace that wrote to the person just now. */
+  async function writer(given: Partial<ConversationRow> = {}): Promise<string> {
+    const workspaceId = await bench.workspace()
+    await wrote(workspaceId, given)
+    return workspaceId
+  }
+
+  const received = (workspaceId: string, filter: ReceivedFilter = {}) =>
+    bench.storage.read.receivedMessages.list(workspaceId, filter, EVERYTHING)
+  const textsOf = (rows: ReceivedMessageRow[]) => rows.map(({ content }) => content.text)
+  const sent = (workspaceId: string): Promise<MessageRow[]> =>
+    bench.storage.read.messages.list(workspaceId, {}, EVERYTHING)
+  const repliesOf = async (workspaceId: string) =>
+    (await sent(workspaceId)).map(({ content }) => ('text' in content ? content.text : null))
+  const suppressed = (workspaceId: string): Promise<SuppressionRow[]> =>
+    bench.storage.read.suppressions.of(workspaceId, [PERSON])
+
+  async function suppress(workspaceId: string, reason: SuppressionRow['reason']): Promise<void> {
+    const row = { channel: 'sms', address: PERSON, reason, created_at: bench.clock.now() } as const
+    await bench.storage.write(({ suppressions }) =>
+      suppressions.add([{ ...row, workspace_id: workspaceId }]),
+    )
+  }
+
+  const events = async () =>
+    (await bench.claimDeliveries()).map(({ body }) => JSON.parse(body) as { data: unknown })
+
+  describe('what recipients write', () => {
+    it('is kept and announced once, as the event has it', async () => {
+      const workspaceId = await writer()
+      await bench.webhook(workspaceId)
+      const media = [{ url: 'https://media.example/1', content_type: 'image/png' }]
+      const one = incoming({ content: { text: 'Look \u0000 😀', media } })
+      await inbound().receive(CARRIER, [one])
+      const row = only(await received(workspaceId))
+      expect(row).toEqual({
+        id: expect.any(String),
+        workspace_id: workspaceId,
+        channel: 'sms',
+        provider: 'carrier',
+        provider_message_id: one.provider_message_id,
+        sender: PERSON,
+        recipient: NUMBER,
+        content: { text: 'Look \u0000 😀', media },
+        keyword: null,
+        created_at: bench.clock.now(),
+      })
+      expect(await events()).toEqual([
+        {
+          event: 'message.received',
+          data: {
+            message_id: row.id,
+            channel: 'sms',
+            sender: PERSON,
+            recipient: NUMBER,
+            content: { text: 'Look \u0000 😀', media },
+            provider_message_id: one.provider_message_id,
+            occurred_at: bench.clock.now().toISOString(),
+          },
+        },
+      ])
+      expect(await sent(workspaceId)).toEqual([])
+    })
+
+    it('changes nothing when it comes again, whoever wrote meanwhile', async () => {
+      const workspaceId = await writer({ sender: OTHER_NUMBER })
+      await bench.webhook(workspaceId)
+      const one = incoming()
+      await inbound().receive(CARRIER, [one, one])
+      const another = await writer()
+      await bench.webhook(another)
+      await inbound().receive(CARRIER, [one])
+      expect(await received(workspaceId)).toHaveLength(1)
+      expect(await received(another)).toEqual([])
+      expect(await events()).toHaveLength(1)
+    })
+
+    it('counts once when it comes several times at once', async () => {
+      const workspaceId = await writer()
+      await bench.webhook(workspaceId)
+      const one = incoming({ content: { text: 'STOP', media: [] } })
+      await Promise.all(Array.from({ length: 6 }, () => inbound().receive(CARRIER, [one])))
+      expect(await received(workspaceId)).toHaveLength(1)
+      expect(await sent(workspaceId)).toHaveLength(1)
+      expect(await events()).toHaveLength(1)
+    })
+
+    it('of two providers, or without an id, is as often as it comes', async () => {
+      const workspaceId = await writer()
+      const one = incoming()
+      await inbound().receive(CARRIER, [one])
+      await inbound().receive({ ...CARRIER, name: 'other' }, [one])
+      await receive({ provider_message_id: null }, { provider_message_id: null })
+      expect(await received(workspaceId)).toHaveLength(4)
+    })
+
+    it('is whose who last wrote from that number, else from any on the channel', async () => {
+      const first = await writer()
+      const second = await writer()
+      const elsewhere = await writer({ sender: OTHER_NUMBER })
+      await writer({ channel: 'whatsapp' })
+      await says('to the second')
+      await wrote(first)
+      await says('to the first')
+      await says('to another number', { recipient: '+15005550008' })
+      expect(textsOf(await received(second))).toEqual(['to the second'])
+      expect(textsOf(await received(first))).toEqual(['to another number', 'to the first'])
+      expect(await received(elsewhere)).toEqual([])
+    })
+
+    it('by e-mail is whose who wrote to that address, in whatever case', async () => {
+      const workspaceId = await writer({ channel: 'email', address: 'asha@example.com' })
+      await says('Hello', { channel: 'email', sender: 'Asha@Example.com' })
+      expect(only(await received(workspaceId)).sender).toBe('Asha@Example.com')
+    })
+
+    it('keeps the later time of a conversation, whichever was noted last', async () => {
+      const first = await writer()
+      const second = await writer()
+      await wrote(second, { last_sent_at: new Date(0) })
+      await says('Hello')
+      expect(await received(first)).toEqual([])
+      expect(await received(second)).toHaveLength(1)
+    })
+
+    it('is kept as nobody’s where nobody wrote, said without what and who', async () => {
+      const workspaceId = await writer({ address: '+255700000002' })
+      const service = inbound()
+      const one = incoming({ content: { text: 'STOP', media: [] } })
+      await service.receive(CARRIER, [one])
+      expect(only(await received(''))).toMatchObject({ sender: PERSON, keyword: 'stop' })
+      expect(only(logged)).toMatchObject({ text: 'what was received is nobody’s' })
+      expect(JSON.stringify(logged)).not.toMatch(/STOP|255700/)
+      await wrote(workspaceId)
+      await service.receive(CARRIER, [one])
+      expect(await received(workspaceId)).toEqual([])
+      expect(await suppressed(workspaceId)).toEqual([])
+      expect(await sent(workspaceId)).toEqual([])
+    })
+
+    it('is stored though a provider brings what no database takes', async () => {
+      const workspaceId = await writer()
+      const provider_message_id = `\u0000${'x'.repeat(1_000)}`
+      await says('half \ud83d', { provider_message_id, sender: `${PERSON}\u0000` })
+      expect(only(await received(workspaceId))).toMatchObject({
+        sender: PERSON,
+        content: { text: 'half \ufffd' },
+        provider_message_id: 'x'.repeat(255),
+      })
+    })
+
+    it('is listed newest first, by channel, sender and time', async () => {
+      const workspaceId = await writer()
+      await wrote(workspaceId, { channel: 'whatsapp' })
+      await wrote(workspaceId, { address: '+255700000002' })
+      await says('one')
+      const middle = bench.clock.advance(1_000)
+      await says('two', { channel: 'whatsapp' })
+      bench.clock.advance(1_000)
+      await says('three', { sender: '+255700000002' })
+      const { receivedMessages } = bench.storage.read
+      const listed = async (filter: ReceivedFilter) => {
+        const rows = await received(workspaceId, filter)
+        expect(await receivedMessages.count(workspaceId, filter)).toBe(rows.length)
+        return textsOf(rows)
+      }
+      expect(await listed({})).toEqual(['three', 'two', 'one'])
+      expect(await listed({ channel: 'whatsapp' })).toEqual(['two'])
+      expect(await listed({ sender: PERSON })).toEqual(['two', 'one'])
+      expect(await listed({ from: middle })).toEqual(['three', 'two'])
+      expect(await listed({ until: middle })).toEqual(['two', 'one'])
+      const page = await receivedMessages.list(workspaceId, {}, { limit: 1, offset: 1 })
+      expect(textsOf(page)).toEqual(['two'])
+    })
+
+    it('is the workspace’s whose message it is known to answer, and answered in its mode', async () => {
+      const workspaceId = await bench.workspace()
+      await writer()
+      const about = { workspace_id: workspaceId, livemode: false }
+      await says('Stop', { about })
+      expect(textsOf(await received(workspaceId))).toEqual(['Stop'])
+      expect(await suppressed(workspaceId)).toHaveLength(1)
+      expect(await bench.storage.read.suppressions.count(workspaceId, {})).toBe(1)
+      const reply = only(await sent(workspaceId))
+      expect(reply).toMatchObject({ livemode: false, sender: NUMBER, recipient: PERSON })
+    })
+
+    it('is the workspace’s once, however often it is known to answer its message', async () => {
+      const workspaceId = await bench.workspace()
+      const one = incoming({ about: { workspace_id: workspaceId, livemode: true } })
+      for (let i = 0; i < 2; i++) await inbound().receive(CARRIER, [one])
+      expect(await received(workspaceId)).toHaveLength(1)
+    })
+  })
+
+  describe('a long text', () => {
+    const unitsOf = (text: string) => Buffer.from(text, 'utf16le').swap16().toString('hex')
+    const part = (number: number, text: string, given: object = {}): Partial<Incoming> => ({
+      provider_message_id: null,
+      content: { text: null, media: [] },
+      part: { reference: 7, total: 2, number, units: unitsOf(text), ...given },
+    })
+
+    it('is received with its last part, in whatever order they come', async () => {
+      const workspaceId = await writer()
+      await bench.webhook(workspaceId)
+      await receive(part(2, '\ude4f, friend'))
+      expect(await received(workspaceId)).toEqual([])
+      await receive(part(1, 'Thanks \ud83d'))
+      expect(textsOf(await received(workspaceId))).toEqual(['Thanks 🙏, friend'])
+      expect(await events()).toHaveLength(1)
+    })
+
+    it('may come in one go, beside others', async () => {
+      const workspaceId = await writer()
+      await receive(
+        part(1, 'a'),
+        part(1, 'c', { reference: 8 }),
+        part(2, 'b'),
+        part(2, 'd', { reference: 8 }),
+      )
+      expect(textsOf(await received(workspaceId)).sort()).toEqual(['ab', 'cd'])
+    })
+
+    it('counts once, however often its parts come', async () => {
+      const workspaceId = await writer()
+      const parts = [part(1, 'a'), part(2, 'b')]
+      await receive(...parts)
+      for (const one of [...parts, ...parts]) await receive(one)
+      await Promise.all(parts.map((one) => receive(one)))
+      expect(textsOf(await received(workspaceId))).toEqual(['ab'])
+    })
+
+    it('is complete when its parts come at the same time', async () => {
+      const workspaceId = await writer()
+      for (let reference = 0; reference < 8; reference++) {
+        const parts = [part(1, 'a', { reference }), part(2, 'b', { reference })]
+        await Promise.all(parts.map((one) => receive(one)))
+      }
+      expect(textsOf(await received(workspaceId))).toEqual(Array(8).fill('ab'))
+    })
+
+    it('begins anew under the same reference, with another part or an hour later', async () => {
+      const workspaceId = await writer()
+      await receive(part(1, 'a'), part(2, 'b'))
+      await receive(part(1, 'c'), part(2, 'd'))
+      bench.clock.advance(3_600_000)
+      await receive(part(1, 'c'), part(2, 'd'))
+      expect(textsOf(await received(workspaceId))).toEqual(['cd', 'cd', 'ab'])
+    })
+
+    it('is not put together of parts that came a day apart, nor of other people’s', async () => {
+      const workspaceId = await writer()
+      await receive(part(1, 'a'))
+      await receive({ ...part(2, 'b'), sender: '+255700000002' })
+      await receive({ ...part(2, 'b'), recipient: OTHER_NUMBER })
+      await receive(part(2, 'b', { total: 3 }))
+      bench.clock.advance(24 * 3_600_000 + 1)
+      await receive(part(2, 'b'))
+      expect(await received(workspaceId)).toEqual([])
+    })
+
+    it('says STOP as any other does', async () => {
+      const workspaceId = await writer()
+      await receive(part(1, 'ST'), part(2, 'OP'))
+      expect(only(await suppressed(workspaceId))).toMatchObject({ reason: 'opt_out' })
+    })
+
+    it('takes no part that is none, and says so', async () => {
+      const workspaceId = await writer()
+      await receive(part(3, 'secret'), part(1, 'a', { total: 1 }))
+      expect(textsOf(await received(workspaceId))).toEqual(['a'])
+      expect(logged).toEqual([
+        {
+          text: 'a part of a text is none',
+          fields: { provider: 'carrier', total: 2, number: 3 },
+        },
+      ])
+    })
+
+    it('leaves no more than 512 parts of two numbers waiting', async () => {
+      const workspaceId = await writer()
+      await receive(part(1, 'a', { reference: 1_000_000 }))
+      for (let from = 0; from < 512; from += 64) {
+        bench.clock.advance(1)
+        const parts = Array.from({ length: 64 }, (_, i) => part(1, 'x', { reference: from + i }))
+        await receive(...parts)
+      }
+      await receive(part(2, 'b', { reference: 1_000_000 }))
+      expect(await received(workspaceId)).toEqual([])
+    })
+
+    it('is forgotten step by step once its time is over', async () => {
+      const workspaceId = await writer()
+      for (const reference of [1, 2, 3]) {
+        await receive(part(1, 'a', { reference }))
+        bench.clock.advance(1_000)
+      }
+      const before = new Date(bench.clock.now().getTime() - 1_500)
+      const forget = () =>
+        bench.storage.write(({ receivedMessages }) => receivedMessages.forgetParts(before, 1))
+      expect([await forget(), await forget(), await forget()]).toEqual([1, 1, 0])
+      for (const reference of [1, 2, 3]) await receive(part(2, 'b', { reference }))
+      expect(await received(workspaceId)).toHaveLength(1)
+    })
+  })
+
+  describe('STOP', () => {
+    it('opts out of everybody who wrote from there, is answered once, and costs nothing', async () => {
+      const first = await writer()
+      const last = await writer()
+      const elsewhere = await writer({ sender: OTHER_NUMBER })
+      await says('Stop.')
+      for (const workspaceId of [first, last]) {
+        expect(await suppressed(workspaceId)).toEqual([
+          {
+            workspace_id: workspaceId,
+            channel: 'sms',
+            address: PERSON,
+            reason: 'opt_out',
+            created_at: bench.clock.now(),
+          },
+        ])
+      }
+      expect(await suppressed(elsewhere)).toEqual([])
+      expect(only(await received(last)).keyword).toBe('stop')
+      expect(await sent(first)).toEqual([])
+      const reply = only(await sent(last))
+      expect(reply).toMatchObject({
+        api_key_id: null,
+        channel: 'sms',
+        sender: NUMBER,
+        recipient: PERSON,
+        content: {
+          text: 'Acme: you will get no more messages from this number. Reply START to get them again.',
+        },
+        livemode: true,
+        status: 'queued',
+        credits_used: 0,
+        segments: 1,
+        encoding: 'GSM-7',
+      })
+      expect(await bench.ledger(last)).toHaveLength(1)
+      expect(await bench.storage.read.messages.count(last, { status: 'queued' })).toBe(1)
+      const claimed = only(await bench.claimMessages())
+      expect(claimed).toMatchObject({ message_id: reply.id, suppressed: false, task: 'send' })
+    })
+
+    it('said again is not answered again', async () => {
+      const workspaceId = await writer()
+      await says('STOP')
+      await says('STOP')
+      await says('unsubscribe')
+      await Promise.all([says('STOP'), says('STOP')])
+      expect(await sent(workspaceId)).toHaveLength(1)
+      expect(await received(workspaceId)).toHaveLength(5)
+    })
+
+    it('said twice at the same time is answered once', async () => {
+      const workspaceId = await writer()
+      await Promise.all([says('STOP'), says('STOP'), says('STOP')])
+      expect(await sent(workspaceId)).toHaveLength(1)
+      expect(await received(workspaceId)).toHaveLength(3)
+      expect(await suppressed(workspaceId)).toHaveLength(1)
+    })
+
+    it('to a number that nobody wrote from counts where who last wrote did', async () => {
+      const elsewhere = await writer({ sender: '+15005550008' })
+      const first = await writer({ sender: 'a pool of numbers' })
+      const last = await writer({ sender: 'a pool of numbers' })
+      await says('STOP')
+      expect(await suppressed(elsewhere)).toEqual([])
+      expect(await suppressed(first)).toHaveLength(1)
+      expect(await suppressed(last)).toHaveLength(1)
+      expect(await sent(first)).toEqual([])
+      expect(only(await sent(last)).sender).toBe('a pool of numbers')
+    })
+
+    it('is answered from the number that it came to, where providers send from it', async () => {
+      const workspaceId = await writer({ sender: OTHER_NUMBER })
+      await inbound({ isOurs: ({ sender }) => sender === NUMBER }).receive(CARRIER, [
+        incoming({ content: { text: 'STOP', media: [] } }),
+      ])
+      expect(only(await sent(workspaceId)).sender).toBe(NUMBER)
+    })
+
+    it('is not answered by us where the provider does, and counts all the same', async () => {
+      const workspaceId = await writer()
+      await inbound().receive({ name: 'carrier', handles_stop: true }, [
+        incoming({ content: { text: 'Arrêtez!', media: [] }, keyword: 'stop' }),
+      ])
+      expect(await suppressed(workspaceId)).toHaveLength(1)
+      expect(await sent(workspaceId)).toEqual([])
+    })
+
+    it('leaves a suppression for another reason as it is', async () => {
+      const workspaceId = await writer()
+      await suppress(workspaceId, 'bounce')
+      await says('STOP')
+      expect(only(await suppressed(workspaceId)).reason).toBe('bounce')
+      await says('START')
+      expect(only(await suppressed(workspaceId)).reason).toBe('bounce')
+      expect(await sent(workspaceId)).toEqual([])
+    })
+
+    it('takes back what waits for who said it, credits given back, and nothing else', async () => {
+      const workspaceId = await writer()
+      await bench.webhook(workspaceId)
+      const scheduled_at = new Date(bench.clock.now().getTime() + 86_400_000)
+      const waiting = await bench.queued(workspaceId, { recipient: PERSON, scheduled_at })
+      const other = await bench.queued(workspaceId, { recipient: '+255700000002', scheduled_at })
+      const elsewhere = await bench.queued(workspaceId, {
+        channel: 'whatsapp',
+        recipient: PERSON,
+        scheduled_at,
+      })
+      const before = (await bench.account(workspaceId)).balance
+      await says('STOP')
+      expect(await bench.message(workspaceId, waiting.id)).toMatchObject({
+        status: 'failed',
+        error_code: 'suppressed',
+        credits_refunded: waiting.credits_used,
+      })
+      expect(await bench.message(workspaceId, other.id)).toEqual(other)
+      expect(await bench.message(workspaceId, elsewhere.id)).toEqual(elsewhere)
+      expect((await bench.account(workspaceId)).balance).toBe(before + waiting.credits_used)
+      const queued = (await sent(workspaceId)).filter(({ status }) => status === 'queued')
+      expect(queued).toHaveLength(3)
+    })
+
+    it('and a send at the same time end with nothing charged for what is not sent', async () => {
+      const workspaceId = await writer()
+      for (let i = 0; i < 5; i++) {
+        const scheduled_at = new Date(bench.clock.now().getTime() + 86_400_000)
+        const send = bench.make.send(workspaceId, { recipient: PERSON, scheduled_at })
+        const before = (await bench.account(workspaceId)).balance
+        const [{ outcome }] = await Promise.all([bench.accept(send), says('STOP')])
+        expect(await suppressed(workspaceId)).toHaveLength(1)
+        const message = only(send.messages)
+        const stored = await bench.storage.read.messages.byId(workspaceId, message.id)
+        if (outcome === 'suppressed') expect(stored).toBeNull()
+        else expect(outcome).toBe('accepted')
+        const spent = stored ? stored.credits_used - stored.credits_refunded : 0
+        expect((await bench.account(workspaceId)).balance).toBe(before - spent)
+        if (stored?.status === 'failed') expect(stored.error_code).toBe('suppressed')
+        await says('START')
+        expect(await suppressed(workspaceId)).toEqual([])
+      }
+      expect(await bench.storage.read.messages.count(workspaceId, { channel: 'sms' })).toBe(
+        (await sent(workspaceId)).length,
+      )
+    })
+
+    it('is a word like others on channels that know no keywords', async () => {
+      const workspaceId = await writer({ channel: 'email' })
+      await says('STOP', { channel: 'email' })
+      expect(only(await received(workspaceId)).keyword).toBeNull()
+      expect(await bench.storage.read.suppressions.count(workspaceId, {})).toBe(0)
+    })
+
+    it('on WhatsApp opts out of WhatsApp', async () => {
+      const workspaceId = await writer({ channel: 'whatsapp' })
+      await says('stop', { channel: 'whatsapp' })
+      expect(only(await suppressed(workspaceId)).channel).toBe('whatsapp')
+      const reply = only(await sent(workspaceId))
+      expect(reply).toMatchObject({ channel: 'whatsapp', segments: null, encoding: null })
+    })
+  })
+
+  describe('START', () => {
+    it('lifts the opt-outs of everybody who wrote from there, and is answered once', async () => {
+      const first = await writer()
+      const last = await writer()
+      await says('STOP')
+      await says('Start')
+      await says('START')
+      expect(await suppressed(first)).toEqual([])
+      expect(await suppressed(last)).toEqual([])
+      expect(await repliesOf(last)).toEqual([
+        'Acme: you will get messages from this number again. Reply STOP to get no more.',
+        expect.stringContaining('no more messages'),
+      ])
+      expect(await sent(first)).toEqual([])
+    })
+
+    it('is what YES says from whoever is stopped, and from nobody else', async () => {
+      const workspaceId = await writer()
+      await says('Yes')
+      await says('STOP')
+      await says('yes!')
+      expect((await received(workspaceId)).map(({ keyword }) => keyword)).toEqual([
+        'start',
+        'stop',
+        null,
+      ])
+      expect(await suppressed(workspaceId)).toEqual([])
+      expect(await sent(workspaceId)).toHaveLength(2)
+    })
+
+    it.each(['complaint', 'manual'] as const)('does not lift a %s', async (reason) => {
+      const workspaceId = await writer()
+      await suppress(workspaceId, reason)
+      await says('START')
+      await says('YES')
+      expect(only(await suppressed(workspaceId)).reason).toBe(reason)
+      expect(await sent(workspaceId)).toEqual([])
+    })
+  })
+
+  describe('HELP', () => {
+    it('is answered also to whoever is stopped, once in ten minutes', async () => {
+      const workspaceId = await writer()
+      await says('STOP')
+      await Promise.all([says('HELP'), says('info')])
+      bench.clock.advance(10 * 60_000 - 1)
+      await says('help')
+      expect(await sent(workspaceId)).toHaveLength(2)
+      bench.clock.advance(10 * 60_000 + 1)
+      await says('help')
+      expect(await repliesOf(workspaceId)).toEqual([
+        expect.stringMatching(/^Acme: this is an automatic answer\. /),
+        expect.stringMatching(/^Acme: this is an automatic answer\. /),
+        expect.stringContaining('no more messages'),
+      ])
+      expect(await suppressed(workspaceId)).toHaveLength(1)
+    })
+
+    it('is answered from each number that it came to', async () => {
+      const workspaceId = await writer()
+      await wrote(workspaceId, { sender: OTHER_NUMBER })
+      await says('HELP')
+      await says('HELP', { recipient: OTHER_NUMBER })
+      const senders = (await sent(workspaceId)).map(({ sender }) => sender)
+      expect(senders).toEqual([OTHER_NUMBER, NUMBER])
+    })
+  })
+
+  describe('an answer', () => {
+    const stop = { content: { text: 'STOP', media: [] } }
+
+    it('says what the operator wants, or nothing', async () => {
+      const workspaceId = await writer()
+      const texts = { stop: '{{workspace}} / {{ workspace }} $& ciao', help: null }
+      const service = inbound({ texts })
+      await service.receive(CARRIER, [incoming({ content: { text: 'HELP', media: [] } })])
+      await service.receive(CARRIER, [incoming(stop)])
+      expect(await repliesOf(workspaceId)).toEqual(['Acme / Acme $& ciao'])
+    })
+
+    it('never goes to a sender of ours', async () => {
+      const workspaceId = await writer()
+      await wrote(workspaceId, { sender: PERSON, address: '+255700000002' })
+      await says('STOP')
+      const another = await writer({ address: OTHER_NUMBER })
+      await inbound({ isOurs: ({ sender }) => sender === OTHER_NUMBER }).receive(CARRIER, [
+        incoming({ ...stop, sender: OTHER_NUMBER }),
+      ])
+      expect(await suppressed(workspaceId)).toHaveLength(1)
+      expect(await bench.storage.read.suppressions.count(another, {})).toBe(1)
+      expect([...(await sent(workspaceId)), ...(await sent(another))]).toEqual([])
+    })
+
+    it('wakes whoever sends, and so does an event', async () => {
+      const workspaceId = await writer()
+      let woken = 0
+      const onQueued = () => woken++
+      await inbound({ onQueued }).receive(CARRIER, [incoming()])
+      expect(woken).toBe(0)
+      await inbound({ onQueued }).receive(CARRIER, [incoming(stop)])
+      expect(woken).toBe(1)
+      await bench.webhook(workspaceId)
+      await inbound({ onQueued }).receive(CARRIER, [incoming()])
+      expect(woken).toBe(2)
+    })
+  })
+
+  describe('parked receipts', () => {
+    it('are due oldest first, page by page, until they are removed', async () => {
+      const parked = Array.from({ length: 5 }, (_, i): ParkedReceiptRow => {
+        const created_at = i % 2 === 0 ? bench.clock.advance(1_000) : bench.clock.now()
+        const error = { error_code: 'x', error_message: null }
+        return {
+          id: bench.clock.id(),
+          provider: 'carrier',
+          provider_message_id: `P${i}`,
+          receipt: { status: 'failed', provider_message_id: null, ...error },
+          created_at,
+        }
+      })
+      const { parkedReceipts } = bench.storage.read
+      await bench.storage.write((stores) => stores.parkedReceipts.park([...parked].reverse()))
+      expect(await parkedReceipts.due(10)).toEqual(parked)
+      expect(await parkedReceipts.due(2)).toEqual(parked.slice(0, 2))
+      expect(await parkedReceipts.due(2, parked[0])).toEqual(parked.slice(1, 3))
+      expect(await parkedReceipts.due(2, parked[1])).toEqual(parked.slice(2, 4))
+      expect(await parkedReceipts.due(2, parked[4])).toEqual([])
+      const gone = parked.slice(0, 3).map(({ id }) => id)
+      const remove = (ids: string[]) =>
+        bench.storage.write((stores) => stores.parkedReceipts.remove(ids))
+      expect([await remove(gone), await remove(gone), await remove([])]).toEqual([3, 0, 0])
+      expect(await parkedReceipts.due(10)).toEqual(parked.slice(3))
+    })
+  })
+}
