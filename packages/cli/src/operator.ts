@@ -24,9 +24,8 @@ export async function withCore<T>(
     import('@svc/server'),
     import('@svc/core'),
   ])
-  const { database_url, signup_credits, signup_daily_limit, low_balance } = readConfig(
-    settingsOf(surroundings),
-  )
+  const { database_url, public_url, signup_credits, signup_daily_limit, low_balance, providers } =
+    readConfig(settingsOf(surroundings))
   const core = await createCore({
     database_url,
     signup_credits,
@@ -34,6 +33,8 @@ export async function withCore<T>(
     // A shell that does not say it knows nothing of the server's: what follows it is set when that starts next.
     ...(low_balance !== null && { low_balance }),
     payments,
+    providers,
+    public_url: () => public_url,
   })
   try {
     return await work(core)

@@ -10,6 +10,7 @@ import { addKeys } from './commands/keys.ts'
 import { addLedger } from './commands/ledger.ts'
 import { addMessages } from './commands/messages.ts'
 import { addMigrate } from './commands/migrate.ts'
+import { addProviders } from './commands/providers.ts'
 import { addSegments } from './commands/segments.ts'
 import { addSend } from './commands/send.ts'
 import { addServe } from './commands/serve.ts'
@@ -97,6 +98,7 @@ function prepare(program: Command, context: Context): void {
   addKeys(program, context)
   addCredits(program, context)
   addBilling(program, context)
+  addProviders(program, context)
   addLedger(program, context)
   addMigrate(program, context)
   addExport(program, context)

@@ -16,6 +16,7 @@ export { assertNames, readProvider, readProviders } from './channels/read-provid
 export type { Contacts } from './contacts/contacts.ts'
 export { readContactsCsv } from './contacts/read-csv.ts'
 export type { Suppressions } from './contacts/suppressions.ts'
+export type { Unsubscribe } from './contacts/unsubscribe.ts'
 export { CSV_HEADER, writeContactsCsv } from './contacts/write-csv.ts'
 export { type Core, type CoreOptions, createCore, type Mails } from './core.ts'
 export type { CreditAccount, Credits } from './credits/credits.ts'

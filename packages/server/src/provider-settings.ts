@@ -101,7 +101,7 @@ function readIntake(read: Read): { host: string; port: number } | null {
   if (text === undefined) return null
   const [, host, port] = /^(?:(.+):)?(\d{1,5})$/.exec(text) ?? []
   if (port !== undefined && Number(port) <= 65_535) {
-    return { host: host?.replace(/^\[|\]$/g, '') ?? '0.0.0.0', port: Number(port) }
+    return { host: host?.replace(/^\[|\]$/g, '') ?? '127.0.0.1', port: Number(port) }
   }
   throw new ConfigError('SVC_MAIL_INTAKE must be a port or host:port, for example 0.0.0.0:2525')
 }

@@ -64,7 +64,7 @@ export function createPace(): Pace {
     const bucket = buckets.get(key) ?? { tokens: full, at_ms: now_ms, given_ms: now_ms, put_off: 0 }
     const gained = (Math.max(0, now_ms - bucket.at_ms) / 1_000) * per_second
     bucket.tokens = Math.min(full, bucket.tokens + gained)
-    bucket.at_ms = Math.max(bucket.at_ms, now_ms)
+    bucket.at_ms = now_ms
     buckets.delete(key)
     buckets.set(key, bucket)
     if (buckets.size > SENDERS_MAX) buckets.delete(buckets.keys().next().value as string)
@@ -93,7 +93,7 @@ export function createPace(): Pace {
     const budget = budgets.get(provider) ?? { left: REPETITIONS_FREE, at_ms: now_ms }
     const gained = (Math.max(0, now_ms - budget.at_ms) / 1_000) * REPETITIONS_PER_SECOND
     budget.left = Math.min(REPETITIONS_FREE, budget.left + gained)
-    budget.at_ms = Math.max(budget.at_ms, now_ms)
+    budget.at_ms = now_ms
     budgets.set(provider, budget)
     return budget
   }

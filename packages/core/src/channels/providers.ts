@@ -1,15 +1,18 @@
 import type { Channel } from '../contract/content.ts'
-import { SvcError } from '../contract/errors.ts'
+import { invalid, SvcError } from '../contract/errors.ts'
+import type { SendRequest } from '../contract/send-request.ts'
 import type { ReceiveReports } from '../messages/reports.ts'
 import type {
   CallbackReading,
   CallbackRequest,
   Listening,
+  Outcome,
   Provider,
 } from '../providers/provider.ts'
 import { type ProviderSettings, traitsOf } from '../providers/registry.ts'
 import type { Runtime } from '../runtime.ts'
 import type { PauseRow, Storage } from '../storage/storage.ts'
+import { tryProvider } from './try-provider.ts'
 
 /** How a provider stands, for operators. */
 export interface ProviderStatus {
@@ -29,7 +32,7 @@ export interface ProviderDesk {
   status(): Promise<ProviderStatus[]>
   /**
    * Nothing more is sent through it, or from one of its senders, until it is resumed; what is queued waits.
-   * @throws SvcError `not_found`.
+   * @throws SvcError `not_found`; `validation_error` for a sender that it has not.
    */
   pause(name: string, options: { reason: string; sender?: string | undefined }): Promise<void>
   /** Answers whether it was paused. @throws SvcError `not_found`. */
@@ -39,6 +42,12 @@ export interface ProviderDesk {
    * @throws SvcError `not_found`.
    */
   check(name: string): Promise<string | null>
+  /**
+   * Sends one real message through this provider alone, whether or not it is paused, and outside the books: nothing is
+   * charged and no record is kept. What the provider tells of it later is of no message.
+   * @throws SvcError `not_found`; `validation_error` where it serves no such channel or sender.
+   */
+  send(name: string, trial: SendRequest): Promise<Outcome>
   /**
    * Takes a request that a provider made. What it tells is stored when this resolves.
    * @throws SvcError `not_found` for a name that nobody has, or that calls nothing.
@@ -66,7 +75,9 @@ export function createProviderDesk({
   function known(name: string): ProviderSettings {
     const found = providers.find((provider) => provider.name === name)
     if (found) return found
-    throw new SvcError('not_found', 'There is no such provider')
+    const names = providers.map((provider) => provider.name).join(', ')
+    const there = names === '' ? 'none is configured' : `there are: ${names}`
+    throw new SvcError('not_found', `There is no provider ${name}; ${there}`)
   }
 
   return {
@@ -89,7 +100,10 @@ export function createProviderDesk({
       })
     },
     async pause(name, { reason, sender = '' }) {
-      known(name)
+      const senders = Object.values(traitsOf(known(name)).senders).flat()
+      if (sender !== '' && senders.length > 0 && !senders.includes(sender)) {
+        throw invalid('sender', `It does not send from there, but from: ${senders.join(', ')}`)
+      }
       const created_at = runtime.now()
       const row: PauseRow = {
         provider: name,
@@ -115,10 +129,17 @@ export function createProviderDesk({
       const provider = await open(name)
       return provider.check ? provider.check() : null
     },
+    async send(name, trial) {
+      const traits = traitsOf(known(name))
+      const isListening = connectionsOf(name).length > 0
+      return tryProvider(await open(name), { traits, isListening, trial, runtime })
+    },
     async callback(name, request) {
-      known(name)
+      // Strangers are not told which there are.
+      const unknown = () => new SvcError('not_found', 'There is no such provider')
+      if (!providers.some((provider) => provider.name === name)) throw unknown()
       const provider = await open(name)
-      if (!provider.readCallback) throw new SvcError('not_found', 'There is no such provider')
+      if (!provider.readCallback) throw unknown()
       const reading = provider.readCallback(request)
       if (reading.type === 'read') await receiveReports(name, reading.reports)
       return reading

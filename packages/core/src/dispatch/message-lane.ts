@@ -124,7 +124,7 @@ export function messageLane(parts: {
     const jobs = messages.map((message) => ({
       ...jobOf(message),
       provider_message_id: message.provider_message_id,
-      attempted_at_ms: (message.sent_at ?? message.created_at).getTime(),
+      attempted_at_ms: attemptedAt(message).getTime(),
       now_ms,
     }))
     const found = await callProvider(() => performer.lookup(provider, jobs))
@@ -135,6 +135,12 @@ export function messageLane(parts: {
       messages,
       messages.map((_, i) => ({ task: 'lookup', found: found?.[i] ?? unavailable })),
     )
+  }
+
+  /** When the attempt began, or a little before: what is not known of an unknown one is when within its lease. */
+  function attemptedAt({ sent_at, unknown_since, created_at }: ClaimedMessage): Date {
+    if (sent_at) return sent_at
+    return unknown_since ? new Date(unknown_since.getTime() - lease_ms) : created_at
   }
 
   async function takeReplies(

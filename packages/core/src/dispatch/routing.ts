@@ -78,7 +78,11 @@ export function createRouting({
 /** Who is asked, in this order. */
 function inTurn(
   able: readonly Carrier[],
-  { attempt, provider: last, unknown_since }: Pick<Routed, 'attempt' | 'provider' | 'unknown_since'>,
+  {
+    attempt,
+    provider: last,
+    unknown_since,
+  }: Pick<Routed, 'attempt' | 'provider' | 'unknown_since'>,
 ): Carrier[] {
   if (unknown_since !== null) return able.filter(({ provider }) => provider === last)
   const at = attempt === 0 ? -1 : able.findIndex(({ provider }) => provider === last)

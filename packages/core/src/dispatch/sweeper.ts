@@ -1,6 +1,7 @@
 import { LIMITS } from '../contract/limits.ts'
 import { expireLots } from '../credits/expire-lots.ts'
 import { releaseHolds } from '../credits/holding.ts'
+import { PARTS_WAIT_MS } from '../inbound/parts.ts'
 import type { Runtime } from '../runtime.ts'
 import type { Storage } from '../storage/storage.ts'
 
@@ -60,6 +61,12 @@ export function startSweeper({
     if (sweepCounters) {
       await alone('counters', () => untilGone(() => sweepCounters(now, STEP_MAX)))
     }
+    const partsEnded = new Date(now.getTime() - PARTS_WAIT_MS)
+    await alone('received parts', () =>
+      untilGone(() =>
+        storage.write(({ receivedMessages }) => receivedMessages.forgetParts(partsEnded, STEP_MAX)),
+      ),
+    )
     const parts = { storage, runtime }
     const isStopping = () => stopping
     await alone('holds', () => releaseHolds(parts, now, CREDITS_STEP_MAX, isStopping))

@@ -10,6 +10,7 @@ import { type BulkParts, type Bulks, createBulks } from './bulk.ts'
 import { recipientsOf } from './bulk-recipients.ts'
 import { estimateOf, onlyRecipient } from './estimate.ts'
 import { debitFor, newMessage, scheduleOf, spendingOf } from './new-message.ts'
+import { shown } from './shown.ts'
 import { type TimelineEntry, timelineOf } from './timeline.ts'
 
 type Sent = Data<typeof endpoints.send>
@@ -103,7 +104,9 @@ export function createMessages(parts: BulkParts): Messages {
       onQueued()
       return { data, replayed: false }
     },
-    get: byId,
+    async get(workspaceId, messageId) {
+      return shown(await byId(workspaceId, messageId))
+    },
     async list(workspaceId, query) {
       const filter = {
         channel: query.channel,
@@ -125,7 +128,11 @@ export function createMessages(parts: BulkParts): Messages {
       ])
       const messages = found.slice(0, query.limit)
       const last = found.length > query.limit ? messages.at(-1) : undefined
-      return { messages, total, next_cursor: last ? cursorAfter(last.id) : null }
+      return {
+        messages: messages.map(shown),
+        total,
+        next_cursor: last ? cursorAfter(last.id) : null,
+      }
     },
     async timeline(workspaceId, messageId) {
       return timelineOf(storage, await byId(workspaceId, messageId))
@@ -136,7 +143,7 @@ export function createMessages(parts: BulkParts): Messages {
       const message = await byId(workspace_id, messageId)
       if (outcome !== 'canceled') throw tooLate(message)
       onQueued()
-      return message
+      return shown(message)
     },
     async estimate(identity, request) {
       const { channel } = request

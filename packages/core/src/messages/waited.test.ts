@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest'
+import { units } from '../contract/units.ts'
 import { hasWaited } from './waited.ts'
 
 const created_at = new Date('2026-05-04T09:00:00.000Z')
@@ -9,5 +10,6 @@ it.each([
   ['one after more than a minute', null, 60_001, true],
   ['a scheduled one, however soon', new Date('2026-05-04T09:00:01.000Z'), 1_000, true],
 ])('%s', (_, scheduled_at, ms, waited) => {
-  expect(hasWaited({ created_at, scheduled_at }, new Date(created_at.getTime() + ms))).toBe(waited)
+  const message = { created_at, scheduled_at, api_key_id: 'k1', credits_used: units(1_000_000) }
+  expect(hasWaited(message, new Date(created_at.getTime() + ms))).toBe(waited)
 })

@@ -1,3 +1,4 @@
+import { isReply } from '../inbound/is-reply.ts'
 import type { MessageRow } from '../storage/storage.ts'
 
 /** What is sent sooner is as good as sent when it was accepted. */
@@ -5,11 +6,14 @@ const SOON_MS = 60_000
 
 /**
  * Whether a message waited for so long that its recipient may have opted out since it was accepted: it was scheduled,
- * is tried again, or there was a backlog. Only these are held against the suppressions a second time.
+ * is tried again, or there was a backlog. Only these are held against the suppressions a second time; what answers a
+ * STOP is not, which goes to whoever is suppressed.
  */
 export function hasWaited(
-  { scheduled_at, created_at }: Pick<MessageRow, 'scheduled_at' | 'created_at'>,
+  message: Pick<MessageRow, 'scheduled_at' | 'created_at' | 'api_key_id' | 'credits_used'>,
   now: Date,
 ): boolean {
+  if (isReply(message)) return false
+  const { scheduled_at, created_at } = message
   return scheduled_at !== null || now.getTime() - created_at.getTime() > SOON_MS
 }

@@ -256,6 +256,8 @@ export interface ClaimedMessage
   extends Pick<
     MessageRow,
     | 'workspace_id'
+    | 'api_key_id'
+    | 'credits_used'
     | 'channel'
     | 'sender'
     | 'recipient'

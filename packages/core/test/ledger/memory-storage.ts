@@ -154,7 +154,15 @@ function memoryMessages(
           queue.put(row.message_id, { ...row, due_at, token, attempt })
           const { message_id, task, unknown_since } = row
           const route = { provider: 'carrier', sender: null }
-          const claimed = { ...message, message_id, task, attempt, unknown_since, token, interrupted }
+          const claimed = {
+            ...message,
+            message_id,
+            task,
+            attempt,
+            unknown_since,
+            token,
+            interrupted,
+          }
           return { ...claimed, suppressed: false, route }
         })
       }),

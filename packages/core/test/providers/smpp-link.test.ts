@@ -183,6 +183,8 @@ describe('closing', () => {
     const sending = one.send('Hi')
     await smsc.when(() => smsc.counts.submits === 1)
     const closing = one.listening.close(2000)
+    await smsc.enquire()
+    expect(smsc.counts.unbinds).toBe(0)
     smsc.release()
     expect(await sending).toMatchObject({ type: 'accepted' })
     await closing
@@ -218,6 +220,8 @@ describe('closing', () => {
     const answered = smsc.receipt('1')
     await isBegun
     const closing = one.listening.close(2000)
+    await smsc.enquire()
+    expect(smsc.counts.unbinds).toBe(0)
     finish()
     expect(await answered).toEqual([0])
     await closing

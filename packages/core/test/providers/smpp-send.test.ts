@@ -354,6 +354,23 @@ describe('several binds', () => {
   })
 })
 
+describe('of two binds', () => {
+  test('the one with the least outstanding is given the next', async () => {
+    const [first, other] = [await startSmsc(), await startSmsc()]
+    for (const smsc of [first, other]) smsc.next('hold', Number.POSITIVE_INFINITY)
+    const client = await openClient({ binds: [bindTo(first), bindTo(other)], window: 5 })
+    bench = { ...client, smsc: first }
+    await client.up()
+    const sending = client.provider.send(Array.from({ length: 6 }, () => jobOf('Hi')))
+    await first.when(() => first.counts.submits === 3)
+    await other.when(() => other.counts.submits === 3)
+    for (const smsc of [first, other]) smsc.release()
+    expect((await sending).every(({ type }) => type === 'accepted')).toBe(true)
+    await client.close()
+    await Promise.all([first.close(), other.close()])
+  })
+})
+
 describe('nobody to send to', () => {
   test('before it listens nothing is written', async () => {
     bench = await openBench()

@@ -120,7 +120,7 @@ test('any text at all arrives in as many parts as were priced', () => {
       expect(read).toHaveLength(segments(one).segments)
       expect(joined(read)).toBe(one.toWellFormed())
     }),
-    { numRuns: 300 },
+    { numRuns: 60 },
   )
 })
 

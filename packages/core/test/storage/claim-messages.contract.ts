@@ -32,6 +32,8 @@ export function claimMessagesContract(open: OpenStorage): void {
         message_id: message.id,
         workspace_id: workspaceId,
         channel: 'sms',
+        api_key_id: message.api_key_id,
+        credits_used: message.credits_used,
         sender: 'Acme',
         recipient: message.recipient,
         content: message.content,

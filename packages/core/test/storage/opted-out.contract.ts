@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { Channel } from '../../src/contract/messages.ts'
+import { units } from '../../src/contract/units.ts'
 import type { MessageRow } from '../../src/storage/storage.ts'
 import { SMS_PRICE } from '../fixtures.ts'
 import { benchFor, LEASE_MS, type OpenStorage, only } from './bench.ts'
@@ -44,6 +45,22 @@ export function optedOutContract(open: OpenStorage): void {
       })
       expect(await bench.storage.read.messages.attempts(workspaceId, message.id)).toEqual([])
       expect(await bench.claimMessages()).toEqual([])
+    })
+
+    it('is sent all the same where it answers a STOP', async () => {
+      const workspaceId = await bench.workspace()
+      const message = await bench.queued(workspaceId, {
+        recipient: PHONE,
+        api_key_id: null,
+        credits_used: units(0),
+      })
+      await suppress(workspaceId, 'sms', PHONE)
+      bench.clock.advance(HOUR_MS)
+      expect(only(await bench.claimMessages())).toMatchObject({
+        message_id: message.id,
+        suppressed: false,
+        attempt: 1,
+      })
     })
 
     it('fails, is refunded once, is announced and never sent', async () => {

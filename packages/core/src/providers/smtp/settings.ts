@@ -52,7 +52,7 @@ const dkim = z.strictObject({
 
 /** Where bounces are taken in: a mail server of its own that takes nothing else. */
 const intake = z.strictObject({
-  host: z.string().min(1).max(253).default('0.0.0.0'),
+  host: z.string().min(1).max(253).default('127.0.0.1'),
   /** 25, or where a mail server hands on what is for the bounce domain; 0 for any that is free. */
   port: z.int().min(0).max(65_535),
   /** The largest mail that is taken. */

@@ -1,7 +1,7 @@
 import type { Channel, VoiceContent, WhatsappContent } from '../../contract/content.ts'
 import type { MessageRef, Outcome, SendJob } from '../provider.ts'
 import type { Resource } from './api.ts'
-import { isMessagingService, isNumber, type TwilioSettings } from './settings.ts'
+import { isLoopback, isMessagingService, isNumber, type TwilioSettings } from './settings.ts'
 import { TWIML_MAX, twimlFor } from './twiml.ts'
 
 /** What is posted for a message, or why nothing is. */
@@ -43,6 +43,18 @@ export function requestFor(
     }
   }
   return { type: 'request', resource: resourceOf(job.channel), form }
+}
+
+/**
+ * Where Twilio is to report to; null where it could not reach us: it would refuse the messages then. A stand-in on this
+ * machine reaches it.
+ */
+export function callbackBase(
+  { api_url }: Pick<TwilioSettings, 'api_url'>,
+  callback_url: string,
+): string | null {
+  const is_here = api_url !== undefined && isLoopback(api_url)
+  return is_here || !isLoopback(callback_url) ? callback_url : null
 }
 
 /** Where messages of a channel are. */

@@ -5,8 +5,8 @@ import { readCallback } from './callback.ts'
 import { check } from './check.ts'
 import { lookUp } from './lookup.ts'
 import { outcomeOf } from './outcome.ts'
-import { RING_TIMEOUT_S, requestFor } from './request.ts'
-import { isLoopback, type TwilioSettings } from './settings.ts'
+import { callbackBase, RING_TIMEOUT_S, requestFor } from './request.ts'
+import type { TwilioSettings } from './settings.ts'
 import { firstPollMs } from './waits.ts'
 
 /** What tests set otherwise: the clock, and the bounds of the HTTP client. */
@@ -28,11 +28,11 @@ export function createTwilio(
 ): Provider {
   const api = createTwilioApi(settings, http)
   const ring_timeout_s = settings.ring_timeout_s ?? RING_TIMEOUT_S
-  // Twilio refuses a message whose callbacks it could not deliver; one on this machine can.
-  const has_callbacks = !isLoopback(callback_url) || isLoopback(settings.api_url ?? 'https://x')
+  const status_callback_base = callbackBase(settings, callback_url)
+  const has_callbacks = status_callback_base !== null
 
   async function sendOne(job: SendJob): Promise<Outcome> {
-    const request = requestFor(job, settings, has_callbacks ? callback_url : null)
+    const request = requestFor(job, settings, status_callback_base)
     if (request.type === 'refused') return request.outcome
     const answer = await api.create(request.resource, request.form)
     const lookup_after_ms = firstPollMs(job, { has_callbacks, ring_timeout_s })

@@ -14,6 +14,8 @@ import { findSuppressed } from './find-suppressed.ts'
 import { insertInto, updateOf } from './rows.ts'
 
 const CARRIED = [
+  'api_key_id',
+  'credits_used',
   'workspace_id',
   'channel',
   'sender',

@@ -6,15 +6,10 @@ import type { Connection } from './connection.ts'
 import { prepareIsSuppressed } from './find-suppressed.ts'
 import { decoder, insertInto, selectFrom, updateOf } from './rows.ts'
 
-const QUEUE = [
-  'message_id',
-  'workspace_id',
-  'task',
-  'token',
-  'attempt',
-  'unknown_since',
-] as const
+const QUEUE = ['message_id', 'workspace_id', 'task', 'token', 'attempt', 'unknown_since'] as const
 const MESSAGE = [
+  'api_key_id',
+  'credits_used',
   'channel',
   'sender',
   'recipient',

@@ -13,8 +13,11 @@ export function pauseStore(db: Db, { provider_pauses: t }: Tables): PauseReads &
     async put(pause) {
       const { provider: _, sender: __, ...changes } = pause
       const target = [t.provider, t.sender]
-      const setWhere = pause.cause === 'operator' ? undefined : ne(t.cause, 'operator')
-      await db.insert(t).values(pause).onConflictDoUpdate({ target, set: changes, setWhere })
+      const weaker = pause.cause !== 'operator' && { setWhere: ne(t.cause, 'operator') }
+      await db
+        .insert(t)
+        .values(pause)
+        .onConflictDoUpdate({ target, set: changes, ...weaker })
     },
     async remove(pause) {
       return (

@@ -1,0 +1,29 @@
+import { expect, it } from 'vitest'
+import { builders, testRuntime } from '../../test/fixtures.ts'
+import { shown } from './shown.ts'
+
+const make = builders(testRuntime('shown'))
+
+it('shows what the attachments of a message are, not what is in them', () => {
+  const content = {
+    subject: 'Invoice',
+    text: 'It is attached.',
+    attachments: [
+      { filename: 'a.txt', content_type: 'text/plain', content: 'SGVsbG8=' },
+      { filename: 'b.bin', content: 'AAAA' },
+    ],
+  }
+  expect(shown(make.message('w1', { channel: 'email', content })).content).toEqual({
+    subject: 'Invoice',
+    text: 'It is attached.',
+    attachments: [
+      { filename: 'a.txt', content_type: 'text/plain', size_bytes: 5 },
+      { filename: 'b.bin', size_bytes: 3 },
+    ],
+  })
+})
+
+it('shows any other message as it is', () => {
+  const message = make.message('w1')
+  expect(shown(message)).toBe(message)
+})

@@ -1,0 +1,14 @@
+import type { Content, EmailContent } from '../contract/content.ts'
+import type { Message } from '../contract/messages.ts'
+import type { MessageRow } from '../storage/storage.ts'
+
+/** A message as its workspace sees it: of attachments what they are, not what is in them. */
+export function shown(row: MessageRow): Message {
+  const { attachments, ...content } = row.content as EmailContent
+  if (attachments === undefined) return row
+  const files = attachments.map(({ content, ...file }) => ({
+    ...file,
+    size_bytes: Buffer.from(content, 'base64').length,
+  }))
+  return { ...row, content: { ...content, attachments: files } as unknown as Content }
+}

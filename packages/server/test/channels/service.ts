@@ -1,0 +1,219 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import {
+  type CallbackRequest,
+  type Core,
+  type CoreOptions,
+  createCore,
+  type Dispatcher,
+  type ProviderSettings,
+  systemRuntime,
+  verifyLedger,
+} from '@svc/core'
+import { RATES } from '@svc/core/contract'
+import { pino } from 'pino'
+import { afterAll, beforeAll, expect } from 'vitest'
+import { buildApp } from '../../src/app.ts'
+import { logOptions } from '../../src/log.ts'
+import { type Account, accountsOf } from '../accounts.ts'
+import { type Call, expectStatus } from '../call.ts'
+import { type Arrival, openReceiver } from '../receiver.ts'
+import { within } from '../within.ts'
+import { BEGINNING_MS, JWT_SECRET, type LogLine, QUIET } from '../world.ts'
+import { httpCaller } from './http-caller.ts'
+
+/** Where the outside reaches the service: signed addresses begin with it, whatever port it listens on. */
+export const PUBLIC_URL = 'https://svc.test'
+
+/** Stands in every text that is sent, and in no line of the log. */
+export const CANARY = 'canary-of-the-text'
+
+const END_MAX_MS = 10_000
+const UNLIMITED = { max: 1_000_000_000, window_s: 60 }
+
+/** What a webhook was told. */
+export interface Told {
+  event: string
+  data: Record<string, unknown> & { message_id: string; sequence?: number }
+}
+
+/** A workspace that is ready to send. */
+export interface Tenant extends Account {
+  key: string
+}
+
+export interface ServiceOptions {
+  /** Simulated; peers that tell times share it. */
+  clock?: { ms: number }
+  providers: readonly ProviderSettings[]
+  /** What must be in no line of the log, besides `CANARY`. */
+  secrets?: readonly string[]
+  reply_texts?: CoreOptions['reply_texts']
+}
+
+export type Service = Awaited<ReturnType<typeof openService>>
+
+type Body = Awaited<ReturnType<Call>>['body']
+
+/**
+ * The service as operators run it: its API on a port, a database on disk, its dispatcher, and providers that are set to
+ * local peers. Time stands still until it is moved. `close` throws unless the books are in order and the log clean.
+ */
+export async function openService(options: ServiceOptions) {
+  const { clock = { ms: BEGINNING_MS }, secrets = [] } = options
+  const folder = mkdtempSync(join(tmpdir(), 'svc-channels-'))
+  const database_url = `file:${join(folder, 'svc.db')}`
+  const lines: LogLine[] = []
+  const receiver = await openReceiver()
+  let providers = options.providers
+  let running = await start()
+
+  async function start() {
+    const logger = pino(logOptions('trace'), { write: (line) => void lines.push(JSON.parse(line)) })
+    const runtime = { ...systemRuntime(logger), now: () => new Date(clock.ms) }
+    const core = await createCore({
+      database_url,
+      providers,
+      public_url: () => PUBLIC_URL,
+      webhook_targets: { allow_http: true, allow_nets: ['127.0.0.0/8'] },
+      reply_texts: options.reply_texts,
+      threads: 0,
+      runtime,
+    })
+    const rates = Object.fromEntries(Object.keys(RATES).map((name) => [name, UNLIMITED]))
+    const app = await buildApp(core, {
+      config: { jwt_secret: JWT_SECRET, rates: rates as typeof RATES, trust_proxy: [] },
+      public_url: () => PUBLIC_URL,
+      now: () => clock.ms,
+      load: () => QUIET,
+      logger,
+    })
+    const url = await app.listen({ host: '127.0.0.1', port: 0 })
+    const dispatcher = await core.startDispatch()
+    const call = httpCaller(url)
+    return { core, app, url, dispatcher, call, ...accountsOf(core, call) }
+  }
+
+  const told = (): Told[] => receiver.arrivals.map(({ body }) => JSON.parse(String(body)))
+
+  async function messageOf(key: string, id: string): Promise<Body> {
+    const answer = await running.call('GET', `/api/v1/messages/${id}`, { key })
+    return expectStatus(200, answer).body.data.message
+  }
+
+  async function idle(): Promise<void> {
+    await within(END_MAX_MS, 'the dispatcher to be idle', running.dispatcher.idle())
+  }
+
+  async function end(grace_ms: number): Promise<void> {
+    await running.app.close()
+    await running.core.close({ grace_ms })
+  }
+
+  return {
+    clock,
+    lines,
+    told,
+    messageOf,
+    idle,
+    get core(): Core {
+      return running.core
+    },
+    get dispatcher(): Dispatcher {
+      return running.dispatcher
+    },
+    get url(): string {
+      return running.url
+    },
+    call: ((...given) => running.call(...given)) as Call,
+    send: (...given: Parameters<typeof running.send>) => running.send(...given),
+    balance: (owner: Account) => running.balance(owner),
+    /** What arrived at the webhook, with its signatures. */
+    arrivals: (): readonly Arrival[] => receiver.arrivals,
+    /** A workspace with credits, a key, and a webhook that hears everything. */
+    async tenant(credits = 100): Promise<Tenant> {
+      const owner = await running.signup({ credits })
+      const { key } = await running.key(owner)
+      await running.webhook(owner, { url: receiver.url, events: ['*'] })
+      return { ...owner, key }
+    },
+    /** Sends a message that must be accepted; its id. */
+    async accepted(key: string, body: object): Promise<string> {
+      return expectStatus(201, await running.send(key, body)).body.data.message_id
+    },
+    /** Which events were told of a message, in the order in which they happened. */
+    eventsOf(id: string): string[] {
+      const mine = told().filter(({ data }) => data.message_id === id)
+      return mine
+        .sort((a, b) => (a.data.sequence ?? 0) - (b.data.sequence ?? 0))
+        .map(({ event }) => event)
+    },
+    async statusOf(key: string, id: string): Promise<string> {
+      return (await messageOf(key, id)).status
+    },
+    async timelineOf(key: string, id: string): Promise<Body[]> {
+      const answer = await running.call('GET', `/api/v1/messages/${id}/timeline`, { key })
+      return expectStatus(200, answer).body.data.timeline
+    },
+    /** Sees to the end what is due, moves the clock, and sees to the end what is due then. */
+    async advance(ms: number): Promise<void> {
+      await idle()
+      clock.ms += ms
+      await idle()
+    },
+    /** Makes the request that a provider makes, from outside; answers the status and the text. */
+    async called({ method, url, headers, body }: CallbackRequest) {
+      if (!url.startsWith(PUBLIC_URL)) throw new Error(`a callback to ${new URL(url).origin}`)
+      const response = await fetch(running.url + url.slice(PUBLIC_URL.length), {
+        method,
+        headers: headers as Record<string, string>,
+        ...(method === 'POST' && { body: Buffer.from(body) }),
+      })
+      return { status: response.status, text: await response.text() }
+    },
+    /** Ends without waiting for what is under way, and begins again on the same database. */
+    async restart(others: readonly ProviderSettings[] = providers): Promise<void> {
+      await end(0)
+      providers = others
+      running = await start()
+    },
+    async close(): Promise<void> {
+      try {
+        await idle()
+        await within(END_MAX_MS, 'the service to close', end(5_000))
+        const report = await verifyLedger(database_url, { now: () => new Date(clock.ms) })
+        expect(report.differences).toEqual([])
+        const log = lines.map((line) => JSON.stringify(line)).join('\n')
+        expect(log).toContain('message.attempted')
+        for (const secret of [CANARY, ...secrets]) expect(log).not.toContain(secret)
+      } finally {
+        await receiver.close()
+        rmSync(folder, { recursive: true, force: true })
+      }
+    },
+  }
+}
+
+/** A stage for the tests around it: set up before the first, closed, with its checks, after the last. */
+export function useStage<Stage extends { close(): Promise<void> }>(
+  open: () => Promise<Stage>,
+): () => Stage {
+  let stage: Stage | undefined
+  beforeAll(async () => {
+    stage = await open()
+  })
+  afterAll(() => stage?.close())
+  return () => {
+    if (!stage) throw new Error('the stage is not set up yet')
+    return stage
+  }
+}
+
+let numbers = 0
+
+/** A number that nobody was sent anything to before. */
+export function newNumber(): string {
+  numbers += 1
+  return `+1415556${String(numbers).padStart(4, '0')}`
+}
