@@ -64,10 +64,14 @@ interface Stage {
 /**
  * Messages a second from HTTP to the SMPP connection of one local SMSC, as a share of what Kannel does: single sends and
  * bulk requests, each message stored, charged and durable before its answer. Kannel keeps them in memory.
- * @throws Error when Kannel is not installed, or a message was lost or sent twice.
+ * Nothing is measured where Kannel is not installed.
+ * @throws Error when a message was lost or sent twice.
  */
 export async function run({ quick }: BenchOptions): Promise<Figure[]> {
-  if (!isKannelInstalled) throw new Error('Kannel is not installed: apt-get install kannel')
+  if (!isKannelInstalled) {
+    console.log('smpp  not measured: Kannel is not installed (apt-get install kannel)')
+    return []
+  }
   const rounds = quick ? 2 : 5
   const messages = quick
     ? { kannel: 10_000, single: 5_000, bulk: 10_000 }

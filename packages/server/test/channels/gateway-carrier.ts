@@ -11,7 +11,7 @@ import {
 import type { Peer } from './carriage.contract.ts'
 import { newNumber } from './service.ts'
 
-const STATES = { delivered: 'DONE', failed: 'FAILED' } as const
+const STATES = { sent: 'ON_ITS_WAY', delivered: 'DONE', failed: 'FAILED' } as const
 
 /** As long as a busy machine may need. */
 const DEADLINE_S = 10
@@ -24,7 +24,11 @@ interface Fields {
 /** A gateway that is spoken to over HTTP, as the one provider of a service. */
 export async function openGateway(more: object = {}) {
   const gateway = await openHttpPeer()
-  const json = { ...jsonSettings(gateway.url), deadline_s: DEADLINE_S, ...more }
+  const base = jsonSettings(gateway.url)
+  const statuses = { DONE: 'delivered', FAILED: 'failed', ON_ITS_WAY: 'sent' }
+  const receipts = { ...base.callback.receipts, statuses }
+  const callback = { ...base.callback, receipts }
+  const json = { ...base, callback, deadline_s: DEADLINE_S, ...more }
   const settings = readProvider(json)
   const plays = new Map<string, HttpPlay>()
 
@@ -46,7 +50,7 @@ export async function openGateway(more: object = {}) {
     return had ? answer(200, { id: idOf(had), state: 'ON_ITS_WAY' }) : answer(404)
   }
 
-  function callback(to: string, status: keyof typeof STATES): CallbackRequest {
+  function told(to: string, status: keyof typeof STATES): CallbackRequest {
     const request = sends(to).findLast(({ accepted }) => accepted)
     if (!request) throw new Error('the gateway took nothing for this recipient')
     const { ref } = fieldsOf(request)
@@ -57,7 +61,7 @@ export async function openGateway(more: object = {}) {
     gateway,
     settings,
     sends,
-    callback,
+    callback: told,
     /** Whatever is sent to this recipient fares so. */
     plays: (to: string, play: HttpPlay) => void plays.set(to, play),
     secrets: ['canary-api-token', 'canary-hmac-secret'],
@@ -68,7 +72,7 @@ export async function openGateway(more: object = {}) {
     },
     taken: (to: string) => sends(to).filter(({ accepted }) => accepted).length,
     async tell(to, status, service) {
-      const { status: code } = await service.called(callback(to, status))
+      const { status: code } = await service.called(told(to, status))
       if (code !== 200) throw new Error(`the callback was answered ${code}`)
     },
     close: gateway.close,

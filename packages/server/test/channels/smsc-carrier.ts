@@ -1,5 +1,5 @@
 import { readProvider } from '@svc/core'
-import { expect } from 'vitest'
+import { expect, vi } from 'vitest'
 import { startSmsc } from '../../../core/test/providers/smsc.ts'
 import type { Peer } from './carriage.contract.ts'
 import { newNumber, type Service } from './service.ts'
@@ -38,9 +38,10 @@ export async function openSmsc(more: object = {}) {
       expect(answers).toEqual([0])
     },
     ready: async ({ core }: Service) => {
-      await expect
-        .poll(async () => (await core.providers.status())[0]?.connections[0]?.state)
-        .toBe('up')
+      await vi.waitFor(async () => {
+        const [status] = await core.providers.status()
+        expect(status?.connections).toMatchObject([{ state: 'up' }])
+      })
     },
     close: smsc.close,
   } satisfies Peer & Record<string, unknown>
