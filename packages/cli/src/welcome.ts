@@ -13,6 +13,8 @@ export interface Welcome {
   kept_in: string
   /** How to call the `svc` command. */
   svc: string
+  /** Who carries messages for real, and on which channels; none where all is the sandbox's. */
+  providers: readonly { name: string; channels: readonly string[] }[]
 }
 
 const EXAMPLE = '{"channel":"sms","to":"+15005550006","content":{"text":"Hello from svc"}}'
@@ -32,9 +34,18 @@ export function statusCurl(url: string, key: string): string {
   return `curl -s '${url}/api/v1/messages?limit=1' -H 'X-API-Key: ${key}'`
 }
 
+/** Says what leaves this machine. */
+function carriersLine(providers: Welcome['providers']): string {
+  if (providers.length === 0) {
+    return '  Sandbox    no message leaves this machine; +15005550007 fails on purpose'
+  }
+  const carried = providers.map(({ name, channels }) => `${channels.join(', ')} by ${name}`)
+  return `  Sending    for real: ${carried.join('; ')}; all else stays in the sandbox`
+}
+
 /** The text that `svc dev` greets with. */
 export function welcomeText(
-  { url, demo, taken_port, kept_in, svc }: Welcome,
+  { url, demo, taken_port, kept_in, svc, providers }: Welcome,
   style: Style,
 ): string {
   const { api_key, workspace, password } = demo
@@ -50,7 +61,7 @@ export function welcomeText(
     `  Workspace  ${workspace.email}${login}, ${credits}`,
     `  Inbox      ${url}/dev  (all that is sent, as it arrives)`,
     `  Reference  ${url}/docs`,
-    `  Sandbox    no message leaves this machine; +15005550007 fails on purpose`,
+    carriersLine(providers),
     '',
     step('Send the first SMS:'),
     '',

@@ -61,7 +61,9 @@ async function dev({ surroundings, output }: Context): Promise<void> {
       const svc = surroundings.invocation ?? 'svc'
       const isFile = config.database_url.startsWith('file:')
       const kept_in = isFile ? pathFrom(surroundings.cwd, folder) : 'the PostgreSQL database'
-      output.line(welcomeText({ url, demo, taken_port, kept_in, svc }, output.style))
+      const providers = await server.core.providers.status()
+      const welcome = { url, demo, taken_port, kept_in, svc, providers }
+      output.line(welcomeText(welcome, output.style))
     }
     server.core.mails.onMail((mail) => output.note(printable(mailLine(mail))))
     await aborted(stop)

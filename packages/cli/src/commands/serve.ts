@@ -27,6 +27,11 @@ what is under way end. Settings come from the environment:
   SVC_CREDIT_PACKAGES        what can be bought, as JSON (nothing)
   STRIPE_SECRET_KEY          takes the payments for it, with
   STRIPE_WEBHOOK_SECRET      the signing secret of the webhook endpoint there
+  SVC_PROVIDERS              who carries messages: a JSON list, or the path of a file with one (the sandbox)
+  TWILIO_ACCOUNT_SID         SMS, WhatsApp, voice, with TWILIO_AUTH_TOKEN and the numbers to send from:
+  TWILIO_SMS_FROM            … and TWILIO_WHATSAPP_FROM, TWILIO_VOICE_FROM
+  SVC_SMTP_URL               e-mail, with SVC_MAIL_DOMAIN; SVC_DKIM_SELECTOR and SVC_DKIM_KEY_FILE sign it
+  SVC_MAIL_INTAKE            where bounces are taken in, as 0.0.0.0:2525 (nowhere)
   SVC_WEBHOOK_ALLOW_HTTP     true lets webhooks go to plain http (false)
   SVC_WEBHOOK_ALLOW_NETS     networks, e.g. 10.0.0.0/8, that webhooks may reach although not public
   SVC_TRUST_PROXY            networks of proxies to trust
