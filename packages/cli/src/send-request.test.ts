@@ -22,6 +22,10 @@ test.each([
     { channel: 'email', to: 'a@b.example', content: { subject: 's', html: '<p>' } },
   ],
   [
+    { to: '+12', text: 'x', channel: 'voice' as const },
+    { channel: 'voice', to: '+12', content: { text: 'x' } },
+  ],
+  [
     {
       to: '+12',
       text: 'x',

@@ -7,7 +7,7 @@ import { momentText } from './moment.ts'
 import type { Surroundings } from './surroundings.ts'
 
 /** The channels that `svc send` knows the contents of. */
-export const SEND_CHANNELS = ['sms', 'email', 'whatsapp'] as const
+export const SEND_CHANNELS = ['sms', 'email', 'whatsapp', 'voice'] as const
 
 /** What `svc send` was asked for. */
 export interface SendOptions {
@@ -26,8 +26,13 @@ export interface SendOptions {
 export function withRequest(command: Command): Command {
   return command
     .requiredOption('--to <recipient>', 'a phone number (+14155552671) or an e-mail address')
-    .option('--text <text>', 'what it says; - takes it from stdin')
-    .addOption(new Option('--channel <channel>', 'how it goes').choices(SEND_CHANNELS))
+    .option('--text <text>', 'what it says, or a call reads out; - takes it from stdin')
+    .addOption(
+      new Option(
+        '--channel <channel>',
+        'how it goes (default: what the recipient looks like); voice calls',
+      ).choices(SEND_CHANNELS),
+    )
     .option('--subject <text>', 'the subject of an e-mail')
     .option('--html <html>', 'the HTML body of an e-mail')
     .option('--from <sender>', 'the sender; for e-mail the display name')

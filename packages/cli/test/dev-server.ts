@@ -24,10 +24,10 @@ const NO_LIMITS = {
   SVC_RATE_LIMIT_FAILED_AUTH: '100000/60',
 }
 
-/** The whole service in this process, in a folder and on a port of its own. */
-export async function startDevServer(): Promise<DevServer> {
+/** The whole service in this process, with `more` in its environment, in a folder and on a port of its own. */
+export async function startDevServer(more: NodeJS.ProcessEnv = {}): Promise<DevServer> {
   const folder = newFolder()
-  const here = { env: { ...NO_LIMITS, PORT: '0' }, cwd: folder.path }
+  const here = { env: { ...NO_LIMITS, ...more, PORT: '0' }, cwd: folder.path }
   const running = start(['dev', '--json'], here)
   const [text] = await running.until(/^\{.*\}$/m)
   return {

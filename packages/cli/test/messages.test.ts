@@ -60,6 +60,33 @@ describe('svc send', () => {
   })
 })
 
+describe('svc send --channel voice', () => {
+  test('is refused by a server that has nobody to call', async () => {
+    const argv = ['--to', TO, '--channel', 'voice', '--text', 'Hello']
+    const { code, stderr } = await run('send', ...argv)
+    expect(code).toBe(1)
+    expect(stderr).toMatch(/Invalid channel\. Must be one of: sms, whatsapp, email$/m)
+  })
+
+  test('is a call where somebody carries voice', async () => {
+    const twilio = {
+      TWILIO_ACCOUNT_SID: `AC${'0'.repeat(32)}`,
+      TWILIO_AUTH_TOKEN: '0'.repeat(32),
+      TWILIO_VOICE_FROM: '+15550100001',
+    }
+    const other = await startDevServer(twilio)
+    try {
+      const argv = ['send', '--to', TO, '--channel', 'voice', '--text', 'Hello', '--at', '1h']
+      const sent = await svcJson<WireData<Messages['send']>>(argv, other.here)
+      const asked = ['messages', 'show', sent.message_id]
+      const { message } = await svcJson<WireData<Messages['get']>>(asked, other.here)
+      expect(message).toMatchObject({ channel: 'voice', content: { text: 'Hello' } })
+    } finally {
+      await other.close()
+    }
+  })
+})
+
 describe('svc messages list', () => {
   test('takes moments, as dates or as spans back', async () => {
     const old = await wait()

@@ -11,6 +11,7 @@ import { type Contacts, createContacts } from './contacts/contacts.ts'
 import { createSuppressions, type Suppressions } from './contacts/suppressions.ts'
 import { createUnsubscribe, type Unsubscribe } from './contacts/unsubscribe.ts'
 import type { CreditPackage } from './contract/billing.ts'
+import type { Channel } from './contract/content.ts'
 import { LIMITS } from './contract/limits.ts'
 import { parseCredits, type Units } from './contract/units.ts'
 import { type Credits, createCredits } from './credits/credits.ts'
@@ -167,20 +168,28 @@ export async function createCore(options: CoreOptions): Promise<Core> {
   })
   const secret = createSecrets({ storage, runtime })
   const wakeDeliveries = () => dispatcher?.wakeDeliveries()
-  const inbound = createInbound({
+  const answering = {
     storage,
     runtime,
     texts: options.reply_texts,
-    isOurs: ({ channel, sender }) => carriers.hasSender(channel, sender),
+    isOurs: ({ channel, sender }: { channel: Channel; sender: string }) =>
+      carriers.hasSender(channel, sender),
+  }
+  const inbound = createInbound({
+    ...answering,
     onQueued() {
       dispatcher?.wake()
       wakeDeliveries()
     },
   })
-  const receive = (name: string, incoming: readonly Incoming[]) => {
-    const { handles_stop = false } = carriers.traits(name) ?? {}
-    return inbound.receive({ name, handles_stop }, incoming)
-  }
+  /** For a lane, which looks for what was queued itself once it has settled what it asked. */
+  const quietInbound = createInbound(answering)
+  const ability = (name: string) => ({
+    name,
+    handles_stop: carriers.traits(name)?.handles_stop ?? false,
+  })
+  const receive = (name: string, incoming: readonly Incoming[]) =>
+    inbound.receive(ability(name), incoming)
   const reports = createReportIntake({ storage, runtime, receive, onSettled: wakeDeliveries })
   let dispatcher: Dispatcher | null = null
   let starting: Promise<Dispatcher> | null = null
@@ -237,7 +246,7 @@ export async function createCore(options: CoreOptions): Promise<Core> {
       right,
       performer: await openPerformer(runtime, threads, opened),
       routing: createRouting({ carriers, pace: createPace(), pauses, now: runtime.now }),
-      receive,
+      receive: (name, incoming) => quietInbound.receive(ability(name), incoming),
       watch: startProviderWatch({ pauses, settleParked: reports.settleParked, runtime }),
       listeners,
       lease_ms: options.lease_ms,

@@ -62,6 +62,13 @@ export function idGenerator(now: () => Date, bytes: (count: number) => Buffer): 
   }
 }
 
+/** The UUIDv7 of that moment with these bytes, ten or more, in the place of random ones. */
+export function uuidAt(at: Date, bytes: Uint8Array): string {
+  const hex = Buffer.from(bytes.subarray(0, 10)).toString('hex')
+  const variant = VARIANTS[Number.parseInt(hex[3] as string, 16)]
+  return `${prefixOf(at.getTime())}${hex.slice(0, 3)}-${variant}${hex.slice(4, 7)}-${hex.slice(7, 19)}`
+}
+
 /** What every id sorts after that was made at `at` or later, and before which all earlier ones sort. */
 export function idFloor(at: Date): string {
   return prefixOf(Math.max(0, at.getTime()))

@@ -4,6 +4,7 @@ import { accountTokensContract } from './storage/account-tokens.contract.ts'
 import { accountsContract } from './storage/accounts.contract.ts'
 import type { OpenStorage } from './storage/bench.ts'
 import { bulksContract } from './storage/bulks.contract.ts'
+import { callsContract } from './storage/calls.contract.ts'
 import { cancelContract } from './storage/cancel.contract.ts'
 import { claimDeliveriesContract } from './storage/claim-deliveries.contract.ts'
 import { claimMessagesContract } from './storage/claim-messages.contract.ts'
@@ -20,9 +21,11 @@ import { listsContract } from './storage/lists.contract.ts'
 import { lotsContract } from './storage/lots.contract.ts'
 import { lowBalancesContract } from './storage/low-balances.contract.ts'
 import { messageCountsContract } from './storage/message-counts.contract.ts'
+import { messagePartsContract } from './storage/message-parts.contract.ts'
 import { operatorCreditsContract } from './storage/operator-credits.contract.ts'
 import { optedOutContract } from './storage/opted-out.contract.ts'
 import { ownersContract } from './storage/owners.contract.ts'
+import { providerPausesContract } from './storage/provider-pauses.contract.ts'
 import { purchaseListsContract } from './storage/purchase-lists.contract.ts'
 import { purchasesContract } from './storage/purchases.contract.ts'
 import { purchasesBegunContract } from './storage/purchases-begun.contract.ts'
@@ -65,6 +68,9 @@ export function storageContract(engine: string, open: OpenStorage): void {
     describe('idempotency', () => idempotencyContract(open))
     describe('claimMessages', () => claimMessagesContract(open))
     describe('settle', () => settleContract(open))
+    describe('calls', () => callsContract(open))
+    describe('parts of messages', () => messagePartsContract(open))
+    describe('pauses of providers', () => providerPausesContract(open))
     describe('cancel', () => cancelContract(open))
     describe('message counts', () => messageCountsContract(open))
     describe('receipts', () => receiptsContract(open))

@@ -205,7 +205,12 @@ describe('SQLite alone', () => {
       const { messages } = storage.read
       expect(await messages.count(id, {})).toBe(1)
 
-      const claim = { limit: 10, lease_ms: 1_000, token: 'token', route: () => ({ provider: 'carrier', sender: null }) }
+      const claim = {
+        limit: 10,
+        lease_ms: 1_000,
+        token: 'token',
+        route: () => ({ provider: 'carrier', sender: null }),
+      }
       await storage.hot.claimMessages({ ...claim, now: runtime.now() })
       const outcome = { type: 'rejected', error_code: 'unroutable', error_message: 'no' } as const
       await storage.hot.settle([
@@ -309,7 +314,11 @@ describe('SQLite alone', () => {
       const id = await workspace(storage)
       await storage.write(({ webhooks }) => webhooks.insert(make.webhook(id)))
       const lease = { limit: 10, lease_ms: 3_600_000 }
-      const claim = { ...lease, now: runtime.now(), route: () => ({ provider: 'carrier', sender: null }) }
+      const claim = {
+        ...lease,
+        now: runtime.now(),
+        route: () => ({ provider: 'carrier', sender: null }),
+      }
       const share = {
         ...lease,
         now: runtime.now(),

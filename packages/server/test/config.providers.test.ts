@@ -1,4 +1,8 @@
-import { describe, expect, it } from 'vitest'
+import { generateKeyPairSync } from 'node:crypto'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, describe, expect, it } from 'vitest'
 import { ConfigError, readConfig } from '../src/config.ts'
 
 const KEY = 'sk_test_51AbCdEf'
@@ -124,5 +128,154 @@ describe('a text that cannot be meant is refused by its name, and never repeated
     expect(message.startsWith(`${name} must be `)).toBe(true)
     expect(message).toContain(text)
     expect(message).not.toContain('hunter2')
+  })
+})
+
+const folder = mkdtempSync(join(tmpdir(), 'svc-config-'))
+afterAll(() => rmSync(folder, { recursive: true }))
+
+/** A file with this text; answers its path. */
+function fileOf(name: string, text: string): string {
+  const path = join(folder, name)
+  writeFileSync(path, text)
+  return path
+}
+
+const twilio = { TWILIO_ACCOUNT_SID: SID, TWILIO_AUTH_TOKEN: TOKEN }
+const mail = { SVC_SMTP_URL: SMTP, SVC_MAIL_DOMAIN: 'example.com' }
+const gateway = {
+  type: 'http',
+  name: 'gateway',
+  channels: ['sms'],
+  auth: { type: 'bearer', token: 'hunter2' },
+  send: { url: 'https://gateway.example/send', body: { text: '{{text}}' } },
+}
+
+describe('Twilio', () => {
+  it('is a provider with the senders that are named, in their order', () => {
+    const { providers } = read({
+      ...twilio,
+      TWILIO_SMS_FROM: '+15005550006, +15005550007 ,',
+      TWILIO_VOICE_FROM: '+15005550006',
+    })
+    expect(providers).toMatchObject([
+      {
+        name: 'twilio',
+        type: 'twilio',
+        account_sid: SID,
+        auth_token: TOKEN,
+        senders: { sms: ['+15005550006', '+15005550007'], voice: ['+15005550006'] },
+      },
+    ])
+    expect(providers[0]).not.toHaveProperty('senders.whatsapp')
+  })
+
+  it('needs a number to send from', () => {
+    expect(messageOf(twilio)).toMatch(/^TWILIO_SMS_FROM, .* must be set too/)
+  })
+
+  it('needs an account for its numbers', () => {
+    expect(messageOf({ TWILIO_WHATSAPP_FROM: '+15005550006' })).toBe(
+      'TWILIO_ACCOUNT_SID must be set too: TWILIO_WHATSAPP_FROM alone is half a set',
+    )
+  })
+
+  it('is refused for a number that is none, without repeating it', () => {
+    const message = messageOf({ ...twilio, TWILIO_SMS_FROM: ' , ' })
+    expect(message).toMatch(/^TWILIO_\*: provider twilio: /)
+    expect(message).not.toContain(TOKEN)
+  })
+})
+
+describe('a mail server', () => {
+  it('is a provider for its domain', () => {
+    expect(read(mail).providers).toMatchObject([
+      { name: 'smtp', type: 'smtp', url: SMTP, mail_domain: 'example.com' },
+    ])
+  })
+
+  it.each([
+    ['2525', { host: '127.0.0.1', port: 2525 }],
+    ['127.0.0.1:2525', { host: '127.0.0.1', port: 2525 }],
+    ['[::1]:2525', { host: '::1', port: 2525 }],
+  ])('takes bounces in at %s', (SVC_MAIL_INTAKE, intake) => {
+    expect(read({ ...mail, SVC_MAIL_INTAKE }).providers).toMatchObject([{ intake }])
+  })
+
+  it.each(['mail', '0.0.0.0:', '70000', 'a:b', ':25'])('takes nothing in at %s', (text) => {
+    expect(messageOf({ ...mail, SVC_MAIL_INTAKE: text })).toBe(
+      'SVC_MAIL_INTAKE must be a port or host:port, for example 0.0.0.0:2525',
+    )
+  })
+
+  it.each([
+    ['SVC_MAIL_INTAKE', { SVC_MAIL_INTAKE: '2525' }],
+    ['SVC_DKIM_SELECTOR', { SVC_DKIM_SELECTOR: 's1', SVC_DKIM_KEY_FILE: 'key.pem' }],
+  ])('must be there for %s', (name, env) => {
+    expect(messageOf(env)).toBe(`SVC_SMTP_URL must be set too: ${name} alone is half a set`)
+  })
+
+  it('signs with the key of a file', () => {
+    const { privateKey } = generateKeyPairSync('rsa', {
+      modulusLength: 2048,
+      privateKeyEncoding: { type: 'pkcs8', format: 'pem' },
+      publicKeyEncoding: { type: 'spki', format: 'pem' },
+    })
+    const SVC_DKIM_KEY_FILE = fileOf('dkim.pem', privateKey)
+    const { providers } = read({ ...mail, SVC_DKIM_SELECTOR: 's1', SVC_DKIM_KEY_FILE })
+    expect(providers).toMatchObject([{ dkim: { domain: 'example.com', selector: 's1' } }])
+  })
+
+  it('is refused for a key that is none, or not there', () => {
+    const signing = { ...mail, SVC_DKIM_SELECTOR: 's1' }
+    const gone = messageOf({ ...signing, SVC_DKIM_KEY_FILE: join(folder, 'gone.pem') })
+    expect(gone).toBe('SVC_DKIM_KEY_FILE: the file cannot be read (ENOENT)')
+    const none = messageOf({ ...signing, SVC_DKIM_KEY_FILE: fileOf('none.pem', 'hunter2') })
+    expect(none).toMatch(/^SVC_SMTP_URL: provider smtp: /)
+    expect(none).not.toContain('hunter2')
+  })
+})
+
+describe('SVC_PROVIDERS', () => {
+  const json = JSON.stringify([gateway])
+
+  it('is a list, or a file with one', () => {
+    const inline = read({ SVC_PROVIDERS: json }).providers
+    expect(inline).toMatchObject([gateway])
+    expect(read({ SVC_PROVIDERS: fileOf('providers.json', json) }).providers).toEqual(inline)
+  })
+
+  it('comes before what has variables of its own', () => {
+    const env = { ...twilio, ...mail, TWILIO_SMS_FROM: '+15005550006', SVC_PROVIDERS: json }
+    expect(read(env).providers.map(({ name }) => name)).toEqual(['gateway', 'twilio', 'smtp'])
+  })
+
+  it('takes secrets from other variables', () => {
+    const auth = { type: 'bearer', token: '$' + '{GATEWAY_TOKEN}' }
+    const SVC_PROVIDERS = JSON.stringify([{ ...gateway, auth }])
+    const { providers } = read({ SVC_PROVIDERS, GATEWAY_TOKEN: 'hunter2' })
+    expect(providers).toMatchObject([{ auth: { token: 'hunter2' } }])
+    expect(messageOf({ SVC_PROVIDERS })).toBe(
+      'SVC_PROVIDERS: the variable GATEWAY_TOKEN is not set',
+    )
+  })
+
+  it.each([
+    ['no JSON', '[hunter2', 'it is not valid JSON'],
+    ['a file that is not there', 'hunter2.json', 'the file cannot be read (ENOENT)'],
+    ['a field that is none', JSON.stringify([{ ...gateway, hunter: 1 }]), 'provider gateway: '],
+    ['one name twice', JSON.stringify([gateway, gateway]), 'the name is there twice'],
+  ])('is refused: %s', (_, SVC_PROVIDERS, text) => {
+    const message = messageOf({ SVC_PROVIDERS })
+    expect(message).toMatch(/^SVC_PROVIDERS: /)
+    expect(message).toContain(text)
+    expect(message).not.toContain('hunter2')
+  })
+
+  it('may have no name that a variable gives too', () => {
+    const SVC_PROVIDERS = JSON.stringify([{ ...gateway, name: 'smtp' }])
+    expect(messageOf({ ...mail, SVC_PROVIDERS })).toBe(
+      'SVC_PROVIDERS: provider smtp: the name is there twice',
+    )
   })
 })

@@ -4,7 +4,11 @@ import { warnOfSettings } from '../src/settings-warnings.ts'
 
 const SMTP = 'smtp://svc:hunter2@mail.example.com'
 const MAIL = { SVC_SMTP_URL: SMTP, SVC_MAIL_DOMAIN: 'example.com' }
-const TWILIO = { TWILIO_ACCOUNT_SID: `AC${'0a'.repeat(16)}`, TWILIO_AUTH_TOKEN: 'b1'.repeat(16) }
+const TWILIO = {
+  TWILIO_ACCOUNT_SID: `AC${'0a'.repeat(16)}`,
+  TWILIO_AUTH_TOKEN: 'b1'.repeat(16),
+  TWILIO_SMS_FROM: '+15005550006',
+}
 
 const stripe = (key: string) => ({ STRIPE_SECRET_KEY: key, STRIPE_WEBHOOK_SECRET: 'whsec_hunter2' })
 
@@ -15,18 +19,19 @@ function warnings(env: NodeJS.ProcessEnv, { dev = false }: { dev?: boolean } = {
   return told
 }
 
-const UNUSED = 'set, but not used by this version: the sandbox serves their channels'
 const NO_MAIL = 'no mail server is used: mails to owners (verify, reset) reach nobody'
+const NOT_REACHED =
+  'SVC_PUBLIC_URL is not https: these providers report to it how messages fare, and may not reach it'
 
-it('names what is set and not used, also when it is only tried', () => {
-  expect(warnings({ ...MAIL, ...TWILIO }, { dev: true })).toStrictEqual([
-    [{ variables: [...Object.keys(TWILIO), ...Object.keys(MAIL)] }, UNUSED],
-  ])
-  expect(warnings(MAIL)[0]).toStrictEqual([{ variables: Object.keys(MAIL) }, UNUSED])
+it('names the providers that cannot report how messages fare', () => {
+  expect(warnings({ ...MAIL, ...TWILIO })).toStrictEqual([[{ providers: ['twilio'] }, NOT_REACHED]])
+  expect(warnings({ ...MAIL, ...TWILIO }, { dev: true })).toStrictEqual([])
+  const SVC_PUBLIC_URL = 'https://svc.example.com'
+  expect(warnings({ ...MAIL, ...TWILIO, SVC_PUBLIC_URL })).toStrictEqual([])
 })
 
 it('repeats no value', () => {
-  const told = warnings({ ...MAIL, ...TWILIO, ...stripe('sk_test_hunter2') })
+  const told = warnings({ ...TWILIO, ...stripe('sk_test_hunter2') })
   expect(told).toHaveLength(3)
   expect(JSON.stringify(told)).not.toMatch(/hunter2|0a0a|b1b1/)
 })

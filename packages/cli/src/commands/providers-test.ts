@@ -53,16 +53,14 @@ you for it, so it asks first.`,
 }
 
 async function testProvider(context: Context, name: string, options: TestOptions): Promise<void> {
-  const { surroundings, output } = context
+  const { surroundings } = context
   const request = await requestOf(options)
   await withCore(surroundings, async (core) => {
-    const wrong = await core.providers.check(name)
-    if (wrong !== null) throw new Failure('check_failed', `${name} is not ready: ${wrong}`)
-    if (request === null) {
-      if (output.isJson()) output.document({ name, ok: true })
-      else output.line(`${printable(name)} is ready: it takes its settings.`)
-      return
+    const checked = await core.providers.check(name)
+    if (checked.type === 'wrong') {
+      throw new Failure('check_failed', `${name} is not ready: ${checked.text}`)
     }
+    if (request === null) return tellChecked(context, name, checked.type === 'well')
     if (!options.yes) {
       const { channel, to } = request
       await confirm(
@@ -72,6 +70,16 @@ async function testProvider(context: Context, name: string, options: TestOptions
     }
     tell(context, name, await core.providers.send(name, request))
   })
+}
+
+function tellChecked({ output }: Context, name: string, isWell: boolean): void {
+  if (output.isJson()) output.document({ name, ok: isWell ? true : null })
+  else if (isWell) output.line(`${printable(name)} is ready: it takes its settings.`)
+  else {
+    output.line(
+      `${printable(name)} has nothing harmless to be asked: send a message through it with --to.`,
+    )
+  }
 }
 
 /** Null where nothing is to be sent. */

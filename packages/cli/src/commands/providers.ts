@@ -43,6 +43,7 @@ async function showStatus({ surroundings, output }: Context): Promise<void> {
   output.table(['NAME', 'TYPE', 'CHANNELS', 'SENDERS', 'PACE', 'STATE'], providers.flatMap(rowsOf))
   if (providers.length === 0) {
     output.note('No provider is configured: the sandbox serves every channel, and reaches nobody.')
+    output.note("If the server has providers, set the same variables as the server's here.")
   }
 }
 

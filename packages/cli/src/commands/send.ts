@@ -22,7 +22,9 @@ export function addSend(program: Command, context: Context): void {
         .command('send')
         .summary('send a message')
         .description(
-          'Sends one message. The channel follows from the recipient unless it is named.',
+          `Sends one message. The channel follows from the recipient unless it is named: sms for a phone number, email for an
+address. A voice message is a call that reads the text out; the server refuses it where no provider for voice is
+configured.`,
         ),
     )
       .option('--idempotency-key <key>', 'sending the same again with this key sends once')
@@ -33,6 +35,7 @@ export function addSend(program: Command, context: Context): void {
     command,
     'svc send --to +15005550006 --text "Your order A1 is ready" --wait',
     'svc send --to asha@example.com --subject "Order A1" --text "It is ready." --metadata order=A1',
+    'svc send --to +15005550006 --channel voice --text "Your order A 1 is ready"',
     'svc send --to +15005550006 --text "See you at ten" --at 10m --expires-in 1h',
   )
 }

@@ -10,14 +10,24 @@ export interface Carrier {
 
 /** Who can carry what, by the settings alone. */
 export interface Carriers {
-  /** In the order of the settings. The sandbox where nobody serves the channel, and for test keys. */
-  of(message: { channel: Channel; livemode: boolean; sender: string | null }): Carrier[]
+  /**
+   * In the order of the settings. The sandbox for test keys, and where nobody serves the channel; but nobody for what
+   * another `provider` was asked for before, which is in the settings no more: it shall not seem delivered.
+   */
+  of(message: {
+    channel: Channel
+    livemode: boolean
+    sender: string | null
+    provider?: string | null
+  }): Carrier[]
   /** The sender that a message has with a provider: its own, else the provider's first; null where there is none. */
   senderOf(provider: string, message: { channel: Channel; sender: string | null }): string | null
   /** Why nobody may send from there, for people; null where somebody may. Test keys send from anywhere. */
   senderFault(channel: Channel, sender: string | undefined): string | null
   /** Whether a number is one that providers send from. */
   hasSender(channel: Channel, sender: string): boolean
+  /** Whether it is one of those that the provider's settings name. */
+  isListed(provider: string, sender: string): boolean
   /** What follows from a provider's settings; undefined for one that is gone. */
   traits(provider: string): Traits | undefined
   /** Whether somebody other than the sandbox serves the channel. */
@@ -43,9 +53,12 @@ export function createCarriers(providers: readonly ProviderSettings[]): Carriers
 
   return {
     of(message) {
-      const { channel, livemode, sender } = message
+      const { channel, livemode, sender, provider: last = null } = message
       const all = livemode ? serving(channel) : []
-      if (all.length === 0) return [{ provider: SANDBOX.name, sender }]
+      if (all.length === 0) {
+        const isWaiting = livemode && last !== null && last !== SANDBOX.name
+        return isWaiting ? [] : [{ provider: SANDBOX.name, sender }]
+      }
       const able = all.filter(({ traits }) => takes(traits, channel, sender))
       return able.map(({ provider }) => ({ provider, sender: senderOf(provider, message) }))
     },
@@ -59,6 +72,8 @@ export function createCarriers(providers: readonly ProviderSettings[]): Carriers
     },
     hasSender: (channel, sender) =>
       own.some((one) => one.traits.senders[channel]?.includes(sender) ?? false),
+    isListed: (provider, sender) =>
+      Object.values(traits.get(provider)?.senders ?? {}).some((listed) => listed.includes(sender)),
     traits: (provider) => traits.get(provider),
     serves: (channel) => serving(channel).length > 0,
   }

@@ -61,7 +61,7 @@ export function createPace(): Pace {
 
   function bucketOf(key: string, per_second: number, now_ms: number): Bucket {
     const full = burstOf(per_second)
-    const bucket = buckets.get(key) ?? { tokens: full, at_ms: now_ms, given_ms: now_ms, put_off: 0 }
+    const bucket = buckets.get(key) ?? { tokens: full, at_ms: now_ms, given_ms: 0, put_off: 0 }
     const gained = (Math.max(0, now_ms - bucket.at_ms) / 1_000) * per_second
     bucket.tokens = Math.min(full, bucket.tokens + gained)
     bucket.at_ms = now_ms

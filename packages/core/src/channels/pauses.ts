@@ -10,8 +10,6 @@ export interface Pauses {
   lets(provider: string, sender: string | null, now_ms: number): boolean
   /** A message goes to the provider: where that tries it again, no other one follows for a while. */
   tried(provider: string, sender: string | null, now_ms: number): void
-  /** Why it may not, for people. */
-  reasonOf(provider: string, sender: string | null): string | null
   /** The provider said that its settings, or those of this sender, are wrong. */
   misconfigured(
     provider: string,
@@ -66,7 +64,6 @@ export function createPauses({ storage, runtime }: { storage: Storage; runtime: 
         probed.set(keyOf(row.provider, row.sender), now_ms)
       }
     },
-    reasonOf: (provider, sender) => pausesOf(provider, sender)[0]?.reason ?? null,
     async misconfigured(provider, sender, { error_code, error_message }) {
       const at = runtime.now()
       const known = rows.get(keyOf(provider, sender))

@@ -27,6 +27,9 @@ export interface ProviderStatus {
   connections: ReturnType<Listening['states']>
 }
 
+/** Whether a provider takes its settings; `unaskable` where there is nothing harmless to ask it. */
+export type Checked = { type: 'well' } | { type: 'wrong'; text: string } | { type: 'unaskable' }
+
 /** What operators and the providers themselves do with providers. */
 export interface ProviderDesk {
   status(): Promise<ProviderStatus[]>
@@ -38,10 +41,10 @@ export interface ProviderDesk {
   /** Answers whether it was paused. @throws SvcError `not_found`. */
   resume(name: string, options?: { sender?: string | undefined }): Promise<boolean>
   /**
-   * Asks the provider something harmless with its credentials: null where all is well, else what is wrong.
+   * Asks the provider something harmless with its credentials.
    * @throws SvcError `not_found`.
    */
-  check(name: string): Promise<string | null>
+  check(name: string): Promise<Checked>
   /**
    * Sends one real message through this provider alone, whether or not it is paused, and outside the books: nothing is
    * charged and no record is kept. What the provider tells of it later is of no message.
@@ -127,7 +130,9 @@ export function createProviderDesk({
     async check(name) {
       known(name)
       const provider = await open(name)
-      return provider.check ? provider.check() : null
+      if (!provider.check) return { type: 'unaskable' }
+      const text = await provider.check()
+      return text === null ? { type: 'well' } : { type: 'wrong', text }
     },
     async send(name, trial) {
       const traits = traitsOf(known(name))

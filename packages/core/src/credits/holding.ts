@@ -4,6 +4,7 @@ import type { HoldRow, Storage, Writes } from '../storage/storage.ts'
 import type { Entry, Operation, Refusal } from './decide.ts'
 import {
   type HoldEnd,
+  isGivenBack,
   isSettled,
   planRelease,
   planSettle,
@@ -99,7 +100,8 @@ export function createHolding({ storage, runtime }: Surroundings): Holding {
 }
 
 /**
- * Releases the holds that have run out by `now`; says how many. At most `limit` at a time, one transaction a workspace.
+ * Releases the holds that have run out by `now`; says how many. A call that nothing is held for any more cost nothing, as
+ * far as is known. At most `limit` at a time, one transaction a workspace.
  */
 export async function releaseHolds(
   { storage, runtime }: Surroundings,
@@ -123,14 +125,18 @@ async function releaseOf(
 ): Promise<number> {
   const overdueIds = new Set(holds.map(({ id }) => id))
   const messageIds = [...new Set(holds.map(({ message_id }) => message_id))]
+  await stores.messages.lock(workspaceId, messageIds)
   const entries = await lockedEntries(stores, workspaceId, messageIds)
+  const givenBack: string[] = []
   let released = 0
   for (const messageId of messageIds) {
     const about = entries.filter(({ ref_id }) => ref_id === messageId)
     const resolutions = planRelease(about, overdueIds)
     await resolve(stores, resolutions, { workspaceId, messageId, actor: null, runtime })
     released += resolutions.length
+    if (resolutions.length > 0 && isGivenBack(about, resolutions)) givenBack.push(messageId)
   }
+  if (givenBack.length > 0) await stores.messages.uncharge(workspaceId, givenBack)
   return released
 }
 

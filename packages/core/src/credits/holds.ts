@@ -73,6 +73,13 @@ export function planRelease(about: readonly Entry[], ids: ReadonlySet<string>): 
   return open.filter(({ id }) => ids.has(id)).map((hold) => voidOf(hold, 'hold expired'))
 }
 
+/** Whether nothing is held for the message any more, once these have ended, and nothing was consumed. */
+export function isGivenBack(about: readonly Entry[], ending: readonly Resolution[]): boolean {
+  const { open, ended } = stateOf(about)
+  const ids = new Set(ending.map(({ resolves }) => resolves))
+  return open.every(({ id }) => ids.has(id)) && ended.every(({ kind }) => kind === 'void')
+}
+
 /** Whether the message was settled: nothing more is held for it then. */
 export function isSettled(about: readonly Entry[]): boolean {
   return stateOf(about).ended.some(({ kind }) => kind === 'settle')

@@ -5,11 +5,12 @@ import type { Settlement } from '../messages/settlement.ts'
 import type { LookupResult, Outcome, Reply, SendJob } from '../providers/provider.ts'
 import { SANDBOX } from '../providers/registry.ts'
 import type { Runtime } from '../runtime.ts'
-import type { ClaimedMessage, Storage } from '../storage/storage.ts'
+import type { ClaimedMessage, Route, Routed, Storage } from '../storage/storage.ts'
 import type { Lane } from './lane.ts'
 import type { Performer } from './performer.ts'
 import { persist } from './persist.ts'
 import type { Routing } from './routing.ts'
+import { createUnderWay } from './under-way.ts'
 
 /** Longer than any call to a provider may take: who does not answer within it is taken for dead. */
 const LEASE_MS = 60_000
@@ -18,6 +19,9 @@ const CALL_MAX_MS = 30_000
 const SLOTS = 1024
 const CLAIM_MAX = 256
 const CALL_BATCH_MAX = 64
+
+/** So many of the slots are one provider's at the most, while it is slow. */
+const SLOW_MAX = 384
 
 /** Messages on their way to a provider, and questions about those that are there. */
 export function messageLane(parts: {
@@ -34,6 +38,7 @@ export function messageLane(parts: {
 }): Lane<ClaimedMessage> {
   const { storage, runtime, performer, routing, receive, onSettled, lease_ms = LEASE_MS } = parts
   const call_max_ms = Math.min(CALL_MAX_MS, lease_ms / 2)
+  const underWay = createUnderWay({ max: SLOW_MAX, now: runtime.now })
 
   /** Sends go where the claim routed them, as it journalled it; questions to whoever has the message. */
   function carrierOf({ task, route, provider }: ClaimedMessage): string {
@@ -78,10 +83,11 @@ export function messageLane(parts: {
   }
 
   async function send(provider: string, messages: readonly ClaimedMessage[]): Promise<void> {
+    const ended = underWay.began(provider, messages.length)
     const outcomes = await callProvider(
       () => performer.send(provider, messages.map(jobOf)),
       (late) => acceptLate(messages, late),
-    )
+    ).finally(ended)
     const results = messages.map((message, i) => ({
       task: 'send' as const,
       attempt: message.attempt,
@@ -125,15 +131,16 @@ export function messageLane(parts: {
       ...jobOf(message),
       provider_message_id: message.provider_message_id,
       attempted_at_ms: attemptedAt(message).getTime(),
+      ...(message.unknown_since && { unknown_since_ms: message.unknown_since.getTime() }),
       now_ms,
     }))
-    const found = await callProvider(() => performer.lookup(provider, jobs))
-    const unavailable: LookupResult = { type: 'unavailable' }
+    const ended = underWay.began(provider, messages.length)
+    const found = await callProvider(() => performer.lookup(provider, jobs)).finally(ended)
     // Before the look-up is done with: one that is lost is repeated, and the same reply is not taken twice.
     await takeReplies(provider, messages, found ?? [])
     await write(
       messages,
-      messages.map((_, i) => ({ task: 'lookup', found: found?.[i] ?? unavailable })),
+      messages.map((_, i) => ({ task: 'lookup', found: found?.[i] ?? UNAVAILABLE })),
     )
   }
 
@@ -166,9 +173,14 @@ export function messageLane(parts: {
 
   /** What needs no provider to be answered. */
   function foregone(message: ClaimedMessage): Settlement['result'] | null {
-    if (message.task !== 'send') return null
+    if (message.task !== 'send') {
+      const isFull = underWay.isFull(carrierOf(message))
+      return isFull ? { task: 'lookup', found: UNAVAILABLE } : null
+    }
     const { attempt } = message
-    if (message.interrupted) return { task: 'send', attempt, outcome: INTERRUPTED }
+    if (message.interrupted) {
+      return { task: 'send', attempt, outcome: INTERRUPTED, sender: senderOf(message) }
+    }
     if (message.status !== 'queued') return { task: 'lookup', found: NOTHING_MORE }
     if (message.suppressed) return { task: 'suppressed' }
     if (message.route?.provider === null) {
@@ -208,6 +220,19 @@ export function messageLane(parts: {
     }
   }
 
+  /** Routes what one claim takes: what it has given somebody is not under way yet. */
+  function router(): (message: Routed) => Route {
+    const given = new Map<string, number>()
+    const isBusy = (provider: string) => underWay.isFull(provider, given.get(provider))
+    return (message) => {
+      const route = routing.route(message, isBusy)
+      if (route.provider !== null) {
+        given.set(route.provider, (given.get(route.provider) ?? 0) + 1)
+      }
+      return route
+    }
+  }
+
   return {
     name: 'messages',
     slots: SLOTS,
@@ -218,7 +243,7 @@ export function messageLane(parts: {
         limit,
         lease_ms,
         token: runtime.id(),
-        route: routing.route,
+        route: router(),
       }),
     async run(messages, done) {
       const known: ClaimedMessage[] = []
@@ -265,6 +290,7 @@ const EXPIRED: Outcome = {
   error_code: 'expired',
   error_message: 'It was not sent before it expired',
 }
+const UNAVAILABLE: LookupResult = { type: 'unavailable' }
 const NOTHING_MORE: LookupResult = {
   type: 'found',
   receipts: [],

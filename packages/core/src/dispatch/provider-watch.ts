@@ -1,4 +1,5 @@
 import type { Pauses } from '../channels/pauses.ts'
+import { PARKED_PAGE } from '../messages/reports.ts'
 import type { Runtime } from '../runtime.ts'
 
 export interface ProviderWatch {
@@ -9,6 +10,9 @@ export interface ProviderWatch {
 
 const EVERY_MS = 1_000
 
+/** So many pages of parked receipts each time: a fast provider tells of more in a second than one page holds. */
+const PAGES_MAX = 10
+
 /** Keeps up what is paused, by whatever server or command, and settles receipts that came before what they tell of. */
 export function startProviderWatch({
   pauses,
@@ -16,16 +20,23 @@ export function startProviderWatch({
   runtime,
 }: {
   pauses: Pauses
-  settleParked: () => Promise<unknown>
+  /** Says how many it looked at. */
+  settleParked: () => Promise<number>
   runtime: Runtime
 }): ProviderWatch {
   let looking: Promise<void> | null = null
   const timer = setInterval(() => void look(), EVERY_MS).unref()
 
+  async function settleAll(): Promise<void> {
+    for (let page = 0; page < PAGES_MAX; page++) {
+      if ((await settleParked()) < PARKED_PAGE) return
+    }
+  }
+
   async function lookOnce(): Promise<void> {
     try {
       await pauses.refresh()
-      await settleParked()
+      await settleAll()
     } catch (error) {
       runtime.log.warn({ err: error }, 'the state of the providers could not be read')
     }

@@ -7,8 +7,10 @@ import type { Route, Routed } from '../storage/storage.ts'
 
 /** Who carries what, just now. */
 export interface Routing {
-  /** Chooses who carries a message, and counts it; or says for how long it should wait. */
-  route(message: Routed): Route
+  /**
+   * Chooses who carries a message, and counts it; or says for how long it should wait. Whoever `isBusy` is not asked now.
+   */
+  route(message: Routed, isBusy?: (provider: string) => boolean): Route
   /** The sender that the message has with this provider. */
   senderOf(provider: string, message: Pick<Routed, 'channel' | 'sender'>): string | null
   abilitiesOf(provider: string): Settlement['abilities']
@@ -19,13 +21,22 @@ export interface Routing {
   ): Promise<void>
 }
 
-/** How long a message waits whose provider is paused, before it is looked at again. */
+/** How long a message waits whose provider is paused, before it is looked at again: or longer, see `LOOKS_PER_S`. */
 const PAUSED_WAIT_MS = 15_000
+
+/** The same where its provider has as much under way as a slow one may. */
+const BUSY_WAIT_MS = 1_000
+
+/**
+ * So many of those that wait for a provider are looked at again each second, however many there are: what is due first
+ * is claimed first, and whatever goes another way would stand behind all of them each time.
+ */
+const LOOKS_PER_S = 1_000
 
 /**
  * Routes in the order of the settings. After a transient error the next provider that can carry the message is asked,
- * and after the last the first again; what may have arrived is never handed to another, but waits for the one that may
- * have it.
+ * and after the last the first again; what may have arrived, whole or in part, is never handed to another, but waits for
+ * the one that may have it.
  */
 export function createRouting({
   carriers,
@@ -38,13 +49,27 @@ export function createRouting({
   pauses: Pauses
   now: () => Date
 }): Routing {
+  const spread = createSpread()
+
+  /** For whoever sent the message: why an operator paused a provider is not theirs to know. */
+  function whyNot({ channel }: Routed, able: readonly Carrier[]): string {
+    if (able.length > 0) return 'The provider is paused'
+    if (!carriers.serves(channel)) return 'Its provider is not in the settings'
+    return 'No provider that may be asked can send from this sender'
+  }
+
   return {
-    route(message) {
+    route(message, isBusy = () => false) {
       const now_ms = now().getTime()
       const able = inTurn(carriers.of(message), message)
       let soonest = Number.POSITIVE_INFINITY
+      let busy = false
       for (const { provider, sender } of able) {
         if (!pauses.lets(provider, sender, now_ms)) continue
+        if (isBusy(provider)) {
+          busy = true
+          continue
+        }
         const per_second = carriers.traits(provider)?.messages_per_second ?? null
         const isRepetition = message.attempt > 0
         const wait_ms = pace.take({ provider, sender, per_second, isRepetition, now_ms })
@@ -57,7 +82,12 @@ export function createRouting({
       if (soonest < Number.POSITIVE_INFINITY) {
         return { provider: null, wait_ms: soonest, error_message: 'It waits for its turn' }
       }
-      return { provider: null, wait_ms: PAUSED_WAIT_MS, error_message: whyNot(able[0], pauses) }
+      if (busy) {
+        const wait_ms = spread(BUSY_WAIT_MS, now_ms)
+        return { provider: null, wait_ms, error_message: 'The provider is slow' }
+      }
+      const wait_ms = spread(PAUSED_WAIT_MS, now_ms)
+      return { provider: null, wait_ms, error_message: whyNot(message, able) }
     },
     senderOf: carriers.senderOf,
     abilitiesOf(provider) {
@@ -69,9 +99,24 @@ export function createRouting({
         if (outcome.type === 'accepted') await pauses.worked(provider, sender)
         if (outcome.type !== 'retry' || !outcome.misconfigured) continue
         const whose = outcome.misconfigured === 'sender' ? sender : null
+        // Senders that are not in the settings are what requests name: there is no end of them.
+        if (whose !== null && !carriers.isListed(provider, whose)) continue
         await pauses.misconfigured(provider, whose, outcome)
       }
     },
+  }
+}
+
+/** How long each should wait, this long at the least, so that no more than `LOOKS_PER_S` are due in any second. */
+function createSpread(): (least_ms: number, now_ms: number) => number {
+  let full_until_ms = 0
+  let looked_ms = 0
+  return (least_ms, now_ms) => {
+    // The clock was set back.
+    if (now_ms < looked_ms) full_until_ms = 0
+    looked_ms = now_ms
+    full_until_ms = Math.max(full_until_ms + 1_000 / LOOKS_PER_S, now_ms + least_ms)
+    return Math.ceil(full_until_ms - now_ms)
   }
 }
 
@@ -82,18 +127,10 @@ function inTurn(
     attempt,
     provider: last,
     unknown_since,
-  }: Pick<Routed, 'attempt' | 'provider' | 'unknown_since'>,
+    accepted,
+  }: Pick<Routed, 'attempt' | 'provider' | 'unknown_since' | 'accepted'>,
 ): Carrier[] {
-  if (unknown_since !== null) return able.filter(({ provider }) => provider === last)
+  if (unknown_since !== null || accepted) return able.filter(({ provider }) => provider === last)
   const at = attempt === 0 ? -1 : able.findIndex(({ provider }) => provider === last)
   return [...able.slice(at + 1), ...able.slice(0, at + 1)]
-}
-
-function whyNot(
-  first: { provider: string; sender: string | null } | undefined,
-  pauses: Pauses,
-): string {
-  if (!first) return 'No provider that may be asked can send from this sender'
-  const reason = pauses.reasonOf(first.provider, first.sender)
-  return reason ? `The provider is paused: ${reason}` : 'The provider is paused'
 }

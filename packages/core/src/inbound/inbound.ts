@@ -2,6 +2,7 @@ import { countChanges, type StatusChange } from '../messages/count-changes.ts'
 import type { Received } from '../providers/provider.ts'
 import type { Runtime } from '../runtime.ts'
 import type { MessageRow, ReceivedPartRow, Storage } from '../storage/storage.ts'
+import { idsFor } from './arrival-ids.ts'
 import { assemble, keepPart } from './assemble.ts'
 import { isSound } from './parts.ts'
 import type { Arrival, ReceivedPlan } from './plan.ts'
@@ -48,7 +49,7 @@ export function createInbound({
   /** Told when messages or deliveries were queued. */
   onQueued?: () => void
 }): Inbound {
-  const context = { newId: runtime.id, texts: { ...REPLY_TEXTS, ...texts }, isOurs }
+  const replyTexts = { ...REPLY_TEXTS, ...texts }
 
   /** In two transactions, so that of two parts that come at the same time the later commit sees both. */
   async function keep(provider: string, incoming: readonly Incoming[]): Promise<Arriving[]> {
@@ -83,7 +84,8 @@ export function createInbound({
         if (part && text === null) continue
         const content = { ...one.content, text }
         const arrival = { ...one, content, provider: name, handles_stop, at: runtime.now() }
-        const plan = await takeIn(stores, arrival, context)
+        const newId = idsFor(arrival, runtime.id)
+        const plan = await takeIn(stores, arrival, { newId, texts: replyTexts, isOurs })
         if (plan) plans.push(plan)
       }
       const replies = plans.flatMap((plan) => plan.replies)

@@ -64,7 +64,7 @@ export interface ReceivedContext {
  * providers may choose a number by themselves. A keyword counts for everybody who wrote from there: the person cannot
  * tell apart who shares a number.
  *
- * @param conversations who wrote to that number on the channel, last first
+ * @param conversations who wrote to that number on the channel: of those from one sender, and of those from others, last first
  */
 export function partiesOf(
   { about, recipient }: Pick<Arrival, 'about' | 'recipient'>,

@@ -63,8 +63,11 @@ export interface ReceivedMessageWrites {
 }
 
 export interface ConversationWrites {
-  /** Who wrote to that address on the channel, last first. */
-  with(address: Pick<ConversationRow, 'channel' | 'address'>): Promise<ConversationRow[]>
+  /**
+   * Who wrote to that address on the channel: from this very sender, then from others; both last first. Not more than
+   * 1,000: those from others are left out first.
+   */
+  with(to: Pick<ConversationRow, 'channel' | 'address' | 'sender'>): Promise<ConversationRow[]>
   /** Whether the workspace wrote from that sender. */
   hasSender(of: Pick<ConversationRow, 'workspace_id' | 'channel' | 'sender'>): Promise<boolean>
   /** Notes who wrote to whom; of two notes of one conversation the later time stays. */

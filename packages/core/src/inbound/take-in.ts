@@ -26,10 +26,10 @@ export async function takeIn(
   arrival: Arrival,
   { isOurs, ...context }: ReceivedContext & { isOurs: IsOurs },
 ): Promise<ReceivedPlan | null> {
-  const { channel, sender, provider, provider_message_id } = arrival
+  const { channel, sender, recipient, provider, provider_message_id } = arrival
   const { conversations, receivedMessages, suppressions, webhooks } = stores
   const address = suppressedAddress({ channel, recipient: sender })
-  const known = await conversations.with({ channel, address })
+  const known = await conversations.with({ channel, address, sender: recipient })
   const parties = partiesOf(arrival, known)
   if (provider_message_id !== null) {
     // Whose it was may have changed since.

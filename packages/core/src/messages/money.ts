@@ -54,7 +54,10 @@ function endHold(
   const { message, settlement, state, context } = step
   const about = state.entries_about.get(message.id) ?? []
   const end = plan(about)
-  // It ended before: what is told later changes nothing.
+  // It ended before, by the hold's own time for example: what is told later moves nothing.
+  if (end.outcome === 'repeated') {
+    message.credits_used = units(end.entries.reduce((sum, { amount }) => sum - amount, 0))
+  }
   if (end.outcome !== 'post') return
   for (const resolution of end.resolutions) {
     const given = { id: context.newId(), actor: null, at: settlement.at, message_id: message.id }

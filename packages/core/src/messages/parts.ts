@@ -24,7 +24,12 @@ export function addParts({ settlement, message, plan }: Step, attempt: number, i
  */
 export function receiptOfParts(step: Step, receipt: Receipt): Receipt | null {
   const all = step.state.parts.get(step.message.id) ?? []
-  const part = all.find((one) => one.provider_message_id === receipt.provider_message_id)
+  // Two providers may count alike.
+  const part = all.find(
+    (one) =>
+      one.provider === step.settlement.provider &&
+      one.provider_message_id === receipt.provider_message_id,
+  )
   if (!part) return receipt
   const status = receipt.status === 'read' ? 'delivered' : receipt.status
   if (RANK[status] > RANK[part.status]) {

@@ -40,13 +40,13 @@ export function createReportIntake({
     if (told.length === 0) return
     const at = runtime.now()
     const settlements = told.map(
-      ({ about, receipts, suppress }): Settlement => ({
-        workspace_id: about.workspace_id,
-        message_id: about.message_id,
+      (one): Settlement => ({
+        workspace_id: one.about.workspace_id,
+        message_id: one.about.message_id,
         token: null,
         provider,
         abilities: { idempotent: false, lookup: false },
-        result: { task: 'callback', receipts, ...(suppress && { suppress }) },
+        result: resultOf(one),
         at,
       }),
     )
@@ -61,8 +61,9 @@ export function createReportIntake({
   ): Promise<(Told | null)[]> {
     const ids = reports.map(({ provider_message_id }) => provider_message_id)
     const parts = await storage.read.messageParts.byProvider(provider, ids)
+    const open_from = new Date(runtime.now().getTime() - OPEN_MAX_MS)
     return reports.map(({ provider_message_id, receipt }) => {
-      const part = newestUnfinished(parts, provider_message_id)
+      const part = newestUnfinished(parts, provider_message_id, open_from)
       return part && { about: part, receipts: [{ ...receipt, provider_message_id }] }
     })
   }
@@ -133,16 +134,30 @@ export function createReportIntake({
 }
 
 /** So many parked receipts are looked at in one go. */
-const PARKED_PAGE = 1_000
+export const PARKED_PAGE = 1_000
 
 /** A receipt may come before the answer to the request that it tells of; by then it never will. */
 const PARKED_MAX_MS = 10 * 60_000
 
+/** What was sent before and is still open is told of no more: networks give a message up after days. */
+const OPEN_MAX_MS = 7 * 24 * 60 * 60_000
+
 /**
- * Providers give an id again, after a restart for example: what is still open is meant, and of several the newest. The
- * parts come newest first.
+ * Providers give an id again, after a restart for example: what is still open is meant, if it was sent after
+ * `open_from`, and of several the newest; else the newest of all. The parts come newest first.
  */
-function newestUnfinished(parts: readonly MessagePartRow[], id: string): MessagePartRow | null {
+function newestUnfinished(
+  parts: readonly MessagePartRow[],
+  id: string,
+  open_from: Date,
+): MessagePartRow | null {
   const mine = parts.filter(({ provider_message_id }) => provider_message_id === id)
-  return mine.find(({ status }) => status === 'sent') ?? mine[0] ?? null
+  const open = mine.find((part) => part.status === 'sent' && part.created_at > open_from)
+  return open ?? mine[0] ?? null
+}
+
+function resultOf({ receipts, suppress }: Told): Settlement['result'] {
+  const refused = receipts.find(({ never_accepted }) => never_accepted)
+  if (refused) return { task: 'refused', receipt: refused }
+  return { task: 'callback', receipts, ...(suppress && { suppress }) }
 }

@@ -2,7 +2,7 @@ import type { LookupResult } from '../providers/provider.ts'
 import { applyReceipt } from './settle-receipts.ts'
 import type { Step } from './settlement.ts'
 import { advance } from './status.ts'
-import { apply, dequeue, failUnknown, requeue, wasRefunded } from './step.ts'
+import { apply, assign, dequeue, failUnknown, requeue, wasRefunded } from './step.ts'
 import { deadlineMs, LOOKUP, NOT_FOUND_MIN_MS, UNKNOWN_MAX_MS } from './waits.ts'
 
 /** What the question gave that a queue row stands for. `holds`: whether the claim that asked it still stands. */
@@ -10,6 +10,7 @@ export function settleLookup(step: Step, found: LookupResult, holds: boolean): b
   const { message, queued, settlement } = step
   if (found.type === 'found') {
     if (!wasRefunded(message)) message.accepted = true
+    if (message.status === 'queued') assign(message, settlement.provider)
     message.provider ??= settlement.provider
     message.provider_message_id ??= found.receipts[0]?.provider_message_id ?? null
     // Who knows a message has taken it, whatever else it tells.
@@ -33,7 +34,7 @@ export function settleLookup(step: Step, found: LookupResult, holds: boolean): b
   }
   const since = queued.unknown_since ?? settlement.at
   const waited = settlement.at.getTime() - since.getTime()
-  if (found.type === 'not_found' && waited >= NOT_FOUND_MIN_MS) {
+  if (found.type === 'not_found' && (found.certain || waited >= NOT_FOUND_MIN_MS)) {
     requeue(step, 'send', 0, null)
     return true
   }

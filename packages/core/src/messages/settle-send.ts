@@ -4,18 +4,32 @@ import { suppressedAddress } from './accept.ts'
 import { addParts } from './parts.ts'
 import type { Step } from './settlement.ts'
 import { advance } from './status.ts'
-import { apply, dequeue, fail, failUnknown, requeue, suppress, wasRefunded } from './step.ts'
+import {
+  apply,
+  assign,
+  dequeue,
+  fail,
+  failUnknown,
+  requeue,
+  suppress,
+  wasRefunded,
+} from './step.ts'
 import { DELAY_MAX_MS, DELAY_MIN_MS, deadlineMs, LOOKUP, RETRY, UNKNOWN_MAX_MS } from './waits.ts'
 
 /** What an attempt gave. `holds`: whether the claim that made it still stands. */
 export function settleSend(step: Step, attempt: number, outcome: Outcome, holds: boolean): boolean {
   const { message, queued, settlement } = step
-  // A claim that was lost says nothing, unless a provider took the message: that is true whoever learned it.
-  if (!holds && outcome.type !== 'accepted') return false
+  const isPartial = outcome.type === 'retry' && outcome.partial === true
+  // A claim that was lost says nothing, unless a provider took the message, or a part of it: that is true whoever
+  // learned it.
+  if (!holds && outcome.type !== 'accepted') {
+    if (isPartial && message.status === 'queued') message.accepted = true
+    return false
+  }
   journal(step, attempt, outcome)
   if (outcome.type === 'accepted') {
     if (!wasRefunded(message)) message.accepted = true
-    message.provider = settlement.provider
+    assign(message, settlement.provider)
     message.provider_message_id ??= outcome.provider_message_id
     for (const reached of reachedBy(outcome)) {
       for (const status of advance(message, reached)) apply(step, status, null, null)
@@ -33,13 +47,21 @@ export function settleSend(step: Step, attempt: number, outcome: Outcome, holds:
     follow(step)
     return true
   }
-  message.provider = settlement.provider
+  assign(message, settlement.provider)
   if (outcome.type === 'rejected') {
     if (outcome.suppress) suppress(step, outcome.suppress)
     fail(step, outcome.error_code, outcome.error_message)
   }
+  if (isPartial) {
+    message.accepted = true
+    converse(step)
+  }
   if (outcome.type === 'retry') retry(step, attempt, outcome)
-  if (outcome.type === 'ambiguous') doubt(step, attempt, outcome)
+  if (outcome.type === 'ambiguous') {
+    // Whoever may have got it may answer it, with STOP for example.
+    converse(step)
+    doubt(step, attempt, outcome)
+  }
   return true
 }
 
@@ -47,10 +69,13 @@ function reachedBy({ status }: Extract<Outcome, { type: 'accepted' }>): ('sent' 
   return status === 'delivered' ? ['sent', 'delivered'] : ['sent']
 }
 
-/** Notes who wrote to whom: tells whose an answer is. */
+/**
+ * Notes who wrote to whom: tells whose an answer is. Not of test keys, whose messages reach nobody: a free message from
+ * any number would else bring in the answers to what others wrote from there.
+ */
 function converse({ settlement, message, plan }: Step): void {
   const sender = settlement.result.task === 'send' ? settlement.result.sender : null
-  if (!sender) return
+  if (!sender || !message.livemode) return
   const { workspace_id, channel } = message
   const address = suppressedAddress(message)
   plan.conversations.push({

@@ -2,7 +2,7 @@ import type { Account } from '../credits/decide.ts'
 import { SUPPRESSED_TEXT } from './accept.ts'
 import { countChanges, type StatusChange } from './count-changes.ts'
 import { settleLookup } from './settle-lookup.ts'
-import { settleCallback } from './settle-receipts.ts'
+import { settleCallback, settleRefused } from './settle-receipts.ts'
 import { settleSend } from './settle-send.ts'
 import type {
   SettleContext,
@@ -12,8 +12,8 @@ import type {
   SettleState,
   Step,
 } from './settlement.ts'
-import { fail, requeue } from './step.ts'
-import { deadlineMs } from './waits.ts'
+import { fail, failUnknown, requeue } from './step.ts'
+import { deadlineMs, UNKNOWN_MAX_MS } from './waits.ts'
 
 /**
  * Turns what was learned into what is written: statuses forward only, one refund at most and only where no provider
@@ -76,6 +76,8 @@ function settle(step: Step): boolean {
       return settleLookup(step, result.found, holds)
     case 'callback':
       return settleCallback(step, result)
+    case 'refused':
+      return settleRefused(step, result.receipt)
     case 'cancel':
       return settleCancel(step)
     case 'suppressed':
@@ -85,11 +87,11 @@ function settle(step: Step): boolean {
   }
 }
 
-/** Only while no provider can have the message: whoever claimed it may be calling one just now. */
+/** Only while no provider can have the message, nor a part of it: whoever claimed it may be calling one just now. */
 function settleCancel(step: Step): boolean {
   const { message, queued } = step
   const isWaiting = queued !== null && queued.token === null && queued.unknown_since === null
-  if (message.status !== 'queued' || !isWaiting) return false
+  if (message.status !== 'queued' || message.accepted || !isWaiting) return false
   fail(step, 'canceled', 'Canceled before it was sent')
   return true
 }
@@ -105,16 +107,22 @@ function settleSuppressed(step: Step): boolean {
   return true
 }
 
-/** Nobody can carry it now: it waits, as long as it is worth sending. Nothing was tried, so nothing is unknown by it. */
+/**
+ * Nobody can carry it now: it waits, as long as it is worth sending. Nothing was tried, so nothing is unknown by it; what
+ * was unknown before stays so no longer than elsewhere.
+ */
 function settlePostponed(
   step: Step,
   { wait_ms, error_message }: { wait_ms: number; error_message: string },
 ): boolean {
   const { message, queued, settlement } = step
   if (message.status !== 'queued' || queued === null || queued.token !== null) return false
-  const isLate = settlement.at.getTime() + wait_ms > deadlineMs(message)
-  if (isLate) fail(step, message.expires_at ? 'expired' : 'unroutable', error_message)
-  else requeue(step, 'send', wait_ms, queued.unknown_since)
+  const now_ms = settlement.at.getTime()
+  const left_ms = deadlineMs(message) - now_ms
+  const since_ms = queued.unknown_since?.getTime() ?? now_ms
+  if (now_ms - since_ms > UNKNOWN_MAX_MS) failUnknown(step, error_message)
+  else if (left_ms <= 0) fail(step, message.expires_at ? 'expired' : 'unroutable', error_message)
+  else requeue(step, 'send', Math.min(wait_ms, left_ms), queued.unknown_since)
   return true
 }
 

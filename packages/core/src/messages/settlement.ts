@@ -13,7 +13,7 @@ import type { FanOut, Subscriber } from '../webhooks/fan-out.ts'
 import type { CountChange } from './count-changes.ts'
 
 /**
- * One thing learned about a message: what an attempt gave, what a look-up found, what a provider called back, that its
+ * One thing learned about a message: what an attempt gave, what a look-up found, what a provider called back or refused late, that its
  * workspace wants it no more, that its recipient does not, or that nobody can carry it now.
  */
 export interface Settlement {
@@ -28,6 +28,8 @@ export interface Settlement {
     | { task: 'send'; attempt: number; outcome: Outcome; sender?: string | null }
     | { task: 'lookup'; found: LookupResult }
     | { task: 'callback'; receipts: Receipt[]; suppress?: SuppressionReason }
+    /** That it never took what it may have had. */
+    | { task: 'refused'; receipt: Receipt }
     | { task: 'cancel' }
     | { task: 'suppressed' }
     | { task: 'postponed'; wait_ms: number; error_message: string }

@@ -53,15 +53,18 @@ export function note(
   })
 }
 
-/** Fails a message that no provider has, and gives its credits back. */
+/** Fails a message that no provider has whole, and gives its credits back where none has a part of it either. */
 export function fail(step: Step, code: string, text: string): void {
-  const { message, queued } = step
   // The refusal of a repetition does not say that the attempt before it did not arrive.
-  if (queued?.unknown_since) {
-    failUnknown(step, text)
-    return
-  }
-  giveBack(step)
+  if (step.queued?.unknown_since) failUnknown(step, text)
+  else failKnown(step, code, text)
+}
+
+/** The same where it is certain that no attempt before arrived. */
+export function failKnown(step: Step, code: string, text: string): void {
+  const { message } = step
+  // Nobody takes a part of a call: what is held for one is held for all of it.
+  if (!message.accepted || message.channel === 'voice') giveBack(step)
   for (const status of advance(message, 'failed')) apply(step, status, code, text)
   dequeue(step)
 }
@@ -107,4 +110,10 @@ export function dequeue({ message, plan, state }: Step): void {
 /** Failed before any provider had it, its credits given back: nothing learned later revives it. */
 export function wasRefunded({ status, accepted }: SettledMessage): boolean {
   return status === 'failed' && !accepted
+}
+
+/** Notes who has the message, or was asked last: an id that another one gave it says nothing to this one. */
+export function assign(message: SettledMessage, provider: string): void {
+  if (message.provider !== provider) message.provider_message_id = null
+  message.provider = provider
 }

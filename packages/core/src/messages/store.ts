@@ -32,6 +32,10 @@ export interface MessageReads {
 }
 
 export interface MessageWrites {
+  /** Locks messages, so that what is learned of them waits. Before the account: whoever settles locks in this order. */
+  lock(workspaceId: string, messageIds: readonly string[]): Promise<void>
+  /** Calls cost nothing, until it is told what they did. */
+  uncharge(workspaceId: string, messageIds: readonly string[]): Promise<void>
   /** Forgets what was answered to requests with an `Idempotency-Key` before that moment; says of how many. */
   forgetAnswers(before: Date, limit: number): Promise<number>
 }

@@ -1,3 +1,4 @@
+import { X509Certificate } from 'node:crypto'
 import { z } from 'zod'
 
 /** What every provider's settings have. */
@@ -15,3 +16,19 @@ export const senders = z.array(z.string().min(1).max(64)).min(1)
 
 /** Whether the provider answers STOP, START and HELP by itself. */
 export const handlesStop = z.boolean()
+
+const PEM_LENGTH_MAX = 64 * 1024
+
+/** A key or certificates as a file has them (RFC 7468). */
+export const pem = z.string().max(PEM_LENGTH_MAX)
+
+/** What a peer's certificate is checked against; what is none would make every connection fail. */
+export const certificate = pem.refine(isCertificate, 'must be a certificate in PEM')
+
+function isCertificate(text: string): boolean {
+  try {
+    return new X509Certificate(text).subject !== undefined
+  } catch {
+    return false
+  }
+}

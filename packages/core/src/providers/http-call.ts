@@ -226,6 +226,8 @@ function unanswered(code: Code): HttpAnswer {
 
 const CODES: Record<string, Code> = {
   UND_ERR_INVALID_ARG: 'invalid',
+  UND_ERR_NOT_SUPPORTED: 'invalid',
+  UND_ERR_REQ_CONTENT_LENGTH_MISMATCH: 'invalid',
   ECONNREFUSED: 'connect_refused',
   ENETUNREACH: 'unreachable',
   EHOSTUNREACH: 'unreachable',

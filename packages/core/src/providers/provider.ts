@@ -58,6 +58,11 @@ export type Outcome =
        * provider, or from this sender, until that is mended.
        */
       misconfigured?: 'provider' | 'sender'
+      /**
+       * Part of it went out: the rest is to go through this provider alone, which goes on where it stopped, and nothing
+       * is given back.
+       */
+      partial?: true
     }
   /** It may have the message: the request was written and no answer could be read. */
   | { type: 'ambiguous'; error_code: string; error_message: string }
@@ -70,6 +75,11 @@ export interface Receipt {
   error_message: string | null
   /** The recipient must not be written to again. */
   suppress?: SuppressionReason
+  /**
+   * With `failed`, after `ambiguous`: the provider never took it, as came to be known late. Told by itself alone, and
+   * of a message by its id.
+   */
+  never_accepted?: true
   /** Where an acceptance came to be known late: as in `Outcome`. */
   part_ids?: string[]
   /** How long the call lasted, in whole seconds; 0 where nobody answered. Absent on other channels, and until it ended. */
@@ -81,6 +91,8 @@ export interface LookupJob extends SendJob {
   provider_message_id: string | null
   /** When the attempt began that may have reached the provider, epoch milliseconds. */
   attempted_at_ms: number
+  /** Since when its answer is missed, which is later; absent where the provider took it. */
+  unknown_since_ms?: number
   now_ms: number
 }
 
@@ -93,8 +105,8 @@ export interface Reply {
 export type LookupResult =
   /** It knows the message. More is to come after `lookup_after_ms`; null: this was the last word, or callbacks follow. */
   | { type: 'found'; receipts: Receipt[]; replies: Reply[]; lookup_after_ms: number | null }
-  /** It has never seen the message. */
-  | { type: 'not_found' }
+  /** It has never seen the message; `certain`: nor can a request for it still be on its way. */
+  | { type: 'not_found'; certain?: true }
   /** It could not answer now. */
   | { type: 'unavailable' }
 

@@ -99,7 +99,7 @@ function outcomeOf(job: SendJob): Outcome {
 
 function resultOf(job: LookupJob): LookupResult {
   const story = storyOf(job.recipient)
-  if (story.kind === 'rejected') return { type: 'not_found' }
+  if (story.kind === 'rejected') return { type: 'not_found', certain: true }
   const left = story.wait_ms - (job.now_ms - job.attempted_at_ms)
   if (left > 0) return { type: 'found', receipts: [], replies: [], lookup_after_ms: left }
   const receipt: Receipt = {

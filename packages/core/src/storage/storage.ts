@@ -231,11 +231,11 @@ export interface MessageClaim extends Claim {
 
 /**
  * What a route is chosen by; `provider` is who was asked before, `attempt` how often somebody was, and `unknown_since`
- * is set where that one may have the message: nobody else may then be asked.
+ * is set where that one may have the message, `accepted` where it has a part: nobody else may then be asked.
  */
 export type Routed = Pick<
   MessageRow,
-  'workspace_id' | 'channel' | 'sender' | 'livemode' | 'provider'
+  'workspace_id' | 'channel' | 'sender' | 'livemode' | 'provider' | 'accepted'
 > &
   Pick<MessageQueueRow, 'attempt' | 'unknown_since'>
 
@@ -264,6 +264,7 @@ export interface ClaimedMessage
     | 'content'
     | 'livemode'
     | 'status'
+    | 'accepted'
     | 'provider'
     | 'provider_message_id'
     | 'created_at'

@@ -1,3 +1,4 @@
+import { units } from '../../src/contract/units.ts'
 import type { Account } from '../../src/credits/decide.ts'
 import { type AcceptState, answerKey, planAccept, spendingKey } from '../../src/messages/accept.ts'
 import { cancellations, planCancel } from '../../src/messages/cancel.ts'
@@ -31,6 +32,16 @@ export function openMemory(runtime: Pick<Runtime, 'id' | 'random'>) {
   const workspaces = tables.table<WorkspaceRow>()
   const stores = {
     ...credits.stores,
+    messages: {
+      // One transaction after the other: nobody else is there.
+      lock: async () => {},
+      uncharge: async (_workspaceId: string, messageIds: readonly string[]) => {
+        for (const messageId of messageIds) {
+          const row = rows.get(messageId)
+          if (row?.channel === 'voice') rows.put(messageId, { ...row, credits_used: units(0) })
+        }
+      },
+    },
     purchases: memoryPurchases(purchases),
     workspaces: {
       byId: async (id: string) => workspaces.get(id) ?? null,

@@ -45,7 +45,11 @@ async function server(seed: string, wrong_ms: number): Promise<Server> {
     clock,
     make: builders(clock),
     storage,
-    claim: () => storage.hot.claimMessages({ ...claim(), route: () => ({ provider: 'carrier', sender: null }) }),
+    claim: () =>
+      storage.hot.claimMessages({
+        ...claim(),
+        route: () => ({ provider: 'carrier', sender: null }),
+      }),
     claimDeliveries: () =>
       storage.hot.claimDeliveries({
         ...claim(),

@@ -50,7 +50,10 @@ async function repeat(workspaceId: string, keys: string[]): Promise<Answers['rep
 
 function claim(limit: number, lease_ms: number) {
   const claim = { now: runtime.now(), limit, lease_ms, token: runtime.id() }
-  return storage.hot.claimMessages({ ...claim, route: () => ({ provider: 'carrier', sender: null }) })
+  return storage.hot.claimMessages({
+    ...claim,
+    route: () => ({ provider: 'sandbox', sender: null }),
+  })
 }
 
 /** Claims until nothing is due; answers what it got, and what of that somebody had before. */

@@ -1,12 +1,21 @@
 import { afterEach, describe, expect, it } from 'vitest'
 import type { Outcome } from '../../src/providers/provider.ts'
-import { httpJob, jsonSettings, openHttp, querySettings } from './http-gateway.ts'
-import { accepting, answer, type HttpPlay, NO_ANSWER, ODD_ANSWERS } from './http-peer.ts'
+import { httpJob, jsonSettings, openHttp, querySettings, signedJson } from './http-gateway.ts'
+import {
+  accepting,
+  answer,
+  deadlineMsFor,
+  type HttpPlay,
+  NO_ANSWER,
+  ODD_ANSWERS,
+} from './http-peer.ts'
 
 const closing: (() => Promise<unknown>)[] = []
 afterEach(async () => {
   for (const close of closing.splice(0).reverse()) await close()
 })
+
+const REFERENCE = '11111111-1111-4111-8111-111111111111.22222222-2222-4222-8222-222222222222'
 
 const NOW = new Date('2026-03-01T12:00:00Z')
 
@@ -27,7 +36,8 @@ const RETRY = { type: 'retry', delay_ms: null }
 
 describe('an HTTP status', () => {
   it.each<[number, object, object]>([
-    [200, { type: 'accepted', provider_message_id: 'g1' }, { type: 'accepted' }],
+    // Receipts that bring the gateway's id alone are matched by the ids of the parts.
+    [200, { type: 'accepted', provider_message_id: 'g1', part_ids: ['g1'] }, { type: 'accepted' }],
     [202, { type: 'accepted' }, { type: 'accepted' }],
     [301, MISCONFIGURED, MISCONFIGURED],
     [303, { type: 'ambiguous' }, { type: 'ambiguous' }],
@@ -47,6 +57,9 @@ describe('an HTTP status', () => {
     [502, RETRY, { type: 'ambiguous' }],
     [503, RETRY, RETRY],
     [504, RETRY, { type: 'ambiguous' }],
+    [520, RETRY, { type: 'ambiguous' }],
+    [521, RETRY, RETRY],
+    [524, RETRY, { type: 'ambiguous' }],
   ])('%i', async (status, idempotent, once) => {
     const play = answer(status, { id: 'g1' })
     const outcome = await outcomeOf(play, { idempotent: true })
@@ -107,8 +120,9 @@ describe('an answer without the id that it promised', () => {
   })
 })
 
-it.each(Object.entries<HttpPlay>(NO_ANSWER))('%s is ambiguous', async (_, play) => {
-  expect(await outcomeOf(accepting(play))).toMatchObject({ type: 'ambiguous' })
+it.each(Object.entries<HttpPlay>(NO_ANSWER))('%s is ambiguous', async (name, play) => {
+  const deadline_s = deadlineMsFor(name) / 1_000
+  expect(await outcomeOf(accepting(play), { deadline_s })).toMatchObject({ type: 'ambiguous' })
 })
 
 describe('the gateway’s own word', () => {
@@ -227,6 +241,32 @@ describe('looking up', () => {
     expect(await result(play)).toMatchObject(expected)
   })
 
+  it.each([
+    ['Refused for canary-api-token', 'canary-api-token'],
+    ['Refused: Grüße & "mehr" {{to}} $&', 'E7'],
+  ])('an error that repeats what it got is not told on: %s', async (text, code) => {
+    const open = await openHttp((url) => {
+      const settings = jsonSettings(url)
+      const lookup = {
+        ...settings.lookup,
+        answer: {
+          status: '/state',
+          statuses: { GONE: 'failed' },
+          error_code: '/code',
+          error_message: '/text',
+        },
+      }
+      return { ...settings, lookup }
+    })
+    closing.push(open.close)
+    open.peer.next(answer(200, { state: 'GONE', code, text }))
+    const [found] = (await open.provider.lookup?.([httpJob()])) ?? []
+    const error_code = code === 'E7' ? 'E7' : 'GONE'
+    expect(found).toMatchObject({
+      receipts: [{ status: 'failed', error_code, error_message: null }],
+    })
+  })
+
   it('by an id that the gateway never told is not tried', async () => {
     const { provider, peer, close } = await openHttp((url) => {
       const { lookup, ...others } = jsonSettings(url)
@@ -262,4 +302,50 @@ it('does not send what its template has no place for', async () => {
     { type: 'accepted' },
   ])
   expect(peer.requests).toHaveLength(1)
+})
+
+// A variable of the environment can stand in any text of a template: the settings do not know it from others.
+describe('a secret that stands in a template', () => {
+  const SECRET = 'canary-tmpl/9'
+  const places: [string, object][] = [
+    ['a header', { headers: { 'x-key': SECRET } }],
+    ['a header, after a word', { headers: { authorization: `App ${SECRET}` } }],
+    ['the query', { query: { key: SECRET } }],
+    ['the body', { body: { text: '{{text}}', account: { key: [SECRET] } } }],
+    ['a form', { body: undefined, form: { text: '{{text}}', key: `${SECRET}{{to}}` } }],
+    ['the address', { path: '/canary-tmpl9/send' }],
+    ['the query of the address', { path: `/send?key=${SECRET}` }],
+  ]
+  const settingsOf = (url: string, { path, ...place }: { path?: string }) => {
+    const settings = jsonSettings(url)
+    return {
+      ...settings,
+      send: { ...settings.send, ...(path && { url: `${url}${path}` }), ...place },
+    }
+  }
+
+  it.each(places)('is not told on: in %s', async (_, place) => {
+    const said = 'path' in place && String(place.path).startsWith('/c') ? 'canary-tmpl9' : SECRET
+    const open = await openHttp((url) => settingsOf(url, place))
+    closing.push(open.close)
+    for (const message of [`No ${said}`, `No ${encodeURIComponent(said)}.`]) {
+      open.peer.next(answer(400, { error: { code: said, message } }))
+      expect(await open.provider.send([httpJob()])).toMatchObject([
+        { error_code: 'http_400', error_message: 'The provider answered with status 400' },
+      ])
+      const id = { ref: REFERENCE, id: 'g1', state: 'FAILED', code: said, reason: message }
+      expect(open.provider.readCallback?.(signedJson(id))).toMatchObject({
+        reports: [{ receipt: { error_code: 'FAILED', error_message: null } }],
+      })
+    }
+  })
+
+  it('but the words of an address are no secret', async () => {
+    const open = await openHttp(jsonSettings)
+    closing.push(open.close)
+    open.peer.next(answer(400, { error: { message: 'Too many messages' } }))
+    expect(await open.provider.send([httpJob()])).toMatchObject([
+      { error_message: 'Too many messages' },
+    ])
+  })
 })

@@ -122,6 +122,12 @@ it.each([
   expect((await sent({ send }, httpJob({ sender }))).path).toBe(path)
 })
 
+it('half a surrogate pair in the address stops neither this message nor its batch', async () => {
+  const send = { url: 'http://gateway/to/{{text}}' }
+  const job = httpJob({ content: { text: 'a\ud800' } })
+  expect((await sent({ send }, job)).path).toBe('/to/a%EF%BF%BD')
+})
+
 describe('credentials', () => {
   const send = { url: `${URL_}?a=1`, headers: { 'X-Id': 'id {{message_id}}' }, body: ['{{text}}'] }
 

@@ -39,7 +39,7 @@ it('settings open a provider that does what its traits say', async () => {
 })
 
 function deep(levels: number): unknown {
-  return levels === 1 ? 'x' : [deep(levels - 1)]
+  return levels === 1 ? '{{text}}' : [deep(levels - 1)]
 }
 
 const sending = (changes: object) => ({ ...json, send: { ...json.send, ...changes } })
@@ -63,6 +63,23 @@ describe('settings are refused', () => {
     ['a password in the address', sending({ url: 'https://u:p@gw.test/' }), 'must not have a user'],
     ['another protocol', sending({ url: 'file:///etc/passwd' }), 'must be an http'],
     ['a body too deep', sending({ body: deep(17) }), 'at most 16 levels'],
+    ['no place for what is said', sending({ body: { to: '{{to}}' } }), 'a place for what'],
+    ['nothing but a subject', sending({ body: { subject: '{{subject}}' } }), 'a place for what'],
+    ['callbacks that nobody can read', { ...json, callback: {} }, 'at least one of: receipts'],
+    [
+      'a sender for a channel that it does not serve',
+      { ...json, senders: { voice: ['+15005550100'] } },
+      'the channels of',
+    ],
+    [
+      'a question by an id that nothing tells',
+      {
+        ...json,
+        answer: {},
+        lookup: { ...json.lookup, request: { url: 'https://gw.test/{{provider_message_id}}' } },
+      },
+      'answer.id',
+    ],
     ['a status without statuses', { ...json, answer: { status: '/s' } }, 'status, statuses'],
     ['a pointer that is none', { ...json, answer: { id: 'id' } }, 'JSON pointer'],
     ['a pointer too deep', { ...json, answer: { id: '/a'.repeat(17) } }, 'JSON pointer'],
@@ -75,6 +92,27 @@ describe('settings are refused', () => {
       'what recipients write, signed by an address',
       { ...json, callback: { inbound: json.callback.inbound } },
       'such a callback has no message',
+    ],
+    [
+      'a token that ends its line',
+      { ...json, auth: { type: 'bearer', token: 't\n' } },
+      'printable',
+    ],
+    [
+      'a header’s value that ends its line',
+      { ...json, auth: { type: 'header', name: 'X-Key', value: 't\n' } },
+      'printable ASCII',
+    ],
+    [
+      'fields that the signature does not cover',
+      {
+        ...json,
+        callback: {
+          ...json.callback,
+          receipts: { status: '?status', provider_message_id: '?id', statuses: {} },
+        },
+      },
+      'covers the body alone',
     ],
   ])('for %s', (_, settings, reason) => {
     const { success, error } = providerSettings.safeParse(settings)

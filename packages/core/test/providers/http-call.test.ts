@@ -9,6 +9,7 @@ import {
   accepting,
   answer,
   certificateFor,
+  deadlineMsFor,
   type HttpPeer,
   type HttpPlay,
   NO_ANSWER,
@@ -16,6 +17,7 @@ import {
   openHttpPeer,
   refusedUrl,
 } from './http-peer.ts'
+import { DEADLINES_MS } from './provider-harness.ts'
 
 const closing: (() => Promise<unknown>)[] = []
 afterEach(async () => {
@@ -99,7 +101,7 @@ describe('an answer', () => {
     const given = await clientOf({ body_max: 1_000 }).call(post(peer.url))
     expect(given).toMatchObject({ type: 'answered', status: 200, json: undefined })
     expect(given.type === 'answered' && given.body.length).toBe(1_000)
-    await expect.poll(peer.connections).toBe(0)
+    await expect.poll(peer.connections, { timeout: 10_000 }).toBe(0)
   })
 
   it('of exactly the bound is whole', async () => {
@@ -141,14 +143,14 @@ describe('what was read and not answered is unanswered', () => {
   it.each(Object.entries<HttpPlay>(NO_ANSWER))('%s', async (name, play) => {
     const peer = await peerOf()
     peer.next(accepting(play))
-    const given = await clientOf({ deadline_ms: 500 }).call(post(peer.url))
+    const given = await clientOf({ deadline_ms: deadlineMsFor(name) }).call(post(peer.url))
     expect(given).toMatchObject({
       type: 'unanswered',
       code: CODES[name as keyof typeof NO_ANSWER],
     })
     expectPlain(given)
     expect(peer.requests.filter(({ accepted }) => accepted)).toHaveLength(1)
-    await expect.poll(peer.connections).toBe(0)
+    await expect.poll(peer.connections, { timeout: 10_000 }).toBe(0)
   })
 
   it('a kept connection that the peer drops on the next request, which is not made again', async () => {
@@ -219,7 +221,7 @@ describe('what surely did not reach the peer is not sent', () => {
   it('what waits for a connection until the deadline, and it is not sent later either', async () => {
     const peer = await peerOf()
     peer.next(NO_ANSWER.hang)
-    const client = clientOf({ connections: 1, deadline_ms: 400 })
+    const client = clientOf({ connections: 1, deadline_ms: DEADLINES_MS.brief })
     const given = await Promise.all([client.call(post(peer.url)), client.call(post(peer.url))])
     expect(given).toMatchObject([
       { type: 'unanswered', code: 'timeout' },
@@ -234,6 +236,8 @@ describe('what surely did not reach the peer is not sent', () => {
     ['another protocol', { url: 'ftp://127.0.0.1/' }],
     ['a header that breaks the line', { headers: { a: 'b\r\nc: d' } }],
     ['a header without a name', { headers: { '': 'b' } }],
+    ['a length of its own', { headers: { 'content-length': '3' } }],
+    ['an expectation', { headers: { expect: '100-continue' } }],
   ])('%s', async (_, wrong) => {
     const peer = await peerOf()
     const given = await clientOf().call({ ...post(peer.url), ...wrong })
@@ -249,5 +253,5 @@ it('keeps its connections for later calls', async () => {
   expect(peer.requests).toHaveLength(9)
   expect(peer.connections()).toBeLessThan(3)
   await client.close()
-  await expect.poll(peer.connections).toBe(0)
+  await expect.poll(peer.connections, { timeout: 10_000 }).toBe(0)
 })

@@ -15,7 +15,12 @@ import {
   type PeerRequest,
   taken,
 } from './http-peer.ts'
-import type { Fate, ProviderBench, ProviderHarness } from './provider-harness.ts'
+import {
+  DEADLINES_MS,
+  type Fate,
+  type ProviderBench,
+  type ProviderHarness,
+} from './provider-harness.ts'
 
 export const CONTEXT: ProviderContext = {
   public_url: 'https://svc.test',
@@ -27,14 +32,14 @@ const TOKEN = 'canary-api-token'
 const HMAC_SECRET = 'canary-hmac-secret'
 
 /** Settings for a gateway at `url` that takes JSON and a key of ours, can be asked, and signs its callbacks. */
-export function jsonSettings(url: string) {
+export function jsonSettings(url: string, deadline_ms: number = DEADLINES_MS.patient) {
   return {
     type: 'http',
     name: 'gateway',
     channels: ['sms', 'whatsapp', 'email'],
     senders: { sms: ['+15005550100'] },
     idempotent: true,
-    deadline_s: 0.5,
+    deadline_s: deadline_ms / 1_000,
     auth: { type: 'bearer', token: TOKEN },
     send: {
       url: `${url}/messages`,
@@ -68,12 +73,12 @@ export function jsonSettings(url: string) {
 }
 
 /** Settings for a gateway of the older kind: everything in the query of a GET, no key, no signature. */
-export function querySettings(url: string) {
+export function querySettings(url: string, deadline_ms: number = DEADLINES_MS.patient) {
   return {
     type: 'http',
     name: 'gateway',
     channels: ['sms'],
-    deadline_s: 0.5,
+    deadline_s: deadline_ms / 1_000,
     auth: { type: 'parameters', parameters: { username: 'svc', password: TOKEN } },
     send: {
       method: 'GET',
@@ -218,7 +223,12 @@ export const jsonHarness: ProviderHarness = {
   refusals: REFUSALS,
   identifies: true,
   callbacks: { signs_body: true },
-  open: () => openBench(jsonSettings, ({ headers }) => headers['idempotency-key'] ?? null, SIGNED),
+  open: (deadline_ms) =>
+    openBench(
+      (url) => jsonSettings(url, deadline_ms),
+      ({ headers }) => headers['idempotency-key'] ?? null,
+      SIGNED,
+    ),
 }
 
 /** The gateway that takes queries, under the contract. */
@@ -226,9 +236,9 @@ export const queryHarness: ProviderHarness = {
   ...jsonHarness,
   traits: httpType.traits(settings.parse(querySettings('http://127.0.0.1'))),
   callbacks: { signs_body: false },
-  open: () =>
+  open: (deadline_ms) =>
     openBench(
-      querySettings,
+      (url) => querySettings(url, deadline_ms),
       (request) => new URL(fieldsOf(request).dlr ?? '').searchParams.get('m'),
       ADDRESSED,
     ),

@@ -10,6 +10,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createServer as createTlsServer } from 'node:tls'
 import { gzipSync } from 'node:zlib'
+import { DEADLINES_MS } from './provider-harness.ts'
 
 /** A request that the peer has read to its end. */
 export interface PeerRequest {
@@ -234,6 +235,14 @@ export const NO_ANSWER = {
     socket.write('HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: x\r\n\r\n')
   },
 } satisfies Record<string, HttpPlay>
+
+/** Which of them nothing but a deadline ends. */
+const ENDLESS = ['hang', 'slow_headers', 'slow_body', 'headers_alone']
+
+/** How long to wait where a peer plays this. */
+export function deadlineMsFor(name: string): number {
+  return ENDLESS.includes(name) ? DEADLINES_MS.brief : DEADLINES_MS.patient
+}
 
 /** Answers that are whole, and odd. Source: reliability, section 2.4. */
 export const ODD_ANSWERS = {

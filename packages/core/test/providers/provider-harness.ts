@@ -1,6 +1,12 @@
 import type { Channel } from '../../src/contract/messages.ts'
 import type { CallbackRequest, Provider, Traits } from '../../src/providers/provider.ts'
 
+/**
+ * In what time a provider under trial must be answered. Nothing is meant to run out of the patient one, however slow or
+ * busy the machine is; the brief one is for peers that never answer.
+ */
+export const DEADLINES_MS = { patient: 15_000, brief: 2_000 } as const
+
 /** What the peer of a provider does with one message. */
 export type Fate =
   /** Takes it and says so. */
@@ -46,8 +52,8 @@ export interface ProviderHarness {
   identifies: boolean
   /** Whether `bench.callbacks` is there, and whether its signature covers the body too. */
   callbacks: { signs_body: boolean } | null
-  /** A new peer, and a new provider that is ready to send to it, with deadlines of about half a second. */
-  open(): Promise<ProviderBench>
+  /** A new peer, and a new provider that is ready to send to it and waits so long for an answer. */
+  open(deadline_ms: number): Promise<ProviderBench>
 }
 
 export interface ProviderBench {

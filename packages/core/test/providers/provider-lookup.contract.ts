@@ -5,7 +5,7 @@ import type { Fate, ProviderBench, ProviderHarness } from './provider-harness.ts
 /** What a provider that can be asked promises: a message is only "not found" where the peer has surely never had it. */
 export function lookupContract(
   harness: ProviderHarness,
-  bench: () => ProviderBench,
+  { bench, becomeBrief }: { bench: () => ProviderBench; becomeBrief(): Promise<void> },
   job: (recipient: string) => SendJob,
 ): void {
   const ask = (jobs: readonly LookupJob[]) => bench().provider.lookup?.(jobs)
@@ -49,6 +49,7 @@ export function lookupContract(
   it.each(harness.fates.filter((fate) => fate.endsWith('_after_read')))(
     'finds what was taken without an answer: %s',
     async (fate) => {
+      if (fate === 'hang_after_read') await becomeBrief()
       expect(await ask([await sent(fate)])).toMatchObject([{ type: 'found' }])
     },
   )

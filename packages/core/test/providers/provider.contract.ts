@@ -2,7 +2,12 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { Content } from '../../src/contract/messages.ts'
 import type { Outcome, SendJob } from '../../src/providers/provider.ts'
 import { callbackContract } from './provider-callback.contract.ts'
-import type { Fate, ProviderBench, ProviderHarness } from './provider-harness.ts'
+import {
+  DEADLINES_MS,
+  type Fate,
+  type ProviderBench,
+  type ProviderHarness,
+} from './provider-harness.ts'
 import { lookupContract } from './provider-lookup.contract.ts'
 import { expectNothingTold, expectTrue, expectWellFormed } from './provider-outcomes.ts'
 
@@ -54,10 +59,16 @@ export function providerContract(name: string, harness: ProviderHarness): void {
     let bench: ProviderBench
     let job: JobMaker
     beforeEach(async () => {
-      bench = await harness.open()
+      bench = await harness.open(DEADLINES_MS.patient)
       job = createJobMaker(harness)
     })
     afterEach(() => bench.close())
+
+    /** For peers that never answer. */
+    async function becomeBrief(): Promise<void> {
+      await bench.close()
+      bench = await harness.open(DEADLINES_MS.brief)
+    }
 
     const has = (fate: Fate) => harness.fates.includes(fate)
     const to = (fate: Fate) => job(bench.recipient(fate))
@@ -80,6 +91,7 @@ export function providerContract(name: string, harness: ProviderHarness): void {
       })
 
       it.each(harness.fates.map((fate) => [fate, TYPES[fate]]))('%s: %s', async (fate, type) => {
+        if (fate === 'hang_after_read') await becomeBrief()
         const one = to(fate)
         const [outcome] = await send([one])
         expect(outcome).toMatchObject({ type })
@@ -105,6 +117,7 @@ export function providerContract(name: string, harness: ProviderHarness): void {
 
       if (has('hang_after_read'))
         it('answers the others where one is not answered', async () => {
+          await becomeBrief()
           const mixed: Fate[] = ['accept', 'hang_after_read', 'accept']
           const outcomes = await send(mixed.map(to))
           expect(outcomes.map(({ type }) => type)).toEqual(['accepted', 'ambiguous', 'accepted'])
@@ -158,11 +171,7 @@ export function providerContract(name: string, harness: ProviderHarness): void {
 
     if (harness.traits.lookup) {
       describe('looking up', () =>
-        lookupContract(
-          harness,
-          () => bench,
-          (recipient) => job(recipient),
-        ))
+        lookupContract(harness, { bench: () => bench, becomeBrief }, (recipient) => job(recipient)))
     }
     if (harness.callbacks) {
       describe('callbacks', () => callbackContract(harness, () => bench))
@@ -172,7 +181,7 @@ export function providerContract(name: string, harness: ProviderHarness): void {
       it('ends its connections, and what is sent afterwards is answered still', async () => {
         await send([to('accept')])
         await bench.provider.close?.()
-        if (bench.peer) await expect.poll(bench.peer.connections).toBe(0)
+        if (bench.peer) await expect.poll(bench.peer.connections, { timeout: 10_000 }).toBe(0)
         const [late] = await send([to('accept')])
         if (bench.peer) expect(late).toMatchObject({ type: 'retry' })
       })

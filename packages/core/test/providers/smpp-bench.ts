@@ -7,16 +7,22 @@ import { type Smsc, type SmscOptions, startSmsc } from './smsc.ts'
 
 export type SettingsInput = z.input<typeof settings>
 
-/** Times that a test need not wait for, and a jitter that is none. */
+/**
+ * Waits of our own that a test need not notice, and a jitter that is none. For the SMSC's answers it is patient: none is
+ * late only because the machine is busy.
+ */
 export const QUICK: Timing = {
-  connect_ms: 1000,
-  response_ms: 400,
+  connect_ms: 15_000,
+  response_ms: 10_000,
   idle_ms: 60_000,
   throttle_ms: 60,
-  send_ms: 900,
+  send_ms: 20_000,
   reconnect: { base_ms: 20, cap_ms: 40, refused_ms: 40, stable_ms: 60_000 },
   random: () => 0.5,
 }
+
+/** For an SMSC that never answers. */
+export const BRIEF = { response_ms: 1_500, send_ms: 3_000 } satisfies Partial<Timing>
 
 export const WORKSPACE = '0197a0f0-0000-7000-8000-000000000001'
 
@@ -99,7 +105,10 @@ export async function openClient(
     send: (text, job) => sendOne(provider, jobOf(text, job)),
     up: () =>
       expect
-        .poll(() => listening.states().every(({ state }) => state === 'up'), { interval: 5 })
+        .poll(() => listening.states().every(({ state }) => state === 'up'), {
+          interval: 5,
+          timeout: 10_000,
+        })
         .toBe(true),
     close: () => listening.close(200),
   }
@@ -138,5 +147,5 @@ export function bindTo({ port }: { port: number }): SettingsInput['binds'][numbe
 
 /** Resolves when `holds` does. */
 export function until(holds: () => boolean): Promise<void> {
-  return expect.poll(holds, { interval: 5, timeout: 5000 }).toBe(true)
+  return expect.poll(holds, { interval: 5, timeout: 10_000 }).toBe(true)
 }

@@ -34,13 +34,13 @@ providerContract('smpp', {
   open: openBench,
 })
 
-async function openBench(): Promise<ProviderBench> {
+async function openBench(deadline_ms: number): Promise<ProviderBench> {
   const smsc = await startSmsc({ password: PASSWORD })
   const tap = await startTap(smsc.port)
-  const client = await openClient({
-    binds: [{ ...bindTo(tap), password: PASSWORD }],
-    senders: [SENDER],
-  })
+  const client = await openClient(
+    { binds: [{ ...bindTo(tap), password: PASSWORD }], senders: [SENDER] },
+    { response_ms: deadline_ms, send_ms: 2 * deadline_ms },
+  )
   await client.up()
   let count = 0
   return {

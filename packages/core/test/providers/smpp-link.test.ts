@@ -8,6 +8,7 @@ import { settings } from '../../src/providers/smpp/settings.ts'
 import { createSmpp } from '../../src/providers/smpp/smpp.ts'
 import {
   type Bench,
+  BRIEF,
   bindTo,
   type Client,
   jobOf,
@@ -96,7 +97,7 @@ describe('a bind', () => {
     ['no_response', 'no answer to the bind'],
     ['drop', 'closed by the SMSC'],
   ] as const)('met with %s is tried again', async (behaviour, reason) => {
-    const { smsc, ...one } = await bound()
+    const { smsc, ...one } = await bound({ timing: BRIEF })
     smsc.nextBind(behaviour)
     smsc.dropAll()
     await until(() =>
@@ -145,7 +146,7 @@ describe('a connection that ends', () => {
   })
 
   test('without a word is noticed by its silence', async () => {
-    const { smsc, ...one } = await bound({ timing: { idle_ms: 40, response_ms: 100 } })
+    const { smsc, ...one } = await bound({ timing: { ...BRIEF, idle_ms: 40 } })
     await smsc.when(() => (smsc.sessions()[0]?.enquire_links ?? 0) > 2)
     expect(one.listening.states()).toMatchObject([{ state: 'up' }])
     smsc.silence()
@@ -156,7 +157,7 @@ describe('a connection that ends', () => {
   })
 
   test('is asked about at once where a submission was not answered', async () => {
-    const { smsc, ...one } = await bound({ timing: { response_ms: 100 } })
+    const { smsc, ...one } = await bound({ timing: BRIEF })
     smsc.silence()
     smsc.next('no_response')
     expect(await one.send('Hi')).toMatchObject({ type: 'ambiguous' })
@@ -182,7 +183,7 @@ describe('closing', () => {
     smsc.next('hold')
     const sending = one.send('Hi')
     await smsc.when(() => smsc.counts.submits === 1)
-    const closing = one.listening.close(2000)
+    const closing = one.listening.close(20_000)
     await smsc.enquire()
     expect(smsc.counts.unbinds).toBe(0)
     smsc.release()
@@ -219,7 +220,7 @@ describe('closing', () => {
     await one.send('Hi')
     const answered = smsc.receipt('1')
     await isBegun
-    const closing = one.listening.close(2000)
+    const closing = one.listening.close(20_000)
     await smsc.enquire()
     expect(smsc.counts.unbinds).toBe(0)
     finish()
@@ -444,7 +445,7 @@ describe('an SMSC that does not keep to the rules', () => {
 
   test('a connection of which nobody knows that it is gone is given up', async () => {
     const raw = await startRaw(() => {})
-    const one = await client({ binds: [bindTo(raw)] }, { idle_ms: 40, response_ms: 80 })
+    const one = await client({ binds: [bindTo(raw)] }, { ...BRIEF, idle_ms: 40 })
     await one.up()
     for (const socket of raw.sockets) socket.pause()
     const outcome = await sendOne(one.provider, jobOf('Hi'))

@@ -76,8 +76,15 @@ describe('a receipt', () => {
     expect(bench.notes).toContainEqual({
       level: 'warn',
       text: 'SMPP delivery that cannot be kept',
-      fields: { provider: 'carrier', reason: 'a receipt without an id' },
+      fields: {
+        provider: 'carrier',
+        bind: `svc@127.0.0.1:${bench.smsc.port}`,
+        reason: 'a receipt without an id',
+        count: 1,
+      },
     })
+    for (let i = 0; i < 20; i += 1) expect(await bench.smsc.deliver(fields)).toBe(0)
+    expect(bench.notes.filter(({ level }) => level === 'warn')).toHaveLength(1)
   })
 })
 
@@ -213,6 +220,17 @@ describe('what somebody writes', () => {
       short_message: Buffer.from('00410000d83d', 'hex'),
     })
     expect(bench.reports).toMatchObject([{ content: { text: 'A\ufffd\ufffd' } }])
+  })
+
+  test('in parts, of which one has what no database could keep, has U+FFFD there', async () => {
+    bench = await openBench()
+    await bench.smsc.deliver({
+      ...{ source_addr: '14155550100', source_addr_ton: 1, destination_addr: '12345' },
+      esm_class: 0x40,
+      data_coding: 8,
+      short_message: Buffer.from('05000307020100410000d83d', 'hex'),
+    })
+    expect(bench.reports).toMatchObject([{ part: { number: 1, units: '0041fffdd83d' } }])
   })
 
   test.each([

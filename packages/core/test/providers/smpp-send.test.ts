@@ -1,5 +1,14 @@
 import { afterEach, describe, expect, test } from 'vitest'
-import { type Bench, bindTo, jobOf, openBench, openClient, sendOne, until } from './smpp-bench.ts'
+import {
+  type Bench,
+  BRIEF,
+  bindTo,
+  jobOf,
+  openBench,
+  openClient,
+  sendOne,
+  until,
+} from './smpp-bench.ts'
 import { startSmsc } from './smsc.ts'
 import type { Behaviour } from './smsc-behaviour.ts'
 
@@ -172,7 +181,10 @@ describe('what the SMSC answers', () => {
     ['nothing, gone after', 'drop_after_read', { type: 'ambiguous' }],
     ['nothing', 'no_response', { type: 'ambiguous', error_code: 'no_answer' }],
   ])('%s', async (_title, behaviour, expected) => {
-    bench = await openBench({ settings: { errors: { '0x0400': 'retry' } } })
+    bench = await openBench({
+      settings: { errors: { '0x0400': 'retry' } },
+      timing: behaviour === 'no_response' ? BRIEF : {},
+    })
     bench.smsc.next(behaviour)
     expect(await bench.send('Hi')).toMatchObject(expected)
   })
@@ -188,7 +200,7 @@ describe('what the SMSC answers', () => {
   })
 
   test('that was throttled stops the window', async () => {
-    bench = await openBench({ settings: { window: 1 }, timing: { throttle_ms: 60_000 } })
+    bench = await openBench({ settings: { window: 1 }, timing: { throttle_ms: 60_000, ...BRIEF } })
     bench.smsc.next('throttle')
     const outcomes = await bench.provider.send([jobOf('a'), jobOf('b')])
     expect(outcomes).toMatchObject([
@@ -209,7 +221,7 @@ describe('what the SMSC answers', () => {
 
 describe('an answer that comes late', () => {
   test('is told: the SMSC has the message', async () => {
-    bench = await openBench({ smsc: { id_form: 'upper_hex', first_id: 171 } })
+    bench = await openBench({ smsc: { id_form: 'upper_hex', first_id: 171 }, timing: BRIEF })
     bench.smsc.next('hold')
     const job = jobOf('Hi')
     expect(await sendOne(bench.provider, job)).toMatchObject({ type: 'ambiguous' })
@@ -233,7 +245,7 @@ describe('an answer that comes late', () => {
   })
 
   test('of a long text is told once all parts are known', async () => {
-    bench = await openBench()
+    bench = await openBench({ timing: BRIEF })
     bench.smsc.next({ type: 'respond_late', ms: 0 })
     bench.smsc.next('hold', 3)
     expect(await bench.send(LONG)).toMatchObject({ type: 'ambiguous' })
@@ -246,7 +258,7 @@ describe('an answer that comes late', () => {
   })
 
   test('to the first of several parts: the others were never sent, and that is told', async () => {
-    bench = await openBench()
+    bench = await openBench({ timing: BRIEF })
     bench.smsc.next('hold')
     const job = jobOf(LONG)
     expect(await sendOne(bench.provider, job)).toMatchObject({ type: 'ambiguous' })
@@ -262,7 +274,7 @@ describe('an answer that comes late', () => {
   })
 
   test('is told again until it is stored', async () => {
-    bench = await openBench()
+    bench = await openBench({ timing: BRIEF })
     let refusals = 0
     bench.storing(async () => {
       refusals += 1
@@ -276,7 +288,7 @@ describe('an answer that comes late', () => {
   })
 
   test('does not hold up what follows', async () => {
-    bench = await openBench({ settings: { window: 1 } })
+    bench = await openBench({ settings: { window: 1 }, timing: { ...BRIEF, send_ms: 15_000 } })
     bench.smsc.next('hold')
     await bench.send('a')
     expect(await bench.send('b')).toMatchObject({ type: 'accepted' })
@@ -313,7 +325,7 @@ describe('the window', () => {
   })
 
   test('that stays full: what does not fit was not written, and is tried again', async () => {
-    bench = await openBench({ settings: { window: 2 }, timing: { response_ms: 500, send_ms: 700 } })
+    bench = await openBench({ settings: { window: 2 }, timing: { ...BRIEF, send_ms: 1_800 } })
     bench.smsc.next('no_response', 2)
     bench.smsc.next('hold', Number.POSITIVE_INFINITY)
     const outcomes = await bench.provider.send(['a', 'b', 'c', 'd'].map((text) => jobOf(text)))

@@ -27,11 +27,11 @@ providerContract('smtp', {
   open: openBench,
 })
 
-async function openBench(): Promise<ProviderBench> {
+async function openBench(deadline_ms: number): Promise<ProviderBench> {
   const sink = await startSmtpSink({ credentials: CREDENTIALS })
   const { user, password } = CREDENTIALS
   const url = `smtp://${encodeURIComponent(user)}:${encodeURIComponent(password)}@127.0.0.1:${sink.port}`
-  const provider = openSmtp(withUrl(url), context, { send_max_ms: 2_000 })
+  const provider = openSmtp(withUrl(url), context, { send_max_ms: deadline_ms })
   let count = 0
   return {
     provider,

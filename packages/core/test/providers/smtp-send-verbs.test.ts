@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, it } from 'vitest'
 import type { Outcome, Provider } from '../../src/providers/provider.ts'
 import { openSmtp } from '../../src/providers/smtp/smtp.ts'
+import { DEADLINES_MS } from './provider-harness.ts'
 import { CERTIFICATE } from './smtp-send-certificate.ts'
 import { context, smtpJob, smtpSettings } from './smtp-send-fixtures.ts'
 import { type ScriptedServer, startScript } from './smtp-send-script.ts'
@@ -26,7 +27,7 @@ async function stage(
     scheme = 'smtp',
     user = 'svc:canary-password@',
     host = '127.0.0.1',
-    send_max_ms = 5_000,
+    send_max_ms = DEADLINES_MS.patient,
   }: {
     settings?: Parameters<typeof smtpSettings>[0]
     scheme?: 'smtp' | 'smtps'
@@ -77,6 +78,8 @@ const ROWS: Row[] = [
   ['MAIL', '530 5.7.0 Authentication required', MISSET('provider_unauthorized')],
   ['MAIL', '550 5.7.1 Not your address', MISSET('sender_invalid')],
   ['MAIL', '553 5.1.8 No such domain', MISSET('sender_invalid')],
+  ['MAIL', '555 Unsupported option', MISSET('provider_refused')],
+  ['MAIL', '501 5.5.4 Invalid arguments', MISSET('provider_refused')],
   ['MAIL', '550 5.4.5 Daily quota exceeded', 'retry rate_limited'],
   ['MAIL', '552 5.3.4 Message too big', REJECTED('too_large')],
   ['MAIL', 'drop', TRANSIENT],
@@ -94,6 +97,10 @@ const ROWS: Row[] = [
   ['RCPT', '552 5.2.2 Over quota', 'retry mailbox_full'],
   ['RCPT', '552 Mailbox full', 'retry mailbox_full'],
   ['RCPT', '550 5.1.8 Sender domain unknown', MISSET('sender_invalid')],
+  ['RCPT', '550 5.1.7 Bad sender address', MISSET('sender_invalid')],
+  ['RCPT', '550 5.1.9 Relayed to a non-compliant mailer', REJECTED('refused')],
+  ['RCPT', '556 5.1.10 Null MX', BOUNCED],
+  ['RCPT', '555 5.5.4 Unsupported option', REJECTED('refused')],
   ['RCPT', '530 5.7.0 Must issue STARTTLS', MISSET('provider_unauthorized')],
   ['RCPT', '554 5.7.1 <asha@rcpt.example>: Relay access denied', MISSET('provider_unauthorized')],
   ['RCPT', '550 5.7.1 Blocked', REJECTED('blocked')],
@@ -139,7 +146,7 @@ describe('a mail server that answers', () => {
     ['DATA', TRANSIENT],
     ['dot', AMBIGUOUS],
   ])('%s never: %s', async (verb, expected) => {
-    const { send, server } = await stage({ [verb]: 'hang' }, { send_max_ms: 300 })
+    const { send, server } = await stage({ [verb]: 'hang' }, { send_max_ms: DEADLINES_MS.brief })
     expect(shortOf(await send())).toBe(expected)
     // It is cut, and what was not written to its end never is.
     await expect.poll(server.connections, { timeout: 10_000 }).toBe(0)
@@ -232,7 +239,6 @@ describe('TLS', () => {
     async (_, script) => {
       const { send, server } = await stage(script, {
         settings: trusted,
-        send_max_ms: 3_000,
       })
       expect(shortOf(await send())).toMatch(/^retry /)
       expect(auths(server)).toEqual([])
@@ -311,6 +317,13 @@ describe('a check', () => {
     const { provider } = await stage({ AUTH: '535 5.7.8 canary-password is wrong' })
     expect(await provider.check?.()).toBe(
       'smtp:535 5.7.8 The mail server does not take the user name and password',
+    )
+  })
+
+  it('ends though the server never does', async () => {
+    const { provider } = await stage({ EHLO: 'hang' }, { send_max_ms: 300 })
+    expect(await provider.check?.()).toBe(
+      'smtp:EABORT The mail server did not take the mail in time',
     )
   })
 

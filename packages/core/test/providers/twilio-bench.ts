@@ -1,6 +1,7 @@
 import type { LookupJob, Provider, SendJob } from '../../src/providers/provider.ts'
 import type { TwilioSettings } from '../../src/providers/twilio/settings.ts'
 import { createTwilio } from '../../src/providers/twilio/twilio.ts'
+import { DEADLINES_MS } from './provider-harness.ts'
 import { startTwilioPeer, type TwilioPeer } from './twilio-peer.ts'
 
 export const CALLBACK_URL = 'https://svc.example/callbacks/twilio'
@@ -19,15 +20,17 @@ export async function openTwilioBench({
   settings: more = {},
   callback_url = CALLBACK_URL,
   now = () => new Date(),
+  deadline_ms = DEADLINES_MS.patient,
 }: {
   settings?: Partial<TwilioSettings>
   callback_url?: string
   now?: () => Date
+  deadline_ms?: number
 } = {}): Promise<TwilioBench> {
   const peer = await startTwilioPeer({ now })
   const settings = peer.settings(more)
   const context = { public_url: 'https://svc.example', callback_url, secret: 'ours' }
-  const provider = createTwilio(settings, context, { deadline_ms: 500, connect_ms: 500 })
+  const provider = createTwilio(settings, context, { deadline_ms, connect_ms: deadline_ms })
   return {
     peer,
     provider,

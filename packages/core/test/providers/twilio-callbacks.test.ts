@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import twilio from 'twilio'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { CallbackReading, CallbackRequest } from '../../src/providers/provider.ts'
+import { DEADLINES_MS } from './provider-harness.ts'
 import { CALLBACK_URL, jobOf, openTwilioBench, type TwilioBench } from './twilio-bench.ts'
 import { inboundFields, signedForm, statusFields } from './twilio-callbacks.ts'
 
@@ -76,10 +77,12 @@ describe('statuses', () => {
   })
 
   it('come before the answer, and say of themselves what they are about', async () => {
+    await bench.close()
+    bench = await openTwilioBench({ deadline_ms: DEADLINES_MS.brief })
     const job = jobOf()
     bench.peer.plays(job.recipient, { type: 'hang' })
     const answer = bench.provider.send([job])
-    await expect.poll(() => bench.peer.taken().length).toBe(1)
+    await expect.poll(() => bench.peer.taken().length, { timeout: 10_000 }).toBe(1)
     const [one] = bench.peer.taken()
     if (!one) throw new Error('the peer took nothing')
     const { message_id } = job
@@ -240,6 +243,13 @@ describe('JSON', () => {
     const body = Buffer.from(JSON.stringify({ MessageSid: SID, MessageStatus: 'delivered' }))
     const request = { method: 'POST' as const, url: CALLBACK_URL, headers, body }
     expect(read(request)).toEqual({ type: 'forged' })
+  })
+})
+
+it('what no database could keep is not in what somebody wrote', () => {
+  const message = { sid: SID, from: '+14155550100', to: '+15550100001', body: 'A\0B' }
+  expect(read(signed(inboundFields(bench.settings.account_sid, message)))).toMatchObject({
+    reports: [{ content: { text: 'A\ufffdB' } }],
   })
 })
 

@@ -38,7 +38,7 @@ for (const channel of ['sms', 'whatsapp', 'voice'] as const) {
     refusals: ['refuse_connection', 'bad_credentials'],
     identifies: true,
     callbacks: { signs_body: true },
-    async open() {
+    async open(deadline_ms) {
       const peer = await startTwilioPeer()
       // The suite asks at once, and the test Twilio's lists lag behind nothing.
       const settings = peer.settings({ list_lag_s: 0 })
@@ -47,7 +47,7 @@ for (const channel of ['sms', 'whatsapp', 'voice'] as const) {
         callback_url: CALLBACK_URL,
         secret: SECRET,
       }
-      const provider = createTwilio(settings, context, { deadline_ms: 500, connect_ms: 500 })
+      const provider = createTwilio(settings, context, { deadline_ms, connect_ms: deadline_ms })
       const signed = (query: string, body: string) => {
         const form = new URLSearchParams(body)
         const request = signedForm(settings.auth_token, `${CALLBACK_URL}${query}`, form)

@@ -1,13 +1,21 @@
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import type { Provider } from '../../src/providers/provider.ts'
 import { createTwilio } from '../../src/providers/twilio/twilio.ts'
-import { type HttpPeer, NO_ANSWER, ODD_ANSWERS, openHttpPeer } from './http-peer.ts'
+import { deadlineMsFor, type HttpPeer, NO_ANSWER, ODD_ANSWERS, openHttpPeer } from './http-peer.ts'
+import { DEADLINES_MS } from './provider-harness.ts'
 import { CALLBACK_URL, jobOf, questionOf } from './twilio-bench.ts'
 
 let peer: HttpPeer
 let provider: Provider
 beforeEach(async () => {
   peer = await openHttpPeer()
+})
+afterEach(async () => {
+  await provider.close?.()
+  await peer.close()
+})
+
+function openProvider(deadline_ms: number): void {
   const settings = {
     name: 'twilio',
     type: 'twilio' as const,
@@ -18,24 +26,22 @@ beforeEach(async () => {
   }
   const context = { public_url: 'https://svc.example', callback_url: CALLBACK_URL, secret: 'x' }
   provider = createTwilio(settings, context, {
-    deadline_ms: 400,
+    deadline_ms,
     body_max: 64 * 1024,
     connections: 2,
   })
-})
-afterEach(async () => {
-  await provider.close?.()
-  await peer.close()
-})
+}
 
 // Source: reliability, section 2.4.
-it.each(Object.entries(NO_ANSWER))('%s: it may have been taken', async (_, play) => {
+it.each(Object.entries(NO_ANSWER))('%s: it may have been taken', async (name, play) => {
+  openProvider(deadlineMsFor(name))
   peer.next(play)
   expect(await provider.send([jobOf()])).toMatchObject([{ type: 'ambiguous' }])
   expect(peer.requests).toHaveLength(1)
 })
 
 it.each(Object.entries(ODD_ANSWERS))('%s: it is never taken for accepted', async (name, play) => {
+  openProvider(deadlineMsFor(name))
   peer.next(play)
   const expected =
     name === 'redirect' ? { type: 'retry', misconfigured: 'provider' } : { type: 'ambiguous' }
@@ -45,7 +51,8 @@ it.each(Object.entries(ODD_ANSWERS))('%s: it is never taken for accepted', async
 
 it.each(Object.entries({ ...NO_ANSWER, ...ODD_ANSWERS }))(
   '%s: nothing is known of a message that was asked about',
-  async (_, play) => {
+  async (name, play) => {
+    openProvider(deadlineMsFor(name))
     peer.otherwise(play)
     const hour_ms = 3_600_000
     const now_ms = Date.now() + hour_ms
@@ -60,6 +67,7 @@ it.each(Object.entries({ ...NO_ANSWER, ...ODD_ANSWERS }))(
 )
 
 it('what finds no connection in time was not sent, and waits', async () => {
+  openProvider(DEADLINES_MS.brief)
   peer.otherwise(NO_ANSWER.hang)
   const jobs = Array.from({ length: 6 }, () => jobOf())
   const outcomes = await provider.send(jobs)

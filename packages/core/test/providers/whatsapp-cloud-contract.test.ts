@@ -37,9 +37,9 @@ providerContract('whatsapp_cloud', {
   open: openBench,
 })
 
-async function openBench(): Promise<ProviderBench> {
+async function openBench(deadline_ms: number): Promise<ProviderBench> {
   const peer = await startMetaPeer({ access_token: ACCESS_TOKEN })
-  const http = createHttpClient({ connect_ms: 500, deadline_ms: 500 })
+  const http = createHttpClient({ connect_ms: deadline_ms, deadline_ms })
   const provider = openWhatsappCloud(peer.settings(), { http })
   const [number] = NUMBERS
   let count = 0

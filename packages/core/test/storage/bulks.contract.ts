@@ -10,7 +10,7 @@ export function bulksContract(open: OpenStorage): void {
 
   /** The request for a bulk of so many messages, with its row. */
   function bulkOf(workspaceId: string, count: number) {
-    const request = bench.make.bulk(workspaceId, count)
+    const request = bench.make.bulk(workspaceId, count, { channel: 'whatsapp' })
     const given = { api_key_id: 'key', total: count + 3, rejected: 1, duplicates: 2 }
     return { ...request, bulk: bench.make.bulkRow(request.messages, given) }
   }

@@ -39,6 +39,7 @@ export function claimMessagesContract(open: OpenStorage): void {
         content: message.content,
         livemode: false,
         status: 'queued',
+        accepted: false,
         provider: null,
         provider_message_id: null,
         created_at: message.created_at,

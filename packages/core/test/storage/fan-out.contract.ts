@@ -96,7 +96,7 @@ export function fanOutContract(open: OpenStorage): void {
 
   it('stores nothing when nobody subscribes', async () => {
     const workspaceId = await bench.workspace()
-    const message = await bench.queued(workspaceId)
+    const message = await bench.queued(workspaceId, { channel: 'whatsapp' })
     await bench.callback(message, 'sent', 'delivered', 'read')
     expect(await bench.deliveriesOf(message)).toEqual([])
     await bench.webhook(workspaceId)

@@ -18,6 +18,7 @@ const OUTCOMES: Outcome[] = [
   { type: 'rejected', ...refusal },
   { type: 'retry', ...refusal, delay_ms: null },
   { type: 'ambiguous', ...refusal },
+  { type: 'retry', ...refusal, delay_ms: null, partial: true },
 ]
 const ANSWERS: LookupResult[] = [
   { type: 'found', receipts: [], replies: [], lookup_after_ms: null },
@@ -36,7 +37,7 @@ const steps = fc.array(
       arbitrary: fc.record({
         do: fc.constant('settle' as const),
         which: fc.nat(20),
-        result: fc.nat(4),
+        result: fc.nat(5),
         abilities: fc.record({ idempotent: fc.boolean(), lookup: fc.boolean() }),
       }),
     },
@@ -92,6 +93,8 @@ async function startRun(bench: Bench) {
   /** Messages that a provider may have although nobody knows. */
   /** Since when it is unknown whether a provider has it, by message. */
   const doubtful = new Map<string, number>()
+  /** Those that went out in part. */
+  const partly = new Set<string>()
 
   async function claim(limit: number): Promise<ClaimedMessage[]> {
     const claimed = await bench.claimMessages({ limit })
@@ -102,7 +105,7 @@ async function startRun(bench: Bench) {
   /** What a dispatcher would say of this claim: an interrupted attempt is ambiguous, whatever it gave. */
   function resultFor(claimed: ClaimedMessage, choice: number): Settlement['result'] {
     if (claimed.task === 'lookup' || claimed.status !== 'queued') {
-      return { task: 'lookup', found: ANSWERS[choice] as LookupResult }
+      return { task: 'lookup', found: ANSWERS[choice % ANSWERS.length] as LookupResult }
     }
     const outcome = OUTCOMES[claimed.interrupted ? 4 : choice] as Outcome
     return { task: 'send', attempt: claimed.attempt, outcome }
@@ -114,6 +117,10 @@ async function startRun(bench: Bench) {
     abilities: Settlement['abilities'],
   ) {
     const result = resultFor(claimed, choice)
+    if (result.task === 'send' && 'partial' in result.outcome) {
+      const { status } = await bench.message(workspaceId, claimed.message_id)
+      if (status === 'queued') partly.add(claimed.message_id)
+    }
     const counted = await bench.settle(claimed, result, { abilities })
     if (!counted) return
     const now_ms = bench.clock.now().getTime()
@@ -185,7 +192,8 @@ async function startRun(bench: Bench) {
       expect(row.credits_refunded).toBe(refunded ? SMS_PRICE : 0)
       // Whoever failed unaccepted got the credits back, and nobody else did.
       expect(refunded).toBe(row.status === 'failed' && !row.accepted)
-      expect(row.status === 'queued' && row.accepted).toBe(false)
+      if (row.status === 'queued') expect(row.accepted).toBe(partly.has(row.id))
+      if (refunded) expect(partly.has(row.id), 'a refund although a part is out').toBe(false)
       expectForward(seen.get(row.id), row)
       if (refunded && !seen.get(row.id)?.credits_refunded) {
         expect(doubtful.has(row.id), 'a refund although a provider may have it').toBe(false)

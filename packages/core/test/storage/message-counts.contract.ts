@@ -30,11 +30,11 @@ export function messageCountsContract(open: OpenStorage): void {
   it('follow messages of every channel through every status', async () => {
     const workspaceId = await bench.workspace()
     await expectCounted(bench, workspaceId)
-    const steps: [MessageStatus[], 'sms' | 'email'][] = [
+    const steps: [MessageStatus[], 'sms' | 'email' | 'whatsapp'][] = [
       [[], 'sms'],
       [['sent'], 'email'],
       [['sent', 'delivered'], 'sms'],
-      [['read'], 'sms'],
+      [['read'], 'whatsapp'],
       [['sent', 'failed'], 'email'],
       [['failed', 'delivered'], 'sms'],
       [['delivered', 'delivered', 'sent'], 'email'],

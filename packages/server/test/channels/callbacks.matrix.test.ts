@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto'
-import type { CallbackRequest } from '@svc/core'
+import { type CallbackRequest, readProvider } from '@svc/core'
 import { describe, expect, it } from 'vitest'
-import { signedJson } from '../../../core/test/providers/http-gateway.ts'
+import { querySettings, signedJson } from '../../../core/test/providers/http-gateway.ts'
+import { openHttpPeer } from '../../../core/test/providers/http-peer.ts'
 import { statusFields } from '../../../core/test/providers/twilio-callbacks.ts'
 import { APP_SECRET } from '../../../core/test/providers/whatsapp-cloud-peer.ts'
 import {
@@ -13,7 +14,7 @@ import {
 import { openCarriage, type Peer } from './carriage.contract.ts'
 import { openGateway } from './gateway-carrier.ts'
 import { openMeta } from './meta-carrier.ts'
-import { CANARY, PUBLIC_URL, type Service, useStage } from './service.ts'
+import { CANARY, newNumber, PUBLIC_URL, type Service, useStage } from './service.ts'
 import { openTwilio } from './twilio-carrier.ts'
 
 /**
@@ -194,6 +195,30 @@ describe.each([
   })
 })
 
+it('an address that was signed for one message tells of no other → 403', async () => {
+  const stage = await openCarriage(openQueryPeer)
+  const { service, tenant, peer } = stage
+  const sent = async () => {
+    const to = peer.recipient()
+    const content = { text: CANARY }
+    const id = await service.accepted(tenant.key, { to, channel: 'sms', content })
+    await service.idle()
+    return { id, url: `${addressOf(peer, to)}&status=1` }
+  }
+  const [mine, other] = [await sent(), await sent()]
+  const called = async (url: string) => {
+    const { status } = await service.called({ method: 'GET', url, headers: {}, body: NOTHING })
+    return [status, await service.statusOf(tenant.key, mine.id)]
+  }
+  const signatureOf = (url: string) => new URL(url).searchParams.get('s') ?? ''
+  const forged = mine.url.replace(signatureOf(mine.url), signatureOf(other.url))
+  expect(await called(forged)).toEqual([403, 'sent'])
+  expect(await called(mine.url.replace(/&s=[^&]+/, ''))).toEqual([403, 'sent'])
+  expect(await called(other.url.replace(mine.id, other.id))).toEqual([200, 'sent'])
+  expect(await called(mine.url)).toEqual([200, 'delivered'])
+  await stage.close()
+})
+
 it('a receipt by an id that is never known is kept for a while, and given up with a word in the log', async () => {
   const stage = await openCarriage(openGatewayPeer)
   const { service, peer, tenant } = stage
@@ -304,4 +329,34 @@ async function openGatewayPeer(): Promise<CallbackPeer> {
       },
     },
   }
+}
+
+const NOTHING = new Uint8Array()
+
+interface QueryPeer extends Peer {
+  requests: readonly { path: string }[]
+}
+
+/** A gateway of the older kind: its callbacks are known by their address alone. */
+async function openQueryPeer(): Promise<QueryPeer> {
+  const gateway = await openHttpPeer()
+  const settings = readProvider({ ...querySettings(gateway.url), deadline_s: 10 })
+  const sends = (to: string) =>
+    gateway.requests.filter(({ path }) => path.includes(`to=${to.slice(1)}`))
+  return {
+    settings,
+    requests: gateway.requests,
+    secrets: ['canary-api-token'],
+    recipient: newNumber,
+    taken: (to) => sends(to).length,
+    tell: () => Promise.reject(new Error('it is told by hand')),
+    close: gateway.close,
+  }
+}
+
+/** The address that the gateway was given for what was sent to somebody. */
+function addressOf(peer: Peer, to: string): string {
+  const request = (peer as QueryPeer).requests.find(({ path }) => path.includes(to.slice(1)))
+  const dlr = new URL(request?.path ?? '', 'http://peer').searchParams.get('dlr')
+  return dlr?.replace('&status=%d', '') ?? 'no address'
 }

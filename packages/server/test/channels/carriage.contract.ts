@@ -58,7 +58,12 @@ export function carries(name: string, { channel, price, senders, open }: Carriag
   describe(`${name}, in a whole service`, () => {
     const stage = useStage(() => openCarriage(open))
     const send = (to: string, more: object = {}) =>
-      stage().service.accepted(stage().tenant.key, { to, channel, content: CONTENTS[channel], ...more })
+      stage().service.accepted(stage().tenant.key, {
+        to,
+        channel,
+        content: CONTENTS[channel],
+        ...more,
+      })
     const shown = (id: string) => stage().service.messageOf(stage().tenant.key, id)
     const timeline = (id: string) => stage().service.timelineOf(stage().tenant.key, id)
 
@@ -108,7 +113,11 @@ export function carries(name: string, { channel, price, senders, open }: Carriag
       await peer.tell(to, 'failed', service)
       await service.idle()
       const { status, error_code, error_message } = await shown(id)
-      expect([status, typeof error_code, typeof error_message]).toEqual(['failed', 'string', 'string'])
+      expect([status, typeof error_code, typeof error_message]).toEqual([
+        'failed',
+        'string',
+        'string',
+      ])
       expect(service.eventsOf(id)).toEqual(['message.sent', 'message.failed'])
       expect(before - (await service.balance(tenant))).toBeCloseTo(price, 6)
     })

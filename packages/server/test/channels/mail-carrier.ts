@@ -36,7 +36,8 @@ export async function openMail(more: object = {}) {
     lastTo,
     /** The link in the header of the last mail to somebody. */
     unsubscribeLink(to: string): string {
-      const [, value] = headersOf(lastTo(to).raw).find(([name]) => name === 'List-Unsubscribe') ?? []
+      const [, value] =
+        headersOf(lastTo(to).raw).find(([name]) => name === 'List-Unsubscribe') ?? []
       return value?.replace(/^<|>$/g, '') ?? 'no link'
     },
     secrets: [PASSWORD, Buffer.from(PASSWORD).toString('base64'), '@people.example'],

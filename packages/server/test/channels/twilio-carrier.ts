@@ -5,6 +5,7 @@ import {
   startTwilioPeer,
   type TwilioPeer,
 } from '../../../core/test/providers/twilio-peer.ts'
+import { BEGINNING_MS } from '../world.ts'
 import type { Peer } from './carriage.contract.ts'
 import { newNumber, PUBLIC_URL } from './service.ts'
 
@@ -17,7 +18,10 @@ const NEWS = {
 type Settings = Parameters<TwilioPeer['settings']>[0]
 
 /** A Twilio of our own, as the one provider of a service. */
-export async function openTwilio(more: Settings = {}, clock: { ms: number } = { ms: Date.now() }) {
+export async function openTwilio(
+  more: Settings = {},
+  clock: { ms: number } = { ms: BEGINNING_MS },
+) {
   const twilio = await startTwilioPeer({ now: () => new Date(clock.ms) })
   const settings = twilio.settings(more)
   const { account } = twilio

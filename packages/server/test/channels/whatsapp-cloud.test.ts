@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
-import { verificationCall } from '../../../core/test/providers/whatsapp-cloud-webhooks.ts'
 import { VERIFY_TOKEN } from '../../../core/test/providers/whatsapp-cloud-peer.ts'
+import { verificationCall } from '../../../core/test/providers/whatsapp-cloud-webhooks.ts'
 import { carries, openCarriage } from './carriage.contract.ts'
 import { openMeta } from './meta-carrier.ts'
 import { CANARY } from './service.ts'
@@ -19,6 +19,8 @@ it('answers the question by which Meta makes sure of its address, to Meta alone'
   await service.accepted(tenant.key, { to: peer.recipient(), channel: 'whatsapp', content })
   const asked = verificationCall(VERIFY_TOKEN, { challenge: '4711' })
   expect(await service.called(asked)).toEqual({ status: 200, text: '4711' })
-  expect(await service.called(verificationCall('guessed-by-somebody'))).toMatchObject({ status: 403 })
+  expect(await service.called(verificationCall('guessed-by-somebody'))).toMatchObject({
+    status: 403,
+  })
   await stage.close()
 })

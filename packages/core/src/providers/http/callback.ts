@@ -6,6 +6,7 @@ import type {
   Report,
 } from '../provider.ts'
 import { isAuthentic, signedRef } from './callback-auth.ts'
+import { tells } from './echo.ts'
 import { codeOf, idOf, messageOf, valueAt, wordOf } from './fields.ts'
 import { type CallbackSettings, type HttpSettings, translated } from './settings.ts'
 
@@ -19,7 +20,7 @@ type Reader = (field: string | undefined) => unknown
 export function readCallback(
   request: CallbackRequest,
   settings: HttpSettings & { callback: CallbackSettings },
-  context: ProviderContext,
+  context: ProviderContext & { secrets: readonly string[] },
 ): CallbackReading {
   const { callback } = settings
   const query = new URLSearchParams(queryOf(request.url))
@@ -35,7 +36,9 @@ export function readCallback(
   const reports: Report[] = []
   for (const item of items) {
     const read: Reader = (field) => saidAt(field, item, query)
-    const report = is_inbound ? inboundOf(read, settings) : receiptOf(read, callback, ref)
+    const report = is_inbound
+      ? inboundOf(read, settings)
+      : receiptOf(read, callback, { ref, secrets: context.secrets })
     if (typeof report === 'string') return unreadable(report)
     if (report) reports.push(report)
   }
@@ -73,7 +76,7 @@ function saidAt(field: string | undefined, item: unknown, query: URLSearchParams
 function receiptOf(
   read: Reader,
   { receipts }: CallbackSettings,
-  signed_ref: MessageRef | null,
+  { ref, secrets }: { ref: MessageRef | null; secrets: readonly string[] },
 ): Report | null | string {
   if (!receipts) return null
   const said = wordOf(read(receipts.status))
@@ -81,10 +84,11 @@ function receiptOf(
   const status = translated(receipts.statuses, said)
   if (status === undefined) return null
   // The address is signed for one message: where a list is told of, it names none of the items.
-  const about = refOf(read(receipts.reference)) ?? (receipts.list === undefined ? signed_ref : null)
+  const about = refOf(read(receipts.reference)) ?? (receipts.list === undefined ? ref : null)
   const provider_message_id = idOf(read(receipts.provider_message_id))
   if (!about && provider_message_id === null) return 'It names no message'
   const is_failed = status === 'failed'
+  const telling = (told: string | null) => (told !== null && !tells(told, secrets) ? told : null)
   return {
     type: 'receipt',
     about,
@@ -92,8 +96,10 @@ function receiptOf(
     receipt: {
       status,
       provider_message_id,
-      error_code: is_failed ? (codeOf(read(receipts.error_code)) ?? codeOf(said)) : null,
-      error_message: is_failed ? messageOf(read(receipts.error_message)) : null,
+      error_code: is_failed
+        ? (telling(codeOf(read(receipts.error_code))) ?? telling(codeOf(said)))
+        : null,
+      error_message: is_failed ? telling(messageOf(read(receipts.error_message))) : null,
     },
   }
 }

@@ -1,19 +1,22 @@
+import type { Content } from '../../contract/messages.ts'
 import type { HttpAnswer } from '../http-call.ts'
 import type { LookupJob, LookupResult } from '../provider.ts'
+import { echoes } from './echo.ts'
 import { codeOf, idOf, messageOf, valueAt, wordOf } from './fields.ts'
-import { type LookupSettings, translated } from './settings.ts'
-import { type Json, placeholdersOf } from './template.ts'
+import { type LookupSettings, placeholdersIn, translated } from './settings.ts'
 
 /** Whether the question can be asked: not by an id that the gateway never told. */
 export function isAskable({ request }: LookupSettings, job: LookupJob): boolean {
-  const { url, query, body, form } = request
-  const named = [url, query, body ?? null, form ?? null] as Json[]
-  const needs_id = named.flatMap(placeholdersOf).some(({ name }) => name === 'provider_message_id')
+  const needs_id = placeholdersIn(request).some(({ name }) => name === 'provider_message_id')
   return !needs_id || job.provider_message_id !== null
 }
 
 /** What an answer says of a message. Only where the gateway says so is it `not_found`: it is sent again then. */
-export function resultOf(reply: HttpAnswer, lookup: LookupSettings): LookupResult {
+export function resultOf(
+  reply: HttpAnswer,
+  lookup: LookupSettings,
+  { content, secrets }: { content: Content; secrets: readonly string[] },
+): LookupResult {
   if (reply.type !== 'answered') return { type: 'unavailable' }
   if (lookup.not_found.includes(reply.status)) return { type: 'not_found' }
   if (reply.status < 200 || reply.status > 299 || reply.json === undefined) {
@@ -29,14 +32,16 @@ export function resultOf(reply: HttpAnswer, lookup: LookupSettings): LookupResul
   const lookup_after_ms = every_s * 1_000
   if (status === undefined) return { type: 'found', receipts: [], replies: [], lookup_after_ms }
   const is_failed = status === 'failed'
+  const text =
+    is_failed && answer.error_message ? messageOf(valueAt(json, answer.error_message)) : null
+  const code = is_failed && answer.error_code ? codeOf(valueAt(json, answer.error_code)) : null
+  const telling = (told: string | null) =>
+    told !== null && !echoes(told, content, secrets) ? told : null
   const receipt = {
     status,
     provider_message_id: answer.id ? idOf(valueAt(json, answer.id)) : null,
-    error_code: is_failed
-      ? ((answer.error_code ? codeOf(valueAt(json, answer.error_code)) : null) ?? codeOf(said))
-      : null,
-    error_message:
-      is_failed && answer.error_message ? messageOf(valueAt(json, answer.error_message)) : null,
+    error_code: is_failed ? (telling(code) ?? telling(codeOf(said))) : null,
+    error_message: telling(text),
   }
   return {
     type: 'found',

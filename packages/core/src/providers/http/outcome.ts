@@ -36,7 +36,13 @@ export function outcomeOf(answer: HttpAnswer, job: SendJob, context: OutcomeCont
     // A repeat may be acknowledged without the id; anything else that lacks it is not the answer that was promised.
     const is_whole = !id_pointer || provider_message_id !== null || answer.status === 409
     if (is_whole) {
-      return { type: 'accepted', provider_message_id, lookup_after_ms: lookupAfterMs(settings) }
+      return {
+        type: 'accepted',
+        provider_message_id,
+        lookup_after_ms: lookupAfterMs(settings),
+        // Receipts may bring the gateway's id alone.
+        ...(provider_message_id !== null && { part_ids: [provider_message_id] }),
+      }
     }
   }
   const said = saidBy(answer, job, context)
@@ -75,8 +81,8 @@ function verdictOf({ status, json }: Answered, settings: HttpSettings): Verdict 
 const TRY_LATER: readonly number[] = [408, 425, 429]
 const CREDENTIALS: readonly number[] = [401, 402, 403, 407]
 
-/** From proxies whose gateway may have taken the message. */
-const LOST: readonly number[] = [502, 504]
+/** From proxies whose gateway may have taken the message; the last two are Cloudflare's words for it. */
+const LOST: readonly number[] = [502, 504, 520, 524]
 
 /** RFC 9110: the answer to what was done is elsewhere. */
 const SEE_OTHER = 303

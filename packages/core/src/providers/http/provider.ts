@@ -6,8 +6,7 @@ import { secretsOf } from './echo.ts'
 import { isAskable, resultOf } from './lookup.ts'
 import { outcomeOf } from './outcome.ts'
 import { requestOf } from './request.ts'
-import type { HttpSettings } from './settings.ts'
-import { type Json, placeholdersOf } from './template.ts'
+import { type HttpSettings, placeholdersIn } from './settings.ts'
 import { carries, valuesOf } from './values.ts'
 
 const CONNECT_MS = 5_000
@@ -32,12 +31,7 @@ export function httpProvider(
     connections: settings.connections,
   })
   const secrets = [context.secret, ...secretsOf(settings)]
-  const places = placeholdersOf([
-    send.url,
-    send.query,
-    send.body ?? null,
-    send.form ?? null,
-  ] as Json)
+  const places = placeholdersIn(send)
 
   async function sendOne(job: SendJob): Promise<Outcome> {
     if (!carries(places, job.content)) return UNSUPPORTED
@@ -67,12 +61,14 @@ export function httpProvider(
             return resultOf(
               await client.call(requestOf(lookup.request, settings.auth, values)),
               lookup,
+              { content: job.content, secrets },
             )
           }),
         ),
     }),
     ...(callback && {
-      readCallback: (request) => readCallback(request, { ...settings, callback }, context),
+      readCallback: (request) =>
+        readCallback(request, { ...settings, callback }, { ...context, secrets }),
     }),
     close: client.close,
   }

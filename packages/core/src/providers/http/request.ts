@@ -38,7 +38,7 @@ export function requestOf(
 
 /** As part of a path or a query; dots alone, however they are encoded, would lead to another path. */
 function encodedPart(value: string): string {
-  return /^\.{1,2}$/.test(value) ? '' : encodeURIComponent(value)
+  return /^\.{1,2}$/.test(value) ? '' : encodeURIComponent(value.toWellFormed())
 }
 
 function bodyOf(template: RequestSettings, form: URLSearchParams | undefined, value_of: ValueOf) {
@@ -55,10 +55,8 @@ function credentials(auth: AuthSettings | undefined, signed: string): Record<str
   switch (auth?.type) {
     case 'bearer':
       return { authorization: `Bearer ${auth.token}` }
-    case 'basic': {
-      const pair = Buffer.from(`${auth.user}:${auth.password}`).toString('base64')
-      return { authorization: `Basic ${pair}` }
-    }
+    case 'basic':
+      return { authorization: `Basic ${basicPair(auth)}` }
     case 'header':
       return { [auth.name.toLowerCase()]: auth.value }
     case 'hmac':
@@ -66,6 +64,11 @@ function credentials(auth: AuthSettings | undefined, signed: string): Record<str
     default:
       return {}
   }
+}
+
+/** User and password as they go over the wire: RFC 7617 section 2. */
+export function basicPair({ user, password }: { user: string; password: string }): string {
+  return Buffer.from(`${user}:${password}`).toString('base64')
 }
 
 /** A keyed hash as it stands in a header. */

@@ -2,10 +2,12 @@ import { z } from 'zod'
 import { CHANNELS } from '../../contract/content.ts'
 import { commonSettings, handlesStop, senders } from '../common-settings.ts'
 import { field, pointer } from './fields.ts'
-import { depthOf, type Json, placeholdersOf } from './template.ts'
-import { HEADER_NAMES, isName } from './values.ts'
+import { depthOf, type Json, type Placeholder, placeholdersOf } from './template.ts'
+import { carriesContent, HEADER_NAMES, isName } from './values.ts'
 
 const secret = z.string().min(1).max(1_024)
+/** Goes into a header as it stands; a line break, such as a file ends with, would stop every request. */
+const headerSecret = secret.regex(/^[\x20-\x7e]*$/, 'must be printable ASCII')
 const headerName = z.string().regex(/^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,100}$/, 'must be a header name')
 const word = z.string().max(100)
 
@@ -57,9 +59,9 @@ const signatureSettings = {
 }
 
 const auth = z.discriminatedUnion('type', [
-  z.strictObject({ type: z.literal('bearer'), token: secret }),
+  z.strictObject({ type: z.literal('bearer'), token: headerSecret }),
   z.strictObject({ type: z.literal('basic'), user: z.string().max(256), password: secret }),
-  z.strictObject({ type: z.literal('header'), name: headerName, value: secret }),
+  z.strictObject({ type: z.literal('header'), name: headerName, value: headerSecret }),
   /** A parameter of the query; of the form where there is one. */
   z.strictObject({ type: z.literal('parameters'), parameters: z.record(word, secret) }),
   /** Of the body; of the path with its query where there is none. */
@@ -151,6 +153,9 @@ const callbackSettings = z
       .strictObject({ content_type: z.string().max(100), body: z.string().max(1_024) })
       .optional(),
   })
+  .refine(({ receipts, inbound }) => receipts !== undefined || inbound !== undefined, {
+    error: 'must have at least one of: receipts, inbound',
+  })
   .refine(({ auth, inbound }) => auth.type !== 'url' || inbound === undefined, {
     path: ['auth'],
     error:
@@ -163,6 +168,17 @@ const callbackSettings = z
       path: ['auth'],
       error:
         'must be "hmac" or "token" for "list" and "reference": an address is signed for one message',
+    },
+  )
+  .refine(
+    ({ auth, receipts, inbound }) =>
+      auth.type !== 'hmac' ||
+      ![receipts, inbound].some((layout) =>
+        Object.values(layout ?? {}).some((at) => typeof at === 'string' && at.startsWith('?')),
+      ),
+    {
+      path: ['auth'],
+      error: 'must be "token" for fields of the query: "hmac" covers the body alone',
     },
   )
 
@@ -183,24 +199,53 @@ const lookupSettings = z.strictObject({
 })
 
 /** A gateway that is spoken to over HTTP as its settings say. */
-export const settings = z.strictObject({
-  type: z.literal('http'),
-  ...commonSettings,
-  channels: z.array(z.enum(CHANNELS)).min(1),
-  senders: z.partialRecord(z.enum(CHANNELS), senders).default({}),
-  handles_stop: handlesStop.default(false),
-  /** Whether the gateway takes one `Idempotency-Key` only once. */
-  idempotent: z.boolean().default(false),
-  /** Over connect, headers and body of a call; the port allows 20 s for a message. */
-  deadline_s: z.number().min(0.1).max(18).default(15),
-  /** At the same time, from each thread. */
-  connections: z.int().min(1).max(500).default(50),
-  auth: auth.optional(),
-  send: requestSettings,
-  answer: answerSettings.default({}),
-  callback: callbackSettings.optional(),
-  lookup: lookupSettings.optional(),
-})
+export const settings = z
+  .strictObject({
+    type: z.literal('http'),
+    ...commonSettings,
+    channels: z.array(z.enum(CHANNELS)).min(1),
+    senders: z.partialRecord(z.enum(CHANNELS), senders).default({}),
+    handles_stop: handlesStop.default(false),
+    /** Whether the gateway takes one `Idempotency-Key` only once. */
+    idempotent: z.boolean().default(false),
+    /** Over connect, headers and body of a call; the port allows 20 s for a message. */
+    deadline_s: z.number().min(0.1).max(18).default(15),
+    /** At the same time, from each thread. */
+    connections: z.int().min(1).max(500).default(50),
+    auth: auth.optional(),
+    send: requestSettings,
+    answer: answerSettings.default({}),
+    callback: callbackSettings.optional(),
+    lookup: lookupSettings.optional(),
+  })
+  .refine(
+    ({ channels, senders }) =>
+      Object.keys(senders).every((each) => channels.includes(each as never)),
+    {
+      path: ['senders'],
+      error: 'must only have the channels of "channels"',
+    },
+  )
+  .refine(({ send }) => carriesContent(placeholdersIn(send)), {
+    path: ['send'],
+    error: 'must have a place for what a message says, such as {{text}}',
+  })
+  .refine(
+    ({ answer, lookup }) =>
+      answer.id !== undefined ||
+      !(
+        lookup && placeholdersIn(lookup.request).some(({ name }) => name === 'provider_message_id')
+      ),
+    {
+      path: ['lookup'],
+      error: 'needs "answer.id": nothing else tells the {{provider_message_id}}',
+    },
+  )
+
+/** What a request brings of a message; headers bring nothing but our own ids. */
+export function placeholdersIn({ url, query, body, form }: RequestSettings): Placeholder[] {
+  return placeholdersOf([url, query, body ?? null, form ?? null] as Json)
+}
 
 export type HttpSettings = z.output<typeof settings>
 export type AuthSettings = z.output<typeof auth>

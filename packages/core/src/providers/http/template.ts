@@ -24,6 +24,19 @@ export function placeholdersOf(template: Json): Placeholder[] {
   return Object.values(template).flatMap(placeholdersOf)
 }
 
+/** What is written out in the texts of a template, between its placeholders. */
+export function literalsOf(template: Json): string[] {
+  if (typeof template === 'string') {
+    return template
+      .replaceAll(PLACEHOLDER, '\n')
+      .split('\n')
+      .flatMap((text) => text.trim() || [])
+  }
+  if (typeof template === 'number') return [String(template)]
+  if (typeof template !== 'object' || template === null) return []
+  return Object.values(template).flatMap(literalsOf)
+}
+
 /** How many levels there are, a plain value being one; stops counting at `max`. */
 export function depthOf(template: Json, max: number): number {
   if (max <= 1 || typeof template !== 'object' || template === null) return 1

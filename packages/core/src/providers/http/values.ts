@@ -50,6 +50,15 @@ export function carries(placeholders: readonly Placeholder[], content: Content):
   )
 }
 
+/** Whether a template with these placeholders carries what any message is about. */
+export function carriesContent(placeholders: readonly Placeholder[]): boolean {
+  return placeholders.some(({ name }) => {
+    const [first = '', second] = name.split('.')
+    if (first === 'content' && second === undefined) return true
+    return (PARTS as readonly string[]).includes(first === 'content' ? (second ?? '') : first)
+  })
+}
+
 /** What the placeholders stand for in this message. */
 export function valuesOf(
   job: SendJob & { provider_message_id?: string | null },

@@ -53,7 +53,8 @@ function receivedReport(delivery: Delivery, settings: SmppSettings): Report | { 
     recipient: ownSenderOf(delivery.destination, settings.senders ?? []),
   }
   if (!place) return { ...common, content: { text: storable(text), media: [] } }
-  const units = encodeUcs2(text).toString('hex')
+  // A pair of surrogates may be cut here: it is whole once the parts are joined.
+  const units = encodeUcs2(text.replaceAll('\0', '\ufffd')).toString('hex')
   return { ...common, content: { text: null, media: [] }, part: { ...place, units } }
 }
 

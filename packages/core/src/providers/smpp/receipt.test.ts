@@ -103,6 +103,24 @@ describe('texts as SMSCs write them', () => {
     })
   })
 
+  test('an id and a state that the sender wrote do not count', () => {
+    const told = delivery({ [TLV.receipted_message_id]: '77' })
+    const foreign = `${TAIL} err:000 text:id:999 stat:UNDELIV`
+    expect(receiptOf(delivery(), foreign, USUAL, false)).toBeNull()
+    expect(receiptOf(told, foreign, USUAL, false)).toMatchObject({
+      provider_message_id: '77',
+      status: 'sent',
+    })
+  })
+
+  test('what stands after a text that comes first does', () => {
+    const told = 'text: id:77 stat:DELIVRD err:000'
+    expect(receiptOf(delivery(), told, USUAL, false)).toMatchObject({
+      provider_message_id: '77',
+      status: 'delivered',
+    })
+  })
+
   test.each(['', 'Hello', 'stat:DELIVRD', 'mid:77', `id:${'x'.repeat(65)} stat:DELIVRD`])(
     '%j tells of no message',
     (told) => {

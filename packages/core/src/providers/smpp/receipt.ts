@@ -37,7 +37,9 @@ function labelsOf(text: string): Labels {
   // What follows is the beginning of the message, and says what its sender likes.
   const end = text.search(/\btext:/i)
   const own = end < 0 ? text : text.slice(0, end)
-  const find = (label: RegExp) => (label.exec(own) ?? label.exec(text))?.[1] ?? null
+  // Some SMSCs begin with it: only there is anything of theirs behind it.
+  const told = end >= 0 && own.trim() === '' ? text : own
+  const find = (label: RegExp) => label.exec(told)?.[1] ?? null
   return {
     id: find(LABELS.id),
     state: find(LABELS.state)?.toUpperCase() ?? null,

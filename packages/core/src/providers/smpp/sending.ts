@@ -93,6 +93,7 @@ export function createSending({ settings, timing, meaningOf, pool, tell }: Sendi
           provider_message_id: null,
           error_code,
           error_message,
+          never_accepted: true,
           ...(suppress && { suppress }),
         },
       })

@@ -36,6 +36,7 @@ describe('are refused', () => {
     ['seventeen binds', { binds: Array(17).fill(BIND) }],
     ['a NUL in the password', { binds: [{ ...BIND, password: 'a\0b' }] }],
     ['no system_id', { binds: [{ ...BIND, system_id: '' }] }],
+    ['an authority that is no certificate', { binds: [{ ...BIND, tls: { ca: 'ca.pem' } }] }],
     ['port 0', { binds: [{ ...BIND, port: 0 }] }],
     ['what is no setting', { windows: 10 }],
     ['a window of nothing', { window: 0 }],

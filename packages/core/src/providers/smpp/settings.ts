@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { commonSettings, handlesStop, senders } from '../common-settings.ts'
+import { certificate, commonSettings, handlesStop, senders } from '../common-settings.ts'
 import { parseStatus, STATUS_CLASSES } from './status-table.ts'
 
 const BINDS_MAX = 16
@@ -14,7 +14,7 @@ const tls = z.union([
   z.boolean(),
   z.strictObject({
     /** The authority that signed the SMSC's certificate, PEM; the public ones unless told. */
-    ca: z.string().min(1).max(65_536).optional(),
+    ca: certificate.optional(),
     /** The name that the certificate must have; the host unless told. */
     servername: z.string().min(1).max(253).optional(),
   }),

@@ -9,6 +9,7 @@ import { createSending } from './sending.ts'
 import { type BindSettings, type SmppSettings, type Timing, timingOf } from './settings.ts'
 import { createStatusTable, STATUS } from './status-table.ts'
 import { createTeller } from './teller.ts'
+import { createUnusableNotes, type UnusableNotes } from './unusable-notes.ts'
 
 const CLOSE_MS = 1000
 
@@ -32,11 +33,11 @@ export function createSmpp(settings: SmppSettings, timing: Timing = timingOf(set
     const note: Sink['note'] = (level, text, fields) =>
       sink.note(level, text, { provider: settings.name, ...fields })
 
-    function deliver(pdu: Pdu, answer: (status: number) => void): void {
+    function deliver(pdu: Pdu, answer: (status: number) => void, unusable: UnusableNotes): void {
       const report = readReport(pdu)
       if ('unusable' in report) {
         // Asked for again, it would come again the same.
-        note('warn', 'SMPP delivery that cannot be kept', { reason: report.unusable })
+        unusable(report.unusable)
         answer(report.status)
       } else intake.add(report, answer)
     }
@@ -53,12 +54,19 @@ export function createSmpp(settings: SmppSettings, timing: Timing = timingOf(set
       return 'unusable' in report ? { ...report, status: STATUS.ok } : report
     }
 
-    const binds: Bind[] = accounts.map(({ name, account }) =>
-      openBind(
+    const binds: Bind[] = accounts.map(({ name, account }) => {
+      const unusable = createUnusableNotes((fields) =>
+        note('warn', 'SMPP delivery that cannot be kept', { bind: name, ...fields }),
+      )
+      return openBind(
         { name, account, window: settings.window, timing, meaningOf },
-        { changed: () => open?.pool.changed(), deliver, note },
-      ),
-    )
+        {
+          changed: () => open?.pool.changed(),
+          deliver: (pdu, answer) => deliver(pdu, answer, unusable),
+          note,
+        },
+      )
+    })
     const pool = createPool(binds, meaningOf)
 
     async function close(grace_ms: number): Promise<void> {

@@ -35,8 +35,8 @@ export function partResult(
 
 /**
  * What the results of the parts make of the whole message. As long as one is unanswered, nobody knows. Where all were taken
- * it is accepted; where none was, the first that was not says why. Where some were taken, it is tried again for as long as
- * what stopped the others may pass; else, or where there is no other time (`isLast`), the message is out and failed: it counts
+ * it is accepted; where none was, the first that was not says why. Where some were taken, the rest is tried again for as
+ * long as what stopped it may pass; else, or where there is no other time (`isLast`), the message is out and failed: it counts
  * as accepted, with ids of our own for the parts that are missing, and receipts for these say that they failed.
  */
 export function verdictOf(
@@ -53,7 +53,9 @@ export function verdictOf(
   const reason = first ? refusalOf(first) : NEVER_WRITTEN
   if (accepted.length === 0) return { outcome: reason, missing: [] }
   const fatal = failures.map(refusalOf).find(({ type }) => type === 'rejected')
-  if (!fatal && !isLast) return { outcome: reason, missing: [] }
+  if (reason.type === 'retry' && !fatal && !isLast) {
+    return { outcome: { ...reason, partial: true }, missing: [] }
+  }
   return inPart(message_id, results, fatal ?? reason)
 }
 

@@ -82,6 +82,12 @@ const REFUSED: Meaning = {
   text: 'The mail server refuses the mail',
 }
 
+const MISUNDERSTOOD: Meaning = {
+  kind: 'rejected',
+  error_code: 'refused',
+  text: 'The mail server does not understand an address of the mail, or a parameter with it',
+}
+
 /** A certificate that does not hold, or a peer that speaks no TLS; the words are OpenSSL's and Node's. */
 const TLS_CAUSE = /^(?:ERR_TLS|ERR_SSL|CERT_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO_|HOSTNAME_|EPROTO$)/
 
@@ -155,19 +161,40 @@ function ofAccount({ code, enhanced, stage, text }: Reply): Meaning | null {
   if (stage === 'CONN' || stage === 'EHLO' || stage === 'HELO') return REFUSES_US
   if (enhanced === '5.4.5') return RATE
   if (enhanced === '5.1.7' || enhanced === '5.1.8') return BAD_SENDER
+  if (stage === 'MAIL FROM' && isMisunderstood(code, enhanced)) {
+    return { ...MISUNDERSTOOD, kind: 'misconfigured', error_code: 'provider_refused' }
+  }
   if (stage === 'MAIL FROM' && !isSize(code, enhanced)) return BAD_SENDER
-  return stage === 'RCPT TO' && /\brelay/i.test(text) ? NO_RELAY : null
+  return stage === 'RCPT TO' && speaksOfRelaying(enhanced, text) ? NO_RELAY : null
+}
+
+/** Addresses and domains, which servers repeat: whoever sends chooses them, and must not stop everybody's mail so. */
+const CHOSEN = /<[^>]*>|\S*@\S*|[\w-]+(?:\.[\w-]+)+/g
+
+function speaksOfRelaying(enhanced: string | null, text: string): boolean {
+  const isPolicy = enhanced === null || enhanced.startsWith('5.7.')
+  return isPolicy && /\brelay/i.test(text.replace(CHOSEN, ' '))
 }
 
 function ofMail({ code, enhanced, stage }: Reply): Meaning {
   const isRecipient = stage === 'RCPT TO'
   if (enhanced === '5.2.2' || (code === 552 && enhanced === null && isRecipient)) return FULL
   if (isSize(code, enhanced)) return TOO_LARGE
-  if (enhanced === '5.2.1' || enhanced?.startsWith('5.1.'))
-    return { ...NO_SUCH, suppress: 'bounce' }
+  if (isMisunderstood(code, enhanced)) return MISUNDERSTOOD
+  if (enhanced === '5.2.1' || speaksOfRecipient(enhanced)) return { ...NO_SUCH, suppress: 'bounce' }
   if (enhanced?.startsWith('5.7.')) return BLOCKED
   // Without an enhanced code it may as well be a policy: the mail is lost, the address not yet.
   return isRecipient && enhanced === null && code !== 554 ? NO_SUCH : REFUSED
+}
+
+/** Of the address status codes three are of the sender or of the way: RFC 3463 section 3.2, RFC 7505 section 4.1. */
+function speaksOfRecipient(enhanced: string | null): boolean {
+  return enhanced !== null && /^5\.1\.(?!(?:7|8|9)$)/.test(enhanced)
+}
+
+/** RFC 5321 section 4.2.3, RFC 3463 section 3.6. */
+function isMisunderstood(code: number, enhanced: string | null): boolean {
+  return code === 555 || enhanced === '5.5.4'
 }
 
 function isSize(code: number, enhanced: string | null): boolean {

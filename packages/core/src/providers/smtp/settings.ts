@@ -1,11 +1,10 @@
-import { createPrivateKey, X509Certificate } from 'node:crypto'
+import { createPrivateKey } from 'node:crypto'
 import { z } from 'zod'
 import { emailAddress } from '../../contract/email-address.ts'
 import { LIMITS } from '../../contract/limits.ts'
-import { commonSettings } from '../common-settings.ts'
+import { certificate, commonSettings, pem } from '../common-settings.ts'
 import { mailServer } from './server-url.ts'
 
-const PEM_LENGTH_MAX = 64 * 1024
 /** What receivers still take: RFC 8301, section 3.2. */
 const RSA_BITS_MIN = 1024
 
@@ -14,24 +13,12 @@ const domain = z
   .toLowerCase()
   .refine((text) => emailAddress(`a@${text}`)?.domain === text, 'must be a domain in ASCII')
 
-const pem = z.string().max(PEM_LENGTH_MAX)
-
 const privateKey = pem.refine(isRsaKey, 'must be an RSA private key in PEM, of 1024 bits or more')
-
-const certificate = pem.refine(isCertificate, 'must be a certificate in PEM')
 
 function isRsaKey(text: string): boolean {
   try {
     const { asymmetricKeyType, asymmetricKeyDetails } = createPrivateKey(text)
     return asymmetricKeyType === 'rsa' && (asymmetricKeyDetails?.modulusLength ?? 0) >= RSA_BITS_MIN
-  } catch {
-    return false
-  }
-}
-
-function isCertificate(text: string): boolean {
-  try {
-    return new X509Certificate(text).subject !== undefined
   } catch {
     return false
   }

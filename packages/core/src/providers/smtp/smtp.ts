@@ -3,7 +3,7 @@ import type { Outcome, Provider, ProviderContext, SendJob } from '../provider.ts
 import { mailMessage, messageIdOf } from './mail-message.ts'
 import { faultOf, outcomeOf } from './outcome.ts'
 import { bounceDomain, type SmtpSettings } from './settings.ts'
-import { openTransport, type Transport } from './transport.ts'
+import { type Failure, openTransport, type Transport } from './transport.ts'
 
 /** Less than the 20 seconds in which every job of a batch must be answered. */
 const SEND_MAX_MS = 18_000
@@ -40,13 +40,26 @@ export function openSmtp(
         },
       }),
     async check() {
-      const failure = await transport.verify()
+      const failure = await inTime(transport.verify(), send_max_ms)
       return failure && faultOf(failure)
     },
     async close() {
       transport.close()
     },
   }
+}
+
+const LATE: Failure = { code: 'EABORT', cause: null, stage: '', reply: null, is_written: false }
+
+/** The library's own times begin anew with every byte that a server sends. */
+async function inTime(verifying: Promise<Failure | null>, ms: number): Promise<Failure | null> {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<Failure>((resolve) => {
+    timer = setTimeout(() => resolve(LATE), ms)
+  })
+  const failure = await Promise.race([verifying, late])
+  clearTimeout(timer)
+  return failure
 }
 
 async function sendOne(

@@ -29,7 +29,7 @@ export function receivedFrom(
     recipient: recipientOf(withoutChannel(to), fields('MessagingServiceSid'), {
       senders: settings.senders[channel] ?? [],
     }),
-    content: { text: fields('Body') || null, media: mediaOf(fields) },
+    content: { text: storable(fields('Body')), media: mediaOf(fields) },
     ...(keyword && { keyword }),
   }
 }
@@ -41,6 +41,11 @@ function recipientOf(
 ): string {
   if (senders.includes(number)) return number
   return service !== undefined && senders.includes(service) ? service : number
+}
+
+/** No database keeps U+0000, nor half a surrogate pair. */
+function storable(text = ''): string | null {
+  return text.toWellFormed().replaceAll('\0', '\ufffd') || null
 }
 
 function withoutChannel(address: string): string {

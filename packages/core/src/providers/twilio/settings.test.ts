@@ -55,6 +55,8 @@ describe('settings', () => {
     ['another address', { api_url: 'https://twilio.example' }, []],
     ['another address in the clear', { api_url: 'http://twilio.example' }, ['api_url']],
     ['an address that looks local', { api_url: 'http://127.0.0.1.example' }, ['api_url']],
+    ['a password in the address', { api_url: 'https://u:p@twilio.example' }, ['api_url']],
+    ['a query in the address', { api_url: 'https://twilio.example/?a=1' }, ['api_url']],
     ['what is not known', { authtoken: 'x' }, ['']],
   ])('with %s', (_, given, wrong) => {
     expect(messagesOf(given)).toEqual(wrong)

@@ -24,6 +24,10 @@ const apiUrl = z
     const { protocol, hostname } = new URL(url)
     return protocol === 'https:' || LOOPBACK.test(hostname)
   }, 'must be https, or http on a loopback address')
+  .refine((url) => {
+    const { username, password, search, hash } = new URL(url)
+    return `${username}${password}${search}${hash}` === ''
+  }, 'must have no user name, query or fragment')
   .transform((url) => url.replace(/\/+$/, ''))
 
 /** What an operator says of an account at Twilio. Who may send on which channel follows from `senders`. */

@@ -9,10 +9,10 @@ const LIST_LAG_S = 180
 
 /** Whether a list that does not have the message says that it was never taken. */
 export function isListSettled(
-  { now_ms, attempted_at_ms }: LookupJob,
+  { now_ms, attempted_at_ms, unknown_since_ms = attempted_at_ms }: LookupJob,
   list_lag_s = LIST_LAG_S,
 ): boolean {
-  return now_ms - attempted_at_ms >= list_lag_s * SECOND_MS
+  return now_ms - unknown_since_ms >= list_lag_s * SECOND_MS
 }
 
 /** Callbacks come within seconds; what is asked afterwards is how those fare whose callbacks were lost. */

@@ -23,6 +23,7 @@ const CARRIED = [
   'content',
   'livemode',
   'status',
+  'accepted',
   'provider',
   'provider_message_id',
   'created_at',

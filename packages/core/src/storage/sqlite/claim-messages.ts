@@ -16,6 +16,7 @@ const MESSAGE = [
   'content',
   'livemode',
   'status',
+  'accepted',
   'provider',
   'provider_message_id',
   'created_at',

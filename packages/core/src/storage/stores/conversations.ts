@@ -1,4 +1,4 @@
-import { and, desc, eq, sql } from 'drizzle-orm'
+import { and, desc, eq, ne, type SQL, sql } from 'drizzle-orm'
 import type { ConversationWrites } from '../../inbound/store.ts'
 import type { Db } from '../dialect.ts'
 import type { Tables } from '../tables.ts'
@@ -9,12 +9,21 @@ const CONVERSATIONS_MAX = 1_000
 
 export function conversationStore(db: Db, { conversations: t }: Tables): ConversationWrites {
   return {
-    async with({ channel, address }) {
-      const found = db
-        .select()
-        .from(t)
-        .where(and(eq(t.channel, channel), eq(t.address, address)))
-      return found.orderBy(desc(t.last_sent_at), desc(t.workspace_id)).limit(CONVERSATIONS_MAX)
+    async with({ channel, address, sender }) {
+      const last = (from: SQL, limit: number) => {
+        const found = and(eq(t.channel, channel), eq(t.address, address), from)
+        const newest = [desc(t.last_sent_at), desc(t.workspace_id)]
+        return db
+          .select()
+          .from(t)
+          .where(found)
+          .orderBy(...newest)
+          .limit(limit)
+      }
+      // Whoever writes to an address from many senders must not hide those who wrote from the one that it answers.
+      const same = await last(eq(t.sender, sender), CONVERSATIONS_MAX)
+      const left = CONVERSATIONS_MAX - same.length
+      return left > 0 ? [...same, ...(await last(ne(t.sender, sender), left))] : same
     },
     async hasSender({ workspace_id, channel, sender }) {
       const from = and(

@@ -1,4 +1,5 @@
 import { and, asc, desc, eq, gt, gte, inArray, lt, lte, type SQL, sql } from 'drizzle-orm'
+import { units } from '../../contract/units.ts'
 import type { MessageFilter, MessageReads, MessageWrites } from '../../messages/store.ts'
 import { type Db, rowCount } from '../dialect.ts'
 import type { Tables } from '../tables.ts'
@@ -6,7 +7,11 @@ import type { Tables } from '../tables.ts'
 /** Past this, so many ids would have to be put in order that going through the messages costs less. */
 const OFFSET_BY_KIND_MAX = 10_000
 
-export function messageStore(db: Db, tables: Tables): MessageReads & MessageWrites {
+export function messageStore(
+  db: Db,
+  tables: Tables,
+  { locked }: { locked: <Q>(query: Q) => Q },
+): MessageReads & MessageWrites {
   const { messages: t, message_attempts: attempts, message_events: events } = tables
   const { idempotency_keys: answers } = tables
 
@@ -95,6 +100,18 @@ export function messageStore(db: Db, tables: Tables): MessageReads & MessageWrit
         .from(t)
         .where(matching(workspaceId, { bulk_id: bulkId, status }))
       return found.orderBy(asc(t.id))
+    },
+    async lock(workspaceId, messageIds) {
+      const some = and(eq(t.workspace_id, workspaceId), inArray(t.id, messageIds))
+      await locked(db.select({ id: t.id }).from(t).where(some).orderBy(asc(t.id)))
+    },
+    async uncharge(workspaceId, messageIds) {
+      const some = and(eq(t.workspace_id, workspaceId), inArray(t.id, messageIds))
+      const calls = and(some, eq(t.channel, 'voice'))
+      await db
+        .update(t)
+        .set({ credits_used: units(0) })
+        .where(calls)
     },
     async forgetAnswers(before, limit) {
       const ended = lt(answers.created_at, before)

@@ -45,7 +45,7 @@ export function openStores(db: Db, tables: Tables, dialect: StoreDialect): Write
     lowBalances: lowBalanceStore(db, tables, dialect),
     purchases: purchaseStore(db, tables),
     answers: answerStore(db, tables),
-    messages: messageStore(db, tables),
+    messages: messageStore(db, tables, dialect),
     bulks: bulkStore(db, tables),
     messageParts: messagePartStore(db, tables),
     providerPauses: pauseStore(db, tables),

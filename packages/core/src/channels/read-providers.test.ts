@@ -1,0 +1,100 @@
+import { describe, expect, it } from 'vitest'
+import { assertNames, readProvider, readProviders } from './read-providers.ts'
+
+const gateway = {
+  type: 'http',
+  name: 'gateway',
+  channels: ['sms'],
+  auth: { type: 'bearer', token: 'canary-secret' },
+  send: { url: 'https://gateway.example/send', body: { text: '{{text}}' } },
+}
+
+/** How a text names a variable. */
+const VARIABLE = '$' + '{GATEWAY_TOKEN}'
+
+const read = (value: unknown, variables: Record<string, string> = {}) =>
+  readProviders(JSON.stringify(value), (name) => variables[name])
+
+function faultOf(work: () => unknown): string {
+  try {
+    work()
+  } catch (error) {
+    expect(error).toBeInstanceOf(RangeError)
+    return (error as RangeError).message
+  }
+  throw new Error('it was taken')
+}
+
+describe('a list of providers', () => {
+  it('is read in its order, with what is not said filled in', () => {
+    const found = read([gateway, { ...gateway, name: 'second' }])
+    expect(found.map(({ name }) => name)).toEqual(['gateway', 'second'])
+    expect(found[0]).toMatchObject({ senders: {}, deadline_s: 15, handles_stop: false })
+    expect(read([])).toEqual([])
+  })
+
+  it('takes secrets from variables, wherever a whole text names one', () => {
+    const auth = { type: 'bearer', token: VARIABLE }
+    const [found] = read([{ ...gateway, auth }], { GATEWAY_TOKEN: 'canary-secret' })
+    expect(found).toMatchObject({ auth: { token: 'canary-secret' } })
+    const [kept] = read([{ ...gateway, auth: { ...auth, token: `x${VARIABLE}` } }])
+    expect(kept).toMatchObject({ auth: { token: `x${VARIABLE}` } })
+  })
+
+  it.each([
+    ['no JSON', () => readProviders('[canary-secret', () => undefined), 'it is not valid JSON'],
+    ['no list', () => read(gateway), 'it is no list'],
+    ['too long', () => read(Array(51).fill(gateway)), 'it has more than 50 items'],
+    [
+      'without a variable that it names',
+      () => read([{ ...gateway, auth: { type: 'bearer', token: VARIABLE } }]),
+      'the variable GATEWAY_TOKEN is not set',
+    ],
+    [
+      'with one name twice',
+      () => read([gateway, gateway]),
+      'provider gateway: the name is there twice',
+    ],
+  ])('is refused: %s', (_, work, text) => {
+    const fault = faultOf(work)
+    expect(fault).toBe(text)
+    expect(fault).not.toContain('canary')
+  })
+
+  it('has no place for the sandbox, which is always there', () => {
+    expect(faultOf(() => read([{ type: 'sandbox', name: 'sandbox' }]))).toBe(
+      'provider sandbox: the sandbox is always there and needs no settings',
+    )
+    expect(faultOf(() => assertNames(read([{ ...gateway, name: 'sandbox' }])))).toContain('sandbox')
+  })
+})
+
+describe('a provider that is wrong', () => {
+  it.each([
+    ['a field missing', { send: undefined }, ['provider gateway', 'send']],
+    ['a field too many', { canary_field: 1 }, ['provider gateway', 'canary_field']],
+    ['an inner field', { auth: { type: 'bearer' } }, ['provider gateway', 'auth.token']],
+    ['an unknown type', { type: 'pigeon' }, ['provider gateway', 'type']],
+    ['a pace that is none', { messages_per_second: 0 }, ['gateway', 'messages_per_second']],
+    ['a name that is none', { name: 'Gateway 1' }, ['name', 'must be 1 to 32 of a-z']],
+  ])('is named, and its field: %s', (_, given, texts) => {
+    const fault = faultOf(() => read([{ ...gateway, ...given }]))
+    for (const text of texts) expect(fault).toContain(text)
+    expect(fault).not.toContain('canary-secret')
+  })
+
+  it('is counted where it has no name', () => {
+    expect(faultOf(() => read([gateway, { type: 'http' }]))).toContain('provider 2')
+    expect(faultOf(() => readProvider('canary-secret'))).toMatch(/^provider 1\b(?!.*canary)/)
+  })
+
+  it.each([
+    ['a secret of the wrong kind', { auth: { type: 'bearer', token: ['canary-secret'] } }],
+    ['a secret for a type', { auth: { type: 'canary-secret', token: 'x' } }],
+    ['a secret for an address', { send: { url: 'canary-secret', body: {} } }],
+    ['a secret for a channel', { channels: ['canary-secret'] }],
+    ['a secret for a number', { deadline_s: 'canary-secret' }],
+  ])('never has its values repeated: %s', (_, given) => {
+    expect(faultOf(() => read([{ ...gateway, ...given }]))).not.toContain('canary-secret')
+  })
+})

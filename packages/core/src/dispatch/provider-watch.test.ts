@@ -1,0 +1,25 @@
+import { expect, it } from 'vitest'
+import { testRuntime } from '../../test/fixtures.ts'
+import type { Pauses } from '../channels/pauses.ts'
+import { PARKED_PAGE } from '../messages/reports.ts'
+import { startProviderWatch } from './provider-watch.ts'
+
+const pauses: Pauses = {
+  lets: () => true,
+  tried() {},
+  misconfigured: async () => {},
+  worked: async () => {},
+  refresh: async () => {},
+}
+
+it.each([
+  ['to their end', [PARKED_PAGE, PARKED_PAGE, 3], 3],
+  ['as far as a bounded number of pages', Array(50).fill(PARKED_PAGE), 10],
+])('parked receipts are settled %s in one look', async (_, pages, looks) => {
+  const left = [...pages]
+  const settleParked = async () => left.shift() ?? 0
+  const watch = startProviderWatch({ pauses, settleParked, runtime: testRuntime('watch') })
+  await watch.stop()
+  await watch.look()
+  expect(pages.length - left.length).toBe(looks)
+})

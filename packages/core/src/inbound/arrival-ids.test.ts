@@ -1,0 +1,34 @@
+import { expect, it } from 'vitest'
+import { idsFor } from './arrival-ids.ts'
+import type { Arrival } from './plan.ts'
+
+const at = new Date('2026-05-04T09:00:00.000Z')
+const UUID_V7 = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/
+const arrival = (given: Partial<Arrival> = {}) =>
+  ({ provider: 'twilio', provider_message_id: 'SM1', at, ...given }) as Arrival
+
+function idsOf(one: Arrival, count = 3): string[] {
+  const next = idsFor(one, () => 'drawn')
+  return Array.from({ length: count }, next)
+}
+
+it('numbers what was taken before as it was, and everything else otherwise', () => {
+  const ids = idsOf(arrival())
+  expect(idsOf(arrival())).toEqual(ids)
+  const others = [
+    ...idsOf(arrival({ provider: 'other' })),
+    ...idsOf(arrival({ provider_message_id: 'SM2' })),
+  ]
+  expect(new Set([...ids, ...others]).size).toBe(9)
+})
+
+it('makes UUIDs that sort by time', () => {
+  const ids = idsOf(arrival())
+  for (const id of ids) expect(id).toMatch(UUID_V7)
+  const later = idsOf(arrival({ at: new Date(at.getTime() + 1) }))
+  expect([...ids, ...later].sort().slice(0, 3).sort()).toEqual([...ids].sort())
+})
+
+it('draws the ids of what its provider gave no name', () => {
+  expect(idsOf(arrival({ provider_message_id: null }))).toEqual(['drawn', 'drawn', 'drawn'])
+})

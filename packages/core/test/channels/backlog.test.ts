@@ -1,0 +1,127 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, expect, it } from 'vitest'
+import { createCarriers } from '../../src/channels/carriers.ts'
+import { createPace } from '../../src/channels/pace.ts'
+import { createPauses, type Pauses } from '../../src/channels/pauses.ts'
+import { readProviders } from '../../src/channels/read-providers.ts'
+import { units } from '../../src/contract/units.ts'
+import { type Dispatcher, startDispatcher } from '../../src/dispatch/dispatcher.ts'
+import { createRouting, type Routing } from '../../src/dispatch/routing.ts'
+import type { Outcome } from '../../src/providers/provider.ts'
+import { openSqlite } from '../../src/storage/sqlite/sqlite.ts'
+import type { Routed, Storage } from '../../src/storage/storage.ts'
+import { builders, SMS_PRICE, type TestRuntime, testRuntime } from '../fixtures.ts'
+
+const ACCEPTED: Outcome = { type: 'accepted', provider_message_id: null, lookup_after_ms: null }
+
+let folder: string
+let clock: TestRuntime
+let storage: Storage
+let pauses: Pauses
+let routing: Routing
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'svc-backlog-'))
+  clock = testRuntime('backlog')
+  storage = openSqlite(join(folder, 'svc.db'), clock)
+  pauses = createPauses({ storage, runtime: clock })
+  const gateway = (name: string, channel: string) => ({
+    type: 'http',
+    name,
+    channels: [channel],
+    send: { url: 'http://127.0.0.1/send', body: { text: '{{text}}' } },
+  })
+  const providers = [gateway('texts', 'sms'), gateway('chats', 'whatsapp')]
+  const carriers = createCarriers(readProviders(JSON.stringify(providers), () => undefined))
+  routing = createRouting({ carriers, pace: createPace(), pauses, now: clock.now })
+})
+afterEach(async () => {
+  await storage.close()
+  rmSync(folder, { recursive: true })
+})
+
+const routed: Routed = {
+  workspace_id: 'w1',
+  channel: 'sms',
+  sender: null,
+  livemode: true,
+  provider: null,
+  attempt: 0,
+  unknown_since: null,
+  accepted: false,
+}
+
+it('of a paused provider no more than a thousand come back in any second', async () => {
+  const pause = { provider: 'texts', sender: '', cause: 'operator', code: null } as const
+  const given = { reason: 'Maintenance', failures: 0, retry_at: null, created_at: clock.now() }
+  await storage.write(({ providerPauses }) => providerPauses.put({ ...pause, ...given }))
+  await pauses.refresh()
+  const waits = Array.from({ length: 50_000 }, () => {
+    const route = routing.route(routed)
+    return route.provider === null ? route.wait_ms : 0
+  })
+  const bySecond = new Map<number, number>()
+  for (const wait_ms of waits) {
+    const second = Math.floor(wait_ms / 1_000)
+    bySecond.set(second, (bySecond.get(second) ?? 0) + 1)
+  }
+  expect(waits[0]).toBe(15_000)
+  expect(Math.max(...bySecond.values())).toBeLessThanOrEqual(1_000)
+  clock.advance(-3_600_000)
+  expect(routing.route(routed)).toMatchObject({ wait_ms: 15_000 })
+})
+
+it('a provider that does not answer leaves room for what goes another way', async () => {
+  const make = builders(clock)
+  const workspace = make.workspace()
+  await storage.write(async ({ workspaces, credits }) => {
+    await workspaces.insert(workspace)
+    await credits.open(workspace.id, clock.now())
+    await credits.post(workspace.id, make.grant(units(10_000 * SMS_PRICE)))
+  })
+  const asked = { texts: 0, chats: 0 }
+  let release = () => {}
+  const released = new Promise<void>((resolve) => {
+    release = resolve
+  })
+  let look = () => {}
+  const dispatcher: Dispatcher = startDispatcher({
+    storage,
+    runtime: clock,
+    right: await storage.startDispatch(),
+    routing,
+    receive: async () => {},
+    performer: {
+      async send(provider, jobs) {
+        asked[provider as keyof typeof asked] += jobs.length
+        look()
+        if (provider === 'texts') await released
+        return jobs.map(() => ACCEPTED)
+      },
+      lookup: async (_, jobs) => jobs.map(() => ({ type: 'unavailable' })),
+      deliver: async () => [],
+      close: async () => {},
+    },
+  })
+  const until = (isSo: () => boolean) =>
+    new Promise<void>((resolve) => {
+      look = () => isSo() && resolve()
+      look()
+    })
+  const send = async (count: number, channel: 'sms' | 'whatsapp') => {
+    await storage.hot.accept([make.bulk(workspace.id, count, { channel, api_key_id: 'k' })])
+    dispatcher.wake()
+  }
+  await send(400, 'sms')
+  await until(() => asked.texts === 400)
+  clock.advance(5_000)
+  await send(1_000, 'sms')
+  clock.advance(1)
+  await send(1, 'whatsapp')
+  await until(() => asked.chats === 1)
+  expect(asked.texts).toBe(400)
+  release()
+  await dispatcher.stop(5_000)
+})

@@ -1,0 +1,291 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { createCarriers } from '../../src/channels/carriers.ts'
+import { createPace } from '../../src/channels/pace.ts'
+import { createPauses, type Pauses } from '../../src/channels/pauses.ts'
+import { readProviders } from '../../src/channels/read-providers.ts'
+import { createRouting, type Routing } from '../../src/dispatch/routing.ts'
+import type { Outcome } from '../../src/providers/provider.ts'
+import { openSqlite } from '../../src/storage/sqlite/sqlite.ts'
+import type { PauseRow, Routed, Storage } from '../../src/storage/storage.ts'
+import { type TestRuntime, testRuntime } from '../fixtures.ts'
+
+const MINUTE_MS = 60_000
+const A = '+15005550001'
+const B = '+15005550002'
+const SHARED = '+15005550009'
+
+const gateway = (name: string, given: object) => ({
+  type: 'http',
+  name,
+  channels: ['sms'],
+  send: { url: 'http://127.0.0.1/send', body: { text: '{{text}}' } },
+  ...given,
+})
+
+const accepted: Outcome = { type: 'accepted', provider_message_id: 'P1', lookup_after_ms: null }
+const fault = { error_code: 'auth', error_message: 'No such account' }
+const misconfigured = (what: 'provider' | 'sender'): Outcome => ({
+  type: 'retry',
+  ...fault,
+  delay_ms: null,
+  misconfigured: what,
+})
+
+let folder: string
+let storage: Storage
+let clock: TestRuntime
+let pauses: Pauses
+let routing: Routing
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'svc-routing-'))
+  clock = testRuntime('routing')
+  storage = openSqlite(join(folder, 'svc.db'), clock)
+  pauses = createPauses({ storage, runtime: clock })
+  start([
+    gateway('a', { senders: { sms: [A, SHARED] } }),
+    gateway('b', { senders: { sms: [B, SHARED] }, idempotent: true }),
+    gateway('c', {}),
+  ])
+})
+
+afterEach(async () => {
+  await storage.close()
+  rmSync(folder, { recursive: true })
+})
+
+function start(providers: object[]): void {
+  const carriers = createCarriers(readProviders(JSON.stringify(providers), () => undefined))
+  routing = createRouting({ carriers, pace: createPace(), pauses, now: clock.now })
+}
+
+function route(given: Partial<Routed> = {}) {
+  return routing.route({
+    workspace_id: 'w1',
+    channel: 'sms',
+    sender: null,
+    livemode: true,
+    provider: null,
+    attempt: 0,
+    unknown_since: null,
+    accepted: false,
+    ...given,
+  })
+}
+
+const learn = (provider: string, outcome: Outcome, sender: string | null = null) =>
+  routing.learn(provider, [{ sender, outcome }])
+
+async function pause(provider: string, given: Partial<PauseRow> = {}): Promise<void> {
+  const row: PauseRow = {
+    provider,
+    sender: '',
+    cause: 'operator',
+    code: null,
+    reason: 'Maintenance',
+    failures: 0,
+    retry_at: null,
+    created_at: clock.now(),
+    ...given,
+  }
+  await storage.write(({ providerPauses }) => providerPauses.put(row))
+  await pauses.refresh()
+}
+
+describe('a message', () => {
+  it('goes through the first that is configured, from its first sender', () => {
+    expect(route()).toEqual({ provider: 'a', sender: A })
+  })
+
+  it('goes through those that have its sender', () => {
+    expect(route({ sender: SHARED })).toEqual({ provider: 'a', sender: SHARED })
+    expect(route({ sender: B })).toEqual({ provider: 'b', sender: B })
+    expect(route({ sender: 'Acme' })).toEqual({ provider: 'c', sender: 'Acme' })
+  })
+
+  it('of a test key, or on a channel that nobody serves, goes into the sandbox', () => {
+    expect(route({ livemode: false })).toEqual({ provider: 'sandbox', sender: null })
+    expect(route({ channel: 'voice' })).toEqual({ provider: 'sandbox', sender: null })
+  })
+
+  it('that nobody can send waits, and says why', () => {
+    start([gateway('a', { senders: { sms: [A] } })])
+    expect(route({ sender: B })).toEqual({
+      provider: null,
+      wait_ms: 15_000,
+      error_message: 'No provider that may be asked can send from this sender',
+    })
+  })
+})
+
+describe('after a transient error', () => {
+  it('the next is asked, and after the last the first again', () => {
+    const chain = [null, 'a', 'b', 'c', 'a'].map((provider, attempt) =>
+      route({ provider, attempt }),
+    )
+    expect(chain.map(({ provider }) => provider)).toEqual(['a', 'b', 'c', 'a', 'b'])
+  })
+
+  it('a message stays with those that have its sender', () => {
+    expect(route({ sender: SHARED, provider: 'b', attempt: 2 })).toMatchObject({ provider: 'c' })
+    start([gateway('a', { senders: { sms: [A] } }), gateway('b', { senders: { sms: [B] } })])
+    expect(route({ sender: A, provider: 'a', attempt: 1 })).toEqual({ provider: 'a', sender: A })
+  })
+
+  it('of one that is configured no more, the first is asked', () => {
+    expect(route({ provider: 'gone', attempt: 3 })).toMatchObject({ provider: 'a' })
+  })
+
+  it('what may have arrived is handed to no other, also while that one is paused', async () => {
+    const unknown_since = clock.now()
+    const doubtful = { provider: 'b', attempt: 1, unknown_since }
+    expect(route(doubtful)).toEqual({ provider: 'b', sender: B })
+    await pause('b')
+    expect(route(doubtful)).toMatchObject({ provider: null, wait_ms: 15_000 })
+    expect(route({ ...doubtful, provider: 'gone' })).toMatchObject({ provider: null })
+  })
+})
+
+describe('what went out in part', () => {
+  it('stays with its provider, also while that one is paused', async () => {
+    const begun = { provider: 'a', attempt: 1, accepted: true }
+    expect(route(begun)).toEqual({ provider: 'a', sender: A })
+    await pause('a')
+    expect(route(begun)).toMatchObject({ provider: null, wait_ms: 15_000 })
+    expect(route({ ...begun, provider: 'gone' })).toMatchObject({ provider: null })
+  })
+})
+
+describe('a message whose provider is not in the settings any more', () => {
+  beforeEach(() => start([]))
+
+  it('waits, and does not go into the sandbox', () => {
+    expect(route({ provider: 'gone', attempt: 1 })).toEqual({
+      provider: null,
+      wait_ms: 15_000,
+      error_message: 'Its provider is not in the settings',
+    })
+  })
+
+  it.each<[string, Partial<Routed>]>([
+    ['nobody was asked for', {}],
+    ['the sandbox was asked for', { provider: 'sandbox', attempt: 1 }],
+    ['a test key sent', { provider: 'gone', attempt: 1, livemode: false }],
+  ])('goes there where %s', (_, given) => {
+    expect(route(given)).toMatchObject({ provider: 'sandbox' })
+  })
+})
+
+describe('while a provider is paused', () => {
+  it('the next carries its messages', async () => {
+    await pause('a')
+    expect(route()).toMatchObject({ provider: 'b' })
+    expect(route({ sender: SHARED })).toMatchObject({ provider: 'b' })
+    expect(route({ provider: 'c', attempt: 1 })).toMatchObject({ provider: 'b' })
+  })
+
+  it('for one sender, that goes another way and the others do not', async () => {
+    await pause('a', { sender: A })
+    expect(route()).toMatchObject({ provider: 'b' })
+    expect(route({ sender: SHARED })).toMatchObject({ provider: 'a' })
+  })
+
+  it('what only it can carry waits, and is not told why', async () => {
+    start([gateway('a', { senders: { sms: [A] } }), gateway('b', { senders: { sms: [B] } })])
+    await pause('a')
+    expect(route({ sender: A })).toEqual({
+      provider: null,
+      wait_ms: 15_000,
+      error_message: 'The provider is paused',
+    })
+    expect(route({ sender: B })).toMatchObject({ provider: 'b' })
+  })
+
+  it('and all others too, everything waits but test messages', async () => {
+    for (const name of ['a', 'b', 'c']) await pause(name)
+    expect(route()).toMatchObject({ provider: null, wait_ms: 15_000 })
+    expect(route({ livemode: false })).toMatchObject({ provider: 'sandbox' })
+  })
+})
+
+describe('a provider that refuses its settings', () => {
+  beforeEach(() => start([gateway('a', {})]))
+
+  it('is asked again with one message after a minute, and goes on when it takes it', async () => {
+    await learn('a', misconfigured('provider'))
+    expect(route()).toMatchObject({ provider: null, error_message: 'The provider is paused' })
+    clock.advance(MINUTE_MS)
+    const routes = Array.from({ length: 5 }, () => route().provider)
+    expect(routes).toEqual(['a', null, null, null, null])
+    await learn('a', accepted)
+    expect(Array.from({ length: 5 }, () => route().provider)).toEqual(Array(5).fill('a'))
+  })
+
+  it('is left alone for longer when it refuses again', async () => {
+    await learn('a', misconfigured('provider'))
+    clock.advance(MINUTE_MS)
+    expect(route().provider).toBe('a')
+    await learn('a', misconfigured('provider'))
+    clock.advance(4 * MINUTE_MS)
+    expect(route().provider).toBeNull()
+    clock.advance(MINUTE_MS)
+    expect(route().provider).toBe('a')
+  })
+
+  it('is paused for the sender alone where that is what is wrong', async () => {
+    start([gateway('a', { senders: { sms: [A, B] } })])
+    await learn('a', misconfigured('sender'), A)
+    expect(route({ sender: A }).provider).toBeNull()
+    expect(route({ sender: B }).provider).toBe('a')
+  })
+
+  it('is not paused for senders that requests made up', async () => {
+    await learn('a', misconfigured('sender'), 'Acme')
+    expect(await storage.read.providerPauses.list()).toEqual([])
+    expect(route({ sender: 'Acme' }).provider).toBe('a')
+  })
+
+  it('is not paused by what else it says', async () => {
+    await learn('a', { type: 'retry', ...fault, delay_ms: null })
+    await learn('a', { type: 'rejected', ...fault })
+    await learn('a', { type: 'ambiguous', ...fault })
+    expect(route().provider).toBe('a')
+  })
+
+  it('is not counted as tried while another carries the messages before it', async () => {
+    start([gateway('b', {}), gateway('a', {})])
+    await learn('a', misconfigured('provider'))
+    clock.advance(MINUTE_MS)
+    expect(route().provider).toBe('b')
+    await pause('b')
+    expect(route().provider).toBe('a')
+  })
+})
+
+describe('the pace', () => {
+  it('of one that is full leaves the rest to the next', () => {
+    start([gateway('a', { messages_per_second: 1 }), gateway('b', {})])
+    expect([1, 2, 3].map(() => route().provider)).toEqual(['a', 'b', 'b'])
+  })
+
+  it('makes messages wait for their turns where nobody else is', () => {
+    start([gateway('a', { messages_per_second: 1 })])
+    expect(route()).toEqual({ provider: 'a', sender: null })
+    const waits = [1, 2].map(() => route())
+    expect(waits).toEqual([
+      { provider: null, wait_ms: 750, error_message: 'It waits for its turn' },
+      { provider: null, wait_ms: 1_750, error_message: 'It waits for its turn' },
+    ])
+  })
+})
+
+describe('what follows for an unknown outcome', () => {
+  it('is by the abilities of the provider; one that is gone has none', () => {
+    expect(routing.abilitiesOf('b')).toEqual({ idempotent: true, lookup: false })
+    expect(routing.abilitiesOf('sandbox')).toEqual({ idempotent: true, lookup: true })
+    expect(routing.abilitiesOf('gone')).toEqual({ idempotent: false, lookup: false })
+  })
+})
