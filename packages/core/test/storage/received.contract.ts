@@ -43,9 +43,9 @@ export function receivedContract(open: OpenStorage): void {
 
   const receive = (...all: Partial<Incoming>[]) => inbound().receive(CARRIER, all.map(incoming))
   /** Nobody writes twice within a millisecond, in which ids have no order. */
-  const says = (text: string, given: Partial<Incoming> = {}) => {
+  const says = async (text: string, given: Partial<Incoming> = {}) => {
+    await receive({ content: { text, media: [] }, ...given })
     bench.clock.advance(1)
-    return receive({ content: { text, media: [] }, ...given })
   }
 
   async function wrote(workspaceId: string, given: Partial<ConversationRow> = {}): Promise<void> {
