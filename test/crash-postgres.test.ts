@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type CrashResult, crash } from '../scripts/crash/run.ts'
 
-const RUN_MAX_MS = 150_000
+const RUN_MAX_MS = 300_000
 
 let folder: string
 let result: CrashResult
