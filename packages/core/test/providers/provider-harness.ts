@@ -5,7 +5,7 @@ import type { CallbackRequest, Provider, Traits } from '../../src/providers/prov
  * In what time a provider under trial must be answered. Nothing is meant to run out of the patient one, however slow or
  * busy the machine is; the brief one is for peers that never answer.
  */
-export const DEADLINES_MS = { patient: 15_000, brief: 2_000 } as const
+export const DEADLINES_MS = { patient: 15_000, brief: 1_500 } as const
 
 /** What the peer of a provider does with one message. */
 export type Fate =
