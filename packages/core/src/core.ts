@@ -11,7 +11,6 @@ import { type Contacts, createContacts } from './contacts/contacts.ts'
 import { createSuppressions, type Suppressions } from './contacts/suppressions.ts'
 import { createUnsubscribe, type Unsubscribe } from './contacts/unsubscribe.ts'
 import type { CreditPackage } from './contract/billing.ts'
-import type { Channel } from './contract/content.ts'
 import { LIMITS } from './contract/limits.ts'
 import { parseCredits, type Units } from './contract/units.ts'
 import { type Credits, createCredits } from './credits/credits.ts'
@@ -168,28 +167,20 @@ export async function createCore(options: CoreOptions): Promise<Core> {
   })
   const secret = createSecrets({ storage, runtime })
   const wakeDeliveries = () => dispatcher?.wakeDeliveries()
-  const answering = {
+  const inbound = createInbound({
     storage,
     runtime,
     texts: options.reply_texts,
-    isOurs: ({ channel, sender }: { channel: Channel; sender: string }) =>
-      carriers.hasSender(channel, sender),
-  }
-  const inbound = createInbound({
-    ...answering,
+    isOurs: ({ channel, sender }) => carriers.hasSender(channel, sender),
     onQueued() {
       dispatcher?.wake()
       wakeDeliveries()
     },
   })
-  /** For a lane, which looks for what was queued itself once it has settled what it asked. */
-  const quietInbound = createInbound(answering)
-  const ability = (name: string) => ({
-    name,
-    handles_stop: carriers.traits(name)?.handles_stop ?? false,
-  })
-  const receive = (name: string, incoming: readonly Incoming[]) =>
-    inbound.receive(ability(name), incoming)
+  const receive = (name: string, incoming: readonly Incoming[]) => {
+    const { handles_stop = false } = carriers.traits(name) ?? {}
+    return inbound.receive({ name, handles_stop }, incoming)
+  }
   const reports = createReportIntake({ storage, runtime, receive, onSettled: wakeDeliveries })
   let dispatcher: Dispatcher | null = null
   let starting: Promise<Dispatcher> | null = null
@@ -246,7 +237,7 @@ export async function createCore(options: CoreOptions): Promise<Core> {
       right,
       performer: await openPerformer(runtime, threads, opened),
       routing: createRouting({ carriers, pace: createPace(), pauses, now: runtime.now }),
-      receive: (name, incoming) => quietInbound.receive(ability(name), incoming),
+      receive,
       watch: startProviderWatch({ pauses, settleParked: reports.settleParked, runtime }),
       listeners,
       lease_ms: options.lease_ms,
