@@ -17,7 +17,7 @@ function sources(): Map<string, string> {
   const paths = PACKAGES.flatMap((name) =>
     readdirSync(join(ROOT, 'packages', name, 'src'), { recursive: true, encoding: 'utf8' })
       .map((path) => `packages/${name}/src/${path.replaceAll('\\', '/')}`)
-      .filter((path) => path.endsWith('.ts') && !/\.(test|contract|test-d)\.ts$/.test(path)),
+      .filter((path) => /\.tsx?$/.test(path) && !/\.(test|contract|test-d)\.ts$/.test(path)),
   )
   return new Map(paths.map((path) => [path, readFileSync(join(ROOT, path), 'utf8')]))
 }

@@ -42,7 +42,7 @@ const HEAVY: Record<string, RegExp> = {
 }
 
 const FEATURE =
-  /^core\/(workspaces|api-keys|credits|channels|messages|webhooks|billing|contacts|inbound)\//
+  /^core\/(workspaces|api-keys|credits|channels|messages|webhooks|billing|contacts|inbound|operating)\//
 const OURS = /^(core|server|cli|testkit)\//
 const SQL = /^(drizzle-orm|drizzle-kit|better-sqlite3|pg)$/
 const OUTSIDE_OF_CORE = /^(fastify|@fastify\/.*|commander|ink|react|process|node:process)$/

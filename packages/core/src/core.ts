@@ -35,6 +35,7 @@ import { createReportIntake } from './messages/reports.ts'
 import { createSenders } from './messages/sender.ts'
 import type { SequenceLimit } from './messages/sequence-detector.ts'
 import { createSequenceGuard } from './messages/sequence-guard.ts'
+import { createOverviews, type Overviews } from './operating/overview.ts'
 import { type ProviderSettings, SANDBOX, traitsOf } from './providers/registry.ts'
 import { type Runtime, systemRuntime } from './runtime.ts'
 import { createSecrets } from './secrets/secrets.ts'
@@ -103,6 +104,8 @@ export interface Core {
   credits: Credits
   billing: Billing
   providers: ProviderDesk
+  /** How the whole service stands, for its operator. */
+  overviews: Overviews
   /** Whether calls are made: the channel `voice` is offered then. */
   hasVoice: boolean
   messages: Messages
@@ -257,6 +260,15 @@ export async function createCore(options: CoreOptions): Promise<Core> {
     outbox,
     public_url,
   })
+  const desk = createProviderDesk({
+    storage,
+    runtime,
+    providers,
+    open: async (name) => (await openedProviders()).providers.open(name),
+    connectionsOf: (name) => listeners?.statesOf(name) ?? [],
+    receiveReports: reports.receiveReports,
+    onResumed: () => dispatcher?.wake(),
+  })
   return {
     workspaces: createWorkspaces({
       storage,
@@ -272,15 +284,8 @@ export async function createCore(options: CoreOptions): Promise<Core> {
       runtime,
       lowBalance: options.low_balance === undefined ? undefined : lowBalance,
     }),
-    providers: createProviderDesk({
-      storage,
-      runtime,
-      providers,
-      open: async (name) => (await openedProviders()).providers.open(name),
-      connectionsOf: (name) => listeners?.statesOf(name) ?? [],
-      receiveReports: reports.receiveReports,
-      onResumed: () => dispatcher?.wake(),
-    }),
+    providers: desk,
+    overviews: createOverviews({ storage, runtime, providers: desk.status }),
     hasVoice: carriers.serves('voice'),
     billing: createBilling({
       storage,

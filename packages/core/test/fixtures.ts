@@ -228,6 +228,7 @@ function messageBuilders(runtime: Pick<Runtime, 'id' | 'now'>) {
       delivered_at: null,
       read_at: null,
       failed_at: null,
+      erased_at: null,
       ...given,
     }
   }

@@ -24,6 +24,7 @@ import { messageCountsContract } from './storage/message-counts.contract.ts'
 import { messagePartsContract } from './storage/message-parts.contract.ts'
 import { operatorCreditsContract } from './storage/operator-credits.contract.ts'
 import { optedOutContract } from './storage/opted-out.contract.ts'
+import { overviewContract } from './storage/overview.contract.ts'
 import { ownersContract } from './storage/owners.contract.ts'
 import { providerPausesContract } from './storage/provider-pauses.contract.ts'
 import { purchaseListsContract } from './storage/purchase-lists.contract.ts'
@@ -70,6 +71,7 @@ export function storageContract(engine: string, open: OpenStorage): void {
     describe('settle', () => settleContract(open))
     describe('calls', () => callsContract(open))
     describe('parts of messages', () => messagePartsContract(open))
+    describe('overview', () => overviewContract(open))
     describe('pauses of providers', () => providerPausesContract(open))
     describe('cancel', () => cancelContract(open))
     describe('message counts', () => messageCountsContract(open))

@@ -64,6 +64,7 @@ export function replyTo(
     delivered_at: null,
     read_at: null,
     failed_at: null,
+    erased_at: null,
   }
 }
 

@@ -84,6 +84,7 @@ export function newMessage(
     delivered_at: null,
     read_at: null,
     failed_at: null,
+    erased_at: null,
   }
 }
 

@@ -34,4 +34,6 @@ export const {
   deliveries,
   delivery_queue,
   delivery_attempts,
+  dispatch_pauses,
+  retention_marks,
 } = tables(dialects.sqlite)

@@ -28,6 +28,7 @@ import type { CancelOutcome, CancelRequest } from '../messages/cancel.ts'
 import type { MessagePartReads } from '../messages/part-store.ts'
 import type { Settlement } from '../messages/settlement.ts'
 import type { BulkReads, MessageReads, MessageWrites } from '../messages/store.ts'
+import type { OverviewReads } from '../operating/overview-store.ts'
 import type { SecretReads, SecretWrites } from '../secrets/store.ts'
 import type { DeliveryResult } from '../webhooks/record.ts'
 import type { WebhookReads, WebhookWrites } from '../webhooks/store.ts'
@@ -64,6 +65,8 @@ export type EventRow = Row<'events'>
 export type DeliveryRow = Row<'deliveries'>
 export type DeliveryQueueRow = Row<'delivery_queue'>
 export type DeliveryAttemptRow = Row<'delivery_attempts'>
+export type DispatchPauseRow = Row<'dispatch_pauses'>
+export type RetentionMarkRow = Row<'retention_marks'>
 
 /**
  * What every query of the cold door offers: committed rows, and only of the workspace named. A verb `by…` finds one row
@@ -89,6 +92,7 @@ export interface Reads {
   receivedMessages: ReceivedMessageReads
   webhooks: WebhookReads
   secrets: SecretReads
+  overview: OverviewReads
 }
 
 /** What a transaction offers besides: a change outside `write` does not compile. */

@@ -18,6 +18,7 @@ export function tables(d: Dialect) {
     ...messageTables(d),
     ...providerTables(d),
     ...webhookTables(d),
+    ...operatingTables(d),
   }
 }
 
@@ -376,6 +377,8 @@ function messageTables(d: Dialect) {
       delivered_at: d.time(),
       read_at: d.time(),
       failed_at: d.time(),
+      /** When recipient, content and metadata were taken out of it, after their time or because somebody asked. */
+      erased_at: d.time(),
     },
     (t) => [
       d.primaryKey({ columns: [t.workspace_id, t.id] }),
@@ -694,4 +697,30 @@ function webhookTables(d: Dialect) {
     (t) => [d.primaryKey({ columns: [t.workspace_id, t.delivery_id, t.number] })],
   )
   return { webhooks, events, deliveries, delivery_queue, delivery_attempts }
+}
+
+function operatingTables(d: Dialect) {
+  /** Why nothing is sent or delivered at all just now: one row, or none. */
+  const dispatch_pauses = d.table('dispatch_pauses', {
+    /** Always `all`. */
+    scope: d.text().primaryKey(),
+    /** Who paused it: an operator; or the restoring of a backup, until an operator has looked. */
+    cause: d.text().$type<'operator' | 'restore'>().notNull(),
+    reason: d.text().notNull(),
+    /** Of a restore: when the backup was made. What happened after it is not known here. */
+    backup_at: d.time(),
+    created_at: d.time().notNull(),
+  })
+  /** How far in a workspace's history the time of keeping has been applied. */
+  const retention_marks = d.table(
+    'retention_marks',
+    {
+      workspace_id: d.text().notNull(),
+      kind: d.text().$type<'messages' | 'events' | 'received_messages'>().notNull(),
+      /** Rows whose id sorts before this one are done. */
+      before_id: d.text().notNull(),
+    },
+    (t) => [d.primaryKey({ columns: [t.workspace_id, t.kind] })],
+  )
+  return { dispatch_pauses, retention_marks }
 }

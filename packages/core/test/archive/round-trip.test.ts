@@ -5,6 +5,7 @@ import { isDeepStrictEqual } from 'node:util'
 import Database from 'better-sqlite3'
 import { getTableName } from 'drizzle-orm'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { createChecksum } from '../../src/storage/archive/checksum.ts'
 import { type ArchiveTable, archiveTables } from '../../src/storage/archive/tables.ts'
 import { dialects } from '../../src/storage/dialect.ts'
 import { migrationsOf } from '../../src/storage/migrations.ts'
@@ -17,6 +18,8 @@ import { fillAtRandom } from './random-rows.ts'
 const ROWS = 300
 /** How many steps of the schema an older program had. */
 const OLDER_STEPS = 2
+/** What those steps did not have of a table that is the same otherwise. */
+const LATER_COLUMNS: Record<string, string[]> = { messages: ['erased_at'] }
 
 let folder: string
 let database: TestDatabase
@@ -111,6 +114,7 @@ describe('a move', () => {
 
   it('of an archive of an older schema brings its rows to the present one', async () => {
     fillAtRandom(file('a.db'), 'older', 2)
+    forgetLaterColumns(file('a.db'))
     fillAtRandom(file('empty.db'), 'older', 0)
     const { older, left_out } = olderOf((await exported(url('a.db'))).bytes)
     expect(left_out).toContain('secrets')
@@ -148,9 +152,10 @@ function olderOf(bytes: Buffer): { older: Buffer; left_out: string[] } {
   migrate(connection, OLDER_STEPS)
   const wasSame = ({ table, columns }: ArchiveTable) => {
     const was = connection.prepare('select name from pragma_table_info(?)').pluck().all(table)
+    const names = columns.map(({ name }) => name)
     return isDeepStrictEqual(
       was,
-      columns.map(({ name }) => name),
+      names.filter((name) => !LATER_COLUMNS[table]?.includes(name)),
     )
   }
   const left_out = archiveTables().filter((each) => !wasSame(each))
@@ -163,6 +168,7 @@ function olderOf(bytes: Buffer): { older: Buffer; left_out: string[] } {
       lines.findLastIndex(isOf) - lines.findIndex(isOf) + 1,
     )
   }
+  for (const table of Object.keys(LATER_COLUMNS)) lines = withoutLaterColumns(lines, table)
   const { migrations, ...header } = JSON.parse(lines[0] ?? '')
   const end = JSON.parse(lines.at(-1) ?? '')
   const tables = archiveTables().length - left_out.length
@@ -173,4 +179,29 @@ function olderOf(bytes: Buffer): { older: Buffer; left_out: string[] } {
     JSON.stringify({ ...end, tables, rows }),
   ])
   return { older, left_out: left_out.map(({ table }) => table) }
+}
+
+/** The lines with this table as it was before its later columns. */
+function withoutLaterColumns(lines: string[], table: string): string[] {
+  const isOf = (line: string) => line.startsWith(`{"table":"${table}"`)
+  const [from, to] = [lines.findIndex(isOf), lines.findLastIndex(isOf)]
+  const beginning = JSON.parse(lines[from] ?? '') as { columns: { name: string }[] }
+  const isKept = beginning.columns.map(({ name }) => !LATER_COLUMNS[table]?.includes(name))
+  const rows = lines
+    .slice(from + 1, to)
+    .map((line) => JSON.stringify((JSON.parse(line) as unknown[]).filter((_, i) => isKept[i])))
+  const checksum = createChecksum()
+  for (const row of rows) checksum.add(row)
+  const columns = beginning.columns.filter((_, i) => isKept[i])
+  const end = { ...JSON.parse(lines[to] ?? ''), sha256: checksum.sha256() }
+  const block = [JSON.stringify({ ...beginning, columns }), ...rows, JSON.stringify(end)]
+  return lines.toSpliced(from, to - from + 1, ...block)
+}
+
+function forgetLaterColumns(path: string): void {
+  const connection = new Database(path)
+  for (const [table, columns] of Object.entries(LATER_COLUMNS)) {
+    for (const column of columns) connection.exec(`update ${table} set ${column} = null`)
+  }
+  connection.close()
 }

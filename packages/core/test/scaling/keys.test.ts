@@ -20,6 +20,7 @@ const GLOBAL: Record<string, string> = {
   'purchases (session_id)': 'a payment provider names its own session alone',
   'message_queue (message_id)': 'claims are made for all workspaces at once',
   'delivery_queue (delivery_id)': 'claims are made for all workspaces at once',
+  'dispatch_pauses (scope)': 'one for the whole service',
   'provider_pauses (provider, sender)': 'providers serve all workspaces',
   'parked_receipts (id)': 'it is not known yet whose message a receipt tells of',
   'received_parts (provider, sender, recipient, reference, total, number)':

@@ -101,6 +101,7 @@ export function isolationContract(open: OpenStorage): void {
       | 'secrets'
       | 'lowBalances'
       | 'messageParts'
+      | 'overview'
       | 'providerPauses'
       | 'parkedReceipts'
     > => {

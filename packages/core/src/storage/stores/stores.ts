@@ -14,6 +14,7 @@ import { creditStore } from './credits.ts'
 import { lowBalanceStore } from './low-balances.ts'
 import { messagePartStore } from './message-parts.ts'
 import { messageStore } from './messages.ts'
+import { overviewStore } from './overview.ts'
 import { parkedReceiptStore } from './parked-receipts.ts'
 import { pauseStore } from './provider-pauses.ts'
 import { purchaseStore } from './purchases.ts'
@@ -54,5 +55,6 @@ export function openStores(db: Db, tables: Tables, dialect: StoreDialect): Write
     conversations: conversationStore(db, tables),
     webhooks: webhookStore(db, tables, dialect),
     secrets: secretStore(db, tables),
+    overview: overviewStore(db, tables),
   }
 }
