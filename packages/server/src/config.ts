@@ -10,6 +10,7 @@ import {
   readCreditPackages,
 } from '@svc/core/contract'
 import { ConfigError } from './config-error.ts'
+import { inheritedSocket } from './inherited-socket.ts'
 import { type Load, OVERLOAD } from './load.ts'
 import { readProviderSettings } from './provider-settings.ts'
 import { readSpendSettings, type SpendSettings } from './spend-settings.ts'
@@ -22,6 +23,8 @@ export { ConfigError }
 export interface Config extends SpendSettings, TargetSettings {
   host: string
   port: number
+  /** The socket that the process was started with, listened on instead; null for none. */
+  listen_fd: number | null
   data_dir: string
   database_url: string
   /** Signs the sessions: HS256 over its UTF-8 bytes. Null: the one that the database keeps. */
@@ -63,6 +66,7 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
   return {
     host,
     port,
+    listen_fd: inheritedSocket(env),
     data_dir,
     database_url: readDatabaseUrl(read('SVC_DATABASE_URL'), data_dir),
     jwt_secret: readJwtSecret(read('SVC_JWT_SECRET')),

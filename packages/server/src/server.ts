@@ -1,5 +1,6 @@
 import type { AddressInfo } from 'node:net'
 import { type Core, type CoreOptions, createCore, systemRuntime } from '@svc/core'
+import type { FastifyListenOptions } from 'fastify'
 import { pino } from 'pino'
 import { buildApp } from './app.ts'
 import { type Config, urlOf } from './config.ts'
@@ -77,7 +78,7 @@ export async function startServer({
       payment_landing: payments !== undefined,
       inbox: dev ? { demo } : undefined,
     })
-    await app.listen({ host: config.host, port: config.port })
+    await app.listen(whereTo(config))
     const { port } = app.server.address() as AddressInfo
     const url = urlOf(config.host, port)
     // Which port is free was not known before; providers are told where we are reached.
@@ -98,4 +99,9 @@ export async function startServer({
     await core.close({ grace_ms: 0 })
     throw error
   }
+}
+
+/** Node knows `fd`; the types of the framework, which hands it on, do not. */
+function whereTo({ listen_fd, host, port }: Config): FastifyListenOptions {
+  return listen_fd === null ? { host, port } : ({ fd: listen_fd } as FastifyListenOptions)
 }
