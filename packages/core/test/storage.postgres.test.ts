@@ -1,6 +1,5 @@
 import { afterAll, beforeAll } from 'vitest'
-import { openPostgres } from '../src/storage/postgres/postgres.ts'
-import { testRuntime } from './fixtures.ts'
+import { keptOpen } from './postgres/kept-open.ts'
 import { createDatabase, type TestDatabase } from './postgres-database.ts'
 import { storageContract } from './storage.contract.ts'
 
@@ -8,20 +7,10 @@ let database: TestDatabase
 beforeAll(async () => {
   database = await createDatabase()
 })
-afterAll(() => database?.drop())
-
-storageContract('PostgreSQL', async () => {
-  await database.clear()
-  const runtime = testRuntime('storage')
-  const open = () => openPostgres(database.url, runtime, { clock: 'given' })
-  let storage = await open()
-  return {
-    storage,
-    async reopen() {
-      await storage.close()
-      storage = await open()
-      return storage
-    },
-    close: () => storage.close(),
-  }
+const { open, end } = keptOpen(() => database)
+afterAll(async () => {
+  await end()
+  await database?.drop()
 })
+
+storageContract('PostgreSQL', open)

@@ -46,8 +46,16 @@ const CHECKED: Record<string, Record<string, (value: number) => number>> = {
   ledger_entries: { amount: (value) => value || 1 },
 }
 
-/** Makes a database whose every table has `count` rows, with random values in every column; repeats with the seed. */
-export function fillAtRandom(file: string, seed: string, count: number): void {
+/**
+ * Makes a database whose every table has `count` rows, with random values in every column; repeats with the seed. Tables
+ * that are named have as many as is said there.
+ */
+export function fillAtRandom(
+  file: string,
+  seed: string,
+  count: number,
+  counts: Record<string, number> = {},
+): void {
   const { random } = testRuntime(seed)
   const connection = connect(file)
   migrate(connection)
@@ -56,7 +64,7 @@ export function fillAtRandom(file: string, seed: string, count: number): void {
     const insert = insertInto(connection, table)
     const typed = getTableColumns(types[name as keyof typeof types])
     const columns = Object.entries<Column>(typed)
-    for (let i = 0; i < count; i++) {
+    for (let i = 0; i < (counts[name] ?? count); i++) {
       const row = columns.map(([key, column]) => [key, randomValue(column, i, random)])
       insert(Object.fromEntries(row))
     }

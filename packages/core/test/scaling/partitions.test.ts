@@ -2,6 +2,7 @@ import type pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { openPostgres } from '../../src/storage/postgres/postgres.ts'
 import { testRuntime } from '../fixtures.ts'
+import { keptOpen } from '../postgres/kept-open.ts'
 import { createDatabase, type TestDatabase } from '../postgres-database.ts'
 import { acceptContract } from '../storage/accept.contract.ts'
 import { benchFor, EVERYTHING, only } from '../storage/bench.ts'
@@ -64,7 +65,11 @@ describe('the storage on tables that are partitioned by time', () => {
     plain = await indexesOf(owner, `^(${Object.keys(PARTITIONED).join('|')})$`)
     await partitionAll(owner)
   })
-  afterAll(() => database?.drop())
+  const { open, end } = keptOpen(() => database)
+  afterAll(async () => {
+    await end()
+    await database?.drop()
+  })
 
   it.each(Object.keys(PARTITIONED))(
     'every partition of %s has the indexes of the table',
@@ -74,21 +79,6 @@ describe('the storage on tables that are partitioned by time', () => {
       for (const indexes of Object.values(now)) expect(indexes).toEqual(plain[name])
     },
   )
-
-  const open = async () => {
-    await database.clear()
-    const again = () => openPostgres(database.url, testRuntime('storage'), { clock: 'given' })
-    let storage = await again()
-    return {
-      storage,
-      async reopen() {
-        await storage.close()
-        storage = await again()
-        return storage
-      },
-      close: () => storage.close(),
-    }
-  }
 
   describe('accept', () => acceptContract(open))
   describe('claimMessages', () => claimMessagesContract(open))

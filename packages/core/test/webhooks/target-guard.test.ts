@@ -1,6 +1,6 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { afterEach, describe, expect, it } from 'vitest'
+import { afterEach, describe, expect, it, vi } from 'vitest'
 import { createDeliverer, type DeliverJob } from '../../src/webhooks/deliver.ts'
 import { createResolver } from '../../src/webhooks/resolver.ts'
 import { createTargetGuard, type TargetPolicy } from '../../src/webhooks/target.ts'
@@ -213,15 +213,14 @@ describe('a receiver', () => {
   it('is not told of a proxy of the environment', async () => {
     const proxy = await receiver((_, response) => response.end())
     const { port, asked } = await receiver((_, response) => response.end())
-    const before = { ...process.env }
     for (const name of ['HTTP_PROXY', 'http_proxy', 'ALL_PROXY', 'HTTPS_PROXY']) {
-      process.env[name] = `http://127.0.0.1:${proxy.port}`
+      vi.stubEnv(name, `http://127.0.0.1:${proxy.port}`)
     }
-    process.env.NODE_USE_ENV_PROXY = '1'
+    vi.stubEnv('NODE_USE_ENV_PROXY', '1')
     try {
       expect(await deliverer(policy)(`http://127.0.0.1:${port}/`)).toMatchObject({ error: null })
     } finally {
-      process.env = before
+      vi.unstubAllEnvs()
     }
     expect([proxy.asked.length, asked.length]).toEqual([0, 1])
   })
