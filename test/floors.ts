@@ -32,11 +32,15 @@ export const PURE_RULES = [
 
 /** Modules that cost time or need a compiler, and the one place each is loaded from. */
 const HEAVY: Record<string, RegExp> = {
+  '@opentelemetry/api': /^core\/tracing\.ts$/,
   argon2: /^core\/workspaces\/password\.ts$/,
   'better-sqlite3': /^core\/storage\/sqlite/,
+  ink: /^cli\/views\//,
   nodemailer: /^core\/providers\//,
   pg: /^core\/storage\/postgres/,
   piscina: /^core\/dispatch\/pool\.ts$/,
+  react: /^cli\/(views\/|bulk\/show-progress\.ts$)/,
+  'prom-client': /^server\/metrics\//,
   stripe: /^core\/billing\//,
   twilio: /^core\/providers\//,
 }

@@ -25,6 +25,7 @@ describe('importsOf', () => {
     ["const a = require('a')", ['a']],
     ["const { PORT } = process.env\nimport 'a'", ['a', 'process.env']],
     ["export { b }\nimport 'a'\nexport type { C }\nimport { d } from 'b'", ['a', 'b']],
+    ["const view = <Box><Text>a</Text>{await import('a')}</Box>\nimport 'b'", ['b', 'a']],
     // biome-ignore lint/suspicious/noTemplateCurlyInString: the text under test is itself a template.
     ["const a = `one ${process.env.B} two ${await import('c')}`", ['c', 'process.env']],
   ])('%s lasts', (source, specifiers) => {

@@ -15,7 +15,7 @@ const COMMENT = /\/\/.*|\/\*[\s\S]*?\*\//y
 const STRING = /'((?:\\.|[^'\\\n])*)'|"((?:\\.|[^"\\\n])*)"/y
 const TEMPLATE_PART = /(?:\\[\s\S]|\$(?!\{)|[^`\\$])*(`|\$\{)/y
 const REGEXP = /\/(?:\\.|\[(?:\\.|[^\]\\\n])*\]|[^/\\[\n])+\/\w*/y
-const BEFORE_REGEXP = /(?:^|[(,=:[!&|?{};+*%^~<>-]|\b(?:return|typeof|case|in|of|await|yield))\s*$/
+const BEFORE_REGEXP = /(?:^|[(,=:[!&|?{};+*%^~>-]|\b(?:return|typeof|case|in|of|await|yield))\s*$/
 
 /** The imports of a TypeScript text; what only looks like one in a comment, a string or a regular expression is not. */
 export function importsOf(source: string): Import[] {

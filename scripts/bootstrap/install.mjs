@@ -2,10 +2,9 @@ import { spawnSync } from 'node:child_process'
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { delimiter, dirname, join } from 'node:path'
 import { hashOf } from './packages.mjs'
+import { PNPM } from './pnpm.mjs'
 import { fail, runStep, say } from './processes.mjs'
 
-// Kept here and not as `packageManager` in package.json: with that pin, other pnpm versions refuse the lockfile.
-const PNPM = 'pnpm@10.34.9'
 const MARK = 'node_modules/.bootstrap'
 const NATIVE = 'better-sqlite3'
 const INSTALL_LIMIT_MS = 20 * 60_000

@@ -1,12 +1,12 @@
 import { invocationOf } from './invocation.ts'
 import { run } from './program.ts'
-import { stopSignal } from './stop-signal.ts'
+import { stopInOrder, stopSignal } from './stop-signal.ts'
 
 // Whoever read our output may be gone, as `head` is after ten lines.
 for (const stream of [process.stdout, process.stderr]) {
   stream.on('error', (error: NodeJS.ErrnoException) => {
-    if (error.code === 'EPIPE') process.exit(0)
-    throw error
+    if (error.code !== 'EPIPE') throw error
+    if (!stopInOrder()) process.exit(0)
   })
 }
 

@@ -3,6 +3,7 @@ import type { Command } from 'commander'
 import { dataFolder, pathFrom } from './data-folder.ts'
 import { devFilePath, readDevFile } from './dev-file.ts'
 import { Failure, misconfigured, unreachable, usage } from './failure.ts'
+import { type Profile, readProfiles } from './profiles.ts'
 import type { Surroundings } from './surroundings.ts'
 
 const DEFAULT_URL = 'http://127.0.0.1:3000'
@@ -17,6 +18,7 @@ const ANSWER_MAX_MS = 30_000
 export interface ConnectionOptions {
   url?: string
   key?: string
+  profile?: string
 }
 
 /** A server to talk to, and the key to do it with. */
@@ -28,38 +30,105 @@ export interface Target {
 /** Adds the options that say which server a command talks to. */
 export function withConnection(command: Command): Command {
   return command
-    .option('--url <url>', 'the server (default: SVC_URL, else the one of svc dev)')
-    .option('--key <key>', 'the API key (default: SVC_API_KEY, else the one of svc dev)')
+    .option(
+      '--url <url>',
+      'the server (default: SVC_URL, else the profile, else the one of svc dev)',
+    )
+    .option('--key <key>', 'the API key (default: SVC_API_KEY, else that of the same place)')
+    .option(
+      '--profile <name>',
+      'a server of svc profiles (default: SVC_PROFILE, else the one in use)',
+    )
 }
 
 /**
- * Finds the server and the key: options, then SVC_URL and SVC_API_KEY, then what `svc dev` left in the data folder. The
- * key of `svc dev` goes to its own server only.
+ * Finds the server and the key. Options go before SVC_URL and SVC_API_KEY, these before the profile, that before the
+ * configuration file, and that before what `svc dev` left in the data folder. A key goes to the address beside it only,
+ * but for that of `--key`, and that of SVC_API_KEY where no SVC_URL is beside it.
  * @throws Failure when there is no key, or the address is none.
  */
 export async function findTarget(
   options: ConnectionOptions,
   surroundings: Surroundings,
 ): Promise<Target> {
-  const { env, cwd } = surroundings
   const folder = dataFolder(surroundings)
-  const dev = await readDevFile(folder)
-  const given_url = options.url ?? (env.SVC_URL?.trim() || undefined)
+  const { environment, file } = givenBySettings(surroundings)
+  const [profile, dev] = await Promise.all([
+    findProfile(options, surroundings),
+    readDevFile(folder),
+  ])
+  const given_url = options.url ?? environment.url ?? profile?.url ?? file.url
   const base_url = addressOf(given_url ?? dev?.url ?? DEFAULT_URL)
-  const devKey = dev && addressOf(dev.url) === base_url ? dev.api_key : undefined
-  const api_key = options.key ?? (env.SVC_API_KEY?.trim() || undefined) ?? devKey
+  const pairs: (Pair | null)[] = [
+    { url: base_url, ...environment },
+    profile,
+    { url: dev?.url ?? DEFAULT_URL, ...file },
+    dev && { url: dev.url, key: dev.api_key },
+  ]
+  const isMeant = (pair: Pair | null) => pair?.key && addressOf(pair.url ?? '') === base_url
+  const api_key = options.key ?? pairs.find(isMeant)?.key
   if (api_key !== undefined && !KEY_CHARACTERS.test(api_key)) {
     throw usage(
       'the API key has characters that no key has: was all of it copied, and nothing else?',
     )
   }
   if (api_key !== undefined) return { base_url, api_key }
-  const file = pathFrom(cwd, devFilePath(folder))
-  throw misconfigured(
-    given_url === undefined
-      ? `no API key: give --key or SVC_API_KEY, or start svc dev (there is no ${file} yet)`
-      : `no API key for ${base_url}: give --key or SVC_API_KEY`,
-  )
+  const devFile = pathFrom(surroundings.cwd, devFilePath(folder))
+  if (given_url === undefined) {
+    throw misconfigured(
+      `no API key: give --key or SVC_API_KEY, or start svc dev (there is no ${devFile} yet)`,
+    )
+  }
+  const way = environment.key ? '--key (SVC_API_KEY is that of SVC_URL)' : '--key or SVC_API_KEY'
+  throw misconfigured(`no API key for ${base_url}: give ${way}`)
+}
+
+/** An address and the key that belongs to it, as far as either is given. */
+interface Pair {
+  url?: string
+  key?: string
+}
+
+/** What the environment gives, and what the configuration file does. */
+function givenBySettings({ env, origins }: Surroundings): { environment: Pair; file: Pair } {
+  const environment: Pair = {}
+  const file: Pair = {}
+  for (const [name, field] of [
+    ['SVC_URL', 'url'],
+    ['SVC_API_KEY', 'key'],
+  ] as const) {
+    const text = env[name]?.trim()
+    if (text) (origins?.has(name) ? file : environment)[field] = text
+  }
+  return { environment, file }
+}
+
+/**
+ * The profile that is meant: the one that is named, else the one in use; none where address and key come before it.
+ * @throws Failure for a name that no profile has, and for one that the environment would overrule unseen.
+ */
+async function findProfile(
+  { url, key, profile: option }: ConnectionOptions,
+  surroundings: Surroundings,
+): Promise<Profile | null> {
+  const { environment } = givenBySettings(surroundings)
+  const named = option ?? (surroundings.env.SVC_PROFILE?.trim() || undefined)
+  if (named !== undefined) {
+    const way = option === undefined ? 'SVC_PROFILE' : '--profile'
+    if (url === undefined && environment.url) throw overruled('SVC_URL', way)
+    if (key === undefined && environment.key) throw overruled('SVC_API_KEY', way)
+  }
+  const isPair = url === undefined || environment.url === undefined
+  const given_key = key ?? (isPair ? environment.key : undefined)
+  if (named === undefined && (url ?? environment.url) && given_key) return null
+  const { used, profiles } = await readProfiles(surroundings)
+  const profile = profiles.get(named ?? used ?? '')
+  if (named === undefined || profile) return profile ?? null
+  throw usage(`there is no profile "${named}": svc profiles list shows them`)
+}
+
+function overruled(variable: string, way: string): Failure {
+  return usage(`${variable} is set and goes before ${way}: unset one of them`)
 }
 
 /** A client for the server that options and surroundings name. */
@@ -75,10 +144,19 @@ export async function connect(
   }
 }
 
-function addressOf(text: string): string {
+/**
+ * An address without what the client adds to it.
+ * @throws Failure when it is none.
+ */
+export function addressOf(text: string): string {
   const url = URL.canParse(text) ? new URL(text) : null
   if (url?.protocol !== 'http:' && url?.protocol !== 'https:') {
-    throw usage(`the server must be an http or https address, got "${text}"`)
+    // What stands before an @ may be a password.
+    const got = text.includes('@') ? '' : `, got "${text}"`
+    throw usage(`the server must be an http or https address${got}`)
+  }
+  if (url.username + url.password + url.search + url.hash !== '') {
+    throw usage('the address of the server must be without user, password, query and fragment')
   }
   return text.replace(/\/+$/, '').replace(/\/api\/v1$/, '')
 }

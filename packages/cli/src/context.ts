@@ -4,7 +4,8 @@ import type { Surroundings } from './surroundings.ts'
 
 /** What every command gets. */
 export interface Context {
-  readonly surroundings: Surroundings
+  /** Replaced once it is known what is set elsewhere than in the environment, so taken when a command runs. */
+  surroundings: Surroundings
   readonly output: Output
 }
 

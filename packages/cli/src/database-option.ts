@@ -2,7 +2,7 @@ import { join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Command } from 'commander'
 import { dataFolder } from './data-folder.ts'
-import { Failure, misconfigured } from './failure.ts'
+import { Failure, misconfigured, usage } from './failure.ts'
 import type { Surroundings } from './surroundings.ts'
 
 /** Adds `--database`. */
@@ -15,9 +15,10 @@ export function withDatabase(command: Command): Command {
 
 /**
  * The database that is meant, with a file's path made absolute.
- * @throws Failure for a URL of no known engine.
+ * @throws Failure for a URL of no known engine, and for an option without a value.
  */
 export function databaseUrl(surroundings: Surroundings, given: string | undefined): string {
+  if (given?.trim() === '') throw usage('--database has no value')
   const url = (given ?? surroundings.env.SVC_DATABASE_URL)?.trim()
   if (!url) return `file:${join(dataFolder(surroundings), 'svc.db')}`
   if (url.startsWith('file://')) return `file:${fileURLToPath(url)}`

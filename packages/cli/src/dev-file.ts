@@ -1,5 +1,6 @@
-import { mkdir, readFile, rename, writeFile } from 'node:fs/promises'
+import { mkdir, readFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
+import { replaceFile } from './replace-file.ts'
 
 /** What `svc dev` remembers of a data folder, so that a restart prints the same and client commands find it. */
 export interface DevFile {
@@ -31,10 +32,8 @@ export async function readDevFile(folder: string): Promise<DevFile | null> {
 /** Remembers, readable by its owner only; a reader sees the old file or the new one, never half of one. */
 export async function writeDevFile(folder: string, content: DevFile): Promise<void> {
   const file = devFilePath(folder)
-  const draft = `${file}.${process.pid}`
   await mkdir(dirname(file), { recursive: true })
-  await writeFile(draft, `${JSON.stringify(content, null, 2)}\n`, { mode: 0o600 })
-  await rename(draft, file)
+  await replaceFile(file, `${JSON.stringify(content, null, 2)}\n`, { mode: 0o600 })
 }
 
 function isDevFile(value: unknown): value is DevFile {

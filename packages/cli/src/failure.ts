@@ -63,6 +63,7 @@ export function explain(thrown: unknown): Explanation {
 
 interface Thrown extends Error {
   code?: string
+  path?: string
   port?: number
   address?: string
   hostname?: string
@@ -90,7 +91,20 @@ function refusalText({ code, message, cause }: Thrown): string {
   return isTold ? `${message} (${cause.message})` : message
 }
 
-function systemText({ code = '', message, port, address, hostname }: Thrown): string {
+/** What is wrong with a file, by the system's code. */
+const FILE_FAULTS: Readonly<Record<string, string>> = {
+  EACCES: 'you may not',
+  EISDIR: 'it is a folder',
+  ELOOP: 'it is a link that leads nowhere',
+  ENAMETOOLONG: 'its name is too long',
+  ENOENT: 'there is no such file',
+  ENOSPC: 'the disk is full',
+  ENOTDIR: 'what should be a folder is none',
+  EPERM: 'you may not',
+  EROFS: 'nothing can be written there',
+}
+
+function systemText({ code = '', message, path, port, address, hostname }: Thrown): string {
   if (code === 'EADDRINUSE')
     return `port ${port} is taken: stop what uses it, or choose another one`
   if (code === 'EACCES' && port !== undefined) {
@@ -104,5 +118,7 @@ function systemText({ code = '', message, port, address, hostname }: Thrown): st
   }
   if (code.startsWith('SQLITE_BUSY')) return 'the database is busy: try again in a moment'
   if (code.startsWith('SQLITE_')) return `the database failed: ${message}`
+  const fault = FILE_FAULTS[code]
+  if (fault !== undefined) return `cannot use ${path ?? 'the file'}: ${fault}`
   return message.split('\n')[0] || 'something failed, and did not say what'
 }

@@ -34,6 +34,7 @@ function message(n: number, given: object = {}) {
     delivered_at: null,
     read_at: null,
     failed_at: null,
+    erased_at: null,
     ...given,
   }
 }
@@ -126,7 +127,9 @@ describe('following', () => {
         const refusal = { success: false, error: 'rate_limit_exceeded', message: 'x' }
         const limited = () =>
           Response.json(refusal, { status: 429, headers: { 'retry-after': '0' } })
-        faults.push(outOfReach, outOfReach, limited)
+        // As nginx answers while the server behind it restarts.
+        const proxied = () => new Response('<h1>502 Bad Gateway</h1>', { status: 502 })
+        faults.push(outOfReach, proxied, outOfReach, limited)
         messages.push(message(1))
       },
       onChange({ status }) {

@@ -1,6 +1,6 @@
 import type { Client, Message } from '@svc/core/contract'
 import { isFinal, type Step, stepsOf } from './message-steps.ts'
-import { pause, retryAfterMs } from './polling.ts'
+import { isOutage, pause, retryAfterMs } from './polling.ts'
 
 const PAGE_SIZE = 100
 
@@ -117,10 +117,10 @@ export async function followMessages(
       if (signal.aborted) return
       if (isFirst) throw error
       const asked_ms = retryAfterMs(error)
-      const isUnreachable = (error as { code?: unknown }).code === 'unreachable'
-      if (asked_ms === null && !isUnreachable) throw error
-      if (isUnreachable && !isOut) onOutage(true)
-      isOut ||= isUnreachable
+      const isAway = isOutage(error)
+      if (asked_ms === null && !isAway) throw error
+      if (isAway && !isOut) onOutage(true)
+      isOut ||= isAway
       wait_ms = asked_ms ?? interval_ms
     }
     await pause(wait_ms, signal)

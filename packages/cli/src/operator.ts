@@ -89,8 +89,8 @@ function assertDatabase(surroundings: Surroundings): void {
   )
 }
 
-/** Null when the database is no file. */
-function databaseFile(surroundings: Surroundings): string | null {
+/** Where the configured database is; null when it is no file. */
+export function databaseFile(surroundings: Surroundings): string | null {
   const url = surroundings.env.SVC_DATABASE_URL?.trim() || undefined
   if (url === undefined) return join(dataFolder(surroundings), 'svc.db')
   if (url.startsWith('file://')) return fileURLToPath(url)

@@ -2,6 +2,7 @@ import { explain } from './failure.ts'
 import { printable } from './printable.ts'
 import { type Style, type StyleName, styleFor } from './style.ts'
 import type { OutputStream, Surroundings } from './surroundings.ts'
+import { textWidth } from './text-width.ts'
 
 /** A value of a row; texts from elsewhere are made printable. */
 export type Cell = string | { text: string; style: StyleName }
@@ -35,7 +36,7 @@ export function createOutput(surroundings: Surroundings, isJson: () => boolean):
   const isTerminal = stdout.isTTY === true
   const write = (stream: OutputStream, text: string) => void stream.write(`${text}\n`)
   const row = (cells: readonly Cell[]) =>
-    write(stdout, cells.map((cell) => shown(cell, style)).join(isTerminal ? '  ' : '\t'))
+    write(stdout, cells.map((cell) => cellText(cell, style)).join(isTerminal ? '  ' : '\t'))
   return {
     isJson,
     isTerminal,
@@ -68,7 +69,8 @@ export function createOutput(surroundings: Surroundings, isJson: () => boolean):
   }
 }
 
-function shown(cell: Cell, style: Style): string {
+/** A cell as it is written. */
+export function cellText(cell: Cell, style: Style): string {
   return typeof cell === 'string' ? printable(cell) : style(cell.style, printable(cell.text))
 }
 
@@ -87,13 +89,12 @@ function columns(
   }
   return all.map((cells) =>
     cells
-      .map((cell, i) => shown(cell, style) + ' '.repeat((widths[i] ?? 0) - widthOf(cell)))
+      .map((cell, i) => cellText(cell, style) + ' '.repeat((widths[i] ?? 0) - widthOf(cell)))
       .join('  ')
       .trimEnd(),
   )
 }
 
-/** Code points; wide characters of some scripts come out too narrow. */
 function widthOf(cell: Cell): number {
-  return [...printable(typeof cell === 'string' ? cell : cell.text)].length
+  return textWidth(printable(typeof cell === 'string' ? cell : cell.text))
 }

@@ -14,8 +14,8 @@ export async function readPassword(
   if (!surroundings.stdin.isTTY) {
     throw usage('no terminal to ask for the password: use --password-stdin and pipe it in')
   }
-  const password = await ask(surroundings, 'Password (at least 8 characters): ')
-  const again = await ask(surroundings, 'Again: ')
+  const password = await askHidden(surroundings, 'Password (at least 8 characters): ')
+  const again = await askHidden(surroundings, 'Again: ')
   if (password !== again) throw new Failure('failed', 'the two passwords differ: try again')
   return password
 }
@@ -25,7 +25,11 @@ const ERASE = ['\u007f', '\b']
 /** Ctrl-C and Ctrl-D. */
 const INTERRUPTS = ['\u0003', '\u0004']
 
-function ask({ stdin, stderr }: Surroundings, question: string): Promise<string> {
+/** Asks on the terminal for something that is not shown. */
+export function askHidden(
+  { stdin, stderr }: Pick<Surroundings, 'stdin' | 'stderr'>,
+  question: string,
+): Promise<string> {
   stderr.write(question)
   return new Promise((resolve, reject) => {
     let answer = ''

@@ -12,3 +12,9 @@ export function retryAfterMs(error: unknown): number | null {
   const { code, retry_after_s } = error as { code?: unknown; retry_after_s?: number }
   return code === 'rate_limit_exceeded' ? (retry_after_s ?? 1) * 1000 : null
 }
+
+/** Nobody answers, or whoever does is not the server in its right mind: a proxy, or a fault of its own. */
+export function isOutage(error: unknown): boolean {
+  const { code } = error as { code?: unknown }
+  return code === 'unreachable' || code === 'internal_error'
+}

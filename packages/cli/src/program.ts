@@ -1,24 +1,37 @@
 import { readFileSync } from 'node:fs'
 import { Command, CommanderError } from 'commander'
+import { addBackup } from './commands/backup.ts'
 import { addBilling } from './commands/billing.ts'
+import { addBulk } from './commands/bulk.ts'
+import { addCompletion } from './commands/completion.ts'
+import { addConfig } from './commands/config.ts'
 import { addContacts } from './commands/contacts.ts'
 import { addCredits } from './commands/credits.ts'
 import { addDev } from './commands/dev.ts'
+import { addDoctor } from './commands/doctor.ts'
 import { addExport } from './commands/export.ts'
 import { addImport } from './commands/import.ts'
+import { addInit } from './commands/init.ts'
 import { addKeys } from './commands/keys.ts'
 import { addLedger } from './commands/ledger.ts'
 import { addMessages } from './commands/messages.ts'
 import { addMigrate } from './commands/migrate.ts'
+import { addPauseAll } from './commands/pause.ts'
+import { addProfiles } from './commands/profiles.ts'
 import { addProviders } from './commands/providers.ts'
+import { addRecipients } from './commands/recipients.ts'
+import { addRestore } from './commands/restore.ts'
+import { addResumeAll } from './commands/resume.ts'
 import { addSegments } from './commands/segments.ts'
 import { addSend } from './commands/send.ts'
 import { addServe } from './commands/serve.ts'
+import { addTop } from './commands/top.ts'
 import { addVerify } from './commands/verify.ts'
 import { addWebhooks } from './commands/webhooks.ts'
 import { addWorkspaces } from './commands/workspaces.ts'
 import { type Context, withExamples } from './context.ts'
 import { usage } from './failure.ts'
+import { calledAsGiven, withConfigFile } from './given-settings.ts'
 import { createOutput } from './output.ts'
 import type { Surroundings } from './surroundings.ts'
 
@@ -29,14 +42,15 @@ const HELP_WIDTH_MAX = 100
  * invalid, 2 usage or configuration, 3 server not reachable. Never throws, never exits.
  */
 export async function run(argv: readonly string[], surroundings: Surroundings): Promise<number> {
-  const program = new Command('svc')
-  const output = createOutput(surroundings, () => program.opts().json === true)
-  prepare(program, { surroundings, output })
+  const { program, context } = createProgram(surroundings)
+  const { output } = context
   try {
     await program.parseAsync(argv, { from: 'user' })
     return 0
   } catch (error) {
-    if (!(error instanceof CommanderError)) return output.failure(error)
+    if (!(error instanceof CommanderError)) {
+      return output.failure(calledAsGiven(error, context.surroundings))
+    }
     if (error.exitCode === 0) return 0
     const help = `${calledCommand(program, argv)} --help`
     if (error.code !== 'commander.help') return output.failure(error, `${help} shows how`)
@@ -44,6 +58,23 @@ export async function run(argv: readonly string[], surroundings: Surroundings): 
     return output.isJson() ? output.failure(usage(`name a command: ${help} lists them`)) : 2
   }
 }
+
+/** All commands, and what they get; the configuration file is read when one of them is about to run. */
+export function createProgram(surroundings: Surroundings): { program: Command; context: Context } {
+  const program = new Command('svc')
+  const output = createOutput(surroundings, () => program.opts().json === true)
+  const context = { surroundings, output }
+  prepare(program, context)
+  program.hook('preAction', async (_, command) => {
+    if (NEEDS_NO_SETTINGS.includes(namesOf(command)[1] ?? '')) return
+    const { config } = program.opts<{ config?: string }>()
+    context.surroundings = await withConfigFile(surroundings, config, output.note)
+  })
+  return { program, context }
+}
+
+/** Those that a wrong configuration file is not to stop. */
+const NEEDS_NO_SETTINGS = ['init', 'profiles', 'completion', 'segments']
 
 /** The command that the arguments lead to, as far as they do. */
 function calledCommand(program: Command, argv: readonly string[]): string {
@@ -53,9 +84,14 @@ function calledCommand(program: Command, argv: readonly string[]): string {
     if (next) command = next
     else if (!argument.startsWith('-')) break
   }
+  return namesOf(command).join(' ')
+}
+
+/** What one types to get to a command, from `svc` on. */
+function namesOf(command: Command): string[] {
   const names = [command.name()]
   for (let above = command.parent; above; above = above.parent) names.unshift(above.name())
-  return names.join(' ')
+  return names
 }
 
 function prepare(program: Command, context: Context): void {
@@ -65,6 +101,7 @@ function prepare(program: Command, context: Context): void {
     .description('Self-hosted messaging: SMS, WhatsApp, e-mail and voice behind one API.')
     .version(version(), '-v, --version', 'print the version')
     .option('--json', 'print one JSON document, errors on stderr as {"error","message"}')
+    .option('--config <file>', 'the configuration file (default: SVC_CONFIG, or svc.config.json)')
     .helpOption('-h, --help', 'show this help')
     .helpCommand(false)
     .configureHelp({
@@ -72,7 +109,7 @@ function prepare(program: Command, context: Context): void {
       // Lines of the source are not lines of the terminal; a blank line is meant.
       commandDescription: (command) => command.description().replaceAll(/(?<!\n)\n(?![\n ])/g, ' '),
       visibleGlobalOptions: (command) =>
-        command === program ? [] : program.options.filter(({ long }) => long === '--json'),
+        command === program ? [] : program.options.filter(({ long }) => long !== '--version'),
     })
     .exitOverride()
     .configureOutput({
@@ -88,24 +125,37 @@ function prepare(program: Command, context: Context): void {
   program.commandsGroup('Run the service:')
   addDev(program, context)
   addServe(program, context)
+  addInit(program, context)
+  addConfig(program, context)
   program.commandsGroup('Use it:')
   addSend(program, context)
+  addBulk(program, context)
   addMessages(program, context)
   addContacts(program, context)
   addWebhooks(program, context)
+  addProfiles(program, context)
   program.commandsGroup('Operate it, on its database:')
+  addTop(program, context)
   addWorkspaces(program, context)
   addKeys(program, context)
   addCredits(program, context)
   addBilling(program, context)
   addProviders(program, context)
+  addRecipients(program, context)
   addLedger(program, context)
+  addDoctor(program, context)
+  addBackup(program, context)
+  addRestore(program, context)
+  addPauseAll(program, context)
+  addResumeAll(program, context)
   addMigrate(program, context)
   addExport(program, context)
   addImport(program, context)
   program.commandsGroup('Check, without a server:')
   addSegments(program, context)
   addVerify(program, context)
+  program.commandsGroup('Type less of it:')
+  addCompletion(program, context)
   withExamples(
     program,
     'svc dev',

@@ -9,11 +9,9 @@ import type { Surroundings } from './surroundings.ts'
 /** The channels that `svc send` knows the contents of. */
 export const SEND_CHANNELS = ['sms', 'email', 'whatsapp', 'voice'] as const
 
-/** What `svc send` was asked for. */
-export interface SendOptions {
-  to: string
+/** What a message is to say, and when. */
+export interface MessageOptions {
   text?: string
-  channel?: (typeof SEND_CHANNELS)[number]
   subject?: string
   html?: string
   from?: string
@@ -22,17 +20,31 @@ export interface SendOptions {
   expiresIn?: string
 }
 
+/** What `svc send` was asked for. */
+export interface SendOptions extends MessageOptions {
+  to: string
+  channel?: (typeof SEND_CHANNELS)[number]
+}
+
 /** Adds the options that say what is sent, to whom and when. */
 export function withRequest(command: Command): Command {
+  return withMessage(
+    command.requiredOption(
+      '--to <recipient>',
+      'a phone number (+14155552671) or an e-mail address',
+    ),
+    new Option(
+      '--channel <channel>',
+      'how it goes (default: what the recipient looks like); voice calls',
+    ).choices(SEND_CHANNELS),
+  )
+}
+
+/** Adds the options that say what is sent and when, and by which channel. */
+export function withMessage(command: Command, channel: Option): Command {
   return command
-    .requiredOption('--to <recipient>', 'a phone number (+14155552671) or an e-mail address')
     .option('--text <text>', 'what it says, or a call reads out; - takes it from stdin')
-    .addOption(
-      new Option(
-        '--channel <channel>',
-        'how it goes (default: what the recipient looks like); voice calls',
-      ).choices(SEND_CHANNELS),
-    )
+    .addOption(channel)
     .option('--subject <text>', 'the subject of an e-mail')
     .option('--html <html>', 'the HTML body of an e-mail')
     .option('--from <sender>', 'the sender; for e-mail the display name')
@@ -55,24 +67,41 @@ export async function readSendRequest(
 
 /** The request that the options ask for; what is wrong with it is for the server to say. */
 export function sendRequestOf(options: SendOptions, now: Date): WireSendRequest {
-  const { to, text = '', subject, html, from, at, expiresIn } = options
+  const { to } = options
   const channel = options.channel ?? (to.includes('@') ? 'email' : 'sms')
-  if (channel !== 'email' && (subject !== undefined || html !== undefined)) {
-    throw usage(`--subject and --html are for e-mail, not for ${channel}`)
-  }
-  const more = {
+  const more = sendingOf(options, now)
+  if (channel === 'email') return { channel, to, content: emailContentOf(options), ...more }
+  return { channel, to, content: textContentOf(channel, options), ...more }
+}
+
+/** Who sends, what is kept with it, and when it goes. */
+export function sendingOf({ from, metadata, at, expiresIn }: MessageOptions, now: Date) {
+  return {
     ...(from !== undefined && { from }),
-    ...(options.metadata && { metadata: metadataOf(options.metadata) }),
+    ...(metadata && { metadata: pairsOf('--metadata', metadata) }),
     ...(at !== undefined && { scheduled_at: momentText(at, { now }) }),
     ...(expiresIn !== undefined && { expires_in: secondsOf(expiresIn) }),
   }
-  if (channel !== 'email') return { channel, to, content: { text }, ...more }
-  const content = {
+}
+
+/** What an e-mail says. */
+export function emailContentOf({ subject, html, text }: MessageOptions) {
+  return {
     subject: subject ?? '',
     ...(html !== undefined && { html }),
-    ...(options.text !== undefined && { text }),
+    ...(text !== undefined && { text }),
   }
-  return { channel, to, content, ...more }
+}
+
+/** What a message of any other channel says. */
+export function textContentOf(
+  channel: string,
+  { text = '', subject, html }: MessageOptions,
+): { text: string } {
+  if (subject !== undefined || html !== undefined) {
+    throw usage(`--subject and --html are for e-mail, not for ${channel}`)
+  }
+  return { text }
 }
 
 function secondsOf(span: string): number {
@@ -81,10 +110,11 @@ function secondsOf(span: string): number {
   return span_ms / 1_000
 }
 
-function metadataOf(pairs: readonly string[]): Record<string, string> {
+/** The keys and values of an option that is given as `key=value`. */
+export function pairsOf(option: string, pairs: readonly string[]): Record<string, string> {
   const entries = pairs.map((pair): [string, string] => {
     const at = pair.indexOf('=')
-    if (at < 1) throw usage(`--metadata must be key=value, got "${pair}"`)
+    if (at < 1) throw usage(`${option} must be key=value, got "${pair}"`)
     return [pair.slice(0, at), pair.slice(at + 1)]
   })
   return Object.fromEntries(entries)

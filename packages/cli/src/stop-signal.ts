@@ -20,3 +20,9 @@ export function stopSignal(): AbortSignal {
   }
   return controller.signal
 }
+
+/** Asks a run that promised to end in order to do so; false where none has. */
+export function stopInOrder(): boolean {
+  stopping?.abort()
+  return stopping !== null
+}

@@ -15,6 +15,8 @@ export type OutputStream = Writable & {
 /** All that one run of the command touches besides files and the network, so that it can run inside another program. */
 export interface Surroundings {
   readonly env: NodeJS.ProcessEnv
+  /** What those variables of `env` are called that are not the environment's: `port in ./svc.config.json`, `--port`. */
+  readonly origins?: ReadonlyMap<string, string>
   readonly stdin: InputStream
   readonly stdout: OutputStream
   readonly stderr: OutputStream

@@ -170,20 +170,22 @@ describe('in a shell that does not say SVC_LOW_BALANCE', () => {
 
 describe('svc credits freeze', () => {
   test('says why, and is undone by unfreeze', async () => {
-    expect((await credits('freeze', '--reason', 'Disputed\npayment')).stdout).toBe(
+    expect((await credits('freeze', '--yes', '--reason', 'Disputed\npayment')).stdout).toBe(
       'ops@example.com is frozen and spends nothing: svc credits unfreeze undoes it.\n',
     )
     const shown = await credits('show')
     expect(shown.stdout).toMatch(/^status\tfrozen: Disputed\\npayment$/m)
     expect((await credits('unfreeze')).stdout).toBe('ops@example.com may spend again.\n')
     expect(await creditsJson('show')).toMatchObject({ status: 'active', frozen_reason: null })
-    expect(await creditsJson('freeze', '--reason', 'x')).toMatchObject({ frozen_reason: 'x' })
+    expect(await creditsJson('freeze', '--yes', '--reason', 'x')).toMatchObject({
+      frozen_reason: 'x',
+    })
     expect(await creditsJson('unfreeze')).toMatchObject({ frozen_reason: null })
   })
 
   test('wants a reason', async () => {
-    expect(await credits('freeze')).toMatchObject({ code: 2 })
-    expect(await credits('freeze', '--reason', '')).toMatchObject({ code: 1 })
+    expect(await credits('freeze', '--yes')).toMatchObject({ code: 2 })
+    expect(await credits('freeze', '--yes', '--reason', '')).toMatchObject({ code: 1 })
   })
 })
 

@@ -29,7 +29,7 @@ export async function startDevServer(more: NodeJS.ProcessEnv = {}): Promise<DevS
   const folder = newFolder()
   const here = { env: { ...NO_LIMITS, ...more, PORT: '0' }, cwd: folder.path }
   const running = start(['dev', '--json'], here)
-  const [text] = await running.until(/^\{.*\}$/m)
+  const [text] = await running.until(/^\{.*"api_key".*\}$/m)
   return {
     ...(JSON.parse(text) as DevDocument),
     here,

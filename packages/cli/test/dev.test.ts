@@ -85,7 +85,7 @@ describe('svc dev', () => {
     const { document, running } = await dev()
     const keys = await svc(['keys', 'list', '--json'], here())
     const { api_keys } = JSON.parse(keys.stdout) as { api_keys: { id: string }[] }
-    expect((await svc(['keys', 'revoke', api_keys[0]?.id ?? ''], here())).code).toBe(0)
+    expect((await svc(['keys', 'revoke', api_keys[0]?.id ?? '', '--yes'], here())).code).toBe(0)
     expect((await list(document)).status).toBe(401)
     await running.stop()
     const again = await devOnce()

@@ -181,20 +181,20 @@ describe('svc messages timeline', () => {
 describe('svc messages cancel', () => {
   test('cancels what is queued, once', async () => {
     const id = await send('--at', '1h')
-    const { code, stdout, stderr } = await run('messages', 'cancel', id)
+    const { code, stdout, stderr } = await run('messages', 'cancel', id, '--yes')
     expect({ code, stdout, stderr }).toEqual({
       code: 0,
       stdout: `failed\t${id}\tcanceled\t1\n`,
       stderr: '',
     })
-    const again = await run('messages', 'cancel', id)
+    const again = await run('messages', 'cancel', id, '--yes')
     expect(again).toMatchObject({ code: 1, stdout: '' })
     expect(again.stderr).toContain('Message cannot be canceled: it is failed')
   })
 
   test('answers the message as one document', async () => {
     const id = await send('--at', '1h')
-    const { message } = await json<WireData<Messages['cancel']>>('messages', 'cancel', id)
+    const { message } = await json<WireData<Messages['cancel']>>('messages', 'cancel', id, '--yes')
     expect(message).toMatchObject({ id, status: 'failed', credits_refunded: 1 })
   })
 })
@@ -234,11 +234,11 @@ describe('svc messages estimate', () => {
   })
 })
 
-test.each(['cancel', 'timeline'])(
+test.each([['cancel', '--yes'], ['timeline']])(
   '%s of what is not there is told in one line',
-  async (command) => {
+  async (command, ...more) => {
     for (const id of [NOBODY, 'nonsense']) {
-      const { code, stderr } = await run('messages', command, id)
+      const { code, stderr } = await run('messages', command, id, ...more)
       expect({ code, stderr }).toEqual({ code: 1, stderr: 'svc: Message not found\n' })
     }
   },

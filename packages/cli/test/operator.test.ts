@@ -97,7 +97,7 @@ describe('svc keys', () => {
     expect(before).toMatchObject({ pagination: { page: 1, limit: 50 } })
     expect(before.api_keys.find(({ id }) => id === created.id)).toMatchObject({ is_active: true })
 
-    const revoked = await svc(['keys', 'revoke', created.id], here)
+    const revoked = await svc(['keys', 'revoke', created.id, '--yes'], here)
     expect(revoked).toMatchObject({ code: 0, stdout: expect.stringContaining('is revoked') })
     const after = await list()
     expect(after.api_keys.find(({ id }) => id === created.id)).toMatchObject({ is_active: false })
@@ -126,7 +126,7 @@ describe('svc keys', () => {
     ['a date that is none', ['create', '--name', 'x', '--expires', 'soon'], 1],
     ['a span of nothing', ['create', '--name', 'x', '--expires', '0d'], 2],
     ['a page size out of bounds', ['list', '--limit', '101'], 1],
-    ['an unknown key', ['revoke', '01934f5e-8c00-7a3b-9d2e-5f6a7b8c9d01'], 1],
+    ['an unknown key', ['revoke', '01934f5e-8c00-7a3b-9d2e-5f6a7b8c9d01', '--yes'], 1],
     ['an unknown workspace', ['list', '--workspace', 'nobody@example.com'], 1],
     ['an id of no workspace', ['list', '--workspace', 'nonsense'], 1],
   ])('refuses %s in one line', async (_, argv, code) => {
@@ -139,7 +139,7 @@ describe('svc keys', () => {
   })
 
   test('machines get the refusal as JSON', async () => {
-    const { stderr } = await svc(['keys', 'revoke', first.id, '--json'], here)
+    const { stderr } = await svc(['keys', 'revoke', first.id, '--yes', '--json'], here)
     expect(JSON.parse(stderr)).toEqual({ error: 'not_found', message: 'API key not found' })
   })
 })

@@ -1,101 +1,49 @@
 import { type ApiKeys, createApiKeys } from './api-keys/api-keys.ts'
 import { type Billing, createBilling } from './billing/billing.ts'
-import type { PaymentProvider } from './billing/payment.ts'
 import { createCarriers } from './channels/carriers.ts'
-import { type CountryRule, openCountryRule } from './channels/country-rule.ts'
+import { openCountryRule } from './channels/country-rule.ts'
 import { createPace } from './channels/pace.ts'
 import { createPauses } from './channels/pauses.ts'
-import { createPricing, DEFAULT_PRICES, type Prices } from './channels/price.ts'
+import { createPricing, DEFAULT_PRICES } from './channels/price.ts'
 import { createProviderDesk, type ProviderDesk } from './channels/providers.ts'
 import { type Contacts, createContacts } from './contacts/contacts.ts'
 import { createSuppressions, type Suppressions } from './contacts/suppressions.ts'
 import { createUnsubscribe, type Unsubscribe } from './contacts/unsubscribe.ts'
-import type { CreditPackage } from './contract/billing.ts'
-import { LIMITS } from './contract/limits.ts'
-import { parseCredits, type Units } from './contract/units.ts'
+import { parseCredits } from './contract/units.ts'
+import { bulkRecipientsMax, type CoreOptions, optionalCredits } from './core-options.ts'
 import { type Credits, createCredits } from './credits/credits.ts'
 import { type Dispatcher, startDispatcher } from './dispatch/dispatcher.ts'
 import { type Listeners, startListening } from './dispatch/listening.ts'
-import {
-  createPerformer,
-  createProviders,
-  type Performer,
-  type PerformerSettings,
-} from './dispatch/performer.ts'
+import { type OpenedProviders, openPerformer } from './dispatch/open-performer.ts'
+import { createProviders } from './dispatch/performer.ts'
 import { startProviderWatch } from './dispatch/provider-watch.ts'
 import { createRouting } from './dispatch/routing.ts'
+import { withHarmlessTelemetry } from './harmless-telemetry.ts'
 import { createInbound, type Incoming } from './inbound/inbound.ts'
 import { createReceivedMessages, type ReceivedMessages } from './inbound/received-messages.ts'
-import type { ReplyTexts } from './inbound/reply.ts'
-import type { Mailer } from './mail/mail.ts'
 import { createOutbox } from './mail/outbox.ts'
 import { createSandboxMailer, type SandboxMailer } from './mail/sandbox-mailer.ts'
 import { createMessages, type Messages } from './messages/messages.ts'
 import { createReportIntake } from './messages/reports.ts'
 import { createSenders } from './messages/sender.ts'
-import type { SequenceLimit } from './messages/sequence-detector.ts'
 import { createSequenceGuard } from './messages/sequence-guard.ts'
+import { createDispatchControl, type DispatchControl } from './operating/dispatch-control.ts'
+import { createDispatchGate } from './operating/dispatch-gate.ts'
+import { createRecipients, type Recipients } from './operating/erasure.ts'
 import { createOverviews, type Overviews } from './operating/overview.ts'
-import { type ProviderSettings, SANDBOX, traitsOf } from './providers/registry.ts'
-import { type Runtime, systemRuntime } from './runtime.ts'
+import { createRetention } from './operating/retention.ts'
+import { smtpMailerOf } from './providers/owner-mailer.ts'
+import { SANDBOX, traitsOf } from './providers/registry.ts'
+import { systemRuntime } from './runtime.ts'
 import { createSecrets } from './secrets/secrets.ts'
 import { openStorage } from './storage/open.ts'
 import type { Counter, Counting } from './storage/storage.ts'
-import { createTargetGuard, type TargetPolicy } from './webhooks/target.ts'
+import { openTracing } from './tracing.ts'
+import { createTargetGuard } from './webhooks/target.ts'
 import { createWebhooks, type Webhooks } from './webhooks/webhooks.ts'
 import { createOwnerMails } from './workspaces/owner-mails.ts'
 import { createPasswords } from './workspaces/password.ts'
 import { createWorkspaces, type Workspaces } from './workspaces/workspaces.ts'
-
-export interface CoreOptions {
-  /** `file:/path/to/svc.db` (SQLite) or `postgres://…`. */
-  database_url: string
-  /** Decimal strings of credits; those left out keep the specification's prices. */
-  prices?: Partial<Prices>
-  /** Which countries may be written to; all unless told. */
-  countries?: CountryRule | null
-  /** How many numbers that follow one another a workspace may write to before it is frozen; any unless told. */
-  sequence_limit?: SequenceLimit | null
-  /** How many recipients a bulk may have: 1,000 unless told, 10,000 at the most. */
-  bulk_recipients_max?: number | undefined
-  /** Credits a new workspace starts with, as a decimal string. */
-  signup_credits?: string
-  /** The most a new workspace may spend on a day (UTC), as a decimal string; no such limit unless told. */
-  signup_daily_limit?: string | null
-  /**
-   * Below how many credits (a decimal string) owners are told who chose no threshold of their own; null for never.
-   * Dispatching begins with giving it to them; unless told, they keep what they have.
-   */
-  low_balance?: string | null
-  /** What can be bought; nothing unless told. */
-  credit_packages?: readonly CreditPackage[]
-  /** Takes the payments for it. Without one every purchase fails. */
-  payments?: PaymentProvider | undefined
-  /** What is answered to STOP, START and HELP; in English, unless told. */
-  reply_texts?: Partial<ReplyTexts> | undefined
-  webhook_targets?: TargetPolicy
-  /** Who carries messages, in the order in which they are tried; the sandbox serves what nobody here does. */
-  providers?: readonly ProviderSettings[]
-  /** Where the links of mails lead, without a slash at its end; asked for each. `http://127.0.0.1:3000` unless told. */
-  public_url?: () => string
-  /** Carries the mails to owners; a provider of type `smtp` unless told. Without either they reach nobody, and `mails` shows them. */
-  mailer?: Mailer
-  /**
-   * Threads for providers and webhooks; 1 unless told. 0 does everything in this thread, which a `runtime` with a
-   * simulated clock needs.
-   */
-  threads?: number
-  /**
-   * How long work that a server has claimed is its own: what a killed one held is taken up by another after it. About a
-   * minute unless told; much less only where providers and receivers are known to answer at once.
-   */
-  lease_ms?: number | undefined
-  /** How long PostgreSQL may take to do one thing before whoever asked is told that it failed; 10 s unless told. */
-  answer_max_ms?: number | undefined
-  runtime?: Runtime
-  /** Told when the database failed in a way that only a restart mends; the process should end. */
-  onFailure?: (error: Error) => void
-}
 
 /** The whole service without a framework. */
 export interface Core {
@@ -106,6 +54,10 @@ export interface Core {
   providers: ProviderDesk
   /** How the whole service stands, for its operator. */
   overviews: Overviews
+  /** Erasing somebody who was written to. */
+  recipients: Recipients
+  /** The stop of all sending and delivering. */
+  dispatch: DispatchControl
   /** Whether calls are made: the channel `voice` is offered then. */
   hasVoice: boolean
   messages: Messages
@@ -153,16 +105,18 @@ const MAIL_GRACE_MS = 5_000
 
 /** Opens the service on its database, creating and migrating that as needed. */
 export async function createCore(options: CoreOptions): Promise<Core> {
-  const runtime = options.runtime ?? systemRuntime()
+  const runtime = withHarmlessTelemetry(options.runtime ?? systemRuntime())
   const {
     threads = 1,
     webhook_targets: targets = { allow_http: false },
     providers = [],
     public_url = () => 'http://127.0.0.1:3000',
+    retention_days: days = null,
   } = options
   const lowBalance = optionalCredits(options.low_balance)
   const dailyLimit = optionalCredits(options.signup_daily_limit)
   const countryFault = await openCountryRule(options.countries ?? null)
+  const tracing = await openTracing()
   const storage = await openStorage(options.database_url, runtime, {
     onFailure: options.onFailure,
     reading_threads: threads === 0 ? 0 : READING_THREADS,
@@ -184,13 +138,28 @@ export async function createCore(options: CoreOptions): Promise<Core> {
     const { handles_stop = false } = carriers.traits(name) ?? {}
     return inbound.receive({ name, handles_stop }, incoming)
   }
-  const reports = createReportIntake({ storage, runtime, receive, onSettled: wakeDeliveries })
+  const reports = createReportIntake({
+    storage,
+    runtime,
+    receive,
+    onSettled: wakeDeliveries,
+    tracing,
+  })
   let dispatcher: Dispatcher | null = null
   let starting: Promise<Dispatcher> | null = null
   let opening: Promise<OpenedProviders> | null = null
   let listeners: Listeners | null = null
   const carriers = createCarriers(providers)
   const pauses = createPauses({ storage, runtime })
+  const retention = days === null ? null : createRetention({ storage, runtime, days })
+  const gate = createDispatchGate({
+    storage,
+    log: runtime.log,
+    onOpened() {
+      dispatcher?.wake()
+      wakeDeliveries()
+    },
+  })
 
   /** Opened on first use: by then it is known where the service is reached. */
   function openedProviders(): Promise<OpenedProviders> {
@@ -222,6 +191,7 @@ export async function createCore(options: CoreOptions): Promise<Core> {
   }
 
   async function startWith(right: { release(): Promise<void> }): Promise<Dispatcher> {
+    await gate.refresh()
     await pauses.refresh()
     if (options.low_balance !== undefined) {
       const at = runtime.now()
@@ -240,11 +210,14 @@ export async function createCore(options: CoreOptions): Promise<Core> {
       right,
       performer: await openPerformer(runtime, threads, opened),
       routing: createRouting({ carriers, pace: createPace(), pauses, now: runtime.now }),
+      gate,
       receive,
-      watch: startProviderWatch({ pauses, settleParked: reports.settleParked, runtime }),
+      watch: startProviderWatch({ pauses, gate, settleParked: reports.settleParked, runtime }),
       listeners,
       lease_ms: options.lease_ms,
       mailLowBalance: mails.lowBalance,
+      retention,
+      tracing,
     })
   }
 
@@ -260,6 +233,7 @@ export async function createCore(options: CoreOptions): Promise<Core> {
     outbox,
     public_url,
   })
+  const dispatch = createDispatchControl({ storage, runtime, gate })
   const desk = createProviderDesk({
     storage,
     runtime,
@@ -285,7 +259,14 @@ export async function createCore(options: CoreOptions): Promise<Core> {
       lowBalance: options.low_balance === undefined ? undefined : lowBalance,
     }),
     providers: desk,
-    overviews: createOverviews({ storage, runtime, providers: desk.status }),
+    overviews: createOverviews({
+      storage,
+      runtime,
+      providers: desk.status,
+      pause: dispatch.pause,
+    }),
+    recipients: createRecipients({ storage, runtime }),
+    dispatch,
     hasVoice: carriers.serves('voice'),
     billing: createBilling({
       storage,
@@ -309,6 +290,7 @@ export async function createCore(options: CoreOptions): Promise<Core> {
         : null,
       contacts,
       recipients_max: bulkRecipientsMax(options),
+      tracing,
       onQueued: () => dispatcher?.wake(),
     }),
     received: createReceivedMessages({ storage }),
@@ -348,61 +330,4 @@ export async function createCore(options: CoreOptions): Promise<Core> {
       await storage.close()
     },
   }
-}
-
-/** The service's own mails go through the first mail server there is, which is loaded when one is sent. */
-function smtpMailerOf(
-  providers: readonly ProviderSettings[],
-): (Mailer & { close(): Promise<void> }) | null {
-  const settings = providers.find((one) => one.type === 'smtp')
-  if (!settings) return null
-  let opening: Promise<Mailer & { close(): void }> | null = null
-  async function open() {
-    const { createSmtpMailer } = await import('./providers/smtp/smtp-mailer.ts')
-    return createSmtpMailer(settings as NonNullable<typeof settings>)
-  }
-  return {
-    async send(mail) {
-      opening ??= open()
-      await (await opening).send(mail)
-    },
-    async close() {
-      ;(await opening)?.close()
-    },
-  }
-}
-
-function optionalCredits(text: string | null = null): Units | null {
-  return text === null ? null : parseCredits(text)
-}
-
-/** @throws RangeError for a number that no bulk may have. */
-function bulkRecipientsMax({ bulk_recipients_max = LIMITS.bulk_recipients }: CoreOptions): number {
-  if (
-    !Number.isInteger(bulk_recipients_max) ||
-    bulk_recipients_max < 1 ||
-    bulk_recipients_max > LIMITS.bulk_recipients_max
-  ) {
-    throw new RangeError(`bulk_recipients_max must be 1 to ${LIMITS.bulk_recipients_max}`)
-  }
-  return bulk_recipients_max
-}
-
-/** The providers of this thread, and what other threads open theirs with. */
-interface OpenedProviders {
-  settings: PerformerSettings
-  providers: ReturnType<typeof createProviders>
-}
-
-async function openPerformer(
-  { now, log }: Runtime,
-  threads: number,
-  { settings, providers }: OpenedProviders,
-): Promise<Performer> {
-  const here = createPerformer({ now, targets: settings.targets, providers })
-  if (threads === 0) return here
-  const { createPool } = await import('./dispatch/pool.ts')
-  const connected = settings.providers.filter((provider) => traitsOf(provider).connected)
-  const names = new Set<string>(connected.map(({ name }) => name))
-  return createPool({ threads, log, settings, here, isHere: (name) => names.has(name) })
 }

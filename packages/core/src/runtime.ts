@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import type { Telemetry } from './telemetry.ts'
 
 /** What the service writes about itself. pino fits; so does `console`. Never given secrets or message contents. */
 export interface Log {
@@ -19,14 +20,17 @@ export interface Runtime {
   /** A number in [0, 1), for jitter only. */
   random(): number
   log: Log
+  /** Who counts what is done; nobody unless told. */
+  telemetry?: Telemetry | undefined
 }
 
 const silent: Log = { debug() {}, info() {}, warn() {}, error() {} }
 
 /** The real world. */
-export function systemRuntime(log: Log = silent): Runtime {
+export function systemRuntime(log: Log = silent, telemetry?: Telemetry): Runtime {
   const now = () => new Date()
-  return { now, id: idGenerator(now, randomBytes), bytes: randomBytes, random: Math.random, log }
+  const id = idGenerator(now, randomBytes)
+  return { now, id, bytes: randomBytes, random: Math.random, log, telemetry }
 }
 
 /**

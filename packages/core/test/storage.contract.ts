@@ -11,6 +11,7 @@ import { claimMessagesContract } from './storage/claim-messages.contract.ts'
 import { contactsContract } from './storage/contacts.contract.ts'
 import { creditsContract } from './storage/credits.contract.ts'
 import { dailyLimitContract } from './storage/daily-limit.contract.ts'
+import { dispatchPausesContract } from './storage/dispatch-pauses.contract.ts'
 import { fanOutContract } from './storage/fan-out.contract.ts'
 import { historyContract } from './storage/history.contract.ts'
 import { holdsContract } from './storage/holds.contract.ts'
@@ -73,6 +74,7 @@ export function storageContract(engine: string, open: OpenStorage): void {
     describe('parts of messages', () => messagePartsContract(open))
     describe('overview', () => overviewContract(open))
     describe('pauses of providers', () => providerPausesContract(open))
+    describe('pauses of all dispatch', () => dispatchPausesContract(open))
     describe('cancel', () => cancelContract(open))
     describe('message counts', () => messageCountsContract(open))
     describe('receipts', () => receiptsContract(open))

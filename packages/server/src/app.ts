@@ -12,6 +12,7 @@ import { answerFailure, unknownRoute } from './failures.ts'
 import { createGate } from './gate.ts'
 import { acceptJson } from './json-body.ts'
 import { type Load, OVERLOAD } from './load.ts'
+import type { OnAnswered } from './metrics/request-metrics.ts'
 import { mount } from './mount.ts'
 import { serveAccountPages } from './pages/account.ts'
 import { serveDocs } from './pages/docs.ts'
@@ -32,6 +33,7 @@ import { suppressionRoutes } from './routes/suppressions.ts'
 import { webhookRoutes } from './routes/webhooks.ts'
 import { workspaceRoutes } from './routes/workspaces.ts'
 
+/** What the API is built with, besides its core. */
 export interface AppOptions {
   config: Pick<Config, 'rates' | 'trust_proxy'> & {
     jwt_secret: string
@@ -55,6 +57,8 @@ export interface AppOptions {
   newRequestId?: () => string
   /** How much there is to do; measured unless told. */
   load?: (() => Load) | undefined
+  /** Told of each request that was answered. */
+  onAnswered?: OnAnswered | undefined
 }
 
 /** Whoever sends slowly is not waited for: headers, then the whole request, then silence. */
@@ -110,7 +114,7 @@ export async function buildApp(core: Core, options: AppOptions): Promise<Fastify
   const { overload: bounds = OVERLOAD } = config
   const gate = createGate(app, { bounds, isClosing, measured: options.load })
   const admission = createAdmission(app, limiter, { authenticator, gate })
-  addHooks(app, admission, options.logger)
+  addHooks(app, admission, options)
   app.addHook('preClose', async () => {
     closing = true
     hangUp(app.server, grace_ms)
@@ -139,7 +143,11 @@ export async function buildApp(core: Core, options: AppOptions): Promise<Fastify
   return app
 }
 
-function addHooks(app: FastifyInstance, admission: Admission, logger: Logger | undefined): void {
+function addHooks(
+  app: FastifyInstance,
+  admission: Admission,
+  { logger, onAnswered }: AppOptions,
+): void {
   app.addHook('onRoute', ({ config, url }) => {
     // Nothing is served that does not say who may come in.
     if (!config?.endpoint && !config?.page) throw new Error(`${url} is no endpoint of the API`)
@@ -154,6 +162,7 @@ function addHooks(app: FastifyInstance, admission: Admission, logger: Logger | u
   })
   app.addHook('onResponse', (request, reply, done) => {
     const { statusCode } = reply
+    onAnswered?.(request.method, request.routeOptions?.url, statusCode, reply.elapsedTime)
     // A probe's 503 is an answer, not a fault.
     const level = statusCode === 500 ? 'error' : statusCode >= 400 ? 'info' : 'debug'
     // Gathering what a line says costs more than not writing it.

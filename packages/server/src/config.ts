@@ -1,6 +1,6 @@
 import { isIP } from 'node:net'
 import { join, resolve } from 'node:path'
-import type { ProviderSettings } from '@svc/core'
+import { type ProviderSettings, RETENTION_DAYS_MAX, RETENTION_DAYS_MIN } from '@svc/core'
 import {
   type CreditPackage,
   LIMITS,
@@ -9,9 +9,12 @@ import {
   type RateLimit,
   readCreditPackages,
 } from '@svc/core/contract'
+import { type BackupSettings, readBackups } from './backup-settings.ts'
 import { ConfigError } from './config-error.ts'
 import { inheritedSocket } from './inherited-socket.ts'
 import { type Load, OVERLOAD } from './load.ts'
+import { readMetricsListen } from './metrics/listen-address.ts'
+import type { Address } from './metrics/metrics-server.ts'
 import { readProviderSettings } from './provider-settings.ts'
 import { readSpendSettings, type SpendSettings } from './spend-settings.ts'
 import { readStripe, type StripeSettings } from './stripe-settings.ts'
@@ -25,6 +28,8 @@ export interface Config extends SpendSettings, TargetSettings {
   port: number
   /** The socket that the process was started with, listened on instead; null for none. */
   listen_fd: number | null
+  /** Where `/metrics` is served; null for nowhere. */
+  metrics_listen: Address | null
   data_dir: string
   database_url: string
   /** Signs the sessions: HS256 over its UTF-8 bytes. Null: the one that the database keeps. */
@@ -43,12 +48,16 @@ export interface Config extends SpendSettings, TargetSettings {
   signup_daily_limit: string | null
   /** Decimal credits; null for never. */
   low_balance: string | null
+  /** After how many days histories forget whom messages went to and what they said; null for never. */
+  retention_days: number | null
   /** What can be bought. */
   credit_packages: CreditPackage[]
   /** Who takes the payments; null for nobody. */
   stripe: StripeSettings | null
   /** Who carries messages, in the order in which they are tried. */
   providers: ProviderSettings[]
+  /** The backups that it makes by itself; null for none. */
+  backups: BackupSettings | null
   log_level: string
 }
 
@@ -63,12 +72,13 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
   const host = read('HOST') ?? '127.0.0.1'
   const port = readPort(read('PORT') ?? '3000')
   const data_dir = resolve(read('SVC_DATA_DIR') ?? 'data')
+  const database_url = readDatabaseUrl(read('SVC_DATABASE_URL'), data_dir)
   return {
     host,
     port,
     listen_fd: inheritedSocket(env),
     data_dir,
-    database_url: readDatabaseUrl(read('SVC_DATABASE_URL'), data_dir),
+    database_url,
     jwt_secret: readJwtSecret(read('SVC_JWT_SECRET')),
     public_url: readUrl(read('SVC_PUBLIC_URL') ?? urlOf(host, port)),
     rates: {
@@ -95,8 +105,11 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
     signup_credits: readCredits('SVC_SIGNUP_CREDITS', read('SVC_SIGNUP_CREDITS') ?? '0'),
     signup_daily_limit: readOptionalCredits('SVC_SIGNUP_DAILY_LIMIT', read),
     low_balance: readOptionalCredits('SVC_LOW_BALANCE', read),
+    retention_days: readDays('SVC_RETENTION_DAYS', read('SVC_RETENTION_DAYS')),
     credit_packages: readPackages('SVC_CREDIT_PACKAGES', read('SVC_CREDIT_PACKAGES') ?? '[]'),
+    metrics_listen: readMetricsListen(read('SVC_METRICS_LISTEN')),
     log_level: readChoice('SVC_LOG_LEVEL', read('SVC_LOG_LEVEL') ?? 'info', LOG_LEVELS),
+    backups: readBackups(read, { data_dir, database_url }),
     stripe: readStripe(read),
     providers: readProviderSettings(read),
     ...readSpendSettings(read),
@@ -160,6 +173,15 @@ function readWhole(
   if (text === undefined) return otherwise
   if (/^[1-9]\d{0,6}$/.test(text) && Number(text) <= most) return Number(text)
   throw new ConfigError(`${name} must be a whole number from 1 to ${most}, got "${text}"`)
+}
+
+function readDays(name: string, text: string | undefined): number | null {
+  if (text === undefined) return null
+  const days = /^\d{1,5}$/.test(text) ? Number(text) : 0
+  if (days >= RETENTION_DAYS_MIN && days <= RETENTION_DAYS_MAX) return days
+  throw new ConfigError(
+    `${name} must be a whole number of days from ${RETENTION_DAYS_MIN} to ${RETENTION_DAYS_MAX}, got "${text}"`,
+  )
 }
 
 function readNetworks(name: string, text: string | undefined): string[] {

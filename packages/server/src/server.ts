@@ -1,17 +1,23 @@
 import type { AddressInfo } from 'node:net'
-import { type Core, type CoreOptions, createCore, systemRuntime } from '@svc/core'
+import { type Core, type CoreOptions, createCore, type Runtime, systemRuntime } from '@svc/core'
 import type { FastifyListenOptions } from 'fastify'
 import { pino } from 'pino'
 import { buildApp } from './app.ts'
+import type { Backups } from './backups.ts'
 import { type Config, urlOf } from './config.ts'
 import type { InboxOptions } from './dev/inbox.ts'
 import { logOptions } from './log.ts'
+import type { Metrics } from './metrics/metrics.ts'
+import { versionOf } from './pages/docs.ts'
 import { openPayments } from './payments.ts'
 import { warnOfSettings } from './settings-warnings.ts'
 import { targetsOf } from './webhook-targets.ts'
 
+/** A service that listens and dispatches. */
 export interface RunningServer {
   url: string
+  /** Where `/metrics` is; null where it is not served. */
+  metrics_url: string | null
   core: Core
   /** Stops accepting, sees what is under way to its end, and closes the database. */
   close(): Promise<void>
@@ -19,9 +25,6 @@ export interface RunningServer {
 
 /**
  * Opens the service on its database, listens, and begins to dispatch.
- * @param dev relaxes what a production server never may: webhooks to plain http, the inbox at `/dev`, and payments
- * that are played where Stripe is not set.
- * @param demo what the inbox sends its first message with.
  * @throws Error when the address is taken or another process serves this database.
  */
 export async function startServer({
@@ -32,13 +35,19 @@ export async function startServer({
   lease_ms,
 }: {
   config: Config
+  /**
+   * Relaxes what a production server never may: webhooks to plain http, the inbox at `/dev`, and payments that are played
+   * where Stripe is not set.
+   */
   dev?: boolean
+  /** What the inbox sends its first message with. */
   demo?: InboxOptions['demo']
   log_level?: string
   lease_ms?: CoreOptions['lease_ms']
 }): Promise<RunningServer> {
   const logger = pino(logOptions(log_level))
-  const runtime = systemRuntime(logger)
+  const metrics = config.metrics_listen ? await loadMetrics(config) : null
+  const runtime = systemRuntime(logger, metrics?.telemetry)
   let { public_url } = config
   const { payments, sandbox_payments } = await openPayments(config, {
     runtime,
@@ -50,6 +59,7 @@ export async function startServer({
     signup_credits: config.signup_credits,
     signup_daily_limit: config.signup_daily_limit,
     low_balance: config.low_balance,
+    retention_days: config.retention_days,
     prices: config.prices,
     countries: config.countries,
     sequence_limit: config.sequence_limit,
@@ -67,6 +77,8 @@ export async function startServer({
       process.exit(1)
     },
   })
+  let scraped: Awaited<ReturnType<Metrics['serve']>> | null = null
+  let backups: Backups | null = null
   try {
     const jwt_secret = config.jwt_secret ?? (await core.secret('jwt'))
     const app = await buildApp(core, {
@@ -77,28 +89,59 @@ export async function startServer({
       public_url: () => public_url,
       payment_landing: payments !== undefined,
       inbox: dev ? { demo } : undefined,
+      onAnswered: metrics?.onAnswered,
     })
+    if (metrics && config.metrics_listen) scraped = await metrics.serve(core, config.metrics_listen)
     await app.listen(whereTo(config))
     const { port } = app.server.address() as AddressInfo
     const url = urlOf(config.host, port)
     // Which port is free was not known before; providers are told where we are reached.
     if (public_url === urlOf(config.host, 0)) public_url = url
     await core.startDispatch()
-    logger.info({ url }, 'listening')
+    backups = await scheduledBackups(config, runtime)
+    const metrics_url =
+      scraped && config.metrics_listen ? urlOf(config.metrics_listen.host, scraped.port) : null
+    logger.info({ url, ...(metrics_url && { metrics_url }) }, 'listening')
     warnOfSettings(logger, config, { dev })
     return {
       url,
+      metrics_url: metrics_url && `${metrics_url}/metrics`,
       core,
       async close() {
         await app.close()
+        await backups?.stop()
+        await scraped?.close()
         await core.close()
         logger.info({}, 'stopped')
       },
     }
   } catch (error) {
+    await backups?.stop()
+    await scraped?.close()
     await core.close({ grace_ms: 0 })
     throw error
   }
+}
+
+/** None where none are asked for: they are not loaded then. */
+async function scheduledBackups(
+  { backups, database_url }: Config,
+  { log, now }: Runtime,
+): Promise<Backups | null> {
+  if (!backups) return null
+  const { startBackups } = await import('./backups.ts')
+  const made_by = `svc ${versionOf('@svc/server')}`
+  return startBackups(backups, { database_url, made_by, log, now })
+}
+
+/** Loaded where it is asked for: a server without metrics starts sooner. */
+async function loadMetrics({ database_url, providers }: Config): Promise<Metrics> {
+  const { createMetrics } = await import('./metrics/metrics.ts')
+  return createMetrics({
+    version: versionOf('@svc/server'),
+    engine: database_url.startsWith('file:') ? 'sqlite' : 'postgres',
+    providers: [...new Set(['sandbox', ...providers.map(({ name }) => name)])],
+  })
 }
 
 /** Node knows `fd`; the types of the framework, which hands it on, do not. */

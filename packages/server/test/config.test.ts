@@ -32,6 +32,8 @@ describe('with nothing set', () => {
     expect(read()).toStrictEqual({
       host: '127.0.0.1',
       port: 3000,
+      listen_fd: null,
+      backups: null,
       data_dir: folder,
       database_url: `file:${join(folder, 'svc.db')}`,
       jwt_secret: SECRET,
@@ -43,9 +45,11 @@ describe('with nothing set', () => {
       webhook_allow_nets: [],
       webhook_dns: null,
       bulk_recipients_max: 1_000,
+      metrics_listen: null,
       signup_credits: '0',
       signup_daily_limit: null,
       low_balance: null,
+      retention_days: null,
       credit_packages: [],
       log_level: 'info',
       stripe: null,
@@ -84,6 +88,7 @@ it('reads everything that can be set', () => {
       SVC_SIGNUP_CREDITS: '0.5',
       SVC_SIGNUP_DAILY_LIMIT: '250',
       SVC_LOW_BALANCE: '9.5',
+      SVC_RETENTION_DAYS: '7',
       SVC_CREDIT_PACKAGES:
         '[{"id":"a","name":"A","credits":5,"price":{"amount":100,"currency":"EUR"}}]',
       SVC_LOG_LEVEL: 'trace',
@@ -109,6 +114,7 @@ it('reads everything that can be set', () => {
     signup_credits: '0.5',
     signup_daily_limit: '250',
     low_balance: '9.5',
+    retention_days: 7,
     credit_packages: [{ id: 'a', credits: 5_000_000, bonus_credits: 0 }],
     log_level: 'trace',
   })
@@ -174,6 +180,11 @@ describe('a setting that cannot be meant is refused by its name', () => {
       'SVC_BULK_RECIPIENTS_MAX',
       text,
       `SVC_BULK_RECIPIENTS_MAX must be a whole number from 1 to 10000, got "${text}"`,
+    ]),
+    ...['6', '0', '36501', '90 days', '-7', '7.5'].map((text): [string, string, string] => [
+      'SVC_RETENTION_DAYS',
+      text,
+      `SVC_RETENTION_DAYS must be a whole number of days from 7 to 36500, got "${text}"`,
     ]),
     [
       'SVC_SIGNUP_CREDITS',

@@ -58,6 +58,7 @@ describe(`GET ${MESSAGES}/:id`, () => {
             delivered_at: null,
             read_at: null,
             failed_at: null,
+            erased_at: null,
           },
         },
       })

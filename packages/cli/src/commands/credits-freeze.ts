@@ -1,8 +1,16 @@
 import type { TermsChange } from '@svc/core'
 import type { Command } from 'commander'
+import { confirm } from '../confirm.ts'
 import { type Context, withExamples } from '../context.ts'
 import { accountDocument } from '../credit-report.ts'
 import { findWorkspace, withCore, withWorkspace } from '../operator.ts'
+import { printable } from '../printable.ts'
+
+interface FreezeOptions {
+  workspace?: string
+  reason: string
+  yes?: boolean
+}
 
 /** Adds `svc credits freeze`. */
 export function addFreeze(credits: Command, context: Context): void {
@@ -12,16 +20,16 @@ export function addFreeze(credits: Command, context: Context): void {
       .summary('let a workspace spend nothing')
       .description(
         `Lets a workspace spend nothing, from its next request on. What was accepted is still sent, refunds are still
-given, credits can still be bought. svc credits unfreeze undoes it.`,
+given, credits can still be bought. It asks first; svc credits unfreeze undoes it.`,
       )
-      .requiredOption('--reason <text>', 'why; svc credits show shows it'),
-  ).action(({ workspace, reason }: { workspace?: string; reason: string }) =>
-    setStatus(context, workspace, {
-      change: { status: 'frozen', reason },
-      told: 'is frozen and spends nothing: svc credits unfreeze undoes it',
-    }),
+      .requiredOption('--reason <text>', 'why; svc credits show shows it')
+      .option('--yes', 'do not ask'),
+  ).action((options: FreezeOptions) => freezeWorkspace(context, options))
+  withExamples(
+    freeze,
+    'svc credits freeze --reason "Disputed payment"',
+    'svc credits freeze --workspace ops@example.com --reason "Disputed payment" --yes',
   )
-  withExamples(freeze, 'svc credits freeze --reason "Disputed payment"')
 }
 
 /** Adds `svc credits unfreeze`. */
@@ -35,6 +43,18 @@ export function addUnfreeze(credits: Command, context: Context): void {
     setStatus(context, workspace, { change: { status: 'active' }, told: 'may spend again' }),
   )
   withExamples(unfreeze, 'svc credits unfreeze --workspace ops@example.com')
+}
+
+async function freezeWorkspace(
+  context: Context,
+  { workspace, reason, yes }: FreezeOptions,
+): Promise<void> {
+  const whose = workspace === undefined ? 'the workspace' : printable(workspace)
+  if (!yes) await confirm(context.surroundings, `Let ${whose} spend nothing from now on?`)
+  await setStatus(context, workspace, {
+    change: { status: 'frozen', reason },
+    told: 'is frozen and spends nothing: svc credits unfreeze undoes it',
+  })
 }
 
 async function setStatus(

@@ -4,6 +4,7 @@ import { dataFolder, pathFrom, settingsOf } from '../data-folder.ts'
 import { DEMO_PACKAGES } from '../demo-packages.ts'
 import { readDevFile, writeDevFile } from '../dev-file.ts'
 import { freePort } from '../free-port.ts'
+import { type ListenOptions, takeListenOptions, withListening } from '../listen-options.ts'
 import { mailLine } from '../mail-line.ts'
 import { printable } from '../printable.ts'
 import { aborted, type Surroundings, stopSignalOf } from '../surroundings.ts'
@@ -15,20 +16,22 @@ const DEMO_LOG_LEVEL = 'warn'
 
 /** Adds `svc dev`: the service on this machine, with everything needed to send the first message. */
 export function addDev(program: Command, context: Context): void {
-  const command = program
-    .command('dev')
-    .summary('run the service here, with a demo workspace and an API key')
-    .description(
-      `Runs the service on this machine: a SQLite file, the sandbox for channels without a provider, webhooks to
+  const command = withListening(
+    program
+      .command('dev')
+      .summary('run the service here, with a demo workspace and an API key')
+      .description(
+        `Runs the service on this machine: a SQLite file, the sandbox for channels without a provider, webhooks to
 loopback and plain http allowed, and a demo workspace with 100 credits and an API key. Prints the commands that send
-the first message, and serves an inbox at /dev that shows what was sent. Settings come from the environment:
-PORT (3000), SVC_DATA_DIR (./data) and those of svc serve.`,
-    )
-    .action(() => dev(context))
-  withExamples(command, 'svc dev', 'PORT=8080 SVC_DATA_DIR=/tmp/svc svc dev')
+the first message, and serves an inbox at /dev that shows what was sent. Settings are those of svc serve.`,
+      ),
+  ).action((options: ListenOptions) => dev(context, options))
+  withExamples(command, 'svc dev', 'svc dev --port 8080 --data-dir /tmp/svc')
 }
 
-async function dev({ surroundings, output }: Context): Promise<void> {
+async function dev(context: Context, options: ListenOptions): Promise<void> {
+  const { output } = context
+  const surroundings = takeListenOptions(context, options)
   const stop = stopSignalOf(surroundings)
   const folder = dataFolder(surroundings)
   const [{ readConfig, startServer }, { prepareDemo }, { workspaceSummary }, { welcomeText }] =

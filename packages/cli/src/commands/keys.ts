@@ -1,11 +1,13 @@
 import type { ApiKey } from '@svc/core/contract'
 import type { Command } from 'commander'
+import { confirm } from '../confirm.ts'
 import { type Context, listOf, type PageOptions, withExamples, withPage } from '../context.ts'
 import { durationMs } from '../duration.ts'
 import { usage } from '../failure.ts'
 import { momentText } from '../moment.ts'
 import { findWorkspace, withCore, withWorkspace } from '../operator.ts'
 import type { Cell } from '../output.ts'
+import { printable } from '../printable.ts'
 
 interface CreateOptions {
   workspace?: string
@@ -13,6 +15,11 @@ interface CreateOptions {
   scopes?: string
   test?: boolean
   expires?: string
+}
+
+interface RevokeOptions {
+  workspace?: string
+  yes?: boolean
 }
 
 /** Adds `svc keys`: API keys, on the database. */
@@ -58,11 +65,16 @@ export function addKeys(program: Command, context: Context): void {
       .command('revoke')
       .summary('revoke an API key at once and for good')
       .description(
-        'Revokes an API key: the very next request with it is refused, and it cannot be undone.',
+        'Revokes an API key: the very next request with it is refused, and it cannot be undone. It asks first.',
       )
-      .argument('<id>', 'the id of the key, as svc keys list shows it'),
-  ).action((id: string, options: { workspace?: string }) => revokeKey(context, id, options))
-  withExamples(revoke, 'svc keys revoke 01934f5e-8c00-7a3b-9d2e-5f6a7b8c9d01')
+      .argument('<id>', 'the id of the key, as svc keys list shows it')
+      .option('--yes', 'do not ask'),
+  ).action((id: string, options: RevokeOptions) => revokeKey(context, id, options))
+  withExamples(
+    revoke,
+    'svc keys revoke 01934f5e-8c00-7a3b-9d2e-5f6a7b8c9d01',
+    'svc keys revoke 01934f5e-8c00-7a3b-9d2e-5f6a7b8c9d01 --yes',
+  )
 }
 
 async function createKey({ surroundings, output }: Context, options: CreateOptions): Promise<void> {
@@ -136,8 +148,12 @@ function stateOf({ is_active, expires_at, mode }: ApiKey, now: Date): Cell {
 async function revokeKey(
   { surroundings, output }: Context,
   id: string,
-  options: { workspace?: string },
+  options: RevokeOptions,
 ): Promise<void> {
+  if (!options.yes) {
+    const question = `Revoke the API key ${printable(id)}? Whoever uses it is refused from then on.`
+    await confirm(surroundings, question)
+  }
   await withCore(surroundings, async (core) => {
     const workspace = await findWorkspace(core, options.workspace)
     await core.apiKeys.deactivate(workspace.id, id)

@@ -1,7 +1,13 @@
 import type { Command } from 'commander'
+import { confirm } from '../confirm.ts'
 import { type ConnectionOptions, connect, withConnection } from '../connection.ts'
 import { type Context, withExamples } from '../context.ts'
 import { statusCell } from '../message-steps.ts'
+import { printable } from '../printable.ts'
+
+interface CancelOptions extends ConnectionOptions {
+  yes?: boolean
+}
 
 /** Adds `svc messages cancel`. */
 export function addCancel(messages: Command, context: Context): void {
@@ -9,17 +15,21 @@ export function addCancel(messages: Command, context: Context): void {
     messages
       .command('cancel')
       .summary('cancel a message that is still queued')
-      .description('Cancels a message that is still queued: it fails, and its credits come back.')
-      .argument('<id>', 'the id of the message'),
-  ).action((id: string, options: ConnectionOptions) => cancelMessage(context, id, options))
-  withExamples(cancel, 'svc messages cancel 01934f5e-8c00-7a3b-9d2e-5f6a7b8c9d01')
+      .description(
+        'Cancels a message that is still queued: it fails, and its credits come back. It asks first.',
+      )
+      .argument('<id>', 'the id of the message')
+      .option('--yes', 'do not ask'),
+  ).action((id: string, options: CancelOptions) => cancelMessage(context, id, options))
+  withExamples(cancel, 'svc messages cancel 01934f5e-8c00-7a3b-9d2e-5f6a7b8c9d01 --yes')
 }
 
 async function cancelMessage(
   { surroundings, output }: Context,
   id: string,
-  options: ConnectionOptions,
+  { yes, ...options }: CancelOptions,
 ): Promise<void> {
+  if (!yes) await confirm(surroundings, `Cancel the message ${printable(id)}?`)
   const { client } = await connect(options, surroundings)
   const { api, formatCredits } = await import('@svc/core/contract')
   const canceled = await client.messages.cancel({ id })

@@ -1,9 +1,7 @@
-import type { MessageStatus, TimelineEntry, Units } from '@svc/core/contract'
 import type { Command } from 'commander'
 import { type ConnectionOptions, connect, withConnection } from '../connection.ts'
 import { type Context, withExamples } from '../context.ts'
-import { failureOf, statusCell } from '../message-steps.ts'
-import type { Cell } from '../output.ts'
+import { TIMELINE_HEADINGS, timelineRow } from '../timeline-rows.ts'
 
 /** Adds `svc messages timeline`. */
 export function addTimeline(messages: Command, context: Context): void {
@@ -34,39 +32,7 @@ async function showTimeline(
   const found = await client.messages.timeline({ id })
   if (output.isJson()) return output.document(api.messages.timeline.data.encode(found))
   output.table(
-    ['TIME', 'KIND', 'WHAT', 'RESULT', 'DETAIL'],
-    found.timeline.map((entry) => [
-      entry.at.toISOString(),
-      entry.kind,
-      ...cellsOf(entry, formatCredits),
-    ]),
+    TIMELINE_HEADINGS,
+    found.timeline.map((entry) => timelineRow(entry, formatCredits)),
   )
-}
-
-type Told = [what: Cell, result: Cell, detail: Cell]
-
-function cellsOf(entry: TimelineEntry, formatCredits: (amount: Units) => string): Told {
-  switch (entry.kind) {
-    case 'status': {
-      const late = { text: 'came too late to count', style: 'dim' } as const
-      const status = statusCell(entry.status as MessageStatus)
-      return [status, entry.applied ? '' : late, failureOf(entry) ?? '']
-    }
-    case 'provider': {
-      const { provider, attempt, outcome } = entry
-      return [`${provider} attempt ${attempt}`, outcome, failureOf(entry) ?? '']
-    }
-    case 'ledger': {
-      const { type, credits, balance_after, reference } = entry
-      const amount = `${credits > 0 ? '+' : ''}${formatCredits(credits)}`
-      const what = reference.type === 'bulk' ? `${type} of its bulk` : type
-      return [what, amount, `balance ${formatCredits(balance_after)}`]
-    }
-    case 'webhook': {
-      const { event, status, attempt_count, response_status, error } = entry
-      const tries = `${attempt_count} ${attempt_count === 1 ? 'try' : 'tries'}`
-      const answer = error ?? response_status?.toString()
-      return [event, status, answer === undefined ? tries : `${tries}, ${answer}`]
-    }
-  }
 }

@@ -1,4 +1,6 @@
+import type { Client } from '@svc/core/contract'
 import type { Command } from 'commander'
+import { changeLine, changeRow, changeWords } from '../change-row.ts'
 import { type ConnectionOptions, connect, withConnection } from '../connection.ts'
 import { type Context, withExamples } from '../context.ts'
 import { usage } from '../failure.ts'
@@ -6,6 +8,8 @@ import { createFollower, followMessages } from '../follow-messages.ts'
 import { failureOf, statusCell, stepsOf } from '../message-steps.ts'
 import type { Cell } from '../output.ts'
 import { stopSignalOf } from '../surroundings.ts'
+import { TIMELINE_HEADINGS, timelineRow } from '../timeline-rows.ts'
+import { canOpenView, openView } from '../views/open-view.ts'
 import { addCancel } from './messages-cancel.ts'
 import { addEstimate } from './messages-estimate.ts'
 import { addList } from './messages-list.ts'
@@ -51,7 +55,8 @@ function addTail(messages: Command, context: Context): void {
       .command('tail')
       .summary('follow new messages and status changes')
       .description(
-        'Prints a line for every new message and every change of a status until Ctrl-C; with --json one document a line.',
+        `Prints a line for every new message and every change of a status until Ctrl-C; with --json one document a line. On a
+terminal keys filter and pause it, and open the timeline of a message.`,
       )
       .option('--interval <seconds>', 'between two looks, 0.1 to 60', '2'),
   ).action((options: TailOptions) => tailMessages(context, options))
@@ -89,36 +94,69 @@ async function showMessage(
 }
 
 async function tailMessages(
-  { surroundings, output }: Context,
+  context: Context,
   { interval, ...options }: TailOptions,
 ): Promise<void> {
+  const { surroundings, output } = context
   const interval_ms = Number(interval) * 1000
   if (!(interval_ms >= 100 && interval_ms <= 60_000)) {
     throw usage('--interval must be 0.1 to 60 seconds')
   }
-  const { client, base_url } = await connect(options, surroundings)
+  const server = await connect(options, surroundings)
+  if (canOpenView(context)) return viewMessages(context, server, interval_ms)
+  const { client, base_url } = server
   const { message: record } = await import('@svc/core/contract')
   const signal = stopSignalOf(surroundings)
   await followMessages(createFollower(client, signal), {
     interval_ms,
     signal,
     onReady: () => output.note(`Following the messages of ${base_url}. Stop with Ctrl-C.`),
-    onChange({ message, status, at }) {
-      if (output.isJson()) {
-        output.document({ status, at: at.toISOString(), message: record.encode(message) })
-        return
-      }
-      const { channel, recipient, id } = message
-      const why = status === 'failed' ? failureOf(message) : null
-      const cells = [
-        at.toISOString(),
-        channel,
-        recipient,
-        statusCell(status, { padded: output.isTerminal }),
-        id,
-      ]
-      output.row(why === null ? cells : [...cells, why])
+    onChange(change) {
+      if (!output.isJson()) return output.row(changeRow(change, { padded: output.isTerminal }))
+      const { message, status, at } = change
+      output.document({ status, at: at.toISOString(), message: record.encode(message) })
     },
     onOutage: (isOut) => output.note(isOut ? `${base_url} is out of reach; waiting…` : 'Back.'),
+  })
+}
+
+/** The same, for somebody who looks at it and presses keys. */
+async function viewMessages(
+  context: Context,
+  { client, base_url }: { client: Client; base_url: string },
+  interval_ms: number,
+): Promise<void> {
+  const { style } = context.output
+  const { formatCredits } = await import('@svc/core/contract')
+  await openView(context, {
+    screen: 'inline',
+    async load() {
+      const [{ lineLog }, { tableLines }] = await Promise.all([
+        import('../views/line-log.tsx'),
+        import('../views/table-lines.ts'),
+      ])
+      return lineLog({
+        title: base_url,
+        style,
+        async open(id, columns) {
+          const { timeline } = await client.messages.timeline({ id })
+          const rows = timeline.map((entry) => timelineRow(entry, formatCredits))
+          return [style('bold', id), ...tableLines(TIMELINE_HEADINGS, rows, columns, style)]
+        },
+        follow: (sink, signal) =>
+          followMessages(createFollower(client, signal), {
+            interval_ms,
+            signal,
+            onReady: () => sink.trouble(null),
+            onChange: (change) =>
+              sink.add({
+                id: change.message.id,
+                words: changeWords(change),
+                line: (columns) => changeLine(change, columns, style),
+              }),
+            onOutage: (isOut) => sink.trouble(isOut ? 'out of reach; waiting' : null),
+          }),
+      })
+    },
   })
 }

@@ -8,6 +8,9 @@ import { Failure, usage } from '../failure.ts'
 import { failureOf, isFinal, statusCell } from '../message-steps.ts'
 import { readSendRequest, type SendOptions, withRequest } from '../send-request.ts'
 
+/** What a header can carry. */
+const HEADER_TEXT = /^[\x20-\x7e]{1,255}$/
+
 interface Options extends ConnectionOptions, SendOptions {
   idempotencyKey?: string
   wait?: boolean
@@ -43,9 +46,13 @@ configured.`,
 async function send({ surroundings, output }: Context, options: Options): Promise<void> {
   const timeout_ms = durationMs(options.timeout)
   if (timeout_ms === null) throw usage('--timeout must be a span such as 30s or 5m')
+  const { idempotencyKey } = options
+  if (idempotencyKey !== undefined && !HEADER_TEXT.test(idempotencyKey)) {
+    throw usage('--idempotency-key must be 1 to 255 printable ASCII characters')
+  }
   const request = await readSendRequest(options, surroundings)
   const { client } = await connect(options, surroundings)
-  const sent = await client.messages.send(request, { idempotency_key: options.idempotencyKey })
+  const sent = await client.messages.send(request, { idempotency_key: idempotencyKey })
   if (options.wait) return waitFor({ surroundings, output }, client, sent.message_id, timeout_ms)
   const { api, formatCredits } = await import('@svc/core/contract')
   if (output.isJson()) return output.document(api.messages.send.data.encode(sent))

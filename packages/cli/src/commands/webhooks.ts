@@ -6,8 +6,11 @@ import { type Context, listOf, withExamples } from '../context.ts'
 import { deliveryDocument, deliveryLine } from '../delivery-line.ts'
 import { usage } from '../failure.ts'
 import { forward, NO_ANSWER_STATUS } from '../forward.ts'
+import { createLogFeed } from '../log-feed.ts'
 import type { Output } from '../output.ts'
+import type { Style } from '../style.ts'
 import { aborted, stopSignalOf } from '../surroundings.ts'
+import { canOpenView, openView } from '../views/open-view.ts'
 import type { Receiver } from '../webhook-receiver.ts'
 import { receiverUrl, usableSecret } from '../webhook-secret.ts'
 import { addVerify } from './verify.ts'
@@ -43,7 +46,7 @@ export function addWebhooks(program: Command, context: Context): void {
       .summary('receive, verify and print webhook deliveries')
       .description(
         `Starts a receiver on this machine, registers it as a webhook at the server, verifies every delivery and prints a
-line for each; with --json one document a line. Removes the webhook again on Ctrl-C. The server must be allowed to
+line for each; with --json one document a line. On a terminal keys filter and pause it. Removes the webhook again on Ctrl-C. The server must be allowed to
 reach loopback by http, as svc dev is, and the key needs the scope manage_webhooks.`,
       )
       .option('--port <n>', 'where to listen; 0 takes a free one', '0')
@@ -68,7 +71,8 @@ reach loopback by http, as svc dev is, and the key needs the scope manage_webhoo
   addWebhookManagement(webhooks, context)
 }
 
-async function listenFor({ surroundings, output }: Context, options: ListenOptions): Promise<void> {
+async function listenFor(context: Context, options: ListenOptions): Promise<void> {
+  const { surroundings, output } = context
   const { forwardTo, save } = options
   const port = portOf(options.port)
   if (forwardTo !== undefined) receiverUrl(forwardTo, '--forward-to')
@@ -82,14 +86,17 @@ async function listenFor({ surroundings, output }: Context, options: ListenOptio
   const events = await eventsOf(options.events)
   const cassette = save === undefined ? null : await openCassette(save, surroundings)
   const { startReceiver } = await import('../webhook-receiver.ts')
+  const feed = canOpenView(context) ? createLogFeed() : null
   const receiver = await startReceiver(port, async (received) => {
     if (received.verification.ok) await cassette?.record(received)
     const forwarded =
       forwardTo !== undefined && received.verification.ok
         ? await forward(forwardTo, received)
         : undefined
+    const lineIn = (style: Style) => deliveryLine(received, forwarded, style)
     if (output.isJson()) output.document(deliveryDocument(received, forwarded))
-    else output.line(deliveryLine(received, forwarded, output.style))
+    else if (feed) feed.add({ line: () => lineIn(output.style), words: lineIn((_, text) => text) })
+    else output.line(lineIn(output.style))
     return forwarded === null ? NO_ANSWER_STATUS : (forwarded ?? 200)
   })
   try {
@@ -101,11 +108,25 @@ async function listenFor({ surroundings, output }: Context, options: ListenOptio
       webhook_id: registered?.id ?? null,
       secret: registered?.secret ?? null,
     })
-    await aborted(stop)
+    await (feed ? viewDeliveries(context, feed, receiver) : aborted(stop))
     await registered?.remove()
   } finally {
     await receiver.close()
   }
+}
+
+/** Resolves when whoever looks has seen enough. */
+function viewDeliveries(
+  context: Context,
+  { follow }: ReturnType<typeof createLogFeed>,
+  { url }: Receiver,
+): Promise<void> {
+  const { style } = context.output
+  return openView(context, {
+    screen: 'inline',
+    load: async () =>
+      (await import('../views/line-log.tsx')).lineLog({ title: url, style, follow }),
+  })
 }
 
 /** Makes the receiver a webhook of the server; `remove` takes it away again. */

@@ -19,6 +19,7 @@ export interface KeyIdentity {
   daily_credit_limit: Units | null
 }
 
+/** The API keys of workspaces: made, listed, ended, and what requests prove themselves with. */
 export interface ApiKeys {
   /** @throws SvcError `validation_error` when it would be expired from the beginning. */
   create(

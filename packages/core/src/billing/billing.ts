@@ -11,6 +11,7 @@ import { transactionOf } from './transactions.ts'
 /** A purchase, as an operator sees it. */
 export type Purchase = PurchaseRow
 
+/** Selling credits: purchases, what payment providers tell of them, refunds. */
 export interface Billing {
   /** What can be bought. */
   packages(): CreditPackage[]

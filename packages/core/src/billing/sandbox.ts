@@ -32,15 +32,15 @@ const encoder = new TextEncoder()
 
 /**
  * The payment provider of `svc dev`. It keeps no books: what it was not told since it began, it reads off our own row.
- * @param secret signs its notifications, as Stripe does.
- * @param public_url where its payment page is, asked for each; without a slash at its end.
  */
 export function createSandboxPayments({
   secret,
   public_url,
   now,
 }: {
+  /** Signs its notifications, as Stripe does. */
   secret: string
+  /** Where its payment page is, asked for each; without a slash at its end. */
   public_url: () => string
   now: () => Date
 }): SandboxPayments {

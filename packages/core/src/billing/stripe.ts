@@ -8,6 +8,7 @@ import { idOf, stateOf } from './stripe-state.ts'
 /** The library's own way to reach the API; a test may put another in its place. */
 type Transport = NonNullable<NonNullable<ConstructorParameters<typeof Stripe>[1]>['httpClient']>
 
+/** How Stripe is used. */
 export interface StripeOptions {
   /** `sk_test_…` or `sk_live_…`, or a restricted key (`rk_…`) that may write checkout sessions and refunds, and read those,
    * payment intents, charges and disputes. */

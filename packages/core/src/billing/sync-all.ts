@@ -6,6 +6,7 @@ import { expireUnopened } from './expire-unopened.ts'
 import type { PaymentProvider } from './payment.ts'
 import { createSyncPurchase, type Synced } from './sync-purchase.ts'
 
+/** Which purchases are looked at again, and who is told how far that is. */
 export interface SyncOptions {
   /** The oldest purchases that are looked at; those of the last 30 days unless told. */
   since?: Date | undefined

@@ -86,6 +86,7 @@ export function createPauses({ storage, runtime }: { storage: Storage; runtime: 
         { provider, sender, error_code, retry_at: row.retry_at },
         'a provider refuses its settings and is paused; messages wait. See: svc providers status',
       )
+      runtime.telemetry?.providerPaused(provider)
       await storage.write(({ providerPauses }) => providerPauses.put(row))
     },
     async worked(provider, sender) {

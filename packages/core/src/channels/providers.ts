@@ -147,6 +147,7 @@ export function createProviderDesk({
       if (!provider.readCallback) throw unknown()
       const reading = provider.readCallback(request)
       if (reading.type === 'read') await receiveReports(name, reading.reports)
+      runtime.telemetry?.calledBack(name, reading.type)
       return reading
     },
   }

@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import * as z from 'zod'
 import { CHANNELS } from '../contract/content.ts'
 import { createPricing, DEFAULT_PRICES, type Prices } from './price.ts'
 

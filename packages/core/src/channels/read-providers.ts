@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import * as z from 'zod'
 import { issueText, pathText } from '../contract/issue-text.ts'
 import { type ProviderSettings, providerSettings, SANDBOX } from '../providers/registry.ts'
 
@@ -41,7 +41,7 @@ export function readProvider(value: unknown, position = 0): ProviderSettings {
   throw new RangeError([`provider ${name}`, field, issue?.message].filter(Boolean).join(': '))
 }
 
-/** @throws RangeError when two have one name, or one has the sandbox's. */
+/** Checks that each has a name of its own. @throws RangeError when two have one name, or one has the sandbox's. */
 export function assertNames(providers: readonly ProviderSettings[]): void {
   const seen = new Set<string>()
   for (const { name } of providers) {

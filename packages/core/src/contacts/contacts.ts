@@ -23,6 +23,7 @@ export type Addressee = Pick<
   'id' | 'name' | 'phone' | 'email' | 'external_id' | 'attributes'
 >
 
+/** Whom workspaces know. */
 export interface Contacts {
   /** @throws SvcError `validation_error` when nobody could write to it, or another contact has its phone, email or external_id. */
   create(workspaceId: string, fields: ContactFields): Promise<Contact>

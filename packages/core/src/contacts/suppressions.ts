@@ -6,6 +6,7 @@ import type { Runtime } from '../runtime.ts'
 import type { Storage, SuppressionRow } from '../storage/storage.ts'
 import type { SuppressionFilter } from './store.ts'
 
+/** Addresses that a workspace must not write to, by channel. */
 export interface Suppressions {
   /** Newest first. */
   list(

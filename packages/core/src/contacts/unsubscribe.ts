@@ -5,11 +5,11 @@ import type { MessageRow, Storage } from '../storage/storage.ts'
 
 /** What the link to unsubscribe in a mail leads to (RFC 8058): its token names the mail, and nobody else can make one. */
 export interface Unsubscribe {
-  /** Who wrote to whom, for the recipient to see; null for a token that is none. Changes nothing. */
+  /** Who wrote to whom, for the recipient to see; null for a token that is none, or whose mail was erased. Changes nothing. */
   look(token: string): Promise<{ workspace_name: string; masked_address: string } | null>
   /**
    * From then on the mail's workspace writes no mail to its recipient (`opt_out`); a suppression that stands already
-   * stays as it is. False for a token that is none.
+   * stays as it is. False for a token that is none, or whose mail was erased.
    */
   take(token: string): Promise<boolean>
 }
@@ -29,7 +29,7 @@ export function createUnsubscribe({
   async function messageOf(token: string): Promise<MessageRow | null> {
     const ref = readMessageToken(await secret(), 'unsubscribe', token)
     const message = ref && (await read.messages.byId(ref.workspace_id, ref.message_id))
-    return message?.channel === 'email' ? message : null
+    return message?.channel === 'email' && message.erased_at === null ? message : null
   }
 
   return {

@@ -1,5 +1,5 @@
 import { isIP } from 'node:net'
-import { z } from 'zod'
+import * as z from 'zod'
 import { endpoint } from './endpoint.ts'
 import { credits, dateTime, text, timestamp, uuid } from './fields.ts'
 import { LIMITS } from './limits.ts'

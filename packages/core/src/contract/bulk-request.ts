@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import * as z from 'zod'
 import { chosen, notLongerThan, unread } from './chosen.ts'
 import { contentTemplates } from './content.ts'
 import { isRecord, metadata, text } from './fields.ts'

@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import * as z from 'zod'
 import { bulkRequest } from './bulk-request.ts'
 import { CHANNELS } from './content.ts'
 import { endpoint } from './endpoint.ts'

@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import * as z from 'zod'
 
 /**
  * A union of which `choose` picks the option by a look at the value. Its faults are then told as that option tells

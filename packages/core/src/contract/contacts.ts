@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import * as z from 'zod'
 import type { Channel } from './content.ts'
 import { endpoint } from './endpoint.ts'
 import { email, jsonObject, phone, phoneOrText, text, timestamp, uuid } from './fields.ts'

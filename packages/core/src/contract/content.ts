@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import * as z from 'zod'
 import { emailAttachments } from './email-attachments.ts'
 import { email, httpUrl, text } from './fields.ts'
 import { LIMITS } from './limits.ts'

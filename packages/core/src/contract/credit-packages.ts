@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import * as z from 'zod'
 import { type CreditPackage, creditPackage } from './billing.ts'
 import { text } from './fields.ts'
 import { issueText, pathText } from './issue-text.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, expectTypeOf, test } from 'vitest'
-import { z } from 'zod'
+import * as z from 'zod'
 import { api } from './api.ts'
 import {
   type Api,

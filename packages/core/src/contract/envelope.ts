@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import * as z from 'zod'
 import type { ErrorCode, ErrorDetail, SvcError } from './errors.ts'
 import { ERRORS } from './errors.ts'
 

@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import * as z from 'zod'
 import { RECIPIENT_FAULTS } from './bulk.ts'
 import { bulkRequest } from './bulk-request.ts'
 import { chosen } from './chosen.ts'

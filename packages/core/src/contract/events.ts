@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import * as z from 'zod'
 import { CHANNELS } from './content.ts'
 import { credits, jsonObject, timestamp, uuid } from './fields.ts'
 import { MESSAGE_STATUSES } from './messages.ts'

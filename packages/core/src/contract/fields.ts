@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import * as z from 'zod'
 import { DATE_TEXT, parseDateTime } from './date-time.ts'
 import { EMAIL_TEXT, emailAddress } from './email-address.ts'
 import { LIMITS } from './limits.ts'

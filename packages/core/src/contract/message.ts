@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import * as z from 'zod'
 import { CHANNELS, type Content } from './content.ts'
 import { credits, isRecord, jsonObject, timestamp, uuid } from './fields.ts'
 
@@ -14,6 +14,9 @@ export const SMS_ENCODINGS = ['GSM-7', 'UCS-2'] as const
 /** How an SMS is encoded on the air. */
 export type SmsEncoding = (typeof SMS_ENCODINGS)[number]
 
+/** What stands in place of the address of a recipient that was erased. */
+export const ERASED = 'erased'
+
 /** What was validated on its way in is not validated again on its way out. */
 const storedContent = z
   .custom<Content>(isRecord)
@@ -25,6 +28,7 @@ export const message = z
     id: uuid,
     workspace_id: uuid,
     channel: z.enum(CHANNELS),
+    /** `erased` once it was erased. */
     recipient: z.string(),
     content: storedContent,
     status: z.enum(MESSAGE_STATUSES),
@@ -50,6 +54,10 @@ export const message = z
     delivered_at: timestamp.nullable(),
     read_at: timestamp.nullable(),
     failed_at: timestamp.nullable(),
+    erased_at: timestamp.nullable().meta({
+      description:
+        'When the recipient, the content and the metadata were taken out of the record: `recipient` is `erased` then, `content` and `metadata` are empty.',
+    }),
   })
   .meta({ id: 'Message' })
 

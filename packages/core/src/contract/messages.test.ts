@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { z } from 'zod'
+import * as z from 'zod'
 import { api } from './api.ts'
 import { decode } from './decode.ts'
 import { type Message, message } from './messages.ts'
@@ -32,6 +32,7 @@ const row = {
   delivered_at: null,
   read_at: null,
   failed_at: null,
+  erased_at: null,
 } satisfies Message
 
 describe('a message', () => {

@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import * as z from 'zod'
 import type { Api, Endpoint } from './endpoint.ts'
 import { failureEnvelope } from './envelope.ts'
 import { ERRORS, type ErrorCode } from './errors.ts'

@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import * as z from 'zod'
 import { CHANNELS } from './content.ts'
 import { endpoint } from './endpoint.ts'
 import { dateTime, phoneOrText, text, timestamp, uuid } from './fields.ts'

@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import * as z from 'zod'
 import { CHANNELS, emailContent, smsContent, voiceContent, whatsappContent } from './content.ts'
 import { dateTime, email, metadata, phone, senderName, text } from './fields.ts'
 import { LIMITS } from './limits.ts'

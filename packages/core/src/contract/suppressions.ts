@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import * as z from 'zod'
 import { CHANNELS } from './content.ts'
 import { EMAIL_TEXT, emailAddress } from './email-address.ts'
 import { endpoint } from './endpoint.ts'

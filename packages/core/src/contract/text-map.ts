@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import * as z from 'zod'
 import { isRecord } from './fields.ts'
 
 /** What a map of texts may hold; each rule answers null, or what is wrong. */

@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import * as z from 'zod'
 import { credits, timestamp, uuid } from './fields.ts'
 
 const at = timestamp

@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import * as z from 'zod'
 import { endpoint } from './endpoint.ts'
 import { EVENT_KINDS } from './events.ts'
 import { httpUrl, isRecord, text, timestamp, uuid } from './fields.ts'

@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import * as z from 'zod'
 import { endpoint } from './endpoint.ts'
 import { credits, email, phone, senderName, text, timestamp, uuid } from './fields.ts'
 import { LIMITS } from './limits.ts'

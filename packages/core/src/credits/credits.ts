@@ -37,6 +37,7 @@ export interface CreditAccount extends AccountRecord {
   spent_today: Units
 }
 
+/** The accounts of workspaces and their ledger. Amounts are whole micro-credits. */
 export interface Credits extends Holding {
   /**
    * Gives credits to a workspace. With the `id` of an earlier grant nothing is given again: the entry that stands is

@@ -1,7 +1,9 @@
 import { LIMITS } from '../contract/limits.ts'
 import type { Runtime } from '../runtime.ts'
 import type { ClaimedDelivery, Storage } from '../storage/storage.ts'
+import type { Tracing } from '../tracing.ts'
 import type { DeliverAnswer } from '../webhooks/deliver.ts'
+import { deliveryOutcome } from '../webhooks/delivery-outcome.ts'
 import type { DeliveryResult } from '../webhooks/record.ts'
 import { secretsInTurn } from '../webhooks/rotation.ts'
 import type { Lane } from './lane.ts'
@@ -35,11 +37,13 @@ export function deliveryLane({
   storage,
   runtime,
   performer,
+  tracing = null,
   lease_ms = LEASE_MS,
 }: {
   storage: Storage
   runtime: Runtime
   performer: Performer
+  tracing?: Tracing | null
   /** How long a claim is its claimant's. */
   lease_ms?: number | undefined
 }): DeliveryLane {
@@ -60,7 +64,8 @@ export function deliveryLane({
     // The receivers have room again: what is claimed for them now shares the commit of what is recorded.
     look()
     await written
-    for (const result of results) logAttempt(runtime, result)
+    for (const result of results) tellAttempt(runtime, result)
+    tracing?.delivered(results)
   }
 
   /** Gives the receivers' slots back. */
@@ -159,10 +164,11 @@ function lost(at_ms: number): DeliverAnswer {
   }
 }
 
-function logAttempt(runtime: Runtime, result: DeliveryResult): void {
+function tellAttempt(runtime: Runtime, result: DeliveryResult): void {
   const { workspace_id, webhook_id, delivery_id, duration_ms, response_status, error } = result
   runtime.log.debug(
     { workspace_id, webhook_id, delivery_id, duration_ms, response_status, error },
     'delivery.attempted',
   )
+  runtime.telemetry?.deliveryAttempted(deliveryOutcome(result), duration_ms)
 }

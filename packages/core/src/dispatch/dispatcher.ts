@@ -1,10 +1,13 @@
 import { startLowBalanceWatch } from '../credits/low-balance.ts'
 import type { LowBalance } from '../credits/low-balance-store.ts'
 import type { Incoming } from '../inbound/inbound.ts'
+import type { DispatchGate } from '../operating/dispatch-gate.ts'
+import type { Retention } from '../operating/retention.ts'
 import type { Runtime } from '../runtime.ts'
 import type { Storage } from '../storage/storage.ts'
+import type { Tracing } from '../tracing.ts'
 import { deliveryLane } from './delivery-lane.ts'
-import { type RunningLane, startLane } from './lane.ts'
+import { type Lane, type RunningLane, startLane } from './lane.ts'
 import type { Listeners } from './listening.ts'
 import { messageLane } from './message-lane.ts'
 import type { Performer } from './performer.ts'
@@ -15,6 +18,7 @@ import { startSweeper } from './sweeper.ts'
 /** What came in is stored within it; a connection is not waited for longer. */
 const LISTENERS_GRACE_MS = 5_000
 
+/** What sends messages and delivers webhooks, while it runs. */
 export interface Dispatcher {
   /** There may be a message due. */
   wake(): void
@@ -40,17 +44,22 @@ export function startDispatcher({
   right,
   performer,
   routing,
+  gate,
   lease_ms,
   receive,
   mailLowBalance = () => true,
   watch,
   listeners,
+  retention = null,
+  tracing = null,
 }: {
   storage: Storage
   runtime: Runtime
   right: { release(): Promise<void> }
   performer: Performer
   routing: Routing
+  /** Whether anything is claimed at all; unless told, it is. */
+  gate?: Pick<DispatchGate, 'isPaused'>
   /** How long claimed work is this process's; the lanes know unless told. */
   lease_ms?: number | undefined
   /** Takes in what recipients wrote back. */
@@ -61,22 +70,29 @@ export function startDispatcher({
   listeners?: Listeners
   /** Promises the owner a mail that says so; false when too many are waiting. */
   mailLowBalance?: (low: LowBalance) => boolean
+  /** What makes histories forget; null where they are kept for ever. */
+  retention?: Retention | null
+  tracing?: Tracing | null
 }): Dispatcher {
-  const lane = deliveryLane({ storage, runtime, performer, lease_ms })
-  const deliveries = startLane(lane, runtime.log)
-  const messages = startLane(
-    messageLane({
-      storage,
-      runtime,
-      performer,
-      routing,
-      receive,
-      lease_ms,
-      onSettled: deliveries.wake,
-    }),
-    runtime.log,
-  )
-  const sweeper = startSweeper({ storage, runtime })
+  const { log, telemetry } = runtime
+  const lane = deliveryLane({ storage, runtime, performer, tracing, lease_ms })
+  const gated = <Item>(lane: Lane<Item>): Lane<Item> => ({
+    ...lane,
+    claim: async (limit) => (gate?.isPaused() ? [] : lane.claim(limit)),
+  })
+  const deliveries = startLane(gated(lane), log, telemetry)
+  const sending = messageLane({
+    storage,
+    runtime,
+    performer,
+    routing,
+    receive,
+    tracing,
+    lease_ms,
+    onSettled: deliveries.wake,
+  })
+  const messages = startLane(gated(sending), log, telemetry)
+  const sweeper = startSweeper({ storage, runtime, retention })
   const lowBalances = startLowBalanceWatch({
     storage,
     runtime,

@@ -1,8 +1,9 @@
 import type { Log } from '../runtime.ts'
+import type { Telemetry } from '../telemetry.ts'
 
 /** One kind of background work: what to claim, and what to do with it. */
 export interface Lane<Item> {
-  name: string
+  name: 'messages' | 'deliveries'
   /** How many items may be in flight at once. */
   slots: number
   /** How many one claim takes at the most. */
@@ -33,7 +34,7 @@ const POLL_MS = 250
 const FAULT_PAUSE_MS = 1_000
 
 /** Claims and runs until stopped. */
-export function startLane<Item>(lane: Lane<Item>, log: Log): RunningLane {
+export function startLane<Item>(lane: Lane<Item>, log: Log, telemetry?: Telemetry): RunningLane {
   let inFlight = 0
   let stopping = false
   let woken = true
@@ -81,7 +82,9 @@ export function startLane<Item>(lane: Lane<Item>, log: Log): RunningLane {
     woken = false
     if (limit <= 0) return sleep(POLL_MS)
     try {
+      const began = performance.now()
       const items = await lane.claim(limit)
+      telemetry?.claimed(lane.name, items.length, performance.now() - began)
       if (items.length > 0) launch(items)
       // A full batch means that more is waiting.
       if (items.length === limit) return

@@ -6,10 +6,12 @@ import type { LookupResult, Outcome, Reply, SendJob } from '../providers/provide
 import { SANDBOX } from '../providers/registry.ts'
 import type { Runtime } from '../runtime.ts'
 import type { ClaimedMessage, Route, Routed, Storage } from '../storage/storage.ts'
+import type { Link, Tracing } from '../tracing.ts'
 import type { Lane } from './lane.ts'
 import type { Performer } from './performer.ts'
 import { persist } from './persist.ts'
 import type { Routing } from './routing.ts'
+import { logAttempt, tellAttempts } from './tell-attempts.ts'
 import { createUnderWay } from './under-way.ts'
 
 /** Longer than any call to a provider may take: who does not answer within it is taken for dead. */
@@ -33,10 +35,12 @@ export function messageLane(parts: {
   receive: (provider: string, incoming: readonly Incoming[]) => Promise<void>
   /** Told when deliveries may have been queued. */
   onSettled: () => void
+  tracing: Tracing | null
   /** How long a claim is its claimant's; a call is waited for half as long at the most. */
   lease_ms?: number | undefined
 }): Lane<ClaimedMessage> {
-  const { storage, runtime, performer, routing, receive, onSettled, lease_ms = LEASE_MS } = parts
+  const { storage, runtime, performer, routing, receive, onSettled, tracing } = parts
+  const { lease_ms = LEASE_MS } = parts
   const call_max_ms = Math.min(CALL_MAX_MS, lease_ms / 2)
   const underWay = createUnderWay({ max: SLOW_MAX, now: runtime.now })
 
@@ -73,29 +77,38 @@ export function messageLane(parts: {
     }
   }
 
-  async function write(messages: readonly ClaimedMessage[], results: Settlement['result'][]) {
+  async function write(
+    messages: readonly ClaimedMessage[],
+    results: Settlement['result'][],
+    learned: Link[] = [],
+  ) {
     const settlements = await Promise.all(
       messages.map((message, i) => settle(message, results[i] as Settlement['result'])),
     )
-    await persist(settlements, storage.hot.settle, runtime.log)
+    const store = () => persist(settlements, storage.hot.settle, runtime.log)
+    await (tracing ? tracing.settle(settlements.length, learned, store) : store())
     for (const [i, message] of messages.entries()) logAttempt(runtime, message, results[i])
     onSettled()
   }
 
   async function send(provider: string, messages: readonly ClaimedMessage[]): Promise<void> {
     const ended = underWay.began(provider, messages.length)
+    const began_at = runtime.now()
+    const began = performance.now()
     const outcomes = await callProvider(
       () => performer.send(provider, messages.map(jobOf)),
       (late) => acceptLate(messages, late),
     ).finally(ended)
+    const took = { began_at, duration_ms: performance.now() - began }
     const results = messages.map((message, i) => ({
       task: 'send' as const,
       attempt: message.attempt,
       outcome: outcomes?.[i] ?? UNANSWERED,
       sender: senderOf(message),
     }))
+    const spans = tellAttempts({ runtime, tracing }, provider, messages, results, took)
     await learn(provider, results)
-    await write(messages, results)
+    await write(messages, results, spans)
   }
 
   /** What was learned must be written whether or not anything can be learned from it. */
@@ -136,6 +149,9 @@ export function messageLane(parts: {
     }))
     const ended = underWay.began(provider, messages.length)
     const found = await callProvider(() => performer.lookup(provider, jobs)).finally(ended)
+    for (const one of found ?? messages.map(() => UNAVAILABLE)) {
+      runtime.telemetry?.lookedUp(provider, one.type)
+    }
     // Before the look-up is done with: one that is lost is repeated, and the same reply is not taken twice.
     await takeReplies(provider, messages, found ?? [])
     await write(
@@ -311,26 +327,4 @@ export function chunks<T>(items: readonly T[], size: number): T[][] {
   const all: T[][] = []
   for (let at = 0; at < items.length; at += size) all.push(items.slice(at, at + size))
   return all
-}
-
-/** One line for each attempt, with everything but what was sent and to whom. */
-function logAttempt(
-  runtime: Runtime,
-  message: ClaimedMessage,
-  result: Settlement['result'] | undefined,
-): void {
-  if (result?.task !== 'send') return
-  const { outcome, attempt } = result
-  const { message_id, workspace_id, channel } = message
-  runtime.log.debug(
-    {
-      message_id,
-      workspace_id,
-      channel,
-      attempt,
-      outcome: outcome.type,
-      ...(outcome.type !== 'accepted' && { error_code: outcome.error_code }),
-    },
-    'message.attempted',
-  )
 }

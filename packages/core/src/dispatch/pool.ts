@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { Piscina } from 'piscina'
 import type { Log } from '../runtime.ts'
+import type { Telemetry } from '../telemetry.ts'
 import type { Performer, PerformerSettings } from './performer.ts'
 
 /**
@@ -17,12 +18,14 @@ const BATCHES_PER_THREAD = 8192
 export function createPool({
   threads,
   log,
+  telemetry,
   settings,
   here,
   isHere,
 }: {
   threads: number
   log: Log
+  telemetry?: Telemetry | undefined
   settings: PerformerSettings
   here: Performer
   isHere: (provider: string) => boolean
@@ -39,7 +42,10 @@ export function createPool({
     execArgv: [],
   })
   // A thread that dies is replaced, and its batches are answered as lost.
-  pool.on('error', (error) => log.error({ err: error }, 'a worker thread died'))
+  pool.on('error', (error) => {
+    log.error({ err: error }, 'a worker thread died')
+    telemetry?.threadDied()
+  })
   return {
     send: (provider, jobs) =>
       isHere(provider) ? here.send(provider, jobs) : pool.run({ provider, jobs }, { name: 'send' }),

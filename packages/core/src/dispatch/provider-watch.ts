@@ -1,5 +1,6 @@
 import type { Pauses } from '../channels/pauses.ts'
 import { PARKED_PAGE } from '../messages/reports.ts'
+import type { DispatchGate } from '../operating/dispatch-gate.ts'
 import type { Runtime } from '../runtime.ts'
 
 export interface ProviderWatch {
@@ -16,10 +17,13 @@ const PAGES_MAX = 10
 /** Keeps up what is paused, by whatever server or command, and settles receipts that came before what they tell of. */
 export function startProviderWatch({
   pauses,
+  gate,
   settleParked,
   runtime,
 }: {
   pauses: Pauses
+  /** Whether anything at all is claimed. */
+  gate?: Pick<DispatchGate, 'refresh'>
   /** Says how many it looked at. */
   settleParked: () => Promise<number>
   runtime: Runtime
@@ -35,6 +39,7 @@ export function startProviderWatch({
 
   async function lookOnce(): Promise<void> {
     try {
+      await gate?.refresh()
       await pauses.refresh()
       await settleAll()
     } catch (error) {

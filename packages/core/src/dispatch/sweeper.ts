@@ -2,6 +2,7 @@ import { LIMITS } from '../contract/limits.ts'
 import { expireLots } from '../credits/expire-lots.ts'
 import { releaseHolds } from '../credits/holding.ts'
 import { PARTS_WAIT_MS } from '../inbound/parts.ts'
+import type { Retention } from '../operating/retention.ts'
 import type { Runtime } from '../runtime.ts'
 import type { Storage } from '../storage/storage.ts'
 
@@ -22,17 +23,21 @@ const CREDITS_STEP_MAX = 100
 
 /**
  * Removes what has ended and is never read again, and books what ends by itself: holds that ran out, grants that
- * expired. Of several servers on a database, one at a time.
+ * expired. Histories forget what has had its time. Of several servers on a database, one at a time.
  */
 export function startSweeper({
   storage,
   runtime,
+  retention = null,
 }: {
   storage: Storage
   runtime: Runtime
+  /** What makes histories forget; null where they are kept for ever. */
+  retention?: Retention | null
 }): Sweeper {
   let stopping = false
   let sweeping: Promise<void> | null = null
+  let failures = 0
   const timer = setInterval(() => void sweep(), EVERY_MS).unref()
 
   async function untilGone(step: () => Promise<number>): Promise<void> {
@@ -44,11 +49,13 @@ export function startSweeper({
     try {
       await work()
     } catch (error) {
+      failures += 1
       runtime.log.warn({ err: error, step }, 'sweeping failed')
     }
   }
 
   async function sweepAll(): Promise<void> {
+    failures = 0
     const now = runtime.now()
     const ended = new Date(now.getTime() - LIMITS.idempotency_lifetime_s * 1000)
     await alone('answers', () =>
@@ -71,6 +78,8 @@ export function startSweeper({
     const isStopping = () => stopping
     await alone('holds', () => releaseHolds(parts, now, CREDITS_STEP_MAX, isStopping))
     await alone('lots', () => expireLots(parts, now, CREDITS_STEP_MAX, isStopping))
+    if (retention) await alone('retention', () => retention.apply(isStopping))
+    runtime.telemetry?.swept(failures > 0)
   }
 
   function sweep(): Promise<void> {

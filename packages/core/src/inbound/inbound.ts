@@ -95,8 +95,10 @@ export function createInbound({
   }
 
   async function follow(plans: readonly ReceivedPlan[]): Promise<void> {
-    for (const { received } of plans) {
+    for (const { received, replies } of plans) {
       const { id, channel, provider, keyword } = received
+      runtime.telemetry?.received(channel, provider)
+      for (const reply of replies) runtime.telemetry?.reached(reply.channel, 'queued', 1)
       if (received.workspace_id === '') {
         runtime.log.warn({ id, channel, provider }, 'what was received is nobody’s')
       } else runtime.log.debug({ id, channel, provider, keyword }, 'message.received')

@@ -30,9 +30,9 @@ export function againOf(
   }
 }
 
-/** Whoever may have got it, or was to get it no more, is not written to again. */
-export function canGoAgain({ accepted, error_code }: MessageRow): boolean {
-  return !accepted && error_code !== 'canceled'
+/** Whoever may have got it, or was to get it no more, is not written to again; nor whoever was erased. */
+export function canGoAgain({ accepted, error_code, erased_at }: MessageRow): boolean {
+  return !accepted && error_code !== 'canceled' && erased_at === null
 }
 
 /** At once, and worth as long as it was the first time. */

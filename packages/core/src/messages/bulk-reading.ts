@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import * as z from 'zod'
 import type { RecipientFault } from '../contract/bulk.ts'
 import { type BulkRecipient, bulkRecipient } from '../contract/bulk-request.ts'
 import { decode } from '../contract/decode.ts'

@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import * as z from 'zod'
 import type { CountryFault } from '../channels/country-rule.ts'
 import type { Price, PriceOf } from '../channels/price.ts'
 import type { Addressee, Contacts } from '../contacts/contacts.ts'

@@ -6,7 +6,8 @@ import type { Bulk } from '../contract/bulk.ts'
 import type { BulkRequest } from '../contract/bulk-request.ts'
 import { invalid, SvcError } from '../contract/errors.ts'
 import type { Runtime } from '../runtime.ts'
-import type { BulkRow, Storage } from '../storage/storage.ts'
+import type { BulkRow, MessageRow, Storage } from '../storage/storage.ts'
+import type { Accepted, Tracing } from '../tracing.ts'
 import { type Answered, answerBefore } from './acceptance.ts'
 import { acceptBulk, type BulkDraft, replay, type SentBulk } from './bulk-accept.ts'
 import { againOf, canGoAgain } from './bulk-again.ts'
@@ -14,6 +15,7 @@ import { recipientsOf } from './bulk-recipients.ts'
 import { scheduleOf } from './new-message.ts'
 import type { Senders } from './sender.ts'
 import type { SequenceGuard } from './sequence-guard.ts'
+import { watchAccepts } from './watched-accept.ts'
 
 /** Many messages of one request. */
 export interface Bulks {
@@ -35,8 +37,8 @@ export interface Bulks {
   cancel(workspaceId: string, bulkId: string): Promise<{ bulk: Bulk; canceled: number }>
   /**
    * Sends again, as a new bulk, each message that failed before a provider took it and was refunded. Not again: what was
-   * canceled, what a provider took and then failed to deliver, and what a provider may have (`outcome_unknown`); those
-   * two were paid for. Each costs what its text costs now, in one debit for all; its text and metadata are those of the
+   * canceled or erased, what a provider took and then failed to deliver, and what a provider may have
+   * (`outcome_unknown`); those two were paid for. Each costs what its text costs now, in one debit for all; its text and metadata are those of the
    * first time, at once, and worth as long. Who is suppressed by now is left out. Each bulk is sent again once: whoever
    * asks again within 24 hours gets the same answer.
    * @throws SvcError as `get` and `send`; `validation_error` when there is nothing to send again, or not all of it was
@@ -56,12 +58,14 @@ export interface BulkParts {
   contacts: Pick<Contacts, 'forSending'>
   /** How many recipients one request may have. */
   recipients_max: number
+  tracing?: Tracing | null
   /** Told after a commit that there is something to send, or to tell webhooks of. */
   onQueued: () => void
 }
 
 export function createBulks(parts: BulkParts): Bulks {
   const { storage, runtime, senders, sequences, onQueued } = parts
+  const watched = watchAccepts(runtime.telemetry, parts.tracing)
 
   async function find(workspaceId: string, bulkId: string): Promise<BulkRow> {
     const row = await storage.read.bulks.byId(workspaceId, bulkId)
@@ -109,32 +113,61 @@ export function createBulks(parts: BulkParts): Bulks {
     }
   }
 
+  async function send(
+    identity: KeyIdentity,
+    request: BulkRequest,
+    key: string | undefined,
+  ): Promise<Answered<SentBulk>> {
+    const answer = { route: 'bulks.send', request, key }
+    const known = await before(identity, answer)
+    if (known) return known
+    const schedule = scheduleOf(request, runtime.now())
+    const wrongSender = senders.fault(identity, request)
+    if (wrongSender !== null) throw invalid('from', wrongSender)
+    const sender = await senders.of(identity.workspace_id, request)
+    const { reached, refused, duplicates } = await recipientsOf(
+      parts,
+      identity.workspace_id,
+      request,
+    )
+    return accept(identity, {
+      channel: request.channel,
+      total: request.recipients.length,
+      reached,
+      sendingOf: () => ({ schedule, sender }),
+      refused,
+      duplicates: duplicates.length,
+      isStrict: request.validation === 'strict',
+      answer,
+      retry_of: null,
+    })
+  }
+
+  async function retry(identity: KeyIdentity, row: BulkRow): Promise<Answered<SentBulk>> {
+    const { workspace_id, mode } = identity
+    const bulkId = row.id
+    // Whoever heard no answer asks again: the bulk itself is the key.
+    const answer = { route: 'bulks.retry', request: { bulk_id: bulkId }, key: bulkId }
+    const known = await before(identity, answer)
+    if (known) return known
+    if (row.livemode !== (mode === 'live')) throw otherMode(row)
+    await assertRetryable(workspace_id, bulkId)
+    const failed = await storage.read.messages.ofBulk(workspace_id, bulkId, 'failed')
+    const again = failed.filter(canGoAgain)
+    if (again.length === 0) {
+      throw nothingAgain(failed)
+    }
+    return accept(identity, {
+      channel: row.channel,
+      ...againOf(parts, again, runtime.now()),
+      answer,
+      retry_of: bulkId,
+    })
+  }
+
   return {
-    async send(identity, request, { idempotency_key: key } = {}) {
-      const answer = { route: 'bulks.send', request, key }
-      const known = await before(identity, answer)
-      if (known) return known
-      const schedule = scheduleOf(request, runtime.now())
-      const wrongSender = senders.fault(identity, request)
-      if (wrongSender !== null) throw invalid('from', wrongSender)
-      const sender = await senders.of(identity.workspace_id, request)
-      const { reached, refused, duplicates } = await recipientsOf(
-        parts,
-        identity.workspace_id,
-        request,
-      )
-      return accept(identity, {
-        channel: request.channel,
-        total: request.recipients.length,
-        reached,
-        sendingOf: () => ({ schedule, sender }),
-        refused,
-        duplicates: duplicates.length,
-        isStrict: request.validation === 'strict',
-        answer,
-        retry_of: null,
-      })
-    },
+    send: (identity, request, { idempotency_key: key } = {}) =>
+      watched(request.channel, () => send(identity, request, key), madeBy),
     get: async (workspaceId, bulkId) => recordOf(await find(workspaceId, bulkId)),
     async cancel(workspaceId, bulkId) {
       const row = await find(workspaceId, bulkId)
@@ -149,32 +182,28 @@ export function createBulks(parts: BulkParts): Bulks {
       return { bulk: await recordOf(row), canceled }
     },
     async retry(identity, bulkId) {
-      const { workspace_id, mode } = identity
-      const row = await find(workspace_id, bulkId)
-      // Whoever heard no answer asks again: the bulk itself is the key.
-      const answer = { route: 'bulks.retry', request: { bulk_id: bulkId }, key: bulkId }
-      const known = await before(identity, answer)
-      if (known) return known
-      if (row.livemode !== (mode === 'live')) throw otherMode(row)
-      await assertRetryable(workspace_id, bulkId)
-      const failed = await storage.read.messages.ofBulk(workspace_id, bulkId, 'failed')
-      const again = failed.filter(canGoAgain)
-      if (again.length === 0) {
-        throw invalid('id', 'This bulk has no failed messages to send again')
-      }
-      return accept(identity, {
-        channel: row.channel,
-        ...againOf(parts, again, runtime.now()),
-        answer,
-        retry_of: bulkId,
-      })
+      const row = await find(identity.workspace_id, bulkId)
+      return watched(row.channel, () => retry(identity, row), madeBy)
     },
   }
+}
+
+function madeBy({ bulk_id, messages }: SentBulk): Accepted {
+  return { message_ids: messages.map(({ message_id }) => message_id), bulk_id }
 }
 
 function statusOf({ accepted }: BulkRow, { queued }: Bulk['counts']): Bulk['status'] {
   if (queued === 0) return 'completed'
   return queued === accepted ? 'queued' : 'processing'
+}
+
+function nothingAgain(failed: readonly Pick<MessageRow, 'erased_at'>[]): SvcError {
+  return invalid(
+    'id',
+    failed.some(({ erased_at }) => erased_at !== null)
+      ? 'This bulk cannot be sent again: whom its failed messages went to was erased'
+      : 'This bulk has no failed messages to send again',
+  )
 }
 
 function otherMode({ livemode }: BulkRow): SvcError {

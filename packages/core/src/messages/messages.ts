@@ -4,6 +4,7 @@ import { invalid, SvcError } from '../contract/errors.ts'
 import { messages as endpoints, type Message } from '../contract/messages.ts'
 import type { SendRequest } from '../contract/send-request.ts'
 import type { MessageRow } from '../storage/storage.ts'
+import type { Accepted } from '../tracing.ts'
 import { SUPPRESSED_TEXT } from './accept.ts'
 import { type Answered, acceptOne, answerBefore, answerFor } from './acceptance.ts'
 import { type BulkParts, type Bulks, createBulks } from './bulk.ts'
@@ -12,9 +13,11 @@ import { estimateOf, onlyRecipient } from './estimate.ts'
 import { debitFor, newMessage, scheduleOf, spendingOf } from './new-message.ts'
 import { shown } from './shown.ts'
 import { type TimelineEntry, timelineOf } from './timeline.ts'
+import { watchAccepts } from './watched-accept.ts'
 
 type Sent = Data<typeof endpoints.send>
 
+/** Messages: sent, looked at, cancelled, estimated. What is asked for is a workspace's own. */
 export interface Messages {
   /**
    * Accepts one message. When this resolves, message and debit are on disk; it will be `delivered`, `failed` or `sent`.
@@ -48,6 +51,7 @@ export interface Messages {
 
 export function createMessages(parts: BulkParts): Messages {
   const { storage, runtime, priceOf, countryFault, senders, sequences, onQueued } = parts
+  const watched = watchAccepts(runtime.telemetry, parts.tracing)
 
   async function byId(workspaceId: string, messageId: string): Promise<MessageRow> {
     const row = await storage.read.messages.byId(workspaceId, messageId)
@@ -55,55 +59,62 @@ export function createMessages(parts: BulkParts): Messages {
     return row
   }
 
+  async function send(
+    identity: KeyIdentity,
+    request: SendRequest,
+    key: string | undefined,
+  ): Promise<Answered<Sent>> {
+    const at = runtime.now()
+    const { channel, to, content, metadata = {} } = request
+    const schedule = scheduleOf(request, at)
+    const wrongCountry = countryFault(channel, to)
+    const wrongSender = senders.fault(identity, request)
+    if (wrongCountry !== null || wrongSender !== null || sequences) {
+      // What was accepted before a rule was made stays the answer, and whoever asks for it writes to nobody new.
+      const known = await answerBefore(storage, identity, key, { route: ROUTE, request })
+      if (known !== null) return replay(known)
+    }
+    if (wrongCountry !== null) throw invalid('to', wrongCountry)
+    if (wrongSender !== null) throw invalid('from', wrongSender)
+    const sender = await senders.of(identity.workspace_id, request)
+    await sequences?.look(identity, channel, [to])
+    const price = priceOf(channel, content)(to)
+    const message = newMessage(
+      identity,
+      { channel, sender, recipient: to, content, metadata, bulk_id: null },
+      { price, schedule, id: runtime.id(), at },
+    )
+    const data: Sent = {
+      message_id: message.id,
+      status: 'queued',
+      credits_used: message.credits_used,
+      created_at: at,
+    }
+    const reference = { type: 'message', id: message.id } as const
+    const result = await acceptOne(storage, {
+      workspace_id: identity.workspace_id,
+      debit: debitFor([message], [price], { id: runtime.id(), reference }),
+      messages: [message],
+      bulk: null,
+      spending: spendingOf(identity, at),
+      idempotency: answerFor(identity, key, {
+        route: ROUTE,
+        request,
+        response: () => endpoints.send.data.encode(data),
+      }),
+    })
+    if (result.outcome === 'replayed') return replay(result.response)
+    if (result.outcome === 'suppressed') {
+      throw invalid('to', SUPPRESSED_TEXT)
+    }
+    onQueued()
+    return { data, replayed: false }
+  }
+
   return {
     bulks: createBulks(parts),
-    async send(identity, request, { idempotency_key: key } = {}) {
-      const at = runtime.now()
-      const { channel, to, content, metadata = {} } = request
-      const schedule = scheduleOf(request, at)
-      const wrongCountry = countryFault(channel, to)
-      const wrongSender = senders.fault(identity, request)
-      if (wrongCountry !== null || wrongSender !== null || sequences) {
-        // What was accepted before a rule was made stays the answer, and whoever asks for it writes to nobody new.
-        const known = await answerBefore(storage, identity, key, { route: ROUTE, request })
-        if (known !== null) return replay(known)
-      }
-      if (wrongCountry !== null) throw invalid('to', wrongCountry)
-      if (wrongSender !== null) throw invalid('from', wrongSender)
-      const sender = await senders.of(identity.workspace_id, request)
-      await sequences?.look(identity, channel, [to])
-      const price = priceOf(channel, content)(to)
-      const message = newMessage(
-        identity,
-        { channel, sender, recipient: to, content, metadata, bulk_id: null },
-        { price, schedule, id: runtime.id(), at },
-      )
-      const data: Sent = {
-        message_id: message.id,
-        status: 'queued',
-        credits_used: message.credits_used,
-        created_at: at,
-      }
-      const reference = { type: 'message', id: message.id } as const
-      const result = await acceptOne(storage, {
-        workspace_id: identity.workspace_id,
-        debit: debitFor([message], [price], { id: runtime.id(), reference }),
-        messages: [message],
-        bulk: null,
-        spending: spendingOf(identity, at),
-        idempotency: answerFor(identity, key, {
-          route: ROUTE,
-          request,
-          response: () => endpoints.send.data.encode(data),
-        }),
-      })
-      if (result.outcome === 'replayed') return replay(result.response)
-      if (result.outcome === 'suppressed') {
-        throw invalid('to', SUPPRESSED_TEXT)
-      }
-      onQueued()
-      return { data, replayed: false }
-    },
+    send: (identity, request, { idempotency_key: key } = {}) =>
+      watched(request.channel, () => send(identity, request, key), madeBy),
     async get(workspaceId, messageId) {
       return shown(await byId(workspaceId, messageId))
     },
@@ -160,6 +171,10 @@ export function createMessages(parts: BulkParts): Messages {
       return estimateOf(storage, identity, { channel, found, isStrict, at })
     },
   }
+}
+
+function madeBy({ message_id }: Sent): Accepted {
+  return { message_ids: [message_id], bulk_id: null }
 }
 
 /** Under which an answer to a send is kept. */

@@ -1,6 +1,7 @@
 import type { MessageRef, Receipt, Report, SuppressionReason } from '../providers/provider.ts'
 import type { Runtime } from '../runtime.ts'
 import type { MessagePartRow, ParkedReceiptRow, Storage } from '../storage/storage.ts'
+import type { Tracing } from '../tracing.ts'
 import type { Settlement } from './settlement.ts'
 
 /** Takes in what providers tell by themselves. Resolves when all of it is stored: only then may it be acknowledged. */
@@ -21,6 +22,7 @@ export function createReportIntake({
   runtime,
   receive,
   onSettled,
+  tracing = null,
 }: {
   storage: Storage
   runtime: Runtime
@@ -28,6 +30,7 @@ export function createReportIntake({
   receive: (provider: string, received: readonly ReceivedReport[]) => Promise<void>
   /** Told when deliveries may have been queued. */
   onSettled: () => void
+  tracing?: Tracing | null
 }): {
   receiveReports: ReceiveReports
   /** Settles receipts whose messages are known by now, of so many at a time; says how many it looked at. */
@@ -50,7 +53,8 @@ export function createReportIntake({
         at,
       }),
     )
-    await storage.hot.settle(settlements)
+    const store = () => storage.hot.settle(settlements)
+    await (tracing ? tracing.settle(settlements.length, [], store) : store())
     onSettled()
   }
 

@@ -3,7 +3,7 @@ import { chargeCall } from './money.ts'
 import { addParts, receiptOfParts } from './parts.ts'
 import type { Step } from './settlement.ts'
 import { advance } from './status.ts'
-import { apply, assign, dequeue, failKnown, note, suppress, wasRefunded } from './step.ts'
+import { apply, assign, dequeue, failKnown, isErased, note, suppress, wasRefunded } from './step.ts'
 
 /** What a provider called back. */
 export function settleCallback(
@@ -65,7 +65,9 @@ function take(step: Step, told: Receipt): Receipt | null {
   // Until it was told that one has it, the provider is but who was asked last.
   if (message.status === 'queued') assign(message, settlement.provider)
   message.provider ??= settlement.provider
-  if (!isAnothers(step)) message.provider_message_id ??= told.provider_message_id
+  if (!isAnothers(step) && !isErased(message)) {
+    message.provider_message_id ??= told.provider_message_id
+  }
   if (told.part_ids) addParts(step, 0, told.part_ids)
   if (told.suppress) suppress(step, told.suppress)
   if (told.duration_s !== undefined && !wasRefunded(message)) chargeCall(step, told.duration_s)

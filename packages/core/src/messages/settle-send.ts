@@ -10,6 +10,7 @@ import {
   dequeue,
   fail,
   failUnknown,
+  isErased,
   requeue,
   suppress,
   wasRefunded,
@@ -30,7 +31,7 @@ export function settleSend(step: Step, attempt: number, outcome: Outcome, holds:
   if (outcome.type === 'accepted') {
     if (!wasRefunded(message)) message.accepted = true
     assign(message, settlement.provider)
-    message.provider_message_id ??= outcome.provider_message_id
+    if (!isErased(message)) message.provider_message_id ??= outcome.provider_message_id
     for (const reached of reachedBy(outcome)) {
       for (const status of advance(message, reached)) apply(step, status, null, null)
     }
@@ -75,7 +76,7 @@ function reachedBy({ status }: Extract<Outcome, { type: 'accepted' }>): ('sent' 
  */
 function converse({ settlement, message, plan }: Step): void {
   const sender = settlement.result.task === 'send' ? settlement.result.sender : null
-  if (!sender || !message.livemode) return
+  if (!sender || !message.livemode || isErased(message)) return
   const { workspace_id, channel } = message
   const address = suppressedAddress(message)
   plan.conversations.push({
@@ -128,14 +129,15 @@ function doubt(step: Step, attempt: number, outcome: { error_message: string }):
 
 function journal({ message, settlement, plan }: Step, number: number, outcome: Outcome): void {
   const accepted = outcome.type === 'accepted'
+  const isKept = !isErased(message)
   plan.attempts.push({
     workspace_id: message.workspace_id,
     message_id: message.id,
     number,
     outcome: outcome.type,
-    provider_message_id: accepted ? outcome.provider_message_id : null,
+    provider_message_id: accepted && isKept ? outcome.provider_message_id : null,
     error_code: accepted ? null : outcome.error_code,
-    error_message: accepted ? null : outcome.error_message,
+    error_message: accepted || !isKept ? null : outcome.error_message,
     finished_at: settlement.at,
   })
 }

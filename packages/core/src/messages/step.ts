@@ -23,7 +23,7 @@ export function apply(
   if (status === 'read') message.read_at = at
   if (status === 'failed') message.failed_at = at
   message.error_code = status === 'failed' ? code : null
-  message.error_message = status === 'failed' ? text : null
+  message.error_message = status === 'failed' && !isErased(message) ? text : null
   note(step, status, true, { error_code: code, error_message: text })
   const { workspace_id, id: message_id } = message
   fanOut(
@@ -48,7 +48,7 @@ export function note(
     status,
     applied,
     error_code: error.error_code,
-    error_message: error.error_message,
+    error_message: isErased(message) ? null : error.error_message,
     at: settlement.at,
   })
 }
@@ -76,8 +76,9 @@ export function failUnknown(step: Step, text: string): void {
   dequeue(step)
 }
 
-/** Nothing more is to be sent to this recipient on the channel. */
+/** Nothing more is to be sent to this recipient on the channel. Who was erased is not known any more. */
 export function suppress({ message, settlement, plan }: Step, reason: SuppressionReason): void {
+  if (isErased(message)) return
   const { workspace_id, channel } = message
   const address = suppressedAddress(message)
   plan.suppressions.push({ workspace_id, channel, address, reason, created_at: settlement.at })
@@ -105,6 +106,11 @@ export function requeue(
 /** Takes the message out of the queue: it needs nothing more. */
 export function dequeue({ message, plan, state }: Step): void {
   if (state.queue.delete(message.id)) plan.dequeue.push(message.id)
+}
+
+/** Whether it was erased: what is learned later, in texts that may name somebody, is not to bring that back. */
+export function isErased({ erased_at }: SettledMessage): boolean {
+  return erased_at !== null
 }
 
 /** Failed before any provider had it, its credits given back: nothing learned later revives it. */

@@ -69,6 +69,6 @@ export interface OverviewReads {
   webhookTotals(): Promise<WebhookTotals>
   /** Those that fail or are disabled, the latest failure first. */
   troubledWebhooks(limit: number): Promise<TroubledWebhook[]>
-  /** Messages that failed, the newest first. */
-  failedMessages(limit: number): Promise<FailedMessage[]>
+  /** Messages that failed, the newest first; of one channel, if that is asked for. */
+  failedMessages(limit: number, channel?: Channel): Promise<FailedMessage[]>
 }

@@ -1,6 +1,8 @@
 import type { ProviderStatus } from '../channels/providers.ts'
+import type { Channel } from '../contract/content.ts'
 import type { Runtime } from '../runtime.ts'
 import type { Storage } from '../storage/storage.ts'
+import type { DispatchPause } from './dispatch-control.ts'
 import type {
   CreditTotals,
   FailedMessage,
@@ -19,6 +21,8 @@ export interface Overview {
   delivery_queue: QueueState
   credits: CreditTotals
   webhooks: WebhookTotals
+  /** Why nothing is sent or delivered; null while it is. */
+  pause: DispatchPause | null
 }
 
 /** What goes wrong just now, for the operator to look at. */
@@ -32,37 +36,41 @@ export interface Troubles {
 export interface Overviews {
   /** Totals and queues; a few reads, however long the history is. */
   overview(): Promise<Overview>
-  /** At most `limit` webhooks and `limit` messages, the newest first. */
-  troubles(limit: number): Promise<Troubles>
+  /** At most `limit` webhooks and `limit` messages, the newest first; of one channel, if that is asked for. */
+  troubles(limit: number, options?: { channel?: Channel | undefined }): Promise<Troubles>
 }
 
 export function createOverviews({
   storage,
   runtime,
   providers,
+  pause,
 }: {
   storage: Storage
   runtime: Runtime
   providers: () => Promise<ProviderStatus[]>
+  pause: () => Promise<DispatchPause | null>
 }): Overviews {
   const reads = storage.read.overview
   return {
     async overview() {
       const at = runtime.now()
-      const [messages, message_queue, delivery_queue, credits, webhooks] = await Promise.all([
-        reads.messageTotals(),
-        reads.messageQueue(at),
-        reads.deliveryQueue(at),
-        reads.creditTotals(),
-        reads.webhookTotals(),
-      ])
-      return { at, messages, message_queue, delivery_queue, credits, webhooks }
+      const [messages, message_queue, delivery_queue, credits, webhooks, paused] =
+        await Promise.all([
+          reads.messageTotals(),
+          reads.messageQueue(at),
+          reads.deliveryQueue(at),
+          reads.creditTotals(),
+          reads.webhookTotals(),
+          pause(),
+        ])
+      return { at, messages, message_queue, delivery_queue, credits, webhooks, pause: paused }
     },
-    async troubles(limit) {
+    async troubles(limit, { channel } = {}) {
       const [states, webhooks, failures] = await Promise.all([
         providers(),
         reads.troubledWebhooks(limit),
-        reads.failedMessages(limit),
+        reads.failedMessages(limit, channel),
       ])
       return { providers: states, webhooks, failures }
     },

@@ -1,5 +1,5 @@
 import { X509Certificate } from 'node:crypto'
-import { z } from 'zod'
+import * as z from 'zod'
 
 /** What every provider's settings have. */
 export const commonSettings = {

@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import * as z from 'zod'
 import { httpType } from './http/type.ts'
 import type { Provider, ProviderContext, Traits } from './provider.ts'
 import type { ProviderType } from './provider-type.ts'
@@ -28,6 +28,7 @@ export const providerSettings = z.discriminatedUnion('type', [
   TYPES.whatsapp_cloud.settings,
 ])
 
+/** Who carries messages, and how he is reached: plain data, told apart by `type`. */
 export type ProviderSettings = z.output<typeof providerSettings>
 
 /** Serves test keys, and channels that nobody else serves. */

@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import * as z from 'zod'
 import { CHANNELS } from '../contract/content.ts'
 import type { LookupJob, LookupResult, Outcome, Provider, Receipt, SendJob } from './provider.ts'
 import type { ProviderType } from './provider-type.ts'

@@ -28,7 +28,10 @@ import type { CancelOutcome, CancelRequest } from '../messages/cancel.ts'
 import type { MessagePartReads } from '../messages/part-store.ts'
 import type { Settlement } from '../messages/settlement.ts'
 import type { BulkReads, MessageReads, MessageWrites } from '../messages/store.ts'
+import type { DispatchPauseReads, DispatchPauseWrites } from '../operating/dispatch-pause-store.ts'
+import type { ErasureReads, ErasureWrites } from '../operating/erasure-store.ts'
 import type { OverviewReads } from '../operating/overview-store.ts'
+import type { RetentionReads, RetentionWrites } from '../operating/retention-store.ts'
 import type { SecretReads, SecretWrites } from '../secrets/store.ts'
 import type { DeliveryResult } from '../webhooks/record.ts'
 import type { WebhookReads, WebhookWrites } from '../webhooks/store.ts'
@@ -88,11 +91,14 @@ export interface Reads {
   bulks: BulkReads
   messageParts: MessagePartReads
   providerPauses: PauseReads
+  dispatchPauses: DispatchPauseReads
   parkedReceipts: ParkedReceiptReads
   receivedMessages: ReceivedMessageReads
   webhooks: WebhookReads
   secrets: SecretReads
   overview: OverviewReads
+  retention: RetentionReads
+  erasure: ErasureReads
 }
 
 /** What a transaction offers besides: a change outside `write` does not compile. */
@@ -110,11 +116,14 @@ export interface Writes extends Reads {
   answers: AnswerReads & AnswerWrites
   messages: MessageReads & MessageWrites
   providerPauses: PauseReads & PauseWrites
+  dispatchPauses: DispatchPauseReads & DispatchPauseWrites
   parkedReceipts: ParkedReceiptReads & ParkedReceiptWrites
   receivedMessages: ReceivedMessageReads & ReceivedMessageWrites
   conversations: ConversationWrites
   webhooks: WebhookReads & WebhookWrites
   secrets: SecretReads & SecretWrites
+  retention: RetentionReads & RetentionWrites
+  erasure: ErasureReads & ErasureWrites
 }
 
 /**

@@ -716,7 +716,10 @@ function operatingTables(d: Dialect) {
     'retention_marks',
     {
       workspace_id: d.text().notNull(),
-      kind: d.text().$type<'messages' | 'events' | 'received_messages'>().notNull(),
+      kind: d
+        .text()
+        .$type<'messages' | 'late_messages' | 'events' | 'received_messages'>()
+        .notNull(),
       /** Rows whose id sorts before this one are done. */
       before_id: d.text().notNull(),
     },

@@ -9,6 +9,7 @@ import type {
 } from '../contract/webhook-deliveries.ts'
 import { idFloor, type Runtime } from '../runtime.ts'
 import type { DeliveryRow, Storage, WebhookRow } from '../storage/storage.ts'
+import { isErasedBody } from './erased-body.ts'
 import { type FanOut, fanOut } from './fan-out.ts'
 import { MAX_ATTEMPTS } from './schedule.ts'
 import { deliveryOf } from './shown.ts'
@@ -32,11 +33,12 @@ export interface WebhookDeliveries {
   /**
    * Makes a delivery due now: the tries it has left are not fewer for it, and one that is done with gets one more. What
    * is under way is left alone.
-   * @throws SvcError `validation_error` while the webhook is disabled.
+   * @throws SvcError `validation_error` while the webhook is disabled, and where what it tells of was erased.
    */
   retry(workspaceId: string, webhookId: string, deliveryId: string): Promise<Delivery>
   /**
-   * Queues again, with all their tries, those of a time that failed or were discarded; so many at a time.
+   * Queues again, with all their tries, those of a time that failed or were discarded; so many at a time. What was
+   * erased is left out.
    * @throws SvcError `validation_error` while the webhook is disabled, and for a time that is too long ago or none.
    */
   recover(
@@ -72,6 +74,15 @@ export function createWebhookDeliveries({
 
   async function expectWebhook(workspaceId: string, webhookId: string): Promise<void> {
     known(await read.byId(workspaceId, webhookId))
+  }
+
+  /** Which of the events no longer tell whom they are about: those are not sent again. */
+  async function erasedAmong(
+    workspaceId: string,
+    eventIds: readonly string[],
+  ): Promise<ReadonlySet<string>> {
+    const bodies = await read.eventBodies(workspaceId, [...new Set(eventIds)])
+    return new Set(bodies.filter(({ body }) => isErasedBody(body)).map(({ id }) => id))
   }
 
   async function requeue(
@@ -118,7 +129,9 @@ export function createWebhookDeliveries({
       return { ...deliveryOf(row), payload: JSON.parse(event?.body ?? '{}'), attempts }
     },
     async retry(workspaceId, webhookId, deliveryId) {
-      await deliveryRow(workspaceId, webhookId, deliveryId)
+      const { event_id } = await deliveryRow(workspaceId, webhookId, deliveryId)
+      const erased = await erasedAmong(workspaceId, [event_id])
+      if (erased.size > 0) throw invalid('delivery_id', ERASED_TEXT)
       await requeue(workspaceId, webhookId, [deliveryId], 1)
       return deliveryOf(await deliveryRow(workspaceId, webhookId, deliveryId))
     },
@@ -136,9 +149,12 @@ export function createWebhookDeliveries({
             created_at >= since &&
             created_at <= until,
         )
-        const ids = lost.slice(0, LIMITS.webhook_recover_deliveries - recovered).map(({ id }) => id)
+        const some = lost.slice(0, LIMITS.webhook_recover_deliveries - recovered)
+        const eventIds = some.map(({ event_id }) => event_id)
+        const erased = await erasedAmong(workspaceId, eventIds)
+        const ids = some.filter(({ event_id }) => !erased.has(event_id)).map(({ id }) => id)
         if (ids.length > 0) recovered += await requeue(workspaceId, webhookId, ids, MAX_ATTEMPTS)
-        if (ids.length < lost.length) break
+        if (some.length < lost.length) break
         after_id = rows.at(-1)?.id ?? after_id
         if (rows.length < RECOVER_BATCH || after_id > last_id) return { recovered, has_more: false }
         await nextTurn()
@@ -147,6 +163,8 @@ export function createWebhookDeliveries({
     },
   }
 }
+
+const ERASED_TEXT = 'What this delivery tells of was erased: there is nothing to send again'
 
 function known(row: WebhookRow | null): WebhookRow {
   if (!row) throw new SvcError('not_found', 'Webhook not found')

@@ -30,7 +30,7 @@ export interface WebhookReads {
     workspaceId: string,
     webhookId: string,
     page: { after_id: string; limit: number },
-  ): Promise<Pick<DeliveryRow, 'id' | 'status' | 'created_at'>[]>
+  ): Promise<Pick<DeliveryRow, 'id' | 'event_id' | 'status' | 'created_at'>[]>
   /** All deliveries about one message, oldest first. */
   deliveriesOf(workspaceId: string, messageId: string): Promise<DeliveryRow[]>
   /** What is sent of these events, in any order; those that are not there are left out. */

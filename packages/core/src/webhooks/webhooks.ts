@@ -11,6 +11,7 @@ import { deliveriesOfMessage, type MessageDelivery } from './of-message.ts'
 import { webhookOf } from './shown.ts'
 import type { TargetGuard } from './target.ts'
 
+/** The webhooks of workspaces, and what was delivered to them. */
 export interface Webhooks extends WebhookChanges, WebhookDeliveries {
   /** @throws SvcError `validation_error` for an address that deliveries may not go to. */
   create(

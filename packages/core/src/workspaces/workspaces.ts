@@ -16,6 +16,7 @@ import type { OwnerMails } from './owner-mails.ts'
 import type { Passwords } from './password.ts'
 import { mintToken } from './token.ts'
 
+/** Workspaces: signed up, logged in to, changed. */
 export interface Workspaces extends Access {
   /**
    * Makes a workspace, and sends a mail to verify its address.

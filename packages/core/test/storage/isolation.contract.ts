@@ -34,13 +34,20 @@ const RECEIVED = {
 
 const ANSWER = { route: 'billing.checkout', key: 'k', request_hash: 'h', response: '{}' }
 
+const BULK_ANSWER = {
+  route: 'bulks.send',
+  key: 'k',
+  request_hash: 'h',
+  response: '{"messages":[{"to":"+255700000009"}]}',
+}
+
 /**
  * What a stranger may ask about somebody's rows; a read verb that is not listed does not compile. Of a session or a
- * payment at the payment provider that one alone asks.
+ * payment at the payment provider that one alone asks; whose history has had its time is asked of all workspaces.
  */
 type Questions = {
   [Store in keyof Reads]: {
-    [Verb in Exclude<keyof Reads[Store], 'bySession' | 'byPayment'>]: () => Promise<unknown>
+    [Verb in Exclude<keyof Reads[Store], 'bySession' | 'byPayment' | 'due'>]: () => Promise<unknown>
   }
 }
 
@@ -82,9 +89,18 @@ export function isolationContract(open: OpenStorage): void {
     const hold = { message_id: 'call', n: 0, amount: SMS_PRICE, expires_at, channel: 'voice' }
     await credits.hold(workspaceId, { ...hold, quantity: null, unit_price: null })
     const purchase = bench.make.purchase(workspaceId)
-    await bench.storage.write(async ({ purchases, answers }) => {
+    const conversation = {
+      channel: 'sms',
+      sender: '+255700000001',
+      address: '+255700000009',
+    } as const
+    await bench.storage.write(async ({ purchases, answers, conversations, retention }) => {
       await purchases.insert(purchase)
       await answers.keepFirst(workspaceId, ANSWER, bench.clock.now())
+      await answers.keepFirst(workspaceId, BULK_ANSWER, bench.clock.now())
+      const last_sent_at = bench.clock.now()
+      await conversations.note([{ ...conversation, workspace_id: workspaceId, last_sent_at }])
+      await retention.setMark(workspaceId, 'messages', '0')
     })
     return { workspaceId, purchase, contact, key, webhook, message, delivery }
   }
@@ -103,6 +119,7 @@ export function isolationContract(open: OpenStorage): void {
       | 'messageParts'
       | 'overview'
       | 'providerPauses'
+      | 'dispatchPauses'
       | 'parkedReceipts'
     > => {
       const {
@@ -118,6 +135,8 @@ export function isolationContract(open: OpenStorage): void {
         bulks,
         receivedMessages,
         webhooks,
+        retention,
+        erasure,
       } = bench.storage.read
       const keys = {
         phones: ['+255700000009'],
@@ -126,6 +145,10 @@ export function isolationContract(open: OpenStorage): void {
       }
       const begun = { provider: 'played', since: new Date(0), workspace_id: asker }
       const part = { search: 'asha', tag: 'vip' }
+      const history = { from_id: '', before_id: '~' }
+      const window = { after_id: '', last_id: '~' }
+      const recipient = { kind: 'phone', address: '+255700000009' } as const
+      const page = { after: null, limit: 10 }
       const filter = { bulk_id: BULK_ID, recipient: '+255700000009' }
       return {
         apiKeys: {
@@ -193,6 +216,20 @@ export function isolationContract(open: OpenStorage): void {
           eventBodies: () => webhooks.eventBodies(asker, [delivery.event_id]),
           attempts: () => webhooks.attempts(asker, delivery.delivery_id),
         },
+        retention: {
+          mark: async () => (await retention.mark(asker, 'messages', '~')) || null,
+          messages: () => retention.messages(asker, history, 10),
+          events: () => retention.events(asker, history, 10),
+          received: () => retention.received(asker, history, 10),
+        },
+        erasure: {
+          windowEnd: () => erasure.windowEnd(asker, 'messages', { after_id: '', rows: 10 }),
+          messagesTo: () => erasure.messagesTo(asker, recipient, window),
+          receivedFrom: () => erasure.receivedFrom(asker, recipient, window),
+          eventsNaming: () => erasure.eventsNaming(asker, recipient, window),
+          conversations: () => erasure.conversations(asker, recipient),
+          answers: () => erasure.answers(asker, recipient, page),
+        },
       }
     }
     const answers = async (asker: string) =>
@@ -229,6 +266,42 @@ export function isolationContract(open: OpenStorage): void {
     const { webhooks } = bench.storage.read
     expect(await webhooks.byId(workspaceId, webhook.id)).not.toBeNull()
     expect(await webhooks.countDeliveries(workspaceId, webhook.id)).toBe(1)
+  })
+
+  it('lets nobody erase what is foreign', async () => {
+    const { workspaceId, message, delivery } = await owner()
+    const stranger = await bench.workspace(0)
+    const recipient = { kind: 'phone', address: '+255700000009' } as const
+    const { receivedMessages, messages, webhooks, erasure } = bench.storage.read
+    const stands = async () => ({
+      message: await messages.byId(workspaceId, message.id),
+      events: await webhooks.eventBodies(workspaceId, [delivery.event_id]),
+      tries: await webhooks.attempts(workspaceId, delivery.delivery_id),
+      received: await receivedMessages.list(workspaceId, {}, EVERYTHING),
+      conversations: await erasure.conversations(workspaceId, recipient),
+      answers: await erasure.answers(workspaceId, recipient, { after: null, limit: 10 }),
+    })
+    // Not in the queue: nothing but whose it is keeps it.
+    await bench.callback(message, 'delivered')
+    const before = await stands()
+    const ids = before.received.map(({ id }) => id)
+    const at = bench.clock.advance(1_000)
+    await bench.storage.write(async ({ erasure, retention }) => {
+      expect(await erasure.messages(stranger, [message.id], at)).toEqual([])
+      await erasure.rewriteEvents(stranger, [{ id: delivery.event_id, body: '{}' }])
+      await erasure.forgetResponsesAbout(stranger, [message.id])
+      expect(await erasure.removeReceived(stranger, ids)).toBe(0)
+      await erasure.removeConversations(stranger, recipient)
+      await erasure.rewriteAnswer(stranger, { ...BULK_ANSWER, response: '{}' })
+      await retention.forgetResponses(stranger, { from_id: '', before_id: '~' })
+      await retention.forgetConversations(stranger, [message], at)
+    })
+    expect(await stands()).toEqual(before)
+
+    await bench.storage.write(async ({ erasure }) => {
+      expect(await erasure.messages(workspaceId, [message.id], at)).toEqual([message.id])
+      expect(await erasure.removeReceived(workspaceId, ids)).toBe(ids.length)
+    })
   })
 
   it('settles no foreign message and records no foreign delivery, whatever token is shown', async () => {

@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest'
+import type { MessageRow } from '../../src/storage/storage.ts'
 import { benchFor, type OpenStorage, only } from './bench.ts'
 
 /** What operators see of all workspaces together. */
@@ -13,8 +14,8 @@ export function overviewContract(open: OpenStorage): void {
       outcome: { type: 'rejected', error_code: code, error_message: `It is ${code}` },
     }) as const
 
-  async function fail(workspaceId: string, code: string) {
-    const request = bench.make.send(workspaceId)
+  async function fail(workspaceId: string, code: string, more: Partial<MessageRow> = {}) {
+    const request = bench.make.send(workspaceId, more)
     await bench.accept(request)
     await bench.settle(only(await bench.claimMessages()), failed(code))
     return only(request.messages).id
@@ -68,6 +69,18 @@ export function overviewContract(open: OpenStorage): void {
     })
     expect(shown[1]).not.toHaveProperty('content')
     expect((await read().failedMessages(2)).map(({ id }) => id)).toEqual([third, second])
+  })
+
+  it('shows the failures of one channel where that is asked for', async () => {
+    const workspaceId = await bench.workspace()
+    const sms = await fail(workspaceId, 'unroutable')
+    const email = await fail(workspaceId, 'rejected', { channel: 'email' })
+    const ids = async (channel?: 'sms' | 'email' | 'voice') =>
+      (await read().failedMessages(10, channel)).map(({ id }) => id)
+    expect(await ids()).toEqual([email, sms])
+    expect(await ids('sms')).toEqual([sms])
+    expect(await ids('email')).toEqual([email])
+    expect(await ids('voice')).toEqual([])
   })
 
   it('shows the webhooks in trouble, the latest failure first, and counts all', async () => {

@@ -35,7 +35,8 @@ function documentText(api: Api): string {
   return JSON.stringify(openapi(api, { version: versionOf('@svc/server') }))
 }
 
-function versionOf(name: string): string {
+/** The version of an installed package. */
+export function versionOf(name: string): string {
   const manifest = JSON.parse(readFileSync(packageFile(name, 'package.json'), 'utf8'))
   return (manifest as { version: string }).version
 }

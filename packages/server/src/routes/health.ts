@@ -12,7 +12,7 @@ export function healthRoutes(
   return {
     async check() {
       const database = await databaseState(core)
-      const queue = core.isDispatching() ? 'ok' : 'stopped'
+      const queue = queueState(core)
       const status = database === 'ok' && queue === 'ok' ? 'ok' : 'degraded'
       // Rate counters are the only cache: rows that servers share, or in this process, which is answering.
       const cache = core.sharesCounters ? database : 'ok'
@@ -25,6 +25,11 @@ export function healthRoutes(
       return { status }
     },
   }
+}
+
+function queueState(core: Core): 'ok' | 'paused' | 'stopped' {
+  if (!core.isDispatching()) return 'stopped'
+  return core.dispatch.isPaused() ? 'paused' : 'ok'
 }
 
 async function databaseState(core: Core): Promise<'ok' | 'error'> {

@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import * as z from 'zod'
 
 /** Where something is in a JSON document: RFC 6901, at most 16 levels. */
 export const pointer = z

@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import * as z from 'zod'
 import { CHANNELS } from '../../contract/content.ts'
 import { commonSettings, handlesStop, senders } from '../common-settings.ts'
 import { field, pointer } from './fields.ts'

@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import * as z from 'zod'
 import { certificate, commonSettings, handlesStop, senders } from '../common-settings.ts'
 import { parseStatus, STATUS_CLASSES } from './status-table.ts'
 

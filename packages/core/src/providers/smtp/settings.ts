@@ -1,5 +1,5 @@
 import { createPrivateKey } from 'node:crypto'
-import { z } from 'zod'
+import * as z from 'zod'
 import { emailAddress } from '../../contract/email-address.ts'
 import { LIMITS } from '../../contract/limits.ts'
 import { certificate, commonSettings, pem } from '../common-settings.ts'

@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import * as z from 'zod'
 import { commonSettings, handlesStop } from '../common-settings.ts'
 
 const MESSAGING_SERVICE = /^MG[0-9a-f]{32}$/i

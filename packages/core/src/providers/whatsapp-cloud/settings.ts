@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import * as z from 'zod'
 import { phone, text } from '../../contract/fields.ts'
 import { LIMITS } from '../../contract/limits.ts'
 import { commonSettings, handlesStop } from '../common-settings.ts'

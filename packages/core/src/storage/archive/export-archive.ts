@@ -9,6 +9,7 @@ import { openArchiveDatabase } from './open.ts'
 import { refusal } from './refusal.ts'
 import { archiveTables } from './tables.ts'
 
+/** How an archive is written. */
 export interface ExportOptions {
   database_url: string
   /** Gets the archive; it is not ended, and what was written before a failure is no valid archive. */

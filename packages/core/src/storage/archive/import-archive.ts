@@ -9,6 +9,7 @@ import { type Archive, type ArchivedTable, readArchive } from './read-archive.ts
 import { refusal } from './refusal.ts'
 import { archiveTables } from './tables.ts'
 
+/** How an archive is read. */
 export interface ImportOptions {
   database_url: string
   /** The archive, from its first byte. */

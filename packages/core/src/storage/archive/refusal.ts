@@ -1,4 +1,4 @@
-/** Why a move was refused: a stable word for whoever can say what helps. */
+/** Why a move, a backup or a restore was refused: a stable word for whoever can say what helps. */
 export type RefusalCode =
   | 'in_use'
   | 'not_found'
@@ -9,8 +9,13 @@ export type RefusalCode =
   | 'truncated'
   | 'altered'
   | 'not_equal'
+  | 'exists'
+  | 'no_folder'
+  | 'no_space'
+  | 'damaged'
+  | 'unsealed'
 
-/** An error that says in one line why a move did not happen; nothing was changed. */
+/** An error that says in one line why it did not happen; nothing was changed. */
 export function refusal(code: RefusalCode, message: string, cause?: unknown): Error {
   const error = new Error(message, cause === undefined ? undefined : { cause })
   return Object.assign(error, { name: 'ArchiveRefusal', code })

@@ -11,6 +11,7 @@ import { TABLE_CHECKS } from './table-checks.ts'
 import { verifyEntries } from './verify-entries.ts'
 import { verifyMessages } from './verify-messages.ts'
 
+/** How the books are verified. */
 export interface VerifyOptions {
   /** This workspace alone; without it all. */
   workspace_id?: string | undefined

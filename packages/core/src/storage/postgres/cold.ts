@@ -9,7 +9,7 @@ import type { Clock } from './clock.ts'
 import { IS_WRITABLE } from './connection.ts'
 import { withoutData } from './failure.ts'
 import { parsers } from './parsers.ts'
-import { type Ask, askOnce, retrying, transact } from './transaction.ts'
+import { type Ask, askOnce, type OnCommit, retrying, transact } from './transaction.ts'
 
 /** Rows that a change depends on are locked until its transaction ends. */
 const locked = <Q>(query: Q) => (query as { for(strength: 'update'): Q }).for('update')
@@ -30,7 +30,16 @@ const t = tables(dialects.postgres)
 /** The cold door on PostgreSQL: the shared stores, each reading by itself or all in one transaction. */
 export function openCold(
   pool: pg.Pool,
-  { clock, ...bounds }: { clock: Clock; random: () => number; answer_max_ms: number },
+  {
+    clock,
+    onCommit,
+    ...bounds
+  }: {
+    clock: Clock
+    random: () => number
+    answer_max_ms: number
+    onCommit?: OnCommit | undefined
+  },
 ): Pick<Storage, 'read' | 'write' | 'ping'> {
   const dialect = dialectFor(clock)
   const again = retrying(bounds)
@@ -38,7 +47,9 @@ export function openCold(
   return {
     read: discreet(openStores(handle(ask), t, dialect)),
     write: (work) =>
-      again((fate) => transact(pool, (ask) => work(openStores(handle(ask), t, dialect)), fate)),
+      again((fate) =>
+        transact(pool, (ask) => work(openStores(handle(ask), t, dialect)), fate, onCommit),
+      ),
     async ping() {
       const max_ms = Math.min(PING_MAX_MS, bounds.answer_max_ms)
       const { rows } = await again((fate) => askOnce(pool, IS_WRITABLE, undefined, fate), max_ms)

@@ -1,5 +1,5 @@
 import type pg from 'pg'
-import { askOnce, retrying, transact } from './transaction.ts'
+import { askOnce, type OnCommit, retrying, transact } from './transaction.ts'
 
 /** A statement that each connection prepares once. */
 export interface Statement<Row = unknown> {
@@ -42,7 +42,10 @@ export interface Database {
 /** A pool's prepared side. Errors come out without the values they are about. */
 export function databaseOn(
   pool: pg.Pool,
-  bounds: { random: () => number; answer_max_ms: number },
+  {
+    onCommit,
+    ...bounds
+  }: { random: () => number; answer_max_ms: number; onCommit?: OnCommit | undefined },
 ): Database {
   const again = retrying(bounds)
   return {
@@ -64,6 +67,7 @@ export function databaseOn(
               },
             }),
           fate,
+          onCommit,
         ),
       ),
   }

@@ -1,8 +1,10 @@
 import type { Runtime } from '../../runtime.ts'
+import type { Telemetry } from '../../telemetry.ts'
 import { dialects } from '../dialect.ts'
 import { gather } from '../gather.ts'
 import type { HotDoor, Storage } from '../storage.ts'
 import { tables } from '../tables.ts'
+import { tellCommitted } from '../tell-plans.ts'
 import { prepareAccept } from './accept.ts'
 import { alone } from './alone.ts'
 import { prepareClaimDeliveries } from './claim-deliveries.ts'
@@ -53,11 +55,11 @@ export interface PostgresOptions {
  */
 export async function openPostgres(
   url: string,
-  runtime: Pick<Runtime, 'id' | 'random' | 'log'>,
+  runtime: Pick<Runtime, 'id' | 'random' | 'log' | 'telemetry'>,
   { clock = 'server', answer_max_ms = ANSWER_MAX_MS }: PostgresOptions = {},
 ): Promise<Storage> {
-  const { id: newId, random, log } = runtime
-  const bounds = { random, answer_max_ms }
+  const { id: newId, random, log, telemetry } = runtime
+  const bounds = { random, answer_max_ms, onCommit: tellCommitted(telemetry) }
   const connections = await connect(url, { log, answer_max_ms })
   const { hot, cold, slow } = connections
   try {
@@ -79,7 +81,7 @@ export async function openPostgres(
   return {
     read,
     write: (work) => changes(() => write(work)),
-    hot: hotDoor({ database, queue, waker, clock: clockOf(clock), newId, random }),
+    hot: hotDoor({ database, queue, waker, clock: clockOf(clock), newId, random, telemetry }),
     // Several servers dispatch together: a lease is its claimant's for as long as it lasts, whoever starts meanwhile.
     startDispatch: async () => ({ release: async () => {} }),
     alone: (name, work) => alone(cold, name, work),
@@ -99,8 +101,9 @@ function hotDoor(parts: {
   clock: Clock
   newId: () => string
   random: () => number
+  telemetry: Telemetry | undefined
 }): HotDoor {
-  const { database, queue, waker, clock, newId, random } = parts
+  const { database, queue, waker, clock, newId, random, telemetry } = parts
   const t = tables(dialects.postgres)
   const bounds = { batch_max: BATCH_MAX, isEverybodys }
   const batches = () => queue(BATCHES_AT_ONCE, BATCHES_WAITING_MAX)
@@ -111,7 +114,7 @@ function hotDoor(parts: {
   const onDeliveries = { clock, onQueued: () => waker.announce('deliveries') }
   const claimMessages = prepareClaimMessages(database, t, { clock })
   const claimDeliveries = prepareClaimDeliveries(database, { clock })
-  const settling = prepareSettle(database, t, { ...onDeliveries, newId, random })
+  const settling = prepareSettle(database, t, { ...onDeliveries, newId, random, telemetry })
   const settlements = batches()
   const [claimsOfMessages, claimsOfDeliveries] = [claims(), claims()]
   return {
@@ -122,7 +125,7 @@ function hotDoor(parts: {
     cancel: (request) => settlements(() => settling.cancel(request)),
     claimDeliveries: (claim) => claimsOfDeliveries(() => claimDeliveries(claim)),
     recordDeliveries: gather(
-      prepareRecordDeliveries(database, t, { clock, random }),
+      prepareRecordDeliveries(database, t, { clock, random, telemetry }),
       batches(),
       bounds,
     ),

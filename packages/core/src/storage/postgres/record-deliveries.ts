@@ -1,4 +1,5 @@
 import { LIMITS } from '../../contract/limits.ts'
+import type { Telemetry } from '../../telemetry.ts'
 import {
   type DeliveryResult,
   endOf,
@@ -10,6 +11,7 @@ import {
 } from '../../webhooks/record.ts'
 import type { DeliveryRow } from '../storage.ts'
 import type { Tables } from '../tables.ts'
+import { tellRecorded } from '../tell-plans.ts'
 import { type Clock, dueAt } from './clock.ts'
 import { type Database, statement, type Transaction } from './database.ts'
 import { insertInto, namesOf, removeFrom, updateOf } from './rows.ts'
@@ -34,20 +36,28 @@ const FAILED = `(
 export function prepareRecordDeliveries(
   database: Database,
   t: Tables,
-  { clock, random }: { clock: Clock; random: () => number },
+  {
+    clock,
+    random,
+    telemetry,
+  }: { clock: Clock; random: () => number; telemetry: Telemetry | undefined },
 ) {
   const lookUp = prepareLookUp(t)
   const write = prepareWrite(t, clock)
-  return (results: readonly DeliveryResult[]): Promise<boolean[]> =>
-    database.transact(async (tx) => {
+  return async (results: readonly DeliveryResult[]): Promise<boolean[]> => {
+    const { plan, answers } = await database.transact(async (tx) => {
       const { state, holders } = await lookUp(tx, results)
       const isHeld = ({ delivery_id, token }: DeliveryResult) => holders.get(delivery_id) === token
       const held = results.filter(isHeld)
       const plan = planRecord(held, state, { random })
       write(tx, plan, held)
       const counted = plan.counted.values()
-      return results.map((result) => isHeld(result) && counted.next().value === true)
+      const answers = results.map((result) => isHeld(result) && counted.next().value === true)
+      return { plan, answers }
     })
+    if (telemetry) tellRecorded(telemetry, plan)
+    return answers
+  }
 }
 
 function prepareLookUp(t: Tables) {

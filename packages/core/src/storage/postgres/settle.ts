@@ -14,9 +14,11 @@ import type {
   SettleState,
 } from '../../messages/settlement.ts'
 import type { Receipt } from '../../providers/provider.ts'
+import type { Telemetry } from '../../telemetry.ts'
 import type { Subscriber } from '../../webhooks/fan-out.ts'
 import type { MessagePartRow, MessageQueueRow } from '../storage.ts'
 import type { Tables } from '../tables.ts'
+import { tellSettled } from '../tell-plans.ts'
 import { type Clock, dueAt } from './clock.ts'
 import { addCounts } from './count-rows.ts'
 import { creditRows } from './credit-rows.ts'
@@ -31,7 +33,12 @@ import { insertInto, namesOf, removeFrom, updateOf } from './rows.ts'
 export function prepareSettle(
   database: Database,
   t: Tables,
-  { clock, onQueued, ...context }: SettleContext & { clock: Clock; onQueued: () => void },
+  {
+    clock,
+    onQueued,
+    telemetry,
+    ...context
+  }: SettleContext & { clock: Clock; onQueued: () => void; telemetry: Telemetry | undefined },
 ) {
   const lookUp = prepareLookUp(t)
   const write = prepareWrite(t, clock)
@@ -46,6 +53,7 @@ export function prepareSettle(
       return done
     })
     if (done.plan.delivery_queue.length > 0) onQueued()
+    if (telemetry) tellSettled(telemetry, done.plan)
     return done
   }
 

@@ -58,13 +58,18 @@ export function askOnce(
   return using(pool, until, (client) => client.query(query as string, values))
 }
 
+/** Told of each commit, the waiting for a connection left out. */
+export type OnCommit = (jobs: number, duration_ms: number) => void
+
 /** Runs `work` in a transaction and resolves after its commit is durable. If anything fails, nothing happened. */
 export function transact<T>(
   pool: pg.Pool,
   work: (ask: Ask) => Promise<T>,
   fate: Try = { commit_sent: false, until: Number.POSITIVE_INFINITY },
+  onCommit: OnCommit = () => {},
 ): Promise<T> {
   return using(pool, fate.until, async (client, spoil) => {
+    const began = performance.now()
     const answers: Promise<unknown>[] = []
     const ask: Ask = (query, values) => {
       const answer = client.query(query as string, values)
@@ -79,6 +84,7 @@ export function transact<T>(
       fate.commit_sent = true
       ask('commit')
       await Promise.all(answers)
+      onCommit(1, performance.now() - began)
       return result
     } catch (error) {
       await client.query('rollback').catch(spoil)

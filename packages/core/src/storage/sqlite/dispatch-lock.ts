@@ -1,5 +1,5 @@
-import Database from 'better-sqlite3'
 import type { Connection } from './connection.ts'
+import { takeFileLock } from './file-lock.ts'
 
 /**
  * Takes the right to dispatch on a database file: an exclusive lock on a small file beside it, which the operating
@@ -7,13 +7,9 @@ import type { Connection } from './connection.ts'
  * @throws Error when another process has it.
  */
 export function takeDispatchLock(file: string): Connection {
-  const lock = new Database(`${file}-dispatch`, { timeout: 0 })
   try {
-    lock.pragma('locking_mode = EXCLUSIVE')
-    lock.exec('begin exclusive')
-    return lock
+    return takeFileLock(`${file}-dispatch`)
   } catch (cause) {
-    lock.close()
     throw new Error(`another svc process already serves ${file}`, { cause })
   }
 }

@@ -1,8 +1,10 @@
 import type { SettleContext } from '../../messages/settlement.ts'
+import type { Telemetry } from '../../telemetry.ts'
 import { dialects } from '../dialect.ts'
 import { gather } from '../gather.ts'
 import type { HotDoor } from '../storage.ts'
 import { tables } from '../tables.ts'
+import { tellCommitted, tellRecorded, tellSettled } from '../tell-plans.ts'
 import { prepareAccept } from './accept.ts'
 import { prepareClaimDeliveries } from './claim-deliveries.ts'
 import { prepareClaimMessages } from './claim-messages.ts'
@@ -42,15 +44,25 @@ export interface Engine
 export function openEngine(
   file: string,
   context: SettleContext,
-  { onFailure }: { onFailure: (error: Error) => void },
+  {
+    onFailure,
+    telemetry,
+  }: { onFailure: (error: Error) => void; telemetry?: Telemetry | undefined },
 ): Engine {
   const connection = connect(file)
   migrate(connection)
-  const writer = createWriter(connection, { onFailure })
+  const writer = createWriter(connection, { onFailure, onCommit: tellCommitted(telemetry) })
   const t = tables(dialects.sqlite)
   const bounds = { batch_max: BATCH_MAX, onJoin: writer.grew }
   const claimMessages = prepareClaimMessages(connection, t)
-  const settling = prepareSettle(connection, t, context)
+  const settling = prepareSettle(connection, t, {
+    ...context,
+    onSettled: (plan) => telemetry && writer.afterCommit(() => tellSettled(telemetry, plan)),
+  })
+  const recordDeliveries = prepareRecordDeliveries(connection, t, {
+    ...context,
+    onRecorded: (plan) => telemetry && writer.afterCommit(() => tellRecorded(telemetry, plan)),
+  })
   const claimDeliveries = prepareClaimDeliveries(connection)
   const query = queryOver(connection)
   // On the writer's connection: a reader's cache is thrown away by every commit of another one.
@@ -63,7 +75,7 @@ export function openEngine(
     settle: gather(settling.settle, writer.run, bounds),
     cancel: (request) => writer.run(() => settling.cancel(request)),
     claimDeliveries: (claim) => writer.run(() => claimDeliveries(claim)),
-    recordDeliveries: gather(prepareRecordDeliveries(connection, t, context), writer.run, bounds),
+    recordDeliveries: gather(recordDeliveries, writer.run, bounds),
     transaction: (work) => writer.run(() => work(query)),
     async takeDispatch() {
       lock = takeDispatchLock(file)

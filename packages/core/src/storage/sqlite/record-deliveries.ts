@@ -6,6 +6,7 @@ import {
   HEALTH,
   isSilent,
   planRecord,
+  type RecordPlan,
   type RecordState,
   silentSince,
   type WebhookHealth,
@@ -18,7 +19,7 @@ import { insertInto, namesOf, selectFrom, updateOf } from './rows.ts'
 export function prepareRecordDeliveries(
   connection: Connection,
   t: Tables,
-  context: { random: () => number },
+  { onRecorded, ...context }: { random: () => number; onRecorded: (plan: RecordPlan) => void },
 ) {
   const isHeld = connection
     .prepare('select 1 from delivery_queue where delivery_id = ? and token = ?')
@@ -101,6 +102,7 @@ export function prepareRecordDeliveries(
     for (const webhook of plan.webhooks) updateWebhook(webhook)
     for (const { delivery_id, due_at } of plan.requeue) requeue.run(due_at.getTime(), delivery_id)
     for (const id of plan.dequeue) dequeue.run(id)
+    onRecorded(plan)
     const counted = plan.counted.values()
     return holds.map((isHolder) => isHolder && counted.next().value === true)
   }

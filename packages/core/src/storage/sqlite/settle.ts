@@ -18,19 +18,25 @@ import { creditRows } from './credit-rows.ts'
 import { insertInto, namesOf, selectFrom, updateOf } from './rows.ts'
 
 /** The verbs `settle` and `cancel` on SQLite: look up, plan, write, inside the writer's transaction. */
-export function prepareSettle(connection: Connection, t: Tables, context: SettleContext) {
+export function prepareSettle(
+  connection: Connection,
+  t: Tables,
+  { onSettled, ...context }: SettleContext & { onSettled: (plan: SettlePlan) => void },
+) {
   const lookUp = prepareLookUp(connection, t)
   const write = prepareWrite(connection, t)
   return {
     settle(settlements: readonly Settlement[]): boolean[] {
       const plan = planSettle(settlements, lookUp(settlements), context)
       write(plan)
+      onSettled(plan)
       return plan.counted
     },
     cancel(request: CancelRequest): CancelOutcome[] {
       const settlements = cancellations(request)
       const { plan, outcomes } = planCancel(settlements, lookUp(settlements), context)
       write(plan)
+      onSettled(plan)
       return outcomes
     },
   }

@@ -29,12 +29,12 @@ export interface SqliteOptions {
  */
 export function openSqlite(
   file: string,
-  runtime: Pick<Runtime, 'id' | 'random' | 'log'>,
+  runtime: Pick<Runtime, 'id' | 'random' | 'log' | 'telemetry'>,
   { onFailure = () => {}, reading_threads = 0 }: SqliteOptions = {},
 ): Storage {
   mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
   const context = { newId: runtime.id, random: runtime.random }
-  const engine = openEngine(file, context, { onFailure })
+  const engine = openEngine(file, context, { onFailure, telemetry: runtime.telemetry })
   const connection = connect(file, { readonly: true })
   const t = tables(dialects.sqlite)
   const { findApiKey, accept, claimMessages, settle, cancel, claimDeliveries, recordDeliveries } =

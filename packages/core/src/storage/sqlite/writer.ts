@@ -9,6 +9,8 @@ export interface Writer {
   run<T>(job: Job<T>): Promise<T>
   /** Says that a waiting job was given more to do. */
   grew(): void
+  /** To be called by a job: does `work` once that job is on disk, and never if it is not. */
+  afterCommit(work: () => void): void
   /** Resolves when everything that waits has been written. */
   idle(): Promise<void>
 }
@@ -42,7 +44,14 @@ interface Waiting {
  */
 export function createWriter(
   connection: Connection,
-  { onFailure }: { onFailure: (error: Error) => void },
+  {
+    onFailure,
+    onCommit = () => {},
+  }: {
+    onFailure: (error: Error) => void
+    /** Told of each commit: how many jobs it wrote, and how long that took them. */
+    onCommit?: ((jobs: number, duration_ms: number) => void) | undefined
+  },
 ): Writer {
   const begin = connection.prepare('begin immediate')
   const commit = connection.prepare('commit')
@@ -55,9 +64,11 @@ export function createWriter(
   let failure: Error | null = null
   /** How often somebody asked; a batch that gathers callers of its own tells of each. */
   let arrivals = 0
+  let afterwards: (() => void)[] = []
 
   async function runOne(one: Waiting): Promise<() => void> {
     save.run()
+    const before = afterwards.length
     try {
       const pending = one.job()
       // Awaiting gives up the turn, so only a job that asks for it does: a synchronous batch stays in one piece.
@@ -68,6 +79,7 @@ export function createWriter(
       if (!connection.inTransaction) throw error
       undo.run()
       release.run()
+      afterwards.length = before
       return () => one.reject(error)
     }
   }
@@ -99,12 +111,16 @@ export function createWriter(
   }
 
   async function commitTogether(batch: Waiting[]): Promise<void> {
+    const began = performance.now()
+    afterwards = []
     try {
       begin.run()
       const answers: (() => void)[] = []
       for (const one of batch) answers.push(await runOne(one))
       commit.run()
       for (const answer of answers) answer()
+      onCommit(batch.length, performance.now() - began)
+      for (const work of afterwards) work()
     } catch (error) {
       undoAll()
       if (isIoError(error)) fail(error)
@@ -136,6 +152,9 @@ export function createWriter(
     },
     grew() {
       arrivals += 1
+    },
+    afterCommit(work) {
+      afterwards.push(work)
     },
     async idle() {
       while (running) await running

@@ -73,8 +73,12 @@ export function overviewStore(db: Db, tables: Tables): OverviewReads {
         .orderBy(sql`${last_failure_at} desc nulls last`, desc(id))
         .limit(limit)
     },
-    async failedMessages(limit) {
-      const failed = and(eq(counts.status, 'failed'), gt(counts.count, 0))
+    async failedMessages(limit, only) {
+      const failed = and(
+        eq(counts.status, 'failed'),
+        gt(counts.count, 0),
+        only && eq(counts.channel, only),
+      )
       const histories = await db
         .select({ workspace_id: counts.workspace_id, channel: counts.channel })
         .from(counts)

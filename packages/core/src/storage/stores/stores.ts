@@ -11,6 +11,8 @@ import { conversationStore } from './conversations.ts'
 import { creditHoldStore } from './credit-holds.ts'
 import { creditLotStore } from './credit-lots.ts'
 import { creditStore } from './credits.ts'
+import { dispatchPauseStore } from './dispatch-pauses.ts'
+import { erasureStore } from './erasure.ts'
 import { lowBalanceStore } from './low-balances.ts'
 import { messagePartStore } from './message-parts.ts'
 import { messageStore } from './messages.ts'
@@ -19,6 +21,7 @@ import { parkedReceiptStore } from './parked-receipts.ts'
 import { pauseStore } from './provider-pauses.ts'
 import { purchaseStore } from './purchases.ts'
 import { receivedMessageStore } from './received-messages.ts'
+import { retentionStore } from './retention.ts'
 import { secretStore } from './secrets.ts'
 import { suppressionStore } from './suppressions.ts'
 import { webhookStore } from './webhooks.ts'
@@ -50,11 +53,14 @@ export function openStores(db: Db, tables: Tables, dialect: StoreDialect): Write
     bulks: bulkStore(db, tables),
     messageParts: messagePartStore(db, tables),
     providerPauses: pauseStore(db, tables),
+    dispatchPauses: dispatchPauseStore(db, tables),
     parkedReceipts: parkedReceiptStore(db, tables),
     receivedMessages: receivedMessageStore(db, tables, dialect),
     conversations: conversationStore(db, tables),
     webhooks: webhookStore(db, tables, dialect),
     secrets: secretStore(db, tables),
     overview: overviewStore(db, tables),
+    retention: retentionStore(db, tables),
+    erasure: erasureStore(db, tables, dialect),
   }
 }

@@ -64,9 +64,9 @@ export function webhookStore(
       return (await db.select().from(deliveries).where(one))[0] ?? null
     },
     async deliveriesAfter(workspaceId, webhookId, { after_id, limit }) {
-      const { id, status, created_at } = deliveries
+      const { id, event_id, status, created_at } = deliveries
       const later = and(deliveriesTo(workspaceId, webhookId), gt(id, after_id))
-      const found = db.select({ id, status, created_at }).from(deliveries).where(later)
+      const found = db.select({ id, event_id, status, created_at }).from(deliveries).where(later)
       return found.orderBy(asc(id)).limit(limit)
     },
     async deliveriesOf(workspaceId, messageId) {

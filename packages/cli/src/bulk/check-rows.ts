@@ -1,0 +1,119 @@
+import type { Client, Units, WireBulkRequest } from '@svc/core/contract'
+import type { AddressesSeen } from './addresses-seen.ts'
+import { type BatchLimits, batchesOf } from './batches.ts'
+import type { BulkMessage, MessageOfBulk } from './bulk-message.ts'
+import type { Row } from './columns.ts'
+import type { InputFile } from './input-file.ts'
+import { interrupted, type Patience } from './patience.ts'
+import { remember } from './read-results.ts'
+import { splitBySeen } from './split-by-seen.ts'
+import { NOTHING, plus, type RowResult, type Totals } from './totals.ts'
+
+/** How many rejected rows are remembered, to be shown. */
+const REJECTED_MAX = 1_000
+
+/** What sending would do. */
+export interface Check {
+  /** `accepted`: how many would be sent to; `credits`: what they would cost. */
+  totals: Totals
+  balance: Units
+  /** Why the server would take none of it, whoever the recipients; null where nothing is in the way. */
+  block_reason: string | null
+  suppressed: number
+  /** The first of those who would get nothing. */
+  rejected: RowResult[]
+}
+
+/**
+ * Asks the server, batch by batch, what sending the rows after a line would do. Nothing is sent.
+ */
+export async function checkRows(
+  input: InputFile,
+  {
+    client,
+    message,
+    limits,
+    after,
+    seen,
+    keyOf,
+    patience,
+    signal,
+    onBatch,
+  }: {
+    client: Client
+    message: BulkMessage
+    limits: BatchLimits
+    after: number
+    /** Whom messages were accepted for before; those who would be are added. */
+    seen: AddressesSeen
+    keyOf: (to: string) => string
+    patience: Patience
+    signal: AbortSignal
+    onBatch: (totals: Totals) => void
+  },
+): Promise<Check> {
+  const check: Check = {
+    totals: NOTHING,
+    balance: 0 as Units,
+    block_reason: null,
+    suppressed: 0,
+    rejected: [],
+  }
+  for await (const batch of batchesOf(input.after(after), limits)) {
+    if (signal.aborted) throw interrupted()
+    const { fresh, repeated } = splitBySeen(batch, seen, keyOf)
+    const found =
+      fresh.length === 0
+        ? null
+        : await patience.ask(() => client.messages.estimate(bodyOf(message.request, fresh)))
+    const rows = found ? resultsOf(found.messages, fresh) : []
+    const rejected = rows.filter(({ error }) => error !== undefined && error !== 'duplicate')
+    const accepted = found?.sendable ?? 0
+    for (const row of rows)
+      if (row.error === undefined) remember(seen, { ...row, message_id: '' }, keyOf)
+    check.totals = plus(check.totals, {
+      rows: batch.rows.length,
+      accepted,
+      rejected: rejected.length,
+      duplicates: repeated.length + fresh.length - accepted - rejected.length,
+      credits: found?.credits_needed ?? (0 as Units),
+    })
+    check.suppressed += rejected.filter(({ error }) => error === 'suppressed').length
+    check.rejected.push(...rejected.slice(0, REJECTED_MAX - check.rejected.length))
+    if (found) {
+      check.balance = found.credits_balance
+      check.block_reason ??= found.block_reason
+    }
+    onBatch(check.totals)
+  }
+  await input.assertUnchanged()
+  if (check.block_reason === null && check.totals.credits > check.balance) {
+    check.block_reason = 'insufficient_credits'
+  }
+  return check
+}
+
+/** The body that sends to these, whatever is wrong with some of them. */
+export function bodyOf(request: MessageOfBulk, rows: readonly Row[]): WireBulkRequest {
+  const recipients = rows.map(({ recipient }) => recipient)
+  // Content and channel fit together, or the server says so.
+  return { ...request, recipients, validation: 'permissive' } as WireBulkRequest
+}
+
+/** What an estimate tells of each row. */
+export function resultsOf(
+  messages: readonly { index: number; to: string | null; block_reason: string | null }[],
+  rows: readonly Row[],
+): RowResult[] {
+  return messages.flatMap(({ index, to, block_reason }) => {
+    const row = rows[index]
+    if (!row) return []
+    const { contact_id } = row.recipient
+    return {
+      line: row.line,
+      to,
+      ...(contact_id !== undefined && { contact_id }),
+      ...(block_reason !== null && { error: block_reason }),
+    }
+  })
+}

@@ -1,0 +1,141 @@
+import type { WireBulkRequest } from '@svc/core/contract'
+import { usage } from '../failure.ts'
+import type { CsvRow } from './read-rows.ts'
+
+type Channel = WireBulkRequest['channel']
+
+/** A recipient as a bulk takes one. */
+export type Recipient = Exclude<WireBulkRequest['recipients'][number], string>
+
+/** Whoever a row names, and where it stands. */
+export interface Row {
+  line: number
+  recipient: Recipient
+}
+
+/** What the columns of a file are taken for, by their place. */
+interface Column {
+  at: number
+  kind: 'to' | 'contact_id' | 'name' | 'metadata' | 'variable'
+  key: string
+}
+
+/** Reads the rows of a file by its header. */
+export interface Columns {
+  count: number
+  rowOf(row: CsvRow): Row
+}
+
+const KNOWN = new Set(['to', 'phone', 'email', 'contact_id', 'name'])
+
+const METADATA = 'metadata.'
+
+/**
+ * Takes the header apart: the address is in `to`, else `phone` (`email` where e-mail is sent), or where `to_column`
+ * says; `contact_id`, `name` and `metadata.…` mean what they mean in the API; every other column is a variable, and is
+ * sent where the content has its name in it.
+ * @throws Failure for a header that cannot be meant.
+ */
+export function columnsOf(
+  header: CsvRow,
+  {
+    file,
+    channel,
+    to_column,
+    content,
+  }: {
+    file: string
+    channel: Channel
+    to_column: string | undefined
+    content: unknown
+  },
+): Columns {
+  const names = namesOf(header, file)
+  const address = addressColumn(names, channel, to_column)
+  if (to_column !== undefined && address === undefined) {
+    throw usage(`${file} has no column named ${to_column}: it has ${names.join(', ')}`)
+  }
+  if (address === undefined && !names.includes('contact_id')) {
+    const own = channel === 'email' ? 'email' : 'phone'
+    throw usage(
+      `${file} has no column named to, ${own} or contact_id: name the one with the addresses with --to-column; it has ${names.join(', ')}`,
+    )
+  }
+  const text = JSON.stringify(content)
+  const columns = names.flatMap((name, at) => columnOf(name, at, { address, text }) ?? [])
+  return {
+    count: names.length,
+    rowOf: ({ line, cells }) => ({ line, recipient: recipientOf(columns, cells) }),
+  }
+}
+
+function namesOf({ cells }: CsvRow, file: string): string[] {
+  const names = cells.map((cell) => {
+    const name = cell.trim()
+    const known = name.toLowerCase()
+    return KNOWN.has(known) ? known : name
+  })
+  const nameless = names.indexOf('')
+  if (nameless !== -1) throw usage(`${file}, line 1: column ${nameless + 1} has no name`)
+  const twice = names.findIndex((name, at) => names.indexOf(name) !== at)
+  if (twice !== -1) {
+    const name = names[twice] as string
+    throw usage(
+      `${file}, line 1: columns ${names.indexOf(name) + 1} and ${twice + 1} are both named ${name}`,
+    )
+  }
+  return names
+}
+
+function addressColumn(
+  names: readonly string[],
+  channel: Channel,
+  to_column: string | undefined,
+): string | undefined {
+  if (to_column !== undefined) {
+    return names.find((name) => name === to_column || name === to_column.toLowerCase())
+  }
+  return ['to', channel === 'email' ? 'email' : 'phone'].find((name) => names.includes(name))
+}
+
+function columnOf(
+  name: string,
+  at: number,
+  { address, text }: { address: string | undefined; text: string },
+): Column | null {
+  if (name === address) return { at, kind: 'to', key: name }
+  if (name === 'contact_id' || name === 'name') return { at, kind: name, key: name }
+  if (name.startsWith(METADATA)) {
+    return { at, kind: 'metadata', key: name.slice(METADATA.length) }
+  }
+  // As the content has it in its JSON. One that is not in it fills nothing, and need not travel.
+  return text.includes(JSON.stringify(name).slice(1, -1))
+    ? { at, kind: 'variable', key: name }
+    : null
+}
+
+/** An empty cell says nothing. */
+function recipientOf(columns: readonly Column[], cells: readonly string[]): Recipient {
+  let to: string | undefined
+  let contact_id: string | undefined
+  let name: string | undefined
+  const variables: [string, string][] = []
+  const metadata: [string, string][] = []
+  for (const { at, kind, key } of columns) {
+    const cell = cells[at] ?? ''
+    if (cell === '') continue
+    if (kind === 'to') to = cell.trim()
+    else if (kind === 'contact_id') contact_id = cell.trim()
+    else if (kind === 'name') name = cell
+    else if (kind === 'metadata') metadata.push([key, cell])
+    else variables.push([key, cell])
+  }
+  return {
+    // Nobody at all is refused as an address, which says more than that there is none.
+    ...((to !== undefined || contact_id === undefined) && { to: to ?? '' }),
+    ...(contact_id !== undefined && { contact_id }),
+    ...(name !== undefined && { name }),
+    ...(variables.length > 0 && { variables: Object.fromEntries(variables) }),
+    ...(metadata.length > 0 && { metadata: Object.fromEntries(metadata) }),
+  }
+}

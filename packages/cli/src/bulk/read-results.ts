@@ -1,0 +1,169 @@
+import { createReadStream } from 'node:fs'
+import { access, stat } from 'node:fs/promises'
+import { UNITS_PER_CREDIT, units } from '@svc/core/contract'
+import { misconfigured } from '../failure.ts'
+import { type AddressesSeen, createAddressesSeen } from './addresses-seen.ts'
+import { lineOf } from './result-line.ts'
+import { type BegunLine, FORMAT, type ResultLine, type RunLine } from './results-file.ts'
+import { NOTHING, plus, type RowResult, type Totals } from './totals.ts'
+
+/** A row as long as one can be, all of it escaped in JSON. */
+const LINE_MAX_BYTES = 1024 * 1024
+
+/** How far a run is. */
+export interface RunState {
+  run: RunLine
+  /** The line of the file with which the last row begins that was dealt with. */
+  last_line: number
+  totals: Totals
+  /** How many batches were begun. */
+  batches: number
+  /** The batch whose answer is not there. */
+  pending: BegunLine | null
+  /** Of the last batch that was sent. */
+  bulk_id: string | null
+  /** Whom messages were accepted for, by `keyOf` and as contacts. */
+  seen: AddressesSeen
+  /** Where the next line goes; what stands behind it was not finished. */
+  bytes: number
+}
+
+/**
+ * Reads a result file line by line; null where there is none.
+ * @throws Failure naming the line, where it is none of ours or damaged.
+ */
+export async function readResults(
+  path: string,
+  keyOf: (to: string) => string,
+): Promise<RunState | null> {
+  const isThere = await access(path).then(
+    () => true,
+    () => false,
+  )
+  if (!isThere) return null
+  let state: RunState | null = null
+  let number = 0
+  let offset = 0
+  const rows: Extract<ResultLine, { type: 'row' }>[] = []
+  for await (const { text, end } of linesOf(path)) {
+    number++
+    offset = end
+    const line = lineOf(text)
+    if (state === null) {
+      state = begin(path, line, offset)
+      continue
+    }
+    if (line === null || !follows(state, line, rows.length)) throw damaged(path, number)
+    if (line.type === 'row') {
+      rows.push(line)
+      continue
+    }
+    if (line.type === 'batch') for (const row of rows) remember(state.seen, row, keyOf)
+    rows.length = 0
+    state = { ...after(state, line), bytes: offset }
+  }
+  if (state === null && (await stat(path)).size > 0) return begin(path, null, 0)
+  return state
+}
+
+/** The keys by which a row's address and contact are known again. */
+export function remember(
+  seen: AddressesSeen,
+  {
+    to,
+    contact_id,
+    message_id,
+    error,
+  }: Pick<RowResult, 'to' | 'contact_id' | 'message_id' | 'error'>,
+  keyOf: (to: string) => string,
+): void {
+  // Of a row whose answer was lost nobody knows that it was not sent.
+  if (message_id === undefined && error !== 'unanswered') return
+  if (to !== null) seen.add(keyOf(to))
+  if (contact_id !== undefined) seen.add(contactKey(contact_id))
+}
+
+/** No address has a space. */
+export function contactKey(contact_id: string): string {
+  return `contact ${contact_id.toLowerCase()}`
+}
+
+function begin(path: string, line: ResultLine | null, bytes: number): RunState {
+  if (line?.type !== 'run') {
+    throw misconfigured(
+      `${path} is no result file of svc bulk send: name another one with --results`,
+    )
+  }
+  if (line.format !== FORMAT) {
+    throw misconfigured(`${path} was written by another version of svc: go on with that one`)
+  }
+  const seen = createAddressesSeen()
+  return {
+    run: line,
+    last_line: 1,
+    totals: NOTHING,
+    batches: 0,
+    pending: null,
+    bulk_id: null,
+    seen,
+    bytes,
+  }
+}
+
+/** Whether a line can stand where it does: that none before it was taken out, put in or put elsewhere. */
+function follows(state: RunState, line: ResultLine, rows: number): boolean {
+  const next = state.pending?.batch ?? state.batches + 1
+  switch (line.type) {
+    case 'run':
+      return false
+    case 'row':
+      return line.line > state.last_line
+    case 'begun':
+      return state.pending === null && line.batch === next && line.first_line > state.last_line
+    case 'refused':
+      return state.pending !== null && line.batch === next
+    case 'batch':
+      return line.batch === next && line.rows === rows && line.last_line > state.last_line
+  }
+}
+
+function after(state: RunState, line: Exclude<ResultLine, { type: 'row' }>): RunState {
+  if (line.type === 'begun') return { ...state, batches: line.batch, pending: line }
+  if (line.type === 'refused') return { ...state, pending: null }
+  if (line.type === 'run') return state
+  return {
+    ...state,
+    last_line: line.last_line,
+    batches: line.batch,
+    totals: plus(state.totals, {
+      ...line,
+      credits: units(Math.round(line.credits_used * UNITS_PER_CREDIT)),
+    }),
+    pending: null,
+    bulk_id: line.bulk_id ?? state.bulk_id,
+  }
+}
+
+/** The lines that are whole; the last one may have been cut short by a crash. */
+async function* linesOf(path: string): AsyncGenerator<{ text: string; end: number }> {
+  let rest: Buffer = Buffer.alloc(0)
+  let at = 0
+  for await (const chunk of createReadStream(path) as AsyncIterable<Buffer>) {
+    const bytes = rest.length === 0 ? chunk : Buffer.concat([rest, chunk])
+    let start = 0
+    for (let end = bytes.indexOf(10); end !== -1; end = bytes.indexOf(10, start)) {
+      yield { text: bytes.toString('utf8', start, end), end: at + end + 1 }
+      start = end + 1
+    }
+    at += start
+    rest = bytes.subarray(start)
+    if (rest.length > LINE_MAX_BYTES) throw damaged(path, null)
+  }
+}
+
+function damaged(path: string, line: number | null): Error {
+  const where = line === null ? '' : `, line ${line}`
+  return misconfigured(
+    `${path}${where}: it is damaged or was edited, so nothing was sent. Put it back as svc left it; with another file (--results) everything would be sent again`,
+  )
+}

@@ -1,0 +1,114 @@
+import { mkdirSync } from 'node:fs'
+import { dirname, extname, join, resolve } from 'node:path'
+import type { Command } from 'commander'
+import { contentOf, fileOfDatabase, verdictOf } from '../backup-report.ts'
+import { type Context, withExamples } from '../context.ts'
+import { pathFrom } from '../data-folder.ts'
+import { databaseUrl, withDatabase, withWayOut } from '../database-option.ts'
+import { misconfigured, usage } from '../failure.ts'
+import { progressBars } from '../progress-bar.ts'
+import { type Surroundings, stopSignalOf } from '../surroundings.ts'
+import { verificationOf } from '../verification.ts'
+
+interface Options {
+  database?: string
+  to?: string
+  keep?: string
+  verify: string
+}
+
+const KEEP_MAX = 10_000
+
+const WAYS_OUT = {
+  not_found: 'set SVC_DATABASE_URL or SVC_DATA_DIR, or give --database',
+  no_folder: 'name another with --to',
+  no_space: 'name another folder with --to, or remove something',
+  exists: 'choose another name with --to',
+  newer: 'back it up with that version',
+}
+
+/** Adds `svc backup`. */
+export function addBackup(program: Command, context: Context): void {
+  const command = withDatabase(
+    program
+      .command('backup')
+      .summary('copy the SQLite database to one verified file, while the server runs')
+      .description(
+        `Copies the SQLite database, as it stands at one moment, to one file, while the server goes on. The copy is verified
+before it gets its name, so a file named svc-<time>.db is always whole. It holds secrets and messages: only its owner may
+read it. svc restore puts it back. For PostgreSQL see docs/operating/backup.md.`,
+      ),
+  )
+    .option(
+      '--to <path>',
+      "a folder, or a new file's name that ends in .db (default: SVC_BACKUP_DIR, or backups in the data folder)",
+    )
+    .option('--keep <n>', 'how many stay in the folder; the oldest go (default: all)')
+    .option(
+      '--verify <how>',
+      'fast: checksum, structure and sums of the books; full: every row too; none',
+      'fast',
+    )
+    .action((options: Options) => backup(context, `svc ${program.version()}`, options))
+  withExamples(
+    command,
+    'svc backup',
+    'svc backup --to /var/backups/svc --keep 7',
+    'svc backup --to before-upgrade.db --verify full --json',
+  )
+}
+
+async function backup(
+  { surroundings, output }: Context,
+  made_by: string,
+  options: Options,
+): Promise<void> {
+  const database = fileOfDatabase(
+    databaseUrl(surroundings, options.database),
+    'back it up with pg_dump or pg_basebackup',
+  )
+  const verify = verificationOf(options.verify)
+  const keep = options.keep === undefined ? null : countOf(options.keep)
+  const bars = progressBars(surroundings, { isQuiet: output.isJson() || !output.isTerminal })
+  const { backupDatabase } = await import('@svc/core')
+  const report = await backupDatabase({
+    ...{ database, keep, verify, made_by },
+    to: targetOf(surroundings, database, { given: options.to, is_kept: keep !== null }),
+    signal: stopSignalOf(surroundings),
+    onProgress: bars.tell,
+  })
+    .catch((error: unknown) => {
+      throw withWayOut(error, WAYS_OUT)
+    })
+    .finally(bars.end)
+  if (output.isJson()) return output.document(report)
+  const shown = pathFrom(surroundings.cwd, report.file)
+  output.line(`Backed up to ${shown}, ${contentOf(report)}; ${verdictOf(report)}.`)
+  output.note('It holds secrets: keep it as safe as the database, and a copy on another machine.')
+  for (const name of report.removed) output.note(`Removed the older ${name}.`)
+}
+
+/** Only what is called like a database is a file: a folder's name must not become one by mistake. */
+function targetOf(
+  { cwd, env }: Surroundings,
+  database: string,
+  { given, is_kept }: { given: string | undefined; is_kept: boolean },
+): string {
+  const named = given ?? (env.SVC_BACKUP_DIR?.trim() || undefined)
+  const target = named === undefined ? join(dirname(database), 'backups') : resolve(cwd, named)
+  if (given !== undefined && !is_kept && extname(target) === '.db') return target
+  try {
+    mkdirSync(target, { recursive: true, mode: 0o700 })
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    if (code === 'EEXIST') throw usage(`${pathFrom(cwd, target)} is no folder`)
+    throw misconfigured(`cannot make the folder ${pathFrom(cwd, target)} (${code})`)
+  }
+  return target
+}
+
+function countOf(text: string): number {
+  const count = Number(text)
+  if (/^\d{1,5}$/.test(text) && count >= 1 && count <= KEEP_MAX) return count
+  throw usage(`--keep must be a whole number from 1 to ${KEEP_MAX}, got "${text}"`)
+}

@@ -1,0 +1,132 @@
+import { resolve } from 'node:path'
+import type { Client } from '@svc/core/contract'
+import { type Command, Option } from 'commander'
+import type { BulkMessageOptions } from '../bulk/bulk-message.ts'
+import { withBulkMessage } from '../bulk/bulk-message.ts'
+import type { Run, SendSettings } from '../bulk/run.ts'
+import { type ConnectionOptions, connect, findTarget, withConnection } from '../connection.ts'
+import { type Context, withExamples } from '../context.ts'
+import { durationMs } from '../duration.ts'
+import { usage } from '../failure.ts'
+
+/** The most that an operator can let a bulk have. */
+const BATCH_MAX = 10_000
+
+interface Options extends ConnectionOptions, BulkMessageOptions {
+  dryRun?: boolean
+  strict?: boolean
+  yes?: boolean
+  restart?: boolean
+  results?: string
+  batch: string
+  patience: string
+  unanswered?: 'send' | 'skip'
+}
+
+/** Adds `svc bulk send`. */
+export function addBulkSend(bulk: Command, context: Context): void {
+  const command = withConnection(
+    withBulkMessage(
+      bulk
+        .command('send')
+        .summary('send to everybody in a CSV file')
+        .description(
+          `Sends one message for each row of a CSV file. The address is in the column to, else phone or email; contact_id
+names a contact instead; name and all other columns fill {{placeholders}}, and columns named metadata.… become metadata.
+What happened to each row is kept in a result file: after a crash, an outage or Ctrl-C the same command goes on from
+there, and nothing is sent twice.`,
+        )
+        .argument('<file>', 'CSV in UTF-8 with a header row; - takes it from stdin'),
+    ),
+  )
+    .option('--dry-run', 'send nothing: show what it would cost and who would get nothing')
+    .option('--strict', 'check all rows first, and send nothing where one would be rejected')
+    .option('--yes', 'do not show the cost and ask before sending')
+    .option('--results <file>', 'the result file (default: <file>.results.jsonl)')
+    .option('--restart', 'put the result file aside and send everything again')
+    .option('--batch <n>', `rows in one request, 1 to ${BATCH_MAX}`, '1000')
+    .option('--patience <span>', 'how long an outage of the server is waited out', '5m')
+    .addOption(
+      new Option(
+        '--unanswered <what>',
+        'what to do with a batch whose answer was lost more than 24 hours ago',
+      ).choices(['send', 'skip']),
+    )
+    .action((file: string, options: Options) => send(context, file, options))
+  withExamples(
+    command,
+    'svc bulk send people.csv --channel sms --text "Hi {{name|there}}, order {{order_id}} is ready" --dry-run',
+    'svc bulk send people.csv --channel sms --text "Hi {{name|there}}, order {{order_id}} is ready"',
+    'svc bulk send people.csv --channel email --subject "Order {{order_id}}" --html "<p>It is ready.</p>" --yes',
+    'svc bulk send people.csv --channel whatsapp --content template.json --defaults name=there --json --yes',
+  )
+}
+
+async function send(context: Context, file: string, options: Options): Promise<void> {
+  const { surroundings } = context
+  const settings = settingsOf(file, options)
+  const target = await findTarget(options, surroundings)
+  const { client } = await connect(options, surroundings)
+  const run = await openRun(context, { file, options, settings, target, client })
+  try {
+    const { checkOnly, sendAll } = await import('../bulk/run.ts')
+    await (options.dryRun ? checkOnly(run) : sendAll(run))
+  } finally {
+    await run.input.close()
+  }
+}
+
+function settingsOf(file: string, options: Options): SendSettings {
+  const batch = Number(options.batch)
+  if (!Number.isInteger(batch) || batch < 1 || batch > BATCH_MAX) {
+    throw usage(`--batch must be 1 to ${BATCH_MAX}`)
+  }
+  const outage_ms = durationMs(options.patience)
+  if (outage_ms === null) throw usage('--patience must be a span such as 30s or 5m')
+  const { dryRun, strict = false, yes = false, restart = false, results, unanswered } = options
+  if (file === '-' && results === undefined && !dryRun) {
+    throw usage('the rows come from stdin: name the result file with --results')
+  }
+  return {
+    batch,
+    outage_ms,
+    strict,
+    yes,
+    restart,
+    unanswered,
+    results: results ?? `${file}.results.jsonl`,
+  }
+}
+
+async function openRun(
+  context: Context,
+  {
+    file,
+    options,
+    settings,
+    target,
+    client,
+  }: {
+    file: string
+    options: Options
+    settings: SendSettings
+    target: Run['target']
+    client: Client
+  },
+): Promise<Run> {
+  const { surroundings } = context
+  const [{ limitsOf, readBulkMessage }, { columnsOf }, { openInputFile }] = await Promise.all([
+    import('../bulk/bulk-message.ts'),
+    import('../bulk/columns.ts'),
+    import('../bulk/input-file.ts'),
+  ])
+  const message = await readBulkMessage(options, surroundings, { isStdinTaken: file === '-' })
+  const { channel, content } = message.request
+  const to_column = options.toColumn
+  const input = await openInputFile(file, surroundings, (header, name) =>
+    columnsOf(header, { file: name, channel, content, to_column }),
+  )
+  const path = resolve(surroundings.cwd, settings.results)
+  const limits = limitsOf(message, settings.batch)
+  return { context, input, message, limits, client, target, settings, path }
+}

@@ -1,0 +1,141 @@
+import type { Command } from 'commander'
+import { confirm } from '../confirm.ts'
+import { type ConnectionOptions, connect, withConnection } from '../connection.ts'
+import { type Context, withExamples } from '../context.ts'
+import { Failure } from '../failure.ts'
+import type { Cell } from '../output.ts'
+import { printable } from '../printable.ts'
+import { addBulkSend } from './bulk-send.ts'
+
+const ID = '01934f5e-8c00-7a3b-9d2e-5f6a7b8c9d01'
+
+/** Adds `svc bulk`. */
+export function addBulk(program: Command, context: Context): void {
+  const bulk = program
+    .command('bulk')
+    .summary('send to everybody in a CSV file, and look after it')
+    .description(
+      'Sends to everybody in a CSV file. Each request of such a run is a bulk of its own, whose id the result file names.',
+    )
+  withExamples(
+    bulk,
+    'svc bulk send people.csv --channel sms --text "Hi {{name}}, order {{order_id}} is ready"',
+    `svc bulk show ${ID}`,
+  )
+  addBulkSend(bulk, context)
+  addOne(bulk, context, {
+    name: 'show',
+    summary: 'show a bulk and how far it is',
+    description: 'Shows a bulk, and how many of its messages have which status.',
+    question: null,
+    run: showBulk,
+  })
+  addOne(bulk, context, {
+    name: 'cancel',
+    summary: 'cancel what a bulk has not sent yet',
+    description:
+      'Cancels what a bulk has not sent yet: those messages fail, and their credits come back. It asks first.',
+    question: (id) => `Cancel what bulk ${id} has not sent yet?`,
+    run: cancelBulk,
+  })
+  addOne(bulk, context, {
+    name: 'retry',
+    summary: 'send again what failed in a bulk',
+    description: `Sends again, as a new bulk, what failed before a provider took it; each is charged anew. A bulk is sent
+again once, when none of it is queued any more. It asks first.`,
+    question: (id) => `Send again what failed in bulk ${id}, and pay for it anew?`,
+    run: retryBulk,
+  })
+}
+
+/** A command about one bulk. */
+interface OneBulk {
+  name: string
+  summary: string
+  description: string
+  /** What is asked first, unless `--yes` is given. */
+  question: ((id: string) => string) | null
+  run(context: Context, id: string, options: ConnectionOptions): Promise<void>
+}
+
+function addOne(
+  bulk: Command,
+  context: Context,
+  { name, summary, description, question, run }: OneBulk,
+): void {
+  const command = withConnection(
+    bulk
+      .command(name)
+      .summary(summary)
+      .description(description)
+      .argument('<bulk_id>', 'the id of the bulk'),
+  ).action(async (id: string, { yes, ...options }: ConnectionOptions & { yes?: boolean }) => {
+    if (question && !yes) await confirm(context.surroundings, question(printable(id)))
+    await run(context, id, options)
+  })
+  if (question) command.option('--yes', 'do not ask')
+  withExamples(command, `svc bulk ${name} ${ID}${question ? ' --yes' : ''}`)
+}
+
+async function showBulk(
+  { surroundings, output }: Context,
+  id: string,
+  options: ConnectionOptions,
+): Promise<void> {
+  const { client } = await connect(options, surroundings)
+  const { api, formatCredits } = await import('@svc/core/contract')
+  const found = await client.bulks.get({ id })
+  if (output.isJson()) return output.document(api.bulks.get.data.encode(found))
+  const { bulk } = found
+  output.fields([
+    ['id', bulk.id],
+    ['status', bulk.status],
+    ['channel', bulk.channel],
+    ['mode', bulk.livemode ? 'live' : 'test'],
+    ['accepted', `${bulk.accepted} of ${bulk.total}`],
+    ['rejected', String(bulk.rejected)],
+    ['duplicates', String(bulk.duplicates)],
+    ...Object.entries(bulk.counts).map(([status, count]): [string, Cell] => [
+      status,
+      String(count),
+    ]),
+    ['credits', formatCredits(bulk.credits_used)],
+    ['refunded', formatCredits(bulk.credits_refunded)],
+    ['created', bulk.created_at.toISOString()],
+  ])
+}
+
+async function cancelBulk(
+  { surroundings, output }: Context,
+  id: string,
+  options: ConnectionOptions,
+): Promise<void> {
+  const { client } = await connect(options, surroundings)
+  const { api } = await import('@svc/core/contract')
+  const found = await client.bulks.cancel({ id })
+  if (output.isJson()) return output.document(api.bulks.cancel.data.encode(found))
+  const { canceled, bulk } = found
+  output.line(`${canceled} of ${bulk.accepted} messages canceled`)
+}
+
+async function retryBulk(
+  { surroundings, output }: Context,
+  id: string,
+  options: ConnectionOptions,
+): Promise<void> {
+  const { client } = await connect(options, surroundings)
+  const { api, formatCredits } = await import('@svc/core/contract')
+  const sent = await client.bulks.retry({ id })
+  const { bulk_id, total, accepted, rejected, credits_used, errors } = sent
+  if (output.isJson()) output.document(api.bulks.send.data.encode(sent))
+  else {
+    for (const { to, error, message } of errors) output.row([to ?? '', error, message])
+    output.row([
+      'queued',
+      bulk_id,
+      `${accepted} of ${total}`,
+      `${formatCredits(credits_used)} credits`,
+    ])
+  }
+  if (rejected > 0) throw new Failure('rejected', `${rejected} of ${total} were rejected`)
+}

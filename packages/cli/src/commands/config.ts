@@ -1,0 +1,89 @@
+import { existsSync } from 'node:fs'
+import type { Setting } from '@svc/server/settings'
+import type { Command } from 'commander'
+import { configPath } from '../config-file.ts'
+import { addressOf } from '../connection.ts'
+import { type Context, withExamples } from '../context.ts'
+import { pathFrom, settingsOf } from '../data-folder.ts'
+import { maskedText } from '../masked.ts'
+import type { Surroundings } from '../surroundings.ts'
+
+type Source = 'environment' | 'file' | 'default'
+
+/** Adds `svc config`: what is set, and whether it can be used. */
+export function addConfig(program: Command, context: Context): void {
+  const config = program
+    .command('config')
+    .summary('show and check the settings')
+    .description(
+      `Shows and checks the settings that svc serve and the commands on the database work with: those of the environment,
+then those of svc.config.json, or of the file that --config or SVC_CONFIG names.`,
+    )
+  withExamples(config, 'svc config show', 'svc config check --config /etc/svc/svc.config.json')
+  const show = config
+    .command('show')
+    .summary('show every setting, and where it comes from')
+    .description(
+      'Shows every setting with what holds now, and where that comes from. Secrets are masked.',
+    )
+    .option('--set', 'only those that are set')
+    .action((options: { set?: boolean }) => showConfig(context, program, options))
+  withExamples(show, 'svc config show', 'svc config show --set --json')
+  const check = config
+    .command('check')
+    .summary('check the settings as a start does')
+    .description(
+      'Checks the settings as svc serve does when it starts, without starting it. Ends with 2 and the reason when they cannot be meant.',
+    )
+    .action(() => checkConfig(context))
+  withExamples(check, 'svc config check')
+}
+
+async function showConfig(
+  { surroundings, output }: Context,
+  program: Command,
+  { set }: { set?: boolean },
+): Promise<void> {
+  const { SETTINGS } = await import('@svc/server/settings')
+  const shown = SETTINGS.map((setting) => shownSetting(setting, surroundings)).filter(
+    ({ source }) => !set || source !== 'default',
+  )
+  const { path } = configPath(surroundings, program.opts<{ config?: string }>().config)
+  const file = existsSync(path) ? pathFrom(surroundings.cwd, path) : null
+  if (output.isJson()) return output.document({ config_file: file, settings: shown })
+  output.table(
+    ['SETTING', 'VARIABLE', 'VALUE', 'FROM'],
+    shown.map(({ key, env, value, source }) => [
+      key,
+      env,
+      value ?? '',
+      source === 'default'
+        ? { text: source, style: 'dim' }
+        : { text: source === 'file' ? (file ?? source) : source, style: 'green' },
+    ]),
+  )
+  if (file === null) output.note('There is no configuration file here: svc init writes one.')
+}
+
+/** A setting as it holds now. */
+function shownSetting(setting: Setting, { env, origins }: Surroundings) {
+  const text = env[setting.env]?.trim() || null
+  const source: Source =
+    text === null ? 'default' : origins?.has(setting.env) ? 'file' : 'environment'
+  const value = text === null ? setting.default : maskedText(setting, text)
+  return { key: setting.key, env: setting.env, value, source, is_secret: setting.is_secret }
+}
+
+async function checkConfig({ surroundings, output }: Context): Promise<void> {
+  const { readConfig, SETTINGS } = await import('@svc/server')
+  readConfig(settingsOf(surroundings))
+  const url = surroundings.env.SVC_URL?.trim()
+  if (url) addressOf(url)
+  const sources = SETTINGS.map((setting) => shownSetting(setting, surroundings).source)
+  const count = (source: Source) => sources.filter((each) => each === source).length
+  const counts = { environment: count('environment'), file: count('file') }
+  if (output.isJson()) return output.document({ ok: true, ...counts })
+  output.line(
+    `${output.style('green', '✓')} The settings can be used: ${counts.file} from the configuration file, ${counts.environment} from the environment.`,
+  )
+}

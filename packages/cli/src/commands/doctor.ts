@@ -1,0 +1,136 @@
+import type { Config } from '@svc/server'
+import type { Command } from 'commander'
+import { type Context, withExamples } from '../context.ts'
+import { databaseUrl } from '../database-option.ts'
+import { type Finding, findingsOf } from '../doctor/finding.ts'
+import { explain, Failure } from '../failure.ts'
+import type { StyleName } from '../style.ts'
+
+interface DoctorOptions {
+  offline?: boolean
+  thorough?: boolean
+}
+
+const STYLES: Record<Finding['level'], StyleName> = { ok: 'green', warning: 'yellow', error: 'red' }
+
+/** Adds `svc doctor`. */
+export function addDoctor(program: Command, context: Context): void {
+  const command = program
+    .command('doctor')
+    .summary('look for what is wrong, and say what to do about it')
+    .description(
+      `Looks at the settings, the disk, the database and its settings, the clock, the ledger, the queues, the providers, the
+webhooks, the backups and the running server, and says of each finding what to do about it. Changes nothing, sends nothing, and
+may run beside the server. Ends with 1 if there is an error; a warning alone is 0.`,
+    )
+    .option(
+      '--offline',
+      'ask nobody outside: neither providers nor receivers nor the public address',
+    )
+    .option(
+      '--thorough',
+      'look at every page of the database and every row of the ledger, however long that takes',
+    )
+    .action((options: DoctorOptions) => doctor(context, options))
+  withExamples(command, 'svc doctor', 'svc doctor --offline --json')
+}
+
+async function doctor(context: Context, options: DoctorOptions): Promise<void> {
+  const { output } = context
+  const findings: Finding[] = []
+  const tell = (found: readonly Finding[]) => {
+    findings.push(...found)
+    if (!output.isJson()) for (const finding of found) show(context, finding)
+  }
+  for await (const found of checks(context, options)) tell(found)
+  const count = (level: Finding['level']) => findings.filter((one) => one.level === level).length
+  const [errors, warnings] = [count('error'), count('warning')]
+  if (output.isJson()) output.document({ ok: errors === 0, errors, warnings, findings })
+  else output.line(`\n${sum(errors, 'error')}, ${sum(warnings, 'warning')}.`)
+  if (errors > 0) throw new Failure('unwell', `${sum(errors, 'error')} found`)
+}
+
+/** One after the other, those first that others rest on. */
+async function* checks(
+  { surroundings }: Context,
+  { offline = false, thorough = false }: DoctorOptions,
+): AsyncGenerator<Finding[]> {
+  const now = () => new Date()
+  const { checkProgram } = await import('../doctor/program-check.ts')
+  yield checkProgram(process.version)
+  const { checkSettings } = await import('../doctor/settings-check.ts')
+  const { findings, config } = await checkSettings(surroundings)
+  yield findings
+  if (config === null) return
+  const url = databaseUrl(surroundings, undefined)
+  if (url.startsWith('file:')) {
+    const { checkFolder } = await import('../doctor/folder-check.ts')
+    yield await seen('disk', () => checkFolder(url.slice('file:'.length)))
+  }
+  const { checkDatabase } = await import('../doctor/database-check.ts')
+  const database = await checkDatabase(url, { thorough, now })
+  yield database.findings
+  if (database.is_usable) yield* serviceChecks({ surroundings, config, url, offline, thorough })
+  const { checkBackups } = await import('../doctor/backup-check.ts')
+  yield await seen('backups', () => checkBackups(config, now()))
+  const { checkServer } = await import('../doctor/server-check.ts')
+  yield await seen('server', () => checkServer(config, { offline }))
+}
+
+/** What a check found; that it could not look is a finding too, and the others go on. */
+async function seen(check: string, look: () => Promise<Finding[]>): Promise<Finding[]> {
+  try {
+    return await look()
+  } catch (error) {
+    const advice = 'run as the user of the service, and with its settings'
+    return [findingsOf(check).error(explain(error).message, advice)]
+  }
+}
+
+/** What needs a database that can be used. */
+async function* serviceChecks({
+  surroundings,
+  config,
+  url,
+  offline,
+  thorough,
+}: {
+  surroundings: Context['surroundings']
+  config: Config
+  url: string
+  offline: boolean
+  thorough: boolean
+}): AsyncGenerator<Finding[]> {
+  const { checkLedger } = await import('../doctor/ledger-check.ts')
+  yield await checkLedger(url, thorough)
+  const [{ withCore }, { targetsOf }, ...rest] = await Promise.all([
+    import('../operator.ts'),
+    import('@svc/server'),
+    import('../doctor/work-check.ts'),
+    import('../doctor/provider-check.ts'),
+    import('../doctor/webhook-check.ts'),
+  ])
+  const [{ checkWork }, { checkProviders }, { checkWebhooks }] = rest
+  const targets = targetsOf(config, { dev: false })
+  yield await seen('database', () =>
+    withCore(surroundings, async (core) => [
+      ...(await seen('queue', () => checkWork(core))),
+      ...(await seen('providers', () => checkProviders(core, { offline }))),
+      ...(await seen('webhooks', () => checkWebhooks(core, { offline, targets }))),
+    ]),
+  )
+}
+
+function show({ output }: Context, { check, level, message, advice }: Finding): void {
+  const style = STYLES[level]
+  if (!output.isTerminal) {
+    output.row([level, check, message, advice ?? ''])
+    return
+  }
+  output.row([{ text: level.padEnd(7), style }, check.padEnd(9), message])
+  if (advice !== null) output.row([' '.repeat(18), { text: advice, style: 'dim' }])
+}
+
+function sum(n: number, word: string): string {
+  return `${n} ${word}${n === 1 ? '' : 's'}`
+}

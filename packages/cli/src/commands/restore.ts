@@ -1,0 +1,133 @@
+import { existsSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import type { BackupCheck, Verification } from '@svc/core'
+import type { Command } from 'commander'
+import { contentOf, fileOfDatabase, verdictOf } from '../backup-report.ts'
+import { confirm } from '../confirm.ts'
+import { type Context, withExamples } from '../context.ts'
+import { pathFrom } from '../data-folder.ts'
+import { databaseUrl, withWayOut } from '../database-option.ts'
+import { type ProgressBars, progressBars } from '../progress-bar.ts'
+import { stopSignalOf } from '../surroundings.ts'
+import { verificationOf } from '../verification.ts'
+
+interface Options {
+  verify?: string | boolean
+  to?: string
+  unsealed?: boolean
+  yes?: boolean
+}
+
+const WAYS_OUT = {
+  in_use: 'stop it first',
+  newer: 'install that version',
+  damaged: 'nothing was changed; take another backup',
+  foreign: 'nothing was changed',
+  no_space: 'make room first',
+  unsealed: 'give --unsealed to take it nevertheless',
+}
+
+/** Adds `svc restore`. */
+export function addRestore(program: Command, context: Context): void {
+  const command = program
+    .command('restore')
+    .summary('put a backup in the place of the SQLite database')
+    .description(
+      `Puts a backup in the place of the SQLite database, after verifying it. The server must be stopped; the database that
+was there is kept beside the new one. A server started afterwards accepts, but sends and delivers nothing until you say
+so: what was queued may have been sent after the backup was made. svc resume --dry-run shows what that is.
+
+--verify alone only verifies the file and changes nothing.`,
+    )
+    .argument('<file>', 'a file that svc backup made')
+    .option('--verify', 'only verify the file')
+    .option('--to <folder>', "the data folder to restore into (default: where the server's is)")
+    .option('--unsealed', 'take a copy that svc backup did not make, and that has no checksum')
+    .option('--yes', 'do not ask')
+    .action((file: string, options: Options) => restore(context, file, options))
+  withExamples(
+    command,
+    'svc restore --verify backups/svc-2026-01-31T23-59-59-000Z.db',
+    'svc restore backups/svc-2026-01-31T23-59-59-000Z.db --to /var/lib/svc',
+  )
+}
+
+async function restore(context: Context, given: string, options: Options): Promise<void> {
+  const { surroundings, output } = context
+  const file = resolve(surroundings.cwd, given)
+  const bars = progressBars(surroundings, { isQuiet: output.isJson() || !output.isTerminal })
+  const work = {
+    signal: stopSignalOf(surroundings),
+    onProgress: bars.tell,
+    verify: verificationOf('full'),
+  }
+  try {
+    if (options.verify) await verifyOnly(context, file, work)
+    else await putInPlace(context, file, { ...options, ...work, bars })
+  } catch (error) {
+    bars.end()
+    throw withWayOut(error, WAYS_OUT)
+  }
+}
+
+interface Work {
+  verify: Verification
+  signal: AbortSignal
+  onProgress: ProgressBars['tell']
+}
+
+async function verifyOnly({ output }: Context, file: string, work: Work): Promise<void> {
+  const { verifyBackup } = await import('@svc/core')
+  const check = await verifyBackup(file, work)
+  if (output.isJson()) return output.document(check)
+  output.line(`The backup is good: ${verdictOf(check)}.`)
+  output.fields([
+    [
+      'as of',
+      `${check.as_of.toISOString()}${check.as_of_from === 'rows' ? ' (by its newest row)' : ''}`,
+    ],
+    ['made by', check.made_by],
+    ['holds', contentOf(check)],
+    ['sha256', check.sha256],
+    ['migrations missing', check.migrations_missing.join(', ') || null],
+  ])
+}
+
+async function putInPlace(
+  context: Context,
+  file: string,
+  { to, yes, unsealed, bars, ...work }: Omit<Options, 'verify'> & Work & { bars: ProgressBars },
+): Promise<void> {
+  const { surroundings, output } = context
+  const { cwd } = surroundings
+  const database =
+    to === undefined
+      ? fileOfDatabase(databaseUrl(surroundings, undefined), 'restore it with pg_restore')
+      : join(resolve(cwd, to), 'svc.db')
+  const { restoreDatabase, verifyBackup } = await import('@svc/core')
+  const found = await verifyBackup(file, { ...work, verify: 'none' })
+  if (!yes)
+    await confirm(surroundings, questionOf(found, pathFrom(cwd, database), existsSync(database)))
+  const report = await restoreDatabase({ ...work, backup: file, database, unsealed })
+  bars.end()
+  if (output.isJson()) return output.document(report)
+  const as_of = report.as_of.toISOString()
+  output.line(
+    `Restored ${pathFrom(cwd, database)} as of ${as_of}, ${contentOf(report)}; ${verdictOf(report)}.`,
+  )
+  if (report.kept !== null) {
+    output.line(`The database that was there is kept as ${pathFrom(cwd, report.kept)}.`)
+  }
+  for (const name of report.migrated) output.line(`Migrated: ${name}`)
+  output.line(`
+A server started on it sends and delivers nothing until you say so:
+  svc resume --dry-run   what may have been sent after ${as_of}
+  svc billing sync       what was paid since
+Lost is what came after that time: API keys, accounts and suppressions. Whoever wrote STOP since then is written to
+again, unless you suppress the address before you resume.`)
+}
+
+function questionOf(found: BackupCheck, database: string, isThere: boolean): string {
+  const what = `Restore ${database} as of ${found.as_of.toISOString()}?`
+  return isThere ? `${what} The database that is there is kept beside it.` : what
+}

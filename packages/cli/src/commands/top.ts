@@ -1,0 +1,135 @@
+import type { Core } from '@svc/core'
+import type { Channel } from '@svc/core/contract'
+import type { Command } from 'commander'
+import { type Context, withExamples } from '../context.ts'
+import { explain, usage } from '../failure.ts'
+import { databaseFile, withCore } from '../operator.ts'
+import { stopSignalOf } from '../surroundings.ts'
+import { timelineRow } from '../timeline-rows.ts'
+import { createHistory } from '../top/history.ts'
+import { keepReading, type Reading, readOnce } from '../top/reading.ts'
+import { createSameFile } from '../top/same-file.ts'
+import { readingDocument, readingRows, WATCH_HEADINGS, watchRow } from '../top/snapshot.ts'
+import { canOpenView, openView } from '../views/open-view.ts'
+
+/** How many failures, and webhooks in trouble, are read for a view to choose from, and are printed. */
+const VIEW_MAX = 100
+const PRINTED_MAX = 20
+
+interface TopOptions {
+  interval: string
+  channel?: string
+  watch?: boolean
+}
+
+/** Adds `svc top`. */
+export function addTop(program: Command, context: Context): void {
+  const top = program
+    .command('top')
+    .summary('watch the whole service: rates, queues, what is wrong (operator)')
+    .description(
+      `Shows how the service stands, over all workspaces: whether all is well, rates, queues, providers, webhooks, credits and
+the newest failures, whose timelines it opens. It reads the database itself, beside the running server. Without a terminal,
+or with --json, it prints how things stand once; with --watch again and again, a line each time.`,
+    )
+    .option('--interval <seconds>', 'between two readings, 0.5 to 60', '1')
+    .option('--channel <channel>', 'failures of one channel (sms, whatsapp, email or voice)')
+    .option('--watch', 'print lines until Ctrl-C, and open no view')
+    .action((options: TopOptions) => showTop(context, options))
+  withExamples(
+    top,
+    'svc top',
+    'svc top --json | jq .findings',
+    'svc top --watch --interval 10 >> top.log',
+  )
+}
+
+async function showTop(context: Context, options: TopOptions): Promise<void> {
+  const interval_ms = Number(options.interval) * 1000
+  if (!(interval_ms >= 500 && interval_ms <= 60_000)) {
+    throw usage('--interval must be 0.5 to 60 seconds')
+  }
+  const channel = await channelOf(options.channel)
+  const assertSame = await createSameFile(databaseFile(context.surroundings))
+  await withCore(context.surroundings, (core) => {
+    const read = async (limit: number, chosen: Channel | null) => {
+      await assertSame()
+      return readOnce(core, { limit, channel: chosen })
+    }
+    const wanted = { interval_ms, channel, read }
+    if (options.watch) return watch(context, wanted)
+    if (canOpenView(context)) return view(context, core, wanted)
+    return printOnce(context, core, channel)
+  })
+}
+
+interface Wanted {
+  interval_ms: number
+  channel: Channel | null
+  read: (limit: number, channel: Channel | null) => Promise<Reading>
+}
+
+async function view(
+  context: Context,
+  core: Core,
+  { interval_ms, channel, read }: Wanted,
+): Promise<void> {
+  const { formatCredits } = await import('@svc/core/contract')
+  await openView(context, {
+    screen: 'full',
+    load: async () =>
+      (await import('../views/top.tsx')).topView({
+        interval_ms,
+        channel,
+        style: context.output.style,
+        now: () => new Date(),
+        read: (chosen) => read(VIEW_MAX, chosen),
+        timeline: async ({ workspace_id, id }) =>
+          (await core.messages.timeline(workspace_id, id)).map((entry) =>
+            timelineRow(entry, formatCredits),
+          ),
+      }),
+  })
+}
+
+async function printOnce({ output }: Context, core: Core, channel: Channel | null): Promise<void> {
+  const reading = await readOnce(core, { limit: PRINTED_MAX, channel })
+  const history = createHistory()
+  history.add(reading.overview)
+  if (!output.isJson()) return readingRows(reading, history).forEach(output.row)
+  const { creditsOf } = await import('@svc/core/contract')
+  output.document(readingDocument(reading, history, creditsOf))
+}
+
+async function watch(
+  { surroundings, output }: Context,
+  { interval_ms, channel, read }: Wanted,
+): Promise<void> {
+  const { creditsOf } = await import('@svc/core/contract')
+  const history = createHistory()
+  let isOut = false
+  output.note(WATCH_HEADINGS.join(output.isTerminal ? '  ' : '\t'))
+  await keepReading(() => read(PRINTED_MAX, channel), {
+    interval_ms,
+    signal: stopSignalOf(surroundings),
+    onReading(reading: Reading) {
+      if (isOut) output.note('Back.')
+      isOut = false
+      history.add(reading.overview)
+      if (output.isJson()) output.document(readingDocument(reading, history, creditsOf))
+      else output.row(watchRow(reading, history))
+    },
+    onOutage(error) {
+      if (!isOut) output.note(`The database does not answer; waiting… (${explain(error).message})`)
+      isOut = true
+    },
+  })
+}
+
+async function channelOf(given: string | undefined): Promise<Channel | null> {
+  if (given === undefined) return null
+  const { CHANNELS } = await import('@svc/core/contract')
+  const known = CHANNELS.find((channel) => channel === given)
+  if (known) return known
+  throw usage(`there is no channel ${given}: choose from ${CHANNELS.join(', ')}`)
+}

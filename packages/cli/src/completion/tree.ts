@@ -1,0 +1,74 @@
+import type { Command, Option } from 'commander'
+
+/** A command, as a shell needs to know it. */
+export interface CompletedCommand {
+  /** What one types to get there: `svc messages list`. */
+  path: string
+  /** The names of the commands under it, with what each does. */
+  commands: { name: string; summary: string }[]
+  options: CompletedOption[]
+  /** What its first argument may be; nothing where that is anything. */
+  choices: readonly string[]
+  takes_file: boolean
+}
+
+/** An option, as a shell needs to know it. */
+export interface CompletedOption {
+  /** `--to`, or `-H` and `--header`. */
+  names: string[]
+  summary: string
+  takes_value: boolean
+  choices: readonly string[]
+  takes_file: boolean
+}
+
+/** The options of a command after which a value follows, each as the words that lead there: `svc send --to`. */
+export function optionsWithValue({ path, options }: CompletedCommand): string[] {
+  return options
+    .filter(({ takes_value }) => takes_value)
+    .flatMap(({ names }) => names.map((name) => `${path} ${name}`))
+}
+
+/** Every command of a program, the program itself first. */
+export function commandsOf(program: Command): CompletedCommand[] {
+  const globals = program.options.filter(({ long }) => long !== '--version')
+  return described(program, program.name(), globals)
+}
+
+function described(command: Command, path: string, globals: readonly Option[]): CompletedCommand[] {
+  const { parent, commands, registeredArguments } = command
+  const [argument] = registeredArguments
+  const options = parent === null ? command.options : [...command.options, ...globals]
+  const own: CompletedCommand = {
+    path,
+    commands: commands.map((each) => ({ name: each.name(), summary: each.summary() })),
+    options: [...options.map(describedOption), HELP],
+    choices: argument?.argChoices ?? [],
+    takes_file: argument !== undefined && isFile(argument.name()),
+  }
+  return [own, ...commands.flatMap((each) => described(each, `${path} ${each.name()}`, globals))]
+}
+
+const HELP: CompletedOption = {
+  names: ['-h', '--help'],
+  summary: 'show this help',
+  takes_value: false,
+  choices: [],
+  takes_file: false,
+}
+
+function describedOption(option: Option): CompletedOption {
+  const { short, long, description, argChoices, flags } = option
+  return {
+    names: [short, long].filter((name) => name !== undefined),
+    summary: description,
+    takes_value: option.required || option.optional,
+    choices: argChoices ?? [],
+    takes_file: isFile(flags),
+  }
+}
+
+/** By what the help calls it: `<file>`, `<folder>`. */
+function isFile(name: string): boolean {
+  return /\b(file|folder|path)\b/.test(name)
+}

@@ -1,0 +1,178 @@
+import type { DatabaseFacts, QueueFaults } from '@svc/core'
+import { type Finding, findingsOf, reasonOf } from './finding.ts'
+
+/** Before it, a reset of the write-ahead log could damage a database. Source: release notes of SQLite 3.51.3. */
+const SQLITE_MIN = [3, 51, 3]
+
+const LOG_MAX = 256 * 1024 * 1024
+const CONNECTIONS_MIN = 40
+const CLOCK_OFF_MS = 2_000
+const CLOCK_WRONG_MS = 30_000
+/** Of a file larger than this, the pages are looked at only when asked for. */
+const PAGES_SIZE_MAX = 1024 * 1024 * 1024
+
+/** Whether the database can be used, keeps what it is given, and is at this program's schema. */
+export async function checkDatabase(
+  url: string,
+  { thorough, now }: { thorough: boolean; now: () => Date },
+): Promise<{ findings: Finding[]; is_usable: boolean }> {
+  const is = findingsOf('database')
+  const { migrationStatus, inspectDatabase, findDamage } = await import('@svc/core')
+  try {
+    const { pending, is_newer, applied } = await migrationStatus(url)
+    if (is_newer) {
+      const advice = 'install that version again, or restore a backup from before the upgrade'
+      return unusable(is.error('the database was made by a newer version of svc', advice))
+    }
+    if (applied.length === 0) {
+      return unusable(
+        is.warning('the database is empty', 'svc serve makes its tables when it starts'),
+      )
+    }
+    if (pending.length > 0) {
+      const advice = 'the next start does it; back up first: svc backup'
+      return unusable(is.warning(`the schema is behind by ${pending.join(', ')}`, advice))
+    }
+    const facts = await inspectDatabase(url, { now })
+    const isLooked = thorough || facts.size_bytes <= PAGES_SIZE_MAX
+    const damage = isLooked ? await findDamage(url) : null
+    const findings = [
+      ...engineFindings(facts),
+      ...clockFindings(facts, now()),
+      ...faultFindings(facts.faults),
+    ]
+    if (damage !== null) {
+      const advice =
+        'stop the service, keep a copy of the file, and restore the last backup: svc restore'
+      findings.unshift(is.error(`the file is damaged: ${damage}`, advice))
+    }
+    const size = `${Math.ceil(facts.size_bytes / 1024 / 1024).toLocaleString('en')} MB`
+    const name = facts.engine === 'sqlite' ? 'SQLite' : 'PostgreSQL'
+    const well = is.ok(`${name} ${facts.version}, ${size}, ${applied.length} migrations`)
+    return { findings: [well, ...findings], is_usable: damage === null }
+  } catch (error) {
+    const advice = 'is SVC_DATABASE_URL right, the server up, and its address reachable from here?'
+    return unusable(is.error(reasonOf(error), advice))
+  }
+}
+
+function unusable(finding: Finding) {
+  return { findings: [finding], is_usable: false }
+}
+
+function engineFindings({ engine, version, settings, log_bytes }: DatabaseFacts): Finding[] {
+  const is = findingsOf('database')
+  const findings: Finding[] = []
+  if (engine === 'sqlite') {
+    if (isOlder(version, SQLITE_MIN)) {
+      findings.push(
+        is.error(
+          `SQLite ${version} has a fault that can damage the database`,
+          `reinstall svc: it brings ${SQLITE_MIN.join('.')} or newer`,
+        ),
+      )
+    }
+    if (settings.journal_mode !== 'wal') {
+      findings.push(
+        is.error(
+          `journal_mode is ${settings.journal_mode}, not wal`,
+          'start svc serve once; it sets it, and refuses to run without',
+        ),
+      )
+    }
+    if ((log_bytes ?? 0) > LOG_MAX) {
+      const megabytes = Math.floor((log_bytes ?? 0) / 1024 / 1024)
+      findings.push(
+        is.warning(
+          `the write-ahead log has grown to ${megabytes} MB`,
+          'something reads the database for long and keeps it from being written back: a tool left open?',
+        ),
+      )
+    }
+    return findings
+  }
+  const wanted: [name: string, value: string, why: string][] = [
+    ['fsync', 'on', 'a power cut loses what was answered with 201'],
+    ['full_page_writes', 'on', 'a power cut can leave torn pages'],
+  ]
+  for (const [name, value, why] of wanted) {
+    if (settings[name] === value) continue
+    findings.push(is.error(`${name} is ${settings[name]}: ${why}`, `set ${name} = ${value}`))
+  }
+  if (settings.data_checksums === 'off') {
+    findings.push(
+      is.warning(
+        'data checksums are off: damage of the disk goes unnoticed',
+        'pg_checksums --enable, while PostgreSQL is stopped',
+      ),
+    )
+  }
+  if (settings.autovacuum === 'off') {
+    findings.push(
+      is.warning('autovacuum is off: the queues grow slower and slower', 'set autovacuum = on'),
+    )
+  }
+  if (Number(settings.max_connections) < CONNECTIONS_MIN) {
+    findings.push(
+      is.warning(
+        `max_connections is ${settings.max_connections}; each server of svc takes 18`,
+        `set max_connections to ${CONNECTIONS_MIN} or more`,
+      ),
+    )
+  }
+  return findings
+}
+
+function clockFindings({ clock_off_ms, newest_at }: DatabaseFacts, ours: Date): Finding[] {
+  const is = findingsOf('clock')
+  const off_ms = Math.abs(clock_off_ms)
+  const seconds = (ms: number) => `${Math.round(ms / 1000)} s`
+  const advice = 'set both machines by NTP: timedatectl set-ntp true'
+  if (off_ms > CLOCK_WRONG_MS) {
+    return [
+      is.error(`this machine's clock and the database's differ by ${seconds(off_ms)}`, advice),
+    ]
+  }
+  if (off_ms > CLOCK_OFF_MS) {
+    return [
+      is.warning(`this machine's clock and the database's differ by ${seconds(off_ms)}`, advice),
+    ]
+  }
+  const ahead_ms = (newest_at?.getTime() ?? 0) - ours.getTime()
+  if (ahead_ms > CLOCK_OFF_MS) {
+    return [
+      is.error(
+        `the last entry was booked ${seconds(ahead_ms)} from now: this clock is behind, or was ahead then`,
+        advice,
+      ),
+    ]
+  }
+  return [is.ok('agrees with the database')]
+}
+
+function faultFindings(faults: QueueFaults): Finding[] {
+  const is = findingsOf('queue')
+  const report = 'please report it with the output of svc doctor --json; a restore is not needed'
+  const texts: Record<keyof QueueFaults, [what: string, advice: string]> = {
+    messages_gone: ['rows of the message queue have no message', report],
+    deliveries_gone: ['rows of the delivery queue have no delivery', report],
+    leases_ahead: [
+      'rows are claimed for more than an hour: a clock was ahead when they were',
+      'restart the service: with SQLite it takes them up at once, on PostgreSQL when the hour is over',
+    ],
+    counts_differ: ['totals of lists differ from what is listed', report],
+  }
+  return (Object.keys(texts) as (keyof QueueFaults)[]).flatMap((name) => {
+    const [what, advice] = texts[name]
+    return faults[name] > 0 ? [is.error(`${faults[name]} ${what}`, advice)] : []
+  })
+}
+
+function isOlder(version: string, least: readonly number[]): boolean {
+  const parts = version.split('.').map(Number)
+  for (const [i, wanted] of least.entries()) {
+    const part = parts[i] ?? 0
+    if (part !== wanted) return part < wanted
+  }
+  return false
+}

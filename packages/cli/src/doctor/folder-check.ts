@@ -1,0 +1,97 @@
+import { existsSync, statSync } from 'node:fs'
+import { access, constants, statfs } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import { type Finding, findingsOf } from './finding.ts'
+
+const MB = 1024 * 1024
+const FREE_MIN = 200 * MB
+const FREE_WANTED = 1024 * MB
+
+/** Who may read besides the owner. */
+const OTHERS = 0o077
+
+/** File systems by the number that statfs(2) gives. On the first, locks and flushes do not hold; the second forgets. */
+const NETWORK: Record<number, string> = {
+  26985: 'NFS',
+  4283649346: 'SMB',
+  4266872130: 'SMB',
+  20859: 'SMB',
+  1397113167: 'AFS',
+}
+const IN_MEMORY: Record<number, string> = { 16914836: 'tmpfs', 2240043254: 'ramfs' }
+
+/** The folder of a SQLite file: whether it is on a disk, with room, and for nobody else to read. */
+export async function checkFolder(file: string): Promise<Finding[]> {
+  const is = findingsOf('disk')
+  const folder = dirname(file)
+  if (!existsSync(folder)) {
+    return [
+      is.error(`${folder} is not there`, 'start svc dev or svc serve once, or set SVC_DATA_DIR'),
+    ]
+  }
+  const findings: Finding[] = []
+  const { type, bavail, bsize } = await statfs(folder)
+  const kind = type >>> 0
+  if (NETWORK[kind]) {
+    findings.push(
+      is.error(
+        `${folder} is on ${NETWORK[kind]}, where SQLite's locks and flushes cannot be relied on`,
+        'move the database to a local disk, or use PostgreSQL',
+      ),
+    )
+  }
+  if (IN_MEMORY[kind]) {
+    findings.push(
+      is.warning(
+        `${folder} is on ${IN_MEMORY[kind]}: nothing survives a restart of the machine`,
+        'set SVC_DATA_DIR to a folder on a disk',
+      ),
+    )
+  }
+  const size = statSync(file, { throwIfNoEntry: false })?.size ?? 0
+  const free = bavail * bsize
+  // A backup or a migration may need the whole once more.
+  if (free < FREE_MIN + size) {
+    findings.push(
+      is.error(
+        `${mb(free)} are free in ${folder}, and the database has ${mb(size)}`,
+        'make room, or move the folder: with a full disk every request is refused',
+      ),
+    )
+  } else if (free < FREE_WANTED + 2 * size) {
+    findings.push(
+      is.warning(
+        `${mb(free)} are free in ${folder}, and the database has ${mb(size)}`,
+        'make room soon',
+      ),
+    )
+  }
+  const open = [folder, file, `${file}-wal`].filter(
+    (path) => ((statSync(path, { throwIfNoEntry: false })?.mode ?? 0) & OTHERS) !== 0,
+  )
+  if (open.length > 0 && process.platform !== 'win32') {
+    findings.push(
+      is.warning(
+        `others on this machine may read ${open.join(', ')}`,
+        `chmod go-rwx ${open.join(' ')}`,
+      ),
+    )
+  }
+  const isWritable = await access(folder, constants.W_OK).then(
+    () => true,
+    () => false,
+  )
+  if (!isWritable) {
+    findings.push(
+      is.error(
+        `${folder} cannot be written to by this user`,
+        'run as the user of the service, or change its owner',
+      ),
+    )
+  }
+  return findings.length > 0 ? findings : [is.ok(`${mb(free)} free in ${folder}`)]
+}
+
+function mb(bytes: number): string {
+  return `${Math.floor(bytes / MB).toLocaleString('en')} MB`
+}

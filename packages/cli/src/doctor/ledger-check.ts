@@ -1,0 +1,25 @@
+import { type Finding, findingsOf, reasonOf } from './finding.ts'
+
+/** Whether the books add up. */
+export async function checkLedger(url: string, thorough: boolean): Promise<Finding[]> {
+  const is = findingsOf('ledger')
+  const { verifyLedger } = await import('@svc/core')
+  try {
+    const { ok, entries, workspaces, differences, has_more } = await verifyLedger(url, {
+      fast: !thorough,
+    })
+    if (ok) {
+      return [is.ok(`adds up: ${entries.toLocaleString('en')} entries of ${workspaces} workspaces`)]
+    }
+    const [first] = differences
+    const number = `${has_more ? 'more than ' : ''}${differences.length}`
+    return [
+      is.error(
+        `does not add up: ${number} differences, the first in workspace ${first?.workspace_id} (${first?.check})`,
+        'svc ledger verify names each; change nothing by hand, and see docs/operating/ledger.md',
+      ),
+    ]
+  } catch (error) {
+    return [is.error(reasonOf(error), 'svc ledger verify')]
+  }
+}

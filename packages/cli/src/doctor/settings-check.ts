@@ -1,0 +1,52 @@
+import type { Config } from '@svc/server'
+import { settingsOf } from '../data-folder.ts'
+import { calledAsGiven } from '../given-settings.ts'
+import type { Surroundings } from '../surroundings.ts'
+import { type Finding, findingsOf, reasonOf } from './finding.ts'
+
+const LOOPBACK = /^(localhost|127\.|::1$)/
+
+/** Whether the settings can be meant. The configuration is null where they cannot. */
+export async function checkSettings(
+  surroundings: Surroundings,
+): Promise<{ findings: Finding[]; config: Config | null }> {
+  const is = findingsOf('settings')
+  const { readConfig, warnOfSettings } = await import('@svc/server')
+  let config: Config
+  try {
+    config = readConfig(settingsOf(surroundings))
+  } catch (error) {
+    const reason = reasonOf(calledAsGiven(error, surroundings))
+    return { findings: [is.error(reason, 'svc serve refuses to start with it')], config: null }
+  }
+  const findings: Finding[] = []
+  const warn = (_fields: object, text: string) => {
+    findings.push(is.warning(text, 'docs/operating/configuration.md'))
+  }
+  warnOfSettings({ warn }, config, { dev: false })
+  findings.push(...exposure(config, is))
+  return { findings: findings.length > 0 ? findings : [is.ok('can be meant')], config }
+}
+
+function exposure(
+  { host, public_url, trust_proxy }: Config,
+  is: ReturnType<typeof findingsOf>,
+): Finding[] {
+  if (!LOOPBACK.test(host) && public_url.startsWith('http://')) {
+    return [
+      is.warning(
+        `keys and passwords go over ${host} unencrypted`,
+        'put a proxy with TLS before it (docs/operating/nginx.md), and set SVC_PUBLIC_URL to its https address',
+      ),
+    ]
+  }
+  if (public_url.startsWith('https://') && trust_proxy.length === 0) {
+    return [
+      is.warning(
+        'SVC_TRUST_PROXY is not set: all who come through the proxy count as one client, and share its rate limits',
+        'set it to the address of the proxy, such as 127.0.0.1/32',
+      ),
+    ]
+  }
+  return []
+}

@@ -1,0 +1,46 @@
+import type { Setting } from '@svc/server/settings'
+
+const MASK = '***'
+
+/** How much of a key may be shown: enough to tell two apart. */
+const KEY_SHOWN = 8
+const KEY_LENGTH_MIN = 24
+
+/** A key by which nobody gets in. */
+export function maskedKey(key: string): string {
+  return key.length < KEY_LENGTH_MIN ? MASK : `${key.slice(0, KEY_SHOWN)}…`
+}
+
+/** A setting's text with what is secret in it left out. */
+export function maskedText({ is_secret, kind }: Setting, text: string): string {
+  if (!is_secret) return text
+  if (kind === 'database' && text.startsWith('file:')) return text
+  if (kind === 'json_or_path') return /^[[{"]/.test(text) ? namesOf(text) : text
+  const url = /^[a-z]+:\/\//.test(text) && URL.canParse(text) ? new URL(text) : null
+  if (!url?.hostname) return MASK
+  if (url.password !== '') url.password = MASK
+  url.hash = ''
+  // What stands there can be a password too.
+  if (url.search !== '') url.search = MASK
+  return url.href
+}
+
+/** Whether a text of a setting has something in it that others must not read. */
+export function holdsSecret(setting: Setting, text: string): boolean {
+  if (text === '') return false
+  if (setting.kind === 'json_or_path') return SECRET_MEMBER.test(text) || PASSWORD_IN_URL.test(text)
+  return maskedText(setting, text) !== text
+}
+
+/** A member named like a secret that is no reference to a variable. */
+const SECRET_MEMBER = /"[^"]*(secret|token|password|key|auth)[^"]*"\s*:\s*"(?!\$\{)[^"]/i
+const PASSWORD_IN_URL = /"[a-z]+:\/\/[^"/@:]*:(?!\$\{)[^"/@]+@/i
+
+function namesOf(json: string): string {
+  try {
+    const providers = JSON.parse(json) as { name?: unknown; type?: unknown }[]
+    return JSON.stringify(providers.map(({ name, type }) => ({ name, type })))
+  } catch {
+    return MASK
+  }
+}

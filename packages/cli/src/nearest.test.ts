@@ -1,0 +1,18 @@
+import { expect, test } from 'vitest'
+import { nearest } from './nearest.ts'
+
+const WORDS = ['port', 'host', 'data_dir', 'webhook_allow_http', 'webhook_allow_nets']
+
+test.each([
+  ['prot', 'port'],
+  ['hots', 'host'],
+  ['datadir', 'data_dir'],
+  ['webhook_allow_net', 'webhook_allow_nets'],
+  ['port', 'port'],
+])('%s is %s', (word, meant) => {
+  expect(nearest(word, WORDS)).toBe(meant)
+})
+
+test.each(['', 'x', 'colour', 'a'.repeat(10_000)])('%j is nothing of these', (word) => {
+  expect(nearest(word, WORDS)).toBeNull()
+})

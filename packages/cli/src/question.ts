@@ -1,0 +1,34 @@
+import { createInterface } from 'node:readline'
+import { Failure } from './failure.ts'
+import type { Surroundings } from './surroundings.ts'
+
+/** Asks questions on a terminal, one after the other, until it is closed. */
+export interface Questions {
+  /**
+   * The line that is typed, without spaces around it; `otherwise` where that is empty.
+   * @throws Failure when the terminal is closed instead.
+   */
+  ask(question: string, otherwise: string): Promise<string>
+  close(): void
+}
+
+/** Opens the run's stdin for questions, which are shown on its stderr. */
+export function openQuestions({
+  stdin,
+  stderr,
+}: Pick<Surroundings, 'stdin' | 'stderr'>): Questions {
+  const reader = createInterface({ input: stdin })
+  const lines = reader[Symbol.asyncIterator]()
+  return {
+    async ask(question, otherwise) {
+      stderr.write(`${question} ${otherwise === '' ? '' : `[${otherwise}] `}`)
+      const { done, value } = await lines.next()
+      if (done) throw new Failure('stopped', 'stopped; nothing was written')
+      return value.trim() || otherwise
+    },
+    close() {
+      reader.close()
+      stdin.pause()
+    },
+  }
+}

@@ -1,0 +1,53 @@
+import type { Core, Overview, Troubles } from '@svc/core'
+import type { Channel } from '@svc/core/contract'
+import { pause } from '../polling.ts'
+
+/** What the database tells at one moment. */
+export interface Reading {
+  overview: Overview
+  troubles: Troubles
+}
+
+/** Reads once, with so many webhooks in trouble and failed messages at most. */
+export async function readOnce(
+  { overviews }: Pick<Core, 'overviews'>,
+  { limit, channel }: { limit: number; channel: Channel | null },
+): Promise<Reading> {
+  const [overview, troubles] = await Promise.all([
+    overviews.overview(),
+    overviews.troubles(limit, { channel: channel ?? undefined }),
+  ])
+  return { overview, troubles }
+}
+
+/**
+ * Reads every `interval_ms` until `signal` aborts, one reading after the other. A database that is slow is left alone for
+ * as long as it took to answer; one that does not answer is asked again.
+ */
+export async function keepReading(
+  read: () => Promise<Reading>,
+  {
+    interval_ms,
+    signal,
+    onReading,
+    onOutage,
+  }: {
+    interval_ms: number
+    signal: AbortSignal
+    onReading: (reading: Reading) => void
+    onOutage: (error: unknown) => void
+  },
+): Promise<void> {
+  while (!signal.aborted) {
+    const began = performance.now()
+    const found = await read().then(
+      (reading) => ({ reading }),
+      (error: unknown) => ({ error }),
+    )
+    if (signal.aborted) return
+    if ('reading' in found) onReading(found.reading)
+    else onOutage(found.error)
+    const took_ms = performance.now() - began
+    await pause(Math.max(interval_ms - took_ms, took_ms), signal)
+  }
+}

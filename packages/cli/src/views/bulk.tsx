@@ -1,0 +1,79 @@
+/** @jsxRuntime automatic */
+import { formatCredits } from '@svc/core/contract'
+import { Box, Text, useApp } from 'ink'
+import { type ReactElement, useEffect, useState, useSyncExternalStore } from 'react'
+import { clockText, type ProgressStore, paceOf, waitingText } from '../bulk/progress.ts'
+import { printable } from '../printable.ts'
+import type { Style } from '../style.ts'
+import { useTerminalSize } from './terminal-size.ts'
+
+const BAR_WIDTH_MAX = 60
+
+/** What stands beside the bar: the share, and numbers up to a million. */
+const BESIDE_BAR = 34
+
+const SECOND_MS = 1_000
+
+/** A bulk as it goes: bar, counts, pace, and what it waits for. Ends when the progress is over. */
+export function BulkView({
+  progress: store,
+  style,
+}: {
+  progress: ProgressStore
+  style: Style
+}): ReactElement {
+  const progress = useSyncExternalStore(store.subscribe, store.get)
+  const { columns } = useTerminalSize()
+  const { exit } = useApp()
+  const now = useClock()
+  const { phase, file, totals, rows_total, waiting, is_over } = progress
+  useEffect(() => {
+    if (is_over) exit()
+  }, [is_over, exit])
+  const isChecking = phase === 'checking'
+  const pace = paceOf(progress, now)
+  const share = rows_total === 0 ? 1 : totals.rows / rows_total
+  const rejected = `${count(totals.rejected)} rejected`
+  const counts = [
+    style('green', `${count(totals.accepted)} ${isChecking ? 'to be sent' : 'accepted'}`),
+    totals.rejected > 0 ? style('red', rejected) : rejected,
+    `${count(totals.duplicates)} duplicates`,
+    `${formatCredits(totals.credits)} credits`,
+    pace && `${count(Math.round(pace.rows_per_s))} rows/s`,
+    pace && totals.rows < rows_total && `${clockText(pace.left_s)} left`,
+  ]
+  return (
+    <Box flexDirection="column" width={columns}>
+      <Text wrap="truncate-middle">
+        {style('bold', `${isChecking ? 'Checking' : 'Sending'} ${printable(file)}`)}
+      </Text>
+      <Text wrap="truncate">
+        {barOf(share, Math.min(BAR_WIDTH_MAX, columns - BESIDE_BAR))}
+        {`${Math.floor(share * 100)}%`.padStart(5)} {count(totals.rows)} of {count(rows_total)}
+      </Text>
+      <Box columnGap={3} flexWrap="wrap">
+        {counts.map((text, i) => text && <Text key={i}>{text}</Text>)}
+      </Box>
+      {waiting && <Text wrap="truncate">{style('yellow', waitingText(waiting, now))}</Text>}
+    </Box>
+  )
+}
+
+function useClock(): Date {
+  const [now, setNow] = useState(() => new Date())
+  useEffect(() => {
+    const timer = setInterval(() => setNow(new Date()), SECOND_MS)
+    return () => clearInterval(timer)
+  }, [])
+  return now
+}
+
+function barOf(share: number, width: number): string {
+  const room = Math.max(10, width)
+  const full = Math.min(room, Math.floor(share * room))
+  return '█'.repeat(full) + '░'.repeat(room - full)
+}
+
+function count(number: number): string {
+  return number.toLocaleString('en')
+}

@@ -1,0 +1,201 @@
+/** @jsxRuntime automatic */
+import { useApp, useStdout } from 'ink'
+import { type ReactElement, useEffect, useReducer, useRef, useState } from 'react'
+import { explain } from '../failure.ts'
+import { printable } from '../printable.ts'
+import type { Style } from '../style.ts'
+import { cut } from '../text-width.ts'
+import { useKeys } from './keys.ts'
+import { Lines } from './lines.tsx'
+import { type TerminalSize, useTerminalSize } from './terminal-size.ts'
+import { useTypedText } from './typed-text.ts'
+
+/** How many lines wait while the log is paused; the oldest go first. */
+const HELD_MAX = 1_000
+/** From how many of the latest things one can be chosen. */
+const CHOICE_MAX = 10
+
+/** Something that happened. */
+export interface LogItem {
+  /** Its line, printable, for a terminal of that width. */
+  line: (columns: number) => string
+  /** What a filter looks at. */
+  words: string
+  /** What it happened to, where that can be opened. */
+  id?: string
+}
+
+/** Where what happens is told. */
+export interface LogSink {
+  add(item: LogItem): void
+  /** What is wrong with the connection; null when nothing is. */
+  trouble(text: string | null): void
+}
+
+export interface LineLogProps {
+  /** What is followed. */
+  title: string
+  style: Style
+  /** Tells what happens until `signal` aborts; that it ends otherwise ends the view. */
+  follow: (sink: LogSink, signal: AbortSignal) => Promise<void>
+  /** The lines that tell more of the thing with this id. */
+  open?: (id: string, columns: number) => Promise<string[]>
+}
+
+/** Lines that scroll as ever, above a status line that stays. */
+export function lineLog(props: LineLogProps): ReactElement {
+  return <LineLog {...props} />
+}
+
+function LineLog({ title, style, follow, open }: LineLogProps): ReactElement {
+  const { exit } = useApp()
+  const { write } = useStdout()
+  const size = useTerminalSize()
+  const [filter, setFilter] = useState('')
+  const [isPaused, setPaused] = useState(false)
+  const [trouble, setTrouble] = useState<string | null>(null)
+  const [isChoosing, setChoosing] = useState(false)
+  const typed = useTypedText(setFilter)
+  const log = useLog({ filter, isPaused, size, write })
+
+  useEffect(() => {
+    const ending = new AbortController()
+    follow({ add: log.add, trouble: setTrouble }, ending.signal).then(
+      () => exit(),
+      (error: unknown) => exit(error instanceof Error ? error : new Error(String(error))),
+    )
+    return () => ending.abort()
+  }, [follow, exit, log.add])
+
+  const openOne = (id: string) => {
+    setChoosing(false)
+    // What comes next would carry it away before it is read.
+    setPaused(true)
+    open?.(id, size.columns)
+      .catch((error: unknown) => [style('red', printable(explain(error).message))])
+      .then((lines) => write(`${['', ...lines, ''].join('\n')}\n`))
+  }
+  const isTyping = typed.text !== null
+  useKeys((key) => {
+    if (typed.press(key)) return
+    if (key === 'q') exit()
+    else if (key === 'p') setPaused((before) => !before)
+    else if (key === '/') typed.begin(filter)
+    else if (key === 'escape') setFilter('')
+    else if (key === 'enter' && open && log.latest.length > 0) setChoosing(true)
+  }, !isChoosing)
+
+  if (isChoosing) {
+    const close = () => setChoosing(false)
+    return <Choice items={log.latest} {...{ size, style, close, choose: openOne }} />
+  }
+  const state = [
+    trouble === null ? null : printable(trouble),
+    isPaused ? `paused, ${log.held} held` : null,
+    log.dropped > 0 ? `${log.dropped} dropped` : null,
+    filter === '' ? null : `filter "${printable(filter)}"`,
+    `${log.shown} shown`,
+    title,
+  ]
+  const mark = trouble === null ? style('green', '●') : style('red', '✗')
+  const keys = isTyping
+    ? `filter: ${typed.text}▏  enter keeps it, esc clears it`
+    : `q quit  / filter  p pause${open ? '  enter timeline' : ''}`
+  return (
+    <Lines
+      lines={[
+        `${mark} ${cut(state.filter(Boolean).join(' · '), size.columns - 2)}`,
+        style('dim', cut(keys, size.columns)),
+      ]}
+    />
+  )
+}
+
+/** Prints what passes the filter and keeps the rest of what is needed, all of it bounded. */
+function useLog(look: {
+  filter: string
+  isPaused: boolean
+  size: TerminalSize
+  write: (text: string) => void
+}) {
+  const [, draw] = useReducer((count: number) => count + 1, 0)
+  const now = useRef(look)
+  now.current = look
+  const [log] = useState(() => {
+    const latest: LogItem[] = []
+    let held: LogItem[] = []
+    const counts = { shown: 0, dropped: 0 }
+    function print(item: LogItem) {
+      const { filter, size, write } = now.current
+      if (!item.words.toLowerCase().includes(filter.toLowerCase())) return
+      counts.shown++
+      write(`${item.line(size.columns)}\n`)
+    }
+    return {
+      latest,
+      counts,
+      held: () => held.length,
+      add(item: LogItem) {
+        if (item.id !== undefined) {
+          const known = latest.findIndex(({ id }) => id === item.id)
+          if (known >= 0) latest.splice(known, 1)
+          latest.unshift(item)
+          latest.length = Math.min(latest.length, CHOICE_MAX)
+        }
+        if (now.current.isPaused) held.push(item)
+        else print(item)
+        if (held.length > HELD_MAX) {
+          held.shift()
+          counts.dropped++
+        }
+        draw()
+      },
+      release() {
+        const waiting = held
+        held = []
+        waiting.forEach(print)
+        if (waiting.length > 0) draw()
+      },
+    }
+  })
+  useEffect(() => {
+    if (!look.isPaused) log.release()
+  }, [look.isPaused, log])
+  return { add: log.add, latest: log.latest, held: log.held(), ...log.counts }
+}
+
+/** The latest things, one of which can be opened. */
+function Choice({
+  items,
+  size,
+  style,
+  close,
+  choose,
+}: {
+  items: readonly LogItem[]
+  size: TerminalSize
+  style: Style
+  close: () => void
+  choose: (id: string) => void
+}): ReactElement {
+  // What comes meanwhile must not move what is being chosen from.
+  const [shown] = useState(() => items.slice(0, Math.max(1, size.rows - 4)))
+  const at = useRef(0)
+  const [, draw] = useReducer((count: number) => count + 1, 0)
+  const move = (steps: number) => {
+    at.current = Math.min(Math.max(at.current + steps, 0), shown.length - 1)
+    draw()
+  }
+  useKeys((key) => {
+    if (key === 'up' || key === 'k') move(-1)
+    else if (key === 'down' || key === 'j') move(1)
+    else if (key === 'escape' || key === 'q') close()
+    else if (key === 'enter') choose(shown[at.current]?.id ?? '')
+  })
+  const lines = shown.map((item, i) => {
+    const line = item.line(size.columns - 2)
+    return i === at.current ? `${style('bold', '›')} ${line}` : `  ${line}`
+  })
+  const keys = style('dim', cut('↑↓ select  enter tell its timeline  esc back', size.columns))
+  return <Lines lines={[...lines, keys]} />
+}

@@ -1,0 +1,52 @@
+import type { Cell } from '../output.ts'
+import { printable } from '../printable.ts'
+import type { Style } from '../style.ts'
+import { column, cut, textWidth, wrapped } from '../text-width.ts'
+
+const GAP = '  '
+const COLUMN_MAX = 28
+/** Where less than this is left beside the others, the last column goes below them. */
+const LAST_MIN = 20
+
+/** Rows under headings, no line wider than `columns`; the last column takes as many lines as it needs. */
+export function tableLines(
+  headings: readonly string[],
+  rows: readonly (readonly Cell[])[],
+  columns: number,
+  style: Style,
+): string[] {
+  const first = headings.length - 1
+  const widths = headings
+    .slice(0, first)
+    .map((heading, i) =>
+      Math.min(
+        COLUMN_MAX,
+        Math.max(...[heading, ...rows.map((row) => textOf(row[i]))].map(textWidth)),
+      ),
+    )
+  const before = widths.reduce((sum, width) => sum + width + GAP.length, 0)
+  const isBeside = columns - before >= LAST_MIN
+  const head = headings.map((text, i) => column(text, widths[i] ?? textWidth(text))).join(GAP)
+  const lines = rows.flatMap((row) => {
+    const cells = widths.map((width, i) => styled(row[i], column(textOf(row[i]), width), style))
+    const last = textOf(row[first])
+    if (isBeside) {
+      const [start = '', ...more] = wrapped(last, columns - before)
+      return [[...cells, start].join(GAP), ...more.map((line) => ' '.repeat(before) + line)]
+    }
+    const plain = widths.map((width, i) => column(textOf(row[i]), width)).join(GAP)
+    const below = last === '' ? [] : wrapped(last, columns - GAP.length)
+    const above = before > columns ? cut(plain, columns) : cells.join(GAP)
+    return [above, ...below.map((line) => GAP + line)]
+  })
+  return [style('dim', cut(head, columns)), ...lines]
+}
+
+function textOf(cell: Cell | undefined): string {
+  if (cell === undefined) return ''
+  return printable(typeof cell === 'string' ? cell : cell.text)
+}
+
+function styled(cell: Cell | undefined, text: string, style: Style): string {
+  return cell === undefined || typeof cell === 'string' ? text : style(cell.style, text)
+}

@@ -1,0 +1,150 @@
+/** @jsxRuntime automatic */
+import type { Channel } from '@svc/core/contract'
+import { useApp } from 'ink'
+import { type ReactElement, useEffect, useReducer, useRef, useState } from 'react'
+import { explain } from '../failure.ts'
+import type { Style } from '../style.ts'
+import { cut } from '../text-width.ts'
+import { type FailedMessage, hasText } from '../top/failure-lines.ts'
+import { createHistory } from '../top/history.ts'
+import { keepReading, type Reading } from '../top/reading.ts'
+import { exactly, type Shown, screenLines } from '../top/screen.ts'
+import { useKeys } from './keys.ts'
+import { Lines } from './lines.tsx'
+import { useTerminalSize } from './terminal-size.ts'
+import { Timeline, type TimelineRow } from './timeline.tsx'
+import { useTypedText } from './typed-text.ts'
+
+export interface TopProps {
+  read: (channel: Channel | null) => Promise<Reading>
+  timeline: (message: FailedMessage) => Promise<TimelineRow[]>
+  interval_ms: number
+  /** The channel that is shown at first; null shows all. */
+  channel: Channel | null
+  style: Style
+  now: () => Date
+}
+
+const KEYS = 'q quit  ↑↓ select  enter timeline  / filter  c channel  p pause  ? help'
+
+const HELP = [
+  'q, Ctrl-C   end',
+  '↑ ↓, k j    select a failure; Page Up, Page Down: ten at once',
+  'enter       tell what happened to the selected message; esc comes back',
+  '/           show only failures with a text in their recipient, channel, error,',
+  '            provider, workspace or id; esc shows all again',
+  'c           show one channel after the other, then all again',
+  'p           hold the screen still; p again goes on',
+  '',
+  'a second    in the last 5 seconds',
+  'sent        taken by a provider, less what failed afterwards',
+  'due         should be under way already; due for: the oldest of them',
+  'unknown     nobody knows whether a provider has them',
+  '',
+  'Any key comes back.',
+]
+
+/** The live view of the whole service. */
+export function topView(props: TopProps): ReactElement {
+  return <Top {...props} />
+}
+
+function Top({ timeline, style, ...props }: TopProps): ReactElement {
+  const { exit } = useApp()
+  const size = useTerminalSize()
+  const [channel, setChannel] = useState(props.channel)
+  const [filter, setFilter] = useState('')
+  const [, draw] = useReducer((count: number) => count + 1, 0)
+  const [opened, open] = useState<FailedMessage | null>(null)
+  const [isHelp, setHelp] = useState(false)
+  const [frozen, freeze] = useState<Shown | null>(null)
+  const live = useShown(props, channel)
+  const typed = useTypedText(setFilter)
+
+  const shown = frozen ?? live
+  const wanted = typed.text ?? filter
+  const failures = (shown.reading?.troubles.failures ?? []).filter(
+    (failure) =>
+      (channel === null || failure.channel === channel) &&
+      (wanted === '' || hasText(failure, wanted)),
+  )
+  const selected = useRef<string | null>(null)
+  const select = (steps: number) => {
+    const at = failures.findIndex(({ id }) => id === selected.current)
+    const next = Math.min(Math.max(Math.max(at, 0) + steps, 0), failures.length - 1)
+    selected.current = failures[next]?.id ?? null
+    draw()
+    return failures[next] ?? null
+  }
+  const isTyping = typed.text !== null
+
+  useKeys((key) => {
+    if (typed.press(key)) return
+    if (isHelp) setHelp(false)
+    else if (key === 'q') exit()
+    else if (key === 'up' || key === 'k') select(-1)
+    else if (key === 'down' || key === 'j') select(1)
+    else if (key === 'pageup') select(-10)
+    else if (key === 'pagedown') select(10)
+    else if (key === 'enter') open(select(0))
+    else if (key === 'escape') setFilter('')
+    else if (key === '/') typed.begin(filter)
+    else if (key === 'c') setChannel((before) => nextChannel(before, shown.reading))
+    else if (key === 'p')
+      freeze((before) => (before ? null : { ...live, history: live.history.copy() }))
+    else if (key === '?') setHelp(true)
+  }, opened === null)
+
+  if (opened) {
+    const close = () => open(null)
+    return <Timeline {...{ message: opened, load: timeline, close, size, style }} />
+  }
+  const looking = {
+    channel,
+    filter: wanted,
+    isPaused: frozen !== null,
+    selected_id: selected.current,
+    failures,
+  }
+  const lines = isHelp
+    ? exactly([style('bold', 'svc top'), '', ...HELP], Math.max(1, size.rows - 2))
+    : screenLines(shown, looking, size, style)
+  const last = isTyping ? `filter: ${typed.text}▏  enter keeps it, esc clears it` : KEYS
+  return <Lines lines={[...lines, style('dim', cut(last, size.columns))]} />
+}
+
+/** What was read last, again and again. */
+function useShown(
+  { read, interval_ms, now }: Omit<TopProps, 'timeline' | 'style'>,
+  channel: Channel | null,
+): Shown {
+  const [history] = useState(createHistory)
+  const [shown, setShown] = useState<Shown>({ reading: null, history, outage: null })
+  useEffect(() => {
+    const ending = new AbortController()
+    void keepReading(() => read(channel), {
+      interval_ms,
+      signal: ending.signal,
+      onReading(reading) {
+        history.add(reading.overview)
+        setShown({ reading, history, outage: null })
+      },
+      onOutage(error) {
+        const outage = { now: now(), text: explain(error).message }
+        setShown(({ reading, outage: before }) => ({
+          reading,
+          history,
+          outage: { since: before?.since ?? outage.now, ...outage },
+        }))
+      },
+    })
+    return () => ending.abort()
+  }, [read, interval_ms, now, history, channel])
+  return shown
+}
+
+/** Channels that have messages take turns, then all of them together. */
+function nextChannel(channel: Channel | null, reading: Reading | null): Channel | null {
+  const known = [...new Set(reading?.overview.messages.map((total) => total.channel))]
+  return known[channel === null ? 0 : known.indexOf(channel) + 1] ?? null
+}

@@ -1,0 +1,305 @@
+import {
+  chmodSync,
+  closeSync,
+  copyFileSync,
+  mkdirSync,
+  openSync,
+  statSync,
+  writeSync,
+} from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import Database from 'better-sqlite3'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { checkDatabase } from '../src/doctor/database-check.ts'
+import { type Ended, newFolder, svc, svcJson } from './svc.ts'
+
+interface Report {
+  ok: boolean
+  errors: number
+  warnings: number
+  findings: { check: string; level: string; message: string; advice: string | null }[]
+}
+
+const healthy = newFolder()
+let folder: ReturnType<typeof newFolder>
+let here: { cwd: string; env: NodeJS.ProcessEnv }
+
+beforeAll(async () => {
+  const argv = ['workspaces', 'create', '--name', 'Example', '--email', 'ops@example.com']
+  const given = { cwd: healthy.path, env: { SVC_SIGNUP_CREDITS: '5' } }
+  await svcJson([...argv, '--password-stdin'], { ...given, stdin: 'correct horse battery\n' })
+})
+beforeEach(() => {
+  folder = newFolder()
+  mkdirSync(join(folder.path, 'data'), { mode: 0o700 })
+  copyFileSync(join(healthy.path, 'data/svc.db'), file())
+  chmodSync(file(), 0o600)
+  here = { cwd: folder.path, env: { PORT: '1' } }
+})
+afterEach(() => folder.remove())
+afterAll(() => healthy.remove())
+
+const file = () => join(folder.path, 'data/svc.db')
+
+function change(statements: string): void {
+  const connection = new Database(file())
+  connection.exec(statements)
+  connection.close()
+}
+
+async function report(...more: string[]): Promise<{ ended: Ended; report: Report }> {
+  const ended = await svc(['doctor', '--json', ...more], here)
+  return { ended, report: JSON.parse(ended.stdout) as Report }
+}
+
+/** What is found of one check, but for what is well. */
+async function troubles(check: string, ...more: string[]) {
+  const { ended, report: found } = await report(...more)
+  const list = found.findings.filter((one) => one.check === check && one.level !== 'ok')
+  return { code: ended.code, list }
+}
+
+describe('svc doctor', () => {
+  test('finds no error in a new database, and says what it looked at', async () => {
+    const { ended, report: found } = await report('--offline')
+    expect(ended.code).toBe(0)
+    expect(found).toMatchObject({ ok: true, errors: 0 })
+    const well = found.findings.filter(({ level }) => level === 'ok').map(({ check }) => check)
+    expect(well).toEqual(
+      expect.arrayContaining(['disk', 'database', 'clock', 'ledger', 'queue', 'webhooks']),
+    )
+    expect(found.findings.every(({ level, advice }) => level === 'ok' || advice !== null)).toBe(
+      true,
+    )
+  })
+
+  test('shows a line for each finding, and one for what to do', async () => {
+    const piped = await svc(['doctor', '--offline'], here)
+    expect(piped.stdout).toMatch(/^ok\tledger\tadds up: 1 entries of 1 workspaces\t$/m)
+    expect(piped.stdout).toMatch(/^warning\tbackups\t[^\t]+\tset SVC_BACKUP_EVERY=24h/m)
+    const shown = await svc(['doctor', '--offline'], { ...here, terminal: true })
+    expect(shown.stdout).toMatch(/\n {18} {2}\S*set SVC_BACKUP_EVERY=24h/)
+    expect(shown.stdout).toMatch(/0 errors, \d warnings\.\n$/)
+  })
+
+  test('names a setting that cannot be meant, and looks no further', async () => {
+    here.env.SVC_TRUST_PROXY = 'everybody'
+    const { ended, report: found } = await report()
+    expect(ended.code).toBe(1)
+    expect(found.findings.at(-1)).toMatchObject({ check: 'settings', level: 'error' })
+    expect(found.findings.at(-1)?.message).toMatch(/^SVC_TRUST_PROXY must list CIDR networks/)
+  })
+
+  test('warns where the proxy would be taken for its clients', async () => {
+    here.env.SVC_PUBLIC_URL = 'https://msg.example.com'
+    const { list } = await troubles('settings', '--offline')
+    expect(list.map(({ message }) => message).join()).toContain('SVC_TRUST_PROXY is not set')
+  })
+
+  test('says that nobody but the owner may read the files', async () => {
+    chmodSync(file(), 0o644)
+    const { code, list } = await troubles('disk', '--offline')
+    expect(code).toBe(0)
+    expect(list).toEqual([
+      expect.objectContaining({ level: 'warning', advice: `chmod go-rwx ${file()}` }),
+    ])
+  })
+
+  test('says where there is no database, in what it would be', async () => {
+    here.env.SVC_DATA_DIR = join(folder.path, 'nowhere')
+    const { code, list } = await troubles('disk')
+    expect(code).toBe(1)
+    expect(list[0]?.message).toContain('nowhere is not there')
+  })
+
+  test('goes on where one thing cannot be looked at, and says why', async () => {
+    // Longer than a name may be, for whoever runs the test: permissions hold nobody up who is root.
+    here.env.SVC_DATABASE_URL = `file:${folder.path}/data/${'x'.repeat(300)}`
+    const { ended, report: found } = await report('--offline')
+    expect(ended.code).toBe(1)
+    expect(found.findings).toContainEqual(
+      expect.objectContaining({
+        check: 'disk',
+        level: 'error',
+        message: expect.stringMatching(/its name is too long$/),
+      }),
+    )
+    expect(found.findings.map(({ check }) => check)).toContain('server')
+  })
+
+  test('tells a database of a newer version, and one that is behind', async () => {
+    change(`insert into svc_migrations (hash, applied_at) values ('ffff', 1)`)
+    const newer = await troubles('database', '--offline')
+    expect(newer.code).toBe(1)
+    expect(newer.list[0]?.message).toContain('made by a newer version')
+    change(`delete from svc_migrations where hash = 'ffff'`)
+    change('delete from svc_migrations where rowid = (select max(rowid) from svc_migrations)')
+    const behind = await troubles('database', '--offline')
+    expect(behind.code).toBe(0)
+    expect(behind.list[0]?.message).toMatch(/^the schema is behind by 0007_operating/)
+  })
+
+  test('sees that the file is damaged', async () => {
+    const { size } = statSync(file())
+    const descriptor = openSync(file(), 'r+')
+    for (let at = 4096 * 3; at < size; at += 4096)
+      writeSync(descriptor, Buffer.alloc(64, 0xa5), 0, 64, at)
+    closeSync(descriptor)
+    const { ended, report: found } = await report('--offline')
+    expect(ended.code).toBe(1)
+    expect(ended.stderr).not.toContain('    at ')
+    expect(
+      found.findings.some(({ check, level }) => check === 'database' && level === 'error'),
+    ).toBe(true)
+  })
+
+  test('is not content with a file that is no database', async () => {
+    const descriptor = openSync(file(), 'w')
+    writeSync(descriptor, 'Dear diary')
+    closeSync(descriptor)
+    const { code, list } = await troubles('database', '--offline')
+    expect(code).toBe(1)
+    expect(list[0]).toMatchObject({ level: 'error' })
+  })
+
+  test('adds the ledger up', async () => {
+    change('update credit_accounts set balance = balance + 1')
+    const { code, list } = await troubles('ledger', '--offline')
+    expect(code).toBe(1)
+    expect(list[0]?.message).toMatch(/^does not add up: \d+ differences, the first in workspace /)
+  })
+
+  test('finds work that nobody can do, and totals that are wrong', async () => {
+    change(`insert into message_queue (message_id, workspace_id, channel, task, due_at, attempt)
+      values ('m', 'w', 'sms', 'send', 1, 0);
+      insert into delivery_queue (delivery_id, workspace_id, webhook_id, due_at, token)
+      values ('d', 'w', 'h', ${Date.now() + 9_000_000}, 't');
+      insert into message_counts (workspace_id, channel, status, count) values ('w', 'sms', 'sent', 2)`)
+    const { code, list } = await troubles('queue', '--offline')
+    expect(code).toBe(1)
+    expect(list.map(({ message }) => message)).toEqual([
+      '1 rows of the message queue have no message',
+      '1 rows of the delivery queue have no delivery',
+      '1 rows are claimed for more than an hour: a clock was ahead when they were',
+      '1 totals of lists differ from what is listed',
+      expect.stringMatching(/^1 messages are due, the oldest for \d+ min$/),
+    ])
+  })
+
+  test('sees a message that no list counts', async () => {
+    change(`insert into messages (id, workspace_id, channel, recipient, content, metadata, livemode, status, accepted,
+        credits_used, credits_refunded, sequence, created_at, updated_at)
+      select 'm', id, 'sms', '+14155550123', '{}', '{}', 1, 'delivered', 1, 0, 0, 1, 1, 1 from workspaces`)
+    const { code, list } = await troubles('queue', '--offline')
+    expect(code).toBe(1)
+    expect(list[0]?.message).toBe('1 totals of lists differ from what is listed')
+  })
+
+  test('takes its own slowness for no wrong clock', async () => {
+    const began = Date.now()
+    let asked = 0
+    // Whatever it looks at takes a minute.
+    const now = () => new Date(began + 60_000 * asked++)
+    const looked = await checkDatabase(`file:${file()}`, { thorough: true, now })
+    expect(looked.findings.map(({ level }) => level)).toEqual(['ok', 'ok'])
+    for (const [ahead_ms, level] of [
+      [5_000, 'warning'],
+      [60_000, 'error'],
+    ] as const) {
+      const wrong = { thorough: false, now: () => new Date(Date.now() + ahead_ms) }
+      const { findings } = await checkDatabase(`file:${file()}`, wrong)
+      expect(findings.find(({ check }) => check === 'clock')).toMatchObject({ level })
+    }
+  })
+
+  test('sees that a clock was ahead', async () => {
+    change(`update credit_accounts set updated_at = ${Date.now() + 600_000}`)
+    const { code, list } = await troubles('clock', '--offline')
+    expect(code).toBe(1)
+    expect(list[0]?.message).toMatch(/^the last entry was booked (599|600) s from now/)
+  })
+
+  test('says that all is paused, and by what it goes on', async () => {
+    await svcJson(['pause', '--reason', 'moving house'], here)
+    const { code, list } = await troubles('queue', '--offline')
+    expect(code).toBe(0)
+    expect(list[0]).toMatchObject({
+      level: 'warning',
+      message: expect.stringMatching(/moving house$/),
+      advice: 'svc resume lets it go on',
+    })
+  })
+
+  test('asks providers, unless told not to', async () => {
+    here.env.SVC_SMTP_URL = 'smtp://127.0.0.1:1'
+    here.env.SVC_MAIL_DOMAIN = 'example.com'
+    const asked = await troubles('providers')
+    expect(asked.code).toBe(1)
+    expect(asked.list[0]?.message).toMatch(/^smtp does not take its settings: /)
+    expect(await troubles('providers', '--offline')).toEqual({ code: 0, list: [] })
+  })
+
+  test('connects to receivers in trouble, and only to where deliveries may go', async () => {
+    const receiver = createServer().listen(0, '127.0.0.1')
+    await new Promise((resolve) => receiver.once('listening', resolve))
+    const { port } = receiver.address() as AddressInfo
+    change(`insert into webhooks (id, workspace_id, url, events, headers, secret, is_active, status,
+      disabled_reason, consecutive_failures, created_at, updated_at)
+      select 'h', id, 'http://127.0.0.1:${port}/', '[]', '{}', 's', 1, 'disabled', 'no success for 5 days',
+      10, 1, 1 from workspaces`)
+    try {
+      const kept = await troubles('webhooks')
+      expect(kept.code).toBe(0)
+      expect(kept.list[0]?.message).toMatch(
+        /no success for 5 days\); it leads to an address that is not public/,
+      )
+      here.env.SVC_WEBHOOK_ALLOW_HTTP = 'true'
+      here.env.SVC_WEBHOOK_ALLOW_NETS = '127.0.0.0/8'
+      expect((await troubles('webhooks')).list[0]?.message).toMatch(
+        /it can be connected to from here$/,
+      )
+      expect((await troubles('webhooks', '--offline')).list[0]?.message).not.toContain('connected')
+    } finally {
+      receiver.close()
+    }
+    expect((await troubles('webhooks')).list[0]?.message).toMatch(/from here \(ECONNREFUSED\)$/)
+  })
+
+  test('asks the server here and at its public address', async () => {
+    const server = createServer((request, response) => {
+      const isLive = request.url === '/health/live'
+      const status = {
+        status: 'degraded',
+        services: { database: 'ok', cache: 'ok', queue: 'stopped' },
+      }
+      response.writeHead(isLive ? 404 : 200).end(JSON.stringify(status))
+    }).listen(0, '127.0.0.1')
+    await new Promise((resolve) => server.once('listening', resolve))
+    const { port } = server.address() as AddressInfo
+    here.env.PORT = String(port)
+    here.env.SVC_PUBLIC_URL = `http://localhost:${port}`
+    try {
+      const { code, list } = await troubles('server')
+      expect(code).toBe(1)
+      expect(list[0]?.message).toContain(
+        'is degraded: {"database":"ok","cache":"ok","queue":"stopped"}',
+      )
+      expect(list[1]?.message).toBe(`http://localhost:${port}/health/live answers 404`)
+      expect((await troubles('server', '--offline')).list).toHaveLength(1)
+    } finally {
+      server.close()
+    }
+  })
+
+  test('looks whether backups are made', async () => {
+    here.env.SVC_BACKUP_EVERY = '1h'
+    const none = await troubles('backups', '--offline')
+    expect(none.code).toBe(1)
+    expect(none.list[0]?.message).toMatch(/^there is none in .*backups$/)
+    mkdirSync(join(folder.path, 'data/backups'))
+    await svcJson(['backup', '--to', join(folder.path, 'data/backups')], here)
+    expect(await troubles('backups', '--offline')).toEqual({ code: 0, list: [] })
+  })
+})

@@ -1,0 +1,103 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { leafCommands } from './commands-in.ts'
+import { type DevServer, startDevServer } from './dev-server.ts'
+import { newFolder, svc } from './svc.ts'
+
+/** What lasts says one document a line. */
+const LASTING = ['dev', 'serve', 'top', 'messages tail', 'webhooks listen']
+
+/** What is told to do so writes a file to stdout, and nothing else. */
+const FILES = ['export', 'ledger export', 'contacts export']
+
+const ID = '01934f5e-8c00-7a3b-9d2e-5f6a7b8c9d01'
+const LEAVES = leafCommands()
+  .map((found) => [found.names.join(' '), found] as const)
+  .filter(([name]) => !LASTING.includes(name) && !FILES.includes(name))
+
+const folder = newFolder()
+let dev: DevServer
+
+beforeAll(async () => {
+  dev = await startDevServer({ XDG_CONFIG_HOME: folder.path })
+  writeFileSync(join(folder.path, 'contacts.csv'), 'name,phone\nAsha,+255711000001\n')
+})
+
+afterAll(async () => {
+  await dev.close()
+  folder.remove()
+})
+
+/** Arguments with which a command can succeed, where those that its names suggest do not do. */
+const GIVEN: Record<string, string[]> = {
+  send: ['--to', '+15005550006', '--text', 'Hello'],
+  init: ['--yes', '--config', join(folder.path, 'svc.config.json')],
+  segments: ['Hello'],
+  completion: ['bash'],
+  migrate: ['--status'],
+  verify: [
+    '--secret',
+    'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw',
+    '--signature',
+    'x',
+    '--body',
+    '{}',
+  ],
+  'profiles add': ['a', '--url', 'http://127.0.0.1:9', '--key', 'svc_x'],
+  'profiles use': ['a'],
+  'messages estimate': ['--to', '+15005550006', '--text', 'Hello'],
+  'contacts import': [join(folder.path, 'contacts.csv')],
+  'keys create': ['--name', 'x'],
+  'credits grant': ['1'],
+  'credits freeze': ['--reason', 'x', '--yes'],
+}
+
+/** With these the walk would prove little: as many must succeed. */
+const SUCCEED = [
+  ...Object.keys(GIVEN).filter((name) => name !== 'verify'),
+  'config show',
+  'config check',
+  'profiles list',
+  'messages list',
+  'messages received',
+  'contacts list',
+  'webhooks list',
+  'workspaces list',
+  'keys list',
+  'credits show',
+  'credits history',
+  'credits unfreeze',
+  'billing purchases',
+  'providers status',
+  'ledger verify',
+]
+
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text)
+    return true
+  } catch {
+    return false
+  }
+}
+
+describe('--json', () => {
+  test.each(LEAVES)('svc %s prints one document, or says in one why not', async (name, found) => {
+    const { names, command } = found
+    const needed = command.registeredArguments.filter(({ required }) => required).map(() => ID)
+    const mandatory = command.options.filter(({ mandatory }) => mandatory)
+    const more = [...needed, ...mandatory.flatMap(({ long }) => [long ?? '', 'x'])]
+    const yes = command.options.some(({ long }) => long === '--yes') ? ['--yes'] : []
+    const argv = [...names, ...(GIVEN[name] ?? [...more, ...yes]), '--json']
+    const { code, stdout, stderr } = await svc(argv, dev.here)
+    if (SUCCEED.includes(name)) expect({ name, code, stderr }).toMatchObject({ code: 0 })
+    if (stdout !== '' || code === 0) {
+      expect(stdout.endsWith('\n')).toBe(true)
+      expect(stdout.trimEnd()).not.toContain('\n')
+      expect(isJson(stdout), stdout).toBe(true)
+    }
+    if (code === 0) return expect(stderr).toBe('')
+    expect(JSON.parse(stderr)).toEqual({ error: expect.any(String), message: expect.any(String) })
+  })
+})

@@ -1,0 +1,327 @@
+import { ERASED } from '../contract/message.ts'
+import type { Runtime } from '../runtime.ts'
+import type { ContactRow, Storage, SuppressionRow } from '../storage/storage.ts'
+import { erasedBody, nameOf, read as readBody } from '../webhooks/erased-body.ts'
+import type { IdWindow, SearchedTable } from './erasure-store.ts'
+import { isTo, type Recipient, readRecipient } from './recipient.ts'
+
+/** What there is of an address, or what was done about it; numbers of rows. */
+export interface ErasureReport {
+  /** In how many workspaces something was found. */
+  workspaces: number
+  /** Messages to the address that are done. */
+  messages: number
+  /** Messages that wait to be sent; of an erasure, those that were canceled. They are among `messages` then. */
+  queued: number
+  /** Messages that could not be erased: a provider has them, or is being asked. Known of an erasure alone. */
+  under_way: number
+  /** What was received from it. */
+  received: number
+  /** Events about it, with their deliveries. */
+  events: number
+  conversations: number
+  contacts: number
+  /** Stored answers to bulks of the last 24 hours. */
+  answers: number
+  /** Its suppressions: kept, unless they were to be forgotten too. */
+  suppressions: number
+  /** Other addresses of its contacts, which are erased only if somebody asks for it. */
+  other_addresses: string[]
+}
+
+/** Whose data is erased. */
+export interface ErasureOptions {
+  /** Only in this one; in all of them, and in what is nobody's, unless told. */
+  workspace_id?: string | undefined
+  /** Called with how many workspaces are done. */
+  onProgress?: ((progress: { done: number; total: number }) => void) | undefined
+}
+
+/** Erasing somebody who was written to, for the operator. */
+export interface Recipients {
+  /**
+   * Counts what an erasure would find; changes nothing.
+   * @throws SvcError `validation_error` for an address that is none.
+   */
+  look(address: string, options?: ErasureOptions): Promise<ErasureReport>
+  /**
+   * Takes all that tells of an address out, whatever its age: in small steps, so that it may run beside a server. What
+   * waits is canceled and refunded first. The ledger stays as it is, and so do the suppressions of the address, unless
+   * told. Run again, it goes on with what is left.
+   * @throws SvcError as `look`.
+   */
+  erase(
+    address: string,
+    options?: ErasureOptions & { forget_suppressions?: boolean | undefined },
+  ): Promise<ErasureReport>
+}
+
+/** So many rows are gone through at once, and so many changed in one transaction. */
+const WINDOW_ROWS = 2_000
+const STEP_ROWS = 250
+
+/** So many workspaces are asked for at once. */
+const WORKSPACES = 100
+
+/** Whose it is that nobody could be found for. */
+const NOBODY = ''
+
+export function createRecipients({
+  storage,
+  runtime,
+}: {
+  storage: Storage
+  runtime: Pick<Runtime, 'now'>
+}): Recipients {
+  async function through(
+    address: string,
+    { workspace_id, onProgress = () => {} }: ErasureOptions,
+    changes: Changes | null,
+  ): Promise<ErasureReport> {
+    const recipient = readRecipient(address)
+    const ids = workspace_id === undefined ? await workspaceIds(storage) : [workspace_id]
+    const report = emptyReport()
+    if (workspace_id === undefined && changes) {
+      await storage.write(({ erasure }) => erasure.removeParts(recipient))
+    }
+    for (const [done, id] of ids.entries()) {
+      const search = { storage, runtime, workspaceId: id, recipient, changes }
+      add(report, await searchWorkspace(search))
+      onProgress({ done: done + 1, total: ids.length })
+    }
+    return report
+  }
+  return {
+    look: (address, options = {}) => through(address, options, null),
+    erase: (address, { forget_suppressions = false, ...options } = {}) =>
+      through(address, options, { forget_suppressions }),
+  }
+}
+
+/** What is to be changed; null where it is only looked. */
+type Changes = { forget_suppressions: boolean }
+
+interface Search {
+  storage: Storage
+  runtime: Pick<Runtime, 'now'>
+  workspaceId: string
+  recipient: Recipient
+  changes: Changes | null
+}
+
+type Found = Omit<ErasureReport, 'workspaces'>
+
+/** Messages first: the cancellation of one makes an event, which is found after it. */
+async function searchWorkspace(search: Search): Promise<Found> {
+  return {
+    ...(await searchMessages(search)),
+    received: await searchReceived(search),
+    events: await searchEvents(search),
+    answers: await searchAnswers(search),
+    conversations: await searchConversations(search),
+    suppressions: (await searchSuppressions(search)).length,
+    ...(await searchContacts(search)),
+  }
+}
+
+async function searchMessages(
+  search: Search,
+): Promise<Pick<Found, 'messages' | 'queued' | 'under_way'>> {
+  const { storage, runtime, workspaceId, recipient, changes } = search
+  const found = { messages: 0, queued: 0, under_way: 0 }
+  for await (const window of windowsOf(search, 'messages')) {
+    const rows = await storage.read.erasure.messagesTo(workspaceId, recipient, window)
+    const theirs = rows.filter((row) => isTo(recipient, row.recipient))
+    const waiting = theirs.filter(({ is_queued }) => is_queued).map(({ id }) => id)
+    if (!changes) {
+      found.queued += waiting.length
+      found.messages += theirs.length - waiting.length
+      continue
+    }
+    for (const message_ids of stepsOf(waiting)) {
+      const of = { workspace_id: workspaceId, message_ids, at: runtime.now() }
+      const outcomes = await storage.hot.cancel(of)
+      found.queued += outcomes.filter((outcome) => outcome === 'canceled').length
+    }
+    for (const step of stepsOf(theirs.map(({ id }) => id))) {
+      const done = await storage.write(({ erasure }) =>
+        erasure.messages(workspaceId, step, runtime.now()),
+      )
+      found.messages += done.length
+      found.under_way += step.length - done.length
+    }
+  }
+  return found
+}
+
+async function searchReceived(search: Search): Promise<number> {
+  const { storage, workspaceId, recipient, changes } = search
+  let found = 0
+  for await (const window of windowsOf(search, 'received_messages')) {
+    const rows = await storage.read.erasure.receivedFrom(workspaceId, recipient, window)
+    const ids = rows.filter(({ sender }) => isTo(recipient, sender)).map(({ id }) => id)
+    found += ids.length
+    if (!changes) continue
+    for (const step of stepsOf(ids)) {
+      await storage.write(({ erasure }) => erasure.removeReceived(workspaceId, step))
+    }
+  }
+  return found
+}
+
+async function searchEvents(search: Search): Promise<number> {
+  const { storage, workspaceId, recipient, changes } = search
+  let found = 0
+  for await (const window of windowsOf(search, 'events')) {
+    const rows = await storage.read.erasure.eventsNaming(workspaceId, recipient, window)
+    const about = rows.filter(({ body }) => isTo(recipient, nameOf(readBody(body))))
+    found += about.length
+    if (!changes) continue
+    for (const step of stepsOf(about)) {
+      const erased = step.map(({ id, body }) => ({ id, body: erasedBody(body) ?? body }))
+      const messageIds = step.flatMap(({ message_id }) => message_id ?? [])
+      await storage.write(async ({ erasure }) => {
+        await erasure.rewriteEvents(workspaceId, erased)
+        await erasure.forgetResponsesAbout(workspaceId, messageIds)
+      })
+    }
+  }
+  return found
+}
+
+async function searchAnswers({
+  storage,
+  workspaceId,
+  recipient,
+  changes,
+}: Search): Promise<number> {
+  let found = 0
+  let after: { route: string; key: string } | null = null
+  for (;;) {
+    const page = { after, limit: STEP_ROWS }
+    const rows = await storage.read.erasure.answers(workspaceId, recipient, page)
+    for (const row of rows) {
+      const response = withoutRecipient(row.response, recipient)
+      if (response === row.response) continue
+      found += 1
+      const answer = { ...row, response }
+      if (changes) await storage.write(({ erasure }) => erasure.rewriteAnswer(workspaceId, answer))
+    }
+    after = rows.at(-1) ?? null
+    if (rows.length < STEP_ROWS) return found
+  }
+}
+
+async function searchConversations({
+  storage,
+  workspaceId,
+  recipient,
+  changes,
+}: Search): Promise<number> {
+  const found = await storage.read.erasure.conversations(workspaceId, recipient)
+  if (changes && found > 0) {
+    await storage.write(({ erasure }) => erasure.removeConversations(workspaceId, recipient))
+  }
+  return found
+}
+
+/** Kept unless told: whoever wants no more messages must not get them because he was forgotten. */
+async function searchSuppressions({
+  storage,
+  workspaceId,
+  recipient,
+  changes,
+}: Search): Promise<SuppressionRow[]> {
+  const found = await storage.read.suppressions.of(workspaceId, [recipient.address])
+  if (changes?.forget_suppressions && found.length > 0) {
+    await storage.write(async ({ suppressions }) => {
+      for (const { channel, address } of found) {
+        await suppressions.remove(workspaceId, { channel, address })
+      }
+    })
+  }
+  return found
+}
+
+async function searchContacts({
+  storage,
+  workspaceId,
+  recipient: { kind, address },
+  changes,
+}: Search): Promise<Pick<Found, 'contacts' | 'other_addresses'>> {
+  const found = await storage.read.contacts.holding(workspaceId, {
+    phones: kind === 'phone' ? [address] : [],
+    email_keys: kind === 'email' ? [address] : [],
+    external_ids: [],
+  })
+  if (changes && found.length > 0) {
+    await storage.write(async ({ contacts }) => {
+      await contacts.lock(workspaceId)
+      for (const { id } of found) await contacts.remove(workspaceId, id)
+    })
+  }
+  const addresses = found.flatMap(({ phone, email_key }: ContactRow) => [phone, email_key])
+  const others = addresses.filter((one) => one !== null && one !== address) as string[]
+  return { contacts: found.length, other_addresses: others }
+}
+
+/** A history from its oldest row on, in pieces that are gone through at once. */
+async function* windowsOf(
+  { storage, workspaceId }: Search,
+  table: SearchedTable,
+): AsyncGenerator<IdWindow> {
+  let after_id = ''
+  for (;;) {
+    const next = { after_id, rows: WINDOW_ROWS }
+    const last_id = await storage.read.erasure.windowEnd(workspaceId, table, next)
+    if (last_id === null) return
+    yield { after_id, last_id }
+    after_id = last_id
+  }
+}
+
+function* stepsOf<Row>(rows: readonly Row[]): Generator<Row[]> {
+  for (let at = 0; at < rows.length; at += STEP_ROWS) yield rows.slice(at, at + STEP_ROWS)
+}
+
+/** The stored answer to a bulk without the address; it is replayed all the same. */
+function withoutRecipient(response: string, recipient: Recipient): string {
+  const data = JSON.parse(response) as Record<'messages' | 'errors', { to?: unknown }[]>
+  for (const row of [...(data.messages ?? []), ...(data.errors ?? [])]) {
+    if (isTo(recipient, row.to)) row.to = ERASED
+  }
+  return JSON.stringify(data)
+}
+
+async function workspaceIds({ read }: Storage): Promise<string[]> {
+  const ids = [NOBODY]
+  for (;;) {
+    const page = { limit: WORKSPACES, offset: ids.length - 1 }
+    const rows = await read.workspaces.list(page)
+    ids.push(...rows.map(({ id }) => id))
+    if (rows.length < WORKSPACES) return ids
+  }
+}
+
+function emptyReport(): ErasureReport {
+  return {
+    workspaces: 0,
+    messages: 0,
+    queued: 0,
+    under_way: 0,
+    received: 0,
+    events: 0,
+    conversations: 0,
+    contacts: 0,
+    answers: 0,
+    suppressions: 0,
+    other_addresses: [],
+  }
+}
+
+function add(report: ErasureReport, { other_addresses, ...found }: Found): void {
+  const counts = Object.entries(found) as [keyof typeof found, number][]
+  if (counts.some(([, count]) => count > 0)) report.workspaces += 1
+  for (const [name, count] of counts) report[name] += count
+  report.other_addresses = [...new Set([...report.other_addresses, ...other_addresses])]
+}

@@ -1,0 +1,26 @@
+import { emailAddress, emailKey } from '../contract/email-address.ts'
+import { invalid } from '../contract/errors.ts'
+import { phone } from '../contract/fields.ts'
+
+/** Somebody who was written to. */
+export interface Recipient {
+  kind: 'phone' | 'email'
+  /** E.164, or an e-mail address in lower case with its domain as A-labels. */
+  address: string
+}
+
+/** @throws SvcError `validation_error` for a text that is neither a phone number nor an e-mail address. */
+export function readRecipient(text: string): Recipient {
+  if (phone.safeParse(text).success) return { kind: 'phone', address: text }
+  if (emailAddress(text) !== null) return { kind: 'email', address: emailKey(text) }
+  throw invalid(
+    'address',
+    'The address must be a phone number in E.164 format, such as +14155552671, or an e-mail address',
+  )
+}
+
+/** Whether that is the recipient's address, however it is spelled. */
+export function isTo({ kind, address }: Recipient, text: unknown): boolean {
+  if (typeof text !== 'string') return false
+  return kind === 'email' ? emailKey(text) === address : text === address
+}

@@ -1,0 +1,201 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import { idFloor, type Runtime } from '../runtime.ts'
+import type { Storage, Writes } from '../storage/storage.ts'
+import { erasedBody } from '../webhooks/erased-body.ts'
+import type { RetentionKind } from './retention-store.ts'
+
+/** The fewest days: by then no network reports on a message any more, and no delivery is tried by itself. */
+export const RETENTION_DAYS_MIN = 7
+
+/** The most days: a hundred years. */
+export const RETENTION_DAYS_MAX = 36_500
+
+export interface Retention {
+  /** Goes on where it stopped, for a while; resolves when nothing is due, or others should have their turn. */
+  apply(isStopping: () => boolean): Promise<void>
+}
+
+const DAY_MS = 24 * 60 * 60_000
+const HOUR_MS = 60 * 60_000
+
+/** One step is one transaction: sends wait while it runs. */
+const STEP_ROWS = 200
+
+/** In which sends have the database for themselves. */
+const PAUSE_MS = 20
+
+/** After so many steps whatever else is swept has its turn. */
+const STEPS_MAX = 1_000
+
+/** Nothing is looked for sooner once nothing was due. */
+const EVERY_MS = HOUR_MS
+
+/** Scheduled 35 days ahead and worth sending for 35 more, a message is done by then. */
+const LATE_MS = 75 * DAY_MS
+
+/** What was sent sooner than that after it was accepted had its time with the others; what was not is a late one. */
+const SENDING_MS = DAY_MS
+
+/** So many workspaces are asked for at once. */
+const WORKSPACES = 100
+
+/**
+ * Takes out of a history, from its oldest row on, what is older than `days`: out of messages whom they went to and what
+ * they said, out of events the same; what recipients wrote is removed. The ledger keeps all. What is not done by then is
+ * left, and looked at once more when it surely is.
+ *
+ * @throws RangeError for days that are no whole number from `RETENTION_DAYS_MIN` to `RETENTION_DAYS_MAX`.
+ */
+export function createRetention({
+  storage,
+  runtime,
+  days,
+}: {
+  storage: Storage
+  runtime: Pick<Runtime, 'now'>
+  days: number
+}): Retention {
+  if (!Number.isInteger(days) || days < RETENTION_DAYS_MIN || days > RETENTION_DAYS_MAX) {
+    throw new RangeError(
+      `retention_days must be a whole number from ${RETENTION_DAYS_MIN} to ${RETENTION_DAYS_MAX}`,
+    )
+  }
+  let done_at: Date | null = null
+  return {
+    async apply(isStopping) {
+      const now = runtime.now()
+      const since_ms = done_at ? now.getTime() - done_at.getTime() : EVERY_MS
+      // Less than none: the clock was ahead when it was done.
+      if (since_ms >= 0 && since_ms < EVERY_MS) return
+      let steps = 0
+      const mayGoOn = () => !isStopping() && steps < STEPS_MAX
+      const times: Times = { now, over: new Date(now.getTime() - days * DAY_MS) }
+      const latest_mark = idFloor(new Date(now.getTime() - RETENTION_DAYS_MIN * DAY_MS))
+      for (const [kind, step] of Object.entries(STEPS) as [RetentionKind, Step][]) {
+        const before_id = idFloor(new Date(times.over.getTime() - (LATE[kind] ?? 0)))
+        const of = (stores: Writes, workspaceId: string) =>
+          walk(stores, { workspaceId, kind, before_id, latest_mark, times, step })
+        for await (const workspaceId of dueWorkspaces(storage, kind, { before_id, latest_mark })) {
+          let isLeft = true
+          while (isLeft && mayGoOn()) {
+            steps += 1
+            isLeft = await storage.write((stores) => of(stores, workspaceId))
+            await pause(PAUSE_MS)
+          }
+          if (!mayGoOn()) return
+        }
+      }
+      done_at = now
+    },
+  }
+}
+
+interface Times {
+  now: Date
+  /** What is older has had its time. */
+  over: Date
+}
+
+interface Walk {
+  workspaceId: string
+  kind: RetentionKind
+  before_id: string
+  /** A later mark was set by a clock that was ahead: what has come since is not behind it. */
+  latest_mark: string
+  times: Times
+  step: Step
+}
+
+/** Answers where the next step begins: where it began itself, if the walk cannot go on just now. */
+type Step = (stores: Writes, walk: Walk & { from_id: string }) => Promise<string>
+
+/** Which kinds are walked through that much later. */
+const LATE: { [kind in RetentionKind]?: number } = { late_messages: LATE_MS }
+
+const STEPS: Record<RetentionKind, Step> = {
+  messages: stepMessages,
+  late_messages: stepMessages,
+  events: stepEvents,
+  received_messages: stepReceived,
+}
+
+async function* dueWorkspaces(
+  { read: { retention } }: Pick<Storage, 'read'>,
+  kind: RetentionKind,
+  range: { before_id: string; latest_mark: string },
+): AsyncGenerator<string> {
+  let after: string | null = null
+  for (;;) {
+    const ids: string[] = await retention.due(kind, { ...range, after, limit: WORKSPACES })
+    yield* ids
+    after = ids.at(-1) ?? null
+    if (ids.length < WORKSPACES) return
+  }
+}
+
+/** One step of a walk; answers whether there are more. */
+async function walk(stores: Writes, walk: Walk): Promise<boolean> {
+  const { workspaceId, kind, latest_mark } = walk
+  const from_id = await stores.retention.mark(workspaceId, kind, latest_mark)
+  const next = await walk.step(stores, { ...walk, from_id })
+  if (next === from_id) return false
+  await stores.retention.setMark(workspaceId, kind, next)
+  return next !== walk.before_id
+}
+
+/** The rows of a step, one more having been asked for, and where the next one begins. */
+function pageOf<Row>(
+  rows: Row[],
+  idOf: (row: Row) => string,
+  before_id: string,
+): { page: Row[]; next: string } {
+  const more = rows[STEP_ROWS]
+  return { page: rows.slice(0, STEP_ROWS), next: more === undefined ? before_id : idOf(more) }
+}
+
+async function stepMessages(
+  { retention, erasure }: Writes,
+  { workspaceId, kind, times, ...range }: Walk & { from_id: string },
+): Promise<string> {
+  const found = await retention.messages(workspaceId, range, STEP_ROWS + 1)
+  const { page, next } = pageOf(found, ({ id }) => id, range.before_id)
+  const until = new Date(times.over.getTime() + SENDING_MS)
+  const isOver = ({ ended_at }: (typeof page)[number]) => ended_at !== null && ended_at < until
+  const open = page.find((message) => message.erased_at === null && !isOver(message))
+  // Who passed by once comes again for those that were not done; then nothing is left behind.
+  const stop = kind === 'late_messages' && open ? open.id : next
+  const over = page.filter((one) => one.erased_at === null && one.id < stop && isOver(one))
+  if (over.length > 0) {
+    const ids = over.map(({ id }) => id)
+    await erasure.messages(workspaceId, ids, times.now)
+    const last_sent = new Date(until.getTime() + SENDING_MS)
+    await retention.forgetConversations(workspaceId, over, last_sent)
+  }
+  return stop
+}
+
+async function stepEvents(
+  { retention, erasure }: Writes,
+  { workspaceId, from_id, before_id }: Walk & { from_id: string },
+): Promise<string> {
+  const found = await retention.events(workspaceId, { from_id, before_id }, STEP_ROWS + 1)
+  const { page, next } = pageOf(found, ({ id }) => id, before_id)
+  const erased = page.flatMap(({ id, body }) => {
+    const without = erasedBody(body)
+    return without === null ? [] : [{ id, body: without }]
+  })
+  await erasure.rewriteEvents(workspaceId, erased)
+  // The ids of deliveries and of their events come from the same clock.
+  await retention.forgetResponses(workspaceId, { from_id, before_id: next })
+  return next
+}
+
+async function stepReceived(
+  { retention, erasure }: Writes,
+  { workspaceId, from_id, before_id }: Walk & { from_id: string },
+): Promise<string> {
+  const found = await retention.received(workspaceId, { from_id, before_id }, STEP_ROWS + 1)
+  const { page, next } = pageOf(found, (id) => id, before_id)
+  await erasure.removeReceived(workspaceId, page)
+  return next
+}

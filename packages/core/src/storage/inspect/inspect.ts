@@ -1,0 +1,53 @@
+import { readDatabaseUrl } from '../database-url.ts'
+import { withSnapshot } from '../ledger/open-snapshot.ts'
+import type { DatabaseFacts, EngineFacts } from './facts.ts'
+import { newestOf, queueFaults } from './queue-faults.ts'
+
+/**
+ * Looks at a database beside a running server: its engine, its settings, and rows that contradict each other. Changes
+ * nothing.
+ * @throws Error in one line when it cannot be reached, is none of svc, has another schema than this program's, or would
+ *   not keep what is committed.
+ */
+export async function inspectDatabase(
+  url: string,
+  { now = () => new Date() }: { now?: () => Date } = {},
+): Promise<DatabaseFacts> {
+  return withSnapshot(url, async (snapshot) => {
+    const asked_at = now()
+    const facts = await engineFacts(url)
+    return {
+      ...facts,
+      clock_off_ms: beyond(facts.now, asked_at, now()),
+      faults: await queueFaults(snapshot, now()),
+      newest_at: await newestOf(snapshot),
+    }
+  })
+}
+
+/** How far a moment is after the last of a time, or before its first (below zero). */
+function beyond(moment: Date, first: Date, last: Date): number {
+  if (moment > last) return moment.getTime() - last.getTime()
+  return Math.min(0, moment.getTime() - first.getTime())
+}
+
+/**
+ * Whether the pages of a SQLite file are whole; reads all of it. Null where they are, or on PostgreSQL, which looks
+ * after its own.
+ */
+export async function findDamage(url: string): Promise<string | null> {
+  const named = readDatabaseUrl(url)
+  if (named.engine !== 'sqlite') return null
+  const { damageOf } = await import('../sqlite/engine-facts.ts')
+  return damageOf(named.file)
+}
+
+async function engineFacts(url: string): Promise<EngineFacts> {
+  const named = readDatabaseUrl(url)
+  if (named.engine === 'sqlite') {
+    const { sqliteFacts } = await import('../sqlite/engine-facts.ts')
+    return sqliteFacts(named.file)
+  }
+  const { postgresFacts } = await import('../postgres/engine-facts.ts')
+  return postgresFacts(named.url)
+}

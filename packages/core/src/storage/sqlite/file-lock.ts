@@ -1,0 +1,19 @@
+import Database from 'better-sqlite3'
+import type { Connection } from './connection.ts'
+
+/**
+ * Locks a small file, which is made where it is missing. The operating system gives the lock back however the process
+ * ends; closing it gives it back.
+ * @throws Error with the code `SQLITE_BUSY` when another process has it.
+ */
+export function takeFileLock(path: string): Connection {
+  const lock = new Database(path, { timeout: 0 })
+  try {
+    lock.pragma('locking_mode = EXCLUSIVE')
+    lock.exec('begin exclusive')
+    return lock
+  } catch (error) {
+    lock.close()
+    throw error
+  }
+}

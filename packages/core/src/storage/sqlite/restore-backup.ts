@@ -1,0 +1,183 @@
+import {
+  chmodSync,
+  closeSync,
+  constants,
+  copyFileSync,
+  existsSync,
+  fsyncSync,
+  linkSync,
+  mkdirSync,
+  openSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+} from 'node:fs'
+import { dirname } from 'node:path'
+import Database from 'better-sqlite3'
+import { refusal } from '../archive/refusal.ts'
+import type { BackupCheck } from '../backup/report.ts'
+import { verifyLedger } from '../ledger/verify-ledger.ts'
+import { pauseIn } from './backup-seal.ts'
+import { type CheckOptions, checkBackup } from './check-backup.ts'
+import type { Connection } from './connection.ts'
+import { takeDispatchLock } from './dispatch-lock.ts'
+import { fullDiskTold, syncFolder } from './make-backup.ts'
+import { migrate } from './migrate.ts'
+
+export interface RestoreOptions extends CheckOptions {
+  backup: string
+  /** Where the database is to be. One that is there is kept beside it. */
+  database: string
+  /** Takes a copy that bears no mark, whose bytes nobody vouches for. */
+  unsealed?: boolean | undefined
+  now?: (() => Date) | undefined
+}
+
+/** What a restore came to. */
+export interface RestoreReport extends BackupCheck {
+  database: string
+  restored_at: Date
+  /** Where the database is now that was there before; null where there was none. */
+  kept: string | null
+  migrated: string[]
+}
+
+/** What SQLite may keep beside a database: it belongs to that one, and would spoil another. */
+const SIDES = ['-wal', '-shm', '-journal']
+
+/**
+ * Puts a backup in the place of a database: copied, verified, brought to the program's schema, and marked so that a server
+ * started on it sends nothing until an operator says so. Whatever fails, and whenever it is killed, either the database
+ * from before is there, whole, or the restored one is.
+ * @throws Error in one line, with a `code`: those of `checkBackup`; `in_use` while a server runs on the database;
+ *   `unsealed` for a copy without a mark.
+ */
+export async function restoreBackup(options: RestoreOptions): Promise<RestoreReport> {
+  const { backup, database, now = () => new Date() } = options
+  const check = await checkBackup(backup, { ...options, verify: 'none' })
+  if (check.as_of_from === 'rows' && !options.unsealed) {
+    throw refusal('unsealed', `${backup} was not made by svc backup, and bears no checksum`)
+  }
+  if (existsSync(database) && realpathSync(database) === realpathSync(backup)) {
+    throw refusal('exists', `${backup} is the database itself`)
+  }
+  mkdirSync(dirname(database), { recursive: true, mode: 0o700 })
+  const lock = takeLock(database)
+  const copy = `${database}.restoring`
+  try {
+    removeAll(copy)
+    copyFileSync(backup, copy, constants.COPYFILE_EXCL)
+    chmodSync(copy, 0o600)
+    const verified = await checkBackup(copy, options)
+    const restored_at = now()
+    const migrated = await prepare(copy, { as_of: check.as_of, at: restored_at }, options)
+    const kept = replace(database, copy, restored_at)
+    return { ...verified, file: backup, database, restored_at, kept, migrated }
+  } catch (error) {
+    throw fullDiskTold(error, dirname(database))
+  } finally {
+    removeAll(copy)
+    lock.close()
+  }
+}
+
+/** Makes the copy what a server begins with. */
+async function prepare(
+  copy: string,
+  pause: { as_of: Date; at: Date },
+  { verify, signal, onProgress }: CheckOptions,
+): Promise<string[]> {
+  const connection = new Database(copy)
+  let migrated: string[]
+  try {
+    connection.pragma('synchronous = FULL')
+    migrated = migrate(connection)
+    connection.transaction(() => {
+      pauseIn(connection, pause)
+      connection.exec('drop table if exists svc_backup')
+    })()
+  } finally {
+    connection.close()
+  }
+  if (migrated.length > 0 && verify !== 'none') {
+    const fast = verify === 'fast'
+    const report = await verifyLedger(`file:${copy}`, { fast, signal, onProgress })
+    if (!report.ok) throw refusal('damaged', 'the books of the backup do not add up')
+  }
+  syncFile(copy)
+  return migrated
+}
+
+/**
+ * The one moment in which the database changes is a rename. Before it all that was committed is brought into the one
+ * file, which gets a second name.
+ */
+function replace(database: string, copy: string, at: Date): string | null {
+  const kept = `${database}.before-${at.toISOString().replace(/[:.]/g, '-')}`
+  const isThere = existsSync(database)
+  if (isThere) {
+    // Opening what cannot be read may remove its log, which may be all that is left: it is kept with it.
+    const sides = SIDES.filter((side) => existsSync(`${database}${side}`))
+    for (const side of sides) copyFileSync(`${database}${side}`, `${kept}${side}`)
+    let isWhole = true
+    try {
+      isWhole = isMadeWhole(database)
+    } finally {
+      if (isWhole) for (const side of sides) rmSync(`${kept}${side}`, { force: true })
+    }
+    if (!isWhole) for (const side of SIDES) rmSync(`${database}${side}`, { force: true })
+    linkSync(database, kept)
+  } else {
+    for (const side of SIDES) rmSync(`${database}${side}`, { force: true })
+  }
+  syncFolder(dirname(database))
+  renameSync(copy, database)
+  syncFolder(dirname(database))
+  return isThere ? kept : null
+}
+
+/**
+ * Brings a database's log into its file, which then stands alone. Answers false for one that cannot be read.
+ * @throws Error `in_use` when anybody else has it open.
+ */
+function isMadeWhole(database: string): boolean {
+  try {
+    const connection = new Database(database, { timeout: 1_000 })
+    try {
+      connection.pragma('journal_mode = DELETE')
+    } finally {
+      connection.close()
+    }
+    return true
+  } catch (error) {
+    const { code = '' } = error as { code?: string }
+    if (/^SQLITE_(CORRUPT|NOTADB|IOERR)/.test(code)) return false
+    if (code.startsWith('SQLITE_BUSY')) {
+      throw refusal('in_use', `another program has ${database} open`, error)
+    }
+    throw error
+  }
+}
+
+function takeLock(database: string): Connection {
+  try {
+    return takeDispatchLock(database)
+  } catch (error) {
+    const { cause } = error as { cause: { code?: string } }
+    if (!cause.code?.startsWith('SQLITE_BUSY')) throw cause
+    throw refusal('in_use', `a server runs on ${database}`, error)
+  }
+}
+
+function removeAll(file: string): void {
+  for (const suffix of ['', ...SIDES]) rmSync(`${file}${suffix}`, { force: true })
+}
+
+function syncFile(file: string): void {
+  const handle = openSync(file, 'r+')
+  try {
+    fsyncSync(handle)
+  } finally {
+    closeSync(handle)
+  }
+}

@@ -1,0 +1,74 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, expect, it } from 'vitest'
+import { type Connection, connect } from './connection.ts'
+import { createWriter, type Writer } from './writer.ts'
+
+let folder: string
+let connection: Connection
+let writer: Writer
+let commits: number[]
+let told: string[]
+
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'svc-writer-'))
+  connection = connect(join(folder, 'writer.db'))
+  connection.exec('create table t (n integer primary key)')
+  commits = []
+  told = []
+  writer = createWriter(connection, {
+    onFailure: () => {},
+    onCommit: (jobs, duration_ms) => {
+      expect(duration_ms).toBeGreaterThan(0)
+      commits.push(jobs)
+    },
+  })
+})
+
+afterEach(async () => {
+  await writer.idle()
+  connection.close()
+  await rm(folder, { recursive: true })
+})
+
+/** A job that inserts a number, and has something told once that is on disk. */
+const job = (n: number) => () => {
+  connection.prepare('insert into t (n) values (?)').run(n)
+  writer.afterCommit(() => told.push(`${n}, in a transaction: ${connection.inTransaction}`))
+}
+
+it('does what was to be done after the commit once it returned, in order', async () => {
+  await Promise.all([writer.run(job(1)), writer.run(job(2))])
+  expect(told).toEqual(['1, in a transaction: false', '2, in a transaction: false'])
+  expect(commits).toEqual([2])
+})
+
+it('does it for no job that was undone', async () => {
+  const failing = () => {
+    job(2)()
+    throw new Error('undo me')
+  }
+  const results = await Promise.allSettled([
+    writer.run(job(1)),
+    writer.run(failing),
+    writer.run(job(3)),
+  ])
+  expect(results.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled'])
+  expect(told.map((line) => line[0])).toEqual(['1', '3'])
+})
+
+it('does it for nobody when the commit fails, nor later', async () => {
+  connection.exec(
+    'create table child (n integer references t (n) deferrable initially deferred) strict',
+  )
+  const orphan = () => {
+    connection.prepare('insert into child (n) values (99)').run()
+  }
+  const results = await Promise.allSettled([writer.run(job(1)), writer.run(orphan)])
+  expect(results.map(({ status }) => status)).toEqual(['rejected', 'rejected'])
+  expect([told, commits]).toEqual([[], []])
+  await writer.run(job(2))
+  expect(told.map((line) => line[0])).toEqual(['2'])
+  expect(commits).toEqual([1])
+})

@@ -1,0 +1,69 @@
+import { and, asc, eq, gt, isNotNull, lte, ne, or, sql } from 'drizzle-orm'
+import type {
+  DispatchPauseReads,
+  DispatchPauseWrites,
+  Doubt,
+} from '../../operating/dispatch-pause-store.ts'
+import { type Db, rowCount } from '../dialect.ts'
+import type { Tables } from '../tables.ts'
+
+/** Of the whole service: its queries name no workspace. */
+export function dispatchPauseStore(
+  db: Db,
+  { dispatch_pauses: t, message_queue: queue, messages }: Tables,
+): DispatchPauseReads & DispatchPauseWrites {
+  const mine = and(eq(messages.workspace_id, queue.workspace_id), eq(messages.id, queue.message_id))
+  const doubtful = ({ created_until, due_until }: Doubt) =>
+    and(
+      eq(queue.task, 'send'),
+      lte(messages.created_at, created_until),
+      or(lte(queue.due_at, due_until), isNotNull(queue.token)),
+    )
+
+  async function byScope(scope: string) {
+    const [found] = await db.select().from(t).where(eq(t.scope, scope))
+    return found ?? null
+  }
+
+  return {
+    byScope,
+    async doubtfulTotals(doubt) {
+      const { workspace_id, channel } = queue
+      const oldest_at = sql<Date>`min(${messages.created_at})`.mapWith(messages.created_at)
+      const newest_at = sql<Date>`max(${messages.created_at})`.mapWith(messages.created_at)
+      return db
+        .select({ workspace_id, channel, count: rowCount, oldest_at, newest_at })
+        .from(queue)
+        .innerJoin(messages, mine)
+        .where(doubtful(doubt))
+        .groupBy(workspace_id, channel)
+        .orderBy(asc(workspace_id), asc(channel))
+    },
+    async doubtfulMessages(doubt, { after, limit }) {
+      const { id, workspace_id, channel, recipient, created_at, scheduled_at } = messages
+      const { attempt, token } = queue
+      return db
+        .select({
+          ...{ id, workspace_id, channel, recipient },
+          ...{ created_at, scheduled_at, attempt, token },
+        })
+        .from(queue)
+        .innerJoin(messages, mine)
+        .where(and(doubtful(doubt), gt(queue.message_id, after)))
+        .orderBy(asc(queue.message_id))
+        .limit(limit)
+    },
+    async put(pause) {
+      const { scope, ...changes } = pause
+      const weaker = pause.cause === 'operator' && { setWhere: ne(t.cause, 'restore') }
+      await db
+        .insert(t)
+        .values(pause)
+        .onConflictDoUpdate({ target: t.scope, set: changes, ...weaker })
+      return (await byScope(scope)) ?? pause
+    },
+    async remove(scope) {
+      return (await db.delete(t).where(eq(t.scope, scope)).returning({ scope: t.scope })).length > 0
+    },
+  }
+}

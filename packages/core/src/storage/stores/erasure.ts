@@ -1,0 +1,211 @@
+import { and, asc, eq, gt, inArray, isNotNull, isNull, lte, notInArray, or, sql } from 'drizzle-orm'
+import type { PgColumn } from 'drizzle-orm/pg-core'
+import { ERASED } from '../../contract/message.ts'
+import type {
+  ErasureReads,
+  ErasureWrites,
+  IdWindow,
+  SearchedTable,
+} from '../../operating/erasure-store.ts'
+import type { Recipient } from '../../operating/recipient.ts'
+import { type Db, rowCount } from '../dialect.ts'
+import type { Tables } from '../tables.ts'
+import { blocksOf, filledUp } from './batches.ts'
+import { includes } from './includes.ts'
+
+/** The routes whose answers name recipients. */
+const BULK_ROUTES = ['bulks.send', 'bulks.retry']
+
+export function erasureStore(
+  db: Db,
+  tables: Tables,
+  { locked }: { locked: <Q>(query: Q) => Q },
+): ErasureReads & ErasureWrites {
+  const { messages, message_queue: queue, message_attempts, message_events, events } = tables
+  const { received_messages: received, conversations, idempotency_keys: answers } = tables
+  const { deliveries, delivery_attempts: tries, received_parts: parts } = tables
+
+  const within = (
+    t: typeof messages | typeof events | typeof received,
+    workspaceId: string,
+    { after_id, last_id }: IdWindow,
+  ) => and(eq(t.workspace_id, workspaceId), gt(t.id, after_id), lte(t.id, last_id))
+  const theirs = (workspaceId: string, recipient: Recipient) =>
+    and(
+      eq(conversations.workspace_id, workspaceId),
+      recipient.kind === 'email'
+        ? eq(conversations.channel, 'email')
+        : inArray(conversations.channel, ['sms', 'whatsapp', 'voice']),
+      eq(conversations.address, recipient.address),
+    )
+
+  async function eraseHistory(workspaceId: string, ids: string[]): Promise<void> {
+    const attempts = message_attempts
+    await db
+      .update(attempts)
+      .set({ error_message: null, provider_message_id: withoutNumber(attempts) })
+      .where(and(eq(attempts.workspace_id, workspaceId), inArray(attempts.message_id, ids)))
+    const history = and(
+      eq(message_events.workspace_id, workspaceId),
+      inArray(message_events.message_id, ids),
+      isNotNull(message_events.error_message),
+    )
+    await db.update(message_events).set({ error_message: null }).where(history)
+  }
+
+  return {
+    async windowEnd(workspaceId, table: SearchedTable, { after_id, rows }) {
+      const t = tables[table]
+      const next = and(eq(t.workspace_id, workspaceId), gt(t.id, after_id))
+      const ids = db.select({ id: t.id }).from(t).where(next).orderBy(asc(t.id)).limit(rows)
+      const [last] = await db.select({ id: sql<string | null>`max(id)` }).from(ids.as('ids'))
+      return last?.id ?? null
+    },
+    async messagesTo(workspaceId, recipient, window) {
+      const { id, erased_at } = messages
+      const found = await db
+        .select({ id, recipient: messages.recipient, queued: queue.message_id })
+        .from(messages)
+        .leftJoin(queue, eq(queue.message_id, id))
+        .where(
+          and(
+            within(messages, workspaceId, window),
+            isNull(erased_at),
+            maybe(messages.recipient, recipient),
+          ),
+        )
+        .orderBy(asc(id))
+      return found.map(({ queued, ...row }) => ({ ...row, is_queued: queued !== null }))
+    },
+    async receivedFrom(workspaceId, recipient, window) {
+      const { id, sender } = received
+      const from = and(within(received, workspaceId, window), maybe(sender, recipient))
+      return db.select({ id, sender }).from(received).where(from).orderBy(asc(id))
+    },
+    async eventsNaming(workspaceId, recipient, window) {
+      const { id, message_id, body, event } = events
+      const named = (field: string) => includesName(body, field, recipient)
+      const is = eq(event, 'message.received')
+      const about = or(and(is, named('sender')), and(sql`not ${is}`, named('recipient')))
+      const found = db.select({ id, message_id, body }).from(events)
+      return found.where(and(within(events, workspaceId, window), about)).orderBy(asc(id))
+    },
+    async conversations(workspaceId, recipient) {
+      const found = db.select({ n: rowCount }).from(conversations)
+      return (await found.where(theirs(workspaceId, recipient)))[0]?.n ?? 0
+    },
+    async answers(workspaceId, recipient, { after, limit }) {
+      const { route, key, response } = answers
+      const behind =
+        after && or(gt(route, after.route), and(eq(route, after.route), gt(key, after.key)))
+      const found = db
+        .select({ route, key, response })
+        .from(answers)
+        .where(
+          and(
+            eq(answers.workspace_id, workspaceId),
+            inArray(route, BULK_ROUTES),
+            behind ?? undefined,
+            includesName(response, 'to', recipient),
+          ),
+        )
+      return found.orderBy(asc(route), asc(key)).limit(limit)
+    },
+    async messages(workspaceId, messageIds, at) {
+      if (messageIds.length === 0) return []
+      const { id, workspace_id, erased_at } = messages
+      const some = and(eq(workspace_id, workspaceId), inArray(id, filledUp(messageIds)))
+      // In the order in which whoever settles locks them.
+      await locked(db.select({ id }).from(messages).where(some).orderBy(asc(id)))
+      const inQueue = db
+        .select({ id: queue.message_id })
+        .from(queue)
+        .where(inArray(queue.message_id, filledUp(messageIds)))
+      const erased = await db
+        .update(messages)
+        .set({
+          recipient: ERASED,
+          content: {} as never,
+          metadata: {},
+          sender: null,
+          error_message: null,
+          provider_message_id: withoutNumber(messages),
+          erased_at: at,
+        })
+        .where(and(some, isNull(erased_at), notInArray(id, inQueue)))
+        .returning({ id })
+      const ids = erased.map((row) => row.id)
+      if (ids.length > 0) await eraseHistory(workspaceId, filledUp(ids))
+      return ids
+    },
+    async rewriteEvents(workspaceId, rewritten) {
+      for (const block of blocksOf(rewritten)) {
+        const bodies = block.map(({ id, body }) => sql`when ${id} then ${body}`)
+        const ids = block.map(({ id }) => id)
+        await db
+          .update(events)
+          .set({ body: sql`case ${events.id} ${sql.join(bodies, sql` `)} end` })
+          .where(and(eq(events.workspace_id, workspaceId), inArray(events.id, ids)))
+      }
+    },
+    async forgetResponsesAbout(workspaceId, messageIds) {
+      if (messageIds.length === 0) return
+      const about = db
+        .select({ id: deliveries.id })
+        .from(deliveries)
+        .where(
+          and(
+            eq(deliveries.workspace_id, workspaceId),
+            inArray(deliveries.message_id, filledUp(messageIds)),
+          ),
+        )
+      await db
+        .update(tries)
+        .set({ response_body: null })
+        .where(and(eq(tries.workspace_id, workspaceId), inArray(tries.delivery_id, about)))
+    },
+    async removeReceived(workspaceId, ids) {
+      if (ids.length === 0) return 0
+      const some = and(eq(received.workspace_id, workspaceId), inArray(received.id, filledUp(ids)))
+      return (await db.delete(received).where(some).returning({ id: received.id })).length
+    },
+    async removeConversations(workspaceId, recipient) {
+      await db.delete(conversations).where(theirs(workspaceId, recipient))
+    },
+    async rewriteAnswer(workspaceId, { route, key, response }) {
+      const one = and(
+        eq(answers.workspace_id, workspaceId),
+        eq(answers.route, route),
+        eq(answers.key, key),
+      )
+      await db.update(answers).set({ response }).where(one)
+    },
+    async removeParts({ address }) {
+      const gone = db.delete(parts).where(sql`lower(${parts.sender}) = ${address}`)
+      return (await gone.returning({ number: parts.number })).length
+    },
+  }
+}
+
+/** What stays of the id that a provider gave: WhatsApp's hold the recipient's number, in base64. */
+function withoutNumber({ provider_message_id: id }: { provider_message_id: PgColumn }) {
+  return sql<string | null>`case when ${id} like 'wamid.%' then null else ${id} end`
+}
+
+/** Of an e-mail address the part before the domain is compared, which has one spelling but for its case. */
+function maybe(column: PgColumn, { kind, address }: Recipient) {
+  if (kind === 'phone') return eq(column, address)
+  const local = address.slice(0, address.lastIndexOf('@') + 1)
+  return sql`lower(${column}) like ${`${escaped(local)}%`} escape '!'`
+}
+
+/** Whether a JSON text has a field with that name and, perhaps, that address. */
+function includesName(column: PgColumn, field: string, { kind, address }: Recipient) {
+  if (kind === 'phone') return includes(column, `"${field}":"${address}"`)
+  const local = address.slice(0, address.lastIndexOf('@') + 1)
+  return sql`lower(${column}) like ${`%${escaped(`"${field}":"${local}`)}%`} escape '!'`
+}
+
+function escaped(text: string): string {
+  return text.replace(/[!%_]/g, '!$&')
+}

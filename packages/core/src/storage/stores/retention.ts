@@ -1,0 +1,132 @@
+import { and, asc, eq, gt, gte, inArray, isNotNull, lt, lte, type SQL, sql } from 'drizzle-orm'
+import { emailKey } from '../../contract/email-address.ts'
+import type {
+  IdRange,
+  RetentionKind,
+  RetentionReads,
+  RetentionWrites,
+} from '../../operating/retention-store.ts'
+import type { Db } from '../dialect.ts'
+import type { Tables } from '../tables.ts'
+import { filledUp } from './batches.ts'
+
+export function retentionStore(db: Db, tables: Tables): RetentionReads & RetentionWrites {
+  const { retention_marks: marks, workspaces, messages, message_queue: queue } = tables
+  const { events, received_messages: received, conversations, delivery_attempts: tries } = tables
+
+  const walked = (kind: RetentionKind) =>
+    ({ messages, late_messages: messages, events, received_messages: received })[kind]
+  const markOf = (workspaceId: string, kind: RetentionKind, latest: string) =>
+    and(eq(marks.workspace_id, workspaceId), eq(marks.kind, kind), lte(marks.before_id, latest))
+  const within = (
+    t: typeof messages | typeof events | typeof received,
+    workspaceId: string,
+    { from_id, before_id }: IdRange,
+  ) => and(eq(t.workspace_id, workspaceId), gte(t.id, from_id), lt(t.id, before_id))
+
+  async function mark(workspaceId: string, kind: RetentionKind, latest: string): Promise<string> {
+    const found = db
+      .select()
+      .from(marks)
+      .where(markOf(workspaceId, kind, latest))
+    return (await found)[0]?.before_id ?? ''
+  }
+
+  async function hasDue(
+    workspaceId: string,
+    kind: RetentionKind,
+    { before_id, latest_mark }: { before_id: string; latest_mark: string },
+  ) {
+    const t = walked(kind)
+    const range = { from_id: await mark(workspaceId, kind, latest_mark), before_id }
+    const found = db
+      .select({ id: t.id })
+      .from(t)
+      .where(within(t, workspaceId, range))
+    return (await found.orderBy(asc(t.id)).limit(1)).length > 0
+  }
+
+  return {
+    async due(kind, { before_id, latest_mark, after, limit }) {
+      const t = walked(kind)
+      const from_id = sql`coalesce((select ${marks.before_id} from ${marks}
+        where ${marks.workspace_id} = ${workspaces.id} and ${marks.kind} = ${kind}
+          and ${marks.before_id} <= ${latest_mark}), '')`
+      // One look along the key for each workspace: joined, a whole table could be read for it.
+      const first: SQL = sql`(select ${t.id} from ${t} where ${t.workspace_id} = ${workspaces.id}
+        and ${t.id} >= ${from_id} and ${t.id} < ${before_id} order by ${t.id} limit 1)`
+      const found = db
+        .select({ id: workspaces.id })
+        .from(workspaces)
+        .where(and(gt(workspaces.id, after ?? ''), sql`${first} is not null`))
+      const ids = (await found.orderBy(asc(workspaces.id)).limit(limit)).map(({ id }) => id)
+      const isFirst = after === null && kind === 'received_messages'
+      return isFirst && (await hasDue('', kind, { before_id, latest_mark })) ? ['', ...ids] : ids
+    },
+    mark,
+    async messages(workspaceId, range, limit) {
+      const { id, channel, recipient, erased_at } = messages
+      const { sent_at, delivered_at, failed_at, created_at } = messages
+      const found = await db
+        .select({
+          ...{ id, channel, recipient, erased_at },
+          ...{ sent_at, delivered_at, failed_at, created_at },
+          queued: queue.message_id,
+        })
+        .from(messages)
+        .leftJoin(queue, eq(queue.message_id, id))
+        .where(within(messages, workspaceId, range))
+        .orderBy(asc(id))
+        .limit(limit)
+      return found.map(({ queued, sent_at, delivered_at, failed_at, created_at, ...row }) => {
+        const ended_at = failed_at ?? sent_at ?? delivered_at ?? created_at
+        return { ...row, ended_at: queued === null ? ended_at : null }
+      })
+    },
+    async events(workspaceId, range, limit) {
+      const { id, body } = events
+      const found = db
+        .select({ id, body })
+        .from(events)
+        .where(within(events, workspaceId, range))
+      return found.orderBy(asc(id)).limit(limit)
+    },
+    async received(workspaceId, range, limit) {
+      const { id } = received
+      const found = db
+        .select({ id })
+        .from(received)
+        .where(within(received, workspaceId, range))
+      return (await found.orderBy(asc(id)).limit(limit)).map((row) => row.id)
+    },
+    async setMark(workspace_id, kind, before_id) {
+      const row = { workspace_id, kind, before_id }
+      const target = [marks.workspace_id, marks.kind]
+      await db.insert(marks).values(row).onConflictDoUpdate({ target, set: { before_id } })
+    },
+    async forgetResponses(workspaceId, { from_id, before_id }) {
+      const some = and(
+        eq(tries.workspace_id, workspaceId),
+        gte(tries.delivery_id, from_id),
+        lt(tries.delivery_id, before_id),
+        isNotNull(tries.response_body),
+      )
+      await db.update(tries).set({ response_body: null }).where(some)
+    },
+    async forgetConversations(workspaceId, withWhom, before) {
+      for (const channel of new Set(withWhom.map((one) => one.channel))) {
+        const theirs = withWhom.filter((one) => one.channel === channel)
+        const addresses = theirs.map(({ recipient }) =>
+          channel === 'email' ? emailKey(recipient) : recipient,
+        )
+        const some = and(
+          eq(conversations.workspace_id, workspaceId),
+          eq(conversations.channel, channel),
+          inArray(conversations.address, filledUp(addresses)),
+          lt(conversations.last_sent_at, before),
+        )
+        await db.delete(conversations).where(some)
+      }
+    },
+  }
+}

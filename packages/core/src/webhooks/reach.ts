@@ -1,0 +1,28 @@
+import { createTargetGuard, FORBIDDEN, type TargetPolicy } from './target.ts'
+
+/**
+ * Connects to where a webhook leads, as a delivery would, and sends nothing. Null where that can be done, else what is in
+ * the way, in a few words.
+ */
+export async function reachTarget(url: string, policy: TargetPolicy): Promise<string | null> {
+  const guard = createTargetGuard(policy)
+  const { protocol, hostname, port, host } = new URL(url)
+  const options = { protocol, hostname, host, port: port || defaultPort(protocol) }
+  return new Promise((resolve) => {
+    guard.connect(options, (error, socket) => {
+      socket?.destroy()
+      resolve(error ? wordsFor(error) : null)
+    })
+  })
+}
+
+function defaultPort(protocol: string): string {
+  return protocol === 'https:' ? '443' : '80'
+}
+
+function wordsFor(error: Error & { code?: string }): string {
+  if (error.code === FORBIDDEN) {
+    return 'it leads to an address that is not public, or by plain http: SVC_WEBHOOK_ALLOW_NETS, SVC_WEBHOOK_ALLOW_HTTP'
+  }
+  return `it cannot be connected to from here (${error.code ?? error.message})`
+}

@@ -1,0 +1,257 @@
+import { describe, expect, it } from 'vitest'
+import { createRecipients } from '../../src/operating/erasure.ts'
+import { verifyLedger } from '../../src/storage/ledger/verify-ledger.ts'
+import { benchFor, EVERYTHING } from '../storage/bench.ts'
+import { ENGINES } from './engines.ts'
+import { historySteps, SECRET } from './history.ts'
+
+const ASHA = '+255700000009'
+const JUMA = '+255700000010'
+const NOTHING = {
+  workspaces: 0,
+  messages: 0,
+  queued: 0,
+  under_way: 0,
+  received: 0,
+  events: 0,
+  conversations: 0,
+  contacts: 0,
+  answers: 0,
+  suppressions: 0,
+  other_addresses: [],
+}
+
+describe.each(ENGINES)('erasing a recipient on %s', (_, engineOf) => {
+  const engine = engineOf()
+  const bench = benchFor(engine.open)
+  const steps = historySteps(bench)
+  const recipients = () => createRecipients({ storage: bench.storage, runtime: bench.clock })
+  const suppressed = async (workspaceId: string) =>
+    (await bench.storage.read.suppressions.of(workspaceId, [ASHA])).length
+
+  /** A workspace in which the address stands wherever it can. */
+  async function known(): Promise<string> {
+    const workspaceId = await bench.workspace()
+    await bench.webhook(workspaceId)
+    await steps.done(workspaceId, ASHA)
+    await steps.done(workspaceId, ASHA, { status: 'failed' })
+    await steps.refused(workspaceId, ASHA)
+    const received = await steps.received(workspaceId, ASHA)
+    const scheduled_at = new Date(bench.clock.now().getTime() + 60_000)
+    await bench.queued(workspaceId, { recipient: ASHA, scheduled_at })
+    const contact = bench.make.contact(workspaceId, {
+      phone: ASHA,
+      email: 'Asha@example.com',
+      email_key: 'asha@example.com',
+      name: SECRET,
+      search_text: SECRET,
+      tags: [SECRET],
+    })
+    const at = bench.clock.now()
+    const of = { workspace_id: workspaceId, created_at: at }
+    const body = JSON.stringify({
+      event: 'message.received',
+      data: {
+        message_id: received.id,
+        channel: 'sms',
+        sender: ASHA,
+        recipient: '+255700000001',
+        content: { text: SECRET, media: [] },
+        provider_message_id: `wamid.${SECRET}`,
+        occurred_at: at,
+      },
+    })
+    const event = { event: 'message.received', message_id: received.id }
+    const response = JSON.stringify({
+      bulk_id: 'b',
+      messages: [
+        { index: 0, to: JUMA },
+        { index: 1, to: ASHA },
+      ],
+      errors: [{ index: 2, to: ASHA, error: 'suppressed', message: 'no' }],
+    })
+    const answer = { route: 'bulks.send', key: 'k', request_hash: 'h', response }
+    await bench.storage.write(async (stores) => {
+      await stores.contacts.insert([contact])
+      await stores.suppressions.add([{ ...of, channel: 'sms', address: ASHA, reason: 'opt_out' }])
+      await stores.webhooks.queue({
+        events: [{ ...of, ...event, id: bench.clock.id(), body }],
+        deliveries: [],
+        delivery_queue: [],
+      })
+      await stores.answers.keepFirst(workspaceId, answer, at)
+    })
+    return workspaceId
+  }
+
+  it('leaves nothing of an address, its suppressions forgotten too, whatever the age', async () => {
+    const [first, second] = [await known(), await known()]
+    await steps.received('', ASHA)
+    await bench.storage.write(({ receivedMessages }) =>
+      receivedMessages.insertPart({
+        provider: 'carrier',
+        sender: ASHA,
+        recipient: '+255700000001',
+        reference: 1,
+        total: 2,
+        number: 1,
+        units: '0041',
+        created_at: bench.clock.now(),
+      }),
+    )
+    expect(await recipients().look(ASHA)).toEqual({
+      workspaces: 3,
+      messages: 6,
+      queued: 2,
+      under_way: 0,
+      received: 3,
+      events: 12,
+      conversations: 2,
+      contacts: 2,
+      answers: 2,
+      suppressions: 2,
+      other_addresses: ['asha@example.com'],
+    })
+    const balance = (await bench.account(first)).balance
+    const done = await recipients().erase(ASHA, { forget_suppressions: true })
+    expect(done).toMatchObject({ messages: 8, queued: 2, under_way: 0, events: 14, contacts: 2 })
+    expect((await bench.account(first)).balance).toBeGreaterThan(balance)
+    expect(await recipients().look(ASHA)).toEqual(NOTHING)
+
+    const { messages, answers } = bench.storage.read
+    const rows = await messages.list(second, {}, EVERYTHING)
+    expect(rows.map(({ status, error_code }) => [status, error_code])).toEqual([
+      ['failed', 'canceled'],
+      ['failed', 'invalid_recipient'],
+      ['failed', 'undelivered'],
+      ['delivered', null],
+    ])
+    const answer = await answers.byKey(second, { route: 'bulks.send', key: 'k' })
+    expect(JSON.parse(answer?.response ?? '')).toMatchObject({
+      messages: [{ to: JUMA }, { to: 'erased' }],
+      errors: [{ to: 'erased' }],
+    })
+    expect(await verifyLedger(engine.url(), { now: bench.clock.now })).toMatchObject({
+      differences: [],
+    })
+    const dump = await engine.dump()
+    expect(dump).toContain(first)
+    for (const gone of [ASHA, SECRET, 'wamid.', 'Asha@example.com', 'asha@example.com']) {
+      expect(dump).not.toContain(gone)
+    }
+  })
+
+  it('keeps the suppressions of an address, unless told', async () => {
+    const workspaceId = await known()
+    expect(await recipients().erase(ASHA)).toMatchObject({ suppressions: 1 })
+    expect(await suppressed(workspaceId)).toBe(1)
+    expect(await recipients().erase(ASHA)).toEqual({ ...NOTHING, workspaces: 1, suppressions: 1 })
+  })
+
+  it('tells the webhooks of what it cancels, without the address', async () => {
+    const workspaceId = await bench.workspace()
+    await bench.webhook(workspaceId)
+    const { id } = await bench.queued(workspaceId, { recipient: ASHA, metadata: { a: SECRET } })
+    await recipients().erase(ASHA)
+    const [claimed] = await bench.claimDeliveries()
+    expect(JSON.parse(claimed?.body ?? '')).toMatchObject({
+      event: 'message.failed',
+      data: { message_id: id, recipient: 'erased', metadata: {}, error_code: 'canceled' },
+    })
+  })
+
+  it('only looks where it is to look, and changes nothing of others', async () => {
+    const [mine, other] = [await known(), await known()]
+    await steps.done(mine, JUMA)
+    const stands = async (workspaceId: string) => ({
+      messages: await bench.storage.read.messages.list(workspaceId, {}, EVERYTHING),
+      contacts: await bench.storage.read.contacts.list(workspaceId, {}, EVERYTHING),
+      received: await bench.storage.read.receivedMessages.list(workspaceId, {}, EVERYTHING),
+      events: await bench.storage.read.retention.events(
+        workspaceId,
+        { from_id: '', before_id: '~' },
+        100,
+      ),
+      ledger: await bench.ledger(workspaceId),
+    })
+    const [before, others] = [await stands(mine), await stands(other)]
+    await recipients().look(ASHA)
+    expect(await stands(mine)).toEqual(before)
+    await recipients().erase(ASHA, { workspace_id: mine })
+    expect(await stands(other)).toEqual(others)
+    const after = await stands(mine)
+    const juma = (rows: typeof before) =>
+      rows.messages.filter(({ recipient }) => recipient === JUMA)
+    expect(juma(after)).toEqual(juma(before))
+    expect(after.events.filter(({ body }) => body.includes(JUMA))).toHaveLength(2)
+  })
+
+  it('finds an e-mail address however it was spelled, and no other', async () => {
+    const workspaceId = await bench.workspace()
+    await bench.webhook(workspaceId)
+    const mail = { channel: 'email', content: { subject: SECRET, text: 'Hi' } } as const
+    const [upper, wide, unlike] = [
+      await steps.done(workspaceId, 'As_ha@Example.COM', mail),
+      await steps.done(workspaceId, 'as_ha@example.com', mail),
+      await steps.done(workspaceId, 'asXha@example.com', mail),
+    ]
+    const idn = await steps.done(workspaceId, 'as_ha@bücher.example', mail)
+    const report = await recipients().erase('AS_HA@example.com')
+    expect(report).toMatchObject({ messages: 2, events: 4, conversations: 1 })
+    for (const { id } of [upper, wide]) {
+      expect(await bench.message(workspaceId, id)).toMatchObject({ recipient: 'erased' })
+    }
+    for (const { id } of [unlike, idn]) {
+      expect(await bench.message(workspaceId, id)).toMatchObject({ erased_at: null })
+    }
+    expect(await recipients().erase('as_ha@xn--bcher-kva.example')).toMatchObject({ messages: 1 })
+  })
+
+  it('leaves what is being sent, says so, and goes on with it later', async () => {
+    const workspaceId = await bench.workspace()
+    const message = await bench.queued(workspaceId, { recipient: ASHA })
+    const [claimed] = await bench.claimMessages()
+    expect(await recipients().erase(ASHA)).toMatchObject({ messages: 0, queued: 0, under_way: 1 })
+    expect(await bench.message(workspaceId, message.id)).toMatchObject({ recipient: ASHA })
+    const outcome = { type: 'accepted', provider_message_id: 'P', lookup_after_ms: null } as const
+    if (claimed) await bench.settle(claimed, { task: 'send', attempt: 1, outcome })
+    expect(await recipients().erase(ASHA)).toMatchObject({ messages: 1, under_way: 0 })
+  })
+
+  it('goes through a long history in steps, and on after one of them failed', async () => {
+    const workspaceId = await bench.workspace(5_000)
+    const { messages } = bench.make.bulk(workspaceId, 4_100)
+    for (const [i, message] of messages.entries()) if (i % 8 === 0) message.recipient = ASHA
+    await bench.accept({ ...bench.make.request(messages), debit: null })
+    const theirs = messages.filter(({ recipient }) => recipient === ASHA).length
+    let writes = 0
+    const failing = createRecipients({
+      runtime: bench.clock,
+      storage: {
+        ...bench.storage,
+        write(work) {
+          writes += 1
+          if (writes === 3) throw new Error('crashed')
+          return bench.storage.write(work)
+        },
+      },
+    })
+    await expect(failing.erase(ASHA)).rejects.toThrow('crashed')
+    const left = await recipients().look(ASHA)
+    expect(left.messages + left.queued).toBeLessThan(theirs)
+    const progress: number[] = []
+    const done = await recipients().erase(ASHA, { onProgress: ({ done }) => progress.push(done) })
+    expect(done.messages).toBe(left.messages + left.queued)
+    expect(progress).toEqual([1, 2])
+    const rows = await bench.storage.read.messages.list(workspaceId, {}, EVERYTHING)
+    expect(rows.filter(({ erased_at }) => erased_at !== null)).toHaveLength(theirs)
+    expect(rows.filter(({ status }) => status === 'queued')).toHaveLength(4_100 - theirs)
+  })
+
+  it.each(['asha', '0700000009', '', '+0700', 'a@b, c@d.example', '%'])(
+    'refuses "%s", which is no address',
+    async (address) => {
+      await expect(recipients().look(address)).rejects.toMatchObject({ code: 'validation_error' })
+    },
+  )
+})

@@ -1,0 +1,82 @@
+import type { MessageRow, ReceivedMessageRow } from '../../src/storage/storage.ts'
+import { type Bench, only, receipt } from '../storage/bench.ts'
+
+/** Found nowhere but in what is to be gone. */
+export const SECRET = 'zanzibar-7319'
+
+/** The steps that give a workspace a history in which an address stands wherever it can. */
+export function historySteps(bench: Bench) {
+  async function announce(): Promise<void> {
+    for (const claimed of await bench.claimDeliveries()) {
+      await bench.record(claimed, { response_body: `got ${claimed.body}` })
+    }
+  }
+
+  return {
+    /** Tells webhooks what there is to tell; they answer with what they got. */
+    announce,
+    /** A message that was sent, and then failed with a text that names its recipient, or was delivered. */
+    async done(
+      workspaceId: string,
+      recipient: string,
+      { status = 'delivered' as 'delivered' | 'failed', ...given }: Given = {},
+    ): Promise<MessageRow> {
+      const message = await bench.queued(workspaceId, {
+        recipient,
+        content: { text: `Dear ${SECRET}` },
+        metadata: { who: SECRET },
+        sender: '+255700000001',
+        ...given,
+      })
+      const claimed = only(await bench.claimMessages())
+      await bench.settle(claimed, {
+        task: 'send',
+        attempt: 1,
+        sender: '+255700000001',
+        outcome: {
+          type: 'accepted',
+          provider_message_id: `wamid.${message.id}`,
+          lookup_after_ms: null,
+        },
+      })
+      const told = { ...receipt(status), error_message: `${recipient} ${SECRET}` }
+      const held = { workspace_id: workspaceId, message_id: message.id, token: null }
+      await bench.settle(held, { task: 'callback', receipts: [told] })
+      await announce()
+      return message
+    },
+    /** A message that a provider refused at once, naming its recipient, and that was refunded. */
+    async refused(workspaceId: string, recipient: string, given: Given = {}): Promise<MessageRow> {
+      const message = await bench.queued(workspaceId, { recipient, ...given })
+      const claimed = only(await bench.claimMessages())
+      const error = { error_code: 'invalid_recipient', error_message: `no ${recipient}` }
+      await bench.settle(claimed, {
+        task: 'send',
+        attempt: 1,
+        outcome: { type: 'rejected', ...error },
+      })
+      await announce()
+      return message
+    },
+    /** What somebody wrote. */
+    async received(workspaceId: string, sender: string): Promise<ReceivedMessageRow> {
+      const id = bench.clock.id()
+      const row: ReceivedMessageRow = {
+        id,
+        workspace_id: workspaceId,
+        channel: 'sms',
+        provider: 'carrier',
+        provider_message_id: id,
+        sender,
+        recipient: '+255700000001',
+        content: { text: SECRET, media: [] },
+        keyword: null,
+        created_at: bench.clock.now(),
+      }
+      await bench.storage.write(({ receivedMessages }) => receivedMessages.insert(row))
+      return row
+    },
+  }
+}
+
+type Given = Partial<Omit<MessageRow, 'status'>> & { status?: 'delivered' | 'failed' }

@@ -1,0 +1,102 @@
+import { accessSync, constants, mkdirSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { type BackupOptions, backupDatabase, backupsIn, type Log } from '@svc/core'
+import type { BackupSettings } from './backup-settings.ts'
+import { ConfigError } from './config-error.ts'
+
+/** The backups that the server makes by itself. */
+export interface Backups {
+  /** Makes one if the last is old enough, or there is none; resolves when that has ended, well or not. */
+  look(): Promise<void>
+  /** Ends one that is being made. */
+  stop(): Promise<void>
+}
+
+const LOOK_EVERY_MS = 30_000
+const RETRY_MS = 10 * 60_000
+
+/**
+ * Makes a backup of the SQLite database again and again. When the last one was is read from the files, so a restart
+ * neither skips nor repeats one. One that fails is logged, and tried again after ten minutes, or sooner where they are made
+ * more often than that.
+ * @throws ConfigError when the folder cannot be written to.
+ */
+export function startBackups(
+  { dir, every_ms, keep }: BackupSettings,
+  {
+    database_url,
+    made_by,
+    log,
+    now,
+    make = backupDatabase,
+  }: {
+    database_url: string
+    made_by: string
+    log: Pick<Log, 'info' | 'error'>
+    now: () => Date
+    make?: (options: BackupOptions) => Promise<Awaited<ReturnType<typeof backupDatabase>>>
+  },
+): Backups {
+  assertWritable(dir)
+  const stopping = new AbortController()
+  let failed_at: Date | null = null
+  let making: Promise<void> | null = null
+  const timer = setInterval(() => void look(), LOOK_EVERY_MS).unref()
+
+  function isDue(): boolean {
+    const at_ms = now().getTime()
+    const since = (time: Date | undefined | null) =>
+      time && time.getTime() <= at_ms ? at_ms - time.getTime() : Number.POSITIVE_INFINITY
+    if (since(failed_at) < Math.min(RETRY_MS, every_ms)) return false
+    // One of a time to come was named by a clock that was wrong.
+    const last = backupsIn(dir).find(({ at }) => at.getTime() <= at_ms)
+    return since(last?.at) >= every_ms
+  }
+
+  async function lookOnce(): Promise<void> {
+    try {
+      if (stopping.signal.aborted || !isDue()) return
+      const database = fileOf(database_url)
+      const { signal } = stopping
+      const report = await make({ database, to: dir, keep, verify: 'fast', made_by, signal })
+      failed_at = null
+      const { file, bytes, sha256, removed, duration_ms } = report
+      log.info({ file, bytes, sha256, removed, duration_ms }, 'a backup was made and verified')
+    } catch (error) {
+      if (stopping.signal.aborted) return
+      failed_at = now()
+      log.error({ err: error, dir }, 'a backup failed')
+    }
+  }
+
+  function look(): Promise<void> {
+    making ??= lookOnce().finally(() => {
+      making = null
+    })
+    return making
+  }
+
+  void look()
+  return {
+    look,
+    async stop() {
+      clearInterval(timer)
+      stopping.abort()
+      await making
+    },
+  }
+}
+
+function assertWritable(dir: string): void {
+  try {
+    mkdirSync(dir, { recursive: true, mode: 0o700 })
+    accessSync(dir, constants.W_OK)
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    throw new ConfigError(`SVC_BACKUP_DIR cannot be written to: ${dir} (${code})`)
+  }
+}
+
+function fileOf(url: string): string {
+  return url.startsWith('file://') ? fileURLToPath(url) : url.slice('file:'.length)
+}

@@ -1,0 +1,94 @@
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { ConfigError } from '../config-error.ts'
+
+/** Where something listens. */
+export interface Address {
+  host: string
+  port: number
+}
+
+/** Who scrapes asks seldom, on few connections, and in few bytes. */
+const CONNECTIONS_MAX = 32
+const HEADERS_MAX_BYTES = 8 * 1024
+const REQUEST_MAX_MS = 5_000
+const GRACE_MS = 3_000
+
+const INDEX = 'svc: the metrics are at /metrics\n'
+
+/**
+ * Serves `GET /metrics` on an address of its own, without credentials: it is for the operator's network alone.
+ * @throws ConfigError when it cannot listen there.
+ */
+export async function serveMetrics(
+  { host, port }: Address,
+  { type, scrape }: { type: string; scrape: () => Promise<string> },
+): Promise<{ port: number; close(): Promise<void> }> {
+  let scraping: Promise<string> | null = null
+
+  /** Whoever asks meanwhile gets the same. */
+  function shared(): Promise<string> {
+    scraping ??= scrape().finally(() => {
+      scraping = null
+    })
+    return scraping
+  }
+
+  async function answer({ method, url = '' }: IncomingMessage, response: ServerResponse) {
+    const path = url.split('?', 1)[0]
+    if (method === 'GET' && path === '/metrics') return end(response, 200, await shared(), type)
+    if (method === 'GET' && path === '/') return end(response, 200, INDEX)
+    end(response, 404, 'not found\n')
+  }
+
+  const server = createServer(
+    {
+      maxHeaderSize: HEADERS_MAX_BYTES,
+      headersTimeout: REQUEST_MAX_MS,
+      requestTimeout: REQUEST_MAX_MS,
+      connectionsCheckingInterval: 1_000,
+    },
+    (request, response) => {
+      // A body is nothing to us; whoever sends one is not waited for.
+      if (request.method !== 'GET') response.setHeader('connection', 'close')
+      answer(request, response).catch(() => end(response, 500, 'the metrics could not be read\n'))
+    },
+  )
+  server.maxConnections = CONNECTIONS_MAX
+  await listening(server, { host, port })
+  return {
+    port: (server.address() as AddressInfo).port,
+    async close() {
+      const closed = new Promise((resolve) => server.close(resolve))
+      server.closeIdleConnections()
+      const cut = setTimeout(() => server.closeAllConnections(), GRACE_MS)
+      await closed
+      clearTimeout(cut)
+    },
+  }
+}
+
+function listening(server: ReturnType<typeof createServer>, { host, port }: Address) {
+  return new Promise<void>((resolve, reject) => {
+    server.once('error', ({ code, message }: NodeJS.ErrnoException) => {
+      const why = code === 'EADDRINUSE' ? 'the address is taken' : message
+      reject(new ConfigError(`SVC_METRICS_LISTEN: cannot listen on ${host}:${port}: ${why}`))
+    })
+    server.listen(port, host, resolve)
+  })
+}
+
+function end(
+  response: ServerResponse,
+  status: number,
+  text: string,
+  type = 'text/plain; charset=utf-8',
+): void {
+  response.writeHead(status, {
+    'content-type': type,
+    'content-length': Buffer.byteLength(text),
+    'cache-control': 'no-store',
+    'x-content-type-options': 'nosniff',
+  })
+  response.end(text)
+}

@@ -1,0 +1,234 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { Registry } from 'prom-client'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { readConfig, startServer } from '../../src/index.ts'
+import { serveMetrics } from '../../src/metrics/metrics-server.ts'
+import { overviewMetrics } from '../../src/metrics/overview-metrics.ts'
+import { requestText, speak } from '../raw-http.ts'
+import { nonZero, readExposition } from './exposition.ts'
+import { openServed, type Served } from './served.ts'
+
+describe('the address of the metrics', () => {
+  let served: Served
+  beforeAll(async () => {
+    served = await openServed()
+  })
+  afterAll(() => served.close())
+
+  it('answers at /metrics in the text format, and says at / where that is', async () => {
+    const metrics = await fetch(served.metricsUrl)
+    expect(metrics.status).toBe(200)
+    expect(metrics.headers.get('content-type')).toBe('text/plain; version=0.0.4; charset=utf-8')
+    expect(readExposition(await metrics.text()).samples.length).toBeGreaterThan(300)
+    const index = await fetch(new URL('/', served.metricsUrl))
+    expect(await index.text()).toContain('/metrics')
+  })
+
+  it.each([
+    ['GET', '/api/v1/health'],
+    ['GET', '/health'],
+    ['GET', '/metrics/'],
+    ['GET', '//metrics'],
+    ['GET', '/%6detrics'],
+    ['POST', '/metrics'],
+    ['DELETE', '/'],
+    ['GET', '/docs'],
+  ])('knows nothing else: %s %s', async (method, path) => {
+    const { origin } = new URL(served.metricsUrl)
+    expect((await fetch(`${origin}${path}`, { method })).status).toBe(404)
+  })
+
+  it('is the only one that serves them', async () => {
+    const headers = { 'x-api-key': served.api_key }
+    for (const path of ['/metrics', '/api/v1/metrics', '/health/metrics']) {
+      expect((await fetch(`${served.base_url}${path}`, { headers })).status).toBe(404)
+    }
+  })
+
+  it('cuts off whoever sends more than it reads', async () => {
+    const long = requestText('GET /metrics HTTP/1.1', [`x-long: ${'x'.repeat(20_000)}`])
+    const { statuses } = await speak(served.metricsUrl, (socket) => socket.write(long))
+    expect(statuses).toEqual([431])
+  })
+})
+
+it('counts hostile requests in as many series as there are routes', async () => {
+  const served = await openServed({
+    SVC_RATE_LIMIT_GENERAL: '100000/60',
+    SVC_RATE_LIMIT_ANONYMOUS: '100000/60',
+  })
+  try {
+    const ask = (line: string) => {
+      const text = requestText(`${line} HTTP/1.1`, [`x-api-key: ${served.api_key}`])
+      return speak(served.base_url, (socket) => socket.write(text))
+    }
+    const paths = [
+      '/api/v1/messages/"}%0Asvc_fake{x="1',
+      '/%22%7D%0A',
+      '/metrics{le="1"}',
+      '/api/v1/messages/+14155552671',
+      `/${'x'.repeat(4_000)}`,
+      ...Array.from({ length: 60 }, (_, i) => `/api/v1/messages/${i}-of-nobody`),
+      ...Array.from({ length: 60 }, (_, i) => `/no/such/route/${i}`),
+    ]
+    for (const path of paths) await ask(`GET ${path}`)
+    for (const method of ['PROPFIND', 'PURGE', 'M-SEARCH', 'TRACE']) await ask(`${method} /x`)
+    const counts = nonZero(readExposition(await served.scrape()), 'svc_http_requests_total')
+    const { 'GET /api/v1/messages/:id 404': unknown = 0, 'none none 404': nowhere = 0 } = counts
+    expect(unknown).toBeGreaterThanOrEqual(61)
+    expect(nowhere).toBeGreaterThanOrEqual(66)
+    expect(Object.keys(counts).length).toBeLessThanOrEqual(6)
+  } finally {
+    await served.close()
+  }
+})
+
+describe('an address that cannot be listened on', () => {
+  const settings = (folder: string, listen: string) =>
+    readConfig({
+      PORT: '0',
+      SVC_DATA_DIR: folder,
+      SVC_LOG_LEVEL: 'silent',
+      SVC_METRICS_LISTEN: listen,
+    })
+
+  it('is told in one line, and leaves the database to the next server', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'svc-metrics-'))
+    const taken = createServer()
+    await new Promise<void>((resolve) => taken.listen(0, '127.0.0.1', resolve))
+    const { port } = taken.address() as AddressInfo
+    try {
+      await expect(
+        startServer({ config: settings(folder, `127.0.0.1:${port}`) }),
+      ).rejects.toMatchObject({
+        name: 'ConfigError',
+        message: `SVC_METRICS_LISTEN: cannot listen on 127.0.0.1:${port}: the address is taken`,
+      })
+      const server = await startServer({ config: settings(folder, '127.0.0.1:0') })
+      await server.close()
+    } finally {
+      taken.close()
+      rmSync(folder, { recursive: true, force: true })
+    }
+  })
+
+  it.each([
+    '9464',
+    '127.0.0.1',
+    ':9464',
+    '127.0.0.1:70000',
+    '::1:9464',
+    '[nobody]:1',
+    'http://a:1',
+  ])('is refused where it is none: %s', (listen) => {
+    expect(() => settings('.', listen)).toThrow(
+      'SVC_METRICS_LISTEN must be host:port, for example 127.0.0.1:9464',
+    )
+  })
+
+  it('may be one of IPv6, or a name', () => {
+    expect(settings('.', '[::1]:9464').metrics_listen).toEqual({ host: '::1', port: 9464 })
+    expect(settings('.', 'localhost:0').metrics_listen).toEqual({ host: 'localhost', port: 0 })
+    expect(readConfig({}).metrics_listen).toBeNull()
+  })
+})
+
+describe('a database that does not answer', () => {
+  const silent = () => new Promise<never>(() => {})
+
+  async function scrapeOf(overview: () => Promise<never>) {
+    const registry = new Registry()
+    const asked = { times: 0 }
+    const metrics = overviewMetrics(registry, {
+      overviews: {
+        overview: () => {
+          asked.times += 1
+          return overview()
+        },
+        troubles: silent,
+      },
+      providers: { status: async () => [] } as never,
+    })
+    return {
+      asked,
+      registry,
+      look: metrics.look,
+      async up() {
+        await metrics.look()
+        return readExposition(await registry.metrics())
+      },
+    }
+  }
+
+  it.each([
+    ['fails', () => Promise.reject(new Error('down'))],
+    ['hangs', silent],
+  ])('and %s leaves the rest of a scrape alone', async (_, overview) => {
+    const { up } = await scrapeOf(overview)
+    expect((await up()).samples).toEqual([{ name: 'svc_database_up', labels: {}, value: 0 }])
+  })
+
+  it('is not asked again for each scrape while it hangs', async () => {
+    const { look, asked } = await scrapeOf(silent)
+    await Promise.all([look(), look(), look()])
+    await look()
+    expect(asked.times).toBe(1)
+  })
+
+  it('comes back', async () => {
+    const served = await openServed()
+    try {
+      const registry = new Registry()
+      let isDown = true
+      const { overview } = served.core.overviews
+      const { look } = overviewMetrics(registry, {
+        ...served.core,
+        overviews: {
+          ...served.core.overviews,
+          overview: () => (isDown ? Promise.reject(new Error('down')) : overview()),
+        },
+      })
+      await look()
+      isDown = false
+      await look()
+      expect(nonZero(readExposition(await registry.metrics()), 'svc_database_up')).toEqual({
+        '': 1,
+      })
+    } finally {
+      await served.close()
+    }
+  })
+})
+
+it('answers those who ask at once with one reading, and a reading that fails with 500', async () => {
+  let readings = 0
+  let isBroken = false
+  const { port, close } = await serveMetrics(
+    { host: '127.0.0.1', port: 0 },
+    {
+      type: 'text/plain',
+      async scrape() {
+        readings += 1
+        await new Promise((resolve) => setTimeout(resolve, 300))
+        if (isBroken) throw new Error('/secret/path')
+        return 'up 1\n'
+      },
+    },
+  )
+  const ask = async () => {
+    const response = await fetch(`http://127.0.0.1:${port}/metrics`)
+    return `${response.status} ${await response.text()}`
+  }
+  try {
+    expect(await Promise.all([ask(), ask(), ask()])).toEqual(Array(3).fill('200 up 1\n'))
+    expect(readings).toBeLessThan(3)
+    isBroken = true
+    expect(await ask()).toBe('500 the metrics could not be read\n')
+  } finally {
+    await close()
+  }
+})

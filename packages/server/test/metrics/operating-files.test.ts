@@ -1,0 +1,249 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import { parse, stringify } from 'yaml'
+import { type Exposition, metricOf, readExposition } from './exposition.ts'
+import { groupingsOf, selectorsOf } from './promql.ts'
+import { isPromtoolInstalled, PROMTOOL, promtool } from './promtool.ts'
+import { openServed, type Served } from './served.ts'
+
+const FOLDER = fileURLToPath(new URL('../../../../docs/operating/', import.meta.url))
+const ALERTS = join(FOLDER, 'alerts.yml')
+const read = (name: string) => readFileSync(join(FOLDER, name), 'utf8')
+
+interface Alert {
+  alert: string
+  expr: string
+  for?: string
+  labels: { severity: string }
+  annotations: { summary: string; action: string }
+}
+
+interface Panel {
+  title: string
+  type: string
+  description?: string
+  gridPos: { x: number; y: number; w: number; h: number }
+  targets?: { expr: string; legendFormat: string }[]
+}
+
+const alerts = (parse(read('alerts.yml')) as { groups: { rules: Alert[] }[] }).groups.flatMap(
+  ({ rules }) => rules,
+)
+const dashboard = JSON.parse(read('grafana-dashboard.json')) as {
+  title: string
+  schemaVersion: number
+  panels: Panel[]
+  templating: { list: { name: string; definition?: string }[] }
+}
+const panels = dashboard.panels.filter(({ type }) => type !== 'row')
+
+/** What Prometheus puts on what it scrapes. */
+const OF_PROMETHEUS = ['job', 'instance']
+
+let served: Served
+let text: string
+let scrape: Exposition
+
+beforeAll(async () => {
+  // A provider that nobody writes to: whatever is sent goes to the sandbox.
+  served = await openServed({
+    TWILIO_ACCOUNT_SID: `AC${'0'.repeat(32)}`,
+    TWILIO_AUTH_TOKEN: '0'.repeat(32),
+    TWILIO_VOICE_FROM: '+15005550006',
+  })
+  await served.client.messages.send({
+    channel: 'sms',
+    to: '+14155552671',
+    content: { text: 'Hello' },
+  })
+  await served.idle()
+  await vi.waitFor(
+    async () => {
+      text = await served.scrape()
+      expect(text).toContain('svc_messages{')
+    },
+    { timeout: 10_000, interval: 250 },
+  )
+  scrape = readExposition(text)
+})
+afterAll(() => served.close())
+
+/** By the name of each sample, the values of each of its labels. */
+function labelsOf(name: string): Map<string, Set<string>> | null {
+  const mine = scrape.samples.filter((sample) => sample.name === name)
+  if (mine.length === 0) return null
+  const values = new Map<string, Set<string>>(OF_PROMETHEUS.map((label) => [label, new Set()]))
+  for (const { labels } of mine) {
+    for (const [label, value] of Object.entries(labels)) {
+      values.set(label, (values.get(label) ?? new Set()).add(value))
+    }
+  }
+  return values
+}
+
+/** What is wrong with an expression: metrics, labels and values that a running server does not have. */
+function faultsOf(expression: string): string[] {
+  const selectors = selectorsOf(expression)
+  if (selectors.length === 0) return [`no metric in ${expression}`]
+  const known = new Set(OF_PROMETHEUS)
+  const faults = selectors.flatMap(({ name, matchers }) => {
+    if (name === 'up') return []
+    const labels = labelsOf(name)
+    if (!labels) return [`no metric ${name}`]
+    for (const label of labels.keys()) known.add(label)
+    return matchers.flatMap(({ label, operator, value }) => {
+      const values = labels.get(label)
+      if (!values) return [`${name} has no label ${label}`]
+      // Which statuses there are depends on what was asked.
+      if (OF_PROMETHEUS.includes(label) || name.startsWith('svc_http_')) return []
+      const wanted = operator.endsWith('~') ? value.split('|') : [value]
+      return wanted.filter((one) => !values.has(one)).map((one) => `${name} has no ${label} ${one}`)
+    })
+  })
+  const strange = groupingsOf(expression).filter((label) => !known.has(label))
+  return [...faults, ...strange.map((label) => `no label ${label} in ${expression}`)]
+}
+
+describe('what is said of the metrics', () => {
+  const rows = read('metrics.md').matchAll(/^\| `(svc_[a-z0-9_]+)` \| (\w+) \|([^|]*)\| (.+) \|$/gm)
+  const described = new Map(
+    [...rows].map(([, name = '', type = '', labels = '']) => [
+      name,
+      { type, labels: [...labels.matchAll(/`(\w+)`/g)].map(([, label]) => label ?? '') },
+    ]),
+  )
+
+  it('is said of each that a server has, and of no other', () => {
+    const exported = [...scrape.types.keys()].filter((name) => name.startsWith('svc_'))
+    expect(exported.length).toBeGreaterThan(35)
+    expect([...described.keys()].toSorted()).toEqual(exported.toSorted())
+  })
+
+  it('names their types and all of their labels', () => {
+    const found = [...described.keys()].map((name) => {
+      const mine = scrape.samples.filter((sample) => metricOf(sample.name, scrape.types) === name)
+      const labels = new Set(mine.flatMap((sample) => Object.keys(sample.labels)))
+      labels.delete('le')
+      return [name, { type: scrape.types.get(name), labels: [...labels] }]
+    })
+    expect(Object.fromEntries(found)).toEqual(Object.fromEntries(described))
+  })
+})
+
+describe('the alerts', () => {
+  it('have names of their own, and say what is wrong and what to do', () => {
+    expect(new Set(alerts.map(({ alert }) => alert)).size).toBe(alerts.length)
+    for (const { alert, labels, annotations } of alerts) {
+      expect(alert).toMatch(/^Svc[A-Za-z]+$/)
+      expect(labels.severity).toMatch(/^(critical|warning)$/)
+      expect(annotations.summary).not.toBe('')
+      expect(annotations.action).not.toBe('')
+    }
+  })
+
+  it.each(alerts)('ask for what a server has: $alert', ({ expr }) => {
+    expect(faultsOf(expr)).toEqual([])
+  })
+})
+
+describe('the dashboard', () => {
+  it('is one of Grafana 10, with a source of data and a job to choose', () => {
+    expect(dashboard).toMatchObject({ title: 'svc', schemaVersion: 39 })
+    expect(dashboard.templating.list.map(({ name }) => name)).toEqual(['datasource', 'job'])
+    expect(faultsOf('svc_build_info')).toEqual([])
+  })
+
+  it.each(panels)('asks for what a server has: $title', ({ targets, description }) => {
+    expect(description).not.toBe('')
+    expect(targets?.length).toBeGreaterThan(0)
+    for (const { expr, legendFormat } of targets ?? []) {
+      expect(faultsOf(expr)).toEqual([])
+      const shown = [...legendFormat.matchAll(/\{\{(\w+)\}\}/g)].map(([, label]) => label)
+      const grouped = [...groupingsOf(expr), 'instance']
+      expect(shown.filter((label) => !grouped.includes(label ?? ''))).toEqual([])
+    }
+  })
+
+  it('has no two panels in one place', () => {
+    const cells = dashboard.panels.flatMap(({ gridPos: { x, y, w, h } }) =>
+      Array.from({ length: w * h }, (_, i) => `${x + (i % w)},${y + Math.floor(i / w)}`),
+    )
+    expect(new Set(cells).size).toBe(cells.length)
+    expect(Math.max(...dashboard.panels.map(({ gridPos: { x, w } }) => x + w))).toBe(24)
+  })
+})
+
+it('a metric, a label, a value or a grouping that no server has is found', () => {
+  expect(faultsOf('rate(svc_nothing_total[5m])')).toEqual(['no metric svc_nothing_total'])
+  expect(faultsOf('svc_queue_due{lane="messages"}')).toEqual(['svc_queue_due has no label lane'])
+  expect(faultsOf('svc_queue_due{queue=~"messages|mail"}')).toEqual([
+    'svc_queue_due has no queue mail',
+  ])
+  expect(faultsOf('sum by (workspace) (svc_queue_due)')).toEqual([
+    'no label workspace in sum by (workspace) (svc_queue_due)',
+  ])
+})
+
+describe.runIf(isPromtoolInstalled)(`as ${PROMTOOL} sees it`, () => {
+  const folder = mkdtempSync(join(tmpdir(), 'svc-promtool-'))
+  afterAll(() => rmSync(folder, { recursive: true, force: true }))
+
+  it('a scrape is sound', () => {
+    expect(promtool(['check', 'metrics'], text)).toBe('')
+  })
+
+  it('the alerts are sound', () => {
+    expect(promtool(['check', 'rules', ALERTS])).toContain(`SUCCESS: ${alerts.length} rules found`)
+  })
+
+  /** An alert under these series, a value a minute. */
+  function test(alertname: string, input_series: object[], at: string, exp_alerts: object[]) {
+    const file = join(folder, `${alertname}.yml`)
+    const alert_rule_test = [{ eval_time: at, alertname, exp_alerts }]
+    const tests = [{ interval: '1m', input_series, alert_rule_test }]
+    writeFileSync(file, stringify({ rule_files: [ALERTS], evaluation_interval: '1m', tests }))
+    return promtool(['test', 'rules', file])
+  }
+
+  it('a message that is due for long fires, once that has lasted', () => {
+    const series = [
+      {
+        series: 'svc_queue_oldest_due_seconds{job="svc",instance="a",queue="messages"}',
+        values: '0 60+60x20',
+      },
+    ]
+    const fired = {
+      exp_labels: { job: 'svc', severity: 'critical' },
+      exp_annotations: {
+        summary: 'A message is due since 10m 0s',
+        action: alerts.find(({ alert }) => alert === 'SvcMessagesLate')?.annotations.action,
+      },
+    }
+    expect(test('SvcMessagesLate', series, '5m', [])).toContain('SUCCESS')
+    expect(test('SvcMessagesLate', series, '10m', [fired])).toContain('SUCCESS')
+  })
+
+  it('a provider that refuses a third fires, and one that was asked five times does not', () => {
+    const attempts = (provider: string, outcome: string, values: string) => ({
+      series: `svc_provider_attempts_total{job="svc",instance="a",provider="${provider}",channel="sms",outcome="${outcome}"}`,
+      values,
+    })
+    const series = [
+      attempts('twilio', 'accepted', '0+20x40'),
+      attempts('twilio', 'rejected', '0+10x40'),
+      attempts('smpp', 'accepted', '0+100x40'),
+      attempts('smpp', 'rejected', '0+1x40'),
+      attempts('smtp', 'rejected', '0x35 5'),
+    ]
+    const { action } = (alerts.find(({ alert }) => alert === 'SvcProviderFailing') as Alert)
+      .annotations
+    const fired = {
+      exp_labels: { job: 'svc', provider: 'twilio', severity: 'warning' },
+      exp_annotations: { summary: 'twilio does not take 33.33% of the messages', action },
+    }
+    expect(test('SvcProviderFailing', series, '30m', [fired])).toContain('SUCCESS')
+  })
+})

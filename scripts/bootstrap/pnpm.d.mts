@@ -1,0 +1,2 @@
+/** The package manager that installs, with its version. */
+export const PNPM: string
