@@ -1,0 +1,65 @@
+// Writes a page of Markdown for each entry of the packages, from the docstrings of what it exports, to
+// docs/reference/api or to the folder that it is given: `npm run docs`. Plain JavaScript, because a loader of TypeScript
+// loads TypeDoc twice.
+import { join, resolve } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { Application } from 'typedoc'
+import { readPackages } from './bootstrap/packages.mjs'
+
+const ROOT = fileURLToPath(new URL('..', import.meta.url))
+const folder = resolve(process.argv[2] ?? join(ROOT, 'docs/reference/api'))
+process.chdir(ROOT)
+
+/** Deeper types are the innards of schemas, which nobody reads. */
+const TYPE_DEPTH_MAX = 4
+
+// What two entries export is told of in the first, which is to be the one with less in it.
+const entries = readPackages().flatMap(({ folder: path, manifest }) =>
+  Object.entries(manifest.exports ?? {})
+    .reverse()
+    .flatMap(([subpath, { source }]) =>
+      source ? [{ name: manifest.name + subpath.slice(1), source: join(path, source) }] : [],
+    ),
+)
+
+const app = await Application.bootstrapWithPlugins({
+  plugin: ['typedoc-plugin-markdown'],
+  outputs: [{ name: 'markdown', path: folder }],
+  entryPoints: entries.map(({ source }) => source),
+  tsconfig: 'tsconfig.json',
+  name: 'The packages',
+  readme: 'none',
+  router: 'module',
+  excludeExternals: true,
+  excludeInternal: true,
+  excludePrivate: true,
+  disableSources: true,
+  githubPages: false,
+  maxTypeConversionDepth: TYPE_DEPTH_MAX,
+  // What is not exported is told where it is used; that exports have docstrings is tested by itself.
+  validation: { notExported: false, invalidLink: true, notDocumented: false },
+  // The sources are checked by `npm run types`.
+  skipErrorChecking: true,
+  logLevel: 'Warn',
+  entryFileName: 'README',
+  hidePageHeader: true,
+  hideBreadcrumbs: true,
+  parametersFormat: 'table',
+  interfacePropertiesFormat: 'table',
+  typeAliasPropertiesFormat: 'table',
+  typeDeclarationFormat: 'table',
+})
+const project = await app.convert()
+if (project) {
+  for (const module of project.children ?? []) {
+    const entry = entries.find(({ source }) =>
+      source.replace(/(\/index)?\.ts$/, '').endsWith(`/${module.name}`),
+    )
+    if (!entry) throw new Error(`${module.name} is no entry of a package`)
+    module.name = entry.name
+  }
+  app.validate(project)
+}
+if (!project || app.logger.hasErrors() || app.logger.hasWarnings()) process.exit(1)
+await app.generateOutputs(project)
+if (app.logger.hasErrors()) process.exit(1)

@@ -1,0 +1,49 @@
+import { execFileSync } from 'node:child_process'
+import { mkdirSync, mkdtempSync, symlinkSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { runCommand } from './run-command.ts'
+import type { Tarball } from './tarballs.ts'
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url))
+const LIMIT_MS = 30_000
+
+/** What the light entries may load of other packages: nothing else is there when they are tried. */
+const LIGHT: Readonly<Record<string, readonly string[]>> = {
+  '@svc/core/sms': [],
+  '@svc/core/webhooks': [],
+  '@svc/core/contract': ['zod', 'libphonenumber-js'],
+  '@svc/testkit': [],
+}
+
+/** What is wrong with the entries that promise to be light: each is loaded where its package has no other dependency. */
+export async function faultsOfLightEntries(
+  tarballs: readonly Tarball[],
+  parent: string,
+): Promise<string[]> {
+  const faults: string[] = []
+  for (const [entry, dependencies] of Object.entries(LIGHT)) {
+    const name = entry.split('/').slice(0, 2).join('/')
+    const tarball = tarballs.find(({ manifest }) => manifest.name === name)
+    if (!tarball) throw new Error(`${name} is not packed`)
+    const folder = mkdtempSync(join(parent, 'bare-'))
+    unpack(tarball, join(folder, 'node_modules', name))
+    for (const dependency of dependencies) link(dependency, folder)
+    const load = ['node', '--input-type=module', '-e', `await import('${entry}')`]
+    const { isOk, output } = await runCommand(load, { cwd: folder, limit_ms: LIMIT_MS })
+    if (!isOk) faults.push(`${entry} needs more than it may: ${output}`)
+  }
+  return faults
+}
+
+function unpack({ file }: Tarball, folder: string): void {
+  mkdirSync(folder, { recursive: true })
+  execFileSync('tar', ['xzf', file, '-C', folder, '--strip-components=1'])
+}
+
+function link(dependency: string, folder: string): void {
+  symlinkSync(
+    join(ROOT, 'packages/core/node_modules', dependency),
+    join(folder, 'node_modules', dependency),
+  )
+}

@@ -1,0 +1,48 @@
+import { readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import type { Tarball } from './tarballs.ts'
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url))
+
+/** What no user needs. */
+const UNWANTED = /(^|\/)(src|test|node_modules|\.built|tsup\.config\.ts|[^/]*\.test\.[^/]*)(\/|$)/
+
+/** Bytes. About half more than there is: what exceeds it was packed by mistake, or is worth a thought. */
+const SIZE_MAX: Readonly<Record<string, number>> = {
+  '@svc/core': 1_400_000,
+  '@svc/server': 250_000,
+  '@svc/testkit': 180_000,
+  '@svc/cli': 450_000,
+}
+
+/** What is wrong with what is in a tarball. */
+export function faultsOfContents({ manifest, files, size }: Tarball): string[] {
+  const there = new Set(files)
+  const wanted = ['README.md', 'CHANGELOG.md', ...targetsOf(manifest), ...migrationsOf(manifest)]
+  const max = SIZE_MAX[manifest.name] ?? 0
+  return [
+    ...wanted.filter((path) => !there.has(path)).map((path) => `lacks ${path}`),
+    ...files.filter((path) => UNWANTED.test(path)).map((path) => `has ${path}`),
+    ...(size > max ? [`is ${size} bytes large, and may be ${max}`] : []),
+  ].map((fault) => `${manifest.name} ${fault}`)
+}
+
+function targetsOf({ exports = {}, bin = {} }: Tarball['manifest']): string[] {
+  const targets = [...Object.values(exports), bin as Record<string, string>].flatMap((target) =>
+    typeof target === 'string' ? [target] : Object.values(target),
+  )
+  return targets.map((path) => path.replace(/^\.\//, ''))
+}
+
+function migrationsOf({ name }: Tarball['manifest']): string[] {
+  if (name !== '@svc/core') return []
+  return ['postgres', 'sqlite'].flatMap((engine) => {
+    const folder = `migrations/${engine}`
+    const steps = readdirSync(join(ROOT, 'packages/core', folder))
+    return [
+      `${folder}/meta/_journal.json`,
+      ...steps.filter((file) => file.endsWith('.sql')).map((file) => `${folder}/${file}`),
+    ]
+  })
+}

@@ -1,0 +1,100 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import ts from 'typescript'
+import type { Manifest } from './manifest.ts'
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url))
+
+/** One entry of a package: what is imported, and the source that it is made from. */
+export interface Entry {
+  readonly name: string
+  readonly source: string
+}
+
+/** Every entry of every package that is published. */
+export function entries(): Entry[] {
+  return readdirSync(join(ROOT, 'packages')).flatMap((folder) => {
+    const path = join(ROOT, 'packages', folder)
+    if (!existsSync(join(path, 'package.json'))) return []
+    const { name, exports = {} } = JSON.parse(
+      readFileSync(join(path, 'package.json'), 'utf8'),
+    ) as Manifest
+    return Object.entries(exports).flatMap(([subpath, target]) =>
+      typeof target === 'string' || target.source === undefined
+        ? []
+        : [{ name: name + subpath.slice(1), source: join(path, target.source) }],
+    )
+  })
+}
+
+/** Every name that every entry exports, read off the sources: those of values, and those of types alone. */
+export function exportsText(): string {
+  const sections = allExports().map(({ entry, checker, symbols }) => {
+    const lines = symbols.map((symbol) => `  ${kindOf(symbol, checker)} ${symbol.name}\n`)
+    return `${entry}\n${lines.join('')}`
+  })
+  return sections.join('\n')
+}
+
+/** The exports that no docstring tells of, as `entry name`. */
+export function undocumentedExports(): string[] {
+  return allExports().flatMap(({ entry, checker, symbols }) =>
+    symbols
+      .filter((symbol) => originOf(symbol, checker).getDocumentationComment(checker).length === 0)
+      .map(({ name }) => `${entry} ${name}`),
+  )
+}
+
+interface EntryExports {
+  readonly entry: string
+  readonly checker: ts.TypeChecker
+  readonly symbols: readonly ts.Symbol[]
+}
+
+function allExports(): EntryExports[] {
+  const all = entries()
+  const program = programOf(all)
+  const checker = program.getTypeChecker()
+  const found = all.map(({ name, source }) => {
+    const file = program.getSourceFile(source)
+    const module = file && checker.getSymbolAtLocation(file)
+    if (!module) throw new Error(`${name} exports nothing`)
+    const symbols = checker.getExportsOfModule(module).sort((a, b) => (a.name < b.name ? -1 : 1))
+    return { entry: name, checker, symbols }
+  })
+  return found.sort((a, b) => (a.entry < b.entry ? -1 : 1))
+}
+
+/** Names are asked for and no types, so what others have made is not read. */
+function programOf(all: readonly Entry[]): ts.Program {
+  const options: ts.CompilerOptions = {
+    module: ts.ModuleKind.NodeNext,
+    moduleResolution: ts.ModuleResolutionKind.NodeNext,
+    customConditions: ['source'],
+    allowImportingTsExtensions: true,
+    noEmit: true,
+    noLib: true,
+    types: [],
+  }
+  const host = ts.createCompilerHost(options)
+  host.resolveModuleNameLiterals = (literals, file, redirected, given) =>
+    literals.map(({ text }) =>
+      /^(\.|@svc\/)/.test(text)
+        ? ts.resolveModuleName(text, file, given, host, undefined, redirected, ESM)
+        : { resolvedModule: undefined },
+    )
+  return ts.createProgram({ rootNames: all.map(({ source }) => source), options, host })
+}
+
+const ESM = ts.ModuleKind.ESNext
+
+function kindOf(symbol: ts.Symbol, checker: ts.TypeChecker): 'value' | 'type' {
+  if (symbol.declarations?.some(ts.isTypeOnlyExportDeclaration)) return 'type'
+  return (originOf(symbol, checker).flags & ts.SymbolFlags.Value) === 0 ? 'type' : 'value'
+}
+
+function originOf(symbol: ts.Symbol, checker: ts.TypeChecker): ts.Symbol {
+  const isAlias = (symbol.flags & ts.SymbolFlags.Alias) !== 0
+  return isAlias ? checker.getAliasedSymbol(symbol) : symbol
+}

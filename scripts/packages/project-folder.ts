@@ -1,0 +1,51 @@
+import { cpSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import type { Project } from './projects.ts'
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url))
+const GUIDE = join(ROOT, 'docs/guides/embed-core.md')
+
+/** Makes the folder of a project, as it is before anything is installed. */
+export function createProjectFolder(
+  project: Project,
+  { parent, registry }: { parent: string; registry: string },
+): string {
+  const folder = mkdtempSync(join(parent, `${project.manager}-`))
+  for (const name of project.folders) {
+    cpSync(join(ROOT, 'test/packages', name), folder, { recursive: true })
+  }
+  const manifest = { name: 'somebody-else', private: true, type: 'module' }
+  writeFileSync(join(folder, 'package.json'), JSON.stringify(manifest))
+  writeFileSync(join(folder, '.npmrc'), `@svc:registry=${registry}\n`)
+  for (const [file, block] of Object.entries(project.blocks ?? {})) {
+    writeFileSync(join(folder, file), codeBlock(readFileSync(GUIDE, 'utf8'), block))
+  }
+  if (project.everything !== undefined) {
+    const names = readFileSync(join(ROOT, 'test/exports.txt'), 'utf8')
+    writeFileSync(join(folder, project.everything), everything(names))
+  }
+  return folder
+}
+
+/** The block of JavaScript that a page names. @throws Error where there is none. */
+function codeBlock(page: string, name: string): string {
+  const code = new RegExp(`^\`\`\`js ${name}\\n(.*?)^\`\`\``, 'ms').exec(page)?.[1]
+  if (code === undefined) throw new Error(`no code block ${name} in ${GUIDE}`)
+  return code
+}
+
+/** A module that fails to compile when a name of the list is not exported, or as a type where it is a value. */
+export function everything(list: string): string {
+  const lines = list.split('\n')
+  let entry = ''
+  return lines
+    .flatMap((line, i) => {
+      if (line.startsWith('@')) entry = line
+      const [, kind, name] = /^ {2}(value|type) (\w+)$/.exec(line) ?? []
+      if (kind === undefined) return []
+      const keyword = kind === 'type' ? 'type ' : ''
+      return [`export ${keyword}{ ${name} as export_${i} } from '${entry}'\n`]
+    })
+    .join('')
+}

@@ -1,0 +1,107 @@
+/** A program that somebody else might have: what he installs, and how it is tested. */
+export interface Project {
+  readonly name: string
+  readonly manager: 'npm' | 'pnpm'
+  /** What is installed, by the names that one types. */
+  readonly install: readonly string[]
+  /** The folders in `test/packages` whose files it has. */
+  readonly folders: readonly string[]
+  /** Files that are the code blocks of a guide, by the word after `js`. */
+  readonly blocks?: Readonly<Record<string, string>>
+  /** A file of TypeScript that names every export. */
+  readonly everything?: string
+  readonly commands: readonly (readonly string[])[]
+}
+
+const TEST = ['node', '--test']
+
+/**
+ * Every package is installed by both npm and pnpm. npm compiles the native module for each of its projects, which takes a
+ * minute, so one has all that needs it; pnpm keeps what it compiled.
+ */
+export const PROJECTS: readonly Project[] = [
+  {
+    name: 'the core in a Fastify app, and the command',
+    manager: 'npm',
+    install: ['@svc/core', '@svc/cli', 'fastify'],
+    folders: ['embedded', 'command'],
+    blocks: { 'setup.js': 'setup', 'app.js': 'fastify-app' },
+    commands: [
+      [...TEST, 'app.test.js'],
+      [...TEST, 'svc.test.js'],
+    ],
+  },
+  {
+    name: 'the testkit with jest',
+    manager: 'npm',
+    install: ['@svc/testkit', 'jest'],
+    folders: ['testkit-jest'],
+    commands: [['node', '--experimental-vm-modules', 'node_modules/jest/bin/jest.js', '--ci']],
+  },
+  {
+    name: 'the core in an Express app',
+    manager: 'pnpm',
+    install: ['@svc/core', 'express'],
+    folders: ['embedded'],
+    blocks: { 'setup.js': 'setup', 'app.js': 'express-app' },
+    commands: [[...TEST, 'app.test.js']],
+  },
+  {
+    name: 'the core elsewhere',
+    manager: 'pnpm',
+    install: ['@svc/core'],
+    folders: ['core'],
+    commands: [[...TEST, 'elsewhere.test.js']],
+  },
+  {
+    name: 'a server, and the testkit with a service',
+    manager: 'pnpm',
+    install: ['@svc/server', '@svc/core', '@svc/testkit'],
+    folders: ['server'],
+    commands: [[...TEST, 'server.test.js', 'service.test.js']],
+  },
+  {
+    name: 'the command',
+    manager: 'pnpm',
+    install: ['@svc/cli'],
+    folders: ['command'],
+    commands: [[...TEST, 'svc.test.js']],
+  },
+  {
+    name: 'a CommonJS program',
+    manager: 'pnpm',
+    install: ['@svc/core', '@svc/server', '@svc/testkit'],
+    folders: ['commonjs'],
+    commands: [[...TEST, 'require.test.cjs']],
+  },
+  {
+    name: 'the testkit with node:test',
+    manager: 'pnpm',
+    install: ['@svc/testkit'],
+    folders: ['testkit-node'],
+    commands: [[...TEST, 'receiver.test.js']],
+  },
+  {
+    name: 'the testkit with vitest',
+    manager: 'pnpm',
+    install: ['@svc/testkit', 'vitest'],
+    folders: ['testkit-vitest'],
+    commands: [['node', 'node_modules/vitest/vitest.mjs', 'run']],
+  },
+  {
+    name: 'a TypeScript program',
+    manager: 'pnpm',
+    install: [
+      '@svc/core',
+      '@svc/server',
+      '@svc/testkit',
+      'vitest',
+      'expect',
+      'typescript@6',
+      '@types/node@20',
+    ],
+    folders: ['typescript'],
+    everything: 'everything.ts',
+    commands: [[...TEST, 'types.test.js']],
+  },
+]

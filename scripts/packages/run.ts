@@ -1,0 +1,62 @@
+/**
+ * Tries the packages as others get them: `npm run packages [-- <part of a project's name>]`. Packs them, looks at what is in
+ * the tarballs, and installs them in programs of somebody else, by npm and by pnpm. Nothing is published; what others
+ * have made comes from the registry that npm is set to.
+ */
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { faultsOfLightEntries } from './bare.ts'
+import { faultsOfContents } from './contents.ts'
+import { faultsOfFormat } from './lint.ts'
+import { PROJECTS } from './projects.ts'
+import { faultsOfReference } from './reference.ts'
+import { startRegistry } from './registry.ts'
+import { packAll } from './tarballs.ts'
+import { tryProject } from './try-project.ts'
+
+/** Compiling is one thread, and so is most of what is waited for. */
+const AT_ONCE = 2
+
+const wanted = process.argv[2] ?? ''
+const folder = mkdtempSync(join(tmpdir(), 'svc-packages-'))
+process.once('exit', () => rmSync(folder, { recursive: true, force: true }))
+
+const tarballs = await packAll(join(folder, 'tarballs'))
+const registry = await startRegistry(tarballs)
+let failed = 0
+
+async function check(name: string, work: () => Promise<readonly string[]>): Promise<void> {
+  const start = Date.now()
+  const faults = await work().catch((error: Error) => [error.message])
+  const seconds = ((Date.now() - start) / 1000).toFixed(1)
+  console.log(`${faults.length === 0 ? 'ok    ' : 'FAILED'} ${name} (${seconds} s)`)
+  for (const fault of faults) console.log(fault.replace(/^/gm, '       '))
+  if (faults.length > 0) failed++
+}
+
+const checks = [
+  ...PROJECTS.map((project) => ({
+    name: `${project.manager}: ${project.name}`,
+    async work() {
+      const where = { parent: folder, registry: registry.url }
+      const { isOk, output } = await tryProject(project, where)
+      return isOk ? [] : [output]
+    },
+  })),
+  { name: 'what is in the tarballs', work: async () => tarballs.flatMap(faultsOfContents) },
+  { name: 'the reference of what is exported', work: () => faultsOfReference(folder) },
+  { name: 'entries that load little', work: () => faultsOfLightEntries(tarballs, folder) },
+  ...tarballs.map((tarball) => ({
+    name: `publint and attw of ${tarball.manifest.name}`,
+    work: () => faultsOfFormat(tarball),
+  })),
+].filter(({ name }) => name.includes(wanted))
+
+await Promise.all(
+  Array.from({ length: AT_ONCE }, async () => {
+    for (let next = checks.shift(); next; next = checks.shift()) await check(next.name, next.work)
+  }),
+)
+registry.close()
+process.exitCode = failed === 0 ? 0 : 1

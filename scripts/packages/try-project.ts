@@ -1,0 +1,33 @@
+import { PNPM } from '../bootstrap/pnpm.mjs'
+import { createProjectFolder } from './project-folder.ts'
+import type { Project } from './projects.ts'
+import { type Ended, runCommand } from './run-command.ts'
+
+/** Compiling takes a minute, and many on a machine that is busy. */
+const INSTALL_LIMIT_MS = 15 * 60_000
+const COMMAND_LIMIT_MS = 2 * 60_000
+
+/** Installs a project from the registry and runs its commands; ends with the first that fails. */
+export async function tryProject(
+  project: Project,
+  where: { parent: string; registry: string },
+): Promise<Ended> {
+  const cwd = createProjectFolder(project, where)
+  const installed = await runCommand(installOf(project), { cwd, limit_ms: INSTALL_LIMIT_MS })
+  if (!installed.isOk) return installed
+  for (const command of project.commands) {
+    const ended = await runCommand(command, { cwd, limit_ms: COMMAND_LIMIT_MS })
+    if (!ended.isOk) return ended
+  }
+  return { isOk: true, output: '' }
+}
+
+function installOf({ manager, install }: Project): string[] {
+  if (manager === 'npm') return ['npm', 'install', '--prefer-offline', ...install]
+  const allow = install.some((name) => /^@svc\/(?!testkit)/.test(name))
+  return [
+    ...['npx', '--yes', PNPM, 'add', '--prefer-offline'],
+    ...(allow ? ['--allow-build=better-sqlite3'] : []),
+    ...install,
+  ]
+}

@@ -1,0 +1,17 @@
+/**
+ * Publishes the packages of the version that is in their manifests: `npm run release [-- --dry-run]`. What is published is
+ * what `npm run packages` tried: the same tarballs, in the order in which they need each other.
+ */
+import { execFileSync } from 'node:child_process'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { packAll } from './packages/tarballs.ts'
+
+const options = process.argv.slice(2)
+const folder = mkdtempSync(join(tmpdir(), 'svc-release-'))
+process.once('exit', () => rmSync(folder, { recursive: true, force: true }))
+
+for (const { file } of await packAll(folder)) {
+  execFileSync('npm', ['publish', file, ...options], { stdio: 'inherit' })
+}

@@ -1,0 +1,73 @@
+// The command as npx runs it.
+import assert from 'node:assert/strict'
+import { execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { createInterface } from 'node:readline'
+import { after, before, test } from 'node:test'
+import { promisify } from 'node:util'
+
+const SVC = resolve('node_modules/.bin/svc')
+
+const running = new Set()
+let folder
+
+before(() => {
+  folder = mkdtempSync(join(tmpdir(), 'svc-command-'))
+})
+
+after(() => {
+  for (const child of running) child.kill('SIGKILL')
+  rmSync(folder, { recursive: true })
+})
+
+/** Starts a command that goes on, and gives its lines until one of them fits. */
+async function start(args, env, isReady) {
+  const child = spawn(SVC, args, {
+    cwd: folder,
+    env: { ...process.env, ...env },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  running.add(child)
+  child.once('exit', () => running.delete(child))
+  const lines = []
+  for await (const line of createInterface({ input: child.stdout })) {
+    lines.push(line)
+    if (isReady(line)) break
+  }
+  child.stdout.resume()
+  return { child, text: lines.join('\n') }
+}
+
+async function stop(child) {
+  const ended = once(child, 'exit')
+  child.kill('SIGTERM')
+  assert.deepEqual(await ended, [0, null])
+}
+
+test('svc --version says which', async () => {
+  const { stdout } = await promisify(execFile)(SVC, ['--version'])
+  assert.match(stdout, /^\d+\.\d+\.\d+/)
+})
+
+test('svc dev prints a curl that sends as pasted', async () => {
+  const args = ['dev', '--port', '0']
+  const { child, text } = await start(args, {}, (line) => /^\s+-d '/.test(line))
+  const curl = /curl .*?-d '[^']*'/s.exec(text)?.[0] ?? ''
+  const { stdout } = await promisify(execFile)('sh', ['-c', curl])
+  const { success, data } = JSON.parse(stdout)
+  assert.equal(success, true)
+  assert.equal(data.status, 'queued')
+  await stop(child)
+})
+
+test('svc serve serves', async () => {
+  const env = { SVC_DATABASE_URL: `file:${folder}/serve.db`, PORT: '0', HOST: '127.0.0.1' }
+  const { child, text } = await start(['serve'], env, (line) => /http:\/\//.test(line))
+  const url = /http:\/\/[\d.]+:\d+/.exec(text)?.[0]
+  const { status } = await fetch(new URL('/health', url))
+  assert.equal(status, 200)
+  await stop(child)
+})

@@ -1,0 +1,1 @@
+export default { setupFilesAfterEnv: ['@svc/testkit/jest'], transform: {} }
