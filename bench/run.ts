@@ -17,8 +17,10 @@ const BENCHES: Record<string, () => Promise<Bench>> = {
   bulk: async () => (await import('./bulk.ts')).run,
   'end-to-end': async () => (await import('./end-to-end.ts')).run,
   'idle-latency': async () => (await import('./idle-latency.ts')).run,
+  backup: async () => (await import('./backup.ts')).run,
   'ledger-verify': async () => (await import('./ledger-verify.ts')).run,
   lists: async () => (await import('./lists.ts')).run,
+  metrics: async () => (await import('./metrics.ts')).run,
   'postgres-lists': async () => (await import('./lists.ts')).runPostgres,
   'postgres-accept': async () => (await import('./postgres/accept.ts')).run,
   'postgres-coalesce': async () => (await import('./postgres/coalesce.ts')).run,
@@ -27,6 +29,7 @@ const BENCHES: Record<string, () => Promise<Bench>> = {
   'webhook-fairness': async () => (await import('./webhooks.ts')).runFairness,
   smtp: async () => (await import('./smtp.ts')).run,
   smpp: async () => (await import('./smpp.ts')).run,
+  'command-start': async () => (await import('./command-start.ts')).run,
   startup: async () => (await import('./startup.ts')).run,
 }
 

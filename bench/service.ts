@@ -10,6 +10,7 @@ export interface ServiceHandlers extends Handlers {
     url: string
     key: string
     secret: string
+    metrics_url: string | null
   }
   /** How long its event loop was held up since this was asked before. */
   delay(_: null): { p99_ms: number; max_ms: number }
@@ -26,6 +27,8 @@ export interface Service {
   key: string
   /** What its webhook's deliveries are signed with. */
   secret: string
+  /** Where its metrics are, if it serves them. */
+  metrics_url: string | null
   database: string
 }
 
@@ -56,13 +59,15 @@ export interface ServiceOptions {
   /** Of a workspace that another service on the database has made; one is made where none is given. */
   key?: string | null
   node_args?: string[]
+  /** More settings. */
+  env?: Record<string, string>
 }
 
 /** Starts a service whose data is in `folder`/`name`. */
 export async function startService(
   folder: string,
   name: string,
-  { dispatch, webhook_url = null, database_url, key = null, node_args = [] }: ServiceOptions,
+  { dispatch, webhook_url = null, database_url, key = null, node_args = [], env }: ServiceOptions,
 ): Promise<Service> {
   const data = join(folder, name)
   mkdirSync(data)
@@ -71,6 +76,7 @@ export async function startService(
     env: {
       ...serviceEnvironment(data),
       ...(database_url && { SVC_DATABASE_URL: database_url }),
+      ...env,
     },
     node_args,
   })

@@ -12,8 +12,8 @@ const delays = monitorEventLoopDelay({ resolution: 1 })
 answer({
   async start({ dispatch, webhook_url, key: given }) {
     running = dispatch ? await startServer({ config: readConfig(process.env) }) : await accepting()
-    const { core, url } = running
-    if (given !== null) return { url, key: given, secret: '' }
+    const { core, url, metrics_url = null } = running
+    if (given !== null) return { url, key: given, secret: '', metrics_url }
     const workspace = await core.workspaces.signup({
       email: 'bench@example.com',
       password: 'not used by anybody',
@@ -24,12 +24,12 @@ answer({
       mode: 'live',
       scopes: ['send_messages', 'read_messages'],
     })
-    if (webhook_url === null) return { url, key, secret: '' }
+    if (webhook_url === null) return { url, key, secret: '', metrics_url }
     const { secret } = await core.webhooks.create(workspace.id, {
       url: webhook_url,
       events: ['message.delivered'],
     })
-    return { url, key, secret }
+    return { url, key, secret, metrics_url }
   },
   delay() {
     const found = { p99_ms: delays.percentile(99) / 1e6, max_ms: delays.max / 1e6 }

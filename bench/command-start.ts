@@ -1,0 +1,102 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
+import { type BenchOptions, count, type Figure, median } from './figure.ts'
+import { inFolder } from './service.ts'
+
+const SVC = fileURLToPath(new URL('../packages/cli/bin/svc.js', import.meta.url))
+const MESSAGE = { channel: 'sms', to: '+15005550006', content: { text: 'Hello' } }
+
+interface Dev {
+  url: string
+  api_key: string
+}
+
+/** How long the command takes to start, beside a Node that does nothing; and `svc send`, beside its request alone. */
+export async function run({ quick }: BenchOptions): Promise<Figure[]> {
+  return inFolder(async (folder) => {
+    const env = { ...process.env, SVC_DATA_DIR: folder, SVC_RATE_LIMIT_GENERAL: '100000/60' }
+    const { child, dev } = await startDev(env)
+    try {
+      return await measured(dev, { env, times: quick ? 5 : 20 })
+    } finally {
+      child.kill('SIGTERM')
+      await once(child, 'close')
+    }
+  })
+}
+
+async function measured(
+  { url, api_key }: Dev,
+  { env, times }: { env: NodeJS.ProcessEnv; times: number },
+): Promise<Figure[]> {
+  const send = ['send', '--to', MESSAGE.to, '--text', MESSAGE.content.text]
+  const at = ['--url', url, '--key', api_key]
+  const taken: Record<'node' | 'help' | 'send' | 'request', number[]> = {
+    node: [],
+    help: [],
+    send: [],
+    request: [],
+  }
+  // In turn, so that what else the machine does falls on all of them; the first round warms up.
+  for (let i = 0; i <= times; i++) {
+    const round = {
+      node: await timeOf(['-e', '0'], env),
+      help: await timeOf([SVC, '--help'], env),
+      send: await timeOf([SVC, ...send, ...at], env),
+      request: await timeOfRequest(url, api_key),
+    }
+    if (i === 0) continue
+    for (const name of ['node', 'help', 'send', 'request'] as const) taken[name].push(round[name])
+  }
+  const node = median(taken.node)
+  const help = median(taken.help)
+  const above = median(taken.send) - median(taken.request)
+  const idle = `node -e 0 ${count(node)} ms`
+  return [
+    { name: 'svc --help', value: help, unit: 'ms', raw: `${idle}; at most 150 on a warm machine` },
+    { name: 'svc --help : node -e 0', value: help / node, unit: 'x', raw: rangeOf(taken.help) },
+    {
+      name: 'svc send above its request',
+      value: above,
+      unit: 'ms',
+      raw: `the request ${count(median(taken.request))} ms; at most 250 on a warm machine`,
+    },
+    { name: 'svc send : node -e 0', value: above / node, unit: 'x', raw: rangeOf(taken.send) },
+  ]
+}
+
+async function startDev(env: NodeJS.ProcessEnv): Promise<{ child: ChildProcess; dev: Dev }> {
+  const child = spawn(process.execPath, [SVC, 'dev', '--port', '0', '--json'], {
+    env,
+    stdio: ['ignore', 'pipe', 'ignore'],
+  })
+  const lines = createInterface({ input: child.stdout })
+  for await (const line of lines) return { child, dev: JSON.parse(line) as Dev }
+  throw new Error('svc dev ended before it said where it is')
+}
+
+async function timeOf(argv: string[], env: NodeJS.ProcessEnv): Promise<number> {
+  const from = performance.now()
+  const child = spawn(process.execPath, argv, { env, stdio: 'ignore' })
+  const [code] = await once(child, 'close')
+  if (code !== 0) throw new Error(`${argv.join(' ')} ended with ${code}`)
+  return performance.now() - from
+}
+
+async function timeOfRequest(url: string, key: string): Promise<number> {
+  const from = performance.now()
+  const response = await fetch(`${url}/api/v1/messages/send`, {
+    method: 'POST',
+    headers: { 'x-api-key': key, 'content-type': 'application/json' },
+    body: JSON.stringify(MESSAGE),
+  })
+  await response.arrayBuffer()
+  if (!response.ok) throw new Error(`the request was answered with ${response.status}`)
+  return performance.now() - from
+}
+
+function rangeOf(times_ms: readonly number[]): string {
+  return `median of ${times_ms.length}, ${count(Math.min(...times_ms))}–${count(Math.max(...times_ms))} ms`
+}

@@ -1,0 +1,70 @@
+import { startChild } from './child.ts'
+import type { BenchOptions, Figure } from './figure.ts'
+import type { LoadHandlers } from './processes/load.ts'
+import { compare, inTurns, type Plan, type Side } from './rounds.ts'
+import { inFolder, type Service, startService } from './service.ts'
+
+const FLOOR = 0.98
+
+/** Prometheus asks every fifteen seconds where nobody sets anything; so often is a worse case. */
+const SCRAPE_EVERY_MS = 1_000
+
+/** A difference of a fiftieth is less than one round's chance: many short ones, so that both meet the same machine. */
+function planOf(quick: boolean): Plan {
+  return quick ? { rounds: 5, ms: 1_500 } : { rounds: 21, ms: 2_500 }
+}
+
+/**
+ * Accepted sends a second of a service that counts and is scraped every second, as a share of those of one that is told
+ * to count nothing: the same service, database and load, in turns.
+ */
+export async function run({ quick }: BenchOptions): Promise<Figure[]> {
+  return inFolder(async (folder) => {
+    const load = startChild<LoadHandlers>('load.ts', { folder })
+    const plain = await startService(folder, 'plain', { dispatch: true })
+    const counted = await startService(folder, 'counted', {
+      dispatch: true,
+      env: { SVC_METRICS_LISTEN: '127.0.0.1:0' },
+    })
+    const scraping = scrapeOf(counted)
+    try {
+      const sides = { counted: sideOf(counted), plain: sideOf(plain) }
+      const rounds = await inTurns(load, sides, planOf(quick))
+      const { value, raw } = compare(['with metrics', rounds.counted], ['without', rounds.plain])
+      const scrapes = `${scraping.done} scrapes`
+      return [
+        { name: 'accept with metrics', value, unit: 'x', floor: FLOOR, raw: `${raw}; ${scrapes}` },
+      ]
+    } finally {
+      scraping.stop()
+      await Promise.all([load, plain.child, counted.child].map((child) => child.end()))
+    }
+  })
+}
+
+function sideOf({ url, key, child }: Service): Side {
+  return {
+    urls: [url],
+    key,
+    usages: async () => [await child.usage()],
+    settle: () => child.ask('idle', null),
+  }
+}
+
+function scrapeOf({ metrics_url }: Service): { readonly done: number; stop(): void } {
+  if (metrics_url === null) throw new Error('the service serves no metrics')
+  let done = 0
+  async function scrape(): Promise<void> {
+    const response = await fetch(metrics_url as string)
+    const text = await response.text()
+    if (!text.includes('svc_messages_accepted_total')) throw new Error(`a scrape gave: ${text}`)
+    done += 1
+  }
+  const timer = setInterval(() => void scrape(), SCRAPE_EVERY_MS)
+  return {
+    get done() {
+      return done
+    },
+    stop: () => clearInterval(timer),
+  }
+}

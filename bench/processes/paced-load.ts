@@ -1,0 +1,58 @@
+import { openConnection, requestBytes } from '../connection.ts'
+import { quantile } from '../figure.ts'
+import { answer } from './answer.mjs'
+
+/** How a process that sends at a steady pace is asked. */
+export type PacedLoadHandlers = typeof handlers
+
+/** Connections that are free for whoever's turn it is: enough that none has to wait for one. */
+const CONNECTIONS = 64
+
+const handlers = {
+  /**
+   * Sends so many a second for so long, whether or not what was sent before has been answered. A time counts from when a
+   * request should have begun, so that who is held up by the one before is held up.
+   */
+  async run({ url, key, per_s, ms }: { url: string; key: string; per_s: number; ms: number }) {
+    const open = await Promise.all(Array.from({ length: CONNECTIONS }, () => openConnection(url)))
+    const lines = open.map(() => Promise.resolve())
+    const latencies_ms: number[] = []
+    const total = Math.floor((per_s * ms) / 1_000)
+    const from = performance.now()
+    for (let i = 0; i < total; i++) {
+      const due = from + (i * 1_000) / per_s
+      const wait = due - performance.now()
+      if (wait > 0) await new Promise((resolve) => setTimeout(resolve, wait))
+      const turn = i % CONNECTIONS
+      lines[turn] = (lines[turn] as Promise<void>).then(async () => {
+        const request = sendRequest(url, key, i)
+        const { status, body } = await (open[turn] as (typeof open)[number]).request(request)
+        if (status !== 201) throw new Error(`answered ${status}: ${body}`)
+        latencies_ms.push(performance.now() - due)
+      })
+    }
+    await Promise.all(lines)
+    for (const connection of open) connection.close()
+    return {
+      sent: latencies_ms.length,
+      p50_ms: quantile(latencies_ms, 0.5),
+      p99_ms: quantile(latencies_ms, 0.99),
+      max_ms: Math.max(...latencies_ms),
+    }
+  },
+}
+
+function sendRequest(url: string, key: string, i: number): Buffer {
+  return requestBytes(url, {
+    method: 'POST',
+    path: '/api/v1/messages/send',
+    headers: { 'X-API-Key': key },
+    body: {
+      to: `+2557${String(10_000_000 + i)}`,
+      channel: 'sms',
+      content: { text: `Your code is ${100_000 + i}. It expires in ten minutes.` },
+    },
+  })
+}
+
+answer(handlers)
