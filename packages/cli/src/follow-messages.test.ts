@@ -98,6 +98,20 @@ describe('a follower', () => {
     expect(new Set(told(await follower.look()).map(([id]) => id)).size).toBe(250)
   })
 
+  test('tells when more came than one look reads', async () => {
+    const { client, messages } = server()
+    messages.push(message(1))
+    let gaps = 0
+    const follower = createFollower(client, never, () => gaps++)
+    await follower.look()
+    for (let n = 2; n <= 400; n++) messages.push(message(n))
+    await follower.look()
+    expect(gaps).toBe(0)
+    for (let n = 401; n <= 1_000; n++) messages.push(message(n))
+    await follower.look()
+    expect(gaps).toBe(1)
+  })
+
   test('still asks for an unfinished message that is far down', async () => {
     const { client, messages } = server()
     messages.push(message(1))

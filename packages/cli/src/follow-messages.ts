@@ -26,8 +26,16 @@ export interface Follower {
   look(): Promise<Change[]>
 }
 
-/** Follows the messages that a client may read, until `signal` aborts. */
-export function createFollower(client: Client, signal: AbortSignal): Follower {
+/**
+ * Follows the messages that a client may read, until `signal` aborts.
+ *
+ * @param onGap told when more came between two looks than one reads: the oldest of those are not told.
+ */
+export function createFollower(
+  client: Client,
+  signal: AbortSignal,
+  onGap: () => void = () => {},
+): Follower {
   const remembered = new Map<string, Remembered>()
   let isFirst = true
 
@@ -54,7 +62,8 @@ export function createFollower(client: Client, signal: AbortSignal): Follower {
   return {
     async look() {
       const isKnown = (id: string) => isFirst || remembered.has(id)
-      const recent = await newestUntil(client, isKnown, signal)
+      const { recent, isWhole } = await newestUntil(client, isKnown, signal)
+      if (!isWhole) onGap()
       const older = isFirst ? [] : await oneUnfinishedBut(new Set(recent.map(({ id }) => id)))
       const changes = [...older, ...recent.toReversed()].flatMap(changesOf)
       for (const id of remembered.keys()) {
@@ -75,17 +84,17 @@ async function newestUntil(
   client: Client,
   isKnown: (id: string) => boolean,
   signal: AbortSignal,
-): Promise<Message[]> {
-  const found: Message[] = []
+): Promise<{ recent: Message[]; isWhole: boolean }> {
+  const recent: Message[] = []
   let cursor: string | undefined
   for (let page = 0; page < PAGES_MAX; page++) {
     const answer = await client.messages.list({ limit: PAGE_SIZE, cursor }, { signal })
-    found.push(...answer.messages)
+    recent.push(...answer.messages)
     const oldest = answer.messages.at(-1)
     cursor = answer.next_cursor ?? undefined
-    if (!oldest || isKnown(oldest.id) || cursor === undefined) break
+    if (!oldest || isKnown(oldest.id) || cursor === undefined) return { recent, isWhole: true }
   }
-  return found
+  return { recent, isWhole: false }
 }
 
 /** Looks every `interval_ms` until `signal` aborts; an outage after the first look is waited out. */

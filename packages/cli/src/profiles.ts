@@ -104,7 +104,8 @@ async function openAlone(draft: string): ReturnType<typeof open> {
       if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
     }
     const begun = await stat(draft).catch(() => null)
-    if (begun && Math.abs(Date.now() - begun.mtimeMs) > CHANGE_MAX_MS) await rm(draft, { force: true })
+    if (begun && Math.abs(Date.now() - begun.mtimeMs) > CHANGE_MAX_MS)
+      await rm(draft, { force: true })
     await sleep(LOOK_EVERY_MS)
   }
 }

@@ -51,6 +51,17 @@ describe('svc backup', () => {
     expect(existsSync(first.file)).toBe(false)
   })
 
+  test('goes to the data folder, where the server puts its own, wherever the database is', async () => {
+    await seeded()
+    mkdirSync(join(folder.path, 'other'))
+    const env = { ...given.env, SVC_DATA_DIR: 'other', SVC_DATABASE_URL: 'file:data/svc.db' }
+    const configured = await svcJson<{ file: string }>(['backup'], { ...given, env })
+    expect(configured.file).toContain(join(folder.path, 'other', 'backups', 'svc-'))
+    const named = ['backup', '--database', 'file:data/svc.db']
+    const beside = await svcJson<{ file: string }>(named, { ...given, env })
+    expect(beside.file).toContain(join(data, 'backups', 'svc-'))
+  })
+
   test('goes to SVC_BACKUP_DIR, or where --to says', async () => {
     await seeded()
     mkdirSync(join(folder.path, 'safe'))

@@ -32,6 +32,20 @@ function bash(...words: string[]): string[] {
   return output.split('\n').filter(Boolean)
 }
 
+/** What bash offers for the last word of each line, asked in one go. */
+function bashOfEach(lines: readonly string[][]): string[][] {
+  const script = `source ./svc.bash
+while read -r -a COMP_WORDS; do
+  COMP_CWORD=$((\${#COMP_WORDS[@]} - 1)); _svc; printf '%s\\n' "\${COMPREPLY[*]}"
+done`
+  const output = execFileSync('bash', ['--norc', '-c', script], {
+    cwd,
+    encoding: 'utf8',
+    input: lines.map((words) => `${words.join(' ')}\n`).join(''),
+  })
+  return output.split('\n').map((line) => line.split(' '))
+}
+
 /** What fish offers for a line. */
 function fish(line: string): string[] {
   const script = `source ./svc.fish; complete -C ${JSON.stringify(line)}`
@@ -82,11 +96,13 @@ describe('bash', () => {
   })
 
   test('knows every command and every option', () => {
-    for (const { names, command } of allCommands()) {
-      const parent = names.slice(0, -1)
-      expect(bash('svc', ...parent, names.at(-1) ?? '')).toContain(names.at(-1))
+    const all = allCommands()
+    const offeredNames = bashOfEach(all.map(({ names }) => ['svc', ...names]))
+    const offeredOptions = bashOfEach(all.map(({ names }) => ['svc', ...names, '--']))
+    for (const [i, { names, command }] of all.entries()) {
+      expect(offeredNames[i], names.join(' ')).toContain(names.at(-1))
       const options = command.options.map(({ long }) => long)
-      expect(bash('svc', ...names, '--')).toEqual(
+      expect(offeredOptions[i], names.join(' ')).toEqual(
         expect.arrayContaining([...options, '--json', '--help']),
       )
     }

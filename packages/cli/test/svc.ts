@@ -84,12 +84,13 @@ export async function untilSeen(
   pattern: RegExp,
   text: () => string,
   ended?: Promise<unknown>,
+  patience_ms = PATIENCE_MS,
 ): Promise<RegExpExecArray> {
   let isOver = false
   ended?.then(() => {
     isOver = true
   })
-  const deadline = Date.now() + PATIENCE_MS
+  const deadline = Date.now() + patience_ms
   for (;;) {
     const wasOver = isOver
     const match = pattern.exec(text())

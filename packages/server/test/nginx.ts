@@ -26,7 +26,8 @@ export interface Nginx {
   stop(): Promise<void>
 }
 
-export async function startNginx(server_url: string): Promise<Nginx> {
+/** With all these servers behind it. */
+export async function startNginx(...server_urls: string[]): Promise<Nginx> {
   const folder = mkdtempSync(join(tmpdir(), 'svc-nginx-'))
   const [plain, tls] = [await freePort(), await freePort()]
   execFileSync(
@@ -44,7 +45,9 @@ export async function startNginx(server_url: string): Promise<Nginx> {
     .replace('listen 443 ', `listen 127.0.0.1:${tls} `)
     .replaceAll('msg.example.com', 'localhost')
     .replaceAll('/etc/ssl/svc', folder)
-    .replace('server 127.0.0.1:3000', `server ${new URL(server_url).host}`)
+    .replace(/^( *)server 127\.0\.0\.1:3000(.*)$/m, (_, indent, rest) =>
+      server_urls.map((url) => `${indent}server ${new URL(url).host}${rest}`).join('\n'),
+    )
   writeFileSync(join(folder, 'svc.conf'), site)
   const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi']
     .map((name) => `${name}_temp_path ${join(folder, name)};`)

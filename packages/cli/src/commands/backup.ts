@@ -3,7 +3,7 @@ import { dirname, extname, join, resolve } from 'node:path'
 import type { Command } from 'commander'
 import { contentOf, fileOfDatabase, verdictOf } from '../backup-report.ts'
 import { type Context, withExamples } from '../context.ts'
-import { pathFrom } from '../data-folder.ts'
+import { dataFolder, pathFrom } from '../data-folder.ts'
 import { databaseUrl, withDatabase, withWayOut } from '../database-option.ts'
 import { misconfigured, usage } from '../failure.ts'
 import { progressBars } from '../progress-bar.ts'
@@ -67,13 +67,15 @@ async function backup(
     databaseUrl(surroundings, options.database),
     'back it up with pg_dump or pg_basebackup',
   )
+  // Where the server puts its own; beside another database than the server's.
+  const home = options.database === undefined ? dataFolder(surroundings) : dirname(database)
   const verify = verificationOf(options.verify)
   const keep = options.keep === undefined ? null : countOf(options.keep)
   const bars = progressBars(surroundings, { isQuiet: output.isJson() || !output.isTerminal })
   const { backupDatabase } = await import('@svc/core')
   const report = await backupDatabase({
     ...{ database, keep, verify, made_by },
-    to: targetOf(surroundings, database, { given: options.to, is_kept: keep !== null }),
+    to: targetOf(surroundings, home, { given: options.to, is_kept: keep !== null }),
     signal: stopSignalOf(surroundings),
     onProgress: bars.tell,
   })
@@ -91,11 +93,11 @@ async function backup(
 /** Only what is called like a database is a file: a folder's name must not become one by mistake. */
 function targetOf(
   { cwd, env }: Surroundings,
-  database: string,
+  home: string,
   { given, is_kept }: { given: string | undefined; is_kept: boolean },
 ): string {
   const named = given ?? (env.SVC_BACKUP_DIR?.trim() || undefined)
-  const target = named === undefined ? join(dirname(database), 'backups') : resolve(cwd, named)
+  const target = named === undefined ? join(home, 'backups') : resolve(cwd, named)
   if (given !== undefined && !is_kept && extname(target) === '.db') return target
   try {
     mkdirSync(target, { recursive: true, mode: 0o700 })

@@ -16,6 +16,9 @@ import { addList } from './messages-list.ts'
 import { addReceived } from './messages-received.ts'
 import { addTimeline } from './messages-timeline.ts'
 
+/** What is said in the place of messages that are not told. */
+const GAP = '… more came at once than is read: the oldest of them are not shown …'
+
 interface TailOptions extends ConnectionOptions {
   interval: string
 }
@@ -107,17 +110,20 @@ async function tailMessages(
   const { client, base_url } = server
   const { message: record } = await import('@svc/core/contract')
   const signal = stopSignalOf(surroundings)
-  await followMessages(createFollower(client, signal), {
-    interval_ms,
-    signal,
-    onReady: () => output.note(`Following the messages of ${base_url}. Stop with Ctrl-C.`),
-    onChange(change) {
-      if (!output.isJson()) return output.row(changeRow(change, { padded: output.isTerminal }))
-      const { message, status, at } = change
-      output.document({ status, at: at.toISOString(), message: record.encode(message) })
+  await followMessages(
+    createFollower(client, signal, () => output.note(GAP)),
+    {
+      interval_ms,
+      signal,
+      onReady: () => output.note(`Following the messages of ${base_url}. Stop with Ctrl-C.`),
+      onChange(change) {
+        if (!output.isJson()) return output.row(changeRow(change, { padded: output.isTerminal }))
+        const { message, status, at } = change
+        output.document({ status, at: at.toISOString(), message: record.encode(message) })
+      },
+      onOutage: (isOut) => output.note(isOut ? `${base_url} is out of reach; waiting…` : 'Back.'),
     },
-    onOutage: (isOut) => output.note(isOut ? `${base_url} is out of reach; waiting…` : 'Back.'),
-  })
+  )
 }
 
 /** The same, for somebody who looks at it and presses keys. */
@@ -143,8 +149,9 @@ async function viewMessages(
           const rows = timeline.map((entry) => timelineRow(entry, formatCredits))
           return [style('bold', id), ...tableLines(TIMELINE_HEADINGS, rows, columns, style)]
         },
-        follow: (sink, signal) =>
-          followMessages(createFollower(client, signal), {
+        follow: (sink, signal) => {
+          const onGap = () => sink.add({ words: GAP, line: () => style('yellow', GAP) })
+          return followMessages(createFollower(client, signal, onGap), {
             interval_ms,
             signal,
             onReady: () => sink.trouble(null),
@@ -155,7 +162,8 @@ async function viewMessages(
                 line: (columns) => changeLine(change, columns, style),
               }),
             onOutage: (isOut) => sink.trouble(isOut ? 'out of reach; waiting' : null),
-          }),
+          })
+        },
       })
     },
   })

@@ -230,6 +230,20 @@ describe('a restore', () => {
     expect((await verifyLedger(`file:${database}`)).ok).toBe(true)
   })
 
+  it('ends when it is told to, and changes nothing', async () => {
+    const { file } = await back()
+    await storage.close()
+    const before = readFileSync(database)
+    const stopping = new AbortController()
+    const restored = restore(file, { signal: stopping.signal })
+    stopping.abort()
+    await expect(restored).rejects.toMatchObject({ name: 'AbortError' })
+    expect(readFileSync(database).equals(before)).toBe(true)
+    expect(
+      readdirSync(join(folder, 'data')).filter((name) => /before|restoring/.test(name)),
+    ).toEqual([])
+  })
+
   it('makes a database where there is none', async () => {
     const { file } = await back()
     const fresh = join(folder, 'elsewhere', 'svc.db')
@@ -307,6 +321,35 @@ describe('a restore', () => {
       code: 'damaged',
     })
   })
+
+  it.each([
+    [
+      'a view for a table',
+      'foreign',
+      'drop table svc_migrations; create view svc_migrations (hash) as ',
+    ],
+    ['a view for books', 'foreign', 'drop table events; create view events (id) as '],
+  ])('is refused at once of a file with %s, which never ends', async (_, code, change) => {
+    const { file } = await back({ verify: 'none' })
+    const connection = new Database(file)
+    connection.exec(
+      `${change} with recursive n(i) as (select 1 union all select i + 1 from n) select i from n`,
+    )
+    connection.close()
+    await expect(restore(file, { unsealed: true })).rejects.toMatchObject({ code })
+  })
+
+  it.each([["'soon', 'svc', 'x'"], ["9e18, 'svc', 'x'"], ["0, 'svc', 7"]])(
+    'is refused of a file whose mark makes no sense (%s)',
+    async (values) => {
+      const { file } = await back({ verify: 'none' })
+      const connection = new Database(file)
+      connection.exec(`drop table svc_backup; create table svc_backup (as_of, made_by, seal);
+      insert into svc_backup values (${values})`)
+      connection.close()
+      await expect(restore(file)).rejects.toMatchObject({ code: 'damaged' })
+    },
+  )
 
   /** What a restore says of a copy whose mark cannot be found any more. */
   function unsealed({ as_of_from }: { as_of_from: string }): void {

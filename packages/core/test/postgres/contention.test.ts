@@ -207,3 +207,12 @@ describe('whoever waits sees what was written meanwhile:', () => {
     })
   })
 })
+
+it('whoever queues deliveries for a webhook does not wait for others who do the same', async () => {
+  const [workspaceId] = await two(0)
+  const webhook = await bench.webhook(workspaceId)
+  // As `settle` holds it while it writes.
+  await other.query('select 1 from webhooks where id = $1 for key share', [webhook.id])
+  const found = await bench.storage.write(({ webhooks }) => webhooks.subscribers(workspaceId))
+  expect(found).toMatchObject([{ id: webhook.id }])
+})

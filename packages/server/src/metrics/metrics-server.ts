@@ -55,6 +55,8 @@ export async function serveMetrics(
     },
   )
   server.maxConnections = CONNECTIONS_MAX
+  // Whoever asks and does not read keeps a connection from others.
+  server.timeout = REQUEST_MAX_MS
   await listening(server, { host, port })
   return {
     port: (server.address() as AddressInfo).port,

@@ -204,6 +204,33 @@ describe('a database that does not answer', () => {
   })
 })
 
+it('hangs up on whoever asks and does not read', async () => {
+  // More than the system keeps for somebody.
+  const text = 'x'.repeat(32 * 1024 * 1024)
+  const { port, close } = await serveMetrics(
+    { host: '127.0.0.1', port: 0 },
+    { type: 'text/plain', scrape: async () => text },
+  )
+  try {
+    let read = 0
+    await speak(
+      `http://127.0.0.1:${port}`,
+      (socket) => {
+        socket.pause()
+        socket.write(requestText('GET /metrics HTTP/1.1'))
+        setTimeout(() => socket.resume(), 12_000)
+        socket.on('data', (chunk) => {
+          read += chunk.length
+        })
+      },
+      { max_ms: 20_000 },
+    )
+    expect(read).toBeLessThan(text.length)
+  } finally {
+    await close()
+  }
+}, 30_000)
+
 it('answers those who ask at once with one reading, and a reading that fails with 500', async () => {
   let readings = 0
   let isBroken = false

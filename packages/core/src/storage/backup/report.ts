@@ -15,7 +15,7 @@ export interface BackupCheck {
   bytes: number
   /** Of the whole file, in hexadecimal digits. */
   sha256: string
-  /** Everything committed before this is in it. */
+  /** The moment that it is of: nothing in it is newer. */
   as_of: Date
   /** Where that was read: in the copy's own mark, or from its newest rows where it has none. */
   as_of_from: 'mark' | 'rows'

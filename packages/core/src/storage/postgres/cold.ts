@@ -12,11 +12,19 @@ import { parsers } from './parsers.ts'
 import { type Ask, askOnce, type OnCommit, retrying, transact } from './transaction.ts'
 
 /** Rows that a change depends on are locked until its transaction ends. */
-const locked = <Q>(query: Q) => (query as { for(strength: 'update'): Q }).for('update')
+const locked = <Q>(query: Q) => lock(query, 'update')
+
+/** As `settle` has them: two that queue deliveries for the same webhooks need not wait for each other. */
+const kept = <Q>(query: Q) => lock(query, 'key share')
+
+function lock<Q>(query: Q, strength: 'update' | 'key share'): Q {
+  return (query as { for(strength: string): Q }).for(strength)
+}
 
 function dialectFor(clock: Clock): StoreDialect {
   return {
     locked,
+    kept,
     present: (at) =>
       clock.now(at) ? at : sql<Date>`date_trunc('milliseconds', statement_timestamp())`,
   }

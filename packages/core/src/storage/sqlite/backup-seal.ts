@@ -72,9 +72,13 @@ export function markOf(copy: Connection): Mark | null {
 }
 
 /** The SHA-256 of a file, its seal found to be whole where it has one. @throws Error `damaged`. */
-export async function verifySeal(file: string, copy: Connection): Promise<string> {
+export async function verifySeal(
+  file: string,
+  copy: Connection,
+  signal?: AbortSignal | undefined,
+): Promise<string> {
   const [nonce = '', hash] = sealedOf(copy)?.seal.split(':') ?? []
-  const { whole, sealed } = await hashesOf(file, nonce)
+  const { whole, sealed } = await hashesOf(file, nonce, signal)
   if (hash !== undefined && hash !== sealed) {
     throw refusal('damaged', `${file} is damaged: it is not as it was when it was made`)
   }
@@ -86,7 +90,12 @@ function sealedOf(copy: Connection): Sealed | null {
   const row = copy.prepare('select as_of, made_by, seal from svc_backup').get()
   if (!row) return null
   const { as_of, made_by, seal } = row as { as_of: number; made_by: string; seal: string }
-  return { as_of: new Date(as_of), made_by, seal }
+  const at = new Date(as_of)
+  const isMeant = typeof made_by === 'string' && typeof seal === 'string'
+  if (!isMeant || Number.isNaN(at.getTime())) {
+    throw refusal('damaged', `${copy.name} is damaged: its mark makes no sense`)
+  }
+  return { as_of: at, made_by, seal }
 }
 
 function hasTable(copy: Connection, name: string): boolean {
@@ -95,18 +104,22 @@ function hasTable(copy: Connection, name: string): boolean {
 }
 
 /** Of the whole file; and with zeros where the seal is, which begins at `at`. */
-async function hashesOf(file: string, nonce: string) {
-  const at = nonce === '' ? null : await placeOf(file, `${nonce}:`)
+async function hashesOf(file: string, nonce: string, signal?: AbortSignal | undefined) {
+  const at = nonce === '' ? null : await placeOf(file, `${nonce}:`, signal)
   const whole = createHash('sha256')
   const sealed = createHash('sha256')
   let position = 0
-  for await (const chunk of createReadStream(file, { highWaterMark: BLOCK })) {
+  for await (const chunk of blocksOf(file, signal)) {
     const block = chunk as Buffer
     whole.update(block)
     if (at !== null) sealed.update(zeroed(block, at - position))
     position += block.length
   }
   return { at, whole: whole.digest('hex'), sealed: sealed.digest('hex') }
+}
+
+function blocksOf(file: string, signal: AbortSignal | undefined) {
+  return createReadStream(file, { highWaterMark: BLOCK, ...(signal && { signal }) })
 }
 
 /** The block with zeros for digits from `from` on, as far as these lie in it. */
@@ -117,11 +130,15 @@ function zeroed(block: Buffer, from: number): Buffer {
 }
 
 /** Where what follows `text` begins in a file; null unless it stands there once. */
-async function placeOf(file: string, text: string): Promise<number | null> {
+async function placeOf(
+  file: string,
+  text: string,
+  signal: AbortSignal | undefined,
+): Promise<number | null> {
   const found: number[] = []
   let before = Buffer.alloc(0)
   let position = 0
-  for await (const chunk of createReadStream(file, { highWaterMark: BLOCK })) {
+  for await (const chunk of blocksOf(file, signal)) {
     const block = Buffer.concat([before, chunk as Buffer])
     for (let i = block.indexOf(text); i >= 0; i = block.indexOf(text, i + 1)) {
       found.push(position + i + text.length)

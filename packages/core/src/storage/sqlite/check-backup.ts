@@ -1,9 +1,12 @@
 import { existsSync, statSync } from 'node:fs'
 import Database from 'better-sqlite3'
+import { getTableName } from 'drizzle-orm'
 import { refusal } from '../archive/refusal.ts'
 import type { BackupCheck, OnStep, Verification } from '../backup/report.ts'
+import { dialects } from '../dialect.ts'
 import { verifyLedger } from '../ledger/verify-ledger.ts'
 import { migrationsOf, statusOf } from '../migrations.ts'
+import { tables } from '../tables.ts'
 import { assertSqlite, markOf, verifySeal } from './backup-seal.ts'
 import type { Connection } from './connection.ts'
 import { appliedIn } from './migrate.ts'
@@ -29,7 +32,7 @@ const TIMES: Readonly<Record<string, string>> = {
  *   beside it, which is no copy.
  */
 export async function checkBackup(file: string, options: CheckOptions): Promise<BackupCheck> {
-  const { verify, onProgress } = options
+  const { verify, onProgress, signal } = options
   if (!existsSync(file) || !statSync(file).isFile()) {
     throw refusal('not_found', `there is no file ${file}`)
   }
@@ -40,7 +43,8 @@ export async function checkBackup(file: string, options: CheckOptions): Promise<
   return damageTold(file, async () => {
     const copy = new Database(file, { readonly: true, fileMustExist: true })
     try {
-      const sha256 = await verifySeal(file, copy)
+      assertTables(file, copy)
+      const sha256 = await verifySeal(file, copy, signal)
       const { applied, pending, is_newer } = statusOf(migrationsOf('sqlite'), appliedIn(copy))
       if (applied.length === 0) throw refusal('foreign', `${file} is no database of svc`)
       if (is_newer) throw refusal('newer', `${file} was made by a newer version of svc`)
@@ -63,6 +67,17 @@ export async function checkBackup(file: string, options: CheckOptions): Promise<
       copy.close()
     }
   })
+}
+
+/** @throws Error `foreign` where a view has the name of a table: reading it could go on for ever. */
+function assertTables(file: string, copy: Connection): void {
+  const views = copy.prepare("select name from sqlite_schema where type = 'view'").pluck().all()
+  const ours = new Set([
+    'svc_migrations',
+    ...Object.values(tables(dialects.sqlite)).map(getTableName),
+  ])
+  const found = (views as string[]).find((name) => ours.has(name.toLowerCase()))
+  if (found) throw refusal('foreign', `${file} is no database of svc: its ${found} is a view`)
 }
 
 /** @throws Error `damaged` unless SQLite finds every page, row and index as it must be. */

@@ -1,4 +1,4 @@
-import { closeSync, openSync } from 'node:fs'
+import { closeSync, existsSync, openSync } from 'node:fs'
 import Database from 'better-sqlite3'
 
 export type Connection = Database.Database
@@ -11,14 +11,18 @@ const BUSY_TIMEOUT_MS = 5_000
 /** The log is written back when it has this many pages (32 MiB); the default writes each page back 8 times as often. */
 const CHECKPOINT_PAGES = 8_000
 
+/** What a log that has grown, as beside a backup, is cut to when it is begun anew. */
+const LOG_KEPT_BYTES = 64 * 1024 * 1024
+
 /**
  * Opens one connection in WAL mode that flushes every commit to disk.
  * @throws Error when the durable setting does not hold: better-sqlite3 is compiled to fall back to NORMAL at the first
  *   statement in WAL mode, so the setting is made explicitly and checked after a statement has run.
  */
 export function connect(file: string, { readonly = false } = {}): Connection {
-  // Holds secrets and what messages say: for the owner alone. SQLite gives its side files the same mode.
-  closeSync(openSync(file, 'a', 0o600))
+  // Holds secrets and what messages say: for the owner alone. SQLite gives its side files the same mode. Only one that is
+  // missing is opened here: closing it would give back the locks by which this process keeps others from its log.
+  if (!existsSync(file)) closeSync(openSync(file, 'a', 0o600))
   const connection = new Database(file, { timeout: BUSY_TIMEOUT_MS })
   enterWal(connection)
   connection.pragma('synchronous = FULL')
@@ -26,6 +30,7 @@ export function connect(file: string, { readonly = false } = {}): Connection {
   // What is erased is to be gone from the file, not only from the tables; the cost was too small to measure.
   connection.pragma('secure_delete = ON')
   connection.pragma(`wal_autocheckpoint = ${CHECKPOINT_PAGES}`)
+  connection.pragma(`journal_size_limit = ${LOG_KEPT_BYTES}`)
   connection.prepare('select count(*) from sqlite_schema').get()
   assertDurable(connection)
   if (readonly) connection.pragma('query_only = ON')

@@ -15,11 +15,13 @@ import { refusal } from '../archive/refusal.ts'
 import { backupName, PARTIAL, removeOldest, removePartial } from '../backup/names.ts'
 import type { BackupReport, OnStep, Verification } from '../backup/report.ts'
 import { migrationsOf, statusOf } from '../migrations.ts'
+import { createPace } from './backup-pace.ts'
 import { sealBackup } from './backup-seal.ts'
 import { checkBackup } from './check-backup.ts'
 import type { Connection } from './connection.ts'
 import { takeFileLock } from './file-lock.ts'
 import { appliedIn } from './migrate.ts'
+import { shareOwner } from './owner.ts'
 
 export interface MakeOptions {
   database: string
@@ -34,9 +36,6 @@ export interface MakeOptions {
 
 /** So much is copied at a time. */
 const STEP_BYTES = 1024 * 1024
-/** Between two steps, so many times as long as the first took: a disk that is kept busy makes every commit wait. */
-const REST = 4
-const REST_MAX_MS = 1_000
 
 /**
  * Copies a database as it stands at one moment, beside whoever uses it; verifies the copy; and only then gives it its
@@ -54,18 +53,18 @@ export async function makeBackup(
   assertTarget(to, { database, folder, isFolder })
   return withLock(folder, async () => {
     if (isFolder) removePartial(folder)
-    const as_of = new Date()
-    const file = isFolder ? join(folder, backupName(as_of)) : to
+    const name = backupName(new Date())
+    const file = isFolder ? join(folder, name) : to
     const partial = `${file}${PARTIAL}`
     try {
       removeCopy(partial)
-      await copyTo(partial, database, onProgress)
+      const as_of = await copyTo(partial, database, onProgress)
       await sealBackup(partial, { as_of, made_by })
       const check = await checkBackup(partial, { verify, onProgress })
       renameSync(partial, file)
       syncFolder(folder)
       const isKept = keep !== null && isFolder
-      const removed = isKept ? removeOldest(folder, keep, backupName(as_of)) : []
+      const removed = isKept ? removeOldest(folder, keep, name) : []
       const duration_ms = Math.round(performance.now() - began)
       return { ...check, file, removed, duration_ms }
     } catch (error) {
@@ -87,34 +86,49 @@ function assertTarget(
   throw refusal('exists', isItself ? `${to} is the database itself` : `${to} is there already`)
 }
 
-async function copyTo(partial: string, database: string, onProgress: OnStep): Promise<void> {
+/** Answers of which moment the copy is. */
+async function copyTo(partial: string, database: string, onProgress: OnStep): Promise<Date> {
   const source = new Database(database, { readonly: true, fileMustExist: true })
   try {
     // One moment for all steps: without it every commit of the server would begin the copy anew.
     source.exec('begin')
     const { applied, is_newer } = statusOf(migrationsOf('sqlite'), appliedIn(source))
+    // After the first read, which the copy is of: no message in it is newer, and taken for one accepted after a restore.
+    const as_of = new Date()
     if (applied.length === 0) throw refusal('foreign', `${database} is no database of svc`)
     if (is_newer) throw refusal('newer', `${database} was made by a newer version of svc`)
     assertSpace(partial, sizeOf(source))
     // Holds secrets and what messages say: for the owner alone.
     const target = openSync(partial, 'wx', 0o600)
     try {
-      await copyInSteps(source, { partial, target, onProgress })
+      shareOwner(dirname(partial), partial)
+      await copyInSteps(source, { partial, target, pace: createPace(database), onProgress })
     } finally {
       closeSync(target)
     }
+    return as_of
   } finally {
     source.close()
   }
 }
 
 /**
- * Each step is brought to disk before the next one and followed by a longer rest, so that never much waits for the disk
+ * Each step is brought to disk before the next one and followed by a rest, so that never much waits for the disk
  * before a commit of the server; and it can be ended at any step. `vacuum into` does neither.
  */
 async function copyInSteps(
   source: Connection,
-  { partial, target, onProgress }: { partial: string; target: number; onProgress: OnStep },
+  {
+    partial,
+    target,
+    pace,
+    onProgress,
+  }: {
+    partial: string
+    target: number
+    pace: ReturnType<typeof createPace>
+    onProgress: OnStep
+  },
 ): Promise<void> {
   const page_size = source.pragma('page_size', { simple: true }) as number
   const pages = Math.ceil(STEP_BYTES / page_size)
@@ -125,7 +139,7 @@ async function copyInSteps(
       const done = (totalPages - remainingPages) * page_size
       onProgress({ name: 'copy', done, total: totalPages * page_size })
       fdatasyncSync(target)
-      Atomics.wait(rest, 0, 0, Math.min(REST * (performance.now() - began), REST_MAX_MS))
+      Atomics.wait(rest, 0, 0, pace(performance.now() - began, new Date()))
       began = performance.now()
       return pages
     },
@@ -151,7 +165,9 @@ function sizeOf(source: Connection): number {
 async function withLock<T>(folder: string, work: () => Promise<T>): Promise<T> {
   let lock: Connection
   try {
-    lock = takeFileLock(join(folder, '.svc-backup.lock'))
+    const file = join(folder, '.svc-backup.lock')
+    lock = takeFileLock(file)
+    shareOwner(folder, file)
   } catch (error) {
     const { code = '' } = error as { code?: string }
     if (code.startsWith('SQLITE_BUSY')) {

@@ -12,6 +12,7 @@ import {
   renameSync,
   rmSync,
 } from 'node:fs'
+import { copyFile } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import Database from 'better-sqlite3'
 import { refusal } from '../archive/refusal.ts'
@@ -23,6 +24,7 @@ import type { Connection } from './connection.ts'
 import { takeDispatchLock } from './dispatch-lock.ts'
 import { fullDiskTold, syncFolder } from './make-backup.ts'
 import { migrate } from './migrate.ts'
+import { shareOwner } from './owner.ts'
 
 export interface RestoreOptions extends CheckOptions {
   backup: string
@@ -63,18 +65,23 @@ export async function restoreBackup(options: RestoreOptions): Promise<RestoreRep
   }
   mkdirSync(dirname(database), { recursive: true, mode: 0o700 })
   const lock = takeLock(database)
-  const copy = `${database}.restoring`
+  // Where a name is a link, the file itself is replaced, on the disk that it is on.
+  const place = existsSync(database) ? realpathSync(database) : database
+  const copy = `${place}.restoring`
   try {
+    shareOwner(existsSync(place) ? place : dirname(place), `${database}-dispatch`)
     removeAll(copy)
-    copyFileSync(backup, copy, constants.COPYFILE_EXCL)
+    await copyFile(backup, copy, constants.COPYFILE_EXCL)
+    options.signal?.throwIfAborted()
     chmodSync(copy, 0o600)
+    shareOwner(`${database}-dispatch`, copy)
     const verified = await checkBackup(copy, options)
     const restored_at = now()
     const migrated = await prepare(copy, { as_of: check.as_of, at: restored_at }, options)
-    const kept = replace(database, copy, restored_at)
+    const kept = replace(place, copy, restored_at)
     return { ...verified, file: backup, database, restored_at, kept, migrated }
   } catch (error) {
-    throw fullDiskTold(error, dirname(database))
+    throw fullDiskTold(error, dirname(place))
   } finally {
     removeAll(copy)
     lock.close()
@@ -91,6 +98,7 @@ async function prepare(
   let migrated: string[]
   try {
     connection.pragma('synchronous = FULL')
+    connection.pragma('journal_mode = DELETE')
     migrated = migrate(connection)
     connection.transaction(() => {
       pauseIn(connection, pause)
@@ -110,53 +118,80 @@ async function prepare(
 
 /**
  * The one moment in which the database changes is a rename. Before it all that was committed is brought into the one
- * file, which gets a second name.
+ * file, which gets a second name; and until it is over nobody else can use that file, so that nobody leaves a log under
+ * the name that the restored one gets.
  */
 function replace(database: string, copy: string, at: Date): string | null {
   const kept = `${database}.before-${at.toISOString().replace(/[:.]/g, '-')}`
-  const isThere = existsSync(database)
-  if (isThere) {
-    // Opening what cannot be read may remove its log, which may be all that is left: it is kept with it.
-    const sides = SIDES.filter((side) => existsSync(`${database}${side}`))
-    for (const side of sides) copyFileSync(`${database}${side}`, `${kept}${side}`)
-    let isWhole = true
-    try {
-      isWhole = isMadeWhole(database)
-    } finally {
-      if (isWhole) for (const side of sides) rmSync(`${kept}${side}`, { force: true })
-    }
-    if (!isWhole) for (const side of SIDES) rmSync(`${database}${side}`, { force: true })
+  if (!existsSync(database)) {
+    putWhereNoneIs(database, copy, kept)
+    return null
+  }
+  const held = holdWhole(database, kept)
+  try {
     linkSync(database, kept)
-  } else {
-    for (const side of SIDES) rmSync(`${database}${side}`, { force: true })
+    if (!held) for (const side of sidesOf(database)) rmSync(`${database}${side}`)
+    syncFolder(dirname(database))
+    renameSync(copy, database)
+    syncFolder(dirname(database))
+  } finally {
+    held?.close()
+  }
+  return kept
+}
+
+/** Not by a rename, which would take the place of what a server has made just now. */
+function putWhereNoneIs(database: string, copy: string, kept: string): void {
+  // A log without its database may be all that is left of it.
+  for (const side of sidesOf(database)) renameSync(`${database}${side}`, `${kept}${side}`)
+  try {
+    linkSync(copy, database)
+  } catch (error) {
+    if ((error as { code?: string }).code !== 'EEXIST') throw error
+    throw refusal('in_use', `another program has made ${database} just now`, error)
   }
   syncFolder(dirname(database))
-  renameSync(copy, database)
-  syncFolder(dirname(database))
-  return isThere ? kept : null
+}
+
+/** The database held alone; null where it cannot be read, its log copied to be kept with it then. */
+function holdWhole(database: string, kept: string): Connection | null {
+  // Opening what cannot be read may remove its log, which may be all that is left.
+  const sides = sidesOf(database)
+  for (const side of sides) copyFileSync(`${database}${side}`, `${kept}${side}`)
+  let isWhole = true
+  try {
+    const held = holdAlone(database)
+    isWhole = held !== null
+    return held
+  } finally {
+    if (isWhole) for (const side of sides) rmSync(`${kept}${side}`)
+  }
 }
 
 /**
- * Brings a database's log into its file, which then stands alone. Answers false for one that cannot be read.
+ * Brings a database's log into its file, which then stands alone, and keeps everybody else from it until it is closed.
+ * Whoever opened the file before and waits is refused by SQLite once another one has its name. Answers null for one that
+ * cannot be read.
  * @throws Error `in_use` when anybody else has it open.
  */
-function isMadeWhole(database: string): boolean {
+function holdAlone(database: string): Connection | null {
+  const connection = new Database(database, { timeout: 1_000 })
   try {
-    const connection = new Database(database, { timeout: 1_000 })
-    try {
-      connection.pragma('journal_mode = DELETE')
-    } finally {
-      connection.close()
-    }
-    return true
+    connection.pragma('journal_mode = DELETE')
+    connection.exec('begin exclusive')
+    if (connection.pragma('journal_mode', { simple: true }) === 'delete') return connection
+    throw refusal('in_use', `another program has ${database} open`)
   } catch (error) {
+    connection.close()
     const { code = '' } = error as { code?: string }
-    if (/^SQLITE_(CORRUPT|NOTADB|IOERR)/.test(code)) return false
-    if (code.startsWith('SQLITE_BUSY')) {
-      throw refusal('in_use', `another program has ${database} open`, error)
-    }
-    throw error
+    if (/^SQLITE_(CORRUPT|NOTADB|IOERR)/.test(code)) return null
+    if (!code.startsWith('SQLITE_BUSY')) throw error
+    throw refusal('in_use', `another program has ${database} open`, error)
   }
+}
+
+function sidesOf(database: string): string[] {
+  return SIDES.filter((side) => existsSync(`${database}${side}`))
 }
 
 function takeLock(database: string): Connection {
@@ -164,7 +199,10 @@ function takeLock(database: string): Connection {
     return takeDispatchLock(database)
   } catch (error) {
     const { cause } = error as { cause: { code?: string } }
-    if (!cause.code?.startsWith('SQLITE_BUSY')) throw cause
+    const { code } = cause
+    if (!code?.startsWith('SQLITE_BUSY')) {
+      throw refusal('no_folder', `${dirname(database)} cannot be written to (${code})`, cause)
+    }
     throw refusal('in_use', `a server runs on ${database}`, error)
   }
 }

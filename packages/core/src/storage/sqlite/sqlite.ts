@@ -13,7 +13,11 @@ import { openReaders } from './readers.ts'
 import { divideReads } from './reads.ts'
 
 /** SQLite has one writer, which holds every row. */
-const dialect: StoreDialect = { locked: (query) => query, present: (at) => at }
+const dialect: StoreDialect = {
+  locked: (query) => query,
+  kept: (query) => query,
+  present: (at) => at,
+}
 
 /** How a SQLite file may be opened. */
 export interface SqliteOptions {

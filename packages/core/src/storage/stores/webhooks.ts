@@ -9,7 +9,7 @@ import type { StoreDialect } from './stores.ts'
 export function webhookStore(
   db: Db,
   tables: Tables,
-  { locked, present }: StoreDialect,
+  { locked, kept, present }: StoreDialect,
 ): WebhookReads & WebhookWrites {
   const { webhooks: t, deliveries, delivery_queue: queue, delivery_attempts: attempts } = tables
   const { events } = tables
@@ -99,7 +99,7 @@ export function webhookStore(
       const { id, workspace_id, events } = t
       const active = and(eq(workspace_id, workspaceId), eq(t.is_active, true))
       const found = db.select({ id, workspace_id, events }).from(t).where(active)
-      return locked(found.orderBy(asc(id)))
+      return kept(found.orderBy(asc(id)))
     },
     async queue(announced) {
       for (const block of blocksOf(announced.events)) await db.insert(events).values(block)

@@ -1,0 +1,56 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { type AddressInfo, createServer } from 'node:net'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { expect } from 'vitest'
+
+const BIN = fileURLToPath(new URL('../src/bin.ts', import.meta.url))
+
+/** A service that is started again on the same listening socket whenever it has ended. */
+export interface HeldService {
+  url: string
+  /** SIGTERM, and resolves when the next process has begun. */
+  restart(): Promise<void>
+  /** Ends it, and does not start it again. */
+  stop(): Promise<void>
+}
+
+/**
+ * What systemd does for a socket unit: holds the listening socket, and starts the service on it whenever it has ended.
+ * `folder` is the service's own; its log is there.
+ */
+export async function holdSocket(folder: string, env: NodeJS.ProcessEnv): Promise<HeldService> {
+  const socket = createServer().listen(0, '127.0.0.1')
+  await once(socket, 'listening')
+  const { port } = socket.address() as AddressInfo
+  const { fd } = (socket as unknown as { _handle: { fd: number } })._handle
+  const loader = `--conditions=source --import ${import.meta.resolve('tsx')}`
+  const start = `echo $$ > pid; LISTEN_PID=$$ LISTEN_FDS=1 exec ${process.execPath} ${loader} ${BIN} serve >> log`
+  const script = `while [ ! -e enough ]; do sh -c '${start}'; done`
+  const { PATH, HOME, TMPDIR } = process.env
+  const holder: ChildProcess = spawn('sh', ['-c', script], {
+    cwd: folder,
+    env: { PATH, HOME, TMPDIR, SVC_DATA_DIR: folder, ...env },
+    stdio: ['ignore', 'ignore', 'inherit', fd],
+  })
+  socket.close()
+  const pid = () => readFileSync(join(folder, 'pid'), 'utf8')
+  return {
+    url: `http://127.0.0.1:${port}`,
+    async restart() {
+      const before = pid()
+      process.kill(Number(before), 'SIGTERM')
+      await expect
+        .poll(pid, { timeout: 20_000 })
+        .toMatch(new RegExp(`^(?!${before.trim()}\\n)\\d+\\n`))
+    },
+    async stop() {
+      if (holder.exitCode !== null) return
+      writeFileSync(join(folder, 'enough'), '')
+      process.kill(Number(pid()), 'SIGTERM')
+      await once(holder, 'exit')
+    },
+  }
+}

@@ -1,0 +1,24 @@
+/** Blocks that a test of their own runs: a page, a language, perhaps the word behind it, and the file that reads them. */
+export const CHECKED_ELSEWHERE: { page: string; info: RegExp; by: string }[] = [
+  {
+    page: 'docs/guides/receive-webhooks.md',
+    info: /^(?:js [\w-]+|python)$/,
+    by: 'packages/testkit/test/guide.test.ts',
+  },
+  {
+    page: 'docs/guides/embed-core.md',
+    info: /^js (?:setup|fastify-app|express-app)$/,
+    by: 'scripts/packages/project-folder.ts',
+  },
+  {
+    page: 'docs/guides/generic-http-provider.md',
+    info: /^json$/,
+    by: 'packages/core/test/providers/generic-http-settings.test.ts',
+  },
+  { page: 'docs/operating/scaling.md', info: /^sql$/, by: 'packages/core/test/scaling/plan.ts' },
+]
+
+/** The file whose tests run a block, where there is one. */
+export function runBy(page: string, info: string): string | undefined {
+  return CHECKED_ELSEWHERE.find((one) => one.page === page && one.info.test(info))?.by
+}

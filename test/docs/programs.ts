@@ -1,0 +1,250 @@
+import { spawnSync } from 'node:child_process'
+import { createHmac } from 'node:crypto'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect } from 'vitest'
+import { startDevServer } from '../../packages/cli/test/dev-server.ts'
+import { createReceiver } from '../../packages/testkit/src/receiver.ts'
+import { ask } from './fill.ts'
+
+/** Runs a block, and looks at what it does. */
+type Trial = (code: string) => Promise<void>
+
+/** Programs that pages show, by page and info string. Those of one page that have no name are tried one by one. */
+export const PROGRAMS: Record<string, Trial[]> = {
+  'README.md js': [verifiesRealDeliveries],
+  'packages/core/README.md js': [sendsAMessage],
+  'packages/server/README.md js': [servesUntilItIsEnded],
+  'packages/testkit/README.md js': [
+    sendsToAReceiver,
+    showsWhatWasWaited,
+    hasMatchers,
+    runsAWholeService,
+  ],
+  'docs/guides/accounts.md js': [handsMailsOn],
+  'docs/guides/receive-webhooks.md php': [tellsTheAuthentic('php', php)],
+  'docs/guides/receive-webhooks.md go': [tellsTheAuthentic('go', go)],
+  'docs/guides/receive-webhooks.md ruby': [tellsTheAuthentic('ruby', ruby)],
+}
+
+const SECRET = `whsec_${Buffer.alloc(32, 7).toString('base64')}`
+
+/** Modules by what a program calls them; loaded from source. */
+const MODULES: Record<string, () => Promise<object>> = {
+  '@svc/core': () => import('@svc/core'),
+  '@svc/server': () => import('@svc/server'),
+  '@svc/testkit': () => import('@svc/testkit'),
+  '@svc/testkit/vitest': () => import('@svc/testkit/vitest'),
+  'node:crypto': () => import('node:crypto'),
+}
+
+/** Runs a module with what it finds around it, and answers what it leaves under `names` and what it printed. */
+async function runModule(
+  code: string,
+  around: Record<string, unknown>,
+  names: string[] = [],
+): Promise<{ printed: unknown[][]; left: Record<string, unknown> }> {
+  const modules: Record<string, object> = {}
+  const body = code.replaceAll(
+    /^import (?:(\{[^}]*\}) from )?'([^']+)'(.*)$/gm,
+    (_, imported: string | undefined, name: string, rest: string) => {
+      if (!MODULES[name]) throw new Error(`test/docs/programs.ts knows no module ${name}`)
+      const load = `await __load('${name}')${rest}`
+      return imported ? `const ${imported} = ${load}` : load
+    },
+  )
+  const printed: unknown[][] = []
+  const given: Record<string, unknown> = {
+    console: { log: (...words: unknown[]) => printed.push(words) },
+    __load: async (name: string) => (modules[name] ??= (await MODULES[name]?.()) ?? {}),
+    ...around,
+  }
+  const AsyncFunction = (async () => {}).constructor as FunctionConstructor
+  const run = AsyncFunction(...Object.keys(given), `${body}\nreturn { ${names.join(', ')} }`)
+  const left = (await run(...Object.values(given))) as Record<string, unknown>
+  return { printed, left }
+}
+
+async function inFolder(act: (folder: string) => Promise<void>): Promise<void> {
+  const folder = mkdtempSync(join(tmpdir(), 'svc-docs-'))
+  try {
+    await act(folder)
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
+  }
+}
+
+const inThere = (code: string, folder: string) =>
+  code.replaceAll('./svc.db', join(folder, 'svc.db'))
+
+async function verifiesRealDeliveries(code: string): Promise<void> {
+  const { left } = await runModule(code, {}, ['isAuthentic'])
+  const isAuthentic = left.isAuthentic as (
+    body: Uint8Array,
+    headers: Record<string, string>,
+    secret: string,
+  ) => boolean
+  const dev = await startDevServer()
+  let secret = ''
+  const receiver = await createReceiver({ secret: () => secret })
+  try {
+    const events = ['message.delivered']
+    const made = await ask<{ webhook: { secret: string } }>(dev, '/webhooks', {
+      url: receiver.url,
+      events,
+    })
+    secret = made.webhook.secret
+    const body = { channel: 'sms', to: '+15005550006', content: { text: 'Hello' } }
+    await ask(dev, '/messages/send', body)
+    await receiver.waitFor('message.delivered')
+    const [delivery] = receiver.requests
+    if (!delivery) throw new Error('nothing was delivered')
+    const raw = Buffer.from(delivery.body)
+    const headers = delivery.headers as Record<string, string>
+    expect(isAuthentic(raw, headers, secret)).toBe(true)
+    expect(isAuthentic(Buffer.concat([raw, Buffer.from(' ')]), headers, secret)).toBe(false)
+    expect(isAuthentic(raw, headers, SECRET)).toBe(false)
+    expect(isAuthentic(raw, {}, secret)).toBe(false)
+  } finally {
+    await receiver.close()
+    await dev.close()
+  }
+}
+
+function sendsAMessage(code: string): Promise<void> {
+  return inFolder(async (folder) => {
+    const { printed } = await runModule(inThere(code, folder), {})
+    expect(printed).toEqual([[expect.stringMatching(/^[\da-f-]{36}$/)]])
+  })
+}
+
+function servesUntilItIsEnded(code: string): Promise<void> {
+  return inFolder(async (folder) => {
+    const ends: (() => Promise<void>)[] = []
+    const process = {
+      once(signal: string, end: () => Promise<void>) {
+        expect(signal).toBe('SIGTERM')
+        ends.push(end)
+      },
+    }
+    const anyPort = inThere(code, folder).replace("'3000'", "'0'")
+    const { printed } = await runModule(anyPort, { process })
+    const url = String(printed[0]?.[0])
+    expect((await fetch(`${url}/health`)).status).toBe(200)
+    for (const end of ends) await end()
+    await expect(fetch(`${url}/health`)).rejects.toThrow()
+  })
+}
+
+async function sendsToAReceiver(code: string): Promise<void> {
+  const receiver = await createReceiver({ secret: SECRET })
+  try {
+    const here = code.replaceAll(/http:\/\/127\.0\.0\.1:8080[\w/]*/g, receiver.url)
+    const process = { env: { SVC_WEBHOOK_SECRET: SECRET } }
+    const { printed } = await runModule(here, { process })
+    expect(printed).toEqual(promised(code))
+  } finally {
+    await receiver.close()
+  }
+}
+
+async function showsWhatWasWaited(code: string): Promise<void> {
+  const { printed } = await runModule(code, { secret: SECRET })
+  expect(printed).toEqual(promised(code))
+}
+
+async function hasMatchers(code: string): Promise<void> {
+  const { createSender, fixture, sign, webhookHandler } = await import('@svc/testkit')
+  const receiver = await createReceiver({ secret: SECRET })
+  try {
+    const event = fixture('message.failed', { metadata: { order_id: 'A1' } })
+    await createSender({ secret: SECRET }).deliver(receiver.url, event)
+    const { headers, body } = sign(event, { secret: SECRET })
+    const hooks = webhookHandler({ secret: SECRET, on_event: () => {}, log: () => {} })
+    const here = code.replace(/'http:\/\/127\.0\.0\.1:8080[\w/]*'/, 'target')
+    const around = { secret: SECRET, receiver, headers, body, expect, target: hooks.fetch }
+    await runModule(here, around)
+  } finally {
+    await receiver.close()
+  }
+}
+
+async function runsAWholeService(code: string): Promise<void> {
+  const { printed } = await runModule(code, {})
+  expect(printed).toEqual(promised(code))
+}
+
+function handsMailsOn(code: string): Promise<void> {
+  return inFolder(async (folder) => {
+    const here = `import { createCore } from '@svc/core'\n${inThere(code, folder)}`
+    const sent: unknown[] = []
+    const noted = here.replace(
+      '{ /* hand it on',
+      '{ sent.push({ to, subject, text, html }) /* hand it on',
+    )
+    const { left } = await runModule(noted, { sent }, ['core'])
+    const core = left.core as Awaited<ReturnType<typeof import('@svc/core').createCore>>
+    try {
+      const email = 'asha@example.com'
+      await core.workspaces.signup({ email, password: 'correct horse', company_name: 'Example' })
+      await expect.poll(() => sent).toMatchObject([{ to: email, html: expect.any(String) }])
+    } finally {
+      await core.close()
+    }
+  })
+}
+
+/** What the comments behind `console.log` say that it prints, as values. */
+function promised(code: string): unknown[][] {
+  return [...code.matchAll(/console\.log\(.*\) \/\/ (.+)$/gm)].map(([, text = '']) =>
+    [...text.matchAll(/\[[^\]]*\]|\S+/g)].map(([word]) =>
+      /^[[\d]/.test(word) ? JSON.parse(word) : word,
+    ),
+  )
+}
+
+/** A program that prints whether it takes the body on its input for authentic. */
+type Program = (code: string, signature: string) => { file: string; text: string; run: string[] }
+
+/** Languages that a machine may not have: there the block is compared with nothing. */
+function tellsTheAuthentic(command: string, program: Program): Trial {
+  return (code) =>
+    inFolder(async (folder) => {
+      const [flag] = command === 'go' ? ['version'] : ['--version']
+      if (spawnSync(command, [flag]).status !== 0) return
+      const body = '{"event":"webhook.test"}'
+      const signature = createHmac('sha256', SECRET).update(body).digest('hex')
+      const { file, text, run } = program(code, signature)
+      writeFileSync(join(folder, file), text)
+      const env = { ...process.env, GOCACHE: join(tmpdir(), 'svc-docs-go'), GOFLAGS: '-mod=mod' }
+      const told = (input: string) => {
+        const { stdout, stderr } = spawnSync(command, [...run, file], { cwd: folder, input, env })
+        return stdout.toString().trim() || stderr.toString()
+      }
+      expect([told(body), told(`${body} `)]).toEqual(['true', 'false'])
+    })
+}
+
+function php(code: string, signature: string) {
+  const text = `<?php
+${code}
+var_export(is_authentic(file_get_contents('php://stdin'), '${signature}', '${SECRET}'));`
+  return { file: 'program.php', text, run: [] }
+}
+
+function ruby(code: string, signature: string) {
+  const text = `${code}\nputs authentic?($stdin.binmode.read, '${signature}', '${SECRET}')\n`
+  return { file: 'program.rb', text, run: [] }
+}
+
+function go(code: string, signature: string) {
+  const text = `package main
+import ("crypto/hmac"; "crypto/sha256"; "encoding/hex"; "fmt"; "io"; "os")
+${code}
+func main() {
+	body, _ := io.ReadAll(os.Stdin)
+	fmt.Println(isAuthentic(body, "${signature}", "${SECRET}"))
+}`
+  return { file: 'program.go', text, run: ['run'] }
+}

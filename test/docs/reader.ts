@@ -1,0 +1,146 @@
+import { spawn } from 'node:child_process'
+import { symlinkSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { startDevServer } from '../../packages/cli/test/dev-server.ts'
+import { fixture } from '../../packages/testkit/src/fixture.ts'
+import { webhookHandler } from '../../packages/testkit/src/handler.ts'
+import { sign } from '../../packages/testkit/src/sign.ts'
+import { answerCall } from './answer-call.ts'
+import { listenForCalls } from './calls.ts'
+import { aMessage, tokenOf } from './fill.ts'
+import { openDatabases } from './page-databases.ts'
+import { type Page, ROOT } from './pages.ts'
+import { writePrograms } from './reader-programs.ts'
+import { fileFor, scriptFor } from './reader-script.ts'
+import { createService } from './service.ts'
+
+const PATIENCE_MS = 150_000
+const SECRET = `whsec_${Buffer.alloc(32, 7).toString('base64')}`
+
+/** What has to be so before a page, or one section of it, can be followed. */
+export interface Setting {
+  /** The page begins when the service does not run. */
+  is_stopped?: boolean
+  /** What the service is started with. */
+  env?: NodeJS.ProcessEnv
+  /** Commands in front of the first block of a section. */
+  sections?: Record<string, string>
+  /** The configuration file that the machine's `svc` takes. */
+  config?: string
+}
+
+/**
+ * Follows a page: everything that it has in shell blocks, in one shell, in a folder and against a service of its own.
+ * Answers what went wrong, by page and line; an empty text where nothing did.
+ */
+export async function follow(page: Page, setting: Setting = {}): Promise<string> {
+  const dev = await startDevServer(setting.env)
+  const { cwd: folder } = dev.here
+  const closing: (() => Promise<unknown>)[] = [() => dev.close()]
+  try {
+    const receiver = await openReceiver()
+    closing.push(() => receiver.close())
+    const databases = await openDatabases(page)
+    closing.push(() => databases.close())
+    const token = await tokenOf(dev)
+    const machine = join(folder, 'machine')
+    const given = { dev, folder, machine, databases, receiver, secret: SECRET }
+    const signature = writeFiles(page, folder)
+    const metrics_port = await freePort()
+    const script = await scriptFor(page, { ...given, signature, metrics_port, setting })
+    if (setting.is_stopped) await dev.running.stop()
+
+    const config = setting.config && join(machine, setting.config)
+    const { port } = new URL(dev.url)
+    const ofMachine = { PORT: port, SVC_CONFIG: config }
+    const service = createService(folder, ofMachine)
+    closing.push(() => service.stop())
+    const world = { folder, send: () => aMessage(dev), sql: databases.run, service }
+    const calls = await listenForCalls(folder, (call) => answerCall(call, world))
+    closing.push(() => calls.close())
+    const env = {
+      PATH: writePrograms(folder, calls.path),
+      HOME: folder,
+      LANG: 'C.UTF-8',
+      URL: dev.url,
+      SVC_URL: dev.url,
+      SVC_PUBLIC_URL: dev.url,
+      KEY: dev.api_key,
+      SVC_API_KEY: dev.api_key,
+      SVC_WEBHOOK_SECRET: SECRET,
+      TOKEN: token,
+      // Without it, another server of this machine would be asked.
+      PORT: port,
+      ...(config && { SVC_CONFIG: config }),
+    }
+    return await runScript(script, { page, folder, env })
+  } finally {
+    for (const close of closing.toReversed()) await close()
+  }
+}
+
+async function runScript(
+  script: string,
+  { page, folder, env }: { page: Page; folder: string; env: NodeJS.ProcessEnv },
+): Promise<string> {
+  const file = join(folder, page.path.replaceAll('/', '_'))
+  writeFileSync(file, script)
+  const failed = `echo "${page.path}:$LINENO: failed: $BASH_COMMAND" >&2`
+  const child = spawn('/bin/bash', ['-c', `set -eEuo pipefail; trap '${failed}' ERR; . ${file}`], {
+    cwd: folder,
+    env,
+    stdio: ['ignore', 'pipe', 'pipe'],
+    timeout: PATIENCE_MS,
+  })
+  let output = ''
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.setEncoding('utf8').on('data', (text: string) => {
+      output += text
+    })
+  }
+  const [code, signal] = await new Promise<[number | null, string | null]>((resolve) => {
+    child.on('close', (...how) => resolve(how))
+  })
+  if (code === 0) return ''
+  const told = output.replaceAll(file, page.path).slice(-3000)
+  return `${page.path} ended with ${code ?? signal}:\n${told}`
+}
+
+/** The files that pages speak of; answers the signature of the delivery among them. */
+function writeFiles(page: Page, folder: string): string {
+  const write = (name: string, text: string) => writeFileSync(join(folder, name), text)
+  const { headers, body } = sign(fixture('message.delivered'), { secret: SECRET })
+  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}`)
+  write('headers.txt', `${lines.join('\n')}\n`)
+  writeFileSync(join(folder, 'body.json'), body)
+  write('password.txt', 'correct horse battery\n')
+  write('people.csv', 'name,phone,tags\nAsha,+255700000011,vip\n')
+  for (const { words, code } of page.blocks) {
+    const name = fileFor(words)
+    if (name) write(name, code)
+  }
+  symlinkSync(join(ROOT, 'deploy'), join(folder, 'deploy'))
+  return headers['X-Svc-Signature'] ?? ''
+}
+
+/** A receiver of webhooks, which does all right. */
+async function openReceiver(): Promise<{ port: number; close(): Promise<unknown> }> {
+  const hooks = webhookHandler({ secret: SECRET, on_event: () => {}, log: () => {} })
+  const server = createServer(hooks.node)
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  return {
+    port: (server.address() as AddressInfo).port,
+    close() {
+      server.closeAllConnections()
+      return new Promise((resolve) => server.close(resolve))
+    },
+  }
+}
+
+async function freePort(): Promise<number> {
+  const { port, close } = await openReceiver()
+  await close()
+  return port
+}

@@ -1,0 +1,141 @@
+import { mkdtempSync } from 'node:fs'
+import { join } from 'node:path'
+import { PassThrough, Writable } from 'node:stream'
+import { createProgram, run } from '../../packages/cli/src/program.ts'
+import type { FoundCommand } from '../../packages/cli/test/commands-in.ts'
+import { spawnSvc } from '../../packages/cli/test/spawned.ts'
+import { untilSeen } from '../../packages/cli/test/svc.ts'
+import type { Call } from './calls.ts'
+
+type Command = FoundCommand['command']
+
+/** A machine may have more to do. */
+const PATIENCE_MS = 60_000
+
+/** What a page's commands work on. */
+export interface World {
+  folder: string
+  /** Has the service deliver something to all webhooks. */
+  send(): Promise<unknown>
+}
+
+/** Commands that go on until they are stopped, and what says that they are up. */
+const LASTING: { words: string; isUp: RegExp; sends?: RegExp; serves?: true }[] = [
+  { words: 'dev', isUp: /http:\/\/127\.0\.0\.1:\d+/, serves: true },
+  { words: 'serve', isUp: /listening|http:\/\/127\.0\.0\.1:\d+/i, serves: true },
+  { words: 'top', isUp: /\S/ },
+  { words: 'webhooks listen', isUp: /whsec_|http:/, sends: /message\.(?:sent|delivered)/ },
+  { words: 'messages tail', isUp: /^/, sends: /\S/ },
+]
+
+/** Commands that would ask a provider which is not here; that they can be called so is what is checked. */
+const ONLY_PARSED = ['providers test', 'billing refund', 'billing sync']
+
+/** Runs `svc` as the shell called it. */
+export async function answerSvc(call: Call, world: World): Promise<number> {
+  const { command, names } = commandOf(call)
+  if (ONLY_PARSED.includes(names)) return parse(call)
+  const lasting = LASTING.find(({ words }) => words === names)
+  if (lasting) return runUntilUp(call, lasting, world)
+  // A reader on a terminal is asked, and says yes.
+  const asks = command.options.some(({ long }) => long === '--yes')
+  const argv = asks && !call.argv.includes('--yes') ? [...call.argv, '--yes'] : call.argv
+  return run(argv, { ...call, stopSignal: () => call.gone })
+}
+
+/** The command that is called, and its name behind `svc`. */
+function commandOf({ argv, ...surroundings }: Call): { command: Command; names: string } {
+  let command = createProgram(surroundings).program
+  const names: string[] = []
+  for (const argument of argv) {
+    const next = command.commands.find((each) => each.name() === argument)
+    if (!next) break
+    command = next
+    names.push(argument)
+  }
+  return { command, names: names.join(' ') }
+}
+
+async function parse({ argv, ...surroundings }: Call): Promise<number> {
+  const { program, context } = createProgram(surroundings)
+  const silence = (command: Command): void => {
+    command.action(() => {})
+    command.commands.forEach(silence)
+  }
+  program.commands.forEach(silence)
+  try {
+    await program.parseAsync(argv, { from: 'user' })
+    return 0
+  } catch (error) {
+    return context.output.failure(error)
+  }
+}
+
+async function runUntilUp(
+  call: Call,
+  { words, isUp, sends, serves }: (typeof LASTING)[number],
+  world: World,
+): Promise<number> {
+  const env = serves ? ownPlace(call.env, world) : call.env
+  const running = words === 'serve' ? spawned(call, env) : started(call, env)
+  call.gone.addEventListener('abort', running.stop)
+  await running.until(isUp)
+  if (sends) {
+    const before = running.text().length
+    await world.send()
+    await untilSeen(sends, () => running.text().slice(before), running.ended, PATIENCE_MS)
+  }
+  running.stop()
+  return running.ended
+}
+
+interface Lasting {
+  text(): string
+  until(pattern: RegExp): Promise<unknown>
+  stop(): void
+  ended: Promise<number>
+}
+
+/** Within this process. */
+function started(call: Call, env: NodeJS.ProcessEnv): Lasting {
+  const stopping = new AbortController()
+  let text = ''
+  const heard = (to: Writable) =>
+    new Writable({
+      write(chunk: Buffer, _encoding, done) {
+        text += chunk
+        to.write(chunk)
+        done()
+      },
+    })
+  const streams = { stdout: heard(call.stdout), stderr: heard(call.stderr) }
+  const stdin = new PassThrough().end()
+  const stopSignal = () => stopping.signal
+  const ended = run(call.argv, { ...call, ...streams, stdin, env, stopSignal })
+  return {
+    text: () => text,
+    until: (pattern) => untilSeen(pattern, () => text, ended, PATIENCE_MS),
+    stop: () => stopping.abort(),
+    ended,
+  }
+}
+
+/** As a process of its own: the log of a server goes to that one's stdout. */
+function spawned({ argv, cwd, stderr }: Call, env: NodeJS.ProcessEnv): Lasting {
+  const { child, stdout, ended, ...all } = spawnSvc(argv, { cwd, env })
+  const text = () => stdout() + all.stderr()
+  return {
+    text,
+    until: (pattern) => untilSeen(pattern, text, ended, PATIENCE_MS),
+    stop: () => void child.kill('SIGTERM'),
+    ended: ended.then((end) => {
+      stderr.write(end.stderr)
+      return end.code
+    }),
+  }
+}
+
+/** A port and a data folder that the page's own server does not hold. */
+function ownPlace(env: NodeJS.ProcessEnv, { folder }: World): NodeJS.ProcessEnv {
+  return { ...env, PORT: '0', SVC_DATA_DIR: mkdtempSync(join(folder, 'data-')) }
+}
