@@ -72,6 +72,20 @@ describe('svc send', () => {
     expect(stderr).toMatch(/^svc: the message is still sent after 1 s: svc messages show \S+ tells/)
   })
 
+  test('--wait says that the server is paused', async () => {
+    const operator = { ...server.here, env: { ...server.here.env, SVC_DATA_DIR: server.data_dir } }
+    await svc(['pause'], operator)
+    const queue = async () => (await (await fetch(`${server.url}/health`)).json()).services.queue
+    await expect.poll(queue, { timeout: 10_000 }).toBe('paused')
+    const argv = ['send', '--to', '+15005550006', '--text', 'Hi', '--wait', '--timeout', '1s']
+    const { code, stderr } = await svc(argv, server.here)
+    await svc(['resume'], operator)
+    expect({ code, stderr }).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(/still queued after 1 s, as the server is paused:/),
+    })
+  })
+
   test('sends an e-mail when the recipient is an address', async () => {
     const more = ['--subject', 'Hi', '--html', '<p>Hi</p>', '--from', 'Shop', '--wait']
     const { message } = await sendJson<{ message: object }>('asha@example.com', more)

@@ -94,7 +94,13 @@ async function waitFor(
   if (!isFinal(message)) {
     throw new Failure(
       'timeout',
-      `the message is still ${message.status} after ${timeout_ms / 1000} s: svc messages show ${id} tells how it goes on`,
+      `the message is still ${message.status} after ${timeout_ms / 1000} s${await pauseOf(client)}: svc messages show ${id} tells how it goes on`,
     )
   }
+}
+
+/** For a sentence: that the server sends nothing just now, where it says so. */
+async function pauseOf(client: Client): Promise<string> {
+  const health = await client.health.check().catch(() => null)
+  return health?.services.queue === 'paused' ? ', as the server is paused' : ''
 }
