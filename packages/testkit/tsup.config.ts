@@ -1,4 +1,5 @@
 import { cpSync, statSync } from 'node:fs'
+import { copyFile } from 'node:fs/promises'
 import { defineConfig, type Options } from 'tsup'
 import { declarations, packageBuild } from '../../scripts/tsup.ts'
 
@@ -19,6 +20,7 @@ export default defineConfig(({ dts }) => {
       options.conditions = ['source']
     },
     dts: declarations(TYPES),
+    onSuccess: () => copyFile('../core/node_modules/zod/LICENSE', 'dist/zod.LICENSE.txt'),
   })
 })
 

@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process'
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -8,6 +9,9 @@ const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 /** What no user needs. */
 const UNWANTED = /(^|\/)(src|test|node_modules|\.built|tsup\.config\.ts|[^/]*\.test\.[^/]*)(\/|$)/
 
+/** Where it was built is nobody else's business: bundlers like to leave such paths in source maps. */
+const BUILT_AT = [`"${ROOT}`, `'${ROOT}`, `file://${ROOT}`]
+
 /** Bytes. About half more than there is: what exceeds it was packed by mistake, or is worth a thought. */
 const SIZE_MAX: Readonly<Record<string, number>> = {
   '@svc/core': 1_400_000,
@@ -17,13 +21,15 @@ const SIZE_MAX: Readonly<Record<string, number>> = {
 }
 
 /** What is wrong with what is in a tarball. */
-export function faultsOfContents({ manifest, files, size }: Tarball): string[] {
+export function faultsOfContents({ manifest, file, files, size, unpacked }: Tarball): string[] {
   const there = new Set(files)
   const wanted = ['README.md', 'CHANGELOG.md', ...targetsOf(manifest), ...migrationsOf(manifest)]
   const max = SIZE_MAX[manifest.name] ?? 0
+  const text = execFileSync('tar', ['xzOf', file], { maxBuffer: 2 * unpacked }).toString()
   return [
     ...wanted.filter((path) => !there.has(path)).map((path) => `lacks ${path}`),
     ...files.filter((path) => UNWANTED.test(path)).map((path) => `has ${path}`),
+    ...BUILT_AT.filter((path) => text.includes(path)).map((path) => `names ${path}`),
     ...(size > max ? [`is ${size} bytes large, and may be ${max}`] : []),
   ].map((fault) => `${manifest.name} ${fault}`)
 }

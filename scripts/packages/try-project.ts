@@ -5,7 +5,7 @@ import { type Ended, runCommand } from './run-command.ts'
 
 /** Compiling takes a minute, and many on a machine that is busy. */
 const INSTALL_LIMIT_MS = 15 * 60_000
-const COMMAND_LIMIT_MS = 2 * 60_000
+const COMMAND_LIMIT_MS = 5 * 60_000
 
 /** Installs a project from the registry and runs its commands; ends with the first that fails. */
 export async function tryProject(

@@ -75,7 +75,10 @@ describe('svc send', () => {
   test('--wait says that the server is paused', async () => {
     const operator = { ...server.here, env: { ...server.here.env, SVC_DATA_DIR: server.data_dir } }
     await svc(['pause'], operator)
-    const queue = async () => (await (await fetch(`${server.url}/health`)).json()).services.queue
+    const queue = async () => {
+      const health = await fetch(`${server.url}/health`)
+      return ((await health.json()) as { services: { queue: string } }).services.queue
+    }
     await expect.poll(queue, { timeout: 10_000 }).toBe('paused')
     const argv = ['send', '--to', '+15005550006', '--text', 'Hi', '--wait', '--timeout', '1s']
     const { code, stderr } = await svc(argv, server.here)

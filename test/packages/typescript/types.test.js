@@ -7,8 +7,9 @@ const TSC = 'node_modules/typescript/bin/tsc'
 // Its own declarations do not compile without the drivers of every database there is.
 const NOT_OURS = /^node_modules\/(\.pnpm\/)?drizzle-orm\b/
 
+// The first checks libraries too; the second is as most programs are, and the guide says.
 for (const config of ['nodenext.json', 'bundler.json']) {
-  test(`the program and our declarations compile with ${config}, libraries checked`, () => {
+  test(`the program and our declarations compile with ${config}`, () => {
     const { status, stdout } = spawnSync(process.execPath, [TSC, '-p', config], {
       encoding: 'utf8',
       maxBuffer: 64_000_000,
