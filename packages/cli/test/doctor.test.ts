@@ -4,6 +4,8 @@ import {
   copyFileSync,
   mkdirSync,
   openSync,
+  readdirSync,
+  renameSync,
   statSync,
   writeSync,
 } from 'node:fs'
@@ -296,10 +298,16 @@ describe('svc doctor', () => {
   test('looks whether backups are made', async () => {
     here.env.SVC_BACKUP_EVERY = '1h'
     const none = await troubles('backups', '--offline')
-    expect(none.code).toBe(1)
-    expect(none.list[0]?.message).toMatch(/^there is none in .*backups$/)
+    expect(none.code).toBe(0)
+    expect(none.list[0]?.message).toMatch(/^there is none yet in .*backups$/)
     mkdirSync(join(folder.path, 'data/backups'))
     await svcJson(['backup', '--to', join(folder.path, 'data/backups')], here)
     expect(await troubles('backups', '--offline')).toEqual({ code: 0, list: [] })
+    const kept_in = join(folder.path, 'data/backups')
+    const [name = ''] = readdirSync(kept_in).filter((each) => each.endsWith('.db'))
+    renameSync(join(kept_in, name), join(kept_in, 'svc-2026-05-04T09-00-00-000Z.db'))
+    const old = await troubles('backups', '--offline')
+    expect(old.code).toBe(1)
+    expect(old.list[0]?.message).toMatch(/^the last is of 2026-05-04T09:00:00.000Z, .*: too old$/)
   })
 })

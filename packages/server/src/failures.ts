@@ -1,12 +1,18 @@
 import { type Endpoint, INTERNAL_ERROR_TEXT, invalid, SvcError } from '@svc/core/contract'
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { hearOut } from './hear-out.ts'
 
 /** Answers any error with the envelope; whatever is not the caller's fault is logged, and answered with one fixed text. */
 export function answerFailure(error: unknown, request: FastifyRequest, reply: FastifyReply): void {
   const failure = noteFailure(error, request, reply)
-  // The framework would hang up on whoever is still sending, and most clients then never see the answer.
-  if (isTooLarge(error)) reply.removeHeader('connection')
-  reply.header('content-type', 'application/json; charset=utf-8').send(failureText(failure))
+  reply.header('content-type', 'application/json; charset=utf-8')
+  const answer = () => reply.send(failureText(failure))
+  if (!isTooLarge(error)) return void answer()
+  // Hung up on while still sending, as the framework would, most clients never see the answer. Who asks to be hung up on
+  // after it, as a proxy does, is heard out first.
+  reply.removeHeader('connection')
+  if (request.headers.connection?.toLowerCase() === 'close') hearOut(request.raw, answer)
+  else answer()
 }
 
 function isTooLarge(error: unknown): boolean {

@@ -32,7 +32,11 @@ export async function checkBackups(
       is.error(reasonOf(error), 'set SVC_BACKUP_DIR to a folder that the service may write to'),
     ]
   }
-  if (!newest) return [is.error(`there is none in ${backups.dir}`, advice)]
+  if (!newest) {
+    const hint =
+      'a server makes the first when it starts: where there is still none, its log says why'
+    return [is.warning(`there is none yet in ${backups.dir}`, hint)]
+  }
   const age_ms = now.getTime() - newest.at.getTime()
   const text = `the last is of ${newest.at.toISOString()}, in ${backups.dir}`
   return [age_ms > LATE * backups.every_ms ? is.error(`${text}: too old`, advice) : is.ok(text)]
