@@ -46,6 +46,9 @@ export function createPool({
     log.error({ err: error }, 'a worker thread died')
     telemetry?.threadDied()
   })
+  // Nothing to do, so answered when the thread has loaded.
+  const loaded = pool.run({ jobs: [] }, { name: 'deliver' })
+  loaded.catch(() => {})
   return {
     send: (provider, jobs) =>
       isHere(provider) ? here.send(provider, jobs) : pool.run({ provider, jobs }, { name: 'send' }),
@@ -55,6 +58,8 @@ export function createPool({
         : pool.run({ provider, jobs }, { name: 'lookup' }),
     deliver: (jobs) => pool.run({ jobs }, { name: 'deliver' }),
     async close() {
+      // Node 20 aborts the process when a thread is ended while it loads a module.
+      await Promise.allSettled([loaded])
       await Promise.all([pool.destroy(), here.close()])
     },
   }
