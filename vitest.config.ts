@@ -16,6 +16,7 @@ function project(name: string, test: TestProjectInlineConfiguration['test']) {
 export default defineConfig({
   ...source,
   test: {
+    reporters: ['default', './test/report-skipped.ts'],
     // One PostgreSQL for the whole run.
     globalSetup: ['packages/core/test/postgres-server.ts'],
     // vitest leaves one processor free, which on two halves the speed.

@@ -21,6 +21,7 @@ beforeAll(async () => {
 afterAll(() => folder.remove())
 
 const has = (shell: string) => spawnSync(shell, ['-c', 'true']).status === 0
+const titleOf = (shell: string) => (has(shell) ? shell : `${shell} (not installed)`)
 
 /** What bash offers for the last word. */
 function bash(...words: string[]): string[] {
@@ -109,7 +110,7 @@ describe('bash', () => {
   })
 })
 
-describe.runIf(has('fish'))('fish', () => {
+describe.runIf(has('fish'))(titleOf('fish'), () => {
   test('completes commands, options, choices and files', () => {
     expect(fish('svc mess')).toEqual(['messages'])
     expect(fish('svc profiles ')).toEqual(expect.arrayContaining(['add', 'list', 'use', 'remove']))
@@ -120,7 +121,7 @@ describe.runIf(has('fish'))('fish', () => {
   })
 })
 
-describe.runIf(has('zsh'))('zsh', () => {
+describe.runIf(has('zsh'))(titleOf('zsh'), () => {
   test('completes commands, options and choices', () => {
     expect(zsh('svc messages tim')).toBe('messages timeline')
     expect(zsh('svc send --chan')).toBe('send --channel')

@@ -199,7 +199,8 @@ console.log(reports.map(({ outcome }) => outcome).join())`
   })
 
   const hasPython = spawnSync('python3', ['--version']).status === 0
-  it.runIf(hasPython)('Python tells the authentic from the tampered', () => {
+  const python = hasPython ? 'Python' : 'Python (not installed)'
+  it.runIf(hasPython)(`${python} tells the authentic from the tampered`, () => {
     const { headers, body } = sign(fixture('message.sent'), { secret })
     const code = `${block('python')}
 import sys

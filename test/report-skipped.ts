@@ -1,0 +1,22 @@
+import { relative } from 'node:path'
+import type { Reporter, TestModule, Vitest } from 'vitest/node'
+
+/** Lists the skipped tests after the summary: their titles say what is missing. */
+export default class ReportSkipped implements Reporter {
+  #isFiltered = false
+
+  onInit({ config }: Vitest): void {
+    this.#isFiltered = config.testNamePattern !== undefined
+  }
+
+  onTestRunEnd(modules: readonly TestModule[]): void {
+    // `-t` skips what it does not name.
+    if (this.#isFiltered) return
+    const lines = modules.flatMap(({ moduleId, children }) =>
+      [...children.allTests('skipped')].map(
+        ({ fullName }) => `  ${relative('', moduleId)} > ${fullName}`,
+      ),
+    )
+    if (lines.length > 0) console.log(['Skipped:', ...lines, ''].join('\n'))
+  }
+}
