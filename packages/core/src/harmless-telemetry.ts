@@ -29,6 +29,7 @@ export function withHarmlessTelemetry(runtime: Runtime): Runtime {
   if (!telemetry) return runtime
   return {
     now: () => runtime.now(),
+    elapsed: () => runtime.elapsed(),
     id: () => runtime.id(),
     bytes: (count) => runtime.bytes(count),
     random: () => runtime.random(),

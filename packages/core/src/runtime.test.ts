@@ -83,9 +83,11 @@ describe('idGenerator', () => {
 
 describe('systemRuntime', () => {
   it('gives the real time, increasing ids, random bytes and chances', () => {
-    const { now, id, bytes, random, log } = systemRuntime()
+    const { now, elapsed, id, bytes, random, log } = systemRuntime()
     expect(Math.abs(now().getTime() - Date.now())).toBeLessThan(1_000)
+    const before = elapsed()
     const ids = Array.from({ length: 5_000 }, id)
+    expect(elapsed()).toBeGreaterThan(before)
     expectIncreasing(ids)
     expect(Math.abs(msOf(ids[0] as string) - Date.now())).toBeLessThan(10_000)
     for (const each of ids) expect(each).toMatch(UUID_V7)

@@ -13,6 +13,11 @@ export interface Log {
 export interface Runtime {
   /** The present, UTC. */
   now(): Date
+  /**
+   * Milliseconds since a fixed moment of this process, never smaller than before: what durations, windows and time limits
+   * in memory are measured by. `now` may step forwards and backwards, when the machine's clock is corrected.
+   */
+  elapsed(): number
   /** A new UUIDv7 (RFC 9562): ids made later sort later. */
   id(): string
   /** `count` unpredictable bytes. */
@@ -30,7 +35,8 @@ const silent: Log = { debug() {}, info() {}, warn() {}, error() {} }
 export function systemRuntime(log: Log = silent, telemetry?: Telemetry): Runtime {
   const now = () => new Date()
   const id = idGenerator(now, randomBytes)
-  return { now, id, bytes: randomBytes, random: Math.random, log, telemetry }
+  const elapsed = () => performance.now()
+  return { now, elapsed, id, bytes: randomBytes, random: Math.random, log, telemetry }
 }
 
 /**

@@ -18,8 +18,12 @@ export const SMS_PRICE = units(1_000_000)
 
 /** A runtime whose clock stands still until it is moved, and whose ids, bytes and chances repeat with the seed. */
 export interface TestRuntime extends Runtime {
+  /** Lets time pass. */
   advance(ms: number): Date
+  /** Lets time pass until `at`, or steps the clock back to it. */
   set(at: Date): void
+  /** Corrects the clock, forwards or backwards: no time passes. */
+  step(ms: number): Date
 }
 
 const silent: Log = { debug() {}, info() {}, warn() {}, error() {} }
@@ -27,6 +31,7 @@ const silent: Log = { debug() {}, info() {}, warn() {}, error() {} }
 /** Two runtimes that meet in one database need two seeds, or they make the same ids. */
 export function testRuntime(seed: string): TestRuntime {
   let at_ms = Date.parse('2026-05-04T09:00:00.000Z')
+  let elapsed_ms = 0
   let blocks = 0
   const now = () => new Date(at_ms)
   const bytes = (count: number) => {
@@ -38,16 +43,23 @@ export function testRuntime(seed: string): TestRuntime {
   }
   return {
     now,
+    elapsed: () => elapsed_ms,
     id: idGenerator(now, bytes),
     bytes,
     random: () => bytes(4).readUInt32BE() / 2 ** 32,
     log: silent,
     advance(ms) {
       at_ms += ms
+      elapsed_ms += ms
       return now()
     },
     set(at) {
+      elapsed_ms += Math.max(0, at.getTime() - at_ms)
       at_ms = at.getTime()
+    },
+    step(ms) {
+      at_ms += ms
+      return now()
     },
   }
 }

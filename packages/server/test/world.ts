@@ -96,13 +96,14 @@ export type World = Awaited<ReturnType<typeof openWorld>>
 export async function openWorld(options: WorldOptions = {}) {
   const folder = mkdtempSync(join(tmpdir(), 'svc-server-'))
   const socketsBefore = openSockets()
-  const clock = { ms: BEGINNING_MS }
+  const clock = { ms: BEGINNING_MS, elapsed_ms: 0 }
   const lines: LogLine[] = []
   const logger = pino(logOptions(options.log_level ?? 'error'), {
     write: (line) => void lines.push(JSON.parse(line)),
   })
   const now = () => new Date(clock.ms)
-  const runtime = { ...systemRuntime(logger), now, ...options.chance?.(now) }
+  const elapsed = () => clock.elapsed_ms
+  const runtime = { ...systemRuntime(logger), now, elapsed, ...options.chance?.(now) }
   const sandbox = createSandboxPayments({
     secret: PAYMENT_SECRET,
     public_url: () => 'http://127.0.0.1:3000',
@@ -173,7 +174,12 @@ export async function openWorld(options: WorldOptions = {}) {
       // Under way work would find its lease run out, as after a long sleep of the machine.
       await dispatcher?.idle()
       clock.ms += ms
+      clock.elapsed_ms += ms
       await dispatcher?.idle()
+    },
+    /** Corrects the clock, forwards or backwards: no time passes. */
+    step(ms: number): void {
+      clock.ms += ms
     },
     ...accountsOf(core, call),
     async close(): Promise<void> {

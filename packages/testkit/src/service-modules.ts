@@ -6,6 +6,7 @@
 /** Where the service has time, ids and chance from. */
 export interface ServiceRuntime {
   now(): Date
+  elapsed(): number
   id(): string
   bytes(count: number): Buffer
 }

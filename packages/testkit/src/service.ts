@@ -135,7 +135,7 @@ async function start(
 ) {
   const { folder, clock, credits = '1000' } = options
   const system = modules.core.systemRuntime()
-  const runtime = { ...system, now: () => new Date(clock.ms) }
+  const runtime = { ...system, now: () => new Date(clock.ms), elapsed: () => clock.ms }
   const core = await modules.core.createCore({
     database_url: `file:${join(folder, 'svc.db')}`,
     signup_credits: credits,

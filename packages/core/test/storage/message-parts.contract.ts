@@ -26,10 +26,10 @@ export function messagePartsContract(open: OpenStorage): void {
     logged.length = 0
     received.length = 0
     const warn = (fields: object) => logged.push(fields)
-    const { now, id, bytes, random, log } = bench.clock
+    const { now, elapsed, id, bytes, random, log } = bench.clock
     return createReportIntake({
       storage: bench.storage,
-      runtime: { now, id, bytes, random, log: { ...log, warn } },
+      runtime: { now, elapsed, id, bytes, random, log: { ...log, warn } },
       receive: async (_, all) => void received.push(...all),
       onSettled() {},
     })

@@ -24,8 +24,8 @@ export function receivedContract(open: OpenStorage): void {
   function inbound(given: Partial<Parameters<typeof createInbound>[0]> = {}): Inbound {
     logged.length = 0
     const warn = (fields: object, text: string) => logged.push({ text, fields })
-    const { now, id, bytes, random, log } = bench.clock
-    const runtime = { now, id, bytes, random, log: { ...log, warn } }
+    const { now, elapsed, id, bytes, random, log } = bench.clock
+    const runtime = { now, elapsed, id, bytes, random, log: { ...log, warn } }
     return createInbound({ storage: bench.storage, runtime, ...given })
   }
 

@@ -71,7 +71,8 @@ export async function openService(options: ServiceOptions) {
 
   async function start() {
     const logger = pino(logOptions('trace'), { write: (line) => void lines.push(JSON.parse(line)) })
-    const runtime = { ...systemRuntime(logger), now: () => new Date(clock.ms) }
+    const now = () => new Date(clock.ms)
+    const runtime = { ...systemRuntime(logger), now, elapsed: () => clock.ms }
     const core = await createCore({
       database_url,
       providers,
