@@ -36,6 +36,9 @@ export function createPool({
     minThreads: 1,
     maxThreads: threads,
     concurrentTasksPerWorker: BATCHES_PER_THREAD,
+    // With the default, a thread without tasks blocks in `Atomics.wait`. Its event loop then stands still: it does not
+    // see that a peer has closed an idle connection, and writes the next request to it.
+    atomics: 'disabled',
     // A thread that is stopped and started again loses its connections.
     idleTimeout: Number.POSITIVE_INFINITY,
     // A loader that this process runs with is of no use to built code, and slow to start.
