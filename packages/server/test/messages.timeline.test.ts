@@ -83,6 +83,17 @@ describe('GET /api/v1/messages/:id/timeline', () => {
     await receiver.close()
   })
 
+  it('has the debit before the attempt and the attempt before the status, all in one millisecond', async () => {
+    const { body } = await world().send(key, { to: '+15005550006' })
+    await world().advance(0)
+    const { body: answer } = await timeline(body.data.message_id)
+    const told = answer.data.timeline.map(
+      ({ kind, status, type, attempt }: Record<string, unknown>) =>
+        `${kind} ${status ?? type ?? attempt}`,
+    )
+    expect(told.slice(0, 4)).toEqual(['status queued', 'ledger send', 'provider 1', 'status sent'])
+  })
+
   it('shows the debit of a bulk with each of its messages', async () => {
     const json = { channel: 'sms', content: { text: 'x' }, recipients: ['+2557001', '+2557002'] }
     const { data } = (await world().call('POST', '/api/v1/messages/bulk', { key, json })).body

@@ -63,7 +63,8 @@ export const messagesFor = ({ voice }: { voice: boolean }) =>
       ...oneMessage,
       data: z.object({ timeline: z.array(timelineEntry) }),
       summary: 'Tell what happened to a message, oldest first',
-      description: 'Changes of its status, tries to send it, credits, and deliveries to webhooks.',
+      description:
+        'Changes of its status, tries to send it, credits, and deliveries to webhooks. What follows from something comes after it, also where both share a millisecond or a clock went back.',
     }),
     cancel: endpoint({
       method: 'POST',

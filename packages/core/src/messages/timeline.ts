@@ -1,8 +1,24 @@
 import type { TimelineEntry } from '../contract/timeline.ts'
 import type { Units } from '../contract/units.ts'
-import type { MessageRow, Storage } from '../storage/storage.ts'
+import type { Entry } from '../credits/decide.ts'
+import type {
+  DeliveryRow,
+  MessageAttemptRow,
+  MessageEventRow,
+  MessageRow,
+  Storage,
+} from '../storage/storage.ts'
+import { type Reported, STATUS_EVENTS } from './status.ts'
 
 export type { TimelineEntry } from '../contract/timeline.ts'
+
+/** What is stored about one message, each list in the order in which it was written. */
+export interface History {
+  attempts: readonly MessageAttemptRow[]
+  events: readonly MessageEventRow[]
+  entries: readonly Entry[]
+  deliveries: readonly DeliveryRow[]
+}
 
 /**
  * Joins status changes, provider attempts, ledger entries and webhook deliveries of a message, oldest first. The debit
@@ -19,43 +35,104 @@ export async function timelineOf(
     credits.entriesAbout(workspace_id, bulk_id ? [id, bulk_id] : [id]),
     webhooks.deliveriesOf(workspace_id, id),
   ])
-  const all: TimelineEntry[] = [
-    {
-      at: message.created_at,
-      kind: 'status',
-      status: 'queued',
-      applied: true,
-      error_code: null,
-      error_message: null,
-    },
-    ...attempts.map(
-      ({ started_at, number, ...row }): TimelineEntry => ({
-        ...row,
-        at: started_at,
-        kind: 'provider',
-        attempt: number,
-      }),
-    ),
-    ...events.map((row): TimelineEntry => ({ ...row, kind: 'status' })),
-    ...entries.map(
-      (row): TimelineEntry => ({
-        at: row.created_at,
-        kind: 'ledger',
-        type: row.kind,
-        credits: (row.amount - row.held_delta) as Units,
-        balance_after: (row.balance_after - row.held_after) as Units,
-        reference: { type: row.ref_type, id: row.ref_id },
-      }),
-    ),
-    ...deliveries.map(
-      (row): TimelineEntry => ({
-        ...row,
-        at: row.delivered_at ?? row.updated_at,
-        kind: 'webhook',
-        delivery_id: row.id,
-      }),
-    ),
-  ]
-  // The sort is stable: what shares a millisecond keeps the order of the way a message goes.
-  return all.sort((a, b) => a.at.getTime() - b.at.getTime())
+  return timelineFrom(message, { events, attempts, entries, deliveries })
+}
+
+/** What comes first among entries that share a moment. */
+const RANKS = ['queued', 'charged', 'attempt', 'status', 'booked', 'webhook'] as const
+
+/** The order in which statuses are applied; `delivered` and `read` correct a failure that a provider reported. */
+const STATUSES: readonly Reported[] = ['sent', 'failed', 'delivered', 'read']
+
+/**
+ * Puts a message's history in order: by time, but never an effect before its cause, whatever the clocks said that the
+ * times are from. Each entry is sorted by its own time or that of its cause, whichever is later.
+ */
+export function timelineFrom(
+  { created_at }: Pick<MessageRow, 'created_at'>,
+  { attempts, events, entries, deliveries }: History,
+): TimelineEntry[] {
+  const placed: { entry: TimelineEntry; ms: number; rank: number }[] = []
+  const place = (rank: (typeof RANKS)[number], cause_ms: number, entry: TimelineEntry): number => {
+    const ms = Math.max(cause_ms, entry.at.getTime())
+    placed.push({ entry, ms, rank: RANKS.indexOf(rank) })
+    return ms
+  }
+  let charged_ms = place('queued', 0, {
+    at: created_at,
+    kind: 'status',
+    status: 'queued',
+    applied: true,
+    error_code: null,
+    error_message: null,
+  })
+  for (const entry of entries.filter(isCharge)) {
+    charged_ms = place('charged', charged_ms, ledgerEntry(entry))
+  }
+
+  // A provider is called only while the message is queued: every attempt began before a status was applied.
+  let attempts_ms = charged_ms
+  let first_ms: number | null = null
+  for (const attempt of attempts) {
+    attempts_ms = place('attempt', attempts_ms, attemptEntry(attempt))
+    first_ms ??= attempts_ms
+  }
+
+  const applied_ms = new Map<string, number>()
+  let status_ms = first_ms ?? charged_ms
+  for (const event of inSequence(events)) {
+    const cause_ms = event.applied ? Math.max(status_ms, attempts_ms) : status_ms
+    status_ms = place('status', cause_ms, { ...event, kind: 'status' })
+    if (event.applied) applied_ms.set(event.status, status_ms)
+  }
+
+  let booked_ms = attempts_ms
+  for (const entry of entries.filter((each) => !isCharge(each))) {
+    const failed_ms = entry.kind === 'refund' ? applied_ms.get('failed') : undefined
+    booked_ms = place('booked', Math.max(booked_ms, failed_ms ?? 0), ledgerEntry(entry))
+  }
+
+  const statusOf = ({ event }: DeliveryRow) =>
+    STATUSES.find((status) => STATUS_EVENTS[status] === event)
+  for (const status of [...STATUSES, undefined]) {
+    const cause_ms = (status && applied_ms.get(status)) ?? charged_ms
+    for (const delivery of deliveries.filter((each) => statusOf(each) === status)) {
+      place('webhook', cause_ms, webhookEntry(delivery))
+    }
+  }
+  // The sort is stable: what shares time and rank stays in the order in which it was placed.
+  return placed.sort((a, b) => a.ms - b.ms || a.rank - b.rank).map(({ entry }) => entry)
+}
+
+/** Whether an entry was booked with the acceptance: the debit, or the first hold for a call. */
+function isCharge({ kind, ref_n }: Entry): boolean {
+  return kind === 'send' || (kind === 'hold' && ref_n === 0)
+}
+
+/** The changes of the status in the order in which they can happen: ids of two servers follow two clocks. */
+function inSequence(events: readonly MessageEventRow[]): MessageEventRow[] {
+  const stepOf = ({ status }: MessageEventRow) => STATUSES.indexOf(status as Reported)
+  const applied = events.filter((event) => event.applied).sort((a, b) => stepOf(a) - stepOf(b))
+  let next = 0
+  return events.map((event) => (event.applied ? (applied[next++] ?? event) : event))
+}
+
+function attemptEntry({ started_at, number, ...row }: MessageAttemptRow): TimelineEntry {
+  return { ...row, kind: 'provider', at: started_at, attempt: number }
+}
+
+function ledgerEntry(entry: Entry): TimelineEntry {
+  return {
+    kind: 'ledger',
+    at: entry.created_at,
+    type: entry.kind,
+    credits: (entry.amount - entry.held_delta) as Units,
+    balance_after: (entry.balance_after - entry.held_after) as Units,
+    reference: { type: entry.ref_type, id: entry.ref_id },
+  }
+}
+
+function webhookEntry(row: DeliveryRow): TimelineEntry {
+  const at = row.delivered_at ?? row.updated_at
+  return { ...row, kind: 'webhook', at, delivery_id: row.id }
 }

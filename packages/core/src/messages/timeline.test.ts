@@ -1,0 +1,174 @@
+import { describe, expect, it } from 'vitest'
+import type { TimelineEntry } from '../contract/timeline.ts'
+import { units } from '../contract/units.ts'
+import type { Entry, EntryKind } from '../credits/decide.ts'
+import type { DeliveryRow, MessageAttemptRow, MessageEventRow } from '../storage/storage.ts'
+import { timelineFrom } from './timeline.ts'
+
+const NOON = Date.parse('2026-05-04T12:00:00.000Z')
+const HOUR = 3_600_000
+
+/** What happened, named as `said` names it; each at so many milliseconds from noon. */
+function historyAt(times: Readonly<Record<string, number>>) {
+  const at = (name: string) => new Date(NOON + (times[name] ?? 0))
+  const named = (kind: string) => Object.keys(times).filter((name) => name.startsWith(`${kind} `))
+  const what = (name: string) => name.split(' ')[1] ?? ''
+  const none = { error_code: null, error_message: null }
+  const attempts = named('attempt').map((name): MessageAttemptRow => {
+    const number = Number(what(name))
+    const ids = { workspace_id: 'w', message_id: 'm', provider_message_id: null }
+    const times = { started_at: at(name), finished_at: at(name) }
+    return { ...ids, ...none, ...times, number, provider: 'sandbox', outcome: 'retry' }
+  })
+  const events = named('status').map((name, i): MessageEventRow => {
+    const ids = { workspace_id: 'w', message_id: 'm', id: `e${i}` }
+    const status = what(name) as MessageEventRow['status']
+    return { ...ids, ...none, status, applied: !name.endsWith('late'), at: at(name) }
+  })
+  const entries = named('ledger').map((name, i): Entry => {
+    const kind = what(name) as EntryKind
+    const amounts = { amount: units(1), held_delta: units(0) }
+    const after = { balance_after: units(1), held_after: units(0) }
+    const reference = { ref_type: 'message', ref_id: 'm', ref_n: 0 }
+    const other = { channel: null, quantity: null, unit_price: null, resolves: null, actor: null }
+    const ids = { id: `l${i}`, workspace_id: 'w', seq: i + 1, counter_account: 'revenue:sms' }
+    const rest = { description: null, created_at: at(name) }
+    return { ...ids, ...amounts, ...after, ...reference, ...other, ...rest, kind }
+  })
+  const deliveries = named('webhook').map((name, i): DeliveryRow => {
+    const ids = { id: `d${i}`, workspace_id: 'w', webhook_id: 'h', event_id: 'v', message_id: 'm' }
+    const counts = { attempt_count: 1, max_attempts: 12, next_attempt_at: null }
+    const answer = { response_status: 200, response_time_ms: 1, error: null }
+    const times = { created_at: at(name), updated_at: at(name), delivered_at: at(name) }
+    const kind = { event: what(name), status: 'delivered', trigger: 'event' } as const
+    return { ...ids, ...counts, ...answer, ...times, ...kind }
+  })
+  return timelineFrom({ created_at: at('queued') }, { attempts, events, entries, deliveries })
+}
+
+function said(entry: TimelineEntry): string {
+  switch (entry.kind) {
+    case 'status':
+      return entry.status === 'queued'
+        ? 'queued'
+        : `status ${entry.status}${entry.applied ? '' : ' late'}`
+    case 'provider':
+      return `attempt ${entry.attempt}`
+    case 'ledger':
+      return `ledger ${entry.type}`
+    case 'webhook':
+      return `webhook ${entry.event}`
+  }
+}
+
+const SENT = [
+  'queued',
+  'ledger send',
+  'attempt 1',
+  'attempt 2',
+  'status sent',
+  'status delivered',
+  'status sent late',
+  'webhook message.sent',
+  'webhook message.delivered',
+]
+
+const FAILED = [
+  'queued',
+  'ledger send',
+  'attempt 1',
+  'status failed',
+  'ledger refund',
+  'webhook message.failed',
+]
+
+const CAUSES = [
+  ['queued', 'ledger send'],
+  ['ledger send', 'attempt 1'],
+  ['attempt 1', 'attempt 2'],
+  ['attempt 2', 'status sent'],
+  ['status sent', 'status delivered'],
+  ['status delivered', 'status sent late'],
+  ['status sent', 'webhook message.sent'],
+  ['status delivered', 'webhook message.delivered'],
+  ['attempt 1', 'status failed'],
+  ['status failed', 'ledger refund'],
+  ['status failed', 'webhook message.failed'],
+] as const
+
+const together = (names: readonly string[]) => Object.fromEntries(names.map((name) => [name, 0]))
+
+describe('a timeline', () => {
+  it.each([SENT, FAILED])('of one moment is in the order of cause and effect', (...names) => {
+    expect(historyAt(together(names)).map(said)).toEqual(names)
+  })
+
+  it.each([SENT, FAILED])(
+    'shows no effect before its cause when the clock goes back',
+    (...names) => {
+      for (const back of names) {
+        const times = Object.fromEntries(
+          names.map((name, i) => [name, i >= names.indexOf(back) ? i - HOUR : i]),
+        )
+        const timeline = historyAt(times)
+        const order = timeline.map(said)
+        expect([...order].sort()).toEqual([...names].sort())
+        for (const [cause, effect] of CAUSES.filter((pair) =>
+          pair.every((one) => names.includes(one)),
+        )) {
+          expect(order.indexOf(cause), `${cause}, ${effect}, back at ${back}`).toBeLessThan(
+            order.indexOf(effect),
+          )
+        }
+        for (const entry of timeline) {
+          expect(entry.at.getTime() - NOON, 'its own time').toBe(times[said(entry)])
+        }
+      }
+    },
+  )
+
+  it('puts what does not depend on each other in the order of time', () => {
+    const late = {
+      ...together(FAILED),
+      'ledger refund': 20,
+      'webhook message.failed': 10,
+      'status sent late': 30,
+    }
+    expect(historyAt(late).map(said)).toEqual([
+      'queued',
+      'ledger send',
+      'attempt 1',
+      'status failed',
+      'webhook message.failed',
+      'ledger refund',
+      'status sent late',
+    ])
+  })
+
+  it('puts statuses that two servers wrote in the order in which they can happen', () => {
+    const apart = {
+      queued: 0,
+      'ledger send': 0,
+      'attempt 1': 1,
+      // Read by the clock of one server, the receipts came before the answer, whose clock is ahead.
+      'status delivered': 2,
+      'status read': 3,
+      'status failed': 4,
+      'status sent': HOUR,
+    }
+    expect(historyAt(apart).map(said)).toEqual([
+      'queued',
+      'ledger send',
+      'attempt 1',
+      'status sent',
+      'status failed',
+      'status delivered',
+      'status read',
+    ])
+  })
+
+  it('has no attempt where a message was canceled', () => {
+    const canceled = FAILED.filter((name) => name !== 'attempt 1')
+    expect(historyAt(together(canceled)).map(said)).toEqual(canceled)
+  })
+})
