@@ -12,6 +12,7 @@ import { openSqlite } from '../src/storage/sqlite/sqlite.ts'
 import type { Storage } from '../src/storage/storage.ts'
 import { builders, SMS_PRICE, testRuntime } from './fixtures.ts'
 import { callback, only } from './storage/bench.ts'
+import { writerOf } from './storage/writer-of.ts'
 import { storageContract } from './storage.contract.ts'
 
 storageContract('SQLite', async () => {
@@ -72,6 +73,35 @@ describe('SQLite alone', () => {
     })
     return row.id
   }
+
+  describe('a ping', () => {
+    it('writes to the disk where nothing else was written', async () => {
+      const storage = open()
+      const beside = raw()
+      const version = () => beside.pragma('data_version', { simple: true })
+      const before = version()
+      await storage.ping()
+      expect(version()).not.toBe(before)
+    })
+
+    it('fails while the file takes no writes', async () => {
+      const { opened: storage, writer } = await writerOf(open)
+      writer.pragma('query_only = ON')
+      await expect(storage.ping()).rejects.toThrow('readonly')
+    })
+
+    it('fails after a write for which there was no space, though small ones succeed', async () => {
+      const { opened: storage, writer } = await writerOf(open)
+      await workspace(storage)
+      await storage.ping()
+      writer.pragma('max_page_count = 1')
+      const grow = async () => {
+        for (;;) await workspace(storage)
+      }
+      await expect(grow()).rejects.toThrow()
+      await expect(storage.ping()).rejects.toThrow('the disk refused a write')
+    })
+  })
 
   describe('durability', () => {
     it.each([

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { writerOf } from '../../core/test/storage/writer-of.ts'
 import { openWorld, useWorld } from './world.ts'
 
 describe('while all is well', () => {
@@ -69,6 +70,27 @@ describe('while the database does not answer', () => {
     const { status, body } = await world().call('GET', '/health/ready')
     expect([status, body]).toStrictEqual([503, { status: 'error' }])
   })
+})
+
+it('a database that takes no writes is no healthy one, though it answers', async () => {
+  const { opened: world, writer } = await writerOf(() => openWorld())
+  const { key } = await world.key(await world.signup({ credits: 10 }))
+  const healthOf = async () => {
+    const { status, body } = await world.call('GET', '/health')
+    return [status, body.status, body.services.database]
+  }
+  expect(await healthOf()).toStrictEqual([200, 'degraded', 'ok'])
+  // No page can be added to the file any more.
+  writer.pragma('max_page_count = 1')
+  const mail = { subject: 'Long', text: 'x'.repeat(100_000) }
+  const sent = await world.send(key, { channel: 'email', to: 'a@sandbox.svc', content: mail })
+  expect(sent.status).toBe(500)
+  expect(await healthOf()).toStrictEqual([200, 'degraded', 'error'])
+  const ready = await world.call('GET', '/health/ready')
+  expect([ready.status, ready.body]).toStrictEqual([503, { status: 'error' }])
+  writer.pragma('max_page_count = 1000000')
+  world.takeFaults()
+  await world.close()
 })
 
 it('a database that hangs counts as down after two seconds', async () => {

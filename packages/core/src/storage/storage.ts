@@ -152,7 +152,12 @@ export interface Storage {
    * answers null then. Absent where whoever has the right to dispatch is alone.
    */
   alone?<T>(name: string, work: () => Promise<T>): Promise<T | null>
-  /** Resolves when a trivial query was answered. */
+  /**
+   * Resolves when the database answers and its latest writes reached the disk. At most every two seconds, and only where
+   * no other write was made, this writes a little itself.
+   * @throws Error when it does not answer, is read-only, or a write failed within the last ten seconds for want of space or
+   *   because of the disk.
+   */
   ping(): Promise<void>
   close(): Promise<void>
 }

@@ -54,3 +54,25 @@ describe('a database that takes no writes, as after a failover to a standby', ()
     expect([...(await pids())].every((pid) => before.has(pid))).toBe(false)
   })
 })
+
+it('a database whose disk is full is not called well, though it answers and takes small writes', async () => {
+  const workspaceId = await bench.workspace()
+  const owner = await bench.connect()
+  await owner.query(`create function refuse() returns trigger language plpgsql as $$
+    begin raise exception 'could not extend file: No space left on device' using errcode = '53100'; end $$`)
+  await owner.query(
+    'create trigger refuse before insert on messages for each statement execute function refuse()',
+  )
+  await expect(bench.storage.ping()).resolves.toBeUndefined()
+  await expect(bench.accept(bench.make.send(workspaceId))).rejects.toThrow('No space left')
+  await expect(bench.storage.ping()).rejects.toThrow('the disk refused a write')
+})
+
+it('a ping commits something where nothing else is written', async () => {
+  const owner = await bench.connect()
+  const lsn = async () =>
+    (await owner.query('select pg_current_wal_insert_lsn() as lsn')).rows[0].lsn
+  const before = await lsn()
+  await bench.storage.ping()
+  expect(await lsn()).not.toBe(before)
+})

@@ -33,6 +33,9 @@ function dialectFor(clock: Clock): StoreDialect {
 /** Whoever asks whether the database is there does not wait for long. */
 const PING_MAX_MS = 2_000
 
+/** A commit that is flushed to disk, and waits for standbys where commits do, without a table. */
+const PROBE = `select pg_logical_emit_message(true, 'svc', '')`
+
 const t = tables(dialects.postgres)
 
 /** The cold door on PostgreSQL: the shared stores, each reading by itself or all in one transaction. */
@@ -47,10 +50,13 @@ export function openCold(
     random: () => number
     answer_max_ms: number
     onCommit?: OnCommit | undefined
+    onError?: ((error: unknown) => void) | undefined
   },
-): Pick<Storage, 'read' | 'write' | 'ping'> {
+): Pick<Storage, 'read' | 'write'> & Record<'assertWritable' | 'probe', () => Promise<void>> {
   const dialect = dialectFor(clock)
   const again = retrying(bounds)
+  const max_ms = Math.min(PING_MAX_MS, bounds.answer_max_ms)
+  const askSoon = (text: string) => again((fate) => askOnce(pool, text, undefined, fate), max_ms)
   const ask: Ask = (query, values) => again((fate) => askOnce(pool, query, values, fate))
   return {
     read: discreet(openStores(handle(ask), t, dialect)),
@@ -58,10 +64,12 @@ export function openCold(
       again((fate) =>
         transact(pool, (ask) => work(openStores(handle(ask), t, dialect)), fate, onCommit),
       ),
-    async ping() {
-      const max_ms = Math.min(PING_MAX_MS, bounds.answer_max_ms)
-      const { rows } = await again((fate) => askOnce(pool, IS_WRITABLE, undefined, fate), max_ms)
+    async assertWritable() {
+      const { rows } = await askSoon(IS_WRITABLE)
       if (!rows[0]?.is_writable) throw new Error('the database takes no writes')
+    },
+    async probe() {
+      await askSoon(PROBE)
     },
   }
 }

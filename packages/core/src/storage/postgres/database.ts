@@ -45,7 +45,12 @@ export function databaseOn(
   {
     onCommit,
     ...bounds
-  }: { random: () => number; answer_max_ms: number; onCommit?: OnCommit | undefined },
+  }: {
+    random: () => number
+    answer_max_ms: number
+    onCommit?: OnCommit | undefined
+    onError?: ((error: unknown) => void) | undefined
+  },
 ): Database {
   const again = retrying(bounds)
   return {

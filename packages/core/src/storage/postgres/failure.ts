@@ -24,6 +24,11 @@ export function isContention(error: unknown): boolean {
   return CONTENTION.has(codeOf(error))
 }
 
+/** Whether an error means that the disk takes no writes: it is full, it failed, or its data is damaged. */
+export function refusesWrites(error: unknown): boolean {
+  return /^(53100|58...|XX00[12])$/.test(codeOf(error))
+}
+
 /** Whether the connection is lost. */
 export function isGone(error: unknown): boolean {
   return GONE.test(codeOf(error)) || TERMINATED.test(textOf(causeOf(error)))

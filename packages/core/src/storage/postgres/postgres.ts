@@ -5,6 +5,7 @@ import { gather } from '../gather.ts'
 import type { HotDoor, Storage } from '../storage.ts'
 import { tables } from '../tables.ts'
 import { tellCommitted } from '../tell-plans.ts'
+import { createWriteWatch } from '../write-watch.ts'
 import { prepareAccept } from './accept.ts'
 import { alone } from './alone.ts'
 import { prepareClaimDeliveries } from './claim-deliveries.ts'
@@ -14,7 +15,7 @@ import { openCold } from './cold.ts'
 import { ANSWER_MAX_MS, connect } from './connection.ts'
 import { prepareCount, prepareSweepCounters } from './counters.ts'
 import { type Database, databaseOn } from './database.ts'
-import { isEverybodys } from './failure.ts'
+import { isEverybodys, refusesWrites } from './failure.ts'
 import { prepareFindApiKeys } from './find-api-keys.ts'
 import { migrate } from './migrate.ts'
 import { createQueue, type Queue } from './queue.ts'
@@ -59,7 +60,13 @@ export async function openPostgres(
   { clock = 'server', answer_max_ms = ANSWER_MAX_MS }: PostgresOptions = {},
 ): Promise<Storage> {
   const { id: newId, random, log, telemetry } = runtime
-  const bounds = { random, answer_max_ms, onCommit: tellCommitted(telemetry) }
+  const watch = createWriteWatch({ refuses: refusesWrites, probe: () => probe() })
+  const bounds = {
+    random,
+    answer_max_ms,
+    onCommit: tellCommitted(telemetry),
+    onError: watch.failed,
+  }
   const connections = await connect(url, { log, answer_max_ms })
   const { hot, cold, slow } = connections
   try {
@@ -76,7 +83,10 @@ export async function openPostgres(
     queues.push(made)
     return made.run
   }
-  const { read, write, ping } = openCold(cold, { ...bounds, clock: clockOf(clock) })
+  const { read, write, assertWritable, probe } = openCold(cold, {
+    ...bounds,
+    clock: clockOf(clock),
+  })
   const changes = queue(WRITES_AT_ONCE, WRITES_WAITING_MAX)
   return {
     read,
@@ -85,7 +95,10 @@ export async function openPostgres(
     // Several servers dispatch together: a lease is its claimant's for as long as it lasts, whoever starts meanwhile.
     startDispatch: async () => ({ release: async () => {} }),
     alone: (name, work) => alone(cold, name, work),
-    ping,
+    async ping() {
+      await assertWritable()
+      await watch.check()
+    },
     async close() {
       await Promise.all(queues.map((each) => each.close()))
       await waker.close()

@@ -26,9 +26,12 @@ export interface Try {
 export function retrying({
   random,
   answer_max_ms,
+  onError = () => {},
 }: {
   random: () => number
   answer_max_ms: number
+  /** Told of each error, also of those after which the work is done again. */
+  onError?: ((error: unknown) => void) | undefined
 }) {
   return async <T>(attempt: (fate: Try) => Promise<T>, max_ms = answer_max_ms): Promise<T> => {
     const until = performance.now() + max_ms
@@ -37,6 +40,7 @@ export function retrying({
       try {
         return await attempt(fate)
       } catch (error) {
+        onError(error)
         const may = isContention(error) || (isGone(error) && !fate.commit_sent)
         const wait_ms = PAUSE.base_ms + backoffMs(tries, PAUSE, random)
         if (!may || tries === TRIES_MAX || performance.now() + wait_ms >= until) {

@@ -5,6 +5,7 @@ import { gather } from '../gather.ts'
 import type { HotDoor } from '../storage.ts'
 import { tables } from '../tables.ts'
 import { tellCommitted, tellRecorded, tellSettled } from '../tell-plans.ts'
+import { createWriteWatch } from '../write-watch.ts'
 import { prepareAccept } from './accept.ts'
 import { prepareClaimDeliveries } from './claim-deliveries.ts'
 import { prepareClaimMessages } from './claim-messages.ts'
@@ -15,7 +16,7 @@ import { type Query, queryOver } from './query.ts'
 import { prepareRecordDeliveries } from './record-deliveries.ts'
 import { namesOf, selectFrom } from './rows.ts'
 import { prepareSettle } from './settle.ts'
-import { createWriter, type Writer } from './writer.ts'
+import { createWriter, refusesWrites, type Writer } from './writer.ts'
 
 /** How many items share one batch at the most: bounds how long a commit takes. */
 const BATCH_MAX = 512
@@ -37,6 +38,8 @@ export interface Engine
   /** @throws Error when another process dispatches on this file. */
   takeDispatch(): Promise<void>
   releaseDispatch(): Promise<void>
+  /** Resolves when writes reach the disk. @throws Error when they do not. */
+  checkWrites(): Promise<void>
   close(): Promise<void>
 }
 
@@ -51,7 +54,23 @@ export function openEngine(
 ): Engine {
   const connection = connect(file)
   migrate(connection)
-  const writer = createWriter(connection, { onFailure, onCommit: tellCommitted(telemetry) })
+  const watch = createWriteWatch({ refuses: refusesWrites, probe: () => writer.run(probe) })
+  const committed = tellCommitted(telemetry)
+  const countChanges = connection.prepare('select total_changes()').pluck()
+  let changes = 0
+  const writer = createWriter(connection, {
+    onFailure,
+    onError: watch.failed,
+    onCommit(jobs, duration_ms) {
+      committed?.(jobs, duration_ms)
+      // A commit without changes, as of a claim that found nothing, writes nothing.
+      const before = changes
+      changes = countChanges.get() as number
+      if (changes !== before) watch.wrote()
+    },
+  })
+  /** Writes one page to the log: SQLite writes this number, which svc does not use, even where it stays the same. */
+  const probe = () => void connection.pragma('user_version = 0')
   const t = tables(dialects.sqlite)
   const bounds = { batch_max: BATCH_MAX, onJoin: writer.grew }
   const claimMessages = prepareClaimMessages(connection, t)
@@ -85,6 +104,7 @@ export function openEngine(
       lock?.close()
       lock = null
     },
+    checkWrites: watch.check,
     async close() {
       await writer.idle()
       lock?.close()

@@ -66,6 +66,7 @@ export function openSqlite(
     },
     async ping() {
       connection.prepare('select 1').get()
+      await engine.checkWrites()
     },
     async close() {
       await readers?.close()

@@ -47,8 +47,11 @@ export function createWriter(
   {
     onFailure,
     onCommit = () => {},
+    onError = () => {},
   }: {
     onFailure: (error: Error) => void
+    /** Told of each error that undid a job or a whole transaction. */
+    onError?: ((error: unknown) => void) | undefined
     /** Told of each commit: how many jobs it wrote, and how long that took them. */
     onCommit?: ((jobs: number, duration_ms: number) => void) | undefined
   },
@@ -80,6 +83,7 @@ export function createWriter(
       undo.run()
       release.run()
       afterwards.length = before
+      onError(error)
       return () => one.reject(error)
     }
   }
@@ -123,6 +127,7 @@ export function createWriter(
       for (const work of afterwards) work()
     } catch (error) {
       undoAll()
+      onError(error)
       if (isIoError(error)) fail(error)
       for (const one of batch) one.reject(error)
     }
@@ -163,7 +168,16 @@ export function createWriter(
 }
 
 function isIoError(error: unknown): boolean {
+  return hasCode(error, /^SQLITE_(IOERR|CORRUPT)/)
+}
+
+/** Whether an error means that the file takes no writes: a full or read-only disk, an I/O error, a damaged file. */
+export function refusesWrites(error: unknown): boolean {
+  return hasCode(error, /^SQLITE_(FULL|READONLY|IOERR|CANTOPEN|CORRUPT|NOTADB)/)
+}
+
+function hasCode(error: unknown, pattern: RegExp): boolean {
   const { code, cause } = (error ?? {}) as { code?: unknown; cause?: unknown }
-  if (typeof code === 'string' && /^SQLITE_(IOERR|CORRUPT)/.test(code)) return true
-  return cause !== undefined && isIoError(cause)
+  if (typeof code === 'string' && pattern.test(code)) return true
+  return cause !== undefined && hasCode(cause, pattern)
 }

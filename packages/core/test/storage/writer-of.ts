@@ -1,0 +1,21 @@
+import Database from 'better-sqlite3'
+
+/** What `open` opens, and the connection by which it writes to its SQLite file: the first of those that it opens. */
+export async function writerOf<T>(
+  open: () => T | Promise<T>,
+): Promise<{ opened: T; writer: Database.Database }> {
+  const { prototype } = Database
+  const { pragma } = prototype
+  let writer: Database.Database | undefined
+  prototype.pragma = function (this: Database.Database, ...given: Parameters<typeof pragma>) {
+    writer ??= this
+    return pragma.apply(this, given)
+  }
+  try {
+    const opened = await open()
+    if (!writer) throw new Error('no SQLite file was opened')
+    return { opened, writer }
+  } finally {
+    prototype.pragma = pragma
+  }
+}
