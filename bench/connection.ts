@@ -16,7 +16,7 @@ export interface Connection {
 
 /** The parts of a request that is sent as prepared bytes. */
 export interface RequestParts {
-  method: 'GET' | 'POST'
+  method: 'GET' | 'POST' | 'PUT' | 'DELETE'
   path: string
   headers?: Record<string, string>
   body?: unknown

@@ -10,8 +10,20 @@ export interface Database {
   close(): void
 }
 
+/** A SQLite file of a driver's own. */
+export interface WritableDatabase extends Database {
+  prepare(sql: string): ReturnType<Database['prepare']> & { run(...values: unknown[]): unknown }
+  exec(sql: string): void
+}
+
 // The very engine that the service writes with.
 const core = createRequire(new URL('../packages/core/package.json', import.meta.url))
+
+/** Makes a database, or opens it. */
+export function openWritable(file: string): WritableDatabase {
+  const Sqlite: new (file: string) => WritableDatabase = core('better-sqlite3')
+  return new Sqlite(file)
+}
 
 /** Opens a database that another process may be writing. */
 export function openReadonly(file: string): Database {

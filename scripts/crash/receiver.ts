@@ -63,20 +63,12 @@ export async function openReceiver({ flaky }: { flaky: boolean }): Promise<Recei
     return 200
   }
 
-  const server = createServer((request, response) => {
-    const chunks: Buffer[] = []
-    request.on('data', (chunk: Buffer) => chunks.push(chunk))
-    // Half a request comes from a service that was killed while it wrote: it was not delivered.
-    request.on('error', () => {})
-    request.on('end', () => {
-      const body = Buffer.concat(chunks).toString()
-      deliveries += 1
-      response.writeHead(receive(request.url ?? '', request.headers, body)).end()
-    })
+  const endpoint = await openEndpoint((path, headers, body) => {
+    deliveries += 1
+    return receive(path, headers, body)
   })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    ...endpoint,
     events,
     faults,
     deliveries: () => deliveries,
@@ -84,6 +76,26 @@ export async function openReceiver({ flaky }: { flaky: boolean }): Promise<Recei
     trust(accounts) {
       secrets = new Map(accounts.map(({ webhook }) => [webhook.path, webhook.secret]))
     },
+  }
+}
+
+/** A server on loopback that reads each request whole and answers with the status that `receive` gives. */
+export async function openEndpoint(
+  receive: (path: string, headers: IncomingHttpHeaders, body: string) => number,
+): Promise<Pick<Receiver, 'url' | 'close'>> {
+  const server = createServer((request, response) => {
+    const chunks: Buffer[] = []
+    request.on('data', (chunk: Buffer) => chunks.push(chunk))
+    // Half a request comes from a service that was killed while it wrote: it was not delivered.
+    request.on('error', () => {})
+    request.on('end', () => {
+      const body = Buffer.concat(chunks).toString()
+      response.writeHead(receive(request.url ?? '', request.headers, body)).end()
+    })
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     close() {
       server.closeAllConnections()
       return new Promise((resolve) => server.close(() => resolve()))

@@ -1,0 +1,162 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+
+/** `svc serve` as a process of its own, watched by its log. */
+export interface Service {
+  pid: number
+  url: string
+  metrics_url: string
+  startup_ms: number
+  /** How many lines of each level were logged, and the first lines of level `warn` and above. */
+  log: ServiceLog
+  /** Resolves when the process has ended, however it ended. */
+  ended: Promise<End>
+  /** Sends a signal, and resolves when the process has ended. */
+  end(signal: NodeJS.Signals): Promise<End>
+}
+
+export interface ServiceLog {
+  lines: number
+  /** By pino's number of the level; 0 counts lines that are not JSON. */
+  levels: Map<number, number>
+  /** Lines of level `warn` and above, and lines that are not JSON; at most `LINES_KEPT_MAX`. */
+  kept: string[]
+}
+
+export interface End {
+  code: number | null
+  signal: NodeJS.Signals | null
+}
+
+export interface ServiceOptions {
+  /** Holds the database, unless the environment names another one. */
+  folder: string
+  /** More of the environment. */
+  env?: Record<string, string>
+  /** The command that takes `serve`; the built one by default. */
+  command?: readonly string[]
+}
+
+/** The built command, as it is installed. */
+export const BUILT_COMMAND: readonly string[] = [
+  process.execPath,
+  fileURLToPath(new URL('../../packages/cli/bin/svc.js', import.meta.url)),
+]
+
+const NO_LIMIT = '999999999/60'
+const START_MAX_MS = 60_000
+const LINES_KEPT_MAX = 1_000
+
+/** More than a run can spend. */
+export const SIGNUP_CREDITS = 100_000_000
+
+/** The environment of a service under test: a free port, rate limits that never apply, webhooks to loopback. */
+export function serviceEnv(folder: string): Record<string, string> {
+  const { PATH = '', HOME = '', TMPDIR } = process.env
+  return {
+    PATH,
+    HOME,
+    ...(TMPDIR && { TMPDIR }),
+    HOST: '127.0.0.1',
+    PORT: '0',
+    SVC_DATA_DIR: folder,
+    SVC_METRICS_LISTEN: '127.0.0.1:0',
+    SVC_RATE_LIMIT_GENERAL: NO_LIMIT,
+    SVC_RATE_LIMIT_BULK: NO_LIMIT,
+    SVC_RATE_LIMIT_ANONYMOUS: NO_LIMIT,
+    SVC_RATE_LIMIT_AUTH: NO_LIMIT,
+    SVC_RATE_LIMIT_FAILED_AUTH: NO_LIMIT,
+    SVC_SIGNUP_CREDITS: String(SIGNUP_CREDITS),
+    SVC_WEBHOOK_ALLOW_HTTP: 'true',
+    SVC_WEBHOOK_ALLOW_NETS: '127.0.0.0/8',
+  }
+}
+
+/** @throws Error when it ends before it listens; the message has what it wrote. */
+export async function startService(options: ServiceOptions): Promise<Service> {
+  const { folder, env = {}, command = BUILT_COMMAND } = options
+  const [program = '', ...args] = command
+  const from = performance.now()
+  const child = spawn(program, [...args, 'serve'], {
+    cwd: folder,
+    env: { ...serviceEnv(folder), ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+    // Ctrl+C reaches the driver alone, which then ends the service in order.
+    detached: true,
+  })
+  const log: ServiceLog = { lines: 0, levels: new Map(), kept: [] }
+  const listening = new Promise<Listening>((resolve) => watch(child, log, resolve))
+  const ended = new Promise<End>((resolve) => {
+    child.once('close', (code, signal) => resolve({ code, signal }))
+  })
+  const kill = () => child.kill('SIGKILL')
+  process.once('exit', kill)
+  ended.then(() => process.off('exit', kill))
+  const limit = setTimeout(kill, START_MAX_MS)
+  const { url, metrics_url } = await Promise.race([
+    listening,
+    ended.then(({ code, signal }) => {
+      throw new Error(`the service did not start (${signal ?? code}): ${log.kept.join('\n')}`)
+    }),
+  ])
+  clearTimeout(limit)
+  return {
+    pid: child.pid as number,
+    url,
+    metrics_url,
+    startup_ms: performance.now() - from,
+    log,
+    ended,
+    end(signal) {
+      child.kill(signal)
+      return ended
+    },
+  }
+}
+
+type Listening = Pick<Service, 'url' | 'metrics_url'>
+
+/** Reads the log line by line, and learns from it where the service listens. */
+function watch(child: ChildProcess, log: ServiceLog, onListening: (where: Listening) => void) {
+  let hasStarted = false
+
+  function take(line: string): void {
+    const level = Number(/^\{"level":(\d+)/.exec(line)?.[1] ?? 0)
+    log.lines += 1
+    log.levels.set(level, (log.levels.get(level) ?? 0) + 1)
+    if ((level === 0 || level >= 40) && log.kept.length < LINES_KEPT_MAX) log.kept.push(line)
+    if (hasStarted || !line.endsWith('"msg":"listening"}')) return
+    hasStarted = true
+    onListening(JSON.parse(line) as Listening)
+  }
+
+  for (const stream of [child.stdout, child.stderr]) {
+    let rest = ''
+    stream?.setEncoding('utf8').on('data', (text: string) => {
+      const lines = (rest + text).split('\n')
+      rest = lines.pop() ?? ''
+      for (const line of lines) if (line !== '') take(line)
+    })
+    stream?.on('end', () => rest !== '' && take(rest))
+  }
+}
+
+/** Runs a command of `svc` on the database of a service, and answers what it wrote. */
+export function runCommand(
+  args: readonly string[],
+  { folder, env = {}, command = BUILT_COMMAND }: ServiceOptions,
+): Promise<End & { output: string }> {
+  const [program = '', ...before] = command
+  const child = spawn(program, [...before, ...args], {
+    cwd: folder,
+    env: { ...serviceEnv(folder), ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  const output: string[] = []
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.setEncoding('utf8').on('data', (text: string) => output.push(text))
+  }
+  return new Promise((resolve) => {
+    child.once('close', (code, signal) => resolve({ code, signal, output: output.join('') }))
+  })
+}

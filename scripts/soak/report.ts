@@ -1,0 +1,31 @@
+import type { SoakResult } from './run.ts'
+import { judge, tableOf } from './verdict.ts'
+
+/** The result on one page, and whether every bound and every rule held. */
+export function reportOf(result: SoakResult): { text: string; isSound: boolean } {
+  const { seconds, samples, violations, requests, wishes, told, stored, log, ledger } = result
+  const findings = judge(samples)
+  const broken = violations.broken()
+  const number = (value: number) => value.toLocaleString('en-US')
+  const warnings = log.levels.get(40) ?? 0
+  const isSound = broken.length === 0 && findings.every(({ ok }) => ok !== false)
+  const text = [
+    `${(seconds / 60).toFixed(1)} minutes, ${number(requests)} requests (${(requests / seconds).toFixed(1)}/s)`,
+    ...[...wishes].map(([name, times]) => `  ${number(times).padStart(9)} × ${name}`),
+    `messages   ${number(told.accepted)} accepted, ${number(told.unsure)} without an answer, ${number(stored.messages)} stored`,
+    `webhooks   ${number(stored.events)} events, ${number(told.received)} deliveries, ${number(stored.repeated)} events more than once`,
+    `log        ${number(log.lines)} lines, ${number(warnings)} warnings`,
+    `ledger     ${ledger.split('\n').join('\n           ')}`,
+    '',
+    tableOf(samples),
+    '',
+    ...findings.map(({ text: said, ok }) => `${ok === null ? '–' : ok ? '✓' : '✗'} ${said}`),
+    ...broken.flatMap(({ rule, times, examples }) => [
+      `✗ ${rule}: broken ${number(times)} times`,
+      ...examples.map((example) => `    ${example}`),
+    ]),
+    `${violations.rules()} rules, ${broken.length} broken`,
+    isSound ? 'PASSED' : 'FAILED',
+  ].join('\n')
+  return { text, isSound }
+}
