@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { Agent, type Dispatcher } from 'undici'
+import { PROVIDER_KEEP_ALIVE, turnOfLoop } from '../kept-connections.ts'
 
 /** One request to a provider. */
 export interface HttpCall {
@@ -79,7 +80,7 @@ export function createHttpClient({
   const agent = new Agent({
     connections,
     pipelining: 1,
-    keepAliveTimeout: 4_000,
+    ...PROVIDER_KEEP_ALIVE,
     // The deadline covers both; these would each begin anew with every byte.
     headersTimeout: 0,
     bodyTimeout: 0,
@@ -99,8 +100,10 @@ interface Bounds {
 
 /**
  * undici calls `onRequestStart` right before it hands the first byte to a connection, and never when that was not
- * reached: this alone tells `not_sent` from `unanswered`, whatever the error is. A kept connection that the peer had
- * closed meanwhile was written to, so it counts as `unanswered`.
+ * reached: this alone tells `not_sent` from `unanswered`, whatever the error is. On a kept connection the rule is the same:
+ * once a byte was written, no error proves that the peer did not read it. A FIN without an answer, a reset and EPIPE all
+ * also come from a peer that took the request and then died. What keeps a request off a closed connection is done before
+ * it is written: short keep-alive, and a turn of the loop.
  */
 function callOnce(call: HttpCall, { agent, deadline_ms, body_max }: Bounds): Promise<HttpAnswer> {
   const target = originAndPath(call.url)
@@ -115,6 +118,7 @@ function callOnce(call: HttpCall, { agent, deadline_ms, body_max }: Bounds): Pro
       resolve(answer)
     }
     const fail = (code: Code) => settle(connection ? unanswered(code) : notSent(code))
+    const until = performance.now() + deadline_ms
     const timer = setTimeout(() => {
       fail(connection ? 'timeout' : 'busy')
       connection?.abort(new Error('deadline'))
@@ -126,6 +130,8 @@ function callOnce(call: HttpCall, { agent, deadline_ms, body_max }: Bounds): Pro
       onRequestStart(controller) {
         // Given up while it waited for a connection, or about to be written anew: both must not reach the peer.
         const is_repeat = connection !== null
+        // A process that was stopped handles what its connections got before the timer of the deadline.
+        if (performance.now() >= until) fail('busy')
         connection ??= controller
         if (is_settled || is_repeat) controller.abort(new Error('not wanted'))
       },
@@ -144,7 +150,7 @@ function callOnce(call: HttpCall, { agent, deadline_ms, body_max }: Bounds): Pro
         fail(codeOf(error))
       },
     }
-    try {
+    const dispatch = () => {
       agent.dispatch(
         {
           ...target,
@@ -154,9 +160,10 @@ function callOnce(call: HttpCall, { agent, deadline_ms, body_max }: Bounds): Pro
         },
         handler,
       )
-    } catch (error) {
-      fail(codeOf(error))
     }
+    turnOfLoop()
+      .then(dispatch)
+      .catch((error) => fail(codeOf(error)))
   })
 }
 

@@ -1,6 +1,7 @@
-import { Agent, type Dispatcher, request } from 'undici'
+import { Agent, type buildConnector, type Dispatcher, request } from 'undici'
 import { LIMITS } from '../contract/limits.ts'
 import { sign } from '../contract/signature.ts'
+import { turnOfLoop, WEBHOOK_KEEP_ALIVE } from '../kept-connections.ts'
 import { createTargetGuard, FORBIDDEN, type TargetPolicy } from './target.ts'
 
 /** One try of a delivery, as it goes to the thread that makes it. Plain data. */
@@ -60,8 +61,8 @@ export function createDeliverer({
     // would use up his own deadline.
     connections: null,
     pipelining: 1,
-    keepAliveTimeout: 4_000,
-    connect: createTargetGuard(targets).connect,
+    ...WEBHOOK_KEEP_ALIVE,
+    connect: noting(createTargetGuard(targets).connect),
   })
   const send = (job: DeliverJob) => post(job, { agent, now, deadline_ms })
   let closed = false
@@ -116,13 +117,22 @@ async function post(
   // One deadline over connect, headers and body: undici's own time-outs each begin anew with every byte.
   const deadline = new AbortController()
   const timer = setTimeout(() => deadline.abort(), deadline_ms)
-  try {
-    const response = await request(job.url, {
+  const headers = { ...job.headers, ...ownHeaders(job, at) }
+  const { url, body } = job
+  const respond = async () => {
+    await turnOfLoop()
+    return request(url, {
       dispatcher: agent,
       method: 'POST',
-      headers: { ...job.headers, ...ownHeaders(job, at) },
-      body: job.body,
+      headers,
+      body,
       signal: deadline.signal,
+    })
+  }
+  try {
+    const response = await respond().catch((error) => {
+      if (deadline.signal.aborted || !wasKept(error)) throw error
+      return respond()
     })
     const response_body = await capture(response.body)
     return done({
@@ -135,6 +145,29 @@ async function post(
   } finally {
     clearTimeout(timer)
   }
+}
+
+/** Notes on a socket's error how much had come from the receiver: undici tells it of some errors only. */
+function noting(connect: buildConnector.connector): buildConnector.connector {
+  return (options, done) =>
+    connect(options, (...[error, socket]) => {
+      if (error) return done(error, null)
+      socket.prependListener('error', (failure: Failure) => {
+        failure.socket ??= { bytesRead: socket.bytesRead }
+      })
+      done(null, socket)
+    })
+}
+
+type Failure = Error & { code?: unknown; socket?: { bytesRead?: number } | null }
+
+/**
+ * Whether a try that got no answer failed on a connection that had served one before: receivers close what is idle, and
+ * that is no failure of theirs. Such a try is made once more at once, which the receiver knows by `webhook-id`.
+ */
+function wasKept(error: unknown): boolean {
+  const { socket } = (error ?? {}) as Failure
+  return wordFor(error) === 'reset' && (socket?.bytesRead ?? 0) > 0
 }
 
 function ownHeaders(job: DeliverJob, at: Date): Record<string, string> {

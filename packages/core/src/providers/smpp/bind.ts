@@ -38,6 +38,9 @@ interface BindParts {
   meaningOf: (status: number) => StatusMeaning
 }
 
+/** A connection that was silent for less was not ended for that. */
+const IDLE_MIN_MS = 500
+
 /** Binds, and binds again for as long as it is not closed, after growing waits. */
 export function openBind(parts: BindParts, events: BindEvents): Bind {
   const { name, account, window, timing, meaningOf } = parts
@@ -49,6 +52,8 @@ export function openBind(parts: BindParts, events: BindEvents): Bind {
   let lastEnding: string | null = null
   let refused: string | null = null
   let isClosed = false
+  /** As the settings have it, or sooner than the SMSC has ended a connection because nothing came. */
+  let { idle_ms } = timing
 
   connect()
 
@@ -56,7 +61,7 @@ export function openBind(parts: BindParts, events: BindEvents): Bind {
     timer = null
     session = openSession(
       account,
-      { window, timing },
+      { window, timing: { ...timing, idle_ms } },
       { up, down, room: events.changed, deliver: events.deliver },
     )
   }
@@ -70,6 +75,9 @@ export function openBind(parts: BindParts, events: BindEvents): Bind {
 
   function down(ending: Ending): void {
     session = null
+    if (ending.idle_ms !== null && ending.idle_ms >= IDLE_MIN_MS) {
+      idle_ms = Math.min(idle_ms, Math.max(IDLE_MIN_MS, ending.idle_ms / 2))
+    }
     const { text, isRefusal } = endingOf(ending)
     refused = isRefusal ? text : null
     // An account that is thrown out as soon as it is bound waits ever longer too.

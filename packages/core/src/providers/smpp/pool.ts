@@ -28,8 +28,10 @@ export function createPool(binds: readonly Bind[], meaningOf: (status: number) =
     while (queue.length > 0) {
       const bind = roomiest()
       if (!bind) break
-      const { pdu, done } = queue.shift() as Queued
-      write(bind, pdu, done)
+      const { pdu, write_by, done } = queue.shift() as Queued
+      // A process that was stopped hears of room before it sweeps.
+      if (write_by <= performance.now()) done(BUSY)
+      else write(bind, pdu, done)
     }
     if (queue.length > 0 && !isUp()) giveUp(() => true, unconnected())
     if (queue.length > 0) sweeping ??= setInterval(sweep, SWEEP_MS)

@@ -15,10 +15,13 @@ import {
 import type { BindSettings, Timing } from './settings.ts'
 import { STATUS } from './status-table.ts'
 
-/** Why a connection is no more. `status`: with what the SMSC refused the bind. */
+/** Why a connection is no more. */
 export interface Ending {
   reason: string
+  /** With what the SMSC refused the bind. */
   status: number | null
+  /** For how long nothing had come, where the SMSC ended a connection on which nothing was under way; else null. */
+  idle_ms: number | null
 }
 
 export interface SessionEvents {
@@ -35,7 +38,10 @@ export interface SessionEvents {
 /** One connection to an SMSC, from connecting to its end: SMPP 3.4 sections 2.2 to 2.10. */
 export interface Session {
   isBound(): boolean
-  /** How many PDUs it may be given now: none while it is not bound, ends or is throttled. */
+  /**
+   * How many PDUs it may be given now: none while it is not bound, ends or is throttled, nor while an SMSC that was
+   * silent is asked whether it is still there. This asks, and `SessionEvents.room` tells of the answer.
+   */
   room(): number
   outstanding(): number
   /** Writes a submit_sm; only while there is room. */
@@ -48,6 +54,11 @@ export interface Session {
 
 /** How long an SMSC that unbound may take to answer what it has. */
 const UNBOUND_MS = 1000
+/**
+ * After so long without a word an SMSC is asked before it is given a message. SMSCs and firewalls end idle connections,
+ * a firewall without telling, and a submit_sm that was written to such a connection would be in doubt for ever.
+ */
+const SILENT_MS = 500
 /** How many octets may wait for an SMSC to read them. */
 const UNREAD_MAX = 16 * 1024 * 1024
 
@@ -70,6 +81,9 @@ export function openSession(
   let ownSequence = 0
   let unsent: Buffer[] = []
   let heardAt = performance.now()
+  /** Before what came last. */
+  let silent_ms = 0
+  let idle_ms: number | null = null
   let enquiry: { sequence: number; deadline: number } | null = null
   let throttled: NodeJS.Timeout | null = null
   let closing = 'closed by the SMSC'
@@ -82,6 +96,7 @@ export function openSession(
   socket.on(account.tls ? 'secureConnect' : 'connect', bind)
   socket.on('data', take)
   socket.on('error', (error: NodeJS.ErrnoException) => finish(error.code ?? 'connection error'))
+  socket.on('end', () => noteIdle(performance.now() - heardAt))
   socket.on('close', () => finish(closing))
 
   function bind(): void {
@@ -117,7 +132,8 @@ export function openSession(
   }
 
   function take(chunk: Buffer): void {
-    heardAt = performance.now()
+    silent_ms = performance.now() - heardAt
+    heardAt += silent_ms
     try {
       for (const pdu of framesOf(chunk)) if (phase !== 'over') handle(pdu)
     } catch (error) {
@@ -140,8 +156,10 @@ export function openSession(
     if (pdu.sequence === ownSequence && phase === 'binding') bindAnswered(pdu)
     else if (pdu.sequence === ownSequence && phase === 'ending') finish(closing)
     // Whatever it says to it: it is there.
-    else if (pdu.sequence === enquiry?.sequence) enquiry = null
-    else if (outstanding.settle(pdu)) roomMade()
+    else if (pdu.sequence === enquiry?.sequence) {
+      enquiry = null
+      roomMade()
+    } else if (outstanding.settle(pdu)) roomMade()
     // A nack of what it could not even number: nothing that follows can be trusted.
     else if (pdu.command === GENERIC_NACK && pdu.sequence === 0) finish('generic_nack')
   }
@@ -162,8 +180,14 @@ export function openSession(
     else answer(pdu, STATUS.temporary_error)
   }
 
+  /** The SMSC ends the connection, after so long without a word. */
+  function noteIdle(ms: number): void {
+    if (phase === 'bound' && outstanding.size() === 0) idle_ms = ms
+  }
+
   /** It takes nothing more, but what it has it may still answer. */
   function unbound(pdu: Pdu): void {
+    noteIdle(silent_ms)
     answer(pdu, STATUS.ok)
     flush()
     phase = 'ending'
@@ -186,10 +210,24 @@ export function openSession(
     }
     const isOverdue = outstanding.giveUpOverdue(now)
     if (isOverdue) roomMade()
-    if (phase === 'bound' && !enquiry && (isOverdue || now - heardAt >= timing.idle_ms)) {
-      const sequence = request(encodePdu(COMMAND.enquire_link, 0, NOTHING))
-      enquiry = { sequence, deadline: now + timing.response_ms }
+    if (phase === 'bound' && (isOverdue || now - heardAt >= timing.idle_ms)) enquire(now)
+  }
+
+  function enquire(now: number): void {
+    if (enquiry) return
+    const sequence = request(encodePdu(COMMAND.enquire_link, 0, NOTHING))
+    enquiry = { sequence, deadline: now + timing.response_ms }
+  }
+
+  function room(): number {
+    if (phase !== 'bound' || throttled) return 0
+    const now = performance.now()
+    // What is outstanding shows the SMSC that the connection is in use.
+    if (outstanding.size() === 0 && now - heardAt >= SILENT_MS) {
+      enquire(now)
+      return 0
     }
+    return Math.max(0, window - outstanding.size())
   }
 
   function failureAt(now: number): string | null {
@@ -206,7 +244,7 @@ export function openSession(
     if (throttled) clearTimeout(throttled)
     socket.destroy()
     outstanding.giveUpAll(reason)
-    events.down({ reason, status })
+    events.down({ reason, status, idle_ms })
     for (const look of watchers) look()
   }
 
@@ -229,7 +267,7 @@ export function openSession(
 
   return {
     isBound: () => phase === 'bound',
-    room: () => (phase === 'bound' && !throttled ? Math.max(0, window - outstanding.size()) : 0),
+    room,
     outstanding: outstanding.size,
     submit: (pdu, done) => outstanding.add(request(pdu), done),
     throttle() {
