@@ -17,6 +17,7 @@ const BENCHES: Record<string, () => Promise<Bench>> = {
   bulk: async () => (await import('./bulk.ts')).run,
   'end-to-end': async () => (await import('./end-to-end.ts')).run,
   'idle-latency': async () => (await import('./idle-latency.ts')).run,
+  backlog: async () => (await import('./backlog.ts')).run,
   backup: async () => (await import('./backup.ts')).run,
   'ledger-verify': async () => (await import('./ledger-verify.ts')).run,
   lists: async () => (await import('./lists.ts')).run,

@@ -6,7 +6,12 @@ import { type Child, type Handlers, startChild } from './child.ts'
 /** What the process of a service is asked. */
 export interface ServiceHandlers extends Handlers {
   /** @param input.dispatch whether it sends what it accepts; without that, accepting alone is seen. */
-  start(input: { dispatch: boolean; webhook_url: string | null; key: string | null }): {
+  start(input: {
+    dispatch: boolean
+    webhook_url: string | null
+    webhook_events: string[]
+    key: string | null
+  }): {
     url: string
     key: string
     secret: string
@@ -16,6 +21,10 @@ export interface ServiceHandlers extends Handlers {
   delay(_: null): { p99_ms: number; max_ms: number }
   /** Answers when everything accepted has been sent, and every webhook delivered. */
   idle(_: null): void
+  /** Stops sending and delivering; accepting goes on. */
+  pause(_: null): void
+  /** Ends the pause. */
+  resume(_: null): void
   /** Ends it in order. */
   stop(_: null): void
 }
@@ -54,6 +63,8 @@ export function serviceEnvironment(folder: string): Record<string, string> {
 export interface ServiceOptions {
   dispatch: boolean
   webhook_url?: string | null
+  /** What the webhook is told of; deliveries alone where it is not given. */
+  webhook_events?: string[]
   /** A SQLite file of its own where none is given. */
   database_url?: string
   /** Of a workspace that another service on the database has made; one is made where none is given. */
@@ -67,7 +78,15 @@ export interface ServiceOptions {
 export async function startService(
   folder: string,
   name: string,
-  { dispatch, webhook_url = null, database_url, key = null, node_args = [], env }: ServiceOptions,
+  {
+    dispatch,
+    webhook_url = null,
+    webhook_events = ['message.delivered'],
+    database_url,
+    key = null,
+    node_args = [],
+    env,
+  }: ServiceOptions,
 ): Promise<Service> {
   const data = join(folder, name)
   mkdirSync(data)
@@ -80,7 +99,7 @@ export async function startService(
     },
     node_args,
   })
-  const started = await child.ask('start', { dispatch, webhook_url, key })
+  const started = await child.ask('start', { dispatch, webhook_url, webhook_events, key })
   return { child, ...started, database: join(data, 'svc.db') }
 }
 

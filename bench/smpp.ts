@@ -157,7 +157,12 @@ async function startSmppService(
     env: { ...serviceEnvironment(data), SVC_PROVIDERS: JSON.stringify([provider]) },
     node_args,
   })
-  const { url, key } = await child.ask('start', { dispatch: true, webhook_url: null, key: null })
+  const { url, key } = await child.ask('start', {
+    dispatch: true,
+    webhook_url: null,
+    webhook_events: [],
+    key: null,
+  })
   return { child, url, key }
 }
 

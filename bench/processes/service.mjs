@@ -10,7 +10,7 @@ let running
 const delays = monitorEventLoopDelay({ resolution: 1 })
 
 answer({
-  async start({ dispatch, webhook_url, key: given }) {
+  async start({ dispatch, webhook_url, webhook_events, key: given }) {
     running = dispatch ? await startServer({ config: readConfig(process.env) }) : await accepting()
     const { core, url, metrics_url = null } = running
     if (given !== null) return { url, key: given, secret: '', metrics_url }
@@ -27,7 +27,7 @@ answer({
     if (webhook_url === null) return { url, key, secret: '', metrics_url }
     const { secret } = await core.webhooks.create(workspace.id, {
       url: webhook_url,
-      events: ['message.delivered'],
+      events: webhook_events,
     })
     return { url, key, secret, metrics_url }
   },
@@ -40,6 +40,8 @@ answer({
   async idle() {
     if (running.core.isDispatching()) await (await running.core.startDispatch()).idle()
   },
+  pause: () => running.core.dispatch.stop({ reason: 'bench' }),
+  resume: () => running.core.dispatch.resume(),
   async stop() {
     await running.close()
     // A profile is written when the process ends in order.

@@ -339,6 +339,26 @@ describe('SQLite alone', () => {
       await right.release()
     })
 
+    it('writes what a caller waits for before the work that waits already', async () => {
+      const storage = open()
+      const id = await workspace(storage)
+      const claim = {
+        now: runtime.now(),
+        limit: 10,
+        lease_ms: 1_000,
+        route: () => ({ provider: 'carrier', sender: null }),
+      }
+      const claims = Array.from({ length: 30 }, (_, i) =>
+        storage.hot.claimMessages({ ...claim, token: `token-${i}` }),
+      )
+      const request = make.send(id)
+      expect(await storage.hot.accept([request])).toStrictEqual([{ outcome: 'accepted' }])
+      // The very first claim finds the message that was accepted after it was asked for.
+      const [first, ...others] = await Promise.all(claims)
+      expect(first).toMatchObject([{ message_id: only(request.messages).id }])
+      expect(others.flat()).toStrictEqual([])
+    })
+
     it('makes what a dead process had claimed due at once', async () => {
       const storage = open()
       const id = await workspace(storage)

@@ -19,7 +19,9 @@ import { createShares } from './shares.ts'
 const LEASE_MS = 2 * LIMITS.webhook_deadline_ms + 30_000
 
 const SLOTS = 4096
-const CLAIM_MAX = 512
+/** Callers wait for the writer of a SQLite file while it claims: 128 rows take about 2 ms. */
+const CLAIM_MAX = 128
+
 /** Each batch is one task of a thread; it holds one webhook's deliveries only, so that none waits for a stranger's. */
 const TASK_BATCH_MAX = 32
 

@@ -19,8 +19,10 @@ const LEASE_MS = 60_000
 const CALL_MAX_MS = 30_000
 
 const SLOTS = 1024
-const CLAIM_MAX = 256
 const CALL_BATCH_MAX = 64
+
+/** One call's worth: a larger claim holds the writer of a SQLite file for longer, and callers wait for that. */
+const CLAIM_MAX = CALL_BATCH_MAX
 
 /** So many of the slots are one provider's at the most, while it is slow. */
 const SLOW_MAX = 384

@@ -18,8 +18,11 @@ import { namesOf, selectFrom } from './rows.ts'
 import { prepareSettle } from './settle.ts'
 import { createWriter, refusesWrites, type Writer } from './writer.ts'
 
-/** How many items share one batch at the most: bounds how long a commit takes. */
+/** How many requests share one batch at the most: bounds how long a commit takes. */
 const BATCH_MAX = 512
+
+/** The same for the dispatcher's work, which callers wait for: 64 settlements take about 4 ms. */
+const BACKGROUND_BATCH_MAX = 64
 
 /** All that writes: the one writing connection, its writer and the verbs. */
 export interface Engine
@@ -72,7 +75,8 @@ export function openEngine(
   /** Writes one page to the log: SQLite writes this number, which svc does not use, even where it stays the same. */
   const probe = () => void connection.pragma('user_version = 0')
   const t = tables(dialects.sqlite)
-  const bounds = { batch_max: BATCH_MAX, onJoin: writer.grew }
+  const { run, runInBackground } = writer
+  const bounds = { batch_max: BACKGROUND_BATCH_MAX }
   const claimMessages = prepareClaimMessages(connection, t)
   const settling = prepareSettle(connection, t, {
     ...context,
@@ -89,13 +93,16 @@ export function openEngine(
   let lock: Connection | null = null
   return {
     findApiKey: async (keyHash) => findKey(keyHash)[0] ?? null,
-    accept: gather(prepareAccept(connection, t), writer.run, bounds),
-    claimMessages: (claim) => writer.run(() => claimMessages(claim)),
-    settle: gather(settling.settle, writer.run, bounds),
-    cancel: (request) => writer.run(() => settling.cancel(request)),
-    claimDeliveries: (claim) => writer.run(() => claimDeliveries(claim)),
-    recordDeliveries: gather(recordDeliveries, writer.run, bounds),
-    transaction: (work) => writer.run(() => work(query)),
+    accept: gather(prepareAccept(connection, t), run, {
+      batch_max: BATCH_MAX,
+      onJoin: writer.grew,
+    }),
+    claimMessages: (claim) => runInBackground(() => claimMessages(claim)),
+    settle: gather(settling.settle, runInBackground, bounds),
+    cancel: (request) => run(() => settling.cancel(request)),
+    claimDeliveries: (claim) => runInBackground(() => claimDeliveries(claim)),
+    recordDeliveries: gather(recordDeliveries, runInBackground, bounds),
+    transaction: (work) => run(() => work(query)),
     async takeDispatch() {
       lock = takeDispatchLock(file)
       await freeLeases(writer, connection)

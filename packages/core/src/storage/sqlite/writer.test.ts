@@ -229,4 +229,92 @@ describe('the writer', () => {
     expect(committed()).toHaveLength(300)
     await writer.idle()
   })
+
+  describe('with background work', () => {
+    /** Adds so many background jobs; each notes its number when it runs. */
+    const inBackground = (count: number, ran: number[], each: (n: number) => void = () => {}) =>
+      Array.from({ length: count }, (_, n) =>
+        writer.runInBackground(() => {
+          insert(n)
+          ran.push(n)
+          each(n)
+        }),
+      )
+
+    it('runs callers first, whatever waited before them', async () => {
+      const ran: number[] = []
+      const background = inBackground(40, ran)
+      expect(await writer.run(() => ran.length)).toBe(0)
+      await Promise.all(background)
+      expect(ran).toStrictEqual(Array.from({ length: 40 }, (_, n) => n))
+      expect(committed()).toStrictEqual(ran)
+    })
+
+    it('lets a caller in between two jobs, and does not commit before it', async () => {
+      const ran: number[] = []
+      let caller: Promise<number> | undefined
+      // All of them take longer than one commit may.
+      const background = inBackground(40, ran, (n) => {
+        const until = performance.now() + 2
+        while (performance.now() < until) {
+          // The job's own work.
+        }
+        if (n > 0) return
+        caller = setImmediate().then(() =>
+          writer.run(() => {
+            insert(1_000)
+            return ran.length
+          }),
+        )
+      })
+      await background[0]
+      const before = await caller
+      expect(before).toBeGreaterThan(0)
+      expect(before).toBeLessThan(40)
+      await Promise.all(background)
+    })
+
+    it('runs a background job in each commit, however many callers there are', async () => {
+      let commits = 0
+      const counting = createWriter(connection, {
+        onFailure: () => {},
+        onCommit: () => {
+          commits += 1
+        },
+      })
+      let left = 20
+      const background = Array.from({ length: left }, () =>
+        counting.runInBackground(() => {
+          left -= 1
+        }),
+      )
+      let callers = 0
+      const call = async () => {
+        while (left > 0) await counting.run(() => insert(callers++))
+      }
+      await Promise.all([call(), call(), call(), ...background])
+      expect(commits).toBeLessThanOrEqual(21)
+    })
+
+    it('refuses background work by itself: callers are still let in', async () => {
+      const ran: number[] = []
+      const taken = inBackground(10_000, ran)
+      await expect(writer.runInBackground(() => {})).rejects.toBeInstanceOf(WriterBusy)
+      await writer.run(() => insert(-1))
+      await Promise.all(taken)
+    })
+
+    it('rejects what waits when the disk fails, and what ran before it', async () => {
+      const broken = createWriter(
+        faulty('commit', () => {
+          throw sqliteError('SQLITE_IOERR_FSYNC')
+        }),
+        { onFailure: (error) => failures.push(error) },
+      )
+      const jobs = Array.from({ length: 300 }, () => broken.runInBackground(() => {}))
+      const settled = await Promise.allSettled([...jobs, broken.run(() => {})])
+      expect(new Set(settled.map(({ status }) => status))).toEqual(new Set(['rejected']))
+      expect(failures).toHaveLength(1)
+    })
+  })
 })

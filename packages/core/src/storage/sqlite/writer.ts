@@ -5,24 +5,41 @@ import type { Connection } from './connection.ts'
 export type Job<T> = () => T | Promise<T>
 
 export interface Writer {
-  /** Runs `job` in a transaction and resolves after that is on disk. If `job` throws, it changed nothing. */
+  /**
+   * Runs `job`, which a caller waits for, in a transaction and resolves after that is on disk. If `job` throws, it
+   * changed nothing.
+   */
   run<T>(job: Job<T>): Promise<T>
-  /** Says that a waiting job was given more to do. */
+  /** Says that a waiting job of `run` was given more to do. */
   grew(): void
+  /**
+   * The same for the dispatcher's work, which leaves callers the first place. A caller may wait for the job that runs,
+   * so each must be short; each commit has one such job at least, however many callers there are.
+   */
+  runInBackground<T>(job: Job<T>): Promise<T>
   /** To be called by a job: does `work` once that job is on disk, and never if it is not. */
   afterCommit(work: () => void): void
   /** Resolves when everything that waits has been written. */
   idle(): Promise<void>
 }
 
-/** So many jobs share one commit at the most; each may itself be a batch. */
+/** So many callers' jobs share one commit at the most; each may itself be a batch. */
 const JOBS_MAX = 128
 
 /** A commit waits this many turns for company at the most. */
 const TURNS_MAX = 8
 
-/** So many jobs may wait before new ones are refused. */
+/** So many jobs of each kind may wait before new ones are refused. */
 const WAITING_MAX = 10_000
+
+/** After so long a commit begins no further background job. */
+const BACKGROUND_MS = 50
+
+/**
+ * With callers in a commit, background jobs get as much time as these, and so many times as long as the last flush to disk
+ * took: with less, a slow disk would leave the dispatcher next to nothing. A caller waits for two such commits at most.
+ */
+const BACKGROUND_FLUSHES = 2
 
 /** The queue of writes is full: the caller should try again later. */
 export class WriterBusy extends SvcError {
@@ -62,11 +79,13 @@ export function createWriter(
   const save = connection.prepare('savepoint job')
   const release = connection.prepare('release job')
   const undo = connection.prepare('rollback to job')
-  let waiting: Waiting[] = []
+  const callers: Waiting[] = []
+  const background: Waiting[] = []
+  /** How many callers came; a batch that gathers callers of its own counts each. */
+  let arrivals = 0
+  let flush_ms = 0
   let running: Promise<void> | null = null
   let failure: Error | null = null
-  /** How often somebody asked; a batch that gathers callers of its own tells of each. */
-  let arrivals = 0
   let afterwards: (() => void)[] = []
 
   async function runOne(one: Waiting): Promise<() => void> {
@@ -89,13 +108,13 @@ export function createWriter(
   }
 
   /**
-   * Turns of the event loop, for as long as each brings more work: requests that were read together are written
-   * together, and somebody who is alone waits for one turn only.
+   * Turns of the event loop, for as long as each brings more callers: requests that were read together are written
+   * together, and a single caller waits for one turn only.
    */
   async function gatherMore(): Promise<void> {
     for (let turn = 0; turn < TURNS_MAX; turn++) {
       const before = arrivals
-      await new Promise((resolve) => setImmediate(resolve))
+      await nextTurn()
       if (arrivals === before) return
     }
   }
@@ -114,50 +133,77 @@ export function createWriter(
     onFailure(failure)
   }
 
-  async function commitTogether(batch: Waiting[]): Promise<void> {
+  async function commitTogether(): Promise<void> {
     const began = performance.now()
+    const taken: Waiting[] = []
+    const answers: (() => void)[] = []
+    const take = (from: Waiting[], most: number) => {
+      const some = from.splice(0, most)
+      taken.push(...some)
+      return some
+    }
+    const runAll = async (some: readonly Waiting[]) => {
+      for (const one of some) answers.push(await runOne(one))
+    }
+    const first = take(callers, JOBS_MAX)
+    let next = take(background, 1)
     afterwards = []
     try {
       begin.run()
-      const answers: (() => void)[] = []
-      for (const one of batch) answers.push(await runOne(one))
+      await runAll(first)
+      const from = performance.now()
+      const callers_ms = from - began
+      while (next.length > 0) {
+        await runAll(next)
+        // Requests that have arrived are read, so that they share this flush.
+        await nextTurn()
+        const areWaiting = first.length + callers.length > 0
+        const most_ms = areWaiting ? callers_ms + BACKGROUND_FLUSHES * flush_ms : BACKGROUND_MS
+        const hasTime = performance.now() - from < Math.min(most_ms, BACKGROUND_MS)
+        next = hasTime ? take(background, 1) : []
+      }
+      await runAll(take(callers, JOBS_MAX))
+      const flushing = performance.now()
       commit.run()
+      flush_ms = performance.now() - flushing
       for (const answer of answers) answer()
-      onCommit(batch.length, performance.now() - began)
+      onCommit(taken.length, performance.now() - began)
       for (const work of afterwards) work()
     } catch (error) {
       undoAll()
       onError(error)
       if (isIoError(error)) fail(error)
-      for (const one of batch) one.reject(error)
+      for (const one of taken) one.reject(error)
     }
   }
 
   async function drain(): Promise<void> {
-    while (waiting.length > 0 && !failure) {
+    while (callers.length + background.length > 0 && !failure) {
       await gatherMore()
-      const batch = waiting.slice(0, JOBS_MAX)
-      waiting = waiting.slice(JOBS_MAX)
-      await commitTogether(batch)
+      await commitTogether()
     }
-    for (const one of waiting) one.reject(failure)
-    waiting = []
+    for (const one of [...callers.splice(0), ...background.splice(0)]) one.reject(failure)
     running = null
   }
 
+  function enter<T>(line: Waiting[], job: Job<T>): Promise<T> {
+    if (failure) return Promise.reject(failure)
+    if (line.length >= WAITING_MAX) return Promise.reject(new WriterBusy())
+    return new Promise<T>((resolve, reject) => {
+      line.push({ job, resolve: resolve as (value: unknown) => void, reject })
+      running ??= drain()
+    })
+  }
+
   return {
-    run<T>(job: Job<T>): Promise<T> {
+    run(job) {
       arrivals += 1
-      if (failure) return Promise.reject(failure)
-      if (waiting.length >= WAITING_MAX) return Promise.reject(new WriterBusy())
-      return new Promise<T>((resolve, reject) => {
-        waiting.push({ job, resolve: resolve as (value: unknown) => void, reject })
-        running ??= drain()
-      })
+      return enter(callers, job)
     },
     grew() {
       arrivals += 1
     },
+    runInBackground: (job) => enter(background, job),
     afterCommit(work) {
       afterwards.push(work)
     },
@@ -165,6 +211,11 @@ export function createWriter(
       while (running) await running
     },
   }
+}
+
+/** One turn of the event loop: what has arrived is read. */
+function nextTurn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve))
 }
 
 function isIoError(error: unknown): boolean {

@@ -1,0 +1,139 @@
+import { createClient } from '@svc/core/contract'
+import { type Child, startChild } from './child.ts'
+import { openReadonly } from './database.ts'
+import { type BenchOptions, count, type Figure, median } from './figure.ts'
+import type { PacedLoadHandlers } from './processes/paced-load.ts'
+import type { ReceiverHandlers } from './processes/receiver.ts'
+import { inFolder, type Service, startService } from './service.ts'
+
+const MESSAGES = 200_000
+const BULK = 1_000
+
+/** Few enough that accepting alone is far from its limit: the figure is about waiting, not about capacity. */
+const PER_S = 100
+
+/** With a backlog draining, accepts may take this many times as long. */
+const RATIO_MAX = 3
+
+type Paced = Awaited<ReturnType<PacedLoadHandlers['run']>>
+
+interface Round extends Paced {
+  /** Messages that were sent and are out of the queue, a second. */
+  sent_per_s: number
+  /** Webhooks that arrived, a second. */
+  reported_per_s: number
+  loop_p99_ms: number
+}
+
+/**
+ * What accepts wait while 200,000 queued messages are sent and reported to a webhook: 100 sends a second, alternating
+ * between a service that has a backlog, which drains only during its own rounds, and one that has none.
+ */
+export async function run({ quick }: BenchOptions): Promise<Figure[]> {
+  return inFolder(async (folder) => {
+    const load = startChild<PacedLoadHandlers>('paced-load.ts', { folder })
+    const receiver = startChild<ReceiverHandlers>('receiver.ts', { folder })
+    const { url: webhook_url } = await receiver.ask('start', null)
+    const start = (name: string) =>
+      startService(folder, name, { dispatch: true, webhook_url, webhook_events: ['message.sent'] })
+    const [idle, behind] = [await start('idle'), await start('behind')]
+    const children = [load, receiver, idle.child, behind.child]
+    try {
+      await behind.child.ask('pause', null)
+      await queue(behind, quick ? MESSAGES / 4 : MESSAGES)
+      const ms = quick ? 3_000 : 5_000
+      const without: Round[] = []
+      const draining: Round[] = []
+      for (let round = 0; round <= (quick ? 3 : 6); round++) {
+        const quiet = await measure({ load, receiver, service: idle }, ms)
+        await idle.child.ask('idle', null)
+        await behind.child.ask('resume', null)
+        const busy = await measure({ load, receiver, service: behind }, ms)
+        await behind.child.ask('pause', null)
+        // The first round of each only warms up.
+        if (round > 0) {
+          without.push(quiet)
+          draining.push(busy)
+        }
+      }
+      return figures(without, draining)
+    } finally {
+      await Promise.all(children.map((child) => child.end()))
+    }
+  })
+}
+
+async function queue({ url, key }: Service, messages: number): Promise<void> {
+  const client = createClient({ base_url: url, api_key: key })
+  for (let from = 0; from < messages; from += BULK) {
+    const recipients = Array.from(
+      { length: BULK },
+      (_, i) => `+2557${String(20_000_000 + from + i)}`,
+    )
+    await client.bulks.send({ channel: 'sms', content: { text: 'A queued text' }, recipients })
+  }
+}
+
+async function measure(
+  stage: {
+    load: Child<PacedLoadHandlers>
+    receiver: Child<ReceiverHandlers>
+    service: Service
+  },
+  ms: number,
+): Promise<Round> {
+  const { load, receiver, service } = stage
+  const look = async () => ({
+    at: performance.now(),
+    queued: queuedIn(service.database),
+    reported: (await receiver.ask('count', null)).requests,
+    delay: await service.child.ask('delay', null),
+  })
+  const from = await look()
+  const paced = await load.ask('run', { url: service.url, key: service.key, per_s: PER_S, ms })
+  const to = await look()
+  const seconds = (to.at - from.at) / 1_000
+  return {
+    ...paced,
+    sent_per_s: (from.queued - to.queued + paced.sent) / seconds,
+    reported_per_s: (to.reported - from.reported) / seconds,
+    loop_p99_ms: to.delay.p99_ms,
+  }
+}
+
+function queuedIn(file: string): number {
+  const database = openReadonly(file)
+  const row = database
+    .prepare("select count(*) as queued from message_queue where task = 'send'")
+    .get()
+  database.close()
+  return (row as { queued: number }).queued
+}
+
+function figures(without: readonly Round[], draining: readonly Round[]): Figure[] {
+  const of = (rounds: readonly Round[], name: keyof Round) =>
+    median(rounds.map((round) => round[name]))
+  const all = (rounds: readonly Round[], name: keyof Round) =>
+    rounds.map((round) => count(round[name])).join(' ')
+  const times = (quantile: 'p50' | 'p99'): Figure => {
+    const name = `${quantile}_ms` as const
+    const ratio = median(draining.map((round, i) => round[name] / (without[i] as Round)[name]))
+    return {
+      name: `${quantile} of ${PER_S} sends/s beside a backlog that drains`,
+      value: of(draining, name),
+      unit: 'ms',
+      ...(quantile === 'p99' && { floor: RATIO_MAX * of(without, name) }),
+      raw: `${count(ratio)} times ${count(of(without, name))} ms without one; rounds ${all(draining, name)}, without ${all(without, name)}`,
+    }
+  }
+  return [
+    times('p50'),
+    times('p99'),
+    {
+      name: 'drained beside those sends',
+      value: of(draining, 'sent_per_s'),
+      unit: '/s',
+      raw: `rounds ${all(draining, 'sent_per_s')}, reported to the webhook ${all(draining, 'reported_per_s')}; event loop late p99 ${count(of(draining, 'loop_p99_ms'))} ms`,
+    },
+  ]
+}
