@@ -67,6 +67,13 @@ describe('an error is explained in one line with its exit code', () => {
       'the database is busy: try again in a moment',
       1,
     ],
+    [
+      'an option of the core',
+      new Error('database_url is not a valid postgres:// address'),
+      'failed',
+      'the database (SVC_DATABASE_URL or --database) is not a valid postgres:// address',
+      1,
+    ],
     ['a broken database', drizzle, 'failed', 'the database failed: as it said', 1],
     ['a bug', new Error('first line\nsecond'), 'failed', 'first line', 1],
     ['nothing to go by', new Error(''), 'failed', 'something failed, and did not say what', 1],

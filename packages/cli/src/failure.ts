@@ -116,6 +116,9 @@ function systemText({ code = '', message, path, port, address, hostname }: Throw
   if (message.startsWith('another svc process already serves')) {
     return `${message}: stop it, or choose another folder with SVC_DATA_DIR`
   }
+  if (message.startsWith('database_url ')) {
+    return message.replace('database_url', 'the database (SVC_DATABASE_URL or --database)')
+  }
   if (code.startsWith('SQLITE_BUSY')) return 'the database is busy: try again in a moment'
   if (code.startsWith('SQLITE_')) return `the database failed: ${message}`
   const fault = FILE_FAULTS[code]

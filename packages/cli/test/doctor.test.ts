@@ -255,7 +255,7 @@ describe('svc doctor', () => {
       const kept = await troubles('webhooks')
       expect(kept.code).toBe(0)
       expect(kept.list[0]?.message).toMatch(
-        /no success for 5 days\); it leads to an address that is not public/,
+        /no success for 5 days\); it leads to an address that is not public, .*SVC_WEBHOOK_ALLOW_NETS/,
       )
       here.env.SVC_WEBHOOK_ALLOW_HTTP = 'true'
       here.env.SVC_WEBHOOK_ALLOW_NETS = '127.0.0.0/8'

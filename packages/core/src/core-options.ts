@@ -68,8 +68,20 @@ export interface CoreOptions {
 }
 
 /** Decimal credits as units; null for no text. */
-export function optionalCredits(text: string | null = null): Units | null {
-  return text === null ? null : parseCredits(text)
+export function optionalCredits(
+  option: keyof CoreOptions,
+  text: string | null = null,
+): Units | null {
+  return text === null ? null : ofOption(option, () => parseCredits(text))
+}
+
+/** What `read` makes of an option. What it throws names the option. */
+export function ofOption<T>(option: keyof CoreOptions, read: () => T): T {
+  try {
+    return read()
+  } catch (error) {
+    throw error instanceof RangeError ? new RangeError(`${option}: ${error.message}`) : error
+  }
 }
 
 /** @throws RangeError for a number that no bulk may have. */

@@ -6,11 +6,12 @@ import { createPace } from './channels/pace.ts'
 import { createPauses } from './channels/pauses.ts'
 import { createPricing, DEFAULT_PRICES } from './channels/price.ts'
 import { createProviderDesk, type ProviderDesk } from './channels/providers.ts'
+import { createGate } from './closing.ts'
 import { type Contacts, createContacts } from './contacts/contacts.ts'
 import { createSuppressions, type Suppressions } from './contacts/suppressions.ts'
 import { createUnsubscribe, type Unsubscribe } from './contacts/unsubscribe.ts'
-import { parseCredits } from './contract/units.ts'
-import { bulkRecipientsMax, type CoreOptions, optionalCredits } from './core-options.ts'
+import { units } from './contract/units.ts'
+import { bulkRecipientsMax, type CoreOptions, ofOption, optionalCredits } from './core-options.ts'
 import { type Credits, createCredits } from './credits/credits.ts'
 import { type Dispatcher, startDispatcher } from './dispatch/dispatcher.ts'
 import { type Listeners, startListening } from './dispatch/listening.ts'
@@ -84,7 +85,11 @@ export interface Core {
   startDispatch(): Promise<Dispatcher>
   /** Whether this process is sending and delivering. */
   isDispatching(): boolean
-  /** Stops dispatching, lets what is under way end for at most `grace_ms`, and closes the database. */
+  /**
+   * Stops dispatching, lets what is under way end for at most `grace_ms` (25,000 unless given), and closes the database.
+   * From the first call on, everything else here throws or rejects with an error whose `code` is `closed`; a later call
+   * returns the promise of the first.
+   */
   close(options?: { grace_ms?: number }): Promise<void>
 }
 
@@ -113,8 +118,11 @@ export async function createCore(options: CoreOptions): Promise<Core> {
     public_url = () => 'http://127.0.0.1:3000',
     retention_days: days = null,
   } = options
-  const lowBalance = optionalCredits(options.low_balance)
-  const dailyLimit = optionalCredits(options.signup_daily_limit)
+  const lowBalance = optionalCredits('low_balance', options.low_balance)
+  const dailyLimit = optionalCredits('signup_daily_limit', options.signup_daily_limit)
+  const signupCredits = optionalCredits('signup_credits', options.signup_credits) ?? units(0)
+  const recipients_max = bulkRecipientsMax(options)
+  const priceOf = ofOption('prices', () => createPricing({ ...DEFAULT_PRICES, ...options.prices }))
   const countryFault = await openCountryRule(options.countries ?? null)
   const tracing = await openTracing()
   const storage = await openStorage(options.database_url, runtime, {
@@ -149,6 +157,8 @@ export async function createCore(options: CoreOptions): Promise<Core> {
   let starting: Promise<Dispatcher> | null = null
   let opening: Promise<OpenedProviders> | null = null
   let listeners: Listeners | null = null
+  let closing: Promise<void> | null = null
+  const entrance = createGate()
   const carriers = createCarriers(providers)
   const pauses = createPauses({ storage, runtime })
   const retention = days === null ? null : createRetention({ storage, runtime, days })
@@ -243,13 +253,13 @@ export async function createCore(options: CoreOptions): Promise<Core> {
     receiveReports: reports.receiveReports,
     onResumed: () => dispatcher?.wake(),
   })
-  return {
+  const api = {
     workspaces: createWorkspaces({
       storage,
       runtime,
       passwords: createPasswords(),
       mails,
-      signupCredits: parseCredits(options.signup_credits ?? '0'),
+      signupCredits,
       limits: { daily_limit: dailyLimit, low_balance: lowBalance },
     }),
     apiKeys,
@@ -277,7 +287,7 @@ export async function createCore(options: CoreOptions): Promise<Core> {
     messages: createMessages({
       storage,
       runtime,
-      priceOf: createPricing({ ...DEFAULT_PRICES, ...options.prices }),
+      priceOf,
       countryFault,
       senders: createSenders({ storage, carriers }),
       sequences: options.sequence_limit
@@ -289,7 +299,7 @@ export async function createCore(options: CoreOptions): Promise<Core> {
           })
         : null,
       contacts,
-      recipients_max: bulkRecipientsMax(options),
+      recipients_max,
       tracing,
       onQueued: () => dispatcher?.wake(),
     }),
@@ -319,15 +329,32 @@ export async function createCore(options: CoreOptions): Promise<Core> {
       })
       return starting
     },
-    isDispatching: () => dispatcher !== null,
-    async close({ grace_ms = GRACE_MS } = {}) {
+  } satisfies Omit<Core, 'close' | 'isDispatching'>
+
+  async function closeAll(grace_ms: number): Promise<void> {
+    const calls = entrance.close(grace_ms)
+    try {
+      await starting?.catch(() => {})
       await dispatcher?.stop(grace_ms)
       dispatcher = null
-      await (await opening)?.providers.close()
+      await calls
+      // Providers that could not be opened are not there to be closed.
+      const opened = await opening?.catch(() => null)
+      await opened?.providers.close()
       await outbox.close(Math.min(grace_ms, MAIL_GRACE_MS))
       await smtpMailer?.close()
       await apiKeys.close()
+    } finally {
       await storage.close()
+    }
+  }
+
+  return {
+    ...entrance.guard(api),
+    isDispatching: () => dispatcher !== null,
+    close({ grace_ms = GRACE_MS } = {}) {
+      closing ??= closeAll(grace_ms)
+      return closing
     },
   }
 }

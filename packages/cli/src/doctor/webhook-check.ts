@@ -19,11 +19,19 @@ export async function checkWebhooks(
       const why = disabled_reason ? ` (${disabled_reason})` : ''
       const what = `${host} of workspace ${workspace_id} is ${status}${why}`
       const fault = offline ? null : await reachTarget(url, targets)
-      const reached = offline ? '' : `; ${fault ?? 'it can be connected to from here'}`
+      const reached = offline ? '' : `; ${inSettings(fault) ?? 'it can be connected to from here'}`
       return is.warning(
         `${what}${reached}`,
         `its owner sees each attempt: GET /api/v1/webhooks/${id}/deliveries`,
       )
     }),
+  )
+}
+
+/** Names the settings in the place of the core's option that they make. */
+function inSettings(fault: string | null): string | undefined {
+  return fault?.replace(
+    'webhook_targets does',
+    'SVC_WEBHOOK_ALLOW_NETS and SVC_WEBHOOK_ALLOW_HTTP do',
   )
 }

@@ -149,7 +149,7 @@ export interface Received {
 /** A request that a provider made to us, as it came. */
 export interface CallbackRequest {
   method: 'GET' | 'POST'
-  /** The public address as the provider called it: `SVC_PUBLIC_URL`, the path, and the query as it was encoded. */
+  /** The public address as the provider called it: `public_url`, the path, and the query as it was encoded. */
   url: string
   /** By lower-case name. */
   headers: Readonly<Record<string, string | undefined>>

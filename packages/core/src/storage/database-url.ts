@@ -11,5 +11,5 @@ export function readDatabaseUrl(url: string): DatabaseUrl {
   if (url.startsWith('file://')) return { engine: 'sqlite', file: fileURLToPath(url) }
   if (url.startsWith('file:')) return { engine: 'sqlite', file: url.slice('file:'.length) }
   if (/^postgres(ql)?:/.test(url)) return { engine: 'postgres', url }
-  throw new Error(`SVC_DATABASE_URL must begin with file: or postgres: — got ${url.split(':')[0]}:`)
+  throw new Error(`database_url must begin with file: or postgres:, not ${url.split(':')[0]}:`)
 }

@@ -22,7 +22,7 @@ function defaultPort(protocol: string): string {
 
 function wordsFor(error: Error & { code?: string }): string {
   if (error.code === FORBIDDEN) {
-    return 'it leads to an address that is not public, or by plain http: SVC_WEBHOOK_ALLOW_NETS, SVC_WEBHOOK_ALLOW_HTTP'
+    return 'it leads to an address that is not public, or by plain http, which webhook_targets does not allow'
   }
   return `it cannot be connected to from here (${error.code ?? error.message})`
 }

@@ -148,7 +148,7 @@ function readUrl(url: string): {
     client = new pg.Client(config)
   } catch {
     // The driver's own words may quote the URL.
-    throw new Error('SVC_DATABASE_URL is no valid postgres:// address')
+    throw new Error('database_url is not a valid postgres:// address')
   }
   const { host, port, database = '', password } = client
   const place = host.startsWith('/') ? `${host} ${database}` : `${host}:${port}/${database}`
