@@ -41,7 +41,7 @@ export async function checkWork(core: Core): Promise<Finding[]> {
     findings.push(
       is.warning(
         `of ${message_queue.unknown} messages it is unknown whether a provider has them`,
-        'each is asked for, or ends as outcome_unknown within ten minutes; many of them mean that a provider does not answer',
+        'each is looked up, or ends as outcome_unknown after ten minutes where the provider cannot be asked; many of them mean that a provider does not answer',
       ),
     )
   }

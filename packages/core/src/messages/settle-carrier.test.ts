@@ -39,6 +39,7 @@ function settled(
     parts = [] as MessagePartRow[],
     entries = [] as Entry[],
     queue = {} as Partial<MessageQueueRow>,
+    abilities = { idempotent: false, lookup: false },
   } = {},
 ): SettlePlan {
   const { workspace_id, id: message_id, channel } = message
@@ -58,7 +59,7 @@ function settled(
     message_id,
     token: 'mine',
     provider,
-    abilities: { idempotent: false, lookup: false },
+    abilities,
     result,
     at: AT,
   }
@@ -162,6 +163,18 @@ describe('a message that nobody can carry now', () => {
     expect(after).toMatchObject({ status, error_code, credits_refunded: 0 })
     expect(plan.requeue).toHaveLength(status === 'queued' ? 1 : 0)
     expect(plan.entries).toEqual([])
+  })
+
+  it('and is unknown for longer is kept where a repetition is harmless', () => {
+    const since = new Date(AT.getTime() - 11 * MINUTE_MS)
+    const message = make.message('w1', { provider: 'a', created_at: since })
+    const plan = settled(message, 'a', postponed, {
+      token: null,
+      queue: { unknown_since: since },
+      abilities: { idempotent: true, lookup: false },
+    })
+    expect(plan.messages).toEqual([])
+    expect(plan.requeue).toMatchObject([{ unknown_since: since }])
   })
 
   it('is given up, and paid back, when it expired', () => {

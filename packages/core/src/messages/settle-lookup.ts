@@ -3,7 +3,7 @@ import { applyReceipt } from './settle-receipts.ts'
 import type { Step } from './settlement.ts'
 import { advance } from './status.ts'
 import { apply, assign, dequeue, failUnknown, requeue, wasRefunded } from './step.ts'
-import { deadlineMs, LOOKUP, NOT_FOUND_MIN_MS, UNKNOWN_MAX_MS } from './waits.ts'
+import { deadlineMs, LOOKUP, NOT_FOUND_MIN_MS, UNKNOWN_MAX_MS, unknownMaxMs } from './waits.ts'
 
 /** What the question gave that a queue row stands for. `holds`: whether the claim that asked it still stands. */
 export function settleLookup(step: Step, found: LookupResult, holds: boolean): boolean {
@@ -38,7 +38,9 @@ export function settleLookup(step: Step, found: LookupResult, holds: boolean): b
     requeue(step, 'send', 0, null)
     return true
   }
-  if (waited >= UNKNOWN_MAX_MS) {
+  // Without a look-up the row only waits for a callback.
+  const max_ms = settlement.abilities.lookup ? unknownMaxMs(message, since) : UNKNOWN_MAX_MS
+  if (waited >= max_ms) {
     failUnknown(step, 'No answer to the question whether the provider has it')
   } else requeue(step, 'lookup', pollWait(since, settlement.at), since)
   return true

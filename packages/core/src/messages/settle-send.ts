@@ -15,7 +15,15 @@ import {
   suppress,
   wasRefunded,
 } from './step.ts'
-import { DELAY_MAX_MS, DELAY_MIN_MS, deadlineMs, LOOKUP, RETRY, UNKNOWN_MAX_MS } from './waits.ts'
+import {
+  DELAY_MAX_MS,
+  DELAY_MIN_MS,
+  deadlineMs,
+  LOOKUP,
+  RETRY,
+  UNKNOWN_MAX_MS,
+  unknownMaxMs,
+} from './waits.ts'
 
 /** What an attempt gave. `holds`: whether the claim that made it still stands. */
 export function settleSend(step: Step, attempt: number, outcome: Outcome, holds: boolean): boolean {
@@ -97,10 +105,7 @@ function follow(step: Step): void {
 }
 
 function retry(step: Step, attempt: number, outcome: Extract<Outcome, { type: 'retry' }>): void {
-  const wait =
-    outcome.delay_ms === null
-      ? backoffMs(attempt, RETRY, step.context.random)
-      : Math.min(Math.max(outcome.delay_ms, DELAY_MIN_MS), DELAY_MAX_MS)
+  const wait = waitMs(attempt, outcome.delay_ms, step.context)
   if (step.settlement.at.getTime() + wait > deadlineMs(step.message)) {
     fail(
       step,
@@ -110,17 +115,35 @@ function retry(step: Step, attempt: number, outcome: Extract<Outcome, { type: 'r
   } else requeue(step, 'send', wait, step.queued?.unknown_since ?? null)
 }
 
+/** As long as the provider wants, within bounds, or ever longer. */
+function waitMs(
+  attempt: number,
+  delay_ms: number | null,
+  { random }: Pick<Step['context'], 'random'>,
+): number {
+  if (delay_ms === null) return backoffMs(attempt, RETRY, random)
+  return Math.min(Math.max(delay_ms, DELAY_MIN_MS), DELAY_MAX_MS)
+}
+
 /** It is unknown whether the provider has the message: never sent again blindly. */
-function doubt(step: Step, attempt: number, outcome: { error_message: string }): void {
-  const { settlement, queued, context } = step
+function doubt(
+  step: Step,
+  attempt: number,
+  { error_message, answered }: Extract<Outcome, { type: 'ambiguous' }>,
+): void {
+  const { message, settlement, queued, context } = step
+  const { lookup, idempotent } = settlement.abilities
   const since = queued?.unknown_since ?? settlement.at
-  if (settlement.at.getTime() - since.getTime() > UNKNOWN_MAX_MS) {
-    failUnknown(step, outcome.error_message)
-  } else if (settlement.abilities.lookup) {
+  // Of repetitions that nobody answers, each may arrive where the promise to recognise them is not kept.
+  const can_tell = lookup || (idempotent && answered !== undefined)
+  const max_ms = can_tell ? unknownMaxMs(message, since) : UNKNOWN_MAX_MS
+  if (settlement.at.getTime() - since.getTime() > max_ms) {
+    failUnknown(step, error_message)
+  } else if (lookup) {
     // Certainty first: a repetition may reach the recipient once and still leave open whether this one did.
     requeue(step, 'lookup', LOOKUP.base_ms, since)
-  } else if (settlement.abilities.idempotent) {
-    requeue(step, 'send', backoffMs(attempt, RETRY, context.random), since)
+  } else if (idempotent) {
+    requeue(step, 'send', waitMs(attempt, answered?.delay_ms ?? null, context), since)
   } else {
     // Only a callback can tell now; the row wakes once more to give up.
     requeue(step, 'lookup', UNKNOWN_MAX_MS, since)

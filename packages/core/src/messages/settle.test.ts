@@ -159,6 +159,45 @@ describe('an unknown outcome', () => {
     expect(answer.entries).toEqual([])
   })
 
+  it.each([
+    [10 * MINUTE + 1, 'queued'],
+    [4 * HOUR, 'queued'],
+    [4 * HOUR + 1, 'failed'],
+  ])('that the provider answers with an error to every repetition, for %d ms', (age, status) => {
+    const since = new Date(AT.getTime() - age)
+    const message = make.message('w1', { created_at: since })
+    const answered: Outcome = { ...ambiguous, answered: { delay_ms: 30 * SECOND } }
+    const answer = plan(
+      [
+        settlement(
+          message,
+          { ...result, outcome: answered },
+          { abilities: { idempotent: true, lookup: false } },
+        ),
+      ],
+      stateOf(message, { unknown_since: since }),
+    )
+    expect((answer.messages[0] ?? message).status).toBe(status)
+    if (status === 'queued') expect(waitOf(answer)).toBe(30 * SECOND)
+  })
+
+  it.each([
+    [{ idempotent: false, lookup: false }, 10 * MINUTE, 'failed'],
+    [{ idempotent: false, lookup: true }, 10 * MINUTE, 'queued'],
+    [{ idempotent: false, lookup: true }, 4 * HOUR - 1, 'queued'],
+    [{ idempotent: false, lookup: true }, 4 * HOUR, 'failed'],
+  ])('that nobody can tell: with %j for %d ms', (abilities, age, status) => {
+    const since = new Date(AT.getTime() - age)
+    const message = make.message('w1', { created_at: since })
+    const asked = settlement(
+      message,
+      { task: 'lookup', found: { type: 'unavailable' } },
+      { abilities },
+    )
+    const answer = plan([asked], stateOf(message, { task: 'lookup', unknown_since: since }))
+    expect((answer.messages[0] ?? message).status).toBe(status)
+  })
+
   it('keeps the moment since when it is unknown', () => {
     const message = make.message('w1')
     const since = new Date(AT.getTime() - MINUTE)

@@ -13,7 +13,7 @@ import type {
   Step,
 } from './settlement.ts'
 import { fail, failUnknown, requeue } from './step.ts'
-import { deadlineMs, UNKNOWN_MAX_MS } from './waits.ts'
+import { deadlineMs, UNKNOWN_MAX_MS, unknownMaxMs } from './waits.ts'
 
 /**
  * Turns what was learned into what is written: statuses forward only, one refund at most and only where no provider
@@ -119,8 +119,10 @@ function settlePostponed(
   if (message.status !== 'queued' || queued === null || queued.token !== null) return false
   const now_ms = settlement.at.getTime()
   const left_ms = deadlineMs(message) - now_ms
-  const since_ms = queued.unknown_since?.getTime() ?? now_ms
-  if (now_ms - since_ms > UNKNOWN_MAX_MS) failUnknown(step, error_message)
+  const since = queued.unknown_since ?? settlement.at
+  const { lookup, idempotent } = settlement.abilities
+  const max_ms = lookup || idempotent ? unknownMaxMs(message, since) : UNKNOWN_MAX_MS
+  if (now_ms - since.getTime() > max_ms) failUnknown(step, error_message)
   else if (left_ms <= 0) fail(step, message.expires_at ? 'expired' : 'unroutable', error_message)
   else requeue(step, 'send', Math.min(wait_ms, left_ms), queued.unknown_since)
   return true

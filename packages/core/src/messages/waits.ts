@@ -28,8 +28,16 @@ export const DELAY_MAX_MS = 24 * HOUR_MS
  */
 export const NOT_FOUND_MIN_MS = MINUTE_MS
 
-/** How long an unknown outcome may stay unknown before the message fails as `outcome_unknown`. */
+/** How long an unknown outcome may stay unknown before the message fails as `outcome_unknown`; at the least. */
 export const UNKNOWN_MAX_MS = 10 * MINUTE_MS
+
+/**
+ * The same where the provider can still tell, by a look-up or by how it takes a repetition: for as long as the message is
+ * worth sending. An outage of the provider is no reason to give it up.
+ */
+export function unknownMaxMs(message: SettledMessage, since: Date): number {
+  return Math.max(UNKNOWN_MAX_MS, deadlineMs(message) - since.getTime())
+}
 
 /** Past this moment, in milliseconds, the message is no longer worth sending. */
 export function deadlineMs(message: SettledMessage): number {

@@ -64,8 +64,14 @@ export type Outcome =
        */
       partial?: true
     }
-  /** It may have the message: the request was written and no answer could be read. */
-  | { type: 'ambiguous'; error_code: string; error_message: string }
+  /** It may have the message: the request was written, and no answer could be read or none that says so for certain. */
+  | {
+      type: 'ambiguous'
+      error_code: string
+      error_message: string
+      /** It did answer, with a server error; `delay_ms` where it said how long to wait. */
+      answered?: { delay_ms: number | null }
+    }
 
 /** What a provider tells of a message after it took it. */
 export interface Receipt {
@@ -216,7 +222,7 @@ export interface Traits {
   senders: Readonly<Partial<Record<Channel, readonly string[]>>>
   /** Whether sending one `message_id` twice reaches the recipient once. */
   idempotent: boolean
-  /** Whether it can be asked. */
+  /** Whether it can be asked about a message whose id it never told. */
   lookup: boolean
   /** Whether something comes in by other ways than HTTP. */
   listens: boolean

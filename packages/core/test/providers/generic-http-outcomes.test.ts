@@ -33,6 +33,8 @@ async function outcomeOf(play: HttpPlay, changes: object = {}): Promise<Outcome 
 
 const MISCONFIGURED = { type: 'retry', misconfigured: 'provider' }
 const RETRY = { type: 'retry', delay_ms: null }
+const UNKNOWN = { type: 'ambiguous', answered: { delay_ms: null } }
+const UNHELPED = { idempotent: false, lookup: undefined }
 
 describe('an HTTP status', () => {
   it.each<[number, object, object]>([
@@ -53,19 +55,45 @@ describe('an HTTP status', () => {
     [422, { type: 'rejected' }, { type: 'rejected' }],
     [425, RETRY, RETRY],
     [429, RETRY, RETRY],
-    [500, RETRY, RETRY],
-    [502, RETRY, { type: 'ambiguous' }],
-    [503, RETRY, RETRY],
-    [504, RETRY, { type: 'ambiguous' }],
-    [520, RETRY, { type: 'ambiguous' }],
-    [521, RETRY, RETRY],
-    [524, RETRY, { type: 'ambiguous' }],
   ])('%i', async (status, idempotent, once) => {
     const play = answer(status, { id: 'g1' })
     const outcome = await outcomeOf(play, { idempotent: true })
     expect(outcome).toMatchObject(idempotent)
     if (!('misconfigured' in idempotent)) expect(outcome).not.toHaveProperty('misconfigured')
     expect(await outcomeOf(play, { idempotent: false })).toMatchObject(once)
+  })
+
+  it.each<[number, object]>([
+    [500, RETRY],
+    [501, RETRY],
+    [502, UNKNOWN],
+    [503, RETRY],
+    [504, UNKNOWN],
+    [520, UNKNOWN],
+    [521, RETRY],
+    [524, UNKNOWN],
+  ])('%i, which a gateway that took it may say too', async (status, unhelped) => {
+    const play = answer(status, { id: 'g1' })
+    expect(await outcomeOf(play, { idempotent: true, lookup: undefined })).toMatchObject(UNKNOWN)
+    expect(await outcomeOf(play, { idempotent: false })).toMatchObject(UNKNOWN)
+    expect(await outcomeOf(play, UNHELPED)).toMatchObject(unhelped)
+  })
+
+  it('503 is unknown only where the gateway can be asked by what it was sent', async () => {
+    const { provider, peer, close } = await openHttp((url) => {
+      const { lookup, ...others } = jsonSettings(url)
+      const request = { method: 'GET', url: `${url}/messages/{{provider_message_id}}` }
+      return { ...others, idempotent: false, lookup: { ...lookup, request } }
+    })
+    closing.push(close)
+    peer.next(answer(503))
+    expect(await provider.send([httpJob()])).toMatchObject([RETRY])
+  })
+
+  it('503 with Retry-After tells when to try again, known or not', async () => {
+    const play = answer(503, {}, { 'retry-after': '30' })
+    expect(await outcomeOf(play)).toMatchObject({ answered: { delay_ms: 30_000 } })
+    expect(await outcomeOf(play, UNHELPED)).toMatchObject({ type: 'retry', delay_ms: 30_000 })
   })
 
   it.each<[string, number | null]>([
@@ -154,7 +182,8 @@ describe('the gateway’s own word', () => {
     [400, { result: 'full' }, { type: 'retry' }],
     [503, { result: 'bad_number' }, { type: 'rejected' }],
     [400, { result: 'ok', id: '1' }, { type: 'rejected' }],
-    [503, { result: 'ok', id: '1' }, { type: 'retry' }],
+    [503, { result: 'full' }, { type: 'retry', error_code: 'full' }],
+    [503, { result: 'ok', id: '1' }, UNKNOWN],
     [400, { result: 'unheard' }, { type: 'rejected', error_code: 'unheard' }],
     [200, { result: 'constructor', id: '1' }, { type: 'ambiguous' }],
   ])('%i with %j', async (status, body, expected) => {
@@ -164,8 +193,8 @@ describe('the gateway’s own word', () => {
   it.each<[number, unknown, object]>([
     [200, { id: '1' }, { type: 'accepted' }],
     [200, { id: '1', error: 'E1' }, { type: 'rejected', error_code: 'E1' }],
-    [503, { error: 'E1' }, { type: 'retry', error_code: 'E1' }],
-    [504, { error: 'E1' }, { type: 'retry' }],
+    [503, { error: 'E1' }, { type: 'ambiguous', error_code: 'E1' }],
+    [504, { error: 'E1' }, { type: 'ambiguous' }],
   ])('may be meant for nothing, or for all others: %i with %j', async (status, body, expected) => {
     const general = {
       answer: { id: '/id', status: '/error', statuses: { '': 'accepted', '*': 'rejected' } },

@@ -96,7 +96,7 @@ const REFUSING: Record<Fate, HttpPlay> = {
   accept: taken,
   reject: answer(400, { error: { code: 'E_TO', message: 'No such number' } }),
   throttle: answer(429, {}, { 'retry-after': '7' }),
-  unavailable: answer(503, { error: { code: 'E_BUSY', message: 'Busy' } }),
+  unavailable: answer(425, { error: { code: 'E_BUSY', message: 'Busy' } }),
   hang_after_read: accepting(NO_ANSWER.hang),
   drop_after_read: accepting(NO_ANSWER.reset),
 }

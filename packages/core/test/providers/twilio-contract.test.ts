@@ -12,7 +12,7 @@ const PLAYS: Record<Fate, Play> = {
   accept: { type: 'accept' },
   reject: refusal(400, 21211, "The 'To' number is not a valid phone number"),
   throttle: refusal(429, 20429, 'Too Many Requests'),
-  unavailable: refusal(503, 20503, 'Service Unavailable'),
+  unavailable: refusal(503, 21730, 'Maintenance'),
   hang_after_read: { type: 'hang' },
   drop_after_read: { type: 'drop' },
 }

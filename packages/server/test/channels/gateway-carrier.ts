@@ -35,13 +35,14 @@ export async function openGateway(more: object = {}) {
   const sends = (to: string) =>
     gateway.requests.filter((request) => request.method === 'POST' && fieldsOf(request).to === to)
 
-  gateway.otherwise((request, socket) => {
+  const plain: HttpPlay = (request, socket) => {
     const play =
       request.method === 'POST'
         ? (plays.get(fieldsOf(request).to ?? '') ?? taken)
         : lookedUp(new URL(request.path, gateway.url).searchParams.get('ref'))
     play(request, socket)
-  })
+  }
+  gateway.otherwise(plain)
 
   function lookedUp(ref: string | null): HttpPlay {
     const had = gateway.requests.find(
@@ -61,6 +62,8 @@ export async function openGateway(more: object = {}) {
     gateway,
     settings,
     sends,
+    /** What it does unless it is told otherwise. */
+    plain,
     callback: told,
     /** Whatever is sent to this recipient fares so. */
     plays: (to: string, play: HttpPlay) => void plays.set(to, play),

@@ -66,6 +66,9 @@ const waits = async ({ minutes, status }: Sending): Promise<void> => {
   await minutes(UNKNOWN_MINUTES)
 }
 
+/** A gateway that cannot be asked, and knows no repetition. */
+const UNHELPED = { idempotent: false, lookup: undefined }
+
 const CELLS: readonly Cell[] = [
   {
     cell: 'http: connection refused',
@@ -100,10 +103,59 @@ const CELLS: readonly Cell[] = [
       }),
   },
   {
-    cell: 'http: 503',
+    cell: 'http: 503, neither look-up nor key',
     reaction: 'retry',
     taken: 1,
-    open: () => gatewayScene(answer(503), (_, { minutes }) => minutes(1)),
+    open: () => gatewayScene(answer(503), (_, { minutes }) => minutes(1), { settings: UNHELPED }),
+  },
+  {
+    cell: 'http: 503 for an hour, also to look-ups',
+    reaction: 'reconcile',
+    taken: 1,
+    async open() {
+      const peer = await openGateway()
+      const recipient = peer.recipient()
+      peer.gateway.otherwise(answer(503))
+      return {
+        peer,
+        recipient,
+        async next({ minutes, status, to }) {
+          await minutes(60)
+          expect([await status(), peer.sends(to).length]).toEqual(['queued', 1])
+          peer.gateway.otherwise(peer.plain)
+          await minutes(6)
+        },
+      }
+    },
+  },
+  {
+    cell: 'http: takes the message and answers 500',
+    reaction: 'reconcile',
+    taken: 1,
+    open: () =>
+      gatewayScene(
+        accepting(answer(500)),
+        async (peer, { minutes, to }) => {
+          await minutes(3)
+          expect(peer.sends(to)).toHaveLength(1)
+        },
+        { settings: { idempotent: false } },
+      ),
+  },
+  {
+    cell: 'http: takes the message and answers 500, no look-up but a key',
+    reaction: 'reconcile',
+    taken: 2,
+    open: () =>
+      gatewayScene(
+        accepting(answer(500)),
+        async (peer, { minutes, to }) => {
+          await minutes(1)
+          const keys = peer.sends(to).map(({ headers }) => headers['idempotency-key'])
+          expect([keys.length, new Set(keys).size]).toEqual([2, 1])
+        },
+        { settings: { lookup: undefined } },
+      ),
   },
   {
     cell: 'http: 400',
@@ -178,7 +230,7 @@ const CELLS: readonly Cell[] = [
           await minutes(2)
           expect(peer.sends(to)).toHaveLength(1)
         },
-        'restart',
+        { restart: true },
       ),
   },
   {
@@ -265,6 +317,25 @@ const CELLS: readonly Cell[] = [
           expect(peer.twilio.posted()).toHaveLength(1)
           await minutes(6)
           expect(peer.twilio.posted()).toHaveLength(2)
+        },
+      }
+    },
+  },
+  {
+    cell: 'twilio: takes the message and answers 500',
+    reaction: 'reconcile',
+    taken: 1,
+    async open() {
+      const peer = await openTwilio()
+      const recipient = peer.recipient()
+      const body = errorBody({ status: 500, code: 20_500, message: 'Internal Server Error' })
+      peer.twilio.plays(recipient, { type: 'answer', status: 500, body, takes: true })
+      return {
+        peer,
+        recipient,
+        async next({ minutes }) {
+          await minutes(5)
+          expect(peer.twilio.posted()).toHaveLength(1)
         },
       }
     },
@@ -475,9 +546,9 @@ it('what failed as unknown is delivered, when its provider says so after all', a
 async function gatewayScene(
   play: HttpPlay,
   goesOn: (peer: Awaited<ReturnType<typeof openGateway>>, sending: Sending) => Promise<void>,
-  restart?: 'restart',
+  { restart = false, settings = {} }: { restart?: boolean; settings?: object } = {},
 ): Promise<Scene> {
-  const peer = await openGateway()
+  const peer = await openGateway(settings)
   peer.gateway.next(play)
   return {
     peer,

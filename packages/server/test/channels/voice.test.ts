@@ -130,7 +130,8 @@ describe('a call', () => {
     const body = { to, channel: 'voice', content: { text: TEXT } }
     const id = await service.accepted(tenant.key, body)
     await service.idle()
-    for (let i = 0; i < 20; i += 1) await service.advance(60_000)
+    // As long as a call is worth making, and one more question.
+    for (let i = 0; i < 50; i += 1) await service.advance(300_000)
     twilio.twilio.readsAnswer(null)
     expect(await service.messageOf(tenant.key, id)).toMatchObject({
       status: 'failed',

@@ -3,12 +3,11 @@ import type { HttpAnswer } from '../http-call.ts'
 import type { LookupJob, LookupResult } from '../provider.ts'
 import { echoes } from './echo.ts'
 import { codeOf, idOf, messageOf, valueAt, wordOf } from './fields.ts'
-import { type LookupSettings, placeholdersIn, translated } from './settings.ts'
+import { type LookupSettings, needsId, translated } from './settings.ts'
 
 /** Whether the question can be asked: not by an id that the gateway never told. */
-export function isAskable({ request }: LookupSettings, job: LookupJob): boolean {
-  const needs_id = placeholdersIn(request).some(({ name }) => name === 'provider_message_id')
-  return !needs_id || job.provider_message_id !== null
+export function isAskable(lookup: LookupSettings, job: LookupJob): boolean {
+  return job.provider_message_id !== null || !needsId(lookup)
 }
 
 /** What an answer says of a message. Only where the gateway says so is it `not_found`: it is sent again then. */

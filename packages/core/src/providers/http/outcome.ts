@@ -2,7 +2,7 @@ import { type HttpAnswer, retryAfterMs } from '../http-call.ts'
 import type { Outcome, SendJob } from '../provider.ts'
 import { echoes } from './echo.ts'
 import { codeOf, idOf, messageOf, valueAt, wordOf } from './fields.ts'
-import { type HttpSettings, translated, type Verdict } from './settings.ts'
+import { findsUnanswered, type HttpSettings, translated, type Verdict } from './settings.ts'
 
 type Answered = Extract<HttpAnswer, { type: 'answered' }>
 
@@ -55,7 +55,8 @@ export function outcomeOf(answer: HttpAnswer, job: SendJob, context: OutcomeCont
       ...(verdict === 'misconfigured' && { misconfigured: 'provider' }),
     }
   }
-  return { type: 'ambiguous', ...said }
+  const delay_ms = retryAfterMs(answer.headers, context.now_ms)
+  return { type: 'ambiguous', ...said, ...(answer.status >= 500 && { answered: { delay_ms } }) }
 }
 
 function lookupAfterMs({ callback, lookup }: HttpSettings): number | null {
@@ -67,7 +68,7 @@ function lookupAfterMs({ callback, lookup }: HttpSettings): number | null {
  * what is said of words in general ("" and "*") is meant for successes.
  */
 function verdictOf({ status, json }: Answered, settings: HttpSettings): Verdict | 'ambiguous' {
-  const by_status = verdictOfStatus(status, settings.idempotent)
+  const by_status = verdictOfStatus(status, settings)
   const { status: place, statuses } = settings.answer
   if (!place || !statuses) return by_status
   const said = wordOf(valueAt(json, place))
@@ -87,14 +88,22 @@ const LOST: readonly number[] = [502, 504, 520, 524]
 /** RFC 9110: the answer to what was done is elsewhere. */
 const SEE_OTHER = 303
 
-function verdictOfStatus(status: number, idempotent: boolean): Verdict | 'ambiguous' {
+/**
+ * A gateway that fails with a 5xx may have taken the message before that. Where that can be found out, or a repetition is
+ * harmless, it counts as unknown. Elsewhere a message would be lost for each such answer, and nearly all of them are
+ * refusals: it is tried again, and may arrive twice.
+ */
+function verdictOfStatus(status: number, settings: HttpSettings): Verdict | 'ambiguous' {
+  const { idempotent } = settings
   if (status >= 200 && status < 300) return 'accepted'
   if (status === SEE_OTHER) return 'ambiguous'
   // Redirects are not followed: the address in the settings is not the right one.
   if (status < 400 || CREDENTIALS.includes(status)) return 'misconfigured'
   if (TRY_LATER.includes(status)) return 'retry'
-  if (LOST.includes(status)) return idempotent ? 'retry' : 'ambiguous'
-  if (status >= 500) return 'retry'
+  if (status >= 500) {
+    const is_unknown = LOST.includes(status) || idempotent || findsUnanswered(settings)
+    return is_unknown ? 'ambiguous' : 'retry'
+  }
   return status === 409 && idempotent ? 'accepted' : 'rejected'
 }
 

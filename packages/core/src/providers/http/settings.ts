@@ -231,16 +231,22 @@ export const settings = z
     error: 'must have a place for what a message says, such as {{text}}',
   })
   .refine(
-    ({ answer, lookup }) =>
-      answer.id !== undefined ||
-      !(
-        lookup && placeholdersIn(lookup.request).some(({ name }) => name === 'provider_message_id')
-      ),
+    ({ answer, lookup }) => answer.id !== undefined || lookup === undefined || !needsId(lookup),
     {
       path: ['lookup'],
       error: 'needs "answer.id": nothing else tells the {{provider_message_id}}',
     },
   )
+
+/** Whether the gateway can be asked about a message whose id it never told. */
+export function findsUnanswered({ lookup }: Pick<HttpSettings, 'lookup'>): boolean {
+  return lookup !== undefined && !needsId(lookup)
+}
+
+/** Whether the question can only be asked by the gateway's own id. */
+export function needsId({ request }: LookupSettings): boolean {
+  return placeholdersIn(request).some(({ name }) => name === 'provider_message_id')
+}
 
 /** What a request brings of a message; headers bring nothing but our own ids. */
 export function placeholdersIn({ url, query, body, form }: RequestSettings): Placeholder[] {

@@ -1,5 +1,5 @@
 import type { ProviderType } from '../provider-type.ts'
-import { type HttpSettings, settings } from './settings.ts'
+import { findsUnanswered, type HttpSettings, settings } from './settings.ts'
 
 /** Any gateway that takes messages over HTTP: docs/guides/generic-http-provider.md. */
 export const httpType = {
@@ -8,7 +8,7 @@ export const httpType = {
     channels,
     senders,
     idempotent,
-    lookup: lookup !== undefined,
+    lookup: findsUnanswered({ lookup }),
     listens: false,
     connected: false,
     messages_per_second: messages_per_second ?? null,

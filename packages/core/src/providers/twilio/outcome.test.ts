@@ -73,8 +73,17 @@ describe('codes', () => {
       error_code: 'provider_rejected',
       error_message: 'twilio:99999 HTTP 400',
     })
-    const later = { type: 'retry', error_code: 'provider_unavailable' }
-    expect(outcomeOf(refused(500, 99_999), AT)).toMatchObject(later)
+    const unknown = { type: 'ambiguous', error_message: 'twilio:99999 HTTP 500' }
+    expect(outcomeOf(refused(500, 99_999), AT)).toMatchObject(unknown)
+  })
+
+  it('that stand for a refusal do so at HTTP 503 too, but not where a gateway says it', () => {
+    expect(outcomeOf(refused(503, 21_730), AT)).toMatchObject({
+      type: 'retry',
+      error_code: 'provider_unavailable',
+    })
+    expect(outcomeOf(refused(500, 21_211), AT)).toMatchObject(rejected('invalid_recipient'))
+    expect(outcomeOf(refused(502, 21_730), AT)).toMatchObject({ type: 'ambiguous' })
   })
 })
 
@@ -94,10 +103,10 @@ describe('statuses', () => {
     [422, rejected('provider_rejected')],
     [425, retry('provider_unavailable')],
     [429, retry('rate_limited')],
-    [500, retry('provider_unavailable')],
-    [501, retry('provider_unavailable')],
+    [500, { type: 'ambiguous' }],
+    [501, { type: 'ambiguous' }],
     [502, { type: 'ambiguous' }],
-    [503, retry('provider_unavailable')],
+    [503, { type: 'ambiguous' }],
     [504, { type: 'ambiguous' }],
   ])('%i without a code', (status, expected) => {
     const bodies = [undefined, 'x', [], null, { code: '' }, { code: {} }, { code: -1 }]

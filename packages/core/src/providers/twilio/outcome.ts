@@ -19,7 +19,6 @@ export function outcomeOf(
   if (answer.type === 'unanswered') return ambiguous(answer.text)
   const { status } = answer
   if (status >= 200 && status < 300) return taken(answer, lookup_after_ms)
-  if (status === 502 || status === 504) return ambiguous(`HTTP ${status}`)
   return refusal(answer, now_ms)
 }
 
@@ -33,7 +32,11 @@ function taken({ json }: Answered, lookup_after_ms: number): Outcome {
 function refusal(answer: Answered, now_ms: number): Outcome {
   const { status, headers, json } = answer
   const code = codeOf(fieldOf(json, 'code'))
-  const meaning = meaningOf(code) ?? meaningOfStatus(status)
+  const known = isGateway(status) ? undefined : meaningOf(code)
+  // Only a code that stands for a refusal says that nothing was made of it; the look-up tells of all others.
+  if (status >= 500 && !known)
+    return ambiguous(code === null ? `HTTP ${status}` : `${code} HTTP ${status}`)
+  const meaning = known ?? meaningOfStatus(status)
   const text = code === null ? `${meaning.text}` : `${code} ${meaning.text}`
   const error = { error_code: meaning.word, error_message: messageOf(text) }
   if (meaning.consequence === 'rejected') {
@@ -48,11 +51,16 @@ function refusal(answer: Answered, now_ms: number): Outcome {
   return { type: 'retry', ...error, delay_ms, misconfigured: meaning.consequence }
 }
 
+/** Answers for Twilio, which may be at work still. */
+function isGateway(status: number): boolean {
+  return status === 502 || status === 504
+}
+
 /** What a status says by itself, for codes that are not known here. */
 function meaningOfStatus(status: number): Meaning {
   const text = `HTTP ${status}`
   if (status === 429) return { consequence: 'retry', word: 'rate_limited', text }
-  if (status >= 500 || [408, 409, 425].includes(status)) {
+  if ([408, 409, 425].includes(status)) {
     return { consequence: 'retry', word: 'provider_unavailable', text }
   }
   if (status === 401 || status === 403) {
