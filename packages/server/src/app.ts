@@ -1,7 +1,13 @@
 import { randomUUID } from 'node:crypto'
 import type { Core, SandboxPayments } from '@svc/core'
 import { apiFor, LIMITS } from '@svc/core/contract'
-import Fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from 'fastify'
+import Fastify, {
+  type FastifyBaseLogger,
+  type FastifyInstance,
+  type FastifyReply,
+  type FastifyRequest,
+  LogController,
+} from 'fastify'
 import type { Logger } from 'pino'
 import { type Admission, createAdmission } from './admission.ts'
 import { createAuthenticator } from './auth.ts'
@@ -10,6 +16,8 @@ import type { Config } from './config.ts'
 import { type InboxOptions, serveInbox } from './dev/inbox.ts'
 import { answerFailure, unknownRoute } from './failures.ts'
 import { createGate } from './gate.ts'
+import { hangUp, stopListening } from './hang-up.ts'
+import { headerFault } from './header-fault.ts'
 import { acceptJson } from './json-body.ts'
 import { type Load, OVERLOAD } from './load.ts'
 import type { OnAnswered } from './metrics/request-metrics.ts'
@@ -51,7 +59,12 @@ export interface AppOptions {
   public_url?: (() => string) | undefined
   /** Epoch milliseconds, for the sessions and the health's time stamp. */
   now?: () => number
-  /** How long a caller may take to send and to listen once the app is being closed. */
+  /**
+   * How long open connections are served as ever once the app is being closed, each answer ending its connection. Only
+   * then are idle ones closed.
+   */
+  linger_ms?: number
+  /** How long a caller may take after that to send and to listen. */
   grace_ms?: number
   /** Names a request in its answer and in every log line about it. */
   newRequestId?: () => string
@@ -68,19 +81,21 @@ const SILENCE_MAX_MS = 60_000
 /** Node looks for slow senders this often; by default it is every half minute. */
 const SLOWNESS_CHECK_MS = 1_000
 
+/** Clients that send again and again do so within this time, and learn from the answer that the connection ends. */
+const LINGER_MS = 1_000
 /** Node looks for slow senders no more once it stops listening, so they are cut off then. */
 const GRACE_MS = 10_000
-const IDLE_CHECK_MS = 50
 
 /** Longer than any URL can be, so that an id of any length is just an id that nobody has. */
 const PARAMETER_LENGTH_MAX = 65_536
 
 /** The HTTP API over an open core; not yet listening. */
 export async function buildApp(core: Core, options: AppOptions): Promise<FastifyInstance> {
-  const { config, now = Date.now, grace_ms = GRACE_MS, newRequestId = randomUUID } = options
+  const { config, now = Date.now, newRequestId = randomUUID } = options
+  const { linger_ms = LINGER_MS, grace_ms = GRACE_MS } = options
   const { public_url = () => 'http://127.0.0.1:3000' } = options
-  let closing = false
-  const isClosing = () => closing
+  let state: 'open' | 'lingering' | 'ending' = 'open'
+  const isClosing = () => state !== 'open'
   const app = Fastify({
     ...(options.logger ? { loggerInstance: options.logger as FastifyBaseLogger } : {}),
     logController: new LogController({ disableRequestLogging: true }),
@@ -91,12 +106,12 @@ export async function buildApp(core: Core, options: AppOptions): Promise<Fastify
     bodyLimit: LIMITS.body_bytes,
     requestTimeout: REQUEST_MAX_MS,
     connectionTimeout: SILENCE_MAX_MS,
-    // Node would refuse a request without a Host header itself, with an empty body.
+    // Node would refuse a request without a Host header itself, with an empty body: `headerFault` does.
     http: { connectionsCheckingInterval: SLOWNESS_CHECK_MS, requireHostHeader: false },
     routerOptions: { maxParamLength: PARAMETER_LENGTH_MAX },
     rewriteUrl: ({ url = '/' }) => readableUrl(url),
     forceCloseConnections: 'idle',
-    // The specification knows no 503; late requests are answered at the gate.
+    // The specification knows no 503: requests are served while connections linger, then answered at the gate.
     return503OnClosing: false,
     exposeHeadRoutes: false,
     clientErrorHandler: (_error, socket) => void refuse(socket),
@@ -112,11 +127,17 @@ export async function buildApp(core: Core, options: AppOptions): Promise<Fastify
   const authenticator = await createAuthenticator(app, core, { secret: config.jwt_secret, now })
   const refuse = createRefusal({ limiter, logger: options.logger, newRequestId })
   const { overload: bounds = OVERLOAD } = config
-  const gate = createGate(app, { bounds, isClosing, measured: options.load })
+  const gate = createGate(app, {
+    bounds,
+    isEnding: () => state === 'ending',
+    measured: options.load,
+  })
   const admission = createAdmission(app, limiter, { authenticator, gate })
   addHooks(app, admission, options)
   app.addHook('preClose', async () => {
-    closing = true
+    state = 'lingering'
+    await stopListening(app.server, linger_ms)
+    state = 'ending'
     hangUp(app.server, grace_ms)
   })
   app.setErrorHandler(answerFailure)
@@ -143,6 +164,12 @@ export async function buildApp(core: Core, options: AppOptions): Promise<Fastify
   return app
 }
 
+function dropUnanswered(request: FastifyRequest, reply: FastifyReply): void {
+  reply.hijack()
+  request.raw.destroy()
+  request.log.debug({ req: request, request_id: request.id }, 'the client has gone')
+}
+
 function addHooks(
   app: FastifyInstance,
   admission: Admission,
@@ -156,8 +183,14 @@ function addHooks(
     reply.header('x-request-id', request.id)
     reply.header('x-content-type-options', 'nosniff')
     reply.header('cache-control', 'no-store')
-    // A route admits for itself; what is no route is a stranger's request all the same, and its body is not looked at.
-    if (request.is404) admission.admit(null, request, reply).then(() => done(unknownRoute()), done)
+    // After a reset there is nobody to answer, and no address to count the request under.
+    if (request.socket.remoteAddress === undefined) return void dropUnanswered(request, reply)
+    const fault = headerFault(request.raw)
+    // Where a request is ambiguous, so may be what follows it on the connection.
+    if (fault) reply.header('connection', 'close')
+    const refusal = fault ?? (request.is404 ? unknownRoute() : null)
+    // A route admits for itself; what is refused is a stranger's request all the same, and its body is not looked at.
+    if (refusal) admission.admit(null, request, reply).then(() => done(refusal), done)
     else done()
   })
   app.addHook('onResponse', (request, reply, done) => {
@@ -179,16 +212,5 @@ function addHooks(
       )
     }
     done()
-  })
-}
-
-/** Ends connections once they are idle, and after `grace_ms` all that are left. */
-function hangUp(server: FastifyInstance['server'], grace_ms: number): void {
-  // Those that were busy when the server stopped listening would be kept for their next request.
-  const sweeping = setInterval(() => server.closeIdleConnections(), IDLE_CHECK_MS)
-  const cut = setTimeout(() => server.closeAllConnections(), grace_ms)
-  server.once('close', () => {
-    clearInterval(sweeping)
-    clearTimeout(cut)
   })
 }

@@ -11,16 +11,16 @@ export interface Gate {
   during<T>(work: () => T | Promise<T>): Promise<T>
 }
 
-/** The gate of an app: it sheds by `bounds`, and once the app is closing, everything but what is kept. */
+/** The gate of an app: it sheds by `bounds`, and once the app is ending, everything but what is kept. */
 export function createGate(
   app: FastifyInstance,
   {
     bounds,
-    isClosing,
+    isEnding,
     measured,
   }: {
     bounds: Load
-    isClosing: () => boolean
+    isEnding: () => boolean
     /** The load, where it is not to be measured. */
     measured: (() => Load) | undefined
   },
@@ -38,7 +38,7 @@ export function createGate(
   return {
     check(priority) {
       if (priority === 'kept') return
-      if (isClosing() || isShed(priority, load(), bounds)) throw tooBusy()
+      if (isEnding() || isShed(priority, load(), bounds)) throw tooBusy()
     },
     // Counted where work begins and ends, and not at sockets: those of pipelined requests may vanish unheard.
     async during(work) {

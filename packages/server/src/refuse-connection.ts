@@ -27,7 +27,10 @@ export function createRefusal({
   return async (socket) => {
     if (!socket.writable || refused.has(socket)) return
     refused.add(socket)
-    const state = await limiter.tally('anonymous', clientKey({ ip: socket.remoteAddress ?? '' }))
+    const { remoteAddress: ip } = socket
+    // After a reset there is nobody to answer.
+    if (ip === undefined) return void socket.destroy()
+    const state = await limiter.tally('anonymous', clientKey({ ip }))
     const failure = state.exceeded
       ? rateExceeded(state)
       : invalid('', 'The request could not be read')

@@ -19,7 +19,7 @@ export interface RunningServer {
   /** Where `/metrics` is; null where it is not served. */
   metrics_url: string | null
   core: Core
-  /** Stops accepting, sees what is under way to its end, and closes the database. */
+  /** Stops accepting, sees what is under way to its end on open connections, then in dispatch, and closes the database. */
   close(): Promise<void>
 }
 
@@ -90,6 +90,8 @@ export async function startServer({
       payment_landing: payments !== undefined,
       inbox: dev ? { demo } : undefined,
       onAnswered: metrics?.onAnswered,
+      // Whoever tries it out ends it by hand, and does not want to wait.
+      ...(dev && { linger_ms: 0 }),
     })
     if (metrics && config.metrics_listen) scraped = await metrics.serve(core, config.metrics_listen)
     await app.listen(whereTo(config))

@@ -143,7 +143,8 @@ describe('what is no HTTP is answered with a 400 and the envelope, and the conne
 
 describe('what is HTTP is answered by the service, not by Node', () => {
   it.each([
-    ['no Host', 200, 'GET /health HTTP/1.1\r\nConnection: close\r\n\r\n'],
+    ['an empty Host', 200, 'GET /health HTTP/1.1\r\nHost:\r\nConnection: close\r\n\r\n'],
+    ['an IPv6 Host', 200, 'GET /health HTTP/1.1\r\nHost: [::1]:80\r\nConnection: close\r\n\r\n'],
     ['HTTP/1.0', 200, 'GET /health HTTP/1.0\r\n\r\n'],
     ['an absolute URL', 200, requestText('GET http://other.example/health HTTP/1.1')],
     ['a path with dots', 404, requestText('GET /api/v1/../../health HTTP/1.1')],
@@ -184,6 +185,87 @@ describe('what is HTTP is answered by the service, not by Node', () => {
     ])
     expect((await tell(`${head}${chunks}0\r\n\r\n`)).statuses).toStrictEqual([201])
   })
+})
+
+describe('a header that may be read in two ways is refused before anything else, and the connection closed', () => {
+  const sendWith = (...headers: string[]) =>
+    `${requestText('POST /api/v1/messages/send HTTP/1.1', [...headers, 'Content-Length: 2'])}{}`
+  it.each([
+    ['Host', 'two Hosts', () => requestText('GET /health HTTP/1.1', ['Host: other'])],
+    ['Host', 'the same Host twice', () => requestText('GET /nothing HTTP/1.1', ['host: svc'])],
+    ['Host', 'no Host', () => 'GET /health HTTP/1.1\r\n\r\n'],
+    ['Host', 'two names in one Host', () => 'GET /health HTTP/1.1\r\nHost: a, b\r\n\r\n'],
+    ['Host', 'a Host with a path', () => 'GET /health HTTP/1.1\r\nHost: a/b\r\n\r\n'],
+    ['X-API-Key', 'two keys', () => sendWith(`X-API-Key: ${key}`, 'X-API-Key: svc_other')],
+    ['X-API-Key', 'a key twice', () => sendWith(`X-API-Key: ${key}`, `x-api-key: ${key}`)],
+    [
+      'Authorization',
+      'two sessions',
+      () => sendWith(`Authorization: Bearer ${owner.token}`, 'Authorization: Bearer x'),
+    ],
+    [
+      'Idempotency-Key',
+      'two keys of one send',
+      () => sendWith(`X-API-Key: ${key}`, 'Idempotency-Key: a', 'Idempotency-Key: b'),
+    ],
+    [
+      'Content-Type',
+      'two types',
+      () => sendWith('Content-Type: application/json', 'Content-Type: text/csv'),
+    ],
+  ])('%s: %s', async (name, _, text) => {
+    const answer = await tell(text())
+    expect(answer.statuses).toStrictEqual([400])
+    const { headers, body } = readHead(answer.text)
+    expect(headers.connection).toBe('close')
+    expect(JSON.parse(body)).toMatchObject({
+      error: 'validation_error',
+      details: [{ path: name }],
+    })
+    expectNamed(answer)
+  })
+
+  it('counts as a stranger’s', async () => {
+    const rates = { anonymous: { max: 1, window_s: 60 } }
+    const narrow = await openWorld({ listen: true, rates })
+    const text = requestText('GET /health HTTP/1.1', ['Host: other'])
+    const twice = () => speak(narrow.url, (socket) => socket.write(text))
+    expect((await twice()).statuses).toStrictEqual([400])
+    expect((await twice()).statuses).toStrictEqual([429])
+    await narrow.close()
+  })
+})
+
+it('a client that resets right after its request is dropped without an answer and without a fault', async () => {
+  const own = await openWorld({ listen: true, log_level: 'debug', load: 'measured' })
+  const { hostname, port } = new URL(own.url)
+  const { key: own_key } = await own.key(await own.signup({ credits: 10 }))
+  const requests = [
+    requestText('GET /health HTTP/1.1'),
+    requestText('GET /nothing HTTP/1.1'),
+    requestText('GET /api/v1/messages HTTP/1.1', [`X-API-Key: ${own_key}`]),
+    requestText('GET /api/v1/messages HTTP/1.1', ['X-API-Key: svc_wrong']),
+    'nonsense\r\n\r\n',
+  ]
+  own.lines.length = 0
+  const resets = Array.from({ length: 60 }, async (_, i) => {
+    const socket = connect({ host: hostname, port: Number(port) }).on('error', () => {})
+    await once(socket, 'connect')
+    socket.write(requests[i % requests.length] as string)
+    socket.resetAndDestroy()
+  })
+  await Promise.all(resets)
+  const dropped = () => own.lines.filter(({ msg }) => msg === 'the client has gone')
+  await expect.poll(() => dropped().length, { timeout: 10_000 }).toBeGreaterThan(0)
+  const { server } = own.app
+  const connections = () =>
+    new Promise((resolve) => server.getConnections((_, count) => resolve(count)))
+  await expect.poll(connections, { timeout: 10_000 }).toBe(0)
+  expect(dropped()[0]).toMatchObject({ level: 20, request_id: expect.any(String) })
+  expect(own.lines.filter(({ status }) => status === 500)).toStrictEqual([])
+  expect((await fetch(`${own.url}/health/live`)).status).toBe(200)
+  // Faults in the log fail this.
+  await own.close()
 })
 
 describe('a caller that sends too much, too little or too slowly', () => {

@@ -1,10 +1,13 @@
 import { once } from 'node:events'
+import { Agent, request as ask } from 'node:http'
 import { connect, type Socket } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 import { expect, it } from 'vitest'
+import { buildApp } from '../src/app.ts'
+import { sms } from './accounts.ts'
 import { notification } from './notification.ts'
 import { within } from './within.ts'
-import { openWorld, type WorldOptions } from './world.ts'
+import { JWT_SECRET, openWorld, QUIET, ratesOf, type WorldOptions } from './world.ts'
 
 /** A world whose single messages are not found until they are let go. */
 async function heldWorld(options: WorldOptions = {}) {
@@ -142,6 +145,90 @@ it('waits only so long for a caller that does not finish its request', async () 
   slow.socket.destroy()
   await world.close()
 })
+
+/** Sends again and again on one connection that it keeps, until it is refused one. Resolves with what else went wrong. */
+async function sendUntilRefused(url: string, key: string, onSent: () => void): Promise<string[]> {
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 })
+  const headers = { 'x-api-key': key, 'content-type': 'application/json' }
+  const send = () =>
+    new Promise<number | undefined>((resolve, reject) => {
+      const sending = ask(`${url}/api/v1/messages/send`, { agent, method: 'POST', headers })
+      sending.once('error', reject).once('response', (response) => {
+        response.once('error', reject).resume()
+        response.once('end', () => resolve(response.statusCode))
+      })
+      sending.end(JSON.stringify(sms))
+    })
+  const faults: string[] = []
+  for (;;) {
+    try {
+      const status = await send()
+      if (status === 201) onSent()
+      else faults.push(`status ${status}`)
+    } catch (error) {
+      const { code, message } = error as NodeJS.ErrnoException
+      if (code !== 'ECONNREFUSED') faults.push(code ?? message)
+      else break
+    }
+  }
+  agent.destroy()
+  return faults
+}
+
+it('resets no client that keeps its connection and sends while it is closed, stop after stop', async () => {
+  const world = await openWorld({ signup_credits: '100000' })
+  const account = await world.signup()
+  const { key } = await world.key(account)
+  const config = { jwt_secret: JWT_SECRET, rates: ratesOf(), trust_proxy: [] }
+  let sent = 0
+  for (let stop = 0; stop < 12; stop++) {
+    const app = await buildApp(world.core, { config, load: () => QUIET })
+    const url = await app.listen({ host: '127.0.0.1', port: 0 })
+    const before = sent
+    const callers = Array.from({ length: 6 }, () => sendUntilRefused(url, key, () => void sent++))
+    await expect.poll(() => sent, { interval: 5, timeout: 20_000 }).toBeGreaterThan(before + 20)
+    await app.close()
+    expect((await Promise.all(callers)).flat()).toStrictEqual([])
+  }
+  // Each answer arrived: nothing was sent of which the caller heard nothing.
+  expect((await world.written(account)).messages).toBe(sent)
+  await world.close()
+})
+
+it('serves open connections as ever for a while, and says with each answer that it is the last', async () => {
+  const { world, letGo, holding, heldRequest, request } = await heldWorld({ linger_ms: 20_000 })
+  const busy = await open(world.url)
+  const idle = await open(world.url)
+  busy.socket.write(heldRequest)
+  idle.socket.write(request('/health/live'))
+  await holding(1)
+  await expect.poll(idle.received).toContain('"status":')
+  const ended = Promise.all([busy, idle].map(({ socket }) => once(socket, 'close')))
+  const closing = world.app.close()
+  const { port } = new URL(world.url)
+  await expect.poll(() => refuses(Number(port)), { timeout: 5_000 }).toBe(true)
+  idle.socket.write(request('/api/v1/messages'))
+  letGo()
+  await expect.poll(() => statusesOf(busy.received())).toHaveLength(1)
+  busy.socket.write(request('/health/ready'))
+  await ended
+  await within(5_000, 'the app to close', closing)
+  const closes = /\r\nconnection: close\r\n/gi
+  expect(statusesOf(busy.received())).toStrictEqual([200, 503])
+  expect(busy.received().match(closes)).toHaveLength(1)
+  expect(statusesOf(idle.received())).toStrictEqual([200, 200])
+  expect(idle.received().match(closes)).toHaveLength(1)
+  await world.close()
+})
+
+/** Whether nothing listens there. */
+function refuses(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect({ host: '127.0.0.1', port })
+    socket.once('connect', () => resolve(false)).once('error', () => resolve(true))
+    socket.once('connect', () => socket.destroy())
+  })
+}
 
 it('closing twice is closing once', async () => {
   const world = await openWorld({ listen: true })

@@ -74,6 +74,8 @@ export interface WorldOptions {
   /** Whether it listens on a port, for tests that need sockets. */
   listen?: boolean
   log_level?: string
+  /** How long connections are served as ever once the app is being closed; not at all unless told. */
+  linger_ms?: number
   grace_ms?: number
   /** Whether the dev inbox is served. */
   inbox?: InboxOptions
@@ -138,6 +140,7 @@ export async function openWorld(options: WorldOptions = {}) {
     now: () => clock.ms,
     load: options.load === 'measured' ? undefined : (options.load ?? (() => QUIET)),
     newRequestId: runtime.id,
+    linger_ms: options.linger_ms ?? 0,
     ...(options.grace_ms !== undefined && { grace_ms: options.grace_ms }),
     inbox: options.inbox,
   })
@@ -209,7 +212,8 @@ export function useWorld(options: WorldOptions = {}): () => World {
   }
 }
 
-function ratesOf(rates: WorldOptions['rates'] = {}): Record<keyof typeof RATES, RateLimit> {
+/** Limits that no test reaches, but for those given. */
+export function ratesOf(rates: WorldOptions['rates'] = {}): Record<keyof typeof RATES, RateLimit> {
   if (rates === 'specified') return RATES
   return {
     general: UNLIMITED,

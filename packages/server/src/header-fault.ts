@@ -1,0 +1,39 @@
+import type { IncomingMessage } from 'node:http'
+import { invalid, type SvcError } from '@svc/core/contract'
+
+/**
+ * Headers that a request may have once. Of two, a proxy may go by one and the service by the other: Node joins some and
+ * drops the second of others.
+ */
+const SINGLE = new Map(
+  ['Host', 'Authorization', 'X-API-Key', 'Idempotency-Key', 'Content-Type'].map((name) => [
+    name.toLowerCase(),
+    name,
+  ]),
+)
+
+/** `uri-host [ ":" port ]` of RFC 3986, without the comma, by which two values may have been joined; empty is allowed. */
+const HOST = /^(?:\[[\da-f:.]+\]|(?:[\w.~!$&'()*+;=-]|%[\da-f]{2})*)(?::\d*)?$/i
+
+/**
+ * What is wrong with the headers of a request, before anything else is looked at; null where nothing is. Source:
+ * RFC 9112 section 3.2 for `Host`, which Node does not check.
+ */
+export function headerFault({
+  rawHeaders,
+  headers: { host },
+  httpVersion,
+}: Pick<IncomingMessage, 'rawHeaders' | 'headers' | 'httpVersion'>): SvcError | null {
+  const seen = new Set<string>()
+  for (let i = 0; i < rawHeaders.length; i += 2) {
+    const name = (rawHeaders[i] as string).toLowerCase()
+    const single = SINGLE.get(name)
+    if (single === undefined) continue
+    if (seen.has(name)) return invalid(single, `The ${single} header must be given only once`)
+    seen.add(name)
+  }
+  if (host === undefined) {
+    return httpVersion === '1.1' ? invalid('Host', 'The Host header is missing') : null
+  }
+  return HOST.test(host) ? null : invalid('Host', 'The Host header is not valid')
+}
