@@ -1,5 +1,10 @@
-import { type ChildProcess, spawn } from 'node:child_process'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { closeSync, openSync } from 'node:fs'
+import { type AddressInfo, createServer } from 'node:net'
+import type { Readable } from 'node:stream'
 import { fileURLToPath } from 'node:url'
+import { ask } from './ask.ts'
 
 /** `svc serve` as a process of its own, watched by its log. */
 export interface Service {
@@ -9,6 +14,7 @@ export interface Service {
   startup_ms: number
   /** How many lines of each level were logged, and the first lines of level `warn` and above. */
   log: ServiceLog
+  hasEnded(): boolean
   /** Resolves when the process has ended, however it ended. */
   ended: Promise<End>
   /** Sends a signal, and resolves when the process has ended. */
@@ -35,6 +41,8 @@ export interface ServiceOptions {
   env?: Record<string, string>
   /** The command that takes `serve`; the built one by default. */
   command?: readonly string[]
+  /** Where its log goes: to the driver, to a full disk, or into a pipe that is not read. */
+  log_to?: 'driver' | 'full' | 'unread'
 }
 
 /** The built command, as it is installed. */
@@ -74,27 +82,40 @@ export function serviceEnv(folder: string): Record<string, string> {
 
 /** @throws Error when it ends before it listens; the message has what it wrote. */
 export async function startService(options: ServiceOptions): Promise<Service> {
-  const { folder, env = {}, command = BUILT_COMMAND } = options
+  const { folder, env = {}, command = BUILT_COMMAND, log_to = 'driver' } = options
   const [program = '', ...args] = command
   const from = performance.now()
+  const full = log_to === 'full' ? openSync('/dev/full', 'w') : null
+  // What does not tell its port is given one.
+  const port = log_to === 'driver' ? 0 : await freePort()
   const child = spawn(program, [...args, 'serve'], {
     cwd: folder,
-    env: { ...serviceEnv(folder), ...env },
-    stdio: ['ignore', 'pipe', 'pipe'],
+    env: { ...serviceEnv(folder), PORT: String(port), ...env },
+    stdio: ['ignore', full ?? 'pipe', 'pipe'],
     // Ctrl+C reaches the driver alone, which then ends the service in order.
     detached: true,
   })
+  if (full !== null) closeSync(full)
   const log: ServiceLog = { lines: 0, levels: new Map(), kept: [] }
-  const listening = new Promise<Listening>((resolve) => watch(child, log, resolve))
+  let hasEnded = false
   const ended = new Promise<End>((resolve) => {
+    child.once('exit', (code, signal) => {
+      hasEnded = true
+      // A pipe that is not read would keep the process from being closed.
+      if (log_to === 'unread') child.stdout?.destroy()
+      if (log_to !== 'driver') resolve({ code, signal })
+    })
     child.once('close', (code, signal) => resolve({ code, signal }))
+  })
+  const said = new Promise<Listening>((resolve) => {
+    watch(log_to === 'driver' ? [child.stdout, child.stderr] : [child.stderr], log, resolve)
   })
   const kill = () => child.kill('SIGKILL')
   process.once('exit', kill)
   ended.then(() => process.off('exit', kill))
   const limit = setTimeout(kill, START_MAX_MS)
   const { url, metrics_url } = await Promise.race([
-    listening,
+    log_to === 'driver' ? said : answering(port, () => hasEnded),
     ended.then(({ code, signal }) => {
       throw new Error(`the service did not start (${signal ?? code}): ${log.kept.join('\n')}`)
     }),
@@ -106,6 +127,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     metrics_url,
     startup_ms: performance.now() - from,
     log,
+    hasEnded: () => hasEnded,
     ended,
     end(signal) {
       child.kill(signal)
@@ -114,10 +136,33 @@ export async function startService(options: ServiceOptions): Promise<Service> {
   }
 }
 
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  server.close()
+  return port
+}
+
+/** Resolves when the service answers there; nobody knows where its metrics are. */
+async function answering(port: number, hasEnded: () => boolean): Promise<Listening> {
+  const url = `http://127.0.0.1:${port}`
+  while (!hasEnded()) {
+    const reply = await ask(`${url}/health/live`, START_MAX_MS)
+    if (reply?.status === 200) return { url, metrics_url: '' }
+    await new Promise((resolve) => setTimeout(resolve, 50))
+  }
+  return new Promise(() => {})
+}
+
 type Listening = Pick<Service, 'url' | 'metrics_url'>
 
 /** Reads the log line by line, and learns from it where the service listens. */
-function watch(child: ChildProcess, log: ServiceLog, onListening: (where: Listening) => void) {
+function watch(
+  streams: readonly (Readable | null)[],
+  log: ServiceLog,
+  onListening: (where: Listening) => void,
+): void {
   let hasStarted = false
 
   function take(line: string): void {
@@ -130,7 +175,7 @@ function watch(child: ChildProcess, log: ServiceLog, onListening: (where: Listen
     onListening(JSON.parse(line) as Listening)
   }
 
-  for (const stream of [child.stdout, child.stderr]) {
+  for (const stream of streams) {
     let rest = ''
     stream?.setEncoding('utf8').on('data', (text: string) => {
       const lines = (rest + text).split('\n')

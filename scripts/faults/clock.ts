@@ -1,0 +1,90 @@
+import { pause } from '../crash/stage.ts'
+import { ask } from '../service/ask.ts'
+import { healthOf } from './health.ts'
+import { injectionMissing } from './inject.ts'
+import type { Scenario, Scene } from './scenario.ts'
+
+const HOUR_MS = 3_600_000
+/** An Idempotency-Key holds for 24 hours by the clock: a jump of a whole day forwards would end it. */
+const DAY_MS = 23 * HOUR_MS
+
+/** Of requests without credentials, so that the traffic keeps out of it. */
+const LIMIT = { max: 40, window_s: 4 }
+const WORK_MS = { full: 15_000, short: 500 }
+const FINISH_MAX_MS = 60_000
+
+/** What happens when the clock of the machine is set. */
+export const CLOCK: readonly Scenario[] = [
+  jump('clock-hour-back', 'the clock is set back by an hour', -HOUR_MS),
+  jump('clock-hour-forward', 'the clock is set forward by an hour', HOUR_MS),
+  jump('clock-day-back', 'the clock is set back by a day', -24 * HOUR_MS),
+  jump('clock-day-forward', 'the clock is set forward by a day', DAY_MS),
+]
+
+function jump(name: string, title: string, ms: number): Scenario {
+  return {
+    name,
+    title,
+    missing: injectionMissing,
+    injects: true,
+    service: { env: { SVC_RATE_LIMIT_ANONYMOUS: `${LIMIT.max}/${LIMIT.window_s}` } },
+    async play(scene) {
+      await exhaust(scene, name)
+      scene.injection.shiftClock(ms)
+      await limitEnds(scene, name)
+      await messagesEnd(scene, name)
+      const { short, service, violations } = scene
+      await pause(WORK_MS[short ? 'short' : 'full'])
+      const health = await healthOf(service().url)
+      const well = violations.rule('/health says ok on a service that works')
+      if (health?.status !== 'ok') well(`${name}: ${health?.status ?? 'no answer'}`)
+    },
+  }
+}
+
+function anonymous({ service }: Scene) {
+  return ask(`${service().url}/api/v1/billing/packages`)
+}
+
+/** Uses a rate limit up. */
+async function exhaust(scene: Scene, name: string): Promise<void> {
+  const limited = scene.violations.rule('a rate limit refuses what is beyond it')
+  for (let i = 0; i <= LIMIT.max; i++) {
+    if ((await anonymous(scene))?.status === 429) return
+  }
+  limited(name)
+}
+
+/** A limit that was used up ends with its window, whatever the clock says. */
+async function limitEnds(scene: Scene, name: string): Promise<void> {
+  const { violations, note } = scene
+  const late = violations.rule('a rate limit ends after its window, whatever the clock says')
+  const wrong = violations.rule('Retry-After is within the window of its limit')
+  const from = performance.now()
+  // Twice, since another window may have begun when the clock was set.
+  while (performance.now() - from < 2_000 * LIMIT.window_s + 1_000) {
+    const reply = await anonymous(scene)
+    const after = Number(reply?.headers['retry-after'] ?? 0)
+    if (after > LIMIT.window_s) wrong(`${name}: Retry-After: ${after}`)
+    if (reply?.status === 200) {
+      return note(`the rate limit ended after ${Math.round(performance.now() - from)} ms`)
+    }
+    await pause(200)
+  }
+  late(name)
+}
+
+/** Messages accepted after the jump come to their end, and webhooks tell of it. */
+async function messagesEnd(scene: Scene, name: string): Promise<void> {
+  const { receiver, violations, short, note } = scene
+  const stuck = violations.rule('messages are sent and told of, whatever the clock says')
+  const enough = receiver.finished() + (short ? 20 : 200)
+  const from = performance.now()
+  while (receiver.finished() < enough) {
+    if (performance.now() - from > FINISH_MAX_MS) {
+      return stuck(`${name}: ${enough - receiver.finished()} of ${short ? 20 : 200} are missing`)
+    }
+    await pause(20)
+  }
+  note(`messages went on within ${Math.round(performance.now() - from)} ms`)
+}

@@ -1,0 +1,38 @@
+import { pause } from '../crash/stage.ts'
+import { ask } from '../service/ask.ts'
+import type { Scene } from './scenario.ts'
+
+const TELLS_MAX_MS = 30_000
+const ASK_MAX_MS = 5_000
+
+interface Health {
+  status: string
+  services: Record<string, string>
+}
+
+/** What `/health` says; null when it does not answer. */
+export async function healthOf(url: string): Promise<Health | null> {
+  const reply = await ask(`${url}/health`, ASK_MAX_MS)
+  return reply?.status === 200 ? (JSON.parse(reply.text) as Health) : null
+}
+
+/** Waits until `/health` says whether the database takes writes as it is; a service that has ended says nothing. */
+export async function expectHealth(
+  { service, violations, note }: Scene,
+  { database, name }: { database: 'ok' | 'error'; name: string },
+): Promise<void> {
+  const told = violations.rule('/health tells whether the database takes writes')
+  const from = performance.now()
+  let last: Health | null = null
+  while (performance.now() - from < TELLS_MAX_MS) {
+    if (service().hasEnded()) return
+    last = await healthOf(service().url)
+    if (last && (last.services.database === 'ok') === (database === 'ok')) {
+      return note(
+        `/health said "database": "${last.services.database}" after ${Math.round(performance.now() - from)} ms`,
+      )
+    }
+    await pause(100)
+  }
+  told(`${name}: "database" is ${last?.services.database ?? 'not answered'}, not ${database}`)
+}

@@ -1,0 +1,62 @@
+import { spawnSync } from 'node:child_process'
+import { closeSync, openSync, readSync, writeFileSync, writeSync } from 'node:fs'
+import { constants } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+/** Makes calls of a process fail, and shifts its clock, while it runs. */
+export interface Injection {
+  /** For the environment of that process. */
+  env: Record<string, string>
+  /** Lets each write to a file of the data folder fail; null lets them succeed. */
+  failWrites(error: 'EIO' | 'EROFS' | 'ENOSPC' | null): void
+  /** Lets each flush of such a file fail. */
+  failFlushes(error: 'EIO' | null): void
+  shiftClock(ms: number): void
+  /** How many calls failed so far. */
+  failed(): number
+  close(): void
+}
+
+/** Why nothing can be injected here, or null. */
+export function injectionMissing(): string | null {
+  if (process.platform !== 'linux') return 'LD_PRELOAD needs Linux'
+  return spawnSync('cc', ['--version']).status === 0 ? null : 'no C compiler (cc)'
+}
+
+/** @param folder holds the library and its control file; it is not `data`. */
+export function openInjection({ folder, data }: { folder: string; data: string }): Injection {
+  const library = join(folder, 'inject.so')
+  const source = fileURLToPath(new URL('./inject.c', import.meta.url))
+  const compiled = spawnSync('cc', ['-shared', '-fPIC', '-O2', '-o', library, source, '-ldl'], {
+    encoding: 'utf8',
+  })
+  if (compiled.status !== 0) throw new Error(`inject.c: ${compiled.stderr}`)
+  const file = join(folder, 'inject.control')
+  writeFileSync(file, Buffer.alloc(24))
+  const control = openSync(file, 'r+')
+
+  // The fields of `struct control`.
+  function setError(at: 0 | 4, name: keyof typeof constants.errno | null): void {
+    const bytes = Buffer.alloc(4)
+    bytes.writeInt32LE(name ? constants.errno[name] : 0)
+    writeSync(control, bytes, 0, 4, at)
+  }
+
+  return {
+    env: { LD_PRELOAD: library, SVC_FAULT_CONTROL: file, SVC_FAULT_FOLDER: data },
+    failWrites: (error) => setError(0, error),
+    failFlushes: (error) => setError(4, error),
+    shiftClock(ms) {
+      const bytes = Buffer.alloc(8)
+      bytes.writeBigInt64LE(BigInt(ms))
+      writeSync(control, bytes, 0, 8, 8)
+    },
+    failed() {
+      const bytes = Buffer.alloc(8)
+      readSync(control, bytes, 0, 8, 16)
+      return Number(bytes.readBigInt64LE())
+    },
+    close: () => closeSync(control),
+  }
+}
