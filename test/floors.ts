@@ -76,11 +76,11 @@ const RULES: Rule[] = [
   ),
   inside('sms', /^core\/sms\//, 'sms needs nothing'),
   {
-    says: 'a provider knows the contract, sms, the port of mails and the runtime, and nothing of the service',
+    says: 'a provider knows the contract, sms, the port of mails, the runtime and how connections are kept, and nothing of the service',
     breaks: ({ from, target }) =>
       from.startsWith('core/providers/') &&
       OURS.test(target) &&
-      !/^core\/(providers|contract|sms|runtime|backoff|mail\/mail)\b/.test(target),
+      !/^core\/(providers|contract|sms|runtime|backoff|kept-connections|mail\/mail)\b/.test(target),
   },
   {
     says: 'only storage speaks SQL',

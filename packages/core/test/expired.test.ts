@@ -64,9 +64,9 @@ describe('a message that expired before its first attempt', () => {
       receive: async () => {},
       performer: {
         ...performer,
-        send(provider, jobs) {
+        send(provider, jobs, start_by_ms) {
           asked.push(...jobs.map(({ message_id }) => message_id))
-          return performer.send(provider, jobs)
+          return performer.send(provider, jobs, start_by_ms)
         },
       },
     })

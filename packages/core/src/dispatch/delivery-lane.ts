@@ -12,11 +12,11 @@ import type { Performer } from './performer.ts'
 import { persist } from './persist.ts'
 import { createShares } from './shares.ts'
 
-/**
- * Longer than the deadline of one try, or two tries of one delivery would be under way at once; while a secret is being
- * changed a try may be two requests.
- */
-const LEASE_MS = 2 * LIMITS.webhook_deadline_ms + 30_000
+/** While a secret is being changed a try may be two requests. */
+const TRY_MAX_MS = 2 * LIMITS.webhook_deadline_ms
+
+/** Longer than one try, or two tries of one delivery would be under way at once. */
+const LEASE_MS = TRY_MAX_MS + 30_000
 
 const SLOTS = 4096
 /** Callers wait for the writer of a SQLite file while it claims: 128 rows take about 2 ms. */
@@ -53,15 +53,23 @@ export function deliveryLane({
   const losses = new Map<string, number>()
   const now = () => runtime.now().getTime()
 
-  async function deliver(batch: readonly Begun[], look: () => void): Promise<void> {
+  async function deliver(
+    batch: readonly Begun[],
+    look: () => void,
+    start_by_ms: number,
+  ): Promise<void> {
     const began = now()
     const jobs = batch.map(({ delivery }) => ({ ...delivery, ...secretsInTurn(delivery) }))
-    const answers = await performer.deliver(jobs).catch((error): (DeliverAnswer | null)[] => {
-      runtime.log.error({ err: error }, 'a batch of deliveries was lost')
-      return batch.map(() => null)
-    })
+    const answered = await performer
+      .deliver(jobs, start_by_ms)
+      .catch((error): (DeliverAnswer | null)[] => {
+        runtime.log.error({ err: error }, 'a batch of deliveries was lost')
+        return batch.map(() => null)
+      })
+    const was_called = answered !== null
+    const answers = answered ?? batch.map(() => null)
     end(batch, answers, began)
-    const results = batch.map((each, i) => resultOf(each, answers[i] ?? null))
+    const results = batch.map((each, i) => resultOf(each, answers[i] ?? null, was_called))
     const written = persist(results, storage.hot.recordDeliveries, runtime.log)
     // The receivers have room again: what is claimed for them now shares the commit of what is recorded.
     look()
@@ -84,7 +92,11 @@ export function deliveryLane({
     }
   }
 
-  function resultOf({ delivery, is_probe }: Begun, answer: DeliverAnswer | null): DeliveryResult {
+  function resultOf(
+    { delivery, is_probe }: Begun,
+    answer: DeliverAnswer | null,
+    was_called: boolean,
+  ): DeliveryResult {
     const { workspace_id, webhook_id, delivery_id, token, secret, previous_secret } = delivery
     const { started_at_ms, used_other_secret, ...rest } = answer ?? lost(now())
     if (answer) losses.delete(delivery_id)
@@ -99,7 +111,7 @@ export function deliveryLane({
       ...rest,
       signed_with: previous_secret === null ? null : used_other_secret ? other : turn.secret,
       is_probe,
-      is_unknown: answer === null && isExcused(delivery_id),
+      is_unknown: answer === null && (!was_called || isExcused(delivery_id)),
     }
   }
 
@@ -127,7 +139,9 @@ export function deliveryLane({
         lease_ms,
         token: runtime.id(),
       }),
-    async run(deliveries, done, look) {
+    async run(deliveries, done, look, claimed_ms) {
+      // A try that begins by then ends within the lease: later ones may be another server's.
+      const start_by_ms = claimed_ms + lease_ms - Math.min(TRY_MAX_MS, lease_ms / 2)
       const at = now()
       const groups = new Map<string, Begun[]>()
       for (const delivery of deliveries) {
@@ -139,7 +153,7 @@ export function deliveryLane({
       await Promise.all(
         [...groups.values()].flatMap((group) =>
           chunks(group, TASK_BATCH_MAX).map((batch) =>
-            deliver(batch, look).finally(() => done(batch.length)),
+            deliver(batch, look, start_by_ms).finally(() => done(batch.length)),
           ),
         ),
       )

@@ -1,5 +1,6 @@
 import type { Log } from '../runtime.ts'
 import type { Telemetry } from '../telemetry.ts'
+import { uptimeMs } from './uptime.ts'
 
 /** One kind of background work: what to claim, and what to do with it. */
 export interface Lane<Item> {
@@ -12,8 +13,14 @@ export interface Lane<Item> {
   /**
    * Sees the items through to a written result. Says `done` of each part as it ends, so that a slow one holds no slots
    * but its own; and `look` where more may be claimed before that.
+   * @param claimed_ms when the claim began, by `uptimeMs`: the leases end no sooner than their length after it
    */
-  run(items: Item[], done: (count: number) => void, look: () => void): Promise<void>
+  run(
+    items: Item[],
+    done: (count: number) => void,
+    look: () => void,
+    claimed_ms: number,
+  ): Promise<void>
 }
 
 export interface RunningLane {
@@ -61,7 +68,7 @@ export function startLane<Item>(lane: Lane<Item>, log: Log, telemetry?: Telemetr
     ring = () => {}
   }
 
-  function launch(items: Item[]): void {
+  function launch(items: Item[], claimed_ms: number): void {
     let left = items.length
     inFlight += left
     const done = (count: number) => {
@@ -70,7 +77,7 @@ export function startLane<Item>(lane: Lane<Item>, log: Log, telemetry?: Telemetr
       wake()
     }
     lane
-      .run(items, done, wake)
+      .run(items, done, wake, claimed_ms)
       .catch((error) => log.error({ err: error, lane: lane.name }, 'background work failed'))
       .finally(() => {
         if (left > 0) done(left)
@@ -82,10 +89,11 @@ export function startLane<Item>(lane: Lane<Item>, log: Log, telemetry?: Telemetr
     woken = false
     if (limit <= 0) return sleep(POLL_MS)
     try {
+      const claimed_ms = uptimeMs()
       const began = performance.now()
       const items = await lane.claim(limit)
       telemetry?.claimed(lane.name, items.length, performance.now() - began)
-      if (items.length > 0) launch(items)
+      if (items.length > 0) launch(items, claimed_ms)
       // A full batch means that more is waiting.
       if (items.length === limit) return
     } catch (error) {

@@ -93,21 +93,22 @@ export function messageLane(parts: {
     onSettled()
   }
 
-  async function send(provider: string, messages: readonly ClaimedMessage[]): Promise<void> {
+  async function send(
+    provider: string,
+    messages: readonly ClaimedMessage[],
+    start_by_ms: number,
+  ): Promise<void> {
     const ended = underWay.began(provider, messages.length)
     const began_at = runtime.now()
     const began = performance.now()
     const outcomes = await callProvider(
-      () => performer.send(provider, messages.map(jobOf)),
-      (late) => acceptLate(messages, late),
+      async () =>
+        (await performer.send(provider, messages.map(jobOf), start_by_ms)) ??
+        messages.map(() => NOT_CALLED),
+      (late) => settleLate(messages, late),
     ).finally(ended)
     const took = { began_at, duration_ms: performance.now() - began }
-    const results = messages.map((message, i) => ({
-      task: 'send' as const,
-      attempt: message.attempt,
-      outcome: outcomes?.[i] ?? UNANSWERED,
-      sender: senderOf(message),
-    }))
+    const results = messages.map((message, i) => sent(message, outcomes?.[i] ?? UNANSWERED))
     const spans = tellAttempts({ runtime, tracing }, provider, messages, results, took)
     await learn(provider, results)
     await write(messages, results, spans)
@@ -125,19 +126,27 @@ export function messageLane(parts: {
     }
   }
 
-  /** An answer that came after all: that a provider took a message is true whoever still waits for it. */
-  async function acceptLate(messages: readonly ClaimedMessage[], outcomes: Outcome[]) {
-    const taken = messages.filter((_, i) => outcomes[i]?.type === 'accepted')
-    const results = outcomes.filter((outcome) => outcome.type === 'accepted')
+  /**
+   * An answer that came after all: that a provider took a message, or was never called, is true whoever has the claim
+   * now.
+   */
+  async function settleLate(messages: readonly ClaimedMessage[], outcomes: readonly Outcome[]) {
+    const known = messages.flatMap((message, i) => {
+      const outcome = outcomes[i]
+      return outcome?.type === 'accepted' || outcome === NOT_CALLED ? [{ message, outcome }] : []
+    })
     await write(
-      taken,
-      taken.map((message, i) => ({
-        task: 'send',
-        attempt: message.attempt,
-        outcome: results[i] ?? UNANSWERED,
-        sender: senderOf(message),
-      })),
+      known.map(({ message }) => message),
+      known.map(({ message, outcome }) => sent(message, outcome)),
     )
+  }
+
+  function sent(message: ClaimedMessage, outcome: Outcome) {
+    const { attempt, unknown_since } = message
+    // Where an attempt before this one is in doubt, the message stays in doubt.
+    const never_called = outcome === NOT_CALLED && unknown_since === null
+    const result = { task: 'send' as const, attempt, outcome, sender: senderOf(message) }
+    return never_called ? { ...result, never_called } : result
   }
 
   async function lookUp(provider: string, messages: readonly ClaimedMessage[]): Promise<void> {
@@ -263,7 +272,9 @@ export function messageLane(parts: {
         token: runtime.id(),
         route: router(),
       }),
-    async run(messages, done) {
+    async run(messages, done, _look, claimed_ms) {
+      // A call that begins by then ends within the lease.
+      const start_by_ms = claimed_ms + lease_ms - call_max_ms
       const known: ClaimedMessage[] = []
       const results: Settlement['result'][] = []
       const calls = new Map<string, ClaimedMessage[]>()
@@ -284,7 +295,7 @@ export function messageLane(parts: {
         const [task, provider = ''] = key.split(' ')
         const call = task === 'send' ? send : lookUp
         return chunks(group, CALL_BATCH_MAX).map((batch) =>
-          call(provider, batch).finally(() => done(batch.length)),
+          call(provider, batch, start_by_ms).finally(() => done(batch.length)),
         )
       })
       if (known.length > 0) work.push(write(known, results).finally(() => done(known.length)))
@@ -297,6 +308,12 @@ const UNANSWERED: Outcome = {
   type: 'ambiguous',
   error_code: 'no_answer',
   error_message: 'The provider did not answer',
+}
+const NOT_CALLED: Outcome = {
+  type: 'retry',
+  error_code: 'not_called',
+  error_message: 'The service stood still for too long; the provider was not called',
+  delay_ms: 0,
 }
 const INTERRUPTED: Outcome = {
   type: 'ambiguous',

@@ -2,15 +2,21 @@ import type { LookupJob, LookupResult, Outcome, Provider, SendJob } from '../pro
 import { openProvider, type ProviderSettings } from '../providers/registry.ts'
 import { createDeliverer, type DeliverAnswer, type DeliverJob } from '../webhooks/deliver.ts'
 import type { TargetPolicy } from '../webhooks/target.ts'
+import { uptimeMs } from './uptime.ts'
 
 /**
  * Who does the work that the dispatcher hands out: plain data in, plain data out, positional, no database. In
  * production a pool of threads, in tests this process.
  */
 export interface Performer {
-  send(provider: string, jobs: readonly SendJob[]): Promise<Outcome[]>
+  /**
+   * Null where it was not begun by `start_by_ms` (`uptimeMs`), and nobody was called: who claimed the jobs may have lost
+   * them by then, because the process was stopped, the machine slept or the thread was busy.
+   */
+  send(provider: string, jobs: readonly SendJob[], start_by_ms: number): Promise<Outcome[] | null>
   lookup(provider: string, jobs: readonly LookupJob[]): Promise<LookupResult[]>
-  deliver(jobs: readonly DeliverJob[]): Promise<DeliverAnswer[]>
+  /** Null as for `send`. */
+  deliver(jobs: readonly DeliverJob[], start_by_ms: number): Promise<DeliverAnswer[] | null>
   close(): Promise<void>
 }
 
@@ -67,8 +73,9 @@ export function createPerformer({
 }): Performer {
   const deliverer = createDeliverer({ now, targets })
   return {
-    async send(name, jobs) {
-      return (await providers.open(name)).send(jobs)
+    async send(name, jobs, start_by_ms) {
+      const provider = await providers.open(name)
+      return uptimeMs() > start_by_ms ? null : provider.send(jobs)
     },
     async lookup(name, jobs) {
       const provider = await providers.open(name)
@@ -76,7 +83,8 @@ export function createPerformer({
         ? provider.lookup(jobs)
         : jobs.map(() => ({ type: 'unavailable' as const }))
     },
-    deliver: deliverer.deliver,
+    deliver: async (jobs, start_by_ms) =>
+      uptimeMs() > start_by_ms ? null : deliverer.deliver(jobs),
     async close() {
       await Promise.all([deliverer.close(), providers.close()])
     },

@@ -50,16 +50,18 @@ export function createPool({
     telemetry?.threadDied()
   })
   // Nothing to do, so answered when the thread has loaded.
-  const loaded = pool.run({ jobs: [] }, { name: 'deliver' })
+  const loaded = pool.run({ jobs: [], start_by_ms: 0 }, { name: 'deliver' })
   loaded.catch(() => {})
   return {
-    send: (provider, jobs) =>
-      isHere(provider) ? here.send(provider, jobs) : pool.run({ provider, jobs }, { name: 'send' }),
+    send: (provider, jobs, start_by_ms) =>
+      isHere(provider)
+        ? here.send(provider, jobs, start_by_ms)
+        : pool.run({ provider, jobs, start_by_ms }, { name: 'send' }),
     lookup: (provider, jobs) =>
       isHere(provider)
         ? here.lookup(provider, jobs)
         : pool.run({ provider, jobs }, { name: 'lookup' }),
-    deliver: (jobs) => pool.run({ jobs }, { name: 'deliver' }),
+    deliver: (jobs, start_by_ms) => pool.run({ jobs, start_by_ms }, { name: 'deliver' }),
     async close() {
       // Node 20 aborts the process when a thread is ended while it loads a module.
       await Promise.allSettled([loaded])

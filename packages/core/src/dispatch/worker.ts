@@ -11,8 +11,19 @@ const performer = createPerformer({
 })
 
 // What a thread of the pool runs, by name. A thread holds no database handle and no state but its connections.
-export const send = ({ provider, jobs }: { provider: string; jobs: SendJob[] }) =>
-  performer.send(provider, jobs)
+export const send = ({ provider, jobs, start_by_ms }: SendTask) =>
+  performer.send(provider, jobs, start_by_ms)
 export const lookup = ({ provider, jobs }: { provider: string; jobs: LookupJob[] }) =>
   performer.lookup(provider, jobs)
-export const deliver = ({ jobs }: { jobs: DeliverJob[] }) => performer.deliver(jobs)
+export const deliver = ({ jobs, start_by_ms }: DeliverTask) => performer.deliver(jobs, start_by_ms)
+
+interface DeliverTask {
+  jobs: DeliverJob[]
+  start_by_ms: number
+}
+
+interface SendTask {
+  provider: string
+  jobs: SendJob[]
+  start_by_ms: number
+}

@@ -29,6 +29,10 @@ import {
 export function settleSend(step: Step, attempt: number, outcome: Outcome, holds: boolean): boolean {
   const { message, queued, settlement } = step
   const isPartial = outcome.type === 'retry' && outcome.partial === true
+  const { result } = settlement
+  if (!holds && result.task === 'send' && result.never_called) {
+    return withdrawDoubt(step, attempt, outcome)
+  }
   // A claim that was lost says nothing, unless a provider took the message, or a part of it: that is true whoever
   // learned it.
   if (!holds && outcome.type !== 'accepted') {
@@ -71,6 +75,20 @@ export function settleSend(step: Step, attempt: number, outcome: Outcome, holds:
     converse(step)
     doubt(step, attempt, outcome)
   }
+  return true
+}
+
+/**
+ * An attempt turned out not to have been made, after its claim was lost. Whoever took the claim over found it without an
+ * outcome and put the message in doubt; it is sent again, unless somebody has it in hand just now.
+ */
+function withdrawDoubt(step: Step, attempt: number, outcome: Outcome): boolean {
+  const { message, queued } = step
+  const isWaiting = queued?.token === null && queued.unknown_since !== null
+  if (message.status !== 'queued' || message.accepted || !isWaiting) return false
+  if (queued.attempt !== attempt) return false
+  journal(step, attempt, outcome)
+  requeue(step, 'send', 0, null)
   return true
 }
 

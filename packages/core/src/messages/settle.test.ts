@@ -208,6 +208,46 @@ describe('an unknown outcome', () => {
   })
 })
 
+describe('an attempt that was never made', () => {
+  const result = {
+    task: 'send',
+    attempt: 1,
+    outcome: { type: 'retry', ...refusal, delay_ms: 0 },
+    never_called: true,
+  } as const
+  const unknown_since = new Date(AT.getTime() - MINUTE)
+
+  it('is made again by its own claim', () => {
+    const message = make.message('w1')
+    const answer = plan([settlement(message, result)], stateOf(message))
+    expect(answer).toMatchObject({
+      counted: [true],
+      attempts: [{ number: 1, outcome: 'retry' }],
+      requeue: [{ task: 'send', unknown_since: null }],
+    })
+  })
+
+  it.each(['lookup', 'send'] as const)('ends the doubt that others are in: %s', (task) => {
+    const message = make.message('w1')
+    const state = stateOf(message, { task, token: null, unknown_since })
+    expect(plan([settlement(message, result)], state)).toMatchObject({
+      counted: [true],
+      attempts: [{ number: 1, outcome: 'retry' }],
+      requeue: [{ task: 'send', unknown_since: null, due_at: AT, token: null }],
+    })
+  })
+
+  it.each<[string, Partial<MessageQueueRow>]>([
+    ['another claim has the message', { token: 'theirs', unknown_since }],
+    ['it was sent again since', { token: null, unknown_since, attempt: 2 }],
+    ['nobody is in doubt', { token: null, unknown_since: null }],
+  ])('says nothing where %s', (_, queue) => {
+    const message = make.message('w1')
+    const answer = plan([settlement(message, result)], stateOf(message, queue))
+    expect(answer).toMatchObject({ counted: [false], attempts: [], requeue: [], messages: [] })
+  })
+})
+
 describe('several settlements of one message in one write', () => {
   const rejected = { task: 'send', attempt: 1, outcome: { type: 'rejected', ...refusal } } as const
   const callback = { task: 'callback', receipts: [delivered] } as const

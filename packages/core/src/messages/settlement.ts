@@ -24,8 +24,17 @@ export interface Settlement {
   provider: string
   /** What the provider can do, where the outcome is unknown. */
   abilities: { idempotent: boolean; lookup: boolean }
-  result: /** `sender`: from whom it was sent, where answers can come back to it. */
-    | { task: 'send'; attempt: number; outcome: Outcome; sender?: string | null }
+  result: /**
+   * `sender`: from whom it was sent, where answers can come back to it. `never_called`: the attempt was not made, and
+   * none before it is in doubt.
+   */
+    | {
+        task: 'send'
+        attempt: number
+        outcome: Outcome
+        sender?: string | null
+        never_called?: boolean
+      }
     | { task: 'lookup'; found: LookupResult }
     | { task: 'callback'; receipts: Receipt[]; suppress?: SuppressionReason }
     /** That it never took what it may have had. */

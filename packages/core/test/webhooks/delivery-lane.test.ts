@@ -19,8 +19,11 @@ let opened: DeliveryLane
 /** How the receivers answer. */
 let answer: (job: DeliverJob) => Promise<Partial<DeliverAnswer>>
 let jobs: DeliverJob[]
+/** Whether nothing is begun in time. */
+let isLate: boolean
 
 beforeEach(async () => {
+  isLate = false
   folder = mkdtempSync(join(tmpdir(), 'svc-lane-'))
   runtime = testRuntime('lane')
   storage = await openStorage(`file:${join(folder, 'svc.db')}`, runtime, { reading_threads: 0 })
@@ -39,6 +42,7 @@ const timeout = { error: 'timeout' }
 function start(): RunningLane {
   const performer: Pick<Performer, 'deliver'> = {
     async deliver(given) {
+      if (isLate) return null
       jobs.push(...given)
       const answers = await Promise.all(given.map(answer))
       return answers.map((each) => ({
@@ -104,6 +108,20 @@ it('holds no dead thread against the receiver, but the third in a row against th
   expect(await storage.read.webhooks.byId(to.workspace_id, to.id)).toMatchObject(healthy)
   await after(5_000)
   expect(await deliveries(to)).toMatchObject([{ attempt_count: 1, error: 'interrupted' }])
+})
+
+it('gives back what was not begun within its lease, charged to nobody', async () => {
+  const to = await webhook()
+  await queue(to, 1)
+  answer = async () => ok
+  isLate = true
+  await start().quiet()
+  for (let i = 0; i < 4; i++) await after(5_000)
+  expect(await deliveries(to)).toMatchObject([{ status: 'pending', attempt_count: 0, error: null }])
+  isLate = false
+  await after(5_000)
+  expect(jobs).toHaveLength(1)
+  expect(await deliveries(to)).toMatchObject([{ status: 'delivered', attempt_count: 1 }])
 })
 
 it('tries a dead receiver with one delivery now and then, and charges the others nothing', async () => {
