@@ -16,14 +16,22 @@ const seen: { headers: IncomingHttpHeaders; body: string }[] = []
 let app: Server
 let url: string
 let isTrusting = false
+let isRepeating = false
+const handled = new Map<string, number>()
 
-/** A receiver that verifies, unless it trusts everybody. */
+/** A receiver that verifies, unless it trusts everybody, and handles an event once, unless it repeats; it tells how often. */
 beforeAll(async () => {
   app = createServer(async (request, response) => {
+    const [, asked] = /^\/handled\?id=(.*)$/.exec(request.url ?? '') ?? []
+    if (asked !== undefined)
+      return response.end(String(handled.get(decodeURIComponent(asked)) ?? 0))
     const body = await buffer(request)
     const { headers } = request
     const isVerified = isTrusting || verify({ secret, headers, body }).ok
     seen.push({ headers, body: body.toString('utf8') })
+    const id = String(headers['webhook-id'])
+    const times = handled.get(id) ?? 0
+    if (isVerified && (times === 0 || isRepeating)) handled.set(id, times + 1)
     response.writeHead(isVerified ? 200 : 403).end(isVerified ? '' : 'no,\nit is forged')
   })
   await new Promise<void>((resolve) => app.listen(0, '127.0.0.1', resolve))
@@ -33,6 +41,7 @@ beforeAll(async () => {
 beforeEach(() => {
   seen.length = 0
   isTrusting = false
+  isRepeating = false
 })
 
 afterAll(() => {
@@ -259,14 +268,30 @@ describe('svc webhooks listen --save, and replay of the file', () => {
 
 describe('svc webhooks conformance', () => {
   const conformance = (...argv: string[]) => svc(['webhooks', 'conformance', ...argv], { env, cwd })
+  const observed = () => ['--observe', `${new URL(url).origin}/handled?id={event_id}`]
 
   test('tells what is right, in a line each, and writes JUnit', async () => {
-    const { code, stdout, stderr } = await conformance(url, '--junit', 'junit.xml')
+    const { code, stdout, stderr } = await conformance(url, ...observed(), '--junit', 'junit.xml')
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
     expect(stdout).toMatch(/^✓ acknowledges: A delivery/)
     expect(stdout).toMatch(/^- previous_secret: not tried, needs previous_secret$/m)
-    expect(stdout).toMatch(/\n\d+ passed, 0 failed, 0 warned, 2 not tried\n$/)
+    expect(stdout).toMatch(/\n\d+ passed, 0 failed, 0 warned, 1 not tried\n$/)
     expect(readFileSync(join(cwd, 'junit.xml'), 'utf8')).toContain('<testsuites tests="')
+  })
+
+  test('fails a receiver that handles an event again, and one of which that is not known', async () => {
+    isRepeating = true
+    const repeating = await conformance(url, ...observed())
+    expect(repeating.code).toBe(1)
+    expect(repeating.stdout).toMatch(
+      /^✗ handles_once: .* It handled it 3 times\. Keep the webhook-id/m,
+    )
+    const unknown = await conformance(url)
+    expect(unknown.code).toBe(1)
+    expect(unknown.stdout).toMatch(/^✗ handles_once: .* It was not checked .*--observe <url>/m)
+    const allowed = await conformance(url, '--allow-unchecked')
+    expect({ code: allowed.code, stderr: allowed.stderr }).toEqual({ code: 0, stderr: '' })
+    expect(allowed.stdout).toMatch(/^- handles_once: not tried, needs observe$/m)
   })
 
   test('tells what is wrong and how to mend it, and fails', async () => {
@@ -278,12 +303,14 @@ describe('svc webhooks conformance', () => {
   })
 
   test('--json is the report', async () => {
-    const report = await svcJson(['webhooks', 'conformance', url], { env })
+    const report = await svcJson(['webhooks', 'conformance', url, '--allow-unchecked'], { env })
     expect(report).toMatchObject({ url, ok: true, failed: 0, checks: expect.any(Array) })
   })
 
   test.each([
     [['nonsense'], /the receiver must be an http or https address/],
+    [['http://x/', '--observe', 'http://x/'], /--observe must have {event_id} in it/],
+    [['http://x/', '--observe', '/{event_id}'], /what --observe names must be an http or https/],
     [['http://x/', '--limit', '0'], /--limit must be a number from 1 to 3600/],
   ])('%s is a matter of usage', async (argv, text) => {
     const { code, stderr } = await conformance(...argv)

@@ -99,6 +99,13 @@ export const REFUSING: readonly Check[] = [
     run: (probe) => probe.refuses(forged(probe, 'swapped_id')),
   },
   {
+    name: 'refuses_uppercase_signature',
+    level: 'should',
+    description: 'Signatures in upper case are refused.',
+    mend: 'Compare the header as it came with 64 lower-case digits: to take both cases lets no forgery in, but hides that something on the way changes headers.',
+    run: (probe) => probe.refuses(forged(probe, 'uppercase_signature')),
+  },
+  {
     name: 'refusal_status',
     level: 'must',
     description: 'Whatever was refused was answered with 401 or 403.',

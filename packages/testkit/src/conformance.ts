@@ -9,8 +9,13 @@ export interface ConformanceOptions {
   secret: string
   /** A second one, if the receiver is configured with two, as in a rotation. */
   previous_secret?: string
-  /** Tells how often the receiver handled an event, to see that repetition does no harm. */
+  /**
+   * Tells how often the receiver handled an event, by its `webhook-id`: its answers alone cannot show whether an event that
+   * came three times took effect three times. Without it that check fails.
+   */
   observe?: (event_id: string) => number | Promise<number>
+  /** `'allow'` skips what cannot be checked without `observe`, instead of failing it; `'fail'` unless given. */
+  unchecked?: 'fail' | 'allow'
   /** Over one request; the 15 s of the service unless told. */
   timeout_ms?: number
   /** Over the whole run, 60 s unless told: what did not run by then is reported as such. */
@@ -48,19 +53,26 @@ export interface ConformanceReport {
 const TIMEOUT_MS = 15_000
 const LIMIT_MS = 60_000
 
+const UNCHECKED = 'was not checked for this, as nothing tells how often it handled an event'
+const OBSERVE =
+  "Pass observe, a function from the webhook-id to how often it was handled (svc webhooks conformance: --observe <url>), or accept that this is not known with unchecked: 'allow' (--allow-unchecked)."
+
 /**
  * Tries a receiver with what the service sends and with what others might, and reports what it gets wrong with a sentence
  * on how to mend it. The events are signed rightly and tell of messages that do not exist: take a receiver that may get
- * them. Never takes longer than `limit_ms`; never rejects for what the receiver does.
+ * them. Never takes longer than `limit_ms`; never rejects for what the receiver does. That an event which comes again has
+ * no second effect can be seen with `observe` alone: without it the receiver does not conform, unless `unchecked` is
+ * `'allow'`.
  *
  * @throws Error when the secret is empty, TypeError when the URL is none.
  * @example
- * const report = await conformance('http://127.0.0.1:8080/hooks/svc', { secret })
+ * const observe = (event_id) => database.countHandled(event_id)
+ * const report = await conformance('http://127.0.0.1:8080/hooks/svc', { secret, observe })
  * report.checks.filter(({ outcome }) => outcome === 'failed') // [{ name: 'raw_body', found, mend, … }]
  */
 export async function conformance(
   target: Target,
-  { secret, previous_secret, observe, on_check, ...limits }: ConformanceOptions,
+  { secret, previous_secret, observe, unchecked = 'fail', on_check, ...limits }: ConformanceOptions,
 ): Promise<ConformanceReport> {
   const began = performance.now()
   const { timeout_ms = TIMEOUT_MS, limit_ms = LIMIT_MS } = limits
@@ -72,7 +84,7 @@ export async function conformance(
   let closed_by: string | null = null
   try {
     for (const check of CHECKS) {
-      const result = await runCheck(check, probe, { ends_at, closed_by })
+      const result = await runCheck(check, probe, { ends_at, closed_by, unchecked })
       if (check.is_gate && result.outcome === 'failed') closed_by ??= check.name
       checks.push(result)
       on_check?.(result)
@@ -86,7 +98,11 @@ export async function conformance(
 async function runCheck(
   check: Check,
   probe: Probe,
-  { ends_at, closed_by }: { ends_at: number; closed_by: string | null },
+  {
+    ends_at,
+    closed_by,
+    unchecked,
+  }: { ends_at: number; closed_by: string | null; unchecked: 'fail' | 'allow' },
 ): Promise<CheckResult> {
   const { name, level, description, mend, needs } = check
   const began = performance.now()
@@ -96,8 +112,13 @@ async function runCheck(
     return { name, level, description, outcome, found, mend: isWrong ? mend : null, duration_ms }
   }
   if (closed_by !== null) return result('skipped', `means nothing while ${closed_by} fails`)
-  if (needs && probe[needs] === null) return result('skipped', `needs ${needs}`)
   if (began >= ends_at) return result('not_reached', 'there was no time left')
+  if (needs && probe[needs] === null) {
+    const isFault = needs === 'observe' && unchecked === 'fail'
+    return isFault
+      ? { ...result('failed', UNCHECKED), mend: OBSERVE }
+      : result('skipped', `needs ${needs}`)
+  }
   const finding = await check.run(probe)
   if (finding === null) return result('passed')
   // Cut short by our own limit, the answer says nothing of the receiver.

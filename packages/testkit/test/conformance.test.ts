@@ -58,10 +58,21 @@ describe('a receiver without fault', () => {
     }
   })
 
-  it('is not asked what nothing was given for', async () => {
+  it('does not conform while nothing tells how often it handled an event', async () => {
     const { url, close } = await listening(faultyReceiver([], secret).listener)
     closing.push(close)
-    const { ok, checks } = await conformance(url, { secret })
+    const report = await conformance(url, { secret })
+    expect(report).toMatchObject({ ok: false, failed: 1, warned: 0 })
+    const found = 'was not checked for this, as nothing tells how often it handled an event'
+    expect(wrongOf(report)).toEqual({ 'failed handles_once': found })
+    const { mend } = report.checks.find(({ name }) => name === 'handles_once') ?? {}
+    expect(mend).toMatch(/^Pass observe, .*unchecked: 'allow'/)
+  })
+
+  it('is not asked what nothing was given for, where that is accepted', async () => {
+    const { url, close } = await listening(faultyReceiver([], secret).listener)
+    closing.push(close)
+    const { ok, checks } = await conformance(url, { secret, unchecked: 'allow' })
     expect(ok).toBe(true)
     expect(checks.filter(({ outcome }) => outcome === 'skipped')).toMatchObject([
       { name: 'previous_secret', found: 'needs previous_secret', mend: null },
@@ -102,6 +113,7 @@ describe('a receiver with one fault is told that one', () => {
     ['refuses disorder', 'failed disorder', 'answered 410'],
     ['has no clock', 'warned time', 'answered 200 to one of an hour ago'],
     ['ignores the id', 'warned event_id', 'answered 200'],
+    ['takes upper case', 'warned refuses_uppercase_signature', 'answered 200'],
     ['forgot the previous secret', 'failed previous_secret', 'answered 403'],
     ['refuses with 400', 'failed refusal_status', 'answered 400 to a forgery'],
     ['is slow', 'warned quick', 'took 5.1 s'],
@@ -156,7 +168,7 @@ describe('a receiver that cannot be asked', () => {
     const { url, close } = await listening(() => {})
     closing.push(close)
     const report = await conformance(url, { secret, limit_ms: 200 })
-    expect(report.duration_ms).toBeLessThan(2_000)
+    expect(report.duration_ms).toBeLessThan(10_000)
     expect(report).toMatchObject({ ok: false, passed: 0 })
   })
 
@@ -168,7 +180,7 @@ describe('a receiver that cannot be asked', () => {
     closing.push(close)
     const began = performance.now()
     const { ok, checks, failed } = await conformance(url, { secret, limit_ms: 450 })
-    expect(performance.now() - began).toBeLessThan(2_000)
+    expect(performance.now() - began).toBeLessThan(10_000)
     expect({ ok, failed }).toEqual({ ok: false, failed: 0 })
     expect(checks.at(-1)).toMatchObject({ outcome: 'not_reached', found: 'there was no time left' })
   })

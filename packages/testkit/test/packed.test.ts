@@ -73,9 +73,15 @@ function run(start: string): unknown {
 import { conformance, createSender, fixture, webhookHandler } from '@svc/testkit'
 const secret = 'whsec_' + Buffer.alloc(32, 7).toString('base64')
 const handled = []
+const times = new Map()
 const hooks = webhookHandler({
   secret,
-  on: { 'message.delivered': ({ data }) => void handled.push(data.message_id) },
+  on: {
+    'message.delivered': ({ data }, { event_id }) => {
+      handled.push(data.message_id)
+      times.set(event_id, (times.get(event_id) ?? 0) + 1)
+    },
+  },
   log: () => {},
 })
 const start = async () => {${start}
@@ -86,9 +92,9 @@ const event = fixture('message.delivered')
 const { outcome } = await sender.deliver(url, event)
 await sender.duplicate(url, event)
 const { status } = await sender.forge(url, event, 'wrong_secret')
-const times = handled.filter((id) => id === event.data.message_id).length
-const { ok } = await conformance(url, { secret })
-console.log(JSON.stringify({ outcome, times, forged: status, conforms: ok }))
+const received = handled.filter((id) => id === event.data.message_id).length
+const { ok } = await conformance(url, { secret, observe: (id) => times.get(id) ?? 0 })
+console.log(JSON.stringify({ outcome, times: received, forged: status, conforms: ok }))
 process.exit()
 `,
   )

@@ -13,9 +13,12 @@ interface ConformanceCommandOptions extends SecretOption {
   previousSecret?: string
   limit: string
   junit?: string
+  observe?: string
+  allowUnchecked?: boolean
 }
 
 const LIMIT_MAX_S = 3600
+const OBSERVE_MAX_MS = 15_000
 
 /** Adds `svc webhooks conformance`. */
 export function addConformance(webhooks: Command, context: Context): void {
@@ -26,24 +29,30 @@ export function addConformance(webhooks: Command, context: Context): void {
       .description(
         `Sends a receiver what the service sends and what others might: forgeries, repetitions, events yet to come. Tells
 what it gets wrong and how to mend it: exit code 1. The events are rightly signed and tell of messages that do not exist,
-so take a receiver that may get them. No server takes part.`,
+so take a receiver that may get them. No server takes part. Whether an event that comes again has no second effect cannot be
+seen in answers: that check fails, unless --observe tells how often an event was handled.`,
       )
       .argument('<url>', 'the receiver')
       .option('--previous-secret <whsec>', 'a second secret that it verifies with')
+      .option(
+        '--observe <url>',
+        'answers how often an event was handled, as a number; {event_id} in it becomes the webhook-id',
+      )
+      .option('--allow-unchecked', 'accept that what needs --observe is not known')
       .option('--limit <s>', `how many seconds it may take, 1 to ${LIMIT_MAX_S}`, '60')
       .option('--junit <file>', 'write the result as JUnit XML too'),
   ).action((url: string, options: ConformanceCommandOptions) => tryReceiver(context, url, options))
   withExamples(
     command,
-    'svc webhooks conformance http://127.0.0.1:8000/hooks/svc --secret whsec_…',
-    'svc webhooks conformance https://staging.example.com/hooks/svc --junit conformance.xml',
+    "svc webhooks conformance http://127.0.0.1:8000/hooks/svc --secret whsec_… --observe 'http://127.0.0.1:8000/handled?id={event_id}'",
+    'svc webhooks conformance https://staging.example.com/hooks/svc --allow-unchecked --junit conformance.xml',
   )
 }
 
 async function tryReceiver(
   { surroundings, output }: Context,
   given: string,
-  { previousSecret, limit, junit, ...options }: ConformanceCommandOptions,
+  { previousSecret, limit, junit, observe, allowUnchecked, ...options }: ConformanceCommandOptions,
 ): Promise<void> {
   const url = receiverUrl(given, 'the receiver')
   const secret = await secretOf(options, surroundings)
@@ -52,6 +61,8 @@ async function tryReceiver(
   const report = await conformance(url, {
     secret,
     limit_ms,
+    unchecked: allowUnchecked ? 'allow' : 'fail',
+    ...(observe !== undefined && { observe: observerAt(observe) }),
     ...(previousSecret !== undefined && { previous_secret: previousSecret }),
     on_check: (result) => {
       if (!output.isJson()) output.line(checkLine(result, output))
@@ -65,6 +76,21 @@ async function tryReceiver(
   const text =
     failed === 0 ? 'not every check was reached in time' : `${failed} of what must be is wrong`
   throw new Failure('nonconforming', `${url} does not conform: ${text}`)
+}
+
+/** Asks a URL how often an event was handled. */
+function observerAt(template: string): (event_id: string) => Promise<number> {
+  if (!template.includes('{event_id}')) throw usage('--observe must have {event_id} in it')
+  receiverUrl(template, 'what --observe names')
+  return async (event_id) => {
+    const url = template.replaceAll('{event_id}', encodeURIComponent(event_id))
+    const response = await fetch(url, { signal: AbortSignal.timeout(OBSERVE_MAX_MS) }).catch(() => {
+      throw misconfigured('what --observe names did not answer')
+    })
+    const text = (await response.text()).trim()
+    if (response.ok && /^\d{1,9}$/.test(text)) return Number(text)
+    throw misconfigured(`what --observe names answered ${response.status}, and no number`)
+  }
 }
 
 function checkLine(
