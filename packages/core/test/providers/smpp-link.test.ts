@@ -42,6 +42,14 @@ function downNotes({ notes }: Client) {
   return notes.filter(({ text }) => text === 'SMPP bind is down')
 }
 
+test('an SMSC that was silent is given a message only once it has answered', async () => {
+  const { smsc, send } = await bound({ timing: BRIEF })
+  await new Promise((resolve) => setTimeout(resolve, 600))
+  smsc.silence()
+  expect(await send('Hi')).toMatchObject({ type: 'retry' })
+  expect(smsc.counts.submits).toBe(0)
+})
+
 describe('a bind', () => {
   test('says who we are, and is noted without the password', async () => {
     const { smsc, notes, listening, provider } = await bound({

@@ -1,0 +1,57 @@
+import { afterEach, expect, it } from 'vitest'
+import { createDeliverer, type DeliverJob } from '../../src/webhooks/deliver.ts'
+import { answer, type HttpPlay, NO_ANSWER, openHttpPeer } from '../providers/http-peer.ts'
+
+const closing: (() => Promise<unknown>)[] = []
+afterEach(async () => {
+  for (const close of closing.splice(0).reverse()) await close()
+})
+
+async function open() {
+  const peer = await openHttpPeer()
+  closing.push(() => peer.close())
+  const targets = { allow_http: true, allow_nets: ['127.0.0.0/8'] }
+  const deliverer = createDeliverer({ now: () => new Date(), targets })
+  closing.push(() => deliverer.close())
+  const job = (delivery_id: string): DeliverJob => ({
+    delivery_id,
+    event_id: 'e1',
+    event: 'webhook.test',
+    url: `${peer.url}/`,
+    secret: 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw',
+    other_secret: null,
+    headers: {},
+    body: '{}',
+    attempt: 1,
+  })
+  return {
+    peer,
+    deliver: async (id: string) => (await deliverer.deliver([job(id)]))[0],
+    ids: () => peer.requests.map(({ headers }) => headers['x-svc-delivery']),
+  }
+}
+
+const end: HttpPlay = (_, socket) => socket.end()
+
+it.each<[string, HttpPlay]>([
+  ['ends', end],
+  ['resets', NO_ANSWER.reset as HttpPlay],
+])(
+  'a try on a kept connection that the receiver %s without a word is made once more',
+  async (_, hangUp) => {
+    const { peer, deliver, ids } = await open()
+    peer.next(answer(200), hangUp, answer(200))
+    expect(await deliver('d1')).toMatchObject({ response_status: 200 })
+    expect(await deliver('d2')).toMatchObject({ response_status: 200, error: null })
+    expect(ids()).toEqual(['d1', 'd2', 'd2'])
+  },
+)
+
+it('a second failure is the receiver’s, and so is the first on a connection of its own', async () => {
+  const { peer, deliver, ids } = await open()
+  peer.next(end, answer(200), end, end, answer(200))
+  expect(await deliver('d1')).toMatchObject({ error: 'reset' })
+  expect(await deliver('d2')).toMatchObject({ response_status: 200 })
+  expect(await deliver('d3')).toMatchObject({ error: 'reset' })
+  expect(ids()).toEqual(['d1', 'd2', 'd3', 'd3'])
+})
