@@ -13,6 +13,7 @@ import { persist } from './persist.ts'
 import type { Routing } from './routing.ts'
 import { logAttempt, tellAttempts } from './tell-attempts.ts'
 import { createUnderWay } from './under-way.ts'
+import { uptimeMs } from './uptime.ts'
 
 /** Longer than any call to a provider may take: who does not answer within it is taken for dead. */
 const LEASE_MS = 60_000
@@ -102,9 +103,13 @@ export function messageLane(parts: {
     const began_at = runtime.now()
     const began = performance.now()
     const outcomes = await callProvider(
-      async () =>
-        (await performer.send(provider, messages.map(jobOf), start_by_ms)) ??
-        messages.map(() => NOT_CALLED),
+      async () => {
+        // Looked at here too: while a performer loads, the lane may claim again what it has lost.
+        const isLate = uptimeMs() > start_by_ms
+        const jobs = messages.map(jobOf)
+        const outcomes = isLate ? null : await performer.send(provider, jobs, start_by_ms)
+        return outcomes ?? messages.map(() => NOT_CALLED)
+      },
       (late) => settleLate(messages, late),
     ).finally(ended)
     const took = { began_at, duration_ms: performance.now() - began }

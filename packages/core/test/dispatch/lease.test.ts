@@ -70,10 +70,9 @@ it('a server that stood still between claim and send does not call the provider'
   await expect.poll(statusOf, { timeout: 20_000 }).toBe('sent')
   const timeline = await core.messages.timeline(id, message_id)
   const attempts = timeline.flatMap((entry) => (entry.kind === 'provider' ? [entry] : []))
-  expect(attempts).toMatchObject([
-    { outcome: 'retry', error_code: 'not_called' },
-    { outcome: 'accepted' },
-  ])
+  expect(attempts[0]).toMatchObject({ outcome: 'retry', error_code: 'not_called' })
+  expect(attempts.at(-1)).toMatchObject({ outcome: 'accepted' })
+  expect(attempts.map(({ outcome }) => outcome)).not.toContain('ambiguous')
   expect(peer.requests).toHaveLength(1)
 })
 
