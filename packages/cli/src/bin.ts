@@ -1,10 +1,15 @@
 import { invocationOf } from './invocation.ts'
 import { run } from './program.ts'
-import { stopInOrder, stopSignal } from './stop-signal.ts'
+import { needsOutput, stopInOrder, stopSignal } from './stop-signal.ts'
+
+/** How long the last output of a service may take. */
+const OUTPUT_MAX_MS = 1_000
 
 // Whoever read our output may be gone, as `head` is after ten lines.
 for (const stream of [process.stdout, process.stderr]) {
   stream.on('error', (error: NodeJS.ErrnoException) => {
+    // A service goes on: nobody may be reading what it says, or the disk may be full.
+    if (!needsOutput()) return
     if (error.code !== 'EPIPE') throw error
     if (!stopInOrder()) process.exit(0)
   })
@@ -23,3 +28,5 @@ const code = await run(process.argv.slice(2), {
 
 // An idle connection must not keep a finished command from ending; what was written comes out first.
 process.stdout.write('', () => process.exit(code))
+// Nobody may be reading a service's.
+if (!needsOutput()) setTimeout(() => process.exit(code), OUTPUT_MAX_MS).unref()

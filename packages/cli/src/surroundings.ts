@@ -12,6 +12,12 @@ export type OutputStream = Writable & {
   columns?: number | undefined
 }
 
+/** What a run that ends in order asks for. */
+export interface StopWish {
+  /** False for a service: it goes on where its output cannot be written. */
+  needs_output?: boolean
+}
+
 /** All that one run of the command touches besides files and the network, so that it can run inside another program. */
 export interface Surroundings {
   readonly env: NodeJS.ProcessEnv
@@ -25,14 +31,14 @@ export interface Surroundings {
    * Aborts when the run is asked to end. Whoever calls it promises to end in order; a run that never does is ended by
    * the signal itself.
    */
-  stopSignal?: () => AbortSignal
+  stopSignal?: (wish?: StopWish) => AbortSignal
   /** How the reader of our output calls this program, for the lines that it may paste. */
   readonly invocation?: string
 }
 
 /** The signal on which a run that lasts is to end; one that never comes where nobody can send it. */
-export function stopSignalOf(surroundings: Surroundings): AbortSignal {
-  return surroundings.stopSignal?.() ?? new AbortController().signal
+export function stopSignalOf(surroundings: Surroundings, wish?: StopWish): AbortSignal {
+  return surroundings.stopSignal?.(wish) ?? new AbortController().signal
 }
 
 /** Resolves when `signal` aborts. */

@@ -1,10 +1,11 @@
-import { execFile } from 'node:child_process'
-import { readFileSync, writeFileSync } from 'node:fs'
+import { execFile, spawn as spawnProcess } from 'node:child_process'
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { sign } from '@svc/core/webhooks'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { freePort } from '../src/free-port.ts'
 import { type SvcProcess, spawnSvc } from './spawned.ts'
 import { newFolder } from './svc.ts'
 
@@ -46,7 +47,72 @@ function resolverNoting(file: string): string[] {
   return ['--import', dataUrl(register)]
 }
 
+/** Runs the command in a shell's line, `$svc` being the command itself; answers its address and how to end it. */
+async function serveInLine(line: string, name: string) {
+  // The log, which would name the port that the system chose, is lost.
+  const port = await freePort('127.0.0.1', 20_000 + (process.pid % 20_000))
+  const own = join(cwd, name)
+  mkdirSync(own)
+  const bin = new URL('../src/bin.ts', import.meta.url).pathname
+  const loader = `--conditions=source --import ${import.meta.resolve('tsx')}`
+  const start = `sh -c 'echo $$ > pid; exec ${process.execPath} ${loader} ${bin} $0'`
+  const { PATH, HOME, TMPDIR } = process.env
+  const env = { PATH, HOME, TMPDIR, PORT: String(port), SVC_LOG_LEVEL: 'debug' }
+  const shell = spawnProcess('sh', ['-c', line.replace('$svc', () => start)], {
+    cwd: own,
+    env: { ...env, SVC_RATE_LIMIT_ANONYMOUS: '1000000/60' },
+    stdio: 'ignore',
+    detached: true,
+  })
+  const read = (file: string) => {
+    const path = join(own, file)
+    return existsSync(path) ? readFileSync(path, 'utf8').trim() : ''
+  }
+  return {
+    url: `http://127.0.0.1:${port}`,
+    stop: () => process.kill(Number(read('pid')), 'SIGTERM'),
+    code: () => read('code'),
+    kill() {
+      try {
+        process.kill(-(shell.pid as number), 'SIGKILL')
+      } catch {
+        // It has ended.
+      }
+    },
+  }
+}
+
 describe('svc as a process', () => {
+  test.each([
+    ['a full disk', '($svc serve; echo $? > code) > /dev/full 2>&1'],
+    ['a full disk, with what svc dev prints', '($svc dev; echo $? > code) > /dev/full 2>&1'],
+    ['a reader that does not read', '($svc serve; echo $? > code) | sleep 100'],
+    ['a reader that has gone', '($svc serve; echo $? > code) | true'],
+  ])(
+    'serves and ends in order where its output goes to %s',
+    async (name, line) => {
+      const service = await serveInLine(line, name.replaceAll(/\W/g, '-'))
+      try {
+        const ask = (path: string) =>
+          fetch(`${service.url}${path}`, { signal: AbortSignal.timeout(20_000) }).then(
+            ({ status }) => status,
+            () => 0,
+          )
+        await expect.poll(() => ask('/health'), { timeout: 40_000, interval: 100 }).toBe(200)
+        // More than a pipe holds.
+        for (let n = 0; n < 20; n++) {
+          const statuses = await Promise.all(Array.from({ length: 25 }, () => ask('/nothing')))
+          expect(new Set(statuses)).toEqual(new Set([404]))
+        }
+        service.stop()
+        await expect.poll(service.code, { timeout: 40_000, interval: 50 }).toBe('0')
+      } finally {
+        service.kill()
+      }
+    },
+    150_000,
+  )
+
   test('the commands that svc dev prints work as pasted, and it ends in order', async () => {
     const dev = spawn(['dev'], { cwd, env: { PORT: '0' } })
     await dev.until(/Stop with Ctrl-C/)

@@ -7,11 +7,15 @@ import type { Backups } from './backups.ts'
 import { type Config, urlOf } from './config.ts'
 import type { InboxOptions } from './dev/inbox.ts'
 import { logOptions } from './log.ts'
+import { stdoutLog } from './log-destination.ts'
 import type { Metrics } from './metrics/metrics.ts'
 import { versionOf } from './pages/docs.ts'
 import { openPayments } from './payments.ts'
 import { warnOfSettings } from './settings-warnings.ts'
 import { targetsOf } from './webhook-targets.ts'
+
+/** How long the last lines may take to be written when the service stops. */
+const LOG_DRAIN_MAX_MS = 500
 
 /** A service that listens and dispatches. */
 export interface RunningServer {
@@ -45,7 +49,8 @@ export async function startServer({
   log_level?: string
   lease_ms?: CoreOptions['lease_ms']
 }): Promise<RunningServer> {
-  const logger = pino(logOptions(log_level))
+  const log = stdoutLog()
+  const logger = pino(logOptions(log_level), log)
   const metrics = config.metrics_listen ? await loadMetrics(config) : null
   const runtime = systemRuntime(logger, metrics?.telemetry)
   let { public_url } = config
@@ -115,6 +120,7 @@ export async function startServer({
         await scraped?.close()
         await core.close()
         logger.info({}, 'stopped')
+        await log.drained(LOG_DRAIN_MAX_MS)
       },
     }
   } catch (error) {
@@ -143,6 +149,7 @@ async function loadMetrics({ database_url, providers }: Config): Promise<Metrics
     version: versionOf('@svc/server'),
     engine: database_url.startsWith('file:') ? 'sqlite' : 'postgres',
     providers: [...new Set(['sandbox', ...providers.map(({ name }) => name)])],
+    log_lines_dropped: () => stdoutLog().dropped,
   })
 }
 

@@ -32,7 +32,7 @@ the first message, and serves an inbox at /dev that shows what was sent. Setting
 async function dev(context: Context, options: ListenOptions): Promise<void> {
   const { output } = context
   const surroundings = takeListenOptions(context, options)
-  const stop = stopSignalOf(surroundings)
+  const stop = stopSignalOf(surroundings, { needs_output: false })
   const folder = dataFolder(surroundings)
   const [{ readConfig, startServer }, { prepareDemo }, { workspaceSummary }, { welcomeText }] =
     await Promise.all([

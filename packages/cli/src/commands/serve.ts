@@ -43,7 +43,7 @@ function lineOf({ env, summary, default: otherwise }: Setting): string {
 
 async function serve(context: Context, options: ListenOptions): Promise<void> {
   const surroundings = takeListenOptions(context, options)
-  const stop = stopSignalOf(surroundings)
+  const stop = stopSignalOf(surroundings, { needs_output: false })
   const { readConfig, startServer } = await import('@svc/server')
   const server = await startServer({ config: readConfig(settingsOf(surroundings)) })
   await aborted(stop)

@@ -27,15 +27,25 @@ export function createMetrics({
   version,
   engine,
   providers,
+  log_lines_dropped,
 }: {
   version: string
   engine: 'sqlite' | 'postgres'
   providers: readonly string[]
+  /** How many lines of the log could not be written. */
+  log_lines_dropped: () => number
 }): Metrics {
   const registry = new Registry()
   collectDefaultMetrics({ register: registry })
   for (const name of MISNAMED) registry.removeSingleMetric(name)
   const build = { version, engine, node: process.versions.node }
+  const dropped = {
+    name: 'svc_log_lines_dropped_total',
+    help: 'Log lines that a full disk, a closed pipe or a reader that does not read refused.',
+  }
+  register(registry, { ...dropped, type: 'counter' }, () => [
+    { labels: {}, value: log_lines_dropped() },
+  ])
   gauge(registry, 'svc_build_info', 'What runs, as labels of a 1.', () => 1, build)
   return {
     telemetry: workMetrics(registry, providers),
