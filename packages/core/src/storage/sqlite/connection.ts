@@ -1,5 +1,6 @@
 import { closeSync, existsSync, openSync } from 'node:fs'
 import Database from 'better-sqlite3'
+import { flushLog } from './flush-log.ts'
 
 export type Connection = Database.Database
 
@@ -15,7 +16,8 @@ const CHECKPOINT_PAGES = 8_000
 const LOG_KEPT_BYTES = 64 * 1024 * 1024
 
 /**
- * Opens one connection in WAL mode that flushes every commit to disk.
+ * Opens one connection in WAL mode that flushes every commit to disk. One that writes first brings to disk what it finds
+ * in the log.
  * @throws Error when the durable setting does not hold: better-sqlite3 is compiled to fall back to NORMAL at the first
  *   statement in WAL mode, so the setting is made explicitly and checked after a statement has run.
  */
@@ -24,6 +26,18 @@ export function connect(file: string, { readonly = false } = {}): Connection {
   // missing is opened here: closing it would give back the locks by which this process keeps others from its log.
   if (!existsSync(file)) closeSync(openSync(file, 'a', 0o600))
   const connection = new Database(file, { timeout: BUSY_TIMEOUT_MS })
+  try {
+    prepare(connection)
+    if (readonly) connection.pragma('query_only = ON')
+    else flushLog(connection, file)
+  } catch (error) {
+    connection.close()
+    throw error
+  }
+  return connection
+}
+
+function prepare(connection: Connection): void {
   enterWal(connection)
   connection.pragma('synchronous = FULL')
   connection.pragma('cache_size = -65536')
@@ -33,8 +47,6 @@ export function connect(file: string, { readonly = false } = {}): Connection {
   connection.pragma(`journal_size_limit = ${LOG_KEPT_BYTES}`)
   connection.prepare('select count(*) from sqlite_schema').get()
   assertDurable(connection)
-  if (readonly) connection.pragma('query_only = ON')
-  return connection
 }
 
 /**

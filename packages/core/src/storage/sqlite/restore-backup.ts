@@ -22,6 +22,7 @@ import { pauseIn } from './backup-seal.ts'
 import { type CheckOptions, checkBackup } from './check-backup.ts'
 import type { Connection } from './connection.ts'
 import { takeDispatchLock } from './dispatch-lock.ts'
+import { flushLog } from './flush-log.ts'
 import { fullDiskTold, syncFolder } from './make-backup.ts'
 import { migrate } from './migrate.ts'
 import { shareOwner } from './owner.ts'
@@ -177,6 +178,7 @@ function holdWhole(database: string, kept: string): Connection | null {
 function holdAlone(database: string): Connection | null {
   const connection = new Database(database, { timeout: 1_000 })
   try {
+    flushLog(connection, database)
     connection.pragma('journal_mode = DELETE')
     connection.exec('begin exclusive')
     if (connection.pragma('journal_mode', { simple: true }) === 'delete') return connection
