@@ -14,6 +14,8 @@ import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { migrateDatabase } from '../../core/src/storage/archive/open.ts'
+import { startPostgres } from '../../core/test/postgres-server.ts'
 import { checkDatabase } from '../src/doctor/database-check.ts'
 import { type Ended, newFolder, svc, svcJson } from './svc.ts'
 
@@ -213,6 +215,26 @@ describe('svc doctor', () => {
       const wrong = { thorough: false, now: () => new Date(Date.now() + ahead_ms) }
       const { findings } = await checkDatabase(`file:${file()}`, wrong)
       expect(findings.find(({ check }) => check === 'clock')).toMatchObject({ level })
+    }
+  })
+
+  test('reports a PostgreSQL that goes on after a failed flush', { timeout: 120_000 }, async () => {
+    const server = await startPostgres({ settings: { data_sync_retry: 'on' } })
+    try {
+      await migrateDatabase(server.url)
+      const options = { thorough: false, now: () => new Date() }
+      const { findings } = await checkDatabase(server.url, options)
+      expect(findings.filter(({ level }) => level === 'error')).toEqual([
+        {
+          check: 'database',
+          level: 'error',
+          message:
+            'data_sync_retry is on: after a failed flush PostgreSQL goes on, and a later power cut loses what was answered with 201',
+          advice: 'set data_sync_retry = off',
+        },
+      ])
+    } finally {
+      await server.stop()
     }
   })
 

@@ -94,6 +94,11 @@ function engineFindings({ engine, version, settings, log_bytes }: DatabaseFacts)
   const wanted: [name: string, value: string, why: string][] = [
     ['fsync', 'on', 'a power cut loses what was answered with 201'],
     ['full_page_writes', 'on', 'a power cut can leave torn pages'],
+    [
+      'data_sync_retry',
+      'off',
+      'after a failed flush PostgreSQL goes on, and a later power cut loses what was answered with 201',
+    ],
   ]
   for (const [name, value, why] of wanted) {
     if (settings[name] === value) continue

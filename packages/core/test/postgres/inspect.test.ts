@@ -17,6 +17,7 @@ it('tells what a PostgreSQL server says of itself, and finds nothing wrong in an
     version: expect.stringMatching(/^\d+(\.\d+)?/),
     settings: {
       full_page_writes: expect.any(String),
+      data_sync_retry: 'off',
       max_connections: expect.stringMatching(/^\d+$/),
     },
     log_bytes: null,

@@ -7,6 +7,7 @@ const silent = { debug() {}, info() {}, warn() {}, error() {} }
 const SETTINGS = [
   'fsync',
   'full_page_writes',
+  'data_sync_retry',
   'synchronous_commit',
   'data_checksums',
   'wal_level',
