@@ -24,6 +24,8 @@ export interface TrafficOptions {
   finished: () => number
   /** So many messages may be under way: enough to be killed in the middle of, few enough to be done with at the end. */
   backlog_max: number
+  /** Told of each 201 when it arrives. */
+  onAccepted?: (message_id: string, operation: Operation) => void
 }
 
 /** A wish that got no answer is tried again by most callers, not by all. */
@@ -34,7 +36,7 @@ const TWICE_PERCENT = 6
 const WAIT_MS = 5
 
 export function startTraffic(options: TrafficOptions): Traffic {
-  const { operations, accounts, random, connections, finished, backlog_max } = options
+  const { operations, accounts, random, connections, finished, backlog_max, onAccepted } = options
   const again: Operation[] = []
   let urls: readonly string[] = []
   let isFinishing = false
@@ -52,6 +54,7 @@ export function startTraffic(options: TrafficOptions): Traffic {
 
   function note(operation: Operation, result: Try): void {
     if (result.outcome === 'ok' && !result.replayed) accepted += 1
+    if (result.outcome === 'ok') onAccepted?.(result.message_id, operation)
     operation.tries.push(result)
     if (operation.idempotency_key === null) return
     if (result.outcome === 'info' ? random.percent(RETRY_PERCENT) : random.percent(1)) {

@@ -10,6 +10,8 @@ export interface Victim {
   startup_ms: number
   /** SIGKILL, and resolves when it is dead. */
   kill(): Promise<void>
+  /** Resolves when its process has ended, for whatever reason. */
+  ended: Promise<void>
 }
 
 /** Starts services, one after the other, on one data folder. */
@@ -33,7 +35,7 @@ export interface VictimOptions {
 }
 
 const NO_LIMIT = '999999999/60'
-const START_MAX_MS = 60_000
+const START_MAX_MS = 240_000
 
 /** A day is too short to spend this. */
 export const SIGNUP_CREDITS = 1_000_000
@@ -85,6 +87,7 @@ export function openVictims({ folder, entry, node_args, env: more }: VictimOptio
       return {
         url,
         startup_ms: performance.now() - from,
+        ended: dead,
         kill() {
           child.kill('SIGKILL')
           return dead

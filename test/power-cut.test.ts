@@ -1,0 +1,37 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { recorderMissing } from '../scripts/power-cut/records.ts'
+import { cutPower } from '../scripts/power-cut/run.ts'
+
+let folder: string
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), 'svc-power-cut-test-'))
+})
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
+
+// `npm run power-cut` tries thousands. One recording of each kind, of the built service.
+const missing = recorderMissing()
+it.runIf(missing === null)(
+  `keeps what was promised through a power cut, also after a failed flush${missing ? ` (missing: ${missing})` : ''}`,
+  { timeout: 240_000 },
+  async () => {
+    const options = {
+      states: 20,
+      failed_flushes: 40,
+      served: 0,
+      accepted: 40,
+      seed: 3,
+      folder,
+      progress: () => {},
+    }
+    const fails = await cutPower('fails', options)
+    expect(fails).toMatchObject({ states: 40, broken: [] })
+    expect(fails.failed_flushes).toBeGreaterThan(0)
+    const works = await cutPower('works', options)
+    expect(works).toMatchObject({ states: 20, broken: [] })
+    expect(works.unsettled).toBeGreaterThan(0)
+    expect(works.checked).toBeGreaterThan(0)
+  },
+)
