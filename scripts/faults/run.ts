@@ -153,9 +153,12 @@ async function play(
     await traffic.finish()
     const isUp = !scene.service().hasEnded()
     if (isUp) await quiet(data, { max_ms: QUIET_MAX_MS.before_end, progress })
-    await endIn(scene.service(), violations)
-    service = await startService({ ...serviceOptions, log_to: 'driver' })
-    await quiet(data, { max_ms: QUIET_MAX_MS.after_start, progress })
+    // The short form has ended it and started the next one already.
+    if (!short || !isUp) {
+      await endIn(scene.service(), violations)
+      service = await startService({ ...serviceOptions, log_to: 'driver' })
+      await quiet(data, { max_ms: QUIET_MAX_MS.after_start, progress })
+    }
     const evidence = await look(
       data,
       scene,

@@ -1,7 +1,9 @@
-import { spawn } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { closeSync, openSync } from 'node:fs'
+import { closeSync, constants, mkdtempSync, openSync, rmSync, writeSync } from 'node:fs'
 import { type AddressInfo, createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import type { Readable } from 'node:stream'
 import { fileURLToPath } from 'node:url'
 import { ask } from './ask.ts'
@@ -85,25 +87,22 @@ export async function startService(options: ServiceOptions): Promise<Service> {
   const { folder, env = {}, command = BUILT_COMMAND, log_to = 'driver' } = options
   const [program = '', ...args] = command
   const from = performance.now()
-  const full = log_to === 'full' ? openSync('/dev/full', 'w') : null
+  const taken = log_to === 'driver' ? null : openLog(log_to)
   // What does not tell its port is given one.
   const port = log_to === 'driver' ? 0 : await freePort()
   const child = spawn(program, [...args, 'serve'], {
     cwd: folder,
     env: { ...serviceEnv(folder), PORT: String(port), ...env },
-    stdio: ['ignore', full ?? 'pipe', 'pipe'],
+    stdio: ['ignore', taken?.stdout ?? 'pipe', 'pipe'],
     // Ctrl+C reaches the driver alone, which then ends the service in order.
     detached: true,
   })
-  if (full !== null) closeSync(full)
   const log: ServiceLog = { lines: 0, levels: new Map(), kept: [] }
   let hasEnded = false
   const ended = new Promise<End>((resolve) => {
-    child.once('exit', (code, signal) => {
+    child.once('exit', () => {
       hasEnded = true
-      // A pipe that is not read would keep the process from being closed.
-      if (log_to === 'unread') child.stdout?.destroy()
-      if (log_to !== 'driver') resolve({ code, signal })
+      taken?.close()
     })
     child.once('close', (code, signal) => resolve({ code, signal }))
   })
@@ -132,6 +131,34 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     end(signal) {
       child.kill(signal)
       return ended
+    },
+  }
+}
+
+/** A place for a log that takes nothing. */
+function openLog(kind: 'full' | 'unread'): { stdout: number; close(): void } {
+  if (kind === 'full') {
+    const stdout = openSync('/dev/full', 'w')
+    return { stdout, close: () => closeSync(stdout) }
+  }
+  const folder = mkdtempSync(join(tmpdir(), 'svc-unread-'))
+  const file = join(folder, 'log')
+  const made = spawnSync('mkfifo', [file])
+  if (made.status !== 0) throw new Error(`mkfifo: ${made.stderr}`)
+  // This end reads nothing, and fills the pipe before the service writes.
+  const filling = openSync(file, constants.O_RDWR | constants.O_NONBLOCK)
+  try {
+    for (;;) writeSync(filling, Buffer.alloc(4_096))
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EAGAIN') throw error
+  }
+  const stdout = openSync(file, constants.O_RDWR)
+  return {
+    stdout,
+    close() {
+      closeSync(stdout)
+      closeSync(filling)
+      rmSync(folder, { recursive: true, force: true })
     },
   }
 }

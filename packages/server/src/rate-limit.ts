@@ -49,8 +49,12 @@ const NO_ROUTE_OPTIONS = {}
 /** A probe shows the counters, and does not wait for them: it may be asked of a process whose database stands still. */
 const SHOW_MAX_MS = 500
 
+/** Stands for clients that reset their connection before their request was looked at: their address is unknown by then. */
+const GONE = 'gone'
+
 /** What counts as one client: an IPv4 address, or the /64 that one IPv6 customer has. */
-export function clientKey({ ip }: Pick<FastifyRequest, 'ip'>): string {
+export function clientKey({ ip }: { ip: string | undefined }): string {
+  if (ip === undefined) return GONE
   return ip.includes(':') ? normalizeIP(ip, 64) : ip
 }
 
