@@ -3,7 +3,14 @@ import { applyReceipt } from './settle-receipts.ts'
 import type { Step } from './settlement.ts'
 import { advance } from './status.ts'
 import { apply, assign, dequeue, failUnknown, requeue, wasRefunded } from './step.ts'
-import { deadlineMs, LOOKUP, NOT_FOUND_MIN_MS, UNKNOWN_MAX_MS, unknownMaxMs } from './waits.ts'
+import {
+  deadlineMs,
+  FOLLOW_MAX_MS,
+  LOOKUP,
+  NOT_FOUND_MIN_MS,
+  UNKNOWN_MAX_MS,
+  unknownMaxMs,
+} from './waits.ts'
 
 /** What the question gave that a queue row stands for. `holds`: whether the claim that asked it still stands. */
 export function settleLookup(step: Step, found: LookupResult, holds: boolean): boolean {
@@ -19,7 +26,8 @@ export function settleLookup(step: Step, found: LookupResult, holds: boolean): b
     }
     for (const receipt of found.receipts) applyReceipt(step, receipt)
     if (holds) {
-      if (found.lookup_after_ms === null) dequeue(step)
+      const followed_ms = settlement.at.getTime() - (message.sent_at ?? settlement.at).getTime()
+      if (found.lookup_after_ms === null || followed_ms >= FOLLOW_MAX_MS) dequeue(step)
       else requeue(step, 'lookup', found.lookup_after_ms, null)
     }
     return true

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { builders, SMS_PRICE, testRuntime } from '../../test/fixtures.ts'
 import { newAccount } from '../credits/decide.ts'
-import type { Outcome, Receipt } from '../providers/provider.ts'
+import type { LookupResult, Outcome, Receipt } from '../providers/provider.ts'
 import type { MessageQueueRow, MessageRow } from '../storage/storage.ts'
 import { planSettle } from './settle.ts'
 import type { Settlement, SettlePlan, SettleState } from './settlement.ts'
@@ -129,6 +129,26 @@ describe('the wait before a further question', () => {
     const message = make.message('w1', { status: 'sent', accepted: true, sent_at })
     const asked = settlement(message, { task: 'lookup', found: { type: 'unavailable' } })
     expect(waitOf(plan([asked], stateOf(message, { task: 'lookup' })))).toBe(wait)
+  })
+
+  it.each([
+    [72 * HOUR - 1, 1],
+    [72 * HOUR, 0],
+  ])('that its provider only ever calls sent, for %d ms, leads to %d more', (age, more) => {
+    const sent_at = new Date(AT.getTime() - age)
+    const message = make.message('w1', { status: 'sent', accepted: true, sent_at })
+    const receipts: Receipt[] = [{ ...delivered, status: 'sent' }]
+    const found: LookupResult = { type: 'found', receipts, replies: [], lookup_after_ms: MINUTE }
+    const state = stateOf(message, { task: 'lookup' })
+    const answer = plan([settlement(message, { task: 'lookup', found })], state)
+    expect(answer.requeue).toHaveLength(more)
+    expect(answer.dequeue).toHaveLength(1 - more)
+    // A receipt that comes later by itself still counts.
+    const late = {
+      ...settlement(message, { task: 'callback', receipts: [delivered] }),
+      token: null,
+    }
+    expect(plan([late], stateOf(message)).messages).toMatchObject([{ status: 'delivered' }])
   })
 
   it('ends with the age of the message', () => {

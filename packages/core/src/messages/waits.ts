@@ -39,6 +39,9 @@ export function unknownMaxMs(message: SettledMessage, since: Date): number {
   return Math.max(UNKNOWN_MAX_MS, deadlineMs(message) - since.getTime())
 }
 
+/** How long after a message was sent its provider is asked what became of it: then `sent` stands, unless a receipt comes. */
+export const FOLLOW_MAX_MS = 72 * HOUR_MS
+
 /** Past this moment, in milliseconds, the message is no longer worth sending. */
 export function deadlineMs(message: SettledMessage): number {
   if (message.expires_at) return message.expires_at.getTime()

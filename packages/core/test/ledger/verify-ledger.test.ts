@@ -34,6 +34,14 @@ async function openOnSqlite(): Promise<Opened> {
     async damage(statement) {
       const connection = new Database(file)
       connection.pragma('ignore_check_constraints = on')
+      // A file may hold what no statement can put into it; once its tables have no types, one can.
+      connection.unsafeMode()
+      connection.pragma('writable_schema = on')
+      connection.exec(
+        `update sqlite_schema set sql = replace(replace(replace(sql, 'STRICT, WITHOUT', 'WITHOUT'), ') STRICT', ')'), ' NOT NULL', '')
+         where type = 'table' and name in ('ledger_entries', 'credit_accounts', 'messages', 'bulks', 'purchases')`,
+      )
+      connection.pragma('writable_schema = reset')
       connection.exec('drop trigger if exists ledger_entries_no_update')
       connection.exec('drop trigger if exists ledger_entries_no_delete')
       connection.exec(statement)
@@ -64,6 +72,7 @@ async function openOnPostgres(): Promise<Opened> {
       await client.query(
         'alter table credit_accounts drop constraint if exists credit_accounts_limit',
       )
+      await client.query('alter table ledger_entries alter column amount drop not null')
       await client.query(statement)
     },
     async close() {
@@ -229,6 +238,48 @@ const DAMAGE: [name: string, statement: string, found: string[]][] = [
   ],
 ]
 
+const ANY = `a whole number of at most 999999999999999`
+
+/** What cannot be read, where it is told to stand, and what it is told to be. */
+const UNREADABLE: [statement: string, about: string, stands: string, should: string][] = [
+  [
+    `update ledger_entries set kind = 'gift' where seq = 1`,
+    'ledger_entries:1.kind',
+    '"gift"',
+    'one of purchase, purchase_adjust',
+  ],
+  ['update ledger_entries set amount = null where seq = 4', 'ledger_entries:4.amount', 'NULL', ANY],
+  [
+    'update credit_accounts set seq = 9000000000000000000',
+    'credit_accounts:w1.seq',
+    '9000000000000000000',
+    ANY,
+  ],
+  [
+    'update messages set credits_used = 9000000000000000000',
+    'messages:b1m1.credits_used',
+    '9000000000000000000',
+    ANY,
+  ],
+  [`update messages set status = 'lost'`, 'messages:b1m1.status', '"lost"', 'one of queued, sent'],
+]
+
+/** What only a file can hold. */
+const UNREADABLE_IN_A_FILE: typeof UNREADABLE = [
+  [
+    `update ledger_entries set amount = 'ten' where seq = 2`,
+    'ledger_entries:2.amount',
+    '"ten"',
+    ANY,
+  ],
+  ['update ledger_entries set amount = 0.5 where seq = 2', 'ledger_entries:2.amount', '0.5', ANY],
+  ['update credit_accounts set balance = null', 'credit_accounts:w1.balance', 'NULL', ANY],
+  [`update bulks set credits_used = x'00'`, 'bulks:b1.credits_used', 'blob of 1 bytes', ANY],
+  [`update messages set content = '{"text":'`, 'messages:b1m1.content', 'text of 8', 'JSON'],
+  [`update messages set created_at = 'now'`, 'messages:b1m1.created_at', '"now"', 'a time'],
+  [`update purchases set credits = 'many'`, 'purchases:p1.credits', '"many"', ANY],
+]
+
 describe.each([
   ['SQLite', openOnSqlite],
   ['PostgreSQL', openOnPostgres],
@@ -270,6 +321,31 @@ describe.each([
       new Set(differences.map(({ workspace_id }) => workspace_id)).has('w1') ||
         found.includes('trial_balance'),
     ).toBe(true)
+  })
+
+  it('names rows that cannot be read, and goes on with the others', async () => {
+    const all = [...UNREADABLE, ...(isSqlite ? UNREADABLE_IN_A_FILE : [])]
+    for (const [statement, about, stands, should] of all) {
+      await opened.close()
+      opened = await open()
+      await fill(opened)
+      await opened.damage('update credit_lots set remaining = 1')
+      await opened.damage(statement)
+      const { ok, differences } = await verify()
+      expect(ok, statement).toBe(false)
+      const rows = differences.filter(({ check }) => check === 'row')
+      expect(rows[0], statement).toEqual({
+        check: 'row',
+        workspace_id: 'w1',
+        seq: null,
+        about,
+        stands: expect.stringContaining(stands),
+        should: expect.stringContaining(should),
+      })
+      expect(new Set(differences.map(({ check }) => check)), statement).toContain('lot')
+      if (!about.endsWith('.content')) expect((await verify({ fast: true })).ok).toBe(false)
+      expect((await verify({ workspace_id: 'w1' })).differences).toContainEqual(rows[0])
+    }
   })
 
   it('finds what makes up for each other in every sum when it looks at each row', async () => {

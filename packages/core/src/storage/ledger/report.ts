@@ -1,5 +1,6 @@
 /** What a difference is about. */
 export const LEDGER_CHECKS = [
+  'row',
   'balance',
   'held',
   'seq',
@@ -35,7 +36,10 @@ export interface LedgerDifference {
   workspace_id: string
   /** The entry that it shows at; null where it is about no single one. */
   seq: number | null
-  /** What it is about: `message:<id>`, `purchase:<id>`, …; null for the account itself. */
+  /**
+   * What it is about: `message:<id>`, `purchase:<id>`, …; null for the account itself. Of the check `row`, which column of
+   * which row cannot be read: `messages:<id>.credits_used`.
+   */
   about: string | null
   stands: string
   should: string

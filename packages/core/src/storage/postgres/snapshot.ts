@@ -38,6 +38,17 @@ export async function onPostgresSnapshot<T>(
 function snapshotOn(ask: Ask): Snapshot {
   return {
     markOf: (column) => `(cast(hashtext(${column}) & 1073741822 as bigint) + 1)`,
+    // The server itself keeps to the types of columns.
+    isNo: (type, column) => (type === 'time' ? `not isfinite(${column})` : 'false'),
+    shown: (type, column, { isContent }) => {
+      const text = isContent
+        ? `'text of ' || length(cast(${column} as text)) || ' characters'`
+        : type === 'text'
+          ? `'"' || left(${column}, 40) || '"'`
+          : `cast(${column} as text)`
+      return `coalesce(${text}, 'NULL')`
+    },
+    base: (table) => table,
     async rows<Row>(text: string, values: NamedValues = {}) {
       const names: string[] = []
       const numbered = text
