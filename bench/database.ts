@@ -1,4 +1,4 @@
-import { createRequire } from 'node:module'
+import { Sqlite } from '../packages/core/src/storage/sqlite/driver.ts'
 
 /** A SQLite file, for looking at what a service wrote. */
 export interface Database {
@@ -16,17 +16,12 @@ export interface WritableDatabase extends Database {
   exec(sql: string): void
 }
 
-// The very engine that the service writes with.
-const core = createRequire(new URL('../packages/core/package.json', import.meta.url))
-
 /** Makes a database, or opens it. */
 export function openWritable(file: string): WritableDatabase {
-  const Sqlite: new (file: string) => WritableDatabase = core('better-sqlite3')
-  return new Sqlite(file)
+  return new Sqlite(file) as WritableDatabase
 }
 
 /** Opens a database that another process may be writing. */
 export function openReadonly(file: string): Database {
-  const Sqlite: new (file: string, options: object) => Database = core('better-sqlite3')
-  return new Sqlite(file, { readonly: true })
+  return new Sqlite(file, { readonly: true }) as Database
 }

@@ -1,6 +1,4 @@
-import { createRequire } from 'node:module'
-
-const core = createRequire(new URL('../packages/core/package.json', import.meta.url))
+import { Sqlite } from '../packages/core/src/storage/sqlite/driver.ts'
 
 const AT = 1_780_000_000_000
 const SMALL_WORKSPACES = 10
@@ -10,7 +8,6 @@ const SMALL_WORKSPACES = 10
  * about 95 sends with their messages, two refunds, two purchases and a bulk of five.
  */
 export function fillLedger(file: string, total: number): void {
-  const Sqlite: new (file: string) => SqliteFile = core('better-sqlite3')
   const database = new Sqlite(file)
   const small = Array<number>(SMALL_WORKSPACES).fill(total / 2 / SMALL_WORKSPACES)
   for (const [w, entries] of [total / 2, ...small].entries()) database.exec(entriesOf(w, entries))
@@ -61,8 +58,3 @@ ${MESSAGE} with recursive n(i) as (select 1 union all select i + 1 from n where 
   select substr(ref_id, 1, 19) || printf('9%03x', i) || substr(ref_id, 24), workspace_id, ref_id, ${SENT}, 'delivered',
   1, 1000000, 0, 1, 'GSM-7', 'carrier', 3, created_at, created_at from ledger_entries, n where ref_type = 'bulk';
 insert into message_counts select workspace_id, channel, status, count(*) from messages group by 1, 2, 3;`
-
-interface SqliteFile {
-  exec(sql: string): void
-  close(): void
-}

@@ -1,4 +1,5 @@
 import { createRequire } from 'node:module'
+import { Sqlite } from '../packages/core/src/storage/sqlite/driver.ts'
 
 const core = createRequire(new URL('../packages/core/package.json', import.meta.url))
 
@@ -16,8 +17,7 @@ const COUNTED = `insert into message_counts (workspace_id, channel, status, coun
 
 /** Makes the one message that a SQLite file has into `total`, all older than it. */
 export async function fillSqlite(file: string, total: number): Promise<void> {
-  const Sqlite: new (file: string) => SqliteFile = core('better-sqlite3')
-  const database = new Sqlite(file)
+  const database = new Sqlite(file) as unknown as SqliteFile
   const id = `printf('%08x-%04x-7000-8000-000000000000', i / 65536, i % 65536)`
   const names = database.prepare(`select name from pragma_table_info('messages')`).all()
   const columns = names.map(({ name }) => name)

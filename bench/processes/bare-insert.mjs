@@ -4,7 +4,7 @@ import { answer } from './answer.mjs'
 
 // The very engine that the service writes with, under the settings of `storage/sqlite/connection.ts`.
 const core = createRequire(new URL('../../packages/core/package.json', import.meta.url))
-const Sqlite = core('better-sqlite3')
+const Sqlite = core(Number(process.versions.napi) < 10 ? 'better-sqlite3-12' : 'better-sqlite3')
 
 const TABLES = ['messages', 'message_queue']
 

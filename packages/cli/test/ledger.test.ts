@@ -1,10 +1,8 @@
 import { existsSync, readFileSync } from 'node:fs'
-import { createRequire } from 'node:module'
-import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { Sqlite } from '../../core/src/storage/sqlite/driver.ts'
 import { newFolder, svc, svcJson } from './svc.ts'
 
-const core = createRequire(fileURLToPath(new URL('../../core/package.json', import.meta.url)))
 const folder = newFolder()
 const here = { cwd: folder.path, env: { SVC_SIGNUP_CREDITS: '2.5' } }
 
@@ -69,7 +67,6 @@ test('exports to a file, once, and within a time', async () => {
 })
 
 test('a difference: says which and ends with 1', async () => {
-  const Sqlite = core('better-sqlite3')
   const database = new Sqlite(`${folder.path}/data/svc.db`)
   database.exec('update credit_accounts set balance = balance + 1')
   database.close()

@@ -3,11 +3,12 @@ import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import Database from 'better-sqlite3'
+import type Database from 'better-sqlite3'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { units } from '../src/contract/units.ts'
 import { migrationsOf } from '../src/storage/migrations.ts'
 import { assertDurable, connect } from '../src/storage/sqlite/connection.ts'
+import { Sqlite } from '../src/storage/sqlite/driver.ts'
 import { openSqlite } from '../src/storage/sqlite/sqlite.ts'
 import type { Storage } from '../src/storage/storage.ts'
 import { builders, SMS_PRICE, testRuntime } from './fixtures.ts'
@@ -59,7 +60,7 @@ describe('SQLite alone', () => {
 
   /** A connection beside the storage's own, for what no port offers. */
   function raw(): Database.Database {
-    const connection = new Database(file)
+    const connection = new Sqlite(file)
     opened.push(connection)
     return connection
   }

@@ -5,12 +5,12 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { gunzipSync, gzipSync } from 'node:zlib'
-import Database from 'better-sqlite3'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { importArchive } from '../../src/storage/archive/import-archive.ts'
 import { migrateDatabase, migrationStatus } from '../../src/storage/archive/open.ts'
 import { openStorage } from '../../src/storage/open.ts'
 import { takeDispatchLock } from '../../src/storage/sqlite/dispatch-lock.ts'
+import { Sqlite } from '../../src/storage/sqlite/driver.ts'
 import { builders, testRuntime } from '../fixtures.ts'
 import { createDatabase, type TestDatabase } from '../postgres-database.ts'
 import { archiveOf, exported, imported, linesOf, rowsOf } from './move.ts'
@@ -193,7 +193,7 @@ describe('a database is refused', () => {
     await expect(exported(database.url)).rejects.toMatchObject({ code: 'not_found' })
     expect(await tablesThere()).toEqual([])
 
-    const other = new Database(file('other.db'))
+    const other = new Sqlite(file('other.db'))
     other.exec('create table notes (text)')
     other.close()
     const hash = () =>
@@ -205,7 +205,7 @@ describe('a database is refused', () => {
     expect(hash()).toBe(before)
 
     await migrateDatabase(url())
-    const connection = new Database(file())
+    const connection = new Sqlite(file())
     connection.exec('delete from svc_migrations where rowid = 3')
     connection.close()
     await expect(exported(url())).rejects.toMatchObject({ code: 'behind' })

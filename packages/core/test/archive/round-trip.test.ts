@@ -2,13 +2,13 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
-import Database from 'better-sqlite3'
 import { getTableName } from 'drizzle-orm'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { createChecksum } from '../../src/storage/archive/checksum.ts'
 import { type ArchiveTable, archiveTables } from '../../src/storage/archive/tables.ts'
 import { dialects } from '../../src/storage/dialect.ts'
 import { migrationsOf } from '../../src/storage/migrations.ts'
+import { Sqlite } from '../../src/storage/sqlite/driver.ts'
 import { migrate } from '../../src/storage/sqlite/migrate.ts'
 import { tables } from '../../src/storage/tables.ts'
 import { createDatabase, type TestDatabase } from '../postgres-database.ts'
@@ -148,7 +148,7 @@ describe('a move', () => {
 
 /** The archive as the first two steps of the schema would have given it, with the tables that are still the same. */
 function olderOf(bytes: Buffer): { older: Buffer; left_out: string[] } {
-  const connection = new Database(':memory:')
+  const connection = new Sqlite(':memory:')
   migrate(connection, OLDER_STEPS)
   const wasSame = ({ table, columns }: ArchiveTable) => {
     const was = connection.prepare('select name from pragma_table_info(?)').pluck().all(table)
@@ -199,7 +199,7 @@ function withoutLaterColumns(lines: string[], table: string): string[] {
 }
 
 function forgetLaterColumns(path: string): void {
-  const connection = new Database(path)
+  const connection = new Sqlite(path)
   for (const [table, columns] of Object.entries(LATER_COLUMNS)) {
     for (const column of columns) connection.exec(`update ${table} set ${column} = null`)
   }

@@ -12,12 +12,12 @@ import {
 } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import Database from 'better-sqlite3'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { units } from '../../src/contract/units.ts'
 import { backupDatabase } from '../../src/storage/backup/backup.ts'
 import { restoreDatabase, verifyBackup } from '../../src/storage/backup/restore.ts'
 import { verifyLedger } from '../../src/storage/ledger/verify-ledger.ts'
+import { Sqlite } from '../../src/storage/sqlite/driver.ts'
 import { takeFileLock } from '../../src/storage/sqlite/file-lock.ts'
 import { openSqlite } from '../../src/storage/sqlite/sqlite.ts'
 import type { Storage } from '../../src/storage/storage.ts'
@@ -58,7 +58,7 @@ const verify = (file: string) => verifyBackup(file, { verify: 'full' })
 
 /** The rows of a query on a closed file. */
 function rowsOf(file: string, query: string): unknown[] {
-  const connection = new Database(file, { readonly: true })
+  const connection = new Sqlite(file, { readonly: true })
   try {
     return connection.prepare(query).all()
   } finally {
@@ -150,7 +150,7 @@ describe('a backup', () => {
 
   it('is refused of something else, and while another one is made there', async () => {
     const other = join(folder, 'other.db')
-    const connection = new Database(other)
+    const connection = new Sqlite(other)
     connection.exec('create table t (a)')
     connection.close()
     await expect(back({ database: other })).rejects.toMatchObject({ code: 'foreign' })
@@ -162,7 +162,7 @@ describe('a backup', () => {
   })
 
   it('of books that do not add up is not kept', async () => {
-    const connection = new Database(database)
+    const connection = new Sqlite(database)
     connection.exec('update credit_accounts set balance = balance + 1')
     connection.close()
     await expect(back({ verify: 'fast' })).rejects.toThrow(/the books of .* do not add up/)
@@ -281,7 +281,7 @@ describe('a restore', () => {
     }
     const newer = join(folder, 'newer.db')
     copyFileSync(file, newer)
-    const connection = new Database(newer)
+    const connection = new Sqlite(newer)
     connection.exec("insert into svc_migrations values ('of the future', 0); drop table svc_backup")
     connection.close()
     await expect(restore(newer, { unsealed: true })).rejects.toMatchObject({ code: 'newer' })
@@ -290,7 +290,7 @@ describe('a restore', () => {
 
   it('takes a copy of other means only when told to, as of its newest row', async () => {
     const copy = join(folder, 'copy.db')
-    const connection = new Database(database)
+    const connection = new Sqlite(database)
     connection.prepare('vacuum into ?').run(copy)
     connection.close()
     await storage.close()
@@ -331,7 +331,7 @@ describe('a restore', () => {
     ['a view for books', 'foreign', 'drop table events; create view events (id) as '],
   ])('is refused at once of a file with %s, which never ends', async (_, code, change) => {
     const { file } = await back({ verify: 'none' })
-    const connection = new Database(file)
+    const connection = new Sqlite(file)
     connection.exec(
       `${change} with recursive n(i) as (select 1 union all select i + 1 from n) select i from n`,
     )
@@ -343,7 +343,7 @@ describe('a restore', () => {
     'is refused of a file whose mark makes no sense (%s)',
     async (values) => {
       const { file } = await back({ verify: 'none' })
-      const connection = new Database(file)
+      const connection = new Sqlite(file)
       connection.exec(`drop table svc_backup; create table svc_backup (as_of, made_by, seal);
       insert into svc_backup values (${values})`)
       connection.close()

@@ -15,16 +15,16 @@ import {
 import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
-import Database from 'better-sqlite3'
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import { backupDatabase } from '../../src/storage/backup/backup.ts'
 import { restoreDatabase } from '../../src/storage/backup/restore.ts'
+import { DRIVER, Sqlite } from '../../src/storage/sqlite/driver.ts'
 import { openSqlite } from '../../src/storage/sqlite/sqlite.ts'
 import { builders, testRuntime } from '../fixtures.ts'
 
 const runtime = testRuntime('restore-swap')
 const make = builders(runtime)
-const SQLITE = JSON.stringify(createRequire(import.meta.url).resolve('better-sqlite3'))
+const SQLITE = JSON.stringify(createRequire(import.meta.url).resolve(DRIVER))
 
 let folder: string
 let database: string
@@ -54,7 +54,7 @@ const restore = (given: object = {}) =>
   restoreDatabase({ backup, database, verify: 'fast', ...given })
 
 function workspacesIn(file: string): number {
-  const connection = new Database(file, { readonly: true })
+  const connection = new Sqlite(file, { readonly: true })
   try {
     expect(connection.pragma('quick_check', { simple: true })).toBe('ok')
     return connection.prepare('select count(*) from workspaces').pluck().get() as number
@@ -65,15 +65,12 @@ function workspacesIn(file: string): number {
 
 /** What another process meets: the lock of an open database counts between processes alone. */
 const elsewhere = (script: string) =>
-  execFileSync(process.execPath, [
-    '-e',
-    `const Database = require(${SQLITE})\n${script}`,
-  ]).toString()
+  execFileSync(process.execPath, ['-e', `const Sqlite = require(${SQLITE})\n${script}`]).toString()
 
 it('is not to be had alone by another process while it is open', async () => {
   const storage = openSqlite(database, runtime)
   const said = elsewhere(`
-    const connection = new Database(${JSON.stringify(database)}, { timeout: 0 })
+    const connection = new Sqlite(${JSON.stringify(database)}, { timeout: 0 })
     connection.pragma('locking_mode = EXCLUSIVE')
     try {
       connection.prepare('select count(*) from workspaces').get()
@@ -87,13 +84,13 @@ it('is not to be had alone by another process while it is open', async () => {
 
 /** Waits until the old database has its second name, writes to whatever has the first one then, and keeps it open. */
 const OPENER = `
-const Database = require(${SQLITE})
+const Sqlite = require(${SQLITE})
 const { fstatSync, readdirSync } = require('node:fs')
 const [folder, file] = process.argv.slice(1)
 process.send('waits')
 while (!readdirSync(folder).some((name) => /before-.*Z$/.test(name))) {}
 let wrote = []
-const connection = new Database(file, { timeout: 0 })
+const connection = new Sqlite(file, { timeout: 0 })
 try {
   connection.pragma('journal_mode = WAL')
   connection.exec('create table noise (a)')

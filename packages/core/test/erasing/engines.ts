@@ -1,8 +1,8 @@
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import Database from 'better-sqlite3'
 import { openStorage } from '../../src/storage/open.ts'
+import { Sqlite } from '../../src/storage/sqlite/driver.ts'
 import type { Storage } from '../../src/storage/storage.ts'
 import { testRuntime } from '../fixtures.ts'
 import { createDatabase, type TestDatabase } from '../postgres-database.ts'
@@ -38,7 +38,7 @@ function sqlite(): Engine {
     advance: service.advance,
     async dump({ vacuum } = { vacuum: true }) {
       await service.close()
-      const connection = new Database(join(folder, 'svc.db'))
+      const connection = new Sqlite(join(folder, 'svc.db'))
       connection.pragma('wal_checkpoint(TRUNCATE)')
       if (vacuum) connection.exec('vacuum')
       connection.pragma('wal_checkpoint(TRUNCATE)')

@@ -1,9 +1,10 @@
 import { createHash } from 'node:crypto'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import Database from 'better-sqlite3'
+import type Database from 'better-sqlite3'
 import pg from 'pg'
 import { openPostgres } from '../../src/storage/postgres/postgres.ts'
+import { Sqlite } from '../../src/storage/sqlite/driver.ts'
 import { openSqlite } from '../../src/storage/sqlite/sqlite.ts'
 import type { Storage } from '../../src/storage/storage.ts'
 import type { TestRuntime } from '../fixtures.ts'
@@ -52,7 +53,7 @@ export async function sqliteSubject(clock: TestRuntime, folder: string): Promise
   const own = await mkdtemp(join(folder, 'svc-ledger-'))
   const file = join(own, 'svc.db')
   const storage = openSqlite(file, clock)
-  const reader = new Database(file, { readonly: true })
+  const reader = new Sqlite(file, { readonly: true })
   const selects = new Map<string, Database.Statement>()
   function select(table: string, ids: readonly string[]): unknown[] {
     const text = `select ${COLUMNS[table] ?? '*'} from ${table} where workspace_id in (${ids.map(() => '?').join(', ')})`

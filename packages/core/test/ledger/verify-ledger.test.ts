@@ -1,12 +1,12 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import Database from 'better-sqlite3'
 import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { units } from '../../src/contract/units.ts'
 import { type BookedEntry, readLedger } from '../../src/storage/ledger/read-ledger.ts'
 import { verifyLedger } from '../../src/storage/ledger/verify-ledger.ts'
 import { openPostgres } from '../../src/storage/postgres/postgres.ts'
+import { Sqlite } from '../../src/storage/sqlite/driver.ts'
 import { openSqlite } from '../../src/storage/sqlite/sqlite.ts'
 import type { Storage } from '../../src/storage/storage.ts'
 import { builders, SMS_PRICE, testRuntime } from '../fixtures.ts'
@@ -32,7 +32,7 @@ async function openOnSqlite(): Promise<Opened> {
     url: `file:${file}`,
     storage,
     async damage(statement) {
-      const connection = new Database(file)
+      const connection = new Sqlite(file)
       connection.pragma('ignore_check_constraints = on')
       // A file may hold what no statement can put into it; once its tables have no types, one can.
       connection.unsafeMode()

@@ -1,10 +1,11 @@
-import Database from 'better-sqlite3'
+import type Database from 'better-sqlite3'
+import { Sqlite } from '../../src/storage/sqlite/driver.ts'
 
 /** What `open` opens, and the connection by which it writes to its SQLite file: the first of those that it opens. */
 export async function writerOf<T>(
   open: () => T | Promise<T>,
 ): Promise<{ opened: T; writer: Database.Database }> {
-  const { prototype } = Database
+  const { prototype } = Sqlite
   const { pragma } = prototype
   let writer: Database.Database | undefined
   prototype.pragma = function (this: Database.Database, ...given: Parameters<typeof pragma>) {

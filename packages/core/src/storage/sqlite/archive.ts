@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, rmSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
-import Database from 'better-sqlite3'
+import type Database from 'better-sqlite3'
 import {
   type ArchiveDatabase,
   BATCH_ROWS_MAX,
@@ -18,6 +18,7 @@ import type { ArchiveTable, ColumnKind } from '../archive/tables.ts'
 import { migrationsOf, statusOf } from '../migrations.ts'
 import { type Connection, connect } from './connection.ts'
 import { takeDispatchLock } from './dispatch-lock.ts'
+import { Sqlite } from './driver.ts'
 import { appliedIn, migrate } from './migrate.ts'
 
 /** How long a statement waits for another process that writes. */
@@ -104,7 +105,7 @@ async function using<T>(
 
 /** A connection that changes nothing: neither a file of something else nor the way in which it is written. */
 function look(file: string): Connection {
-  return new Database(file, { readonly: true, fileMustExist: true, timeout: BUSY_TIMEOUT_MS })
+  return new Sqlite(file, { readonly: true, fileMustExist: true, timeout: BUSY_TIMEOUT_MS })
 }
 
 function assertThere(file: string): void {

@@ -1,8 +1,8 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { closeSync, createReadStream, fsyncSync, openSync, readSync, writeSync } from 'node:fs'
-import Database from 'better-sqlite3'
 import { refusal } from '../archive/refusal.ts'
 import type { Connection } from './connection.ts'
+import { Sqlite } from './driver.ts'
 
 /** What a backup says of itself, in a table of its own. */
 export interface Mark {
@@ -25,7 +25,7 @@ const BLOCK = 1024 * 1024
  */
 export async function sealBackup(file: string, { as_of, made_by }: Mark): Promise<void> {
   const nonce = randomBytes(16).toString('hex')
-  const copy = new Database(file)
+  const copy = new Sqlite(file)
   try {
     // A server writes its log beside it; a backup is one file.
     copy.pragma('journal_mode = DELETE')

@@ -1,5 +1,4 @@
 import { existsSync, statSync } from 'node:fs'
-import Database from 'better-sqlite3'
 import { getTableName } from 'drizzle-orm'
 import { refusal } from '../archive/refusal.ts'
 import type { BackupCheck, OnStep, Verification } from '../backup/report.ts'
@@ -9,6 +8,7 @@ import { migrationsOf, statusOf } from '../migrations.ts'
 import { tables } from '../tables.ts'
 import { assertSqlite, markOf, verifySeal } from './backup-seal.ts'
 import type { Connection } from './connection.ts'
+import { Sqlite } from './driver.ts'
 import { appliedIn } from './migrate.ts'
 
 export interface CheckOptions {
@@ -41,7 +41,7 @@ export async function checkBackup(file: string, options: CheckOptions): Promise<
     throw refusal('in_use', `${file} is a database in use, with a log beside it, and no backup`)
   }
   return damageTold(file, async () => {
-    const copy = new Database(file, { readonly: true, fileMustExist: true })
+    const copy = new Sqlite(file, { readonly: true, fileMustExist: true })
     try {
       assertTables(file, copy)
       const sha256 = await verifySeal(file, copy, signal)

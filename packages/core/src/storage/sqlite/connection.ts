@@ -1,5 +1,6 @@
 import { closeSync, existsSync, openSync } from 'node:fs'
-import Database from 'better-sqlite3'
+import type Database from 'better-sqlite3'
+import { Sqlite } from './driver.ts'
 import { flushLog } from './flush-log.ts'
 
 export type Connection = Database.Database
@@ -25,7 +26,7 @@ export function connect(file: string, { readonly = false } = {}): Connection {
   // Holds secrets and what messages say: for the owner alone. SQLite gives its side files the same mode. Only one that is
   // missing is opened here: closing it would give back the locks by which this process keeps others from its log.
   if (!existsSync(file)) closeSync(openSync(file, 'a', 0o600))
-  const connection = new Database(file, { timeout: BUSY_TIMEOUT_MS })
+  const connection = new Sqlite(file, { timeout: BUSY_TIMEOUT_MS })
   try {
     prepare(connection)
     if (readonly) connection.pragma('query_only = ON')

@@ -1,6 +1,7 @@
 import { statSync } from 'node:fs'
-import Database from 'better-sqlite3'
+import type Database from 'better-sqlite3'
 import type { EngineFacts } from '../inspect/facts.ts'
+import { Sqlite } from './driver.ts'
 
 const BUSY_TIMEOUT_MS = 5_000
 
@@ -33,7 +34,7 @@ export function damageOf(file: string): string | null {
 }
 
 function looking<T>(file: string, work: (connection: Database.Database) => T): T {
-  const connection = new Database(file, {
+  const connection = new Sqlite(file, {
     readonly: true,
     fileMustExist: true,
     timeout: BUSY_TIMEOUT_MS,

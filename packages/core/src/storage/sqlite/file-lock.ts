@@ -1,5 +1,5 @@
-import Database from 'better-sqlite3'
 import type { Connection } from './connection.ts'
+import { Sqlite } from './driver.ts'
 
 /**
  * Locks a small file, which is made where it is missing. The operating system gives the lock back however the process
@@ -7,7 +7,7 @@ import type { Connection } from './connection.ts'
  * @throws Error with the code `SQLITE_BUSY` when another process has it.
  */
 export function takeFileLock(path: string): Connection {
-  const lock = new Database(path, { timeout: 0 })
+  const lock = new Sqlite(path, { timeout: 0 })
   try {
     lock.pragma('locking_mode = EXCLUSIVE')
     lock.exec('begin exclusive')

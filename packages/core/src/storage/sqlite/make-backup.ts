@@ -10,7 +10,6 @@ import {
   statSync,
 } from 'node:fs'
 import { dirname, join } from 'node:path'
-import Database from 'better-sqlite3'
 import { refusal } from '../archive/refusal.ts'
 import { backupName, PARTIAL, removeOldest, removePartial } from '../backup/names.ts'
 import type { BackupReport, OnStep, Verification } from '../backup/report.ts'
@@ -19,6 +18,7 @@ import { createPace } from './backup-pace.ts'
 import { sealBackup } from './backup-seal.ts'
 import { checkBackup } from './check-backup.ts'
 import type { Connection } from './connection.ts'
+import { Sqlite } from './driver.ts'
 import { takeFileLock } from './file-lock.ts'
 import { appliedIn } from './migrate.ts'
 import { shareOwner } from './owner.ts'
@@ -88,7 +88,7 @@ function assertTarget(
 
 /** Answers of which moment the copy is. */
 async function copyTo(partial: string, database: string, onProgress: OnStep): Promise<Date> {
-  const source = new Database(database, { readonly: true, fileMustExist: true })
+  const source = new Sqlite(database, { readonly: true, fileMustExist: true })
   try {
     // One moment for all steps: without it every commit of the server would begin the copy anew.
     source.exec('begin')

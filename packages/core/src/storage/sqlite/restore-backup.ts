@@ -14,7 +14,6 @@ import {
 } from 'node:fs'
 import { copyFile } from 'node:fs/promises'
 import { dirname } from 'node:path'
-import Database from 'better-sqlite3'
 import { refusal } from '../archive/refusal.ts'
 import type { BackupCheck } from '../backup/report.ts'
 import { verifyLedger } from '../ledger/verify-ledger.ts'
@@ -22,6 +21,7 @@ import { pauseIn } from './backup-seal.ts'
 import { type CheckOptions, checkBackup } from './check-backup.ts'
 import type { Connection } from './connection.ts'
 import { takeDispatchLock } from './dispatch-lock.ts'
+import { Sqlite } from './driver.ts'
 import { flushLog } from './flush-log.ts'
 import { fullDiskTold, syncFolder } from './make-backup.ts'
 import { migrate } from './migrate.ts'
@@ -95,7 +95,7 @@ async function prepare(
   pause: { as_of: Date; at: Date },
   { verify, signal, onProgress }: CheckOptions,
 ): Promise<string[]> {
-  const connection = new Database(copy)
+  const connection = new Sqlite(copy)
   let migrated: string[]
   try {
     connection.pragma('synchronous = FULL')
@@ -176,7 +176,7 @@ function holdWhole(database: string, kept: string): Connection | null {
  * @throws Error `in_use` when anybody else has it open.
  */
 function holdAlone(database: string): Connection | null {
-  const connection = new Database(database, { timeout: 1_000 })
+  const connection = new Sqlite(database, { timeout: 1_000 })
   try {
     flushLog(connection, database)
     connection.pragma('journal_mode = DELETE')

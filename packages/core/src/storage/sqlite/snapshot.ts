@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 import { setImmediate } from 'node:timers/promises'
-import Database from 'better-sqlite3'
+import type Database from 'better-sqlite3'
 import { refusal } from '../archive/refusal.ts'
 import {
   assertReadable,
@@ -9,6 +9,7 @@ import {
   type ValueType,
 } from '../ledger/snapshot.ts'
 import { migrationsOf, statusOf } from '../migrations.ts'
+import { Sqlite } from './driver.ts'
 import { appliedIn } from './migrate.ts'
 
 /** How long a statement waits for another process that changes the schema. */
@@ -33,7 +34,7 @@ export async function onSqliteSnapshot<T>(
   work: (snapshot: Snapshot) => Promise<T>,
 ): Promise<T> {
   if (!existsSync(file)) throw refusal('not_found', `there is no database at ${file}`)
-  const connection = new Database(file, {
+  const connection = new Sqlite(file, {
     readonly: true,
     fileMustExist: true,
     timeout: BUSY_TIMEOUT_MS,

@@ -1,0 +1,95 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+
+const OUTPUT_MAX = 100_000
+
+export interface Where {
+  readonly cwd: string
+  readonly env: NodeJS.ProcessEnv
+}
+
+/** A program that runs, with what it has said so far. */
+export interface Running {
+  readonly child: ChildProcess
+  /** Resolves when the output has what is looked for. @throws Error when the program ends before, or after `limit_ms`. */
+  until(pattern: RegExp, limit_ms: number): Promise<RegExpExecArray>
+  /** The exit code, or the signal it died of. @throws Error after `limit_ms`, when it has been killed. */
+  ended(limit_ms: number): Promise<number | NodeJS.Signals>
+  output(): string
+}
+
+/** Starts a program in a process group of its own; what is left of the group is killed when this process ends. */
+export function start([command = '', ...args]: readonly string[], { cwd, env }: Where): Running {
+  const child = spawn(command, args, {
+    cwd,
+    env,
+    stdio: ['ignore', 'pipe', 'pipe'],
+    detached: true,
+  })
+  const kill = () => killGroup(child)
+  process.once('exit', kill)
+  let output = ''
+  const keep = (chunk: string) => {
+    output = (output + chunk).slice(-OUTPUT_MAX)
+  }
+  child.stdout.setEncoding('utf8').on('data', keep)
+  child.stderr.setEncoding('utf8').on('data', keep)
+  child.once('error', (error) => keep(error.message))
+  const closed = new Promise<number | NodeJS.Signals>((resolve) => {
+    child.once('close', (code, signal) => {
+      process.off('exit', kill)
+      resolve(code ?? signal ?? 1)
+    })
+  })
+  const said = () => `${[command, ...args].join(' ')}:\n${output}`
+
+  return {
+    child,
+    output: () => output,
+    async until(pattern, limit_ms) {
+      const limit = Date.now() + limit_ms
+      for (;;) {
+        const found = pattern.exec(output)
+        if (found) return found
+        if (child.exitCode !== null || child.signalCode !== null) {
+          throw new Error(`ended with ${child.exitCode ?? child.signalCode}: ${said()}`)
+        }
+        if (Date.now() > limit) {
+          kill()
+          throw new Error(`no ${pattern} within ${limit_ms / 1000} s: ${said()}`)
+        }
+        await Promise.race([closed, new Promise((resolve) => setTimeout(resolve, 20))])
+      }
+    },
+    async ended(limit_ms) {
+      let isLate = false
+      const timer = setTimeout(() => {
+        isLate = true
+        kill()
+      }, limit_ms)
+      const end = await closed
+      clearTimeout(timer)
+      if (isLate) throw new Error(`not ended within ${limit_ms / 1000} s: ${said()}`)
+      return end
+    },
+  }
+}
+
+/** Runs a program to its end. @throws Error with its output unless it ends with 0. */
+export async function finish(
+  command: readonly string[],
+  { limit_ms, ...where }: Where & { limit_ms: number },
+): Promise<string> {
+  const running = start(command, where)
+  const end = await running.ended(limit_ms)
+  if (end !== 0) throw new Error(`ended with ${end}: ${command.join(' ')}:\n${running.output()}`)
+  return running.output()
+}
+
+function killGroup({ pid }: ChildProcess): void {
+  if (pid === undefined) return
+  try {
+    process.kill(-pid, 'SIGKILL')
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error
+  }
+}

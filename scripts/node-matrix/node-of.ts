@@ -1,0 +1,24 @@
+import { existsSync, mkdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { finish } from './command.ts'
+
+const CACHE = fileURLToPath(new URL('../../node_modules/.cache/node-matrix', import.meta.url))
+const INSTALL_LIMIT_MS = 10 * 60_000
+
+/** The binary of a version: of the running Node where it is that version, else from npm, kept for the next time. */
+export async function binaryOf(version: string): Promise<string> {
+  if (process.versions.node === version) return process.execPath
+  const os = process.platform === 'win32' ? 'win' : process.platform
+  const name = `node-${os}-${process.arch}`
+  const folder = join(CACHE, version)
+  // The package has the headers beside the binary, which is where the bootstrap looks for them.
+  const binary = join(folder, 'node_modules', name, 'bin/node')
+  if (existsSync(binary)) return binary
+  mkdirSync(folder, { recursive: true })
+  await finish(
+    ['npm', 'install', '--prefix', folder, '--no-audit', '--no-fund', `${name}@${version}`],
+    { cwd: folder, limit_ms: INSTALL_LIMIT_MS, env: process.env },
+  )
+  return binary
+}
