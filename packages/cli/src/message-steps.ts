@@ -23,7 +23,10 @@ export function isFinal({ status }: Message): boolean {
   return FINAL.has(status)
 }
 
-/** Every status that a message has been in, oldest first, whichever of them were seen. */
+/**
+ * Every status that a message has been in, whichever of them were seen, in the one order in which they can follow each other:
+ * times that are equal, or of a clock that went back, do not change it.
+ */
 export function stepsOf(message: Message): Step[] {
   const { created_at, sent_at, delivered_at, read_at, failed_at } = message
   const steps: [MessageStatus, Date | null][] = [
@@ -33,9 +36,7 @@ export function stepsOf(message: Message): Step[] {
     ['delivered', delivered_at],
     ['read', read_at],
   ]
-  return steps
-    .flatMap(([status, at]) => (at ? [{ status, at }] : []))
-    .sort((a, b) => a.at.getTime() - b.at.getTime())
+  return steps.flatMap(([status, at]) => (at ? [{ status, at }] : []))
 }
 
 /** A status in its colour, padded so that what follows stands under each other. */
