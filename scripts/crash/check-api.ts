@@ -2,9 +2,14 @@ import { createClient, formatCredits } from '@svc/core/contract'
 import { openConnection, requestBytes } from '../../bench/connection.ts'
 import type { Evidence } from './evidence.ts'
 import { idsTold } from './operations.ts'
+import { pause } from './stage.ts'
 import type { Violations } from './violations.ts'
 
 const CONNECTIONS = 32
+
+/** A request that is refused for overload is asked again, for as long as this in all. */
+const REFUSED_WAIT_MS = 250
+const REFUSED_MAX_MS = 120_000
 
 /** Asks the running service for everything it promised: a caller has the API and nothing else. */
 export async function checkApi(
@@ -18,6 +23,7 @@ export async function checkApi(
   const waiting = operations.flatMap((operation) =>
     idsTold(operation).map((id) => ({ id, operation })),
   )
+  const until = performance.now() + REFUSED_MAX_MS
   async function ask(): Promise<void> {
     const connection = await openConnection(url)
     for (let next = waiting.pop(); next; next = waiting.pop()) {
@@ -30,6 +36,12 @@ export async function checkApi(
           headers: { 'X-API-Key': key },
         }),
       )
+      // A machine that is too busy to answer refuses to; nothing is said of the message.
+      if (status === 429 && performance.now() < until) {
+        waiting.push({ id, operation })
+        await pause(REFUSED_WAIT_MS)
+        continue
+      }
       if (status !== 200) {
         shown(`${id}: ${status} ${body}`)
         continue
