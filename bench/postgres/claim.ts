@@ -80,6 +80,7 @@ async function claim({ storage, pool, times_ms }: Queue): Promise<void> {
   const from = performance.now()
   const claimed = await storage.hot.claimMessages({
     now,
+    elapsed_ms: from,
     limit: BATCH,
     lease_ms: LEASE_MS,
     token: 'bench',

@@ -87,6 +87,7 @@ const handlers = {
     for (let done = 0; done < count; ) {
       const claimed = await storage.hot.claimDeliveries({
         now: runtime.now(),
+        elapsed_ms: runtime.elapsed(),
         limit: Math.min(ONE_BY_ONE, count - done),
         limit_per_webhook: ONE_BY_ONE,
         limit_per_workspace: ONE_BY_ONE,

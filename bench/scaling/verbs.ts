@@ -79,7 +79,13 @@ export async function costOfVerbs(
     return storage.hot.accept(Array.from({ length: size }, (_, n) => make.send(of(n))))
   })
   await measure('claim', async () => {
-    const claim = { now: runtime.now(), limit: size, lease_ms: LEASE_MS, token: runtime.id() }
+    const claim = {
+      now: runtime.now(),
+      elapsed_ms: runtime.elapsed(),
+      limit: size,
+      lease_ms: LEASE_MS,
+      token: runtime.id(),
+    }
     claimed.push(
       await storage.hot.claimMessages({
         ...claim,
@@ -128,7 +134,8 @@ async function claimAllDeliveries(
       room_of_webhook: new Map<string, number>(),
       room_of_workspace: new Map<string, number>(),
     }
-    const claim = { now: runtime.now(), lease_ms: LEASE_MS, token: runtime.id(), ...bounds }
+    const time = { now: runtime.now(), elapsed_ms: runtime.elapsed() }
+    const claim = { ...time, lease_ms: LEASE_MS, token: runtime.id(), ...bounds }
     claimed.push(await storage.hot.claimDeliveries(claim))
   })
   if (claimed.length !== batches) throw new Error('a claim was not made')

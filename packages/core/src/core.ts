@@ -73,7 +73,7 @@ export interface Core {
   /** Whether counters are kept by the database, for all its servers. */
   sharesCounters: boolean
   /** Counts a request, or only looks: exact over all servers on one PostgreSQL; with SQLite, in this process. */
-  count(counting: Omit<Counting, 'now'>): Promise<Counter>
+  count(counting: Omit<Counting, 'now' | 'elapsed_ms'>): Promise<Counter>
   /** A secret that the service made for itself: the same for every server of the database, and for ever. */
   secret(name: string): Promise<string>
   /** Resolves when the database answers. */
@@ -219,7 +219,7 @@ export async function createCore(options: CoreOptions): Promise<Core> {
       runtime,
       right,
       performer: await openPerformer(runtime, threads, opened),
-      routing: createRouting({ carriers, pace: createPace(), pauses, now: runtime.now }),
+      routing: createRouting({ carriers, pace: createPace(), pauses, elapsed: runtime.elapsed }),
       gate,
       receive,
       watch: startProviderWatch({ pauses, gate, settleParked: reports.settleParked, runtime }),
@@ -316,7 +316,9 @@ export async function createCore(options: CoreOptions): Promise<Core> {
     unsubscribe: createUnsubscribe({ storage, runtime, secret: () => secret(PROVIDERS_SECRET) }),
     sharesCounters: storage.hot.sweepCounters !== undefined,
     async count(counting) {
-      const [counter] = await storage.hot.count([{ ...counting, now: runtime.now() }])
+      const [counter] = await storage.hot.count([
+        { ...counting, now: runtime.now(), elapsed_ms: runtime.elapsed() },
+      ])
       if (!counter) throw new Error('every look at a counter is answered')
       return counter
     },

@@ -59,7 +59,7 @@ describe('a message that expired before its first attempt', () => {
         carriers: createCarriers([]),
         pace: createPace(),
         pauses: createPauses({ storage, runtime: clock }),
-        now: clock.now,
+        elapsed: clock.elapsed,
       }),
       receive: async () => {},
       performer: {

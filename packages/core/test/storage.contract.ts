@@ -8,6 +8,7 @@ import { callsContract } from './storage/calls.contract.ts'
 import { cancelContract } from './storage/cancel.contract.ts'
 import { claimDeliveriesContract } from './storage/claim-deliveries.contract.ts'
 import { claimMessagesContract } from './storage/claim-messages.contract.ts'
+import { clockStepsContract } from './storage/clock-steps.contract.ts'
 import { contactsContract } from './storage/contacts.contract.ts'
 import { creditsContract } from './storage/credits.contract.ts'
 import { dailyLimitContract } from './storage/daily-limit.contract.ts'
@@ -69,6 +70,7 @@ export function storageContract(engine: string, open: OpenStorage): void {
     describe('a daily limit', () => dailyLimitContract(open))
     describe('idempotency', () => idempotencyContract(open))
     describe('claimMessages', () => claimMessagesContract(open))
+    describe('a clock that is set', () => clockStepsContract(open))
     describe('settle', () => settleContract(open))
     describe('calls', () => callsContract(open))
     describe('parts of messages', () => messagePartsContract(open))

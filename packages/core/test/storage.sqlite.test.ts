@@ -242,7 +242,7 @@ describe('SQLite alone', () => {
         token: 'token',
         route: () => ({ provider: 'carrier', sender: null }),
       }
-      await storage.hot.claimMessages({ ...claim, now: runtime.now() })
+      await storage.hot.claimMessages({ ...claim, now: runtime.now(), elapsed_ms: 0 })
       const outcome = { type: 'rejected', error_code: 'unroutable', error_message: 'no' } as const
       await storage.hot.settle([
         {
@@ -368,11 +368,13 @@ describe('SQLite alone', () => {
       const claim = {
         ...lease,
         now: runtime.now(),
+        elapsed_ms: 0,
         route: () => ({ provider: 'carrier', sender: null }),
       }
       const share = {
         ...lease,
         now: runtime.now(),
+        elapsed_ms: 0,
         limit_per_webhook: 10,
         limit_per_workspace: 1_000,
         room_of_webhook: new Map<string, number>(),

@@ -39,7 +39,8 @@ export function createUsage({ storage, runtime }: { storage: Storage; runtime: R
     /** Notes a use of `key`. */
     note(key: Pick<ApiKeyRow, 'workspace_id' | 'id' | 'last_used_at'>, at: Date): void {
       const age_s = key.last_used_at ? (at.getTime() - key.last_used_at.getTime()) / 1000 : null
-      if (age_s !== null && age_s < LIMITS.api_key_touch_s) return
+      // One of a time to come was noted while the clock was ahead.
+      if (age_s !== null && Math.abs(age_s) < LIMITS.api_key_touch_s) return
       if (waiting.has(key.id) || waiting.size >= WAITING_MAX) return
       waiting.set(key.id, { workspace_id: key.workspace_id, id: key.id, at })
       timer ??= setTimeout(() => void flush(), FIRST_MS).unref()

@@ -6,7 +6,8 @@ export interface Pace {
     sender: string | null
     per_second: number | null
     isRepetition: boolean
-    now_ms: number
+    /** Milliseconds of `Runtime.elapsed`: a clock that is set back would stop the gain. */
+    at_ms: number
   }): number
 }
 
@@ -59,51 +60,51 @@ export function createPace(): Pace {
   const buckets = new Map<string, Bucket>()
   const budgets = new Map<string, Budget>()
 
-  function bucketOf(key: string, per_second: number, now_ms: number): Bucket {
+  function bucketOf(key: string, per_second: number, at_ms: number): Bucket {
     const full = burstOf(per_second)
-    const bucket = buckets.get(key) ?? { tokens: full, at_ms: now_ms, given_ms: 0, put_off: 0 }
-    const gained = (Math.max(0, now_ms - bucket.at_ms) / 1_000) * per_second
+    const bucket = buckets.get(key) ?? { tokens: full, at_ms, given_ms: 0, put_off: 0 }
+    const gained = ((at_ms - bucket.at_ms) / 1_000) * per_second
     bucket.tokens = Math.min(full, bucket.tokens + gained)
-    bucket.at_ms = now_ms
+    bucket.at_ms = at_ms
     buckets.delete(key)
     buckets.set(key, bucket)
     if (buckets.size > SENDERS_MAX) buckets.delete(buckets.keys().next().value as string)
     return bucket
   }
 
-  function takeRate(key: string, per_second: number, now_ms: number): number {
-    const bucket = bucketOf(key, per_second, now_ms)
+  function takeRate(key: string, per_second: number, at_ms: number): number {
+    const bucket = bucketOf(key, per_second, at_ms)
     if (bucket.tokens >= 1) {
       bucket.tokens -= 1
       return 0
     }
     const each_ms = 1_000 / per_second
-    const soonest_ms = now_ms + (1 - bucket.tokens) * each_ms
+    const soonest_ms = at_ms + (1 - bucket.tokens) * each_ms
     const turn_ms = Math.max(soonest_ms, bucket.given_ms + each_ms)
-    if (turn_ms <= now_ms + TURNS_MS) {
+    if (turn_ms <= at_ms + TURNS_MS) {
       bucket.given_ms = turn_ms
-      return Math.ceil(turn_ms - now_ms)
+      return Math.ceil(turn_ms - at_ms)
     }
     bucket.put_off += 1
     return Math.ceil(TURNS_MS * (1 + spread(bucket.put_off)))
   }
 
   /** How many repetitions a provider may be sent just now. */
-  function budgetOf(provider: string, now_ms: number): Budget {
-    const budget = budgets.get(provider) ?? { left: REPETITIONS_FREE, at_ms: now_ms }
-    const gained = (Math.max(0, now_ms - budget.at_ms) / 1_000) * REPETITIONS_PER_SECOND
+  function budgetOf(provider: string, at_ms: number): Budget {
+    const budget = budgets.get(provider) ?? { left: REPETITIONS_FREE, at_ms }
+    const gained = ((at_ms - budget.at_ms) / 1_000) * REPETITIONS_PER_SECOND
     budget.left = Math.min(REPETITIONS_FREE, budget.left + gained)
-    budget.at_ms = now_ms
+    budget.at_ms = at_ms
     budgets.set(provider, budget)
     return budget
   }
 
   return {
-    take({ provider, sender, per_second, isRepetition, now_ms }) {
-      const budget = budgetOf(provider, now_ms)
+    take({ provider, sender, per_second, isRepetition, at_ms }) {
+      const budget = budgetOf(provider, at_ms)
       if (isRepetition && budget.left < 1) return REPETITION_WAIT_MS
       const key = `${provider}\n${sender ?? ''}`
-      const wait_ms = per_second === null ? 0 : takeRate(key, per_second, now_ms)
+      const wait_ms = per_second === null ? 0 : takeRate(key, per_second, at_ms)
       if (wait_ms === 0) budget.left += isRepetition ? -1 : REPETITION_SHARE
       return wait_ms
     },

@@ -7,9 +7,9 @@ export interface Pauses {
    * Whether the provider may carry something from this sender. One that was paused for its settings is tried again
    * after a while, with a single message at a time.
    */
-  lets(provider: string, sender: string | null, now_ms: number): boolean
+  lets(provider: string, sender: string | null): boolean
   /** A message goes to the provider: where that tries it again, no other one follows for a while. */
-  tried(provider: string, sender: string | null, now_ms: number): void
+  tried(provider: string, sender: string | null): void
   /** The provider said that its settings, or those of this sender, are wrong. */
   misconfigured(
     provider: string,
@@ -33,6 +33,9 @@ const RETRY_MS = [MINUTE_MS, 5 * MINUTE_MS, 15 * MINUTE_MS, 60 * MINUTE_MS]
 /** Between two messages that try whether the settings are right again. */
 const PROBE_EVERY_MS = 10_000
 
+/** The clocks of two servers may differ by so much. */
+const CLOCK_SLACK_MS = 10_000
+
 export function createPauses({ storage, runtime }: { storage: Storage; runtime: Runtime }): Pauses {
   let rows = new Map<string, PauseRow>()
   const probed = new Map<string, number>()
@@ -43,9 +46,9 @@ export function createPauses({ storage, runtime }: { storage: Storage; runtime: 
     )
 
   /** Whether one may go through, because it is time to try again. */
-  function isOver(row: PauseRow, now_ms: number): boolean {
+  function isOver(row: PauseRow): boolean {
     const last_ms = probed.get(keyOf(row.provider, row.sender)) ?? Number.NEGATIVE_INFINITY
-    return isTried(row, now_ms) && now_ms - last_ms >= PROBE_EVERY_MS
+    return isTried(row, runtime.now()) && runtime.elapsed() - last_ms >= PROBE_EVERY_MS
   }
 
   async function refresh(): Promise<void> {
@@ -56,19 +59,18 @@ export function createPauses({ storage, runtime }: { storage: Storage; runtime: 
 
   return {
     refresh,
-    lets: (provider, sender, now_ms) =>
-      rows.size === 0 || pausesOf(provider, sender).every((row) => isOver(row, now_ms)),
-    tried(provider, sender, now_ms) {
+    lets: (provider, sender) => rows.size === 0 || pausesOf(provider, sender).every(isOver),
+    tried(provider, sender) {
       if (rows.size === 0) return
       for (const row of pausesOf(provider, sender)) {
-        probed.set(keyOf(row.provider, row.sender), now_ms)
+        probed.set(keyOf(row.provider, row.sender), runtime.elapsed())
       }
     },
     async misconfigured(provider, sender, { error_code, error_message }) {
       const at = runtime.now()
       const known = rows.get(keyOf(provider, sender))
       // An operator's pause stands; and what others of the same batch say is no new failure.
-      if (known && (known.retry_at === null || known.retry_at > at)) return
+      if (known && !isTried(known, at)) return
       const failures = (known?.failures ?? 0) + 1
       const wait_ms = RETRY_MS[Math.min(failures, RETRY_MS.length) - 1] as number
       const row: PauseRow = {
@@ -91,8 +93,8 @@ export function createPauses({ storage, runtime }: { storage: Storage; runtime: 
     },
     async worked(provider, sender) {
       if (rows.size === 0) return
-      const now_ms = runtime.now().getTime()
-      const over = pausesOf(provider, sender).filter((row) => isTried(row, now_ms))
+      const at = runtime.now()
+      const over = pausesOf(provider, sender).filter((row) => isTried(row, at))
       for (const row of over) {
         rows.delete(keyOf(row.provider, row.sender))
         runtime.log.info({ provider, sender: row.sender || null }, 'a provider works again')
@@ -102,9 +104,13 @@ export function createPauses({ storage, runtime }: { storage: Storage; runtime: 
   }
 }
 
-/** Whether the time has come from which it is tried again; never after an operator's pause. */
-function isTried({ retry_at }: PauseRow, now_ms: number): boolean {
-  return retry_at !== null && retry_at.getTime() <= now_ms
+/**
+ * Whether the time has come from which it is tried again; never after an operator's pause. A pause that began later than
+ * now was written while the clock was ahead, and so was its end: it is tried now.
+ */
+function isTried({ retry_at, created_at }: PauseRow, at: Date): boolean {
+  if (retry_at === null) return false
+  return retry_at <= at || created_at.getTime() > at.getTime() + CLOCK_SLACK_MS
 }
 
 function keyOf(provider: string, sender: string | null): string {

@@ -51,14 +51,13 @@ export function deliveryLane({
 }): DeliveryLane {
   const shares = createShares({ slots: SLOTS })
   const losses = new Map<string, number>()
-  const now = () => runtime.now().getTime()
 
   async function deliver(
     batch: readonly Begun[],
     look: () => void,
     start_by_ms: number,
   ): Promise<void> {
-    const began = now()
+    const began = runtime.elapsed()
     const jobs = batch.map(({ delivery }) => ({ ...delivery, ...secretsInTurn(delivery) }))
     const answered = await performer
       .deliver(jobs, start_by_ms)
@@ -84,7 +83,7 @@ export function deliveryLane({
     answers: readonly (DeliverAnswer | null)[],
     began: number,
   ): void {
-    const at = now()
+    const at = runtime.elapsed()
     for (const [i, { delivery, is_probe }] of batch.entries()) {
       const answer = answers[i] ?? null
       const status = answer?.response_status ?? null
@@ -98,7 +97,7 @@ export function deliveryLane({
     was_called: boolean,
   ): DeliveryResult {
     const { workspace_id, webhook_id, delivery_id, token, secret, previous_secret } = delivery
-    const { started_at_ms, used_other_secret, ...rest } = answer ?? lost(now())
+    const { started_at_ms, used_other_secret, ...rest } = answer ?? lost(runtime.now().getTime())
     if (answer) losses.delete(delivery_id)
     const turn = secretsInTurn(delivery)
     const other = turn.secret === secret ? previous_secret : secret
@@ -134,15 +133,16 @@ export function deliveryLane({
     claim: (limit) =>
       storage.hot.claimDeliveries({
         now: runtime.now(),
+        elapsed_ms: runtime.elapsed(),
         limit,
-        ...shares.rooms(now()),
+        ...shares.rooms(runtime.elapsed()),
         lease_ms,
         token: runtime.id(),
       }),
     async run(deliveries, done, look, claimed_ms) {
       // A try that begins by then ends within the lease: later ones may be another server's.
       const start_by_ms = claimed_ms + lease_ms - Math.min(TRY_MAX_MS, lease_ms / 2)
-      const at = now()
+      const at = runtime.elapsed()
       const groups = new Map<string, Begun[]>()
       for (const delivery of deliveries) {
         const one = { delivery, is_probe: shares.began(delivery, at) }

@@ -45,7 +45,7 @@ export function messageLane(parts: {
   const { storage, runtime, performer, routing, receive, onSettled, tracing } = parts
   const { lease_ms = LEASE_MS } = parts
   const call_max_ms = Math.min(CALL_MAX_MS, lease_ms / 2)
-  const underWay = createUnderWay({ max: SLOW_MAX, now: runtime.now })
+  const underWay = createUnderWay({ max: SLOW_MAX, elapsed: runtime.elapsed })
 
   /** Sends go where the claim routed them, as it journalled it; questions to whoever has the message. */
   function carrierOf({ task, route, provider }: ClaimedMessage): string {
@@ -272,6 +272,7 @@ export function messageLane(parts: {
     claim: (limit) =>
       storage.hot.claimMessages({
         now: runtime.now(),
+        elapsed_ms: runtime.elapsed(),
         limit,
         lease_ms,
         token: runtime.id(),

@@ -42,12 +42,12 @@ export function createRouting({
   carriers,
   pace,
   pauses,
-  now,
+  elapsed,
 }: {
   carriers: Carriers
   pace: Pace
   pauses: Pauses
-  now: () => Date
+  elapsed: () => number
 }): Routing {
   const spread = createSpread()
 
@@ -60,21 +60,21 @@ export function createRouting({
 
   return {
     route(message, isBusy = () => false) {
-      const now_ms = now().getTime()
+      const at_ms = elapsed()
       const able = inTurn(carriers.of(message), message)
       let soonest = Number.POSITIVE_INFINITY
       let busy = false
       for (const { provider, sender } of able) {
-        if (!pauses.lets(provider, sender, now_ms)) continue
+        if (!pauses.lets(provider, sender)) continue
         if (isBusy(provider)) {
           busy = true
           continue
         }
         const per_second = carriers.traits(provider)?.messages_per_second ?? null
         const isRepetition = message.attempt > 0
-        const wait_ms = pace.take({ provider, sender, per_second, isRepetition, now_ms })
+        const wait_ms = pace.take({ provider, sender, per_second, isRepetition, at_ms })
         if (wait_ms === 0) {
-          pauses.tried(provider, sender, now_ms)
+          pauses.tried(provider, sender)
           return { provider, sender }
         }
         soonest = Math.min(soonest, wait_ms)
@@ -83,10 +83,10 @@ export function createRouting({
         return { provider: null, wait_ms: soonest, error_message: 'It waits for its turn' }
       }
       if (busy) {
-        const wait_ms = spread(BUSY_WAIT_MS, now_ms)
+        const wait_ms = spread(BUSY_WAIT_MS, at_ms)
         return { provider: null, wait_ms, error_message: 'The provider is slow' }
       }
-      const wait_ms = spread(PAUSED_WAIT_MS, now_ms)
+      const wait_ms = spread(PAUSED_WAIT_MS, at_ms)
       return { provider: null, wait_ms, error_message: whyNot(message, able) }
     },
     senderOf: carriers.senderOf,
@@ -108,15 +108,11 @@ export function createRouting({
 }
 
 /** How long each should wait, this long at the least, so that no more than `LOOKS_PER_S` are due in any second. */
-function createSpread(): (least_ms: number, now_ms: number) => number {
+function createSpread(): (least_ms: number, at_ms: number) => number {
   let full_until_ms = 0
-  let looked_ms = 0
-  return (least_ms, now_ms) => {
-    // The clock was set back.
-    if (now_ms < looked_ms) full_until_ms = 0
-    looked_ms = now_ms
-    full_until_ms = Math.max(full_until_ms + 1_000 / LOOKS_PER_S, now_ms + least_ms)
-    return Math.ceil(full_until_ms - now_ms)
+  return (least_ms, at_ms) => {
+    full_until_ms = Math.max(full_until_ms + 1_000 / LOOKS_PER_S, at_ms + least_ms)
+    return Math.ceil(full_until_ms - at_ms)
   }
 }
 

@@ -29,7 +29,7 @@ export interface Whose {
  * once such as they fill half. Lives in this process; other processes find out for themselves.
  */
 export interface Shares {
-  /** @param at milliseconds, of the same clock throughout. */
+  /** @param at milliseconds of `Runtime.elapsed`, as in every other verb: the clock may be set back. */
   rooms(at: number): Rooms
   /** Takes a slot. Answers whether the delivery is a probe of a receiver that is taken for dead. */
   began(whose: Whose, at: number): boolean

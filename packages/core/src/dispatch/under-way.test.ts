@@ -1,25 +1,25 @@
 import { beforeEach, describe, expect, it } from 'vitest'
 import { createUnderWay, type UnderWay } from './under-way.ts'
 
-let now_ms: number
+let elapsed_ms: number
 let underWay: UnderWay
 
 beforeEach(() => {
-  now_ms = 0
-  underWay = createUnderWay({ max: 10, now: () => new Date(now_ms) })
+  elapsed_ms = 0
+  underWay = createUnderWay({ max: 10, elapsed: () => elapsed_ms })
 })
 
 describe('a provider', () => {
   it('that is not slow may be asked about any number', () => {
     underWay.began('a', 1_000)
-    now_ms = 4_999
+    elapsed_ms = 4_999
     expect(underWay.isFull('a', 1_000)).toBe(false)
   })
 
   it('that does not answer is full, and no other one is', () => {
     underWay.began('a', 10)
     underWay.began('b', 9)
-    now_ms = 5_000
+    elapsed_ms = 5_000
     expect(underWay.isFull('a')).toBe(true)
     expect(underWay.isFull('b')).toBe(false)
     expect(underWay.isFull('b', 1)).toBe(true)
@@ -28,7 +28,7 @@ describe('a provider', () => {
 
   it('that was slow stays so until it answers sooner', () => {
     const ended = underWay.began('a', 10)
-    now_ms = 5_000
+    elapsed_ms = 5_000
     ended()
     expect(underWay.isFull('a')).toBe(false)
     expect(underWay.isFull('a', 10)).toBe(true)
@@ -38,10 +38,10 @@ describe('a provider', () => {
 
   it('is slow by its oldest call, whichever ended meanwhile', () => {
     underWay.began('a', 5)
-    now_ms = 4_000
+    elapsed_ms = 4_000
     const second = underWay.began('a', 5)
     underWay.began('a', 5)
-    now_ms = 5_000
+    elapsed_ms = 5_000
     second()
     second()
     expect(underWay.isFull('a')).toBe(true)

@@ -13,7 +13,7 @@ const SLOW_MS = 5_000
  * @param max how many messages a slow provider is asked about at once: one that hangs, with a long backlog, would else
  *   take all there is room for, and whatever goes another way would wait for it
  */
-export function createUnderWay({ max, now }: { max: number; now: () => Date }): UnderWay {
+export function createUnderWay({ max, elapsed }: { max: number; elapsed: () => number }): UnderWay {
   interface Calls {
     messages: number
     /** When those began that are under way, the oldest first. */
@@ -24,20 +24,20 @@ export function createUnderWay({ max, now }: { max: number; now: () => Date }): 
 
   function isSlow({ began, wasSlow }: Calls): boolean {
     const [oldest] = began
-    return wasSlow || (oldest !== undefined && now().getTime() - oldest.at_ms >= SLOW_MS)
+    return wasSlow || (oldest !== undefined && elapsed() - oldest.at_ms >= SLOW_MS)
   }
 
   return {
     began(provider, messages) {
       const calls = providers.get(provider) ?? { messages: 0, began: new Set(), wasSlow: false }
       providers.set(provider, calls)
-      const call = { at_ms: now().getTime() }
+      const call = { at_ms: elapsed() }
       calls.began.add(call)
       calls.messages += messages
       return () => {
         if (!calls.began.delete(call)) return
         calls.messages -= messages
-        calls.wasSlow = now().getTime() - call.at_ms >= SLOW_MS
+        calls.wasSlow = elapsed() - call.at_ms >= SLOW_MS
       }
     },
     isFull(provider, more = 0) {

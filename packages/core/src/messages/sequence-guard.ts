@@ -29,7 +29,7 @@ export function createSequenceGuard({
   onFrozen,
 }: {
   storage: Pick<Storage, 'write'>
-  runtime: Pick<Runtime, 'now' | 'log'>
+  runtime: Pick<Runtime, 'now' | 'elapsed' | 'log'>
   limit: SequenceLimit
   onFrozen: (frozen: Frozen) => void
 }): SequenceGuard {
@@ -58,7 +58,7 @@ export function createSequenceGuard({
   return {
     async look({ workspace_id, mode }, channel, recipients) {
       if (mode === 'test' || channel === 'email') return
-      const run = detector.look(workspace_id, recipients, runtime.now().getTime())
+      const run = detector.look(workspace_id, recipients, runtime.elapsed())
       if (run && !underWay.has(workspace_id)) {
         const done = freeze(workspace_id, run).finally(() => {
           underWay.delete(workspace_id)

@@ -49,6 +49,7 @@ function settled(
     channel,
     task: 'send',
     due_at: AT,
+    set_at: AT,
     token,
     attempt: 1,
     unknown_since: null,

@@ -2,7 +2,7 @@ import type { LookupResult } from '../providers/provider.ts'
 import { applyReceipt } from './settle-receipts.ts'
 import type { Step } from './settlement.ts'
 import { advance } from './status.ts'
-import { apply, assign, dequeue, failUnknown, requeue, wasRefunded } from './step.ts'
+import { apply, assign, dequeue, failUnknown, requeue, unknownSince, wasRefunded } from './step.ts'
 import {
   deadlineMs,
   FOLLOW_MAX_MS,
@@ -40,7 +40,7 @@ export function settleLookup(step: Step, found: LookupResult, holds: boolean): b
     } else dequeue(step)
     return true
   }
-  const since = queued.unknown_since ?? settlement.at
+  const since = unknownSince(step)
   const waited = settlement.at.getTime() - since.getTime()
   if (found.type === 'not_found' && (found.certain || waited >= NOT_FOUND_MIN_MS)) {
     requeue(step, 'send', 0, null)
@@ -54,7 +54,11 @@ export function settleLookup(step: Step, found: LookupResult, holds: boolean): b
   return true
 }
 
-/** Waiting as long as has been waited already doubles the distance each time. */
+/**
+ * Waiting as long as has been waited already doubles the distance each time. A time to come was noted while the clock was
+ * ahead: how long it is since then is not known, and it is not asked all the time until then.
+ */
 function pollWait(since: Date, at: Date): number {
-  return Math.min(Math.max(at.getTime() - since.getTime(), LOOKUP.base_ms), LOOKUP.cap_ms)
+  const waited_ms = Math.abs(at.getTime() - since.getTime())
+  return Math.min(Math.max(waited_ms, LOOKUP.base_ms), LOOKUP.cap_ms)
 }

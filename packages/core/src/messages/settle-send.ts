@@ -13,6 +13,7 @@ import {
   isErased,
   requeue,
   suppress,
+  unknownSince,
   wasRefunded,
 } from './step.ts'
 import {
@@ -149,9 +150,9 @@ function doubt(
   attempt: number,
   { error_message, answered }: Extract<Outcome, { type: 'ambiguous' }>,
 ): void {
-  const { message, settlement, queued, context } = step
+  const { message, settlement, context } = step
   const { lookup, idempotent } = settlement.abilities
-  const since = queued?.unknown_since ?? settlement.at
+  const since = unknownSince(step)
   // Of repetitions that nobody answers, each may arrive where the promise to recognise them is not kept.
   const can_tell = lookup || (idempotent && answered !== undefined)
   const max_ms = can_tell ? unknownMaxMs(message, since) : UNKNOWN_MAX_MS

@@ -28,6 +28,7 @@ function queuedRow(message: MessageRow, given: Partial<MessageQueueRow> = {}): M
     channel: message.channel,
     task: 'send',
     due_at: AT,
+    set_at: AT,
     token: 'mine',
     attempt: 1,
     unknown_since: null,

@@ -98,9 +98,16 @@ export function requeue(
     ...queued,
     task,
     due_at: new Date(settlement.at.getTime() + waitMs),
+    set_at: settlement.at,
     token: null,
     unknown_since: unknownSince,
   })
+}
+
+/** Since when it is unknown whether the provider has the message: now at the latest, if the clock was ahead then. */
+export function unknownSince({ queued, settlement }: Step): Date {
+  const since = queued?.unknown_since
+  return since && since < settlement.at ? since : settlement.at
 }
 
 /** Takes the message out of the queue: it needs nothing more. */

@@ -176,6 +176,10 @@ export interface HotDoor {
   /**
    * Due messages, leased: until the lease ends no other claim gets the same. Attempts are journalled first. Those that
    * waited are held against the suppressions again.
+   *
+   * The first claim, and one that sees that the clock was set back, brings back what was queued while the clock was ahead,
+   * deliveries too: it is then due as long from now as it was to wait, and no scheduled message before its time. After
+   * the clock was set forwards, work that is under way is not taken over for as long as a lease lasts.
    */
   claimMessages(claim: MessageClaim): Promise<ClaimedMessage[]>
   /**
@@ -221,6 +225,8 @@ export interface Counting {
   /** 1 counts; 0 only looks. */
   add: 0 | 1
   now: Date
+  /** `Runtime.elapsed`: what windows are measured by where they live in the process. */
+  elapsed_ms: number
 }
 
 /** How a counter stood at that look, whatever was added included. */
@@ -236,6 +242,8 @@ export type Work = 'messages' | 'deliveries'
 
 export interface Claim {
   now: Date
+  /** `Runtime.elapsed` at that moment: shows whether the clock was set forwards or back since the claim before. */
+  elapsed_ms: number
   limit: number
   lease_ms: number
   /** Fences the claim: only its holder may settle what it claimed. */

@@ -432,6 +432,8 @@ function messageTables(d: Dialect) {
       task: d.text().$type<'send' | 'lookup'>().notNull(),
       /** When to claim it next. While claimed: when the lease ends. */
       due_at: d.time().notNull(),
+      /** When `due_at` was set: later than now means that the clock was ahead then, and `due_at` with it. */
+      set_at: d.time(),
       /** The fencing token of the claim that holds it; null when nobody does. */
       token: d.text(),
       attempt: d.int().notNull(),
@@ -677,6 +679,8 @@ function webhookTables(d: Dialect) {
       workspace_id: d.text().notNull(),
       webhook_id: d.text().notNull(),
       due_at: d.time().notNull(),
+      /** When `due_at` was set, as in `message_queue`. */
+      set_at: d.time(),
       token: d.text(),
     },
     // Claims walk webhook by webhook, so that no backlog of one can hide the others.

@@ -71,6 +71,7 @@ export function fanOut<Kind extends EventKind>(
       workspace_id,
       webhook_id: webhook.id,
       due_at: at,
+      set_at: at,
       token: null,
     })
   }

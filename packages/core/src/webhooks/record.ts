@@ -60,7 +60,7 @@ export interface RecordPlan {
   deliveries: DeliveryRow[]
   attempts: DeliveryAttemptRow[]
   webhooks: WebhookHealth[]
-  requeue: { delivery_id: string; due_at: Date }[]
+  requeue: { delivery_id: string; due_at: Date; set_at: Date }[]
   /** Ids of deliveries that need nothing more. */
   dequeue: string[]
 }
@@ -135,7 +135,7 @@ export function planRecord(
 function tryAgain(result: DeliveryResult, before: DeliveryRow, plan: RecordPlan): DeliveryRow {
   const at = new Date(result.started_at.getTime() + result.duration_ms)
   const due_at = new Date(at.getTime() + UNKNOWN_WAIT_MS)
-  plan.requeue.push({ delivery_id: before.id, due_at })
+  plan.requeue.push({ delivery_id: before.id, due_at, set_at: at })
   return { ...before, next_attempt_at: due_at, updated_at: at }
 }
 
@@ -186,7 +186,7 @@ function recordOne(
     return { ...after, status: before.delivered_at ? 'delivered' : 'failed' }
   }
   const due_at = new Date(at.getTime() + wait)
-  plan.requeue.push({ delivery_id: before.id, due_at })
+  plan.requeue.push({ delivery_id: before.id, due_at, set_at: at })
   return { ...after, next_attempt_at: due_at }
 }
 

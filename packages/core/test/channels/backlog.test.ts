@@ -35,7 +35,7 @@ beforeEach(() => {
   })
   const providers = [gateway('texts', 'sms'), gateway('chats', 'whatsapp')]
   const carriers = createCarriers(readProviders(JSON.stringify(providers), () => undefined))
-  routing = createRouting({ carriers, pace: createPace(), pauses, now: clock.now })
+  routing = createRouting({ carriers, pace: createPace(), pauses, elapsed: clock.elapsed })
 })
 afterEach(async () => {
   await storage.close()

@@ -29,10 +29,8 @@ afterEach(async () => {
   rmSync(folder, { recursive: true })
 })
 
-const lets = (sender: string | null = ONE, provider = 'carrier') =>
-  pauses.lets(provider, sender, clock.now().getTime())
-const tried = (sender: string | null = ONE) =>
-  pauses.tried('carrier', sender, clock.now().getTime())
+const lets = (sender: string | null = ONE, provider = 'carrier') => pauses.lets(provider, sender)
+const tried = (sender: string | null = ONE) => pauses.tried('carrier', sender)
 const rows = () => storage.read.providerPauses.list()
 
 function operatorPause(given: Partial<PauseRow> = {}): PauseRow {
@@ -130,7 +128,7 @@ describe('a provider that refuses its settings', () => {
     await pauses.misconfigured('carrier', null, fault)
     const other = createPauses({ storage, runtime: clock })
     await other.refresh()
-    expect(other.lets('carrier', ONE, clock.now().getTime())).toBe(false)
+    expect(other.lets('carrier', ONE)).toBe(false)
     clock.advance(MINUTE_MS)
     await other.worked('carrier', ONE)
     await pauses.refresh()

@@ -59,7 +59,7 @@ afterEach(async () => {
 
 function start(providers: object[]): void {
   const carriers = createCarriers(readProviders(JSON.stringify(providers), () => undefined))
-  routing = createRouting({ carriers, pace: createPace(), pauses, now: clock.now })
+  routing = createRouting({ carriers, pace: createPace(), pauses, elapsed: clock.elapsed })
 }
 
 function route(given: Partial<Routed> = {}) {

@@ -99,6 +99,7 @@ async function claim(history: History, limit: number): Promise<ClaimedMessage[]>
   const { storage, clock, model, claims } = history
   const claimed = await storage.hot.claimMessages({
     now: clock.now(),
+    elapsed_ms: clock.elapsed(),
     limit,
     lease_ms: LEASE_MS,
     token: clock.id(),

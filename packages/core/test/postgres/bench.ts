@@ -18,19 +18,23 @@ export function postgresBench() {
   afterAll(() => database?.drop())
 
   const open = () => openPostgres(database.url, testRuntime('storage'))
-  const bench = benchFor(async () => {
-    await database.clear()
-    let storage = await open()
-    return {
-      storage,
-      async reopen() {
-        await storage.close()
-        storage = await open()
-        return storage
-      },
-      close: () => storage.close(),
-    }
-  })
+  const elapsed = () => performance.now()
+  const bench = benchFor(
+    async () => {
+      await database.clear()
+      let storage = await open()
+      return {
+        storage,
+        async reopen() {
+          await storage.close()
+          storage = await open()
+          return storage
+        },
+        close: () => storage.close(),
+      }
+    },
+    { elapsed },
+  )
   return Object.assign(bench, {
     url: () => database.url,
     /** A connection beside the storage's own. */
@@ -67,22 +71,25 @@ export function postgresBench() {
 /** The bench on a server of the test's own, to be stopped and killed: each test has a database of its own there. */
 export function serverBench(url: () => string, options: PostgresOptions = {}) {
   let databases = 0
-  return benchFor(async () => {
-    const name = `test_${databases++}`
-    const owner = new pg.Client({ connectionString: url() })
-    await owner.connect()
-    await owner.query(`create database ${name}`)
-    await owner.end()
-    const open = () => openPostgres(databaseUrl(url(), name), testRuntime('storage'), options)
-    let storage = await open()
-    return {
-      storage,
-      async reopen() {
-        await storage.close()
-        storage = await open()
-        return storage
-      },
-      close: () => storage.close(),
-    }
-  })
+  return benchFor(
+    async () => {
+      const name = `test_${databases++}`
+      const owner = new pg.Client({ connectionString: url() })
+      await owner.connect()
+      await owner.query(`create database ${name}`)
+      await owner.end()
+      const open = () => openPostgres(databaseUrl(url(), name), testRuntime('storage'), options)
+      let storage = await open()
+      return {
+        storage,
+        async reopen() {
+          await storage.close()
+          storage = await open()
+          return storage
+        },
+        close: () => storage.close(),
+      }
+    },
+    options.clock === 'given' ? {} : { elapsed: () => performance.now() },
+  )
 }

@@ -40,7 +40,13 @@ async function server(seed: string, wrong_ms: number): Promise<Server> {
   const clock = testRuntime(seed)
   clock.set(new Date(Date.now() + wrong_ms))
   const storage = await openStorage(database.url, clock)
-  const claim = () => ({ now: clock.now(), limit: 10, lease_ms: 60_000, token: clock.id() })
+  const claim = () => ({
+    now: clock.now(),
+    elapsed_ms: performance.now(),
+    limit: 10,
+    lease_ms: 60_000,
+    token: clock.id(),
+  })
   return {
     clock,
     make: builders(clock),

@@ -49,7 +49,8 @@ async function repeat(workspaceId: string, keys: string[]): Promise<Answers['rep
 }
 
 function claim(limit: number, lease_ms: number) {
-  const claim = { now: runtime.now(), limit, lease_ms, token: runtime.id() }
+  const { now, elapsed, id } = runtime
+  const claim = { now: now(), elapsed_ms: elapsed(), limit, lease_ms, token: id() }
   return storage.hot.claimMessages({
     ...claim,
     route: () => ({ provider: 'sandbox', sender: null }),
@@ -96,6 +97,7 @@ async function dispatch(): Promise<Answers['dispatch']> {
     sent.push(...messages.map(({ message_id }) => message_id))
     const deliveries = await storage.hot.claimDeliveries({
       now: runtime.now(),
+      elapsed_ms: runtime.elapsed(),
       limit: 60,
       limit_per_webhook: 20,
       limit_per_workspace: 1_000,

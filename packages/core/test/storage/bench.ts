@@ -38,7 +38,11 @@ export const EVERYTHING = { limit: 1_000_000, offset: 0 }
 export type Bench = ReturnType<typeof benchFor>
 
 /** Gives every test of the enclosing suite its own storage. */
-export function benchFor(open: OpenStorage) {
+export function benchFor(
+  open: OpenStorage,
+  /** Where due times are told by a real clock, which does not stand still. */
+  { elapsed }: { elapsed?: () => number } = {},
+) {
   let clock = testRuntime('bench')
   let make = builders(clock)
   let opened: Opened | undefined
@@ -60,6 +64,10 @@ export function benchFor(open: OpenStorage) {
     get storage() {
       return storage
     },
+    time(now = clock.now()) {
+      if (elapsed) return { now, elapsed_ms: elapsed() }
+      return { now, elapsed_ms: clock.elapsed() + now.getTime() - clock.now().getTime() }
+    },
   }
   return Object.assign(current, {
     ...accountSteps(current),
@@ -76,6 +84,8 @@ interface Current {
   readonly clock: TestRuntime
   readonly make: Builders
   readonly storage: Storage
+  /** The present, or what it is once time has passed until then. */
+  time(now?: Date): { now: Date; elapsed_ms: number }
 }
 
 function accountSteps(bench: Current) {
@@ -147,7 +157,7 @@ function messageSteps(bench: Current) {
     },
     claimMessages(given: Partial<MessageClaim> = {}): Promise<ClaimedMessage[]> {
       return bench.storage.hot.claimMessages({
-        now: bench.clock.now(),
+        ...bench.time(given.now),
         limit: 1_000,
         lease_ms: LEASE_MS,
         token: bench.clock.id(),
@@ -171,7 +181,7 @@ function webhookSteps(bench: Current) {
     },
     claimDeliveries(given: Partial<DeliveryClaim> = {}): Promise<ClaimedDelivery[]> {
       return bench.storage.hot.claimDeliveries({
-        now: bench.clock.now(),
+        ...bench.time(given.now),
         limit: 1_000,
         limit_per_webhook: 1_000,
         limit_per_workspace: 1_000,

@@ -157,6 +157,7 @@ export function claimDeliveriesContract(open: OpenStorage): void {
       workspace_id: dead,
       webhook_id: `0-${id}`,
       due_at: at,
+      set_at: at,
       token: null,
     }))
     await bench.storage.write(({ webhooks }) =>

@@ -8,7 +8,7 @@ const WINDOW_MS = 60_000
 export function rateCountersContract(open: OpenStorage): void {
   const bench = benchFor(open)
   const counting = (key: string, add: 0 | 1 = 1, window_ms = WINDOW_MS): Counting => {
-    return { key, window_ms, add, now: bench.clock.now() }
+    return { key, window_ms, add, ...bench.time() }
   }
   const ask = async (...asked: Parameters<typeof counting>): Promise<Counter> =>
     only(await bench.storage.hot.count([counting(...asked)]))
@@ -31,6 +31,22 @@ export function rateCountersContract(open: OpenStorage): void {
     bench.clock.advance(WINDOW_MS - 1)
     expect(await ask('a')).toEqual({ count: 2, ends_in_ms: 1 })
   })
+
+  it.each([-24, -1, 1, 24])(
+    'never holds back for longer than a window when the clock is set by %i hours',
+    async (hours) => {
+      await ask('a')
+      await ask('a')
+      bench.clock.step(hours * 3_600_000)
+      expect((await ask('a', 0)).ends_in_ms).toBeLessThanOrEqual(WINDOW_MS)
+      const { count, ends_in_ms } = await ask('a')
+      expect(ends_in_ms).toBeLessThanOrEqual(WINDOW_MS)
+      // It counts on, or anew, by the clock that the windows are told by.
+      expect([1, 3]).toContain(count)
+      bench.clock.advance(WINDOW_MS)
+      expect(await ask('a')).toEqual({ count: 1, ends_in_ms: WINDOW_MS })
+    },
+  )
 
   it('adds nothing for whoever only looks, and begins no window', async () => {
     expect(await ask('a', 0)).toEqual({ count: 0, ends_in_ms: WINDOW_MS })

@@ -55,6 +55,7 @@ export function prepareAccept(
   const insertMessages = insertInto('insert_messages', t.messages)
   const insertQueued = insertInto('queue_messages', t.message_queue, {
     due_at: dueAt('r.due_at', '$2'),
+    set_at: dueAt('r.set_at', '$2'),
   })
   const insertHolds = insertInto('insert_holds', t.credit_holds)
   const insertBulks = insertInto('insert_bulks', t.bulks)
@@ -87,6 +88,7 @@ export function prepareAccept(
       channel,
       task: 'send' as const,
       due_at: clock.sent(scheduled_at ?? created_at, created_at),
+      set_at: clock.sent(created_at, created_at),
       token: null,
       attempt: 0,
       unknown_since: null,

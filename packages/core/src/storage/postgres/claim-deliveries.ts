@@ -1,3 +1,4 @@
+import type { ClockSteps } from '../clock-steps.ts'
 import type { ClaimedDelivery, DeliveryClaim } from '../storage.ts'
 import { type Clock, present } from './clock.ts'
 import { type Database, statement } from './database.ts'
@@ -8,6 +9,7 @@ import { type Database, statement } from './database.ts'
  */
 const first = (condition: string) =>
   `select q.webhook_id, q.workspace_id from delivery_queue q where ${condition} and q.due_at <= ${present('$1')}
+     and (q.token is null or $11::boolean)
    order by q.webhook_id limit 1`
 
 /** SQL: those webhooks, one after the other: an index seek for each, however many rows it has. */
@@ -35,7 +37,8 @@ const take = statement<Omit<ClaimedDelivery, 'token'> & { fits: boolean; wanted:
               <= coalesce(($10::jsonb ->> workspace_id)::int, $9::int) as fits, taken.* from (
        select q.* from waiting w cross join lateral (
          select q.delivery_id, q.workspace_id, q.webhook_id from delivery_queue q
-         where q.webhook_id = w.id and q.due_at <= ${present('$1')} order by q.due_at
+         where q.webhook_id = w.id and q.due_at <= ${present('$1')} and (q.token is null or $11::boolean)
+         order by q.due_at
          limit greatest(0, least(
            coalesce(($5::jsonb ->> w.id)::int, $4::int),
            coalesce(($10::jsonb ->> w.workspace_id)::int, $9::int)
@@ -55,7 +58,7 @@ const take = statement<Omit<ClaimedDelivery, 'token'> & { fits: boolean; wanted:
    ),
    leased as (
      update delivery_queue q
-     set due_at = ${present('$1')} + $6::int * interval '1 millisecond', token = $7
+     set due_at = ${present('$1')} + $6::int * interval '1 millisecond', set_at = ${present('$1')}, token = $7
      from known where known.wanted and known.fits and q.delivery_id = known.delivery_id
    ),
    discarded as (
@@ -76,7 +79,10 @@ const take = statement<Omit<ClaimedDelivery, 'token'> & { fits: boolean; wanted:
 const LOOKS_MAX = 16
 
 /** The verb `claimDeliveries` on PostgreSQL: fair across webhooks, as on SQLite; the next claim goes on where this one stopped. */
-export function prepareClaimDeliveries(database: Database, { clock }: { clock: Clock }) {
+export function prepareClaimDeliveries(
+  database: Database,
+  { clock, steps }: { clock: Clock; steps: ClockSteps },
+) {
   let last = ''
 
   async function find(claim: DeliveryClaim) {
@@ -92,6 +98,7 @@ export function prepareClaimDeliveries(database: Database, { clock }: { clock: C
       claim.now,
       claim.limit_per_workspace,
       JSON.stringify(Object.fromEntries(claim.room_of_workspace)),
+      steps.takesOver(claim),
     )
     // With fewer than that, the walk came round to where it began. What is discarded counts: others come after it.
     if (found.length === claim.limit) last = found.at(-1)?.webhook_id ?? last

@@ -1,5 +1,7 @@
 import { suppressedAddress, suppressionKey } from '../../messages/accept.ts'
 import { hasWaited } from '../../messages/waited.ts'
+import type { Log } from '../../runtime.ts'
+import { type ClockSteps, REDATED } from '../clock-steps.ts'
 import type {
   ClaimedMessage,
   MessageAttemptRow,
@@ -11,6 +13,7 @@ import type { Tables } from '../tables.ts'
 import { type Clock, present } from './clock.ts'
 import { type Database, statement, type Transaction } from './database.ts'
 import { findSuppressed } from './find-suppressed.ts'
+import { prepareRedate } from './redate.ts'
 import { insertInto, updateOf } from './rows.ts'
 
 const CARRIED = [
@@ -37,10 +40,15 @@ type Due = Pick<
   'message_id' | 'workspace_id' | 'task' | 'token' | 'attempt' | 'unknown_since'
 >
 
-const takeDue = statement<Due>(
+/** One row at the least, which tells the time where nothing is due. */
+const takeDue = statement<{ at: Date } & (Due | { message_id: null })>(
   'take_due_messages',
-  `select message_id, workspace_id, task, token, attempt, unknown_since from message_queue
-   where due_at <= ${present('$1')} order by due_at limit $2 for update skip locked`,
+  `with due as (
+     select message_id, workspace_id, task, token, attempt, unknown_since from message_queue
+     where due_at <= ${present('$1')} and (token is null or $3::boolean)
+     order by due_at limit $2 for update skip locked
+   )
+   select ${present('$1')} as at, due.* from (select 1) clock left join due on true`,
 )
 
 type Carried = Pick<MessageRow, 'id' | (typeof CARRIED)[number]>
@@ -65,18 +73,35 @@ const findAttempts = statement<Pick<MessageAttemptRow, 'message_id' | 'provider'
  * end, journal the attempts. The messages are read after their queue rows were locked, so that a claim sees what the
  * settlement before it wrote.
  */
-export function prepareClaimMessages(database: Database, t: Tables, { clock }: { clock: Clock }) {
+export function prepareClaimMessages(
+  database: Database,
+  t: Tables,
+  { clock, steps, log }: { clock: Clock; steps: ClockSteps; log: Pick<Log, 'warn'> },
+) {
   const lease = updateOf('lease_messages', t.message_queue, {
     key: ['message_id'],
     set: ['token', 'attempt'],
-    instead: { due_at: `${present('$2')} + $3::int * interval '1 millisecond'` },
+    instead: {
+      due_at: `${present('$2')} + $3::int * interval '1 millisecond'`,
+      set_at: present('$2'),
+    },
   })
+  const redate = prepareRedate(database, clock)
   const journal = insertInto('journal_attempts', t.message_attempts)
 
-  return (claim: MessageClaim): Promise<ClaimedMessage[]> =>
-    database.transact(async (tx) => {
+  /** What is due. A lease that is over only because the clock was set forwards is left where it is. */
+  async function dueOf(tx: Transaction, claim: MessageClaim): Promise<Due[]> {
+    const takes_over = steps.takesOver(claim)
+    const found = await tx.rows(takeDue, clock.now(claim.now), claim.limit, takes_over)
+    if (found[0]) steps.saw(found[0].at, claim.elapsed_ms)
+    const due = found.flatMap((row) => (row.message_id === null ? [] : row))
+    return steps.takesOver(claim) ? due : due.filter(({ token }) => token === null)
+  }
+
+  function take(claim: MessageClaim): Promise<ClaimedMessage[]> {
+    return database.transact(async (tx) => {
       const now = clock.now(claim.now)
-      const due = await tx.rows(takeDue, now, claim.limit)
+      const due = await dueOf(tx, claim)
       if (due.length === 0) return []
       const ids = [due.map(({ workspace_id }) => workspace_id), due.map((row) => row.message_id)]
       const found = new Map((await tx.rows(readMessages, ...ids)).map((row) => [row.id, row]))
@@ -108,6 +133,17 @@ export function prepareClaimMessages(database: Database, t: Tables, { clock }: {
       )
       return taken
     })
+  }
+
+  return async (claim: MessageClaim): Promise<ClaimedMessage[]> => {
+    const taken = await take(claim)
+    if (steps.isDoubtful()) {
+      const count = await redate(claim.now)
+      steps.redated(count)
+      if (count > 0) log.warn({ rows: count }, REDATED)
+    }
+    return taken
+  }
 }
 
 /** A claimed message as its queue row and its record have it; none where the record is gone. */

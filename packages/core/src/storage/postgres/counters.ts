@@ -7,7 +7,16 @@ interface Found extends Counter {
   key: string
 }
 
-const isRunning = `c.ends_at > ${present('$4')}`
+/**
+ * A window may have begun in another server's statement while this one waited for the row. One that ends later than this
+ * after a new one would was written while the database's clock was ahead: it is begun anew.
+ */
+const LATER_MAX = `interval '30 seconds'`
+
+/** SQL: whether a counter's window runs, where a new one would end at `ends_at`. */
+const isRunning = (ends_at: string) =>
+  `(c.ends_at > ${present('$4')} and c.ends_at <= ${ends_at} + ${LATER_MAX})`
+const begunNow = `${present('$4')} + a.window_ms * interval '1 millisecond'`
 const endsInMs = `(extract(epoch from c.ends_at - ${present('$4')}) * 1000)::float8 as ends_in_ms`
 
 /**
@@ -23,14 +32,14 @@ const count = statement<Found>(
      select key, added, ${present('$4')} + window_ms * interval '1 millisecond'
      from asked where added > 0 order by key
      on conflict (key) do update
-     set count = case when ${isRunning} then c.count else 0 end + excluded.count,
-         ends_at = case when ${isRunning} then c.ends_at else excluded.ends_at end
+     set count = case when ${isRunning('excluded.ends_at')} then c.count else 0 end + excluded.count,
+         ends_at = case when ${isRunning('excluded.ends_at')} then c.ends_at else excluded.ends_at end
      returning c.key, c.count, c.ends_at
    )
    select c.key, c.count, ${endsInMs} from counted c
    union all
    select c.key, c.count, ${endsInMs} from asked a join rate_counters c using (key)
-   where a.added = 0 and ${isRunning}`,
+   where a.added = 0 and ${isRunning(begunNow)}`,
 )
 
 const sweep = statement<{ n: number }>(

@@ -1,5 +1,6 @@
-import type { Runtime } from '../../runtime.ts'
+import type { Log, Runtime } from '../../runtime.ts'
 import type { Telemetry } from '../../telemetry.ts'
+import { createClockSteps } from '../clock-steps.ts'
 import { dialects } from '../dialect.ts'
 import { gather } from '../gather.ts'
 import type { HotDoor, Storage } from '../storage.ts'
@@ -91,7 +92,7 @@ export async function openPostgres(
   return {
     read,
     write: (work) => changes(() => write(work)),
-    hot: hotDoor({ database, queue, waker, clock: clockOf(clock), newId, random, telemetry }),
+    hot: hotDoor({ database, queue, waker, clock: clockOf(clock), newId, random, telemetry, log }),
     // Several servers dispatch together: a lease is its claimant's for as long as it lasts, whoever starts meanwhile.
     startDispatch: async () => ({ release: async () => {} }),
     alone: (name, work) => alone(cold, name, work),
@@ -115,8 +116,9 @@ function hotDoor(parts: {
   newId: () => string
   random: () => number
   telemetry: Telemetry | undefined
+  log: Log
 }): HotDoor {
-  const { database, queue, waker, clock, newId, random, telemetry } = parts
+  const { database, queue, waker, clock, newId, random, telemetry, log } = parts
   const t = tables(dialects.postgres)
   const bounds = { batch_max: BATCH_MAX, isEverybodys }
   const batches = () => queue(BATCHES_AT_ONCE, BATCHES_WAITING_MAX)
@@ -125,8 +127,9 @@ function hotDoor(parts: {
   const findApiKeys = gather(prepareFindApiKeys(database, t), batches(), bounds)
   const onMessages = { clock, onQueued: () => waker.announce('messages') }
   const onDeliveries = { clock, onQueued: () => waker.announce('deliveries') }
-  const claimMessages = prepareClaimMessages(database, t, { clock })
-  const claimDeliveries = prepareClaimDeliveries(database, { clock })
+  const steps = createClockSteps()
+  const claimMessages = prepareClaimMessages(database, t, { clock, steps, log })
+  const claimDeliveries = prepareClaimDeliveries(database, { clock, steps })
   const settling = prepareSettle(database, t, { ...onDeliveries, newId, random, telemetry })
   const settlements = batches()
   const [claimsOfMessages, claimsOfDeliveries] = [claims(), claims()]

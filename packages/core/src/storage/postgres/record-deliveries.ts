@@ -50,7 +50,7 @@ export function prepareRecordDeliveries(
       const isHeld = ({ delivery_id, token }: DeliveryResult) => holders.get(delivery_id) === token
       const held = results.filter(isHeld)
       const plan = planRecord(held, state, { random })
-      write(tx, plan, held)
+      write(tx, plan)
       const counted = plan.counted.values()
       const answers = results.map((result) => isHeld(result) && counted.next().value === true)
       return { plan, answers }
@@ -124,25 +124,24 @@ function prepareWrite(t: Tables, clock: Clock) {
   const insertAttempts = insertInto('insert_delivery_attempts', t.delivery_attempts)
   const requeue = updateOf('requeue_deliveries', t.delivery_queue, {
     key: ['delivery_id'],
-    set: ['due_at'],
-    instead: { due_at: dueAt('r.due_at', '$2'), token: 'null' },
+    set: ['due_at', 'set_at'],
+    instead: {
+      due_at: dueAt('r.due_at', '$2'),
+      set_at: dueAt('r.set_at', '$2'),
+      token: 'null',
+    },
   })
   const dequeue = removeFrom('dequeue_deliveries', t.delivery_queue, ['delivery_id'])
-  return (tx: Transaction, plan: RecordPlan, results: readonly DeliveryResult[]): void => {
-    const endedAt = new Map(
-      results.map((result) => [
-        result.delivery_id,
-        new Date(result.started_at.getTime() + result.duration_ms),
-      ]),
-    )
+  return (tx: Transaction, plan: RecordPlan): void => {
     tx.write(updateDeliveries, plan.deliveries)
     tx.write(insertAttempts, plan.attempts)
     tx.write(updateWebhooks, plan.webhooks)
     tx.write(
       requeue,
-      plan.requeue.map(({ delivery_id, due_at }) => ({
+      plan.requeue.map(({ delivery_id, due_at, set_at }) => ({
         delivery_id,
-        due_at: clock.sent(due_at, endedAt.get(delivery_id) ?? due_at),
+        due_at: clock.sent(due_at, set_at),
+        set_at: clock.sent(set_at, set_at),
       })),
       clock.origin,
     )

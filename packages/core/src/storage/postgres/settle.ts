@@ -220,8 +220,8 @@ function prepareWrite(t: Tables, clock: Clock) {
   })
   const requeue = updateOf('requeue_messages', t.message_queue, {
     key: ['message_id'],
-    set: ['task', 'token', 'unknown_since', 'due_at'],
-    instead: { due_at: dueAt('r.due_at', '$2') },
+    set: ['task', 'token', 'unknown_since', 'due_at', 'set_at'],
+    instead: { due_at: dueAt('r.due_at', '$2'), set_at: dueAt('r.set_at', '$2') },
   })
   const dequeue = removeFrom('dequeue_messages', t.message_queue, ['message_id'])
   const endHolds = removeFrom('end_holds', t.credit_holds, ['workspace_id', 'id'])
@@ -243,6 +243,7 @@ function prepareWrite(t: Tables, clock: Clock) {
   const insertDeliveries = insertInto('insert_deliveries', t.deliveries)
   const insertQueued = insertInto('queue_deliveries', t.delivery_queue, {
     due_at: dueAt('r.due_at', '$2'),
+    set_at: dueAt('r.set_at', '$2'),
   })
   return (tx: Transaction, plan: SettlePlan, settlements: readonly Settlement[]): void => {
     const plannedAt = new Map(settlements.map(({ message_id, at }) => [message_id, at]))
@@ -255,10 +256,10 @@ function prepareWrite(t: Tables, clock: Clock) {
     tx.write(insertSuppressions, plan.suppressions)
     tx.write(
       requeue,
-      plan.requeue.map((row) => ({
-        ...row,
-        due_at: clock.sent(row.due_at, plannedAt.get(row.message_id) ?? row.due_at),
-      })),
+      plan.requeue.map((row) => {
+        const at = plannedAt.get(row.message_id) ?? row.due_at
+        return { ...row, due_at: clock.sent(row.due_at, at), set_at: clock.sent(at, at) }
+      }),
       clock.origin,
     )
     tx.write(
@@ -272,7 +273,10 @@ function prepareWrite(t: Tables, clock: Clock) {
     // Whatever is announced is due at once.
     tx.write(
       insertQueued,
-      plan.delivery_queue.map((row) => ({ ...row, due_at: clock.sent(row.due_at, row.due_at) })),
+      plan.delivery_queue.map((row) => {
+        const due_at = clock.sent(row.due_at, row.due_at)
+        return { ...row, due_at, set_at: due_at }
+      }),
       clock.origin,
     )
     // Last, right before the commit: others accept messages of the same workspaces meanwhile.

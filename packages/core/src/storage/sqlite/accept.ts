@@ -97,6 +97,7 @@ export function queuedRow(message: MessageRow): MessageQueueRow {
     channel: message.channel,
     task: 'send',
     due_at: message.scheduled_at ?? message.created_at,
+    set_at: message.created_at,
     token: null,
     attempt: 0,
     unknown_since: null,

@@ -1,9 +1,12 @@
 import { type Column, getTableColumns } from 'drizzle-orm'
 import { hasWaited } from '../../messages/waited.ts'
+import type { Log } from '../../runtime.ts'
+import { type ClockSteps, REDATED } from '../clock-steps.ts'
 import type { ClaimedMessage, MessageClaim, MessageQueueRow, Route } from '../storage.ts'
 import type { Tables } from '../tables.ts'
 import type { Connection } from './connection.ts'
 import { prepareIsSuppressed } from './find-suppressed.ts'
+import { prepareRedate } from './redate.ts'
 import { decoder, insertInto, selectFrom, updateOf } from './rows.ts'
 
 const QUEUE = ['message_id', 'workspace_id', 'task', 'token', 'attempt', 'unknown_since'] as const
@@ -29,7 +32,11 @@ type Found = Pick<MessageQueueRow, (typeof QUEUE)[number]> &
   Omit<ClaimedMessage, (typeof QUEUE)[number] | 'interrupted' | 'suppressed' | 'route'>
 
 /** The verb `claimMessages` on SQLite: take what is due, move its due time to the lease's end, journal the attempts. */
-export function prepareClaimMessages(connection: Connection, t: Tables) {
+export function prepareClaimMessages(
+  connection: Connection,
+  t: Tables,
+  { steps, log }: { steps: ClockSteps; log?: Pick<Log, 'warn'> | undefined },
+) {
   const queue = getTableColumns(t.message_queue)
   const message = getTableColumns(t.messages)
   const columns: (readonly [string, Column])[] = [
@@ -40,14 +47,15 @@ export function prepareClaimMessages(connection: Connection, t: Tables) {
     .prepare(
       `select ${QUEUE.map((name) => `q.${name}`).join(', ')}, ${MESSAGE.map((name) => `m.${name}`).join(', ')}
        from message_queue q join messages m on m.workspace_id = q.workspace_id and m.id = q.message_id
-       where q.due_at <= ? order by q.due_at limit ?`,
+       where q.due_at <= $now and (q.token is null or $takes_over) order by q.due_at limit $limit`,
     )
     .raw()
   const decode = decoder(columns)
   const lease = updateOf(connection, t.message_queue, {
     key: ['message_id'],
-    set: ['due_at', 'token', 'attempt'],
+    set: ['due_at', 'set_at', 'token', 'attempt'],
   })
+  const redate = prepareRedate(connection)
   const isSuppressed = prepareIsSuppressed(connection)
   const journal = insertInto(connection, t.message_attempts)
   const findAttempt = selectFrom(
@@ -67,9 +75,21 @@ export function prepareClaimMessages(connection: Connection, t: Tables) {
     return asked ? { provider: asked.provider, sender: null } : null
   }
 
-  return ({ now, limit, lease_ms, token, route: routeOf }: MessageClaim): ClaimedMessage[] => {
+  /** Brings back what a clock ahead of now has dated. */
+  function bringBack(now: Date): void {
+    const count = redate(now)
+    steps.redated(count)
+    if (count > 0) log?.warn({ rows: count }, REDATED)
+  }
+
+  return (claim: MessageClaim): ClaimedMessage[] => {
+    const { now, limit, lease_ms, token, route: routeOf } = claim
+    steps.saw(now, claim.elapsed_ms)
+    if (steps.isDoubtful()) bringBack(now)
+    const takes_over = steps.takesOver(claim) ? 1 : 0
+    const found = due.all({ now: now.getTime(), takes_over, limit }) as unknown[][]
     const due_at = new Date(now.getTime() + lease_ms)
-    return (due.all(now.getTime(), limit) as unknown[][]).map((values) => {
+    return found.map((values) => {
       const { token: previous, ...found } = decode(values) as unknown as Found
       const interrupted = previous !== null
       const sendable = found.task === 'send' && found.status === 'queued' && !interrupted
@@ -78,7 +98,8 @@ export function prepareClaimMessages(connection: Connection, t: Tables) {
       const route = interrupted && found.task === 'send' ? interruptedRoute(found) : routed
       const isHeld = suppressed || routed?.provider === null
       const attempt = routed?.provider ? found.attempt + 1 : found.attempt
-      lease({ message_id: found.message_id, due_at, token: isHeld ? null : token, attempt })
+      const held = { due_at, set_at: now, token: isHeld ? null : token, attempt }
+      lease({ message_id: found.message_id, ...held })
       if (routed?.provider) {
         journal({
           workspace_id: found.workspace_id,

@@ -10,7 +10,8 @@ const SWEEP_AT = 100_000
 
 /**
  * The verb `count` where one process serves a file: in its memory. Unlike a bounded cache, it forgets no counter before
- * its window ends: whoever is being held back cannot flush his own by sending under many names.
+ * its window ends: a client that is held back cannot flush its own by sending under many names. Windows are measured by
+ * `elapsed_ms`: a clock that is set forwards or back neither shortens nor lengthens them.
  */
 export function memoryCounters(): HotDoor['count'] {
   const windows = new Map<string, Window>()
@@ -28,14 +29,13 @@ export function memoryCounters(): HotDoor['count'] {
   }
 
   return async (countings) =>
-    countings.map(({ key, window_ms, add, now }): Counter => {
-      const at_ms = now.getTime()
+    countings.map(({ key, window_ms, add, elapsed_ms: at_ms }): Counter => {
       const window = running(key, at_ms) ?? { count: 0, ends_at_ms: at_ms + window_ms }
       if (add > 0) {
         window.count += add
         windows.set(key, window)
         sweep(at_ms)
       }
-      return { count: window.count, ends_in_ms: window.ends_at_ms - at_ms }
+      return { count: window.count, ends_in_ms: Math.ceil(window.ends_at_ms - at_ms) }
     })
 }

@@ -1,5 +1,7 @@
 import type { SettleContext } from '../../messages/settlement.ts'
+import type { Log } from '../../runtime.ts'
 import type { Telemetry } from '../../telemetry.ts'
+import { createClockSteps } from '../clock-steps.ts'
 import { dialects } from '../dialect.ts'
 import { gather } from '../gather.ts'
 import type { HotDoor } from '../storage.ts'
@@ -53,7 +55,12 @@ export function openEngine(
   {
     onFailure,
     telemetry,
-  }: { onFailure: (error: Error) => void; telemetry?: Telemetry | undefined },
+    log,
+  }: {
+    onFailure: (error: Error) => void
+    telemetry?: Telemetry | undefined
+    log?: Pick<Log, 'warn'> | undefined
+  },
 ): Engine {
   const connection = connect(file)
   migrate(connection)
@@ -77,7 +84,8 @@ export function openEngine(
   const t = tables(dialects.sqlite)
   const { run, runInBackground } = writer
   const bounds = { batch_max: BACKGROUND_BATCH_MAX }
-  const claimMessages = prepareClaimMessages(connection, t)
+  const steps = createClockSteps()
+  const claimMessages = prepareClaimMessages(connection, t, { steps, log })
   const settling = prepareSettle(connection, t, {
     ...context,
     onSettled: (plan) => telemetry && writer.afterCommit(() => tellSettled(telemetry, plan)),
@@ -86,7 +94,7 @@ export function openEngine(
     ...context,
     onRecorded: (plan) => telemetry && writer.afterCommit(() => tellRecorded(telemetry, plan)),
   })
-  const claimDeliveries = prepareClaimDeliveries(connection)
+  const claimDeliveries = prepareClaimDeliveries(connection, { steps })
   const query = queryOver(connection)
   // On the writer's connection: a reader's cache is thrown away by every commit of another one.
   const findKey = selectFrom(connection, t.api_keys, namesOf(t.api_keys), 'key_hash = ?')

@@ -64,7 +64,7 @@ export function prepareRecordDeliveries(
   })
   const insertAttempt = insertInto(connection, t.delivery_attempts)
   const requeue = connection.prepare(
-    'update delivery_queue set due_at = ?, token = null where delivery_id = ?',
+    'update delivery_queue set due_at = ?, set_at = ?, token = null where delivery_id = ?',
   )
   const dequeue = connection.prepare('delete from delivery_queue where delivery_id = ?')
 
@@ -100,7 +100,9 @@ export function prepareRecordDeliveries(
     for (const delivery of plan.deliveries) updateDelivery(delivery)
     for (const attempt of plan.attempts) insertAttempt(attempt)
     for (const webhook of plan.webhooks) updateWebhook(webhook)
-    for (const { delivery_id, due_at } of plan.requeue) requeue.run(due_at.getTime(), delivery_id)
+    for (const { delivery_id, due_at, set_at } of plan.requeue) {
+      requeue.run(due_at.getTime(), set_at.getTime(), delivery_id)
+    }
     for (const id of plan.dequeue) dequeue.run(id)
     onRecorded(plan)
     const counted = plan.counted.values()

@@ -132,7 +132,7 @@ function prepareWrite(connection: Connection, t: Tables) {
   })
   const requeue = updateOf(connection, t.message_queue, {
     key: ['message_id'],
-    set: ['task', 'due_at', 'token', 'unknown_since'],
+    set: ['task', 'due_at', 'set_at', 'token', 'unknown_since'],
   })
   const dequeue = connection.prepare('delete from message_queue where message_id = ?')
   const endHold = connection.prepare('delete from credit_holds where workspace_id = ? and id = ?')

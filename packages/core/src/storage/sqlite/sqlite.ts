@@ -38,14 +38,14 @@ export function openSqlite(
 ): Storage {
   mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
   const context = { newId: runtime.id, random: runtime.random }
-  const engine = openEngine(file, context, { onFailure, telemetry: runtime.telemetry })
+  const { log, telemetry } = runtime
+  const engine = openEngine(file, context, { onFailure, telemetry, log })
   const connection = connect(file, { readonly: true })
   const t = tables(dialects.sqlite)
   const { findApiKey, accept, claimMessages, settle, cancel, claimDeliveries, recordDeliveries } =
     engine
   const stores = (query: Query) => openStores(dbOver(query), t, dialect)
   const near = stores(queryOver(connection))
-  const { log } = runtime
   const readers = reading_threads > 0 ? openReaders(file, { threads: reading_threads, log }) : null
   return {
     read: readers ? divideReads(near, stores(readers.query)) : near,

@@ -35,6 +35,7 @@ export function receivedMessageStore(
     channel,
     task: 'send' as const,
     due_at: present(created_at),
+    set_at: present(created_at),
     token: null,
     attempt: 0,
     unknown_since: null,

@@ -27,7 +27,10 @@ export function webhookStore(
 
   async function enqueue(rows: readonly DeliveryQueueRow[]): Promise<void> {
     for (const block of blocksOf(rows)) {
-      const due = block.map((row) => ({ ...row, due_at: present(row.due_at) }))
+      const due = block.map((row) => {
+        const at = present(row.due_at)
+        return { ...row, due_at: at, set_at: at }
+      })
       await db.insert(queue).values(due)
     }
   }
@@ -122,7 +125,7 @@ export function webhookStore(
         .returning({ delivery_id: deliveries.id })
       const waiting = await db
         .update(queue)
-        .set({ due_at: present(at) })
+        .set({ due_at: present(at), set_at: present(at) })
         .where(
           and(
             eq(queue.workspace_id, workspaceId),
@@ -145,6 +148,7 @@ export function webhookStore(
         workspace_id: workspaceId,
         webhook_id: webhookId,
         due_at: at,
+        set_at: at,
         token: null,
       }))
       await enqueue(queued)

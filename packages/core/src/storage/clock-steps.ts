@@ -1,0 +1,46 @@
+import type { Claim } from './storage.ts'
+
+/** A clock that differs by less was corrected smoothly, or an answer was late: leases and waits are longer. */
+export const STEP_MIN_MS = 1_000
+
+/** So many rows of each queue are brought back at once at the most: whoever sends waits meanwhile. */
+export const REDATED_MAX = 5_000
+
+/** What the log says of them. */
+export const REDATED =
+  'the clock was ahead when these were queued: what they wait for is counted from now'
+
+/** Knows when the clock that due times are told by was set forwards or back. Of one storage, in memory. */
+export interface ClockSteps {
+  /** Notes what the clock showed at a claim. */
+  saw(now: Date, elapsed_ms: number): void
+  /**
+   * Whether a claim may take over work whose lease seems to be over. Not for as long as a lease lasts after the clock was
+   * set forwards: the work may be under way still.
+   */
+  takesOver(claim: Pick<Claim, 'elapsed_ms' | 'lease_ms'>): boolean
+  /** Whether something may be queued that a clock ahead of now has dated: at first, and after the clock was set back. */
+  isDoubtful(): boolean
+  /** Told how many rows of a queue, at the most, were brought back: fewer than `REDATED_MAX` were all. */
+  redated(count: number): void
+}
+
+export function createClockSteps(): ClockSteps {
+  let offset_ms: number | null = null
+  let forwards_at_ms = Number.NEGATIVE_INFINITY
+  let isDoubtful = true
+  return {
+    saw(now, elapsed_ms) {
+      const found_ms = now.getTime() - elapsed_ms
+      const step_ms = found_ms - (offset_ms ?? found_ms)
+      offset_ms = found_ms
+      if (step_ms > STEP_MIN_MS) forwards_at_ms = elapsed_ms
+      if (step_ms < -STEP_MIN_MS) isDoubtful = true
+    },
+    takesOver: ({ elapsed_ms, lease_ms }) => elapsed_ms - forwards_at_ms >= lease_ms,
+    isDoubtful: () => isDoubtful,
+    redated(count) {
+      if (count < REDATED_MAX) isDoubtful = false
+    },
+  }
+}

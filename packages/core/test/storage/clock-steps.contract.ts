@@ -1,0 +1,159 @@
+import { describe, expect, it } from 'vitest'
+import type { Settlement } from '../../src/messages/settlement.ts'
+import type { ClaimedMessage, MessageRow } from '../../src/storage/storage.ts'
+import { SMS_PRICE } from '../fixtures.ts'
+import { benchFor, EVERYTHING, LEASE_MS, type OpenStorage, only } from './bench.ts'
+
+const HOUR_MS = 3_600_000
+const STEPS = [
+  ['an hour', HOUR_MS],
+  ['a day', 24 * HOUR_MS],
+] as const
+
+const MINUTE_MS = 60_000
+/** Longer than the first wait of a delivery that failed, with its jitter. */
+const RETRIED_MS = 10_000
+
+const asked = { abilities: { idempotent: false, lookup: true } }
+const busy = { type: 'retry', error_code: 'busy', error_message: 'Busy' } as const
+const refused = { type: 'rejected', error_code: 'unroutable', error_message: 'No' } as const
+const silent = { type: 'ambiguous', error_code: 'timeout', error_message: 'No answer' } as const
+const taken = { type: 'accepted', provider_message_id: 'P1' } as const
+
+const send = (outcome: Extract<Settlement['result'], { task: 'send' }>['outcome']) =>
+  ({ task: 'send', attempt: 1, outcome }) as const
+
+const SENT = send({ ...taken, lookup_after_ms: null })
+
+/** What becomes of queued work when the clock is set forwards or back. */
+export function clockStepsContract(open: OpenStorage): void {
+  const bench = benchFor(open)
+
+  /** What is due, and what becomes due as the first claim sees the clock. */
+  async function claim(): Promise<ClaimedMessage[]> {
+    const first = await bench.claimMessages()
+    return [...first, ...(await bench.claimMessages())]
+  }
+  const ids = (messages: readonly { message_id: string }[]) =>
+    messages.map(({ message_id }) => message_id).sort()
+  const idsOf = (...messages: MessageRow[]) => messages.map(({ id }) => id).sort()
+
+  /** A message that was claimed, and what came of it. */
+  async function settled(
+    workspaceId: string,
+    result: Settlement['result'] | null,
+  ): Promise<MessageRow> {
+    const message = await bench.queued(workspaceId)
+    const claimed = only(await bench.claimMessages())
+    if (result) expect(await bench.settle(claimed, result, asked)).toBe(true)
+    return message
+  }
+
+  describe.each(STEPS)('a clock that was %s ahead and is set back', (_, step_ms) => {
+    it.each([
+      ['while the storage is open', async () => {}],
+      ['while it is closed', bench.reopen],
+    ])(
+      '%s: messages wait as long as they were to, and the scheduled until their time',
+      async (_, between) => {
+        const workspaceId = await bench.workspace()
+        bench.clock.step(step_ms)
+        const retried = await settled(workspaceId, send({ ...busy, delay_ms: MINUTE_MS }))
+        const followed = await settled(workspaceId, send({ ...taken, lookup_after_ms: 2_000 }))
+        const doubtful = await settled(workspaceId, send({ ...silent }))
+        const held = await settled(workspaceId, null)
+        const scheduled_at = new Date(bench.clock.now().getTime() + HOUR_MS)
+        const scheduled = await bench.queued(workspaceId, { scheduled_at })
+        const queued = await bench.queued(workspaceId)
+        bench.clock.step(-step_ms)
+        await between()
+
+        expect(ids(await claim())).toEqual(idsOf(queued))
+        bench.clock.advance(1_999)
+        expect(await claim()).toEqual([])
+        bench.clock.advance(MINUTE_MS - 1_999)
+        const found = await claim()
+        expect(ids(found)).toEqual(idsOf(retried, followed, doubtful, held, queued))
+        const of = ({ id }: MessageRow) => found.find(({ message_id }) => message_id === id)
+        expect(of(retried)).toMatchObject({ task: 'send', attempt: 2, interrupted: false })
+        expect(of(followed)).toMatchObject({ task: 'lookup' })
+        expect(of(held)).toMatchObject({ interrupted: true })
+        const looked = of(doubtful)
+        if (!looked) throw new Error('it is looked up')
+        // A minute of doubt has passed, whatever the clock showed at its beginning.
+        await bench.settle(looked, { task: 'lookup', found: { type: 'not_found' } }, asked)
+        expect(await claim()).toMatchObject([{ message_id: doubtful.id, task: 'send', attempt: 2 }])
+
+        bench.clock.set(new Date(scheduled_at.getTime() - 1))
+        expect(ids(await claim())).not.toContain(scheduled.id)
+        bench.clock.advance(1)
+        expect(ids(await claim())).toEqual([scheduled.id])
+      },
+    )
+
+    it('delivers, and tries again as soon as it was to', async () => {
+      const workspaceId = await bench.workspace()
+      const webhook = await bench.webhook(workspaceId)
+      bench.clock.step(step_ms)
+      const announce = () => settled(workspaceId, SENT)
+      await announce()
+      const failed = only(await bench.claimDeliveries())
+      await bench.record(failed, { response_status: 500 })
+      await announce()
+      const held = only(await bench.claimDeliveries())
+      await announce()
+      bench.clock.step(-step_ms)
+
+      await claim()
+      const queued = only(await bench.claimDeliveries())
+      expect([failed.delivery_id, held.delivery_id]).not.toContain(queued.delivery_id)
+      const { webhooks } = bench.storage.read
+      const shown = await webhooks.delivery(workspaceId, webhook.id, failed.delivery_id)
+      const wait_ms = (shown?.next_attempt_at?.getTime() ?? 0) - bench.clock.now().getTime()
+      expect(wait_ms).toBeGreaterThan(0)
+      expect(wait_ms).toBeLessThan(RETRIED_MS)
+      bench.clock.advance(wait_ms - 1)
+      expect(await bench.claimDeliveries()).toEqual([])
+      bench.clock.advance(1)
+      expect(only(await bench.claimDeliveries())).toMatchObject({
+        delivery_id: failed.delivery_id,
+        attempt: 2,
+      })
+      bench.clock.advance(LEASE_MS - wait_ms)
+      const late = (await bench.claimDeliveries()).map(({ delivery_id }) => delivery_id)
+      expect(late).toContain(held.delivery_id)
+      const all = await webhooks.deliveries(workspaceId, webhook.id, EVERYTHING)
+      expect(all).toHaveLength(3)
+    })
+  })
+
+  it.each(STEPS)(
+    'a clock that is set %s forwards interrupts nothing that is under way',
+    async (_, step_ms) => {
+      const workspaceId = await bench.workspace()
+      await bench.webhook(workspaceId)
+      const message = await bench.queued(workspaceId)
+      const claimed = only(await bench.claimMessages())
+      const lost = await settled(workspaceId, null)
+      await settled(workspaceId, SENT)
+      const delivery = only(await bench.claimDeliveries())
+      bench.clock.step(step_ms)
+
+      expect(await claim()).toEqual([])
+      expect(await bench.claimDeliveries()).toEqual([])
+      // The outcome counts, although the lease seems to be over: what was refused is paid back.
+      expect(await bench.settle(claimed, send(refused), asked)).toBe(true)
+      expect(await bench.record(delivery)).toBe(true)
+      expect(await bench.message(workspaceId, message.id)).toMatchObject({
+        status: 'failed',
+        error_code: 'unroutable',
+        credits_refunded: SMS_PRICE,
+      })
+      bench.clock.advance(LEASE_MS - 1)
+      expect(await claim()).toEqual([])
+      bench.clock.advance(1)
+      expect(await claim()).toMatchObject([{ message_id: lost.id, interrupted: true }])
+      await bench.reopen()
+    },
+  )
+}
