@@ -345,6 +345,7 @@ describe('SQLite alone', () => {
       const id = await workspace(storage)
       const claim = {
         now: runtime.now(),
+        elapsed_ms: 0,
         limit: 10,
         lease_ms: 1_000,
         route: () => ({ provider: 'carrier', sender: null }),

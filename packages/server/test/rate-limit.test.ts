@@ -55,6 +55,18 @@ describe('general: 100 in 60 seconds', () => {
     expect(limits(await list())).toStrictEqual([200, 100, 99, 60])
   })
 
+  it.each([-24, -1, 1, 24])(
+    'is measured in time that has passed, though the clock is set by %i hours',
+    async (hours) => {
+      await last(100, list)
+      world().step(hours * 60 * MINUTE_MS)
+      expectRefused(await list(), 100, 60)
+      await world().advance(MINUTE_MS)
+      expect(limits(await list())).toStrictEqual([200, 100, 99, 60])
+      world().step(-hours * 60 * MINUTE_MS)
+    },
+  )
+
   it('counts each key, and the sessions of a workspace, by themselves', async () => {
     const { key: sibling } = await world().key(owner)
     expectRefused(await last(101, list), 100, 60)

@@ -163,7 +163,7 @@ function faultFindings(faults: QueueFaults): Finding[] {
     deliveries_gone: ['rows of the delivery queue have no delivery', report],
     leases_ahead: [
       'rows are claimed for more than an hour: a clock was ahead when they were',
-      'restart the service: with SQLite it takes them up at once, on PostgreSQL when the hour is over',
+      'set this clock by NTP; a running service brings them back within seconds, else the next start does',
     ],
     counts_differ: ['totals of lists differ from what is listed', report],
   }

@@ -124,6 +124,22 @@ describe('a provider that refuses its settings', () => {
     expect(lets(ONE)).toBe(true)
   })
 
+  it.each([1, 24])(
+    'is over when the clock is set back that was %i hours ahead at its beginning',
+    async (hours) => {
+      clock.step(hours * 60 * MINUTE_MS)
+      await pauses.misconfigured('carrier', null, fault)
+      expect(lets()).toBe(false)
+      clock.step(-hours * 60 * MINUTE_MS)
+      expect(lets()).toBe(true)
+      tried()
+      await pauses.misconfigured('carrier', null, fault)
+      expect(lets()).toBe(false)
+      clock.advance(5 * MINUTE_MS)
+      expect(lets()).toBe(true)
+    },
+  )
+
   it('is known to every server, and after a restart', async () => {
     await pauses.misconfigured('carrier', null, fault)
     const other = createPauses({ storage, runtime: clock })

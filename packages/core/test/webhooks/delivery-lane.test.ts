@@ -145,6 +145,23 @@ it('tries a dead receiver with one delivery now and then, and charges the others
   expect((await deliveries(to)).every(({ status }) => status === 'delivered')).toBe(true)
 })
 
+it.each([1, 24])(
+  'tries a dead receiver as soon after the clock was set back by %i hours',
+  async (hours) => {
+    const to = await webhook()
+    await queue(to, 20)
+    runtime.step(hours * 3_600_000)
+    answer = async () => timeout
+    await start().quiet()
+    const first = jobs.length
+    runtime.step(-hours * 3_600_000)
+    await after(29_999)
+    expect(jobs).toHaveLength(first)
+    await after(1)
+    expect(jobs).toHaveLength(first + 1)
+  },
+)
+
 it('tries a dead receiver at once when somebody says that it is repaired', async () => {
   const to = await webhook()
   await queue(to, 20)
