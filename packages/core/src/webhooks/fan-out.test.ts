@@ -65,6 +65,7 @@ describe('fanOut', () => {
         workspace_id: 'w1',
         webhook_id,
         due_at: AT,
+        set_at: AT,
         token: null,
       })),
     )

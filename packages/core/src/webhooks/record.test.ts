@@ -83,8 +83,9 @@ describe('planRecord', () => {
     const plan = planRecord([result('d1', { response_status: 500 })], state([delivery('d1')]), {
       random,
     })
-    const due_at = new Date(AT.getTime() + 250 + 5_000)
-    expect(plan.requeue).toEqual([{ delivery_id: 'd1', due_at }])
+    const set_at = new Date(AT.getTime() + 250)
+    const due_at = new Date(set_at.getTime() + 5_000)
+    expect(plan.requeue).toEqual([{ delivery_id: 'd1', due_at, set_at }])
     expect(plan.deliveries).toMatchObject([{ next_attempt_at: due_at, status: 'pending' }])
   })
 
