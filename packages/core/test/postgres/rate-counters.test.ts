@@ -95,7 +95,7 @@ describe('several servers on one database', () => {
     await count(bench.storage, 'a')
     const other = await bench.connect()
     await other.query('begin')
-    await other.query("update rate_counters set count = 7, ends_at = now() + interval '1 hour'")
+    await other.query("update rate_counters set count = 7, ends_at = now() + interval '70 seconds'")
     const waiting = count(bench.storage, 'a')
     await bench.untilSomebodyWaits()
     await other.query('commit')
