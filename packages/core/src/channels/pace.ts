@@ -62,7 +62,12 @@ export function createPace(): Pace {
 
   function bucketOf(key: string, per_second: number, at_ms: number): Bucket {
     const full = burstOf(per_second)
-    const bucket = buckets.get(key) ?? { tokens: full, at_ms, given_ms: Number.NEGATIVE_INFINITY, put_off: 0 }
+    const bucket = buckets.get(key) ?? {
+      tokens: full,
+      at_ms,
+      given_ms: Number.NEGATIVE_INFINITY,
+      put_off: 0,
+    }
     const gained = ((at_ms - bucket.at_ms) / 1_000) * per_second
     bucket.tokens = Math.min(full, bucket.tokens + gained)
     bucket.at_ms = at_ms
