@@ -22,6 +22,7 @@ const BENCHES: Record<string, () => Promise<Bench>> = {
   'ledger-verify': async () => (await import('./ledger-verify.ts')).run,
   lists: async () => (await import('./lists.ts')).run,
   metrics: async () => (await import('./metrics.ts')).run,
+  overload: async () => (await import('./overload.ts')).run,
   'postgres-lists': async () => (await import('./lists.ts')).runPostgres,
   'postgres-accept': async () => (await import('./postgres/accept.ts')).run,
   'postgres-coalesce': async () => (await import('./postgres/coalesce.ts')).run,

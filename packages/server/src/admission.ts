@@ -111,13 +111,17 @@ export function createAdmission(
   return {
     admit: (endpoint, request, reply) =>
       gate.during(async () => {
+        const priority = endpoint ? priorityOf(endpoint) : 'lists'
+        await gate.turn(priority)
         await admit(endpoint, request, reply)
-        if (endpoint) gate.check(priorityOf(endpoint))
+        if (endpoint) gate.check(priority, request)
       }),
     admitVisitor: (rate, request, reply) =>
       gate.during(async () => {
+        const priority = priorityOf({ rate })
+        await gate.turn(priority)
         await admitStranger(request, reply, rate === 'exempt' ? { path: '/', rate } : null)
-        gate.check(priorityOf({ rate }))
+        gate.check(priority, request)
       }),
     countFor: (request, reply, { path }, email) =>
       limiter.count(request, reply, 'auth', `${path} ${emailKey(email)}`),

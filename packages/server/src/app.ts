@@ -13,6 +13,7 @@ import { type Admission, createAdmission } from './admission.ts'
 import { createAuthenticator } from './auth.ts'
 import { serveCallbacks } from './callbacks.ts'
 import type { Config } from './config.ts'
+import { boundConnections, CONNECTIONS_MAX, type ConnectionBound } from './connections.ts'
 import { type InboxOptions, serveInbox } from './dev/inbox.ts'
 import { answerFailure, unknownRoute } from './failures.ts'
 import { createGate } from './gate.ts'
@@ -47,6 +48,8 @@ export interface AppOptions {
     jwt_secret: string
     /** Beyond which load even sends are refused. */
     overload?: Load
+    /** How many connections are served at once. */
+    connections_max?: number
   }
   logger?: Logger
   /** Serves the inbox at `/dev` too, which shows everything: for a service that is only tried. */
@@ -126,14 +129,16 @@ export async function buildApp(core: Core, options: AppOptions): Promise<Fastify
   const limiter = await createRateLimiter(app, config.rates, core)
   const authenticator = await createAuthenticator(app, core, { secret: config.jwt_secret, now })
   const refuse = createRefusal({ limiter, logger: options.logger, newRequestId })
-  const { overload: bounds = OVERLOAD } = config
+  const { overload: bounds = OVERLOAD, connections_max = CONNECTIONS_MAX } = config
+  const connections = boundConnections(app.server, connections_max)
   const gate = createGate(app, {
     bounds,
+    connections,
     isEnding: () => state === 'ending',
     measured: options.load,
   })
   const admission = createAdmission(app, limiter, { authenticator, gate })
-  addHooks(app, admission, options)
+  addHooks(app, { admission, connections }, options)
   app.addHook('preClose', async () => {
     state = 'lingering'
     await stopListening(app.server, linger_ms)
@@ -172,7 +177,7 @@ function dropUnanswered(request: FastifyRequest, reply: FastifyReply): void {
 
 function addHooks(
   app: FastifyInstance,
-  admission: Admission,
+  { admission, connections }: { admission: Admission; connections: ConnectionBound },
   { logger, onAnswered }: AppOptions,
 ): void {
   app.addHook('onRoute', ({ config, url }) => {
@@ -185,6 +190,7 @@ function addHooks(
     reply.header('cache-control', 'no-store')
     // After a reset there is nobody to answer, and no address to count the request under.
     if (request.socket.remoteAddress === undefined) return void dropUnanswered(request, reply)
+    if (connections.isBeyond(request.raw.socket)) reply.header('connection', 'close')
     const fault = headerFault(request.raw)
     // Where a request is ambiguous, so may be what follows it on the connection.
     if (fault) reply.header('connection', 'close')

@@ -11,6 +11,7 @@ import {
 } from '@svc/core/contract'
 import { type BackupSettings, readBackups } from './backup-settings.ts'
 import { ConfigError } from './config-error.ts'
+import { CONNECTIONS_MAX, LISTEN_BACKLOG } from './connections.ts'
 import { inheritedSocket } from './inherited-socket.ts'
 import { type Load, OVERLOAD } from './load.ts'
 import { readMetricsListen } from './metrics/listen-address.ts'
@@ -40,6 +41,10 @@ export interface Config extends SpendSettings, TargetSettings {
   trust_proxy: string[]
   /** Beyond which load even sends are refused. */
   overload: Load
+  /** How many connections are served at once, */
+  connections_max: number
+  /** and how many may wait until they are accepted. */
+  listen_backlog: number
   /** How many recipients a bulk may have. */
   bulk_recipients_max: number
   /** Decimal credits. */
@@ -93,6 +98,8 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
       requests: readWhole('SVC_OVERLOAD_REQUESTS', read, OVERLOAD.requests),
       delay_ms: readWhole('SVC_OVERLOAD_DELAY_MS', read, OVERLOAD.delay_ms),
     },
+    connections_max: readWhole('SVC_CONNECTIONS_MAX', read, CONNECTIONS_MAX),
+    listen_backlog: readWhole('SVC_LISTEN_BACKLOG', read, LISTEN_BACKLOG, 65_535),
     webhook_allow_http: readBoolean('SVC_WEBHOOK_ALLOW_HTTP', read('SVC_WEBHOOK_ALLOW_HTTP')),
     webhook_allow_nets: readNetworks('SVC_WEBHOOK_ALLOW_NETS', read('SVC_WEBHOOK_ALLOW_NETS')),
     webhook_dns: readDns('SVC_WEBHOOK_DNS', read('SVC_WEBHOOK_DNS')),

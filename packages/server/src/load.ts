@@ -8,9 +8,9 @@ export type Priority = 'bulk' | 'lists' | 'sends' | 'kept'
 
 /** How much there is to do. */
 export interface Load {
-  /** Requests that are being worked on, the one that asks included; those whose body is still coming are not. */
+  /** Requests that wait for their turn or are worked on, the one that asks included; those whose body is still coming are not. */
   readonly requests: number
-  /** How late the event loop has been for a while, in milliseconds. */
+  /** How long requests wait for their turn, or how late the event loop has been for a while, in milliseconds. */
   readonly delay_ms: number
 }
 

@@ -154,6 +154,9 @@ async function loadMetrics({ database_url, providers }: Config): Promise<Metrics
 }
 
 /** Node knows `fd`; the types of the framework, which hands it on, do not. */
-function whereTo({ listen_fd, host, port }: Config): FastifyListenOptions {
-  return listen_fd === null ? { host, port } : ({ fd: listen_fd } as FastifyListenOptions)
+function whereTo({ listen_fd, host, port, listen_backlog }: Config): FastifyListenOptions {
+  const backlog = listen_backlog
+  return listen_fd === null
+    ? { host, port, backlog }
+    : ({ fd: listen_fd, backlog } as FastifyListenOptions)
 }

@@ -1,11 +1,17 @@
 import type { Log } from '@svc/core'
 import type { Config } from './config.ts'
+import { readSomaxconn } from './connections.ts'
 
 /** Says at start what of the settings may not be what the operator takes it for; never a value of one. */
 export function warnOfSettings(
   log: Pick<Log, 'warn'>,
-  { stripe, providers, public_url }: Pick<Config, 'stripe' | 'providers' | 'public_url'>,
-  { dev }: { dev: boolean },
+  {
+    stripe,
+    providers,
+    public_url,
+    listen_backlog,
+  }: Pick<Config, 'stripe' | 'providers' | 'public_url' | 'listen_backlog'>,
+  { dev, somaxconn = readSomaxconn() }: { dev: boolean; somaxconn?: number | null },
 ): void {
   if (dev) return
   if (!providers.some(({ type }) => type === 'smtp')) {
@@ -16,6 +22,12 @@ export function warnOfSettings(
     log.warn(
       { providers: called },
       'SVC_PUBLIC_URL is not https: these providers report to it how messages fare, and may not reach it',
+    )
+  }
+  if (somaxconn !== null && somaxconn < listen_backlog) {
+    log.warn(
+      { somaxconn, listen_backlog },
+      'net.core.somaxconn is less than SVC_LISTEN_BACKLOG: in a burst, clients beyond it wait for seconds to connect',
     )
   }
   if (stripe && /^.k_test_/.test(stripe.secret_key)) {

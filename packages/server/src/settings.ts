@@ -267,9 +267,21 @@ const ROWS: Record<SettingGroup, Record<string, Row>> = {
     },
     SVC_OVERLOAD_DELAY_MS: {
       kind: 'number',
-      summary: 'so many milliseconds late is a process with too much to do',
+      summary: 'requests that wait so many milliseconds for their turn are too many',
       default: '1000',
       example: '500',
+    },
+    SVC_CONNECTIONS_MAX: {
+      kind: 'number',
+      summary: 'how many connections are served at once',
+      default: '10000',
+      example: '2000',
+    },
+    SVC_LISTEN_BACKLOG: {
+      kind: 'number',
+      summary: 'how many connections may wait until they are accepted',
+      default: '4096',
+      example: '1024',
     },
   },
   operating: {

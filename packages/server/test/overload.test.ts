@@ -1,3 +1,5 @@
+import { once } from 'node:events'
+import { connect } from 'node:net'
 import { SvcError } from '@svc/core/contract'
 import { afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { type Account, bulk, sms } from './accounts.ts'
@@ -164,6 +166,64 @@ it('requests that are being worked on are the load, and are none once they have 
   letGo()
   await Promise.all(holding)
   for (let i = 0; i < 10; i++) expect((await world.bulk(key)).status).toBe(201)
+  await world.close()
+})
+
+it('sheds by what requests waited, and answers health meanwhile', async () => {
+  const world = await openWorld({
+    load: 'measured',
+    overload: { requests: 1_000_000, delay_ms: 20 },
+  })
+  const { key } = await world.key(await world.signup({ credits: 2_000 }))
+  await world.send(key)
+  let answered = 0
+  const sending = Array.from({ length: 1_500 }, async () => {
+    const { status, headers } = await world.send(key)
+    answered += 1
+    return { status, retry_after: headers['retry-after'] }
+  })
+  const { status } = await world.call('GET', '/health')
+  expect(status).toBe(200)
+  expect(answered).toBeLessThan(750)
+  const answers = await Promise.all(sending)
+  const shed = answers.filter((answer) => answer.status === 429)
+  const accepted = answers.filter((answer) => answer.status === 201)
+  // 1,500 sends take longer than 20 ms, and the first of them do not wait.
+  expect(shed.length).toBeGreaterThan(0)
+  expect(accepted.length).toBeGreaterThanOrEqual(64)
+  expect(shed.length + accepted.length).toBe(1_500)
+  expect(new Set(shed.map(({ retry_after }) => retry_after))).toStrictEqual(new Set(['5']))
+  const again = async () => (await world.send(key)).status
+  await expect.poll(again, { timeout: 10_000 }).toBe(201)
+  await world.close()
+})
+
+it('answers one request of a connection too many, and closes it; health is served', async () => {
+  const world = await openWorld({ listen: true, connections_max: 2 })
+  const { key } = await world.key(await world.signup({ credits: 10 }))
+  const ask = (path: string) =>
+    speak(world.url, (socket) =>
+      socket.write(`GET ${path} HTTP/1.1\r\nHost: svc\r\nX-API-Key: ${key}\r\n\r\n`),
+    )
+  const { hostname, port } = new URL(world.url)
+  const idle = [1, 2].map(() => connect({ host: hostname, port: Number(port) }))
+  await Promise.all(idle.map((socket) => once(socket, 'connect')))
+  const list = await ask('/api/v1/messages')
+  expect(list.statuses).toStrictEqual([429])
+  expect(list.text).toMatch(/\r\nretry-after: 5\r\n/i)
+  expect(list.text).toMatch(/\r\nconnection: close\r\n/i)
+  expect(list.text).toContain(JSON.stringify(TOO_BUSY))
+  const health = await ask('/health')
+  expect(health.statuses).toStrictEqual([200])
+  expect(health.text).toMatch(/\r\nconnection: close\r\n/i)
+  // Far beyond that nothing is answered.
+  expect(world.app.server.maxConnections).toBe(1_002)
+  for (const socket of idle) socket.destroy()
+  const status = async () => {
+    const headers = { 'x-api-key': key, connection: 'close' }
+    return (await fetch(`${world.url}/api/v1/messages`, { headers })).status
+  }
+  await expect.poll(status, { timeout: 10_000 }).toBe(200)
   await world.close()
 })
 

@@ -1,9 +1,9 @@
 import { mkdtempSync, rmSync } from 'node:fs'
-import { createServer } from 'node:net'
+import { createServer, Server } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createClient } from '@svc/core/contract'
-import { afterEach, beforeEach, expect, it } from 'vitest'
+import { afterEach, beforeEach, expect, it, vi } from 'vitest'
 import { type Config, readConfig, startServer } from '../src/index.ts'
 import { within } from './within.ts'
 
@@ -50,8 +50,13 @@ it('serves the API on a free port, sends in threads, and keeps all of it over a 
   }
 })
 
-it('sends to as many at once as the operator allows', async () => {
+it('sends to as many, and lets as many wait to connect, as the operator allows', async () => {
+  const listen = vi.spyOn(Server.prototype, 'listen')
   const server = await startServer({ config: { ...config, bulk_recipients_max: 1 } })
+  // A burst of clients waits in a queue of this length, and not for their own repeated attempts.
+  const [address] = listen.mock.calls.map(([options]) => options as object)
+  listen.mockRestore()
+  expect(address).toMatchObject({ port: 0, backlog: 4_096 })
   try {
     const { url: base_url } = server
     const signup = { email: 'owner@example.com', password: 'long enough', company_name: 'A' }

@@ -12,10 +12,13 @@ const TWILIO = {
 
 const stripe = (key: string) => ({ STRIPE_SECRET_KEY: key, STRIPE_WEBHOOK_SECRET: 'whsec_hunter2' })
 
-function warnings(env: NodeJS.ProcessEnv, { dev = false }: { dev?: boolean } = {}) {
+function warnings(
+  env: NodeJS.ProcessEnv,
+  { dev = false, somaxconn = null }: { dev?: boolean; somaxconn?: number | null } = {},
+) {
   const told: [object, string][] = []
   const log = { warn: (about: object, text: string) => void told.push([about, text]) }
-  warnOfSettings(log, readConfig(env), { dev })
+  warnOfSettings(log, readConfig(env), { dev, somaxconn })
   return told
 }
 
@@ -49,4 +52,14 @@ it.each([
 it('has nothing to say of a service that is only tried, but that mails reach nobody where it is not', () => {
   expect(warnings(stripe('sk_test_1'), { dev: true })).toStrictEqual([])
   expect(warnings({})).toStrictEqual([[{}, NO_MAIL]])
+})
+
+it.each([
+  [128, {}, true],
+  [4_096, {}, false],
+  [4_096, { SVC_LISTEN_BACKLOG: '8192' }, true],
+  [null, {}, false],
+])('with net.core.somaxconn %s and %o it is %s that bursts may wait', (somaxconn, env, isSaid) => {
+  const said = warnings(env, { somaxconn }).some(([, text]) => text.includes('net.core.somaxconn'))
+  expect(said).toBe(isSaid)
 })

@@ -58,6 +58,7 @@ export interface WorldOptions {
   rates?: 'specified' | Partial<Record<keyof typeof RATES, RateLimit>>
   trust_proxy?: string[]
   overload?: Load
+  connections_max?: number
   /** What the load is taken for; quiet unless told. */
   load?: (() => Load) | 'measured'
   signup_credits?: string
@@ -134,6 +135,7 @@ export async function openWorld(options: WorldOptions = {}) {
       rates: ratesOf(options.rates),
       trust_proxy: options.trust_proxy ?? [],
       ...(options.overload && { overload: options.overload }),
+      ...(options.connections_max && { connections_max: options.connections_max }),
     },
     sandbox_payments: options.payments === undefined ? sandbox : undefined,
     logger,
