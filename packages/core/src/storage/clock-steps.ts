@@ -6,6 +6,12 @@ export const STEP_MIN_MS = 1_000
 /** So many rows of each queue are brought back at once at the most: whoever sends waits meanwhile. */
 export const REDATED_MAX = 5_000
 
+/**
+ * Longer than anything is under way: a delivery that began before the clock was set back is recorded, and its next try
+ * dated, by what the clock showed then.
+ */
+const UNDER_WAY_MAX_MS = 180_000
+
 /** What the log says of them. */
 export const REDATED =
   'the clock was ahead when these were queued: what they wait for is counted from now'
@@ -28,6 +34,7 @@ export interface ClockSteps {
 export function createClockSteps(): ClockSteps {
   let offset_ms: number | null = null
   let forwards_at_ms = Number.NEGATIVE_INFINITY
+  let again_at_ms = Number.POSITIVE_INFINITY
   let isDoubtful = true
   return {
     saw(now, elapsed_ms) {
@@ -35,7 +42,13 @@ export function createClockSteps(): ClockSteps {
       const step_ms = found_ms - (offset_ms ?? found_ms)
       offset_ms = found_ms
       if (step_ms > STEP_MIN_MS) forwards_at_ms = elapsed_ms
-      if (step_ms < -STEP_MIN_MS) isDoubtful = true
+      if (step_ms < -STEP_MIN_MS) {
+        isDoubtful = true
+        again_at_ms = elapsed_ms + UNDER_WAY_MAX_MS
+      } else if (elapsed_ms >= again_at_ms) {
+        isDoubtful = true
+        again_at_ms = Number.POSITIVE_INFINITY
+      }
     },
     takesOver: ({ elapsed_ms, lease_ms }) => elapsed_ms - forwards_at_ms >= lease_ms,
     isDoubtful: () => isDoubtful,

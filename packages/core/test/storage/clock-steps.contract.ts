@@ -91,6 +91,22 @@ export function clockStepsContract(open: OpenStorage): void {
       },
     )
 
+    it('tries again what was under way meanwhile, within three minutes', async () => {
+      const workspaceId = await bench.workspace()
+      await bench.webhook(workspaceId)
+      bench.clock.step(step_ms)
+      await settled(workspaceId, SENT)
+      const delivery = only(await bench.claimDeliveries())
+      const started_at = bench.clock.now()
+      bench.clock.step(-step_ms)
+      await claim()
+      await bench.record(delivery, { started_at, response_status: 500 })
+      bench.clock.advance(3 * MINUTE_MS)
+      await claim()
+      bench.clock.advance(RETRIED_MS)
+      expect(await bench.claimDeliveries()).toMatchObject([{ attempt: 2 }])
+    })
+
     it('delivers, and tries again as soon as it was to', async () => {
       const workspaceId = await bench.workspace()
       const webhook = await bench.webhook(workspaceId)
