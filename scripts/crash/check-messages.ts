@@ -40,7 +40,7 @@ export function checkMessages(
     for (const id of ids) if (!found.includes(id)) lost(`${name}: ${id}`)
     if (ids.length > 1 && operation.idempotency_key) told(`${name}: ${ids.join(', ')}`)
     if (found.length > 1) twice(`${name}: ${found.join(', ')}`)
-    if (found.length > 0 && ids.length === 0 && !isUnsure(operation)) {
+    if (found.length > 0 && ids.length === 0 && !isUnsure(operation) && !isUnderWay(operation)) {
       unwanted(`${name}: ${found.join(', ')}`)
     }
     for (const each of operation.tries) {
@@ -52,6 +52,13 @@ export function checkMessages(
       if (each.status !== expected && !isBusy) refused(`${name}: ${each.status} ${each.text}`)
     }
   }
+}
+
+/** A request with a key is answered 429 after 9.5 s, and its work goes on. */
+function isUnderWay({ idempotency_key, tries }: Operation): boolean {
+  return (
+    idempotency_key !== null && tries.some((each) => each.outcome === 'fail' && each.status === 429)
+  )
 }
 
 function isItsEnd({ status, error_code }: StoredMessage, fate: Fate | null): boolean {
