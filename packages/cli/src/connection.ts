@@ -158,7 +158,7 @@ export function addressOf(text: string): string {
   if (url.username + url.password + url.search + url.hash !== '') {
     throw usage('the address of the server must be without user, password, query and fragment')
   }
-  return text.replace(/\/+$/, '').replace(/\/api\/v1$/, '')
+  return text.replace(/(?<!\/)\/+$/, '').replace(/\/api\/v1$/, '')
 }
 
 /** `fetch` that says what to do when nobody answers, and never takes the key to where a redirect points. */

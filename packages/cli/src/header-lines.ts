@@ -20,9 +20,9 @@ export function readHeaders(text: string): HeaderMap {
 export function headersOf(lines: readonly string[]): HeaderMap {
   const headers: HeaderMap = {}
   for (const line of lines) {
-    const [, name, value = ''] = /^([^\s:]+)\s*:\s*(.*?)\s*$/.exec(line) ?? []
+    const [, name, value = ''] = /^([^\s:]+)\s*:(.*)$/.exec(line) ?? []
     if (name === undefined) throw usage(`a header must be "name: value", got "${line}"`)
-    headers[name.toLowerCase()] ??= value
+    headers[name.toLowerCase()] ??= value.trim()
   }
   return headers
 }

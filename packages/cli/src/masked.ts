@@ -28,12 +28,21 @@ export function maskedText({ is_secret, kind }: Setting, text: string): string {
 /** Whether a text of a setting has something in it that others must not read. */
 export function holdsSecret(setting: Setting, text: string): boolean {
   if (text === '') return false
-  if (setting.kind === 'json_or_path') return SECRET_MEMBER.test(text) || PASSWORD_IN_URL.test(text)
+  if (setting.kind === 'json_or_path') return hasSecretMember(text) || PASSWORD_IN_URL.test(text)
   return maskedText(setting, text) !== text
 }
 
-/** A member named like a secret that is no reference to a variable. */
-const SECRET_MEMBER = /"[^"]*(secret|token|password|key|auth)[^"]*"\s*:\s*"(?!\$\{)[^"]/i
+const TEXT_MEMBER = /"([^"]*)"\s*:\s*"([^"]*)"/g
+const SECRET_NAME = /secret|token|password|key|auth/i
+
+/** Whether a member that is named like a secret has a text of its own, not a reference to a variable. */
+function hasSecretMember(json: string): boolean {
+  return [...json.matchAll(TEXT_MEMBER)].some(
+    ([, name = '', value = '']) =>
+      SECRET_NAME.test(name) && value !== '' && !value.startsWith('${'),
+  )
+}
+
 const PASSWORD_IN_URL = /"[a-z]+:\/\/[^"/@:]*:(?!\$\{)[^"/@]+@/i
 
 function namesOf(json: string): string {

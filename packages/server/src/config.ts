@@ -153,7 +153,7 @@ function readJwtSecret(given: string | undefined): string | null {
 function readUrl(text: string): string {
   const url = URL.canParse(text) ? new URL(text) : null
   if (url && (url.protocol === 'http:' || url.protocol === 'https:'))
-    return text.replace(/\/+$/, '')
+    return text.replace(/(?<!\/)\/+$/, '')
   throw new ConfigError(`SVC_PUBLIC_URL must be an http or https URL, got "${text}"`)
 }
 

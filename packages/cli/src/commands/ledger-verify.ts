@@ -95,7 +95,7 @@ function cellsOf({ check, workspace_id, seq, about, stands, should }: LedgerDiff
 /** Whole micro-credits as credits, exactly: a sum over all workspaces may be past what a number holds. */
 function decimalOf(micro: string): string {
   const digits = micro.replace('-', '').padStart(7, '0')
-  const decimals = digits.slice(-6).replace(/0+$/, '')
+  const decimals = digits.slice(-6).replace(/(?<!0)0+$/, '')
   const whole = `${micro.startsWith('-') ? '-' : ''}${digits.slice(0, -6)}`
   return decimals === '' ? whole : `${whole}.${decimals}`
 }

@@ -2,7 +2,7 @@ import { isUtf8 } from 'node:buffer'
 import { Readable } from 'node:stream'
 import { invalid, type SvcError } from '../contract/errors.ts'
 import { isRecord } from '../contract/fields.ts'
-import { checkValue, jsonDepthWithin } from '../contract/json-text.ts'
+import { checkValue, jsonShape } from '../contract/json-text.ts'
 import { LIMITS } from '../contract/limits.ts'
 import { CSV_COLUMNS, unguarded } from './csv-cells.ts'
 
@@ -116,7 +116,7 @@ function listOf(cell: string): string[] {
 
 /** The object that a cell's JSON is, or the cell itself, which is then refused as no object. */
 function objectOf(cell: string): unknown {
-  if (!jsonDepthWithin(cell, LIMITS.json_depth)) return cell
+  if (jsonShape(cell).depth > LIMITS.json_depth) return cell
   try {
     const value: unknown = JSON.parse(cell)
     checkValue(value)

@@ -2,7 +2,7 @@ import * as z from 'zod'
 import type { Channel } from './content.ts'
 import { endpoint } from './endpoint.ts'
 import { email, jsonObject, phone, phoneOrText, text, timestamp, uuid } from './fields.ts'
-import { jsonDepthWithin } from './json-text.ts'
+import { jsonShape } from './json-text.ts'
 import { LIMITS } from './limits.ts'
 import { limit, page, pagination } from './paging.ts'
 
@@ -59,7 +59,7 @@ export const attributes = jsonObject
     const json = JSON.stringify(value)
     return (
       Buffer.byteLength(json) <= LIMITS.metadata_bytes &&
-      jsonDepthWithin(json, LIMITS.contact_attributes_depth)
+      jsonShape(json).depth <= LIMITS.contact_attributes_depth
     )
   }, `Attributes must be at most ${LIMITS.metadata_bytes} bytes of JSON, ${LIMITS.contact_attributes_depth} levels deep`)
   .meta({

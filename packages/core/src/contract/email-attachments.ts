@@ -50,5 +50,6 @@ function isBase64(text: string): boolean {
 
 /** How many bytes a text of base64 stands for. */
 function bytesOf(base64: string): number {
-  return Math.floor((base64.length * 3) / 4) - (/=*$/.exec(base64.slice(-2))?.[0].length ?? 0)
+  const padding = base64.endsWith('==') ? 2 : base64.endsWith('=') ? 1 : 0
+  return Math.floor((base64.length * 3) / 4) - padding
 }

@@ -35,6 +35,8 @@ export const LIMITS = {
   bulk_body_bytes: 4 * MB,
   /** The outermost value counts as 1. */
   json_depth: 16,
+  /** Members and items, not counting the items of the longest list of the outermost object; and in each of these. */
+  json_values: 10_000,
 
   page_default: 1,
   /** Keeps the offset of a page far inside 64 bits; the specification names no last page. */
@@ -93,6 +95,10 @@ export const LIMITS = {
   bulk_recipients_max: 10_000,
   /** How many times as long as what comes out the text of a bulk may be, placeholders not yet filled in. */
   bulk_template_factor: 4,
+  /** In the content of a bulk. */
+  bulk_placeholders: 1000,
+  /** Placeholders times recipients: filling them all in takes about 50 ms. */
+  bulk_fillings: 200_000,
   bulk_variables: 100,
   bulk_variable_name_length: 100,
   bulk_variable_length: 10_000,
@@ -100,6 +106,8 @@ export const LIMITS = {
   bulk_rendered_length: 64 * MB,
   /** Of one message, in the answer to an estimate. */
   estimate_characters: 100,
+  /** Of all messages in the answer to an estimate: each one is a record. */
+  estimate_characters_of_all: 5_000,
 
   contact_name_length: 200,
   contact_external_id_length: 255,

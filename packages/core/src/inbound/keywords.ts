@@ -28,7 +28,7 @@ const LENGTH_MAX = 160
 
 const INVISIBLE = /\p{Cf}/gu
 const LEADING = /^[^\p{L}\p{N}]+/u
-const TRAILING = /[^\p{L}\p{N}]+$/u
+const TRAILING = /(?<![^\p{L}\p{N}])[^\p{L}\p{N}]+$/u
 
 /**
  * What a whole text asks for, whatever its case, its width, and the signs around it; null where it says anything else.

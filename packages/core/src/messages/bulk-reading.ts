@@ -4,6 +4,7 @@ import { type BulkRecipient, bulkRecipient } from '../contract/bulk-request.ts'
 import { decode } from '../contract/decode.ts'
 import { type ErrorDetail, SvcError } from '../contract/errors.ts'
 import { isRecord } from '../contract/fields.ts'
+import { inTurns } from '../in-turns.ts'
 
 /** A recipient who gets none, and why. */
 export interface Refused {
@@ -20,16 +21,27 @@ export interface Refused {
 // All at once: a fault alone costs ten times as much.
 const all = z.object({ recipients: z.array(bulkRecipient) })
 
-/** The recipients of a bulk as they were given, and in the place of each that cannot be read why. */
-export function readRecipients(given: readonly unknown[]): (BulkRecipient | Refused)[] {
+/** Recipients that are read together: about 1 ms, 10 ms where each has faults. */
+const PART = 100
+
+/** The recipients of a bulk as they were given; in the place of each that cannot be read, the reason. */
+export async function readRecipients(
+  given: readonly unknown[],
+): Promise<(BulkRecipient | Refused)[]> {
+  const starts = Array.from({ length: Math.ceil(given.length / PART) }, (_, i) => i * PART)
+  const parts = await inTurns(starts, (at) => readPart(given.slice(at, at + PART), at))
+  return parts.flat()
+}
+
+function readPart(given: readonly unknown[], at: number): (BulkRecipient | Refused)[] {
   try {
     return decode(all, { recipients: given }).recipients
   } catch (error) {
     if (!(error instanceof SvcError && error.details)) throw error
-    const faults = byRecipient(error.details)
-    return given.map((one, index) => {
-      const details = faults.get(index)
-      return details ? unreadable(one, index, details) : bulkRecipient.parse(one)
+    const faults = byRecipient(error.details, at)
+    return given.map((one, i) => {
+      const details = faults.get(at + i)
+      return details ? unreadable(one, at + i, details) : bulkRecipient.parse(one)
     })
   }
 }
@@ -41,11 +53,13 @@ export function isRefused(read: BulkRecipient | Refused): read is Refused {
 
 type Faults = [ErrorDetail, ...ErrorDetail[]]
 
-/** By the index of the recipient that their paths name: `recipients.3.name`. */
-function byRecipient(details: readonly ErrorDetail[]): Map<number, Faults> {
+/** By the index of the recipient that their paths name: `recipients.3.name`, counted from the part's first. */
+function byRecipient(details: readonly ErrorDetail[], at: number): Map<number, Faults> {
   const faults = new Map<number, Faults>()
-  for (const detail of details) {
-    const index = Number(detail.path.split('.')[1])
+  for (const { path, message } of details) {
+    const [list, i, ...rest] = path.split('.')
+    const index = Number(i) + at
+    const detail = { path: [list, index, ...rest].join('.'), message }
     const known = faults.get(index)
     if (known) known.push(detail)
     else faults.set(index, [detail])

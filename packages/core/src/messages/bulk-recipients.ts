@@ -9,6 +9,7 @@ import { EMAIL_TEXT, emailAddress, emailKey } from '../contract/email-address.ts
 import { invalid, SvcError } from '../contract/errors.ts'
 import { type Metadata, metadata, PHONE_TEXT, phone } from '../contract/fields.ts'
 import { LIMITS } from '../contract/limits.ts'
+import { inTurns } from '../in-turns.ts'
 import { isRefused, type Refused, readRecipients } from './bulk-reading.ts'
 import { lookUpFor } from './bulk-values.ts'
 import { type ContentTemplate, contentTemplate } from './template.ts'
@@ -47,7 +48,7 @@ export async function recipientsOf(
 ): Promise<Recipients> {
   const { contacts, recipients_max } = parts
   if (request.recipients.length > recipients_max) throw tooMany(recipients_max)
-  const recipients = readRecipients(request.recipients)
+  const recipients = await readRecipients(request.recipients)
   const ids = contactIdsOf(recipients)
   const known = ids.length > 0 ? await contacts.forSending(workspaceId, ids) : new Map()
   return lookAtRecipients(recipients, { ...parts, request, contacts: known })
@@ -60,18 +61,19 @@ function contactIdsOf(recipients: readonly (BulkRecipient | Refused)[]): string[
 }
 
 /** Fills a bulk's content in for every recipient, in order. What is wrong with one is told of that one. */
-function lookAtRecipients(
+async function lookAtRecipients(
   recipients: readonly (BulkRecipient | Refused)[],
   of: Pick<Bulk, 'request' | 'contacts' | 'priceOf' | 'countryFault'>,
-): Recipients {
+): Promise<Recipients> {
   const found: Recipients = { reached: [], refused: [], duplicates: [] }
   const bulk = { ...of, ...preparedFrom(of.request, of.priceOf) }
+  if (bulk.template.placeholders * recipients.length > LIMITS.bulk_fillings) throw tooMuch()
   const seen = new Set<string>()
   let length = 0
-  for (const [index, given] of recipients.entries()) {
+  await inTurns(recipients, (given, index) => {
     if (isRefused(given)) {
       found.refused.push(given)
-      continue
+      return
     }
     const recipient = typeof given === 'string' ? { to: given } : given
     const addressed = addressOf(recipient, bulk)
@@ -79,24 +81,24 @@ function lookAtRecipients(
       // A recipient that is but a text has no fields.
       const field = typeof given === 'string' ? '' : addressed.field
       found.refused.push({ ...addressed, index, field })
-      continue
+      return
     }
     const to = addressed
     const key = of.request.channel === 'email' ? emailKey(to) : to
     if (seen.has(key)) {
       found.duplicates.push({ index, to })
-      continue
+      return
     }
     const message = messageFor(recipient, to, bulk)
     if ('error' in message) {
       found.refused.push({ index, field: '', to, ...message })
-      continue
+      return
     }
     seen.add(key)
     found.reached.push({ index, to, ...message })
     length += lengthOf(message.content)
     if (length > LIMITS.bulk_rendered_length) throw tooMuch()
-  }
+  })
   return found
 }
 
@@ -117,7 +119,7 @@ function preparedFrom(
 ): Pick<Bulk, 'template' | 'price' | 'schema'> {
   const template = contentTemplate(content)
   const schema = z.object({ content: contents[channel] })
-  if (!template.isConstant) return { template, price: null, schema }
+  if (template.placeholders > 0) return { template, price: null, schema }
   // Room was left for placeholders; without them, what was given is what is sent.
   decode(schema, { content })
   return { template, price: priceOf(channel, content), schema }

@@ -5,6 +5,7 @@ import type { EstimatedMessage, estimate as endpoint } from '../contract/estimat
 import { LIMITS } from '../contract/limits.ts'
 import { type Units, units } from '../contract/units.ts'
 import { type Account, availableOf, dayOf, spentOn } from '../credits/decide.ts'
+import { inTurns } from '../in-turns.ts'
 import { gsm7Suggestion, nonGsmCharacters, segments } from '../sms/index.ts'
 import type { Storage } from '../storage/storage.ts'
 import { suppressedAddress } from './accept.ts'
@@ -14,6 +15,7 @@ import { spendingOf } from './new-message.ts'
 
 type EstimateRequest = Body<typeof endpoint>
 type Estimate = Data<typeof endpoint>
+type NonGsmCharacters = EstimatedMessage['non_gsm_characters']
 
 /** What a send or a bulk would cost, and who would get nothing. Nothing is written. */
 export async function estimateOf(
@@ -39,11 +41,17 @@ export async function estimateOf(
     suppressions.filter((row) => row.channel === channel).map(({ address }) => address),
   )
   const isFree = mode === 'test'
+  let room: number = LIMITS.estimate_characters_of_all
+  const reached = await inTurns(found.reached, (one, i) => ({
+    ...reachedIn(channel, one, isFree, (characters) => {
+      const listed = characters.slice(0, Math.min(LIMITS.estimate_characters, room))
+      room -= listed.length
+      return listed
+    }),
+    block_reason: suppressed.has(addresses[i] as string) ? ('suppressed' as const) : null,
+  }))
   const messages = [
-    ...found.reached.map((reached, i) => ({
-      ...reachedIn(channel, reached, isFree),
-      block_reason: suppressed.has(addresses[i] as string) ? ('suppressed' as const) : null,
-    })),
+    ...reached,
     ...found.refused.map(({ index, to, error }) => blocked(index, to, error)),
     ...found.duplicates.map(({ index, to }) => blocked(index, to, 'duplicate')),
   ].toSorted((a, b) => a.index - b.index)
@@ -101,6 +109,7 @@ function reachedIn(
   channel: Channel,
   { index, to, content, price }: Reached,
   isFree: boolean,
+  listed: (characters: NonGsmCharacters) => NonGsmCharacters,
 ): Omit<EstimatedMessage, 'block_reason'> {
   const credits = isFree ? units(0) : price.credits
   if (channel !== 'sms') return { ...NO_SMS, index, to, credits }
@@ -114,8 +123,7 @@ function reachedIn(
     units: length,
     segments: count,
     credits,
-    non_gsm_characters:
-      encoding === 'GSM-7' ? [] : nonGsmCharacters(text).slice(0, LIMITS.estimate_characters),
+    non_gsm_characters: encoding === 'GSM-7' ? [] : listed(nonGsmCharacters(text)),
     gsm7_suggestion: gsm7Suggestion(text),
   }
 }

@@ -7,8 +7,8 @@ export type LookUp = (name: string) => string | null
 
 /** A content to be filled in many times over. */
 export interface ContentTemplate {
-  /** Whether there is anything to fill in; if not, every filling gives the very same object. */
-  isConstant: boolean
+  /** How many placeholders one filling replaces. If there are none, every filling gives the very same object. */
+  placeholders: number
   /** Fills the placeholders in; what has neither value nor fallback is added to `missing` and left empty. */
   fill(lookUp: LookUp, missing: Set<string>): Content
 }
@@ -20,24 +20,30 @@ const FILLED = /^(?:text|html|subject|media\.caption|media\.filename|template\.v
 
 /**
  * Takes a content's placeholders apart, once for all recipients.
- * @throws SvcError `validation_error` for braces that are no placeholder: nobody is to get `{{#if}}` to read.
+ * @throws SvcError `validation_error` for braces that are no placeholder, because no recipient must read `{{#if}}`; and
+ * for more than `LIMITS.bulk_placeholders` placeholders.
  */
 export function contentTemplate(content: Content): ContentTemplate {
-  const fill = fillOf(content, [])
+  const count = { placeholders: 0 }
+  const fill = fillOf(content, [], count)
   return {
-    isConstant: fill === null,
+    placeholders: count.placeholders,
     fill: fill === null ? () => content : (fill as ContentTemplate['fill']),
   }
 }
 
-function fillOf(value: unknown, path: readonly string[]): Fill | null {
+function fillOf(
+  value: unknown,
+  path: readonly string[],
+  count: { placeholders: number },
+): Fill | null {
   if (typeof value === 'string') {
     const name = path.join('.')
-    return FILLED.test(name) ? textTemplate(value, name) : null
+    return FILLED.test(name) ? textTemplate(value, name, count) : null
   }
   if (typeof value !== 'object' || value === null) return null
   const fills = Object.entries(value).flatMap(([key, inner]): [string, Fill][] => {
-    const fill = fillOf(inner, [...path, key])
+    const fill = fillOf(inner, [...path, key], count)
     return fill ? [[key, fill]] : []
   })
   if (fills.length === 0) return null
@@ -58,11 +64,14 @@ const PLACEHOLDER = /\{\{([^{}]*)\}\}/g
 const NAME = /^[\p{L}\p{N}_][\p{L}\p{M}\p{N}_.-]*$/u
 
 /** Null where nothing is to be filled in. */
-function textTemplate(text: string, path: string): Fill | null {
+function textTemplate(text: string, path: string, count: { placeholders: number }): Fill | null {
   const literals: string[] = []
   const placeholders: Placeholder[] = []
   let end = 0
   for (const match of text.matchAll(PLACEHOLDER)) {
+    if (++count.placeholders > LIMITS.bulk_placeholders) {
+      throw refusal(path, `it must have at most ${LIMITS.bulk_placeholders} placeholders`)
+    }
     literals.push(text.slice(end, match.index))
     placeholders.push(placeholderOf(match[1] as string, path))
     end = match.index + match[0].length

@@ -209,7 +209,7 @@ function answerOf(
   is_cut: boolean,
 ): HttpAnswer {
   const { 'content-encoding': encoding = 'identity' } = headers
-  if (!/^\s*(identity)?\s*$/i.test(encoding)) {
+  if (!['', 'identity'].includes(encoding.trim().toLowerCase())) {
     return { type: 'answered', status, headers, body: '', json: undefined }
   }
   return { type: 'answered', status, headers, body, json: is_cut ? undefined : parsed(body) }

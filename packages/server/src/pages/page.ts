@@ -135,11 +135,20 @@ function bytesOf(page: Page): Buffer | Promise<Buffer> {
   return Buffer.from('html' in page ? page.html : page.text())
 }
 
+/** Longer than the tags of all versions that a cache can hold: the rest of such a header is not read. */
+const IF_NONE_MATCH_LENGTH = 1_000
+
+/** Whether an `If-None-Match` header names a tag. Source: RFC 9110, section 13.1.2. */
+function namesTag(header: string, etag: string): boolean {
+  const tags = header.slice(0, IF_NONE_MATCH_LENGTH).split(',')
+  return tags.some((tag) => tag.trim() === etag)
+}
+
 function send(content: Content, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const { type, etag, plain, gzipped } = content
   const { 'if-none-match': known = '', 'accept-encoding': encodings = '' } = request.headers
   reply.headers({ 'cache-control': 'no-cache', etag, vary: 'accept-encoding' })
-  if (known.split(/\s*,\s*/).includes(etag)) return reply.code(304).send()
+  if (namesTag(known, etag)) return reply.code(304).send()
   reply.header('content-type', type)
   if (!gzipped || !/\bgzip\b/.test(String(encodings))) return reply.send(plain)
   return reply.header('content-encoding', 'gzip').send(gzipped)

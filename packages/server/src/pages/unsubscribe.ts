@@ -13,9 +13,8 @@ const HTML = 'text/html; charset=utf-8'
 /** The one field, as a form of either kind, with room for what else a mail program may add. */
 const FORM_BYTES_MAX = 8 * 1024
 
-/** `List-Unsubscribe=One-Click`, or the same as a part of a `multipart/form-data`. */
 const ONE_CLICK = /(?:^|&)List-Unsubscribe=One-Click(?:&|\s*$)/i
-const ONE_CLICK_PART = /name="?List-Unsubscribe"?[^\n]*(?:\r?\n[^\r\n]+)*\r?\n\r?\nOne-Click\s/i
+const ONE_CLICK_PART = /name="?List-Unsubscribe"?/i
 
 /**
  * Where the unsubscribe links of mails lead: a page with a button for people, and for mail programs the one click of
@@ -70,8 +69,14 @@ function acceptAnyText(app: FastifyInstance): void {
   )
 }
 
+/** Whether a body is `List-Unsubscribe=One-Click`, or has it as a part of a `multipart/form-data`. */
 function isOneClick({ body }: FastifyRequest): boolean {
-  return typeof body === 'string' && (ONE_CLICK.test(body) || ONE_CLICK_PART.test(body))
+  if (typeof body !== 'string') return false
+  if (ONE_CLICK.test(body)) return true
+  const lines = body.split(/\r?\n/)
+  const header = lines.findIndex((line) => ONE_CLICK_PART.test(line))
+  const end = header === -1 ? -1 : lines.indexOf('', header)
+  return end !== -1 && lines[end + 1]?.trim().toLowerCase() === 'one-click'
 }
 
 function tokenOf({ params }: FastifyRequest): string {

@@ -168,12 +168,19 @@ function ofAccount({ code, enhanced, stage, text }: Reply): Meaning | null {
   return stage === 'RCPT TO' && speaksOfRelaying(enhanced, text) ? NO_RELAY : null
 }
 
-/** Addresses and domains, which servers repeat: whoever sends chooses them, and must not stop everybody's mail so. */
-const CHOSEN = /<[^>]*>|\S*@\S*|[\w-]+(?:\.[\w-]+)+/g
-
 function speaksOfRelaying(enhanced: string | null, text: string): boolean {
   const isPolicy = enhanced === null || enhanced.startsWith('5.7.')
-  return isPolicy && /\brelay/i.test(text.replace(CHOSEN, ' '))
+  return isPolicy && /\brelay/i.test(withoutAddresses(text))
+}
+
+/**
+ * Removes the addresses and domains that a server repeats: a caller chooses them, and must not pause the provider for
+ * other workspaces by the word "relay" in them.
+ */
+function withoutAddresses(text: string): string {
+  const words = text.replace(/<[^<>]*>/g, ' ').split(/\s/)
+  const others = words.filter((word) => !word.includes('@'))
+  return others.join(' ').replace(/(?<![\w-])[\w-]+(?:\.[\w-]+)+/g, ' ')
 }
 
 function ofMail({ code, enhanced, stage }: Reply): Meaning {
