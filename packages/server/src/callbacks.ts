@@ -2,14 +2,15 @@ import type { CallbackReading, Core } from '@svc/core'
 import { invalid, SvcError } from '@svc/core/contract'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Admission } from './admission.ts'
+import { clientKey } from './rate-limit.ts'
 import { keepRaw } from './raw-body.ts'
-
-/** More than any provider sends at once; Meta's batches come to 3 MB at the most. */
-const BODY_BYTES = 4 * 1024 * 1024
+import { createUnfinishedBodies } from './unfinished-bodies.ts'
 
 /**
- * What providers call: receipts, what recipients wrote, and the questions by which they make sure of us. Never refused
- * for load or by a limit, because many providers do not ask twice; who signs wrongly counts as a stranger.
+ * What providers call: receipts, what recipients wrote, and the questions by which they check this service. A callback is
+ * never refused for load or by a limit, because many providers do not repeat it; a wrong signature counts in the bucket of
+ * requests without credentials. Each provider has a route of its own, so that a body is read only for a provider that
+ * exists, and up to its own limit.
  */
 export function serveCallbacks(
   app: FastifyInstance,
@@ -17,20 +18,24 @@ export function serveCallbacks(
   { providers }: Core,
   { public_url }: { public_url: () => string },
 ): void {
+  const bodies = createUnfinishedBodies()
   app.register(async (scope) => {
     keepRaw(scope)
-    for (const method of ['GET', 'POST'] as const) {
+    for (const [provider, bytes] of providers.callbackLimits()) {
       scope.route({
-        method,
-        url: '/callbacks/:provider',
+        method: ['GET', 'POST'],
+        url: `/callbacks/${provider}`,
         config: { page: 'exempt' },
-        bodyLimit: BODY_BYTES,
-        onRequest: (request, reply) => admission.admitVisitor('exempt', request, reply),
+        bodyLimit: bytes,
+        async onRequest(request, reply) {
+          bodies.reserve(request.raw, clientKey(request), bytes)
+          await admission.admitVisitor('exempt', request, reply)
+        },
         handler: async (request, reply) => {
-          const { provider } = request.params as { provider: string }
           const body = request.body instanceof Uint8Array ? request.body : new Uint8Array()
           const url = public_url() + request.originalUrl
           const headers = plainHeaders(request)
+          const method = request.method as 'GET' | 'POST'
           const reading = await admission.during(() =>
             providers.callback(provider, { method, url, headers, body }),
           )
@@ -39,6 +44,16 @@ export function serveCallbacks(
         },
       })
     }
+    scope.route({
+      method: ['GET', 'POST'],
+      url: '/callbacks/:provider',
+      config: { page: 'exempt' },
+      async onRequest(request, reply) {
+        await admission.admitVisitor('exempt', request, reply)
+        throw new SvcError('not_found', 'There is no such provider')
+      },
+      handler: () => {},
+    })
   })
 }
 

@@ -51,6 +51,8 @@ export interface ProviderDesk {
    * @throws SvcError `not_found`; `validation_error` where it serves no such channel or sender.
    */
   send(name: string, trial: SendRequest): Promise<Outcome>
+  /** The providers that make requests to this service, and how many bytes the body of one may have. */
+  callbackLimits(): Map<string, number>
   /**
    * Takes a request that a provider made. What it tells is stored when this resolves.
    * @throws SvcError `not_found` for a name that nobody has, or that calls nothing.
@@ -139,6 +141,13 @@ export function createProviderDesk({
       const isListening = connectionsOf(name).length > 0
       return tryProvider(await open(name), { traits, isListening, trial, runtime })
     },
+    callbackLimits: () =>
+      new Map(
+        providers.flatMap((settings) => {
+          const { callback_bytes } = traitsOf(settings)
+          return callback_bytes === null ? [] : [[settings.name, callback_bytes] as const]
+        }),
+      ),
     async callback(name, request) {
       // Strangers are not told which there are.
       const unknown = () => new SvcError('not_found', 'There is no such provider')

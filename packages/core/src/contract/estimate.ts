@@ -34,11 +34,9 @@ const estimated = z.object({
   units: count.nullable().meta({ description: 'Septets in GSM-7, UTF-16 code units in UCS-2.' }),
   segments: z.int().nullable(),
   credits: credits,
-  non_gsm_characters: z
-    .array(z.object({ char: z.string(), index: count }))
-    .meta({
-      description: `The characters that force UCS-2: the first ${LIMITS.estimate_characters} of a message, and the first ${LIMITS.estimate_characters_of_all} of all messages.`,
-    }),
+  non_gsm_characters: z.array(z.object({ char: z.string(), index: count })).meta({
+    description: `The characters that force UCS-2: the first ${LIMITS.estimate_characters} of a message, and the first ${LIMITS.estimate_characters_of_all} of all messages.`,
+  }),
   gsm7_suggestion: z.object({ text: z.string(), segments: z.int() }).nullable().meta({
     description: 'A text that says the same in GSM-7, if there is one.',
   }),

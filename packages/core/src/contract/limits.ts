@@ -33,6 +33,9 @@ export const LIMITS = {
   body_bytes: 256 * KB,
   send_body_bytes: 4 * MB,
   bulk_body_bytes: 4 * MB,
+  callback_body_bytes: 256 * KB,
+  /** For a provider that sends its callbacks in batches. */
+  callback_body_bytes_max: 4 * MB,
   /** The outermost value counts as 1. */
   json_depth: 16,
   /** Members and items, not counting the items of the longest list of the outermost object; and in each of these. */

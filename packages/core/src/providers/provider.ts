@@ -224,6 +224,8 @@ export interface Traits {
   idempotent: boolean
   /** Whether it can be asked about a message whose id it never told. */
   lookup: boolean
+  /** How many bytes the body of a callback may have; null where the provider makes none. */
+  callback_bytes: number | null
   /** Whether something comes in by other ways than HTTP. */
   listens: boolean
   /** Whether it sends on the connection that it listens on: both are then in the service's own thread. */

@@ -53,6 +53,7 @@ export const sandboxType = {
     senders: {},
     idempotent: true,
     lookup: true,
+    callback_bytes: null,
     listens: false,
     connected: false,
     messages_per_second: null,

@@ -18,6 +18,7 @@ it('settings need little', () => {
     senders: {},
     idempotent: false,
     lookup: false,
+    callback_bytes: null,
     listens: false,
     connected: false,
     messages_per_second: null,

@@ -37,6 +37,7 @@ describe('settings of whatsapp_cloud', () => {
       senders: { whatsapp: ['+15550783882', '+15550783881'] },
       idempotent: false,
       lookup: false,
+      callback_bytes: 4 * 1024 * 1024,
       listens: false,
       connected: false,
       messages_per_second: 80,

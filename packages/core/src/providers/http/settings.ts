@@ -1,5 +1,6 @@
 import * as z from 'zod'
 import { CHANNELS } from '../../contract/content.ts'
+import { LIMITS } from '../../contract/limits.ts'
 import { commonSettings, handlesStop, senders } from '../common-settings.ts'
 import { field, pointer } from './fields.ts'
 import { depthOf, type Json, type Placeholder, placeholdersOf } from './template.ts'
@@ -148,6 +149,12 @@ const callbackSettings = z
     receipts: receiptSettings.optional(),
     /** What recipients write: callbacks to `<callback_url>?inbound`. */
     inbound: inboundSettings.optional(),
+    /** How many bytes the body of a callback may have: more than the default for a gateway that sends large batches. */
+    max_bytes: z
+      .int()
+      .min(1)
+      .max(LIMITS.callback_body_bytes_max)
+      .default(LIMITS.callback_body_bytes),
     /** What the gateway wants to read; an empty 200 unless told. */
     answer: z
       .strictObject({ content_type: z.string().max(100), body: z.string().max(1_024) })

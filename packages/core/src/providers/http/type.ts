@@ -4,11 +4,20 @@ import { findsUnanswered, type HttpSettings, settings } from './settings.ts'
 /** Any gateway that takes messages over HTTP: docs/guides/generic-http-provider.md. */
 export const httpType = {
   settings,
-  traits: ({ channels, senders, idempotent, lookup, messages_per_second, handles_stop }) => ({
+  traits: ({
+    channels,
+    senders,
+    idempotent,
+    lookup,
+    callback,
+    messages_per_second,
+    handles_stop,
+  }) => ({
     channels,
     senders,
     idempotent,
     lookup: findsUnanswered({ lookup }),
+    callback_bytes: callback?.max_bytes ?? null,
     listens: false,
     connected: false,
     messages_per_second: messages_per_second ?? null,

@@ -9,6 +9,7 @@ export const smppType = {
     senders: senders ? { sms: senders } : {},
     idempotent: false,
     lookup: false,
+    callback_bytes: null,
     listens: true,
     connected: true,
     messages_per_second: messages_per_second ?? null,

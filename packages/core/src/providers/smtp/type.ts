@@ -9,6 +9,7 @@ export const smtpType = {
     senders: {},
     idempotent: resend_unknown,
     lookup: false,
+    callback_bytes: null,
     listens: intake !== undefined,
     connected: false,
     messages_per_second: messages_per_second ?? null,

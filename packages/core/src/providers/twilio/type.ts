@@ -1,3 +1,4 @@
+import { LIMITS } from '../../contract/limits.ts'
 import type { ProviderType } from '../provider-type.ts'
 import { settings, type TwilioSettings } from './settings.ts'
 
@@ -16,6 +17,7 @@ export const twilioType = {
     // Its API takes no idempotency key.
     idempotent: false,
     lookup: true,
+    callback_bytes: LIMITS.callback_body_bytes,
     listens: false,
     connected: false,
     messages_per_second: messages_per_second ?? null,

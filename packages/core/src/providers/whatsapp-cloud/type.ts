@@ -1,3 +1,4 @@
+import { LIMITS } from '../../contract/limits.ts'
 import type { ProviderType } from '../provider-type.ts'
 import { settings, type WhatsappCloudSettings } from './settings.ts'
 
@@ -12,6 +13,8 @@ export const whatsappCloudType = {
     senders: { whatsapp: senders.map(({ number }) => number) },
     idempotent: false,
     lookup: false,
+    // A batch comes to 3 MB at the most.
+    callback_bytes: LIMITS.callback_body_bytes_max,
     listens: false,
     connected: false,
     messages_per_second: messages_per_second ?? MESSAGES_PER_SECOND,

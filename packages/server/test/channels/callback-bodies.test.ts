@@ -1,0 +1,77 @@
+import { connect, type Socket } from 'node:net'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { within } from '../within.ts'
+import { openService, type Service } from './service.ts'
+import { openTwilio } from './twilio-carrier.ts'
+
+const KB = 1024
+const WAIT_MAX_MS = 15_000
+
+/** How many bodies of 256 KB one client may leave unfinished. */
+const KEPT = 32
+
+let service: Service
+let peer: Awaited<ReturnType<typeof openTwilio>>
+beforeAll(async () => {
+  peer = await openTwilio()
+  service = await openService({ providers: [peer.settings], secrets: peer.secrets })
+  const { key } = await service.tenant()
+  const json = { to: peer.recipient(), channel: 'sms', content: { text: 'Hello' } }
+  expect((await service.call('POST', '/api/v1/messages/send', { key, json })).status).toBe(201)
+  await service.idle()
+})
+afterAll(async () => {
+  await service.close()
+  await peer.close()
+})
+
+const head = (name: string, bytes: number) =>
+  `POST /callbacks/${name} HTTP/1.1\r\nHost: svc\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: ${bytes}\r\n\r\n`
+
+/** Begins a body and leaves it unfinished. */
+async function stall(name: string): Promise<{ socket: Socket; closed: Promise<void> }> {
+  const { hostname, port } = new URL(service.url)
+  const socket = connect({ host: hostname, port: Number(port) })
+  const closed = new Promise<void>((resolve) => socket.on('close', () => resolve()))
+  socket.on('error', () => {})
+  await new Promise((resolve) => socket.once('connect', resolve))
+  socket.write(`${head(name, 200 * KB)}Body=`)
+  // The server has read the head of this one before the next connection is made.
+  await fetch(`${service.url}/health/live`)
+  return { socket, closed }
+}
+
+it('a provider that does not exist is answered before its body is read', async () => {
+  const { socket } = await stall('unknown')
+  const answered = new Promise<string>((resolve) =>
+    socket.once('data', (bytes) => resolve(`${bytes}`)),
+  )
+  expect(await within(WAIT_MAX_MS, 'the answer', answered)).toMatch(/^HTTP\/1\.1 404 /)
+  socket.destroy()
+})
+
+it('a body over the limit of its provider is refused', async () => {
+  const answer = await fetch(`${service.url}/callbacks/${peer.settings.name}`, {
+    method: 'POST',
+    body: 'a'.repeat(256 * KB + 1),
+  })
+  expect(answer.status).toBe(400)
+  expect(await answer.json()).toMatchObject({ message: 'Request body is too large' })
+})
+
+it('of too many unfinished bodies the oldest are cut, and a callback is still taken', async () => {
+  const stalled = []
+  for (let i = 0; i < KEPT + 3; i++) stalled.push(await stall(peer.settings.name))
+  const cut = Promise.all(stalled.slice(0, 3).map(({ closed }) => closed))
+  await within(WAIT_MAX_MS, 'the oldest to be cut', cut)
+  expect(stalled.slice(3).every(({ socket }) => !socket.destroyed)).toBe(true)
+
+  const callback = peer.signed({ MessageSid: `SM${'0'.repeat(32)}`, MessageStatus: 'sent' })
+  const answer = await fetch(`${service.url}/callbacks/${peer.settings.name}`, {
+    method: 'POST',
+    headers: callback.headers as Record<string, string>,
+    body: Buffer.from(callback.body),
+  })
+  expect(answer.status).toBe(200)
+  for (const { socket } of stalled) socket.destroy()
+})
