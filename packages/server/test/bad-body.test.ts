@@ -132,6 +132,41 @@ describe('sizes', () => {
     await expectRefused(path, { raw: ofBytes(max + 1) }, 'Request body is too large', '')
   })
 
+  const VALUES =
+    'JSON must have at most 10000 values, not counting the items of its longest list, and in each of them'
+
+  it('an object of 200,000 members is refused before it is parsed', async () => {
+    const members = Array.from({ length: 200_000 }, (_, i) => `"k${i}":1`).join(',')
+    for (const raw of [
+      `{${members}}`,
+      `{"metadata":{${members}}}`,
+      `{"recipients":["a",{"variables":{${members}}}]}`,
+      `{"a":[1,2,3],"b":{"c":[${'0,'.repeat(20_000)}0]}}`,
+    ]) {
+      await expectRefused('/api/v1/messages/bulk', { raw }, VALUES, '')
+    }
+  })
+
+  it('a list longer than one part is read as a whole, and its faults say where they are', async () => {
+    const items = (last: string) => `${'{"to":"+25570000001"},'.repeat(4_000)}${last}`
+    const send = (raw: string) => post('/api/v1/messages/bulk', { raw })
+    const longest = await send(
+      `{"channel":"sms","content":{"text":"Hi"},"recipients":[${items('{"to":"x"}')}]}`,
+    )
+    expect(longest.body.details).toContainEqual({
+      path: 'recipients',
+      message: 'recipients must have at most 1000 items',
+    })
+    const nul = await send(`{"recipients":[${items('{"to":"\\u0000"}')}]}`)
+    expect(nul.body.details).toEqual([
+      { path: 'recipients.4000.to', message: 'Text must not contain the character U+0000' },
+    ])
+    for (const bad of ['', '{"to"}', '{}]']) {
+      const { body } = await send(`{"recipients":[${items(bad)}]}`)
+      expect(body.message).toBe('Request body must be valid JSON: it could not be parsed')
+    }
+  })
+
   it('an e-mail of 2 MB goes through, one byte more does not', async () => {
     const email = (bytes: number) => ({
       to: 'asha@example.com',

@@ -227,3 +227,46 @@ it('writes nothing', async () => {
   await estimate({ channel: 'sms', content: { text: 'x' }, recipients: ['+2557001'] })
   expect(await world().written(owner)).toStrictEqual(before)
 })
+
+describe('of a bulk', () => {
+  const limited = useWorld({ rates: { bulk: { max: 2, window_s: 300 } } })
+  const to = (n: number) => Array.from({ length: n }, (_, i) => `+25570000${1000 + i}`)
+
+  it('counts as a bulk, and an estimate of a send does not', async () => {
+    const { key: limitedKey } = await limited().key(await limited().signup())
+    const ask = (json: object) =>
+      limited().call('POST', '/api/v1/messages/estimate', { key: limitedKey, json })
+    const bulk = { channel: 'sms', content: { text: 'Hi' }, recipients: to(1) }
+    const statuses = []
+    for (const json of [bulk, sms, bulk, sms, bulk]) statuses.push((await ask(json)).status)
+    expect(statuses).toEqual([200, 200, 200, 200, 429])
+  })
+
+  it('bounds placeholders, and placeholders times recipients', async () => {
+    const of = (placeholders: number, recipients: number) =>
+      estimate({
+        channel: 'email',
+        content: { subject: 'Hi', text: '{{a|}}'.repeat(placeholders) },
+        recipients: to(recipients).map((name) => `${name.slice(1)}@example.com`),
+      })
+    expect((await of(1000, 200)).status).toBe(200)
+    const { body: many } = await of(1001, 1)
+    expect(many.message).toBe('content.text: it must have at most 1000 placeholders')
+    const { body: product } = await of(1000, 201)
+    expect(product.message).toBe(
+      'The messages are too large together: send to fewer recipients at a time',
+    )
+  })
+
+  it('lists 5,000 characters of all messages together', async () => {
+    const { body } = await estimate({
+      channel: 'sms',
+      content: { text: 'ж'.repeat(100) },
+      recipients: to(60),
+    })
+    const listed = body.data.messages.map(
+      (message: { non_gsm_characters: unknown[] }) => message.non_gsm_characters.length,
+    )
+    expect(listed).toEqual([...Array(50).fill(100), ...Array(10).fill(0)])
+  })
+})

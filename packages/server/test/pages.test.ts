@@ -45,6 +45,25 @@ describe.each(FILES)('%s', (path) => {
     expect([other.statusCode, other.body]).toStrictEqual([200, first.body])
   })
 
+  it('reads a list of tags in time proportional to its length', async () => {
+    const { etag } = (await get(path)).headers
+    const listed = await get(path, { 'if-none-match': `"a" ,\t${etag} , "b"` })
+    expect(listed.statusCode).toBe(304)
+    // 15 KB of spaces cost 100 times as much as letters while an expression split the list.
+    const cost = async (header: string) => {
+      const began = performance.now()
+      await get(path, { 'if-none-match': `${header}${etag}` })
+      return performance.now() - began
+    }
+    const letters: number[] = []
+    const spaces: number[] = []
+    for (let i = 0; i < 5; i++) {
+      letters.push(await cost('x'.repeat(15_000)))
+      spaces.push(await cost(' '.repeat(15_000)))
+    }
+    expect(Math.min(...spaces) / Math.min(...letters)).toBeLessThan(20)
+  })
+
   it('travels compressed to whoever takes it so', async () => {
     const plain = await get(path)
     const { rawPayload, headers } = await get(path, { 'accept-encoding': 'br, gzip' })
