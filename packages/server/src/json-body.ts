@@ -3,6 +3,7 @@ import { setImmediate as turn } from 'node:timers/promises'
 import {
   checkValue,
   invalid,
+  type JsonShape,
   jsonShape,
   LIMITS,
   longestList,
@@ -40,13 +41,14 @@ function parse(bytes: Buffer): unknown | Promise<unknown> {
   if (!isUtf8(bytes)) throw malformed('it is not UTF-8')
   const text = bytes.toString('utf8')
   // Before parsing: a value nested 500,000 deep parses, and then breaks the code that walks it.
-  const { depth, values, has_vast_number } = jsonShape(text)
-  if (depth > LIMITS.json_depth) {
+  const shape = jsonShape(text)
+  if (shape.depth > LIMITS.json_depth) {
     throw invalid('', `JSON must be at most ${LIMITS.json_depth} levels deep`)
   }
   // NUL and lone surrogates can only come as escapes.
-  const isSuspect = has_vast_number || text.includes('\\u')
-  return values <= VALUES_PER_TURN ? parseWhole(text, isSuspect) : parseInTurns(text, isSuspect)
+  const isSuspect = shape.has_vast_number || text.includes('\\u')
+  if (shape.values <= VALUES_PER_TURN) return parseWhole(text, isSuspect)
+  return parseInTurns(text, shape, isSuspect)
 }
 
 function parseWhole(text: string, isSuspect: boolean): unknown {
@@ -56,15 +58,20 @@ function parseWhole(text: string, isSuspect: boolean): unknown {
 }
 
 /** Reads the items of the longest list a few at a time: other requests are answered in between. */
-async function parseInTurns(text: string, isSuspect: boolean): Promise<unknown> {
+async function parseInTurns(text: string, shape: JsonShape, isSuspect: boolean): Promise<unknown> {
+  await turn()
   const list = longestList(text, VALUES_PER_TURN)
   const around = list ? list.around : text
-  const parts = [jsonShape(around), ...(list?.parts ?? [])]
+  const parts = [list ? jsonShape(around) : shape, ...(list?.parts ?? [])]
   if (parts.some(({ values }) => values > LIMITS.json_values)) {
     throw invalid(
       '',
       `JSON must have at most ${LIMITS.json_values} values, not counting the items of its longest list, and in each of them`,
     )
+  }
+  const count = list?.parts.reduce((sum, { items }) => sum + items, 0) ?? 0
+  if (count > LIMITS.json_items) {
+    throw invalid('', `JSON must have at most ${LIMITS.json_items} items in a list`)
   }
   const body = parseWhole(around, isSuspect)
   if (!list) return body

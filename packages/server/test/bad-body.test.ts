@@ -147,6 +147,12 @@ describe('sizes', () => {
     }
   })
 
+  it('a list of 1,000,000 items is refused before it is parsed', async () => {
+    const raw = `{"recipients":[${'{},'.repeat(1_000_000)}{}]}`
+    const text = 'JSON must have at most 50000 items in a list'
+    await expectRefused('/api/v1/messages/bulk', { raw }, text, '')
+  })
+
   it('a list longer than one part is read as a whole, and its faults say where they are', async () => {
     const items = (last: string) => `${'{"to":"+25570000001"},'.repeat(4_000)}${last}`
     const send = (raw: string) => post('/api/v1/messages/bulk', { raw })

@@ -40,6 +40,8 @@ export const LIMITS = {
   json_depth: 16,
   /** Members and items, not counting the items of the longest list of the outermost object; and in each of these. */
   json_values: 10_000,
+  /** In one list: more than any endpoint takes. */
+  json_items: 50_000,
 
   page_default: 1,
   /** Keeps the offset of a page far inside 64 bits; the specification names no last page. */

@@ -1,0 +1,40 @@
+/**
+ * Sends pathological texts, numbers, depths, counts and headers to every endpoint of a running service, and prints for
+ * each route the input that kept its event loop busy longest:
+ *
+ *   npm run slow-inputs -- [--quick] [--minutes n] [--limit-ms 50]
+ *
+ * Exits with 1 when an input within the limits kept it busy for longer than the limit, on a machine that does nothing
+ * else. The database is in memory (/dev/shm): flushes to disk do not count.
+ */
+
+import { parseArgs } from 'node:util'
+import { slowInputs } from './slow-inputs/run.ts'
+
+const { values } = parseArgs({
+  options: {
+    quick: { type: 'boolean', default: false },
+    minutes: { type: 'string', default: '0' },
+    'limit-ms': { type: 'string', default: '50' },
+  },
+})
+const limit_ms = Number(values['limit-ms'])
+const began = Date.now()
+const { tried, worst } = await slowInputs({
+  quick: values.quick,
+  suspect_ms: limit_ms / 2,
+  until_ms: began + Number(values.minutes) * 60_000,
+  progress(done, all, slowest) {
+    const most = slowest ? `${slowest.delay_ms.toFixed(1)} ms` : '-'
+    console.error(`${done} tried (${all} in a round), longest delay ${most}`)
+  },
+})
+for (const { input, status, delay_ms } of worst) {
+  const route = `${input.method} ${input.path.split('?')[0]}`
+  console.log(`${delay_ms.toFixed(1).padStart(8)} ms  ${route}  ${input.name} (${status})`)
+}
+const slow = worst.filter(({ delay_ms }) => delay_ms > limit_ms)
+console.log(
+  `${tried} inputs in ${Math.round((Date.now() - began) / 1000)} s, ${slow.length} routes above ${limit_ms} ms`,
+)
+if (slow.length > 0) process.exitCode = 1

@@ -1,0 +1,333 @@
+import { apiFor, type Endpoint, LIMITS } from '../../packages/core/src/contract/index.ts'
+
+/** One request that might keep the event loop busy. */
+export interface Input {
+  /** What is unusual about it. */
+  name: string
+  method: string
+  path: string
+  /** Which credential the endpoint asks for. */
+  auth: Endpoint['auth']
+  headers?: Record<string, string>
+  body?: string
+  /** Whether its body is unusual JSON, as long as the endpoint takes it, whatever the endpoint. */
+  is_syntax?: true
+}
+
+const KB = 1024
+const MB = 1024 * KB
+
+/** Bodies that an endpoint accepts, by path: what is unusual replaces one text in them at a time. */
+const ACCEPTED: Record<string, Record<string, unknown>> = {
+  '/api/v1/auth/signup': {
+    email: 'a@example.com',
+    password: 'long enough',
+    company_name: 'A',
+    phone: '+14155552671',
+    country: 'TZ',
+  },
+  '/api/v1/auth/login': { email: 'a@example.com', password: 'long enough' },
+  '/api/v1/auth/verify-email': { token: 'a' },
+  '/api/v1/auth/resend-verification': { email: 'a@example.com' },
+  '/api/v1/auth/forgot-password': { email: 'a@example.com' },
+  '/api/v1/auth/reset-password': { token: 'a', password: 'long enough' },
+  '/api/v1/auth/change-password': { current_password: 'a', new_password: 'long enough' },
+  '/api/v1/account': { name: 'A', phone: '+14155552671', sender_name: 'A' },
+  '/api/v1/api-keys': { name: 'A', allowed_ips: ['10.0.0.0/8'], expires_at: '2099-01-01' },
+  '/api/v1/webhooks': { url: 'https://a.example/', description: 'A', headers: { 'x-a': 'b' } },
+  '/api/v1/contacts': { name: 'A', phone: '+14155552671', email: 'a@example.com', tags: ['a'] },
+  '/api/v1/contacts/suppressions': { channel: 'email', address: 'a@example.com' },
+  '/api/v1/billing/checkout': { package_id: 'a', success_url: 'https://a.example/' },
+  '/api/v1/messages/send': {
+    channel: 'email',
+    to: 'a@example.com',
+    content: { subject: 'A', html: '<p>A</p>', text: 'A' },
+    metadata: { a: 'b' },
+  },
+}
+
+const endpoints: Endpoint[] = Object.values(apiFor({ voice: false })).flatMap((group) =>
+  Object.values(group as Record<string, Endpoint>),
+)
+
+/** Texts that regular expressions and normalisations are slow on, about `length` long. */
+export function slowTexts(length: number): [name: string, text: string][] {
+  const of = (unit: string) => unit.repeat(Math.ceil(length / unit.length)).slice(0, length)
+  return [
+    ['spaces', `${of(' ')}x`],
+    ['tabs and line ends', `${of('\t\r\n')}x`],
+    ['commas and spaces', of(' , ')],
+    ['digits', of('9')],
+    ['slashes', `${of('/')}x`],
+    ['dots', of('a.')],
+    ['at signs', of('a@')],
+    ['hyphens', `${of('a-')}!`],
+    ['open braces', of('{{')],
+    ['placeholders', of('{{a}}')],
+    ['quotes', of('"')],
+    ['backslashes', of('\\')],
+    ['angle brackets', of('<')],
+    ['equals signs', `${of('=')}x`],
+    ['plus signs', of('+')],
+    ['combining marks', of('e\u0301\u0323\u0302')],
+    ['ligatures that grow', of('\ufdfa')],
+    ['full-width forms', of('\uff21\uff0e')],
+    ['emoji', of('\ud83d\ude00')],
+    ['joined emoji', of('\ud83d\udc68\u200d\ud83d\udc69\u200d')],
+    ['fractions', of('1\u00bd')],
+    ['Cyrillic', of('\u0436')],
+    ['punycode', of('xn--a.')],
+    ['colons', of('::')],
+  ]
+}
+
+/** All inputs; `quick` takes one of each kind. */
+export function inputs({ quick }: { quick: boolean }): Input[] {
+  return endpoints
+    .flatMap((endpoint) => [
+      ...headerInputs(endpoint, quick),
+      ...pathInputs(endpoint, quick),
+      ...(endpoint.body ? bodyInputs(endpoint, quick) : []),
+    ])
+    .concat(largeInputs(), pageInputs(quick))
+}
+
+function base({ method, path, auth }: Endpoint): Pick<Input, 'method' | 'path' | 'auth'> {
+  return { method, path: path.replace(/:\w+/g, '0190a0a0-0000-7000-8000-000000000000'), auth }
+}
+
+/** Below Node's own limit for all headers of a request, 16 KB. */
+const HEADER_LENGTH = 14 * KB
+const HEADERS = [
+  'if-none-match',
+  'accept-encoding',
+  'content-type',
+  'authorization',
+  'x-api-key',
+  'idempotency-key',
+  'x-forwarded-for',
+  'cookie',
+  'stripe-signature',
+]
+
+function headerInputs(endpoint: Endpoint, quick: boolean): Input[] {
+  const texts = quick ? slowTexts(HEADER_LENGTH).slice(0, 1) : slowTexts(HEADER_LENGTH)
+  return (quick ? HEADERS.slice(0, 3) : HEADERS).flatMap((header) =>
+    texts
+      .filter(([, text]) => /^[\x20-\x7e\t]*$/.test(text))
+      .map(([name, text]) => ({
+        ...base(endpoint),
+        name: `${header}: ${name}`,
+        headers: {
+          [header]: `a${text}`,
+          ...(header === 'authorization' && { [header]: `Bearer ${text}` }),
+        },
+      })),
+  )
+}
+
+function pathInputs(endpoint: Endpoint, quick: boolean): Input[] {
+  const { path, ...rest } = base(endpoint)
+  const texts = quick ? slowTexts(8 * KB).slice(0, 2) : slowTexts(8 * KB)
+  const names = endpoint.query ? Object.keys(endpoint.query.shape) : ['a']
+  const queries = texts.flatMap(([name, text]) =>
+    (quick ? names.slice(0, 1) : names).map((key): Input => {
+      const value = encodeURIComponent(text.toWellFormed()).slice(0, 8 * KB)
+      return { ...rest, path: `${path}?${key}=${value}`, name: `query ${key}: ${name}` }
+    }),
+  )
+  return [
+    ...queries,
+    { ...rest, path: `${path}?${'a=1&'.repeat(3_000)}`, name: 'query of 3,000 parameters' },
+    { ...rest, path: `${path}?${'%'.repeat(8 * KB)}`, name: 'query of percent signs' },
+    { ...rest, path: `${path}?a${'[a]'.repeat(3_000)}=1`, name: 'query of brackets' },
+  ]
+}
+
+/** A body of the same length that is nothing unusual. */
+export const LETTERS = 'letters'
+
+function bodyInputs(endpoint: Endpoint, quick: boolean): Input[] {
+  const limit = endpoint.body_limit ?? LIMITS.body_bytes
+  const of = (name: string, body: string): Input => ({
+    ...base(endpoint),
+    name,
+    body,
+    is_syntax: true,
+  })
+  const many = (count: number, text: (i: number) => string) =>
+    Array.from({ length: count }, (_, i) => text(i)).join(',')
+  const fill = (unit: string) => unit.repeat(Math.floor((limit - 20) / unit.length))
+  const syntax = [
+    of(LETTERS, `{"a":"${fill('a')}"}`),
+    of('spaces', fill(' ')),
+    of('brackets', fill('[')),
+    of('digits', `{"a":${fill('9')}}`),
+    of('digits in groups', `{"a":[${fill('99999999,')}9]}`),
+    of('exponents', `[${fill('1e9,')}1]`),
+    of('escapes', `{"a":"${fill('\\u0041')}"}`),
+    of('escaped quotes', `{"a":"${fill('\\"')}"}`),
+    of('members', `{${many(Math.floor(limit / 14), (i) => `"k${i}":1`)}}`),
+    of(
+      'members in a list',
+      `{"recipients":[${many(Math.floor(limit / 30), (i) => `{"k${i}":1,"j${i}":2}`)}]}`,
+    ),
+    of('empty objects', `{"recipients":[${fill('{},')}{}]}`),
+    of('empty lists', `{"a":[${fill('[],')}[]]}`),
+    of('numbers', `{"a":[${fill('0,')}0]}`),
+    of('unfinished', `{"a":"${fill('a')}`),
+  ]
+  const accepted = ACCEPTED[endpoint.path]
+  const length = Math.min(limit - 2 * KB, 1 * MB)
+  const texts = accepted
+    ? leavesOf(accepted).flatMap((path) =>
+        slowTexts(quick ? 20 * KB : length).map(([name, text]) => ({
+          ...base(endpoint),
+          name: `${path.join('.')}: ${name}`,
+          body: JSON.stringify(replaced(accepted, path, text)),
+        })),
+      )
+    : []
+  return quick ? [...syntax, ...texts.filter((_, i) => i % 7 === 0)] : [...syntax, ...texts]
+}
+
+function leavesOf(value: unknown, path: string[] = []): string[][] {
+  if (typeof value === 'string') return [path]
+  if (typeof value !== 'object' || value === null) return []
+  return Object.entries(value).flatMap(([key, inner]) => leavesOf(inner, [...path, key]))
+}
+
+function replaced(value: unknown, [key, ...rest]: string[], text: string): unknown {
+  if (key === undefined) return text
+  if (Array.isArray(value))
+    return value.map((inner, i) => (String(i) === key ? replaced(inner, rest, text) : inner))
+  const record = value as Record<string, unknown>
+  return { ...record, [key]: replaced(record[key], rest, text) }
+}
+
+/** What costs most within the limits. */
+function largeInputs(): Input[] {
+  const phone = (i: number) => `+2557${String(10_000_000 + i)}`
+  const key = { method: 'POST', auth: 'api_key' } as const
+  const owner = { method: 'POST', auth: 'jwt' } as const
+  const bulk = (content: object, recipient: (i: number) => unknown, more: object = {}) =>
+    JSON.stringify({
+      channel: 'sms',
+      content,
+      recipients: Array.from({ length: 1_000 }, (_, i) => recipient(i)),
+      ...more,
+    })
+  const variables = (count: number) =>
+    Object.fromEntries(Array.from({ length: count }, (_, i) => [`v${i}`, `value ${i}`]))
+  const bodies: [string, string][] = [
+    ['1,000 recipients', bulk({ text: 'Hello' }, phone)],
+    ['1,000 texts of 1,600 Cyrillic letters', bulk({ text: '\u0436'.repeat(1_600) }, phone)],
+    ['1,000 texts of fractions', bulk({ text: '1\u00bd'.repeat(800) }, phone)],
+    [
+      '200 placeholders and 1,000 recipients',
+      bulk({ text: '{{v1|}}'.repeat(200) }, (i) => ({ to: phone(i), variables: { v1: 'a' } })),
+    ],
+    [
+      '1,000 placeholders and 1,000 recipients',
+      bulk({ text: '{{v}}'.repeat(1_000) }, (i) => ({ to: phone(i), variables: { v: 'a' } })),
+    ],
+    [
+      '100 variables for each of 1,000 recipients',
+      bulk({ text: 'Hi {{v1}}' }, (i) => ({ to: phone(i), variables: variables(100) })),
+    ],
+    [
+      '1,000 recipients that are wrong',
+      bulk({ text: 'Hi' }, (i) => ({ to: `x${i}`, variables: 7 })),
+    ],
+    [
+      '1,000 missing variables',
+      bulk({ text: '{{a}}{{b}}{{c}}' }, phone, { validation: 'permissive' }),
+    ],
+    [
+      '1,000 e-mails of 2 KB',
+      JSON.stringify({
+        channel: 'email',
+        content: { subject: 'A {{name|}}', html: `<p>${'a'.repeat(2_000)}{{name|}}</p>` },
+        recipients: Array.from({ length: 1_000 }, (_, i) => `r${i}@example.com`),
+      }),
+    ],
+  ]
+  const rows = Array.from({ length: 10_000 }, (_, i) => ({
+    name: `N ${i}`,
+    phone: phone(i),
+    tags: ['a'],
+  }))
+  const csv = ['name,phone,tags', ...rows.map(({ name, phone: number }) => `${name},${number},a`)]
+  const importing = { ...owner, path: '/api/v1/contacts/import' }
+  const email = (content: object) => ({
+    ...key,
+    path: '/api/v1/messages/send',
+    body: JSON.stringify({ to: 'a@example.com', channel: 'email', content }),
+  })
+  return [
+    ...bodies.flatMap(([name, body]): Input[] => [
+      { ...key, path: '/api/v1/messages/estimate', name, body },
+      { ...key, path: '/api/v1/messages/bulk', name, body },
+    ]),
+    { ...importing, name: '10,000 contacts', body: JSON.stringify({ contacts: rows }) },
+    {
+      ...importing,
+      name: '10,000 contacts as CSV',
+      headers: { 'content-type': 'text/csv' },
+      body: csv.join('\n'),
+    },
+    {
+      ...importing,
+      name: 'CSV of quotes',
+      headers: { 'content-type': 'text/csv' },
+      body: `name,phone\n${'"'.repeat(1 * MB)}`,
+    },
+    {
+      ...importing,
+      name: 'CSV of commas',
+      headers: { 'content-type': 'text/csv' },
+      body: `name,phone\n${','.repeat(1 * MB)}`,
+    },
+    { ...email({ subject: 'A', html: 'a'.repeat(2 * MB) }), name: 'an e-mail of 2 MB' },
+    {
+      ...email({
+        subject: 'A',
+        text: 'A',
+        attachments: [{ filename: 'a.bin', content: Buffer.alloc(2 * MB - 2).toString('base64') }],
+      }),
+      name: 'an attachment of 2 MB',
+    },
+  ]
+}
+
+/** Paths that are no endpoints of the API. */
+function pageInputs(quick: boolean): Input[] {
+  const pages = ['/docs', '/openapi.json', '/unsubscribe/a', '/account/verify-email?token=a']
+  const page = {
+    method: 'GET',
+    path: '/docs',
+    auth: 'none',
+    rate: 'anonymous',
+  } as unknown as Endpoint
+  const bodies = slowTexts(8 * KB - 10).flatMap(([name, text]): Input[] => [
+    { name, method: 'POST', path: '/unsubscribe/a', auth: 'none', body: text },
+    {
+      name: `a part of ${name}`,
+      method: 'POST',
+      path: '/unsubscribe/a',
+      auth: 'none',
+      body: `name="List-Unsubscribe"${text}`,
+    },
+  ])
+  return [
+    ...pages.flatMap((path) => headerInputs({ ...page, path: path as '/docs' }, quick)),
+    ...(quick ? bodies.slice(0, 6) : bodies),
+    {
+      name: '4 MB',
+      method: 'POST',
+      path: '/callbacks/unknown',
+      auth: 'none',
+      body: 'a'.repeat(4 * MB),
+    },
+  ]
+}

@@ -1,0 +1,30 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { LETTERS } from '../scripts/slow-inputs/inputs.ts'
+import { openTrial, type Trial } from '../scripts/slow-inputs/run.ts'
+
+/** How many times longer than plain letters of the same length an input may keep the event loop busy. */
+const TIMES = 15
+/** Shorter delays are the machine's own. */
+const NOTHING_MS = 5
+
+let trial: Trial
+beforeAll(async () => {
+  trial = await openTrial({ quick: true, suspect_ms: 20 })
+})
+afterAll(() => trial.close())
+
+test.each(['/api/v1/messages/bulk', '/api/v1/auth/signup'])(
+  'no body for %s keeps the event loop busy much longer than letters of the same length',
+  async (path) => {
+    const inputs = trial.inputs.filter((input) => input.path === path && input.is_syntax)
+    const letters = inputs.find(({ name }) => name === LETTERS)
+    expect(inputs.length).toBeGreaterThan(10)
+    const usual = Math.max(NOTHING_MS, letters ? (await trial.attempt(letters)).delay_ms : 0)
+    const slow = []
+    for (const input of inputs) {
+      const { delay_ms } = await trial.attempt(input)
+      if (delay_ms > TIMES * usual) slow.push([input.name, Math.round(delay_ms / usual)])
+    }
+    expect(slow).toEqual([])
+  },
+)
