@@ -7,7 +7,15 @@ import { SCENARIOS } from '../scripts/faults/scenarios.ts'
 
 const RUN_MAX_MS = 240_000
 /** Those that one service after the other can live through in a few seconds. */
-const PLAYED = ['stopped', 'resets', 'flood', 'slow-clients', 'flush-error', 'term']
+const PLAYED = [
+  'stopped',
+  'resets',
+  'flood',
+  'slow-clients',
+  'clock-hour-back',
+  'flush-error',
+  'term',
+]
 
 let folder: string
 let result: FaultsResult

@@ -1,7 +1,8 @@
+import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
+import { Worker } from 'node:worker_threads'
 import { requestBytes } from '../../bench/connection.ts'
 import { pause } from '../crash/stage.ts'
-import { ask } from '../service/ask.ts'
 import { descriptorsMax, descriptorsOf, figuresOf } from '../service/figures.ts'
 import type { Scenario, Scene } from './scenario.ts'
 
@@ -59,7 +60,7 @@ async function flood(scene: Scene): Promise<void> {
     `${size} connections: ${[...statuses].map(([outcome, n]) => `${n} × ${outcome}`).join(', ')}; slowest health answer ${Math.round(slowest)} ms`,
   )
   const answers = violations.rule('each connection of a flood is answered, refused or closed')
-  const silent = statuses.get('nothing') ?? 0
+  const silent = (statuses.get('nothing') ?? 0) + (statuses.get('never connected') ?? 0)
   for (let i = 0; i < silent; i++) answers(`not within ${ANSWER_MAX_MS} ms`)
   const sound = violations.rule('a flood is answered with 200 or 429')
   for (const [outcome, n] of statuses) {
@@ -73,7 +74,10 @@ function one(url: string, bytes: Buffer): Promise<string> {
   const { hostname, port } = new URL(url)
   return new Promise((resolve) => {
     const socket = connect({ host: hostname, port: Number(port) }, () => socket.write(bytes))
-    const limit = setTimeout(() => end('nothing'), ANSWER_MAX_MS)
+    const limit = setTimeout(
+      () => end(socket.connecting ? 'never connected' : 'nothing'),
+      ANSWER_MAX_MS,
+    )
     function end(outcome: string): void {
       clearTimeout(limit)
       resolve(outcome)
@@ -93,22 +97,18 @@ function one(url: string, bytes: Buffer): Promise<string> {
 function watchHealth({ service, violations, short }: Scene) {
   const max_ms = HEALTH_MAX_MS[short ? 'short' : 'full']
   const late = violations.rule('/health is answered in time')
-  let isOver = false
-  let slowest = 0
-  async function probe(): Promise<void> {
-    while (!isOver) {
-      const reply = await ask(`${service().url}/health`, max_ms)
-      if (!reply) late(`not within ${max_ms} ms`)
-      slowest = Math.max(slowest, reply?.ms ?? max_ms)
-      await pause(500)
-    }
-  }
-  const over = probe()
+  const worker = new Worker(new URL('./health-probe.mjs', import.meta.url), {
+    workerData: { url: service().url, max_ms },
+    // Plain JavaScript, which needs none of this process's loaders.
+    execArgv: [],
+  })
+  const seen = once(worker, 'message')
   return {
-    async stop() {
-      isOver = true
-      await over
-      return slowest
+    async stop(): Promise<number> {
+      worker.postMessage('stop')
+      const [{ slowest_ms, faults }] = (await seen) as [{ slowest_ms: number; faults: string[] }]
+      faults.forEach(late)
+      return slowest_ms
     },
   }
 }

@@ -13,7 +13,7 @@ interface Health {
 /** What `/health` says; null when it does not answer. */
 export async function healthOf(url: string): Promise<Health | null> {
   const reply = await ask(`${url}/health`, ASK_MAX_MS)
-  return reply?.status === 200 ? (JSON.parse(reply.text) as Health) : null
+  return reply.status === 200 ? (JSON.parse(reply.text) as Health) : null
 }
 
 /** Waits until `/health` says whether the database takes writes as it is; a service that has ended says nothing. */

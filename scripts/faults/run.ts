@@ -40,8 +40,8 @@ const BACKLOG_MAX = 300
 /** So many messages are accepted before a fault, and after it. */
 const ACCEPTED = { full: 300, short: 30 }
 const RECOVERY_MAX_MS = 60_000
-/** The slowest retry of a webhook here comes after half a minute. */
-const QUIET_MAX_MS = { before_end: 90_000, after_start: 30_000 }
+/** What is under way when the clock is set back is dated anew three minutes later, or at the next start. */
+const QUIET_MAX_MS = { before_end: 240_000, after_start: 30_000 }
 const END_MAX_MS = 60_000
 const ERROR_LEVEL = 50
 

@@ -176,7 +176,7 @@ async function answering(port: number, hasEnded: () => boolean): Promise<Listeni
   const url = `http://127.0.0.1:${port}`
   while (!hasEnded()) {
     const reply = await ask(`${url}/health/live`, START_MAX_MS)
-    if (reply?.status === 200) return { url, metrics_url: '' }
+    if (reply.status === 200) return { url, metrics_url: '' }
     await new Promise((resolve) => setTimeout(resolve, 50))
   }
   return new Promise(() => {})

@@ -33,7 +33,7 @@ export async function takeSample(
   { at_s, folder, sends, all }: { at_s: number; folder: string; sends: Histogram; all: Histogram },
 ): Promise<Sample> {
   const reply = await ask(`${service.metrics_url}/metrics`)
-  if (reply?.status !== 200) throw new Error(`/metrics answered ${reply?.status ?? 'nothing'}`)
+  if (reply.status !== 200) throw new Error(`/metrics: ${reply.status} ${reply.text}`)
   const metric = (name: string) => numbersOf(reply.text, name)
   return {
     at_s,

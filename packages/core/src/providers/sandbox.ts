@@ -101,7 +101,8 @@ function outcomeOf(job: SendJob): Outcome {
 function resultOf(job: LookupJob): LookupResult {
   const story = storyOf(job.recipient)
   if (story.kind === 'rejected') return { type: 'not_found', certain: true }
-  const left = story.wait_ms - (job.now_ms - job.attempted_at_ms)
+  // How long it is since a time to come, noted while the clock was ahead, is not known; it is not waited for.
+  const left = story.wait_ms - Math.abs(job.now_ms - job.attempted_at_ms)
   if (left > 0) return { type: 'found', receipts: [], replies: [], lookup_after_ms: left }
   const receipt: Receipt = {
     status: story.failure ? 'failed' : 'delivered',

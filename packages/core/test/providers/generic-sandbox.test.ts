@@ -1,3 +1,5 @@
+import { expect, it } from 'vitest'
+import type { LookupJob } from '../../src/providers/provider.ts'
 import { sandbox, sandboxType } from '../../src/providers/sandbox.ts'
 import { providerContract } from './provider.contract.ts'
 import type { Fate } from './provider-harness.ts'
@@ -29,4 +31,14 @@ providerContract('sandbox', {
       close: async () => {},
     }
   },
+})
+
+it('tells how a message ended that was sent before the clock was set back', async () => {
+  const now_ms = Date.UTC(2026, 0, 1)
+  const job = { message_id: 'm1', channel: 'sms', recipient: '+255700000001', now_ms }
+  const sent_later = { ...job, attempted_at_ms: now_ms + 3_600_000 } as LookupJob
+  const { lookup } = sandbox()
+  expect(await lookup?.([sent_later])).toMatchObject([
+    { type: 'found', receipts: [{ status: 'delivered' }], lookup_after_ms: null },
+  ])
 })
