@@ -13,7 +13,7 @@ const NODE_API_NEEDED = 10
 /** The package that serves this version of Node. */
 export const DRIVER = driverFor(process.versions.napi)
 
-export const Sqlite = loadDriver(DRIVER, createRequire(import.meta.url))
+export const Sqlite: typeof BetterSqlite3 = loadDriver(DRIVER, createRequire(import.meta.url))
 
 export function driverFor(node_api: string | undefined): 'better-sqlite3' | 'better-sqlite3-12' {
   return Number(node_api) < NODE_API_NEEDED ? 'better-sqlite3-12' : 'better-sqlite3'
