@@ -22,8 +22,8 @@ const OWN_ADDRESS = /https:\/\/(?:svc|sms|msg)\.example\.com/g
 const OTHER_HOSTS =
   /\b(?:[a-z-]+\.)*(?:smtp|smsc|smpp|gateway|carrier)[a-z.-]*\.example(?:\.com|\.net)?\b/g
 
-/** What somebody has to replace; a variable of the shell is none. */
-const LEFT = /…|(?<!\$)\{[a-z_]+\}(?!\})|<(?!\/?p>)[A-Za-z][\w -]*>/
+/** What a reader has to replace; a variable of the shell is none, and the command itself replaces `{event_id}`. */
+const LEFT = /…|(?<!\$)\{(?!event_id\})[a-z_]+\}(?!\})|<(?!\/?p>)[A-Za-z][\w -]*>/
 
 /** The file of the reader that a block shows. */
 export function fileFor(words: readonly string[]): string | undefined {

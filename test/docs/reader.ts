@@ -127,8 +127,17 @@ function writeFiles(page: Page, folder: string): string {
 
 /** A receiver of webhooks, which does all right. */
 async function openReceiver(): Promise<{ port: number; close(): Promise<unknown> }> {
-  const hooks = webhookHandler({ secret: SECRET, on_event: () => {}, log: () => {} })
-  const server = createServer(hooks.node)
+  const handled = new Map<string | null, number>()
+  const hooks = webhookHandler({
+    secret: SECRET,
+    on_event: (_, { event_id }) => void handled.set(event_id, (handled.get(event_id) ?? 0) + 1),
+    log: () => {},
+  })
+  const server = createServer((request, response) => {
+    const { pathname, searchParams } = new URL(request.url ?? '/', 'http://localhost')
+    if (pathname !== '/handled') return void hooks.node(request, response)
+    response.end(String(handled.get(searchParams.get('id')) ?? 0))
+  })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   return {
     port: (server.address() as AddressInfo).port,
