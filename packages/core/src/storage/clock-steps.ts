@@ -1,6 +1,6 @@
 import type { Claim } from './storage.ts'
 
-/** A clock that differs by less was corrected smoothly, or an answer was late: leases and waits are longer. */
+/** A clock that differs by less was corrected smoothly: leases and waits are longer. */
 export const STEP_MIN_MS = 1_000
 
 /** So many rows of each queue are brought back at once at the most: whoever sends waits meanwhile. */
@@ -18,8 +18,11 @@ export const REDATED =
 
 /** Knows when the clock that due times are told by was set forwards or back. Of one storage, in memory. */
 export interface ClockSteps {
-  /** Notes what the clock showed at a claim. */
-  saw(now: Date, elapsed_ms: number): void
+  /**
+   * Notes what the clock showed at some moment between those two of `Runtime.elapsed`. However far apart they are, a late
+   * answer is no step: only what lies outside all that lateness explains is one.
+   */
+  saw(at: Date, before_ms: number, after_ms: number): void
   /**
    * Whether a claim may take over work whose lease seems to be over. Not for as long as a lease lasts after the clock was
    * set forwards: the work may be under way still.
@@ -32,20 +35,25 @@ export interface ClockSteps {
 }
 
 export function createClockSteps(): ClockSteps {
-  let offset_ms: number | null = null
+  /** By how much the clock is ahead of `Runtime.elapsed`: at least, and at the most. */
+  let [least_ms, most_ms] = [Number.NEGATIVE_INFINITY, Number.POSITIVE_INFINITY]
   let forwards_at_ms = Number.NEGATIVE_INFINITY
   let again_at_ms = Number.POSITIVE_INFINITY
   let isDoubtful = true
   return {
-    saw(now, elapsed_ms) {
-      const found_ms = now.getTime() - elapsed_ms
-      const step_ms = found_ms - (offset_ms ?? found_ms)
-      offset_ms = found_ms
-      if (step_ms > STEP_MIN_MS) forwards_at_ms = elapsed_ms
-      if (step_ms < -STEP_MIN_MS) {
+    saw(at, before_ms, after_ms) {
+      const [low_ms, high_ms] = [at.getTime() - after_ms, at.getTime() - before_ms]
+      const isForwards = low_ms > most_ms + STEP_MIN_MS
+      const isBack = high_ms < least_ms - STEP_MIN_MS
+      // What was known more closely still holds, unless the clock has moved since.
+      const agrees = low_ms <= most_ms && high_ms >= least_ms
+      least_ms = agrees ? Math.max(least_ms, low_ms) : low_ms
+      most_ms = agrees ? Math.min(most_ms, high_ms) : high_ms
+      if (isForwards) forwards_at_ms = after_ms
+      if (isBack) {
         isDoubtful = true
-        again_at_ms = elapsed_ms + UNDER_WAY_MAX_MS
-      } else if (elapsed_ms >= again_at_ms) {
+        again_at_ms = after_ms + UNDER_WAY_MAX_MS
+      } else if (after_ms >= again_at_ms) {
         isDoubtful = true
         again_at_ms = Number.POSITIVE_INFINITY
       }

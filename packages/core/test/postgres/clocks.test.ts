@@ -1,7 +1,8 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import pg from 'pg'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
 import { units } from '../../src/contract/units.ts'
 import { openStorage } from '../../src/storage/open.ts'
-import type { Storage } from '../../src/storage/storage.ts'
+import type { MessageClaim, Storage } from '../../src/storage/storage.ts'
 import { type FanOut, fanOut } from '../../src/webhooks/fan-out.ts'
 import { builders, SMS_PRICE, type TestRuntime, testRuntime } from '../fixtures.ts'
 import { createDatabase, type TestDatabase } from '../postgres-database.ts'
@@ -19,6 +20,7 @@ interface Server {
   clock: TestRuntime
   make: ReturnType<typeof builders>
   storage: Storage
+  given(): MessageClaim
   claim(): ReturnType<Storage['hot']['claimMessages']>
   claimDeliveries(): ReturnType<Storage['hot']['claimDeliveries']>
 }
@@ -47,15 +49,14 @@ async function server(seed: string, wrong_ms: number): Promise<Server> {
     lease_ms: 60_000,
     token: clock.id(),
   })
+  const route = () => ({ provider: 'carrier', sender: null })
+  const given = (): MessageClaim => ({ ...claim(), route })
   return {
     clock,
     make: builders(clock),
     storage,
-    claim: () =>
-      storage.hot.claimMessages({
-        ...claim(),
-        route: () => ({ provider: 'carrier', sender: null }),
-      }),
+    given,
+    claim: () => storage.hot.claimMessages(given()),
     claimDeliveries: () =>
       storage.hot.claimDeliveries({
         ...claim(),
@@ -182,3 +183,44 @@ describe('servers whose clocks are wrong', () => {
     expect(performance.now() - begun).toBeLessThan(5_000)
   })
 })
+
+describe('a claim', () => {
+  afterEach(() => vi.restoreAllMocks())
+
+  it('has its messages although what a clock ahead has dated is not brought back', async () => {
+    const id = await workspace(slow)
+    const redates = failing('redate_messages')
+    await slow.storage.hot.accept([slow.make.send(id)])
+    expect(await slow.claim()).toHaveLength(1)
+    expect(redates()).toBe(1)
+    await slow.storage.hot.accept([slow.make.send(id)])
+    expect(await slow.claim()).toHaveLength(1)
+    expect(redates()).toBe(1)
+  })
+
+  it('that waited for a connection does not take that for a step of the clock', async () => {
+    const id = await workspace(slow)
+    await slow.storage.hot.accept([slow.make.send(id)])
+    const held = { ...slow.given(), lease_ms: 1 }
+    expect(await slow.storage.hot.claimMessages(held)).toHaveLength(1)
+    await new Promise((resolve) => setTimeout(resolve, 10))
+    // As if it had been made long before it was asked.
+    const late = { ...slow.given(), elapsed_ms: held.elapsed_ms - 20_000 }
+    expect(await slow.storage.hot.claimMessages(late)).toMatchObject([{ interrupted: true }])
+  })
+})
+
+/** Lets a statement fail; answers how often it was sent. */
+function failing(name: string): () => number {
+  const { query } = pg.Client.prototype
+  let sent = 0
+  vi.spyOn(pg.Client.prototype, 'query').mockImplementation(function (
+    this: pg.Client,
+    ...args: unknown[]
+  ) {
+    if ((args[0] as pg.QueryConfig).name !== name) return Reflect.apply(query, this, args)
+    sent += 1
+    return Promise.reject(new Error('it is refused'))
+  } as never)
+  return () => sent
+}

@@ -13,7 +13,7 @@ import type { Tables } from '../tables.ts'
 import { type Clock, present } from './clock.ts'
 import { type Database, statement, type Transaction } from './database.ts'
 import { findSuppressed } from './find-suppressed.ts'
-import { prepareRedate } from './redate.ts'
+import type { prepareRedate } from './redate.ts'
 import { insertInto, updateOf } from './rows.ts'
 
 const CARRIED = [
@@ -39,6 +39,9 @@ type Due = Pick<
   MessageQueueRow,
   'message_id' | 'workspace_id' | 'task' | 'token' | 'attempt' | 'unknown_since'
 >
+
+/** After bringing back failed, claims go on without it for so long. */
+const REDATE_AGAIN_MS = 30_000
 
 /** One row at the least, which tells the time where nothing is due. */
 const takeDue = statement<{ at: Date } & (Due | { message_id: null })>(
@@ -76,8 +79,19 @@ const findAttempts = statement<Pick<MessageAttemptRow, 'message_id' | 'provider'
 export function prepareClaimMessages(
   database: Database,
   t: Tables,
-  { clock, steps, log }: { clock: Clock; steps: ClockSteps; log: Pick<Log, 'warn'> },
+  {
+    clock,
+    steps,
+    log,
+    redate,
+  }: {
+    clock: Clock
+    steps: ClockSteps
+    log: Pick<Log, 'warn'>
+    redate: ReturnType<typeof prepareRedate>
+  },
 ) {
+  let redate_from_ms = Number.NEGATIVE_INFINITY
   const lease = updateOf('lease_messages', t.message_queue, {
     key: ['message_id'],
     set: ['token', 'attempt'],
@@ -86,16 +100,33 @@ export function prepareClaimMessages(
       set_at: present('$2'),
     },
   })
-  const redate = prepareRedate(database, clock)
   const journal = insertInto('journal_attempts', t.message_attempts)
 
   /** What is due. A lease that is over only because the clock was set forwards is left where it is. */
   async function dueOf(tx: Transaction, claim: MessageClaim): Promise<Due[]> {
-    const takes_over = steps.takesOver(claim)
+    const { lease_ms } = claim
+    // The claim may have waited for a connection, or be tried again: only the moments around the question count.
+    const before_ms = clock.elapsed(claim)
+    const takes_over = steps.takesOver({ elapsed_ms: before_ms, lease_ms })
     const found = await tx.rows(takeDue, clock.now(claim.now), claim.limit, takes_over)
-    if (found[0]) steps.saw(found[0].at, claim.elapsed_ms)
+    const after_ms = clock.elapsed(claim)
+    if (found[0]) steps.saw(found[0].at, before_ms, after_ms)
     const due = found.flatMap((row) => (row.message_id === null ? [] : row))
-    return steps.takesOver(claim) ? due : due.filter(({ token }) => token === null)
+    const stillTakesOver = steps.takesOver({ elapsed_ms: after_ms, lease_ms })
+    return stillTakesOver ? due : due.filter(({ token }) => token === null)
+  }
+
+  /** Brings back what a clock ahead of now has dated. Whoever claimed has his messages, also where that fails. */
+  async function bringBack(claim: MessageClaim): Promise<void> {
+    if (!steps.isDoubtful() || clock.elapsed(claim) < redate_from_ms) return
+    try {
+      const count = await redate(claim.now)
+      steps.redated(count)
+      if (count > 0) log.warn({ rows: count }, REDATED)
+    } catch (error) {
+      redate_from_ms = clock.elapsed(claim) + REDATE_AGAIN_MS
+      log.warn({ err: error }, 'what was queued while the clock was ahead was not brought back')
+    }
   }
 
   function take(claim: MessageClaim): Promise<ClaimedMessage[]> {
@@ -137,11 +168,7 @@ export function prepareClaimMessages(
 
   return async (claim: MessageClaim): Promise<ClaimedMessage[]> => {
     const taken = await take(claim)
-    if (steps.isDoubtful()) {
-      const count = await redate(claim.now)
-      steps.redated(count)
-      if (count > 0) log.warn({ rows: count }, REDATED)
-    }
+    await bringBack(claim)
     return taken
   }
 }

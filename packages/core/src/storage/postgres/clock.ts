@@ -11,6 +11,8 @@ const EPOCH = new Date(0)
 export interface Clock {
   /** The present, for `present`: null lets the server say it. */
   now(given: Date): Date | null
+  /** `Runtime.elapsed` at this moment; at that of `given.now` where that is the present. */
+  elapsed(given: { elapsed_ms: number }): number
   /** What every sent due time counts from, for `present`. */
   readonly origin: Date | null
   /** How something is sent that whoever planned it at `at` wants done at `due_at`: as the time after the origin. */
@@ -19,9 +21,18 @@ export interface Clock {
 
 /** The clock of that kind. */
 export function clockOf(kind: ClockKind): Clock {
-  if (kind === 'given') return { now: (given) => given, origin: EPOCH, sent: (due_at) => due_at }
+  if (kind === 'given') {
+    return {
+      now: (given) => given,
+      elapsed: ({ elapsed_ms }) => elapsed_ms,
+      origin: EPOCH,
+      sent: (due_at) => due_at,
+    }
+  }
   return {
     now: () => null,
+    // The server's clock is a real one, whatever clock its caller goes by.
+    elapsed: () => performance.now(),
     origin: null,
     sent: (due_at, at) => new Date(Math.max(0, due_at.getTime() - at.getTime())),
   }

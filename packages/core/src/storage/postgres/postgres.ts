@@ -21,6 +21,7 @@ import { prepareFindApiKeys } from './find-api-keys.ts'
 import { migrate } from './migrate.ts'
 import { createQueue, type Queue } from './queue.ts'
 import { prepareRecordDeliveries } from './record-deliveries.ts'
+import { prepareRedate } from './redate.ts'
 import { prepareSettle } from './settle.ts'
 import { createWaker, type Waker } from './wake.ts'
 
@@ -92,7 +93,17 @@ export async function openPostgres(
   return {
     read,
     write: (work) => changes(() => write(work)),
-    hot: hotDoor({ database, queue, waker, clock: clockOf(clock), newId, random, telemetry, log }),
+    hot: hotDoor({
+      database,
+      redate: prepareRedate(databaseOn(cold, bounds), clockOf(clock)),
+      queue,
+      waker,
+      clock: clockOf(clock),
+      newId,
+      random,
+      telemetry,
+      log,
+    }),
     // Several servers dispatch together: a lease is its claimant's for as long as it lasts, whoever starts meanwhile.
     startDispatch: async () => ({ release: async () => {} }),
     alone: (name, work) => alone(cold, name, work),
@@ -110,6 +121,7 @@ export async function openPostgres(
 
 function hotDoor(parts: {
   database: Database
+  redate: ReturnType<typeof prepareRedate>
   queue: (at_once: number, waiting_max: number) => Queue['run']
   waker: Waker
   clock: Clock
@@ -118,7 +130,7 @@ function hotDoor(parts: {
   telemetry: Telemetry | undefined
   log: Log
 }): HotDoor {
-  const { database, queue, waker, clock, newId, random, telemetry, log } = parts
+  const { database, redate, queue, waker, clock, newId, random, telemetry, log } = parts
   const t = tables(dialects.postgres)
   const bounds = { batch_max: BATCH_MAX, isEverybodys }
   const batches = () => queue(BATCHES_AT_ONCE, BATCHES_WAITING_MAX)
@@ -128,7 +140,7 @@ function hotDoor(parts: {
   const onMessages = { clock, onQueued: () => waker.announce('messages') }
   const onDeliveries = { clock, onQueued: () => waker.announce('deliveries') }
   const steps = createClockSteps()
-  const claimMessages = prepareClaimMessages(database, t, { clock, steps, log })
+  const claimMessages = prepareClaimMessages(database, t, { clock, steps, log, redate })
   const claimDeliveries = prepareClaimDeliveries(database, { clock, steps })
   const settling = prepareSettle(database, t, { ...onDeliveries, newId, random, telemetry })
   const settlements = batches()

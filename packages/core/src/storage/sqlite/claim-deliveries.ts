@@ -106,7 +106,7 @@ export function prepareClaimDeliveries(connection: Connection, { steps }: { step
   }
 
   return (claim: DeliveryClaim): ClaimedDelivery[] => {
-    steps.saw(claim.now, claim.elapsed_ms)
+    steps.saw(claim.now, claim.elapsed_ms, claim.elapsed_ms)
     const claimed: ClaimedDelivery[] = []
     const rooms = new Map(claim.room_of_workspace)
     for (const { id, workspace_id } of webhooksOf(claim)) {
