@@ -35,7 +35,15 @@ type Found = Pick<MessageQueueRow, (typeof QUEUE)[number]> &
 export function prepareClaimMessages(
   connection: Connection,
   t: Tables,
-  { steps, log }: { steps: ClockSteps; log?: Pick<Log, 'warn'> | undefined },
+  {
+    steps,
+    log,
+    afterCommit,
+  }: {
+    steps: ClockSteps
+    log?: Pick<Log, 'warn'> | undefined
+    afterCommit: (work: () => void) => void
+  },
 ) {
   const queue = getTableColumns(t.message_queue)
   const message = getTableColumns(t.messages)
@@ -78,13 +86,15 @@ export function prepareClaimMessages(
   /** Brings back what a clock ahead of now has dated. */
   function bringBack(now: Date): void {
     const count = redate(now)
-    steps.redated(count)
-    if (count > 0) log?.warn({ rows: count }, REDATED)
+    afterCommit(() => {
+      steps.redated(count)
+      if (count > 0) log?.warn({ rows: count }, REDATED)
+    })
   }
 
   return (claim: MessageClaim): ClaimedMessage[] => {
     const { now, limit, lease_ms, token, route: routeOf } = claim
-    steps.saw(now, claim.elapsed_ms)
+    steps.saw(now, claim.elapsed_ms, claim.elapsed_ms)
     if (steps.isDoubtful()) bringBack(now)
     const takes_over = steps.takesOver(claim) ? 1 : 0
     const found = due.all({ now: now.getTime(), takes_over, limit }) as unknown[][]

@@ -85,7 +85,11 @@ export function openEngine(
   const { run, runInBackground } = writer
   const bounds = { batch_max: BACKGROUND_BATCH_MAX }
   const steps = createClockSteps()
-  const claimMessages = prepareClaimMessages(connection, t, { steps, log })
+  const claimMessages = prepareClaimMessages(connection, t, {
+    steps,
+    log,
+    afterCommit: writer.afterCommit,
+  })
   const settling = prepareSettle(connection, t, {
     ...context,
     onSettled: (plan) => telemetry && writer.afterCommit(() => tellSettled(telemetry, plan)),
