@@ -12,6 +12,9 @@ const IDLE_CHECK_MS = 250
 /** So many turns of the event loop may pass until all are taken that had connected before the end. */
 const TURNS_MAX = 1_000
 
+/** And so long. */
+const TAKE_MAX_MS = 1_000
+
 /**
  * Takes no more connections, and resolves when the open ones have ended or `linger_ms` have passed. Until then requests
  * that arrive on them are to be answered with `Connection: close`: a client that keeps its connection, and sends in the
@@ -37,7 +40,13 @@ async function takeWaiting(server: Server): Promise<void> {
   server.on('connection', count)
   // The first turn may be half over. Each takes one connection at least, where any waits.
   await turn()
-  for (let i = 0, before = -1; i < TURNS_MAX && before !== taken; i++) {
+  // Clients that reconnect at once would feed the loop for as long as its turns last.
+  const until = performance.now() + TAKE_MAX_MS
+  for (
+    let i = 0, before = -1;
+    i < TURNS_MAX && before !== taken && performance.now() < until;
+    i++
+  ) {
     before = taken
     await turn()
   }

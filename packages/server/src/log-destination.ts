@@ -55,6 +55,8 @@ export function createLogDestination(
   /** Lines that no report has told of yet, and when the first of them was lost. */
   let untold = 0
   let lost_since = ''
+  /** When the first line was lost that the waiting report does not tell of. */
+  let lost_meanwhile = ''
   /** Whether the beginning of the first waiting line was written. */
   let is_cut = false
   /** Whether the last line in the file is one that was cut off and then dropped. */
@@ -64,6 +66,7 @@ export function createLogDestination(
   function lose(lines: number): void {
     if (lines === 0) return
     if (untold === 0) lost_since = now().toISOString()
+    if (untold === waiting[0]?.tells_of) lost_meanwhile = now().toISOString()
     untold += lines
     dropped += lines
   }
@@ -96,10 +99,13 @@ export function createLogDestination(
     return Buffer.concat(is_torn ? [NEWLINE, ...parts] : parts)
   }
 
-  /** Takes out of the waiting lines what was written, and leaves the rest of a line that was written in part. */
-  function took(written: number): void {
-    let left = is_torn ? written - 1 : written
-    is_torn = false
+  /**
+   * Takes out of the waiting lines what was written, and leaves the rest of a line that was written in part. `mends` says
+   * whether what was written began with the newline after a torn line.
+   */
+  function took(written: number, mends: boolean): void {
+    let left = mends ? written - 1 : written
+    if (mends) is_torn = false
     for (let [line] = waiting; line && left > 0; [line] = waiting) {
       const taken = Math.min(left, line.bytes.length)
       left -= taken
@@ -109,7 +115,9 @@ export function createLogDestination(
         waiting[0] = { ...line, bytes: line.bytes.subarray(taken) }
       } else {
         waiting.shift()
-        untold -= line.tells_of ?? 0
+        if (line.tells_of === undefined) continue
+        untold -= line.tells_of
+        if (untold > 0) lost_since = lost_meanwhile
       }
     }
   }
@@ -129,16 +137,17 @@ export function createLogDestination(
     const lines = chunk()
     if (lines.length === 0) return
     in_flight = lines.length
+    const mends = is_torn
     write(bytesOf(lines), (error, written) => {
       in_flight = 0
-      settle(error, written)
+      settle(error, written, mends)
       goOn()
     })
   }
 
-  function settle(error: NodeJS.ErrnoException | null, written: number): void {
+  function settle(error: NodeJS.ErrnoException | null, written: number, mends: boolean): void {
     if (!error && written > 0) {
-      took(written)
+      took(written, mends)
       return
     }
     const is_full = !error || error.code === 'EAGAIN' || error.code === 'EWOULDBLOCK'
@@ -179,14 +188,19 @@ export function createLogDestination(
       try {
         if (in_flight === 0) {
           prepare()
-          while (waiting.length > 0) took(writeNow(bytesOf(waiting)))
+          while (waiting.length > 0) took(writeNow(bytesOf(waiting)), is_torn)
           return
         }
         // What a thread is writing it writes before the process ends, perhaps after this.
         for (let line = waiting[in_flight]; line; line = waiting[in_flight]) {
-          writeNow(line.bytes)
+          const written = writeNow(line.bytes)
           waiting_bytes -= line.bytes.length
           waiting.splice(in_flight, 1)
+          if (written === line.bytes.length) continue
+          // Its rest would come after what the thread writes.
+          is_torn = true
+          lose(1)
+          return
         }
       } catch {
         // One attempt: what is left is tried again if the process goes on.

@@ -72,6 +72,50 @@ it.each<Refusal>(['ENOSPC', 'EIO', 'EPIPE'])(
   },
 )
 
+it('says of what was lost during a report since when that was', async () => {
+  let hour = 9
+  const written: string[] = []
+  let fails = true
+  const log = createLogDestination(
+    {
+      writeSync: (bytes) => bytes.length,
+      write(bytes, done) {
+        setImmediate(() => {
+          if (fails) return done(Object.assign(new Error('EIO'), { code: 'EIO' }), 0)
+          const isFirst = written.push(...bytes.toString().trim().split('\n')) === 1
+          if (isFirst) {
+            hour = 11
+            log.write('x'.repeat(2 * 1024 * 1024))
+            hour = 12
+          }
+          done(null, bytes.length)
+        })
+      },
+    },
+    { now: () => new Date(Date.UTC(2026, 4, 4, hour)) },
+  )
+  log.write('{"n":0}\n')
+  await log.drained(10_000)
+  fails = false
+  hour = 10
+  await expect.poll(() => written.length, { timeout: 10_000 }).toBe(2)
+  expect(written.map((line) => JSON.parse(line))).toMatchObject([
+    { lost: 1, since: '2026-05-04T09:00:00.000Z' },
+    { lost: 1, since: '2026-05-04T11:00:00.000Z' },
+  ])
+})
+
+it('counts a line as lost that was written in part where the process may end', async () => {
+  const { file, log } = disk('ENOSPC', 4)
+  log.write('{"n":0}\n')
+  log.write('{"n":1}\n')
+  log.flushSync()
+  expect(file.content()).toBe('{"n"')
+  expect(log.dropped).toBe(1)
+  file.room = Number.POSITIVE_INFINITY
+  await expect.poll(() => file.lines().at(-1), { timeout: 10_000 }).toBe(REPORT(1))
+})
+
 it('reports the loss by itself where no other line comes', async () => {
   const { file, log } = disk('ENOSPC', 0)
   log.write('{"n":0}\n')
