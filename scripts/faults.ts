@@ -33,6 +33,16 @@ if (values.list) {
   const results: string[] = []
   let failed = 0
   let missed = 0
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+    process.once(signal, () => {
+      // Comes last: the service has been killed by then, and its file system unmounted.
+      process.once('exit', () => {
+        if (failed > 0 || values.keep) return
+        rmSync(folder, { recursive: true, force: true, maxRetries: 3 })
+      })
+      process.exit(130)
+    })
+  }
   for (const name of names) {
     const { text, outcome } = await playOne(folder, name)
     results.push(text)

@@ -19,6 +19,9 @@ if (versions.length === 0) {
   process.exit(2)
 }
 
+// Children and copies go on 'exit', which is not emitted when a signal ends the process.
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(130))
+
 const results: string[] = []
 for (const version of versions) {
   const start = Date.now()
@@ -31,7 +34,7 @@ console.log(results.join('\n'))
 async function runVersion(version: string): Promise<boolean> {
   const node = await binaryOf(version)
   const cwd = copyOfClone()
-  process.once('exit', () => rmSync(cwd, { recursive: true, force: true }))
+  process.once('exit', () => rmSync(cwd, { recursive: true, force: true, maxRetries: 3 }))
   const env = environment(node)
   for (const { name, work } of STEPS) {
     const start = Date.now()

@@ -41,6 +41,8 @@ const options = {
   folder,
   progress: (text: string) => console.log(text),
 }
+// Children and scratch files go on 'exit', which is not emitted when a signal ends the process.
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(130))
 const from = performance.now()
 const works = await cutPower('works', options)
 const fails = await cutPower('fails', { ...options, seed: seed + 1 })

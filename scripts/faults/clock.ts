@@ -18,7 +18,7 @@ export const CLOCK: readonly Scenario[] = [
   jump('clock-hour-back', 'the clock is set back by an hour', -HOUR_MS),
   jump('clock-hour-forward', 'the clock is set forward by an hour', HOUR_MS),
   jump('clock-day-back', 'the clock is set back by a day', -24 * HOUR_MS),
-  jump('clock-day-forward', 'the clock is set forward by a day', DAY_MS),
+  jump('clock-day-forward', 'the clock is set forward by 23 hours', DAY_MS),
 ]
 
 function jump(name: string, title: string, ms: number): Scenario {

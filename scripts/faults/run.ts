@@ -64,7 +64,11 @@ export async function playFaults(options: FaultsOptions): Promise<FaultsResult> 
   const data = join(folder, 'data')
   mkdirSync(data)
   const disk_mib = scenarios.find((scenario) => scenario.disk_mib)?.disk_mib
-  if (disk_mib) mount(data, disk_mib)
+  const unmount = () => spawnSync('umount', ['-l', data])
+  if (disk_mib) {
+    mount(data, disk_mib)
+    process.once('exit', unmount)
+  }
   const injection = scenarios.some(({ injects }) => injects)
     ? openInjection({ folder, data })
     : NO_INJECTION
@@ -72,7 +76,10 @@ export async function playFaults(options: FaultsOptions): Promise<FaultsResult> 
     return await play(options, { data, injection })
   } finally {
     injection.close()
-    if (disk_mib) spawnSync('umount', ['-l', data])
+    if (disk_mib) {
+      process.off('exit', unmount)
+      unmount()
+    }
   }
 }
 

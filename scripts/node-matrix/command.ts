@@ -26,7 +26,8 @@ export function start([command = '', ...args]: readonly string[], { cwd, env }: 
     detached: true,
   })
   const kill = () => killGroup(child)
-  process.once('exit', kill)
+  // Before its folder is removed.
+  process.prependOnceListener('exit', kill)
   let output = ''
   const keep = (chunk: string) => {
     output = (output + chunk).slice(-OUTPUT_MAX)

@@ -49,6 +49,9 @@ const LIVES = { works: 1, fails: 3 }
 /** So many are tried of one recording: failed flushes differ more from each other than the moments after one. */
 const STATES_PER_RECORDING = { works: 200, fails: 60 }
 
+/** So many recordings in a row may have no flush that failed. */
+const BARREN_MAX = 10
+
 /** So many changes from the start of a process on are looked at closely: what it finds is recovered in them. */
 const START_CHANGES = 120
 const AT_START_PERCENT = 35
@@ -72,6 +75,9 @@ export async function cutPower(
   const random = randomFrom(seed)
   // States are written and opened by the thousand: in memory their flushes cost nothing.
   const scratch = await mkdtemp(join(existsSync('/dev/shm') ? '/dev/shm' : tmpdir(), 'svc-power-'))
+  const clear = () => rmSync(scratch, { recursive: true, force: true, maxRetries: 3 })
+  process.once('exit', clear)
+  let barren = 0
   try {
     while (result.states < wanted) {
       const place = join(folder, `recording-${kind}-${result.recordings}`)
@@ -87,14 +93,18 @@ export async function cutPower(
       rmSync(place, { recursive: true })
       result.recordings += 1
       const count = Math.min(STATES_PER_RECORDING[kind], wanted - result.states)
+      const before = result.states
       await tryStates(recording, { kind, count, random, scratch, options, result })
+      barren = result.states === before ? barren + 1 : 0
+      if (barren === BARREN_MAX) throw new Error(`no flush failed in ${BARREN_MAX} recordings`)
       progress(
         `${result.states}/${wanted} states of ${result.recordings} recordings, ${result.broken.length} broken`,
       )
     }
     return result
   } finally {
-    rmSync(scratch, { recursive: true, force: true })
+    process.off('exit', clear)
+    clear()
   }
 }
 

@@ -110,7 +110,8 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     watch(log_to === 'driver' ? [child.stdout, child.stderr] : [child.stderr], log, resolve)
   })
   const kill = () => child.kill('SIGKILL')
-  process.once('exit', kill)
+  // Before its folder is removed.
+  process.prependOnceListener('exit', kill)
   ended.then(() => process.off('exit', kill))
   const limit = setTimeout(kill, START_MAX_MS)
   const { url, metrics_url } = await Promise.race([
@@ -171,7 +172,7 @@ async function freePort(): Promise<number> {
   return port
 }
 
-/** Resolves when the service answers there; nobody knows where its metrics are. */
+/** Resolves when the service answers there; its metrics address is not known. */
 async function answering(port: number, hasEnded: () => boolean): Promise<Listening> {
   const url = `http://127.0.0.1:${port}`
   while (!hasEnded()) {
