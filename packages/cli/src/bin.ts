@@ -8,7 +8,7 @@ const OUTPUT_MAX_MS = 1_000
 // Whoever read our output may be gone, as `head` is after ten lines.
 for (const stream of [process.stdout, process.stderr]) {
   stream.on('error', (error: NodeJS.ErrnoException) => {
-    // A service goes on: nobody may be reading what it says, or the disk may be full.
+    // A service goes on: its output may have no reader, or the disk may be full.
     if (!needsOutput()) return
     if (error.code !== 'EPIPE') throw error
     if (!stopInOrder()) process.exit(0)

@@ -63,7 +63,7 @@ export interface AppOptions {
   /** Epoch milliseconds, for the sessions and the health's time stamp. */
   now?: () => number
   /**
-   * How long open connections are served as ever once the app is being closed, each answer ending its connection. Only
+   * How long open connections are served as before once the app is being closed, each answer ending its connection. Only
    * then are idle ones closed.
    */
   linger_ms?: number
@@ -188,7 +188,7 @@ function addHooks(
     reply.header('x-request-id', request.id)
     reply.header('x-content-type-options', 'nosniff')
     reply.header('cache-control', 'no-store')
-    // After a reset there is nobody to answer, and no address to count the request under.
+    // A connection that was reset cannot be answered, and has no address to count the request under.
     if (request.socket.remoteAddress === undefined) return void dropUnanswered(request, reply)
     if (connections.isBeyond(request.raw.socket)) reply.header('connection', 'close')
     const fault = headerFault(request.raw)

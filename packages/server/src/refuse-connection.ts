@@ -28,7 +28,7 @@ export function createRefusal({
     if (!socket.writable || refused.has(socket)) return
     refused.add(socket)
     const { remoteAddress: ip } = socket
-    // After a reset there is nobody to answer.
+    // A connection that was reset cannot be answered.
     if (ip === undefined) return void socket.destroy()
     const state = await limiter.tally('anonymous', clientKey({ ip }))
     const failure = state.exceeded

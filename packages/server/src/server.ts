@@ -95,7 +95,7 @@ export async function startServer({
       payment_landing: payments !== undefined,
       inbox: dev ? { demo } : undefined,
       onAnswered: metrics?.onAnswered,
-      // Whoever tries it out ends it by hand, and does not want to wait.
+      // `svc dev` is stopped by hand and should end at once.
       ...(dev && { linger_ms: 0 }),
     })
     if (metrics && config.metrics_listen) scraped = await metrics.serve(core, config.metrics_listen)

@@ -75,7 +75,7 @@ export interface WorldOptions {
   /** Whether it listens on a port, for tests that need sockets. */
   listen?: boolean
   log_level?: string
-  /** How long connections are served as ever once the app is being closed; not at all unless told. */
+  /** How long connections are served as before once the app is being closed; 0 by default. */
   linger_ms?: number
   grace_ms?: number
   /** Whether the dev inbox is served. */
