@@ -30,8 +30,6 @@ export interface Admission {
     endpoint: Endpoint,
     email: string,
   ): Promise<void>
-  /** Counts a request in the workspace's bucket of bulks as well, because its work is that of a bulk. */
-  countAsBulk(request: FastifyRequest, reply: FastifyReply, workspace_id: string): Promise<void>
   /** Counts a request whose signature was wrong as a stranger's, and refuses nothing for it. */
   noteBadSignature(request: FastifyRequest, reply: FastifyReply): Promise<void>
   /** Does the work of a request that was let in; until it has ended, it is load. */
@@ -127,8 +125,6 @@ export function createAdmission(
       }),
     countFor: (request, reply, { path }, email) =>
       limiter.count(request, reply, 'auth', `${path} ${emailKey(email)}`),
-    countAsBulk: (request, reply, workspace_id) =>
-      limiter.count(request, reply, 'bulk', workspace_id),
     noteBadSignature: (request, reply) =>
       limiter.note(request, reply, 'anonymous', clientKey(request)),
     during: gate.during,

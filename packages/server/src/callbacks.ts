@@ -27,9 +27,12 @@ export function serveCallbacks(
         url: `/callbacks/${provider}`,
         config: { page: 'exempt' },
         bodyLimit: bytes,
-        async onRequest(request, reply) {
-          bodies.reserve(request.raw, clientKey(request), bytes)
-          await admission.admitVisitor('exempt', request, reply)
+        onRequest: (request, reply) => admission.admitVisitor('exempt', request, reply),
+        async preParsing(request, _reply, payload) {
+          const { 'content-length': announced = bytes } = request.headers
+          const held = request.method === 'GET' ? 0 : Math.min(Number(announced), bytes)
+          bodies.reserve(request.raw, clientKey(request), held)
+          return payload
         },
         handler: async (request, reply) => {
           const body = request.body instanceof Uint8Array ? request.body : new Uint8Array()

@@ -75,6 +75,11 @@ async function parseInTurns(text: string, shape: JsonShape, isSuspect: boolean):
   }
   const body = parseWhole(around, isSuspect)
   if (!list) return body
+  // A member that is named twice, or a list around the list: short bodies are read in another way.
+  const place = (body as Record<string, unknown> | null)?.[list.name]
+  if (Array.isArray(body) || !Array.isArray(place) || place.length > 0) {
+    throw malformed('it could not be parsed')
+  }
   const items: unknown[] = []
   for (const { start, end, items: count } of list.parts) {
     await turn()

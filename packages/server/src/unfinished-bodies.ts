@@ -13,7 +13,7 @@ interface Unfinished {
 
 /**
  * Bounds the memory that bodies hold while they arrive, on routes that refuse no request for load. Where a new body
- * would exceed the bounds of its client or of all clients, the oldest of them is cut: a body that is sent in earnest
+ * would exceed the bounds of its client or of all clients, the oldest of them is cut: the body of a working client
  * arrives within milliseconds, so the oldest is one that stalls.
  */
 export function createUnfinishedBodies(bounds = BOUNDS): {

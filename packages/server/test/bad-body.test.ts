@@ -167,6 +167,11 @@ describe('sizes', () => {
     expect(nul.body.details).toEqual([
       { path: 'recipients.4000.to', message: 'Text must not contain the character U+0000' },
     ])
+    const twice = await send(`{"recipients":[${items('{}')}],"recipients":["a"]}`)
+    const around = await send(`["recipients",[${items('{}')}]]`)
+    for (const { body } of [twice, around]) {
+      expect(body.message).toBe('Request body must be valid JSON: it could not be parsed')
+    }
     for (const bad of ['', '{"to"}', '{}]']) {
       const { body } = await send(`{"recipients":[${items(bad)}]}`)
       expect(body.message).toBe('Request body must be valid JSON: it could not be parsed')

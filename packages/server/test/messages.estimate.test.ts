@@ -229,18 +229,7 @@ it('writes nothing', async () => {
 })
 
 describe('of a bulk', () => {
-  const limited = useWorld({ rates: { bulk: { max: 2, window_s: 300 } } })
   const to = (n: number) => Array.from({ length: n }, (_, i) => `+25570000${1000 + i}`)
-
-  it('counts as a bulk, and an estimate of a send does not', async () => {
-    const { key: limitedKey } = await limited().key(await limited().signup())
-    const ask = (json: object) =>
-      limited().call('POST', '/api/v1/messages/estimate', { key: limitedKey, json })
-    const bulk = { channel: 'sms', content: { text: 'Hi' }, recipients: to(1) }
-    const statuses = []
-    for (const json of [bulk, sms, bulk, sms, bulk]) statuses.push((await ask(json)).status)
-    expect(statuses).toEqual([200, 200, 200, 200, 429])
-  })
 
   it('bounds placeholders, and placeholders times recipients', async () => {
     const of = (placeholders: number, recipients: number) =>

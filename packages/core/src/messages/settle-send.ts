@@ -162,7 +162,10 @@ function doubt(
     // Certainty first: a repetition may reach the recipient once and still leave open whether this one did.
     requeue(step, 'lookup', LOOKUP.base_ms, since)
   } else if (idempotent) {
-    requeue(step, 'send', waitMs(attempt, answered?.delay_ms ?? null, context), since)
+    const wait = waitMs(attempt, answered?.delay_ms ?? null, context)
+    // A provider may ask for a longer wait than the message is worth: the last try is made before that.
+    const left = since.getTime() + max_ms - settlement.at.getTime()
+    requeue(step, 'send', Math.max(DELAY_MIN_MS, Math.min(wait, left)), since)
   } else {
     // Only a callback can tell now; the row wakes once more to give up.
     requeue(step, 'lookup', UNKNOWN_MAX_MS, since)

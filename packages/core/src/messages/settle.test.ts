@@ -181,26 +181,31 @@ describe('an unknown outcome', () => {
   })
 
   it.each([
-    [10 * MINUTE + 1, 'queued'],
-    [4 * HOUR, 'queued'],
-    [4 * HOUR + 1, 'failed'],
-  ])('that the provider answers with an error to every repetition, for %d ms', (age, status) => {
-    const since = new Date(AT.getTime() - age)
-    const message = make.message('w1', { created_at: since })
-    const answered: Outcome = { ...ambiguous, answered: { delay_ms: 30 * SECOND } }
-    const answer = plan(
-      [
-        settlement(
-          message,
-          { ...result, outcome: answered },
-          { abilities: { idempotent: true, lookup: false } },
-        ),
-      ],
-      stateOf(message, { unknown_since: since }),
-    )
-    expect((answer.messages[0] ?? message).status).toBe(status)
-    if (status === 'queued') expect(waitOf(answer)).toBe(30 * SECOND)
-  })
+    [10 * MINUTE + 1, 30 * SECOND, 'queued', 30 * SECOND],
+    // A wait that is longer than the message is worth ends with one more try.
+    [3 * HOUR, 24 * HOUR, 'queued', HOUR],
+    [4 * HOUR, 30 * SECOND, 'queued', SECOND],
+    [4 * HOUR + 1, 30 * SECOND, 'failed', null],
+  ])(
+    'that the provider answers with an error to every repetition, for %d ms, and asks for %d',
+    (age, delay_ms, status, wait_ms) => {
+      const since = new Date(AT.getTime() - age)
+      const message = make.message('w1', { created_at: since })
+      const answered: Outcome = { ...ambiguous, answered: { delay_ms } }
+      const answer = plan(
+        [
+          settlement(
+            message,
+            { ...result, outcome: answered },
+            { abilities: { idempotent: true, lookup: false } },
+          ),
+        ],
+        stateOf(message, { unknown_since: since }),
+      )
+      expect((answer.messages[0] ?? message).status).toBe(status)
+      if (wait_ms !== null) expect(waitOf(answer)).toBe(wait_ms)
+    },
+  )
 
   it.each([
     [{ idempotent: false, lookup: false }, 10 * MINUTE, 'failed'],

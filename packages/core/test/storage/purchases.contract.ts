@@ -104,10 +104,12 @@ export function purchasesContract(open: OpenStorage): void {
     const updated_at = bench.clock.advance(1_000)
     const change = (status: 'paid' | 'failed') =>
       bench.storage.write(({ purchases }) => purchases.change(read, { status, updated_at }))
-    expect(await Promise.all([change('paid'), change('failed')])).toEqual([true, false])
+    // On PostgreSQL either may come first.
+    const changed = await Promise.all([change('paid'), change('failed')])
+    expect(changed.filter(Boolean)).toHaveLength(1)
     expect(await purchase()).toEqual({
       ...read,
-      status: 'paid',
+      status: changed[0] ? 'paid' : 'failed',
       version: read.version + 1,
       updated_at,
     })

@@ -20,10 +20,7 @@ export function messageRoutes({ messages }: Core): Handlers<typeof api.messages>
     async cancel({ workspace_id, params }) {
       return { message: await messages.cancel(workspace_id, params.id) }
     },
-    async estimate({ identity, body, countAsBulk }) {
-      if ('recipients' in body) await countAsBulk()
-      return messages.estimate(keyOf(identity), body)
-    },
+    estimate: ({ identity, body }) => messages.estimate(keyOf(identity), body),
     async list({ workspace_id, query }) {
       const { messages: page, total, next_cursor } = await messages.list(workspace_id, query)
       return { messages: page, pagination: paginationOf(total, query), next_cursor }

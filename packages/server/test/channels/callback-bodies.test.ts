@@ -35,7 +35,7 @@ async function stall(name: string): Promise<{ socket: Socket; closed: Promise<vo
   const closed = new Promise<void>((resolve) => socket.on('close', () => resolve()))
   socket.on('error', () => {})
   await new Promise((resolve) => socket.once('connect', resolve))
-  socket.write(`${head(name, 200 * KB)}Body=`)
+  socket.write(`${head(name, 256 * KB)}Body=`)
   // The server has read the head of this one before the next connection is made.
   await fetch(`${service.url}/health/live`)
   return { socket, closed }

@@ -149,12 +149,12 @@ const callbackSettings = z
     receipts: receiptSettings.optional(),
     /** What recipients write: callbacks to `<callback_url>?inbound`. */
     inbound: inboundSettings.optional(),
-    /** How many bytes the body of a callback may have: more than the default for a gateway that sends large batches. */
+    /** How many bytes the body of a callback may have; gateways send batches of receipts. */
     max_bytes: z
       .int()
       .min(1)
       .max(LIMITS.callback_body_bytes_max)
-      .default(LIMITS.callback_body_bytes),
+      .default(LIMITS.callback_body_bytes_max),
     /** What the gateway wants to read; an empty 200 unless told. */
     answer: z
       .strictObject({ content_type: z.string().max(100), body: z.string().max(1_024) })

@@ -40,6 +40,8 @@ interface BindParts {
 
 /** A connection that was silent for less was not ended for that. */
 const IDLE_MIN_MS = 500
+/** So many silences, each ended by an enquire_link in time, show that the SMSC does not end connections for them. */
+const SILENCES = 10
 
 /** Binds, and binds again for as long as it is not closed, after growing waits. */
 export function openBind(parts: BindParts, events: BindEvents): Bind {
@@ -75,7 +77,10 @@ export function openBind(parts: BindParts, events: BindEvents): Bind {
 
   function down(ending: Ending): void {
     session = null
-    if (ending.idle_ms !== null && ending.idle_ms >= IDLE_MIN_MS) {
+    // A connection that outlived many silences of that length did not end because of one.
+    const lasted_ms = upSince === null ? 0 : performance.now() - upSince
+    const isSilence = ending.idle_ms !== null && ending.idle_ms >= IDLE_MIN_MS
+    if (ending.idle_ms !== null && isSilence && lasted_ms < SILENCES * idle_ms) {
       idle_ms = Math.min(idle_ms, Math.max(IDLE_MIN_MS, ending.idle_ms / 2))
     }
     const { text, isRefusal } = endingOf(ending)

@@ -67,6 +67,7 @@ test('what follows from them', () => {
     senders: {},
     idempotent: false,
     lookup: false,
+    callback_bytes: null,
     listens: true,
     connected: true,
     messages_per_second: null,

@@ -24,6 +24,7 @@ describe('settings', () => {
       senders,
       idempotent: false,
       lookup: true,
+      callback_bytes: 256 * 1024,
       listens: false,
       connected: false,
       messages_per_second: 2,

@@ -68,8 +68,12 @@ export function openEngine(
   const committed = tellCommitted(telemetry)
   const countChanges = connection.prepare('select total_changes()').pluck()
   let changes = 0
+  let hasFailed = false
   const writer = createWriter(connection, {
-    onFailure,
+    onFailure(error) {
+      hasFailed = true
+      onFailure(error)
+    },
     onError: watch.failed,
     onCommit(jobs, duration_ms) {
       committed?.(jobs, duration_ms)
@@ -127,6 +131,8 @@ export function openEngine(
     async close() {
       await writer.idle()
       lock?.close()
+      // Closing makes a checkpoint: see `flushLog` for why there must be none before the next process has opened the file.
+      if (hasFailed) return
       connection.pragma('wal_checkpoint(TRUNCATE)')
       connection.close()
     },

@@ -32,8 +32,8 @@ const TURNS_MAX = 8
 /** So many jobs of each kind may wait before new ones are refused. */
 const WAITING_MAX = 10_000
 
-/** After so long a commit begins no further background job. */
-const BACKGROUND_MS = 50
+/** After so long a commit begins no further background job: the event loop does not turn meanwhile. */
+const BACKGROUND_MS = 25
 
 /**
  * With callers in a commit, background jobs get as much time as these, and so many times as long as the last flush to disk
@@ -153,16 +153,13 @@ export function createWriter(
       await runAll(first)
       const from = performance.now()
       const callers_ms = from - began
+      const most_ms = first.length > 0 ? callers_ms + BACKGROUND_FLUSHES * flush_ms : BACKGROUND_MS
+      // The event loop does not turn in here: another connection of this process would wait in it for this transaction.
       while (next.length > 0) {
         await runAll(next)
-        // Requests that have arrived are read, so that they share this flush.
-        await nextTurn()
-        const areWaiting = first.length + callers.length > 0
-        const most_ms = areWaiting ? callers_ms + BACKGROUND_FLUSHES * flush_ms : BACKGROUND_MS
         const hasTime = performance.now() - from < Math.min(most_ms, BACKGROUND_MS)
         next = hasTime ? take(background, 1) : []
       }
-      await runAll(take(callers, JOBS_MAX))
       const flushing = performance.now()
       commit.run()
       flush_ms = performance.now() - flushing
