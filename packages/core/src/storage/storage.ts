@@ -153,8 +153,9 @@ export interface Storage {
    */
   alone?<T>(name: string, work: () => Promise<T>): Promise<T | null>
   /**
-   * Resolves when the database answers and its latest writes reached the disk. At most every two seconds, and only where
-   * no other write was made, this writes a little itself.
+   * Resolves when the database answers and its latest writes reached the disk. At most every two seconds this writes a
+   * little itself: on SQLite only where no other write was made, on PostgreSQL, where a commit may have written nothing,
+   * whatever else was.
    * @throws Error when it does not answer, is read-only, or a write failed within the last ten seconds for want of space or
    *   because of the disk.
    */
