@@ -172,4 +172,18 @@ export function clockStepsContract(open: OpenStorage): void {
       await bench.reopen()
     },
   )
+
+  it.each(STEPS)(
+    'a clock that is set %s forwards ends no lease of a delivery, whoever sees it first',
+    async (_, step_ms) => {
+      const workspaceId = await bench.workspace()
+      await bench.webhook(workspaceId)
+      await settled(workspaceId, SENT)
+      const { delivery_id } = only(await bench.claimDeliveries())
+      bench.clock.step(step_ms)
+      expect(await bench.claimDeliveries()).toEqual([])
+      bench.clock.advance(LEASE_MS)
+      expect(await bench.claimDeliveries()).toMatchObject([{ delivery_id }])
+    },
+  )
 }

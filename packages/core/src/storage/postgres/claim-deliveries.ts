@@ -75,6 +75,9 @@ const take = statement<Omit<ClaimedDelivery, 'token'> & { fits: boolean; wanted:
    from known order by place`,
 )
 
+/** Asked first, so that a clock that was set forwards ends no lease. */
+const tellTime = statement<{ at: Date }>('tell_time', `select ${present('$1')} as at`)
+
 /** So often one claim looks at the most, however much there is to discard: what it has taken waits meanwhile. */
 const LOOKS_MAX = 16
 
@@ -98,14 +101,21 @@ export function prepareClaimDeliveries(
       claim.now,
       claim.limit_per_workspace,
       JSON.stringify(Object.fromEntries(claim.room_of_workspace)),
-      steps.takesOver(claim),
+      steps.takesOver({ elapsed_ms: clock.elapsed(claim), lease_ms: claim.lease_ms }),
     )
     // With fewer than that, the walk came round to where it began. What is discarded counts: others come after it.
     if (found.length === claim.limit) last = found.at(-1)?.webhook_id ?? last
     return found
   }
 
+  async function look(claim: DeliveryClaim): Promise<void> {
+    const before_ms = clock.elapsed(claim)
+    const [told] = await database.rows(tellTime, clock.now(claim.now))
+    if (told) steps.saw(told.at, before_ms, clock.elapsed(claim))
+  }
+
   return async (claim: DeliveryClaim): Promise<ClaimedDelivery[]> => {
+    await look(claim)
     const claimed: ClaimedDelivery[] = []
     let rest = claim
     for (let looks = 0; looks < LOOKS_MAX; looks++) {
