@@ -36,7 +36,8 @@ const SESSION = {
 function limits(answer_max_ms: number): Record<string, string> {
   const share = (of: number) => `${Math.ceil(answer_max_ms * of)}ms`
   return {
-    lock_timeout: share(0.4),
+    // One statement may wait twice: for the same key at another server, then for the account.
+    lock_timeout: share(0.35),
     idle_in_transaction_session_timeout: share(0.5),
     statement_timeout: share(0.8),
     // From PostgreSQL 17 on.

@@ -10,6 +10,7 @@ import {
   statSync,
 } from 'node:fs'
 import { dirname, join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
 import { refusal } from '../archive/refusal.ts'
 import { backupName, PARTIAL, removeOldest, removePartial } from '../backup/names.ts'
 import type { BackupReport, OnStep, Verification } from '../backup/report.ts'
@@ -161,12 +162,29 @@ function sizeOf(source: Connection): number {
   return (pages ?? 0) * (size ?? 0)
 }
 
+/** How long a backup waits for another one in its folder to end, and how often it looks. */
+const LOCK_WAIT_MS = 15_000
+const LOCK_LOOK_MS = 250
+
+async function takeLock(file: string): Promise<Connection> {
+  const until = performance.now() + LOCK_WAIT_MS
+  for (;;) {
+    try {
+      return takeFileLock(file)
+    } catch (error) {
+      const { code = '' } = error as { code?: string }
+      if (!code.startsWith('SQLITE_BUSY') || performance.now() > until) throw error
+      await pause(LOCK_LOOK_MS)
+    }
+  }
+}
+
 /** One backup at a time in a folder. */
 async function withLock<T>(folder: string, work: () => Promise<T>): Promise<T> {
   let lock: Connection
   try {
     const file = join(folder, '.svc-backup.lock')
-    lock = takeFileLock(file)
+    lock = await takeLock(file)
     shareOwner(folder, file)
   } catch (error) {
     const { code = '' } = error as { code?: string }
