@@ -94,7 +94,7 @@ function place(baseUrl: string, endpoint: Endpoint, args: Record<string, unknown
   }
   const search = query.size > 0 ? `?${query}` : ''
   const body = endpoint.body ? JSON.stringify(rest) : undefined
-  return { url: `${baseUrl.replace(/\/+$/, '')}${path}${search}`, body }
+  return { url: `${baseUrl.replace(/(?<!\/)\/+$/, '')}${path}${search}`, body }
 }
 
 function queryText(value: unknown): string {

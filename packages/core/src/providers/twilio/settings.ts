@@ -28,7 +28,7 @@ const apiUrl = z
     const { username, password, search, hash } = new URL(url)
     return `${username}${password}${search}${hash}` === ''
   }, 'must have no user name, query or fragment')
-  .transform((url) => url.replace(/\/+$/, ''))
+  .transform((url) => url.replace(/(?<!\/)\/+$/, ''))
 
 /** What an operator says of an account at Twilio. Who may send on which channel follows from `senders`. */
 export const settings = z

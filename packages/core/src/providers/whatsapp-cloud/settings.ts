@@ -51,7 +51,7 @@ const apiUrl = z
   .string()
   .max(LIMITS.url_length)
   .refine(isApiUrl, 'must be https, or http on this machine, without user name, query or fragment')
-  .overwrite((url) => url.replace(/\/+$/, ''))
+  .overwrite((url) => url.replace(/(?<!\/)\/+$/, ''))
 
 function isApiUrl(value: string): boolean {
   if (/\s/.test(value) || !URL.canParse(value)) return false
