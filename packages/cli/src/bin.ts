@@ -28,5 +28,5 @@ const code = await run(process.argv.slice(2), {
 
 // An idle connection must not keep a finished command from ending; what was written comes out first.
 process.stdout.write('', () => process.exit(code))
-// Nobody may be reading a service's.
+// The output of a service may have no reader.
 if (!needsOutput()) setTimeout(() => process.exit(code), OUTPUT_MAX_MS).unref()

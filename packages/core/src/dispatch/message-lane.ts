@@ -132,8 +132,7 @@ export function messageLane(parts: {
   }
 
   /**
-   * An answer that came after all: that a provider took a message, or was never called, is true whoever has the claim
-   * now.
+   * Settles a late answer. That a provider accepted a message, or was never called, stays true after the claim was lost.
    */
   async function settleLate(messages: readonly ClaimedMessage[], outcomes: readonly Outcome[]) {
     const known = messages.flatMap((message, i) => {

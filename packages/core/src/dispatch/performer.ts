@@ -10,8 +10,7 @@ import { uptimeMs } from './uptime.ts'
  */
 export interface Performer {
   /**
-   * Null where it was not begun by `start_by_ms` (`uptimeMs`), and nobody was called: who claimed the jobs may have lost
-   * them by then, because the process was stopped, the machine slept or the thread was busy.
+   * Null where the work was not begun by `start_by_ms` (`uptimeMs`) and the provider was not called: the lease may have ended.
    */
   send(provider: string, jobs: readonly SendJob[], start_by_ms: number): Promise<Outcome[] | null>
   lookup(provider: string, jobs: readonly LookupJob[]): Promise<LookupResult[]>

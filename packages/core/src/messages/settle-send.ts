@@ -80,8 +80,8 @@ export function settleSend(step: Step, attempt: number, outcome: Outcome, holds:
 }
 
 /**
- * An attempt turned out not to have been made, after its claim was lost. Whoever took the claim over found it without an
- * outcome and put the message in doubt; it is sent again, unless somebody has it in hand just now.
+ * An attempt was not made, and its claim is lost. The server that took the claim over found no outcome and put the message
+ * in doubt. The message is sent again, unless another claim holds it now.
  */
 function withdrawDoubt(step: Step, attempt: number, outcome: Outcome): boolean {
   const { message, queued } = step
@@ -153,7 +153,7 @@ function doubt(
   const { message, settlement, context } = step
   const { lookup, idempotent } = settlement.abilities
   const since = unknownSince(step)
-  // Of repetitions that nobody answers, each may arrive where the promise to recognise them is not kept.
+  // A provider that does not keep its promise delivers each repetition, so unanswered ones must end soon.
   const can_tell = lookup || (idempotent && answered !== undefined)
   const max_ms = can_tell ? unknownMaxMs(message, since) : UNKNOWN_MAX_MS
   if (settlement.at.getTime() - since.getTime() > max_ms) {

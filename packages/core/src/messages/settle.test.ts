@@ -212,7 +212,7 @@ describe('an unknown outcome', () => {
     [{ idempotent: false, lookup: true }, 10 * MINUTE, 'queued'],
     [{ idempotent: false, lookup: true }, 4 * HOUR - 1, 'queued'],
     [{ idempotent: false, lookup: true }, 4 * HOUR, 'failed'],
-  ])('that nobody can tell: with %j for %d ms', (abilities, age, status) => {
+  ])('that no look-up settles: with %j for %d ms', (abilities, age, status) => {
     const since = new Date(AT.getTime() - age)
     const message = make.message('w1', { created_at: since })
     const asked = settlement(
