@@ -298,6 +298,22 @@ describe('a run that stops', () => {
     }
   })
 
+  test('a check waits for the limit of estimates, and goes on', async () => {
+    const other = await startDevServer({ SVC_RATE_LIMIT_BULK_ESTIMATE: '2/3' })
+    try {
+      const rows = Array.from({ length: 5 }, (_, i) => `+2557310${1000 + i}`)
+      writeFileSync(join(other.here.cwd, 'five.csv'), `to\n${rows.join('\n')}\n`)
+      const argv = ['bulk', 'send', 'five.csv', '--channel', 'sms', '--text', 'x', '--batch', '1']
+      const check = start([...argv, '--dry-run'], other.here)
+      await check.until(/rate limit is reached: going on in 0:0\d/)
+      expect(await check.ended).toMatchObject({ code: 0 })
+      // Estimates leave the limit of the bulks themselves untouched.
+      expect(await svc([...argv, '--yes'], other.here)).toMatchObject({ code: 0 })
+    } finally {
+      await other.close()
+    }
+  })
+
   test('a batch whose answer was lost too long ago is not sent again unasked', async () => {
     const people = write('old.csv', 'to', '+255710000081', '+255710000082')
     const argv = ['send', people, '--channel', 'sms', '--text', 'x', '--yes', '--batch', '1']

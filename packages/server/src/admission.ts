@@ -30,6 +30,8 @@ export interface Admission {
     endpoint: Endpoint,
     email: string,
   ): Promise<void>
+  /** Counts a request that turned out to estimate a bulk in the bucket that its workspace has for these. */
+  countBulkEstimate(request: FastifyRequest, reply: FastifyReply): Promise<void>
   /** Counts a request whose signature was wrong as a stranger's, and refuses nothing for it. */
   noteBadSignature(request: FastifyRequest, reply: FastifyReply): Promise<void>
   /** Does the work of a request that was let in; until it has ended, it is load. */
@@ -63,9 +65,10 @@ export function createAdmission(
     identity: Identity,
   ): Promise<void> {
     const who = identity.kind === 'api_key' ? identity.api_key_id : identity.workspace_id
-    await limiter.count(request, reply, 'general', who)
+    const { workspace_id } = identity
+    await limiter.countShared(request, reply, ['general', who], ['workspace', workspace_id])
     if (endpoint.rate === 'bulk') {
-      await limiter.count(request, reply, 'bulk', identity.workspace_id)
+      await limiter.count(request, reply, 'bulk', workspace_id)
     }
     if (endpoint.rate === 'auth') {
       await limiter.count(request, reply, 'auth', `${endpoint.path} ${clientKey(request)}`)
@@ -125,6 +128,10 @@ export function createAdmission(
       }),
     countFor: (request, reply, { path }, email) =>
       limiter.count(request, reply, 'auth', `${path} ${emailKey(email)}`),
+    async countBulkEstimate(request, reply) {
+      const { identity } = request
+      if (identity) await limiter.count(request, reply, 'bulk_estimate', identity.workspace_id)
+    },
     noteBadSignature: (request, reply) =>
       limiter.note(request, reply, 'anonymous', clientKey(request)),
     during: gate.during,

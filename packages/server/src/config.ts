@@ -87,8 +87,7 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
     jwt_secret: readJwtSecret(read('SVC_JWT_SECRET')),
     public_url: readUrl(read('SVC_PUBLIC_URL') ?? urlOf(host, port)),
     rates: {
-      general: readRate('SVC_RATE_LIMIT_GENERAL', read, RATES.general),
-      bulk: readRate('SVC_RATE_LIMIT_BULK', read, RATES.bulk),
+      ...readWorkspaceRates(read),
       auth: readRate('SVC_RATE_LIMIT_AUTH', read, RATES.auth),
       anonymous: readRate('SVC_RATE_LIMIT_ANONYMOUS', read, RATES.anonymous),
       failed_auth: readRate('SVC_RATE_LIMIT_FAILED_AUTH', read, RATES.failed_auth),
@@ -155,6 +154,27 @@ function readUrl(text: string): string {
   if (url && (url.protocol === 'http:' || url.protocol === 'https:'))
     return text.replace(/(?<!\/)\/+$/, '')
   throw new ConfigError(`SVC_PUBLIC_URL must be an http or https URL, got "${text}"`)
+}
+
+/** A limit that is not set follows the one it belongs to, so that raising that one is enough. */
+function readWorkspaceRates(read: (name: string) => string | undefined) {
+  const general = readRate('SVC_RATE_LIMIT_GENERAL', read, RATES.general)
+  const bulk = readRate('SVC_RATE_LIMIT_BULK', read, RATES.bulk)
+  const times = ({ max, window_s }: RateLimit, factor: number) => ({ max: max * factor, window_s })
+  return {
+    general,
+    workspace: readRate(
+      'SVC_RATE_LIMIT_WORKSPACE',
+      read,
+      times(general, RATES.workspace.max / RATES.general.max),
+    ),
+    bulk,
+    bulk_estimate: readRate(
+      'SVC_RATE_LIMIT_BULK_ESTIMATE',
+      read,
+      times(bulk, RATES.bulk_estimate.max / RATES.bulk.max),
+    ),
+  }
 }
 
 function readRate(

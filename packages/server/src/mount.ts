@@ -39,6 +39,8 @@ export interface Call<E> {
   idempotency_key: string | undefined
   /** Counts the call in the stricter bucket of an e-mail address. */
   countFor(email: string): Promise<void>
+  /** Counts the call in its workspace's bucket of bulk estimates. */
+  countBulkEstimate(): Promise<void>
   /** Counts the call as a stranger's: its signature was wrong. */
   countBadSignature(): Promise<void>
   /** Says on the response that it is a stored answer. */
@@ -143,6 +145,7 @@ function callOf(
     body: (endpoint.body && decode(endpoint.body, bodyOf(request))) as Call<Endpoint>['body'],
     idempotency_key: endpoint.idempotent ? idempotencyKeyOf(request) : undefined,
     countFor: (email) => admission.countFor(request, reply, endpoint, email),
+    countBulkEstimate: () => admission.countBulkEstimate(request, reply),
     countBadSignature: () => admission.noteBadSignature(request, reply),
     replayed: () => void reply.header('Idempotent-Replayed', 'true'),
     signed: signedOf(endpoint, request),

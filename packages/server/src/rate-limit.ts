@@ -1,11 +1,11 @@
 import rateLimit, { normalizeIP } from '@fastify/rate-limit'
 import type { Core } from '@svc/core'
-import { type RateLimit, SvcError } from '@svc/core/contract'
+import { type RATES, type RateLimit, SvcError } from '@svc/core/contract'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { countersOf } from './counters.ts'
 import { inTime } from './in-time.ts'
 
-export type Bucket = 'general' | 'bulk' | 'auth' | 'anonymous' | 'failed_auth'
+export type Bucket = keyof typeof RATES
 
 export interface RateLimiter {
   /**
@@ -13,6 +13,16 @@ export interface RateLimiter {
    * @throws SvcError `rate_limit_exceeded`, and Error when the counters do not answer: the gate stays shut.
    */
   count(request: FastifyRequest, reply: FastifyReply, bucket: Bucket, key: string): Promise<void>
+  /**
+   * As `count`, in the caller's own bucket and in one that it shares with others, with one wait for both. A caller that
+   * keeps exceeding its own bucket takes nothing from those it shares the other one with.
+   */
+  countShared(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    own: readonly [Bucket, string],
+    shared: readonly [Bucket, string],
+  ): Promise<void>
   /** As `count`, of what was counted before: nothing is added. */
   check(request: FastifyRequest, reply: FastifyReply, bucket: Bucket, key: string): Promise<void>
   /** Shows a bucket on the response's headers, and refuses nothing, whether the counters answer or not. */
@@ -48,6 +58,9 @@ const NO_ROUTE_OPTIONS = {}
 
 /** A probe shows the counters, and does not wait for them: it may be asked of a process whose database stands still. */
 const SHOW_MAX_MS = 500
+
+/** So many callers are remembered as having exceeded their own bucket; beyond it all are forgotten. */
+const EXCEEDING_MAX = 10_000
 
 /** Stands for clients that reset their connection before their request was looked at: their address is unknown by then. */
 const GONE = 'gone'
@@ -118,11 +131,37 @@ export async function createRateLimiter(
     return inTime(SHOW_MAX_MS, stateOf(...asked)).catch(() => unknown(asked[0]))
   }
 
+  /** Callers whose last request exceeded their own bucket. Only a hint: a wrong one costs a second wait. */
+  const exceeding = new Set<string>()
+
+  function pass(request: FastifyRequest, reply: FastifyReply, state: State): void {
+    show(request, reply, state)
+    if (state.exceeded) throw rateExceeded(state)
+  }
+
+  async function count(...[request, reply, bucket, key]: Parameters<RateLimiter['count']>) {
+    pass(request, reply, await ask(request, reply, bucket, key, true))
+  }
+
   return {
-    async count(request, reply, bucket, key) {
-      const state = await ask(request, reply, bucket, key, true)
-      show(request, reply, state)
-      if (state.exceeded) throw rateExceeded(state)
+    count,
+    async countShared(request, reply, own, shared) {
+      const caller = own.join(' ')
+      if (exceeding.has(caller)) {
+        await count(request, reply, ...own)
+        exceeding.delete(caller)
+        return count(request, reply, ...shared)
+      }
+      const [mine, ours] = await Promise.all([
+        ask(request, reply, ...own, true),
+        ask(request, reply, ...shared, true),
+      ])
+      if (mine.exceeded) {
+        if (exceeding.size >= EXCEEDING_MAX) exceeding.clear()
+        exceeding.add(caller)
+      }
+      pass(request, reply, mine)
+      pass(request, reply, ours)
     },
     async check(request, reply, bucket, key) {
       const state = await ask(request, reply, bucket, key, false)

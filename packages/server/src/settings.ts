@@ -233,10 +233,20 @@ const ROWS: Record<SettingGroup, Record<string, Row>> = {
       default: '100/60',
       example: '1000/60',
     },
+    SVC_RATE_LIMIT_WORKSPACE: {
+      summary: 'requests/seconds of one workspace, over all its API keys and sessions',
+      default: 'five times the general limit',
+      example: '2000/60',
+    },
     SVC_RATE_LIMIT_BULK: {
       summary: 'bulk requests/seconds of one workspace',
       default: '10/300',
       example: '20/300',
+    },
+    SVC_RATE_LIMIT_BULK_ESTIMATE: {
+      summary: 'estimates of bulks/seconds of one workspace',
+      default: 'six times the bulk limit',
+      example: '100/300',
     },
     SVC_RATE_LIMIT_AUTH: {
       summary: 'sign-in requests/seconds of one address',

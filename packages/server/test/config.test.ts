@@ -76,7 +76,9 @@ it('reads everything that can be set', () => {
       SVC_DATABASE_URL: 'file:/var/lib/svc/svc.db',
       SVC_PUBLIC_URL: 'https://svc.example.com/',
       SVC_RATE_LIMIT_GENERAL: '1000/60',
+      SVC_RATE_LIMIT_WORKSPACE: '3000/30',
       SVC_RATE_LIMIT_BULK: '1/1',
+      SVC_RATE_LIMIT_BULK_ESTIMATE: '7/8',
       SVC_RATE_LIMIT_AUTH: '50/900',
       SVC_RATE_LIMIT_ANONYMOUS: '2/3',
       SVC_RATE_LIMIT_FAILED_AUTH: '999999999/9999999',
@@ -104,7 +106,9 @@ it('reads everything that can be set', () => {
     public_url: 'https://svc.example.com',
     rates: {
       general: { max: 1000, window_s: 60 },
+      workspace: { max: 3000, window_s: 30 },
       bulk: { max: 1, window_s: 1 },
+      bulk_estimate: { max: 7, window_s: 8 },
       auth: { max: 50, window_s: 900 },
       anonymous: { max: 2, window_s: 3 },
       failed_auth: { max: 999_999_999, window_s: 9_999_999 },
@@ -124,6 +128,12 @@ it('reads everything that can be set', () => {
     credit_packages: [{ id: 'a', credits: 5_000_000, bonus_credits: 0 }],
     log_level: 'trace',
   })
+})
+
+it('lets the limits of a workspace follow those that they belong to', () => {
+  const { rates } = read({ SVC_RATE_LIMIT_GENERAL: '1000/10', SVC_RATE_LIMIT_BULK: '20/60' })
+  expect(rates.workspace).toStrictEqual({ max: 5000, window_s: 10 })
+  expect(rates.bulk_estimate).toStrictEqual({ max: 120, window_s: 60 })
 })
 
 describe('a setting that cannot be meant is refused by its name', () => {
@@ -148,6 +158,7 @@ describe('a setting that cannot be meant is refused by its name', () => {
     ],
     ['SVC_RATE_LIMIT_GENERAL', '100', `SVC_RATE_LIMIT_GENERAL ${RATE}, got "100"`],
     ['SVC_RATE_LIMIT_GENERAL', '0/60', `SVC_RATE_LIMIT_GENERAL ${RATE}, got "0/60"`],
+    ['SVC_RATE_LIMIT_WORKSPACE', '0/60', `SVC_RATE_LIMIT_WORKSPACE ${RATE}, got "0/60"`],
     ['SVC_RATE_LIMIT_BULK', '10/0', `SVC_RATE_LIMIT_BULK ${RATE}, got "10/0"`],
     ['SVC_RATE_LIMIT_AUTH', '5/900s', `SVC_RATE_LIMIT_AUTH ${RATE}, got "5/900s"`],
     ['SVC_RATE_LIMIT_ANONYMOUS', '-1/60', `SVC_RATE_LIMIT_ANONYMOUS ${RATE}, got "-1/60"`],

@@ -108,6 +108,63 @@ describe('general: 100 in 60 seconds', () => {
   })
 })
 
+describe('workspace: 500 in 60 seconds', () => {
+  let owner: Account
+  beforeEach(async () => {
+    owner = await world().signup()
+  })
+  const keys = async (count: number) => {
+    const made = await Promise.all(Array.from({ length: count }, () => world().key(owner)))
+    return made.map(({ key }) => key)
+  }
+  const list = (key: string) => world().call('GET', '/api/v1/messages', { key })
+
+  it('counts the requests of all keys and sessions together', async () => {
+    const [extra = '', ...five] = await keys(6)
+    // Six keys were made with the session.
+    for (const key of five.slice(0, 4)) expect((await last(100, () => list(key))).status).toBe(200)
+    expect(limits(await last(93, () => list(five[4] as string)))).toStrictEqual([200, 500, 1, 60])
+    expect(limits(await list(extra))).toStrictEqual([200, 500, 0, 60])
+    expectRefused(await list(extra), 500, 60)
+    const account = () => world().call('GET', '/api/v1/account', { token: owner.token })
+    expectRefused(await account(), 500, 60)
+    const { key: stranger } = await world().key(await world().signup())
+    expect((await list(stranger)).status).toBe(200)
+    await world().advance(MINUTE_MS)
+    expect((await list(extra)).status).toBe(200)
+  })
+
+  it('leaves the other keys their share while one exceeds its own limit without end', async () => {
+    const [runaway = '', other = ''] = await keys(2)
+    expectRefused(await last(700, () => list(runaway)), 100, 60)
+    expect(limits(await list(other))).toStrictEqual([200, 100, 99, 60])
+    await world().advance(MINUTE_MS)
+    expect(limits(await list(runaway))).toStrictEqual([200, 100, 99, 60])
+  })
+})
+
+describe('estimates of bulks: 60 in 5 minutes', () => {
+  it('counts them for each workspace, and neither other estimates nor bulks', async () => {
+    const owner = await world().signup({ credits: 10 })
+    const { key } = await world().key(owner)
+    const { key: sibling } = await world().key(owner)
+    const content = { text: 'Hello' }
+    const ask = (json: object, as = key) =>
+      world().call('POST', '/api/v1/messages/estimate', { key: as, json })
+    const many = { channel: 'sms', content, recipients: ['+255700000001'] }
+    const one = { channel: 'sms', content, to: '+255700000001' }
+    expect(limits(await ask(many))).toStrictEqual([200, 60, 59, 300])
+    expect(limits(await ask(one))).toStrictEqual([200, 100, 98, 60])
+    expect(limits(await last(59, () => ask(many, sibling)))).toStrictEqual([200, 60, 0, 300])
+    expectRefused(await ask(many), 60, 300)
+    expect((await ask(one)).status).toBe(200)
+    const sent = await world().call('POST', '/api/v1/messages/bulk', { key, json: many })
+    expect(limits(sent)).toStrictEqual([201, 10, 9, 300])
+    await world().advance(5 * MINUTE_MS)
+    expect((await ask(many)).status).toBe(200)
+  })
+})
+
 describe('auth routes: 5 in 15 minutes', () => {
   const signup = (from: string, json: object = {}) =>
     world().call('POST', '/api/v1/auth/signup', { json, from })

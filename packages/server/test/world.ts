@@ -219,7 +219,9 @@ export function ratesOf(rates: WorldOptions['rates'] = {}): Record<keyof typeof 
   if (rates === 'specified') return RATES
   return {
     general: UNLIMITED,
+    workspace: UNLIMITED,
     bulk: UNLIMITED,
+    bulk_estimate: UNLIMITED,
     auth: UNLIMITED,
     anonymous: UNLIMITED,
     failed_auth: UNLIMITED,

@@ -53,7 +53,10 @@ export interface ServerModule<Core extends ServiceCore> {
     options: {
       config: {
         jwt_secret: string
-        rates: Record<'general' | 'bulk' | 'auth' | 'anonymous' | 'failed_auth', Rate>
+        rates: Record<
+          'general' | 'workspace' | 'bulk' | 'bulk_estimate' | 'auth' | 'anonymous' | 'failed_auth',
+          Rate
+        >
         trust_proxy: string[]
       }
       now: () => number

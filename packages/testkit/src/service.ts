@@ -149,7 +149,9 @@ async function start(
       jwt_secret: randomBytes(32).toString('hex'),
       rates: {
         general: UNLIMITED,
+        workspace: UNLIMITED,
         bulk: UNLIMITED,
+        bulk_estimate: UNLIMITED,
         auth: UNLIMITED,
         anonymous: UNLIMITED,
         failed_auth: UNLIMITED,

@@ -4,7 +4,7 @@ import { bulkRequest } from './bulk-request.ts'
 import { chosen } from './chosen.ts'
 import { endpoint } from './endpoint.ts'
 import { credits, isRecord } from './fields.ts'
-import { LIMITS } from './limits.ts'
+import { LIMITS, RATES } from './limits.ts'
 import { SMS_ENCODINGS } from './message.ts'
 import { sendRequest } from './send-request.ts'
 
@@ -72,7 +72,7 @@ export const estimateFor = ({ voice }: { voice: boolean }) =>
       messages: z.array(estimated),
     }),
     summary: 'Say what a send or a bulk would cost',
-    description: 'Takes the body of either. Nothing is written and nothing is sent.',
+    description: `Takes the body of either. Nothing is written and nothing is sent. Of bulks, a workspace may ask for ${RATES.bulk_estimate.max} estimates in ${RATES.bulk_estimate.window_s} s unless configured otherwise.`,
   })
 
 /** What a send or a bulk would cost where there is no voice provider. */

@@ -14,8 +14,12 @@ export interface RateLimit {
 export const RATES = {
   /** Per API key, or per workspace of a JWT. */
   general: { max: 100, window_s: MINUTE_S },
+  /** Per workspace, over all its API keys and sessions. */
+  workspace: { max: 500, window_s: MINUTE_S },
   /** Per workspace. */
   bulk: { max: 10, window_s: 5 * MINUTE_S },
+  /** Per workspace: estimates of bulks. `svc bulk` asks for one per batch before it sends. */
+  bulk_estimate: { max: 60, window_s: 5 * MINUTE_S },
   /** Per route and client address; login and forgot-password also per e-mail address. */
   auth: { max: 5, window_s: 15 * MINUTE_S },
   /** Per client address (IPv6: its /64), for requests without credentials. */

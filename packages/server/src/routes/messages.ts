@@ -20,7 +20,10 @@ export function messageRoutes({ messages }: Core): Handlers<typeof api.messages>
     async cancel({ workspace_id, params }) {
       return { message: await messages.cancel(workspace_id, params.id) }
     },
-    estimate: ({ identity, body }) => messages.estimate(keyOf(identity), body),
+    async estimate({ identity, body, countBulkEstimate }) {
+      if ('recipients' in body) await countBulkEstimate()
+      return messages.estimate(keyOf(identity), body)
+    },
     async list({ workspace_id, query }) {
       const { messages: page, total, next_cursor } = await messages.list(workspace_id, query)
       return { messages: page, pagination: paginationOf(total, query), next_cursor }

@@ -6,7 +6,10 @@ let apps: TwoApps
 let owner: Account
 let key: string
 beforeAll(async () => {
-  apps = await openTwoApps({ general: { max: 1_000, window_s: 60 } })
+  apps = await openTwoApps({
+    general: { max: 1_000, window_s: 60 },
+    workspace: { max: 1_000, window_s: 60 },
+  })
   owner = await apps.signup({ credits: 100 })
   key = (await apps.key(owner)).key
 })

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { type Account, sms } from '../accounts.ts'
 import type { Answer } from '../every-answer.ts'
 import { refusal } from '../refusal.ts'
@@ -8,6 +8,8 @@ let apps: TwoApps
 let owner: Account
 beforeAll(async () => {
   apps = await openTwoApps()
+})
+beforeEach(async () => {
   owner = await apps.signup({ credits: 1_000 })
 })
 afterAll(() => apps?.close())
@@ -40,6 +42,17 @@ describe('two servers count as one', () => {
       expect(Number(headers['retry-after'])).toBeLessThanOrEqual(60)
     }
     expect((await apps.written(owner)).messages).toBe(100)
+  })
+
+  it('and let in exactly 500 of the requests of a workspace, whichever key they bring', async () => {
+    const busy = await apps.signup()
+    const made = await Promise.all(Array.from({ length: 6 }, () => apps.key(busy)))
+    const list = (i: number) =>
+      apps.at(i).call('GET', '/api/v1/messages', { key: made[i % 6]?.key ?? '' })
+    const { let: listed, refused } = split(await together(600, list), 200)
+    // The keys were made with the session, of the same workspace.
+    expect([listed.length, refused.length]).toEqual([494, 106])
+    for (const { headers } of refused) expect(headers['x-ratelimit-limit']).toBe('500')
   })
 
   it('and their headers count down without a gap, whichever is asked', async () => {

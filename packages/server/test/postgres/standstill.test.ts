@@ -26,7 +26,8 @@ beforeAll(async () => {
     answer_max_ms: ANSWER_MAX_MS,
   })
   await core.startDispatch()
-  const rates = { ...RATES, general: { max: 1_000_000, window_s: 60 } }
+  const unlimited = { max: 1_000_000, window_s: 60 }
+  const rates = { ...RATES, general: unlimited, workspace: unlimited }
   app = await buildApp(core, { config: { jwt_secret: JWT_SECRET, rates, trust_proxy: [] } })
   call = callerOf(app).call
   const accounts = accountsOf(core, call)
