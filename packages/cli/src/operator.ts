@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import type { Core, PaymentProvider } from '@svc/core'
+import type { Actor, Core, PaymentProvider } from '@svc/core'
 import type { Workspace } from '@svc/core/contract'
 import type { Command } from 'commander'
 import { dataFolder, pathFrom, settingsOf } from './data-folder.ts'
@@ -41,6 +41,12 @@ export async function withCore<T>(
   } finally {
     await core.close()
   }
+}
+
+/** Who runs the command, as the audit log records it: the user of the system, also behind sudo. */
+export function operatorOf({ env }: Pick<Surroundings, 'env'>): Actor {
+  const id = env.SUDO_USER || env.USER || env.LOGNAME || 'operator'
+  return { kind: 'operator', id, address: null, request_id: null }
 }
 
 /** Adds the option that says whose keys or credits a command is about. */

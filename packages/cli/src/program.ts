@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { Command, CommanderError } from 'commander'
+import { addAudit } from './commands/audit.ts'
 import { addBackup } from './commands/backup.ts'
 import { addBilling } from './commands/billing.ts'
 import { addBulk } from './commands/bulk.ts'
@@ -143,6 +144,7 @@ function prepare(program: Command, context: Context): void {
   addProviders(program, context)
   addRecipients(program, context)
   addLedger(program, context)
+  addAudit(program, context)
   addDoctor(program, context)
   addBackup(program, context)
   addRestore(program, context)

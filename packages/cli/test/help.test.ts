@@ -76,6 +76,7 @@ const COMMANDS = [
   'ledger',
   'ledger verify',
   'ledger export',
+  'audit',
   'doctor',
   'backup',
   'restore',

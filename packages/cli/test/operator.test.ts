@@ -73,6 +73,41 @@ describe('svc workspaces', () => {
   })
 })
 
+describe('svc audit', () => {
+  test('shows what the commands changed and by whom', async () => {
+    const asha = { ...here, env: { ...here.env, USER: 'asha' } }
+    const made = await svcJson<{ id: string }>(['keys', 'create', '--name', 'Audited'], asha)
+    const argv = ['audit', '--action', 'api_key.created', '--limit', '1']
+    const { audit_entries } = await svcJson<{ audit_entries: object[] }>(argv, here)
+    expect(audit_entries).toEqual([
+      {
+        id: uuid,
+        workspace_id: first.id,
+        action: 'api_key.created',
+        actor: { kind: 'operator', id: 'asha' },
+        address: null,
+        target: { type: 'api_key', id: made.id },
+        details: expect.objectContaining({ mode: 'live' }),
+        request_id: null,
+        created_at: time,
+      },
+    ])
+    const { stdout } = await svc([...argv, '--since', '1h', '--workspace', first.email], here)
+    expect(stdout).toMatch(
+      new RegExp(
+        `^20\\S+\t${first.id}\tapi_key.created\toperator asha\t-\tapi_key ${made.id}`,
+        'm',
+      ),
+    )
+  })
+
+  test('refuses an action that is none in one line', async () => {
+    const { code, stderr } = await svc(['audit', '--action', 'flew'], here)
+    expect(code).toBe(1)
+    expect(stderr).toMatch(/^svc: [^\n]*action[^\n]*\n$/)
+  })
+})
+
 describe('svc keys', () => {
   test('creates a key that is shown once, lists it without, and revokes it', async () => {
     const created = await svcJson<{ id: string; key: string }>(

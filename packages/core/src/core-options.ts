@@ -28,6 +28,8 @@ export interface CoreOptions {
    * unless told. The ledger keeps all.
    */
   retention_days?: number | null | undefined
+  /** After how many days, 7 or more, entries of the audit log are removed while this process dispatches; default 365. */
+  audit_retention_days?: number | undefined
   /** Credits a new workspace starts with, as a decimal string. */
   signup_credits?: string
   /** The most a new workspace may spend on a day (UTC), as a decimal string; no such limit unless told. */

@@ -1,4 +1,6 @@
 import { type ApiKeys, createApiKeys } from './api-keys/api-keys.ts'
+import { type Audit, createAudit } from './audit/audit.ts'
+import { createAuditRetention } from './audit/retention.ts'
 import { type Billing, createBilling } from './billing/billing.ts'
 import { createCarriers } from './channels/carriers.ts'
 import { openCountryRule } from './channels/country-rule.ts'
@@ -51,6 +53,8 @@ export interface Core {
   workspaces: Workspaces
   apiKeys: ApiKeys
   credits: Credits
+  /** Who changed what. */
+  audit: Audit
   billing: Billing
   providers: ProviderDesk
   /** How the whole service stands, for its operator. */
@@ -162,6 +166,11 @@ export async function createCore(options: CoreOptions): Promise<Core> {
   const carriers = createCarriers(providers)
   const pauses = createPauses({ storage, runtime })
   const retention = days === null ? null : createRetention({ storage, runtime, days })
+  const auditRetention = createAuditRetention({
+    storage,
+    runtime,
+    days: options.audit_retention_days,
+  })
   const gate = createDispatchGate({
     storage,
     log: runtime.log,
@@ -227,6 +236,7 @@ export async function createCore(options: CoreOptions): Promise<Core> {
       lease_ms: options.lease_ms,
       mailLowBalance: mails.lowBalance,
       retention,
+      auditRetention,
       tracing,
     })
   }
@@ -268,6 +278,7 @@ export async function createCore(options: CoreOptions): Promise<Core> {
       runtime,
       lowBalance: options.low_balance === undefined ? undefined : lowBalance,
     }),
+    audit: createAudit({ storage, runtime, secret }),
     providers: desk,
     overviews: createOverviews({
       storage,

@@ -1,5 +1,8 @@
 /** The messaging service without a framework: `createCore` opens one on its database. */
 export type { ApiKeys, KeyIdentity } from './api-keys/api-keys.ts'
+export type { Actor } from './audit/actor.ts'
+export type { Audit, OperatorAuditEntry } from './audit/audit.ts'
+export { AUDIT_DAYS_DEFAULT } from './audit/retention.ts'
 export type { Billing, Purchase } from './billing/billing.ts'
 export { signNotification } from './billing/notification-signature.ts'
 export type { Notification, PaymentProvider } from './billing/payment.ts'

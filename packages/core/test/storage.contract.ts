@@ -2,6 +2,7 @@ import { describe } from 'vitest'
 import { acceptContract } from './storage/accept.contract.ts'
 import { accountTokensContract } from './storage/account-tokens.contract.ts'
 import { accountsContract } from './storage/accounts.contract.ts'
+import { auditContract } from './storage/audit.contract.ts'
 import type { OpenStorage } from './storage/bench.ts'
 import { bulksContract } from './storage/bulks.contract.ts'
 import { callsContract } from './storage/calls.contract.ts'
@@ -90,6 +91,7 @@ export function storageContract(engine: string, open: OpenStorage): void {
     describe('purchases begun', () => purchasesBegunContract(open))
     describe('lists of purchases', () => purchaseListsContract(open))
     describe('secrets', () => secretsContract(open))
+    describe('audit log', () => auditContract(open))
     describe('any history', () => historyContract(open))
     describe('any ledger', () => ledgerFuzzContract(open))
     describe('reopen', () => reopenContract(open))

@@ -32,6 +32,7 @@ import { createRateLimiter } from './rate-limit.ts'
 import { readableUrl } from './readable-url.ts'
 import { createRefusal } from './refuse-connection.ts'
 import { apiKeyRoutes } from './routes/api-keys.ts'
+import { auditRoutes } from './routes/audit.ts'
 import { billingRoutes } from './routes/billing.ts'
 import { bulkRoutes } from './routes/bulks.ts'
 import { contactRoutes } from './routes/contacts.ts'
@@ -157,6 +158,7 @@ export async function buildApp(core: Core, options: AppOptions): Promise<Fastify
   mount(app, admission, api.contacts, contactRoutes(core))
   mount(app, admission, api.suppressions, suppressionRoutes(core))
   mount(app, admission, api.webhooks, webhookRoutes(core))
+  mount(app, admission, api.audit, auditRoutes(core))
   mount(app, admission, api.billing, billingRoutes(core))
   mount(app, admission, api.health, healthRoutes(core, { isClosing, now }))
   serveCallbacks(app, admission, core, { public_url })

@@ -1,6 +1,11 @@
 import { isIP } from 'node:net'
 import { join, resolve } from 'node:path'
-import { type ProviderSettings, RETENTION_DAYS_MAX, RETENTION_DAYS_MIN } from '@svc/core'
+import {
+  AUDIT_DAYS_DEFAULT,
+  type ProviderSettings,
+  RETENTION_DAYS_MAX,
+  RETENTION_DAYS_MIN,
+} from '@svc/core'
 import {
   type CreditPackage,
   LIMITS,
@@ -55,6 +60,8 @@ export interface Config extends SpendSettings, TargetSettings {
   low_balance: string | null
   /** After how many days histories forget whom messages went to and what they said; null for never. */
   retention_days: number | null
+  /** After how many days entries of the audit log are removed. */
+  audit_retention_days: number
   /** What can be bought. */
   credit_packages: CreditPackage[]
   /** Who takes the payments; null for nobody. */
@@ -112,6 +119,8 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
     signup_daily_limit: readOptionalCredits('SVC_SIGNUP_DAILY_LIMIT', read),
     low_balance: readOptionalCredits('SVC_LOW_BALANCE', read),
     retention_days: readDays('SVC_RETENTION_DAYS', read('SVC_RETENTION_DAYS')),
+    audit_retention_days:
+      readDays('SVC_AUDIT_RETENTION_DAYS', read('SVC_AUDIT_RETENTION_DAYS')) ?? AUDIT_DAYS_DEFAULT,
     credit_packages: readPackages('SVC_CREDIT_PACKAGES', read('SVC_CREDIT_PACKAGES') ?? '[]'),
     metrics_listen: readMetricsListen(read('SVC_METRICS_LISTEN')),
     log_level: readChoice('SVC_LOG_LEVEL', read('SVC_LOG_LEVEL') ?? 'info', LOG_LEVELS),

@@ -1,4 +1,5 @@
 import { Readable } from 'node:stream'
+import type { Actor } from '@svc/core'
 import {
   type Body,
   checkValue,
@@ -33,6 +34,8 @@ export interface Call<E> {
   /** Whose data this is about; empty where an endpoint asks for no credential. */
   workspace_id: string
   identity: Identity | null
+  /** Who asks, as the audit log records it. */
+  actor: Actor
   body: Body<E>
   query: Query<E>
   params: Params<E>
@@ -140,6 +143,7 @@ function callOf(
   return {
     workspace_id: identity?.workspace_id ?? '',
     identity,
+    actor: actorOf(request),
     params: paramsOf(endpoint, request.params) as Call<Endpoint>['params'],
     query: queryOf(endpoint, request.url, request.query) as Call<Endpoint>['query'],
     body: (endpoint.body && decode(endpoint.body, bodyOf(request))) as Call<Endpoint>['body'],
@@ -150,6 +154,16 @@ function callOf(
     replayed: () => void reply.header('Idempotent-Replayed', 'true'),
     signed: signedOf(endpoint, request),
     reply,
+  }
+}
+
+/** Who makes a request, once it was admitted. */
+export function actorOf({ identity, ip, id }: FastifyRequest): Actor {
+  return {
+    kind: identity?.kind ?? 'client',
+    id: identity?.kind === 'api_key' ? identity.api_key_id : null,
+    address: ip,
+    request_id: id,
   }
 }
 

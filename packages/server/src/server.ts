@@ -65,6 +65,7 @@ export async function startServer({
     signup_daily_limit: config.signup_daily_limit,
     low_balance: config.low_balance,
     retention_days: config.retention_days,
+    audit_retention_days: config.audit_retention_days,
     prices: config.prices,
     countries: config.countries,
     sequence_limit: config.sequence_limit,
@@ -105,6 +106,7 @@ export async function startServer({
     // Which port is free was not known before; providers are told where we are reached.
     if (public_url === urlOf(config.host, 0)) public_url = url
     await core.startDispatch()
+    await core.audit.noteSettings(settingTexts(config))
     backups = await scheduledBackups(config, runtime)
     const metrics_url =
       scraped && config.metrics_listen ? urlOf(config.metrics_listen.host, scraped.port) : null
@@ -159,4 +161,11 @@ function whereTo({ listen_fd, host, port, listen_backlog }: Config): FastifyList
   return listen_fd === null
     ? { host, port, backlog }
     : ({ fd: listen_fd, backlog } as FastifyListenOptions)
+}
+
+/** Each setting as text, for the audit log to compare with those of the last start. */
+function settingTexts(config: Config): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(config).map(([name, value]) => [name, JSON.stringify(value) ?? '']),
+  )
 }

@@ -321,6 +321,12 @@ const ROWS: Record<SettingGroup, Record<string, Row>> = {
       default: 'never',
       example: '90',
     },
+    SVC_AUDIT_RETENTION_DAYS: {
+      kind: 'number',
+      summary: 'after how many days entries of the audit log are removed, 7 or more',
+      default: '365',
+      example: '730',
+    },
     SVC_LOG_LEVEL: {
       summary: 'fatal, error, warn, info, debug, trace or silent',
       default: 'info',

@@ -52,6 +52,7 @@ describe('with nothing set', () => {
       signup_daily_limit: null,
       low_balance: null,
       retention_days: null,
+      audit_retention_days: 365,
       credit_packages: [],
       log_level: 'info',
       stripe: null,

@@ -76,7 +76,9 @@ function changed(good: unknown, { at, value, key }: Change): string {
   const body = structuredClone(good)
   const places = placesIn(body)
   const [holder, field] = places[at % places.length] ?? [body, 'to']
-  Object.defineProperty(holder, key ?? field, {
+  // The length of a list cannot be defined anew.
+  const name = key == null || (Array.isArray(holder) && key === 'length') ? field : key
+  Object.defineProperty(holder, name, {
     value,
     configurable: true,
     enumerable: true,

@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import { confirm } from '../confirm.ts'
 import { type Context, withExamples } from '../context.ts'
-import { findWorkspace, withCore, withWorkspace } from '../operator.ts'
+import { findWorkspace, operatorOf, withCore, withWorkspace } from '../operator.ts'
 import { paymentsOf } from '../payments.ts'
 import { purchaseDocument } from '../purchase-report.ts'
 
@@ -56,7 +56,11 @@ async function refundPurchase(
   const { refunded, workspace } = await withCore(
     surroundings,
     async (core) => ({
-      refunded: await core.billing.refund(purchase.workspace_id, purchase.id),
+      refunded: await core.billing.refund(
+        purchase.workspace_id,
+        purchase.id,
+        operatorOf(surroundings),
+      ),
       workspace: await core.workspaces.account(purchase.workspace_id),
     }),
     { payments },

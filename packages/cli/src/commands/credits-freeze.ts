@@ -3,7 +3,7 @@ import type { Command } from 'commander'
 import { confirm } from '../confirm.ts'
 import { type Context, withExamples } from '../context.ts'
 import { accountDocument } from '../credit-report.ts'
-import { findWorkspace, withCore, withWorkspace } from '../operator.ts'
+import { findWorkspace, operatorOf, withCore, withWorkspace } from '../operator.ts'
 import { printable } from '../printable.ts'
 
 interface FreezeOptions {
@@ -64,7 +64,10 @@ async function setStatus(
 ): Promise<void> {
   const { workspace, account } = await withCore(surroundings, async (core) => {
     const found = await findWorkspace(core, selector)
-    return { workspace: found, account: await core.credits.setTerms(found.id, change) }
+    return {
+      workspace: found,
+      account: await core.credits.setTerms(found.id, change, operatorOf(surroundings)),
+    }
   })
   if (!output.isJson()) return output.line(`${workspace.email} ${told}.`)
   output.document(accountDocument(workspace, account, await import('@svc/core/contract')))

@@ -4,7 +4,7 @@ import { type Context, withExamples } from '../context.ts'
 import { readCredits } from '../credit-amount.ts'
 import { accountDocument, accountFields } from '../credit-report.ts'
 import { usage } from '../failure.ts'
-import { findWorkspace, withCore, withWorkspace } from '../operator.ts'
+import { findWorkspace, operatorOf, withCore, withWorkspace } from '../operator.ts'
 
 interface TermsOptions {
   workspace?: string
@@ -40,7 +40,10 @@ async function setTerms({ surroundings, output }: Context, options: TermsOptions
   const change = await changeOf(options)
   const { workspace, account } = await withCore(surroundings, async (core) => {
     const found = await findWorkspace(core, options.workspace)
-    return { workspace: found, account: await core.credits.setTerms(found.id, change) }
+    return {
+      workspace: found,
+      account: await core.credits.setTerms(found.id, change, operatorOf(surroundings)),
+    }
   })
   const contract = await import('@svc/core/contract')
   if (output.isJson()) return output.document(accountDocument(workspace, account, contract))

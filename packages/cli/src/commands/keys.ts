@@ -5,7 +5,7 @@ import { type Context, listOf, type PageOptions, withExamples, withPage } from '
 import { durationMs } from '../duration.ts'
 import { usage } from '../failure.ts'
 import { momentText } from '../moment.ts'
-import { findWorkspace, withCore, withWorkspace } from '../operator.ts'
+import { findWorkspace, operatorOf, withCore, withWorkspace } from '../operator.ts'
 import type { Cell } from '../output.ts'
 import { printable } from '../printable.ts'
 
@@ -87,7 +87,7 @@ async function createKey({ surroundings, output }: Context, options: CreateOptio
   })
   const created = await withCore(surroundings, async (core) => {
     const workspace = await findWorkspace(core, options.workspace)
-    return core.apiKeys.create(workspace.id, request)
+    return core.apiKeys.create(workspace.id, request, operatorOf(surroundings))
   })
   if (output.isJson()) return output.document(api.api_keys.create.data.encode(created))
   output.fields([
@@ -156,7 +156,7 @@ async function revokeKey(
   }
   await withCore(surroundings, async (core) => {
     const workspace = await findWorkspace(core, options.workspace)
-    await core.apiKeys.deactivate(workspace.id, id)
+    await core.apiKeys.deactivate(workspace.id, id, operatorOf(surroundings))
   })
   if (output.isJson()) return output.document({ id, message: 'API key deactivated' })
   output.line(`API key ${id} is revoked: the next request with it is refused.`)

@@ -2,7 +2,7 @@ import type { Command } from 'commander'
 import { type Context, withExamples } from '../context.ts'
 import { dispatchState, showState } from '../dispatch-report.ts'
 import { usage } from '../failure.ts'
-import { withCore } from '../operator.ts'
+import { operatorOf, withCore } from '../operator.ts'
 
 interface Options {
   reason: string
@@ -42,7 +42,7 @@ async function pause(
   const backup_at = restoredFrom === undefined ? undefined : timeOf(restoredFrom)
   const said = backup_at ? `Restored from a backup of ${backup_at.toISOString()}` : reason
   const state = await withCore(surroundings, async (core) => {
-    await core.dispatch.stop({ reason: said, backup_at })
+    await core.dispatch.stop({ reason: said, backup_at }, operatorOf(surroundings))
     return dispatchState(core)
   })
   if (output.isJson()) return output.document(state)

@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
 import { type Context, withExamples } from '../context.ts'
-import { withCore } from '../operator.ts'
+import { operatorOf, withCore } from '../operator.ts'
 import { printable } from '../printable.ts'
 
 const NAME = 'its name, as svc providers status shows it'
@@ -55,7 +55,9 @@ async function pauseProvider(
   name: string,
   { sender, reason }: { sender?: string; reason: string },
 ): Promise<void> {
-  await withCore(surroundings, (core) => core.providers.pause(name, { sender, reason }))
+  await withCore(surroundings, (core) =>
+    core.providers.pause(name, { sender, reason }, operatorOf(surroundings)),
+  )
   if (output.isJson()) return output.document({ name, sender: sender ?? null, paused: true })
   const again = `svc providers resume ${name}${sender === undefined ? '' : ` --sender ${sender}`}`
   output.line(
@@ -69,7 +71,7 @@ async function resumeProvider(
   { sender }: { sender?: string },
 ): Promise<void> {
   const { wasPaused, left } = await withCore(surroundings, async (core) => {
-    const wasPaused = await core.providers.resume(name, { sender })
+    const wasPaused = await core.providers.resume(name, { sender }, operatorOf(surroundings))
     const status = await core.providers.status()
     return { wasPaused, left: status.find((one) => one.name === name)?.pauses ?? [] }
   })

@@ -3,7 +3,7 @@ import type { Command } from 'commander'
 import { confirm } from '../confirm.ts'
 import { type Context, withExamples } from '../context.ts'
 import { Failure } from '../failure.ts'
-import { findWorkspace, withCore } from '../operator.ts'
+import { findWorkspace, operatorOf, withCore } from '../operator.ts'
 import { printable } from '../printable.ts'
 import { progressBars } from '../progress-bar.ts'
 
@@ -67,11 +67,11 @@ async function eraseRecipient(
     const where = workspace ? ` in ${workspace.email}` : ''
     if (!yes) await confirm(surroundings, `Erase all that tells of ${printable(address)}${where}?`)
     const done = await core.recipients
-      .erase(address, {
-        ...scope,
-        forget_suppressions: isForgotten,
-        onProgress: tell('erased in'),
-      })
+      .erase(
+        address,
+        { ...scope, forget_suppressions: isForgotten, onProgress: tell('erased in') },
+        operatorOf(surroundings),
+      )
       .finally(() => bars.end())
     if (output.isJson()) output.document({ address, ...done })
     else output.line(`Erased. Canceled and refunded: ${done.queued}.`)

@@ -3,7 +3,7 @@ import type { Command } from 'commander'
 import { type Context, withExamples } from '../context.ts'
 import { type DispatchState, dispatchState, showState, sumOf } from '../dispatch-report.ts'
 import { Failure, usage } from '../failure.ts'
-import { withCore } from '../operator.ts'
+import { operatorOf, withCore } from '../operator.ts'
 
 interface Options {
   dryRun?: boolean
@@ -79,7 +79,7 @@ function documentOf({ token, ...message }: DoubtfulMessage) {
 }
 
 async function end(
-  { output }: Context,
+  { surroundings, output }: Context,
   core: Core,
   state: DispatchState,
   choice: DoubtfulChoice | null,
@@ -93,7 +93,7 @@ async function end(
       2,
     )
   }
-  const resumed = await core.dispatch.resume(choice)
+  const resumed = await core.dispatch.resume(choice, operatorOf(surroundings))
   if (output.isJson()) return output.document(resumed)
   if (!resumed.was_paused) return output.line('It was not paused; nothing was changed.')
   if (choice === 'cancel') {

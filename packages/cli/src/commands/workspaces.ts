@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
 import { type Context, type PageOptions, withExamples, withPage } from '../context.ts'
-import { withCore } from '../operator.ts'
+import { operatorOf, withCore } from '../operator.ts'
 import { readPassword } from '../password-prompt.ts'
 
 interface CreateOptions {
@@ -62,9 +62,13 @@ async function createWorkspace(
     ...(phone !== undefined && { phone }),
     ...(country !== undefined && { country }),
   })
-  const workspace = await withCore(surroundings, (core) => core.workspaces.signup(request), {
-    create: true,
-  })
+  const workspace = await withCore(
+    surroundings,
+    (core) => core.workspaces.signup(request, operatorOf(surroundings)),
+    {
+      create: true,
+    },
+  )
   const message = 'Workspace created'
   if (output.isJson()) {
     return output.document(api.workspaces.signup.data.encode({ workspace, message }))

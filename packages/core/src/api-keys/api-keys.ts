@@ -1,3 +1,5 @@
+import { type Actor, SERVICE } from '../audit/actor.ts'
+import { auditRow } from '../audit/entry.ts'
 import type { ApiKey, apiKeys as endpoints } from '../contract/api-keys.ts'
 import type { Body, Data } from '../contract/endpoint.ts'
 import { invalid, SvcError } from '../contract/errors.ts'
@@ -25,6 +27,7 @@ export interface ApiKeys {
   create(
     workspaceId: string,
     request: Body<typeof endpoints.create>,
+    actor?: Actor,
   ): Promise<Data<typeof endpoints.create>>
   /** Newest first. */
   list(
@@ -32,7 +35,7 @@ export interface ApiKeys {
     page: { limit: number; offset: number },
   ): Promise<{ api_keys: ApiKey[]; total: number }>
   /** @throws SvcError `not_found` when the workspace has no such key. */
-  deactivate(workspaceId: string, keyId: string): Promise<void>
+  deactivate(workspaceId: string, keyId: string, actor?: Actor): Promise<void>
   /**
    * Whose key this is. Never from a cache: a deactivated key is refused by the very next request.
    * @throws SvcError `unauthorized` or, from an address that the key does not allow, `forbidden`.
@@ -66,7 +69,7 @@ export function createApiKeys({
   }
 
   return {
-    async create(workspaceId, request) {
+    async create(workspaceId, request, actor = SERVICE) {
       const at = runtime.now()
       if (request.expires_at && request.expires_at <= at) throw alreadyExpired()
       const key = mintKey(request.mode, runtime.bytes)
@@ -85,7 +88,16 @@ export function createApiKeys({
         last_used_at: null,
         created_at: at,
       }
-      await storage.write(({ apiKeys }) => apiKeys.insert(row))
+      await storage.write(async ({ apiKeys, audit }) => {
+        await apiKeys.insert(row)
+        const created = {
+          workspace_id: workspaceId,
+          action: 'api_key.created',
+          target: { type: 'api_key', id: row.id },
+          details: { mode: row.mode, scopes: row.scopes, key_prefix: row.key_prefix },
+        } as const
+        await audit.record(auditRow(runtime, actor, created))
+      })
       return { ...recordOf(row), key, warning: ONCE }
     },
     async list(workspaceId, page) {
@@ -95,9 +107,18 @@ export function createApiKeys({
       ])
       return { api_keys: rows.map(recordOf), total }
     },
-    async deactivate(workspaceId, keyId) {
-      const found = await storage.write(({ apiKeys }) => apiKeys.deactivate(workspaceId, keyId))
-      if (!found) throw new SvcError('not_found', 'API key not found')
+    async deactivate(workspaceId, keyId, actor = SERVICE) {
+      await storage.write(async ({ apiKeys, audit }) => {
+        if (!(await apiKeys.deactivate(workspaceId, keyId))) {
+          throw new SvcError('not_found', 'API key not found')
+        }
+        const deactivated = {
+          workspace_id: workspaceId,
+          action: 'api_key.deactivated',
+          target: { type: 'api_key', id: keyId },
+        } as const
+        await audit.record(auditRow(runtime, actor, deactivated))
+      })
     },
     async authenticate(text, address) {
       const row = isWellFormed(text) ? await storage.hot.findApiKey(hashKey(text)) : null

@@ -1,3 +1,5 @@
+import { type Actor, SERVICE } from '../audit/actor.ts'
+import { auditRow } from '../audit/entry.ts'
 import { type CreditPackage, billing as endpoints, type Transaction } from '../contract/billing.ts'
 import { invalid, SvcError } from '../contract/errors.ts'
 import type { PurchaseRow } from '../storage/storage.ts'
@@ -46,7 +48,7 @@ export interface Billing {
    * payment alone. For operators.
    * @throws SvcError `not_found`, also for another workspace's; `validation_error` when nothing was paid.
    */
-  refund(workspaceId: string, purchaseId: string): Promise<Purchase>
+  refund(workspaceId: string, purchaseId: string, actor?: Actor): Promise<Purchase>
   /**
    * Compares the purchases of a time with their payments, and repairs what was missed; one that cannot be compared is
    * reported, and stops no other. For operators.
@@ -108,13 +110,20 @@ export function createBilling(parts: CheckoutParts): Billing {
       throw new SvcError('not_found', 'Purchase not found')
     },
     purchases: (which, page) => storage.read.purchases.list(which, page),
-    async refund(workspaceId, purchaseId) {
+    async refund(workspaceId, purchaseId, actor = SERVICE) {
       const purchase = await storage.read.purchases.byId(workspaceId, purchaseId)
       if (!purchase) throw new SvcError('not_found', 'Purchase not found')
       const payment = paymentOf(purchase)
       if (!payments || !syncPurchase || !payment || !mayBePaid(purchase)) {
         throw invalid('purchase_id', 'Nothing was paid for this purchase')
       }
+      // Before the provider is asked: a refund whose answer is lost is recorded too.
+      const refunded = {
+        workspace_id: workspaceId,
+        action: 'purchase.refunded',
+        target: { type: 'purchase', id: purchaseId },
+      } as const
+      await storage.write(({ audit }) => audit.record(auditRow(runtime, actor, refunded)))
       await payments.refund(payment)
       return (await syncPurchase(purchase))?.after ?? purchase
     },

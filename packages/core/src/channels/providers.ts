@@ -1,3 +1,5 @@
+import { type Actor, SERVICE } from '../audit/actor.ts'
+import { auditRow } from '../audit/entry.ts'
 import type { Channel } from '../contract/content.ts'
 import { invalid, SvcError } from '../contract/errors.ts'
 import type { SendRequest } from '../contract/send-request.ts'
@@ -37,9 +39,13 @@ export interface ProviderDesk {
    * Nothing more is sent through it, or from one of its senders, until it is resumed; what is queued waits.
    * @throws SvcError `not_found`; `validation_error` for a sender that it has not.
    */
-  pause(name: string, options: { reason: string; sender?: string | undefined }): Promise<void>
+  pause(
+    name: string,
+    options: { reason: string; sender?: string | undefined },
+    actor?: Actor,
+  ): Promise<void>
   /** Answers whether it was paused. @throws SvcError `not_found`. */
-  resume(name: string, options?: { sender?: string | undefined }): Promise<boolean>
+  resume(name: string, options?: { sender?: string | undefined }, actor?: Actor): Promise<boolean>
   /**
    * Asks the provider something harmless with its credentials.
    * @throws SvcError `not_found`.
@@ -104,7 +110,7 @@ export function createProviderDesk({
         }
       })
     },
-    async pause(name, { reason, sender = '' }) {
+    async pause(name, { reason, sender = '' }, actor = SERVICE) {
       const senders = Object.values(traitsOf(known(name)).senders).flat()
       if (sender !== '' && senders.length > 0 && !senders.includes(sender)) {
         throw invalid('sender', `It does not send from there, but from: ${senders.join(', ')}`)
@@ -120,12 +126,31 @@ export function createProviderDesk({
         retry_at: null,
         created_at,
       }
-      await storage.write(({ providerPauses }) => providerPauses.put(row))
+      await storage.write(async ({ providerPauses, audit }) => {
+        await providerPauses.put(row)
+        const paused = {
+          workspace_id: '',
+          action: 'provider.paused',
+          target: { type: 'provider', id: name },
+          details: { sender: sender || null, reason },
+        } as const
+        await audit.record(auditRow(runtime, actor, paused))
+      })
     },
-    async resume(name, { sender = '' } = {}) {
+    async resume(name, { sender = '' } = {}, actor = SERVICE) {
       known(name)
       const pause = { provider: name, sender }
-      const wasPaused = await storage.write(({ providerPauses }) => providerPauses.remove(pause))
+      const wasPaused = await storage.write(async ({ providerPauses, audit }) => {
+        if (!(await providerPauses.remove(pause))) return false
+        const resumed = {
+          workspace_id: '',
+          action: 'provider.resumed',
+          target: { type: 'provider', id: name },
+          details: { sender: sender || null },
+        } as const
+        await audit.record(auditRow(runtime, actor, resumed))
+        return true
+      })
       onResumed()
       return wasPaused
     },

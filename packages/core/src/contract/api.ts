@@ -1,4 +1,5 @@
 import { apiKeys } from './api-keys.ts'
+import { audit } from './audit.ts'
 import { billing } from './billing.ts'
 import { bulks } from './bulk.ts'
 import { contacts } from './contacts.ts'
@@ -21,6 +22,7 @@ export const apiFor = ({ voice }: { voice: boolean }) =>
     suppressions,
     webhooks,
     billing,
+    audit,
     health,
   }) as const
 

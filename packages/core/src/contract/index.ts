@@ -1,6 +1,7 @@
 /** The wire: all that server, client, command line, test kit and documents are read off. */
 export * from './api.ts'
 export * from './api-keys.ts'
+export * from './audit.ts'
 export * from './billing.ts'
 export * from './bulk.ts'
 export * from './bulk-request.ts'

@@ -1,3 +1,5 @@
+import { type Actor, SERVICE } from '../audit/actor.ts'
+import { type AuditedChange, auditRow } from '../audit/entry.ts'
 import { invalid, SvcError } from '../contract/errors.ts'
 import { formatCredits, type Units } from '../contract/units.ts'
 import type { Runtime } from '../runtime.ts'
@@ -55,7 +57,7 @@ export interface Credits extends Holding {
    * Changes on what terms a workspace spends, from the next request on.
    * @throws SvcError as `termsOf`, and `not_found`.
    */
-  setTerms(workspaceId: string, change: TermsChange): Promise<CreditAccount>
+  setTerms(workspaceId: string, change: TermsChange, actor?: Actor): Promise<CreditAccount>
   /** @throws SvcError `not_found` */
   account(workspaceId: string): Promise<CreditAccount>
   /** The ledger, newest first. */
@@ -82,23 +84,49 @@ export function createCredits(given: {
     return { ...found, available: availableOf(found), spent_today }
   }
 
+  /** An entry that stood already changed nothing. */
+  async function recordBooked(
+    { audit }: Writes,
+    action: 'credits.granted' | 'credits.adjusted',
+    operator: string,
+    { entry, repeated }: Booked,
+  ): Promise<void> {
+    if (repeated) return
+    const actor: Actor = { ...SERVICE, kind: 'operator', id: operator }
+    const booked = {
+      workspace_id: entry.workspace_id,
+      action,
+      target: { type: 'transaction', id: entry.id },
+      details: { credits: formatCredits(entry.amount) },
+    }
+    await audit.record(auditRow(runtime, actor, booked))
+  }
+
   return {
     ...createHolding(given),
     grant: (workspaceId, grant) =>
       storage.write(async (stores) => {
         await assertThere(stores, workspaceId)
-        return give(stores, workspaceId, { grant, runtime })
+        const booked = await give(stores, workspaceId, { grant, runtime })
+        await recordBooked(stores, 'credits.granted', grant.actor, booked)
+        return booked
       }),
     adjust: (workspaceId, adjustment) =>
       storage.write(async (stores) => {
         await assertThere(stores, workspaceId)
-        return adjust(stores, workspaceId, adjustment, runtime)
+        const booked = await adjust(stores, workspaceId, adjustment, runtime)
+        await recordBooked(stores, 'credits.adjusted', adjustment.actor, booked)
+        return booked
       }),
-    async setTerms(workspaceId, change) {
+    async setTerms(workspaceId, change, actor = SERVICE) {
       const terms = termsOf(change)
-      const isThere = await storage.write((stores) =>
-        setTerms(stores, workspaceId, terms, { lowBalance, at: runtime.now() }),
-      )
+      const isThere = await storage.write(async (stores) => {
+        const at = runtime.now()
+        if (!(await setTerms(stores, workspaceId, terms, { lowBalance, at }))) return false
+        const audited = { workspace_id: workspaceId, ...auditedTerms(change) }
+        await stores.audit.record(auditRow(runtime, actor, audited))
+        return true
+      })
       if (!isThere) throw notFound()
       const { frozen_reason: _, ...told } = terms
       runtime.log.info({ workspace_id: workspaceId, ...told }, 'terms of a workspace changed')
@@ -147,6 +175,15 @@ async function give(
     await openLot(stores, posted.entry, expires_at)
   }
   return { entry: posted.entry, repeated: false }
+}
+
+/** A freeze and its end are actions of their own; the reason is the operator's own text. */
+function auditedTerms(change: TermsChange): Pick<AuditedChange, 'action' | 'details'> {
+  if (change.status === 'frozen') {
+    return { action: 'workspace.frozen', details: { reason: change.reason ?? '' } }
+  }
+  if (change.status === 'active') return { action: 'workspace.unfrozen' }
+  return { action: 'terms.updated', details: { changed: Object.keys(change) } }
 }
 
 async function assertThere({ workspaces }: Writes, workspaceId: string): Promise<void> {

@@ -1,3 +1,4 @@
+import type { AuditRetention } from '../audit/retention.ts'
 import { startLowBalanceWatch } from '../credits/low-balance.ts'
 import type { LowBalance } from '../credits/low-balance-store.ts'
 import type { Incoming } from '../inbound/inbound.ts'
@@ -51,6 +52,7 @@ export function startDispatcher({
   watch,
   listeners,
   retention = null,
+  auditRetention = null,
   tracing = null,
 }: {
   storage: Storage
@@ -72,6 +74,7 @@ export function startDispatcher({
   mailLowBalance?: (low: LowBalance) => boolean
   /** What makes histories forget; null where they are kept for ever. */
   retention?: Retention | null
+  auditRetention?: AuditRetention | null
   tracing?: Tracing | null
 }): Dispatcher {
   const { log, telemetry } = runtime
@@ -92,7 +95,7 @@ export function startDispatcher({
     onSettled: deliveries.wake,
   })
   const messages = startLane(gated(sending), log, telemetry)
-  const sweeper = startSweeper({ storage, runtime, retention })
+  const sweeper = startSweeper({ storage, runtime, retention, auditRetention })
   const lowBalances = startLowBalanceWatch({
     storage,
     runtime,

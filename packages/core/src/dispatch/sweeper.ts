@@ -1,3 +1,4 @@
+import type { AuditRetention } from '../audit/retention.ts'
 import { LIMITS } from '../contract/limits.ts'
 import { expireLots } from '../credits/expire-lots.ts'
 import { releaseHolds } from '../credits/holding.ts'
@@ -29,11 +30,14 @@ export function startSweeper({
   storage,
   runtime,
   retention = null,
+  auditRetention = null,
 }: {
   storage: Storage
   runtime: Runtime
   /** What makes histories forget; null where they are kept for ever. */
   retention?: Retention | null
+  /** What removes old entries of the audit log; null where they are kept for ever. */
+  auditRetention?: AuditRetention | null
 }): Sweeper {
   let stopping = false
   let sweeping: Promise<void> | null = null
@@ -79,6 +83,7 @@ export function startSweeper({
     await alone('holds', () => releaseHolds(parts, now, CREDITS_STEP_MAX, isStopping))
     await alone('lots', () => expireLots(parts, now, CREDITS_STEP_MAX, isStopping))
     if (retention) await alone('retention', () => retention.apply(isStopping))
+    if (auditRetention) await alone('audit log', () => auditRetention.apply(isStopping))
     runtime.telemetry?.swept(failures > 0)
   }
 

@@ -1,4 +1,6 @@
 import type { KeyIdentity } from '../api-keys/api-keys.ts'
+import { SERVICE } from '../audit/actor.ts'
+import { auditRow } from '../audit/entry.ts'
 import type { Channel } from '../contract/content.ts'
 import type { Runtime } from '../runtime.ts'
 import type { Storage } from '../storage/storage.ts'
@@ -29,7 +31,7 @@ export function createSequenceGuard({
   onFrozen,
 }: {
   storage: Pick<Storage, 'write'>
-  runtime: Pick<Runtime, 'now' | 'elapsed' | 'log'>
+  runtime: Pick<Runtime, 'id' | 'now' | 'elapsed' | 'log'>
   limit: SequenceLimit
   onFrozen: (frozen: Frozen) => void
 }): SequenceGuard {
@@ -41,10 +43,16 @@ export function createSequenceGuard({
   async function freeze(workspace_id: string, { count, prefix_length }: Run): Promise<void> {
     const at = runtime.now()
     const frozen_reason = `messages to ${count} numbers in sequence within ${window_s} s`
-    const isNew = await storage.write(async ({ credits }) => {
+    const isNew = await storage.write(async ({ credits, audit }) => {
       const account = await credits.lock(workspace_id)
       // Whoever froze it before had a reason, which stays.
       if (account?.status !== 'active') return false
+      const frozen = {
+        workspace_id,
+        action: 'workspace.frozen',
+        details: { reason: frozen_reason },
+      } as const
+      await audit.record(auditRow(runtime, SERVICE, frozen))
       return credits.setTerms(workspace_id, { status: 'frozen', frozen_reason }, at)
     })
     if (!isNew) return

@@ -1,3 +1,5 @@
+import { type Actor, SERVICE } from '../audit/actor.ts'
+import { auditRow } from '../audit/entry.ts'
 import { invalid } from '../contract/errors.ts'
 import type { Runtime } from '../runtime.ts'
 import type { DispatchPauseRow, Storage } from '../storage/storage.ts'
@@ -31,7 +33,10 @@ export interface DispatchControl {
    * may have been sent since.
    * @throws SvcError `validation_error` for a time to come.
    */
-  stop(pause: { reason: string; backup_at?: Date | undefined }): Promise<DispatchPause>
+  stop(
+    pause: { reason: string; backup_at?: Date | undefined },
+    actor?: Actor,
+  ): Promise<DispatchPause>
   /** After a restore: what may have been sent after the backup. Empty under any other pause. */
   doubtful(): Promise<DoubtfulTotal[]>
   /** The same one by one, in bounded steps. */
@@ -40,7 +45,7 @@ export interface DispatchControl {
    * Ends the pause.
    * @throws SvcError `validation_error` when there are doubtful messages and nobody chose.
    */
-  resume(choice?: DoubtfulChoice | null): Promise<Resumed>
+  resume(choice?: DoubtfulChoice | null, actor?: Actor): Promise<Resumed>
 }
 
 const PAGE = 500
@@ -119,20 +124,26 @@ export function createDispatchControl({
     isPaused: gate.isPaused,
     doubtful,
     doubtfulMessages,
-    async stop({ reason, backup_at }) {
+    async stop({ reason, backup_at }, actor = SERVICE) {
       const created_at = runtime.now()
       if (backup_at && backup_at > created_at) {
         throw invalid('backup_at', 'It must be a time that has been')
       }
       const cause = backup_at ? 'restore' : 'operator'
       const row = { scope: ALL, cause, reason, backup_at: backup_at ?? null, created_at } as const
-      const { scope: _, ...stands } = await storage.write(({ dispatchPauses }) =>
-        dispatchPauses.put(row),
-      )
+      const { scope: _, ...stands } = await storage.write(async ({ dispatchPauses, audit }) => {
+        const paused = {
+          workspace_id: '',
+          action: 'dispatch.paused',
+          details: { cause, reason },
+        } as const
+        await audit.record(auditRow(runtime, actor, paused))
+        return dispatchPauses.put(row)
+      })
       await gate.refresh()
       return stands
     },
-    async resume(choice = null) {
+    async resume(choice = null, actor = SERVICE) {
       const totals = await doubtful()
       const count = totals.reduce((sum, total) => sum + total.count, 0)
       if (count > 0 && choice === null) {
@@ -143,7 +154,16 @@ export function createDispatchControl({
       }
       // While nothing is claimed anywhere: the pause ends when they are seen to.
       const canceled = choice === 'cancel' ? await cancelDoubtful() : 0
-      const was_paused = await storage.write(({ dispatchPauses }) => dispatchPauses.remove(ALL))
+      const was_paused = await storage.write(async ({ dispatchPauses, audit }) => {
+        if (!(await dispatchPauses.remove(ALL))) return false
+        const resumed = {
+          workspace_id: '',
+          action: 'dispatch.resumed',
+          details: { choice, canceled },
+        } as const
+        await audit.record(auditRow(runtime, actor, resumed))
+        return true
+      })
       await gate.refresh()
       return { was_paused, canceled, begun: choice === 'cancel' ? count - canceled : 0 }
     },

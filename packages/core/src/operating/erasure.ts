@@ -1,3 +1,5 @@
+import { type Actor, SERVICE } from '../audit/actor.ts'
+import { auditRow } from '../audit/entry.ts'
 import { ERASED } from '../contract/message.ts'
 import type { Runtime } from '../runtime.ts'
 import type { ContactRow, Storage, SuppressionRow } from '../storage/storage.ts'
@@ -53,6 +55,7 @@ export interface Recipients {
   erase(
     address: string,
     options?: ErasureOptions & { forget_suppressions?: boolean | undefined },
+    actor?: Actor,
   ): Promise<ErasureReport>
 }
 
@@ -71,7 +74,7 @@ export function createRecipients({
   runtime,
 }: {
   storage: Storage
-  runtime: Pick<Runtime, 'now'>
+  runtime: Pick<Runtime, 'id' | 'now'>
 }): Recipients {
   async function through(
     address: string,
@@ -93,8 +96,17 @@ export function createRecipients({
   }
   return {
     look: (address, options = {}) => through(address, options, null),
-    erase: (address, { forget_suppressions = false, ...options } = {}) =>
-      through(address, options, { forget_suppressions }),
+    async erase(address, { forget_suppressions = false, ...options } = {}, actor = SERVICE) {
+      readRecipient(address)
+      // Before the first step: an erasure that is interrupted is recorded too.
+      const erased = {
+        workspace_id: options.workspace_id ?? NOBODY,
+        action: 'recipient.erased',
+        details: { forget_suppressions },
+      } as const
+      await storage.write(({ audit }) => audit.record(auditRow(runtime, actor, erased)))
+      return through(address, options, { forget_suppressions })
+    },
   }
 }
 

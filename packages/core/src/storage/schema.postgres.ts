@@ -35,5 +35,6 @@ export const {
   delivery_queue,
   delivery_attempts,
   dispatch_pauses,
+  audit_entries,
   retention_marks,
 } = tables(dialects.postgres)

@@ -1,4 +1,5 @@
 import type { ApiKeyReads, ApiKeyWrites } from '../api-keys/store.ts'
+import type { AuditReads, AuditWrites } from '../audit/store.ts'
 import type { AnswerReads, AnswerWrites, PurchaseReads, PurchaseWrites } from '../billing/store.ts'
 import type { PauseReads, PauseWrites } from '../channels/pause-store.ts'
 import type {
@@ -70,6 +71,7 @@ export type DeliveryQueueRow = Row<'delivery_queue'>
 export type DeliveryAttemptRow = Row<'delivery_attempts'>
 export type DispatchPauseRow = Row<'dispatch_pauses'>
 export type RetentionMarkRow = Row<'retention_marks'>
+export type AuditEntryRow = Row<'audit_entries'>
 
 /**
  * What every query of the cold door offers: committed rows, and only of the workspace named. A verb `by…` finds one row
@@ -99,6 +101,7 @@ export interface Reads {
   overview: OverviewReads
   retention: RetentionReads
   erasure: ErasureReads
+  audit: AuditReads
 }
 
 /** What a transaction offers besides: a change outside `write` does not compile. */
@@ -124,6 +127,7 @@ export interface Writes extends Reads {
   secrets: SecretReads & SecretWrites
   retention: RetentionReads & RetentionWrites
   erasure: ErasureReads & ErasureWrites
+  audit: AuditReads & AuditWrites
 }
 
 /**

@@ -1,4 +1,5 @@
 import { sql } from 'drizzle-orm'
+import type { ActorKind, AuditAction } from '../contract/audit.ts'
 import type { Subscriptions } from '../contract/contacts.ts'
 import type { Channel, Content, MessageStatus, Metadata } from '../contract/messages.ts'
 import type { EntryKind } from '../credits/decide.ts'
@@ -729,5 +730,30 @@ function operatingTables(d: Dialect) {
     },
     (t) => [d.primaryKey({ columns: [t.workspace_id, t.kind] })],
   )
-  return { dispatch_pauses, retention_marks }
+  /** Who changed what: written in the transaction of the change, without contents, recipients or secrets. */
+  const audit_entries = d.table(
+    'audit_entries',
+    {
+      id: d.text().notNull(),
+      /** Empty for what concerns the service and no workspace. */
+      workspace_id: d.text().notNull(),
+      action: d.text().$type<AuditAction>().notNull(),
+      actor_kind: d.text().$type<ActorKind>().notNull(),
+      /** The API key, or the name of the operator. */
+      actor_id: d.text(),
+      /** The IP address of the client. */
+      address: d.text(),
+      target_type: d.text(),
+      target_id: d.text(),
+      details: d.json<Record<string, unknown>>().notNull(),
+      request_id: d.text(),
+      created_at: d.time().notNull(),
+    },
+    (t) => [
+      d.primaryKey({ columns: [t.workspace_id, t.id] }),
+      // The operator's list over all workspaces, and the removal of old entries: ids are in the order of time.
+      d.index('audit_entries_id').on(t.id),
+    ],
+  )
+  return { dispatch_pauses, retention_marks, audit_entries }
 }

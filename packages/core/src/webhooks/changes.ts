@@ -1,3 +1,5 @@
+import { type Actor, SERVICE } from '../audit/actor.ts'
+import { type AuditedChange, auditRow } from '../audit/entry.ts'
 import type { Body, Data } from '../contract/endpoint.ts'
 import { invalid, SvcError } from '../contract/errors.ts'
 import { LIMITS } from '../contract/limits.ts'
@@ -20,14 +22,16 @@ export interface WebhookChanges {
     workspaceId: string,
     webhookId: string,
     request: Body<typeof endpoints.update>,
+    actor?: Actor,
   ): Promise<Webhook>
   /** Mints a new secret; the one before it stays valid for a day, one before that not. */
   rotateSecret(
     workspaceId: string,
     webhookId: string,
+    actor?: Actor,
   ): Promise<Data<typeof endpoints.rotate_secret>['webhook']>
   /** Lets a disabled webhook start anew; one that is not disabled stays as it is. */
-  enable(workspaceId: string, webhookId: string): Promise<Webhook>
+  enable(workspaceId: string, webhookId: string, actor?: Actor): Promise<Webhook>
 }
 
 export function createWebhookChanges({
@@ -53,43 +57,56 @@ export function createWebhookChanges({
     workspaceId: string,
     webhookId: string,
     decide: (before: WebhookRow) => WebhookChange,
+    audited: Pick<AuditedChange, 'action' | 'details'> & { actor: Actor },
   ): Promise<WebhookRow> {
     const updated_at = runtime.now()
-    return storage.write(async ({ webhooks }) => {
+    return storage.write(async ({ webhooks, audit }) => {
       const before = await webhooks.lock(workspaceId, webhookId)
       if (!before) throw new SvcError('not_found', 'Webhook not found')
       const decided = decide(before)
       if (Object.keys(decided).length === 0) return before
       await webhooks.change(workspaceId, webhookId, { ...decided, updated_at })
+      const { actor, ...change } = audited
+      const target = { type: 'webhook', id: webhookId }
+      await audit.record(auditRow(runtime, actor, { ...change, workspace_id: workspaceId, target }))
       return { ...before, ...decided, updated_at }
     })
   }
 
   return {
-    async update(workspaceId, webhookId, request) {
+    async update(workspaceId, webhookId, request, actor = SERVICE) {
       if (request.url !== undefined) {
         await find(workspaceId, webhookId)
         await targets.check(request.url)
       }
-      const changed = await change(workspaceId, webhookId, (before) =>
-        changeOf(request, before, runtime.now()),
+      const changed = await change(
+        workspaceId,
+        webhookId,
+        (before) => changeOf(request, before, runtime.now()),
+        { action: 'webhook.updated', details: { changed: Object.keys(request) }, actor },
       )
       return webhookOf(changed)
     },
-    async rotateSecret(workspaceId, webhookId) {
+    async rotateSecret(workspaceId, webhookId, actor = SERVICE) {
       const secret = mintSecret(runtime.bytes)
       const overlap_ms = LIMITS.webhook_rotation_overlap_s * 1000
       const previous_secret_ends_at = new Date(runtime.now().getTime() + overlap_ms)
-      const changed = await change(workspaceId, webhookId, (before) => ({
-        secret,
-        previous_secret: before.secret,
-        previous_secret_ends_at,
-        accepted_secret: null,
-      }))
+      const changed = await change(
+        workspaceId,
+        webhookId,
+        (before) => ({
+          secret,
+          previous_secret: before.secret,
+          previous_secret_ends_at,
+          accepted_secret: null,
+        }),
+        { action: 'webhook.secret_rotated', actor },
+      )
       return { ...webhookOf(changed), secret, previous_secret_ends_at }
     },
-    async enable(workspaceId, webhookId) {
-      const enabled = await change(workspaceId, webhookId, enablingAt(runtime.now()))
+    async enable(workspaceId, webhookId, actor = SERVICE) {
+      const audited = { action: 'webhook.enabled', actor } as const
+      const enabled = await change(workspaceId, webhookId, enablingAt(runtime.now()), audited)
       onEnabled(webhookId)
       return webhookOf(enabled)
     },

@@ -1,4 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
+import { type Actor, SERVICE } from '../audit/actor.ts'
+import { auditRow } from '../audit/entry.ts'
 import type { Body, Data } from '../contract/endpoint.ts'
 import { invalid, SvcError } from '../contract/errors.ts'
 import { LIMITS } from '../contract/limits.ts'
@@ -45,6 +47,7 @@ export interface WebhookDeliveries {
     workspaceId: string,
     webhookId: string,
     window: Body<typeof endpoints.recover>,
+    actor?: Actor,
   ): Promise<Data<typeof endpoints.recover>>
 }
 
@@ -135,8 +138,15 @@ export function createWebhookDeliveries({
       await requeue(workspaceId, webhookId, [deliveryId], 1)
       return deliveryOf(await deliveryRow(workspaceId, webhookId, deliveryId))
     },
-    async recover(workspaceId, webhookId, { since, until = runtime.now() }) {
+    async recover(workspaceId, webhookId, { since, until = runtime.now() }, actor = SERVICE) {
       checkWindow(since, until, runtime.now(), known(await read.byId(workspaceId, webhookId)))
+      const begun = {
+        workspace_id: workspaceId,
+        action: 'webhook.recovered',
+        target: { type: 'webhook', id: webhookId },
+        details: { since: since.toISOString(), until: until.toISOString() },
+      } as const
+      await storage.write(({ audit }) => audit.record(auditRow(runtime, actor, begun)))
       const last_id = idFloor(new Date(until.getTime() + ID_SKEW_MS))
       let after_id = idFloor(new Date(since.getTime() - ID_SKEW_MS))
       let recovered = 0

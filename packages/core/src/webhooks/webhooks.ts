@@ -1,3 +1,5 @@
+import { type Actor, SERVICE } from '../audit/actor.ts'
+import { auditRow } from '../audit/entry.ts'
 import type { Body, Data } from '../contract/endpoint.ts'
 import { SvcError } from '../contract/errors.ts'
 import { EVENT_KINDS, EVENTS } from '../contract/events.ts'
@@ -17,6 +19,7 @@ export interface Webhooks extends WebhookChanges, WebhookDeliveries {
   create(
     workspaceId: string,
     request: Body<typeof endpoints.create>,
+    actor?: Actor,
   ): Promise<Data<typeof endpoints.create>['webhook']>
   /** Newest first. */
   list(
@@ -26,7 +29,7 @@ export interface Webhooks extends WebhookChanges, WebhookDeliveries {
   /** @throws SvcError `not_found`, also for another workspace's webhook. */
   get(workspaceId: string, webhookId: string): Promise<Webhook>
   /** Removes the webhook and what waits for it. */
-  delete(workspaceId: string, webhookId: string): Promise<void>
+  delete(workspaceId: string, webhookId: string, actor?: Actor): Promise<void>
   /** The deliveries about one message, oldest first; none for another workspace's. */
   ofMessage(workspaceId: string, messageId: string): Promise<MessageDelivery[]>
   /** The kinds of events there are. */
@@ -56,7 +59,7 @@ export function createWebhooks({
   return {
     ...createWebhookChanges({ storage, runtime, targets, onEnabled: onQueued }),
     ...createWebhookDeliveries({ storage, runtime, onQueued }),
-    async create(workspaceId, request) {
+    async create(workspaceId, request, actor = SERVICE) {
       await targets.check(request.url)
       const at = runtime.now()
       const row: WebhookRow = {
@@ -80,7 +83,16 @@ export function createWebhooks({
         created_at: at,
         updated_at: at,
       }
-      await storage.write(({ webhooks }) => webhooks.insert(row))
+      await storage.write(async ({ webhooks, audit }) => {
+        await webhooks.insert(row)
+        const created = {
+          workspace_id: workspaceId,
+          action: 'webhook.created',
+          target: { type: 'webhook', id: row.id },
+          details: { host: new URL(row.url).host, events: row.events },
+        } as const
+        await audit.record(auditRow(runtime, actor, created))
+      })
       return { ...webhookOf(row), secret: row.secret }
     },
     async list(workspaceId, page) {
@@ -91,9 +103,16 @@ export function createWebhooks({
       return { webhooks: rows.map(webhookOf), total }
     },
     get,
-    async delete(workspaceId, webhookId) {
-      const removed = await storage.write(({ webhooks }) => webhooks.remove(workspaceId, webhookId))
-      if (!removed) throw notFound()
+    async delete(workspaceId, webhookId, actor = SERVICE) {
+      await storage.write(async ({ webhooks, audit }) => {
+        if (!(await webhooks.remove(workspaceId, webhookId))) throw notFound()
+        const deleted = {
+          workspace_id: workspaceId,
+          action: 'webhook.deleted',
+          target: { type: 'webhook', id: webhookId },
+        } as const
+        await audit.record(auditRow(runtime, actor, deleted))
+      })
     },
     ofMessage: (workspaceId, messageId) => deliveriesOfMessage(storage, workspaceId, messageId),
     events: () =>

@@ -1,3 +1,5 @@
+import { type Actor, SERVICE } from '../audit/actor.ts'
+import { auditRow } from '../audit/entry.ts'
 import type { Body } from '../contract/endpoint.ts'
 import { invalid, SvcError } from '../contract/errors.ts'
 import type { workspaces as endpoints } from '../contract/workspaces.ts'
@@ -13,7 +15,7 @@ export interface Access {
    * Uses the token of a mail up, and answers the id of the workspace whose address is verified by it.
    * @throws SvcError `validation_error` for any token but a good one.
    */
-  verifyEmail(request: Body<typeof endpoints.verify_email>): Promise<string>
+  verifyEmail(request: Body<typeof endpoints.verify_email>, actor?: Actor): Promise<string>
   /**
    * Sends another mail to verify an address, if a workspace has it and it is not verified: behind the answer.
    * @throws SvcError `rate_limit_exceeded` when too many mails are waiting.
@@ -28,7 +30,7 @@ export interface Access {
    * Uses the token of a mail up for a new password, and ends every session.
    * @throws SvcError `validation_error` for any token but a good one.
    */
-  resetPassword(request: Body<typeof endpoints.reset_password>): Promise<void>
+  resetPassword(request: Body<typeof endpoints.reset_password>, actor?: Actor): Promise<void>
   /**
    * Changes the password, ends every session, and any reset that was asked for.
    * @throws SvcError `validation_error` when the current password is another one.
@@ -36,6 +38,7 @@ export interface Access {
   changePassword(
     workspaceId: string,
     request: Body<typeof endpoints.change_password>,
+    actor?: Actor,
   ): Promise<void>
 }
 
@@ -51,12 +54,14 @@ export function createAccess({
   mails: OwnerMails
 }): Access {
   return {
-    verifyEmail({ token }) {
+    verifyEmail({ token }, actor = SERVICE) {
       const at = runtime.now()
-      return storage.write(async ({ workspaces, accountTokens }) => {
+      return storage.write(async ({ workspaces, accountTokens, audit }) => {
         const workspaceId = await accountTokens.take(hashToken(token), 'verify_email', at)
         if (!workspaceId) throw badToken()
         await workspaces.verifyEmail(workspaceId, at)
+        const verified = { workspace_id: workspaceId, action: 'email.verified' } as const
+        await audit.record(auditRow(runtime, actor, verified))
         return workspaceId
       })
     },
@@ -66,7 +71,7 @@ export function createAccess({
     forgotPassword({ email }) {
       if (!mails.reset(email)) throw tooManyMails()
     },
-    async resetPassword({ token, password }) {
+    async resetPassword({ token, password }, actor = SERVICE) {
       const token_hash = hashToken(token)
       const at = runtime.now()
       // Looked at before it is used up, so that guesses cost no hash.
@@ -74,21 +79,25 @@ export function createAccess({
         throw badToken()
       }
       const to = await passwords.hash(password)
-      await storage.write(async ({ workspaces, accountTokens }) => {
+      await storage.write(async ({ workspaces, accountTokens, audit }) => {
         const workspaceId = await accountTokens.take(token_hash, 'reset_password', at)
         if (!workspaceId) throw badToken()
         await workspaces.changePassword(workspaceId, { to, at })
+        const reset = { workspace_id: workspaceId, action: 'password.reset' } as const
+        await audit.record(auditRow(runtime, actor, reset))
       })
     },
-    async changePassword(workspace_id, { current_password, new_password }) {
+    async changePassword(workspace_id, { current_password, new_password }, actor = SERVICE) {
       const owner = await storage.read.workspaces.byId(workspace_id)
       const from = owner?.password_hash ?? null
       if (!(await passwords.verify(from, current_password)) || from === null) throw wrongPassword()
       const to = await passwords.hash(new_password)
-      await storage.write(async ({ workspaces, accountTokens }) => {
+      await storage.write(async ({ workspaces, accountTokens, audit }) => {
         const change = { from, to, at: runtime.now() }
         if (!(await workspaces.changePassword(workspace_id, change))) throw wrongPassword()
         await accountTokens.end({ workspace_id, purpose: 'reset_password' })
+        const changed = { workspace_id, action: 'password.changed' } as const
+        await audit.record(auditRow(runtime, actor, changed))
       })
     },
   }

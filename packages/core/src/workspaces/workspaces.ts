@@ -1,3 +1,5 @@
+import { type Actor, SERVICE } from '../audit/actor.ts'
+import { auditRow } from '../audit/entry.ts'
 import { emailKey } from '../contract/email-address.ts'
 import type { Body } from '../contract/endpoint.ts'
 import { invalid, SvcError } from '../contract/errors.ts'
@@ -22,16 +24,21 @@ export interface Workspaces extends Access {
    * Makes a workspace, and sends a mail to verify its address.
    * @throws SvcError `validation_error` when the e-mail address is in use.
    */
-  signup(request: Body<typeof endpoints.signup>): Promise<WorkspaceSummary>
+  signup(request: Body<typeof endpoints.signup>, actor?: Actor): Promise<WorkspaceSummary>
   /** @throws SvcError `unauthorized`, in the same time for an unknown address and a wrong password. */
   login(
     request: Body<typeof endpoints.login>,
+    actor?: Actor,
   ): Promise<{ workspace: WorkspaceSummary; token_version: number }>
   /** The workspace a session belongs to, or null when its tokens were ended. */
   bySession(workspaceId: string, tokenVersion: number): Promise<{ workspace_id: string } | null>
   account(workspaceId: string): Promise<Workspace>
   /** Changes the fields given, and answers the whole. */
-  update(workspaceId: string, request: Body<typeof endpoints.update_account>): Promise<Workspace>
+  update(
+    workspaceId: string,
+    request: Body<typeof endpoints.update_account>,
+    actor?: Actor,
+  ): Promise<Workspace>
   /** Every workspace, oldest first: for the operator. */
   list(page: { limit: number; offset: number }): Promise<Workspace[]>
   byEmail(email: string): Promise<Workspace | null>
@@ -76,12 +83,14 @@ export function createWorkspaces({
     }
   }
 
-  async function insert(row: WorkspaceRow): Promise<string> {
+  async function insert(row: WorkspaceRow, actor: Actor): Promise<string> {
     const { token, row: verification } = mintToken(runtime, row.id, 'verify_email')
-    await storage.write(async ({ workspaces, accountTokens, credits }) => {
+    await storage.write(async ({ workspaces, accountTokens, credits, audit }) => {
       if (!(await workspaces.insert(row))) {
         throw invalid('email', 'Email already exists')
       }
+      const created = { workspace_id: row.id, action: 'workspace.created' } as const
+      await audit.record(auditRow(runtime, actor, created))
       await accountTokens.issue(verification)
       await credits.open(row.id, row.created_at, limits)
       if (signupCredits === 0) return
@@ -99,20 +108,22 @@ export function createWorkspaces({
 
   return {
     ...createAccess({ storage, runtime, passwords, mails }),
-    async signup(request) {
+    async signup(request, actor = SERVICE) {
       const row = newWorkspace(runtime, request, await passwords.hash(request.password))
-      const token = await insert(row)
+      const token = await insert(row, actor)
       if (!mails.verifyWith(row, token)) {
         runtime.log.warn({ workspace_id: row.id }, 'too many mails are waiting for another one')
       }
       return withAccount(row)
     },
-    async login({ email, password }) {
+    async login({ email, password }, actor = SERVICE) {
       const row = await storage.read.workspaces.byEmail(email)
       if (!(await passwords.verify(row?.password_hash ?? null, password)) || !row) {
         throw new SvcError('unauthorized', 'Invalid email or password')
       }
       await refreshHash(row, password)
+      const created = { workspace_id: row.id, action: 'session.created' } as const
+      await storage.write(({ audit }) => audit.record(auditRow(runtime, actor, created)))
       return { workspace: await withAccount(row), token_version: row.token_version }
     },
     async bySession(workspaceId, tokenVersion) {
@@ -120,14 +131,20 @@ export function createWorkspaces({
       return row?.token_version === tokenVersion ? { workspace_id: row.id } : null
     },
     account,
-    async update(workspaceId, request) {
+    async update(workspaceId, request, actor = SERVICE) {
       const isChange = Object.keys(request).length > 0
       if (isChange) {
         const { low_balance, ...change } = request
         const at = runtime.now()
-        await storage.write(async ({ workspaces, lowBalances }) => {
+        await storage.write(async ({ workspaces, lowBalances, audit }) => {
           await workspaces.change(workspaceId, change, at)
           if (low_balance !== undefined) await lowBalances.set(workspaceId, low_balance, at)
+          const updated = {
+            workspace_id: workspaceId,
+            action: 'account.updated',
+            details: { changed: Object.keys(request) },
+          } as const
+          await audit.record(auditRow(runtime, actor, updated))
         })
       }
       return account(workspaceId)

@@ -1,4 +1,6 @@
 import { expect, it } from 'vitest'
+import { SERVICE } from '../../src/audit/actor.ts'
+import { auditRow } from '../../src/audit/entry.ts'
 import { units } from '../../src/contract/units.ts'
 import { createCredits } from '../../src/credits/credits.ts'
 import type { Reads } from '../../src/storage/storage.ts'
@@ -43,11 +45,15 @@ const BULK_ANSWER = {
 
 /**
  * What a stranger may ask about somebody's rows; a read verb that is not listed does not compile. Of a session or a
- * payment at the payment provider that one alone asks; whose history has had its time is asked of all workspaces.
+ * payment at the payment provider that one alone asks; whose history has had its time is asked of all workspaces, and so
+ * is the operator's list of the audit log.
  */
 type Questions = {
   [Store in keyof Reads]: {
-    [Verb in Exclude<keyof Reads[Store], 'bySession' | 'byPayment' | 'due'>]: () => Promise<unknown>
+    [Verb in Exclude<
+      keyof Reads[Store],
+      'bySession' | 'byPayment' | 'due' | 'ofAll' | 'overfull'
+    >]: () => Promise<unknown>
   }
 }
 
@@ -94,7 +100,9 @@ export function isolationContract(open: OpenStorage): void {
       sender: '+255700000001',
       address: '+255700000009',
     } as const
-    await bench.storage.write(async ({ purchases, answers, conversations, retention }) => {
+    await bench.storage.write(async ({ purchases, answers, conversations, retention, audit }) => {
+      const action = 'api_key.created'
+      await audit.record(auditRow(bench.clock, SERVICE, { workspace_id: workspaceId, action }))
       await purchases.insert(purchase)
       await answers.keepFirst(workspaceId, ANSWER, bench.clock.now())
       await answers.keepFirst(workspaceId, BULK_ANSWER, bench.clock.now())
@@ -137,6 +145,7 @@ export function isolationContract(open: OpenStorage): void {
         webhooks,
         retention,
         erasure,
+        audit,
       } = bench.storage.read
       const keys = {
         phones: ['+255700000009'],
@@ -229,6 +238,10 @@ export function isolationContract(open: OpenStorage): void {
           eventsNaming: () => erasure.eventsNaming(asker, recipient, window),
           conversations: () => erasure.conversations(asker, recipient),
           answers: () => erasure.answers(asker, recipient, page),
+        },
+        audit: {
+          list: () => audit.list(asker, {}, EVERYTHING),
+          count: () => audit.count(asker, {}),
         },
       }
     }

@@ -1,8 +1,9 @@
-import type { Core } from '@svc/core'
+import type { Actor, Core } from '@svc/core'
 import { api, decode, type Endpoint, LIMITS, SvcError } from '@svc/core/contract'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Admission } from '../admission.ts'
 import { noteFailure } from '../failures.ts'
+import { actorOf } from '../mount.ts'
 import { resetForm, verifyForm } from './account-html.ts'
 import { acceptForms } from './form-body.ts'
 import { addPageHeaders, serveReading } from './page.ts'
@@ -21,7 +22,7 @@ interface AccountPage {
   endpoint: Endpoint
   form(token: string): string
   /** Answers the page that follows. */
-  submit(fields: unknown): Promise<{ status: number; html: string }>
+  submit(fields: unknown, actor: Actor): Promise<{ status: number; html: string }>
 }
 
 /** What the links of mails lead to: two pages that need no script, whose forms come back to them. */
@@ -43,8 +44,8 @@ function accountPages({ workspaces }: Core): AccountPage[] {
       path: '/verify-email',
       endpoint: verify_email,
       form: verifyForm,
-      async submit(fields) {
-        await workspaces.verifyEmail(decode(verify_email.body, fields))
+      async submit(fields, actor) {
+        await workspaces.verifyEmail(decode(verify_email.body, fields), actor)
         return { status: 200, html: notice('Address verified', 'Thank you. That was all.') }
       },
     },
@@ -52,9 +53,9 @@ function accountPages({ workspaces }: Core): AccountPage[] {
       path: '/reset-password',
       endpoint: reset_password,
       form: resetForm,
-      async submit(fields) {
+      async submit(fields, actor) {
         try {
-          await workspaces.resetPassword(decode(reset_password.body, fields))
+          await workspaces.resetPassword(decode(reset_password.body, fields), actor)
         } catch (error) {
           const again = tryAgain(error, fields)
           if (again === null) throw error
@@ -92,8 +93,8 @@ function serve(app: FastifyInstance, admission: Admission, page: AccountPage): v
       addPageHeaders(reply, CSP)
       await admission.admit(endpoint, request, reply)
     },
-    async handler({ body }, reply) {
-      const { status, html } = await page.submit(body ?? {})
+    async handler(request, reply) {
+      const { status, html } = await page.submit(request.body ?? {}, actorOf(request))
       return reply.code(status).type(HTML).send(html)
     },
   })

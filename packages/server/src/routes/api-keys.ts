@@ -5,13 +5,13 @@ import { paginationOf, sliceOf } from '../paging.ts'
 
 export function apiKeyRoutes(core: Core): Handlers<typeof api.api_keys> {
   return {
-    create: ({ workspace_id, body }) => core.apiKeys.create(workspace_id, body),
+    create: ({ workspace_id, body, actor }) => core.apiKeys.create(workspace_id, body, actor),
     async list({ workspace_id, query }) {
       const { api_keys, total } = await core.apiKeys.list(workspace_id, sliceOf(query))
       return { api_keys, pagination: paginationOf(total, query) }
     },
-    async deactivate({ workspace_id, params }) {
-      await core.apiKeys.deactivate(workspace_id, params.id)
+    async deactivate({ workspace_id, params, actor }) {
+      await core.apiKeys.deactivate(workspace_id, params.id, actor)
       return { message: 'API key deactivated' }
     },
   }

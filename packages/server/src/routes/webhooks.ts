@@ -5,8 +5,8 @@ import { paginationOf, sliceOf } from '../paging.ts'
 
 export function webhookRoutes(core: Core): Handlers<typeof api.webhooks> {
   return {
-    async create({ workspace_id, body }) {
-      return { webhook: await core.webhooks.create(workspace_id, body) }
+    async create({ workspace_id, body, actor }) {
+      return { webhook: await core.webhooks.create(workspace_id, body, actor) }
     },
     async list({ workspace_id, query }) {
       const { webhooks, total } = await core.webhooks.list(workspace_id, sliceOf(query))
@@ -16,18 +16,18 @@ export function webhookRoutes(core: Core): Handlers<typeof api.webhooks> {
     async get({ workspace_id, params }) {
       return { webhook: await core.webhooks.get(workspace_id, params.id) }
     },
-    async delete({ workspace_id, params }) {
-      await core.webhooks.delete(workspace_id, params.id)
+    async delete({ workspace_id, params, actor }) {
+      await core.webhooks.delete(workspace_id, params.id, actor)
       return { message: 'Webhook deleted' }
     },
-    async update({ workspace_id, params, body }) {
-      return { webhook: await core.webhooks.update(workspace_id, params.id, body) }
+    async update({ workspace_id, params, body, actor }) {
+      return { webhook: await core.webhooks.update(workspace_id, params.id, body, actor) }
     },
-    async rotate_secret({ workspace_id, params }) {
-      return { webhook: await core.webhooks.rotateSecret(workspace_id, params.id) }
+    async rotate_secret({ workspace_id, params, actor }) {
+      return { webhook: await core.webhooks.rotateSecret(workspace_id, params.id, actor) }
     },
-    async enable({ workspace_id, params }) {
-      return { webhook: await core.webhooks.enable(workspace_id, params.id) }
+    async enable({ workspace_id, params, actor }) {
+      return { webhook: await core.webhooks.enable(workspace_id, params.id, actor) }
     },
     async test({ workspace_id, params }) {
       return { delivery: await core.webhooks.test(workspace_id, params.id) }
@@ -47,7 +47,7 @@ export function webhookRoutes(core: Core): Handlers<typeof api.webhooks> {
     async retry({ workspace_id, params: { id, delivery_id } }) {
       return { delivery: await core.webhooks.retry(workspace_id, id, delivery_id) }
     },
-    recover: ({ workspace_id, params, body }) =>
-      core.webhooks.recover(workspace_id, params.id, body),
+    recover: ({ workspace_id, params, body, actor }) =>
+      core.webhooks.recover(workspace_id, params.id, body, actor),
   }
 }

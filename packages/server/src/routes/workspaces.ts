@@ -9,20 +9,20 @@ export function workspaceRoutes(
 ): Handlers<typeof api.workspaces> {
   const { workspaces } = core
   return {
-    async signup({ body }) {
-      const workspace = await workspaces.signup(body)
+    async signup({ body, actor }) {
+      const workspace = await workspaces.signup(body, actor)
       return {
         workspace,
         message: 'Verification e-mail sent. You can log in before the address is verified.',
       }
     },
-    async login({ body, countFor }) {
+    async login({ body, countFor, actor }) {
       await countFor(body.email)
-      const { workspace, token_version } = await workspaces.login(body)
+      const { workspace, token_version } = await workspaces.login(body, actor)
       return { workspace, token: authenticator.issueToken(workspace.id, token_version) }
     },
-    async verify_email({ body }) {
-      const workspace = await workspaces.account(await workspaces.verifyEmail(body))
+    async verify_email({ body, actor }) {
+      const workspace = await workspaces.account(await workspaces.verifyEmail(body, actor))
       return { workspace, message: 'E-mail address verified' }
     },
     async resend_verification({ body, countFor }) {
@@ -40,20 +40,20 @@ export function workspaceRoutes(
         message: 'If the address belongs to a workspace, an e-mail to reset its password is sent.',
       }
     },
-    async reset_password({ body }) {
-      await workspaces.resetPassword(body)
+    async reset_password({ body, actor }) {
+      await workspaces.resetPassword(body, actor)
       return { message: 'Password changed. Every session has ended: log in with the new password.' }
     },
-    async change_password({ workspace_id, body, countFor }) {
+    async change_password({ workspace_id, body, countFor, actor }) {
       // Whoever holds a stolen token shall not guess the password with it, wherever he calls from.
       await countFor(workspace_id)
-      await workspaces.changePassword(workspace_id, body)
+      await workspaces.changePassword(workspace_id, body, actor)
       return {
         message:
           'Password changed. Every session has ended, this one too: log in with the new password.',
       }
     },
     account: ({ workspace_id }) => workspaces.account(workspace_id),
-    update_account: ({ workspace_id, body }) => workspaces.update(workspace_id, body),
+    update_account: ({ workspace_id, body, actor }) => workspaces.update(workspace_id, body, actor),
   }
 }

@@ -5,6 +5,7 @@ import type { Tables } from '../tables.ts'
 import { accountTokenStore } from './account-tokens.ts'
 import { answerStore } from './answers.ts'
 import { apiKeyStore } from './api-keys.ts'
+import { auditStore } from './audit.ts'
 import { bulkStore } from './bulks.ts'
 import { contactStore } from './contacts.ts'
 import { conversationStore } from './conversations.ts'
@@ -64,5 +65,6 @@ export function openStores(db: Db, tables: Tables, dialect: StoreDialect): Write
     overview: overviewStore(db, tables),
     retention: retentionStore(db, tables),
     erasure: erasureStore(db, tables, dialect),
+    audit: auditStore(db, tables),
   }
 }

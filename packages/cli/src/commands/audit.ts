@@ -1,0 +1,92 @@
+import type { OperatorAuditEntry } from '@svc/core'
+import type { Command } from 'commander'
+import { type Context, type PageOptions, withExamples, withPage } from '../context.ts'
+import { momentText } from '../moment.ts'
+import { findWorkspace, withCore } from '../operator.ts'
+import { printable } from '../printable.ts'
+
+interface AuditOptions extends PageOptions {
+  workspace?: string
+  action?: string
+  since?: string
+  until?: string
+}
+
+/** Adds `svc audit`. */
+export function addAudit(program: Command, context: Context): void {
+  const audit = withPage(
+    program
+      .command('audit')
+      .summary('show who changed what, newest first')
+      .description(
+        `Shows who changed what and from where, newest first: logins, passwords, API keys, webhooks, grants, limits, freezes,
+pauses, erasures, and settings that differ from those of the last start. Each entry was written in the transaction of the
+change. Message contents, recipients and secrets are never in it.`,
+      )
+      .option(
+        '--workspace <id-or-email>',
+        'only this workspace (default: all, and the service itself)',
+      )
+      .option('--action <action>', 'only this action, such as api_key.created')
+      .option('--since <time>', 'nothing before: ISO 8601, or a span back such as 2h')
+      .option('--until <time>', 'nothing after, in the same form'),
+  ).action((options: AuditOptions) => showAudit(context, options))
+  withExamples(
+    audit,
+    'svc audit --since 24h',
+    'svc audit --workspace ops@example.com --action api_key.created',
+    'svc audit --since 7d --json | jq -r ".audit_entries[].address"',
+  )
+}
+
+async function showAudit({ surroundings, output }: Context, options: AuditOptions): Promise<void> {
+  const { api, auditEntry, decode } = await import('@svc/core/contract')
+  const now = new Date()
+  const moment = (text: string | undefined) => text && momentText(text, { now, back: true })
+  const { page, limit, action, startDate, endDate } = decode(api.audit.list.query, {
+    page: options.page,
+    limit: options.limit,
+    action: options.action,
+    startDate: moment(options.since),
+    endDate: moment(options.until),
+  })
+  const found = await withCore(surroundings, async (core) => {
+    const { workspace: selector } = options
+    const workspace = selector === undefined ? null : await findWorkspace(core, selector)
+    const filter = { workspace_id: workspace?.id, action, from: startDate, until: endDate }
+    return core.audit.ofAll(filter, { limit: limit + 1, offset: (page - 1) * limit })
+  })
+  const shown = found.slice(0, limit)
+  if (output.isJson()) {
+    return output.document({
+      audit_entries: shown.map(({ workspace_id, ...entry }) => ({
+        workspace_id,
+        ...auditEntry.encode(entry),
+      })),
+    })
+  }
+  output.table(
+    ['TIME', 'WORKSPACE', 'ACTION', 'ACTOR', 'ADDRESS', 'TARGET', 'DETAILS'],
+    shown.map((entry) => [
+      entry.created_at.toISOString(),
+      entry.workspace_id ?? '-',
+      entry.action,
+      actorText(entry),
+      entry.address ?? '-',
+      entry.target ? printable(`${entry.target.type} ${entry.target.id}`) : '-',
+      printable(detailsText(entry)),
+    ]),
+  )
+  if (shown.length === 0) output.note('No entries.')
+  if (found.length > limit) output.note(`More: --page ${page + 1}`)
+}
+
+function actorText({ actor: { kind, id } }: OperatorAuditEntry): string {
+  return id === null ? kind : printable(`${kind} ${id}`)
+}
+
+function detailsText({ details }: OperatorAuditEntry): string {
+  return Object.entries(details)
+    .map(([name, value]) => `${name}=${Array.isArray(value) ? value.join(',') : String(value)}`)
+    .join(' ')
+}

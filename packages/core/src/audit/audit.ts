@@ -1,0 +1,98 @@
+import { createHmac } from 'node:crypto'
+import type { AuditEntry, audit as endpoints } from '../contract/audit.ts'
+import type { Query } from '../contract/endpoint.ts'
+import type { Runtime } from '../runtime.ts'
+import type { AuditEntryRow, Storage } from '../storage/storage.ts'
+import { SERVICE } from './actor.ts'
+import { auditRow } from './entry.ts'
+import type { OperatorAuditFilter } from './store.ts'
+
+/** An entry with the workspace that it concerns; null for the service itself. */
+export interface OperatorAuditEntry extends AuditEntry {
+  workspace_id: string | null
+}
+
+/** Who changed what. */
+export interface Audit {
+  /** The entries of a workspace, newest first. */
+  list(
+    workspaceId: string,
+    query: Query<typeof endpoints.list>,
+  ): Promise<{ audit_entries: AuditEntry[]; total: number }>
+  /** The entries of all workspaces and of the service itself, newest first: for the operator. */
+  ofAll(
+    filter: OperatorAuditFilter,
+    page: { limit: number; offset: number },
+  ): Promise<OperatorAuditEntry[]>
+  /**
+   * Records which settings differ from those of the last start. Values are kept as keyed digests only. The first start
+   * of a database records the names of all settings.
+   */
+  noteSettings(settings: Readonly<Record<string, string>>): Promise<void>
+}
+
+/** The secret that keys the digests of settings. */
+const SETTINGS_SECRET = 'audit'
+
+export function createAudit({
+  storage,
+  runtime,
+  secret,
+}: {
+  storage: Storage
+  runtime: Runtime
+  secret: (name: string) => Promise<string>
+}): Audit {
+  return {
+    async list(workspaceId, { action, startDate, endDate, page, limit }) {
+      const filter = { action, from: startDate, until: endDate }
+      const [rows, total] = await Promise.all([
+        storage.read.audit.list(workspaceId, filter, { limit, offset: (page - 1) * limit }),
+        storage.read.audit.count(workspaceId, filter),
+      ])
+      return { audit_entries: rows.map(entryOf), total }
+    },
+    async ofAll(filter, page) {
+      const rows = await storage.read.audit.ofAll(filter, page)
+      return rows.map((row) => ({ ...entryOf(row), workspace_id: row.workspace_id || null }))
+    },
+    async noteSettings(settings) {
+      const key = await secret(SETTINGS_SECRET)
+      const digests = Object.fromEntries(
+        Object.entries(settings).map(([name, value]) => [name, digestOf(key, name, value)]),
+      )
+      await storage.write(async ({ audit }) => {
+        const action = 'settings.changed'
+        const [last] = await audit.list('', { action }, { limit: 1, offset: 0 })
+        const before = (last?.details.digests ?? {}) as Record<string, string>
+        const names = new Set([...Object.keys(before), ...Object.keys(digests)])
+        const changed = [...names].filter((name) => before[name] !== digests[name]).sort()
+        if (changed.length === 0) return
+        const row = auditRow(runtime, SERVICE, { workspace_id: '', action })
+        await audit.record({ ...row, details: { changed, digests } })
+      })
+    },
+  }
+}
+
+/** Keyed, so that a short value cannot be guessed from it without the database's own secret. */
+function digestOf(key: string, name: string, value: string): string {
+  return createHmac('sha256', key).update(`${name}\0${value}`).digest('hex').slice(0, 16)
+}
+
+function entryOf(row: AuditEntryRow): AuditEntry {
+  const { digests: _, ...details } = row.details
+  return {
+    id: row.id,
+    action: row.action,
+    actor: { kind: row.actor_kind, id: row.actor_id },
+    address: row.address,
+    target:
+      row.target_type !== null && row.target_id !== null
+        ? { type: row.target_type, id: row.target_id }
+        : null,
+    details,
+    request_id: row.request_id,
+    created_at: row.created_at,
+  }
+}

@@ -1,0 +1,60 @@
+import { RETENTION_DAYS_MAX, RETENTION_DAYS_MIN } from '../operating/retention.ts'
+import type { Runtime } from '../runtime.ts'
+import type { Storage } from '../storage/storage.ts'
+
+/** After how many days entries are removed, unless the operator sets another number. */
+export const AUDIT_DAYS_DEFAULT = 365
+
+/** The newest entries of a workspace that stay. A client that changes something 500 times a minute fills it in hours. */
+const ENTRIES_MAX = 100_000
+
+/** One step is one transaction: sends wait while it runs. */
+const STEP_MAX = 1_000
+
+/** Counting the entries of every workspace reads the whole key. */
+const TRIM_EVERY_MS = 60 * 60_000
+
+const DAY_MS = 24 * 60 * 60_000
+
+export interface AuditRetention {
+  /** Removes what is too old, and of each workspace what is too much. */
+  apply(isStopping: () => boolean): Promise<void>
+}
+
+/** @throws RangeError for days that are no whole number from 7 to 36,500. */
+export function createAuditRetention({
+  storage,
+  runtime,
+  days = AUDIT_DAYS_DEFAULT,
+  entries_max = ENTRIES_MAX,
+}: {
+  storage: Storage
+  runtime: Pick<Runtime, 'now' | 'elapsed'>
+  days?: number | undefined
+  entries_max?: number
+}): AuditRetention {
+  if (!Number.isInteger(days) || days < RETENTION_DAYS_MIN || days > RETENTION_DAYS_MAX) {
+    throw new RangeError(
+      `audit_retention_days must be a whole number from ${RETENTION_DAYS_MIN} to ${RETENTION_DAYS_MAX}`,
+    )
+  }
+  let trimmed_ms: number | null = null
+
+  return {
+    async apply(isStopping) {
+      const untilGone = async (step: () => Promise<number>) => {
+        while (!isStopping() && (await step()) >= STEP_MAX);
+      }
+      const before = new Date(runtime.now().getTime() - days * DAY_MS)
+      await untilGone(() => storage.write(({ audit }) => audit.forget(before, STEP_MAX)))
+      const elapsed_ms = runtime.elapsed()
+      if (trimmed_ms !== null && elapsed_ms - trimmed_ms < TRIM_EVERY_MS) return
+      trimmed_ms = elapsed_ms
+      for (const { workspace_id, oldest_kept } of await storage.read.audit.overfull(entries_max)) {
+        await untilGone(() =>
+          storage.write(({ audit }) => audit.trim(workspace_id, oldest_kept, STEP_MAX)),
+        )
+      }
+    },
+  }
+}

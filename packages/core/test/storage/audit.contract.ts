@@ -1,0 +1,113 @@
+import { expect, it } from 'vitest'
+import { SERVICE } from '../../src/audit/actor.ts'
+import { createAudit } from '../../src/audit/audit.ts'
+import { auditRow } from '../../src/audit/entry.ts'
+import { createAuditRetention } from '../../src/audit/retention.ts'
+import type { AuditAction } from '../../src/contract/audit.ts'
+import { createCredits } from '../../src/credits/credits.ts'
+import { SMS_PRICE } from '../fixtures.ts'
+import { benchFor, EVERYTHING, type OpenStorage } from './bench.ts'
+
+const DAY_MS = 24 * 60 * 60_000
+
+/** The audit log: written in the transaction of the change, kept for a time, bounded for each workspace. */
+export function auditContract(open: OpenStorage): void {
+  const bench = benchFor(open)
+
+  const record = (workspace_id: string, action: AuditAction = 'session.created') =>
+    bench.storage.write(({ audit }) =>
+      audit.record(auditRow(bench.clock, SERVICE, { workspace_id, action })),
+    )
+  const actionsOf = async (workspaceId: string) => {
+    const rows = await bench.storage.read.audit.list(workspaceId, {}, EVERYTHING)
+    return rows.map(({ action }) => action)
+  }
+  const sweep = (entries_max?: number) =>
+    createAuditRetention({
+      storage: bench.storage,
+      runtime: bench.clock,
+      days: 7,
+      ...(entries_max !== undefined && { entries_max }),
+    }).apply(() => false)
+
+  it('is written with the change, or not at all', async () => {
+    const workspaceId = await bench.workspace(0)
+    const credits = createCredits({ storage: bench.storage, runtime: bench.clock })
+    const grant = { amount: SMS_PRICE, id: 'G1', actor: 'asha' }
+    await credits.grant(workspaceId, grant)
+    expect(await bench.storage.read.audit.list(workspaceId, {}, EVERYTHING)).toMatchObject([
+      { action: 'credits.granted', actor_kind: 'operator', actor_id: 'asha' },
+    ])
+    // The same grant again gives nothing; the one after it is refused.
+    await credits.grant(workspaceId, grant)
+    const expired = { ...grant, id: 'G2', expires_at: bench.clock.now() }
+    await expect(credits.grant(workspaceId, expired)).rejects.toThrow('expire in the future')
+    expect(await actionsOf(workspaceId)).toEqual(['credits.granted'])
+  })
+
+  it('is listed newest first, by workspace, action and time', async () => {
+    const [mine, other] = [await bench.workspace(0), await bench.workspace(0)]
+    const from = bench.clock.advance(1_000)
+    await record(mine, 'session.created')
+    bench.clock.advance(1_000)
+    await record(other, 'session.created')
+    const until = bench.clock.advance(1_000)
+    await record(mine, 'api_key.created')
+    expect(await actionsOf(mine)).toEqual(['api_key.created', 'session.created'])
+    const { audit } = bench.storage.read
+    expect(await audit.list(mine, { until }, EVERYTHING)).toMatchObject([
+      { action: 'api_key.created' },
+      { action: 'session.created', created_at: from },
+    ])
+    expect(await audit.count(mine, { action: 'api_key.created', from: until })).toBe(1)
+    expect(await audit.count(mine, { until: from })).toBe(1)
+    expect(await audit.ofAll({}, EVERYTHING)).toMatchObject([
+      { workspace_id: mine },
+      { workspace_id: other },
+      { workspace_id: mine },
+    ])
+    expect(await audit.ofAll({ workspace_id: other }, EVERYTHING)).toHaveLength(1)
+  })
+
+  it('forgets entries after their time', async () => {
+    const workspaceId = await bench.workspace(0)
+    await record(workspaceId, 'session.created')
+    await record('', 'dispatch.paused')
+    bench.clock.advance(8 * DAY_MS)
+    await record(workspaceId, 'api_key.created')
+    await sweep()
+    expect(await bench.storage.read.audit.ofAll({}, EVERYTHING)).toMatchObject([
+      { action: 'api_key.created' },
+    ])
+  })
+
+  it('keeps the newest entries of a workspace that has too many', async () => {
+    const [busy, quiet] = [await bench.workspace(0), await bench.workspace(0)]
+    await record(quiet, 'workspace.created')
+    await record(busy, 'workspace.created')
+    for (let i = 0; i < 3; i += 1) await record(busy, 'session.created')
+    await sweep(3)
+    expect(await actionsOf(busy)).toEqual(Array(3).fill('session.created'))
+    expect(await actionsOf(quiet)).toEqual(['workspace.created'])
+  })
+
+  it('records settings that changed since the last start, without their values', async () => {
+    const audit = createAudit({
+      storage: bench.storage,
+      runtime: bench.clock,
+      secret: async () => 'a key',
+    })
+    await audit.noteSettings({ host: '"127.0.0.1"', stripe: '"sk_live_1"' })
+    await audit.noteSettings({ host: '"127.0.0.1"', stripe: '"sk_live_1"' })
+    bench.clock.advance(1_000)
+    await audit.noteSettings({ host: '"0.0.0.0"', stripe: '"sk_live_1"', port: '80' })
+    const shown = await audit.ofAll({}, EVERYTHING)
+    expect(shown.map(({ details }) => details)).toEqual([
+      { changed: ['host', 'port'] },
+      { changed: ['host', 'stripe'] },
+    ])
+    const stored = await bench.storage.read.audit.ofAll({}, EVERYTHING)
+    expect(JSON.stringify(stored)).not.toContain('sk_live_1')
+    expect(JSON.stringify(stored)).not.toContain('127.0.0.1')
+  })
+}

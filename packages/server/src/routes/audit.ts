@@ -1,0 +1,13 @@
+import type { Core } from '@svc/core'
+import type { api } from '@svc/core/contract'
+import type { Handlers } from '../mount.ts'
+import { paginationOf } from '../paging.ts'
+
+export function auditRoutes(core: Core): Handlers<typeof api.audit> {
+  return {
+    async list({ workspace_id, query }) {
+      const { audit_entries, total } = await core.audit.list(workspace_id, query)
+      return { audit_entries, pagination: paginationOf(total, query) }
+    },
+  }
+}
