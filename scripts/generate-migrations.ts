@@ -22,6 +22,8 @@ const KEYED = new Set([
   'credit_holds',
   'credit_lots',
   'api_key_spending',
+  'ended_sessions',
+  'owner_mails',
   'contact_tags',
   'conversations',
   'message_parts',

@@ -41,12 +41,13 @@ export async function openTrial({ quick, suspect_ms }: Options): Promise<Trial> 
     dispatch: false,
     env: { SVC_RATE_LIMIT_FAILED_AUTH: NO_LIMIT },
   })
-  const token = await login(service, agent)
+  let token = await login(service, agent)
 
   async function once(input: Input): Promise<Slow> {
     await service.child.ask('delay', null)
     const status = await send(service, agent, input, token)
     const { max_ms } = await service.child.ask('delay', null)
+    if (input.path.endsWith('/logout') && status === 200) token = await login(service, agent)
     return { input, status, delay_ms: max_ms }
   }
 

@@ -39,6 +39,7 @@ import { receivedContract } from './storage/received.contract.ts'
 import { recordDeliveriesContract } from './storage/record-deliveries.contract.ts'
 import { reopenContract } from './storage/reopen.contract.ts'
 import { secretsContract } from './storage/secrets.contract.ts'
+import { sessionsContract } from './storage/sessions.contract.ts'
 import { settleContract } from './storage/settle.contract.ts'
 import { suppressedContract } from './storage/suppressed.contract.ts'
 import { suppressionsContract } from './storage/suppressions.contract.ts'
@@ -54,6 +55,7 @@ export function storageContract(engine: string, open: OpenStorage): void {
     describe('accounts', () => accountsContract(open))
     describe('owners', () => ownersContract(open))
     describe('tokens of mails', () => accountTokensContract(open))
+    describe('sessions', () => sessionsContract(open))
     describe('credits', () => creditsContract(open))
     describe('holds', () => holdsContract(open))
     describe('lots', () => lotsContract(open))

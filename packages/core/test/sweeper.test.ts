@@ -100,6 +100,19 @@ describe.each(engines)('a sweep on %s', (engine, create) => {
     expect(await isThere()).toBe(false)
   })
 
+  it('forgets ended sessions whose token has expired, and not before', async () => {
+    const ends_at = new Date(clock.now().getTime() + 60_000)
+    const session = { workspace_id: workspaceId, session_hash: 'hash', ends_at }
+    await first().write(({ sessions }) => sessions.end(session))
+    const isEnded = async () => (await first().read.sessions.byHash(workspaceId, 'hash'))?.is_ended
+    clock.advance(60_000)
+    await sweepers[0]?.sweep()
+    expect(await isEnded()).toBe(true)
+    clock.advance(1)
+    await sweepers[0]?.sweep()
+    expect(await isEnded()).toBe(false)
+  })
+
   it('releases holds that ran out and lets grants expire, and not before', async () => {
     const credits = createCredits({ storage: first(), runtime: clock })
     const expires_at = new Date(clock.now().getTime() + 60_000)

@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto'
 import jwt from '@fastify/jwt'
 import type { Core, KeyIdentity } from '@svc/core'
 import { type Endpoint, LIMITS, type Scope, SvcError } from '@svc/core/contract'
@@ -5,7 +6,14 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
 
 /** Who a request is: a workspace's session, or one of its API keys. */
 export type Identity =
-  | { kind: 'session'; workspace_id: string }
+  | {
+      kind: 'session'
+      workspace_id: string
+      /** Names the session: the SHA-256, hex, of its token without the signature. */
+      session_hash: string
+      /** When the token expires. */
+      ends_at: Date
+    }
   | ({ kind: 'api_key' } & KeyIdentity)
 
 /** The credential that a request brings, still unchecked. */
@@ -16,15 +24,20 @@ export interface Authenticator {
   credentialOf(request: FastifyRequest, endpoint: Endpoint): Credential | null
   /** @throws SvcError 401, or 403 for an address that the key does not allow. */
   identify(credential: Credential, request: FastifyRequest): Promise<Identity>
-  issueToken(workspaceId: string, tokenVersion: number): string
+  /** A token for a session; `session_id` makes it another than that of any other login. */
+  issueToken(session: { workspace_id: string; token_version: number; session_id: string }): string
 }
 
 interface Claims {
   sub: string
   /** The workspace's token version when it was issued: a password change ends all before. */
   tv: number
-  /** When, in seconds; its end counts from there. */
+  /** When it was issued, in seconds. */
   iat: number
+  /** When it expires, in seconds. */
+  exp: number
+  /** Random, so that two logins within one second are two sessions. Tokens from before there were logouts have none. */
+  jti?: string
 }
 
 export async function createAuthenticator(
@@ -44,9 +57,11 @@ export async function createAuthenticator(
     const token = /^Bearer +([\w-]+\.[\w-]+\.[\w-]+)$/i.exec(header)?.[1]
     if (!token) throw invalidToken()
     const claims = readClaims(app, token, now())
-    const session = await core.workspaces.bySession(claims.sub, claims.tv)
-    if (!session) throw invalidToken()
-    return { kind: 'session', workspace_id: session.workspace_id }
+    const session = { workspace_id: claims.sub, session_hash: sessionHashOf(token) }
+    if (!(await core.workspaces.hasSession({ ...session, token_version: claims.tv }))) {
+      throw invalidToken()
+    }
+    return { kind: 'session', ...session, ends_at: new Date(claims.exp * 1000) }
   }
 
   return {
@@ -66,13 +81,22 @@ export async function createAuthenticator(
       const identity = await core.apiKeys.authenticate(credential.key, request.ip)
       return { kind: 'api_key', ...identity }
     },
-    issueToken: (workspaceId, tokenVersion) =>
+    issueToken: ({ workspace_id, token_version, session_id }) =>
       app.jwt.sign({
-        sub: workspaceId,
-        tv: tokenVersion,
+        sub: workspace_id,
+        tv: token_version,
         iat: Math.floor(now() / 1000),
-      } satisfies Claims),
+        jti: session_id,
+      } satisfies Omit<Claims, 'exp'>),
   }
+}
+
+/**
+ * Without the signature: the last character of a base64url text has bits that no decoder reads, so that one signature can
+ * be written in several ways.
+ */
+function sessionHashOf(token: string): string {
+  return hash('sha256', token.slice(0, token.lastIndexOf('.')))
 }
 
 function readClaims(app: FastifyInstance, token: string, now_ms: number): Claims {

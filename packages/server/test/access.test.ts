@@ -16,6 +16,7 @@ const GOLDEN = `
                                      none  jwt   old   bad    send  read  cont  hook   off   odd   past  far
 POST   /api/v1/auth/signup           in    in    in    in     in    in    in    in     in    in    in    in
 POST   /api/v1/auth/login            in    in    in    in     in    in    in    in     in    in    in    in
+POST   /api/v1/auth/logout           jwt?  in    old   bad    jwt?  jwt?  jwt?  jwt?   jwt?  jwt?  jwt?  jwt?
 POST   /api/v1/auth/verify-email     in    in    in    in     in    in    in    in     in    in    in    in
 POST   /api/v1/auth/resend-verification in in    in    in     in    in    in    in     in    in    in    in
 POST   /api/v1/auth/forgot-password  in    in    in    in     in    in    in    in     in    in    in    in
@@ -196,7 +197,7 @@ async function requestFor(endpoint: string): Promise<[path: string, json?: objec
   }
 }
 
-/** A changed password ends every session. */
+/** A changed password and a logout end the session. */
 async function logInAgain(): Promise<void> {
   const { email, password } = owner
   const login = await world().call('POST', '/api/v1/auth/login', { json: { email, password } })
@@ -226,7 +227,7 @@ it.each(CELLS)('$endpoint with $column: $cell', async ({ endpoint, column, cell 
     // Nothing has failed in the bulk: whoever hears that has been let in.
     const isIdle = endpoint.endsWith('/bulk/:id/retry')
     expect(status).toBe(isIdle ? 400 : isMade ? 201 : 200)
-    if (path.endsWith('/change-password')) await logInAgain()
+    if (/\/(?:change-password|logout)$/.test(path)) await logInAgain()
     return
   }
   const [expected, error, message] = REFUSALS[cell] ?? []

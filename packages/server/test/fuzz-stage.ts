@@ -5,7 +5,7 @@ import type { CallOptions } from './call.ts'
 import type { Operation } from './fuzz-operations.ts'
 import type { Caller, FuzzedRequest } from './fuzz-requests.ts'
 import { notification } from './notification.ts'
-import { expiredToken } from './tokens.ts'
+import { expiredToken, tokenOfAnotherLogin } from './tokens.ts'
 import { PAYMENT_SECRET, type World } from './world.ts'
 
 /** Ids of one kind: one that no request deletes, and the newest. */
@@ -46,6 +46,9 @@ export async function setStage(world: World): Promise<Stage> {
       const path = operation.path.replace(/\{(\w+)\}/g, (_, name: string) => real(name))
       const search = query.map(([name, value]) => `${name}=${value}`).join('&')
       const credential = credentialFor(operation, callers[caller], query.length)
+      const isLogout = operation.id === 'workspaces.logout' && ['owner', 'poor'].includes(caller)
+      // The session that it ends is one that no other request needs.
+      if (isLogout) credential.token = tokenOfAnotherLogin(callers[caller].token ?? '')
       return {
         path: search ? `${path}?${search}` : path,
         options: {

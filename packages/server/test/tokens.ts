@@ -1,4 +1,4 @@
-import { createHmac } from 'node:crypto'
+import { createHmac, randomUUID } from 'node:crypto'
 import { BEGINNING_MS, JWT_SECRET } from './world.ts'
 
 interface Forgery {
@@ -23,6 +23,12 @@ export function forgeToken(forgery: Forgery): string {
 
 function encode(value: object): string {
   return Buffer.from(JSON.stringify(value)).toString('base64url')
+}
+
+/** A token with the same claims but for its id: as if its owner had logged in once more. */
+export function tokenOfAnotherLogin(token: string): string {
+  const payload = Buffer.from(token.split('.')[1] ?? '', 'base64url').toString()
+  return forgeToken({ claims: { ...JSON.parse(payload), jti: randomUUID() } })
 }
 
 const DAY_S = 24 * 60 * 60

@@ -1,12 +1,14 @@
 import { beforeEach, describe, expect, it } from 'vitest'
 import type { Account } from './accounts.ts'
 import { refusal } from './refusal.ts'
+import { claimsOf, forgeToken } from './tokens.ts'
 import { useWorld } from './world.ts'
 
 const world = useWorld()
 
 const ACCOUNT = '/api/v1/account'
 const CHANGE = '/api/v1/auth/change-password'
+const LOGOUT = '/api/v1/auth/logout'
 
 let owner: Account
 beforeEach(async () => {
@@ -174,6 +176,67 @@ describe(`POST ${CHANGE}`, () => {
       401,
       refusal('unauthorized', 'Missing Authorization header'),
     ])
+  })
+})
+
+describe(`POST ${LOGOUT}`, () => {
+  const logout = (token: string) => world().call('POST', LOGOUT, { token })
+  const statusOf = async (token: string) => (await world().call('GET', ACCOUNT, { token })).status
+  const ended = [401, refusal('token_expired', 'Invalid or expired token')]
+  const tokenOf = async (): Promise<string> => (await login(owner.password)).body.data.token
+
+  it('200: ends the session of its token, and no other of the same second', async () => {
+    const other = await tokenOf()
+    const { status, body } = await logout(owner.token)
+    expect([status, body]).toStrictEqual([
+      200,
+      { success: true, data: { message: 'Logged out. This token is no longer valid.' } },
+    ])
+    for (const request of [world().call('GET', ACCOUNT, owner), logout(owner.token)]) {
+      const after = await request
+      expect([after.status, after.body]).toStrictEqual(ended)
+    }
+    expect(await statusOf(other)).toBe(200)
+    const log = await world().call('GET', '/api/v1/audit?action=session.ended', { token: other })
+    expect(log.body.data.audit_entries).toHaveLength(1)
+    expect((await login(owner.password)).status).toBe(200)
+  })
+
+  it('200: ends the token however its signature is written', async () => {
+    const [input, signature] = owner.token.split(/\.(?=[^.]*$)/) as [string, string]
+    const bytes = Buffer.from(signature, 'base64url')
+    const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_'
+    const spellings = [...alphabet]
+      .map((last) => signature.slice(0, -1) + last)
+      .filter((text) => Buffer.from(text, 'base64url').equals(bytes))
+      .map((text) => `${input}.${text}`)
+    expect(spellings).toHaveLength(4)
+    expect((await logout(spellings.find((one) => one !== owner.token) ?? '')).status).toBe(200)
+    for (const spelling of spellings) expect(await statusOf(spelling)).toBe(401)
+  })
+
+  it('200: ends a token that has no id of its own, as those of earlier releases', async () => {
+    const token = forgeToken({ claims: claimsOf(owner.id) })
+    expect(await statusOf(token)).toBe(200)
+    expect((await logout(token)).status).toBe(200)
+    expect(await statusOf(token)).toBe(401)
+    expect(await statusOf(owner.token)).toBe(200)
+  })
+
+  it('of many at once, each ends its session', async () => {
+    const tokens = [owner.token, owner.token, await tokenOf(), await tokenOf()]
+    const answers = await Promise.all(tokens.map(logout))
+    // The second of the same token may find it ended.
+    for (const { status } of answers) expect([200, 401]).toContain(status)
+    for (const token of tokens) expect(await statusOf(token)).toBe(401)
+  })
+
+  it('leaves the API keys and the sessions of others alone', async () => {
+    const { key } = await world().key(owner)
+    const other = await world().signup()
+    await logout(owner.token)
+    expect((await world().call('GET', '/api/v1/messages', { key })).status).toBe(200)
+    expect(await statusOf(other.token)).toBe(200)
   })
 })
 

@@ -91,6 +91,17 @@ export const workspaces = {
     }),
     summary: 'Get a token for an e-mail address and its password',
   }),
+  logout: endpoint({
+    method: 'POST',
+    path: '/api/v1/auth/logout',
+    auth: 'jwt',
+    rate: 'general',
+    status: 200,
+    data: z.object({ message }),
+    summary: 'End the session of the token',
+    description:
+      'The token is refused by the very next request, on every server. Other tokens of the workspace stay valid, and so do API keys.',
+  }),
   verify_email: endpoint({
     method: 'POST',
     path: '/api/v1/auth/verify-email',

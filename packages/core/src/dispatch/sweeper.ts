@@ -68,6 +68,9 @@ export function startSweeper({
     await alone('account tokens', () =>
       untilGone(() => storage.write(({ accountTokens }) => accountTokens.forget(now, STEP_MAX))),
     )
+    await alone('ended sessions', () =>
+      untilGone(() => storage.write(({ sessions }) => sessions.forget(now, STEP_MAX))),
+    )
     const { sweepCounters } = storage.hot
     if (sweepCounters) {
       await alone('counters', () => untilGone(() => sweepCounters(now, STEP_MAX)))

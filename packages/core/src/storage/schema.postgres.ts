@@ -7,6 +7,8 @@ export const {
   api_keys,
   secrets,
   account_tokens,
+  ended_sessions,
+  owner_mails,
   api_key_spending,
   contacts,
   contact_tags,

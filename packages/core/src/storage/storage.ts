@@ -39,6 +39,8 @@ import type { WebhookReads, WebhookWrites } from '../webhooks/store.ts'
 import type {
   AccountTokenReads,
   AccountTokenWrites,
+  SessionReads,
+  SessionWrites,
   WorkspaceReads,
   WorkspaceWrites,
 } from '../workspaces/store.ts'
@@ -47,6 +49,7 @@ import type { Tables } from './tables.ts'
 type Row<Name extends keyof Tables> = Tables[Name]['$inferSelect']
 export type WorkspaceRow = Row<'workspaces'>
 export type AccountTokenRow = Row<'account_tokens'>
+export type EndedSessionRow = Row<'ended_sessions'>
 export type ApiKeyRow = Row<'api_keys'>
 export type ContactRow = Row<'contacts'>
 export type SuppressionRow = Row<'suppressions'>
@@ -80,6 +83,7 @@ export type AuditEntryRow = Row<'audit_entries'>
 export interface Reads {
   workspaces: WorkspaceReads
   accountTokens: AccountTokenReads
+  sessions: SessionReads
   apiKeys: ApiKeyReads
   contacts: ContactReads
   suppressions: SuppressionReads
@@ -108,6 +112,7 @@ export interface Reads {
 export interface Writes extends Reads {
   workspaces: WorkspaceReads & WorkspaceWrites
   accountTokens: AccountTokenReads & AccountTokenWrites
+  sessions: SessionReads & SessionWrites
   apiKeys: ApiKeyReads & ApiKeyWrites
   contacts: ContactReads & ContactWrites
   suppressions: SuppressionReads & SuppressionWrites

@@ -90,6 +90,31 @@ function accountTables(d: Dialect) {
       d.index('account_tokens_expires').on(t.expires_at),
     ],
   )
+  /** Sessions that a logout ended: kept until the token would have expired by itself. */
+  const ended_sessions = d.table(
+    'ended_sessions',
+    {
+      workspace_id: d.text().notNull(),
+      /** SHA-256 of the token without its signature, hex: one signature can be written in several ways. */
+      session_hash: d.text().notNull(),
+      /** When the token expires. */
+      ends_at: d.time().notNull(),
+    },
+    (t) => [
+      d.primaryKey({ columns: [t.workspace_id, t.session_hash] }),
+      d.index('ended_sessions_ends').on(t.ends_at),
+    ],
+  )
+  /** When the owner of a workspace was last mailed about it: bounds how often that happens. */
+  const owner_mails = d.table(
+    'owner_mails',
+    {
+      workspace_id: d.text().notNull(),
+      kind: d.text().$type<'low_balance' | 'account_frozen'>().notNull(),
+      mailed_at: d.time().notNull(),
+    },
+    (t) => [d.primaryKey({ columns: [t.workspace_id, t.kind] })],
+  )
   /** What a key with a daily limit has spent on a day (UTC). */
   const api_key_spending = d.table(
     'api_key_spending',
@@ -102,7 +127,15 @@ function accountTables(d: Dialect) {
     },
     (t) => [d.primaryKey({ columns: [t.workspace_id, t.api_key_id, t.day] })],
   )
-  return { workspaces, api_keys, secrets, account_tokens, api_key_spending }
+  return {
+    workspaces,
+    api_keys,
+    secrets,
+    account_tokens,
+    ended_sessions,
+    owner_mails,
+    api_key_spending,
+  }
 }
 
 function contactTables(d: Dialect) {

@@ -1,4 +1,4 @@
-import type { AccountTokenRow, WorkspaceRow } from '../storage/storage.ts'
+import type { AccountTokenRow, EndedSessionRow, WorkspaceRow } from '../storage/storage.ts'
 
 /** What the owner may change of a workspace. */
 export type WorkspaceChange = {
@@ -47,5 +47,21 @@ export interface AccountTokenWrites {
   /** Ends the workspace's tokens of that purpose. */
   end(kind: TokenKind): Promise<void>
   /** Forgets tokens that expired before, about `limit` of them; says how many. */
+  forget(before: Date, limit: number): Promise<number>
+}
+
+/** Sessions, by the hash of their token. */
+export interface SessionReads {
+  /** What decides whether a session holds, in one query; null where there is no such workspace. */
+  byHash(
+    workspaceId: string,
+    sessionHash: string,
+  ): Promise<{ token_version: number; is_ended: boolean } | null>
+}
+
+export interface SessionWrites {
+  /** Ends one session. Answers false when it was ended before. */
+  end(session: EndedSessionRow): Promise<boolean>
+  /** Forgets ended sessions whose token expired before, about `limit` of them; says how many. */
   forget(before: Date, limit: number): Promise<number>
 }

@@ -12,11 +12,14 @@ import type {
 import type { Account } from '../credits/decide.ts'
 import { grantOperation } from '../credits/grant.ts'
 import type { Runtime } from '../runtime.ts'
-import type { Storage, WorkspaceRow } from '../storage/storage.ts'
+import type { EndedSessionRow, Storage, WorkspaceRow } from '../storage/storage.ts'
 import { type Access, createAccess } from './access.ts'
 import type { OwnerMails } from './owner-mails.ts'
 import type { Passwords } from './password.ts'
 import { mintToken } from './token.ts'
+
+/** What tells two logins within one second apart. */
+const SESSION_ID_BYTES = 16
 
 /** Workspaces: signed up, logged in to, changed. */
 export interface Workspaces extends Access {
@@ -29,9 +32,13 @@ export interface Workspaces extends Access {
   login(
     request: Body<typeof endpoints.login>,
     actor?: Actor,
-  ): Promise<{ workspace: WorkspaceSummary; token_version: number }>
-  /** The workspace a session belongs to, or null when its tokens were ended. */
-  bySession(workspaceId: string, tokenVersion: number): Promise<{ workspace_id: string } | null>
+  ): Promise<{ workspace: WorkspaceSummary; token_version: number; session_id: string }>
+  /** Whether a session holds: its workspace is there, no new password ended it, and no logout. One query. */
+  hasSession(
+    session: Pick<EndedSessionRow, 'workspace_id' | 'session_hash'> & { token_version: number },
+  ): Promise<boolean>
+  /** Ends one session for good, on every server; `ends_at` is when its token expires. */
+  logout(session: EndedSessionRow, actor?: Actor): Promise<void>
   account(workspaceId: string): Promise<Workspace>
   /** Changes the fields given, and answers the whole. */
   update(
@@ -124,11 +131,22 @@ export function createWorkspaces({
       await refreshHash(row, password)
       const created = { workspace_id: row.id, action: 'session.created' } as const
       await storage.write(({ audit }) => audit.record(auditRow(runtime, actor, created)))
-      return { workspace: await withAccount(row), token_version: row.token_version }
+      return {
+        workspace: await withAccount(row),
+        token_version: row.token_version,
+        session_id: runtime.bytes(SESSION_ID_BYTES).toString('base64url'),
+      }
     },
-    async bySession(workspaceId, tokenVersion) {
-      const row = await storage.read.workspaces.byId(workspaceId)
-      return row?.token_version === tokenVersion ? { workspace_id: row.id } : null
+    async hasSession({ workspace_id, session_hash, token_version }) {
+      const session = await storage.read.sessions.byHash(workspace_id, session_hash)
+      return session?.token_version === token_version && !session.is_ended
+    },
+    async logout(session, actor = SERVICE) {
+      const ended = { workspace_id: session.workspace_id, action: 'session.ended' } as const
+      await storage.write(async ({ sessions, audit }) => {
+        // Of two at once, one is recorded.
+        if (await sessions.end(session)) await audit.record(auditRow(runtime, actor, ended))
+      })
     },
     account,
     async update(workspaceId, request, actor = SERVICE) {

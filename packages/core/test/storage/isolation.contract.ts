@@ -122,6 +122,7 @@ export function isolationContract(open: OpenStorage): void {
       Questions,
       | 'workspaces'
       | 'accountTokens'
+      | 'sessions'
       | 'secrets'
       | 'lowBalances'
       | 'messageParts'

@@ -18,8 +18,15 @@ export function workspaceRoutes(
     },
     async login({ body, countFor, actor }) {
       await countFor(body.email)
-      const { workspace, token_version } = await workspaces.login(body, actor)
-      return { workspace, token: authenticator.issueToken(workspace.id, token_version) }
+      const { workspace, ...session } = await workspaces.login(body, actor)
+      const token = authenticator.issueToken({ workspace_id: workspace.id, ...session })
+      return { workspace, token }
+    },
+    async logout({ identity, actor }) {
+      if (identity?.kind !== 'session') throw new Error('a logout is let in with a session only')
+      const { workspace_id, session_hash, ends_at } = identity
+      await workspaces.logout({ workspace_id, session_hash, ends_at }, actor)
+      return { message: 'Logged out. This token is no longer valid.' }
     },
     async verify_email({ body, actor }) {
       const workspace = await workspaces.account(await workspaces.verifyEmail(body, actor))

@@ -94,6 +94,9 @@ export function commandStream(
     const { id = NOBODY, query = {}, json, headers } = draft
     lateMs = draft.late_ms ?? 0
     if (isSafe && name === 'api_keys.create') Object.assign(json ?? {}, FULL_KEY)
+    if (isSafe && name === 'webhooks.create') {
+      Object.assign(json ?? {}, { url: world.receiver, ...FULL_WEBHOOK })
+    }
     const search = Object.entries(query).map(
       ([field, value]) => `${field}=${encodeURIComponent(value.toWellFormed())}`,
     )
@@ -155,6 +158,8 @@ export function commandStream(
         const { password, new_password = password } = options.json as Record<string, string>
         owner.password = new_password ?? owner.password
         loggedOut.add(owner)
+      } else if (endpoint === 'workspaces.logout') {
+        for (const one of owners) if (one.token === options.token) loggedOut.add(one)
       } else if (endpoint === 'api_keys.create') owner.keys.push(data)
       else if (endpoint === 'contacts.create') owner.contacts.push(data.contact.id)
       else if (endpoint === 'suppressions.add') {
@@ -177,6 +182,9 @@ export function commandStream(
 
 /** What a key may do that others rely on: everything, for good. */
 const FULL_KEY = { scopes: undefined, mode: 'live', expires_at: undefined, allowed_ips: undefined }
+
+/** A webhook that hears of everything and acknowledges it: the others may be gone, or refuse. */
+const FULL_WEBHOOK = { events: ['*'], headers: { 'X-Answer': '200', 'X-B': 'b', 'X-A': 'a' } }
 
 function newOwner(id: string, signup: unknown, mails: Mails): Owner {
   const { email = '', password = '' } = signup as Partial<Owner>

@@ -13,7 +13,7 @@ import { seededChance } from './seeded-chance.ts'
  *
  *     SVC_FUZZ_SEED=42 SVC_FUZZ_OPERATIONS=5000 npx vitest run packages/server/test/postgres/differential.test.ts
  */
-const SEED = Number(process.env.SVC_FUZZ_SEED ?? 20_260_505)
+const SEED = Number(process.env.SVC_FUZZ_SEED ?? 20_260_507)
 const COMMANDS = Number(process.env.SVC_FUZZ_OPERATIONS ?? 600)
 
 const TIME_MAX_MS = 60_000 + COMMANDS * 100

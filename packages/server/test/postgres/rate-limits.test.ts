@@ -109,6 +109,19 @@ describe('what one server ends, the other refuses at the very next request:', ()
     expect(body).toStrictEqual(refusal('unauthorized', 'API key has been deactivated'))
   })
 
+  it('one session, and not the other of the same workspace', async () => {
+    const { token, email, password } = await apps.signup()
+    const json = { email, password }
+    const login = await apps.other.call('POST', '/api/v1/auth/login', { json, from: '192.0.2.9' })
+    const account = (given: string) => apps.other.call('GET', '/api/v1/account', { token: given })
+    expect((await account(token)).status).toBe(200)
+    expect((await apps.one.call('POST', '/api/v1/auth/logout', { token })).status).toBe(200)
+    const { status, body } = await account(token)
+    expect(status).toBe(401)
+    expect(body).toStrictEqual(refusal('token_expired', 'Invalid or expired token'))
+    expect((await account(login.body.data.token)).status).toBe(200)
+  })
+
   it('the sessions of a workspace', async () => {
     const { id, token } = await apps.signup()
     const account = () => apps.other.call('GET', '/api/v1/account', { token })

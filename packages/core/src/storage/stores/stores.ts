@@ -24,6 +24,7 @@ import { purchaseStore } from './purchases.ts'
 import { receivedMessageStore } from './received-messages.ts'
 import { retentionStore } from './retention.ts'
 import { secretStore } from './secrets.ts'
+import { sessionStore } from './sessions.ts'
 import { suppressionStore } from './suppressions.ts'
 import { webhookStore } from './webhooks.ts'
 import { workspaceStore } from './workspaces.ts'
@@ -43,6 +44,7 @@ export function openStores(db: Db, tables: Tables, dialect: StoreDialect): Write
   return {
     workspaces: workspaceStore(db, tables),
     accountTokens: accountTokenStore(db, tables, dialect),
+    sessions: sessionStore(db, tables),
     apiKeys: apiKeyStore(db, tables),
     contacts: contactStore(db, tables, dialect),
     suppressions: suppressionStore(db, tables),

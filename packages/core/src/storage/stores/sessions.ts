@@ -1,0 +1,37 @@
+import { and, asc, eq, lt, lte } from 'drizzle-orm'
+import type { SessionReads, SessionWrites } from '../../workspaces/store.ts'
+import type { Db } from '../dialect.ts'
+import type { Tables } from '../tables.ts'
+
+export function sessionStore(
+  db: Db,
+  { ended_sessions: t, workspaces }: Tables,
+): SessionReads & SessionWrites {
+  return {
+    async byHash(workspaceId, sessionHash) {
+      const ended = and(eq(t.workspace_id, workspaces.id), eq(t.session_hash, sessionHash))
+      const [row] = await db
+        .select({ token_version: workspaces.token_version, ended: t.session_hash })
+        .from(workspaces)
+        .leftJoin(t, ended)
+        .where(eq(workspaces.id, workspaceId))
+      return row ? { token_version: row.token_version, is_ended: row.ended !== null } : null
+    },
+    async end(session) {
+      const ended = await db
+        .insert(t)
+        .values(session)
+        .onConflictDoNothing()
+        .returning({ hash: t.session_hash })
+      return ended.length === 1
+    },
+    async forget(before, limit) {
+      const expired = lt(t.ends_at, before)
+      const at = { at: t.ends_at }
+      const oldest = db.select(at).from(t).where(expired).orderBy(asc(t.ends_at))
+      const [last] = await oldest.limit(1).offset(limit - 1)
+      const some = last ? and(expired, lte(t.ends_at, last.at)) : expired
+      return (await db.delete(t).where(some).returning(at)).length
+    },
+  }
+}
