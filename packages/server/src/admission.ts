@@ -4,7 +4,7 @@ import { type Authenticator, type Identity, missingCredential, requireScope } fr
 import type { Gate } from './gate.ts'
 import { priorityOf } from './load.ts'
 import type { PageRate } from './pages/page.ts'
-import { clientKey, type RateLimiter } from './rate-limit.ts'
+import { clientOf, type RateLimiter } from './rate-limit.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -32,6 +32,12 @@ export interface Admission {
   ): Promise<void>
   /** Counts a request that turned out to estimate a bulk in the bucket that its workspace has for these. */
   countBulkEstimate(request: FastifyRequest, reply: FastifyReply): Promise<void>
+  /** Counts a request in a bucket that all clients share. */
+  countAll(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    bucket: 'login_all' | 'signup_all',
+  ): Promise<void>
   /** Counts a request whose signature was wrong as a stranger's, and refuses nothing for it. */
   noteBadSignature(request: FastifyRequest, reply: FastifyReply): Promise<void>
   /** Does the work of a request that was let in; until it has ended, it is load. */
@@ -50,11 +56,11 @@ export function createAdmission(
     reply: FastifyReply,
     endpoint: Pick<Endpoint, 'path' | 'rate'> | null,
   ): Promise<void> {
-    const client = clientKey(request)
+    const client = clientOf(request)
     if (endpoint?.rate === 'exempt') return limiter.show(request, reply, 'anonymous', client)
     await limiter.count(request, reply, 'anonymous', client)
     if (endpoint?.rate === 'auth') {
-      await limiter.count(request, reply, 'auth', `${endpoint.path} ${client}`)
+      await limiter.count(request, reply, 'auth', clientOf(request, endpoint.path))
     }
   }
 
@@ -71,17 +77,20 @@ export function createAdmission(
       await limiter.count(request, reply, 'bulk', workspace_id)
     }
     if (endpoint.rate === 'auth') {
-      await limiter.count(request, reply, 'auth', `${endpoint.path} ${clientKey(request)}`)
+      await limiter.count(request, reply, 'auth', clientOf(request, endpoint.path))
     }
   }
 
-  /** A credential that is wrong counts twice: as a stranger's request, and as a failed attempt. */
+  /**
+   * A credential that is wrong counts twice: as a stranger's request, and as a failed attempt. Who may make no more of them
+   * gets a 429, whatever is wrong with the credential.
+   */
   async function refuseBadCredential(
     request: FastifyRequest,
     reply: FastifyReply,
     error: unknown,
   ): Promise<never> {
-    const client = clientKey(request)
+    const client = clientOf(request)
     await limiter.count(request, reply, 'anonymous', client)
     if (error instanceof SvcError && error.status === 401) {
       await limiter.count(request, reply, 'failed_auth', client)
@@ -100,12 +109,10 @@ export function createAdmission(
       if (endpoint && endpoint.auth !== 'none') throw missingCredential(endpoint)
       return
     }
-    const checking = limiter.check(request, reply, 'failed_auth', clientKey(request))
-    // At the same time, for one wait instead of two. Whoever is held back hears nothing of it.
-    const identifying = authenticator.identify(credential, request)
-    identifying.catch(() => {})
-    await checking
-    const identity = await identifying.catch((error) => refuseBadCredential(request, reply, error))
+    // Looked at first: what others send from an address does not hold back who has a good credential there.
+    const identity = await authenticator
+      .identify(credential, request)
+      .catch((error) => refuseBadCredential(request, reply, error))
     await admitKnown(request, reply, endpoint, identity)
     requireScope(identity, endpoint.scope)
     request.identity = identity
@@ -132,8 +139,9 @@ export function createAdmission(
       const { identity } = request
       if (identity) await limiter.count(request, reply, 'bulk_estimate', identity.workspace_id)
     },
+    countAll: (request, reply, bucket) => limiter.count(request, reply, bucket, 'all'),
     noteBadSignature: (request, reply) =>
-      limiter.note(request, reply, 'anonymous', clientKey(request)),
+      limiter.note(request, reply, 'anonymous', clientOf(request)),
     during: gate.during,
   }
 }

@@ -93,12 +93,7 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
     database_url,
     jwt_secret: readJwtSecret(read('SVC_JWT_SECRET')),
     public_url: readUrl(read('SVC_PUBLIC_URL') ?? urlOf(host, port)),
-    rates: {
-      ...readWorkspaceRates(read),
-      auth: readRate('SVC_RATE_LIMIT_AUTH', read, RATES.auth),
-      anonymous: readRate('SVC_RATE_LIMIT_ANONYMOUS', read, RATES.anonymous),
-      failed_auth: readRate('SVC_RATE_LIMIT_FAILED_AUTH', read, RATES.failed_auth),
-    },
+    rates: readRates(read),
     trust_proxy: readNetworks('SVC_TRUST_PROXY', read('SVC_TRUST_PROXY')),
     overload: {
       requests: readWhole('SVC_OVERLOAD_REQUESTS', read, OVERLOAD.requests),
@@ -166,10 +161,12 @@ function readUrl(text: string): string {
 }
 
 /** A limit that is not set follows the one it belongs to, so that raising that one is enough. */
-function readWorkspaceRates(read: (name: string) => string | undefined) {
+function readRates(read: (name: string) => string | undefined): Config['rates'] {
   const general = readRate('SVC_RATE_LIMIT_GENERAL', read, RATES.general)
   const bulk = readRate('SVC_RATE_LIMIT_BULK', read, RATES.bulk)
+  const auth = readRate('SVC_RATE_LIMIT_AUTH', read, RATES.auth)
   const times = ({ max, window_s }: RateLimit, factor: number) => ({ max: max * factor, window_s })
+  const ceiling = times(auth, RATES.login_all.max / RATES.auth.max)
   return {
     general,
     workspace: readRate(
@@ -183,6 +180,11 @@ function readWorkspaceRates(read: (name: string) => string | undefined) {
       read,
       times(bulk, RATES.bulk_estimate.max / RATES.bulk.max),
     ),
+    auth,
+    anonymous: readRate('SVC_RATE_LIMIT_ANONYMOUS', read, RATES.anonymous),
+    failed_auth: readRate('SVC_RATE_LIMIT_FAILED_AUTH', read, RATES.failed_auth),
+    login_all: readRate('SVC_RATE_LIMIT_LOGIN_ALL', read, ceiling),
+    signup_all: readRate('SVC_RATE_LIMIT_SIGNUP_ALL', read, ceiling),
   }
 }
 

@@ -44,6 +44,8 @@ export interface Call<E> {
   countFor(email: string): Promise<void>
   /** Counts the call in its workspace's bucket of bulk estimates. */
   countBulkEstimate(): Promise<void>
+  /** Counts the call in a bucket that all clients share. */
+  countAll(bucket: 'login_all' | 'signup_all'): Promise<void>
   /** Counts the call as a stranger's: its signature was wrong. */
   countBadSignature(): Promise<void>
   /** Says on the response that it is a stored answer. */
@@ -150,6 +152,7 @@ function callOf(
     idempotency_key: endpoint.idempotent ? idempotencyKeyOf(request) : undefined,
     countFor: (email) => admission.countFor(request, reply, endpoint, email),
     countBulkEstimate: () => admission.countBulkEstimate(request, reply),
+    countAll: (bucket) => admission.countAll(request, reply, bucket),
     countBadSignature: () => admission.noteBadSignature(request, reply),
     replayed: () => void reply.header('Idempotent-Replayed', 'true'),
     signed: signedOf(endpoint, request),

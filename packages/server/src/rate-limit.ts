@@ -1,18 +1,34 @@
-import rateLimit, { normalizeIP } from '@fastify/rate-limit'
+import rateLimit from '@fastify/rate-limit'
 import type { Core } from '@svc/core'
-import { type RATES, type RateLimit, SvcError } from '@svc/core/contract'
+import {
+  CLIENT_BITS,
+  networkOf,
+  type RATES,
+  type RateLimit,
+  SvcError,
+  WIDE_NETWORK_FACTOR,
+} from '@svc/core/contract'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { countersOf } from './counters.ts'
 import { inTime } from './in-time.ts'
 
 export type Bucket = keyof typeof RATES
 
+/** Who is counted in a bucket: by an id of any kind, or as a client, by its address. */
+export type Counted = string | Client
+
+/** A client and, of an IPv6 one, the network around it, which counts with `WIDE_NETWORK_FACTOR` times the limit. */
+export interface Client {
+  address: string
+  network: string | null
+}
+
 export interface RateLimiter {
   /**
    * Counts the request in a bucket and puts that on the response's headers where it has the least remaining.
    * @throws SvcError `rate_limit_exceeded`, and Error when the counters do not answer: the gate stays shut.
    */
-  count(request: FastifyRequest, reply: FastifyReply, bucket: Bucket, key: string): Promise<void>
+  count(request: FastifyRequest, reply: FastifyReply, bucket: Bucket, who: Counted): Promise<void>
   /**
    * As `count`, in the caller's own bucket and in one that it shares with others, with one wait for both. A caller that
    * keeps exceeding its own bucket takes nothing from those it shares the other one with.
@@ -23,14 +39,12 @@ export interface RateLimiter {
     own: readonly [Bucket, string],
     shared: readonly [Bucket, string],
   ): Promise<void>
-  /** As `count`, of what was counted before: nothing is added. */
-  check(request: FastifyRequest, reply: FastifyReply, bucket: Bucket, key: string): Promise<void>
   /** Shows a bucket on the response's headers, and refuses nothing, whether the counters answer or not. */
-  show(request: FastifyRequest, reply: FastifyReply, bucket: Bucket, key: string): Promise<void>
+  show(request: FastifyRequest, reply: FastifyReply, bucket: Bucket, who: Counted): Promise<void>
   /** As `show`, of a request that it counts. */
-  note(request: FastifyRequest, reply: FastifyReply, bucket: Bucket, key: string): Promise<void>
+  note(request: FastifyRequest, reply: FastifyReply, bucket: Bucket, who: Counted): Promise<void>
   /** Counts what never became a request, and tells how the bucket stands, whether the counters answer or not. */
-  tally(bucket: Bucket, key: string): Promise<State>
+  tally(bucket: Bucket, who: Counted): Promise<State>
 }
 
 /** How a bucket stands. */
@@ -49,8 +63,9 @@ declare module 'fastify' {
 }
 
 /** What the plugin looks at of a request; a real one builds its route options anew at every look. */
-interface Counted {
+interface Looked {
   key: string
+  max: number
   routeOptions: object
 }
 
@@ -65,10 +80,20 @@ const EXCEEDING_MAX = 10_000
 /** Stands for clients that reset their connection before their request was looked at: their address is unknown by then. */
 const GONE = 'gone'
 
+/** The network that clients of IPv6 count in together: what one site gets. Of IPv4, an address is all there is. */
+const WIDE_BITS = { ...CLIENT_BITS, ipv6: 48 } as const
+
+/** The client that a request comes from; with `of`, for a count of its own, such as that of one route. */
+export function clientOf({ ip }: { ip: string | undefined }, of = ''): Client {
+  const name = (text: string) => (of ? `${of} ${text}` : text)
+  const wide = ip === undefined ? null : networkOf(ip, WIDE_BITS)
+  return { address: name(clientKey({ ip })), network: wide?.includes(':') ? name(wide) : null }
+}
+
 /** What counts as one client: an IPv4 address, or the /64 that one IPv6 customer has. */
 export function clientKey({ ip }: { ip: string | undefined }): string {
   if (ip === undefined) return GONE
-  return ip.includes(':') ? normalizeIP(ip, 64) : ip
+  return networkOf(ip, CLIENT_BITS) ?? ip
 }
 
 /** The buckets of the contract's section 1. */
@@ -80,22 +105,40 @@ export async function createRateLimiter(
   await app.register(rateLimit, { global: false, store: countersOf(core) })
   app.decorateRequest('tightest', null)
   const limiters = Object.fromEntries(
-    Object.entries(rates).map(([bucket, { max, window_s }]) => [
+    Object.entries(rates).map(([bucket, { window_s }]) => [
       bucket,
       app.createRateLimit({
-        max,
+        max: (looked) => (looked as unknown as Looked).max,
         timeWindow: window_s * 1000,
-        keyGenerator: (counted) => `${bucket} ${(counted as unknown as Counted).key}`,
+        keyGenerator: (looked) => `${bucket} ${(looked as unknown as Looked).key}`,
       }),
     ]),
   ) as Record<Bucket, ReturnType<FastifyInstance['createRateLimit']>>
 
-  async function stateOf(bucket: Bucket, key: string, increment: boolean): Promise<State> {
-    const counted: Counted = { key, routeOptions: NO_ROUTE_OPTIONS }
-    const state = await limiters[bucket](counted as unknown as FastifyRequest, { increment })
+  async function look(
+    bucket: Bucket,
+    { key, factor = 1, increment }: { key: string; factor?: number; increment: boolean },
+  ): Promise<State> {
+    const max = rates[bucket].max * factor
+    const looked: Looked = { key, max, routeOptions: NO_ROUTE_OPTIONS }
+    const state = await limiters[bucket](looked as unknown as FastifyRequest, { increment })
     if (state.isAllowed) throw new Error('no request is exempt from its bucket')
-    const { max, remaining, ttlInSeconds, isExceeded } = state
+    const { remaining, ttlInSeconds, isExceeded } = state
     return { max, remaining, reset_s: ttlInSeconds, exceeded: isExceeded }
+  }
+
+  /** Of a client and the network around it, the one with less left. */
+  async function stateOf(bucket: Bucket, who: Counted, increment: boolean): Promise<State> {
+    if (typeof who === 'string') return look(bucket, { key: who, increment })
+    const own = await look(bucket, { key: who.address, increment })
+    // What a client is refused does not count against its neighbours.
+    if (who.network === null || own.exceeded) return own
+    const shared = await look(bucket, {
+      key: who.network,
+      factor: WIDE_NETWORK_FACTOR,
+      increment,
+    })
+    return shared.exceeded || shared.remaining < own.remaining ? shared : own
   }
 
   /** The headers are on every response: what cannot be known is shown as nothing left for now. */
@@ -116,10 +159,10 @@ export async function createRateLimiter(
   async function ask(
     request: FastifyRequest,
     reply: FastifyReply,
-    ...[bucket, key, increment]: Parameters<typeof stateOf>
+    ...[bucket, who, increment]: Parameters<typeof stateOf>
   ): Promise<State> {
     try {
-      return await stateOf(bucket, key, increment)
+      return await stateOf(bucket, who, increment)
     } catch (error) {
       show(request, reply, unknown(bucket))
       throw error
@@ -139,8 +182,8 @@ export async function createRateLimiter(
     if (state.exceeded) throw rateExceeded(state)
   }
 
-  async function count(...[request, reply, bucket, key]: Parameters<RateLimiter['count']>) {
-    pass(request, reply, await ask(request, reply, bucket, key, true))
+  async function count(...[request, reply, bucket, who]: Parameters<RateLimiter['count']>) {
+    pass(request, reply, await ask(request, reply, bucket, who, true))
   }
 
   return {
@@ -163,19 +206,13 @@ export async function createRateLimiter(
       pass(request, reply, mine)
       pass(request, reply, ours)
     },
-    async check(request, reply, bucket, key) {
-      const state = await ask(request, reply, bucket, key, false)
-      if (state.remaining > 0) return
-      show(request, reply, { ...state, exceeded: true })
-      throw rateExceeded(state)
+    async show(request, reply, bucket, who) {
+      show(request, reply, await glance(bucket, who, false))
     },
-    async show(request, reply, bucket, key) {
-      show(request, reply, await glance(bucket, key, false))
+    async note(request, reply, bucket, who) {
+      show(request, reply, await glance(bucket, who, true))
     },
-    async note(request, reply, bucket, key) {
-      show(request, reply, await glance(bucket, key, true))
-    },
-    tally: (bucket, key) => glance(bucket, key, true),
+    tally: (bucket, who) => glance(bucket, who, true),
   }
 }
 

@@ -3,7 +3,7 @@ import type { Socket } from 'node:net'
 import { invalid, type SvcError } from '@svc/core/contract'
 import type { Logger } from 'pino'
 import { failureText } from './failures.ts'
-import { clientKey, type RateLimiter, rateExceeded } from './rate-limit.ts'
+import { clientOf, type RateLimiter, rateExceeded } from './rate-limit.ts'
 
 /** From the answer to what could not be read until the connection is cut. */
 const LINGER_MS = 500
@@ -30,7 +30,7 @@ export function createRefusal({
     const { remoteAddress: ip } = socket
     // A connection that was reset cannot be answered.
     if (ip === undefined) return void socket.destroy()
-    const state = await limiter.tally('anonymous', clientKey({ ip }))
+    const state = await limiter.tally('anonymous', clientOf({ ip }))
     const failure = state.exceeded
       ? rateExceeded(state)
       : invalid('', 'The request could not be read')

@@ -263,6 +263,16 @@ const ROWS: Record<SettingGroup, Record<string, Row>> = {
       default: '60/900',
       example: '30/900',
     },
+    SVC_RATE_LIMIT_LOGIN_ALL: {
+      summary: 'logins/seconds of all addresses together (200 times SVC_RATE_LIMIT_AUTH)',
+      default: '1000/900',
+      example: '2000/900',
+    },
+    SVC_RATE_LIMIT_SIGNUP_ALL: {
+      summary: 'signups/seconds of all addresses together (200 times SVC_RATE_LIMIT_AUTH)',
+      default: '1000/900',
+      example: '500/900',
+    },
     SVC_BULK_RECIPIENTS_MAX: {
       kind: 'number',
       summary: 'how many recipients one bulk may have',

@@ -83,6 +83,7 @@ it('reads everything that can be set', () => {
       SVC_RATE_LIMIT_AUTH: '50/900',
       SVC_RATE_LIMIT_ANONYMOUS: '2/3',
       SVC_RATE_LIMIT_FAILED_AUTH: '999999999/9999999',
+      SVC_RATE_LIMIT_SIGNUP_ALL: '7/60',
       SVC_TRUST_PROXY: '10.0.0.0/8, 192.0.2.1,fd00::/8',
       SVC_OVERLOAD_REQUESTS: '1',
       SVC_OVERLOAD_DELAY_MS: '9999999',
@@ -113,6 +114,9 @@ it('reads everything that can be set', () => {
       auth: { max: 50, window_s: 900 },
       anonymous: { max: 2, window_s: 3 },
       failed_auth: { max: 999_999_999, window_s: 9_999_999 },
+      // 200 times what one client may, where nothing else is set.
+      login_all: { max: 10_000, window_s: 900 },
+      signup_all: { max: 7, window_s: 60 },
     },
     trust_proxy: ['10.0.0.0/8', '192.0.2.1', 'fd00::/8'],
     overload: { requests: 1, delay_ms: 9_999_999 },

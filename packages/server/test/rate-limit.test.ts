@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, it } from 'vitest'
 import type { Account } from './accounts.ts'
 import type { Answer } from './every-answer.ts'
 import { refusal } from './refusal.ts'
-import { useWorld } from './world.ts'
+import { openWorld, useWorld } from './world.ts'
 
 const world = useWorld({ rates: 'specified' })
 
@@ -309,13 +309,20 @@ describe('failed authentication: 60 in 15 minutes', () => {
     expect((await withKey('svc_bad', '192.0.2.2')).status).toBe(401)
   })
 
-  it('looks at no credential of that address any more, until the window ends', async () => {
-    const { key } = await world().key(await world().signup())
-    await last(60, () => withKey('svc_bad', '192.0.2.1'))
+  it('lets a valid key and a valid token pass, whatever their address failed before', async () => {
+    const owner = await world().signup()
+    const { id, key } = await world().key(owner)
+    await last(61, () => withKey('svc_bad', '192.0.2.1'))
+    expect(limits(await withKey(key, '192.0.2.1'))).toStrictEqual([200, 100, 99, 60])
+    expect(limits(await withToken(owner.token, '192.0.2.1'))).toStrictEqual([200, 100, 98, 60])
+    expectRefused(await withKey('svc_bad', '192.0.2.1'), 60, 900)
+    expect(limits(await withKey(key, '192.0.2.1'))).toStrictEqual([200, 100, 98, 60])
+    await world().call('DELETE', `/api/v1/api-keys/${id}`, { token: owner.token })
+    // That it was a key once is not told there.
     expectRefused(await withKey(key, '192.0.2.1'), 60, 900)
-    expect((await withKey(key, '192.0.2.9')).status).toBe(200)
+    expect((await withKey(key, '192.0.2.9')).body.message).toBe('API key has been deactivated')
     await world().advance(QUARTER_MS)
-    expect((await withKey(key, '192.0.2.1')).status).toBe(200)
+    expect((await withKey('svc_bad', '192.0.2.1')).status).toBe(401)
   })
 
   it('lets no more than 60 guesses through that come at once', async () => {
@@ -333,6 +340,71 @@ describe('failed authentication: 60 in 15 minutes', () => {
     await last(70, () => withKey(key, '192.0.2.1'))
     await last(70, () => world().call('GET', '/api/v1/messages', { from: '192.0.2.1' }))
     expect(limits(await withKey('svc_bad', '192.0.2.1'))).toStrictEqual([401, 100, 29, 60])
+  })
+})
+
+describe('the /48 of an IPv6 site: eight times the limit of one client', () => {
+  const site = (prefix: string, i: number) => `${prefix}:${i.toString(16)}::1`
+
+  it('counts what its /64s are let do without credentials, and nothing that they are refused', async () => {
+    const knock = (i: number) => world().call('GET', '/nothing', { from: site('2001:db8:a', i) })
+    await last(130, () => knock(0))
+    for (let i = 1; i < 8; i++) await last(i < 7 ? 100 : 99, () => knock(i))
+    expect(limits(await knock(8))).toStrictEqual([404, 800, 0, 60])
+    expectRefused(await knock(9), 800, 60)
+    expect((await world().call('GET', '/nothing', { from: '2001:db8:b::1' })).status).toBe(404)
+    await world().advance(MINUTE_MS)
+    expect(limits(await knock(9))).toStrictEqual([404, 100, 99, 60])
+  })
+
+  it('counts its attempts to sign in', async () => {
+    const login = (i: number) => {
+      const json = { email: `site${i}@example.com`, password: 'wrong one' }
+      return world().call('POST', '/api/v1/auth/login', { json, from: site('2001:db8:c', i) })
+    }
+    for (let i = 0; i < 39; i++) expect((await login(i)).status).toBe(401)
+    expect(limits(await login(39))).toStrictEqual([401, 40, 0, 900])
+    expectRefused(await login(40), 40, 900)
+  })
+
+  it('counts its wrong keys', async () => {
+    const rates = { failed_auth: { max: 2, window_s: 900 } }
+    const small = await openWorld({ rates })
+    const guess = (i: number) =>
+      small.call('GET', '/api/v1/messages', { key: 'svc_bad', from: site('2001:db8:d', i) })
+    for (let i = 0; i < 16; i++) expect((await guess(i)).status).toBe(401)
+    expectRefused(await guess(16), 16, 900)
+    await small.close()
+  })
+})
+
+describe('ceilings of all clients together: 200 times what one may', () => {
+  const world = useWorld({
+    rates: { login_all: { max: 3, window_s: 900 }, signup_all: { max: 2, window_s: 900 } },
+  })
+  const post = (route: string, n: number, json: object = {}) =>
+    world().call('POST', `/api/v1/auth/${route}`, {
+      json: { email: `all${n}@example.com`, password: 'long enough', ...json },
+      from: `203.0.113.${n}`,
+    })
+
+  it('login', async () => {
+    for (let n = 1; n <= 3; n++) expect((await post('login', n)).status).toBe(401)
+    expectRefused(await post('login', 4), 3, 900)
+    expect((await post('login', 5, { email: 'none' })).status).toBe(400)
+    await world().advance(QUARTER_MS)
+    expect((await post('login', 4)).status).toBe(401)
+  })
+
+  it('signup', async () => {
+    const company_name = 'Example'
+    // A body that cannot be a signup is none.
+    for (let n = 1; n <= 3; n++) expect((await post('signup', n)).status).toBe(400)
+    for (let n = 1; n <= 2; n++)
+      expect((await post('signup', n, { company_name })).status).toBe(201)
+    expectRefused(await post('signup', 3, { company_name }), 2, 900)
+    await world().advance(QUARTER_MS)
+    expect((await post('signup', 3, { company_name })).status).toBe(201)
   })
 })
 

@@ -225,6 +225,8 @@ export function ratesOf(rates: WorldOptions['rates'] = {}): Record<keyof typeof 
     auth: UNLIMITED,
     anonymous: UNLIMITED,
     failed_auth: UNLIMITED,
+    login_all: UNLIMITED,
+    signup_all: UNLIMITED,
     ...rates,
   }
 }

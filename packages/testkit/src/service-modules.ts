@@ -54,7 +54,15 @@ export interface ServerModule<Core extends ServiceCore> {
       config: {
         jwt_secret: string
         rates: Record<
-          'general' | 'workspace' | 'bulk' | 'bulk_estimate' | 'auth' | 'anonymous' | 'failed_auth',
+          | 'general'
+          | 'workspace'
+          | 'bulk'
+          | 'bulk_estimate'
+          | 'auth'
+          | 'anonymous'
+          | 'failed_auth'
+          | 'login_all'
+          | 'signup_all',
           Rate
         >
         trust_proxy: string[]

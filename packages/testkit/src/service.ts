@@ -155,6 +155,8 @@ async function start(
         auth: UNLIMITED,
         anonymous: UNLIMITED,
         failed_auth: UNLIMITED,
+        login_all: UNLIMITED,
+        signup_all: UNLIMITED,
       },
       trust_proxy: [],
     },

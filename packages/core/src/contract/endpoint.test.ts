@@ -84,6 +84,8 @@ describe('the numbers of the contract', () => {
       auth: { max: 5, window_s: 900 },
       anonymous: { max: 100, window_s: 60 },
       failed_auth: { max: 60, window_s: 900 },
+      login_all: { max: 1000, window_s: 900 },
+      signup_all: { max: 1000, window_s: 900 },
     })
   })
 

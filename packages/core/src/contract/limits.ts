@@ -26,7 +26,14 @@ export const RATES = {
   anonymous: { max: 100, window_s: MINUTE_S },
   /** Per client address: bad keys and bad tokens. */
   failed_auth: { max: 60, window_s: 15 * MINUTE_S },
+  /** Of all clients together, but for those in a network that the account logged in from: 200 times `auth`. */
+  login_all: { max: 1000, window_s: 15 * MINUTE_S },
+  /** Of all clients together: 200 times `auth`. */
+  signup_all: { max: 1000, window_s: 15 * MINUTE_S },
 } as const satisfies Record<string, RateLimit>
+
+/** How many times the limit of one client (a /64) the clients of an IPv6 /48 have together. */
+export const WIDE_NETWORK_FACTOR = 8
 
 /**
  * Every other number of the contract. Units stand last in the name: `_s` seconds, `_ms`
