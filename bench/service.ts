@@ -19,6 +19,8 @@ export interface ServiceHandlers extends Handlers {
   }
   /** How long its event loop was held up since this was asked before. */
   delay(_: null): { p99_ms: number; max_ms: number }
+  /** The longest turn of its event loop since this was asked before, without the time that other processes took. Linux only. */
+  turn(_: null): { max_ms: number }
   /** Answers when everything accepted has been sent, and every webhook delivered. */
   idle(_: null): void
   /** Stops sending and delivering; accepting goes on. */

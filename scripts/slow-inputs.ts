@@ -2,10 +2,13 @@
  * Sends pathological texts, numbers, depths, counts and headers to every endpoint of a running service, and prints for
  * each route the input that kept its event loop busy longest:
  *
- *   npm run slow-inputs -- [--quick] [--minutes n] [--limit-ms 50]
+ *   npm run slow-inputs -- [--quick] [--minutes n] [--limit-ms 50] [--route text]
  *
- * Exits with 1 when an input within the limits kept it busy for longer than the limit, on a machine that does nothing
- * else. The database is in memory (/dev/shm): flushes to disk do not count.
+ * `--route` tries only the routes whose method and path contain the text.
+ *
+ * Exits with 1 when an input within the limits kept it busy for longer than the limit. What counts is the processor time
+ * of the longest turn, so that other processes of the machine do not change the result much. The database is in memory
+ * (/dev/shm): flushes to disk do not count. Linux only.
  */
 
 import { parseArgs } from 'node:util'
@@ -16,12 +19,14 @@ const { values } = parseArgs({
     quick: { type: 'boolean', default: false },
     minutes: { type: 'string', default: '0' },
     'limit-ms': { type: 'string', default: '50' },
+    route: { type: 'string', default: '' },
   },
 })
 const limit_ms = Number(values['limit-ms'])
 const began = Date.now()
 const { tried, worst } = await slowInputs({
   quick: values.quick,
+  route: values.route,
   suspect_ms: limit_ms / 2,
   until_ms: began + Number(values.minutes) * 60_000,
   progress(done, all, slowest) {

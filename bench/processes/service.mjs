@@ -1,3 +1,4 @@
+import { closeSync, openSync, readSync } from 'node:fs'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { createCore } from '@svc/core'
 import { buildApp, readConfig, startServer } from '@svc/server'
@@ -8,6 +9,7 @@ import { answer } from './answer.mjs'
 let running
 
 const delays = monitorEventLoopDelay({ resolution: 1 })
+let turns
 
 answer({
   async start({ dispatch, webhook_url, webhook_events, key: given }) {
@@ -37,6 +39,10 @@ answer({
     delays.reset()
     return found
   },
+  turn() {
+    turns ??= watchTurns()
+    return { max_ms: turns.take() }
+  },
   async idle() {
     if (running.core.isDispatching()) await (await running.core.startDispatch()).idle()
   },
@@ -65,6 +71,37 @@ async function accepting() {
     async close() {
       await app.close()
       await core.close()
+    },
+  }
+}
+
+/**
+ * The longest turn of the event loop: the smaller of the time that passed in it and the processor time of the main
+ * thread. So a turn is not longer for what the other processes of the machine did meanwhile.
+ */
+function watchTurns() {
+  const file = openSync('/proc/self/schedstat')
+  const text = Buffer.alloc(64)
+  const cpu_ms = () => {
+    const length = readSync(file, text, 0, text.length, 0)
+    return Number(text.toString('latin1', 0, length).split(' ')[0]) / 1e6
+  }
+  let max_ms = 0
+  let at_ms = performance.now()
+  let used_ms = cpu_ms()
+  setInterval(() => {
+    const now_ms = performance.now()
+    const now_used_ms = cpu_ms()
+    max_ms = Math.max(max_ms, Math.min(now_ms - at_ms, now_used_ms - used_ms))
+    at_ms = now_ms
+    used_ms = now_used_ms
+  }, 1).unref()
+  process.once('exit', () => closeSync(file))
+  return {
+    take() {
+      const longest_ms = max_ms
+      max_ms = 0
+      return longest_ms
     },
   }
 }
