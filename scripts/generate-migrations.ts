@@ -23,6 +23,7 @@ const KEYED = new Set([
   'credit_lots',
   'api_key_spending',
   'ended_sessions',
+  'login_networks',
   'owner_mails',
   'contact_tags',
   'conversations',

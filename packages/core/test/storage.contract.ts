@@ -21,6 +21,7 @@ import { idempotencyContract } from './storage/idempotency.contract.ts'
 import { isolationContract } from './storage/isolation.contract.ts'
 import { ledgerFuzzContract } from './storage/ledger-fuzz.contract.ts'
 import { listsContract } from './storage/lists.contract.ts'
+import { loginNetworksContract } from './storage/login-networks.contract.ts'
 import { lotsContract } from './storage/lots.contract.ts'
 import { lowBalancesContract } from './storage/low-balances.contract.ts'
 import { messageCountsContract } from './storage/message-counts.contract.ts'
@@ -56,6 +57,7 @@ export function storageContract(engine: string, open: OpenStorage): void {
     describe('owners', () => ownersContract(open))
     describe('tokens of mails', () => accountTokensContract(open))
     describe('sessions', () => sessionsContract(open))
+    describe('networks of logins', () => loginNetworksContract(open))
     describe('credits', () => creditsContract(open))
     describe('holds', () => holdsContract(open))
     describe('lots', () => lotsContract(open))

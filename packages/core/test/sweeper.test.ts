@@ -113,6 +113,21 @@ describe.each(engines)('a sweep on %s', (engine, create) => {
     expect(await isEnded()).toBe(false)
   })
 
+  it('forgets networks without a login for 30 days, and not before', async () => {
+    const last_login_at = clock.now()
+    const login = { workspace_id: workspaceId, network: '192.0.2.0/24', last_login_at }
+    await first().write(({ loginNetworks }) => loginNetworks.note(login))
+    const owner = await first().read.workspaces.byId(workspaceId)
+    const isKnown = () =>
+      first().read.loginNetworks.byEmail(owner?.email ?? '', login.network, new Date(0))
+    clock.advance(30 * 24 * 60 * 60_000)
+    await sweepers[0]?.sweep()
+    expect(await isKnown()).toBe(true)
+    clock.advance(1)
+    await sweepers[0]?.sweep()
+    expect(await isKnown()).toBe(false)
+  })
+
   it('releases holds that ran out and lets grants expire, and not before', async () => {
     const credits = createCredits({ storage: first(), runtime: clock })
     const expires_at = new Date(clock.now().getTime() + 60_000)

@@ -32,11 +32,17 @@ export interface Admission {
   ): Promise<void>
   /** Counts a request that turned out to estimate a bulk in the bucket that its workspace has for these. */
   countBulkEstimate(request: FastifyRequest, reply: FastifyReply): Promise<void>
-  /** Counts a request in a bucket that all clients share. */
-  countAll(
+  /** Counts a signup in the bucket that all clients share. */
+  countSignup(request: FastifyRequest, reply: FastifyReply): Promise<void>
+  /**
+   * Counts a login to the account of an e-mail address: in the bucket of the network that it comes from, where the
+   * account knows it, and else in that of the address and in the one that all clients share.
+   */
+  countLogin(
     request: FastifyRequest,
     reply: FastifyReply,
-    bucket: 'login_all' | 'signup_all',
+    email: string,
+    knownNetwork: string | null,
   ): Promise<void>
   /** Counts a request whose signature was wrong as a stranger's, and refuses nothing for it. */
   noteBadSignature(request: FastifyRequest, reply: FastifyReply): Promise<void>
@@ -139,7 +145,16 @@ export function createAdmission(
       const { identity } = request
       if (identity) await limiter.count(request, reply, 'bulk_estimate', identity.workspace_id)
     },
-    countAll: (request, reply, bucket) => limiter.count(request, reply, bucket, 'all'),
+    countSignup: (request, reply) => limiter.count(request, reply, 'signup_all', 'all'),
+    async countLogin(request, reply, email, knownNetwork) {
+      const account = `login ${emailKey(email)}`
+      if (knownNetwork) {
+        return limiter.count(request, reply, 'auth', `${account} from ${knownNetwork}`)
+      }
+      await limiter.count(request, reply, 'auth', account)
+      // Last: what is refused for one account does not use up what all have.
+      await limiter.count(request, reply, 'login_all', 'all')
+    },
     noteBadSignature: (request, reply) =>
       limiter.note(request, reply, 'anonymous', clientOf(request)),
     during: gate.during,

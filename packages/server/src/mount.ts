@@ -44,8 +44,10 @@ export interface Call<E> {
   countFor(email: string): Promise<void>
   /** Counts the call in its workspace's bucket of bulk estimates. */
   countBulkEstimate(): Promise<void>
-  /** Counts the call in a bucket that all clients share. */
-  countAll(bucket: 'login_all' | 'signup_all'): Promise<void>
+  /** Counts the call in the bucket of all signups. */
+  countSignup(): Promise<void>
+  /** Counts the call among the logins to an account, by where it comes from. */
+  countLogin(email: string, knownNetwork: string | null): Promise<void>
   /** Counts the call as a stranger's: its signature was wrong. */
   countBadSignature(): Promise<void>
   /** Says on the response that it is a stored answer. */
@@ -152,7 +154,8 @@ function callOf(
     idempotency_key: endpoint.idempotent ? idempotencyKeyOf(request) : undefined,
     countFor: (email) => admission.countFor(request, reply, endpoint, email),
     countBulkEstimate: () => admission.countBulkEstimate(request, reply),
-    countAll: (bucket) => admission.countAll(request, reply, bucket),
+    countSignup: () => admission.countSignup(request, reply),
+    countLogin: (email, knownNetwork) => admission.countLogin(request, reply, email, knownNetwork),
     countBadSignature: () => admission.noteBadSignature(request, reply),
     replayed: () => void reply.header('Idempotent-Replayed', 'true'),
     signed: signedOf(endpoint, request),

@@ -247,6 +247,95 @@ describe('auth routes: 5 in 15 minutes', () => {
   })
 })
 
+describe('logins from a network that the account logged in from', () => {
+  const login = (from: string, { email, password = 'wrong one' }: Partial<Account>) =>
+    world().call('POST', '/api/v1/auth/login', { json: { email, password }, from })
+
+  /** An account whose first login, from a network that it did not know yet, counts no more. */
+  async function settled(): Promise<Account> {
+    const owner = await world().signup()
+    await world().advance(QUARTER_MS)
+    return owner
+  }
+
+  /** Uses up the logins to an e-mail address from many networks. */
+  async function attack({ email }: Pick<Account, 'email'>): Promise<Answer[]> {
+    const answers: Answer[] = []
+    for (let i = 1; i <= 6; i++) answers.push(await login(`203.0.${i}.1`, { email }))
+    return answers
+  }
+
+  it('are let in, however many failed elsewhere', async () => {
+    const owner = await settled()
+    expect((await attack(owner)).map(({ status }) => status)).toStrictEqual([
+      401, 401, 401, 401, 401, 429,
+    ])
+    expectRefused(await login('192.0.2.1', owner), 5, 900)
+    // Another address of the network where the account logged in.
+    expect(limits(await login('198.51.0.201', owner))).toStrictEqual([200, 5, 4, 900])
+    expectRefused(await login('198.52.0.1', owner), 5, 900)
+  })
+
+  it('are limited too, all addresses of the network together', async () => {
+    const { email, password } = await settled()
+    for (let i = 1; i <= 5; i++) {
+      expect((await login(`198.51.0.${200 + i}`, { email })).status).toBe(401)
+    }
+    expectRefused(await login('198.51.0.206', { email, password }), 5, 900)
+    // They count neither for the e-mail address nor for another network.
+    expect(limits(await login('192.0.2.1', { email, password }))).toStrictEqual([200, 5, 4, 900])
+    expect(limits(await login('192.0.2.2', { email }))).toStrictEqual([401, 5, 4, 900])
+  })
+
+  it('are known to be so by the /48 of IPv6', async () => {
+    const owner = await settled()
+    expect((await login('2001:db8:77:1::1', owner)).status).toBe(200)
+    await attack(owner)
+    expect((await login('2001:db8:77:2::2', owner)).status).toBe(200)
+    expectRefused(await login('2001:db8:78:1::1', owner), 5, 900)
+  })
+
+  it('are so for 30 days after the last one', async () => {
+    const owner = await settled()
+    const DAY_MS = 24 * 60 * MINUTE_MS
+    await world().advance(20 * DAY_MS)
+    expect((await login('198.51.0.3', owner)).status).toBe(200)
+    await world().advance(30 * DAY_MS)
+    await attack(owner)
+    expect((await login('198.51.0.4', { email: owner.email })).status).toBe(401)
+    await world().advance(1)
+    expectRefused(await login('198.51.0.5', owner), 5, 900)
+  })
+
+  it('tell nobody elsewhere that there is an account', async () => {
+    const seen = ({ status, headers, body }: Answer) => {
+      const { 'x-request-id': _, date: __, ...rest } = headers
+      return { status, rest, body }
+    }
+    const known = await attack(await settled())
+    await world().advance(QUARTER_MS)
+    const unknown = await attack({ email: 'none@example.com' })
+    expect(known.map(seen)).toStrictEqual(unknown.map(seen))
+  })
+
+  it('are so after a reset by mail only where that came from', async () => {
+    const owner = await settled()
+    expect((await login('203.0.113.1', owner)).status).toBe(200)
+    const json = { email: owner.email }
+    await world().call('POST', '/api/v1/auth/forgot-password', { json, from: '192.0.2.1' })
+    const token = await world().mailed(owner.email, 'reset_password')
+    const password = 'another one'
+    const reset = { json: { token, password }, from: '192.0.2.1' }
+    expect((await world().call('POST', '/api/v1/auth/reset-password', reset)).status).toBe(200)
+    const { email } = owner
+    await attack(owner)
+    for (const from of ['203.0.113.2', '198.51.0.3']) {
+      expectRefused(await login(from, { email, password }), 5, 900)
+    }
+    expect((await login('192.0.2.2', { email, password })).status).toBe(200)
+  })
+})
+
 describe('without credentials: 100 in 60 seconds', () => {
   const knock = (from: string, path = '/api/v1/messages') => world().call('GET', path, { from })
 
@@ -391,6 +480,15 @@ describe('ceilings of all clients together: 200 times what one may', () => {
   it('login', async () => {
     for (let n = 1; n <= 3; n++) expect((await post('login', n)).status).toBe(401)
     expectRefused(await post('login', 4), 3, 900)
+    // The network of an account that logged in before is exempt.
+    const before = { rates: { login_all: { max: 1, window_s: 900 } } }
+    const small = await openWorld(before)
+    const { email, password } = await small.signup()
+    const login = (from: string) =>
+      small.call('POST', '/api/v1/auth/login', { json: { email, password }, from })
+    expectRefused(await login('203.0.113.9'), 1, 900)
+    expect((await login('198.51.0.9')).status).toBe(200)
+    await small.close()
     expect((await post('login', 5, { email: 'none' })).status).toBe(400)
     await world().advance(QUARTER_MS)
     expect((await post('login', 4)).status).toBe(401)

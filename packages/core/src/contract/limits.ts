@@ -68,6 +68,10 @@ export const LIMITS = {
   token_bytes: 32,
   /** What is looked at of a token that somebody brings. */
   token_length: 256,
+  /** How long the network of a login has a bucket of its own for the account, from the last login on … */
+  login_network_lifetime_s: 30 * DAY_S,
+  /** … and how many networks of a workspace have one. */
+  login_networks: 50,
 
   email_length: 254,
   email_local_length: 64,

@@ -71,6 +71,10 @@ export function startSweeper({
     await alone('ended sessions', () =>
       untilGone(() => storage.write(({ sessions }) => sessions.forget(now, STEP_MAX))),
     )
+    const unused = new Date(now.getTime() - LIMITS.login_network_lifetime_s * 1000)
+    await alone('login networks', () =>
+      untilGone(() => storage.write(({ loginNetworks }) => loginNetworks.forget(unused, STEP_MAX))),
+    )
     const { sweepCounters } = storage.hot
     if (sweepCounters) {
       await alone('counters', () => untilGone(() => sweepCounters(now, STEP_MAX)))

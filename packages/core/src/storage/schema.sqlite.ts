@@ -8,6 +8,7 @@ export const {
   secrets,
   account_tokens,
   ended_sessions,
+  login_networks,
   owner_mails,
   api_key_spending,
   contacts,

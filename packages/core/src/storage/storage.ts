@@ -39,6 +39,8 @@ import type { WebhookReads, WebhookWrites } from '../webhooks/store.ts'
 import type {
   AccountTokenReads,
   AccountTokenWrites,
+  LoginNetworkReads,
+  LoginNetworkWrites,
   SessionReads,
   SessionWrites,
   WorkspaceReads,
@@ -50,6 +52,7 @@ type Row<Name extends keyof Tables> = Tables[Name]['$inferSelect']
 export type WorkspaceRow = Row<'workspaces'>
 export type AccountTokenRow = Row<'account_tokens'>
 export type EndedSessionRow = Row<'ended_sessions'>
+export type LoginNetworkRow = Row<'login_networks'>
 export type ApiKeyRow = Row<'api_keys'>
 export type ContactRow = Row<'contacts'>
 export type SuppressionRow = Row<'suppressions'>
@@ -84,6 +87,7 @@ export interface Reads {
   workspaces: WorkspaceReads
   accountTokens: AccountTokenReads
   sessions: SessionReads
+  loginNetworks: LoginNetworkReads
   apiKeys: ApiKeyReads
   contacts: ContactReads
   suppressions: SuppressionReads
@@ -113,6 +117,7 @@ export interface Writes extends Reads {
   workspaces: WorkspaceReads & WorkspaceWrites
   accountTokens: AccountTokenReads & AccountTokenWrites
   sessions: SessionReads & SessionWrites
+  loginNetworks: LoginNetworkReads & LoginNetworkWrites
   apiKeys: ApiKeyReads & ApiKeyWrites
   contacts: ContactReads & ContactWrites
   suppressions: SuppressionReads & SuppressionWrites

@@ -105,6 +105,20 @@ function accountTables(d: Dialect) {
       d.index('ended_sessions_ends').on(t.ends_at),
     ],
   )
+  /** Where an account logged in from, no finer than a network and forgotten after a while: each has its own login bucket. */
+  const login_networks = d.table(
+    'login_networks',
+    {
+      workspace_id: d.text().notNull(),
+      /** An IPv4 /24 or an IPv6 /48. */
+      network: d.text().notNull(),
+      last_login_at: d.time().notNull(),
+    },
+    (t) => [
+      d.primaryKey({ columns: [t.workspace_id, t.network] }),
+      d.index('login_networks_last_login').on(t.last_login_at),
+    ],
+  )
   /** When the owner of a workspace was last mailed about it: bounds how often that happens. */
   const owner_mails = d.table(
     'owner_mails',
@@ -133,6 +147,7 @@ function accountTables(d: Dialect) {
     secrets,
     account_tokens,
     ended_sessions,
+    login_networks,
     owner_mails,
     api_key_spending,
   }

@@ -5,6 +5,7 @@ import { invalid, SvcError } from '../contract/errors.ts'
 import type { workspaces as endpoints } from '../contract/workspaces.ts'
 import type { Runtime } from '../runtime.ts'
 import type { Storage } from '../storage/storage.ts'
+import { loginNetworkOf } from './login-network.ts'
 import type { OwnerMails } from './owner-mails.ts'
 import type { Passwords } from './password.ts'
 import { badToken, hashToken } from './token.ts'
@@ -27,7 +28,8 @@ export interface Access {
    */
   forgotPassword(request: Body<typeof endpoints.forgot_password>): void
   /**
-   * Uses the token of a mail up for a new password, and ends every session.
+   * Uses the token of a mail up for a new password, ends every session, and forgets the networks of earlier logins: of
+   * all, the one that this comes from is known afterwards.
    * @throws SvcError `validation_error` for any token but a good one.
    */
   resetPassword(request: Body<typeof endpoints.reset_password>, actor?: Actor): Promise<void>
@@ -79,10 +81,16 @@ export function createAccess({
         throw badToken()
       }
       const to = await passwords.hash(password)
-      await storage.write(async ({ workspaces, accountTokens, audit }) => {
+      const network = loginNetworkOf(actor.address)
+      await storage.write(async ({ workspaces, accountTokens, loginNetworks, audit }) => {
         const workspaceId = await accountTokens.take(token_hash, 'reset_password', at)
         if (!workspaceId) throw badToken()
         await workspaces.changePassword(workspaceId, { to, at })
+        // A thief of the old password has logged in from networks of his own; the mail was read where this one is from.
+        await loginNetworks.clear(workspaceId)
+        if (network !== null) {
+          await loginNetworks.note({ workspace_id: workspaceId, network, last_login_at: at })
+        }
         const reset = { workspace_id: workspaceId, action: 'password.reset' } as const
         await audit.record(auditRow(runtime, actor, reset))
       })

@@ -1,4 +1,9 @@
-import type { AccountTokenRow, EndedSessionRow, WorkspaceRow } from '../storage/storage.ts'
+import type {
+  AccountTokenRow,
+  EndedSessionRow,
+  LoginNetworkRow,
+  WorkspaceRow,
+} from '../storage/storage.ts'
 
 /** What the owner may change of a workspace. */
 export type WorkspaceChange = {
@@ -63,5 +68,20 @@ export interface SessionWrites {
   /** Ends one session. Answers false when it was ended before. */
   end(session: EndedSessionRow): Promise<boolean>
   /** Forgets ended sessions whose token expired before, about `limit` of them; says how many. */
+  forget(before: Date, limit: number): Promise<number>
+}
+
+/** The networks that accounts logged in from. */
+export interface LoginNetworkReads {
+  /** Whether the account of an e-mail address logged in from that network since then, in one query, known address or not. */
+  byEmail(email: string, network: string, since: Date): Promise<boolean>
+}
+
+export interface LoginNetworkWrites {
+  /** Notes a login. Of more than `LIMITS.login_networks`, the workspace's oldest make room. */
+  note(login: LoginNetworkRow): Promise<void>
+  /** Forgets all networks of a workspace. */
+  clear(workspaceId: string): Promise<void>
+  /** Forgets networks without a login since then, about `limit` of them; says how many. */
   forget(before: Date, limit: number): Promise<number>
 }

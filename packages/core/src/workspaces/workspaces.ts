@@ -3,6 +3,7 @@ import { auditRow } from '../audit/entry.ts'
 import { emailKey } from '../contract/email-address.ts'
 import type { Body } from '../contract/endpoint.ts'
 import { invalid, SvcError } from '../contract/errors.ts'
+import { LIMITS } from '../contract/limits.ts'
 import type { Units } from '../contract/units.ts'
 import type {
   workspaces as endpoints,
@@ -14,6 +15,7 @@ import { grantOperation } from '../credits/grant.ts'
 import type { Runtime } from '../runtime.ts'
 import type { EndedSessionRow, Storage, WorkspaceRow } from '../storage/storage.ts'
 import { type Access, createAccess } from './access.ts'
+import { loginNetworkOf } from './login-network.ts'
 import type { OwnerMails } from './owner-mails.ts'
 import type { Passwords } from './password.ts'
 import { mintToken } from './token.ts'
@@ -33,6 +35,8 @@ export interface Workspaces extends Access {
     request: Body<typeof endpoints.login>,
     actor?: Actor,
   ): Promise<{ workspace: WorkspaceSummary; token_version: number; session_id: string }>
+  /** The network that a client's address lies in, where the account logged in from it lately; else null. */
+  knownNetwork(email: string, address: string | null): Promise<string | null>
   /** Whether a session holds: its workspace is there, no new password ended it, and no logout. One query. */
   hasSession(
     session: Pick<EndedSessionRow, 'workspace_id' | 'session_hash'> & { token_version: number },
@@ -130,12 +134,23 @@ export function createWorkspaces({
       }
       await refreshHash(row, password)
       const created = { workspace_id: row.id, action: 'session.created' } as const
-      await storage.write(({ audit }) => audit.record(auditRow(runtime, actor, created)))
+      const network = loginNetworkOf(actor.address)
+      await storage.write(async ({ audit, loginNetworks }) => {
+        await audit.record(auditRow(runtime, actor, created))
+        if (network === null) return
+        await loginNetworks.note({ workspace_id: row.id, network, last_login_at: runtime.now() })
+      })
       return {
         workspace: await withAccount(row),
         token_version: row.token_version,
         session_id: runtime.bytes(SESSION_ID_BYTES).toString('base64url'),
       }
+    },
+    async knownNetwork(email, address) {
+      const network = loginNetworkOf(address)
+      if (network === null) return null
+      const since = new Date(runtime.now().getTime() - LIMITS.login_network_lifetime_s * 1000)
+      return (await storage.read.loginNetworks.byEmail(email, network, since)) ? network : null
     },
     async hasSession({ workspace_id, session_hash, token_version }) {
       const session = await storage.read.sessions.byHash(workspace_id, session_hash)

@@ -123,6 +123,7 @@ export function isolationContract(open: OpenStorage): void {
       | 'workspaces'
       | 'accountTokens'
       | 'sessions'
+      | 'loginNetworks'
       | 'secrets'
       | 'lowBalances'
       | 'messageParts'

@@ -9,18 +9,17 @@ export function workspaceRoutes(
 ): Handlers<typeof api.workspaces> {
   const { workspaces } = core
   return {
-    async signup({ body, countAll, actor }) {
-      await countAll('signup_all')
+    async signup({ body, countSignup, actor }) {
+      await countSignup()
       const workspace = await workspaces.signup(body, actor)
       return {
         workspace,
         message: 'Verification e-mail sent. You can log in before the address is verified.',
       }
     },
-    async login({ body, countFor, countAll, actor }) {
-      await countFor(body.email)
-      // Last: what is refused for one account does not use up what all have.
-      await countAll('login_all')
+    async login({ body, countLogin, actor }) {
+      // Asked in the same way for an e-mail address that no account has.
+      await countLogin(body.email, await workspaces.knownNetwork(body.email, actor.address))
       const { workspace, ...session } = await workspaces.login(body, actor)
       const token = authenticator.issueToken({ workspace_id: workspace.id, ...session })
       return { workspace, token }

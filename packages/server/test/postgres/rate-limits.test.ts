@@ -84,6 +84,15 @@ describe('two servers count as one', () => {
     }
   })
 
+  it('who logs in, and know his network at both', async () => {
+    const { email, password } = await apps.signup()
+    const login = (i: number, from: string, given = password) =>
+      apps.at(i).call('POST', '/api/v1/auth/login', { json: { email, password: given }, from })
+    for (let i = 0; i < 5; i++) await login(i, `203.0.${i}.1`, 'wrong one')
+    expect((await login(1, '203.0.113.1')).status).toBe(429)
+    for (const i of [0, 1]) expect((await login(i, `198.51.0.${201 + i}`)).status).toBe(200)
+  })
+
   it('the /64s of an IPv6 site', async () => {
     const knock = (i: number) =>
       apps.at(i).call('GET', '/nothing', { from: `2001:db8:0:${i % 9}::1` })

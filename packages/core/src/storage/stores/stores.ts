@@ -14,6 +14,7 @@ import { creditLotStore } from './credit-lots.ts'
 import { creditStore } from './credits.ts'
 import { dispatchPauseStore } from './dispatch-pauses.ts'
 import { erasureStore } from './erasure.ts'
+import { loginNetworkStore } from './login-networks.ts'
 import { lowBalanceStore } from './low-balances.ts'
 import { messagePartStore } from './message-parts.ts'
 import { messageStore } from './messages.ts'
@@ -45,6 +46,7 @@ export function openStores(db: Db, tables: Tables, dialect: StoreDialect): Write
     workspaces: workspaceStore(db, tables),
     accountTokens: accountTokenStore(db, tables, dialect),
     sessions: sessionStore(db, tables),
+    loginNetworks: loginNetworkStore(db, tables, dialect),
     apiKeys: apiKeyStore(db, tables),
     contacts: contactStore(db, tables, dialect),
     suppressions: suppressionStore(db, tables),

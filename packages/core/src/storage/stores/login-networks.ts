@@ -1,0 +1,60 @@
+import { and, asc, desc, eq, gte, lt, lte, notInArray } from 'drizzle-orm'
+import { emailKey } from '../../contract/email-address.ts'
+import { LIMITS } from '../../contract/limits.ts'
+import type { LoginNetworkReads, LoginNetworkWrites } from '../../workspaces/store.ts'
+import type { Db } from '../dialect.ts'
+import type { Tables } from '../tables.ts'
+import type { StoreDialect } from './stores.ts'
+
+export function loginNetworkStore(
+  db: Db,
+  { login_networks: t, workspaces }: Tables,
+  { locked }: StoreDialect,
+): LoginNetworkReads & LoginNetworkWrites {
+  return {
+    async byEmail(email, network, since) {
+      const known = and(
+        eq(t.workspace_id, workspaces.id),
+        eq(t.network, network),
+        gte(t.last_login_at, since),
+      )
+      const rows = await db
+        .select({ network: t.network })
+        .from(workspaces)
+        .innerJoin(t, known)
+        .where(eq(workspaces.email_key, emailKey(email)))
+      return rows.length === 1
+    },
+    async note(row) {
+      const ofWorkspace = eq(t.workspace_id, row.workspace_id)
+      // Of two at once, the second would not see what the first has yet to commit.
+      const owner = db.select({ id: workspaces.id }).from(workspaces)
+      await locked(owner.where(eq(workspaces.id, row.workspace_id)))
+      await db
+        .insert(t)
+        .values(row)
+        .onConflictDoUpdate({
+          target: [t.workspace_id, t.network],
+          set: { last_login_at: row.last_login_at },
+        })
+      const newest = db
+        .select({ network: t.network })
+        .from(t)
+        .where(ofWorkspace)
+        .orderBy(desc(t.last_login_at), desc(t.network))
+        .limit(LIMITS.login_networks)
+      await db.delete(t).where(and(ofWorkspace, notInArray(t.network, newest)))
+    },
+    async clear(workspaceId) {
+      await db.delete(t).where(eq(t.workspace_id, workspaceId))
+    },
+    async forget(before, limit) {
+      const old = lt(t.last_login_at, before)
+      const at = { at: t.last_login_at }
+      const oldest = db.select(at).from(t).where(old).orderBy(asc(t.last_login_at))
+      const [last] = await oldest.limit(1).offset(limit - 1)
+      const some = last ? and(old, lte(t.last_login_at, last.at)) : old
+      return (await db.delete(t).where(some).returning(at)).length
+    },
+  }
+}
