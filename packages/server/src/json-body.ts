@@ -45,6 +45,9 @@ function parse(bytes: Buffer): unknown | Promise<unknown> {
   if (shape.depth > LIMITS.json_depth) {
     throw invalid('', `JSON must be at most ${LIMITS.json_depth} levels deep`)
   }
+  if (shape.values > LIMITS.json_values_of_all) {
+    throw invalid('', `JSON must have at most ${LIMITS.json_values_of_all} values`)
+  }
   // NUL and lone surrogates can only come as escapes.
   const isSuspect = shape.has_vast_number || text.includes('\\u')
   if (shape.values <= VALUES_PER_TURN) return parseWhole(text, isSuspect)

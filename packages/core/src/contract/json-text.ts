@@ -22,7 +22,7 @@ const FINITE_EXPONENT_DIGITS = 2
 export interface JsonShape {
   /** How deep objects and arrays nest, the outermost counting as 1. */
   depth: number
-  /** How many values it holds at most: members and items. */
+  /** How many values it holds at most: members and items. Counting ends above `LIMITS.json_values_of_all`. */
   values: number
   /** Whether a number may be past all bounds, which JavaScript reads as infinite. */
   has_vast_number: boolean
@@ -39,7 +39,7 @@ export function jsonShape(text: string): JsonShape {
   let digits = 0
   let digitsMax = FINITE_DIGITS
   let has_vast_number = false
-  for (let i = 0; i < text.length; i++) {
+  for (let i = 0; i < text.length && values <= LIMITS.json_values_of_all; i++) {
     const code = text.charCodeAt(i)
     if (code >= ZERO && code <= NINE) {
       if (++digits > digitsMax) has_vast_number = true
