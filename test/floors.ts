@@ -25,6 +25,7 @@ export const PURE_RULES = [
   'core/messages/settle.ts',
   'core/messages/status.ts',
   'core/messages/waited.ts',
+  'core/secrets/sealed.ts',
   'core/webhooks/fan-out.ts',
   'core/webhooks/record.ts',
   'core/webhooks/schedule.ts',

@@ -5,10 +5,15 @@ import { createPerformer, createProviders } from '../../packages/core/src/dispat
 import { createPool } from '../../packages/core/src/dispatch/pool.ts'
 import { systemRuntime } from '../../packages/core/src/runtime.ts'
 import { openStorage } from '../../packages/core/src/storage/open.ts'
-import type { Storage, WebhookRow } from '../../packages/core/src/storage/storage.ts'
+import type {
+  ClaimedDelivery,
+  Storage,
+  WebhookRow,
+} from '../../packages/core/src/storage/storage.ts'
 import { createDeliverer } from '../../packages/core/src/webhooks/deliver.ts'
 import { type FanOut, fanOut } from '../../packages/core/src/webhooks/fan-out.ts'
-import { builders } from '../../packages/core/test/fixtures.ts'
+import { openWebhook } from '../../packages/core/src/webhooks/sealed-webhook.ts'
+import { builders, plainSealer } from '../../packages/core/test/fixtures.ts'
 import { answer } from './answer.mjs'
 
 /** How a process is asked that delivers webhooks, on a database of its own. */
@@ -22,6 +27,7 @@ const LEASE_MS = 60_000
 const ONE_BY_ONE = 256
 
 const runtime = { ...systemRuntime(), random: Math.random }
+const sealer = plainSealer(runtime)
 let storage: Storage
 let lane: RunningLane | null = null
 let webhooks: WebhookRow[] = []
@@ -65,7 +71,7 @@ const handlers = {
       }),
       isHere: () => false,
     })
-    lane = startLane(deliveryLane({ storage, runtime, performer }), runtime.log)
+    lane = startLane(deliveryLane({ storage, runtime, sealer, performer }), runtime.log)
   },
   /** Queues so many deliveries a second, to one webhook after the other, for so long. */
   async produce({ per_s, ms, only }: { per_s: number; ms: number; only?: number }) {
@@ -97,7 +103,7 @@ const handlers = {
         token: runtime.id(),
       })
       const posted = claimed.map(async (delivery) => {
-        const [given] = await deliverer.deliver([{ ...delivery, other_secret: null }])
+        const [given] = await deliverer.deliver([{ ...opened(delivery), other_secret: null }])
         if (!given) throw new Error('no answer')
         const { started_at_ms, used_other_secret: _, ...rest } = given
         const result = { ...delivery, ...rest, started_at: new Date(started_at_ms) }
@@ -121,6 +127,11 @@ const targets = (deadline_ms?: number) => ({
   allow_nets: ['127.0.0.0/8'],
   ...(deadline_ms !== undefined && { deadline_ms }),
 })
+
+function opened(delivery: ClaimedDelivery) {
+  const { workspace_id, webhook_id: id } = delivery
+  return openWebhook(sealer, { workspace_id, id }, delivery)
+}
 
 async function queue(indexes: readonly number[]): Promise<void> {
   const at = runtime.now()

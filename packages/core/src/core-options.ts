@@ -15,6 +15,16 @@ import type { TargetPolicy } from './webhooks/target.ts'
 export interface CoreOptions {
   /** `file:/path/to/svc.db` (SQLite) or `postgres://…`. */
   database_url: string
+  /**
+   * Keys that encrypt the secrets in the database, each 32 bytes as base64, base64url or 64 hex digits: the first encrypts,
+   * all decrypt. Without one they are stored as plain text.
+   */
+  secrets_keys?: readonly string[]
+  /**
+   * Whether opening is refused while the database holds values of keys that are not given; unless told, it is. Only for
+   * programs that read and write no secrets.
+   */
+  require_secrets_keys?: boolean
   /** Decimal strings of credits; those left out keep the specification's prices. */
   prices?: Partial<Prices>
   /** Which countries may be written to; all unless told. */

@@ -38,7 +38,9 @@ import { createRetention } from './operating/retention.ts'
 import { smtpMailerOf } from './providers/owner-mailer.ts'
 import { SANDBOX, traitsOf } from './providers/registry.ts'
 import { systemRuntime } from './runtime.ts'
-import { createSecrets } from './secrets/secrets.ts'
+import type { SecretsAtRest } from './secrets/at-rest.ts'
+import { readSecretsKeys } from './secrets/keys.ts'
+import { openSecrets } from './secrets/open-secrets.ts'
 import { openStorage } from './storage/open.ts'
 import type { Counter, Counting } from './storage/storage.ts'
 import { openTracing } from './tracing.ts'
@@ -80,6 +82,8 @@ export interface Core {
   count(counting: Omit<Counting, 'now' | 'elapsed_ms'>): Promise<Counter>
   /** A secret that the service made for itself: the same for every server of the database, and for ever. */
   secret(name: string): Promise<string>
+  /** How the database's secrets are encrypted. */
+  secretsAtRest: SecretsAtRest
   /** Resolves when the database answers. */
   ping(): Promise<void>
   /**
@@ -112,7 +116,11 @@ const PROVIDERS_SECRET = 'providers'
 const READING_THREADS = 2
 const MAIL_GRACE_MS = 5_000
 
-/** Opens the service on its database, creating and migrating that as needed. */
+/**
+ * Opens the service on its database, creating and migrating that as needed.
+ * @throws Error naming the option that cannot be meant; and, with `code` `secrets_key`, the keys that the database's
+ *   secrets need and that are not given.
+ */
 export async function createCore(options: CoreOptions): Promise<Core> {
   const runtime = withHarmlessTelemetry(options.runtime ?? systemRuntime())
   const {
@@ -128,13 +136,18 @@ export async function createCore(options: CoreOptions): Promise<Core> {
   const recipients_max = bulkRecipientsMax(options)
   const priceOf = ofOption('prices', () => createPricing({ ...DEFAULT_PRICES, ...options.prices }))
   const countryFault = await openCountryRule(options.countries ?? null)
+  const keys = ofOption('secrets_keys', () => readSecretsKeys(options.secrets_keys ?? []))
   const tracing = await openTracing()
   const storage = await openStorage(options.database_url, runtime, {
     onFailure: options.onFailure,
     reading_threads: threads === 0 ? 0 : READING_THREADS,
     answer_max_ms: options.answer_max_ms,
   })
-  const secret = createSecrets({ storage, runtime })
+  const { sealer, secret, secretsAtRest } = await openSecrets(keys, {
+    storage,
+    runtime,
+    required: options.require_secrets_keys ?? true,
+  })
   const wakeDeliveries = () => dispatcher?.wakeDeliveries()
   const inbound = createInbound({
     storage,
@@ -226,6 +239,7 @@ export async function createCore(options: CoreOptions): Promise<Core> {
     return startDispatcher({
       storage,
       runtime,
+      sealer,
       right,
       performer: await openPerformer(runtime, threads, opened),
       routing: createRouting({ carriers, pace: createPace(), pauses, elapsed: runtime.elapsed }),
@@ -318,6 +332,7 @@ export async function createCore(options: CoreOptions): Promise<Core> {
     webhooks: createWebhooks({
       storage,
       runtime,
+      sealer,
       targets: createTargetGuard(targets),
       onQueued: (webhookId) => dispatcher?.deliverNow(webhookId),
     }),
@@ -334,6 +349,7 @@ export async function createCore(options: CoreOptions): Promise<Core> {
       return counter
     },
     secret,
+    secretsAtRest,
     ping: storage.ping,
     startDispatch() {
       starting ??= start().catch((error) => {

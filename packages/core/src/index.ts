@@ -48,6 +48,13 @@ export { RETENTION_DAYS_MAX, RETENTION_DAYS_MIN } from './operating/retention.ts
 export type { CallbackReading, CallbackRequest } from './providers/provider.ts'
 export type { ProviderSettings } from './providers/registry.ts'
 export { type Log, type Runtime, systemRuntime } from './runtime.ts'
+export type {
+  ResealOptions,
+  ResealReport,
+  SecretsAtRest,
+  SecretsStatus,
+} from './secrets/at-rest.ts'
+export { readSecretsKeys } from './secrets/keys.ts'
 export { type ExportOptions, exportArchive } from './storage/archive/export-archive.ts'
 export type { MoveReport, OnProgress, TableSum } from './storage/archive/format.ts'
 export { type ImportOptions, importArchive } from './storage/archive/import-archive.ts'

@@ -11,7 +11,7 @@ import { createRouting } from '../src/dispatch/routing.ts'
 import { SANDBOX } from '../src/providers/registry.ts'
 import { openSqlite } from '../src/storage/sqlite/sqlite.ts'
 import type { MessageRow, Storage } from '../src/storage/storage.ts'
-import { builders, SMS_PRICE, testRuntime } from './fixtures.ts'
+import { builders, plainSealer, SMS_PRICE, testRuntime } from './fixtures.ts'
 
 describe('a message that expired before its first attempt', () => {
   const clock = testRuntime('expired')
@@ -54,6 +54,7 @@ describe('a message that expired before its first attempt', () => {
     dispatcher = startDispatcher({
       storage,
       runtime: clock,
+      sealer: plainSealer(clock),
       right: await storage.startDispatch(),
       routing: createRouting({
         carriers: createCarriers([]),

@@ -3,6 +3,7 @@ import { type Units, units } from '../src/contract/units.ts'
 import type { Operation } from '../src/credits/decide.ts'
 import type { AcceptRequest, Answer } from '../src/messages/accept.ts'
 import { idGenerator, type Log, type Runtime } from '../src/runtime.ts'
+import { createSealer, type Sealer } from '../src/secrets/sealer.ts'
 import type {
   ApiKeyRow,
   BulkRow,
@@ -12,6 +13,7 @@ import type {
   WebhookRow,
   WorkspaceRow,
 } from '../src/storage/storage.ts'
+import type { OpenedWebhook } from '../src/webhooks/sealed-webhook.ts'
 
 /** What an SMS of one segment costs in these tests. */
 export const SMS_PRICE = units(1_000_000)
@@ -64,6 +66,11 @@ export function testRuntime(seed: string): TestRuntime {
   }
 }
 
+/** What keeps secrets as plain text. */
+export function plainSealer(runtime: Pick<Runtime, 'bytes'>): Sealer {
+  return createSealer([], runtime)
+}
+
 /** Complete rows and requests, of which a test names only what it is about. */
 export type Builders = ReturnType<typeof builders>
 
@@ -91,7 +98,8 @@ export function builders(runtime: Pick<Runtime, 'id' | 'now'>) {
         ...given,
       }
     },
-    webhook(workspaceId: string, given: Partial<WebhookRow> = {}): WebhookRow {
+    /** Its secrets in plain text, as they are where no key is set. */
+    webhook(workspaceId: string, given: Partial<OpenedWebhook> = {}): WebhookRow {
       const at = runtime.now()
       return {
         id: runtime.id(),
@@ -114,7 +122,7 @@ export function builders(runtime: Pick<Runtime, 'id' | 'now'>) {
         created_at: at,
         updated_at: at,
         ...given,
-      }
+      } satisfies OpenedWebhook as unknown as WebhookRow
     },
   }
 }

@@ -5,6 +5,7 @@ import type { Incoming } from '../inbound/inbound.ts'
 import type { DispatchGate } from '../operating/dispatch-gate.ts'
 import type { Retention } from '../operating/retention.ts'
 import type { Runtime } from '../runtime.ts'
+import type { Sealer } from '../secrets/sealer.ts'
 import type { Storage } from '../storage/storage.ts'
 import type { Tracing } from '../tracing.ts'
 import { deliveryLane } from './delivery-lane.ts'
@@ -42,6 +43,7 @@ export interface Dispatcher {
 export function startDispatcher({
   storage,
   runtime,
+  sealer,
   right,
   performer,
   routing,
@@ -57,6 +59,8 @@ export function startDispatcher({
 }: {
   storage: Storage
   runtime: Runtime
+  /** Opens the secrets of webhooks. */
+  sealer: Sealer
   right: { release(): Promise<void> }
   performer: Performer
   routing: Routing
@@ -78,7 +82,7 @@ export function startDispatcher({
   tracing?: Tracing | null
 }): Dispatcher {
   const { log, telemetry } = runtime
-  const lane = deliveryLane({ storage, runtime, performer, tracing, lease_ms })
+  const lane = deliveryLane({ storage, runtime, sealer, performer, tracing, lease_ms })
   const gated = <Item>(lane: Lane<Item>): Lane<Item> => ({
     ...lane,
     claim: async (limit) => (gate?.isPaused() ? [] : lane.claim(limit)),

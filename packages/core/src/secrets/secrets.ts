@@ -1,17 +1,36 @@
 import type { Runtime } from '../runtime.ts'
 import type { Storage } from '../storage/storage.ts'
+import type { Sealed } from './sealed.ts'
+import type { Place, Sealer } from './sealer.ts'
 
 const SECRET_BYTES = 32
 
+/** Where a secret of the service stands. */
+export function placeOfSecret(name: string): Place {
+  return { table: 'secrets', column: 'value', workspace_id: '', id: name }
+}
+
 /**
  * Answers for secrets that nobody set: 256 unpredictable bits in base64url, made when a name is first asked for. They
- * are kept in the database, so that all its servers have the same and a backup is whole.
+ * are kept in the database, sealed, so that all its servers have the same and a backup is whole.
  */
-export function createSecrets({ storage, runtime }: { storage: Storage; runtime: Runtime }) {
+export function createSecrets({
+  storage,
+  runtime,
+  sealer,
+}: {
+  storage: Storage
+  runtime: Runtime
+  sealer: Sealer
+}) {
   return async (name: string): Promise<string> => {
+    const place = placeOfSecret(name)
     const known = await storage.read.secrets.byName(name)
-    if (known) return known
-    const value = runtime.bytes(SECRET_BYTES).toString('base64url')
+    return sealer.open(place, known ?? (await keepNew(name, place)))
+  }
+
+  function keepNew(name: string, place: Place): Promise<Sealed> {
+    const value = sealer.seal(place, runtime.bytes(SECRET_BYTES).toString('base64url'))
     return storage.write(({ secrets }) =>
       secrets.keepFirst({ name, value, created_at: runtime.now() }),
     )

@@ -33,7 +33,13 @@ import type { DispatchPauseReads, DispatchPauseWrites } from '../operating/dispa
 import type { ErasureReads, ErasureWrites } from '../operating/erasure-store.ts'
 import type { OverviewReads } from '../operating/overview-store.ts'
 import type { RetentionReads, RetentionWrites } from '../operating/retention-store.ts'
-import type { SecretReads, SecretWrites } from '../secrets/store.ts'
+import type { Sealed, SealedHeaders } from '../secrets/sealed.ts'
+import type {
+  SealedValueReads,
+  SealedValueWrites,
+  SecretReads,
+  SecretWrites,
+} from '../secrets/store.ts'
 import type { DeliveryResult } from '../webhooks/record.ts'
 import type { WebhookReads, WebhookWrites } from '../webhooks/store.ts'
 import type {
@@ -70,6 +76,7 @@ export type PauseRow = Row<'provider_pauses'>
 export type ParkedReceiptRow = Row<'parked_receipts'>
 export type ReceivedMessageRow = Row<'received_messages'>
 export type ReceivedPartRow = Row<'received_parts'>
+export type SecretRow = Row<'secrets'>
 export type WebhookRow = Row<'webhooks'>
 export type EventRow = Row<'events'>
 export type DeliveryRow = Row<'deliveries'>
@@ -106,6 +113,7 @@ export interface Reads {
   receivedMessages: ReceivedMessageReads
   webhooks: WebhookReads
   secrets: SecretReads
+  sealedValues: SealedValueReads
   overview: OverviewReads
   retention: RetentionReads
   erasure: ErasureReads
@@ -135,6 +143,7 @@ export interface Writes extends Reads {
   conversations: ConversationWrites
   webhooks: WebhookReads & WebhookWrites
   secrets: SecretReads & SecretWrites
+  sealedValues: SealedValueReads & SealedValueWrites
   retention: RetentionReads & RetentionWrites
   erasure: ErasureReads & ErasureWrites
   audit: AuditReads & AuditWrites
@@ -340,12 +349,12 @@ export interface ClaimedDelivery {
   event_id: string
   event: string
   url: string
-  secret: string
+  secret: Sealed
   /** The secret before the last rotation, for as long as it is valid. */
-  previous_secret: string | null
-  /** The secret that a receiver showed to know since the last rotation, if any. */
+  previous_secret: Sealed | null
+  /** The fingerprint of the secret that a receiver showed to know since the last rotation, if any. */
   accepted_secret: string | null
-  headers: Record<string, string>
+  headers: SealedHeaders
   body: string
   /** Counted from 1. */
   attempt: number

@@ -4,6 +4,7 @@ import type { Subscriptions } from '../contract/contacts.ts'
 import type { Channel, Content, MessageStatus, Metadata } from '../contract/messages.ts'
 import type { EntryKind } from '../credits/decide.ts'
 import type { Receipt, ReceivedContent } from '../providers/provider.ts'
+import type { Sealed, SealedHeaders } from '../secrets/sealed.ts'
 import type { Dialect } from './dialect.ts'
 
 /**
@@ -72,7 +73,7 @@ function accountTables(d: Dialect) {
   /** What the service generated for itself, so that every server of the database has the same. */
   const secrets = d.table('secrets', {
     name: d.text().primaryKey(),
-    value: d.text().notNull(),
+    value: d.text().$type<Sealed>().notNull(),
     created_at: d.time().notNull(),
   })
   /** What a mail lets its reader do once: only the hash is kept. */
@@ -661,12 +662,12 @@ function webhookTables(d: Dialect) {
       url: d.text().notNull(),
       description: d.text(),
       events: d.json<string[]>().notNull(),
-      headers: d.json<Record<string, string>>().notNull(),
-      secret: d.text().notNull(),
+      headers: d.json<SealedHeaders>().notNull(),
+      secret: d.text().$type<Sealed>().notNull(),
       /** The secret before the last rotation, good until `previous_secret_ends_at`. */
-      previous_secret: d.text(),
+      previous_secret: d.text().$type<Sealed>(),
       previous_secret_ends_at: d.time(),
-      /** The secret that signed what got the last 2xx while a rotation overlapped. */
+      /** The fingerprint of the secret that signed what got the last 2xx while a rotation overlapped. */
       accepted_secret: d.text(),
       is_active: d.boolean().notNull(),
       status: d.text().$type<'active' | 'failing' | 'disabled'>().notNull(),

@@ -6,9 +6,10 @@ import { LIMITS } from '../contract/limits.ts'
 import { mintSecret } from '../contract/signature.ts'
 import type { webhooks as endpoints, Webhook } from '../contract/webhooks.ts'
 import type { Runtime } from '../runtime.ts'
-import type { Storage, WebhookRow } from '../storage/storage.ts'
+import type { Sealer } from '../secrets/sealer.ts'
+import type { Storage } from '../storage/storage.ts'
+import { type OpenedWebhook, openWebhook, sealWebhook } from './sealed-webhook.ts'
 import { webhookOf } from './shown.ts'
-import type { WebhookChange } from './store.ts'
 import type { TargetGuard } from './target.ts'
 
 /** What changes a webhook. Each throws SvcError `not_found`, also for another workspace's webhook. */
@@ -37,11 +38,13 @@ export interface WebhookChanges {
 export function createWebhookChanges({
   storage,
   runtime,
+  sealer,
   targets,
   onEnabled,
 }: {
   storage: Storage
   runtime: Runtime
+  sealer: Sealer
   targets: Pick<TargetGuard, 'check'>
   /** Told of a webhook that was enabled. */
   onEnabled: (webhookId: string) => void
@@ -56,16 +59,18 @@ export function createWebhookChanges({
   function change(
     workspaceId: string,
     webhookId: string,
-    decide: (before: WebhookRow) => WebhookChange,
+    decide: (before: OpenedWebhook) => PlainChange,
     audited: Pick<AuditedChange, 'action' | 'details'> & { actor: Actor },
-  ): Promise<WebhookRow> {
+  ): Promise<OpenedWebhook> {
     const updated_at = runtime.now()
     return storage.write(async ({ webhooks, audit }) => {
-      const before = await webhooks.lock(workspaceId, webhookId)
-      if (!before) throw new SvcError('not_found', 'Webhook not found')
+      const row = await webhooks.lock(workspaceId, webhookId)
+      if (!row) throw new SvcError('not_found', 'Webhook not found')
+      const before = openWebhook(sealer, row, row)
       const decided = decide(before)
       if (Object.keys(decided).length === 0) return before
-      await webhooks.change(workspaceId, webhookId, { ...decided, updated_at })
+      const sealed = sealWebhook(sealer, before, { ...decided, updated_at })
+      await webhooks.change(workspaceId, webhookId, sealed)
       const { actor, ...change } = audited
       const target = { type: 'webhook', id: webhookId }
       await audit.record(auditRow(runtime, actor, { ...change, workspace_id: workspaceId, target }))
@@ -113,11 +118,16 @@ export function createWebhookChanges({
   }
 }
 
+/** What an owner changes of a webhook. */
+type PlainChange = Partial<
+  Omit<OpenedWebhook, 'id' | 'workspace_id' | 'last_success_at' | 'last_failure_at' | 'created_at'>
+>
+
 function changeOf(
   { url, description, events, headers, is_active }: Body<typeof endpoints.update>,
-  before: WebhookRow,
+  before: OpenedWebhook,
   at: Date,
-): WebhookChange {
+): PlainChange {
   return {
     ...(url !== undefined && { url }),
     ...(description !== undefined && { description }),
@@ -131,7 +141,7 @@ function changeOf(
 /** Given as names, as a record shows them, headers keep their values: a record can be sent back as it came. */
 function headersOf(
   given: Record<string, string> | string[] | null,
-  { headers }: WebhookRow,
+  { headers }: OpenedWebhook,
 ): Record<string, string> {
   if (!Array.isArray(given)) return given ?? {}
   for (const [i, name] of given.entries()) {
@@ -141,11 +151,11 @@ function headersOf(
   return Object.fromEntries(Object.entries(headers).filter(([name]) => given.includes(name)))
 }
 
-function enablingAt(enabled_at: Date): (before: WebhookRow) => WebhookChange {
+function enablingAt(enabled_at: Date): (before: OpenedWebhook) => PlainChange {
   const change = { is_active: true, status: 'active', disabled_reason: null } as const
   return ({ is_active }) => (is_active ? {} : { ...change, consecutive_failures: 0, enabled_at })
 }
 
-function disabling({ is_active }: WebhookRow): WebhookChange {
+function disabling({ is_active }: OpenedWebhook): PlainChange {
   return is_active ? { is_active: false, status: 'disabled', disabled_reason: 'manual' } : {}
 }

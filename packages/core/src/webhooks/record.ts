@@ -17,7 +17,7 @@ export interface DeliveryResult {
   /** Why it failed where there is no status, as a stable word: `timeout`, `connect`, `reset`, … */
   error: string | null
   retry_after_ms: number | null
-  /** The secret that signed what this answers, while a rotation overlaps; null otherwise. */
+  /** The fingerprint of the secret that signed what this answers, while a rotation overlaps; null otherwise. */
   signed_with?: string | null
   /** Tried to see whether a receiver that was taken for dead is there again: others of its deliveries wait meanwhile. */
   is_probe?: boolean

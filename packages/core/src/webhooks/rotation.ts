@@ -1,4 +1,5 @@
 import type { ClaimedDelivery } from '../storage/storage.ts'
+import { fingerprintOf, type Opened } from './sealed-webhook.ts'
 
 /** Which secret signs first, and which one a receiver that refuses that is sent; null outside an overlap. */
 export interface SecretsInTurn {
@@ -14,8 +15,8 @@ export function secretsInTurn({
   secret,
   previous_secret,
   accepted_secret,
-}: Pick<ClaimedDelivery, 'secret' | 'previous_secret' | 'accepted_secret'>): SecretsInTurn {
+}: Pick<Opened<ClaimedDelivery>, 'secret' | 'previous_secret' | 'accepted_secret'>): SecretsInTurn {
   if (previous_secret === null) return { secret, other_secret: null }
-  if (accepted_secret === secret) return { secret, other_secret: previous_secret }
+  if (accepted_secret === fingerprintOf(secret)) return { secret, other_secret: previous_secret }
   return { secret: previous_secret, other_secret: secret }
 }

@@ -1,6 +1,7 @@
 import type { Delivery } from '../contract/webhook-deliveries.ts'
 import type { Subscription, Webhook } from '../contract/webhooks.ts'
-import type { DeliveryRow, WebhookRow } from '../storage/storage.ts'
+import type { DeliveryRow } from '../storage/storage.ts'
+import type { OpenedWebhook } from './sealed-webhook.ts'
 
 /** How much of a secret may be shown: enough to tell two apart, nothing to sign with. */
 const SECRET_SHOWN_LENGTH = 10
@@ -13,7 +14,7 @@ export function webhookOf({
   accepted_secret: ___,
   enabled_at: ____,
   ...row
-}: WebhookRow): Webhook {
+}: OpenedWebhook): Webhook {
   return {
     ...row,
     events: row.events as Subscription[],

@@ -6,10 +6,12 @@ import { EVENT_KINDS, EVENTS } from '../contract/events.ts'
 import { mintSecret } from '../contract/signature.ts'
 import type { webhooks as endpoints, Webhook } from '../contract/webhooks.ts'
 import type { Runtime } from '../runtime.ts'
+import type { Sealer } from '../secrets/sealer.ts'
 import type { Storage, WebhookRow } from '../storage/storage.ts'
 import { createWebhookChanges, type WebhookChanges } from './changes.ts'
 import { createWebhookDeliveries, type WebhookDeliveries } from './deliveries.ts'
 import { deliveriesOfMessage, type MessageDelivery } from './of-message.ts'
+import { type OpenedWebhook, openWebhook, sealWebhook } from './sealed-webhook.ts'
 import { webhookOf } from './shown.ts'
 import type { TargetGuard } from './target.ts'
 
@@ -39,30 +41,34 @@ export interface Webhooks extends WebhookChanges, WebhookDeliveries {
 export function createWebhooks({
   storage,
   runtime,
+  sealer,
   targets,
   onQueued,
 }: {
   storage: Storage
   runtime: Runtime
+  sealer: Sealer
   targets: Pick<TargetGuard, 'check'>
   /** Told of a webhook that somebody wants delivered to now, so that nothing waits to be found. */
   onQueued: (webhookId: string) => void
 }): Webhooks {
   const notFound = () => new SvcError('not_found', 'Webhook not found')
 
+  const shown = (row: WebhookRow) => webhookOf(openWebhook(sealer, row, row))
+
   async function get(workspaceId: string, webhookId: string): Promise<Webhook> {
     const row = await storage.read.webhooks.byId(workspaceId, webhookId)
     if (!row) throw notFound()
-    return webhookOf(row)
+    return shown(row)
   }
 
   return {
-    ...createWebhookChanges({ storage, runtime, targets, onEnabled: onQueued }),
+    ...createWebhookChanges({ storage, runtime, sealer, targets, onEnabled: onQueued }),
     ...createWebhookDeliveries({ storage, runtime, onQueued }),
     async create(workspaceId, request, actor = SERVICE) {
       await targets.check(request.url)
       const at = runtime.now()
-      const row: WebhookRow = {
+      const row: OpenedWebhook = {
         id: runtime.id(),
         workspace_id: workspaceId,
         url: request.url,
@@ -84,7 +90,7 @@ export function createWebhooks({
         updated_at: at,
       }
       await storage.write(async ({ webhooks, audit }) => {
-        await webhooks.insert(row)
+        await webhooks.insert(sealWebhook(sealer, row, row))
         const created = {
           workspace_id: workspaceId,
           action: 'webhook.created',
@@ -100,7 +106,7 @@ export function createWebhooks({
         storage.read.webhooks.list(workspaceId, page),
         storage.read.webhooks.count(workspaceId),
       ])
-      return { webhooks: rows.map(webhookOf), total }
+      return { webhooks: rows.map(shown), total }
     },
     get,
     async delete(workspaceId, webhookId, actor = SERVICE) {

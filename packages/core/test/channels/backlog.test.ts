@@ -12,7 +12,7 @@ import { createRouting, type Routing } from '../../src/dispatch/routing.ts'
 import type { Outcome } from '../../src/providers/provider.ts'
 import { openSqlite } from '../../src/storage/sqlite/sqlite.ts'
 import type { Routed, Storage } from '../../src/storage/storage.ts'
-import { builders, SMS_PRICE, type TestRuntime, testRuntime } from '../fixtures.ts'
+import { builders, plainSealer, SMS_PRICE, type TestRuntime, testRuntime } from '../fixtures.ts'
 
 const ACCEPTED: Outcome = { type: 'accepted', provider_message_id: null, lookup_after_ms: null }
 
@@ -91,6 +91,7 @@ it('a provider that does not answer leaves room for what goes another way', asyn
   const dispatcher: Dispatcher = startDispatcher({
     storage,
     runtime: clock,
+    sealer: plainSealer(clock),
     right: await storage.startDispatch(),
     routing,
     receive: async () => {},

@@ -16,6 +16,7 @@ import type {
   WebhookRow,
 } from '../../src/storage/storage.ts'
 import type { DeliveryResult } from '../../src/webhooks/record.ts'
+import type { OpenedWebhook } from '../../src/webhooks/sealed-webhook.ts'
 import { type Builders, builders, SMS_PRICE, type TestRuntime, testRuntime } from '../fixtures.ts'
 
 /** A storage that is empty, open, and on disk. */
@@ -174,7 +175,7 @@ function messageSteps(bench: Current) {
 
 function webhookSteps(bench: Current) {
   return {
-    async webhook(workspaceId: string, given: Partial<WebhookRow> = {}): Promise<WebhookRow> {
+    async webhook(workspaceId: string, given: Partial<OpenedWebhook> = {}): Promise<WebhookRow> {
       const webhook = bench.make.webhook(workspaceId, given)
       await bench.storage.write(({ webhooks }) => webhooks.insert(webhook))
       return webhook

@@ -125,6 +125,7 @@ export function isolationContract(open: OpenStorage): void {
       | 'sessions'
       | 'loginNetworks'
       | 'secrets'
+      | 'sealedValues'
       | 'lowBalances'
       | 'messageParts'
       | 'overview'

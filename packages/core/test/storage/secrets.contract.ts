@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest'
+import type { Sealed } from '../../src/secrets/sealed.ts'
 import { benchFor, type OpenStorage } from './bench.ts'
 
 /** What the service generated for itself stands for ever, whoever else generates at the same moment. */
@@ -6,7 +7,7 @@ export function secretsContract(open: OpenStorage): void {
   const bench = benchFor(open)
   const keep = (name: string, value: string) =>
     bench.storage.write(({ secrets }) =>
-      secrets.keepFirst({ name, value, created_at: bench.clock.now() }),
+      secrets.keepFirst({ name, value: value as Sealed, created_at: bench.clock.now() }),
     )
 
   it('keeps the first of a name, for all that come', async () => {

@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest'
+import type { Sealed, SealedHeaders } from '../../src/secrets/sealed.ts'
 import type { ClaimedDelivery, DeliveryRow, WebhookRow } from '../../src/storage/storage.ts'
 import { type FanOut, fanOut } from '../../src/webhooks/fan-out.ts'
 import { benchFor, EVERYTHING, type OpenStorage, only } from './bench.ts'
@@ -42,8 +43,8 @@ export function webhooksContract(open: OpenStorage): void {
     const change = {
       description: 'CRM',
       events: ['message.sent'],
-      headers: { b: '1', a: '2' },
-      secret: 'whsec_bmV3',
+      headers: { b: '1', a: '2' } as unknown as SealedHeaders,
+      secret: 'whsec_bmV3' as Sealed,
       previous_secret: one.secret,
       previous_secret_ends_at: bench.clock.advance(86_400_000),
     }

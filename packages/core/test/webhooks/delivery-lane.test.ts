@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -5,17 +6,21 @@ import { afterEach, beforeEach, expect, it } from 'vitest'
 import { type DeliveryLane, deliveryLane } from '../../src/dispatch/delivery-lane.ts'
 import { type RunningLane, startLane } from '../../src/dispatch/lane.ts'
 import type { Performer } from '../../src/dispatch/performer.ts'
+import { readSecretsKeys } from '../../src/secrets/keys.ts'
+import { createSealer, type Sealer } from '../../src/secrets/sealer.ts'
 import { openStorage } from '../../src/storage/open.ts'
 import type { DeliveryRow, Storage, WebhookRow } from '../../src/storage/storage.ts'
 import type { DeliverAnswer, DeliverJob } from '../../src/webhooks/deliver.ts'
 import { type FanOut, fanOut } from '../../src/webhooks/fan-out.ts'
-import { builders, type TestRuntime, testRuntime } from '../fixtures.ts'
+import type { OpenedWebhook } from '../../src/webhooks/sealed-webhook.ts'
+import { builders, plainSealer, type TestRuntime, testRuntime } from '../fixtures.ts'
 
 let folder: string
 let storage: Storage
 let runtime: TestRuntime
 let lane: RunningLane | null
 let opened: DeliveryLane
+let sealer: Sealer
 /** How the receivers answer. */
 let answer: (job: DeliverJob) => Promise<Partial<DeliverAnswer>>
 let jobs: DeliverJob[]
@@ -27,6 +32,7 @@ beforeEach(async () => {
   folder = mkdtempSync(join(tmpdir(), 'svc-lane-'))
   runtime = testRuntime('lane')
   storage = await openStorage(`file:${join(folder, 'svc.db')}`, runtime, { reading_threads: 0 })
+  sealer = plainSealer(runtime)
   lane = null
   jobs = []
 })
@@ -57,12 +63,12 @@ function start(): RunningLane {
       }))
     },
   }
-  opened = deliveryLane({ storage, runtime, performer: performer as Performer })
+  opened = deliveryLane({ storage, runtime, sealer, performer: performer as Performer })
   lane = startLane(opened, runtime.log)
   return lane
 }
 
-async function webhook(given: Partial<WebhookRow> = {}): Promise<WebhookRow> {
+async function webhook(given: Partial<OpenedWebhook> = {}): Promise<WebhookRow> {
   const make = builders(runtime)
   const workspace = make.workspace()
   const row = make.webhook(given.workspace_id ?? workspace.id, given)
@@ -222,6 +228,36 @@ it('leaves slots to others when all receivers of a workspace hang', async () => 
   running.wake()
   await reached
   release(timeout)
+})
+
+it('lets deliveries wait whose secret cannot be decrypted, charged to nobody, and sends the others', async () => {
+  const key = randomBytes(32).toString('base64')
+  const keyed = createSealer(readSecretsKeys([key]), runtime)
+  const row = builders(runtime).webhook('w')
+  const place = { table: 'webhooks', column: 'secret', workspace_id: 'w', id: row.id } as const
+  const lost = await webhook({ id: row.id, workspace_id: 'w' })
+  await storage.write(({ webhooks }) =>
+    webhooks.change('w', lost.id, { secret: keyed.seal(place, 'whsec_a2V5') }),
+  )
+  const well = await webhook()
+  await queue(lost, 20)
+  await queue(well, 2)
+  answer = async () => ok
+  await start().quiet()
+  // More than enough for the lane to take a receiver that fails for dead, and to try it again.
+  for (let i = 0; i < 30; i++) await after(5_000)
+  expect(jobs.map(({ url, secret }) => [url, secret])).toEqual(
+    [well, well].map(({ url, secret }) => [url, secret]),
+  )
+  const waiting = { status: 'pending', attempt_count: 0, error: null }
+  expect(await deliveries(lost)).toMatchObject(Array(20).fill(waiting))
+  expect(await storage.read.webhooks.byId('w', lost.id)).toMatchObject({ consecutive_failures: 0 })
+  await lane?.stop(1_000)
+  sealer = keyed
+  jobs = []
+  await start().quiet()
+  await after(60_000)
+  expect(jobs.map(({ secret }) => secret)).toEqual(Array(20).fill('whsec_a2V5'))
 })
 
 it('knows after a restart which secret a receiver has accepted', async () => {

@@ -1,3 +1,4 @@
+import type { Sealed } from '../../secrets/sealed.ts'
 import type { ClockSteps } from '../clock-steps.ts'
 import type { ClaimedDelivery, DeliveryClaim } from '../storage.ts'
 import type { Connection } from './connection.ts'
@@ -18,8 +19,8 @@ interface Found {
   event_id: string
   event: string
   url: string
-  secret: string
-  previous_secret: string | null
+  secret: Sealed
+  previous_secret: Sealed | null
   accepted_secret: string | null
   headers: string
   body: string

@@ -1,10 +1,11 @@
 import { eq } from 'drizzle-orm'
+import type { Sealed } from '../../secrets/sealed.ts'
 import type { SecretReads, SecretWrites } from '../../secrets/store.ts'
 import type { Db } from '../dialect.ts'
 import type { Tables } from '../tables.ts'
 
 export function secretStore(db: Db, { secrets: t }: Tables): SecretReads & SecretWrites {
-  async function byName(name: string): Promise<string | null> {
+  async function byName(name: string): Promise<Sealed | null> {
     const [row] = await db.select({ value: t.value }).from(t).where(eq(t.name, name))
     return row?.value ?? null
   }

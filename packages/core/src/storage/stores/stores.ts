@@ -24,6 +24,7 @@ import { pauseStore } from './provider-pauses.ts'
 import { purchaseStore } from './purchases.ts'
 import { receivedMessageStore } from './received-messages.ts'
 import { retentionStore } from './retention.ts'
+import { sealedValueStore } from './sealed-values.ts'
 import { secretStore } from './secrets.ts'
 import { sessionStore } from './sessions.ts'
 import { suppressionStore } from './suppressions.ts'
@@ -66,6 +67,7 @@ export function openStores(db: Db, tables: Tables, dialect: StoreDialect): Write
     conversations: conversationStore(db, tables),
     webhooks: webhookStore(db, tables, dialect),
     secrets: secretStore(db, tables),
+    sealedValues: sealedValueStore(db, tables, dialect),
     overview: overviewStore(db, tables),
     retention: retentionStore(db, tables),
     erasure: erasureStore(db, tables, dialect),

@@ -1,0 +1,35 @@
+import type { Runtime } from '../runtime.ts'
+import type { Storage } from '../storage/storage.ts'
+import { assertSecretsReadable, createSecretsAtRest, type SecretsAtRest } from './at-rest.ts'
+import type { SecretsKey } from './keys.ts'
+import { createSealer, type Sealer } from './sealer.ts'
+import { createSecrets } from './secrets.ts'
+
+/** All that keeps secrets in the database. */
+export interface OpenedSecrets {
+  sealer: Sealer
+  /** A secret that the service made for itself. */
+  secret: (name: string) => Promise<string>
+  secretsAtRest: SecretsAtRest
+}
+
+/**
+ * Opens what keeps secrets.
+ * @param keys the first encrypts, all decrypt.
+ * @throws SealedError, having closed the storage, for values of other keys where they are `required`.
+ */
+export async function openSecrets(
+  keys: readonly SecretsKey[],
+  { storage, runtime, required }: { storage: Storage; runtime: Runtime; required: boolean },
+): Promise<OpenedSecrets> {
+  const sealer = createSealer(keys, runtime)
+  const plain = createSealer(keys, runtime, null)
+  const secretsAtRest = createSecretsAtRest({ storage, sealer, plain })
+  if (required) {
+    await assertSecretsReadable(secretsAtRest).catch(async (error) => {
+      await storage.close()
+      throw error
+    })
+  }
+  return { sealer, secret: createSecrets({ storage, runtime, sealer }), secretsAtRest }
+}

@@ -1,0 +1,76 @@
+import { and, asc, eq, gt, or, type SQL, sql } from 'drizzle-orm'
+import { KEY_ID_LENGTH, SEALED_PREFIX } from '../../secrets/sealed.ts'
+import type { SealedValueReads, SealedValueWrites } from '../../secrets/store.ts'
+import { type Db, rowCount } from '../dialect.ts'
+import type { Tables } from '../tables.ts'
+import type { StoreDialect } from './stores.ts'
+
+/** All secrets as they are kept, whosever they are: besides the overview the one store that names no workspace. */
+export function sealedValueStore(
+  db: Db,
+  { secrets, webhooks }: Tables,
+  { locked }: Pick<StoreDialect, 'locked'>,
+): SealedValueReads & SealedValueWrites {
+  // Literals, not parameters: grouping by an expression needs both to be the same text.
+  const prefix = sql.raw(`'${SEALED_PREFIX}'`)
+  const [from, length] = [SEALED_PREFIX.length + 1, KEY_ID_LENGTH].map((n) => sql.raw(`${n}`))
+
+  /** The id of a value's key; null for plain text. */
+  const keyOf = (value: SQL): SQL<string | null> =>
+    sql`case when substr(${value}, 1, ${sql.raw(`${SEALED_PREFIX.length}`)}) = ${prefix}
+        then substr(${value}, ${from}, ${length}) end`
+
+  function formsOf(table: typeof secrets | typeof webhooks, value: SQL, condition: SQL) {
+    const key_id = keyOf(value)
+    return db.select({ key_id, count: rowCount }).from(table).where(condition).groupBy(key_id)
+  }
+
+  const countOf = async (table: typeof secrets | typeof webhooks) =>
+    (await db.select({ n: rowCount }).from(table))[0]?.n ?? 0
+
+  return {
+    async forms() {
+      const headers = sql`cast(${webhooks.headers} as text)`
+      const { secret, previous_secret: previous, accepted_secret: accepted } = webhooks
+      const found = [
+        ...(await formsOf(secrets, sql`${secrets.value}`, sql`true`)),
+        ...(await formsOf(webhooks, sql`${secret}`, sql`true`)),
+        ...(await formsOf(webhooks, sql`${previous}`, sql`${previous} is not null`)),
+        // A JSON text stands in quotes.
+        ...(await formsOf(webhooks, sql`substr(${headers}, 2)`, sql`${headers} <> '{}'`)),
+        // Never encrypted: a fingerprint, or a secret of a version that had none.
+        ...(await formsOf(webhooks, sql`''`, sql`substr(${accepted}, 1, 7) <> 'sha256:'`)),
+      ]
+      const counts = new Map<string | null, number>()
+      for (const { key_id, count } of found) counts.set(key_id, (counts.get(key_id) ?? 0) + count)
+      return [...counts].map(([key_id, count]) => ({ key_id, count }))
+    },
+    async countRows() {
+      return { secrets: await countOf(secrets), webhooks: await countOf(webhooks) }
+    },
+    async lockSecrets(after, limit) {
+      const later = db.select().from(secrets).where(gt(secrets.name, after))
+      return locked(later.orderBy(asc(secrets.name)).limit(limit))
+    },
+    async changeSecret(name, value) {
+      await db.update(secrets).set({ value }).where(eq(secrets.name, name))
+    },
+    async lockWebhooks(after, limit) {
+      const { workspace_id, id, secret, previous_secret, accepted_secret, headers } = webhooks
+      const later = or(
+        gt(workspace_id, after.workspace_id),
+        and(eq(workspace_id, after.workspace_id), gt(id, after.id)),
+      )
+      const found = db
+        .select({ workspace_id, id, secret, previous_secret, accepted_secret, headers })
+        .from(webhooks)
+        .where(later)
+      return locked(found.orderBy(asc(workspace_id), asc(id)).limit(limit))
+    },
+    async changeWebhook(workspaceId, webhookId, change) {
+      const { workspace_id, id } = webhooks
+      const one = and(eq(workspace_id, workspaceId), eq(id, webhookId))
+      await db.update(webhooks).set(change).where(one)
+    },
+  }
+}
