@@ -29,6 +29,7 @@ const SETTINGS: Record<string, Setting> = {
   },
   'docs/operating/install.md': { is_stopped: true, config: 'etc/svc/svc.config.json' },
   'docs/operating/restart-and-upgrade.md': { is_stopped: true, config: 'etc/svc/svc.config.json' },
+  'docs/operating/secrets.md': { is_stopped: true },
   'docs/operating/postgresql.md': {
     is_stopped: true,
     sections: {

@@ -50,6 +50,7 @@ export const NOT_RUN: Readonly<
   podman: [
     { arguments: /^build -f deploy\/Containerfile -t svc \.$/, why: INSTALLS },
     { arguments: /^run -d(?: (?:--?[a-z-]+) \S+)+ svc$/, why: INSTALLS },
+    { arguments: /^secret create [\w-]+ \S+$/, why: INSTALLS },
   ],
   '.ci/run': [{ arguments: /^$/, why: ITSELF }],
 }

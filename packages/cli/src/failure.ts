@@ -53,7 +53,9 @@ export function explain(thrown: unknown): Explanation {
   if (error instanceof Failure) return explanation(error.code, error.message, error.exit_code)
   if (error instanceof CommanderError) return explanation('usage', usageText(error), 2)
   // By name and not by class: loading the classes would load what most commands do not need.
-  if (error.name === 'ConfigError') return explanation('configuration', error.message, 2)
+  if (error.name === 'ConfigError' || error.name === 'SealedError') {
+    return explanation('configuration', error.message, 2)
+  }
   if (error.name === 'SvcError') {
     const { code = 'failed' } = error
     return { ...explanation(code, refusalText(error), 1), hint: HINTS[code] }

@@ -24,10 +24,14 @@ export async function withCore<T>(
     import('@svc/server'),
     import('@svc/core'),
   ])
+  const config = readConfig(settingsOf(surroundings))
   const { database_url, public_url, signup_credits, signup_daily_limit, low_balance, providers } =
-    readConfig(settingsOf(surroundings))
+    config
   const core = await createCore({
     database_url,
+    secrets_keys: config.secrets_keys,
+    // What operators do needs no secret: their shells need not have the key.
+    require_secrets_keys: false,
     signup_credits,
     signup_daily_limit,
     // A shell that does not say it knows nothing of the server's: what follows it is set when that starts next.

@@ -23,6 +23,7 @@ import { addProviders } from './commands/providers.ts'
 import { addRecipients } from './commands/recipients.ts'
 import { addRestore } from './commands/restore.ts'
 import { addResumeAll } from './commands/resume.ts'
+import { addSecrets } from './commands/secrets.ts'
 import { addSegments } from './commands/segments.ts'
 import { addSend } from './commands/send.ts'
 import { addServe } from './commands/serve.ts'
@@ -146,6 +147,7 @@ function prepare(program: Command, context: Context): void {
   addLedger(program, context)
   addAudit(program, context)
   addDoctor(program, context)
+  addSecrets(program, context)
   addBackup(program, context)
   addRestore(program, context)
   addPauseAll(program, context)

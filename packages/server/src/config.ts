@@ -22,6 +22,7 @@ import { type Load, OVERLOAD } from './load.ts'
 import { readMetricsListen } from './metrics/listen-address.ts'
 import type { Address } from './metrics/metrics-server.ts'
 import { readProviderSettings } from './provider-settings.ts'
+import { readSecretsSettings, type SecretsSettings } from './secrets-settings.ts'
 import { readSpendSettings, type SpendSettings } from './spend-settings.ts'
 import { readStripe, type StripeSettings } from './stripe-settings.ts'
 import { readDns, type TargetSettings } from './webhook-targets.ts'
@@ -29,7 +30,7 @@ import { readDns, type TargetSettings } from './webhook-targets.ts'
 export { ConfigError }
 
 /** What the operator set, checked and complete. Contract section 11. */
-export interface Config extends SpendSettings, TargetSettings {
+export interface Config extends SpendSettings, TargetSettings, SecretsSettings {
   host: string
   port: number
   /** The socket that the process was started with, listened on instead; null for none. */
@@ -122,6 +123,7 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
     backups: readBackups(read, { data_dir, database_url }),
     stripe: readStripe(read),
     providers: readProviderSettings(read),
+    ...readSecretsSettings(read),
     ...readSpendSettings(read),
   }
 }

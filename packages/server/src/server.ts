@@ -61,6 +61,7 @@ export async function startServer({
   })
   const core = await createCore({
     database_url: config.database_url,
+    secrets_keys: config.secrets_keys,
     signup_credits: config.signup_credits,
     signup_daily_limit: config.signup_daily_limit,
     low_balance: config.low_balance,

@@ -10,7 +10,11 @@ export function warnOfSettings(
     providers,
     public_url,
     listen_backlog,
-  }: Pick<Config, 'stripe' | 'providers' | 'public_url' | 'listen_backlog'>,
+    open_secrets_key_file,
+  }: Pick<
+    Config,
+    'stripe' | 'providers' | 'public_url' | 'listen_backlog' | 'open_secrets_key_file'
+  >,
   { dev, somaxconn = readSomaxconn() }: { dev: boolean; somaxconn?: number | null },
 ): void {
   if (dev) return
@@ -28,6 +32,12 @@ export function warnOfSettings(
     log.warn(
       { somaxconn, listen_backlog },
       'net.core.somaxconn is less than SVC_LISTEN_BACKLOG: in a burst, clients beyond it wait for seconds to connect',
+    )
+  }
+  if (open_secrets_key_file !== null) {
+    log.warn(
+      { file: open_secrets_key_file },
+      'every user of this machine can read the file of SVC_SECRETS_KEY_FILE: chmod o-rwx it',
     )
   }
   if (stripe && /^.k_test_/.test(stripe.secret_key)) {

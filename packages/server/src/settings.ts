@@ -76,6 +76,17 @@ const ROWS: Record<SettingGroup, Record<string, Row>> = {
       example: 'postgres://svc:password@db.example/svc',
       is_secret: true,
     },
+    SVC_SECRETS_KEY: {
+      kind: 'list',
+      summary: 'keys of 32 bytes for the secrets in the database: the first encrypts',
+      example: `${'A'.repeat(43)}=`,
+      is_secret: true,
+    },
+    SVC_SECRETS_KEY_FILE: {
+      kind: 'path',
+      summary: 'the file with those keys instead, one a line',
+      example: '/etc/svc/secrets.key',
+    },
     SVC_PUBLIC_URL: {
       summary: 'the address that others reach the service at',
       default: 'http://HOST:PORT',

@@ -19,8 +19,8 @@ export function addDoctor(program: Command, context: Context): void {
     .command('doctor')
     .summary('look for what is wrong, and say what to do about it')
     .description(
-      `Looks at the settings, the disk, the database and its settings, the clock, the ledger, the queues, the providers, the
-webhooks, the backups and the running server, and says of each finding what to do about it. Changes nothing, sends nothing, and
+      `Looks at the settings, the disk, the database and its settings, the clock, the ledger, the secrets, the queues, the
+providers, the webhooks, the backups and the running server, and says of each finding what to do about it. Changes nothing, sends nothing, and
 may run beside the server. Ends with 1 if there is an error; a warning alone is 0.`,
     )
     .option(
@@ -109,11 +109,13 @@ async function* serviceChecks({
     import('../doctor/work-check.ts'),
     import('../doctor/provider-check.ts'),
     import('../doctor/webhook-check.ts'),
+    import('../doctor/secrets-check.ts'),
   ])
-  const [{ checkWork }, { checkProviders }, { checkWebhooks }] = rest
+  const [{ checkWork }, { checkProviders }, { checkWebhooks }, { checkSecrets }] = rest
   const targets = targetsOf(config, { dev: false })
   yield await seen('database', () =>
     withCore(surroundings, async (core) => [
+      ...(await seen('secrets', () => checkSecrets(core))),
       ...(await seen('queue', () => checkWork(core))),
       ...(await seen('providers', () => checkProviders(core, { offline }))),
       ...(await seen('webhooks', () => checkWebhooks(core, { offline, targets }))),

@@ -1,11 +1,13 @@
 import { randomBytes } from 'node:crypto'
 import { createServer, type IncomingHttpHeaders, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { gunzipSync } from 'node:zlib'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { verify } from '../../src/contract/signature.ts'
 import { type Core, createCore } from '../../src/core.ts'
 import type { CoreOptions } from '../../src/core-options.ts'
 import { systemRuntime } from '../../src/runtime.ts'
+import { exported, imported } from '../archive/move.ts'
 import { ENGINES, type Engine } from '../erasing/engines.ts'
 import type { Opened } from '../storage/bench.ts'
 
@@ -17,7 +19,7 @@ const HEADERS = {
 }
 const EVENTS = ['*'] as const
 
-describe.each(ENGINES)('secrets at rest on %s', (_, make) => {
+describe.each(ENGINES)('secrets at rest on %s', (name, make) => {
   let engine: Engine
   let opened: Opened
   let core: Core | null
@@ -186,6 +188,33 @@ describe.each(ENGINES)('secrets at rest on %s', (_, make) => {
     ])
     expect(await other.secretsAtRest.encrypt()).toEqual({ changed: 0, unchanged: 0, unreadable: 1 })
     await open([OTHER, KEY])
+  })
+
+  it('are moved to the other engine as they are', async () => {
+    const service = await open([KEY])
+    const workspaceId = await signUp(service)
+    const given = { url, events: [...EVENTS], headers: HEADERS }
+    const { id, secret } = await service.webhooks.create(workspaceId, given)
+    const { bytes } = await exported(engine.url(), { snapshot: true })
+    const text = gunzipSync(bytes).toString('latin1')
+    expect(text).toContain('svcenc1:')
+    for (const one of [secret, HEADERS.Authorization]) expect(text).not.toContain(one)
+    const [, makeOther] = ENGINES.find(([one]) => one !== name) ?? []
+    const other = makeOther?.()
+    if (!other) throw new Error('there are two engines')
+    const there = await other.open()
+    try {
+      // Closes it, for the import to be alone.
+      await other.dump({ vacuum: false })
+      await imported(other.url(), bytes)
+      const moved = await open([KEY], { database_url: other.url() })
+      const got = await delivered(moved, workspaceId, id)
+      expect(isSigned(got, secret)).toBe(true)
+      expect(got.headers.authorization).toBe(HEADERS.Authorization)
+      await core?.close()
+    } finally {
+      await there.close()
+    }
   })
 
   it('begin anew after an interruption with what is left', async () => {

@@ -7,7 +7,7 @@ import type { Tables } from '../tables.ts'
 /** So many histories are looked at for their last failures: those of which most failed. */
 const HISTORIES_MAX = 100
 
-/** The operator's view of all workspaces: the one store whose queries name none. */
+/** The operator's view of all workspaces: with `sealedValues`, the stores whose queries name none. */
 export function overviewStore(db: Db, tables: Tables): OverviewReads {
   const { messages, message_counts: counts, message_queue, delivery_queue } = tables
   const { credit_accounts: accounts, webhooks } = tables

@@ -5,7 +5,7 @@ import { type Db, rowCount } from '../dialect.ts'
 import type { Tables } from '../tables.ts'
 import type { StoreDialect } from './stores.ts'
 
-/** All secrets as they are kept, whosever they are: besides the overview the one store that names no workspace. */
+/** All secrets as they are kept, of every workspace: with the overview, the stores whose queries name none. */
 export function sealedValueStore(
   db: Db,
   { secrets, webhooks }: Tables,

@@ -1,0 +1,37 @@
+import type { Core } from '@svc/core'
+import { type Finding, findingsOf } from './finding.ts'
+
+/** Whether the secrets in the database are encrypted, all with the first key. */
+export async function checkSecrets(core: Pick<Core, 'secretsAtRest'>): Promise<Finding[]> {
+  const is = findingsOf('secrets')
+  const { key_id, plain, keys } = await core.secretsAtRest.status()
+  const missing = keys.filter(({ is_given }) => !is_given)
+  if (missing.length > 0) {
+    const ids = missing.map((key) => key.key_id).join(', ')
+    return [
+      is.error(
+        `${sumOf(missing)} are encrypted with a key that is not given (key id ${ids})`,
+        'svc serve refuses to start without it: set SVC_SECRETS_KEY or SVC_SECRETS_KEY_FILE, with every key in use',
+      ),
+    ]
+  }
+  if (key_id === null) {
+    return [
+      is.warning(
+        'no key is set: the database and its backups hold the secrets of sessions and webhooks as plain text',
+        'set SVC_SECRETS_KEY or SVC_SECRETS_KEY_FILE, then svc secrets encrypt: docs/operating/secrets.md',
+      ),
+    ]
+  }
+  const old = keys.filter((key) => key.key_id !== key_id && key.values > 0)
+  const findings: Finding[] = []
+  if (plain > 0) findings.push(is.warning(`${plain} values are plain text`, 'svc secrets encrypt'))
+  if (old.length > 0) {
+    findings.push(is.warning(`${sumOf(old)} are encrypted with an old key`, 'svc secrets encrypt'))
+  }
+  return findings.length > 0 ? findings : [is.ok(`${sumOf(keys)} are encrypted, with ${key_id}`)]
+}
+
+function sumOf(keys: readonly { values: number }[]): string {
+  return `${keys.reduce((sum, { values }) => sum + values, 0)} values`
+}

@@ -1,0 +1,65 @@
+import { readFileSync, statSync } from 'node:fs'
+import { resolve } from 'node:path'
+import { readSecretsKeys } from '@svc/core'
+import { ConfigError } from './config-error.ts'
+import type { Read } from './variable-set.ts'
+
+/** The keys that encrypt the secrets of the database. */
+export interface SecretsSettings {
+  /** The first encrypts, all decrypt; none where secrets are stored as plain text. */
+  secrets_keys: readonly string[]
+  /** The file that they come from, where others than its owner and its group can read it; null otherwise. */
+  open_secrets_key_file: string | null
+}
+
+const KEY = 'SVC_SECRETS_KEY'
+const FILE = 'SVC_SECRETS_KEY_FILE'
+
+/** Sixteen keys take about 1 KB. */
+const FILE_BYTES_MAX = 16 * 1024
+
+/** What only the owner and the group of a file should have. */
+const OTHERS = 0o007
+
+/**
+ * Reads the keys from the variable, separated by commas, or from the file, one a line.
+ * @throws ConfigError that names the variable and never shows a value.
+ */
+export function readSecretsSettings(read: Read): SecretsSettings {
+  const [text, file] = [read(KEY), read(FILE)]
+  if (text !== undefined && file !== undefined) {
+    throw new ConfigError(`${KEY} and ${FILE} are both set: set one of them`)
+  }
+  if (file !== undefined) return fromFile(resolve(file))
+  return {
+    secrets_keys: text === undefined ? [] : keysOf(KEY, text),
+    open_secrets_key_file: null,
+  }
+}
+
+function fromFile(path: string): SecretsSettings {
+  try {
+    const { size, mode } = statSync(path)
+    if (size > FILE_BYTES_MAX) throw new ConfigError(`${FILE}: the file is no list of keys`)
+    const isOpen = process.platform !== 'win32' && (mode & OTHERS) !== 0
+    return {
+      secrets_keys: keysOf(FILE, readFileSync(path, 'utf8')),
+      open_secrets_key_file: isOpen ? path : null,
+    }
+  } catch (error) {
+    if (error instanceof ConfigError) throw error
+    const { code = 'unreadable' } = error as NodeJS.ErrnoException
+    throw new ConfigError(`${FILE}: the file cannot be read (${code})`)
+  }
+}
+
+function keysOf(name: string, text: string): string[] {
+  const keys = text.split(/[,\n]/).flatMap((part) => part.trim() || [])
+  if (keys.length === 0) throw new ConfigError(`${name} holds no key`)
+  try {
+    readSecretsKeys(keys)
+    return keys
+  } catch (error) {
+    throw new ConfigError(`${name}: ${(error as Error).message}`)
+  }
+}
