@@ -37,6 +37,8 @@ describe('with nothing set', () => {
       data_dir: folder,
       database_url: `file:${join(folder, 'svc.db')}`,
       jwt_secret: SECRET,
+      secrets_keys: [],
+      open_secrets_key_file: null,
       public_url: 'http://127.0.0.1:3000',
       rates: RATES,
       trust_proxy: [],
