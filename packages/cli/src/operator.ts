@@ -25,8 +25,7 @@ export async function withCore<T>(
     import('@svc/core'),
   ])
   const config = readConfig(settingsOf(surroundings))
-  const { database_url, public_url, signup_credits, signup_daily_limit, low_balance, providers } =
-    config
+  const { database_url, public_url, signup_credits, signup_daily_limit, low_balance } = config
   const core = await createCore({
     database_url,
     secrets_keys: config.secrets_keys,
@@ -37,7 +36,8 @@ export async function withCore<T>(
     // A shell that does not say it knows nothing of the server's: what follows it is set when that starts next.
     ...(low_balance !== null && { low_balance }),
     payments,
-    providers,
+    providers: config.providers,
+    quotas: config.quotas,
     public_url: () => public_url,
   })
   try {

@@ -2,7 +2,7 @@ import type { PaymentProvider } from './billing/payment.ts'
 import type { CountryRule } from './channels/country-rule.ts'
 import type { Prices } from './channels/price.ts'
 import type { CreditPackage } from './contract/billing.ts'
-import { LIMITS } from './contract/limits.ts'
+import { LIMITS, QUOTAS, type Quotas } from './contract/limits.ts'
 import { parseCredits, type Units } from './contract/units.ts'
 import type { ReplyTexts } from './inbound/reply.ts'
 import type { Mailer } from './mail/mail.ts'
@@ -31,6 +31,8 @@ export interface CoreOptions {
   countries?: CountryRule | null
   /** How many numbers that follow one another a workspace may write to before it is frozen; any unless told. */
   sequence_limit?: SequenceLimit | null
+  /** How much a workspace may have and use; those left out are `QUOTAS`. */
+  quotas?: Partial<Quotas> | undefined
   /** How many recipients a bulk may have: 1,000 unless told, 10,000 at the most. */
   bulk_recipients_max?: number | undefined
   /**
@@ -94,6 +96,15 @@ export function ofOption<T>(option: keyof CoreOptions, read: () => T): T {
   } catch (error) {
     throw error instanceof RangeError ? new RangeError(`${option}: ${error.message}`) : error
   }
+}
+
+/** @throws RangeError for a quota that is no whole number from 1. */
+export function quotasOf({ quotas }: CoreOptions): Quotas {
+  for (const [name, value] of Object.entries(quotas ?? {})) {
+    if (Number.isSafeInteger(value) && value >= 1) continue
+    throw new RangeError(`quotas: ${name} must be a whole number from 1`)
+  }
+  return { ...QUOTAS, ...quotas }
 }
 
 /** @throws RangeError for a number that no bulk may have. */

@@ -13,7 +13,13 @@ import { type Contacts, createContacts } from './contacts/contacts.ts'
 import { createSuppressions, type Suppressions } from './contacts/suppressions.ts'
 import { createUnsubscribe, type Unsubscribe } from './contacts/unsubscribe.ts'
 import { units } from './contract/units.ts'
-import { bulkRecipientsMax, type CoreOptions, ofOption, optionalCredits } from './core-options.ts'
+import {
+  bulkRecipientsMax,
+  type CoreOptions,
+  ofOption,
+  optionalCredits,
+  quotasOf,
+} from './core-options.ts'
 import { type Credits, createCredits } from './credits/credits.ts'
 import { type Dispatcher, startDispatcher } from './dispatch/dispatcher.ts'
 import { type Listeners, startListening } from './dispatch/listening.ts'
@@ -134,6 +140,7 @@ export async function createCore(options: CoreOptions): Promise<Core> {
   const dailyLimit = optionalCredits('signup_daily_limit', options.signup_daily_limit)
   const signupCredits = optionalCredits('signup_credits', options.signup_credits) ?? units(0)
   const recipients_max = bulkRecipientsMax(options)
+  const quotas = quotasOf(options)
   const priceOf = ofOption('prices', () => createPricing({ ...DEFAULT_PRICES, ...options.prices }))
   const countryFault = await openCountryRule(options.countries ?? null)
   const keys = ofOption('secrets_keys', () => readSecretsKeys(options.secrets_keys ?? []))
@@ -255,7 +262,7 @@ export async function createCore(options: CoreOptions): Promise<Core> {
     })
   }
 
-  const apiKeys = createApiKeys({ storage, runtime })
+  const apiKeys = createApiKeys({ storage, runtime, quotas })
   const contacts = createContacts({ storage, runtime })
   const sandboxMailer = createSandboxMailer(runtime)
   const smtpMailer = smtpMailerOf(providers)
@@ -312,6 +319,7 @@ export async function createCore(options: CoreOptions): Promise<Core> {
     messages: createMessages({
       storage,
       runtime,
+      quotas,
       priceOf,
       countryFault,
       senders: createSenders({ storage, carriers }),
@@ -333,6 +341,7 @@ export async function createCore(options: CoreOptions): Promise<Core> {
       storage,
       runtime,
       sealer,
+      quotas,
       targets: createTargetGuard(targets),
       onQueued: (webhookId) => dispatcher?.deliverNow(webhookId),
     }),

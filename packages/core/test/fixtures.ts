@@ -282,6 +282,7 @@ function messageBuilders(runtime: Pick<Runtime, 'id' | 'now'>) {
       messages,
       bulk: null,
       spending: null,
+      test_use: null,
       idempotency,
     }
   }

@@ -17,6 +17,7 @@ it.each<[Partial<CoreOptions>, string]>([
   [{ signup_daily_limit: 'much' }, 'signup_daily_limit: '],
   [{ low_balance: 'low' }, 'low_balance: '],
   [{ prices: { sms: 'cheap' } }, 'prices: sms: '],
+  [{ quotas: { webhooks: 0 } }, 'quotas: webhooks '],
   [{ bulk_recipients_max: 0 }, 'bulk_recipients_max '],
 ])('%o is refused by the name of the option, and opens nothing', async (options, text) => {
   const error = await createCore({ database_url: `file:${file}`, ...options }).catch((e) => e)

@@ -44,6 +44,7 @@ import { sessionsContract } from './storage/sessions.contract.ts'
 import { settleContract } from './storage/settle.contract.ts'
 import { suppressedContract } from './storage/suppressed.contract.ts'
 import { suppressionsContract } from './storage/suppressions.contract.ts'
+import { testQuotasContract } from './storage/test-quotas.contract.ts'
 import { webhooksContract } from './storage/webhooks.contract.ts'
 import { writeContract } from './storage/write.contract.ts'
 
@@ -73,6 +74,7 @@ export function storageContract(engine: string, open: OpenStorage): void {
     describe('suppressed recipients', () => suppressedContract(open))
     describe('recipients who opted out meanwhile', () => optedOutContract(open))
     describe('a daily limit', () => dailyLimitContract(open))
+    describe('quotas of test keys', () => testQuotasContract(open))
     describe('idempotency', () => idempotencyContract(open))
     describe('claimMessages', () => claimMessagesContract(open))
     describe('a clock that is set', () => clockStepsContract(open))

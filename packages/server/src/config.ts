@@ -10,6 +10,8 @@ import {
   type CreditPackage,
   LIMITS,
   parseCredits,
+  QUOTAS,
+  type Quotas,
   RATES,
   type RateLimit,
   readCreditPackages,
@@ -43,6 +45,8 @@ export interface Config extends SpendSettings, TargetSettings, SecretsSettings {
   jwt_secret: string | null
   public_url: string
   rates: Record<keyof typeof RATES, RateLimit>
+  /** How much a workspace may have and use. */
+  quotas: Quotas
   /** Networks of proxies whose `X-Forwarded-For` counts. */
   trust_proxy: string[]
   /** Beyond which load even sends are refused. */
@@ -95,6 +99,22 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
     jwt_secret: readJwtSecret(read('SVC_JWT_SECRET')),
     public_url: readUrl(read('SVC_PUBLIC_URL') ?? urlOf(host, port)),
     rates: readRates(read),
+    quotas: {
+      api_keys: readWhole('SVC_API_KEYS_MAX', read, QUOTAS.api_keys),
+      webhooks: readWhole('SVC_WEBHOOKS_MAX', read, QUOTAS.webhooks),
+      webhooks_per_host: readWhole('SVC_WEBHOOKS_PER_HOST_MAX', read, QUOTAS.webhooks_per_host),
+      test_messages_per_day: readWhole(
+        'SVC_TEST_MESSAGES_PER_DAY',
+        read,
+        QUOTAS.test_messages_per_day,
+      ),
+      test_bytes_per_day: readWhole(
+        'SVC_TEST_BYTES_PER_DAY',
+        read,
+        QUOTAS.test_bytes_per_day,
+        999_999_999_999,
+      ),
+    },
     trust_proxy: readNetworks('SVC_TRUST_PROXY', read('SVC_TRUST_PROXY')),
     overload: {
       requests: readWhole('SVC_OVERLOAD_REQUESTS', read, OVERLOAD.requests),
@@ -211,7 +231,7 @@ function readWhole(
 ): number {
   const text = read(name)
   if (text === undefined) return otherwise
-  if (/^[1-9]\d{0,6}$/.test(text) && Number(text) <= most) return Number(text)
+  if (/^[1-9]\d{0,11}$/.test(text) && Number(text) <= most) return Number(text)
   throw new ConfigError(`${name} must be a whole number from 1 to ${most}, got "${text}"`)
 }
 

@@ -71,6 +71,7 @@ export async function startServer({
     countries: config.countries,
     sequence_limit: config.sequence_limit,
     bulk_recipients_max: config.bulk_recipients_max,
+    quotas: config.quotas,
     credit_packages: config.credit_packages,
     payments,
     providers: config.providers,

@@ -284,6 +284,36 @@ const ROWS: Record<SettingGroup, Record<string, Row>> = {
       default: '1000/900',
       example: '500/900',
     },
+    SVC_API_KEYS_MAX: {
+      kind: 'number',
+      summary: 'how many active API keys one workspace may have',
+      default: '100',
+      example: '500',
+    },
+    SVC_WEBHOOKS_MAX: {
+      kind: 'number',
+      summary: 'how many webhooks one workspace may have',
+      default: '100',
+      example: '500',
+    },
+    SVC_WEBHOOKS_PER_HOST_MAX: {
+      kind: 'number',
+      summary: 'how many of them may go to one host',
+      default: '20',
+      example: '50',
+    },
+    SVC_TEST_MESSAGES_PER_DAY: {
+      kind: 'number',
+      summary: 'how many messages the test keys of one workspace may send on a day (UTC)',
+      default: '10000',
+      example: '100000',
+    },
+    SVC_TEST_BYTES_PER_DAY: {
+      kind: 'number',
+      summary: 'how many bytes of content and metadata these may come to',
+      default: '67108864',
+      example: '1000000000',
+    },
     SVC_BULK_RECIPIENTS_MAX: {
       kind: 'number',
       summary: 'how many recipients one bulk may have',

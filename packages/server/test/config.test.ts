@@ -1,7 +1,7 @@
 import { existsSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { RATES } from '@svc/core/contract'
+import { QUOTAS, RATES } from '@svc/core/contract'
 import Fastify from 'fastify'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { ConfigError, readConfig, urlOf } from '../src/config.ts'
@@ -41,6 +41,7 @@ describe('with nothing set', () => {
       open_secrets_key_file: null,
       public_url: 'http://127.0.0.1:3000',
       rates: RATES,
+      quotas: QUOTAS,
       trust_proxy: [],
       overload: { requests: 4_000, delay_ms: 1_000 },
       connections_max: 10_000,
@@ -86,6 +87,11 @@ it('reads everything that can be set', () => {
       SVC_RATE_LIMIT_ANONYMOUS: '2/3',
       SVC_RATE_LIMIT_FAILED_AUTH: '999999999/9999999',
       SVC_RATE_LIMIT_SIGNUP_ALL: '7/60',
+      SVC_API_KEYS_MAX: '7',
+      SVC_WEBHOOKS_MAX: '8',
+      SVC_WEBHOOKS_PER_HOST_MAX: '9',
+      SVC_TEST_MESSAGES_PER_DAY: '10',
+      SVC_TEST_BYTES_PER_DAY: '999999999999',
       SVC_TRUST_PROXY: '10.0.0.0/8, 192.0.2.1,fd00::/8',
       SVC_OVERLOAD_REQUESTS: '1',
       SVC_OVERLOAD_DELAY_MS: '9999999',
@@ -119,6 +125,13 @@ it('reads everything that can be set', () => {
       // 200 times what one client may, where nothing else is set.
       login_all: { max: 10_000, window_s: 900 },
       signup_all: { max: 7, window_s: 60 },
+    },
+    quotas: {
+      api_keys: 7,
+      webhooks: 8,
+      webhooks_per_host: 9,
+      test_messages_per_day: 10,
+      test_bytes_per_day: 999_999_999_999,
     },
     trust_proxy: ['10.0.0.0/8', '192.0.2.1', 'fd00::/8'],
     overload: { requests: 1, delay_ms: 9_999_999 },
@@ -170,6 +183,8 @@ describe('a setting that cannot be meant is refused by its name', () => {
     ['SVC_RATE_LIMIT_AUTH', '5/900s', `SVC_RATE_LIMIT_AUTH ${RATE}, got "5/900s"`],
     ['SVC_RATE_LIMIT_ANONYMOUS', '-1/60', `SVC_RATE_LIMIT_ANONYMOUS ${RATE}, got "-1/60"`],
     ['SVC_RATE_LIMIT_FAILED_AUTH', '1e3/60', `SVC_RATE_LIMIT_FAILED_AUTH ${RATE}, got "1e3/60"`],
+    ['SVC_API_KEYS_MAX', '0', `SVC_API_KEYS_MAX ${WHOLE}, got "0"`],
+    ['SVC_WEBHOOKS_PER_HOST_MAX', '-1', `SVC_WEBHOOKS_PER_HOST_MAX ${WHOLE}, got "-1"`],
     ['SVC_OVERLOAD_REQUESTS', '0', `SVC_OVERLOAD_REQUESTS ${WHOLE}, got "0"`],
     ['SVC_OVERLOAD_REQUESTS', '10000000', `SVC_OVERLOAD_REQUESTS ${WHOLE}, got "10000000"`],
     ['SVC_OVERLOAD_DELAY_MS', '1.5', `SVC_OVERLOAD_DELAY_MS ${WHOLE}, got "1.5"`],

@@ -12,7 +12,7 @@ import {
   type Runtime,
   systemRuntime,
 } from '@svc/core'
-import { RATES, type RateLimit, readCreditPackages } from '@svc/core/contract'
+import { type Quotas, RATES, type RateLimit, readCreditPackages } from '@svc/core/contract'
 import { pino } from 'pino'
 import { afterAll, afterEach, beforeAll } from 'vitest'
 import { buildApp } from '../src/app.ts'
@@ -56,6 +56,8 @@ const ERROR_LEVEL = 50
 export interface WorldOptions {
   /** `'specified'` for those of the contract; a bucket that is not named is never full. */
   rates?: 'specified' | Partial<Record<keyof typeof RATES, RateLimit>>
+  /** Those of the service unless told. */
+  quotas?: Partial<Quotas>
   trust_proxy?: string[]
   overload?: Load
   connections_max?: number
@@ -115,6 +117,7 @@ export async function openWorld(options: WorldOptions = {}) {
   const core = await createCore({
     database_url: options.database_url ?? `file:${join(folder, 'svc.db')}`,
     signup_credits: options.signup_credits ?? '0',
+    quotas: options.quotas,
     ...options.spend,
     ...(options.signup_daily_limit && { signup_daily_limit: options.signup_daily_limit }),
     ...(options.low_balance !== undefined && { low_balance: options.low_balance }),

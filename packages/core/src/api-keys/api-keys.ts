@@ -3,6 +3,7 @@ import { auditRow } from '../audit/entry.ts'
 import type { ApiKey, apiKeys as endpoints } from '../contract/api-keys.ts'
 import type { Body, Data } from '../contract/endpoint.ts'
 import { invalid, SvcError } from '../contract/errors.ts'
+import type { Quotas } from '../contract/limits.ts'
 import type { Scope } from '../contract/scopes.ts'
 import type { Units } from '../contract/units.ts'
 import type { Runtime } from '../runtime.ts'
@@ -23,7 +24,7 @@ export interface KeyIdentity {
 
 /** The API keys of workspaces: made, listed, ended, and what requests prove themselves with. */
 export interface ApiKeys {
-  /** @throws SvcError `validation_error` when it would be expired from the beginning. */
+  /** @throws SvcError `validation_error` when it would be expired from the beginning, or one too many. */
   create(
     workspaceId: string,
     request: Body<typeof endpoints.create>,
@@ -51,9 +52,11 @@ const ONCE = 'Store this key now: it is shown only once and cannot be recovered.
 export function createApiKeys({
   storage,
   runtime,
+  quotas,
 }: {
   storage: Storage
   runtime: Runtime
+  quotas: Pick<Quotas, 'api_keys'>
 }): ApiKeys {
   const usage = createUsage({ storage, runtime })
   // Parsed lists, by their own text: a list that is changed is another text.
@@ -88,7 +91,11 @@ export function createApiKeys({
         last_used_at: null,
         created_at: at,
       }
-      await storage.write(async ({ apiKeys, audit }) => {
+      await storage.write(async ({ workspaces, apiKeys, audit }) => {
+        // Callers that come at once would otherwise count the same keys.
+        await workspaces.lock(workspaceId)
+        const active = await apiKeys.countActive(workspaceId, at)
+        if (active >= quotas.api_keys) throw tooMany(quotas.api_keys)
         await apiKeys.insert(row)
         const created = {
           workspace_id: workspaceId,
@@ -142,6 +149,13 @@ export function createApiKeys({
     flush: usage.flush,
     close: usage.close,
   }
+}
+
+function tooMany(max: number): SvcError {
+  return invalid(
+    '',
+    `A workspace may have at most ${max} active API keys. Deactivate one that is not used any more: DELETE /api/v1/api-keys/:id`,
+  )
 }
 
 function alreadyExpired(): SvcError {

@@ -1,5 +1,5 @@
 import type { Units } from '../contract/units.ts'
-import type { ApiKeyRow } from '../storage/storage.ts'
+import type { ApiKeyRow, TestUsageRow } from '../storage/storage.ts'
 
 export interface ApiKeyReads {
   /** Newest first. */
@@ -7,9 +7,13 @@ export interface ApiKeyReads {
   count(workspaceId: string): Promise<number>
   /** What a key with a daily limit has spent on a day (UTC, `2026-05-04`), refunds not taken off. */
   spentOn(workspaceId: string, of: { api_key_id: string; day: string }): Promise<Units>
+  /** What the workspace's test keys used on the last day on which they sent something; null for nothing yet. */
+  testUsage(workspaceId: string): Promise<TestUsageRow | null>
 }
 
 export interface ApiKeyWrites {
+  /** How many keys are neither deactivated nor expired. Exact while the workspace is locked. */
+  countActive(workspaceId: string, now: Date): Promise<number>
   insert(key: ApiKeyRow): Promise<void>
   /** Answers false when the workspace has no such key. Deactivating twice is no error. */
   deactivate(workspaceId: string, keyId: string): Promise<boolean>

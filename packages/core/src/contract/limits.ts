@@ -35,6 +35,28 @@ export const RATES = {
 /** How many times the limit of one client (a /64) the clients of an IPv6 /48 have together. */
 export const WIDE_NETWORK_FACTOR = 8
 
+/** How much a workspace may have and use at the most. */
+export interface Quotas {
+  /** Keys that are neither deactivated nor expired. */
+  readonly api_keys: number
+  readonly webhooks: number
+  /** Webhooks that go to one host and port. */
+  readonly webhooks_per_host: number
+  /** What its test keys, which cost nothing, send on a day (UTC) … */
+  readonly test_messages_per_day: number
+  /** … and have stored: content and metadata, as JSON in UTF-8. */
+  readonly test_bytes_per_day: number
+}
+
+/** The default quotas; each can be configured. */
+export const QUOTAS: Quotas = {
+  api_keys: 100,
+  webhooks: 100,
+  webhooks_per_host: 20,
+  test_messages_per_day: 10_000,
+  test_bytes_per_day: 64 * MB,
+}
+
 /**
  * Every other number of the contract. Units stand last in the name: `_s` seconds, `_ms`
  * milliseconds, `_bytes` bytes; texts are counted in UTF-16 code units.
@@ -124,8 +146,13 @@ export const LIMITS = {
   bulk_variables: 100,
   bulk_variable_name_length: 100,
   bulk_variable_length: 10_000,
-  /** All texts of a bulk together, filled in: they are in memory at the same time. */
-  bulk_rendered_length: 64 * MB,
+  /**
+   * What a bulk stores, all contents, filled in, and all metadata together: enough for the longest texts with the most
+   * metadata for 1,000 recipients. Where the operator allows more recipients, as much more, up to the maximum: all of it
+   * is in memory at the same time.
+   */
+  bulk_stored_length: 16 * MB,
+  bulk_stored_length_max: 64 * MB,
   /** Of one message, in the answer to an estimate. */
   estimate_characters: 100,
   /** Of all messages in the answer to an estimate: each one is a record. */

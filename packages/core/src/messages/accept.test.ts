@@ -18,6 +18,7 @@ function state(given: Partial<Account> = {}): AcceptState {
     answers: new Map(),
     suppressed: new Set(),
     spent: new Map(),
+    test_usage: new Map(),
   }
 }
 
@@ -29,6 +30,7 @@ const NOTHING = {
   messages: [],
   counts: [],
   spending: [],
+  test_usage: [],
   answers: [],
 }
 

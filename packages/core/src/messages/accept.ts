@@ -8,8 +8,9 @@ import {
   type Operation,
   type Refusal,
 } from '../credits/decide.ts'
-import type { BulkRow, HoldRow, MessageRow } from '../storage/storage.ts'
+import type { BulkRow, HoldRow, MessageRow, TestUsageRow } from '../storage/storage.ts'
 import { type CountChange, countChanges, type StatusChange } from './count-changes.ts'
+import { addTestUse, type TestQuotaExceeded, type TestUse } from './test-usage.ts'
 
 /** One send or bulk request, priced and complete: all of it is committed, or none. */
 export interface AcceptRequest {
@@ -21,6 +22,8 @@ export interface AcceptRequest {
   bulk: BulkRow | null
   /** What the key may spend on that day (UTC); null for a key without a limit. */
   spending: SpendingLimit | null
+  /** What it uses of the quotas of test keys; null for a live key. */
+  test_use: TestUse | null
   idempotency: Answer | null
 }
 
@@ -57,6 +60,7 @@ export type AcceptResult =
       spent: Units
     }
   | { outcome: 'account_frozen' }
+  | TestQuotaExceeded
 
 /** What the storage looked up, under its locks, for a batch of requests. */
 export interface AcceptState {
@@ -67,6 +71,8 @@ export interface AcceptState {
   suppressed: Set<string>
   /** By `spendingKey`: what was spent so far. */
   spent: Map<string, Units>
+  /** By workspace: what its test keys used last. */
+  test_usage: Map<string, TestUsageRow>
 }
 
 /** What a key has spent on a day, as a row of its table. */
@@ -88,6 +94,7 @@ export interface AcceptPlan {
   messages: MessageRow[]
   counts: CountChange[]
   spending: Spending[]
+  test_usage: TestUsageRow[]
   answers: (Answer & { workspace_id: string; created_at: Date })[]
 }
 
@@ -127,6 +134,7 @@ export function planAccept(requests: readonly AcceptRequest[], state: AcceptStat
     state,
     accounts: new Map(),
     spending: new Map(),
+    test_usage: new Map(),
     results: [],
     entries: [],
     holds: [],
@@ -145,6 +153,7 @@ export function planAccept(requests: readonly AcceptRequest[], state: AcceptStat
     messages,
     counts: countChanges(messages.map(created)),
     spending: [...batch.spending.values()],
+    test_usage: [...batch.test_usage.values()],
     answers,
   }
 }
@@ -155,6 +164,7 @@ interface Batch
   state: AcceptState
   accounts: Map<string, Account>
   spending: Map<string, Spending>
+  test_usage: Map<string, TestUsageRow>
 }
 
 function acceptOne(request: AcceptRequest, batch: Batch): AcceptResult {
@@ -164,6 +174,8 @@ function acceptOne(request: AcceptRequest, batch: Batch): AcceptResult {
   if (recipients.length > 0) return { outcome: 'suppressed', recipients }
   const refused = request.debit && charge(request, request.debit, batch)
   if (refused) return refused
+  const exceeded = request.test_use && countUse(request.workspace_id, request.test_use, batch)
+  if (exceeded) return exceeded
   for (const message of request.messages) batch.messages.push(message)
   if (request.bulk) batch.bulks.push(request.bulk)
   remember(request, batch)
@@ -213,6 +225,16 @@ function charge(request: AcceptRequest, debit: Operation, batch: Batch): AcceptR
   batch.accounts.set(workspace_id, decision.account)
   batch.entries.push(decision.entry)
   if (debit.kind === 'hold') batch.holds.push(holdOf(request, decision.entry))
+  return null
+}
+
+/** Counts what a test key uses, or says which quota that exceeds. */
+function countUse(workspaceId: string, use: TestUse, batch: Batch): TestQuotaExceeded | null {
+  const { test_usage } = batch.state
+  const added = addTestUse(workspaceId, test_usage.get(workspaceId), use)
+  if ('outcome' in added) return added
+  test_usage.set(workspaceId, added)
+  batch.test_usage.set(workspaceId, added)
   return null
 }
 

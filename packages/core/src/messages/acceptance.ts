@@ -4,6 +4,7 @@ import { invalid, SvcError } from '../contract/errors.ts'
 import { formatCredits, type Units } from '../contract/units.ts'
 import type { Storage } from '../storage/storage.ts'
 import type { AcceptRequest, AcceptResult, Answer } from './accept.ts'
+import { testQuotaExceeded } from './test-usage.ts'
 
 /** What an endpoint did, or what it did when the same was asked before. */
 export interface Answered<Data> {
@@ -18,6 +19,7 @@ export interface Answered<Data> {
 export async function acceptOne(
   storage: Storage,
   request: AcceptRequest,
+  at: Date,
 ): Promise<Extract<AcceptResult, { outcome: 'accepted' | 'replayed' | 'suppressed' }>> {
   const [result] = await storage.hot.accept([request])
   switch (result?.outcome) {
@@ -36,6 +38,8 @@ export async function acceptOne(
       const whose = result.of === 'api_key' ? ' with this API key' : ''
       throw notEnough(result.required, `have ${formatCredits(left)} left today${whose}.`)
     }
+    case 'test_quota':
+      throw testQuotaExceeded(result, at)
     default:
       throw new Error('the storage answered nothing')
   }

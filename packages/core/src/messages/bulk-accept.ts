@@ -11,6 +11,7 @@ import type { Refused } from './bulk-reading.ts'
 import type { Reached } from './bulk-recipients.ts'
 import { refusalOf, refusedInAnswer } from './bulk-refusal.ts'
 import { debitFor, newMessage, type Schedule, spendingOf } from './new-message.ts'
+import { type TestQuotas, testUseOf } from './test-usage.ts'
 
 /** What is answered to whoever sends a bulk. */
 export type SentBulk = Data<typeof endpoints.send>
@@ -36,7 +37,7 @@ export interface BulkDraft {
  * @throws SvcError when it is refused; nothing is written then.
  */
 export async function acceptBulk(
-  { storage, runtime }: { storage: Storage; runtime: Runtime },
+  { storage, runtime, quotas }: { storage: Storage; runtime: Runtime; quotas: TestQuotas },
   identity: KeyIdentity,
   draft: BulkDraft,
 ): Promise<Answered<SentBulk>> {
@@ -63,17 +64,19 @@ export async function acceptBulk(
     const prices = going.map(({ reached }) => reached.price)
     const bulk = bulkRow(identity, draft, { id: bulk_id, messages: rows, refused, at })
     const data = answerOf(bulk, going, refused)
-    const result = await acceptOne(storage, {
+    const accepting = {
       workspace_id,
       debit: debitFor(rows, prices, { id: debitId, reference: { type: 'bulk', id: bulk_id } }),
       messages: rows,
       bulk,
       spending: spendingOf(identity, at),
+      test_use: await testUseOf(identity, rows, { quotas, at }),
       idempotency: answerFor(identity, draft.answer.key, {
         ...draft.answer,
         response: () => endpoints.send.data.encode(data),
       }),
-    })
+    }
+    const result = await acceptOne(storage, accepting, at)
     if (result.outcome === 'replayed') return replay(result.response)
     if (result.outcome === 'accepted') return { data, replayed: false }
     for (const recipient of result.recipients) suppressed.add(recipient)

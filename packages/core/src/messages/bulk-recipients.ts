@@ -63,12 +63,13 @@ function contactIdsOf(recipients: readonly (BulkRecipient | Refused)[]): string[
 /** Fills a bulk's content in for every recipient, in order. What is wrong with one is told of that one. */
 async function lookAtRecipients(
   recipients: readonly (BulkRecipient | Refused)[],
-  of: Pick<Bulk, 'request' | 'contacts' | 'priceOf' | 'countryFault'>,
+  of: Pick<Bulk, 'request' | 'contacts' | 'priceOf' | 'countryFault'> & { recipients_max: number },
 ): Promise<Recipients> {
   const found: Recipients = { reached: [], refused: [], duplicates: [] }
   const bulk = { ...of, ...preparedFrom(of.request, of.priceOf) }
   if (bulk.template.placeholders * recipients.length > LIMITS.bulk_fillings) throw tooMuch()
   const seen = new Set<string>()
+  const length_max = storedLengthMax(of.recipients_max)
   let length = 0
   await inTurns(recipients, (given, index) => {
     if (isRefused(given)) {
@@ -96,8 +97,8 @@ async function lookAtRecipients(
     }
     seen.add(key)
     found.reached.push({ index, to, ...message })
-    length += lengthOf(message.content)
-    if (length > LIMITS.bulk_rendered_length) throw tooMuch()
+    length += lengthOf(message.content) + lengthOf(message.metadata)
+    if (length > length_max) throw tooLong(length_max)
   })
   return found
 }
@@ -202,9 +203,26 @@ function metadataOf(ours: Metadata | undefined, common: Metadata | undefined): M
   return metadata.safeParse(merged).success ? merged : null
 }
 
-function lengthOf(content: Content): number {
-  const { html = '', text = '' } = content as { html?: string; text?: string }
-  return html.length + text.length
+/** How much the messages of one bulk may come to, in UTF-16 code units. */
+function storedLengthMax(recipients_max: number): number {
+  const allowed = (LIMITS.bulk_stored_length * recipients_max) / LIMITS.bulk_recipients
+  return Math.min(Math.max(LIMITS.bulk_stored_length, allowed), LIMITS.bulk_stored_length_max)
+}
+
+/** The names and texts of a value together. */
+function lengthOf(value: unknown): number {
+  if (typeof value === 'string') return value.length
+  if (typeof value !== 'object' || value === null) return 0
+  let length = 0
+  for (const [name, inner] of Object.entries(value)) length += name.length + lengthOf(inner)
+  return length
+}
+
+function tooLong(max: number): SvcError {
+  return invalid(
+    'recipients',
+    `The messages of a bulk may have at most ${max / 2 ** 20} million characters together, metadata included: send to fewer recipients at a time`,
+  )
 }
 
 function tooMuch(): SvcError {

@@ -15,6 +15,7 @@ import { recipientsOf } from './bulk-recipients.ts'
 import { scheduleOf } from './new-message.ts'
 import type { Senders } from './sender.ts'
 import type { SequenceGuard } from './sequence-guard.ts'
+import type { TestQuotas } from './test-usage.ts'
 import { watchAccepts } from './watched-accept.ts'
 
 /** Many messages of one request. */
@@ -50,6 +51,7 @@ export interface Bulks {
 export interface BulkParts {
   storage: Storage
   runtime: Runtime
+  quotas: TestQuotas
   priceOf: PriceOf
   countryFault: CountryFault
   senders: Senders

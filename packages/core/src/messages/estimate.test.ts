@@ -6,6 +6,7 @@ import { builders, SMS_PRICE, testRuntime } from '../../test/fixtures.ts'
 import type { KeyIdentity } from '../api-keys/api-keys.ts'
 import { ANY_COUNTRY } from '../channels/country-rule.ts'
 import { createPricing, DEFAULT_PRICES } from '../channels/price.ts'
+import { QUOTAS } from '../contract/limits.ts'
 import { type Units, units } from '../contract/units.ts'
 import type { Account } from '../credits/decide.ts'
 import { openSqlite } from '../storage/sqlite/sqlite.ts'
@@ -82,7 +83,7 @@ it.each(CASES)(
       priceOf: createPricing(DEFAULT_PRICES),
       countryFault: ANY_COUNTRY,
     })
-    const estimate = await estimateOf(storage, identity, {
+    const estimate = await estimateOf({ storage, quotas: QUOTAS }, identity, {
       channel: 'sms',
       found,
       isStrict: true,

@@ -7,11 +7,11 @@ import { type Units, units } from '../contract/units.ts'
 import { type Account, availableOf, dayOf, spentOn } from '../credits/decide.ts'
 import { inTurns } from '../in-turns.ts'
 import { gsm7Suggestion, nonGsmCharacters, segments } from '../sms/index.ts'
-import type { Storage } from '../storage/storage.ts'
 import { suppressedAddress } from './accept.ts'
 import type { BulkParts } from './bulk.ts'
 import type { Reached, Recipients } from './bulk-recipients.ts'
 import { spendingOf } from './new-message.ts'
+import { addTestUse, testUseOf } from './test-usage.ts'
 
 type EstimateRequest = Body<typeof endpoint>
 type Estimate = Data<typeof endpoint>
@@ -19,7 +19,7 @@ type NonGsmCharacters = EstimatedMessage['non_gsm_characters']
 
 /** What a send or a bulk would cost, and who would get nothing. Nothing is written. */
 export async function estimateOf(
-  storage: Storage,
+  { storage, quotas }: Pick<BulkParts, 'storage' | 'quotas'>,
   identity: KeyIdentity,
   {
     channel,
@@ -31,10 +31,11 @@ export async function estimateOf(
   const { workspace_id, mode } = identity
   const spending = spendingOf(identity, at)
   const addresses = found.reached.map(({ to }) => suppressedAddress({ channel, recipient: to }))
-  const [account, suppressions, spent] = await Promise.all([
+  const [account, suppressions, spent, usage] = await Promise.all([
     storage.read.credits.account(workspace_id),
     storage.read.suppressions.of(workspace_id, addresses),
     spending ? storage.read.apiKeys.spentOn(workspace_id, spending) : units(0),
+    mode === 'test' ? storage.read.apiKeys.testUsage(workspace_id) : null,
   ])
   if (!account) throw new Error(`workspace ${workspace_id} has no credit account`)
   const suppressed = new Set(
@@ -60,10 +61,17 @@ export async function estimateOf(
   const isFaulty = messages.some(
     ({ block_reason }) => block_reason !== null && block_reason !== 'duplicate',
   )
-  const block_reason = blockOf(needed, account, {
-    day: dayOf(at),
-    key: spending && { limit: spending.limit, spent },
-  })
+  const sending = reached.flatMap(({ block_reason }, i) =>
+    block_reason === null ? [found.reached[i] as Reached] : [],
+  )
+  const use = await testUseOf(identity, sending, { quotas, at })
+  const exceeds = use !== null && 'outcome' in addTestUse(workspace_id, usage ?? undefined, use)
+  const block_reason = exceeds
+    ? 'daily_limit'
+    : blockOf(needed, account, {
+        day: dayOf(at),
+        key: spending && { limit: spending.limit, spent },
+      })
   return {
     can_send: sendable.length > 0 && block_reason === null && !(isStrict && isFaulty),
     block_reason,

@@ -12,6 +12,7 @@ import { recipientsOf } from './bulk-recipients.ts'
 import { estimateOf, onlyRecipient } from './estimate.ts'
 import { debitFor, newMessage, scheduleOf, spendingOf } from './new-message.ts'
 import { shown } from './shown.ts'
+import { testUseOf } from './test-usage.ts'
 import { type TimelineEntry, timelineOf } from './timeline.ts'
 import { watchAccepts } from './watched-accept.ts'
 
@@ -50,7 +51,7 @@ export interface Messages {
 }
 
 export function createMessages(parts: BulkParts): Messages {
-  const { storage, runtime, priceOf, countryFault, senders, sequences, onQueued } = parts
+  const { storage, runtime, quotas, priceOf, countryFault, senders, sequences, onQueued } = parts
   const watched = watchAccepts(runtime.telemetry, parts.tracing)
 
   async function byId(workspaceId: string, messageId: string): Promise<MessageRow> {
@@ -91,18 +92,20 @@ export function createMessages(parts: BulkParts): Messages {
       created_at: at,
     }
     const reference = { type: 'message', id: message.id } as const
-    const result = await acceptOne(storage, {
+    const accepting = {
       workspace_id: identity.workspace_id,
       debit: debitFor([message], [price], { id: runtime.id(), reference }),
       messages: [message],
       bulk: null,
       spending: spendingOf(identity, at),
+      test_use: await testUseOf(identity, [message], { quotas, at }),
       idempotency: answerFor(identity, key, {
         route: ROUTE,
         request,
         response: () => endpoints.send.data.encode(data),
       }),
-    })
+    }
+    const result = await acceptOne(storage, accepting, at)
     if (result.outcome === 'replayed') return replay(result.response)
     if (result.outcome === 'suppressed') {
       throw invalid('to', SUPPRESSED_TEXT)
@@ -164,11 +167,11 @@ export function createMessages(parts: BulkParts): Messages {
       if (wrongSender !== null) throw invalid('from', wrongSender)
       if (!('recipients' in request)) {
         const found = onlyRecipient(request, parts)
-        return estimateOf(storage, identity, { channel, found, isStrict: true, at })
+        return estimateOf(parts, identity, { channel, found, isStrict: true, at })
       }
       const found = await recipientsOf(parts, identity.workspace_id, request)
       const isStrict = request.validation === 'strict'
-      return estimateOf(storage, identity, { channel, found, isStrict, at })
+      return estimateOf(parts, identity, { channel, found, isStrict, at })
     },
   }
 }

@@ -11,6 +11,7 @@ export const {
   login_networks,
   owner_mails,
   api_key_spending,
+  test_usage,
   contacts,
   contact_tags,
   suppressions,

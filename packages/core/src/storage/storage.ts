@@ -60,6 +60,7 @@ export type AccountTokenRow = Row<'account_tokens'>
 export type EndedSessionRow = Row<'ended_sessions'>
 export type LoginNetworkRow = Row<'login_networks'>
 export type ApiKeyRow = Row<'api_keys'>
+export type TestUsageRow = Row<'test_usage'>
 export type ContactRow = Row<'contacts'>
 export type SuppressionRow = Row<'suppressions'>
 export type HoldRow = Row<'credit_holds'>

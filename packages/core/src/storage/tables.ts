@@ -68,6 +68,8 @@ function accountTables(d: Dialect) {
     (t) => [
       d.primaryKey({ columns: [t.workspace_id, t.id] }),
       d.uniqueIndex('api_keys_key_hash').on(t.key_hash),
+      // Of keys, that were made and deactivated without end, the active ones are counted at once.
+      d.index('api_keys_active').on(t.workspace_id).where(sql`is_active`),
     ],
   )
   /** What the service generated for itself, so that every server of the database has the same. */
@@ -142,6 +144,14 @@ function accountTables(d: Dialect) {
     },
     (t) => [d.primaryKey({ columns: [t.workspace_id, t.api_key_id, t.day] })],
   )
+  /** What a workspace's test keys, which spend nothing, used on the last day (UTC) on which they sent something. */
+  const test_usage = d.table('test_usage', {
+    workspace_id: d.text().primaryKey(),
+    /** In days since 1970. */
+    day: d.int().notNull(),
+    messages: d.long().notNull(),
+    bytes: d.long().notNull(),
+  })
   return {
     workspaces,
     api_keys,
@@ -151,6 +161,7 @@ function accountTables(d: Dialect) {
     login_networks,
     owner_mails,
     api_key_spending,
+    test_usage,
   }
 }
 

@@ -8,6 +8,7 @@ import type { webhooks as endpoints, Webhook } from '../contract/webhooks.ts'
 import type { Runtime } from '../runtime.ts'
 import type { Sealer } from '../secrets/sealer.ts'
 import type { Storage } from '../storage/storage.ts'
+import { assertRoomForWebhook, type WebhookQuotas } from './quota.ts'
 import { type OpenedWebhook, openWebhook, sealWebhook } from './sealed-webhook.ts'
 import { webhookOf } from './shown.ts'
 import type { TargetGuard } from './target.ts'
@@ -16,7 +17,7 @@ import type { TargetGuard } from './target.ts'
 export interface WebhookChanges {
   /**
    * Changes the fields given, and answers the whole.
-   * @throws SvcError `validation_error` for an address that deliveries may not go to, and for headers that are to stay
+   * @throws SvcError `validation_error` for an address that deliveries may not go to, or too many go to, and for headers that are to stay
    *   and are not there.
    */
   update(
@@ -39,12 +40,14 @@ export function createWebhookChanges({
   storage,
   runtime,
   sealer,
+  quotas,
   targets,
   onEnabled,
 }: {
   storage: Storage
   runtime: Runtime
   sealer: Sealer
+  quotas: WebhookQuotas
   targets: Pick<TargetGuard, 'check'>
   /** Told of a webhook that was enabled. */
   onEnabled: (webhookId: string) => void
@@ -61,9 +64,15 @@ export function createWebhookChanges({
     webhookId: string,
     decide: (before: OpenedWebhook) => PlainChange,
     audited: Pick<AuditedChange, 'action' | 'details'> & { actor: Actor },
+    /** Where it is to go from now on. */
+    url?: string,
   ): Promise<OpenedWebhook> {
     const updated_at = runtime.now()
-    return storage.write(async ({ webhooks, audit }) => {
+    return storage.write(async (stores) => {
+      const { webhooks, audit } = stores
+      if (url !== undefined) {
+        await assertRoomForWebhook(stores, workspaceId, { id: webhookId, url }, quotas)
+      }
       const row = await webhooks.lock(workspaceId, webhookId)
       if (!row) throw new SvcError('not_found', 'Webhook not found')
       const before = openWebhook(sealer, row, row)
@@ -89,6 +98,7 @@ export function createWebhookChanges({
         webhookId,
         (before) => changeOf(request, before, runtime.now()),
         { action: 'webhook.updated', details: { changed: Object.keys(request) }, actor },
+        request.url,
       )
       return webhookOf(changed)
     },

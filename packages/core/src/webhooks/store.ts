@@ -40,6 +40,8 @@ export interface WebhookReads {
 }
 
 export interface WebhookWrites {
+  /** Where each of the workspace's webhooks goes, disabled ones too. Exact while the workspace is locked. */
+  targets(workspaceId: string): Promise<Pick<WebhookRow, 'id' | 'url'>[]>
   insert(webhook: WebhookRow): Promise<void>
   /** The webhook as it is, and stays until the transaction ends. */
   lock(workspaceId: string, webhookId: string): Promise<WebhookRow | null>

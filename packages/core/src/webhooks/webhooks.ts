@@ -11,13 +11,14 @@ import type { Storage, WebhookRow } from '../storage/storage.ts'
 import { createWebhookChanges, type WebhookChanges } from './changes.ts'
 import { createWebhookDeliveries, type WebhookDeliveries } from './deliveries.ts'
 import { deliveriesOfMessage, type MessageDelivery } from './of-message.ts'
+import { assertRoomForWebhook, type WebhookQuotas } from './quota.ts'
 import { type OpenedWebhook, openWebhook, sealWebhook } from './sealed-webhook.ts'
 import { webhookOf } from './shown.ts'
 import type { TargetGuard } from './target.ts'
 
 /** The webhooks of workspaces, and what was delivered to them. */
 export interface Webhooks extends WebhookChanges, WebhookDeliveries {
-  /** @throws SvcError `validation_error` for an address that deliveries may not go to. */
+  /** @throws SvcError `validation_error` for an address that deliveries may not go to, or one webhook too many. */
   create(
     workspaceId: string,
     request: Body<typeof endpoints.create>,
@@ -42,12 +43,14 @@ export function createWebhooks({
   storage,
   runtime,
   sealer,
+  quotas,
   targets,
   onQueued,
 }: {
   storage: Storage
   runtime: Runtime
   sealer: Sealer
+  quotas: WebhookQuotas
   targets: Pick<TargetGuard, 'check'>
   /** Told of a webhook that somebody wants delivered to now, so that nothing waits to be found. */
   onQueued: (webhookId: string) => void
@@ -63,7 +66,7 @@ export function createWebhooks({
   }
 
   return {
-    ...createWebhookChanges({ storage, runtime, sealer, targets, onEnabled: onQueued }),
+    ...createWebhookChanges({ storage, runtime, sealer, quotas, targets, onEnabled: onQueued }),
     ...createWebhookDeliveries({ storage, runtime, onQueued }),
     async create(workspaceId, request, actor = SERVICE) {
       await targets.check(request.url)
@@ -89,15 +92,16 @@ export function createWebhooks({
         created_at: at,
         updated_at: at,
       }
-      await storage.write(async ({ webhooks, audit }) => {
-        await webhooks.insert(sealWebhook(sealer, row, row))
+      await storage.write(async (stores) => {
+        await assertRoomForWebhook(stores, workspaceId, { id: null, url: row.url }, quotas)
+        await stores.webhooks.insert(sealWebhook(sealer, row, row))
         const created = {
           workspace_id: workspaceId,
           action: 'webhook.created',
           target: { type: 'webhook', id: row.id },
           details: { host: new URL(row.url).host, events: row.events },
         } as const
-        await audit.record(auditRow(runtime, actor, created))
+        await stores.audit.record(auditRow(runtime, actor, created))
       })
       return { ...webhookOf(row), secret: row.secret }
     },

@@ -120,6 +120,7 @@ function memoryMessages(
           answers: new Map(),
           suppressed: new Set(),
           spent: new Map(),
+          test_usage: new Map(),
         }
         for (const { workspace_id, idempotency, spending: of } of requests) {
           credits.load(state.accounts, workspace_id)

@@ -11,6 +11,14 @@ const BULK_ID = '01934f5e-8c00-7a3b-9d2e-5f6a7b8c9d01'
 
 const DAY = '2026-05-04'
 
+const TEST_USE = {
+  day: 20_577,
+  messages: 1,
+  bytes: 20,
+  test_messages_per_day: 10,
+  test_bytes_per_day: 1_000,
+}
+
 const CONTACT_KEYS = {
   phone: '+255700000009',
   email_key: 'asha@example.com',
@@ -74,6 +82,7 @@ export function isolationContract(open: OpenStorage): void {
       ...request,
       bulk: bench.make.bulkRow(request.messages, { retry_of: BULK_ID }),
       spending,
+      test_use: TEST_USE,
     })
     const message = only(request.messages)
     const claimed = only(await bench.claimMessages())
@@ -167,6 +176,7 @@ export function isolationContract(open: OpenStorage): void {
           list: () => apiKeys.list(asker, EVERYTHING),
           count: () => apiKeys.count(asker),
           spentOn: () => apiKeys.spentOn(asker, { api_key_id: key.id, day: DAY }),
+          testUsage: () => apiKeys.testUsage(asker),
         },
         contacts: {
           byId: () => contacts.byId(asker, contact.id),

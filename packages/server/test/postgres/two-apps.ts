@@ -1,5 +1,5 @@
 import { type Core, createCore } from '@svc/core'
-import { RATES, type RateLimit } from '@svc/core/contract'
+import { type Quotas, RATES, type RateLimit } from '@svc/core/contract'
 import { createDatabase } from '../../../core/test/postgres-database.ts'
 import { buildApp } from '../../src/app.ts'
 import { accountsOf } from '../accounts.ts'
@@ -14,11 +14,14 @@ interface App {
 
 export type TwoApps = Awaited<ReturnType<typeof openTwoApps>>
 
-/** Two servers on one PostgreSQL database, and the real clock. Limits are those of the contract, or these. */
-export async function openTwoApps(rates: Partial<Record<keyof typeof RATES, RateLimit>> = {}) {
+/** Two servers on one PostgreSQL database, and the real clock. Limits and quotas are those of the service, or these. */
+export async function openTwoApps(
+  rates: Partial<Record<keyof typeof RATES, RateLimit>> = {},
+  quotas: Partial<Quotas> = {},
+) {
   const database = await createDatabase()
   const open = async () => {
-    const core = await createCore({ database_url: database.url, threads: 0 })
+    const core = await createCore({ database_url: database.url, threads: 0, quotas })
     const config = { jwt_secret: JWT_SECRET, rates: { ...RATES, ...rates }, trust_proxy: [] }
     const app = await buildApp(core, { config })
     return { core, app, call: callerOf(app).call }

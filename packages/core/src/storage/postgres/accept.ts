@@ -7,7 +7,7 @@ import {
   type Spending,
   spendingKey,
 } from '../../messages/accept.ts'
-import type { MessageRow } from '../storage.ts'
+import type { MessageRow, TestUsageRow } from '../storage.ts'
 import type { Tables } from '../tables.ts'
 import { type Clock, dueAt } from './clock.ts'
 import { addCounts } from './count-rows.ts'
@@ -42,6 +42,12 @@ const findSpent = statement<Spending>(
    join api_key_spending k using (workspace_id, api_key_id, day)`,
 )
 
+const findTestUsage = statement<TestUsageRow>(
+  'find_test_usage',
+  `select workspace_id, day, messages, bytes from test_usage
+   where workspace_id = any($1::text[])`,
+)
+
 /**
  * The verb `accept` on PostgreSQL: lock, look up, plan, write; two round trips. The account's lock also decides who
  * was first with an idempotency key: whoever waited for it sees the other's answer.
@@ -61,9 +67,18 @@ export function prepareAccept(
   const insertBulks = insertInto('insert_bulks', t.bulks)
   const insertAnswers = insertInto('insert_answers', t.idempotency_keys)
   const storeSpent = storeSpending(t)
+  // Known under the account's lock, as what was spent is.
+  const storeTestUsage = insertInto(
+    'store_test_usage',
+    t.test_usage,
+    {},
+    `on conflict (workspace_id) do update
+     set day = excluded.day, messages = excluded.messages, bytes = excluded.bytes`,
+  )
 
   async function lookUp(tx: Transaction, requests: readonly AcceptRequest[]): Promise<AcceptState> {
-    const [accounts, answers, suppressed, spent] = await Promise.all([
+    const testing = requests.flatMap((of) => (of.test_use ? [of.workspace_id] : []))
+    const [accounts, answers, suppressed, spent, usage] = await Promise.all([
       credits.lock(tx, new Set(requests.filter(isExclusive).map((of) => of.workspace_id))),
       ask(tx, findAnswers, requests.flatMap(answered)),
       findSuppressed(
@@ -71,12 +86,14 @@ export function prepareAccept(
         requests.flatMap(({ messages }) => messages),
       ),
       ask(tx, findSpent, requests.flatMap(limited)),
+      testing.length > 0 ? tx.rows(findTestUsage, testing) : [],
     ])
     return {
       accounts,
       answers: new Map(answers.map((row) => [answerKey(row.workspace_id, row), row])),
       suppressed,
       spent: new Map(spent.map((row) => [spendingKey(row.workspace_id, row), row.spent])),
+      test_usage: new Map(usage.map((row) => [row.workspace_id, row])),
     }
   }
 
@@ -104,6 +121,7 @@ export function prepareAccept(
       tx.write(insertMessages, plan.messages)
       tx.write(insertQueued, plan.messages.map(queuedRow), clock.origin)
       tx.write(storeSpent, plan.spending)
+      tx.write(storeTestUsage, plan.test_usage)
       tx.write(insertAnswers, plan.answers)
       // Last, right before the commit: others settle messages of the same workspaces meanwhile.
       tx.write(addCounts, plan.counts)
@@ -123,9 +141,9 @@ function storeSpending(t: Tables): RowsStatement<Spending> {
   }
 }
 
-/** Whether the account's lock is needed: to spend, or to be the only one with that idempotency key. */
-function isExclusive({ debit, idempotency }: AcceptRequest): boolean {
-  return debit !== null || idempotency !== null
+/** Whether the account's lock is needed: to spend, to use, or to be the only one with that idempotency key. */
+function isExclusive({ debit, test_use, idempotency }: AcceptRequest): boolean {
+  return debit !== null || test_use !== null || idempotency !== null
 }
 
 type Key = [string, string, string]

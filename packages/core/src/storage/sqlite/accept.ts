@@ -34,6 +34,13 @@ export function prepareAccept(connection: Connection, t: Tables) {
     'workspace_id = ? and api_key_id = ? and day = ?',
   )
   const storeSpent = insertInto(connection, t.api_key_spending, { replacing: true })
+  const findTestUsage = selectFrom(
+    connection,
+    t.test_usage,
+    ['workspace_id', 'day', 'messages', 'bytes'],
+    'workspace_id = ?',
+  )
+  const storeTestUsage = insertInto(connection, t.test_usage, { replacing: true })
   const insertHold = insertInto(connection, t.credit_holds)
   const insertBulk = insertInto(connection, t.bulks)
   const insertAnswer = insertInto(connection, t.idempotency_keys)
@@ -47,11 +54,13 @@ export function prepareAccept(connection: Connection, t: Tables) {
       answers: new Map(),
       suppressed: new Set(),
       spent: new Map(),
+      test_usage: new Map(),
     }
     for (const request of requests) {
       const { workspace_id, debit, idempotency } = request
       if (debit) credits.load(state.accounts, workspace_id)
       if (debit && request.spending) lookUpSpent(state, workspace_id, request.spending)
+      if (request.test_use) lookUpTestUsage(state, workspace_id)
       lookUpSuppressed(state, request)
       if (!idempotency) continue
       const found = findAnswer(workspace_id, idempotency.route, idempotency.key)[0]
@@ -73,6 +82,11 @@ export function prepareAccept(connection: Connection, t: Tables) {
     if (found) spent.set(spendingKey(workspaceId, of), found.spent)
   }
 
+  function lookUpTestUsage({ test_usage }: AcceptState, workspaceId: string): void {
+    const found = findTestUsage(workspaceId)[0]
+    if (found) test_usage.set(workspaceId, found)
+  }
+
   return (requests: readonly AcceptRequest[]): AcceptResult[] => {
     const plan = planAccept(requests, lookUp(requests))
     credits.store(plan.accounts, plan.entries)
@@ -83,6 +97,7 @@ export function prepareAccept(connection: Connection, t: Tables) {
       insertQueued(queuedRow(message))
     }
     for (const spending of plan.spending) storeSpent(spending)
+    for (const usage of plan.test_usage) storeTestUsage(usage)
     for (const answer of plan.answers) insertAnswer(answer)
     count(plan.counts)
     return plan.results

@@ -1,4 +1,4 @@
-import { and, desc, eq, isNull, lt, or } from 'drizzle-orm'
+import { and, desc, eq, gt, isNull, lt, or, sql } from 'drizzle-orm'
 import type { ApiKeyReads, ApiKeyWrites } from '../../api-keys/store.ts'
 import { units } from '../../contract/units.ts'
 import { type Db, rowCount } from '../dialect.ts'
@@ -6,7 +6,7 @@ import type { Tables } from '../tables.ts'
 
 export function apiKeyStore(
   db: Db,
-  { api_keys: t, api_key_spending: spending }: Tables,
+  { api_keys: t, api_key_spending: spending, test_usage }: Tables,
 ): ApiKeyReads & ApiKeyWrites {
   return {
     async list(workspaceId, { limit, offset }) {
@@ -25,6 +25,16 @@ export function apiKeyStore(
       )
       const [row] = await db.select({ spent: spending.spent }).from(spending).where(that)
       return row?.spent ?? units(0)
+    },
+    async testUsage(workspaceId) {
+      const mine = eq(test_usage.workspace_id, workspaceId)
+      return (await db.select().from(test_usage).where(mine))[0] ?? null
+    },
+    async countActive(workspaceId, now) {
+      const lasting = or(isNull(t.expires_at), gt(t.expires_at, now))
+      // In the words of the index, which SQLite compares.
+      const active = and(eq(t.workspace_id, workspaceId), sql`${t.is_active}`, lasting)
+      return (await db.select({ n: rowCount }).from(t).where(active))[0]?.n ?? 0
     },
     async insert(key) {
       await db.insert(t).values(key)

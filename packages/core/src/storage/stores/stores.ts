@@ -44,7 +44,7 @@ export interface StoreDialect {
 /** Every store over one database handle: a transaction's, or the readers'. */
 export function openStores(db: Db, tables: Tables, dialect: StoreDialect): Writes {
   return {
-    workspaces: workspaceStore(db, tables),
+    workspaces: workspaceStore(db, tables, dialect),
     accountTokens: accountTokenStore(db, tables, dialect),
     sessions: sessionStore(db, tables),
     loginNetworks: loginNetworkStore(db, tables, dialect),

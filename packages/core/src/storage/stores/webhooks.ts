@@ -88,6 +88,9 @@ export function webhookStore(
       const of = and(eq(attempts.workspace_id, workspaceId), eq(attempts.delivery_id, deliveryId))
       return db.select().from(attempts).where(of).orderBy(asc(attempts.number))
     },
+    async targets(workspaceId) {
+      return db.select({ id: t.id, url: t.url }).from(t).where(eq(t.workspace_id, workspaceId))
+    },
     async insert(webhook) {
       await db.insert(t).values(webhook)
     },

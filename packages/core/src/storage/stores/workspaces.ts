@@ -3,10 +3,12 @@ import { emailKey } from '../../contract/email-address.ts'
 import type { WorkspaceReads, WorkspaceWrites } from '../../workspaces/store.ts'
 import type { Db } from '../dialect.ts'
 import type { Tables } from '../tables.ts'
+import type { StoreDialect } from './stores.ts'
 
 export function workspaceStore(
   db: Db,
   { workspaces: t }: Tables,
+  { locked }: Pick<StoreDialect, 'locked'>,
 ): WorkspaceReads & WorkspaceWrites {
   return {
     async byId(workspaceId) {
@@ -22,6 +24,9 @@ export function workspaceStore(
     },
     async list({ limit, offset }) {
       return db.select().from(t).orderBy(asc(t.id)).limit(limit).offset(offset)
+    },
+    async lock(workspaceId) {
+      await locked(db.select({ id: t.id }).from(t).where(eq(t.id, workspaceId)))
     },
     async insert(workspace) {
       const inserted = await db
