@@ -6,6 +6,9 @@ import { useWorld } from './world.ts'
 
 const world = useWorld()
 
+const TOO_LARGE =
+  'The messages of a bulk may have at most 16 million characters together, metadata included: send to fewer recipients at a time'
+
 const BULK = '/api/v1/messages/bulk'
 const E164 = 'Phone number must be in E.164 format'
 
@@ -736,9 +739,32 @@ describe('400', () => {
       recipients,
     })
     expect(status).toBe(400)
-    expect(body.message).toBe(
-      'The messages are too large together: send to fewer recipients at a time',
-    )
+    expect(body.message).toBe(TOO_LARGE)
+  })
+
+  it.each([
+    ['text', { subject: 'x', html: `{{name}}${'x'.repeat(20_000)}` }, {}],
+    [
+      'metadata',
+      { subject: 'x', text: 'x'.repeat(10_000) },
+      { metadata: { note: 'x'.repeat(8_000) } },
+    ],
+  ])('stores no more than 16 million characters: %s', async (_, content, more) => {
+    const recipients = Array.from({ length: 999 }, (_, n) => ({ to: `a${n}@b.example`, name: 'x' }))
+    const { status, body } = await bulk({ channel: 'email', content, recipients, ...more })
+    expect(status).toBe(400)
+    expect(body.message).toBe(TOO_LARGE)
+  })
+
+  it('stores the longest texts with the most metadata for 1,000 recipients', async () => {
+    const { status, body } = await bulk({
+      channel: 'whatsapp',
+      content: { text: 'ж'.repeat(4_096) },
+      metadata: { note: 'x'.repeat(8_100) },
+      recipients: Array.from({ length: 1_000 }, (_, n) => `+25570${1_000_000 + n}`),
+    })
+    expect(status).toBe(201)
+    expect(body.data.accepted).toBe(1_000)
   })
 
   it('refuses a body over 4 MB, and takes one just below', async () => {

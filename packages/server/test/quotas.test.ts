@@ -189,8 +189,7 @@ describe('the messages of test keys', () => {
   it('of a repeated request count once', async () => {
     const key = await testKey()
     const headers = { 'idempotency-key': 'once' }
-    const repeat = () =>
-      world().call('POST', '/api/v1/messages/send', { key, json: sms, headers })
+    const repeat = () => world().call('POST', '/api/v1/messages/send', { key, json: sms, headers })
     for (let i = 0; i < 8; i++) expect((await repeat()).status).toBe(201)
     expect((await bulk(key, 4)).status).toBe(201)
     expect((await send(key)).status).toBe(429)

@@ -12,7 +12,7 @@ import {
   type Runtime,
   systemRuntime,
 } from '@svc/core'
-import { type Quotas, RATES, type RateLimit, readCreditPackages } from '@svc/core/contract'
+import { QUOTAS, type Quotas, RATES, type RateLimit, readCreditPackages } from '@svc/core/contract'
 import { pino } from 'pino'
 import { afterAll, afterEach, beforeAll } from 'vitest'
 import { buildApp } from '../src/app.ts'
@@ -44,6 +44,11 @@ const END_MAX_MS = 5_000
 /** A limit that no test reaches, for tests that are not about limits. */
 const UNLIMITED: RateLimit = { max: 1_000_000_000, window_s: 60 }
 
+/** Quotas that no test uses up, for tests that are not about quotas. */
+const PLENTY = Object.fromEntries(
+  Object.keys(QUOTAS).map((name) => [name, UNLIMITED.max]),
+) as unknown as Quotas
+
 /** The load of a service that has nothing else to do. */
 export const QUIET: Load = { requests: 1, delay_ms: 0 }
 
@@ -56,7 +61,7 @@ const ERROR_LEVEL = 50
 export interface WorldOptions {
   /** `'specified'` for those of the contract; a bucket that is not named is never full. */
   rates?: 'specified' | Partial<Record<keyof typeof RATES, RateLimit>>
-  /** Those of the service unless told. */
+  /** One that is not named is more than any test needs. */
   quotas?: Partial<Quotas>
   trust_proxy?: string[]
   overload?: Load
@@ -117,7 +122,7 @@ export async function openWorld(options: WorldOptions = {}) {
   const core = await createCore({
     database_url: options.database_url ?? `file:${join(folder, 'svc.db')}`,
     signup_credits: options.signup_credits ?? '0',
-    quotas: options.quotas,
+    quotas: { ...PLENTY, ...options.quotas },
     ...options.spend,
     ...(options.signup_daily_limit && { signup_daily_limit: options.signup_daily_limit }),
     ...(options.low_balance !== undefined && { low_balance: options.low_balance }),

@@ -28,6 +28,14 @@ export interface CoreModule<Runtime extends ServiceRuntime, Core extends Service
   createCore(options: {
     database_url: string
     signup_credits: string
+    quotas: Record<
+      | 'api_keys'
+      | 'webhooks'
+      | 'webhooks_per_host'
+      | 'test_messages_per_day'
+      | 'test_bytes_per_day',
+      number
+    >
     webhook_targets: { allow_http: boolean; allow_nets: string[]; dns: 'system' }
     threads: number
     runtime: Runtime

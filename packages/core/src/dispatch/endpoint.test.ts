@@ -61,6 +61,13 @@ describe('how many a receiver may have under way', () => {
     expect(roomOf(endpoint, at)).toBeLessThanOrEqual(LIMIT_MAX * by + 11)
   })
 
+  it.each([302, 404, 405])('does not grow with answers that acknowledge nothing: %i', (status) => {
+    for (let i = 0; i < 20; i++) round({ status })
+    expect(roomOf(endpoint, at)).toBe(LIMIT_START)
+    round({})
+    expect(roomOf(endpoint, at)).toBeGreaterThan(LIMIT_START)
+  })
+
   it('is one at the least', () => {
     for (let i = 0; i < 50; i++) round({ status: 429 })
     expect(roomOf(endpoint, at)).toBe(1)

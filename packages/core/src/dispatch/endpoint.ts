@@ -111,7 +111,8 @@ export function noteAnswer(
   const isSlow = noteTime(endpoint, answer.duration_ms)
   if (status === 429) lower(endpoint, 0.5, began, at)
   else if (isSlow) lower(endpoint, 0.75, began, at)
-  else raise(endpoint)
+  // Who acknowledges nothing may never have asked for webhooks.
+  else if (status !== null && status < 300) raise(endpoint)
 }
 
 /** No answer, or one that says that the receiver cannot work. */

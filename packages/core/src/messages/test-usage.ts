@@ -33,7 +33,10 @@ export async function testUseOf(
 ): Promise<TestUse | null> {
   if (mode === 'live') return null
   const { test_messages_per_day, test_bytes_per_day } = quotas
-  const sizes = await inTurns(messages, ({ content, metadata }) => sizeOf(content) + sizeOf(metadata))
+  const sizes = await inTurns(
+    messages,
+    ({ content, metadata }) => sizeOf(content) + sizeOf(metadata),
+  )
   const bytes = sizes.reduce((sum, size) => sum + size, 0)
   const day = dayOf(at)
   return { day, messages: messages.length, bytes, test_messages_per_day, test_bytes_per_day }
