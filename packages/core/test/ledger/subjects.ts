@@ -34,7 +34,14 @@ const SHOWN = {
 const COLUMNS: Record<string, string> = {
   messages: 'id, workspace_id, bulk_id, status, credits_used, credits_refunded',
 }
-const HIDDEN = ['message_queue', 'idempotency_keys', 'api_key_spending', 'test_usage', 'bulks', 'message_counts']
+const HIDDEN = [
+  'message_queue',
+  'idempotency_keys',
+  'api_key_spending',
+  'test_usage',
+  'bulks',
+  'message_counts',
+]
 
 /** The pure rules over tables in memory: new for each history. */
 export function memorySubject(clock: TestRuntime): Subject {
