@@ -41,6 +41,37 @@ function list({ url, api_key }: DevDocument): Promise<Response> {
 }
 
 describe('svc dev', () => {
+  test.each([
+    ['127.0.0.1', 201],
+    ['0.0.0.0', 400],
+  ])('on %s answers %i to a webhook of this machine', async (HOST, status) => {
+    const { document } = await dev({ HOST })
+    const { url, password } = document
+    expect(url).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/)
+    const post = (path: string, json: object, token = '') =>
+      fetch(`${url}/api/v1${path}`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', authorization: `Bearer ${token}` },
+        body: JSON.stringify(json),
+      })
+    const login = await post('/auth/login', { email: 'demo@sandbox.svc', password })
+    const { token } = (await login.json()).data
+    const webhook = await post('/webhooks', { url: 'http://127.0.0.1:9/hook' }, token)
+    expect(webhook.status).toBe(status)
+    const { port } = new URL(url)
+    const { exposed_at } = document as { exposed_at?: string[] }
+    expect(exposed_at?.[0]).toBe(status === 201 ? undefined : `http://0.0.0.0:${port}`)
+  })
+
+  test('warns where other machines can reach it, and says at which addresses', async () => {
+    const running = start(['dev'], here({ HOST: '0.0.0.0' }))
+    started.push(running)
+    await running.until(
+      /Warning: other machines can reach this service, at http:\/\/0\.0\.0\.0:\d+/,
+    )
+    await running.until(/svc is running at http:\/\/127\.0\.0\.1:\d+/)
+  })
+
   test('seeds a workspace with 100 credits and a key, and remembers them for their owner only', async () => {
     const { document } = await dev()
     expect(document).toEqual({

@@ -1,5 +1,6 @@
 import { isIP } from 'node:net'
 import type { TargetPolicy } from '@svc/core'
+import { isLoopback } from '@svc/core/contract'
 import { ConfigError } from './config-error.ts'
 
 /** Where the operator lets deliveries go. */
@@ -14,12 +15,19 @@ export interface TargetSettings {
 /** Where the receivers of whoever tries the service run. */
 const LOOPBACK = ['127.0.0.0/8', '::1/128']
 
-/** The policy of a server; one that is only tried may reach this machine too, by plain http. */
-export function targetsOf(settings: TargetSettings, { dev }: { dev: boolean }): TargetPolicy {
-  const { webhook_allow_http, webhook_allow_nets, webhook_dns } = settings
+/**
+ * The policy of a server; one that is only tried may use plain http, and reach this machine where no other can ask it to:
+ * what listens at loopback counts on that.
+ */
+export function targetsOf(
+  settings: TargetSettings & { host: string },
+  { dev }: { dev: boolean },
+): TargetPolicy {
+  const { webhook_allow_http, webhook_allow_nets, webhook_dns, host } = settings
+  const isAlone = dev && isLoopback(host)
   return {
     allow_http: dev || webhook_allow_http,
-    allow_nets: dev ? [...LOOPBACK, ...webhook_allow_nets] : webhook_allow_nets,
+    allow_nets: isAlone ? [...LOOPBACK, ...webhook_allow_nets] : webhook_allow_nets,
     // A machine that somebody develops on has names of its own.
     dns: webhook_dns ?? (dev ? 'system' : null),
   }

@@ -1,7 +1,8 @@
+import { readFileSync } from 'node:fs'
 import { request as plainRequest, type RequestOptions } from 'node:http'
 import { request as tlsRequest } from 'node:https'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type Nginx, nginxMissing, startNginx } from './nginx.ts'
+import { type Nginx, nginxMissing, SHIPPED, startNginx } from './nginx.ts'
 import { openWorld } from './world.ts'
 
 interface Answer {
@@ -30,6 +31,20 @@ function ask(
     outgoing.end(body)
   })
 }
+
+it('the configuration that we ship logs no query string, in any of its servers', () => {
+  const [before = '', ...servers] = readFileSync(SHIPPED, 'utf8').split(/^server \{$/m)
+  const variables = /^log_format svc (.*?);$/ms.exec(before)?.[1]?.match(/\$\w+/g) ?? []
+  expect(variables).toContain('$uri')
+  for (const name of ['$request', '$request_uri', '$args', '$query_string', '$http_referer']) {
+    expect(variables).not.toContain(name)
+  }
+  expect(servers).toHaveLength(2)
+  for (const server of servers) {
+    expect(server.match(/access_log .*;/g)).toEqual(['access_log /var/log/nginx/access.log svc;'])
+    expect(server.match(/error_log .*;/g)).toEqual(['error_log /var/log/nginx/error.log crit;'])
+  }
+})
 
 describe.runIf(nginxMissing === null)(
   nginxMissing === null ? 'behind nginx as shipped' : `behind nginx: not tried, ${nginxMissing}`,
@@ -67,6 +82,17 @@ describe.runIf(nginxMissing === null)(
         'x-request-id': expect.any(String),
         'strict-transport-security': 'max-age=31536000',
       })
+    })
+
+    it('logs each request, and no query string', async () => {
+      for (const url of [nginx.url, nginx.plain_url]) {
+        await ask(`${url}/reset-password?token=canary`, {
+          ca: nginx.ca,
+          headers: { referer: 'https://example.com/?token=canary' },
+        } as RequestOptions)
+      }
+      await expect.poll(() => nginx.logged().match(/GET \/reset-password HTTP/g)?.length).toBe(2)
+      expect(nginx.logged()).not.toContain('canary')
     })
 
     it('turns plain http to https', async () => {

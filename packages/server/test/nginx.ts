@@ -7,7 +7,8 @@ import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 
-const SHIPPED = fileURLToPath(new URL('../../../deploy/nginx/svc.conf', import.meta.url))
+/** The configuration that we ship. */
+export const SHIPPED = fileURLToPath(new URL('../../../deploy/nginx/svc.conf', import.meta.url))
 
 /** Why there is no nginx to test with; null where there is one. */
 export const nginxMissing: string | null = ['nginx', 'openssl'].some(
@@ -23,6 +24,8 @@ export interface Nginx {
   plain_url: string
   /** Of the certificate. */
   ca: string
+  /** What it has logged. */
+  logged(): string
   stop(): Promise<void>
 }
 
@@ -45,6 +48,7 @@ export async function startNginx(...server_urls: string[]): Promise<Nginx> {
     .replace('listen 443 ', `listen 127.0.0.1:${tls} `)
     .replaceAll('msg.example.com', 'localhost')
     .replaceAll('/etc/ssl/svc', folder)
+    .replaceAll('/var/log/nginx', folder)
     .replace(/^( *)server 127\.0\.0\.1:3000(.*)$/m, (_, indent, rest) =>
       server_urls.map((url) => `${indent}server ${new URL(url).host}${rest}`).join('\n'),
     )
@@ -67,6 +71,8 @@ export async function startNginx(...server_urls: string[]): Promise<Nginx> {
     url,
     plain_url: `http://127.0.0.1:${plain}`,
     ca: readFileSync(join(folder, 'fullchain.pem'), 'utf8'),
+    logged: () =>
+      ['access.log', 'error.log'].map((name) => readFileSync(join(folder, name), 'utf8')).join(''),
     async stop() {
       child.kill('SIGTERM')
       await ended

@@ -1,3 +1,4 @@
+import { networkInterfaces } from 'node:os'
 import type { Command } from 'commander'
 import { type Context, withExamples } from '../context.ts'
 import { dataFolder, pathFrom, settingsOf } from '../data-folder.ts'
@@ -22,7 +23,7 @@ export function addDev(program: Command, context: Context): void {
       .summary('run the service here, with a demo workspace and an API key')
       .description(
         `Runs the service on this machine: a SQLite file, the sandbox for channels without a provider, webhooks to
-loopback and plain http allowed, and a demo workspace with 100 credits and an API key. Prints the commands that send
+loopback (unless other machines reach the service) and plain http allowed, and a demo workspace with 100 credits and an API key. Prints the commands that send
 the first message, and serves an inbox at /dev that shows what was sent. Settings are those of svc serve.`,
       ),
   ).action((options: ListenOptions) => dev(context, options))
@@ -34,13 +35,17 @@ async function dev(context: Context, options: ListenOptions): Promise<void> {
   const surroundings = takeListenOptions(context, options)
   const stop = stopSignalOf(surroundings, { needs_output: false })
   const folder = dataFolder(surroundings)
-  const [{ readConfig, startServer }, { prepareDemo }, { workspaceSummary }, { welcomeText }] =
-    await Promise.all([
-      import('@svc/server'),
-      import('../demo.ts'),
-      import('@svc/core/contract'),
-      import('../welcome.ts'),
-    ])
+  const [
+    { readConfig, startServer },
+    { prepareDemo },
+    { workspaceSummary, isLoopback },
+    { welcomeText },
+  ] = await Promise.all([
+    import('@svc/server'),
+    import('../demo.ts'),
+    import('@svc/core/contract'),
+    import('../welcome.ts'),
+  ])
   const { port, taken_port } = await choosePort(surroundings)
   const config = readConfig(devSettings(surroundings, port))
   let key: { workspace_id: string; api_key: string } | null = null
@@ -52,6 +57,8 @@ async function dev(context: Context, options: ListenOptions): Promise<void> {
   })
   try {
     const url = localAddress(server.url)
+    const exposed_at = isLoopback(config.host) ? null : reachedAt(server.url)
+    if (exposed_at) output.note(exposedText(exposed_at))
     const demo = await prepareDemo(server.core, await readDevFile(folder))
     const { api_key, password } = demo
     const { id, email } = demo.workspace
@@ -59,7 +66,15 @@ async function dev(context: Context, options: ListenOptions): Promise<void> {
     await writeDevFile(folder, { url, api_key, workspace: { id, email, password } })
     if (output.isJson()) {
       const workspace = workspaceSummary.encode(demo.workspace)
-      output.document({ url, inbox: `${url}/dev`, api_key, workspace, password, data_dir: folder })
+      output.document({
+        url,
+        inbox: `${url}/dev`,
+        api_key,
+        workspace,
+        password,
+        data_dir: folder,
+        ...(exposed_at && { exposed_at }),
+      })
     } else {
       const svc = surroundings.invocation ?? 'svc'
       const isFile = config.database_url.startsWith('file:')
@@ -96,6 +111,29 @@ async function choosePort({
   if (wanted) return { port: wanted, taken_port: null }
   const port = await freePort(env.HOST?.trim() || DEFAULT_HOST, DEFAULT_PORT)
   return { port: String(port), taken_port: port === DEFAULT_PORT ? null : DEFAULT_PORT }
+}
+
+/** What is different where other machines reach the server. */
+function exposedText(exposed_at: readonly string[]): string {
+  return [
+    `Warning: other machines can reach this service, at ${exposed_at.join(', ')}. svc dev is meant for one machine: traffic is`,
+    'not encrypted, and whoever signs up gets credits. Webhooks to this machine are refused; SVC_WEBHOOK_ALLOW_NETS=127.0.0.0/8 allows',
+    'them to everybody. Without HOST (or --host) it listens on this machine alone.',
+  ].join('\n')
+}
+
+/** The addresses at which others reach a server: of one that listens on every address, those of this machine. */
+function reachedAt(url: string): string[] {
+  const { hostname, port } = new URL(url)
+  const families = { '0.0.0.0': ['IPv4'], '[::]': ['IPv4', 'IPv6'] }[hostname]
+  if (!families) return [url]
+  const found = Object.values(networkInterfaces())
+    .flatMap((addresses) => addresses ?? [])
+    .filter(({ internal, family, scopeid }) => !internal && !scopeid && families.includes(family))
+    .map(({ address, family }) =>
+      family === 'IPv6' ? `http://[${address}]:${port}` : `http://${address}:${port}`,
+    )
+  return [url, ...found]
 }
 
 /** A server that listens on every address is called at loopback. */

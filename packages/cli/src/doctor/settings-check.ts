@@ -1,10 +1,9 @@
+import { isLoopback } from '@svc/core/contract'
 import type { Config } from '@svc/server'
 import { settingsOf } from '../data-folder.ts'
 import { calledAsGiven } from '../given-settings.ts'
 import type { Surroundings } from '../surroundings.ts'
 import { type Finding, findingsOf, reasonOf } from './finding.ts'
-
-const LOOPBACK = /^(localhost|127\.|::1$)/
 
 /** Whether the settings can be meant. The configuration is null where they cannot. */
 export async function checkSettings(
@@ -32,7 +31,7 @@ function exposure(
   { host, public_url, trust_proxy }: Config,
   is: ReturnType<typeof findingsOf>,
 ): Finding[] {
-  if (!LOOPBACK.test(host) && public_url.startsWith('http://')) {
+  if (!isLoopback(host) && public_url.startsWith('http://')) {
     return [
       is.warning(
         `keys and passwords go over ${host} unencrypted`,

@@ -31,6 +31,11 @@ function ipv4Network(octets: readonly (string | number)[], bits: number): string
   return bits === 32 ? address : `${address}/${bits}`
 }
 
+/** Whether a host as one listens on or connects to it is this machine alone. */
+export function isLoopback(host: string): boolean {
+  return /^(?:localhost|127(?:\.\d{1,3}){3}|::1)$/i.test(host)
+}
+
 /** The eight groups of an IPv6 address. A zone (`%eth0`) means nothing to others. */
 function groupsOf(ip: string): number[] {
   // The URL parser writes an address in the one way of RFC 5952, dotted ends as groups.

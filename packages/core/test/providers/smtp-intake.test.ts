@@ -267,6 +267,20 @@ describe('bounds', () => {
     await expect(transport.verify()).rejects.toMatchObject({ responseCode: 421 })
   })
 
+  it('connections of one address: one too many is told to come later, and others are served', async () => {
+    const { intake, talk } = await open({ clients: 4, clients_of_site: 2 })
+    const [first] = [await talk(), await talk()]
+    const from = (localAddress: string) =>
+      createTransport({ host: '127.0.0.1', port: intake.port, localAddress })
+    for (let i = 0; i < 10; i++) {
+      await expect(from('127.0.0.1').verify()).rejects.toMatchObject({ responseCode: 421 })
+    }
+    expect(await from('127.0.0.2').verify()).toBe(true)
+    first?.end()
+    await first?.closed
+    expect(await from('127.0.0.1').verify()).toBe(true)
+  })
+
   it('silence, and connections that never end: hung up on', async () => {
     const silent = await (await open({ silence_ms: 30 })).talk()
     await silent.closed

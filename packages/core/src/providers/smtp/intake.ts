@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import type { AddressInfo, Socket } from 'node:net'
 import type { SMTPServerDataStream, SMTPServerSession } from 'smtp-server'
+import { networkOf } from '../../contract/client-network.ts'
 import type { Listening, MessageRef, Report, Sink } from '../provider.ts'
 import { reportsOf } from './bounce-outcome.ts'
 import { REPORT_BYTES_READ, readMailReport } from './bounce-report.ts'
@@ -18,6 +19,8 @@ export interface IntakeSettings {
 /** What may take how long, and how much of it there may be. */
 export interface IntakeLimits {
   clients: number
+  /** How many of them from one IPv4 address, or one IPv6 /48. */
+  clients_of_site: number
   recipients: number
   /** How many addresses that are not ours a connection may try. */
   strangers: number
@@ -30,6 +33,8 @@ const MAX_BYTES = 10 * 1024 * 1024
 
 export const INTAKE_LIMITS: IntakeLimits = {
   clients: 50,
+  // As many as Postfix opens to one server.
+  clients_of_site: 20,
   recipients: 10,
   strangers: 10,
   silence_ms: 60_000,
@@ -58,7 +63,8 @@ export async function listenForMail({
   const { SMTPServer } = await import('smtp-server')
   const counts = { taken: 0, dropped: 0, refused: 0 }
   const strangers = new WeakMap<SMTPServerSession, number>()
-  const sockets = new Set<Socket>()
+  /** Each open connection, with where it comes from. */
+  const sockets = new Map<Socket, string>()
   /** The ids of the sessions whose mail is being taken. */
   const busy = new Set<string>()
   let closing = false
@@ -100,7 +106,14 @@ export async function listenForMail({
     onClose: ({ id }) => void busy.delete(id),
   })
   server.server.on('connection', (socket) => {
-    sockets.add(socket)
+    const site = networkOf(socket.remoteAddress ?? '', SITE_BITS) ?? ''
+    const others = [...sockets.values()].filter((one) => one === site).length
+    if (others >= limits.clients_of_site) {
+      // Not by the library: its own refusal waits, and counts among all clients meanwhile.
+      socket.write('421 Too many connections from your network. Please try again later\r\n')
+      return socket.destroySoon()
+    }
+    sockets.set(socket, site)
     const cut = setTimeout(() => socket.destroy(), limits.connection_ms)
     socket.once('close', () => {
       clearTimeout(cut)
@@ -174,10 +187,13 @@ export async function listenForMail({
       const closed = new Promise<void>((resolve) => server.close(resolve))
       hangUp()
       await closed
-      for (const socket of sockets) socket.destroy()
+      for (const socket of sockets.keys()) socket.destroy()
     },
   }
 }
+
+/** What counts as one site that connects. */
+const SITE_BITS = { ipv4: 32, ipv6: 48 } as const
 
 const TRY_AGAIN = 'It could not be stored. Please try again later'
 
