@@ -82,6 +82,7 @@ const COMMANDS = [
   'secrets status',
   'secrets encrypt',
   'secrets decrypt',
+  'secrets discard',
   'backup',
   'restore',
   'pause',

@@ -138,6 +138,17 @@ describe('svc secrets', () => {
     expect((await svc(['workspaces', 'list'], having())).code).toBe(0)
   })
 
+  test('gives up what cannot be read, when that is meant', async () => {
+    await prepare(KEY)
+    const asked = await svc(['secrets', 'discard'], having(OTHER))
+    expect(asked).toMatchObject({ code: 2, stderr: expect.stringContaining('give --yes') })
+    const { stdout } = await svc(['secrets', 'discard', '--yes'], having(OTHER))
+    expect(stdout).toBe('Gave up 1 secrets of the service, and secrets of 1 webhooks.\n')
+    expect(await found(OTHER)).toMatchObject([{ level: 'ok' }])
+    const { stdout: audit } = await svc(['audit'], having())
+    expect(audit).toContain('secrets.discarded')
+  })
+
   test('leaves no plain secret in the database, its log, a backup or an export', async () => {
     const secrets = await prepare(KEY)
     await svcJson(['backup'], having(KEY))

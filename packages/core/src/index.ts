@@ -49,6 +49,7 @@ export type { CallbackReading, CallbackRequest } from './providers/provider.ts'
 export type { ProviderSettings } from './providers/registry.ts'
 export { type Log, type Runtime, systemRuntime } from './runtime.ts'
 export type {
+  DiscardReport,
   ResealOptions,
   ResealReport,
   SecretsAtRest,

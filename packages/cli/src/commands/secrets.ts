@@ -1,9 +1,9 @@
-import type { Core, ResealOptions, ResealReport, SecretsStatus } from '@svc/core'
+import type { ResealOptions, ResealReport, SecretsStatus } from '@svc/core'
 import type { Command } from 'commander'
 import { confirm } from '../confirm.ts'
 import { type Context, withExamples } from '../context.ts'
 import { Failure, misconfigured } from '../failure.ts'
-import { databaseFile, withCore } from '../operator.ts'
+import { databaseFile, operatorOf, withCore } from '../operator.ts'
 import { progressBars } from '../progress-bar.ts'
 import { stopSignalOf } from '../surroundings.ts'
 
@@ -49,6 +49,19 @@ none runs, or once more after the servers were started without a key.`,
     .option('--yes', 'do not ask')
     .action((options: { yes?: boolean }) => decryptAll(context, options))
   withExamples(decrypt, 'svc secrets decrypt --yes')
+
+  const discard = secrets
+    .command('discard')
+    .summary('give up the values whose key is lost')
+    .description(
+      `Gives up every value that cannot be decrypted, for a key that is lost for good. Asks first. The secrets of the service are
+made anew: sessions end, and so do unsubscribe links that were sent before. A webhook gets a new secret, loses its headers
+and is disabled; its owner rotates the secret to see one, and enables it. Run it while no server runs, with the keys that are
+left.`,
+    )
+    .option('--yes', 'do not ask')
+    .action((options: { yes?: boolean }) => discardLost(context, options))
+  withExamples(discard, 'svc secrets discard --yes')
 }
 
 async function showStatus({ surroundings, output }: Context): Promise<void> {
@@ -103,7 +116,7 @@ async function encryptAll(context: Context): Promise<void> {
 async function decryptAll(context: Context, { yes }: { yes?: boolean }): Promise<void> {
   const { surroundings, output } = context
   if (!yes) await confirm(surroundings, 'Store every secret in the database as plain text?')
-  await withCore(surroundings, async (core: Core) => {
+  await withCore(surroundings, async (core) => {
     const report = await followed(context, core.secretsAtRest.decrypt)
     if (output.isJson()) output.document(report)
     else
@@ -112,19 +125,33 @@ async function decryptAll(context: Context, { yes }: { yes?: boolean }): Promise
   })
 }
 
+async function discardLost(context: Context, { yes }: { yes?: boolean }): Promise<void> {
+  const { surroundings, output } = context
+  await withCore(surroundings, async (core) => {
+    const { keys } = await core.secretsAtRest.status()
+    const lost = keys.filter(({ is_given }) => !is_given)
+    const ids = lost.map(({ key_id }) => key_id).join(', ') || 'no key that is missing'
+    if (!yes) await confirm(surroundings, `Give up for good what is encrypted with ${ids}?`)
+    const report = await followed(context, core.secretsAtRest.discard)
+    if (output.isJson()) return output.document(report)
+    output.line(
+      `Gave up ${report.secrets} secrets of the service, and secrets of ${report.webhooks} webhooks.`,
+    )
+  })
+}
+
 /** Does it with a bar, until it is stopped. */
-async function followed(
+async function followed<Report>(
   { surroundings, output }: Context,
-  work: (options: ResealOptions) => Promise<ResealReport>,
-): Promise<ResealReport> {
+  work: (options: ResealOptions) => Promise<Report>,
+): Promise<Report> {
   const signal = stopSignalOf(surroundings)
   const bars = progressBars(surroundings, { isQuiet: output.isJson() })
   const onProgress = (progress: { done: number; total: number }) =>
     bars.tell({ name: 'rows', ...progress })
-  const report = await work({ signal, onProgress }).finally(bars.end)
-  if (signal.aborted) {
-    throw new Failure('stopped', `stopped after ${sum(report.changed)}: run it again to go on`)
-  }
+  const actor = operatorOf(surroundings)
+  const report = await work({ signal, onProgress, actor }).finally(bars.end)
+  if (signal.aborted) throw new Failure('stopped', 'stopped: run it again to go on')
   return report
 }
 

@@ -31,6 +31,9 @@ export const AUDIT_ACTIONS = {
   'dispatch.resumed': 'The pause of all sending and delivering ended.',
   'provider.paused': 'An operator paused a provider, or one of its senders.',
   'provider.resumed': 'An operator ended the pause of a provider, or of one of its senders.',
+  'secrets.encrypted': 'The encryption of all secrets with the first key began; `key_id` names it.',
+  'secrets.decrypted': 'The storing of all secrets as plain text began.',
+  'secrets.discarded': 'The removal of all secrets whose key is lost began.',
   'settings.changed': 'The service started with other settings than before; `changed` names them.',
 } as const satisfies Record<string, string>
 

@@ -1,4 +1,8 @@
-import type { Storage, Writes } from '../storage/storage.ts'
+import { type Actor, SERVICE } from '../audit/actor.ts'
+import { auditRow } from '../audit/entry.ts'
+import type { AuditAction } from '../contract/audit.ts'
+import type { Runtime } from '../runtime.ts'
+import type { Storage } from '../storage/storage.ts'
 import {
   fingerprintOf,
   isFingerprint,
@@ -6,6 +10,8 @@ import {
   placeOfWebhook,
   sealHeaders,
 } from '../webhooks/sealed-webhook.ts'
+import { type BatchOptions, inBatches, type Rows } from './batches.ts'
+import { discardUnreadable } from './discard.ts'
 import { partsOf, type Sealed } from './sealed.ts'
 import { type Place, SealedError, type Sealer } from './sealer.ts'
 import { placeOfSecret } from './secrets.ts'
@@ -31,11 +37,17 @@ export interface ResealReport {
   unreadable: number
 }
 
-/** How a re-encryption is stopped and watched. */
-export interface ResealOptions {
-  /** Ends it after the batch under way; what was done stays done. */
-  signal?: AbortSignal | undefined
-  onProgress?: ((progress: { done: number; total: number }) => void) | undefined
+/** How a re-encryption is stopped and watched, and who asks for it. */
+export interface ResealOptions extends BatchOptions {
+  actor?: Actor
+}
+
+/** What was given up because its key is lost. */
+export interface DiscardReport {
+  /** Secrets of the service, which are made anew when they are needed. */
+  secrets: number
+  /** Webhooks with a new secret, disabled where a secret or headers were lost. */
+  webhooks: number
 }
 
 /** How the secrets that the database holds are encrypted: those of the service, and those of webhooks. */
@@ -49,45 +61,52 @@ export interface SecretsAtRest {
   encrypt(options?: ResealOptions): Promise<ResealReport>
   /** Writes every value as plain text, as `encrypt` does it. A server that has a key goes on to encrypt new values. */
   decrypt(options?: ResealOptions): Promise<ResealReport>
+  /**
+   * For a lost key: gives up every value that cannot be decrypted. A secret of the service is made anew when it is needed;
+   * a webhook gets a new secret, loses its headers, and stays disabled until its owner enables it.
+   */
+  discard(options?: ResealOptions): Promise<DiscardReport>
 }
-
-/** So many rows are locked by one transaction: encrypting them takes about 2 ms. */
-const BATCH = 100
 
 export function createSecretsAtRest({
   storage,
+  runtime,
   sealer,
   plain,
 }: {
   storage: Storage
+  runtime: Runtime
   sealer: Sealer
   /** Opens with the same keys, and seals with none. */
   plain: Sealer
 }): SecretsAtRest {
-  async function reseal(
-    target: Sealer,
-    { signal, onProgress }: ResealOptions,
-  ): Promise<ResealReport> {
+  async function reseal(target: Sealer, options: ResealOptions): Promise<ResealReport> {
     const report: ResealReport = { changed: 0, unchanged: 0, unreadable: 0 }
-    const rows = await storage.read.sealedValues.countRows()
-    const total = rows.secrets + rows.webhooks
-    let done = 0
-    const walk = async <Cursor>(start: Cursor, step: Step<Cursor>) => {
-      for (let after: Cursor | null = start; after !== null && !signal?.aborted; ) {
-        const from: Cursor = after
-        // A transaction may run more than once, the last time counts.
-        const batch = await storage.write((stores) => step(stores, from, resealing(target)))
-        for (const name of ['changed', 'unchanged', 'unreadable'] as const) {
-          report[name] += batch.counts[name]
-        }
-        done = Math.min(total, done + batch.rows)
-        onProgress?.({ done, total })
-        after = batch.next
-      }
+    const rows: Rows<Resealing> = {
+      async secret({ sealedValues }, { name, value }, by) {
+        const changed = by.text(placeOfSecret(name), value)
+        if (changed !== null) await sealedValues.changeSecret(name, changed)
+      },
+      async webhook({ sealedValues }, row, by) {
+        const change = changeOf(row, by)
+        if (Object.keys(change).length === 0) return
+        await sealedValues.changeWebhook(row.workspace_id, row.id, change)
+      },
     }
-    await walk('', resealSecrets)
-    await walk({ workspace_id: '', id: '' }, resealWebhooks)
+    const add = ({ counts }: Resealing) => {
+      report.changed += counts.changed
+      report.unchanged += counts.unchanged
+      report.unreadable += counts.unreadable
+    }
+    await inBatches(storage, rows, { begin: () => resealing(target), add }, options)
     return report
+  }
+
+  /** In a transaction of its own, before the first batch. */
+  async function note(action: AuditAction, actor: Actor = SERVICE): Promise<void> {
+    const details = { key_id: sealer.key_id }
+    const row = auditRow(runtime, actor, { workspace_id: '', action, details })
+    await storage.write(({ audit }) => audit.record(row))
   }
 
   return {
@@ -110,9 +129,17 @@ export function createSecretsAtRest({
     },
     async encrypt(options = {}) {
       if (sealer.key_id === null) throw new Error('no key is given to encrypt with')
+      await note('secrets.encrypted', options.actor)
       return reseal(sealer, options)
     },
-    decrypt: (options = {}) => reseal(plain, options),
+    async decrypt(options = {}) {
+      await note('secrets.decrypted', options.actor)
+      return reseal(plain, options)
+    },
+    async discard(options = {}) {
+      await note('secrets.discarded', options.actor)
+      return discardUnreadable({ storage, runtime, sealer }, options)
+    },
   }
 }
 
@@ -128,42 +155,6 @@ export async function assertSecretsReadable(atRest: Pick<SecretsAtRest, 'status'
   throw new SealedError(
     `the database holds ${values} secrets that are encrypted with ${missing.length === 1 ? 'a key that is' : 'keys that are'} not given (key id ${ids}): set SVC_SECRETS_KEY or SVC_SECRETS_KEY_FILE, with every key that is still in use`,
   )
-}
-
-interface Batch<Cursor> {
-  counts: ResealReport
-  rows: number
-  /** Where the next batch begins; null where there is none. */
-  next: Cursor | null
-}
-
-type Step<Cursor> = (stores: Writes, after: Cursor, by: Resealing) => Promise<Batch<Cursor>>
-
-const resealSecrets: Step<string> = async ({ sealedValues }, after, by) => {
-  const rows = await sealedValues.lockSecrets(after, BATCH)
-  for (const { name, value } of rows) {
-    const changed = by.text(placeOfSecret(name), value)
-    if (changed !== null) await sealedValues.changeSecret(name, changed)
-  }
-  const last = rows.length < BATCH ? undefined : rows.at(-1)
-  return { counts: by.counts, rows: rows.length, next: last?.name ?? null }
-}
-
-const resealWebhooks: Step<{ workspace_id: string; id: string }> = async (
-  { sealedValues },
-  after,
-  by,
-) => {
-  const rows = await sealedValues.lockWebhooks(after, BATCH)
-  for (const row of rows) {
-    const change = changeOf(row, by)
-    if (Object.keys(change).length > 0) {
-      await sealedValues.changeWebhook(row.workspace_id, row.id, change)
-    }
-  }
-  const last = rows.length < BATCH ? undefined : rows.at(-1)
-  const next = last ? { workspace_id: last.workspace_id, id: last.id } : null
-  return { counts: by.counts, rows: rows.length, next }
 }
 
 function changeOf(row: WebhookSecretColumns, by: Resealing) {

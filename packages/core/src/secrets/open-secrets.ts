@@ -24,7 +24,7 @@ export async function openSecrets(
 ): Promise<OpenedSecrets> {
   const sealer = createSealer(keys, runtime)
   const plain = createSealer(keys, runtime, null)
-  const secretsAtRest = createSecretsAtRest({ storage, sealer, plain })
+  const secretsAtRest = createSecretsAtRest({ storage, runtime, sealer, plain })
   if (required) {
     await assertSecretsReadable(secretsAtRest).catch(async (error) => {
       await storage.close()

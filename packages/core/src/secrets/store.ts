@@ -29,6 +29,7 @@ export interface SealedValueWrites {
   /** The first `limit` secrets of the service whose name is beyond `after`, locked until the transaction ends. */
   lockSecrets(after: string, limit: number): Promise<SecretRow[]>
   changeSecret(name: string, value: Sealed): Promise<void>
+  removeSecret(name: string): Promise<void>
   /** The first `limit` webhooks beyond that one, by workspace and id, locked until the transaction ends. */
   lockWebhooks(
     after: { workspace_id: string; id: string },

@@ -18,6 +18,7 @@ const HEADERS = {
   'X-Odd': `svcenc1:${'0'.repeat(16)}:${'A'.repeat(60)}`,
 }
 const EVENTS = ['*'] as const
+const EVERYTHING = { limit: 100, offset: 0 }
 
 describe.each(ENGINES)('secrets at rest on %s', (name, make) => {
   let engine: Engine
@@ -100,13 +101,13 @@ describe.each(ENGINES)('secrets at rest on %s', (name, make) => {
     })
     expect(isSigned(got, created.secret)).toBe(true)
     expect(isSigned(got, rotated.secret)).toBe(true)
-    expect(await service.webhooks.get(workspaceId, created.id)).toMatchObject({
+    const shown = {
       secret_prefix: `${rotated.secret.slice(0, 10)}...`,
       headers: Object.keys(HEADERS),
-    })
-    expect((await service.webhooks.list(workspaceId, { limit: 10, offset: 0 })).webhooks).toEqual([
-      await service.webhooks.get(workspaceId, created.id),
-    ])
+    }
+    expect(await service.webhooks.get(workspaceId, created.id)).toMatchObject(shown)
+    const { webhooks } = await service.webhooks.list(workspaceId, EVERYTHING)
+    expect(webhooks).toMatchObject([shown])
     await open([KEY])
     expect(await core?.secret('jwt')).toBe(secrets.at(-2))
     await core?.close()
@@ -235,6 +236,69 @@ describe.each(ENGINES)('secrets at rest on %s', (name, make) => {
       unchanged: 100,
       unreadable: 0,
     })
+  })
+
+  it('are encrypted while owners rotate them, and none is lost', async () => {
+    const plain = await open([])
+    const workspaceId = await signUp(plain)
+    const ids: string[] = []
+    for (let i = 0; i < 120; i++) {
+      const { id } = await plain.webhooks.create(workspaceId, { url, events: [...EVENTS] })
+      ids.push(id)
+    }
+    const service = await open([KEY])
+    const operator = await createCore({ database_url: engine.url(), secrets_keys: [KEY] })
+    try {
+      const encrypting = operator.secretsAtRest.encrypt()
+      const rotated = await Promise.all(
+        ids.map((id) => service.webhooks.rotateSecret(workspaceId, id)),
+      )
+      expect(await encrypting).toMatchObject({ unreadable: 0 })
+      await operator.secretsAtRest.encrypt()
+      for (const { id, secret_prefix } of rotated) {
+        expect(await service.webhooks.get(workspaceId, id)).toMatchObject({ secret_prefix })
+      }
+      // A new and a previous secret each.
+      expect(await service.secretsAtRest.status()).toMatchObject({
+        plain: 0,
+        keys: [{ values: 240 }],
+      })
+    } finally {
+      await operator.close()
+    }
+  })
+
+  it('whose key is lost are given up, and those that can be read stay', async () => {
+    const service = await open([KEY])
+    const workspaceId = await signUp(service)
+    const given = { url, events: [...EVENTS] }
+    const lost = await service.webhooks.create(workspaceId, { ...given, headers: HEADERS })
+    await service.webhooks.rotateSecret(workspaceId, lost.id)
+    const jwt = await service.secret('jwt')
+    const other = await open([OTHER], { require_secrets_keys: false })
+    const kept = await other.webhooks.create(workspaceId, { ...given, headers: HEADERS })
+    const actor = { kind: 'operator', id: 'asha', address: null, request_id: null } as const
+    expect(await other.secretsAtRest.discard({ actor })).toEqual({ secrets: 1, webhooks: 1 })
+    expect(await other.secretsAtRest.discard()).toEqual({ secrets: 0, webhooks: 0 })
+    const after = await open([OTHER])
+    expect(await after.secret('jwt')).not.toBe(jwt)
+    expect(await after.webhooks.get(workspaceId, lost.id)).toMatchObject({
+      headers: [],
+      is_active: false,
+      status: 'disabled',
+      disabled_reason: 'secret_lost',
+    })
+    const { secret } = await after.webhooks.rotateSecret(workspaceId, lost.id)
+    await after.webhooks.enable(workspaceId, lost.id)
+    expect(isSigned(await delivered(after, workspaceId, lost.id), secret)).toBe(true)
+    const got = await delivered(after, workspaceId, kept.id)
+    expect(isSigned(got, kept.secret)).toBe(true)
+    expect(got.headers.authorization).toBe(HEADERS.Authorization)
+    const entries = await after.audit.ofAll({ action: 'secrets.discarded' }, EVERYTHING)
+    expect(entries.map((entry) => entry.actor)).toEqual([
+      { kind: 'service', id: null },
+      { kind: 'operator', id: 'asha' },
+    ])
   })
 
   it('of one tenant are of no use in the row of another, whose deliveries wait', async () => {

@@ -55,6 +55,9 @@ export function sealedValueStore(
     async changeSecret(name, value) {
       await db.update(secrets).set({ value }).where(eq(secrets.name, name))
     },
+    async removeSecret(name) {
+      await db.delete(secrets).where(eq(secrets.name, name))
+    },
     async lockWebhooks(after, limit) {
       const { workspace_id, id, secret, previous_secret, accepted_secret, headers } = webhooks
       const later = or(

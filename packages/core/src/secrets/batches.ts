@@ -1,0 +1,70 @@
+import type { SecretRow, Storage, Writes } from '../storage/storage.ts'
+import type { WebhookSecretColumns } from './store.ts'
+
+/** How a work over all secrets is stopped and watched. */
+export interface BatchOptions {
+  /** Ends it after the batch under way; what was done stays done. */
+  signal?: AbortSignal | undefined
+  onProgress?: ((progress: { done: number; total: number }) => void) | undefined
+}
+
+/** What is done with each row. */
+export interface Rows<Found> {
+  secret(stores: Writes, row: SecretRow, found: Found): Promise<void>
+  webhook(stores: Writes, row: WebhookSecretColumns, found: Found): Promise<void>
+}
+
+/** So many rows are locked by one transaction: encrypting them takes about 2 ms. */
+const BATCH = 100
+
+/**
+ * Sees to every row that may hold secrets, in batches that are a transaction each.
+ * @param begin makes what a batch finds; a transaction may run more than once, the last time counts.
+ * @param add takes what a batch found, once that is committed.
+ */
+export async function inBatches<Found>(
+  storage: Storage,
+  rows: Rows<Found>,
+  { begin, add }: { begin: () => Found; add: (found: Found) => void },
+  { signal, onProgress }: BatchOptions,
+): Promise<void> {
+  const { secrets, webhooks } = await storage.read.sealedValues.countRows()
+  const total = secrets + webhooks
+  let done = 0
+
+  async function walk<Row, Cursor>(
+    start: Cursor,
+    lock: (stores: Writes, after: Cursor) => Promise<Row[]>,
+    work: (stores: Writes, row: Row, found: Found) => Promise<void>,
+    cursorOf: (row: Row) => Cursor,
+  ): Promise<void> {
+    for (let after = start; !signal?.aborted; ) {
+      const from = after
+      const batch = await storage.write(async (stores) => {
+        const found = begin()
+        const locked = await lock(stores, from)
+        for (const row of locked) await work(stores, row, found)
+        return { found, count: locked.length, last: locked.at(-1) }
+      })
+      add(batch.found)
+      // Rows that were added meanwhile are beyond the total.
+      done = Math.min(total, done + batch.count)
+      onProgress?.({ done, total })
+      if (batch.count < BATCH || batch.last === undefined) return
+      after = cursorOf(batch.last)
+    }
+  }
+
+  await walk(
+    '',
+    ({ sealedValues }, after) => sealedValues.lockSecrets(after, BATCH),
+    rows.secret,
+    ({ name }) => name,
+  )
+  await walk(
+    { workspace_id: '', id: '' },
+    ({ sealedValues }, after) => sealedValues.lockWebhooks(after, BATCH),
+    rows.webhook,
+    ({ workspace_id, id }) => ({ workspace_id, id }),
+  )
+}

@@ -1,0 +1,77 @@
+import { mintSecret } from '../contract/signature.ts'
+import type { Runtime } from '../runtime.ts'
+import type { Storage } from '../storage/storage.ts'
+import { openHeaders, placeOfWebhook, sealWebhook } from '../webhooks/sealed-webhook.ts'
+import type { WebhookChange } from '../webhooks/store.ts'
+import type { DiscardReport } from './at-rest.ts'
+import { type BatchOptions, inBatches, type Rows } from './batches.ts'
+import { SealedError, type Sealer } from './sealer.ts'
+import { placeOfSecret } from './secrets.ts'
+import type { WebhookSecretColumns } from './store.ts'
+
+/** Replaces every value that cannot be decrypted: see `SecretsAtRest.discard`. */
+export async function discardUnreadable(
+  { storage, runtime, sealer }: { storage: Storage; runtime: Runtime; sealer: Sealer },
+  options: BatchOptions,
+): Promise<DiscardReport> {
+  const report: DiscardReport = { secrets: 0, webhooks: 0 }
+  const rows: Rows<DiscardReport> = {
+    async secret({ sealedValues }, { name, value }, found) {
+      if (isReadable(() => sealer.open(placeOfSecret(name), value))) return
+      await sealedValues.removeSecret(name)
+      found.secrets += 1
+    },
+    async webhook({ webhooks }, row, found) {
+      const change = withoutLost(row, sealer, runtime)
+      if (change === null) return
+      const updated_at = runtime.now()
+      await webhooks.change(row.workspace_id, row.id, { ...change, updated_at })
+      found.webhooks += 1
+    },
+  }
+  const add = (found: DiscardReport) => {
+    report.secrets += found.secrets
+    report.webhooks += found.webhooks
+  }
+  await inBatches(storage, rows, { begin: () => ({ secrets: 0, webhooks: 0 }), add }, options)
+  return report
+}
+
+const DISABLED = { is_active: false, status: 'disabled', disabled_reason: 'secret_lost' } as const
+
+/** What a webhook becomes whose values cannot all be read; null where they can. */
+function withoutLost(
+  row: WebhookSecretColumns,
+  sealer: Sealer,
+  { bytes }: Pick<Runtime, 'bytes'>,
+): WebhookChange | null {
+  const { secret, previous_secret: previous, headers } = row
+  const hasSecret = isReadable(() => sealer.open(placeOfWebhook(row, 'secret'), secret))
+  const hasPrevious =
+    previous === null ||
+    isReadable(() => sealer.open(placeOfWebhook(row, 'previous_secret'), previous))
+  const hasHeaders = isReadable(() => openHeaders(sealer, row, headers))
+  if (hasSecret && hasPrevious && hasHeaders) return null
+  return {
+    ...sealWebhook(sealer, row, {
+      ...(!hasSecret && { secret: mintSecret(bytes) }),
+      ...(!hasHeaders && { headers: {} }),
+    }),
+    ...(!(hasSecret && hasPrevious) && {
+      previous_secret: null,
+      previous_secret_ends_at: null,
+      accepted_secret: null,
+    }),
+    ...(!(hasSecret && hasHeaders) && DISABLED),
+  }
+}
+
+function isReadable(open: () => unknown): boolean {
+  try {
+    open()
+    return true
+  } catch (error) {
+    if (error instanceof SealedError) return false
+    throw error
+  }
+}
