@@ -4,7 +4,7 @@ import { type Authenticator, type Identity, missingCredential, requireScope } fr
 import type { Gate } from './gate.ts'
 import { priorityOf } from './load.ts'
 import type { PageRate } from './pages/page.ts'
-import { clientOf, type RateLimiter } from './rate-limit.ts'
+import { clientOf, type RateLimiter, type State } from './rate-limit.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -44,8 +44,8 @@ export interface Admission {
     email: string,
     knownNetwork: string | null,
   ): Promise<void>
-  /** Counts a request whose signature was wrong as a stranger's, and refuses nothing for it. */
-  noteBadSignature(request: FastifyRequest, reply: FastifyReply): Promise<void>
+  /** Counts a request whose signature was wrong as a stranger's, and refuses nothing for it; answers how its bucket stands. */
+  noteBadSignature(request: FastifyRequest, reply: FastifyReply): Promise<State>
   /** Does the work of a request that was let in; until it has ended, it is load. */
   during: Gate['during']
 }

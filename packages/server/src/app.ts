@@ -161,7 +161,7 @@ export async function buildApp(core: Core, options: AppOptions): Promise<Fastify
   mount(app, admission, api.audit, auditRoutes(core))
   mount(app, admission, api.billing, billingRoutes(core))
   mount(app, admission, api.health, healthRoutes(core, { isClosing, now }))
-  serveCallbacks(app, admission, core, { public_url })
+  serveCallbacks(app, admission, core, { public_url, now })
   serveAccountPages(app, admission, core)
   serveUnsubscribe(app, admission, core)
   serveDocs(app, admission, api)

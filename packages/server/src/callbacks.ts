@@ -2,6 +2,7 @@ import type { CallbackReading, Core } from '@svc/core'
 import { invalid, SvcError } from '@svc/core/contract'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Admission } from './admission.ts'
+import { createForgingClients } from './forging-clients.ts'
 import { clientKey } from './rate-limit.ts'
 import { keepRaw } from './raw-body.ts'
 import { createUnfinishedBodies } from './unfinished-bodies.ts'
@@ -9,16 +10,17 @@ import { createUnfinishedBodies } from './unfinished-bodies.ts'
 /**
  * What providers call: receipts, what recipients wrote, and the questions by which they check this service. A callback is
  * never refused for load or by a limit, because many providers do not repeat it; a wrong signature counts in the bucket of
- * requests without credentials. Each provider has a route of its own, so that a body is read only for a provider that
+ * requests without credentials, and once that is used up, the client's bodies wait for turns. Each provider has a route of its own, so that a body is read only for a provider that
  * exists, and up to its own limit.
  */
 export function serveCallbacks(
   app: FastifyInstance,
   admission: Admission,
   { providers }: Core,
-  { public_url }: { public_url: () => string },
+  { public_url, now }: { public_url: () => string; now: () => number },
 ): void {
   const bodies = createUnfinishedBodies()
+  const forging = createForgingClients(now)
   app.register(async (scope) => {
     keepRaw(scope)
     for (const [provider, bytes] of providers.callbackLimits()) {
@@ -29,6 +31,7 @@ export function serveCallbacks(
         bodyLimit: bytes,
         onRequest: (request, reply) => admission.admitVisitor('exempt', request, reply),
         async preParsing(request, _reply, payload) {
+          await forging.turn(clientKey(request))
           const { 'content-length': announced = bytes } = request.headers
           const held = request.method === 'GET' ? 0 : Math.min(Number(announced), bytes)
           bodies.reserve(request.raw, clientKey(request), held)
@@ -42,7 +45,9 @@ export function serveCallbacks(
           const reading = await admission.during(() =>
             providers.callback(provider, { method, url, headers, body }),
           )
-          if (reading.type === 'forged') await admission.noteBadSignature(request, reply)
+          if (reading.type === 'forged') {
+            forging.note(clientKey(request), await admission.noteBadSignature(request, reply))
+          }
           return answer(reading, reply)
         },
       })

@@ -156,7 +156,9 @@ function callOf(
     countBulkEstimate: () => admission.countBulkEstimate(request, reply),
     countSignup: () => admission.countSignup(request, reply),
     countLogin: (email, knownNetwork) => admission.countLogin(request, reply, email, knownNetwork),
-    countBadSignature: () => admission.noteBadSignature(request, reply),
+    async countBadSignature() {
+      await admission.noteBadSignature(request, reply)
+    },
     replayed: () => void reply.header('Idempotent-Replayed', 'true'),
     signed: signedOf(endpoint, request),
     reply,

@@ -41,8 +41,8 @@ export interface RateLimiter {
   ): Promise<void>
   /** Shows a bucket on the response's headers, and refuses nothing, whether the counters answer or not. */
   show(request: FastifyRequest, reply: FastifyReply, bucket: Bucket, who: Counted): Promise<void>
-  /** As `show`, of a request that it counts. */
-  note(request: FastifyRequest, reply: FastifyReply, bucket: Bucket, who: Counted): Promise<void>
+  /** As `show`, of a request that it counts; answers how the bucket stands with it. */
+  note(request: FastifyRequest, reply: FastifyReply, bucket: Bucket, who: Counted): Promise<State>
   /** Counts what never became a request, and tells how the bucket stands, whether the counters answer or not. */
   tally(bucket: Bucket, who: Counted): Promise<State>
 }
@@ -210,7 +210,9 @@ export async function createRateLimiter(
       show(request, reply, await glance(bucket, who, false))
     },
     async note(request, reply, bucket, who) {
-      show(request, reply, await glance(bucket, who, true))
+      const state = await glance(bucket, who, true)
+      show(request, reply, state)
+      return state
     },
     tally: (bucket, who) => glance(bucket, who, true),
   }

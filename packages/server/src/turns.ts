@@ -12,8 +12,17 @@ export interface Turns {
   readonly delay_ms: number
 }
 
-/** @param now milliseconds of a clock that never goes back */
-export function createTurns(now: () => number = () => performance.now()): Turns {
+/**
+ * @param now milliseconds of a clock that never goes back
+ * @param per_turn how many begin in one turn of the event loop: 64 unless told
+ */
+export function createTurns({
+  now = () => performance.now(),
+  per_turn = PER_TURN,
+}: {
+  now?: () => number
+  per_turn?: number
+} = {}): Turns {
   interface Waiting {
     since: number
     begin: () => void
@@ -31,8 +40,8 @@ export function createTurns(now: () => number = () => performance.now()): Turns 
 
   function turn(): void {
     isScheduled = false
-    const due = waiting.slice(0, PER_TURN)
-    waiting = waiting.slice(PER_TURN)
+    const due = waiting.slice(0, per_turn)
+    waiting = waiting.slice(per_turn)
     begun = due.length
     delay_ms = due[0] ? now() - due[0].since : 0
     for (const { begin } of due) begin()
@@ -43,7 +52,7 @@ export function createTurns(now: () => number = () => performance.now()): Turns 
   return {
     next() {
       schedule()
-      if (waiting.length === 0 && begun < PER_TURN) {
+      if (waiting.length === 0 && begun < per_turn) {
         begun += 1
         return undefined
       }

@@ -4,7 +4,7 @@ import { createTurns } from '../src/turns.ts'
 
 it('lets 64 requests begin in a turn, the others in their order', async () => {
   let now = 0
-  const turns = createTurns(() => now)
+  const turns = createTurns({ now: () => now })
   const begun: number[] = []
   for (let i = 0; i < 200; i++) {
     const turn = turns.next()

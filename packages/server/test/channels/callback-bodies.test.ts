@@ -10,11 +10,18 @@ const WAIT_MAX_MS = 15_000
 /** How many bodies of 256 KB one client may leave unfinished. */
 const KEPT = 32
 
+/** So many bad signatures are those of a client that forges. */
+const FORGED_MAX = 5
+
 let service: Service
 let peer: Awaited<ReturnType<typeof openTwilio>>
 beforeAll(async () => {
   peer = await openTwilio()
-  service = await openService({ providers: [peer.settings], secrets: peer.secrets })
+  service = await openService({
+    providers: [peer.settings],
+    secrets: peer.secrets,
+    rates: { anonymous: { max: FORGED_MAX, window_s: 60 } },
+  })
   const { key } = await service.tenant()
   const json = { to: peer.recipient(), channel: 'sms', content: { text: 'Hello' } }
   expect((await service.call('POST', '/api/v1/messages/send', { key, json })).status).toBe(201)
@@ -74,4 +81,79 @@ it('of too many unfinished bodies the oldest are cut, and a callback is still ta
   })
   expect(answer.status).toBe(200)
   for (const { socket } of stalled) socket.destroy()
+})
+
+/** How many callbacks were checked in each turn of the event loop while `work` went on. */
+async function checksPerTurn(work: () => Promise<void>): Promise<number[]> {
+  const { providers } = service.core
+  const { callback } = providers
+  const counts: number[] = [0]
+  let isOver = false
+  const turn = () => {
+    if (isOver) return
+    counts.push(0)
+    setImmediate(turn)
+  }
+  providers.callback = (...given) => {
+    counts[counts.length - 1] = (counts.at(-1) ?? 0) + 1
+    return callback(...given)
+  }
+  setImmediate(turn)
+  try {
+    await work()
+  } finally {
+    isOver = true
+    providers.callback = callback
+  }
+  return counts
+}
+
+/** Sends requests on one connection, all of them at once; answers their statuses. */
+async function pipelined(requests: readonly string[]): Promise<number[]> {
+  const { hostname, port } = new URL(service.url)
+  const socket = connect({ host: hostname, port: Number(port) })
+  let text = ''
+  const statuses = () =>
+    [...text.matchAll(/HTTP\/1\.1 (\d{3})/g)].map(([, status]) => Number(status))
+  const answered = new Promise<void>((resolve, reject) => {
+    socket.on('error', reject)
+    socket.on('data', (bytes) => {
+      text += bytes
+      if (statuses().length === requests.length) resolve()
+    })
+  })
+  socket.write(requests.join(''))
+  await within(WAIT_MAX_MS, 'the answers', answered)
+  socket.destroy()
+  return statuses()
+}
+
+it('of a client that keeps forging one body is checked in each turn of the event loop, and none is refused', async () => {
+  const { name } = peer.settings
+  const forged = `${head(name, 6)}Body=x`
+  const { headers, body } = peer.signed({
+    MessageSid: `SM${'1'.repeat(32)}`,
+    MessageStatus: 'sent',
+  })
+  const lines = Object.entries({ ...headers, 'Content-Length': body.byteLength })
+  const genuine = `POST /callbacks/${name} HTTP/1.1\r\nHost: svc\r\n${lines.map(([key, value]) => `${key}: ${value}\r\n`).join('')}\r\n${Buffer.from(body)}`
+  const refused = Array.from({ length: FORGED_MAX }, () => 403)
+  expect(await pipelined(refused.map(() => forged))).toEqual(refused)
+
+  const many = Array.from({ length: 60 }, () => forged)
+  let statuses: number[] = []
+  const counts = await checksPerTurn(async () => {
+    statuses = await pipelined([...many, genuine])
+  })
+  expect(statuses).toEqual([...many.map(() => 403), 200])
+  expect(counts.reduce((sum, count) => sum + count, 0)).toBe(61)
+  expect(Math.max(...counts)).toBeLessThanOrEqual(2)
+
+  // Its window over, the client is like any other.
+  service.clock.ms += 60_000
+  const free = await checksPerTurn(async () => {
+    statuses = await pipelined([forged, forged, genuine])
+  })
+  expect(statuses).toEqual([403, 403, 200])
+  expect(Math.max(...free)).toBe(3)
 })

@@ -11,7 +11,7 @@ import {
   systemRuntime,
   verifyLedger,
 } from '@svc/core'
-import { RATES } from '@svc/core/contract'
+import { RATES, type RateLimit } from '@svc/core/contract'
 import { pino } from 'pino'
 import { afterAll, beforeAll, expect } from 'vitest'
 import { buildApp } from '../../src/app.ts'
@@ -50,6 +50,8 @@ export interface ServiceOptions {
   /** What must be in no line of the log, besides `CANARY`. */
   secrets?: readonly string[]
   reply_texts?: CoreOptions['reply_texts']
+  /** A bucket that is not named is never full. */
+  rates?: Partial<Record<keyof typeof RATES, RateLimit>>
 }
 
 export type Service = Awaited<ReturnType<typeof openService>>
@@ -82,7 +84,8 @@ export async function openService(options: ServiceOptions) {
       threads: 0,
       runtime,
     })
-    const rates = Object.fromEntries(Object.keys(RATES).map((name) => [name, UNLIMITED]))
+    const unlimited = Object.fromEntries(Object.keys(RATES).map((name) => [name, UNLIMITED]))
+    const rates = { ...unlimited, ...options.rates }
     const app = await buildApp(core, {
       config: { jwt_secret: JWT_SECRET, rates: rates as typeof RATES, trust_proxy: [] },
       public_url: () => PUBLIC_URL,
