@@ -57,4 +57,4 @@ ${MESSAGE} select ref_id, workspace_id, null, ${SENT}, case when seq % 50 = 49 t
 ${MESSAGE} with recursive n(i) as (select 1 union all select i + 1 from n where i < 5)
   select substr(ref_id, 1, 19) || printf('9%03x', i) || substr(ref_id, 24), workspace_id, ref_id, ${SENT}, 'delivered',
   1, 1000000, 0, 1, 'GSM-7', 'carrier', 3, created_at, created_at from ledger_entries, n where ref_type = 'bulk';
-insert into message_counts select workspace_id, channel, status, count(*) from messages group by 1, 2, 3;`
+insert into message_counts (workspace_id, channel, status, count) select workspace_id, channel, status, count(*) from messages group by 1, 2, 3;`

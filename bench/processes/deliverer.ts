@@ -138,7 +138,8 @@ async function queue(indexes: readonly number[]): Promise<void> {
   const announced: FanOut = { events: [], deliveries: [], delivery_queue: [] }
   for (const index of indexes) {
     const webhook = webhooks[index] as WebhookRow
-    const data = { webhook_id: webhook.id, message: 'Your order is ready', occurred_at: at }
+    const { id: webhook_id } = webhook
+    const data = { webhook_id, message: 'Your order is ready', livemode: true, occurred_at: at }
     const happening = { event: 'webhook.test', data, message_id: null } as const
     const context = { at, newId: runtime.id }
     fanOut(announced, { ...happening, workspace_id: webhook.workspace_id }, [webhook], context)

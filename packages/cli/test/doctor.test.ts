@@ -142,7 +142,7 @@ describe('svc doctor', () => {
     change('delete from svc_migrations where rowid = (select max(rowid) from svc_migrations)')
     const behind = await troubles('database', '--offline')
     expect(behind.code).toBe(0)
-    expect(behind.list[0]?.message).toMatch(/^the schema is behind by 0012_quotas/)
+    expect(behind.list[0]?.message).toMatch(/^the schema is behind by 0013_test_data/)
   })
 
   test('sees that the file is damaged', async () => {

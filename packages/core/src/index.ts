@@ -1,5 +1,6 @@
 /** The messaging service without a framework: `createCore` opens one on its database. */
 export type { ApiKeys, KeyIdentity } from './api-keys/api-keys.ts'
+export type { Viewer } from './api-keys/viewer.ts'
 export type { Actor } from './audit/actor.ts'
 export type { Audit, OperatorAuditEntry } from './audit/audit.ts'
 export { AUDIT_DAYS_DEFAULT } from './audit/retention.ts'

@@ -107,6 +107,7 @@ export function builders(runtime: Pick<Runtime, 'id' | 'now'>) {
         url: 'https://receiver.example/hook',
         description: null,
         events: ['*'],
+        mode: 'all',
         headers: {},
         secret: 'whsec_dGVzdA==',
         previous_secret: null,

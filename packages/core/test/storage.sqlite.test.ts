@@ -438,7 +438,8 @@ describe('SQLite alone', () => {
     it('counts the messages that were there before they were counted', async () => {
       const storage = open()
       const id = await workspace(storage)
-      const [first, second] = [make.send(id), make.send(id, { credits_used: units(0) })]
+      const free = { credits_used: units(0), livemode: false }
+      const [first, second] = [make.send(id), make.send(id, free)]
       await storage.hot.accept([first, second])
       await storage.close()
       opened.pop()
@@ -447,10 +448,10 @@ describe('SQLite alone', () => {
       const fill = migrationsOf('sqlite').flatMap(({ sql }) =>
         sql.filter((statement) => statement.includes('message_counts')),
       )
-      expect(fill).toHaveLength(2)
+      expect(fill).toHaveLength(4)
       for (const statement of fill) connection.exec(statement)
       expect(connection.prepare('select * from message_counts').all()).toEqual([
-        { workspace_id: id, channel: 'sms', status: 'queued', count: 2 },
+        { workspace_id: id, channel: 'sms', status: 'queued', count: 2, test_count: 1 },
       ])
     })
 

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import jwt from '@fastify/jwt'
-import type { Core, KeyIdentity } from '@svc/core'
+import type { Core, KeyIdentity, Viewer } from '@svc/core'
 import { type Endpoint, LIMITS, type Scope, SvcError } from '@svc/core/contract'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 
@@ -126,8 +126,25 @@ export function missingCredential({ auth }: Endpoint): SvcError {
   return new SvcError('unauthorized', `Missing ${header}`)
 }
 
-/** @throws SvcError `forbidden` when an API key lacks the scope; a session holds every scope. */
+/** Whose data a caller sees and changes: a session all of its workspace's, a test key the test data. */
+export function viewerOf(identity: Identity | null): Viewer {
+  if (identity?.kind === 'api_key') return identity
+  return identity?.workspace_id ?? ''
+}
+
+/**
+ * @throws SvcError `forbidden` when an API key lacks the scope, and for a test key where there is no test data; a
+ * session holds every scope.
+ */
 export function requireScope(identity: Identity, scope: Scope | undefined): void {
-  if (!scope || identity.kind === 'session' || identity.scopes.includes(scope)) return
-  throw new SvcError('forbidden', `API key does not have required scope: ${scope}`)
+  if (!scope || identity.kind === 'session') return
+  if (!identity.scopes.includes(scope)) {
+    throw new SvcError('forbidden', `API key does not have required scope: ${scope}`)
+  }
+  if (scope === 'manage_contacts' && identity.mode === 'test') {
+    throw new SvcError(
+      'forbidden',
+      'Contacts and suppressions are live data: a test key cannot manage them',
+    )
+  }
 }

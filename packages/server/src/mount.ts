@@ -1,5 +1,5 @@
 import { Readable } from 'node:stream'
-import type { Actor } from '@svc/core'
+import type { Actor, Viewer } from '@svc/core'
 import {
   type Body,
   checkValue,
@@ -15,7 +15,7 @@ import {
 } from '@svc/core/contract'
 import type { FastifyInstance, FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
 import type { Admission } from './admission.ts'
-import type { Identity } from './auth.ts'
+import { type Identity, viewerOf } from './auth.ts'
 import { acceptCsv } from './csv-body.ts'
 import { failureOf, tooBusy } from './failures.ts'
 import { inTime } from './in-time.ts'
@@ -36,6 +36,8 @@ export interface Call<E> {
   identity: Identity | null
   /** Who asks, as the audit log records it. */
   actor: Actor
+  /** Whose data is seen and changed: a test key's are test data. */
+  viewer: Viewer
   body: Body<E>
   query: Query<E>
   params: Params<E>
@@ -148,6 +150,7 @@ function callOf(
     workspace_id: identity?.workspace_id ?? '',
     identity,
     actor: actorOf(request),
+    viewer: viewerOf(identity),
     params: paramsOf(endpoint, request.params) as Call<Endpoint>['params'],
     query: queryOf(endpoint, request.url, request.query) as Call<Endpoint>['query'],
     body: (endpoint.body && decode(endpoint.body, bodyOf(request))) as Call<Endpoint>['body'],

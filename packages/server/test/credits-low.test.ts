@@ -56,7 +56,10 @@ describe('credits that fall below the threshold', () => {
     const { events, mails } = await told(owner)
     const occurred_at = world().now().toISOString()
     expect(events).toStrictEqual([
-      { event: 'credits.low', data: { credits_balance: 2, threshold: 3, occurred_at } },
+      {
+        event: 'credits.low',
+        data: { credits_balance: 2, threshold: 3, livemode: true, occurred_at },
+      },
     ])
     expect(mails).toEqual([expect.stringContaining('has 2 credits left, less than the 3 below')])
     await world().send(owner.key)

@@ -188,13 +188,16 @@ describe(`POST ${BULK}/:id/retry`, () => {
     }
   })
 
-  it('asks for a key of the same kind', async () => {
-    const id = await bulkTo([INVALID])
-    await world().advance(1_000)
+  it('of a test key asks for a test key', async () => {
     const test = await world().key(owner, { mode: 'test' })
-    const { status, body } = await post(`${BULK}/${id}/retry`, { key: test.key })
+    const json = { channel: 'sms', content: { text: 'x' }, recipients: [INVALID] }
+    const made = await post(BULK, { json, key: test.key })
+    const path = `${BULK}/${made.body.data.bulk_id}/retry`
+    await world().advance(1_000)
+    const { status, body } = await post(path)
     expect(status).toBe(400)
-    expect(body.message).toBe('This bulk was sent with a live key: send it again with one')
+    expect(body.message).toBe('This bulk was sent with a test key: send it again with one')
+    expect((await post(path, { key: test.key })).status).toBe(201)
   })
 
   it('is 402 without the credits', async () => {

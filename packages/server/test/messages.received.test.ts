@@ -40,6 +40,7 @@ describe(`GET ${RECEIVED}`, () => {
       content: { text: 'Thank you!', media: [] },
       keyword: null,
       provider: 'sandbox',
+      livemode: true,
       created_at: expect.stringMatching(/^2026-05-04T09:0.:..\....Z$/),
     })
     await thanked()

@@ -79,6 +79,7 @@ describe('POST /:id/test', () => {
       data: {
         webhook_id: webhook.id,
         message: 'This is a test event.',
+        livemode: true,
         occurred_at: world().now().toISOString(),
       },
     })

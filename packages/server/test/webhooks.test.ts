@@ -36,6 +36,7 @@ describe(`POST ${WEBHOOKS}`, () => {
             url,
             description: null,
             events: ['*'],
+            mode: 'all',
             is_active: true,
             status: 'active',
             disabled_reason: null,

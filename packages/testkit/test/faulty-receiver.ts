@@ -34,7 +34,7 @@ export type Fault =
   | 'forgot the previous secret'
   | 'verifies X-Svc-Signature alone'
 
-const EVENT_FIELDS = 12
+const EVENT_FIELDS = 13
 const BODY_MAX_BYTES = 1024 * 1024
 
 /** A receiver made by hand that does all but the one thing right; `handled` counts by event. */

@@ -4,7 +4,7 @@ import type { ApiKey, apiKeys as endpoints } from '../contract/api-keys.ts'
 import type { Body, Data } from '../contract/endpoint.ts'
 import { invalid, SvcError } from '../contract/errors.ts'
 import type { Quotas } from '../contract/limits.ts'
-import type { Scope } from '../contract/scopes.ts'
+import { DEFAULT_SCOPES, type Scope } from '../contract/scopes.ts'
 import type { Units } from '../contract/units.ts'
 import type { Runtime } from '../runtime.ts'
 import type { ApiKeyRow, Storage } from '../storage/storage.ts'
@@ -83,7 +83,7 @@ export function createApiKeys({
         key_hash: hashKey(key),
         key_prefix: prefixOf(key),
         mode: request.mode,
-        scopes: [...new Set(request.scopes)],
+        scopes: [...new Set(request.scopes ?? DEFAULT_SCOPES[request.mode])],
         is_active: true,
         expires_at: request.expires_at ?? null,
         allowed_ips: request.allowed_ips ?? null,

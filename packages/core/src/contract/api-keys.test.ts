@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { apiKeys, SCOPES } from './api-keys.ts'
 import { decode } from './decode.ts'
+import { DEFAULT_SCOPES } from './scopes.ts'
 import { units } from './units.ts'
 
 const row = {
@@ -18,17 +19,12 @@ const row = {
 }
 
 describe('creation', () => {
-  test('gives all scopes and live mode unless told', () => {
-    expect(decode(apiKeys.create.body, { name: 'x' })).toEqual({
-      name: 'x',
-      scopes: [...SCOPES],
-      mode: 'live',
+  test('is of live mode by default; the scopes follow from the mode', () => {
+    expect(decode(apiKeys.create.body, { name: 'x' })).toEqual({ name: 'x', mode: 'live' })
+    expect(DEFAULT_SCOPES).toEqual({
+      live: [...SCOPES],
+      test: ['send_messages', 'read_messages'],
     })
-  })
-
-  test('the default scopes of one key are not those of the next', () => {
-    decode(apiKeys.create.body, { name: 'x' }).scopes.pop()
-    expect(decode(apiKeys.create.body, { name: 'y' }).scopes).toEqual([...SCOPES])
   })
 
   test('takes every restriction', () => {

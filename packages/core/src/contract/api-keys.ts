@@ -4,7 +4,7 @@ import { endpoint } from './endpoint.ts'
 import { credits, dateTime, text, timestamp, uuid } from './fields.ts'
 import { LIMITS } from './limits.ts'
 import { limit, page, pagination } from './paging.ts'
-import { SCOPES } from './scopes.ts'
+import { DEFAULT_SCOPES, SCOPES } from './scopes.ts'
 
 export { SCOPES } from './scopes.ts'
 
@@ -62,7 +62,10 @@ export const apiKeys = {
         .array(z.enum(SCOPES))
         .min(1)
         .max(SCOPES.length)
-        .default(() => [...SCOPES]),
+        .optional()
+        .meta({
+          description: `Without it a live key holds all scopes, a test key ${DEFAULT_SCOPES.test.join(' and ')}.`,
+        }),
       mode: z.enum(API_KEY_MODES).default('live'),
       expires_at: dateTime.optional(),
       allowed_ips: z.array(network).min(1).max(LIMITS.allowed_ips).optional(),

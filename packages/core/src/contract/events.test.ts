@@ -12,6 +12,7 @@ const change: EventData<'message.failed'> = {
   credits_used: units(1_000_000),
   metadata: { order_id: 'A1' },
   bulk_id: null,
+  livemode: false,
   provider_message_id: null,
   error_code: 'unroutable',
   error_message: 'No route.',
@@ -34,7 +35,7 @@ describe('eventBody', () => {
     expect(eventBody('message.failed', stored)).toBe(
       '{"event":"message.failed","data":{"message_id":"01934f5e-8c00-7a3b-9d2e-5f6a7b8c9d01",' +
         '"recipient":"+14155552671","channel":"sms","status":"failed","credits_used":1,' +
-        '"metadata":{"order_id":"A1"},"bulk_id":null,"provider_message_id":null,' +
+        '"metadata":{"order_id":"A1"},"bulk_id":null,"livemode":false,"provider_message_id":null,' +
         '"error_code":"unroutable","error_message":"No route.",' +
         '"occurred_at":"2026-05-04T09:30:00.000Z","sequence":1}}',
     )

@@ -17,6 +17,9 @@ export const EVENT_KINDS = [
 /** One kind of event. */
 export type EventKind = (typeof EVENT_KINDS)[number]
 
+/** False for what a test key's message caused. Source: contract section 9. */
+const livemode = z.boolean()
+
 const messageChange = z.object({
   message_id: uuid,
   recipient: z.string(),
@@ -25,6 +28,7 @@ const messageChange = z.object({
   credits_used: credits,
   metadata: jsonObject,
   bulk_id: uuid.nullable(),
+  livemode,
   provider_message_id: z.string().nullable(),
   error_code: z.string().nullable(),
   error_message: z.string().nullable(),
@@ -42,18 +46,21 @@ const messageReceived = z.object({
   recipient: z.string(),
   content: jsonObject,
   provider_message_id: z.string().nullable(),
+  livemode,
   occurred_at: timestamp,
 })
 
 const creditsLow = z.object({
   credits_balance: credits,
   threshold: credits,
+  livemode,
   occurred_at: timestamp,
 })
 
 const webhookTest = z.object({
   webhook_id: uuid,
   message: z.string(),
+  livemode,
   occurred_at: timestamp,
 })
 
@@ -90,6 +97,7 @@ const sent: WireEventData<'message.sent'> = {
   credits_used: 1,
   metadata: { order_id: 'A1' },
   bulk_id: null,
+  livemode: true,
   provider_message_id: 'SM5f6a7b8c9d0e1f2a',
   error_code: null,
   error_message: null,
@@ -148,13 +156,19 @@ export const EVENTS: { readonly [K in EventKind]: EventDefinition<K> } = {
       recipient: '+15005550006',
       content: { text: 'Thank you!' },
       provider_message_id: 'SM0a1b2c3d4e5f6071',
+      livemode: true,
       occurred_at: '2026-05-04T09:36:00.000Z',
     },
   },
   'credits.low': {
     description: 'The credit balance fell below the threshold.',
     data: DATA['credits.low'],
-    example: { credits_balance: 9.5, threshold: 10, occurred_at: '2026-05-04T09:40:00.000Z' },
+    example: {
+      credits_balance: 9.5,
+      threshold: 10,
+      livemode: true,
+      occurred_at: '2026-05-04T09:40:00.000Z',
+    },
   },
   'webhook.test': {
     description: 'A test that was asked for, to see whether deliveries arrive.',
@@ -162,6 +176,7 @@ export const EVENTS: { readonly [K in EventKind]: EventDefinition<K> } = {
     example: {
       webhook_id: '01934f5e-8c00-7a3b-9d2e-5f6a7b8c9d03',
       message: 'This is a test event.',
+      livemode: true,
       occurred_at: '2026-05-04T09:45:00.000Z',
     },
   },

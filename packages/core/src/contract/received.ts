@@ -28,6 +28,8 @@ export const receivedMessage = z
         'What the text asked for, where it was one of the words that the service acts on.',
     }),
     provider: z.string(),
+    /** False for an answer to a message that was sent with a test key. */
+    livemode: z.boolean(),
     created_at: timestamp,
   })
   .meta({ id: 'ReceivedMessage' })

@@ -26,6 +26,8 @@ export const delivery = z
     message_id: uuid.nullable(),
     status: z.enum(DELIVERY_STATUSES),
     trigger: z.enum(DELIVERY_TRIGGERS),
+    /** As `livemode` of its event. */
+    livemode: z.boolean(),
     attempt_count: z.int().min(0),
     max_attempts: z.int().min(1),
     next_attempt_at: timestamp.nullable(),

@@ -10,6 +10,7 @@ const row = {
   url,
   description: null,
   events: ['*' as const],
+  mode: 'all' as const,
   is_active: true,
   status: 'active' as const,
   disabled_reason: null,
@@ -32,6 +33,7 @@ describe('creation', () => {
       url: 'http://127.0.0.1:4000/hook',
       description: 'Orders',
       events: ['message.delivered', 'message.failed'],
+      mode: 'test',
       headers: { Authorization: 'Bearer abc', 'X-Tenant': 'a' },
     }
     expect(decode(webhooks.create.body, body)).toEqual(body)
@@ -46,6 +48,7 @@ describe('creation', () => {
     [{ description: 'x'.repeat(501) }, 'description must be at most 500 characters'],
     [{ events: [] }, 'events must have at least 1 item'],
     [{ events: ['message.*'] }, 'events.0 must be one of: *, message.sent'],
+    [{ mode: 'both' }, 'mode must be one of: all, live, test'],
     [{ headers: [] }, 'headers must be an object'],
     [{ headers: { 'X-A': 5 } }, 'X-A must be a string'],
     [{ headers: { 'X-A': 'a\r\nX-B: b' } }, 'Header values must be 1 to 1024 printable ASCII'],
@@ -107,6 +110,7 @@ test('a delivery leaves as the record says', () => {
     message_id: null,
     status: 'pending' as const,
     trigger: 'event' as const,
+    livemode: true,
     attempt_count: 0,
     max_attempts: 12,
     next_attempt_at: at,

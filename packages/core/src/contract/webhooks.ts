@@ -13,6 +13,12 @@ export const WEBHOOK_STATUSES = ['active', 'failing', 'disabled'] as const
 /** How a webhook does. */
 export type WebhookStatus = (typeof WEBHOOK_STATUSES)[number]
 
+/** Whether a webhook is told of live messages, of test messages, or of both. Source: contract section 9. */
+export const WEBHOOK_MODES = ['all', 'live', 'test'] as const
+
+/** Which messages a webhook is told of. */
+export type WebhookMode = (typeof WEBHOOK_MODES)[number]
+
 /** What a webhook can be subscribed to: kinds of events, or `*` for all, those to come included. */
 export const SUBSCRIPTIONS = ['*', ...EVENT_KINDS] as const
 
@@ -26,6 +32,10 @@ export const webhook = z
     url: z.string(),
     description: z.string().nullable(),
     events: z.array(z.enum(SUBSCRIPTIONS)),
+    mode: z.enum(WEBHOOK_MODES).meta({
+      description:
+        'Whether it is told of live messages, of test messages (`livemode` false), or of both.',
+    }),
     is_active: z.boolean(),
     status: z.enum(WEBHOOK_STATUSES),
     disabled_reason: z.string().nullable(),
@@ -83,6 +93,7 @@ const changedHeaders = z
       'An object replaces all headers. An array of names, as a record shows them, keeps those and removes the others.',
   })
 
+const mode = z.enum(WEBHOOK_MODES).optional()
 const subscriptions = z.array(z.enum(SUBSCRIPTIONS)).min(1).max(SUBSCRIPTIONS.length)
 const newSecret = z.string().meta({ description: 'Signs the deliveries. It is shown this once.' })
 
@@ -100,6 +111,10 @@ export const webhooks = {
       url: httpUrl.meta({ example: 'https://example.com/webhooks/svc' }),
       description: text(LIMITS.webhook_description_length).optional(),
       events: subscriptions.default(() => ['*' as const]),
+      mode: mode.meta({
+        description:
+          '`all` where it is left out, and `test` for a test key, which may name no other.',
+      }),
       headers: customHeaders.optional(),
     }),
     data: z.object({
@@ -151,6 +166,10 @@ export const webhooks = {
       url: httpUrl.optional(),
       description: text(LIMITS.webhook_description_length).nullish(),
       events: subscriptions.nullish(),
+      mode: mode.meta({
+        description:
+          'What waits for the webhook and is not of its mode any more is discarded. A test key may name `test` only.',
+      }),
       headers: changedHeaders.nullish(),
       is_active: z.boolean().optional(),
     }),

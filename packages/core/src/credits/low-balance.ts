@@ -105,7 +105,8 @@ function eventOf(
 ): FanOut {
   const at = now()
   const announced: FanOut = { events: [], deliveries: [], delivery_queue: [] }
-  const data = { credits_balance: available, threshold, occurred_at: at }
+  // Test messages cost nothing: what is spent is live.
+  const data = { credits_balance: available, threshold, livemode: true, occurred_at: at }
   const low = { event: 'credits.low', data, workspace_id, message_id: null } as const
   fanOut(announced, low, subscribers, { at, newId: id })
   return announced

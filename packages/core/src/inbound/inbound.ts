@@ -124,8 +124,8 @@ interface Arriving extends Omit<Incoming, 'part'> {
   part: ReceivedPartRow | null
 }
 
-function created({ workspace_id, channel, status }: MessageRow): StatusChange {
-  return { workspace_id, channel, from: null, to: status }
+function created({ workspace_id, channel, livemode, status }: MessageRow): StatusChange {
+  return { workspace_id, channel, livemode, from: null, to: status }
 }
 
 /** As databases take it: a provider that is refused what it brings would bring it again for ever. */

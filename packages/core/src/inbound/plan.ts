@@ -24,7 +24,7 @@ export interface Parties {
   owner: string | null
   /** From where those wrote that it counts for: the number that it came to, or what stands for it. */
   wrote_from: string
-  /** In their order, each once. */
+  /** In their order, each once; none where it answers a test message, whose keywords change nothing. */
   workspace_ids: string[]
 }
 
@@ -71,8 +71,12 @@ export function partiesOf(
   conversations: readonly Pick<ConversationRow, 'workspace_id' | 'sender'>[],
 ): Parties {
   if (about) {
-    const { workspace_id } = about
-    return { owner: workspace_id, wrote_from: recipient, workspace_ids: [workspace_id] }
+    const { workspace_id, livemode } = about
+    return {
+      owner: workspace_id,
+      wrote_from: recipient,
+      workspace_ids: livemode ? [workspace_id] : [],
+    }
   }
   const last = conversations.find(({ sender }) => sender === recipient) ?? conversations[0]
   const wrote_from = last?.sender ?? recipient
@@ -109,6 +113,7 @@ export function planReceived(
       recipient,
       content,
       keyword,
+      livemode: arrival.about?.livemode ?? true,
       created_at: at,
     },
     opt_outs: [],
@@ -143,7 +148,7 @@ function announce(
   { newId }: ReceivedContext,
 ): void {
   const { id, workspace_id, channel, sender, recipient, content, created_at } = plan.received
-  const { provider_message_id } = plan.received
+  const { provider_message_id, livemode } = plan.received
   const data = {
     message_id: id,
     channel,
@@ -151,6 +156,7 @@ function announce(
     recipient,
     content: { ...content },
     provider_message_id,
+    livemode,
     occurred_at: created_at,
   }
   const happening = { event: 'message.received', data, workspace_id, message_id: id } as const
@@ -178,12 +184,12 @@ function mayAnswer(
 function answer(
   { received, replies }: ReceivedPlan,
   keyword: Keyword,
-  { about, at, from }: Arrival & { from: string },
+  { at, from }: Arrival & { from: string },
   { workspace_name }: ReceivedState,
   { newId, texts }: ReceivedContext,
 ): void {
   const text = texts[keyword]
   if (text === null) return
-  const given = { id: newId(), at, livemode: about?.livemode ?? true, sender: from }
+  const given = { id: newId(), at, livemode: received.livemode, sender: from }
   replies.push(replyTo(received, replyText(text, workspace_name), given))
 }

@@ -1,11 +1,12 @@
+import { type Viewer, viewOf } from '../api-keys/viewer.ts'
 import type { Query } from '../contract/endpoint.ts'
 import type { ReceivedMessage, received } from '../contract/received.ts'
 import type { Storage } from '../storage/storage.ts'
 
 export interface ReceivedMessages {
-  /** Newest first. */
+  /** Newest first; for a test key, answers to test messages only. */
   list(
-    workspaceId: string,
+    viewer: Viewer,
     query: Query<typeof received.list>,
   ): Promise<{ received: ReceivedMessage[]; total: number }>
 }
@@ -13,8 +14,9 @@ export interface ReceivedMessages {
 /** What recipients wrote to a workspace. */
 export function createReceivedMessages({ storage }: { storage: Storage }): ReceivedMessages {
   return {
-    async list(workspaceId, { channel, sender, startDate, endDate, page, limit }) {
-      const filter = { channel, sender, from: startDate, until: endDate }
+    async list(viewer, { channel, sender, startDate, endDate, page, limit }) {
+      const { workspace_id: workspaceId, livemode } = viewOf(viewer)
+      const filter = { channel, sender, livemode, from: startDate, until: endDate }
       const slice = { limit, offset: (page - 1) * limit }
       const { receivedMessages } = storage.read
       const [received, total] = await Promise.all([

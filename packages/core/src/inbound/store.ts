@@ -13,6 +13,8 @@ export interface ReceivedFilter {
   channel?: Channel | undefined
   /** Who wrote. */
   sender?: string | undefined
+  /** Only answers to messages of test keys. */
+  livemode?: false | undefined
   from?: Date | undefined
   until?: Date | undefined
 }
@@ -43,7 +45,10 @@ export interface ReceivedMessageWrites {
   ): Promise<boolean>
   /** Whether what somebody wrote to a number of ours since then was the keyword `help`. */
   askedForHelp(
-    between: Pick<ReceivedMessageRow, 'workspace_id' | 'channel' | 'sender' | 'recipient'>,
+    between: Pick<
+      ReceivedMessageRow,
+      'workspace_id' | 'channel' | 'sender' | 'recipient' | 'livemode'
+    >,
     since: Date,
   ): Promise<boolean>
   /** Queues messages that cost nothing, due at once. Last in a transaction: others count the same messages. */

@@ -33,7 +33,7 @@ export async function takeIn(
   const parties = partiesOf(arrival, known)
   if (provider_message_id !== null) {
     // Whose it was may have changed since.
-    const owners = [...known.map((one) => one.workspace_id), ...parties.workspace_ids, '']
+    const owners = [...known.map((one) => one.workspace_id), parties.owner ?? '', '']
     const by = { provider, provider_message_id }
     if (await receivedMessages.isKnown(owners, by)) return null
   }
@@ -55,7 +55,7 @@ async function lookUp(
   { owner, workspace_ids }: Parties,
   isOurs: IsOurs,
 ): Promise<ReceivedState> {
-  const { channel, sender, recipient, at } = arrival
+  const { about, channel, sender, recipient, at } = arrival
   const { contacts, conversations, receivedMessages, webhooks, workspaces } = stores
   const suppressed: [string, SuppressionRow['reason']][] = []
   const state = {
@@ -78,7 +78,8 @@ async function lookUp(
     if (found) suppressed.push([workspaceId, found.reason])
   }
   const since = new Date(at.getTime() - HELP_QUIET_MS)
-  const between = { workspace_id: owner, channel, sender, recipient }
+  const livemode = about?.livemode ?? true
+  const between = { workspace_id: owner, channel, sender, recipient, livemode }
   const self = { workspace_id: owner, channel, sender }
   return {
     suppressed: new Map(suppressed),

@@ -36,7 +36,9 @@ async function waitingFor(
   const filter = { channel, status: 'queued' } as const
   const page = { limit: LOOKED_THROUGH_MAX, offset: 0 }
   const waiting = await storage.read.messages.list(workspace_id, filter, page)
-  const theirs = waiting.filter((message) => message.recipient === address && !isReply(message))
+  const theirs = waiting.filter(
+    (message) => message.recipient === address && message.livemode && !isReply(message),
+  )
   return theirs.map(({ id }) => ({
     workspace_id,
     message_id: id,

@@ -82,7 +82,7 @@ describe('planAccept', () => {
       { workspace_id: 'w1', api_key_id: 'k1', day: '2026-05-04', spent: 4 * SMS_PRICE },
     ])
     expect(plan.counts).toEqual([
-      { workspace_id: 'w1', channel: 'sms', status: 'queued', count: 2 },
+      { workspace_id: 'w1', channel: 'sms', status: 'queued', count: 2, test_count: 0 },
     ])
   })
 

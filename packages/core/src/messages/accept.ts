@@ -48,7 +48,7 @@ export type AcceptResult =
   | { outcome: 'accepted' }
   | { outcome: 'replayed'; response: string }
   | { outcome: 'key_reused' }
-  /** Recipients that must not be written to, as the messages name them, each once; also under a test key. */
+  /** Recipients that must not be written to, as the messages name them, each once; never of test messages. */
   | { outcome: 'suppressed'; recipients: string[] }
   | { outcome: 'insufficient_credits'; required: Units; available: Units }
   /** Of the key, or of its whole workspace. */
@@ -194,9 +194,9 @@ function knownAnswer(request: AcceptRequest, { answers }: AcceptState): AcceptRe
 function suppressedOf({ messages }: AcceptRequest, { suppressed }: AcceptState): string[] {
   if (suppressed.size === 0) return []
   const found = messages.filter((message) => {
-    const { workspace_id, channel } = message
+    const { workspace_id, channel, livemode } = message
     const address = suppressedAddress(message)
-    return suppressed.has(suppressionKey({ workspace_id, channel, address }))
+    return livemode && suppressed.has(suppressionKey({ workspace_id, channel, address }))
   })
   return [...new Set(found.map(({ recipient }) => recipient))]
 }
@@ -280,6 +280,6 @@ function remember({ workspace_id, idempotency, messages }: AcceptRequest, batch:
   batch.answers.push({ ...idempotency, workspace_id, created_at })
 }
 
-function created({ workspace_id, channel, status }: MessageRow): StatusChange {
-  return { workspace_id, channel, from: null, to: status }
+function created({ workspace_id, channel, livemode, status }: MessageRow): StatusChange {
+  return { workspace_id, channel, livemode, from: null, to: status }
 }

@@ -1,4 +1,5 @@
 import * as z from 'zod'
+import type { KeyIdentity } from '../api-keys/api-keys.ts'
 import type { CountryFault } from '../channels/country-rule.ts'
 import type { Price, PriceOf } from '../channels/price.ts'
 import type { Addressee, Contacts } from '../contacts/contacts.ts'
@@ -33,7 +34,7 @@ export interface Recipients {
 }
 
 /**
- * A bulk's recipients, each looked at by itself, with what is known of contacts.
+ * A bulk's recipients, each looked at by itself, with what is known of contacts; test keys know none.
  * @throws SvcError `validation_error` for what is wrong whoever the recipient.
  */
 export async function recipientsOf(
@@ -43,16 +44,21 @@ export async function recipientsOf(
     countryFault: CountryFault
     recipients_max: number
   },
-  workspaceId: string,
+  { workspace_id, mode }: Pick<KeyIdentity, 'workspace_id' | 'mode'>,
   request: BulkRequest,
 ): Promise<Recipients> {
   const { contacts, recipients_max } = parts
   if (request.recipients.length > recipients_max) throw tooMany(recipients_max)
   const recipients = await readRecipients(request.recipients)
-  const ids = contactIdsOf(recipients)
-  const known = ids.length > 0 ? await contacts.forSending(workspaceId, ids) : new Map()
-  return lookAtRecipients(recipients, { ...parts, request, contacts: known })
+  const ids = mode === 'live' ? contactIdsOf(recipients) : []
+  const known = ids.length > 0 ? await contacts.forSending(workspace_id, ids) : new Map()
+  const noContact = mode === 'live' ? 'Contact not found' : CONTACTS_ARE_LIVE
+  return lookAtRecipients(recipients, { ...parts, request, contacts: known, noContact })
 }
+
+/** The same whether or not there is such a contact. */
+const CONTACTS_ARE_LIVE =
+  'Contact not found: test keys reach no contacts. Name the recipient in to.'
 
 function contactIdsOf(recipients: readonly (BulkRecipient | Refused)[]): string[] {
   return recipients.flatMap((to) =>
@@ -63,7 +69,9 @@ function contactIdsOf(recipients: readonly (BulkRecipient | Refused)[]): string[
 /** Fills a bulk's content in for every recipient, in order. What is wrong with one is told of that one. */
 async function lookAtRecipients(
   recipients: readonly (BulkRecipient | Refused)[],
-  of: Pick<Bulk, 'request' | 'contacts' | 'priceOf' | 'countryFault'> & { recipients_max: number },
+  of: Pick<Bulk, 'request' | 'contacts' | 'noContact' | 'priceOf' | 'countryFault'> & {
+    recipients_max: number
+  },
 ): Promise<Recipients> {
   const found: Recipients = { reached: [], refused: [], duplicates: [] }
   const bulk = { ...of, ...preparedFrom(of.request, of.priceOf) }
@@ -106,6 +114,8 @@ async function lookAtRecipients(
 interface Bulk {
   request: BulkRequest
   contacts: ReadonlyMap<string, Addressee>
+  /** What is said of a contact that is not there. */
+  noContact: string
   priceOf: PriceOf
   countryFault: CountryFault
   template: ContentTemplate
@@ -129,7 +139,7 @@ function preparedFrom(
 /** Where a recipient is written to, or why it cannot be. */
 function addressOf(
   recipient: Exclude<BulkRecipient, string>,
-  { request, contacts }: Bulk,
+  { request, contacts, noContact }: Bulk,
 ): string | Omit<Refused, 'index'> {
   const isMail = request.channel === 'email'
   const { to, contact_id } = recipient
@@ -137,7 +147,7 @@ function addressOf(
     const contact = contacts.get(contact_id)
     const field = 'contact_id'
     if (!contact) {
-      return { error: 'contact_not_found', message: 'Contact not found', field, to: null }
+      return { error: 'contact_not_found', message: noContact, field, to: null }
     }
     const address = isMail ? contact.email : contact.phone
     if (address) return address

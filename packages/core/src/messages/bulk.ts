@@ -1,4 +1,5 @@
 import type { KeyIdentity } from '../api-keys/api-keys.ts'
+import { seen, type Viewer, viewOf } from '../api-keys/viewer.ts'
 import type { CountryFault } from '../channels/country-rule.ts'
 import type { PriceOf } from '../channels/price.ts'
 import type { Contacts } from '../contacts/contacts.ts'
@@ -29,13 +30,13 @@ export interface Bulks {
     request: BulkRequest,
     options?: { idempotency_key?: string | undefined },
   ): Promise<Answered<SentBulk>>
-  /** @throws SvcError `not_found`, also for another workspace's bulk. */
-  get(workspaceId: string, bulkId: string): Promise<Bulk>
+  /** @throws SvcError `not_found`, also for a bulk that the viewer does not see. */
+  get(viewer: Viewer, bulkId: string): Promise<Bulk>
   /**
    * Fails what nobody has begun to send, as `canceled`, and gives its credits back.
    * @throws SvcError as `get`.
    */
-  cancel(workspaceId: string, bulkId: string): Promise<{ bulk: Bulk; canceled: number }>
+  cancel(viewer: Viewer, bulkId: string): Promise<{ bulk: Bulk; canceled: number }>
   /**
    * Sends again, as a new bulk, each message that failed before a provider took it and was refunded. Not again: what was
    * canceled or erased, what a provider took and then failed to deliver, and what a provider may have
@@ -69,8 +70,9 @@ export function createBulks(parts: BulkParts): Bulks {
   const { storage, runtime, senders, sequences, onQueued } = parts
   const watched = watchAccepts(runtime.telemetry, parts.tracing)
 
-  async function find(workspaceId: string, bulkId: string): Promise<BulkRow> {
-    const row = await storage.read.bulks.byId(workspaceId, bulkId)
+  async function find(viewer: Viewer, bulkId: string): Promise<BulkRow> {
+    const view = viewOf(viewer)
+    const row = seen(view, await storage.read.bulks.byId(view.workspace_id, bulkId))
     if (!row) throw new SvcError('not_found', 'Bulk not found')
     return row
   }
@@ -127,11 +129,7 @@ export function createBulks(parts: BulkParts): Bulks {
     const wrongSender = senders.fault(identity, request)
     if (wrongSender !== null) throw invalid('from', wrongSender)
     const sender = await senders.of(identity.workspace_id, request)
-    const { reached, refused, duplicates } = await recipientsOf(
-      parts,
-      identity.workspace_id,
-      request,
-    )
+    const { reached, refused, duplicates } = await recipientsOf(parts, identity, request)
     return accept(identity, {
       channel: request.channel,
       total: request.recipients.length,
@@ -152,7 +150,7 @@ export function createBulks(parts: BulkParts): Bulks {
     const answer = { route: 'bulks.retry', request: { bulk_id: bulkId }, key: bulkId }
     const known = await before(identity, answer)
     if (known) return known
-    if (row.livemode !== (mode === 'live')) throw otherMode(row)
+    if (!row.livemode && mode === 'live') throw ofTestKey()
     await assertRetryable(workspace_id, bulkId)
     const failed = await storage.read.messages.ofBulk(workspace_id, bulkId, 'failed')
     const again = failed.filter(canGoAgain)
@@ -170,12 +168,13 @@ export function createBulks(parts: BulkParts): Bulks {
   return {
     send: (identity, request, { idempotency_key: key } = {}) =>
       watched(request.channel, () => send(identity, request, key), madeBy),
-    get: async (workspaceId, bulkId) => recordOf(await find(workspaceId, bulkId)),
-    async cancel(workspaceId, bulkId) {
-      const row = await find(workspaceId, bulkId)
-      const queued = await storage.read.messages.ofBulk(workspaceId, bulkId, 'queued')
+    get: async (viewer, bulkId) => recordOf(await find(viewer, bulkId)),
+    async cancel(viewer, bulkId) {
+      const row = await find(viewer, bulkId)
+      const { workspace_id } = row
+      const queued = await storage.read.messages.ofBulk(workspace_id, bulkId, 'queued')
       const outcomes = await storage.hot.cancel({
-        workspace_id: workspaceId,
+        workspace_id,
         message_ids: queued.map(({ id }) => id),
         at: runtime.now(),
       })
@@ -184,7 +183,7 @@ export function createBulks(parts: BulkParts): Bulks {
       return { bulk: await recordOf(row), canceled }
     },
     async retry(identity, bulkId) {
-      const row = await find(identity.workspace_id, bulkId)
+      const row = await find(identity, bulkId)
       return watched(row.channel, () => retry(identity, row), madeBy)
     },
   }
@@ -208,7 +207,6 @@ function nothingAgain(failed: readonly Pick<MessageRow, 'erased_at'>[]): SvcErro
   )
 }
 
-function otherMode({ livemode }: BulkRow): SvcError {
-  const kind = livemode ? 'live' : 'test'
-  return invalid('id', `This bulk was sent with a ${kind} key: send it again with one`)
+function ofTestKey(): SvcError {
+  return invalid('id', 'This bulk was sent with a test key: send it again with one')
 }

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { countChanges, type StatusChange } from './count-changes.ts'
 
 function change(given: Partial<StatusChange>): StatusChange {
-  return { workspace_id: 'w1', channel: 'sms', from: null, to: 'queued', ...given }
+  return { workspace_id: 'w1', channel: 'sms', livemode: true, from: null, to: 'queued', ...given }
 }
 
 describe('countChanges', () => {
@@ -14,11 +14,23 @@ describe('countChanges', () => {
       change({ channel: 'email', from: 'sent', to: 'failed' }),
     ]
     expect(countChanges(changes)).toEqual([
-      { workspace_id: 'w1', channel: 'email', status: 'failed', count: 1 },
-      { workspace_id: 'w1', channel: 'email', status: 'sent', count: -1 },
-      { workspace_id: 'w1', channel: 'sms', status: 'queued', count: -2 },
-      { workspace_id: 'w1', channel: 'sms', status: 'sent', count: 2 },
-      { workspace_id: 'w2', channel: 'sms', status: 'queued', count: 1 },
+      { workspace_id: 'w1', channel: 'email', status: 'failed', count: 1, test_count: 0 },
+      { workspace_id: 'w1', channel: 'email', status: 'sent', count: -1, test_count: 0 },
+      { workspace_id: 'w1', channel: 'sms', status: 'queued', count: -2, test_count: 0 },
+      { workspace_id: 'w1', channel: 'sms', status: 'sent', count: 2, test_count: 0 },
+      { workspace_id: 'w2', channel: 'sms', status: 'queued', count: 1, test_count: 0 },
+    ])
+  })
+
+  it('counts messages of test keys once more, also where the whole stays the same', () => {
+    const changes = [
+      change({ livemode: false, from: 'queued', to: 'sent' }),
+      change({ from: 'sent', to: 'delivered' }),
+    ]
+    expect(countChanges(changes)).toEqual([
+      { workspace_id: 'w1', channel: 'sms', status: 'delivered', count: 1, test_count: 0 },
+      { workspace_id: 'w1', channel: 'sms', status: 'queued', count: -1, test_count: -1 },
+      { workspace_id: 'w1', channel: 'sms', status: 'sent', count: 0, test_count: 1 },
     ])
   })
 
@@ -29,7 +41,7 @@ describe('countChanges', () => {
       change({ from: 'queued', to: 'sent' }),
     ]
     expect(countChanges(changes)).toEqual([
-      { workspace_id: 'w1', channel: 'sms', status: 'sent', count: 1 },
+      { workspace_id: 'w1', channel: 'sms', status: 'sent', count: 1, test_count: 0 },
     ])
   })
 })

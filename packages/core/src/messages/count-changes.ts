@@ -4,6 +4,7 @@ import type { Channel, MessageStatus } from '../contract/messages.ts'
 export interface StatusChange {
   workspace_id: string
   channel: Channel
+  livemode: boolean
   from: MessageStatus | null
   to: MessageStatus
 }
@@ -14,6 +15,8 @@ export interface CountChange {
   channel: Channel
   status: MessageStatus
   count: number
+  /** The part of `count` that messages of test keys are. */
+  test_count: number
 }
 
 /**
@@ -23,11 +26,14 @@ export interface CountChange {
 export function countChanges(changes: readonly StatusChange[]): CountChange[] {
   const sums = new Map<string, CountChange>()
   const add = (of: StatusChange, status: MessageStatus, count: number) => {
-    const { workspace_id, channel } = of
+    const { workspace_id, channel, livemode } = of
     const key = `${workspace_id}\n${channel}\n${status}`
+    const test_count = livemode ? 0 : count
     const sum = sums.get(key)
-    if (sum) sum.count += count
-    else sums.set(key, { workspace_id, channel, status, count })
+    if (sum) {
+      sum.count += count
+      sum.test_count += test_count
+    } else sums.set(key, { workspace_id, channel, status, count, test_count })
   }
   for (const change of changes) {
     if (change.from === change.to) continue
@@ -35,7 +41,7 @@ export function countChanges(changes: readonly StatusChange[]): CountChange[] {
     add(change, change.to, 1)
   }
   return [...sums]
-    .filter(([, { count }]) => count !== 0)
+    .filter(([, { count, test_count }]) => count !== 0 || test_count !== 0)
     .sort(([a], [b]) => (a < b ? -1 : 1))
     .map(([, change]) => change)
 }

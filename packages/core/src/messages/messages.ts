@@ -1,4 +1,5 @@
 import type { KeyIdentity } from '../api-keys/api-keys.ts'
+import { seen, type Viewer, viewOf } from '../api-keys/viewer.ts'
 import type { Body, Data, Query } from '../contract/endpoint.ts'
 import { invalid, SvcError } from '../contract/errors.ts'
 import { messages as endpoints, type Message } from '../contract/messages.ts'
@@ -18,7 +19,7 @@ import { watchAccepts } from './watched-accept.ts'
 
 type Sent = Data<typeof endpoints.send>
 
-/** Messages: sent, looked at, cancelled, estimated. What is asked for is a workspace's own. */
+/** Messages: sent, looked at, cancelled, estimated. What is asked for is a workspace's own; a test key's are its test messages. */
 export interface Messages {
   /**
    * Accepts one message. When this resolves, message and debit are on disk; it will be `delivered`, `failed` or `sent`.
@@ -29,19 +30,19 @@ export interface Messages {
     request: SendRequest,
     options?: { idempotency_key?: string | undefined },
   ): Promise<Answered<Sent>>
-  /** @throws SvcError `not_found`, also for another workspace's message. */
-  get(workspaceId: string, messageId: string): Promise<Message>
+  /** @throws SvcError `not_found`, also for a message that the viewer does not see. */
+  get(viewer: Viewer, messageId: string): Promise<Message>
   list(
-    workspaceId: string,
+    viewer: Viewer,
     query: Query<typeof endpoints.list>,
   ): Promise<{ messages: Message[]; total: number; next_cursor: string | null }>
   /** What happened to a message, oldest first. @throws SvcError as `get`. */
-  timeline(workspaceId: string, messageId: string): Promise<TimelineEntry[]>
+  timeline(viewer: Viewer, messageId: string): Promise<TimelineEntry[]>
   /**
    * Fails a message that nobody has begun to send, as `canceled`, and gives its credits back.
    * @throws SvcError as `get`; `validation_error` when it is too late.
    */
-  cancel(workspaceId: string, messageId: string): Promise<Message>
+  cancel(viewer: Viewer, messageId: string): Promise<Message>
   /** What a send or a bulk would cost, and who would get nothing. Nothing is written. */
   estimate(
     identity: KeyIdentity,
@@ -54,8 +55,9 @@ export function createMessages(parts: BulkParts): Messages {
   const { storage, runtime, quotas, priceOf, countryFault, senders, sequences, onQueued } = parts
   const watched = watchAccepts(runtime.telemetry, parts.tracing)
 
-  async function byId(workspaceId: string, messageId: string): Promise<MessageRow> {
-    const row = await storage.read.messages.byId(workspaceId, messageId)
+  async function byId(viewer: Viewer, messageId: string): Promise<MessageRow> {
+    const view = viewOf(viewer)
+    const row = seen(view, await storage.read.messages.byId(view.workspace_id, messageId))
     if (!row) throw new SvcError('not_found', 'Message not found')
     return row
   }
@@ -118,11 +120,13 @@ export function createMessages(parts: BulkParts): Messages {
     bulks: createBulks(parts),
     send: (identity, request, { idempotency_key: key } = {}) =>
       watched(request.channel, () => send(identity, request, key), madeBy),
-    async get(workspaceId, messageId) {
-      return shown(await byId(workspaceId, messageId))
+    async get(viewer, messageId) {
+      return shown(await byId(viewer, messageId))
     },
-    async list(workspaceId, query) {
+    async list(viewer, query) {
+      const { workspace_id: workspaceId, livemode } = viewOf(viewer)
       const filter = {
+        livemode,
         channel: query.channel,
         status: query.status,
         from: query.startDate,
@@ -148,10 +152,11 @@ export function createMessages(parts: BulkParts): Messages {
         next_cursor: last ? cursorAfter(last.id) : null,
       }
     },
-    async timeline(workspaceId, messageId) {
-      return timelineOf(storage, await byId(workspaceId, messageId))
+    async timeline(viewer, messageId) {
+      return timelineOf(storage, await byId(viewer, messageId))
     },
-    async cancel(workspace_id, messageId) {
+    async cancel(viewer, messageId) {
+      const { workspace_id } = await byId(viewer, messageId)
       const request = { workspace_id, message_ids: [messageId], at: runtime.now() }
       const [outcome] = await storage.hot.cancel(request)
       const message = await byId(workspace_id, messageId)
@@ -169,7 +174,7 @@ export function createMessages(parts: BulkParts): Messages {
         const found = onlyRecipient(request, parts)
         return estimateOf(parts, identity, { channel, found, isStrict: true, at })
       }
-      const found = await recipientsOf(parts, identity.workspace_id, request)
+      const found = await recipientsOf(parts, identity, request)
       const isStrict = request.validation === 'strict'
       return estimateOf(parts, identity, { channel, found, isStrict, at })
     },

@@ -147,6 +147,7 @@ function isChanged(message: SettledMessage, { messages }: SettleState): boolean 
 }
 
 function moved(message: SettledMessage, { messages }: SettleState): StatusChange {
-  const { workspace_id, channel, status } = message
-  return { workspace_id, channel, from: messages.get(message.id)?.status ?? null, to: status }
+  const { workspace_id, channel, livemode, status } = message
+  const from = messages.get(message.id)?.status ?? null
+  return { workspace_id, channel, livemode, from, to: status }
 }

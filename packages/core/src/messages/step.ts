@@ -76,9 +76,12 @@ export function failUnknown(step: Step, text: string): void {
   dequeue(step)
 }
 
-/** Nothing more is to be sent to this recipient on the channel. Who was erased is not known any more. */
+/**
+ * Nothing more is to be sent to this recipient on the channel. Who was erased is not known any more; what a test message
+ * meets says nothing of live ones.
+ */
 export function suppress({ message, settlement, plan }: Step, reason: SuppressionReason): void {
-  if (isErased(message)) return
+  if (isErased(message) || !message.livemode) return
   const { workspace_id, channel } = message
   const address = suppressedAddress(message)
   plan.suppressions.push({ workspace_id, channel, address, reason, created_at: settlement.at })

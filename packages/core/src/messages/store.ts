@@ -10,6 +10,8 @@ export interface MessageFilter {
   until?: Date | undefined
   bulk_id?: string | undefined
   recipient?: string | undefined
+  /** Only what was sent with test keys: found at once, however many live messages there are. */
+  livemode?: false | undefined
   /** Only messages older than this one. */
   before_id?: string | undefined
 }

@@ -41,7 +41,7 @@ function historyAt(times: Readonly<Record<string, number>>) {
     const answer = { response_status: 200, response_time_ms: 1, error: null }
     const times = { created_at: at(name), updated_at: at(name), delivered_at: at(name) }
     const kind = { event: what(name), status: 'delivered', trigger: 'event' } as const
-    return { ...ids, ...counts, ...answer, ...times, ...kind }
+    return { livemode: true, ...ids, ...counts, ...answer, ...times, ...kind }
   })
   return timelineFrom({ created_at: at('queued') }, { attempts, events, entries, deliveries })
 }

@@ -7,13 +7,16 @@ const SOON_MS = 60_000
 /**
  * Whether a message waited for so long that its recipient may have opted out since it was accepted: it was scheduled,
  * is tried again, or there was a backlog. Only these are held against the suppressions a second time; what answers a
- * STOP is not, which goes to whoever is suppressed.
+ * STOP is not, which goes to whoever is suppressed; nor is a test message, which reaches nobody.
  */
 export function hasWaited(
-  message: Pick<MessageRow, 'scheduled_at' | 'created_at' | 'api_key_id' | 'credits_used'>,
+  message: Pick<
+    MessageRow,
+    'scheduled_at' | 'created_at' | 'api_key_id' | 'credits_used' | 'livemode'
+  >,
   now: Date,
 ): boolean {
-  if (isReply(message)) return false
-  const { scheduled_at, created_at } = message
+  const { scheduled_at, created_at, livemode } = message
+  if (!livemode || isReply(message)) return false
   return scheduled_at !== null || now.getTime() - created_at.getTime() > SOON_MS
 }

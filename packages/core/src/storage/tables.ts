@@ -446,6 +446,11 @@ function messageTables(d: Dialect) {
       // A list by channel or status finds its first page at once, however few of a million match.
       d.index('messages_kind').on(t.workspace_id, t.channel, t.status, t.id),
       d.index('messages_bulk').on(t.workspace_id, t.bulk_id, t.id).where(sql`bulk_id is not null`),
+      // What a test key sees. `livemode` is in the key for SQLite, which otherwise prefers the primary key.
+      d
+        .index('messages_test')
+        .on(t.workspace_id, t.livemode, t.channel, t.status, t.id)
+        .where(sql`livemode = false`),
     ],
   )
   /** How many messages a workspace has: counting them anew for each list would cost more the longer its history. */
@@ -456,6 +461,8 @@ function messageTables(d: Dialect) {
       channel: d.text().$type<Channel>().notNull(),
       status: d.text().$type<MessageStatus>().notNull(),
       count: d.long().notNull(),
+      /** How many of them were sent with test keys. */
+      test_count: d.long().notNull().default(0),
     },
     (t) => [d.primaryKey({ columns: [t.workspace_id, t.channel, t.status] })],
   )
@@ -623,6 +630,8 @@ function providerTables(d: Dialect) {
       content: d.json<ReceivedContent>().notNull(),
       /** What the text asks for, where it is one of the words that do. */
       keyword: d.text().$type<'stop' | 'start' | 'help'>(),
+      /** False for an answer to a message of a test key. */
+      livemode: d.boolean().notNull().default(true),
       created_at: d.time().notNull(),
     },
     (t) => [
@@ -631,6 +640,10 @@ function providerTables(d: Dialect) {
         .uniqueIndex('received_messages_provider')
         .on(t.workspace_id, t.provider, t.provider_message_id)
         .where(sql`provider_message_id is not null`),
+      d
+        .index('received_messages_test')
+        .on(t.workspace_id, t.livemode, t.id)
+        .where(sql`livemode = false`),
     ],
   )
   /** Parts of a long text that a recipient wrote, until all are there. */
@@ -673,6 +686,8 @@ function webhookTables(d: Dialect) {
       url: d.text().notNull(),
       description: d.text(),
       events: d.json<string[]>().notNull(),
+      /** Whether events of live messages go to it, of test messages, or both. */
+      mode: d.text().$type<'all' | 'live' | 'test'>().notNull().default('all'),
       headers: d.json<SealedHeaders>().notNull(),
       secret: d.text().$type<Sealed>().notNull(),
       /** The secret before the last rotation, good until `previous_secret_ends_at`. */
@@ -718,6 +733,8 @@ function webhookTables(d: Dialect) {
       message_id: d.text(),
       status: d.text().$type<'pending' | 'delivered' | 'failed' | 'discarded'>().notNull(),
       trigger: d.text().$type<'event' | 'test' | 'manual'>().notNull(),
+      /** As `livemode` of its event. */
+      livemode: d.boolean().notNull().default(true),
       attempt_count: d.int().notNull(),
       max_attempts: d.int().notNull(),
       next_attempt_at: d.time(),

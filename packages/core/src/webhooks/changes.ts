@@ -1,7 +1,8 @@
+import { type View, type Viewer, viewOf } from '../api-keys/viewer.ts'
 import { type Actor, SERVICE } from '../audit/actor.ts'
 import { type AuditedChange, auditRow } from '../audit/entry.ts'
 import type { Body, Data } from '../contract/endpoint.ts'
-import { invalid, SvcError } from '../contract/errors.ts'
+import { invalid } from '../contract/errors.ts'
 import { LIMITS } from '../contract/limits.ts'
 import { mintSecret } from '../contract/signature.ts'
 import type { webhooks as endpoints, Webhook } from '../contract/webhooks.ts'
@@ -12,28 +13,30 @@ import { assertRoomForWebhook, type WebhookQuotas } from './quota.ts'
 import { type OpenedWebhook, openWebhook, sealWebhook } from './sealed-webhook.ts'
 import { webhookOf } from './shown.ts'
 import type { TargetGuard } from './target.ts'
+import { checkMode, seenWebhook } from './viewed.ts'
 
-/** What changes a webhook. Each throws SvcError `not_found`, also for another workspace's webhook. */
+/** What changes a webhook. Each throws SvcError `not_found`, also for a webhook that the viewer does not see. */
 export interface WebhookChanges {
   /**
-   * Changes the fields given, and answers the whole.
-   * @throws SvcError `validation_error` for an address that deliveries may not go to, or too many go to, and for headers that are to stay
-   *   and are not there.
+   * Changes the fields given, and answers the whole. What waits for the webhook and is not of a new mode is discarded
+   * when it is due.
+   * @throws SvcError `validation_error` for an address that deliveries may not go to, or too many go to, and for headers
+   *   that are to stay and are not there; `forbidden` for a test key that names another mode than `test`.
    */
   update(
-    workspaceId: string,
+    viewer: Viewer,
     webhookId: string,
     request: Body<typeof endpoints.update>,
     actor?: Actor,
   ): Promise<Webhook>
   /** Mints a new secret; the one before it stays valid for a day, one before that not. */
   rotateSecret(
-    workspaceId: string,
+    viewer: Viewer,
     webhookId: string,
     actor?: Actor,
   ): Promise<Data<typeof endpoints.rotate_secret>['webhook']>
   /** Lets a disabled webhook start anew; one that is not disabled stays as it is. */
-  enable(workspaceId: string, webhookId: string, actor?: Actor): Promise<Webhook>
+  enable(viewer: Viewer, webhookId: string, actor?: Actor): Promise<Webhook>
 }
 
 export function createWebhookChanges({
@@ -53,14 +56,13 @@ export function createWebhookChanges({
   onEnabled: (webhookId: string) => void
 }): WebhookChanges {
   /** A transaction may wait for nothing but its stores, so whose it is is asked before the address is. */
-  async function find(workspaceId: string, webhookId: string): Promise<void> {
-    const found = await storage.read.webhooks.byId(workspaceId, webhookId)
-    if (!found) throw new SvcError('not_found', 'Webhook not found')
+  async function find(view: View, webhookId: string): Promise<void> {
+    seenWebhook(view, await storage.read.webhooks.byId(view.workspace_id, webhookId))
   }
 
   /** Changes what `decide` makes of the webhook as it is; nothing where that is nothing. */
   function change(
-    workspaceId: string,
+    view: View,
     webhookId: string,
     decide: (before: OpenedWebhook) => PlainChange,
     audited: Pick<AuditedChange, 'action' | 'details'> & { actor: Actor },
@@ -68,46 +70,50 @@ export function createWebhookChanges({
     url?: string,
   ): Promise<OpenedWebhook> {
     const updated_at = runtime.now()
+    const { workspace_id } = view
     return storage.write(async (stores) => {
       const { webhooks, audit } = stores
       if (url !== undefined) {
-        await assertRoomForWebhook(stores, workspaceId, { id: webhookId, url }, quotas)
+        await assertRoomForWebhook(stores, workspace_id, { id: webhookId, url }, quotas)
       }
-      const row = await webhooks.lock(workspaceId, webhookId)
-      if (!row) throw new SvcError('not_found', 'Webhook not found')
+      const row = seenWebhook(view, await webhooks.lock(workspace_id, webhookId))
       const before = openWebhook(sealer, row, row)
       const decided = decide(before)
       if (Object.keys(decided).length === 0) return before
       const sealed = sealWebhook(sealer, before, { ...decided, updated_at })
-      await webhooks.change(workspaceId, webhookId, sealed)
+      await webhooks.change(workspace_id, webhookId, sealed)
       const { actor, ...change } = audited
       const target = { type: 'webhook', id: webhookId }
-      await audit.record(auditRow(runtime, actor, { ...change, workspace_id: workspaceId, target }))
+      await audit.record(auditRow(runtime, actor, { ...change, workspace_id, target }))
       return { ...before, ...decided, updated_at }
     })
   }
 
   return {
-    async update(workspaceId, webhookId, request, actor = SERVICE) {
+    async update(viewer, webhookId, request, actor = SERVICE) {
+      const view = viewOf(viewer)
       if (request.url !== undefined) {
-        await find(workspaceId, webhookId)
+        await find(view, webhookId)
         await targets.check(request.url)
       }
       const changed = await change(
-        workspaceId,
+        view,
         webhookId,
-        (before) => changeOf(request, before, runtime.now()),
+        (before) => {
+          checkMode(view, request.mode)
+          return changeOf(request, before, runtime.now())
+        },
         { action: 'webhook.updated', details: { changed: Object.keys(request) }, actor },
         request.url,
       )
       return webhookOf(changed)
     },
-    async rotateSecret(workspaceId, webhookId, actor = SERVICE) {
+    async rotateSecret(viewer, webhookId, actor = SERVICE) {
       const secret = mintSecret(runtime.bytes)
       const overlap_ms = LIMITS.webhook_rotation_overlap_s * 1000
       const previous_secret_ends_at = new Date(runtime.now().getTime() + overlap_ms)
       const changed = await change(
-        workspaceId,
+        viewOf(viewer),
         webhookId,
         (before) => ({
           secret,
@@ -119,9 +125,10 @@ export function createWebhookChanges({
       )
       return { ...webhookOf(changed), secret, previous_secret_ends_at }
     },
-    async enable(workspaceId, webhookId, actor = SERVICE) {
+    async enable(viewer, webhookId, actor = SERVICE) {
       const audited = { action: 'webhook.enabled', actor } as const
-      const enabled = await change(workspaceId, webhookId, enablingAt(runtime.now()), audited)
+      const enabling = enablingAt(runtime.now())
+      const enabled = await change(viewOf(viewer), webhookId, enabling, audited)
       onEnabled(webhookId)
       return webhookOf(enabled)
     },
@@ -134,7 +141,7 @@ type PlainChange = Partial<
 >
 
 function changeOf(
-  { url, description, events, headers, is_active }: Body<typeof endpoints.update>,
+  { url, description, events, mode, headers, is_active }: Body<typeof endpoints.update>,
   before: OpenedWebhook,
   at: Date,
 ): PlainChange {
@@ -142,6 +149,7 @@ function changeOf(
     ...(url !== undefined && { url }),
     ...(description !== undefined && { description }),
     ...(events !== undefined && { events: events ?? ['*'] }),
+    ...(mode !== undefined && { mode }),
     ...(headers !== undefined && { headers: headersOf(headers, before) }),
     ...(is_active === true && enablingAt(at)(before)),
     ...(is_active === false && disabling(before)),

@@ -1,4 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
+import { seen, type View, type Viewer, viewOf } from '../api-keys/viewer.ts'
 import { type Actor, SERVICE } from '../audit/actor.ts'
 import { auditRow } from '../audit/entry.ts'
 import type { Body, Data } from '../contract/endpoint.ts'
@@ -16,35 +17,32 @@ import { type FanOut, fanOut } from './fan-out.ts'
 import { MAX_ATTEMPTS } from './schedule.ts'
 import { deliveryOf } from './shown.ts'
 import type { DeliveryFilter } from './store.ts'
+import { seenWebhook } from './viewed.ts'
 
-/** What webhooks are sent. Each throws SvcError `not_found`, also for what is another workspace's. */
+/** What webhooks are sent. Each throws SvcError `not_found`, also for what the viewer does not see: a test key sees test events. */
 export interface WebhookDeliveries {
   /** Queues a `webhook.test` event for the webhook alone, which is tried once, even while it is disabled. */
-  test(workspaceId: string, webhookId: string): Promise<Delivery>
+  test(viewer: Viewer, webhookId: string): Promise<Delivery>
   /** Newest first. */
   deliveries(
-    workspaceId: string,
+    viewer: Viewer,
     webhookId: string,
-    page: DeliveryFilter & { limit: number; offset: number },
+    page: Omit<DeliveryFilter, 'livemode'> & { limit: number; offset: number },
   ): Promise<{ deliveries: Delivery[]; total: number }>
-  delivery(
-    workspaceId: string,
-    webhookId: string,
-    deliveryId: string,
-  ): Promise<DeliveryWithAttempts>
+  delivery(viewer: Viewer, webhookId: string, deliveryId: string): Promise<DeliveryWithAttempts>
   /**
    * Makes a delivery due now: the tries it has left are not fewer for it, and one that is done with gets one more. What
    * is under way is left alone.
    * @throws SvcError `validation_error` while the webhook is disabled, and where what it tells of was erased.
    */
-  retry(workspaceId: string, webhookId: string, deliveryId: string): Promise<Delivery>
+  retry(viewer: Viewer, webhookId: string, deliveryId: string): Promise<Delivery>
   /**
    * Queues again, with all their tries, those of a time that failed or were discarded; so many at a time. What was
    * erased is left out.
    * @throws SvcError `validation_error` while the webhook is disabled, and for a time that is too long ago or none.
    */
   recover(
-    workspaceId: string,
+    viewer: Viewer,
     webhookId: string,
     window: Body<typeof endpoints.recover>,
     actor?: Actor,
@@ -69,14 +67,24 @@ export function createWebhookDeliveries({
 }): WebhookDeliveries {
   const { webhooks: read } = storage.read
 
-  async function deliveryRow(...ids: Parameters<typeof read.delivery>): Promise<DeliveryRow> {
-    const row = await read.delivery(...ids)
+  async function deliveryRow(
+    view: View,
+    webhookId: string,
+    deliveryId: string,
+  ): Promise<DeliveryRow> {
+    const { workspace_id } = view
+    const [webhook, found] = await Promise.all([
+      read.byId(workspace_id, webhookId),
+      read.delivery(workspace_id, webhookId, deliveryId),
+    ])
+    const isHidden = view.livemode === false && webhook?.mode !== 'test'
+    const row = isHidden ? null : seen(view, found)
     if (!row) throw new SvcError('not_found', 'Delivery not found')
     return row
   }
 
-  async function expectWebhook(workspaceId: string, webhookId: string): Promise<void> {
-    known(await read.byId(workspaceId, webhookId))
+  async function webhookRow(view: View, webhookId: string): Promise<WebhookRow> {
+    return seenWebhook(view, await read.byId(view.workspace_id, webhookId))
   }
 
   /** Which of the events no longer tell whom they are about: those are not sent again. */
@@ -89,57 +97,64 @@ export function createWebhookDeliveries({
   }
 
   async function requeue(
-    workspaceId: string,
+    view: View,
     webhookId: string,
     ids: readonly string[],
     tries: number,
   ): Promise<number> {
     const at = runtime.now()
+    const { workspace_id } = view
     const queued = await storage.write(async ({ webhooks }) => {
-      expectEnabled(known(await webhooks.lock(workspaceId, webhookId)))
-      return webhooks.requeue(workspaceId, webhookId, ids, { at, tries })
+      expectEnabled(seenWebhook(view, await webhooks.lock(workspace_id, webhookId)))
+      return webhooks.requeue(workspace_id, webhookId, ids, { at, tries })
     })
     onQueued(webhookId)
     return queued
   }
 
   return {
-    async test(workspaceId, webhookId) {
-      await expectWebhook(workspaceId, webhookId)
-      const announced = testOf(runtime, workspaceId, webhookId)
-      await storage.write(async ({ webhooks }) => {
-        known(await webhooks.lock(workspaceId, webhookId))
+    async test(viewer, webhookId) {
+      const view = viewOf(viewer)
+      const announced = await storage.write(async ({ webhooks }) => {
+        const webhook = seenWebhook(view, await webhooks.lock(view.workspace_id, webhookId))
+        const announced = testOf(runtime, webhook)
         await webhooks.queue(announced)
+        return announced
       })
       onQueued(webhookId)
       return deliveryOf(announced.deliveries[0] as DeliveryRow)
     },
-    async deliveries(workspaceId, webhookId, page) {
-      await expectWebhook(workspaceId, webhookId)
-      const { limit: _, offset: __, ...filter } = page
+    async deliveries(viewer, webhookId, page) {
+      const { workspace_id, ...only } = viewOf(viewer)
+      await webhookRow({ workspace_id, ...only }, webhookId)
+      const { limit, offset, ...asked } = page
+      const filter = { ...asked, ...only }
       const [rows, total] = await Promise.all([
-        read.deliveries(workspaceId, webhookId, page),
-        read.countDeliveries(workspaceId, webhookId, filter),
+        read.deliveries(workspace_id, webhookId, { ...filter, limit, offset }),
+        read.countDeliveries(workspace_id, webhookId, filter),
       ])
       return { deliveries: rows.map(deliveryOf), total }
     },
-    async delivery(workspaceId, webhookId, deliveryId) {
-      const row = await deliveryRow(workspaceId, webhookId, deliveryId)
+    async delivery(viewer, webhookId, deliveryId) {
+      const row = await deliveryRow(viewOf(viewer), webhookId, deliveryId)
       const [[event], attempts] = await Promise.all([
-        read.eventBodies(workspaceId, [row.event_id]),
-        read.attempts(workspaceId, deliveryId),
+        read.eventBodies(row.workspace_id, [row.event_id]),
+        read.attempts(row.workspace_id, deliveryId),
       ])
       return { ...deliveryOf(row), payload: JSON.parse(event?.body ?? '{}'), attempts }
     },
-    async retry(workspaceId, webhookId, deliveryId) {
-      const { event_id } = await deliveryRow(workspaceId, webhookId, deliveryId)
-      const erased = await erasedAmong(workspaceId, [event_id])
+    async retry(viewer, webhookId, deliveryId) {
+      const view = viewOf(viewer)
+      const { event_id } = await deliveryRow(view, webhookId, deliveryId)
+      const erased = await erasedAmong(view.workspace_id, [event_id])
       if (erased.size > 0) throw invalid('delivery_id', ERASED_TEXT)
-      await requeue(workspaceId, webhookId, [deliveryId], 1)
-      return deliveryOf(await deliveryRow(workspaceId, webhookId, deliveryId))
+      await requeue(view, webhookId, [deliveryId], 1)
+      return deliveryOf(await deliveryRow(view, webhookId, deliveryId))
     },
-    async recover(workspaceId, webhookId, { since, until = runtime.now() }, actor = SERVICE) {
-      checkWindow(since, until, runtime.now(), known(await read.byId(workspaceId, webhookId)))
+    async recover(viewer, webhookId, { since, until = runtime.now() }, actor = SERVICE) {
+      const view = viewOf(viewer)
+      const { workspace_id: workspaceId } = view
+      checkWindow(since, until, runtime.now(), await webhookRow(view, webhookId))
       const begun = {
         workspace_id: workspaceId,
         action: 'webhook.recovered',
@@ -154,16 +169,17 @@ export function createWebhookDeliveries({
         const page = { after_id, limit: RECOVER_BATCH }
         const rows = await read.deliveriesAfter(workspaceId, webhookId, page)
         const lost = rows.filter(
-          ({ status, created_at }) =>
-            (status === 'failed' || status === 'discarded') &&
-            created_at >= since &&
-            created_at <= until,
+          (row) =>
+            (row.status === 'failed' || row.status === 'discarded') &&
+            row.created_at >= since &&
+            row.created_at <= until &&
+            seen(view, row),
         )
         const some = lost.slice(0, LIMITS.webhook_recover_deliveries - recovered)
         const eventIds = some.map(({ event_id }) => event_id)
         const erased = await erasedAmong(workspaceId, eventIds)
         const ids = some.filter(({ event_id }) => !erased.has(event_id)).map(({ id }) => id)
-        if (ids.length > 0) recovered += await requeue(workspaceId, webhookId, ids, MAX_ATTEMPTS)
+        if (ids.length > 0) recovered += await requeue(view, webhookId, ids, MAX_ATTEMPTS)
         if (some.length < lost.length) break
         after_id = rows.at(-1)?.id ?? after_id
         if (rows.length < RECOVER_BATCH || after_id > last_id) return { recovered, has_more: false }
@@ -176,27 +192,30 @@ export function createWebhookDeliveries({
 
 const ERASED_TEXT = 'What this delivery tells of was erased: there is nothing to send again'
 
-function known(row: WebhookRow | null): WebhookRow {
-  if (!row) throw new SvcError('not_found', 'Webhook not found')
-  return row
-}
-
 function expectEnabled({ is_active }: WebhookRow): void {
   if (!is_active) throw invalid('id', 'Webhook is disabled. Enable it first.')
 }
 
-function testOf(runtime: Runtime, workspace_id: string, webhook_id: string): FanOut {
+function testOf(
+  runtime: Runtime,
+  { workspace_id, id: webhook_id, mode }: Pick<WebhookRow, 'workspace_id' | 'id' | 'mode'>,
+): FanOut {
   const at = runtime.now()
   const announced: FanOut = { events: [], deliveries: [], delivery_queue: [] }
   fanOut(
     announced,
     {
       event: 'webhook.test',
-      data: { webhook_id, message: 'This is a test event.', occurred_at: at },
+      data: {
+        webhook_id,
+        message: 'This is a test event.',
+        livemode: mode !== 'test',
+        occurred_at: at,
+      },
       workspace_id,
       message_id: null,
     },
-    [{ id: webhook_id, workspace_id, events: ['*'] }],
+    [{ id: webhook_id, workspace_id, events: ['*'], mode }],
     { at, newId: runtime.id },
     { trigger: 'test', max_attempts: 1 },
   )

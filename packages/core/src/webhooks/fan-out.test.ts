@@ -5,7 +5,7 @@ import { type FanOut, fanOut, type Subscriber, wants } from './fan-out.ts'
 const AT = new Date('2026-05-04T09:00:00.000Z')
 
 function subscriber(id: string, ...events: string[]): Subscriber {
-  return { id, workspace_id: 'w1', events }
+  return { id, workspace_id: 'w1', events, mode: 'all' }
 }
 
 function announce(subscribers: readonly Subscriber[]): FanOut {
@@ -30,7 +30,18 @@ describe('wants', () => {
     [['message.*'], false],
     [[], false],
   ])('%j: %s', (events, expected) => {
-    expect(wants(subscriber('h1', ...events), 'message.sent')).toBe(expected)
+    expect(wants(subscriber('h1', ...events), 'message.sent', true)).toBe(expected)
+    expect(wants(subscriber('h1', ...events), 'message.sent', false)).toBe(expected)
+  })
+
+  it.each([
+    ['all', true, true],
+    ['live', true, false],
+    ['test', false, true],
+  ] as const)('of mode %s: live %s, test %s', (mode, live, test) => {
+    const webhook = { events: ['*'], mode }
+    expect(wants(webhook, 'message.sent', true)).toBe(live)
+    expect(wants(webhook, 'message.sent', false)).toBe(test)
   })
 })
 

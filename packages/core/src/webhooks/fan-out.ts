@@ -9,7 +9,7 @@ import type {
 import { MAX_ATTEMPTS } from './schedule.ts'
 
 /** The part of a webhook that decides whether an event goes there. */
-export type Subscriber = Pick<WebhookRow, 'id' | 'workspace_id' | 'events'>
+export type Subscriber = Pick<WebhookRow, 'id' | 'workspace_id' | 'events' | 'mode'>
 
 /** An event on its way: one stored body, one delivery row and one queue row for each webhook that wants it. */
 export interface FanOut {
@@ -26,8 +26,14 @@ export interface Happening<Kind extends EventKind> {
   message_id: string | null
 }
 
-export function wants(webhook: Subscriber, event: EventKind): boolean {
-  return webhook.events.includes('*') || webhook.events.includes(event)
+/** Whether an event of that mode goes to a webhook. */
+export function wants(
+  { events, mode }: Pick<Subscriber, 'events' | 'mode'>,
+  event: EventKind,
+  livemode: boolean,
+): boolean {
+  if (mode !== 'all' && (mode === 'live') !== livemode) return false
+  return events.includes('*') || events.includes(event)
 }
 
 const BY_EVENT = { trigger: 'event', max_attempts: MAX_ATTEMPTS } as const
@@ -40,7 +46,8 @@ export function fanOut<Kind extends EventKind>(
   { at, newId }: { at: Date; newId: () => string },
   given: Pick<DeliveryRow, 'trigger' | 'max_attempts'> = BY_EVENT,
 ): void {
-  const wanting = subscribers.filter((webhook) => wants(webhook, event))
+  const { livemode } = data
+  const wanting = subscribers.filter((webhook) => wants(webhook, event, livemode))
   if (wanting.length === 0) return
   const event_id = newId()
   const body = eventBody(event, data)
@@ -56,6 +63,7 @@ export function fanOut<Kind extends EventKind>(
       message_id,
       status: 'pending',
       trigger: given.trigger,
+      livemode,
       attempt_count: 0,
       max_attempts: given.max_attempts,
       next_attempt_at: at,
@@ -90,6 +98,7 @@ export function statusData(
     credits_used: message.credits_used,
     metadata: message.metadata,
     bulk_id: message.bulk_id,
+    livemode: message.livemode,
     provider_message_id: message.provider_message_id,
     error_code: message.error_code,
     error_message: message.error_message,

@@ -15,6 +15,7 @@ function delivery(id: string, given: Partial<DeliveryRow> = {}): DeliveryRow {
     message_id: 'm1',
     status: 'pending',
     trigger: 'event',
+    livemode: true,
     attempt_count: 0,
     max_attempts: 12,
     next_attempt_at: AT,

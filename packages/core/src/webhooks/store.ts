@@ -2,7 +2,10 @@ import type { DeliveryAttemptRow, DeliveryRow, EventRow, WebhookRow } from '../s
 import type { FanOut, Subscriber } from './fan-out.ts'
 
 /** Which deliveries of a webhook. */
-export type DeliveryFilter = Partial<Pick<DeliveryRow, 'status' | 'event'>>
+export type DeliveryFilter = Partial<Pick<DeliveryRow, 'status' | 'event' | 'livemode'>>
+
+/** Which webhooks. */
+export type WebhookFilter = Partial<Pick<WebhookRow, 'mode'>>
 
 /** What the owner, or a rotation, changes of a webhook. */
 export type WebhookChange = Partial<
@@ -15,8 +18,11 @@ export type EventBody = Pick<EventRow, 'id' | 'body'>
 export interface WebhookReads {
   byId(workspaceId: string, webhookId: string): Promise<WebhookRow | null>
   /** Newest first. */
-  list(workspaceId: string, page: { limit: number; offset: number }): Promise<WebhookRow[]>
-  count(workspaceId: string): Promise<number>
+  list(
+    workspaceId: string,
+    page: WebhookFilter & { limit: number; offset: number },
+  ): Promise<WebhookRow[]>
+  count(workspaceId: string, filter?: WebhookFilter): Promise<number>
   /** Newest first. */
   deliveries(
     workspaceId: string,
@@ -30,7 +36,7 @@ export interface WebhookReads {
     workspaceId: string,
     webhookId: string,
     page: { after_id: string; limit: number },
-  ): Promise<Pick<DeliveryRow, 'id' | 'event_id' | 'status' | 'created_at'>[]>
+  ): Promise<Pick<DeliveryRow, 'id' | 'event_id' | 'status' | 'livemode' | 'created_at'>[]>
   /** All deliveries about one message, oldest first. */
   deliveriesOf(workspaceId: string, messageId: string): Promise<DeliveryRow[]>
   /** What is sent of these events, in any order; those that are not there are left out. */

@@ -1,7 +1,7 @@
+import { type Viewer, viewOf } from '../api-keys/viewer.ts'
 import { type Actor, SERVICE } from '../audit/actor.ts'
 import { auditRow } from '../audit/entry.ts'
 import type { Body, Data } from '../contract/endpoint.ts'
-import { SvcError } from '../contract/errors.ts'
 import { EVENT_KINDS, EVENTS } from '../contract/events.ts'
 import { mintSecret } from '../contract/signature.ts'
 import type { webhooks as endpoints, Webhook } from '../contract/webhooks.ts'
@@ -15,24 +15,29 @@ import { assertRoomForWebhook, type WebhookQuotas } from './quota.ts'
 import { type OpenedWebhook, openWebhook, sealWebhook } from './sealed-webhook.ts'
 import { webhookOf } from './shown.ts'
 import type { TargetGuard } from './target.ts'
+import { checkMode, seenWebhook } from './viewed.ts'
 
-/** The webhooks of workspaces, and what was delivered to them. */
+/** The webhooks of workspaces, and what was delivered to them. A test key has those of mode `test`. */
 export interface Webhooks extends WebhookChanges, WebhookDeliveries {
-  /** @throws SvcError `validation_error` for an address that deliveries may not go to, or one webhook too many. */
+  /**
+   * Its mode is `all`, a test key's `test`, where none is named.
+   * @throws SvcError `validation_error` for an address that deliveries may not go to, or one webhook too many;
+   *   `forbidden` for a test key that names another mode.
+   */
   create(
-    workspaceId: string,
+    viewer: Viewer,
     request: Body<typeof endpoints.create>,
     actor?: Actor,
   ): Promise<Data<typeof endpoints.create>['webhook']>
   /** Newest first. */
   list(
-    workspaceId: string,
+    viewer: Viewer,
     page: { limit: number; offset: number },
   ): Promise<{ webhooks: Webhook[]; total: number }>
-  /** @throws SvcError `not_found`, also for another workspace's webhook. */
-  get(workspaceId: string, webhookId: string): Promise<Webhook>
-  /** Removes the webhook and what waits for it. */
-  delete(workspaceId: string, webhookId: string, actor?: Actor): Promise<void>
+  /** @throws SvcError `not_found`, also for a webhook that the viewer does not see. */
+  get(viewer: Viewer, webhookId: string): Promise<Webhook>
+  /** Removes the webhook and what waits for it. @throws SvcError as `get`. */
+  delete(viewer: Viewer, webhookId: string, actor?: Actor): Promise<void>
   /** The deliveries about one message, oldest first; none for another workspace's. */
   ofMessage(workspaceId: string, messageId: string): Promise<MessageDelivery[]>
   /** The kinds of events there are. */
@@ -55,28 +60,23 @@ export function createWebhooks({
   /** Told of a webhook that somebody wants delivered to now, so that nothing waits to be found. */
   onQueued: (webhookId: string) => void
 }): Webhooks {
-  const notFound = () => new SvcError('not_found', 'Webhook not found')
-
   const shown = (row: WebhookRow) => webhookOf(openWebhook(sealer, row, row))
-
-  async function get(workspaceId: string, webhookId: string): Promise<Webhook> {
-    const row = await storage.read.webhooks.byId(workspaceId, webhookId)
-    if (!row) throw notFound()
-    return shown(row)
-  }
 
   return {
     ...createWebhookChanges({ storage, runtime, sealer, quotas, targets, onEnabled: onQueued }),
     ...createWebhookDeliveries({ storage, runtime, onQueued }),
-    async create(workspaceId, request, actor = SERVICE) {
+    async create(viewer, request, actor = SERVICE) {
+      const view = viewOf(viewer)
+      checkMode(view, request.mode)
       await targets.check(request.url)
       const at = runtime.now()
       const row: OpenedWebhook = {
         id: runtime.id(),
-        workspace_id: workspaceId,
+        workspace_id: view.workspace_id,
         url: request.url,
         description: request.description ?? null,
         events: request.events,
+        mode: request.mode ?? (view.livemode === false ? 'test' : 'all'),
         headers: request.headers ?? {},
         secret: mintSecret(runtime.bytes),
         previous_secret: null,
@@ -93,31 +93,40 @@ export function createWebhooks({
         updated_at: at,
       }
       await storage.write(async (stores) => {
-        await assertRoomForWebhook(stores, workspaceId, { id: null, url: row.url }, quotas)
+        await assertRoomForWebhook(stores, row.workspace_id, { id: null, url: row.url }, quotas)
         await stores.webhooks.insert(sealWebhook(sealer, row, row))
         const created = {
-          workspace_id: workspaceId,
+          workspace_id: row.workspace_id,
           action: 'webhook.created',
           target: { type: 'webhook', id: row.id },
-          details: { host: new URL(row.url).host, events: row.events },
+          details: { host: new URL(row.url).host, events: row.events, mode: row.mode },
         } as const
         await stores.audit.record(auditRow(runtime, actor, created))
       })
       return { ...webhookOf(row), secret: row.secret }
     },
-    async list(workspaceId, page) {
+    async list(viewer, page) {
+      const { workspace_id, livemode } = viewOf(viewer)
+      const filter = livemode === false ? ({ mode: 'test' } as const) : {}
       const [rows, total] = await Promise.all([
-        storage.read.webhooks.list(workspaceId, page),
-        storage.read.webhooks.count(workspaceId),
+        storage.read.webhooks.list(workspace_id, { ...page, ...filter }),
+        storage.read.webhooks.count(workspace_id, filter),
       ])
       return { webhooks: rows.map(shown), total }
     },
-    get,
-    async delete(workspaceId, webhookId, actor = SERVICE) {
+    async get(viewer, webhookId) {
+      const view = viewOf(viewer)
+      const row = await storage.read.webhooks.byId(view.workspace_id, webhookId)
+      return shown(seenWebhook(view, row))
+    },
+    async delete(viewer, webhookId, actor = SERVICE) {
+      const view = viewOf(viewer)
+      const { workspace_id } = view
       await storage.write(async ({ webhooks, audit }) => {
-        if (!(await webhooks.remove(workspaceId, webhookId))) throw notFound()
+        seenWebhook(view, await webhooks.lock(workspace_id, webhookId))
+        await webhooks.remove(workspace_id, webhookId)
         const deleted = {
-          workspace_id: workspaceId,
+          workspace_id,
           action: 'webhook.deleted',
           target: { type: 'webhook', id: webhookId },
         } as const

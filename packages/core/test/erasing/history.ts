@@ -71,6 +71,7 @@ export function historySteps(bench: Bench) {
         recipient: '+255700000001',
         content: { text: SECRET, media: [] },
         keyword: null,
+        livemode: true,
         created_at: bench.clock.now(),
       }
       await bench.storage.write(({ receivedMessages }) => receivedMessages.insert(row))

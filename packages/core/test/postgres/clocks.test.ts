@@ -106,7 +106,7 @@ describe('servers whose clocks are wrong', () => {
     if (!to) throw new Error('the workspace has a webhook')
     const at = fast.clock.now()
     const announced: FanOut = { events: [], deliveries: [], delivery_queue: [] }
-    const data = { webhook_id: to.id, message: 'A test', occurred_at: at }
+    const data = { webhook_id: to.id, message: 'A test', livemode: true, occurred_at: at }
     const test = { event: 'webhook.test', data, workspace_id: id, message_id: null } as const
     fanOut(announced, test, [to], { at, newId: fast.clock.id })
     await fast.storage.write(({ webhooks }) => webhooks.queue(announced))

@@ -70,18 +70,18 @@ describe('migrating', () => {
       await workspaces.insert(row)
       await credits.open(row.id, runtime.now())
     })
-    const free = () => make.send(row.id, { credits_used: units(0) })
-    await storage.hot.accept([free(), free()])
+    const free = (livemode: boolean) => make.send(row.id, { credits_used: units(0), livemode })
+    await storage.hot.accept([free(true), free(false)])
     await storage.close()
     const owner = await database.connect()
     await owner.query('drop table message_counts')
     const fill = migrationsOf('postgres').flatMap(({ sql }) =>
       sql.filter((statement) => statement.includes('message_counts')),
     )
-    expect(fill).toHaveLength(2)
+    expect(fill).toHaveLength(4)
     for (const statement of fill) await owner.query(statement)
     expect((await owner.query('select * from message_counts')).rows).toEqual([
-      { workspace_id: row.id, channel: 'sms', status: 'queued', count: '2' },
+      { workspace_id: row.id, channel: 'sms', status: 'queued', count: '2', test_count: '1' },
     ])
   })
 

@@ -33,6 +33,7 @@ export function fanOutContract(open: OpenStorage): void {
         message_id: message.id,
         status: 'pending',
         trigger: 'event',
+        livemode: true,
         attempt_count: 0,
         max_attempts: 12,
         next_attempt_at: at,
@@ -70,6 +71,7 @@ export function fanOutContract(open: OpenStorage): void {
         credits_used: message.credits_used,
         metadata: { 'order № 1': [1, null] },
         bulk_id: message.bulk_id,
+        livemode: true,
         provider_message_id: 'P1',
         error_code: null,
         error_message: null,
@@ -78,6 +80,48 @@ export function fanOutContract(open: OpenStorage): void {
       }),
     })
     expect(new Set(claimed.map(({ body }) => body)).size).toBe(1)
+  })
+
+  it('tells webhooks of one mode of their messages only', async () => {
+    const workspaceId = await bench.workspace()
+    const [all, live, test] = [
+      await bench.webhook(workspaceId, { mode: 'all' }),
+      await bench.webhook(workspaceId, { mode: 'live' }),
+      await bench.webhook(workspaceId, { mode: 'test' }),
+    ]
+    const real = await bench.queued(workspaceId)
+    const rehearsed = await bench.queued(workspaceId, { livemode: false })
+    for (const message of [real, rehearsed]) await bench.callback(message, 'sent')
+    const told = async (message: typeof real) =>
+      (await bench.deliveriesOf(message)).map(({ webhook_id, livemode }) => [webhook_id, livemode])
+    expect((await told(real)).sort()).toEqual([all.id, live.id].sort().map((id) => [id, true]))
+    expect((await told(rehearsed)).sort()).toEqual(
+      [all.id, test.id].sort().map((id) => [id, false]),
+    )
+    const { webhooks } = bench.storage.read
+    const ofTests = { livemode: false }
+    expect(await webhooks.deliveries(workspaceId, all.id, { ...EVERYTHING, ...ofTests })).toEqual(
+      (await bench.deliveriesOf(rehearsed)).filter(({ webhook_id }) => webhook_id === all.id),
+    )
+    expect(await webhooks.countDeliveries(workspaceId, all.id, ofTests)).toBe(1)
+    expect(await webhooks.list(workspaceId, { ...EVERYTHING, mode: 'test' })).toEqual([test])
+    expect(await webhooks.count(workspaceId, { mode: 'test' })).toBe(1)
+  })
+
+  it('discards what waits for a webhook whose mode has changed since', async () => {
+    const workspaceId = await bench.workspace()
+    const webhook = await bench.webhook(workspaceId)
+    const real = await bench.queued(workspaceId)
+    const rehearsed = await bench.queued(workspaceId, { livemode: false })
+    for (const message of [real, rehearsed]) await bench.callback(message, 'sent')
+    const change = { mode: 'test', updated_at: bench.clock.now() } as const
+    await bench.storage.write(({ webhooks }) => webhooks.change(workspaceId, webhook.id, change))
+    const claimed = only(await bench.claimDeliveries())
+    expect(JSON.parse(claimed.body).data).toMatchObject({
+      message_id: rehearsed.id,
+      livemode: false,
+    })
+    expect(only(await bench.deliveriesOf(real))).toMatchObject({ status: 'discarded' })
   })
 
   it('sends the same bytes on every attempt', async () => {

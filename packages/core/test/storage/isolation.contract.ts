@@ -39,6 +39,7 @@ const RECEIVED = {
   sender: '+255700000009',
   recipient: '+255700000001',
   keyword: null,
+  livemode: true,
   created_at: new Date('2026-05-04T09:00:00Z'),
 } as const
 

@@ -96,6 +96,7 @@ function messageLists(bench: Bench): void {
         recipient: email ? 'asha@example.com' : `+25570000000${i % 4}`,
         bulk_id: i % 6 === 1 ? BULK_ID : null,
         credits_used: units(0),
+        livemode: i % 5 !== 2,
       })
       if (i % 4 === 1) await bench.callback(message, 'sent')
       if (i % 4 === 2) await bench.callback(message, 'delivered')
@@ -134,6 +135,27 @@ function messageLists(bench: Bench): void {
         m.bulk_id === BULK_ID &&
         m.recipient === '+255700000001',
     ],
+    ['test messages', { livemode: false }, (m) => !m.livemode],
+    [
+      'test messages of a channel and a status',
+      { livemode: false, channel: 'sms', status: 'delivered' },
+      (m) => !m.livemode && m.channel === 'sms' && m.status === 'delivered',
+    ],
+    [
+      'test messages to a recipient',
+      { livemode: false, recipient: 'asha@example.com' },
+      (m) => !m.livemode && m.recipient === 'asha@example.com',
+    ],
+    [
+      'test messages of a time',
+      { livemode: false, from, until },
+      (m) => !m.livemode && m.created_at >= from && m.created_at <= until,
+    ],
+    [
+      'test messages of a bulk',
+      { livemode: false, bulk_id: BULK_ID },
+      (m) => !m.livemode && m.bulk_id === BULK_ID,
+    ],
     ['what nothing matches', { channel: 'voice' }, () => false],
   ]
 
@@ -149,20 +171,33 @@ function messageLists(bench: Bench): void {
     },
   )
 
-  it('pages by offset and by the last id seen, without gaps or repeats', async () => {
-    const workspaceId = await bench.workspace()
-    const all = (await manyMessages(workspaceId)).reverse().map(({ id }) => id)
-    const { messages } = bench.storage.read
-    const byOffset: string[] = []
-    const byId: string[] = []
-    for (let offset = 0; offset < 30; offset += 5) {
-      const page = await messages.list(workspaceId, {}, { limit: 5, offset })
-      byOffset.push(...page.map(({ id }) => id))
-      const filter = { before_id: byId.at(-1) }
-      const next = await messages.list(workspaceId, filter, { limit: 5, offset: 0 })
-      byId.push(...next.map(({ id }) => id))
-    }
-    expect(byOffset).toEqual(all)
-    expect(byId).toEqual(all)
-  })
+  const pageable: [string, Pick<MessageFilter, 'livemode' | 'channel'>][] = [
+    ['all', {}],
+    ['test messages', { livemode: false }],
+    ['test messages of a channel', { livemode: false, channel: 'sms' }],
+  ]
+
+  it.each(pageable)(
+    'pages %s by offset and by the last id seen, without gaps or repeats',
+    async (_, only) => {
+      const workspaceId = await bench.workspace()
+      const all = (await manyMessages(workspaceId))
+        .filter((m) => (only.livemode ?? m.livemode) === m.livemode)
+        .filter((m) => (only.channel ?? m.channel) === m.channel)
+        .reverse()
+        .map(({ id }) => id)
+      const { messages } = bench.storage.read
+      const byOffset: string[] = []
+      const byId: string[] = []
+      for (let offset = 0; offset < 30; offset += 2) {
+        const page = await messages.list(workspaceId, only, { limit: 2, offset })
+        byOffset.push(...page.map(({ id }) => id))
+        const filter = { ...only, before_id: byId.at(-1) }
+        const next = await messages.list(workspaceId, filter, { limit: 2, offset: 0 })
+        byId.push(...next.map(({ id }) => id))
+      }
+      expect(byOffset).toEqual(all)
+      expect(byId).toEqual(all)
+    },
+  )
 }

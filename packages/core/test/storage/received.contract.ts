@@ -105,6 +105,7 @@ export function receivedContract(open: OpenStorage): void {
         recipient: NUMBER,
         content: { text: 'Look \u0000 😀', media },
         keyword: null,
+        livemode: true,
         created_at: bench.clock.now(),
       })
       expect(await events()).toEqual([
@@ -117,6 +118,7 @@ export function receivedContract(open: OpenStorage): void {
             recipient: NUMBER,
             content: { text: 'Look \u0000 😀', media },
             provider_message_id: one.provider_message_id,
+            livemode: true,
             occurred_at: bench.clock.now().toISOString(),
           },
         },
@@ -253,16 +255,58 @@ export function receivedContract(open: OpenStorage): void {
       expect(textsOf(page)).toEqual(['two'])
     })
 
-    it('is the workspace’s whose message it is known to answer, and answered in its mode', async () => {
+    it('is the workspace’s whose message it is known to answer', async () => {
       const workspaceId = await bench.workspace()
       await writer()
+      await says('Stop', { about: { workspace_id: workspaceId, livemode: true } })
+      expect(only(await received(workspaceId))).toMatchObject({ keyword: 'stop', livemode: true })
+      expect(await suppressed(workspaceId)).toHaveLength(1)
+      const reply = only(await sent(workspaceId))
+      expect(reply).toMatchObject({ livemode: true, sender: NUMBER, recipient: PERSON })
+    })
+
+    it('is test data where it answers a test message: its keywords change nothing', async () => {
+      const workspaceId = await writer()
+      const [all, live, test] = [
+        await bench.webhook(workspaceId),
+        await bench.webhook(workspaceId, { mode: 'live' }),
+        await bench.webhook(workspaceId, { mode: 'test' }),
+      ]
+      const waiting = await bench.queued(workspaceId, { recipient: PERSON })
       const about = { workspace_id: workspaceId, livemode: false }
       await says('Stop', { about })
-      expect(textsOf(await received(workspaceId))).toEqual(['Stop'])
-      expect(await suppressed(workspaceId)).toHaveLength(1)
-      expect(await bench.storage.read.suppressions.count(workspaceId, {})).toBe(1)
-      const reply = only(await sent(workspaceId))
-      expect(reply).toMatchObject({ livemode: false, sender: NUMBER, recipient: PERSON })
+      expect(await suppressed(workspaceId)).toEqual([])
+      expect((await bench.message(workspaceId, waiting.id)).status).toBe('queued')
+      await says('STOP')
+      await says('Start', { about })
+      await says('Yes', { about })
+      expect(await suppressed(workspaceId)).toMatchObject([{ reason: 'opt_out' }])
+      const tests = await received(workspaceId, { livemode: false })
+      expect(textsOf(tests)).toEqual(['Yes', 'Start', 'Stop'])
+      // What a yes means depends on the live suppressions, which it must not tell.
+      expect(tests.map(({ keyword }) => keyword)).toEqual([null, 'start', 'stop'])
+      const { receivedMessages } = bench.storage.read
+      expect(await receivedMessages.count(workspaceId, { livemode: false })).toBe(3)
+      expect(await receivedMessages.count(workspaceId, {})).toBe(4)
+      const told = await bench.claimDeliveries()
+      const toldTo = (id: string) =>
+        told
+          .filter(({ webhook_id }) => webhook_id === id)
+          .map(({ body }) => JSON.parse(body))
+          .filter(({ event }) => event === 'message.received')
+          .map(({ data }) => `${data.content.text} ${data.livemode}`)
+      const ofTests = ['Stop false', 'Start false', 'Yes false']
+      expect(toldTo(test.id)).toEqual(ofTests)
+      expect(toldTo(live.id)).toEqual(['STOP true'])
+      expect(toldTo(all.id)).toEqual([ofTests[0], 'STOP true', ...ofTests.slice(1)])
+    })
+
+    it('asks for help in test mode without keeping the live answer back', async () => {
+      const workspaceId = await writer()
+      await says('HELP', { about: { workspace_id: workspaceId, livemode: false } })
+      await says('HELP')
+      const replies = await sent(workspaceId)
+      expect(replies.map(({ livemode }) => livemode)).toEqual([true, false])
     })
 
     it('is the workspace’s once, however often it is known to answer its message', async () => {

@@ -38,13 +38,36 @@ export function suppressedContract(open: OpenStorage): void {
     expect(await bench.accept(request)).toEqual(ACCEPTED)
   })
 
-  it('refuses it under a test key and without credits, too', async () => {
+  it('refuses it without credits, too', async () => {
     const workspaceId = await bench.workspace(0)
     await suppress(workspaceId, 'sms', PHONE)
     const refused = { outcome: 'suppressed', recipients: [PHONE] }
-    const free = { credits_used: units(0), livemode: false, recipient: PHONE }
-    expect(await bench.accept(bench.make.send(workspaceId, free))).toEqual(refused)
     expect(await bench.accept(bench.make.send(workspaceId, { recipient: PHONE }))).toEqual(refused)
+  })
+
+  it('is nothing to test messages: they are accepted, sent late, and suppress nobody', async () => {
+    const workspaceId = await bench.workspace()
+    await suppress(workspaceId, 'sms', PHONE)
+    const test = { credits_used: units(0), livemode: false, recipient: PHONE }
+    const [accepted, refused] = await bench.storage.hot.accept([
+      bench.make.send(workspaceId, test),
+      bench.make.send(workspaceId, { recipient: PHONE }),
+    ])
+    expect(accepted).toEqual(ACCEPTED)
+    expect(refused).toMatchObject({ outcome: 'suppressed' })
+    const other = '+255700000002'
+    await bench.queued(workspaceId, { ...test, recipient: other })
+    bench.clock.advance(3_600_000)
+    const claimed = await bench.claimMessages()
+    expect(claimed.map(({ suppressed }) => suppressed)).toEqual([false, false])
+    const outcome = { type: 'rejected', error_code: 'opted_out', error_message: 'no' } as const
+    for (const message of claimed) {
+      const rejected = { ...outcome, suppress: 'opt_out' } as const
+      await bench.settle(message, { task: 'send', attempt: 1, outcome: rejected })
+    }
+    const { suppressions } = bench.storage.read
+    expect(await suppressions.of(workspaceId, [other])).toEqual([])
+    expect(await suppressions.of(workspaceId, [PHONE])).toHaveLength(1)
   })
 
   it('knows an e-mail address whatever its case, and names it as it was written', async () => {

@@ -68,11 +68,11 @@ export function webhooksContract(open: OpenStorage): void {
       announced,
       {
         event: 'webhook.test',
-        data: { webhook_id, message: 'Hello', occurred_at: at },
+        data: { webhook_id, message: 'Hello', livemode: true, occurred_at: at },
         workspace_id: workspaceId,
         message_id: null,
       },
-      [{ id: webhook_id, workspace_id: workspaceId, events: ['*'] }],
+      [{ id: webhook_id, workspace_id: workspaceId, events: ['*'], mode: 'all' }],
       { at, newId: bench.clock.id },
       { trigger: 'test', max_attempts: 1 },
     )

@@ -83,7 +83,7 @@ async function queue(to: WebhookRow, count: number): Promise<void> {
   const announced: FanOut = { events: [], deliveries: [], delivery_queue: [] }
   const at = runtime.now()
   for (let i = 0; i < count; i++) {
-    const data = { webhook_id: to.id, message: `${i}`, occurred_at: at }
+    const data = { webhook_id: to.id, message: `${i}`, livemode: true, occurred_at: at }
     const { workspace_id } = to
     const happening = { event: 'webhook.test', data, workspace_id, message_id: null } as const
     fanOut(announced, happening, [to], { at, newId: runtime.id })

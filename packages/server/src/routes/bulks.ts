@@ -10,10 +10,10 @@ export function bulkRoutes({ messages: { bulks } }: Core): Handlers<typeof api.b
       if (replayed) sayReplayed()
       return data
     },
-    async get({ workspace_id, params }) {
-      return { bulk: await bulks.get(workspace_id, params.id) }
+    async get({ viewer, params }) {
+      return { bulk: await bulks.get(viewer, params.id) }
     },
-    cancel: ({ workspace_id, params }) => bulks.cancel(workspace_id, params.id),
+    cancel: ({ viewer, params }) => bulks.cancel(viewer, params.id),
     async retry({ identity, params, replayed: sayReplayed }) {
       const { data, replayed } = await bulks.retry(keyOf(identity), params.id)
       if (replayed) sayReplayed()

@@ -11,21 +11,21 @@ export function messageRoutes({ messages }: Core): Handlers<typeof api.messages>
       if (replayed) sayReplayed()
       return data
     },
-    async get({ workspace_id, params }) {
-      return { message: await messages.get(workspace_id, params.id) }
+    async get({ viewer, params }) {
+      return { message: await messages.get(viewer, params.id) }
     },
-    async timeline({ workspace_id, params }) {
-      return { timeline: await messages.timeline(workspace_id, params.id) }
+    async timeline({ viewer, params }) {
+      return { timeline: await messages.timeline(viewer, params.id) }
     },
-    async cancel({ workspace_id, params }) {
-      return { message: await messages.cancel(workspace_id, params.id) }
+    async cancel({ viewer, params }) {
+      return { message: await messages.cancel(viewer, params.id) }
     },
     async estimate({ identity, body, countBulkEstimate }) {
       if ('recipients' in body) await countBulkEstimate()
       return messages.estimate(keyOf(identity), body)
     },
-    async list({ workspace_id, query }) {
-      const { messages: page, total, next_cursor } = await messages.list(workspace_id, query)
+    async list({ viewer, query }) {
+      const { messages: page, total, next_cursor } = await messages.list(viewer, query)
       return { messages: page, pagination: paginationOf(total, query), next_cursor }
     },
   }

@@ -5,8 +5,8 @@ import { paginationOf } from '../paging.ts'
 
 export function receivedRoutes(core: Core): Handlers<typeof api.received> {
   return {
-    async list({ workspace_id, query }) {
-      const { received, total } = await core.received.list(workspace_id, query)
+    async list({ viewer, query }) {
+      const { received, total } = await core.received.list(viewer, query)
       return { received, pagination: paginationOf(total, query) }
     },
   }

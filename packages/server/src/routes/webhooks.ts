@@ -5,49 +5,49 @@ import { paginationOf, sliceOf } from '../paging.ts'
 
 export function webhookRoutes(core: Core): Handlers<typeof api.webhooks> {
   return {
-    async create({ workspace_id, body, actor }) {
-      return { webhook: await core.webhooks.create(workspace_id, body, actor) }
+    async create({ viewer, body, actor }) {
+      return { webhook: await core.webhooks.create(viewer, body, actor) }
     },
-    async list({ workspace_id, query }) {
-      const { webhooks, total } = await core.webhooks.list(workspace_id, sliceOf(query))
+    async list({ viewer, query }) {
+      const { webhooks, total } = await core.webhooks.list(viewer, sliceOf(query))
       return { webhooks, pagination: paginationOf(total, query) }
     },
     events: () => ({ events: core.webhooks.events() }),
-    async get({ workspace_id, params }) {
-      return { webhook: await core.webhooks.get(workspace_id, params.id) }
+    async get({ viewer, params }) {
+      return { webhook: await core.webhooks.get(viewer, params.id) }
     },
-    async delete({ workspace_id, params, actor }) {
-      await core.webhooks.delete(workspace_id, params.id, actor)
+    async delete({ viewer, params, actor }) {
+      await core.webhooks.delete(viewer, params.id, actor)
       return { message: 'Webhook deleted' }
     },
-    async update({ workspace_id, params, body, actor }) {
-      return { webhook: await core.webhooks.update(workspace_id, params.id, body, actor) }
+    async update({ viewer, params, body, actor }) {
+      return { webhook: await core.webhooks.update(viewer, params.id, body, actor) }
     },
-    async rotate_secret({ workspace_id, params, actor }) {
-      return { webhook: await core.webhooks.rotateSecret(workspace_id, params.id, actor) }
+    async rotate_secret({ viewer, params, actor }) {
+      return { webhook: await core.webhooks.rotateSecret(viewer, params.id, actor) }
     },
-    async enable({ workspace_id, params, actor }) {
-      return { webhook: await core.webhooks.enable(workspace_id, params.id, actor) }
+    async enable({ viewer, params, actor }) {
+      return { webhook: await core.webhooks.enable(viewer, params.id, actor) }
     },
-    async test({ workspace_id, params }) {
-      return { delivery: await core.webhooks.test(workspace_id, params.id) }
+    async test({ viewer, params }) {
+      return { delivery: await core.webhooks.test(viewer, params.id) }
     },
-    async deliveries({ workspace_id, params, query }) {
+    async deliveries({ viewer, params, query }) {
       const { status, event } = query
-      const { deliveries, total } = await core.webhooks.deliveries(workspace_id, params.id, {
+      const { deliveries, total } = await core.webhooks.deliveries(viewer, params.id, {
         ...sliceOf(query),
         ...(status && { status }),
         ...(event && { event }),
       })
       return { deliveries, pagination: paginationOf(total, query) }
     },
-    async delivery({ workspace_id, params: { id, delivery_id } }) {
-      return { delivery: await core.webhooks.delivery(workspace_id, id, delivery_id) }
+    async delivery({ viewer, params: { id, delivery_id } }) {
+      return { delivery: await core.webhooks.delivery(viewer, id, delivery_id) }
     },
-    async retry({ workspace_id, params: { id, delivery_id } }) {
-      return { delivery: await core.webhooks.retry(workspace_id, id, delivery_id) }
+    async retry({ viewer, params: { id, delivery_id } }) {
+      return { delivery: await core.webhooks.retry(viewer, id, delivery_id) }
     },
-    recover: ({ workspace_id, params, body, actor }) =>
-      core.webhooks.recover(workspace_id, params.id, body, actor),
+    recover: ({ viewer, params, body, actor }) =>
+      core.webhooks.recover(viewer, params.id, body, actor),
   }
 }

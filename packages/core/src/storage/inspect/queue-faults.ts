@@ -15,9 +15,10 @@ const STATEMENTS: Record<keyof QueueFaults, string> = {
     (select count(*) from delivery_queue where token is not null and due_at > :ahead) as n`,
   counts_differ: `select count(*) as n from (
     select workspace_id, channel, status from (
-      select workspace_id, channel, status, count as shown from message_counts
-      union all select workspace_id, channel, status, -count(*) from messages group by 1, 2, 3) both_ways
-    group by 1, 2, 3 having sum(shown) <> 0) differing`,
+      select workspace_id, channel, status, count as shown, test_count as tests from message_counts
+      union all select workspace_id, channel, status, -count(*), -sum(case when livemode then 0 else 1 end)
+      from messages group by 1, 2, 3) both_ways
+    group by 1, 2, 3 having sum(shown) <> 0 or sum(tests) <> 0) differing`,
 }
 
 /** What contradicts itself in the queues and in the totals of lists. */

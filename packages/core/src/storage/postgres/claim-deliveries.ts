@@ -49,7 +49,9 @@ const take = statement<Omit<ClaimedDelivery, 'token'> & { fits: boolean; wanted:
    known as (
      select due.place, due.fits, due.delivery_id, due.workspace_id, due.webhook_id, d.event_id, d.event, w.url, w.secret,
             case when w.previous_secret_ends_at > ${present('$1')} then w.previous_secret end as previous_secret,
-            w.accepted_secret, w.headers, e.body, d.attempt_count + 1 as attempt, w.is_active or d.trigger = 'test' as wanted
+            w.accepted_secret, w.headers, e.body, d.attempt_count + 1 as attempt,
+            (w.is_active and (w.mode = 'all' or w.mode = case when d.livemode then 'live' else 'test' end))
+              or d.trigger = 'test' as wanted
      from due
      join deliveries d
        on d.workspace_id = due.workspace_id and d.webhook_id = due.webhook_id and d.id = due.delivery_id

@@ -14,5 +14,6 @@ export const addCounts: RowsStatement<CountChange> = {
   ...inserted,
   text: `${inserted.text} order by r.workspace_id, r.channel, r.status
          on conflict (workspace_id, channel, status)
-         do update set count = message_counts.count + excluded.count`,
+         do update set count = message_counts.count + excluded.count,
+           test_count = message_counts.test_count + excluded.test_count`,
 }

@@ -118,7 +118,7 @@ function prepareLookUp(t: Tables) {
   // Locked against removal, or a delivery could be queued for a webhook that is gone.
   const findSubscribers = statement<Subscriber>(
     'find_subscribers',
-    `select id, workspace_id, events from webhooks
+    `select id, workspace_id, events, mode from webhooks
      where workspace_id = any($1::text[]) and is_active order by workspace_id, id for key share`,
   )
   return async (tx: Transaction, settlements: readonly Settlement[]): Promise<SettleState> => {

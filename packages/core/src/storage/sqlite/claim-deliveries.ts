@@ -25,7 +25,7 @@ interface Found {
   headers: string
   body: string
   attempt: number
-  /** 0 when the webhook is disabled. */
+  /** 0 when the webhook is disabled, or of another mode by now. */
   wanted: number
 }
 
@@ -53,7 +53,9 @@ export function prepareClaimDeliveries(connection: Connection, { steps }: { step
     `select q.delivery_id, q.workspace_id, q.webhook_id, d.event_id, d.event, w.url, w.secret,
             case when w.previous_secret_ends_at > $now then w.previous_secret end as previous_secret,
             w.accepted_secret, w.headers, e.body,
-            d.attempt_count + 1 as attempt, w.is_active or d.trigger = 'test' as wanted
+            d.attempt_count + 1 as attempt,
+            (w.is_active and (w.mode = 'all' or w.mode = case when d.livemode then 'live' else 'test' end))
+              or d.trigger = 'test' as wanted
      from delivery_queue q
      join deliveries d on d.workspace_id = q.workspace_id and d.webhook_id = q.webhook_id and d.id = q.delivery_id
      join events e on e.workspace_id = d.workspace_id and e.id = d.event_id
@@ -89,7 +91,7 @@ export function prepareClaimDeliveries(connection: Connection, { steps }: { step
     }
   }
 
-  /** The due rows of one webhook, leased; discarded where it is disabled. */
+  /** The due rows of one webhook, leased; discarded where it is disabled, or of another mode by now. */
   function take(webhook: string, limit: number, claim: DeliveryClaim): ClaimedDelivery[] {
     const now = claim.now.getTime()
     const taken: ClaimedDelivery[] = []

@@ -4,12 +4,13 @@ import type { Connection } from './connection.ts'
 /** Adds to the kept numbers of messages. */
 export function addCounts(connection: Connection): (changes: readonly CountChange[]) => void {
   const add = connection.prepare(
-    `insert into message_counts (workspace_id, channel, status, count) values (?, ?, ?, ?)
-     on conflict do update set count = count + excluded.count`,
+    `insert into message_counts (workspace_id, channel, status, count, test_count)
+     values (?, ?, ?, ?, ?)
+     on conflict do update set count = count + excluded.count, test_count = test_count + excluded.test_count`,
   )
   return (changes) => {
-    for (const { workspace_id, channel, status, count } of changes) {
-      add.run(workspace_id, channel, status, count)
+    for (const { workspace_id, channel, status, count, test_count } of changes) {
+      add.run(workspace_id, channel, status, count, test_count)
     }
   }
 }

@@ -71,7 +71,7 @@ function prepareLookUp(connection: Connection, t: Tables) {
   const findSubscribers = selectFrom(
     connection,
     t.webhooks,
-    ['id', 'workspace_id', 'events'],
+    ['id', 'workspace_id', 'events', 'mode'],
     'workspace_id = ? and is_active = 1',
   )
   return (settlements: readonly Settlement[]): SettleState => {

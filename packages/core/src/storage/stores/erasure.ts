@@ -14,7 +14,7 @@ import { blocksOf, filledUp } from './batches.ts'
 import { includes } from './includes.ts'
 
 /** The routes whose answers name recipients. */
-const BULK_ROUTES = ['bulks.send', 'bulks.retry']
+const BULK_ROUTES = ['bulks.send', 'bulks.retry', 'bulks.send test', 'bulks.retry test']
 
 export function erasureStore(
   db: Db,

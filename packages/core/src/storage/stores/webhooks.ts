@@ -1,5 +1,10 @@
 import { and, asc, desc, eq, gt, inArray, isNull, ne, sql } from 'drizzle-orm'
-import type { DeliveryFilter, WebhookReads, WebhookWrites } from '../../webhooks/store.ts'
+import type {
+  DeliveryFilter,
+  WebhookFilter,
+  WebhookReads,
+  WebhookWrites,
+} from '../../webhooks/store.ts'
 import { type Db, rowCount } from '../dialect.ts'
 import type { DeliveryQueueRow } from '../storage.ts'
 import type { Tables } from '../tables.ts'
@@ -18,12 +23,17 @@ export function webhookStore(
     and(eq(t.workspace_id, workspaceId), eq(t.id, webhookId))
   const deliveriesTo = (workspaceId: string, webhookId: string) =>
     and(eq(deliveries.workspace_id, workspaceId), eq(deliveries.webhook_id, webhookId))
-  const matching = (workspaceId: string, webhookId: string, { status, event }: DeliveryFilter) =>
-    and(
+  const ofMode = (workspaceId: string, { mode }: WebhookFilter) =>
+    and(eq(t.workspace_id, workspaceId), mode ? eq(t.mode, mode) : undefined)
+  const matching = (workspaceId: string, webhookId: string, filter: DeliveryFilter) => {
+    const { status, event, livemode } = filter
+    return and(
       deliveriesTo(workspaceId, webhookId),
+      livemode === undefined ? undefined : eq(deliveries.livemode, livemode),
       status ? eq(deliveries.status, status) : undefined,
       event ? eq(deliveries.event, event) : undefined,
     )
+  }
 
   async function enqueue(rows: readonly DeliveryQueueRow[]): Promise<void> {
     for (const block of blocksOf(rows)) {
@@ -40,12 +50,12 @@ export function webhookStore(
       const [row] = await db.select().from(t).where(mine(workspaceId, webhookId))
       return row ?? null
     },
-    async list(workspaceId, { limit, offset }) {
-      const all = db.select().from(t).where(eq(t.workspace_id, workspaceId))
+    async list(workspaceId, { limit, offset, ...filter }) {
+      const all = db.select().from(t).where(ofMode(workspaceId, filter))
       return all.orderBy(desc(t.id)).limit(limit).offset(offset)
     },
-    async count(workspaceId) {
-      const all = db.select({ n: rowCount }).from(t).where(eq(t.workspace_id, workspaceId))
+    async count(workspaceId, filter = {}) {
+      const all = db.select({ n: rowCount }).from(t).where(ofMode(workspaceId, filter))
       return (await all)[0]?.n ?? 0
     },
     async deliveries(workspaceId, webhookId, { limit, offset, ...filter }) {
@@ -67,9 +77,10 @@ export function webhookStore(
       return (await db.select().from(deliveries).where(one))[0] ?? null
     },
     async deliveriesAfter(workspaceId, webhookId, { after_id, limit }) {
-      const { id, event_id, status, created_at } = deliveries
+      const { id, event_id, status, livemode, created_at } = deliveries
       const later = and(deliveriesTo(workspaceId, webhookId), gt(id, after_id))
-      const found = db.select({ id, event_id, status, created_at }).from(deliveries).where(later)
+      const row = { id, event_id, status, livemode, created_at }
+      const found = db.select(row).from(deliveries).where(later)
       return found.orderBy(asc(id)).limit(limit)
     },
     async deliveriesOf(workspaceId, messageId) {
@@ -102,9 +113,9 @@ export function webhookStore(
       await db.update(t).set(change).where(mine(workspaceId, webhookId))
     },
     async subscribers(workspaceId) {
-      const { id, workspace_id, events } = t
+      const { id, workspace_id, events, mode } = t
       const active = and(eq(workspace_id, workspaceId), eq(t.is_active, true))
-      const found = db.select({ id, workspace_id, events }).from(t).where(active)
+      const found = db.select({ id, workspace_id, events, mode }).from(t).where(active)
       return kept(found.orderBy(asc(id)))
     },
     async queue(announced) {
