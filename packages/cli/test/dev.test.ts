@@ -55,8 +55,8 @@ describe('svc dev', () => {
         body: JSON.stringify(json),
       })
     const login = await post('/auth/login', { email: 'demo@sandbox.svc', password })
-    const { token } = (await login.json()).data
-    const webhook = await post('/webhooks', { url: 'http://127.0.0.1:9/hook' }, token)
+    const { data } = (await login.json()) as { data: { token: string } }
+    const webhook = await post('/webhooks', { url: 'http://127.0.0.1:9/hook' }, data.token)
     expect(webhook.status).toBe(status)
     const { port } = new URL(url)
     const { exposed_at } = document as { exposed_at?: string[] }
