@@ -3,6 +3,7 @@ import type { Command } from 'commander'
 import { dataFolder, pathFrom } from './data-folder.ts'
 import { devFilePath, readDevFile } from './dev-file.ts'
 import { Failure, misconfigured, unreachable, usage } from './failure.ts'
+import { givenKey, KEY_HELP, KEY_STDIN_HELP, type KeyOptions, SAFE_WAYS } from './given-key.ts'
 import { type Profile, readProfiles } from './profiles.ts'
 import type { Surroundings } from './surroundings.ts'
 
@@ -15,9 +16,8 @@ const KEY_CHARACTERS = /^[\x21-\x7e]+$/
 const ANSWER_MAX_MS = 30_000
 
 /** What a client command can be told about the server. */
-export interface ConnectionOptions {
+export interface ConnectionOptions extends KeyOptions {
   url?: string
-  key?: string
   profile?: string
 }
 
@@ -34,7 +34,8 @@ export function withConnection(command: Command): Command {
       '--url <url>',
       'the server (default: SVC_URL, else the profile, else the one of svc dev)',
     )
-    .option('--key <key>', 'the API key (default: SVC_API_KEY, else that of the same place)')
+    .option('--key <key>', `${KEY_HELP} (default: SVC_API_KEY, else that of the same place)`)
+    .option('--key-stdin', KEY_STDIN_HELP)
     .option(
       '--profile <name>',
       'a server of svc profiles (default: SVC_PROFILE, else the one in use)',
@@ -44,7 +45,7 @@ export function withConnection(command: Command): Command {
 /**
  * Finds the server and the key. Options go before SVC_URL and SVC_API_KEY, these before the profile, that before the
  * configuration file, and that before what `svc dev` left in the data folder. A key goes to the address beside it only,
- * but for that of `--key`, and that of SVC_API_KEY where no SVC_URL is beside it.
+ * but for that of `--key` and `--key-stdin`, and that of SVC_API_KEY where no SVC_URL is beside it.
  * @throws Failure when there is no key, or the address is none.
  */
 export async function findTarget(
@@ -53,8 +54,9 @@ export async function findTarget(
 ): Promise<Target> {
   const folder = dataFolder(surroundings)
   const { environment, file } = givenBySettings(surroundings)
+  const key = await givenKey(options, surroundings)
   const [profile, dev] = await Promise.all([
-    findProfile(options, surroundings),
+    findProfile({ ...options, ...(key !== undefined && { key }) }, surroundings),
     readDevFile(folder),
   ])
   const given_url = options.url ?? environment.url ?? profile?.url ?? file.url
@@ -66,7 +68,7 @@ export async function findTarget(
     dev && { url: dev.url, key: dev.api_key },
   ]
   const isMeant = (pair: Pair | null) => pair?.key && addressOf(pair.url ?? '') === base_url
-  const api_key = options.key ?? pairs.find(isMeant)?.key
+  const api_key = key ?? pairs.find(isMeant)?.key
   if (api_key !== undefined && !KEY_CHARACTERS.test(api_key)) {
     throw usage(
       'the API key has characters that no key has: was all of it copied, and nothing else?',
@@ -76,10 +78,10 @@ export async function findTarget(
   const devFile = pathFrom(surroundings.cwd, devFilePath(folder))
   if (given_url === undefined) {
     throw misconfigured(
-      `no API key: give --key or SVC_API_KEY, or start svc dev (there is no ${devFile} yet)`,
+      `no API key: give ${SAFE_WAYS}, or start svc dev (there is no ${devFile} yet)`,
     )
   }
-  const way = environment.key ? '--key (SVC_API_KEY is that of SVC_URL)' : '--key or SVC_API_KEY'
+  const way = environment.key ? '--key-stdin (SVC_API_KEY is that of SVC_URL)' : SAFE_WAYS
   throw misconfigured(`no API key for ${base_url}: give ${way}`)
 }
 

@@ -84,7 +84,7 @@ describe('an error is explained in one line with its exit code', () => {
 
   test('with a hint where the refusal does not say what to do', () => {
     const { hint } = explain(new SvcError('unauthorized', 'Invalid API key'))
-    expect(hint).toBe('give a valid key with --key or SVC_API_KEY')
+    expect(hint).toBe('give a valid key with SVC_API_KEY or --key-stdin')
     expect(explain(new SvcError('not_found', 'x')).hint).toBeUndefined()
   })
 })

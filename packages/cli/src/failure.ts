@@ -42,8 +42,8 @@ export interface Explanation {
 
 /** What to do about a refusal of the server, where the refusal does not say it. */
 const HINTS: Record<string, string> = {
-  unauthorized: 'give a valid key with --key or SVC_API_KEY',
-  token_expired: 'give a valid key with --key or SVC_API_KEY',
+  unauthorized: 'give a valid key with SVC_API_KEY or --key-stdin',
+  token_expired: 'give a valid key with SVC_API_KEY or --key-stdin',
   insufficient_credits: 'svc credits grant gives more',
 }
 

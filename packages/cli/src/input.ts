@@ -12,6 +12,7 @@ const INPUT_MAX_BYTES = 8 * 1024 * 1024
  */
 export async function readStdin({ stdin }: Surroundings, what: string): Promise<Buffer> {
   if (stdin.isTTY) throw usage(`${what}, or pipe it in`)
+  assertUnread(stdin)
   const chunks: Buffer[] = []
   let bytes = 0
   for await (const chunk of stdin) {
@@ -21,6 +22,14 @@ export async function readStdin({ stdin }: Surroundings, what: string): Promise<
     chunks.push(buffer)
   }
   return Buffer.concat(chunks)
+}
+
+/**
+ * Stdin is one text: it cannot be both an API key and a message.
+ * @throws Failure when it was read before.
+ */
+export function assertUnread({ readableEnded }: Surroundings['stdin']): void {
+  if (readableEnded) throw usage('stdin is taken by another option: set SVC_API_KEY, or use a file')
 }
 
 /** The text on stdin without the line break that `echo` puts at its end. */

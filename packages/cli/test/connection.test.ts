@@ -54,13 +54,48 @@ describe('the server and the key', () => {
     expect(keys).toEqual(['svc_dev', 'svc_env', 'svc_option'])
   })
 
+  test('the key may come from stdin, before the environment', async () => {
+    const { url, keys } = await serverThat(refuse)
+    const cwd = folder.path
+    const env = { SVC_URL: url, SVC_API_KEY: 'svc_env' }
+    const argv = ['messages', 'list', '--key-stdin']
+    await svc(argv, { cwd, env, stdin: 'svc_stdin\nmore\n' })
+    await svc([...argv, '--url', url], { cwd, stdin: 'svc_piped' })
+    expect(keys).toEqual(['svc_stdin', 'svc_piped'])
+    for (const stdin of ['', '\n']) {
+      const { code, stderr } = await svc(argv, { cwd, env, stdin })
+      expect([code, stderr]).toEqual([2, 'svc: stdin has no API key in its first line\n'])
+    }
+    const both = await svc([...argv, '--key', 'svc_x'], { cwd, env, stdin: 'svc_stdin' })
+    expect([both.code, both.stderr]).toEqual([2, 'svc: give --key or --key-stdin, not both\n'])
+    expect(keys).toHaveLength(2)
+  })
+
+  test('stdin is not both the key and what is sent', async () => {
+    const { url, keys } = await serverThat(refuse)
+    const argv = ['send', '--to', '+12', '--text', '-', '--key-stdin', '--url', url]
+    const { code, stderr } = await svc(argv, { cwd: folder.path, stdin: 'svc_stdin' })
+    expect([code, keys]).toEqual([2, []])
+    expect(stderr).toMatch(/^svc: stdin is taken by another option: set SVC_API_KEY, or use a file/)
+  })
+
+  test('the help says who sees the key of --key', async () => {
+    for (const command of [['send'], ['messages', 'list'], ['profiles', 'add']]) {
+      const { stdout } = await svc([...command, '--help'])
+      expect(stdout).toContain('--key-stdin')
+      expect(stdout.replaceAll(/\s+/g, ' ')).toContain(
+        'other users of this machine can see it in the list of processes',
+      )
+    }
+  })
+
   test('the key of svc dev goes to its own server only', async () => {
     const { url, keys } = await serverThat(refuse)
     remember('http://127.0.0.1:9')
     const { code, stderr } = await svc(['messages', 'list', '--url', url], { cwd: folder.path })
     expect(keys).toEqual([])
     expect(code).toBe(2)
-    expect(stderr).toBe(`svc: no API key for ${url}: give --key or SVC_API_KEY\n`)
+    expect(stderr).toBe(`svc: no API key for ${url}: give SVC_API_KEY or --key-stdin\n`)
   })
 
   test('a folder without svc dev says what is missing', async () => {
@@ -69,7 +104,7 @@ describe('the server and the key', () => {
     empty.remove()
     expect(code).toBe(2)
     expect(stderr).toBe(
-      'svc: no API key: give --key or SVC_API_KEY, or start svc dev (there is no ./data/dev.json yet)\n',
+      'svc: no API key: give SVC_API_KEY or --key-stdin, or start svc dev (there is no ./data/dev.json yet)\n',
     )
   })
 
@@ -90,7 +125,7 @@ describe('a server that does not serve', () => {
     const argv = ['messages', 'list', '--url', url, '--key', 'svc_x']
     const { code, stdout, stderr } = await svc(argv)
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
-    expect(stderr).toBe(`svc: ${message} (give a valid key with --key or SVC_API_KEY)\n`)
+    expect(stderr).toBe(`svc: ${message} (give a valid key with SVC_API_KEY or --key-stdin)\n`)
     const machine = await svc([...argv, '--json'])
     expect(JSON.parse(machine.stderr)).toEqual({ error: 'unauthorized', message })
   })

@@ -69,6 +69,18 @@ describe('svc profiles', () => {
     })
   })
 
+  test('takes the key from stdin, so that it stands in no list of processes', async () => {
+    const argv = ['profiles', 'add', 'piped', '--url', 'http://a.example', '--key-stdin', '--yes']
+    expect((await svc(argv, { env, cwd: folder.path, stdin: `${KEY}\n` })).code).toBe(0)
+    expect(readFileSync(kept(), 'utf8')).toContain(`"${KEY}"`)
+    const empty = await svc(argv, { env, cwd: folder.path })
+    expect(empty).toMatchObject({
+      code: 2,
+      stderr: 'svc: stdin has no API key in its first line\n',
+    })
+    await profiles('remove', 'piped', '--yes')
+  })
+
   test('uses the first one, then the one that is said', async () => {
     await profiles('add', 'a', '--url', 'http://a.example', '--key', KEY)
     await profiles('add', 'b', '--url', 'http://b.example', '--key', KEY)
@@ -109,7 +121,7 @@ describe('svc profiles', () => {
     expect(String(stdout.read())).not.toContain(KEY)
     expect(await profiles('add', 'b', '--url', 'http://b.example')).toMatchObject({
       code: 2,
-      stderr: 'svc: no terminal to ask for the key: give --key\n',
+      stderr: 'svc: no terminal to ask for the key: pipe it in with --key-stdin\n',
     })
   })
 
@@ -222,12 +234,12 @@ describe('a client command', () => {
     ]
     for (const { code, stderr } of tries) {
       expect(code).toBe(2)
-      expect(stderr).toBe(`svc: no API key for ${elsewhere.url}: give --key or SVC_API_KEY\n`)
+      expect(stderr).toBe(`svc: no API key for ${elsewhere.url}: give SVC_API_KEY or --key-stdin\n`)
     }
     const env = { SVC_URL: 'http://127.0.0.1:11', SVC_API_KEY: 'k_env' }
     expect(await list(env, '--url', elsewhere.url)).toMatchObject({
       code: 2,
-      stderr: `svc: no API key for ${elsewhere.url}: give --key (SVC_API_KEY is that of SVC_URL)\n`,
+      stderr: `svc: no API key for ${elsewhere.url}: give --key-stdin (SVC_API_KEY is that of SVC_URL)\n`,
     })
     expect(elsewhere.keys).toEqual([])
     await profiles('add', 'bare', '--url', elsewhere.url, '--key', 'k_bare')

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { basename, join, resolve } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { Failure, misconfigured, usage } from '../failure.ts'
+import { assertUnread } from '../input.ts'
 import type { Surroundings } from '../surroundings.ts'
 import type { Columns, Row } from './columns.ts'
 import { type CsvRow, readRows } from './read-rows.ts'
@@ -100,6 +101,7 @@ async function spoolOf({
   stdin,
 }: Surroundings): Promise<{ path: string; remove(): Promise<void> }> {
   if (stdin.isTTY) throw usage('name a file, or pipe one in')
+  assertUnread(stdin)
   const folder = await mkdtemp(join(tmpdir(), 'svc-bulk-'))
   const remove = () => rm(folder, { recursive: true, force: true })
   const path = join(folder, 'input.csv')

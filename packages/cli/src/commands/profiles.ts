@@ -3,6 +3,7 @@ import { confirm } from '../confirm.ts'
 import { addressOf } from '../connection.ts'
 import { type Context, withExamples } from '../context.ts'
 import { Failure, usage } from '../failure.ts'
+import { givenKey, KEY_STDIN_HELP, type KeyOptions } from '../given-key.ts'
 import { maskedKey } from '../masked.ts'
 import { askHidden } from '../password-prompt.ts'
 import { changeProfiles, isProfileName, PROFILES_MAX, readProfiles } from '../profiles.ts'
@@ -10,9 +11,8 @@ import { changeProfiles, isProfileName, PROFILES_MAX, readProfiles } from '../pr
 /** What a header can carry. */
 const KEY_CHARACTERS = /^[\x21-\x7e]{1,500}$/
 
-interface AddOptions {
+interface AddOptions extends KeyOptions {
   url: string
-  key?: string
   use?: boolean
   yes?: boolean
 }
@@ -24,8 +24,8 @@ export function addProfiles(program: Command, context: Context): void {
     .summary('remember servers and their keys by name')
     .description(
       `Remembers servers and their API keys by name, in a file that only you can read: svc/profiles.json in XDG_CONFIG_HOME,
-or in ~/.config. A client command takes one with --profile or SVC_PROFILE, else the one in use. --url, --key, SVC_URL and
-SVC_API_KEY go before it. A profile's key is sent to its own address only.`,
+or in ~/.config. A client command takes one with --profile or SVC_PROFILE, else the one in use. --url, --key-stdin, SVC_URL
+and SVC_API_KEY go before it. A profile's key is sent to its own address only.`,
     )
   withExamples(
     profiles,
@@ -41,11 +41,19 @@ first one is in use from then on. One that is there already is replaced after as
     )
     .argument('<name>', 'letters, digits, dots, dashes and underscores')
     .requiredOption('--url <url>', 'the address of the server')
-    .option('--key <key>', 'the API key (default: asked for)')
+    .option(
+      '--key <key>',
+      'the API key; other users of this machine can see it in the list of processes (default: asked for)',
+    )
+    .option('--key-stdin', KEY_STDIN_HELP)
     .option('--use', 'use it from now on')
     .option('--yes', 'do not ask whether to replace one')
     .action((name: string, options: AddOptions) => addProfile(context, name, options))
-  withExamples(add, 'svc profiles add staging --url https://staging.example.com --use')
+  withExamples(
+    add,
+    'svc profiles add staging --url https://staging.example.com --use',
+    'svc profiles add production --url https://svc.example.com --key-stdin < key.txt',
+  )
   const list = profiles
     .command('list')
     .summary('list the servers that are remembered')
@@ -78,7 +86,7 @@ first one is in use from then on. One that is there already is replaced after as
 async function addProfile(
   { surroundings, output }: Context,
   name: string,
-  { url, key: given, use, yes }: AddOptions,
+  { url, use, yes, ...options }: AddOptions,
 ): Promise<void> {
   if (!isProfileName(name)) {
     throw usage('a profile is called by up to 40 letters, digits, dots, dashes and underscores')
@@ -86,7 +94,7 @@ async function addProfile(
   const address = addressOf(url)
   const old = (await readProfiles(surroundings)).profiles.get(name)
   if (old && !yes) await confirm(surroundings, `Replace ${name} (${old.url})?`)
-  const key = given ?? (await askedKey(surroundings))
+  const key = (await givenKey(options, surroundings)) ?? (await askedKey(surroundings))
   if (!KEY_CHARACTERS.test(key)) throw usage('the API key has characters that no key has')
   let isUsed = false
   const path = await changeProfiles(surroundings, ({ used, profiles }) => {
@@ -104,7 +112,8 @@ async function addProfile(
 }
 
 async function askedKey(surroundings: Context['surroundings']): Promise<string> {
-  if (!surroundings.stdin.isTTY) throw usage('no terminal to ask for the key: give --key')
+  if (!surroundings.stdin.isTTY)
+    throw usage('no terminal to ask for the key: pipe it in with --key-stdin')
   return (await askHidden(surroundings, 'API key: ')).trim()
 }
 
