@@ -23,7 +23,7 @@ const SIZE_MAX: Readonly<Record<string, number>> = {
 /** What is wrong with what is in a tarball. */
 export function faultsOfContents({ manifest, file, files, size, unpacked }: Tarball): string[] {
   const there = new Set(files)
-  const wanted = ['README.md', 'CHANGELOG.md', ...targetsOf(manifest), ...migrationsOf(manifest)]
+  const wanted = ['README.md', 'CHANGELOG.md', ...targetsOf(manifest), ...dataOf(manifest)]
   const max = SIZE_MAX[manifest.name] ?? 0
   const text = execFileSync('tar', ['xzOf', file], { maxBuffer: 2 * unpacked }).toString()
   return [
@@ -41,9 +41,9 @@ function targetsOf({ exports = {}, bin = {} }: Tarball['manifest']): string[] {
   return targets.map((path) => path.replace(/^\.\//, ''))
 }
 
-function migrationsOf({ name }: Tarball['manifest']): string[] {
+function dataOf({ name }: Tarball['manifest']): string[] {
   if (name !== '@svc/core') return []
-  return ['postgres', 'sqlite'].flatMap((engine) => {
+  const migrations = ['postgres', 'sqlite'].flatMap((engine) => {
     const folder = `migrations/${engine}`
     const steps = readdirSync(join(ROOT, 'packages/core', folder))
     return [
@@ -51,4 +51,5 @@ function migrationsOf({ name }: Tarball['manifest']): string[] {
       ...steps.filter((file) => file.endsWith('.sql')).map((file) => `${folder}/${file}`),
     ]
   })
+  return ['data/common-passwords.txt', ...migrations]
 }

@@ -38,7 +38,7 @@ async function demoWorkspace(
   if (found) return { workspace: found, password: null }
   const password = randomBytes(PASSWORD_BYTES).toString('base64url')
   const request = { email: DEMO_EMAIL, password, company_name: 'Demo' }
-  const workspace = await core.workspaces.signup(decode(api.workspaces.signup.body, request))
+  const workspace = await core.workspaces.create(decode(api.workspaces.signup.body, request))
   return { workspace, password }
 }
 

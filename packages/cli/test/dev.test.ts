@@ -82,7 +82,7 @@ describe('svc dev', () => {
         id: expect.any(String),
         name: 'Demo',
         email: 'demo@sandbox.svc',
-        email_verified: false,
+        email_verified: true,
         credits_balance: 100,
       },
       password: expect.stringMatching(/^\S{20}$/),

@@ -33,7 +33,7 @@ describe('svc workspaces', () => {
       id: uuid,
       name: 'Example',
       email: 'ops@example.com',
-      email_verified: false,
+      email_verified: true,
       credits_balance: 2.5,
     })
   })

@@ -10,6 +10,7 @@ import type { SequenceLimit } from './messages/sequence-detector.ts'
 import type { ProviderSettings } from './providers/registry.ts'
 import type { Runtime } from './runtime.ts'
 import type { TargetPolicy } from './webhooks/target.ts'
+import type { SignupCreditsOn } from './workspaces/verification.ts'
 
 /** What a service is opened with. Only `database_url` must be given. */
 export interface CoreOptions {
@@ -44,6 +45,11 @@ export interface CoreOptions {
   audit_retention_days?: number | undefined
   /** Credits a new workspace starts with, as a decimal string. */
   signup_credits?: string
+  /**
+   * When it gets them: at once, or with the first verification of its e-mail address. `verification` by default where
+   * mails to owners are sent for real (`mailer`, or a provider of type `smtp`), else `signup`.
+   */
+  signup_credits_on?: SignupCreditsOn | undefined
   /** The most a new workspace may spend on a day (UTC), as a decimal string; no such limit unless told. */
   signup_daily_limit?: string | null
   /**

@@ -267,6 +267,7 @@ export async function createCore(options: CoreOptions): Promise<Core> {
   const sandboxMailer = createSandboxMailer(runtime)
   const smtpMailer = smtpMailerOf(providers)
   const mailer = options.mailer ?? smtpMailer ?? sandboxMailer
+  const sendsMails = mailer !== sandboxMailer
   const outbox = createOutbox({ mailer, log: runtime.log })
   const mails = createOwnerMails({
     storage,
@@ -291,6 +292,7 @@ export async function createCore(options: CoreOptions): Promise<Core> {
       passwords: createPasswords(),
       mails,
       signupCredits,
+      signupCreditsOn: options.signup_credits_on ?? (sendsMails ? 'verification' : 'signup'),
       limits: { daily_limit: dailyLimit, low_balance: lowBalance },
     }),
     apiKeys,

@@ -75,4 +75,5 @@ export { DELIVERY_OUTCOMES, type DeliveryOutcome, type Telemetry } from './telem
 export { reachTarget } from './webhooks/reach.ts'
 export type { TargetPolicy } from './webhooks/target.ts'
 export type { Webhooks } from './webhooks/webhooks.ts'
+export { type Revoked, SIGNUP_CREDITS_ON, type SignupCreditsOn } from './workspaces/verification.ts'
 export type { Workspaces } from './workspaces/workspaces.ts'

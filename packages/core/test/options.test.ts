@@ -7,8 +7,25 @@ import type { CoreOptions } from '../src/core-options.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'svc-options-'))
 const file = join(folder, 'svc.db')
+let count = 0
 
 afterAll(() => rmSync(folder, { recursive: true }))
+
+it.each<[string, Partial<CoreOptions>, number]>([
+  ['with the signup where mails reach nobody', {}, 5_000_000],
+  ['with the verification where they are sent', { mailer: { send: async () => {} } }, 0],
+  [
+    'when the option says',
+    { mailer: { send: async () => {} }, signup_credits_on: 'signup' },
+    5_000_000,
+  ],
+])('credits come %s', async (_, options, credits) => {
+  const database_url = `file:${join(folder, `${++count}.db`)}`
+  const core = await createCore({ database_url, threads: 0, signup_credits: '5', ...options })
+  const request = { email: 'a@example.com', password: 'long enough', company_name: 'Company' }
+  expect((await core.workspaces.signup(request)).credits_balance).toBe(credits)
+  await core.close()
+})
 
 it.each<[Partial<CoreOptions>, string]>([
   [{ database_url: 'mysql://x' }, 'database_url must begin with file: or postgres:, not mysql:'],

@@ -62,7 +62,7 @@ beforeEach(async () => {
       storage: watched,
       runtime,
       public_url: () => 'https://svc.example/base',
-      outbox: { ...outbox, add: (compose) => note('mail', outbox.add(compose)) },
+      outbox: { ...outbox, add: (...mail) => note('mail', outbox.add(...mail)) },
     }),
   })
   await workspaces.signup(request)
@@ -152,10 +152,10 @@ describe('a login', () => {
     const { id } = (await login()).workspace
     const hash = async () => (await storage.read.workspaces.byId(id))?.password_hash
     const before = await hash()
-    expect(await workOf(login)).toEqual(['look-up', 'verify'])
+    expect(await workOf(login)).toEqual(['look-up', 'verify', 'write'])
     expect(await hash()).toBe(before)
     isOutdated = true
-    expect(await workOf(login)).toEqual(['look-up', 'verify', 'hash', 'write'])
+    expect(await workOf(login)).toEqual(['look-up', 'verify', 'hash', 'write', 'write'])
     expect(await hash()).not.toBe(before)
     isOutdated = false
     expect((await login()).token_version).toBe(1)

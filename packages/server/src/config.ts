@@ -5,6 +5,8 @@ import {
   type ProviderSettings,
   RETENTION_DAYS_MAX,
   RETENTION_DAYS_MIN,
+  SIGNUP_CREDITS_ON,
+  type SignupCreditsOn,
 } from '@svc/core'
 import {
   type CreditPackage,
@@ -59,6 +61,8 @@ export interface Config extends SpendSettings, TargetSettings, SecretsSettings {
   bulk_recipients_max: number
   /** Decimal credits. */
   signup_credits: string
+  /** Undefined for what follows from whether mails are sent. */
+  signup_credits_on: SignupCreditsOn | undefined
   /** Decimal credits a day; null for no such limit. */
   signup_daily_limit: string | null
   /** Decimal credits; null for never. */
@@ -132,6 +136,7 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
       LIMITS.bulk_recipients_max,
     ),
     signup_credits: readCredits('SVC_SIGNUP_CREDITS', read('SVC_SIGNUP_CREDITS') ?? '0'),
+    signup_credits_on: readSignupCreditsOn(read('SVC_SIGNUP_CREDITS_ON')),
     signup_daily_limit: readOptionalCredits('SVC_SIGNUP_DAILY_LIMIT', read),
     low_balance: readOptionalCredits('SVC_LOW_BALANCE', read),
     retention_days: readDays('SVC_RETENTION_DAYS', read('SVC_RETENTION_DAYS')),
@@ -289,7 +294,13 @@ function readPackages(name: string, json: string): CreditPackage[] {
   }
 }
 
-function readChoice(name: string, text: string, choices: readonly string[]): string {
-  if (choices.includes(text)) return text
+function readSignupCreditsOn(text: string | undefined): SignupCreditsOn | undefined {
+  if (text === undefined) return undefined
+  return readChoice('SVC_SIGNUP_CREDITS_ON', text, SIGNUP_CREDITS_ON)
+}
+
+function readChoice<T extends string>(name: string, text: string, choices: readonly T[]): T {
+  const found = choices.find((choice) => choice === text)
+  if (found !== undefined) return found
   throw new ConfigError(`${name} must be one of ${choices.join(', ')}, got "${text}"`)
 }

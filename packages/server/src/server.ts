@@ -63,6 +63,7 @@ export async function startServer({
     database_url: config.database_url,
     secrets_keys: config.secrets_keys,
     signup_credits: config.signup_credits,
+    signup_credits_on: config.signup_credits_on,
     signup_daily_limit: config.signup_daily_limit,
     low_balance: config.low_balance,
     retention_days: config.retention_days,

@@ -111,6 +111,10 @@ const ROWS: Record<SettingGroup, Record<string, Row>> = {
       default: '0',
       example: '100',
     },
+    SVC_SIGNUP_CREDITS_ON: {
+      summary: 'when a new workspace gets them: with its signup, or when its address is verified',
+      example: 'verification',
+    },
     SVC_SIGNUP_DAILY_LIMIT: {
       kind: 'number',
       summary: 'the most credits that a new workspace may spend on a day',

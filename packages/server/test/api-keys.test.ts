@@ -37,9 +37,19 @@ describe(`POST ${KEYS}`, () => {
           allowed_ips: null,
           daily_credit_limit: null,
           key: expect.stringMatching(/^svc_[0-9A-Za-z]{38}$/),
-          warning: 'Store this key now: it is shown only once and cannot be recovered.',
+          warning:
+            'Store this key now: it is shown only once and cannot be recovered. The e-mail address of this workspace is not verified: this key is revoked when it is. Verify it first for a key that lasts.',
         },
       })
+    })
+
+    it('warns of nothing but that once the address is verified', async () => {
+      const verified = await world().signup()
+      await world().verify(verified)
+      const { body } = await create({ name: 'Production' }, verified)
+      expect(body.data.warning).toBe(
+        'Store this key now: it is shown only once and cannot be recovered.',
+      )
     })
 
     it('takes everything that a key can be limited by', async () => {

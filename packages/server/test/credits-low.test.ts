@@ -27,6 +27,7 @@ async function spender(
 ) {
   const { world: at = world() } = given
   const owner = await at.signup({ credits })
+  await at.verify(owner)
   await at.webhook(owner, { url: receiver.url, events: ['credits.low'] })
   const { key } = await at.key(owner, given.key)
   return { ...owner, key }
@@ -76,7 +77,30 @@ describe('credits that fall below the threshold', () => {
     expect(events).toHaveLength(1)
     await world().send(owner.key)
     const { events: both, mails } = await told(owner)
-    expect([both.length, mails.length]).toEqual([2, 2])
+    // A mail at most each hour, and an event for each time.
+    expect([both.length, mails.length]).toEqual([2, 1])
+    await world().advance(60 * 60_000 - 1)
+    await world().grant(owner, 1)
+    await world().send(owner.key)
+    expect((await told(owner)).mails).toHaveLength(1)
+    await world().advance(1)
+    await world().grant(owner, 1)
+    await world().send(owner.key)
+    const later = await told(owner)
+    expect([later.events.length, later.mails.length]).toEqual([4, 2])
+  })
+
+  it('are no mail to an address that is not verified, however often they fall', async () => {
+    const owner = await world().signup({ credits: 3 })
+    await world().webhook(owner, { url: receiver.url, events: ['credits.low'] })
+    const { key } = await world().key(owner)
+    for (let i = 0; i < 6; i++) {
+      await world().send(key)
+      await told(owner)
+      await world().grant(owner, 1)
+    }
+    const { events, mails } = await told(owner)
+    expect([events.length, mails.length]).toEqual([6, 0])
   })
 
   it('raise one, however many sends race', async () => {
@@ -90,6 +114,7 @@ describe('credits that fall below the threshold', () => {
 
   it('are mailed about though no webhook asks, and without an event for the others', async () => {
     const owner = await world().signup({ credits: 3 })
+    await world().verify(owner)
     const { id } = await world().webhook(owner, { url: receiver.url, events: ['message.failed'] })
     await world().send((await world().key(owner)).key)
     expect((await told(owner)).mails).toHaveLength(1)

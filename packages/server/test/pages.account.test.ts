@@ -95,6 +95,31 @@ describe('/reset-password', () => {
     expect((await login(owner, password)).status).toBe(200)
   })
 
+  it('revokes the API keys where its box is ticked, and not otherwise', async () => {
+    const owner = await world().signup()
+    await world().verify(owner)
+    const { key } = await world().key(owner)
+    const list = async () => (await world().call('GET', '/api/v1/messages', { key })).status
+    const page = await open(`/reset-password?token=${await resetTokenOf(owner)}`)
+    expect(page.body).toContain('<input type="checkbox" name="revoke_api_keys" value="true">')
+    const password = 'long enough'
+    await submit('/reset-password', { token: await resetTokenOf(owner), password })
+    expect(await list()).toBe(200)
+    const fields = { token: await resetTokenOf(owner), password, revoke_api_keys: 'true' }
+    const { status, body } = await submit('/reset-password', fields)
+    expect(status).toBe(200)
+    expect(body).toContain('1 API key was revoked. Create new keys.')
+    expect(await list()).toBe(401)
+  })
+
+  it('asks again where the password is easy to guess', async () => {
+    const token = await resetTokenOf(await world().signup())
+    const { status, body } = await submit('/reset-password', { token, password: 'password123' })
+    expect(status).toBe(400)
+    expect(body).toContain('<p role="alert">Password is one of the most common ones')
+    expect(body).toContain(`value="${token}"`)
+  })
+
   it('asks again where the password is too short, with the same token', async () => {
     const owner = await world().signup()
     const token = await resetTokenOf(owner)

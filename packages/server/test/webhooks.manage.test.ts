@@ -31,7 +31,7 @@ const stored = async ({ id }: { id: string }) =>
 describe(`PUT ${WEBHOOKS}/:id`, () => {
   describe('200', () => {
     it.each([
-      ['url', 'https://other.example/', 'https://other.example/'],
+      ['url', 'https://RECEIVER.example:443/other', 'https://RECEIVER.example:443/other'],
       ['description', 'CRM', 'CRM'],
       ['description', null, null],
       ['events', ['message.read'], ['message.read']],
@@ -56,6 +56,59 @@ describe(`PUT ${WEBHOOKS}/:id`, () => {
       })
       const read = await call('GET', `/${record.id}`)
       expect(read.body.data.webhook).toStrictEqual(body.data.webhook)
+    })
+
+    describe('to another origin', () => {
+      const headers = { Authorization: 'Bearer of-the-receiver', 'X-Two': '2' }
+      const headersAt = async ({ id }: { id: string }) =>
+        (await world().core.webhooks.get(owner.id, id)).headers
+
+      it.each([
+        'https://other.example/hook',
+        'http://receiver.example/hook',
+        'https://receiver.example:8443/hook',
+      ])('%s removes the headers, and says so', async (elsewhere) => {
+        const record = await made({ headers })
+        const { status, body } = await call('PUT', `/${record.id}`, { url: elsewhere })
+        expect([status, body.data.webhook.headers]).toStrictEqual([200, []])
+        expect(body.data.warning).toMatch(/^The headers were removed/)
+        expect(await headersAt(record)).toStrictEqual([])
+      })
+
+      it('keeps headers that come with it, the events and the secret', async () => {
+        const record = await made({ headers, events: ['message.sent'] })
+        const change = { url: 'https://other.example/', headers: { 'X-Two': '3' } }
+        const { body } = await call('PUT', `/${record.id}`, change)
+        const updated_at = world().now().toISOString()
+        const after = { ...record, url: change.url, headers: ['X-Two'], updated_at }
+        expect(body.data).toStrictEqual({ webhook: after })
+      })
+
+      it('says nothing where there were no headers, or null removes them', async () => {
+        const [bare, full] = [await made(), await made({ headers })]
+        const away = { url: 'https://other.example/' }
+        const answers = [
+          await call('PUT', `/${bare.id}`, away),
+          await call('PUT', `/${full.id}`, { ...away, headers: null }),
+        ]
+        for (const { body } of answers) expect(body.data.warning).toBeUndefined()
+        expect(await headersAt(full)).toStrictEqual([])
+      })
+
+      it('400: refuses names of headers whose values would follow, and changes nothing', async () => {
+        const record = await made({ headers })
+        const change = { ...record, url: 'https://other.example/' }
+        const { status, body } = await call('PUT', `/${record.id}`, change)
+        expect(status).toBe(400)
+        expect(body).toStrictEqual(
+          refusal(
+            'validation_error',
+            'The values of headers do not go to another scheme, host or port: give them again, or null',
+            'headers',
+          ),
+        )
+        expect(await stored(record)).toMatchObject({ url, headers: Object.keys(headers) })
+      })
     })
 
     it('ignores what is read-only, so that a record can be sent back as it came', async () => {

@@ -49,6 +49,8 @@ describe(`POST ${WEBHOOKS}`, () => {
             updated_at: '2026-05-04T09:00:00.000Z',
             secret: expect.stringMatching(/^whsec_[0-9A-Za-z+/]{43}=$/),
           },
+          warning:
+            'The e-mail address of this workspace is not verified: this webhook is disabled when it is.',
         },
       })
     })
@@ -63,6 +65,14 @@ describe(`POST ${WEBHOOKS}`, () => {
         description: 'CRM',
       })
       expect(text).not.toContain('the-receivers-own')
+    })
+
+    it('warns of nothing once the address is verified', async () => {
+      const verified = await world().signup()
+      await world().verify(verified)
+      const { token } = verified
+      const { body } = await world().call('POST', WEBHOOKS, { token, json: { url } })
+      expect(Object.keys(body.data)).toStrictEqual(['webhook'])
     })
 
     it('may be made by an API key that manages webhooks', async () => {

@@ -158,6 +158,7 @@ describe(`POST ${CHANGE}`, () => {
     ['current_password', '', 'Missing required field: current_password'],
     ['current_password', 7, 'current_password must be a string'],
     ['new_password', undefined, 'Missing required field: new_password'],
+    ['new_password', 'Password123', 'Password is one of the most common ones: choose another'],
     ['new_password', 'a'.repeat(7), 'Password must be at least 8 characters'],
     ['new_password', 'a'.repeat(257), 'Password must be at most 256 characters'],
   ])('400: refuses the %s %j, and changes nothing', async (path, value, message) => {

@@ -79,6 +79,30 @@ describe(`POST ${VERIFY}`, () => {
     expect((await account(owner)).body.data.email_verified).toBe(true)
   })
 
+  it('200: ends the keys and webhooks from before, and neither sessions nor what is made later', async () => {
+    const owner = await world().signup()
+    const before = await world().key(owner)
+    const { id } = await world().webhook(owner)
+    const token = await world().mailed(owner.email, 'verify_email')
+    expect((await post(VERIFY, { token })).body.data.message).toBe(
+      'E-mail address verified. 1 API key was revoked and 1 webhook was disabled. Create new keys. Enable the webhooks that are yours.',
+    )
+    const list = ({ key }: { key: string }) => world().call('GET', '/api/v1/messages', { key })
+    expect((await list(before)).status).toBe(401)
+    expect((await account(owner)).status).toBe(200)
+    expect(await world().core.webhooks.get(owner.id, id)).toMatchObject({
+      is_active: false,
+      status: 'disabled',
+      disabled_reason: 'email_verified',
+    })
+    const after = await world().key(owner)
+    expect((await list(after)).status).toBe(200)
+    const { body } = await world().call('GET', '/api/v1/audit?action=credentials.revoked', owner)
+    expect(body.data.audit_entries).toMatchObject([
+      { details: { api_keys: 1, webhooks: 1, reason: 'email_verified' } },
+    ])
+  })
+
   it('400: refuses a token the second time', async () => {
     const { email } = await world().signup()
     const token = await world().mailed(email, 'verify_email')
@@ -219,12 +243,73 @@ describe(`POST ${RESET}`, () => {
     expect((await account({ ...owner, token: fresh.body.data.token })).status).toBe(200)
   })
 
-  it('200: leaves API keys alone', async () => {
+  it('200: leaves API keys and webhooks of a verified address alone, unless it is asked to end them', async () => {
     const owner = await world().signup()
+    await world().verify(owner)
     const { key } = await world().key(owner)
+    const { id } = await world().webhook(owner)
+    const isActive = async () => (await world().core.webhooks.get(owner.id, id)).is_active
     const token = await ask(FORGOT, owner.email)
     await post(RESET, { token, password: 'a new password' })
     expect((await world().call('GET', '/api/v1/messages', { key })).status).toBe(200)
+    expect(await isActive()).toBe(true)
+
+    const request = { password: 'a newer password', revoke_api_keys: true }
+    const again = { token: await ask(FORGOT, owner.email), ...request }
+    expect((await post(RESET, again)).body.data.message).toBe(
+      'Password changed. Every session has ended: log in with the new password. 1 API key was revoked and 1 webhook was disabled. Create new keys. Enable the webhooks that are yours.',
+    )
+    expect((await world().call('GET', '/api/v1/messages', { key })).status).toBe(401)
+    expect(await isActive()).toBe(false)
+  })
+
+  it('200: verifies the address, and ends what a stranger made with it before', async () => {
+    const stranger = await world().signup()
+    const verification = await world().mailed(stranger.email, 'verify_email')
+    const keys = [await world().key(stranger), await world().key(stranger, { mode: 'test' })]
+    const { id } = await world().webhook(stranger)
+    const token = await ask(FORGOT, stranger.email)
+    const { status, body } = await post(RESET, { token, password: 'of the owner' })
+    expect(status).toBe(200)
+    expect(body.data.message).toMatch(/ 2 API keys were revoked and 1 webhook was disabled\. /)
+    expect((await account(stranger)).status).toBe(401)
+    for (const { key } of keys) {
+      const refused = await world().call('GET', '/api/v1/messages', { key })
+      expect([refused.status, refused.body]).toStrictEqual([
+        401,
+        refusal('unauthorized', 'API key has been deactivated'),
+      ])
+    }
+    expect(await world().core.webhooks.get(stranger.id, id)).toMatchObject({
+      is_active: false,
+      status: 'disabled',
+      disabled_reason: 'password_reset',
+    })
+    const owner = await login({ ...stranger, password: 'of the owner' })
+    expect(owner.body.data.workspace.email_verified).toBe(true)
+    expect((await post(VERIFY, { token: verification })).body).toStrictEqual(BAD_TOKEN)
+  })
+
+  it.each([['yes'], [1], ['true']])('400: refuses revoke_api_keys %j', async (revoke_api_keys) => {
+    const { email } = await world().signup()
+    const json = { token: await ask(FORGOT, email), password: 'a new password', revoke_api_keys }
+    expect((await post(RESET, json)).body).toStrictEqual(
+      refusal('validation_error', 'revoke_api_keys must be a boolean', 'revoke_api_keys'),
+    )
+  })
+
+  it('400: refuses a password that is easy to guess, and the token stays good', async () => {
+    const { email } = await world().signup()
+    const token = await ask(FORGOT, email)
+    for (const [password, message] of [
+      ['Password123', 'Password is one of the most common ones: choose another'],
+      [email.toUpperCase(), 'Password must not be the e-mail address or the name of the workspace'],
+    ]) {
+      expect((await post(RESET, { token, password })).body).toStrictEqual(
+        refusal('validation_error', message ?? '', 'password'),
+      )
+    }
+    expect((await post(RESET, { token, password: 'a new password' })).status).toBe(200)
   })
 
   it('400: refuses a token the second time, after 30 minutes, and once a newer one was sent', async () => {
@@ -264,5 +349,45 @@ describe(`POST ${RESET}`, () => {
     expect(status).toBe(400)
     expect(body).toStrictEqual(refusal('validation_error', message, path))
     expect((await post(RESET, good)).status).toBe(200)
+  })
+})
+
+describe('credits that wait for the verification', () => {
+  const giving = useWorld({ signup_credits: '10', signup_credits_on: 'verification' })
+  const say = (path: string, json: object) => giving().call('POST', path, { json })
+  const entries = ({ id }: Account) => giving().core.credits.entries(id, { limit: 9, offset: 0 })
+
+  it('come with it, once', async () => {
+    const owner = await giving().signup()
+    expect(await giving().balance(owner)).toBe(0)
+    const token = await giving().mailed(owner.email, 'verify_email')
+    const answers = await Promise.all(Array.from({ length: 5 }, () => say(VERIFY, { token })))
+    expect(answers.filter(({ status }) => status === 200)).toHaveLength(1)
+    const { email } = owner
+    for (let i = 0; i < 2; i++) {
+      await say(FORGOT, { email })
+      const reset = {
+        token: await giving().mailed(email, 'reset_password'),
+        password: 'long enough',
+      }
+      expect((await say(RESET, reset)).status).toBe(200)
+    }
+    expect(await entries(owner)).toMatchObject([{ kind: 'grant', amount: 10_000_000 }])
+  })
+
+  it('come with the reset that verifies the address, once', async () => {
+    const owner = await giving().signup()
+    const { email } = owner
+    await say(FORGOT, { email })
+    const reset = { token: await giving().mailed(email, 'reset_password'), password: 'long enough' }
+    expect((await say(RESET, reset)).status).toBe(200)
+    expect(await entries(owner)).toMatchObject([{ kind: 'grant', amount: 10_000_000 }])
+  })
+
+  it('are there at once where an operator makes the workspace', async () => {
+    const request = { email: 'ops@example.com', password: 'long enough', company_name: 'Ops' }
+    const made = await giving().core.workspaces.create(request)
+    expect(made).toMatchObject({ email_verified: true, credits_balance: 10_000_000 })
+    expect(await giving().mailed(request.email, 'verify_email')).toBeNull()
   })
 })

@@ -54,6 +54,24 @@ describe(`POST ${SIGNUP}`, () => {
 
   describe('400', () => {
     it.each([
+      ['password123', 'Password is one of the most common ones: choose another'],
+      ['QWERTYUIOP', 'Password is one of the most common ones: choose another'],
+      ['own@example.com', 'Password must not be the e-mail address or the name of the workspace'],
+      ['EXAMPLE ltd', 'Password must not be the e-mail address or the name of the workspace'],
+    ])('refuses the password %j, which is easy to guess', async (password, message) => {
+      const { status, body } = await signup(request({ email: 'Own@example.com', password }))
+      expect(status).toBe(400)
+      expect(body).toStrictEqual(refusal('validation_error', message, 'password'))
+    })
+
+    it.each(['correct horse battery', 'password123!', 'Str0ngPass!23', 'a'.repeat(8)])(
+      'does not refuse %j, which is no entry of the list',
+      async (password) => {
+        expect((await signup(request({ password }))).status).toBe(201)
+      },
+    )
+
+    it.each([
       ['email', undefined, 'Missing required field: email'],
       ['email', '', 'Missing required field: email'],
       ['email', 'asha', 'Invalid email address format'],
@@ -131,6 +149,7 @@ describe(`POST ${LOGIN}`, () => {
         tv: 1,
         iat: expect.any(Number),
         exp: claims.iat + 30 * 24 * 60 * 60,
+        jti: expect.stringMatching(/^[\w-]{22}$/),
       })
     })
   })

@@ -69,6 +69,7 @@ export interface WorldOptions {
   /** What the load is taken for; quiet unless told. */
   load?: (() => Load) | 'measured'
   signup_credits?: string
+  signup_credits_on?: CoreOptions['signup_credits_on']
   /** What messages cost, and what must not be sent. */
   spend?: Pick<CoreOptions, 'prices' | 'countries' | 'sequence_limit'>
   signup_daily_limit?: string
@@ -123,6 +124,7 @@ export async function openWorld(options: WorldOptions = {}) {
     database_url: options.database_url ?? `file:${join(folder, 'svc.db')}`,
     signup_credits: options.signup_credits ?? '0',
     quotas: { ...PLENTY, ...options.quotas },
+    signup_credits_on: options.signup_credits_on,
     ...options.spend,
     ...(options.signup_daily_limit && { signup_daily_limit: options.signup_daily_limit }),
     ...(options.low_balance !== undefined && { low_balance: options.low_balance }),

@@ -25,7 +25,7 @@ export function addWorkspaces(program: Command, context: Context): void {
     .command('create')
     .summary('create a workspace')
     .description(
-      `Creates a workspace, and the database where there is none yet. Asks for the password, unless it is piped in.`,
+      `Creates a workspace, and the database where there is none yet. Its e-mail address counts as verified. Asks for the password, unless it is piped in.`,
     )
     .requiredOption('--name <name>', 'the name of the company or team')
     .requiredOption('--email <address>', 'what to log in with')
@@ -64,7 +64,7 @@ async function createWorkspace(
   })
   const workspace = await withCore(
     surroundings,
-    (core) => core.workspaces.signup(request, operatorOf(surroundings)),
+    (core) => core.workspaces.create(request, operatorOf(surroundings)),
     {
       create: true,
     },

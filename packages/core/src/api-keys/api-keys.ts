@@ -48,6 +48,8 @@ export interface ApiKeys {
 }
 
 const ONCE = 'Store this key now: it is shown only once and cannot be recovered.'
+const UNVERIFIED =
+  'The e-mail address of this workspace is not verified: this key is revoked when it is. Verify it first for a key that lasts.'
 
 export function createApiKeys({
   storage,
@@ -91,7 +93,7 @@ export function createApiKeys({
         last_used_at: null,
         created_at: at,
       }
-      await storage.write(async ({ workspaces, apiKeys, audit }) => {
+      const isVerified = await storage.write(async ({ workspaces, apiKeys, audit }) => {
         // Callers that come at once would otherwise count the same keys.
         await workspaces.lock(workspaceId)
         const active = await apiKeys.countActive(workspaceId, at)
@@ -104,8 +106,9 @@ export function createApiKeys({
           details: { mode: row.mode, scopes: row.scopes, key_prefix: row.key_prefix },
         } as const
         await audit.record(auditRow(runtime, actor, created))
+        return (await workspaces.byId(workspaceId))?.email_verified ?? true
       })
-      return { ...recordOf(row), key, warning: ONCE }
+      return { ...recordOf(row), key, warning: isVerified ? ONCE : `${ONCE} ${UNVERIFIED}` }
     },
     async list(workspaceId, page) {
       const [rows, total] = await Promise.all([

@@ -17,6 +17,8 @@ export interface ApiKeyWrites {
   insert(key: ApiKeyRow): Promise<void>
   /** Answers false when the workspace has no such key. Deactivating twice is no error. */
   deactivate(workspaceId: string, keyId: string): Promise<boolean>
+  /** Deactivates every active key of the workspace; says how many. */
+  deactivateAll(workspaceId: string): Promise<number>
   /** Moves `last_used_at` forward, never back. */
   touch(uses: readonly { workspace_id: string; id: string; at: Date }[]): Promise<void>
 }

@@ -14,6 +14,8 @@ export const AUDIT_ACTIONS = {
   'password.changed': 'The password was changed by a session that knew the old one.',
   'api_key.created': 'An API key was created.',
   'api_key.deactivated': 'An API key was deactivated.',
+  'credentials.revoked':
+    'All API keys were revoked and all webhooks disabled; `api_keys` and `webhooks` say how many.',
   'webhook.created': 'A webhook was created.',
   'webhook.updated': 'A webhook changed; `changed` names the fields.',
   'webhook.deleted': 'A webhook was deleted.',

@@ -119,6 +119,9 @@ export const webhooks = {
     }),
     data: z.object({
       webhook: webhook.extend({ secret: newSecret }),
+      warning: z.string().optional().meta({
+        description: 'Present while the e-mail address of the workspace is not verified.',
+      }),
     }),
     summary: 'Create a webhook',
   }),
@@ -173,10 +176,15 @@ export const webhooks = {
       headers: changedHeaders.nullish(),
       is_active: z.boolean().optional(),
     }),
-    data: z.object({ webhook }),
+    data: z.object({
+      webhook,
+      warning: z.string().optional().meta({
+        description: 'Present when a changed `url` removed the headers.',
+      }),
+    }),
     summary: 'Change a webhook',
     description:
-      'Changes the fields given and keeps the others; null clears one: no description, every event, no headers. `is_active` disables and enables.',
+      'Changes the fields given and keeps the others; null clears one: no description, every event, no headers. `is_active` disables and enables. A `url` of another scheme, host or port removes the headers, unless `headers` gives them again with their values; the signing secret stays, since it is never sent.',
   }),
   delete: endpoint({
     ...access,

@@ -111,7 +111,8 @@ export const workspaces = {
     body: z.object({ token }),
     data: z.object({ workspace: workspaceSummary, message }),
     summary: 'Verify an e-mail address',
-    description: 'The token works once, for 24 hours, unless a newer one was sent.',
+    description:
+      'The token works once, for 24 hours, unless a newer one was sent. The first verification revokes the API keys and disables the webhooks that exist by then. Sessions go on.',
   }),
   resend_verification: endpoint({
     method: 'POST',
@@ -141,11 +142,17 @@ export const workspaces = {
     auth: 'none',
     rate: 'auth',
     status: 200,
-    body: z.object({ token, password: newPassword }),
+    body: z.object({
+      token,
+      password: newPassword,
+      revoke_api_keys: z.boolean().optional().meta({
+        description: 'Whether to revoke every API key and disable every webhook too.',
+      }),
+    }),
     data: z.object({ message }),
     summary: 'Choose a new password with the token of an e-mail',
     description:
-      'The token works once, for 30 minutes, unless a newer one was sent. Every token of a login ends.',
+      'The token works once, for 30 minutes, unless a newer one was sent. Every token of a login ends. Where the address was not verified, it is by this, and API keys and webhooks end as with verify-email.',
   }),
   change_password: endpoint({
     method: 'POST',

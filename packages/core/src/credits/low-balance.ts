@@ -28,8 +28,8 @@ export function startLowBalanceWatch({
 }: {
   storage: Storage
   runtime: Runtime
-  /** Promises a mail to the owner; false when too many are waiting. */
-  mail: (low: LowBalance) => boolean
+  /** Promises a mail to the owner. */
+  mail: (low: LowBalance) => void
   /** Told when deliveries were queued. */
   onQueued: () => void
 }): LowBalanceWatch {
@@ -49,9 +49,7 @@ export function startLowBalanceWatch({
       return { low, isQueued: announced.events.length > 0 }
     })
     if (isQueued) onQueued()
-    if (low && !mail(low)) {
-      runtime.log.warn({ workspace_id: workspaceId }, 'too many mails are waiting for another one')
-    }
+    if (low) mail(low)
   }
 
   /** Page after page, each owner alone: one who cannot be told just now keeps nobody else from it. */

@@ -75,7 +75,7 @@ export function startDispatcher({
   /** What providers tell by themselves, taken in until the end. */
   listeners?: Listeners
   /** Promises the owner a mail that says so; false when too many are waiting. */
-  mailLowBalance?: (low: LowBalance) => boolean
+  mailLowBalance?: (low: LowBalance) => void
   /** What makes histories forget; null where they are kept for ever. */
   retention?: Retention | null
   auditRetention?: AuditRetention | null

@@ -11,6 +11,8 @@ const mail: Mail = {
   link: 'https://svc.example/verify-email?token=secret',
 }
 
+const ABOUT = { kind: 'verify_email' } as const
+
 /** Fails as a mail server does: the address stands in the message. */
 const refusal = () => Object.assign(new Error(`550 no ${mail.to}`), { code: 'EENVELOPE' })
 
@@ -46,7 +48,7 @@ function outboxFailing(times: number) {
 describe('a mail', () => {
   it('is made and sent behind whoever adds it', async () => {
     const { outbox, tries } = outboxFailing(0)
-    expect(outbox.add(async () => mail)).toBe(true)
+    expect(outbox.add(async () => mail, ABOUT)).toBe(true)
     expect(tries).toHaveLength(0)
     await outbox.idle()
     expect(tries).toHaveLength(1)
@@ -56,7 +58,7 @@ describe('a mail', () => {
   it('that fails is tried again after a second and after ten more, then given up', async () => {
     const { outbox, tries } = outboxFailing(3)
     const began = Date.now()
-    outbox.add(async () => mail)
+    outbox.add(async () => mail, ABOUT)
     await begun()
     await vi.advanceTimersByTimeAsync(60_000)
     expect(tries.map((at) => at - began)).toEqual([0, 1_000, 11_000])
@@ -70,8 +72,8 @@ describe('a mail', () => {
 
   it('that fails says why in the log, and neither to whom nor what', async () => {
     const { outbox } = outboxFailing(3)
-    outbox.add(async () => mail)
-    outbox.add(() => Promise.reject(new Error(`params: ${mail.to}, ${mail.link}`)))
+    outbox.add(async () => mail, ABOUT)
+    outbox.add(() => Promise.reject(new Error(`params: ${mail.to}, ${mail.link}`)), ABOUT)
     await begun()
     await vi.advanceTimersByTimeAsync(60_000)
     expect(lines).toContainEqual([
@@ -85,7 +87,7 @@ describe('a mail', () => {
 
   it('that there is none of is not sent', async () => {
     const { outbox, tries } = outboxFailing(0)
-    outbox.add(async () => null)
+    outbox.add(async () => null, ABOUT)
     await outbox.idle()
     expect(tries).toHaveLength(0)
   })
@@ -96,7 +98,7 @@ describe('a mail', () => {
       mailer: { send: () => new Promise(() => {}) },
       retry_ms: [],
     })
-    outbox.add(async () => mail)
+    outbox.add(async () => mail, ABOUT)
     await begun()
     await vi.advanceTimersByTimeAsync(30_000)
     await outbox.idle()
@@ -111,31 +113,57 @@ describe('an outbox', () => {
       log,
       mailer: { send: () => new Promise((resolve) => open.push(resolve)) },
     })
-    for (let i = 0; i < 5; i++) outbox.add(async () => mail)
+    for (let i = 0; i < 5; i++) outbox.add(async () => mail, ABOUT)
     await begun()
     expect(open).toHaveLength(4)
-    for (let i = 0; i < 999; i++) expect(outbox.add(async () => mail)).toBe(true)
-    expect(outbox.add(async () => mail)).toBe(false)
+    for (let i = 0; i < 999; i++) expect(outbox.add(async () => mail, ABOUT)).toBe(true)
+    expect(outbox.add(async () => mail, ABOUT)).toBe(false)
     open[0]?.()
     await vi.advanceTimersByTimeAsync(0)
     expect(open).toHaveLength(5)
-    expect(outbox.add(async () => mail)).toBe(true)
+    expect(outbox.add(async () => mail, ABOUT)).toBe(true)
+  })
+
+  it('holds five of a workspace, and five for an address, whatever is waiting of others', async () => {
+    const open: (() => void)[] = []
+    const outbox = createOutbox({
+      log,
+      mailer: { send: () => new Promise((resolve) => open.push(resolve)) },
+    })
+    const add = (about: object) => outbox.add(async () => mail, { kind: 'low_balance', ...about })
+    const mine = { workspace_id: 'w1' }
+    const theirs = { address: 'Asha@example.com' }
+    for (const about of [mine, theirs]) {
+      for (let i = 0; i < 5; i++) expect(add(about)).toBe(true)
+      for (let i = 0; i < 3; i++) expect(add(about)).toBe(false)
+    }
+    expect(add({ workspace_id: 'w2', address: 'asha@EXAMPLE.com' })).toBe(false)
+    expect(add({ workspace_id: 'w2', address: 'other@example.com' })).toBe(true)
+    expect(lines.slice(0, 1)).toEqual([
+      ['warn', { kind: 'low_balance', workspace_id: 'w1', waiting: 'one' }, 'mail.dropped'],
+    ])
+    expect(lines.every(([, , text]) => text === 'mail.dropped')).toBe(true)
+    expect(JSON.stringify(lines)).not.toMatch(/asha/i)
+    await begun()
+    open[0]?.()
+    await vi.advanceTimersByTimeAsync(0)
+    expect([add(mine), add(mine)]).toEqual([true, false])
   })
 
   it('that is closed tries what is waiting once more, at once, and takes nothing new', async () => {
     const { outbox, tries } = outboxFailing(1)
-    outbox.add(async () => mail)
+    outbox.add(async () => mail, ABOUT)
     await begun()
     await vi.advanceTimersByTimeAsync(500)
     await outbox.close(5_000)
     expect(tries).toHaveLength(2)
     expect(lines.at(-1)?.[2]).toBe('mail.sent')
-    expect(outbox.add(async () => mail)).toBe(false)
+    expect(outbox.add(async () => mail, ABOUT)).toBe(false)
   })
 
   it('that is closed waits no longer than it is given', async () => {
     const outbox = createOutbox({ log, mailer: { send: () => new Promise(() => {}) } })
-    outbox.add(async () => mail)
+    outbox.add(async () => mail, ABOUT)
     await begun()
     const closing = outbox.close(5_000)
     await vi.advanceTimersByTimeAsync(5_000)

@@ -1,13 +1,24 @@
 import type { Log } from '../runtime.ts'
-import type { Mail, Mailer } from './mail.ts'
+import type { Mail, Mailer, MailKind } from './mail.ts'
 
 /** Makes the mail when its turn has come; null when there is none to send after all. */
 export type Compose = () => Promise<Mail | null>
 
+/** What is known of a mail before it is made: whose it is, or to whom it goes, or both. */
+export interface About {
+  kind: MailKind
+  workspace_id?: string
+  /** As `emailAddress` gives it. */
+  address?: string
+}
+
 /** Mails on their way: behind the answers that promised them, so that no answer's time tells whether there was one. */
 export interface Outbox {
-  /** Takes a mail to make and send later; false when too many are waiting, and then nothing happens. */
-  add(compose: Compose): boolean
+  /**
+   * Takes a mail to make and send later; false when too many are waiting, of all, of its workspace or for its address: the
+   * mail is then lost, which the log says.
+   */
+  add(compose: Compose, about: About): boolean
   /** Resolves when none is waiting or under way. */
   idle(): Promise<void>
   /** Takes no more, tries once more what is waiting, and resolves when that is done or `grace_ms` are over. */
@@ -15,6 +26,8 @@ export interface Outbox {
 }
 
 const WAITING_MAX = 1_000
+/** Of one workspace, and for one address, those under way included: no one of them fills what all share. */
+const WAITING_EACH_MAX = 5
 const AT_ONCE_MAX = 4
 
 /** From a failed try to the next; after the last one the mail is given up. */
@@ -33,7 +46,9 @@ export function createOutbox({
   retry_ms?: readonly number[]
   try_max_ms?: number
 }): Outbox {
-  const waiting: Compose[] = []
+  const waiting: { compose: Compose; keys: readonly string[] }[] = []
+  /** How many mails of a workspace, or for an address, are waiting or under way. */
+  const counts = new Map<string, number>()
   const closing = new AbortController()
   let running = 0
   let watchers: (() => void)[] = []
@@ -54,14 +69,29 @@ export function createOutbox({
     }
   }
 
+  function count(keys: readonly string[], change: 1 | -1): void {
+    for (const key of keys) {
+      const now = (counts.get(key) ?? 0) + change
+      if (now === 0) counts.delete(key)
+      else counts.set(key, now)
+    }
+  }
+
+  /** Which bound leaves no room for another mail; null where all do. */
+  function fullOf(keys: readonly string[]): 'all' | 'one' | null {
+    if (waiting.length >= WAITING_MAX) return 'all'
+    return keys.some((key) => (counts.get(key) ?? 0) >= WAITING_EACH_MAX) ? 'one' : null
+  }
+
   async function work(): Promise<void> {
-    for (let compose = waiting.shift(); compose; compose = waiting.shift()) {
+    for (let next = waiting.shift(); next; next = waiting.shift()) {
       try {
-        const mail = await compose()
+        const mail = await next.compose()
         if (mail) await send(mail)
       } catch (error) {
         log.error(reasonOf(error), 'a mail could not be made')
       }
+      count(next.keys, -1)
     }
     running -= 1
     if (running > 0) return
@@ -74,9 +104,17 @@ export function createOutbox({
   }
 
   return {
-    add(compose) {
-      if (closing.signal.aborted || waiting.length >= WAITING_MAX) return false
-      waiting.push(compose)
+    add(compose, about) {
+      if (closing.signal.aborted) return false
+      const keys = keysOf(about)
+      const full = fullOf(keys)
+      if (full) {
+        const { kind, workspace_id } = about
+        log.warn({ kind, ...(workspace_id && { workspace_id }), waiting: full }, 'mail.dropped')
+        return false
+      }
+      count(keys, 1)
+      waiting.push({ compose, keys })
       if (running < AT_ONCE_MAX) {
         running += 1
         // A look-up in SQLite is done before anything else can be: the answer goes out first.
@@ -90,6 +128,13 @@ export function createOutbox({
       await inTime(grace_ms, idle()).catch(() => log.warn({}, 'mails were left unsent'))
     },
   }
+}
+
+function keysOf({ workspace_id, address }: About): string[] {
+  return [
+    ...(workspace_id === undefined ? [] : [`workspace ${workspace_id}`]),
+    ...(address === undefined ? [] : [`address ${address.toLowerCase()}`]),
+  ]
 }
 
 /** What went wrong, without the message: a mail server's names the address, a database's the parameters. */

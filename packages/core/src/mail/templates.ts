@@ -15,14 +15,14 @@ const VERIFY: Wording = {
   subject: 'Verify your e-mail address',
   ask: 'Somebody signed up with this e-mail address. If it was you, verify it:',
   button: 'Verify the address',
-  note: `The link works once, for ${LIMITS.verify_token_lifetime_s / 3600} hours. If it was not you, there is nothing to do.`,
+  note: `The link works once, for ${LIMITS.verify_token_lifetime_s / 3600} hours. If it was not you, there is nothing to do. Verifying revokes the API keys and disables the webhooks that were created before.`,
 }
 
 const RESET: Wording = {
   subject: 'Reset your password',
   ask: 'Somebody asked to reset the password of the workspace with this e-mail address. If it was you, choose a new one:',
   button: 'Choose a new password',
-  note: `The link works once, for ${LIMITS.reset_token_lifetime_s / 60} minutes. If it was not you, there is nothing to do: the password stays as it is.`,
+  note: `The link works once, for ${LIMITS.reset_token_lifetime_s / 60} minutes. If it was not you, there is nothing to do: the password stays as it is. Where the address was not verified yet, a new password verifies it, revokes the API keys and disables the webhooks that were created before.`,
 }
 
 /** Asks the owner of an address to verify it. Nothing that a stranger typed in is in it: a signup is no way to write to others. */
@@ -42,7 +42,7 @@ export function lowBalanceMail(
 ): Mail {
   const tell = `Your workspace has ${formatCredits(available)} credits left, less than the ${formatCredits(threshold)} below which you are told. Once they are used up, messages are refused.`
   const note =
-    'The next mail like this comes when credits were added and have fallen below that again. PUT /api/v1/account with low_balance sets another number, or null for never.'
+    'The next mail like this comes when credits were added and have fallen below that again, at most one an hour. PUT /api/v1/account with low_balance sets another number, or null for never.'
   return {
     to,
     kind: 'low_balance',

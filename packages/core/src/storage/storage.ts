@@ -47,6 +47,7 @@ import type {
   AccountTokenWrites,
   LoginNetworkReads,
   LoginNetworkWrites,
+  OwnerMailWrites,
   SessionReads,
   SessionWrites,
   WorkspaceReads,
@@ -59,6 +60,7 @@ export type WorkspaceRow = Row<'workspaces'>
 export type AccountTokenRow = Row<'account_tokens'>
 export type EndedSessionRow = Row<'ended_sessions'>
 export type LoginNetworkRow = Row<'login_networks'>
+export type OwnerMailRow = Row<'owner_mails'>
 export type ApiKeyRow = Row<'api_keys'>
 export type TestUsageRow = Row<'test_usage'>
 export type ContactRow = Row<'contacts'>
@@ -127,6 +129,7 @@ export interface Writes extends Reads {
   accountTokens: AccountTokenReads & AccountTokenWrites
   sessions: SessionReads & SessionWrites
   loginNetworks: LoginNetworkReads & LoginNetworkWrites
+  ownerMails: OwnerMailWrites
   apiKeys: ApiKeyReads & ApiKeyWrites
   contacts: ContactReads & ContactWrites
   suppressions: SuppressionReads & SuppressionWrites

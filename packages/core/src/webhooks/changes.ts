@@ -15,6 +15,9 @@ import { webhookOf } from './shown.ts'
 import type { TargetGuard } from './target.ts'
 import { checkMode, seenWebhook } from './viewed.ts'
 
+/** A record, with what its owner should know of the request. */
+export type Warned<T> = T & { warning?: string }
+
 /** What changes a webhook. Each throws SvcError `not_found`, also for a webhook that the viewer does not see. */
 export interface WebhookChanges {
   /**
@@ -28,7 +31,7 @@ export interface WebhookChanges {
     webhookId: string,
     request: Body<typeof endpoints.update>,
     actor?: Actor,
-  ): Promise<Webhook>
+  ): Promise<Warned<Webhook>>
   /** Mints a new secret; the one before it stays valid for a day, one before that not. */
   rotateSecret(
     viewer: Viewer,
@@ -38,6 +41,9 @@ export interface WebhookChanges {
   /** Lets a disabled webhook start anew; one that is not disabled stays as it is. */
   enable(viewer: Viewer, webhookId: string, actor?: Actor): Promise<Webhook>
 }
+
+const HEADERS_LOST =
+  'The headers were removed: their values do not go to another scheme, host or port. Send headers to set them again.'
 
 export function createWebhookChanges({
   storage,
@@ -96,17 +102,20 @@ export function createWebhookChanges({
         await find(view, webhookId)
         await targets.check(request.url)
       }
+      let losesHeaders = false as boolean
       const changed = await change(
         view,
         webhookId,
         (before) => {
           checkMode(view, request.mode)
+          losesHeaders = isElsewhere(request, before) && Object.keys(before.headers).length > 0
           return changeOf(request, before, runtime.now())
         },
         { action: 'webhook.updated', details: { changed: Object.keys(request) }, actor },
         request.url,
       )
-      return webhookOf(changed)
+      const isLost = losesHeaders && request.headers === undefined
+      return { ...webhookOf(changed), ...(isLost && { warning: HEADERS_LOST }) }
     },
     async rotateSecret(viewer, webhookId, actor = SERVICE) {
       const secret = mintSecret(runtime.bytes)
@@ -151,6 +160,7 @@ function changeOf(
     ...(events !== undefined && { events: events ?? ['*'] }),
     ...(mode !== undefined && { mode }),
     ...(headers !== undefined && { headers: headersOf(headers, before) }),
+    ...(isElsewhere({ url }, before) && { headers: headersElsewhere(headers) }),
     ...(is_active === true && enablingAt(at)(before)),
     ...(is_active === false && disabling(before)),
   }
@@ -167,6 +177,23 @@ function headersOf(
     throw invalid(`headers.${i}`, `There is no header ${name} whose value could stay`)
   }
   return Object.fromEntries(Object.entries(headers).filter(([name]) => given.includes(name)))
+}
+
+/** Whether a change sends deliveries to another origin: another scheme, host or port. */
+function isElsewhere({ url }: { url?: string | undefined }, before: OpenedWebhook): boolean {
+  return url !== undefined && new URL(url).origin !== new URL(before.url).origin
+}
+
+/** The values of headers are secrets between the workspace and one receiver: another gets only those given with it. */
+function headersElsewhere(
+  given: Record<string, string> | string[] | null | undefined,
+): Record<string, string> {
+  if (!Array.isArray(given)) return given ?? {}
+  if (given.length === 0) return {}
+  throw invalid(
+    'headers',
+    'The values of headers do not go to another scheme, host or port: give them again, or null',
+  )
 }
 
 function enablingAt(enabled_at: Date): (before: OpenedWebhook) => PlainChange {

@@ -52,6 +52,8 @@ export interface WebhookWrites {
   /** The webhook as it is, and stays until the transaction ends. */
   lock(workspaceId: string, webhookId: string): Promise<WebhookRow | null>
   change(workspaceId: string, webhookId: string, change: WebhookChange): Promise<void>
+  /** Disables every active webhook of the workspace; says how many. */
+  disableAll(workspaceId: string, disabled: { reason: string; at: Date }): Promise<number>
   /** The webhooks that events go to; none of them is removed until the transaction ends. */
   subscribers(workspaceId: string): Promise<Subscriber[]>
   /** Stores an event and queues its deliveries. */

@@ -8,7 +8,7 @@ import type { webhooks as endpoints, Webhook } from '../contract/webhooks.ts'
 import type { Runtime } from '../runtime.ts'
 import type { Sealer } from '../secrets/sealer.ts'
 import type { Storage, WebhookRow } from '../storage/storage.ts'
-import { createWebhookChanges, type WebhookChanges } from './changes.ts'
+import { createWebhookChanges, type Warned, type WebhookChanges } from './changes.ts'
 import { createWebhookDeliveries, type WebhookDeliveries } from './deliveries.ts'
 import { deliveriesOfMessage, type MessageDelivery } from './of-message.ts'
 import { assertRoomForWebhook, type WebhookQuotas } from './quota.ts'
@@ -28,7 +28,7 @@ export interface Webhooks extends WebhookChanges, WebhookDeliveries {
     viewer: Viewer,
     request: Body<typeof endpoints.create>,
     actor?: Actor,
-  ): Promise<Data<typeof endpoints.create>['webhook']>
+  ): Promise<Warned<Data<typeof endpoints.create>['webhook']>>
   /** Newest first. */
   list(
     viewer: Viewer,
@@ -43,6 +43,9 @@ export interface Webhooks extends WebhookChanges, WebhookDeliveries {
   /** The kinds of events there are. */
   events(): Data<typeof endpoints.events>['events']
 }
+
+const UNVERIFIED =
+  'The e-mail address of this workspace is not verified: this webhook is disabled when it is.'
 
 export function createWebhooks({
   storage,
@@ -92,7 +95,7 @@ export function createWebhooks({
         created_at: at,
         updated_at: at,
       }
-      await storage.write(async (stores) => {
+      const isVerified = await storage.write(async (stores) => {
         await assertRoomForWebhook(stores, row.workspace_id, { id: null, url: row.url }, quotas)
         await stores.webhooks.insert(sealWebhook(sealer, row, row))
         const created = {
@@ -102,8 +105,13 @@ export function createWebhooks({
           details: { host: new URL(row.url).host, events: row.events, mode: row.mode },
         } as const
         await stores.audit.record(auditRow(runtime, actor, created))
+        return (await stores.workspaces.byId(row.workspace_id))?.email_verified ?? true
       })
-      return { ...webhookOf(row), secret: row.secret }
+      return {
+        ...webhookOf(row),
+        secret: row.secret,
+        ...(!isVerified && { warning: UNVERIFIED }),
+      }
     },
     async list(viewer, page) {
       const { workspace_id, livemode } = viewOf(viewer)

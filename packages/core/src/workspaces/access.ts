@@ -2,21 +2,28 @@ import { type Actor, SERVICE } from '../audit/actor.ts'
 import { auditRow } from '../audit/entry.ts'
 import type { Body } from '../contract/endpoint.ts'
 import { invalid, SvcError } from '../contract/errors.ts'
+import { type Units, units } from '../contract/units.ts'
 import type { workspaces as endpoints } from '../contract/workspaces.ts'
 import type { Runtime } from '../runtime.ts'
-import type { Storage } from '../storage/storage.ts'
+import type { Storage, Writes } from '../storage/storage.ts'
 import { loginNetworkOf } from './login-network.ts'
+import { checkNewPassword, checkNotOwn } from './new-password.ts'
 import type { OwnerMails } from './owner-mails.ts'
 import type { Passwords } from './password.ts'
 import { badToken, hashToken } from './token.ts'
+import { grantSignupCredits, type Revoked, revokeAll } from './verification.ts'
 
 /** How owners prove who they are, and stay the only ones who can: addresses and passwords. Contract section 2. */
 export interface Access {
   /**
-   * Uses the token of a mail up, and answers the id of the workspace whose address is verified by it.
+   * Verifies the address of a workspace by the token of a mail, which works once. The first verification revokes the API
+   * keys and disables the webhooks that exist by then: they are from before it was known whose address it is.
    * @throws SvcError `validation_error` for any token but a good one.
    */
-  verifyEmail(request: Body<typeof endpoints.verify_email>, actor?: Actor): Promise<string>
+  verifyEmail(
+    request: Body<typeof endpoints.verify_email>,
+    actor?: Actor,
+  ): Promise<{ workspace_id: string; revoked: Revoked }>
   /**
    * Sends another mail to verify an address, if a workspace has it and it is not verified: behind the answer.
    * @throws SvcError `rate_limit_exceeded` when too many mails are waiting.
@@ -29,13 +36,15 @@ export interface Access {
   forgotPassword(request: Body<typeof endpoints.forgot_password>): void
   /**
    * Uses the token of a mail up for a new password, ends every session, and forgets the networks of earlier logins: of
-   * all, the one that this comes from is known afterwards.
-   * @throws SvcError `validation_error` for any token but a good one.
+   * all, the one that this comes from is known afterwards. The token proves the address too: where it
+   * was not verified, it is by this, with all that follows from a first verification. `revoke_api_keys` revokes the API
+   * keys and disables the webhooks in any case.
+   * @throws SvcError `validation_error` for any token but a good one, and for a password that is easy to guess.
    */
-  resetPassword(request: Body<typeof endpoints.reset_password>, actor?: Actor): Promise<void>
+  resetPassword(request: Body<typeof endpoints.reset_password>, actor?: Actor): Promise<Revoked>
   /**
    * Changes the password, ends every session, and any reset that was asked for.
-   * @throws SvcError `validation_error` when the current password is another one.
+   * @throws SvcError `validation_error` when the current password is another one, or the new one is easy to guess.
    */
   changePassword(
     workspaceId: string,
@@ -44,27 +53,59 @@ export interface Access {
   ): Promise<void>
 }
 
+const NONE: Revoked = { api_keys: 0, webhooks: 0 }
+
 export function createAccess({
   storage,
   runtime,
   passwords,
   mails,
+  creditsOnVerification = units(0),
 }: {
   storage: Storage
   runtime: Runtime
   passwords: Passwords
   mails: OwnerMails
+  /** What a workspace gets when its address is verified for the first time. */
+  creditsOnVerification?: Units
 }): Access {
+  /** Verifies the address; answers whether it was not before. */
+  async function verify(
+    stores: Writes,
+    workspace_id: string,
+    { actor, at }: { actor: Actor; at: Date },
+  ): Promise<boolean> {
+    const isFirst = await stores.workspaces.verifyEmail(workspace_id, at)
+    if (!isFirst) return false
+    const verified = { workspace_id, action: 'email.verified' } as const
+    await stores.audit.record(auditRow(runtime, actor, verified))
+    await grantSignupCredits(runtime, stores, { workspace_id, amount: creditsOnVerification })
+    return true
+  }
+
+  async function revoke(
+    stores: Writes,
+    workspace_id: string,
+    { actor, disabled }: { actor: Actor; disabled: Parameters<typeof revokeAll>[2] },
+  ): Promise<Revoked> {
+    const revoked = await revokeAll(stores, workspace_id, disabled)
+    if (revoked.api_keys + revoked.webhooks === 0) return revoked
+    const details = { ...revoked, reason: disabled.reason }
+    const all = { workspace_id, action: 'credentials.revoked', details } as const
+    await stores.audit.record(auditRow(runtime, actor, all))
+    return revoked
+  }
+
   return {
     verifyEmail({ token }, actor = SERVICE) {
       const at = runtime.now()
-      return storage.write(async ({ workspaces, accountTokens, audit }) => {
-        const workspaceId = await accountTokens.take(hashToken(token), 'verify_email', at)
-        if (!workspaceId) throw badToken()
-        await workspaces.verifyEmail(workspaceId, at)
-        const verified = { workspace_id: workspaceId, action: 'email.verified' } as const
-        await audit.record(auditRow(runtime, actor, verified))
-        return workspaceId
+      return storage.write(async (stores) => {
+        const workspace_id = await stores.accountTokens.take(hashToken(token), 'verify_email', at)
+        if (!workspace_id) throw badToken()
+        const isFirst = await verify(stores, workspace_id, { actor, at })
+        const disabled = { reason: 'email_verified', at } as const
+        const revoked = isFirst ? await revoke(stores, workspace_id, { actor, disabled }) : NONE
+        return { workspace_id, revoked }
       })
     },
     resendVerification({ email }) {
@@ -73,32 +114,43 @@ export function createAccess({
     forgotPassword({ email }) {
       if (!mails.reset(email)) throw tooManyMails()
     },
-    async resetPassword({ token, password }, actor = SERVICE) {
+    async resetPassword({ token, password, revoke_api_keys }, actor = SERVICE) {
       const token_hash = hashToken(token)
       const at = runtime.now()
       // Looked at before it is used up, so that guesses cost no hash.
       if (!(await storage.read.accountTokens.isGood(token_hash, 'reset_password', at))) {
         throw badToken()
       }
+      await checkNewPassword('password', password)
       const to = await passwords.hash(password)
       const network = loginNetworkOf(actor.address)
-      await storage.write(async ({ workspaces, accountTokens, loginNetworks, audit }) => {
-        const workspaceId = await accountTokens.take(token_hash, 'reset_password', at)
-        if (!workspaceId) throw badToken()
-        await workspaces.changePassword(workspaceId, { to, at })
+      return storage.write(async (stores) => {
+        const { workspaces, accountTokens, loginNetworks, audit } = stores
+        const workspace_id = await accountTokens.take(token_hash, 'reset_password', at)
+        const owner = workspace_id && (await workspaces.byId(workspace_id))
+        if (!workspace_id || !owner) throw badToken()
+        // Nothing is written then: the token can be used again.
+        checkNotOwn('password', password, owner)
+        await workspaces.changePassword(workspace_id, { to, at })
         // A thief of the old password has logged in from networks of his own; the mail was read where this one is from.
-        await loginNetworks.clear(workspaceId)
+        await loginNetworks.clear(workspace_id)
         if (network !== null) {
-          await loginNetworks.note({ workspace_id: workspaceId, network, last_login_at: at })
+          await loginNetworks.note({ workspace_id, network, last_login_at: at })
         }
-        const reset = { workspace_id: workspaceId, action: 'password.reset' } as const
-        await audit.record(auditRow(runtime, actor, reset))
+        await audit.record(auditRow(runtime, actor, { workspace_id, action: 'password.reset' }))
+        const isFirst = await verify(stores, workspace_id, { actor, at })
+        if (isFirst) await accountTokens.end({ workspace_id, purpose: 'verify_email' })
+        if (!isFirst && !revoke_api_keys) return NONE
+        const disabled = { reason: 'password_reset', at } as const
+        return revoke(stores, workspace_id, { actor, disabled })
       })
     },
     async changePassword(workspace_id, { current_password, new_password }, actor = SERVICE) {
       const owner = await storage.read.workspaces.byId(workspace_id)
       const from = owner?.password_hash ?? null
       if (!(await passwords.verify(from, current_password)) || from === null) throw wrongPassword()
+      await checkNewPassword('new_password', new_password)
+      if (owner) checkNotOwn('new_password', new_password, owner)
       const to = await passwords.hash(new_password)
       await storage.write(async ({ workspaces, accountTokens, audit }) => {
         const change = { from, to, at: runtime.now() }

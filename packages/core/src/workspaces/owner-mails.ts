@@ -5,21 +5,24 @@ import type { Outbox } from '../mail/outbox.ts'
 import { frozenMail, lowBalanceMail, resetMail, verifyMail } from '../mail/templates.ts'
 import type { Frozen } from '../messages/sequence-guard.ts'
 import type { Runtime } from '../runtime.ts'
-import type { Storage, WorkspaceRow } from '../storage/storage.ts'
+import type { OwnerMailRow, Storage, WorkspaceRow } from '../storage/storage.ts'
 import { mintToken, type TokenPurpose } from './token.ts'
+
+/** From one mail about the same to the next, over all servers of a database. */
+const TELL_EVERY_MS = 60 * 60 * 1000
 
 /** The mails that an owner gets about the account itself. */
 export interface OwnerMails {
-  /** Sends what verifies the address, with a token that is stored already; false when too many mails are waiting. */
-  verifyWith(owner: Pick<WorkspaceRow, 'email'>, token: string): boolean
-  /** Sends it to whoever has that address, if it is to be verified still; false as above, whoever has it. */
+  /** Sends what verifies the address, with a token that is stored already. */
+  verifyWith(owner: Pick<WorkspaceRow, 'id' | 'email'>, token: string): void
+  /** Sends it to the workspace of that address, if it is not verified; false when too many mails wait, whether there is one. */
   verify(email: string): boolean
-  /** Sends what resets the password to whoever has that address; false as above, whoever has it. */
+  /** Sends what resets the password to the workspace of that address; false as above. */
   reset(email: string): boolean
-  /** Tells the owner of a workspace that its credits ran low; false when too many mails are waiting. */
-  lowBalance(low: LowBalance): boolean
-  /** Tells the owner of a workspace that it was frozen; false when too many mails are waiting. */
-  frozen(frozen: Frozen): boolean
+  /** Tells the owner of a workspace that its credits ran low: at a verified address, at most once an hour. */
+  lowBalance(low: LowBalance): void
+  /** Tells the owner of a workspace that it was frozen: at a verified address, at most once an hour. */
+  frozen(frozen: Frozen): void
 }
 
 /**
@@ -52,20 +55,43 @@ export function createOwnerMails({
     return write[purpose](owner, token)
   }
 
+  /** Promises a mail to an address that anybody may have typed in. */
+  function promise(email: string, kind: TokenPurpose): boolean {
+    const address = emailAddress(email)?.address
+    return outbox.add(() => compose(email, kind), { kind, ...(address && { address }) })
+  }
+
+  /** Tells the owner what happens to the workspace, unless a mail of that kind told of it within the hour. */
+  function tell(
+    workspace_id: string,
+    kind: OwnerMailRow['kind'],
+    mailTo: (address: string) => Mail,
+  ): void {
+    outbox.add(
+      async () => {
+        const owner = await storage.read.workspaces.byId(workspace_id)
+        if (!owner?.email_verified) return null
+        const mail = { workspace_id, kind, mailed_at: runtime.now() }
+        const isDue = await storage.write(({ ownerMails }) => ownerMails.claim(mail, TELL_EVERY_MS))
+        return isDue ? mailTo(addressOf(owner.email)) : null
+      },
+      { kind, workspace_id },
+    )
+  }
+
   return {
-    verifyWith: (owner, token) => outbox.add(async () => write.verify_email(owner, token)),
-    verify: (email) => outbox.add(() => compose(email, 'verify_email')),
-    reset: (email) => outbox.add(() => compose(email, 'reset_password')),
+    verifyWith: (owner, token) =>
+      void outbox.add(async () => write.verify_email(owner, token), {
+        kind: 'verify_email',
+        workspace_id: owner.id,
+        address: addressOf(owner.email),
+      }),
+    verify: (email) => promise(email, 'verify_email'),
+    reset: (email) => promise(email, 'reset_password'),
     lowBalance: (low) =>
-      outbox.add(async () => {
-        const owner = await storage.read.workspaces.byId(low.workspace_id)
-        return owner && lowBalanceMail(addressOf(owner.email), low)
-      }),
+      tell(low.workspace_id, 'low_balance', (address) => lowBalanceMail(address, low)),
     frozen: (frozen) =>
-      outbox.add(async () => {
-        const owner = await storage.read.workspaces.byId(frozen.workspace_id)
-        return owner && frozenMail(addressOf(owner.email), frozen)
-      }),
+      tell(frozen.workspace_id, 'account_frozen', (address) => frozenMail(address, frozen)),
   }
 }
 

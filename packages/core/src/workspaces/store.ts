@@ -2,6 +2,7 @@ import type {
   AccountTokenRow,
   EndedSessionRow,
   LoginNetworkRow,
+  OwnerMailRow,
   WorkspaceRow,
 } from '../storage/storage.ts'
 
@@ -25,7 +26,8 @@ export interface WorkspaceWrites {
   insert(workspace: WorkspaceRow): Promise<boolean>
   /** Changes the fields given, and no others. */
   change(workspaceId: string, change: WorkspaceChange, at: Date): Promise<void>
-  verifyEmail(workspaceId: string, at: Date): Promise<void>
+  /** Answers false when the address was verified before; nothing is written then. */
+  verifyEmail(workspaceId: string, at: Date): Promise<boolean>
   /**
    * Puts a new hash in place, and ends every token issued before. With `from`, only while that is the hash: answers
    * false when it is not any more.
@@ -86,4 +88,12 @@ export interface LoginNetworkWrites {
   clear(workspaceId: string): Promise<void>
   /** Forgets networks without a login since then, about `limit` of them; says how many. */
   forget(before: Date, limit: number): Promise<number>
+}
+
+export interface OwnerMailWrites {
+  /**
+   * Notes that the owner is mailed, unless that was within the last `every_ms`: answers false then. One of several
+   * callers at once is answered true.
+   */
+  claim(mail: OwnerMailRow, every_ms: number): Promise<boolean>
 }

@@ -4,21 +4,22 @@ import { emailKey } from '../contract/email-address.ts'
 import type { Body } from '../contract/endpoint.ts'
 import { invalid, SvcError } from '../contract/errors.ts'
 import { LIMITS } from '../contract/limits.ts'
-import type { Units } from '../contract/units.ts'
+import { type Units, units } from '../contract/units.ts'
 import type {
   workspaces as endpoints,
   Workspace,
   WorkspaceSummary,
 } from '../contract/workspaces.ts'
 import type { Account } from '../credits/decide.ts'
-import { grantOperation } from '../credits/grant.ts'
 import type { Runtime } from '../runtime.ts'
-import type { EndedSessionRow, Storage, WorkspaceRow } from '../storage/storage.ts'
+import type { AccountTokenRow, EndedSessionRow, Storage, WorkspaceRow } from '../storage/storage.ts'
 import { type Access, createAccess } from './access.ts'
 import { loginNetworkOf } from './login-network.ts'
+import { checkNewPassword, checkNotOwn } from './new-password.ts'
 import type { OwnerMails } from './owner-mails.ts'
 import type { Passwords } from './password.ts'
 import { mintToken } from './token.ts'
+import { grantSignupCredits, type SignupCreditsOn } from './verification.ts'
 
 /** What tells two logins within one second apart. */
 const SESSION_ID_BYTES = 16
@@ -27,9 +28,15 @@ const SESSION_ID_BYTES = 16
 export interface Workspaces extends Access {
   /**
    * Makes a workspace, and sends a mail to verify its address.
-   * @throws SvcError `validation_error` when the e-mail address is in use.
+   * @throws SvcError `validation_error` when the e-mail address is in use, or the password easy to guess.
    */
   signup(request: Body<typeof endpoints.signup>, actor?: Actor): Promise<WorkspaceSummary>
+  /**
+   * Makes a workspace whose address the operator vouches for: it counts as verified, no mail is sent, and signup credits
+   * are there at once.
+   * @throws SvcError as `signup` does.
+   */
+  create(request: Body<typeof endpoints.signup>, actor?: Actor): Promise<WorkspaceSummary>
   /** @throws SvcError `unauthorized`, in the same time for an unknown address and a wrong password. */
   login(
     request: Body<typeof endpoints.login>,
@@ -61,6 +68,7 @@ export function createWorkspaces({
   passwords,
   mails,
   signupCredits,
+  signupCreditsOn = 'signup',
   limits = {},
 }: {
   storage: Storage
@@ -68,6 +76,7 @@ export function createWorkspaces({
   passwords: Passwords
   mails: OwnerMails
   signupCredits: Units
+  signupCreditsOn?: SignupCreditsOn
   /** What a new workspace begins with. */
   limits?: Partial<Pick<Account, 'daily_limit' | 'low_balance'>>
 }): Workspaces {
@@ -94,37 +103,57 @@ export function createWorkspaces({
     }
   }
 
-  async function insert(row: WorkspaceRow, actor: Actor): Promise<string> {
-    const { token, row: verification } = mintToken(runtime, row.id, 'verify_email')
-    await storage.write(async ({ workspaces, accountTokens, credits, audit }) => {
+  async function newRow(
+    request: Body<typeof endpoints.signup>,
+    given: Pick<WorkspaceRow, 'email_verified'>,
+  ): Promise<WorkspaceRow> {
+    const { password, email, company_name: name } = request
+    await checkNewPassword('password', password)
+    checkNotOwn('password', password, { email, name })
+    return newWorkspace(runtime, request, {
+      password_hash: await passwords.hash(password),
+      ...given,
+    })
+  }
+
+  /** Stores a new workspace, with the token to verify its address where it is not. */
+  async function insert(
+    row: WorkspaceRow,
+    { actor, verification }: { actor: Actor; verification: AccountTokenRow | null },
+  ): Promise<void> {
+    const isGiftDue = row.email_verified || signupCreditsOn === 'signup'
+    await storage.write(async (stores) => {
+      const { workspaces, accountTokens, credits, audit } = stores
       if (!(await workspaces.insert(row))) {
         throw invalid('email', 'Email already exists')
       }
       const created = { workspace_id: row.id, action: 'workspace.created' } as const
       await audit.record(auditRow(runtime, actor, created))
-      await accountTokens.issue(verification)
+      if (verification) await accountTokens.issue(verification)
       await credits.open(row.id, row.created_at, limits)
-      if (signupCredits === 0) return
-      const gift = grantOperation(runtime, {
-        amount: signupCredits,
-        reference: { type: 'signup', id: row.id, n: 0 },
-        campaign: 'signup',
-        actor: null,
-        description: 'Credits on signup',
-      })
-      await credits.post(row.id, gift)
+      if (!isGiftDue) return
+      await grantSignupCredits(runtime, stores, { workspace_id: row.id, amount: signupCredits })
     })
-    return token
   }
 
   return {
-    ...createAccess({ storage, runtime, passwords, mails }),
+    ...createAccess({
+      storage,
+      runtime,
+      passwords,
+      mails,
+      creditsOnVerification: signupCreditsOn === 'verification' ? signupCredits : units(0),
+    }),
     async signup(request, actor = SERVICE) {
-      const row = newWorkspace(runtime, request, await passwords.hash(request.password))
-      const token = await insert(row, actor)
-      if (!mails.verifyWith(row, token)) {
-        runtime.log.warn({ workspace_id: row.id }, 'too many mails are waiting for another one')
-      }
+      const row = await newRow(request, { email_verified: false })
+      const { token, row: verification } = mintToken(runtime, row.id, 'verify_email')
+      await insert(row, { actor, verification })
+      mails.verifyWith(row, token)
+      return withAccount(row)
+    },
+    async create(request, actor = SERVICE) {
+      const row = await newRow(request, { email_verified: true })
+      await insert(row, { actor, verification: null })
       return withAccount(row)
     },
     async login({ email, password }, actor = SERVICE) {
@@ -195,7 +224,7 @@ export function createWorkspaces({
 function newWorkspace(
   runtime: Runtime,
   { email, company_name, phone, country }: Body<typeof endpoints.signup>,
-  password_hash: string,
+  { password_hash, email_verified }: Pick<WorkspaceRow, 'password_hash' | 'email_verified'>,
 ): WorkspaceRow {
   const at = runtime.now()
   return {
@@ -203,7 +232,7 @@ function newWorkspace(
     name: company_name,
     email,
     email_key: emailKey(email),
-    email_verified: false,
+    email_verified,
     password_hash,
     token_version: 1,
     phone: phone ?? null,

@@ -101,6 +101,37 @@ export function accountsContract(open: OpenStorage): void {
     expect(await deactivate('no such key')).toBe(false)
   })
 
+  it('deactivates all keys and disables all webhooks of one workspace', async () => {
+    const { make, storage } = bench
+    const [mine, theirs] = [await bench.workspace(), await bench.workspace()]
+    const keys = [make.apiKey(mine), make.apiKey(mine), make.apiKey(mine, { is_active: false })]
+    const other = make.apiKey(theirs)
+    await storage.write(async ({ apiKeys }) => {
+      for (const key of [...keys, other]) await apiKeys.insert(key)
+    })
+    const off = { is_active: false, status: 'disabled', disabled_reason: 'manual' } as const
+    const hooks = [await bench.webhook(mine), await bench.webhook(mine, off)]
+    const foreign = await bench.webhook(theirs)
+    const at = bench.clock.advance(1_000)
+    const end = () =>
+      storage.write(async ({ apiKeys, webhooks }) => [
+        await apiKeys.deactivateAll(mine),
+        await webhooks.disableAll(mine, { reason: 'email_verified', at }),
+      ])
+    expect(await end()).toEqual([2, 1])
+    expect(await end()).toEqual([0, 0])
+    for (const { key_hash } of keys) {
+      expect((await storage.hot.findApiKey(key_hash))?.is_active).toBe(false)
+    }
+    expect(await storage.hot.findApiKey(other.key_hash)).toEqual(other)
+    const { webhooks } = storage.read
+    const [first, second] = hooks as [(typeof hooks)[0], (typeof hooks)[0]]
+    const disabled = { ...off, disabled_reason: 'email_verified', updated_at: at }
+    expect(await webhooks.byId(mine, first.id)).toEqual({ ...first, ...disabled })
+    expect(await webhooks.byId(mine, second.id)).toEqual(second)
+    expect(await webhooks.byId(theirs, foreign.id)).toEqual(foreign)
+  })
+
   it('moves the last use of a key forward, never back', async () => {
     const { make, storage } = bench
     const key = make.apiKey(await bench.workspace())

@@ -32,9 +32,34 @@ export function ownersContract(open: OpenStorage): void {
 
   it('verifies an address', async () => {
     const { mine, same, at } = await two()
-    await bench.storage.write(({ workspaces }) => workspaces.verifyEmail(mine.id, at))
+    const verify = () =>
+      bench.storage.write(({ workspaces }) => workspaces.verifyEmail(mine.id, at))
+    const answers = await Promise.all([verify(), verify(), verify()])
+    expect(answers.filter(Boolean)).toHaveLength(1)
     expect(await read(mine)).toEqual({ ...mine, email_verified: true, updated_at: at })
     await same()
+  })
+
+  it('is mailed about the same once in a while, by one of many', async () => {
+    const { mine } = await two()
+    const hour_ms = 60 * 60_000
+    const claim = (kind: 'low_balance' | 'account_frozen' = 'low_balance') =>
+      bench.storage.write(({ ownerMails }) =>
+        ownerMails.claim({ workspace_id: mine.id, kind, mailed_at: bench.clock.now() }, hour_ms),
+      )
+    const together = async () =>
+      (await Promise.all(Array.from({ length: 8 }, () => claim()))).filter(Boolean).length
+    expect(await together()).toBe(1)
+    expect(await claim('account_frozen')).toBe(true)
+    bench.clock.advance(hour_ms - 1)
+    expect(await together()).toBe(0)
+    const last = bench.clock.advance(1)
+    expect(await together()).toBe(1)
+    // A clock that was ahead keeps nothing from being told.
+    bench.clock.set(new Date(last.getTime() - hour_ms))
+    expect(await claim()).toBe(false)
+    bench.clock.set(new Date(last.getTime() - hour_ms - 1))
+    expect(await together()).toBe(1)
   })
 
   it('changes a password and ends the tokens before, once for each hash that it was', async () => {

@@ -6,6 +6,7 @@ export function verifyForm(token: string): string {
   return plainPage(
     'Verify your e-mail address',
     `<p>Is the address that the mail was sent to yours?</p>
+<p>Verifying it revokes the API keys and disables the webhooks that were created before. Sessions go on.</p>
 ${form('verify-email', token, '<button>Verify the address</button>')}`,
   )
 }
@@ -15,6 +16,7 @@ export function resetForm(token: string, fault?: string): string {
   const alert = fault === undefined ? '' : `<p role="alert">${escapeHtml(fault)}</p>\n`
   const field = `<label>New password, ${LIMITS.password_length_min} characters or more
 <input type="password" name="password" required minlength="${LIMITS.password_length_min}" maxlength="${LIMITS.password_length_max}" autocomplete="new-password" autofocus></label>
+<label><input type="checkbox" name="revoke_api_keys" value="true"> Revoke all API keys and disable all webhooks: tick this if somebody else may have used the account</label>
 <button>Change the password</button>`
   return plainPage('Choose a new password', `${alert}${form('reset-password', token, field)}`)
 }

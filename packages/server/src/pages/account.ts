@@ -1,9 +1,10 @@
-import type { Actor, Core } from '@svc/core'
+import type { Actor, Core, Revoked } from '@svc/core'
 import { api, decode, type Endpoint, LIMITS, SvcError } from '@svc/core/contract'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Admission } from '../admission.ts'
 import { noteFailure } from '../failures.ts'
 import { actorOf } from '../mount.ts'
+import { revokedText } from '../revoked-text.ts'
 import { resetForm, verifyForm } from './account-html.ts'
 import { acceptForms } from './form-body.ts'
 import { addPageHeaders, serveReading } from './page.ts'
@@ -45,8 +46,9 @@ function accountPages({ workspaces }: Core): AccountPage[] {
       endpoint: verify_email,
       form: verifyForm,
       async submit(fields, actor) {
-        await workspaces.verifyEmail(decode(verify_email.body, fields), actor)
-        return { status: 200, html: notice('Address verified', 'Thank you. That was all.') }
+        const { revoked } = await workspaces.verifyEmail(decode(verify_email.body, fields), actor)
+        const text = `Thank you. That was all.${revokedText(revoked)}`
+        return { status: 200, html: notice('Address verified', text) }
       },
     },
     {
@@ -54,18 +56,26 @@ function accountPages({ workspaces }: Core): AccountPage[] {
       endpoint: reset_password,
       form: resetForm,
       async submit(fields, actor) {
+        let revoked: Revoked
         try {
-          await workspaces.resetPassword(decode(reset_password.body, fields), actor)
+          const request = decode(reset_password.body, withBoolean(fields))
+          revoked = await workspaces.resetPassword(request, actor)
         } catch (error) {
           const again = tryAgain(error, fields)
           if (again === null) throw error
           return { status: 400, html: again }
         }
-        const text = 'Every session has ended. Log in with the new password.'
+        const text = `Every session has ended. Log in with the new password.${revokedText(revoked)}`
         return { status: 200, html: notice('Password changed', text) }
       },
     },
   ]
+}
+
+/** A ticked box is a text in a form. */
+function withBoolean(fields: unknown): unknown {
+  const { revoke_api_keys, ...rest } = (fields ?? {}) as { revoke_api_keys?: unknown }
+  return revoke_api_keys === 'true' ? { ...rest, revoke_api_keys: true } : fields
 }
 
 /** The form once more, where the password alone is to blame. */

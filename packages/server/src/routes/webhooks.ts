@@ -6,7 +6,7 @@ import { paginationOf, sliceOf } from '../paging.ts'
 export function webhookRoutes(core: Core): Handlers<typeof api.webhooks> {
   return {
     async create({ viewer, body, actor }) {
-      return { webhook: await core.webhooks.create(viewer, body, actor) }
+      return warned(await core.webhooks.create(viewer, body, actor))
     },
     async list({ viewer, query }) {
       const { webhooks, total } = await core.webhooks.list(viewer, sliceOf(query))
@@ -21,7 +21,7 @@ export function webhookRoutes(core: Core): Handlers<typeof api.webhooks> {
       return { message: 'Webhook deleted' }
     },
     async update({ viewer, params, body, actor }) {
-      return { webhook: await core.webhooks.update(viewer, params.id, body, actor) }
+      return warned(await core.webhooks.update(viewer, params.id, body, actor))
     },
     async rotate_secret({ viewer, params, actor }) {
       return { webhook: await core.webhooks.rotateSecret(viewer, params.id, actor) }
@@ -50,4 +50,9 @@ export function webhookRoutes(core: Core): Handlers<typeof api.webhooks> {
     recover: ({ viewer, params, body, actor }) =>
       core.webhooks.recover(viewer, params.id, body, actor),
   }
+}
+
+/** The warning stands beside the record, which is the same wherever it is shown. */
+function warned<T extends { warning?: string }>({ warning, ...webhook }: T) {
+  return { webhook, ...(warning !== undefined && { warning }) }
 }

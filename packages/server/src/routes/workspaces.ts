@@ -2,6 +2,7 @@ import type { Core } from '@svc/core'
 import type { api } from '@svc/core/contract'
 import type { Authenticator } from '../auth.ts'
 import type { Handlers } from '../mount.ts'
+import { revokedText } from '../revoked-text.ts'
 
 export function workspaceRoutes(
   core: Core,
@@ -31,8 +32,10 @@ export function workspaceRoutes(
       return { message: 'Logged out. This token is no longer valid.' }
     },
     async verify_email({ body, actor }) {
-      const workspace = await workspaces.account(await workspaces.verifyEmail(body, actor))
-      return { workspace, message: 'E-mail address verified' }
+      const { workspace_id, revoked } = await workspaces.verifyEmail(body, actor)
+      const workspace = await workspaces.account(workspace_id)
+      const text = revokedText(revoked)
+      return { workspace, message: `E-mail address verified${text && `.${text}`}` }
     },
     async resend_verification({ body, countFor }) {
       await countFor(body.email)
@@ -50,8 +53,10 @@ export function workspaceRoutes(
       }
     },
     async reset_password({ body, actor }) {
-      await workspaces.resetPassword(body, actor)
-      return { message: 'Password changed. Every session has ended: log in with the new password.' }
+      const ended = revokedText(await workspaces.resetPassword(body, actor))
+      return {
+        message: `Password changed. Every session has ended: log in with the new password.${ended}`,
+      }
     },
     async change_password({ workspace_id, body, countFor, actor }) {
       // Whoever holds a stolen token shall not guess the password with it, wherever he calls from.

@@ -47,6 +47,14 @@ export function apiKeyStore(
         .returning({ id: t.id })
       return changed.length === 1
     },
+    async deactivateAll(workspaceId) {
+      const changed = await db
+        .update(t)
+        .set({ is_active: false })
+        .where(and(eq(t.workspace_id, workspaceId), eq(t.is_active, true)))
+        .returning({ id: t.id })
+      return changed.length
+    },
     async touch(uses) {
       for (const { workspace_id, id, at } of uses) {
         const older = or(isNull(t.last_used_at), lt(t.last_used_at, at))

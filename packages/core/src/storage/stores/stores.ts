@@ -19,6 +19,7 @@ import { lowBalanceStore } from './low-balances.ts'
 import { messagePartStore } from './message-parts.ts'
 import { messageStore } from './messages.ts'
 import { overviewStore } from './overview.ts'
+import { ownerMailStore } from './owner-mails.ts'
 import { parkedReceiptStore } from './parked-receipts.ts'
 import { pauseStore } from './provider-pauses.ts'
 import { purchaseStore } from './purchases.ts'
@@ -48,6 +49,7 @@ export function openStores(db: Db, tables: Tables, dialect: StoreDialect): Write
     accountTokens: accountTokenStore(db, tables, dialect),
     sessions: sessionStore(db, tables),
     loginNetworks: loginNetworkStore(db, tables, dialect),
+    ownerMails: ownerMailStore(db, tables),
     apiKeys: apiKeyStore(db, tables),
     contacts: contactStore(db, tables, dialect),
     suppressions: suppressionStore(db, tables),

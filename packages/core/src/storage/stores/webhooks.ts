@@ -112,6 +112,18 @@ export function webhookStore(
     async change(workspaceId, webhookId, change) {
       await db.update(t).set(change).where(mine(workspaceId, webhookId))
     },
+    async disableAll(workspaceId, { reason, at }) {
+      const active = and(eq(t.workspace_id, workspaceId), eq(t.is_active, true))
+      // In the order in which results of deliveries lock them.
+      await locked(db.select({ id: t.id }).from(t).where(active).orderBy(asc(t.id)))
+      const disabled = { is_active: false, status: 'disabled', disabled_reason: reason } as const
+      const changed = await db
+        .update(t)
+        .set({ ...disabled, updated_at: at })
+        .where(active)
+        .returning({ id: t.id })
+      return changed.length
+    },
     async subscribers(workspaceId) {
       const { id, workspace_id, events, mode } = t
       const active = and(eq(workspace_id, workspaceId), eq(t.is_active, true))

@@ -44,7 +44,9 @@ export function workspaceStore(
     },
     async verifyEmail(workspaceId, at) {
       const verified = { email_verified: true, updated_at: at }
-      await db.update(t).set(verified).where(eq(t.id, workspaceId))
+      const first = and(eq(t.id, workspaceId), eq(t.email_verified, false))
+      const changed = await db.update(t).set(verified).where(first).returning({ id: t.id })
+      return changed.length === 1
     },
     async changePassword(workspaceId, { from, to, at }) {
       const changed = await db

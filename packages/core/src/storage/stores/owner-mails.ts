@@ -1,0 +1,25 @@
+import { gt, lte, sql } from 'drizzle-orm'
+import type { OwnerMailWrites } from '../../workspaces/store.ts'
+import type { Db } from '../dialect.ts'
+import type { Tables } from '../tables.ts'
+
+export function ownerMailStore(db: Db, { owner_mails: t }: Tables): OwnerMailWrites {
+  return {
+    async claim(mail, every_ms) {
+      const { mailed_at } = mail
+      const before = new Date(mailed_at.getTime() - every_ms)
+      const after = new Date(mailed_at.getTime() + every_ms)
+      const claimed = await db
+        .insert(t)
+        .values(mail)
+        .onConflictDoUpdate({
+          target: [t.workspace_id, t.kind],
+          set: { mailed_at },
+          // Later than that by as much: the clock was set back since, and must not keep the owner uninformed until it is there.
+          setWhere: sql`${lte(t.mailed_at, before)} or ${gt(t.mailed_at, after)}`,
+        })
+        .returning({ kind: t.kind })
+      return claimed.length === 1
+    },
+  }
+}

@@ -1,0 +1,54 @@
+import { readFile } from 'node:fs/promises'
+import { invalid } from '../contract/errors.ts'
+import type { WorkspaceRow } from '../storage/storage.ts'
+
+/** The field of the request that a password is in. */
+type Field = 'password' | 'new_password'
+
+let common: Promise<ReadonlySet<string>> | undefined
+
+/**
+ * Refuses one of the 10,000 most common passwords, whatever its case. The list is read with the first password.
+ * @throws SvcError `validation_error`.
+ */
+export async function checkNewPassword(field: Field, password: string): Promise<void> {
+  common ??= readCommon().catch((error) => {
+    common = undefined
+    throw error
+  })
+  if (!(await common).has(password.toLowerCase())) return
+  throw invalid(field, 'Password is one of the most common ones: choose another')
+}
+
+/**
+ * Refuses what everybody knows of a workspace as its password, whatever its case.
+ * @throws SvcError `validation_error`.
+ */
+export function checkNotOwn(
+  field: Field,
+  password: string,
+  { email, name }: Pick<WorkspaceRow, 'email' | 'name'>,
+): void {
+  const given = password.toLowerCase()
+  if (given !== email.toLowerCase() && given !== name.toLowerCase()) return
+  throw invalid(field, 'Password must not be the e-mail address or the name of the workspace')
+}
+
+/** @throws Error when the package is incomplete. */
+async function readCommon(): Promise<ReadonlySet<string>> {
+  // Bundled code lies one folder deep in dist, sources two deep in src: the package root is where data/ is.
+  for (const up of ['..', '../..']) {
+    const text = await textOf(new URL(`${up}/data/common-passwords.txt`, import.meta.url))
+    if (text !== null) return new Set(text.split('\n').filter((line) => !line.startsWith('#')))
+  }
+  throw new Error('the package is incomplete: data/common-passwords.txt is missing')
+}
+
+async function textOf(file: URL): Promise<string | null> {
+  try {
+    return await readFile(file, 'utf8')
+  } catch (error) {
+    if ((error as { code?: unknown }).code === 'ENOENT') return null
+    throw error
+  }
+}
