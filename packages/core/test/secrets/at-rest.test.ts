@@ -9,6 +9,7 @@ import type { CoreOptions } from '../../src/core-options.ts'
 import { systemRuntime } from '../../src/runtime.ts'
 import { exported, imported } from '../archive/move.ts'
 import { ENGINES, type Engine } from '../erasing/engines.ts'
+import { builders } from '../fixtures.ts'
 import type { Opened } from '../storage/bench.ts'
 
 const [KEY, OTHER] = [randomBytes(32).toString('base64'), randomBytes(32).toString('hex')]
@@ -70,6 +71,16 @@ describe.each(ENGINES)('secrets at rest on %s', (name, make) => {
         company_name: 'Example',
       })
     ).id
+
+  /** More than a workspace may create, in plain text. Answers their ids. */
+  function insertWebhooks(workspaceId: string, count: number): Promise<string[]> {
+    const make = builders(systemRuntime())
+    const rows = Array.from({ length: count }, () => make.webhook(workspaceId, { url }))
+    return opened.storage.write(async ({ webhooks }) => {
+      for (const row of rows) await webhooks.insert(row)
+      return rows.map(({ id }) => id)
+    })
+  }
 
   /** What the receiver was sent for one test event. */
   async function delivered(service: Core, workspaceId: string, webhookId: string) {
@@ -221,9 +232,7 @@ describe.each(ENGINES)('secrets at rest on %s', (name, make) => {
   it('begin anew after an interruption with what is left', async () => {
     const service = await open([])
     const workspaceId = await signUp(service)
-    for (let i = 0; i < 150; i++) {
-      await service.webhooks.create(workspaceId, { url, events: [...EVENTS] })
-    }
+    await insertWebhooks(workspaceId, 150)
     const encrypting = await open([KEY])
     const stopped = new AbortController()
     const report = await encrypting.secretsAtRest.encrypt({
@@ -241,11 +250,7 @@ describe.each(ENGINES)('secrets at rest on %s', (name, make) => {
   it('are encrypted while owners rotate them, and none is lost', async () => {
     const plain = await open([])
     const workspaceId = await signUp(plain)
-    const ids: string[] = []
-    for (let i = 0; i < 120; i++) {
-      const { id } = await plain.webhooks.create(workspaceId, { url, events: [...EVENTS] })
-      ids.push(id)
-    }
+    const ids = await insertWebhooks(workspaceId, 120)
     const service = await open([KEY])
     const operator = await createCore({ database_url: engine.url(), secrets_keys: [KEY] })
     try {
