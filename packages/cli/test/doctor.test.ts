@@ -102,6 +102,21 @@ describe('svc doctor', () => {
     expect(list.map(({ message }) => message).join()).toContain('SVC_TRUST_PROXY is not set')
   })
 
+  test('warns of a PostgreSQL on another host without TLS, and not of one with', async () => {
+    // Loopback, by a name that does not say so.
+    const url = 'postgres://svc:hunter2@127.1:9/svc'
+    for (const [SVC_DATABASE_URL, count] of [
+      [url, 1],
+      [`${url}?sslmode=verify-full`, 0],
+    ] as const) {
+      here.env.SVC_DATABASE_URL = SVC_DATABASE_URL
+      const { list } = await troubles('settings', '--offline')
+      const found = list.filter(({ message }) => message.includes('asks for no TLS'))
+      expect(found.map(({ level }) => level)).toEqual(Array(count).fill('warning'))
+      expect(JSON.stringify(list)).not.toContain('hunter2')
+    }
+  })
+
   test('says that nobody but the owner may read the files', async () => {
     chmodSync(file(), 0o644)
     const { code, list } = await troubles('disk', '--offline')

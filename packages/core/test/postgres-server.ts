@@ -51,7 +51,9 @@ export async function startPostgres({
       { ...owner, cwd: folder, encoding: 'utf8' },
     )
     if (made.status !== 0) throw new Error(`initdb failed: ${made.error ?? made.stderr}`)
-    const { url, listening } = await addressIn(folder)
+    const { url: usual, listening } = await addressIn(folder)
+    // The name of the socket has the port in it.
+    const url = settings.port ? `${usual}?port=${settings.port}` : usual
     const configured = { max_connections: '200', ...listening, ...settings }
     const keeper = keep({
       program: programs.postgres,
@@ -102,8 +104,8 @@ export async function setup(project: {
 
 type Owner = { uid: number; gid: number } | Record<string, never>
 
-/** PostgreSQL refuses to run as root: there it runs as an account that may do little. */
-function ownerOf(folder: string): Owner {
+/** PostgreSQL refuses to run as root: there it runs as an account that may do little, to which the folder is given. */
+export function ownerOf(folder: string): Owner {
   if (process.getuid?.() !== 0) return {}
   const accounts = readFileSync('/etc/passwd', 'utf8')
     .split('\n')

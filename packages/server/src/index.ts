@@ -10,5 +10,5 @@ export {
   type SettingGroup,
   type SettingKind,
 } from './settings.ts'
-export { warnOfSettings } from './settings-warnings.ts'
+export { warnOfDatabase, warnOfSettings } from './settings-warnings.ts'
 export { targetsOf } from './webhook-targets.ts'

@@ -11,7 +11,7 @@ import { stdoutLog } from './log-destination.ts'
 import type { Metrics } from './metrics/metrics.ts'
 import { versionOf } from './pages/docs.ts'
 import { openPayments } from './payments.ts'
-import { warnOfSettings } from './settings-warnings.ts'
+import { warnOfDatabase, warnOfSettings } from './settings-warnings.ts'
 import { targetsOf } from './webhook-targets.ts'
 
 /** How long the last lines may take to be written when the service stops. */
@@ -115,6 +115,7 @@ export async function startServer({
       scraped && config.metrics_listen ? urlOf(config.metrics_listen.host, scraped.port) : null
     logger.info({ url, ...(metrics_url && { metrics_url }) }, 'listening')
     warnOfSettings(logger, config, { dev })
+    await warnOfDatabase(logger, config)
     return {
       url,
       metrics_url: metrics_url && `${metrics_url}/metrics`,

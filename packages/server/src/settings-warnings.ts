@@ -1,4 +1,4 @@
-import type { Log } from '@svc/core'
+import { isDatabaseExposed, type Log } from '@svc/core'
 import type { Config } from './config.ts'
 import { readSomaxconn } from './connections.ts'
 
@@ -44,6 +44,17 @@ export function warnOfSettings(
     log.warn({}, 'Stripe is in test mode: credits are added, and no money moves')
   }
 }
+
+/** Says, as `warnOfSettings`, whether others on the network could read what is said to the database. */
+export async function warnOfDatabase(
+  log: Pick<Log, 'warn'>,
+  { database_url }: Pick<Config, 'database_url'>,
+): Promise<void> {
+  if (await isDatabaseExposed(database_url)) log.warn({}, EXPOSED)
+}
+
+const EXPOSED =
+  'PostgreSQL is on another host and SVC_DATABASE_URL asks for no TLS: the password, messages and keys cross the network unencrypted. Add sslmode=verify-full'
 
 /** Those that report by other ways. */
 const UNCALLED: readonly string[] = ['sandbox', 'smtp', 'smpp']

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import { readConfig } from '../src/config.ts'
-import { warnOfSettings } from '../src/settings-warnings.ts'
+import { warnOfDatabase, warnOfSettings } from '../src/settings-warnings.ts'
 
 const SMTP = 'smtp://svc:hunter2@mail.example.com'
 const MAIL = { SVC_SMTP_URL: SMTP, SVC_MAIL_DOMAIN: 'example.com' }
@@ -62,4 +62,24 @@ it.each([
 ])('with net.core.somaxconn %s and %o it is %s that bursts may wait', (somaxconn, env, isSaid) => {
   const said = warnings(env, { somaxconn }).some(([, text]) => text.includes('net.core.somaxconn'))
   expect(said).toBe(isSaid)
+})
+
+it.each([
+  ['postgres://svc:hunter2@db.example.com/svc', true],
+  ['postgres://svc:hunter2@192.0.2.1/svc', true],
+  ['postgres://svc:hunter2@db.example.com/svc?sslmode=disable', true],
+  ['postgres://svc:hunter2@db.example.com/svc?ssl=0', true],
+  ['postgres://svc:hunter2@db.example.com/svc?sslmode=verify-full', false],
+  ['postgres://svc:hunter2@db.example.com/svc?sslmode=no-verify', false],
+  ['postgres://svc:hunter2@db.example.com/svc?ssl=true', false],
+  ['postgres://svc:hunter2@localhost/svc', false],
+  ['postgres://svc:hunter2@127.0.0.1/svc', false],
+  ['postgres://svc:hunter2@[::1]/svc', false],
+  ['postgres://svc@%2Frun%2Fpostgresql/svc', false],
+  ['file:svc.db', false],
+])('of %s it is %s that others on the network can read along', async (database_url, isSaid) => {
+  const told: string[] = []
+  await warnOfDatabase({ warn: (_, text) => void told.push(text) }, { database_url })
+  expect(told.map((text) => text.includes('asks for no TLS'))).toEqual(isSaid ? [true] : [])
+  expect(told.join()).not.toMatch(/hunter2|example|192/)
 })

@@ -10,7 +10,7 @@ export async function checkSettings(
   surroundings: Surroundings,
 ): Promise<{ findings: Finding[]; config: Config | null }> {
   const is = findingsOf('settings')
-  const { readConfig, warnOfSettings } = await import('@svc/server')
+  const { readConfig, warnOfDatabase, warnOfSettings } = await import('@svc/server')
   let config: Config
   try {
     config = readConfig(settingsOf(surroundings))
@@ -23,6 +23,13 @@ export async function checkSettings(
     findings.push(is.warning(text, 'docs/operating/configuration.md'))
   }
   warnOfSettings({ warn }, config, { dev: false })
+  // A URL that cannot be read is what the check of the database tells.
+  await warnOfDatabase(
+    {
+      warn: (_fields, text) => findings.push(is.warning(text, 'docs/operating/postgresql.md#tls')),
+    },
+    config,
+  ).catch(() => {})
   findings.push(...exposure(config, is))
   return { findings: findings.length > 0 ? findings : [is.ok('can be meant')], config }
 }

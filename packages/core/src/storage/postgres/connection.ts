@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import { Socket } from 'node:net'
 import pg from 'pg'
+import { isLoopback } from '../../contract/client-network.ts'
 import type { Log } from '../../runtime.ts'
 import { textOf, withoutPassword } from './failure.ts'
 import { parsers } from './parsers.ts'
@@ -131,11 +132,19 @@ export async function connect(
   }
 }
 
+/** Whether a URL leads to another host without TLS. @throws Error when the driver cannot read it. */
+export function isExposed(url: string): boolean {
+  const { host, ssl } = readUrl(url)
+  return !ssl && !host.startsWith('/') && !isLoopback(host)
+}
+
 /** What the driver is told, and how the database may be called in a message. */
 function readUrl(url: string): {
   config: pg.ClientConfig
   address: string
   password: string | undefined
+  host: string
+  ssl: boolean
 } {
   const config: pg.ClientConfig = {
     connectionString: url,
@@ -147,13 +156,19 @@ function readUrl(url: string): {
   let client: pg.Client
   try {
     client = new pg.Client(config)
-  } catch {
+  } catch (error) {
+    const { syscall, code } = error as NodeJS.ErrnoException
     // The driver's own words may quote the URL.
-    throw new Error('database_url is not a valid postgres:// address')
+    const what = syscall
+      ? `names a certificate that cannot be read (${code})`
+      : 'is not a valid postgres:// address'
+    throw new Error(`database_url ${what}`)
   }
   const { host, port, database = '', password } = client
   const place = host.startsWith('/') ? `${host} ${database}` : `${host}:${port}/${database}`
-  return { config, address: `the PostgreSQL database ${place}`, password }
+  // The driver's types leave out that false stands for no TLS.
+  const ssl = Boolean((client as { ssl?: unknown }).ssl)
+  return { config, address: `the PostgreSQL database ${place}`, password, host, ssl }
 }
 
 /** The sockets of all connections, so that none outlives the end. */
