@@ -24,6 +24,7 @@ beforeEach(() => {
   told = []
   writes = 0
   commit = async () => {}
+  const audit = { record: async () => {} }
   const credits = {
     lock: async () => ({ status }),
     async setTerms(_: string, terms: { status: 'frozen' }) {
@@ -36,7 +37,7 @@ beforeEach(() => {
       async write<T>(work: (stores: Writes) => Promise<T>): Promise<T> {
         writes += 1
         await commit()
-        return work({ credits } as unknown as Writes)
+        return work({ credits, audit } as unknown as Writes)
       },
     } as Storage,
     runtime: testRuntime('guard'),
