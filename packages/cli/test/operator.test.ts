@@ -142,12 +142,19 @@ describe('svc keys', () => {
 
   test('a test key expires after the span that was given', async () => {
     const before = Date.now()
-    const argv = ['keys', 'create', '--name', 'CI', '--test', '--expires', '30d']
-    const created = await svcJson<{ key: string; expires_at: string }>(argv, here)
+    const argv = ['keys', 'create', '--name', 'CI', '--mode', 'test', '--expires', '30d']
+    const created = await svcJson<{ key: string; scopes: string[]; expires_at: string }>(argv, here)
     expect(created.key).toMatch(/^svc_test_/)
+    expect(created.scopes).toEqual(['send_messages', 'read_messages'])
     const left_ms = Date.parse(created.expires_at) - before
     expect(left_ms).toBeGreaterThanOrEqual(30 * 86_400_000)
     expect(left_ms).toBeLessThan(30 * 86_400_000 + 60_000)
+  })
+
+  test('--test is --mode test', async () => {
+    const argv = ['keys', 'create', '--name', 'CI', '--test']
+    expect(await svcJson(argv, here)).toMatchObject({ mode: 'test' })
+    expect(await svc([...argv, '--mode', 'live'], here)).toMatchObject({ code: 2, stdout: '' })
   })
 
   test('people see the key, the warning goes beside it', async () => {

@@ -27,7 +27,7 @@ test('list shows each with its state', async () => {
   const { code, stdout } = await run('list')
   expect(code).toBe(0)
   expect(stdout).toMatch(
-    new RegExp(`^${id}\\tactive\\thttp://127\\.0\\.0\\.1:\\d+/\\tmessage\\.failed\n$`),
+    new RegExp(`^${id}\\tactive\\thttp://127\\.0\\.0\\.1:\\d+/\\tmessage\\.failed\\tall\n$`),
   )
 })
 
@@ -47,6 +47,15 @@ describe('update', () => {
     const { code, stderr } = await run('update', id)
     expect(code).toBe(2)
     expect(stderr).toContain('name something to change: --to, --events')
+  })
+
+  test('of the mode is shown in the list', async () => {
+    expect((await run('update', id, '--mode', 'live')).stdout).toMatch(/\tlive\n$/)
+    expect((await run('list')).stdout).toMatch(/\tlive\n$/)
+    expect((await run('update', id, '--mode', 'all')).stdout).toMatch(/\tall\n$/)
+    const { code, stderr } = await run('update', id, '--mode', 'both')
+    expect(code).toBe(2)
+    expect(stderr).toContain('Allowed choices are all, live, test')
   })
 })
 

@@ -4,7 +4,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type Database from 'better-sqlite3'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { units } from '../src/contract/units.ts'
 import { migrationsOf } from '../src/storage/migrations.ts'
 import { assertDurable, connect } from '../src/storage/sqlite/connection.ts'
@@ -260,6 +260,37 @@ describe('SQLite alone', () => {
         balance: 2 * SMS_PRICE,
       })
     })
+  })
+
+  it('finds test messages in their index, however many live ones there are', async () => {
+    const storage = open()
+    const id = await workspace(storage)
+    const free = { credits_used: units(0), livemode: false }
+    await storage.hot.accept([make.send(id), make.send(id, free)])
+    const { messages, receivedMessages } = storage.read
+    const page = { limit: 10, offset: 0 }
+    const livemode = false as const
+    const prepared = vi.spyOn(Sqlite.prototype, 'prepare')
+    for (const only of [{}, { channel: 'sms' as const }, { from: new Date(0) }]) {
+      expect(await messages.list(id, { livemode, ...only }, page)).toHaveLength(1)
+      expect(await messages.count(id, { livemode, ...only })).toBe(1)
+      expect(await receivedMessages.list(id, { livemode, ...only }, page)).toEqual([])
+      expect(await receivedMessages.count(id, { livemode, ...only })).toBe(0)
+    }
+    const texts = prepared.mock.calls.map(([text]) => text)
+    prepared.mockRestore()
+    const asked = texts.filter((text) => text.includes('"livemode" = false'))
+    expect(asked.length).toBeGreaterThan(6)
+    for (const text of asked) {
+      const values = Array(text.split('?').length - 1).fill(1)
+      const plan = raw().prepare(`explain query plan ${text}`).all(values) as { detail: string }[]
+      const details = plan.map(({ detail }) => detail)
+      expect(details.join()).toMatch(/USING COVERING INDEX (received_)?messages_test/)
+      // By the workspace alone, it would go through all of its messages.
+      expect(details.filter((detail) => detail.endsWith('PRIMARY KEY (workspace_id=?)'))).toEqual(
+        [],
+      )
+    }
   })
 
   describe('reading in threads', () => {

@@ -44,6 +44,19 @@ async function suppressed({ token }: Account): Promise<object[]> {
 }
 
 describe('/unsubscribe/:token', () => {
+  it('of a mail that a test key sent changes nothing: it went to nobody', async () => {
+    const owner = await world().signup()
+    const { key } = await world().key(owner, { mode: 'test' })
+    const body = { to: 'a@example.com', channel: 'email', content: { subject: 'News', text: 'x' } }
+    const { data } = expectStatus(201, await world().send(key, body)).body
+    const ref = { workspace_id: owner.id, message_id: data.message_id as string }
+    const token = messageToken(await world().core.secret('providers'), 'unsubscribe', ref)
+    const never = await press(`/unsubscribe/${token.slice(0, -2)}xx`)
+    const pressed = await press(`/unsubscribe/${token}`)
+    expect([pressed.statusCode, pressed.body]).toEqual([never.statusCode, never.body])
+    expect(await suppressed(owner)).toEqual([])
+  })
+
   it('changes nothing when it is opened, however often, and shows who writes to whom', async () => {
     const { owner, path, token } = await mailTo('Ana.Maria+news@Example.com')
     for (let i = 0; i < 3; i += 1) {

@@ -28,6 +28,13 @@ export const ACCEPTING: readonly Check[] = [
       }),
   },
   {
+    name: 'test_event',
+    level: 'must',
+    description: 'An event of a test message, whose livemode is false, is acknowledged.',
+    mend: 'Answer 200 to events with livemode false and ignore them, or give the webhook the mode live.',
+    run: (probe) => probe.accepts(signed(probe, probe.fresh('message.sent', { livemode: false }))),
+  },
+  {
     name: 'unknown_event',
     level: 'must',
     description: 'A kind of event that is yet to come is acknowledged.',

@@ -1,5 +1,5 @@
-import type { ApiKey } from '@svc/core/contract'
-import type { Command } from 'commander'
+import type { ApiKey, ApiKeyMode } from '@svc/core/contract'
+import { type Command, Option } from 'commander'
 import { confirm } from '../confirm.ts'
 import { type Context, listOf, type PageOptions, withExamples, withPage } from '../context.ts'
 import { durationMs } from '../duration.ts'
@@ -13,6 +13,7 @@ interface CreateOptions {
   workspace?: string
   name: string
   scopes?: string
+  mode?: ApiKeyMode
   test?: boolean
   expires?: string
 }
@@ -38,14 +39,23 @@ export function addKeys(program: Command, context: Context): void {
       .summary('create an API key')
       .description('Creates an API key and prints it. It is shown this once.')
       .requiredOption('--name <name>', 'what it is for')
-      .option('--scopes <list>', 'send_messages, read_messages, … with commas (default: all)')
-      .option('--test', 'a test key: it reaches the sandbox only and is never charged')
+      .option(
+        '--scopes <list>',
+        'send_messages, read_messages, … with commas (default: all; of a test key these two)',
+      )
+      .addOption(
+        new Option(
+          '--mode <mode>',
+          'a test key reaches the sandbox only, is never charged, and sees test data only (default: live)',
+        ).choices(['live', 'test']),
+      )
+      .addOption(new Option('--test', 'the same as --mode test').conflicts('mode'))
       .option('--expires <when>', 'a span such as 30d or 12h, or a date (default: never)'),
   ).action((options: CreateOptions) => createKey(context, options))
   withExamples(
     create,
     'svc keys create --name "Web shop" --scopes send_messages,read_messages',
-    'svc keys create --name CI --test --expires 30d',
+    'svc keys create --name CI --mode test --expires 30d',
   )
 
   const list = withPage(
@@ -82,6 +92,7 @@ async function createKey({ surroundings, output }: Context, options: CreateOptio
   const request = decode(api.api_keys.create.body, {
     name: options.name,
     ...(options.scopes !== undefined && { scopes: listOf(options.scopes) }),
+    ...(options.mode && { mode: options.mode }),
     ...(options.test && { mode: 'test' }),
     ...(options.expires !== undefined && { expires_at: expiryOf(options.expires) }),
   })

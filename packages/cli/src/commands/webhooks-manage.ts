@@ -1,4 +1,4 @@
-import type { Delivery, DeliveryStatus, EventKind, Webhook } from '@svc/core/contract'
+import type { Delivery, DeliveryStatus, EventKind, Webhook, WebhookMode } from '@svc/core/contract'
 import { type Command, Option } from 'commander'
 import { type ConnectionOptions, connect, withConnection } from '../connection.ts'
 import { type Context, listOf, type PageOptions, withExamples, withPage } from '../context.ts'
@@ -8,6 +8,7 @@ import type { Cell } from '../output.ts'
 interface UpdateOptions extends ConnectionOptions {
   to?: string
   events?: string
+  mode?: WebhookMode
   description?: string
   disable?: boolean
 }
@@ -36,6 +37,7 @@ export function addWebhookManagement(webhooks: Command, context: Context): void 
       .description('Changes what is given of a webhook and keeps the rest.')
       .option('--to <url>', 'where deliveries go')
       .option('--events <list>', 'only these, with commas; * for all')
+      .addOption(modeOption())
       .option('--description <text>', 'what it is for')
       .option('--disable', 'send it nothing more, until svc webhooks enable'),
   ).action((id: string, options: UpdateOptions) => updateWebhook(context, id, options))
@@ -92,6 +94,12 @@ function addDeliveries(webhooks: Command, context: Context): void {
   withExamples(retry, `svc webhooks retry ${ID} 01934f5e-8c00-7a3b-9d2e-5f6a7b8c9d02`)
 }
 
+/** `--mode`: which messages a webhook is told of. */
+export function modeOption(): Option {
+  const told = 'of which messages it is told: live ones, those of test keys, or all'
+  return new Option('--mode <mode>', told).choices(['all', 'live', 'test'])
+}
+
 function oneWebhook(webhooks: Command, name: string, summary: string): Command {
   return webhooks.command(name).summary(summary).argument('<id>', 'the id of the webhook')
 }
@@ -104,7 +112,7 @@ async function listWebhooks(
   const { api } = await import('@svc/core/contract')
   const found = await client.webhooks.list({ page, limit })
   if (output.isJson()) return output.document(api.webhooks.list.data.encode(found))
-  output.table(['ID', 'STATUS', 'URL', 'EVENTS'], found.webhooks.map(webhookRow))
+  output.table(['ID', 'STATUS', 'URL', 'EVENTS', 'MODE'], found.webhooks.map(webhookRow))
   const { total, pages, page: shown } = found.pagination
   if (total === 0) output.note('No webhooks.')
   if (pages > shown) output.note(`${total} webhooks; more: --page ${shown + 1} (of ${pages})`)
@@ -113,15 +121,17 @@ async function listWebhooks(
 async function updateWebhook(
   { surroundings, output }: Context,
   id: string,
-  { to, events, description, disable, ...options }: UpdateOptions,
+  { to, events, mode, description, disable, ...options }: UpdateOptions,
 ): Promise<void> {
-  if (to === undefined && events === undefined && description === undefined && !disable) {
-    throw usage('name something to change: --to, --events, --description or --disable')
+  const given = [to, events, mode, description].some((value) => value !== undefined)
+  if (!given && !disable) {
+    throw usage('name something to change: --to, --events, --mode, --description or --disable')
   }
   const { api, decode } = await import('@svc/core/contract')
   const change = decode(api.webhooks.update.body, {
     ...(to !== undefined && { url: to }),
     ...(events !== undefined && { events: listOf(events) }),
+    ...(mode !== undefined && { mode }),
     ...(description !== undefined && { description }),
     ...(disable && { is_active: false }),
   })
@@ -203,10 +213,10 @@ async function retryDelivery(
   output.row(deliveryRow(queued.delivery))
 }
 
-function webhookRow({ id, status, disabled_reason, url, events }: Webhook): Cell[] {
+function webhookRow({ id, status, disabled_reason, url, events, mode }: Webhook): Cell[] {
   const text = disabled_reason === null ? status : `${status} (${disabled_reason})`
   const style = { active: 'green', failing: 'yellow', disabled: 'red' } as const
-  return [id, { text, style: style[status] }, url, events.join(',')]
+  return [id, { text, style: style[status] }, url, events.join(','), mode]
 }
 
 function deliveryRow(delivery: Delivery): Cell[] {

@@ -1,4 +1,4 @@
-import type { Client, Subscription } from '@svc/core/contract'
+import type { Client, Subscription, WebhookMode } from '@svc/core/contract'
 import type { Command } from 'commander'
 import { openCassette } from '../cassette.ts'
 import { type ConnectionOptions, connect, withConnection } from '../connection.ts'
@@ -15,7 +15,7 @@ import type { Receiver } from '../webhook-receiver.ts'
 import { receiverUrl, usableSecret } from '../webhook-secret.ts'
 import { addVerify } from './verify.ts'
 import { addConformance } from './webhooks-conformance.ts'
-import { addWebhookManagement } from './webhooks-manage.ts'
+import { addWebhookManagement, modeOption } from './webhooks-manage.ts'
 import { addReplay } from './webhooks-replay.ts'
 import { addSign } from './webhooks-sign.ts'
 import { addTrigger } from './webhooks-trigger.ts'
@@ -23,6 +23,7 @@ import { addTrigger } from './webhooks-trigger.ts'
 interface ListenOptions extends ConnectionOptions {
   port: string
   events?: string
+  mode?: WebhookMode
   forwardTo?: string
   printSecret?: boolean
   save?: string
@@ -51,6 +52,7 @@ reach loopback by http, as svc dev is, and the key needs the scope manage_webhoo
       )
       .option('--port <n>', 'where to listen; 0 takes a free one', '0')
       .option('--events <list>', 'only these, with commas (default: all)')
+      .addOption(modeOption())
       .option('--forward-to <url>', 'hand verified deliveries on, and answer what it answers')
       .option('--print-secret', 'print the secret alone as the first line')
       .option('--save <file>', 'add verified deliveries to a file, for svc webhooks replay')
@@ -81,9 +83,11 @@ async function listenFor(context: Context, options: ListenOptions): Promise<void
   if (!options.register && secret) await usableSecret(secret)
   if (options.register && options.secret) throw usage('--secret is for --no-register')
   if (!options.register && options.events) throw usage('--events is not for --no-register')
+  if (!options.register && options.mode) throw usage('--mode is not for --no-register')
   const stop = stopSignalOf(surroundings)
   const server = options.register ? await connect(options, surroundings) : null
   const events = await eventsOf(options.events)
+  const wanted = { ...(events && { events }), ...(options.mode && { mode: options.mode }) }
   const cassette = save === undefined ? null : await openCassette(save, surroundings)
   const { startReceiver } = await import('../webhook-receiver.ts')
   const feed = canOpenView(context) ? createLogFeed() : null
@@ -100,7 +104,7 @@ async function listenFor(context: Context, options: ListenOptions): Promise<void
     return forwarded === null ? NO_ANSWER_STATUS : (forwarded ?? 200)
   })
   try {
-    const registered = server ? await register(server, receiver, events, output) : null
+    const registered = server ? await register(server, receiver, wanted, output) : null
     receiver.trust(registered?.secret ?? (secret as string))
     if (options.printSecret && !output.isJson()) output.line(registered?.secret ?? secret)
     announce(output, {
@@ -133,11 +137,11 @@ function viewDeliveries(
 async function register(
   { client, base_url }: { client: Client; base_url: string },
   { url }: Receiver,
-  events: Subscription[] | undefined,
+  wanted: { events?: Subscription[]; mode?: WebhookMode },
   output: Output,
 ): Promise<{ id: string; secret: string; remove(): Promise<void> }> {
   const description = 'svc webhooks listen'
-  const { webhook } = await client.webhooks.create({ url, description, ...(events && { events }) })
+  const { webhook } = await client.webhooks.create({ url, description, ...wanted })
   const { id, secret } = webhook
   return {
     id,

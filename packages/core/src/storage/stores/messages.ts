@@ -7,6 +7,9 @@ import type { Tables } from '../tables.ts'
 /** Past this, so many ids would have to be put in order that going through the messages costs less. */
 const OFFSET_BY_KIND_MAX = 10_000
 
+/** So many messages of a kind may come to be between the question how many there are and the one which. */
+const CHANGED_MEANWHILE_MAX = 100
+
 export function messageStore(
   db: Db,
   tables: Tables,
@@ -64,18 +67,21 @@ export function messageStore(
   }
 
   /**
-   * The condition of a filter that more than the kind narrows. Test messages are gathered from their index first: by
-   * the primary key, a few of them would be looked for among all live ones.
+   * The condition of a filter that more than the kind narrows. Test messages are gathered from their index first, kind
+   * by kind and as many as there are: an engine that estimates would otherwise look for a few of them among all live ones.
    */
-  function narrowed(workspaceId: string, { livemode, ...filter }: MessageFilter) {
-    if (livemode === undefined) return matching(workspaceId, filter)
-    const { channel, status, before_id } = filter
-    const kind = matching(workspaceId, { channel, status, before_id, livemode })
-    const ids = db.select({ id: t.id }).from(t).where(kind)
-    return and(
-      matching(workspaceId, filter),
-      sql`${t.id} in (with test as materialized ${ids} select id from test)`,
-    )
+  async function narrowed(workspaceId: string, { livemode, ...filter }: MessageFilter) {
+    const all = matching(workspaceId, filter)
+    if (livemode === undefined) return all
+    const kinds = await kindsOf(workspaceId, { ...filter, livemode })
+    if (kinds.length === 0) return sql`false`
+    const ofKinds = kinds.map(({ channel, status, count }) => {
+      const mine = matching(workspaceId, { channel, status, before_id: filter.before_id, livemode })
+      const ids = db.select({ id: t.id }).from(t).where(mine).orderBy(desc(t.id))
+      return sql`select id from (${ids.limit(count + CHANGED_MEANWHILE_MAX)}) kind`
+    })
+    const gathered = sql.join(ofKinds, sql` union all `)
+    return and(all, sql`${t.id} in (with test as materialized (${gathered}) select id from test)`)
   }
 
   async function listByKind(workspaceId: string, filter: MessageFilter, page: Page) {
@@ -103,12 +109,18 @@ export function messageStore(
         return listByKind(workspaceId, filter, page)
       }
       // Ids are UUIDv7: their order is the order of creation, and the primary key serves it without a sort.
-      const found = db.select().from(t).where(narrowed(workspaceId, filter))
+      const found = db
+        .select()
+        .from(t)
+        .where(await narrowed(workspaceId, filter))
       return found.orderBy(desc(t.id)).limit(page.limit).offset(page.offset)
     },
     async count(workspaceId, filter) {
       if (isOfKind(filter)) return totalOf(await kindsOf(workspaceId, filter))
-      const found = db.select({ n: rowCount }).from(t).where(narrowed(workspaceId, filter))
+      const found = db
+        .select({ n: rowCount })
+        .from(t)
+        .where(await narrowed(workspaceId, filter))
       return (await found)[0]?.n ?? 0
     },
     async attempts(workspaceId, messageId) {
