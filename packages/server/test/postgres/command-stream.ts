@@ -35,7 +35,14 @@ const WEIGHTS: Record<string, number> = {
 const LOTTERY = ENDPOINT_NAMES.flatMap((name) => Array<string>(WEIGHTS[name] ?? 1).fill(name))
 
 /** What comes first, for each of two owners, so that the others have something to be about. */
-const OPENING = ['workspaces.signup', 'workspaces.login', 'api_keys.create', 'webhooks.create']
+const OPENING = [
+  'workspaces.signup',
+  'workspaces.login',
+  // Before there are keys: it would revoke them.
+  'workspaces.verify_email',
+  'api_keys.create',
+  'webhooks.create',
+]
 
 const NASTY = [null, true, -1, 1.5, '', ' ', '\0', '\ud800', [], {}, 'x'.repeat(400), '2026-02-30']
 const NOBODY = '01934f5e-8c00-7a3b-9d2e-5f6a7b8c9d01'
