@@ -7,6 +7,7 @@ import type { Settlement, SettlePlan, SettleState } from '../../src/messages/set
 import type { Runtime } from '../../src/runtime.ts'
 import { queuedRow } from '../../src/storage/sqlite/accept.ts'
 import type {
+  AuditEntryRow,
   ClaimedMessage,
   HotDoor,
   MessageQueueRow,
@@ -30,6 +31,7 @@ export function openMemory(runtime: Pick<Runtime, 'id' | 'random'>) {
   const purchases = tables.table<PurchaseRow>()
   const messages = memoryMessages({ tables, messages: rows, credits }, runtime)
   const workspaces = tables.table<WorkspaceRow>()
+  const audit = tables.table<AuditEntryRow>()
   const stores = {
     ...credits.stores,
     messages: {
@@ -43,6 +45,7 @@ export function openMemory(runtime: Pick<Runtime, 'id' | 'random'>) {
       },
     },
     purchases: memoryPurchases(purchases),
+    audit: { record: async (row: AuditEntryRow) => void audit.insert(row.id, row) },
     workspaces: {
       byId: async (id: string) => workspaces.get(id) ?? null,
       insert: async (row: WorkspaceRow) => workspaces.insert(row.id, row),
