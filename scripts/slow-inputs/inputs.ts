@@ -240,6 +240,26 @@ function largeInputs(): Input[] {
       bulk({ text: 'Hi' }, (i) => ({ to: `x${i}`, variables: 7 })),
     ],
     [
+      '9,000 variables for each of 20 recipients',
+      JSON.stringify({
+        channel: 'sms',
+        content: { text: 'Hi {{v1}}' },
+        recipients: Array.from({ length: 20 }, (_, i) => ({
+          to: phone(i),
+          variables: variables(9_000),
+        })),
+      }),
+    ],
+    [
+      '200 long values to escape for each of 1,000 recipients',
+      JSON.stringify({
+        channel: 'email',
+        content: { subject: 'A', html: '{{v}}'.repeat(200) },
+        defaults: { v: '<'.repeat(10_000) },
+        recipients: Array.from({ length: 1_000 }, (_, i) => `r${i}@example.com`),
+      }),
+    ],
+    [
       '1,000 missing variables',
       bulk({ text: '{{a}}{{b}}{{c}}' }, phone, { validation: 'permissive' }),
     ],
@@ -258,6 +278,18 @@ function largeInputs(): Input[] {
     tags: ['a'],
   }))
   const csv = ['name,phone,tags', ...rows.map(({ name, phone: number }) => `${name},${number},a`)]
+  const members = (count: number) => JSON.stringify(variables(count))
+  const cell = (text: string) => `"${text.replaceAll('"', '""')}"`
+  const cells: [string, string][] = [
+    ['members in a cell', `phone,attributes\n${phone(0)},${cell(members(130_000))}`],
+    ['tags in a cell', `phone,tags\n${phone(0)},${cell('a,'.repeat(1.9 * MB))}`],
+    ['separators in a cell', `phone,tags\n${phone(0)},${';'.repeat(3.9 * MB)}`],
+    ['channels in a cell', `phone,unsubscribed\n${phone(0)},${cell('a;'.repeat(1.9 * MB))}`],
+  ]
+  const full = (field: object) =>
+    JSON.stringify({
+      contacts: Array.from({ length: 20 }, (_, i) => ({ phone: phone(i), ...field })),
+    })
   const importing = { ...owner, path: '/api/v1/contacts/import' }
   const email = (content: object) => ({
     ...key,
@@ -276,6 +308,14 @@ function largeInputs(): Input[] {
       headers: { 'content-type': 'text/csv' },
       body: csv.join('\n'),
     },
+    { ...importing, name: '9,000 attributes each', body: full({ attributes: variables(9_000) }) },
+    { ...importing, name: '9,000 tags each', body: full({ tags: Array(9_000).fill('a') }) },
+    ...cells.map(([name, body]) => ({
+      ...importing,
+      name: `CSV: ${name}`,
+      headers: { 'content-type': 'text/csv' },
+      body,
+    })),
     {
       ...importing,
       name: 'CSV of quotes',

@@ -256,6 +256,26 @@ describe(`POST ${IMPORT} with CSV`, () => {
     })
   })
 
+  it('rejects a row whose cell has more items or values than are looked at', async () => {
+    const members = Object.fromEntries(Array.from({ length: 10_000 }, (_, i) => [`k${i}`, 1]))
+    const attributes = JSON.stringify(members).replaceAll('"', '""')
+    const csv = [
+      'phone,tags,unsubscribed,attributes',
+      `+255700000001,a${';'.repeat(1_000)},,`,
+      `+255700000002,,"${'sms,'.repeat(1_000)}",`,
+      `+255700000003,,,"${attributes}"`,
+      '+255700000004,"a, b;c",sms,"{""a"":1}"',
+    ]
+    expect(await importedCsv(csv.join('\n'))).toMatchObject({
+      created: 1,
+      errors: [
+        { index: 0, path: 'tags', message: 'tags must be an array' },
+        { index: 1, path: 'subscriptions', message: 'subscriptions must be an object' },
+        { index: 2, path: 'attributes', message: 'attributes must be an object' },
+      ],
+    })
+  })
+
   it('keeps a column named __proto__ as any other', async () => {
     await importedCsv('phone,__proto__\n+255700000001,x\n')
     const { body } = await world().call('GET', CONTACTS, { token: owner.token })

@@ -730,6 +730,14 @@ describe('400', () => {
     ])
   })
 
+  it('names 20 missing variables of a recipient, and counts the rest', async () => {
+    const text = Array.from({ length: 25 }, (_, i) => `{{v${i}}}`).join('')
+    const { body } = await bulk({ content: { text }, recipients: ['+255700000001'] })
+    expect(body.details?.[0]?.message).toMatch(
+      /^recipients.0: No value for \{\{v0\}\}, .*\{\{v19\}\} and 5 more$/,
+    )
+  })
+
   it('refuses what would be too large together', async () => {
     const html = 'x'.repeat(1_000_000)
     const recipients = Array.from({ length: 70 }, (_, n) => ({ to: `a${n}@b.example`, name: 'x' }))

@@ -247,6 +247,17 @@ describe('of a bulk', () => {
     )
   })
 
+  it('bounds what is filled in for messages that are refused, too', async () => {
+    const { status, body } = await estimate({
+      channel: 'email',
+      content: { subject: 'Hi', html: '{{a}}'.repeat(100) },
+      defaults: { a: '<'.repeat(10_000) },
+      recipients: to(40).map((name) => `${name.slice(1)}@example.com`),
+    })
+    expect(status).toBe(400)
+    expect(body.message).toMatch(/^The messages of a bulk may have at most 16 million characters/)
+  })
+
   it('lists 5,000 characters of all messages together', async () => {
     const { body } = await estimate({
       channel: 'sms',

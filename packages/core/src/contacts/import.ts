@@ -3,6 +3,7 @@ import { decode } from '../contract/decode.ts'
 import { emailKey } from '../contract/email-address.ts'
 import { SvcError } from '../contract/errors.ts'
 import { isRecord } from '../contract/fields.ts'
+import { inTurns } from '../in-turns.ts'
 import type { Runtime } from '../runtime.ts'
 import type { ContactRow, Storage, Writes } from '../storage/storage.ts'
 import { indexOf } from './change.ts'
@@ -33,7 +34,7 @@ export async function importContacts(
   const report = emptyReport()
   for (let at = 0; at < contacts.length; at += BATCH_CONTACTS) {
     const part = contacts.slice(at, at + BATCH_CONTACTS)
-    const { candidates, errors } = readAll(part, at)
+    const { candidates, errors } = await readAll(part, at)
     const done = await writeBatch(parts, workspaceId, candidates)
     for (const word of ['created', 'updated', 'unchanged'] as const) report[word] += done[word]
     report.errors.push(...[...errors, ...done.errors].sort((a, b) => a.index - b.index))
@@ -42,10 +43,10 @@ export async function importContacts(
   return report
 }
 
-function readAll(part: readonly unknown[], at: number) {
+async function readAll(part: readonly unknown[], at: number) {
   const candidates: Candidate[] = []
   const errors: ImportReport['errors'] = []
-  part.forEach((given, i) => {
+  await inTurns(part, (given, i) => {
     const index = at + i
     if (!isRecord(given)) {
       errors.push({ index, path: '', message: 'A contact must be an object' })

@@ -97,10 +97,9 @@ function contactOf(columns: readonly string[], row: readonly string[]): Record<s
     const cell = TRIMMED.has(name) ? text.trim() : text
     if (cell === '' || READ_ONLY.has(name)) return
     if (!KNOWN.has(name)) attributes.push([name, cell])
-    else if (name === 'tags') contact.tags = listOf(cell)
-    else if (name === 'unsubscribed') {
-      contact.subscriptions = Object.fromEntries(listOf(cell).map((each) => [each, 'unsubscribed']))
-    } else contact[name] = name === 'attributes' ? objectOf(cell) : cell
+    else if (name === 'tags') contact.tags = listOf(cell) ?? cell
+    else if (name === 'unsubscribed') contact.subscriptions = unsubscribedFrom(cell)
+    else contact[name] = name === 'attributes' ? objectOf(cell) : cell
   })
   if (attributes.length === 0) return contact
   const { attributes: given = {} } = contact
@@ -110,13 +109,27 @@ function contactOf(columns: readonly string[], row: readonly string[]): Record<s
     : contact
 }
 
-function listOf(cell: string): string[] {
-  return cell.split(/[;,]/).flatMap((item) => item.trim() || [])
+/** Items of a cell, empty ones included: far more than any field takes. */
+const LIST_MAX = 1_000
+
+/** Null for a cell of more items than are looked at; it is then left as it is, and refused as no list. */
+function listOf(cell: string): string[] | null {
+  const items = cell.split(/[;,]/, LIST_MAX + 1)
+  return items.length > LIST_MAX ? null : items.flatMap((item) => item.trim() || [])
 }
 
-/** The object that a cell's JSON is, or the cell itself, which is then refused as no object. */
+function unsubscribedFrom(cell: string): unknown {
+  const channels = listOf(cell)
+  return channels ? Object.fromEntries(channels.map((each) => [each, 'unsubscribed'])) : cell
+}
+
+/**
+ * The object that a cell's JSON is, or the cell itself, which is then refused as no object. A cell may have as many
+ * values as an item of a JSON body.
+ */
 function objectOf(cell: string): unknown {
-  if (jsonShape(cell).depth > LIMITS.json_depth) return cell
+  const { depth, values } = jsonShape(cell)
+  if (depth > LIMITS.json_depth || values > LIMITS.json_values) return cell
   try {
     const value: unknown = JSON.parse(cell)
     checkValue(value)

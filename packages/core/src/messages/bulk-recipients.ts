@@ -99,14 +99,17 @@ async function lookAtRecipients(
       return
     }
     const message = messageFor(recipient, to, bulk)
+    // A refused message costs as much as one that is sent.
+    length += message.length
+    if (length > length_max) throw tooLong(length_max)
     if ('error' in message) {
-      found.refused.push({ index, field: '', to, ...message })
+      const { error, message: text } = message
+      found.refused.push({ index, field: '', to, error, message: text })
       return
     }
     seen.add(key)
-    found.reached.push({ index, to, ...message })
-    length += lengthOf(message.content) + lengthOf(message.metadata)
-    if (length > length_max) throw tooLong(length_max)
+    const { content, price, metadata } = message
+    found.reached.push({ index, to, content, price, metadata })
   })
   return found
 }
@@ -167,29 +170,39 @@ function isPhone(value: string): boolean {
 
 type Fault = Pick<Refused, 'error' | 'message'>
 
-/** What a recipient gets, or why not. */
+/** What a recipient gets, or why not; with the length of what was made for it, in UTF-16 code units. */
 function messageFor(
   recipient: Exclude<BulkRecipient, string>,
   to: string,
   bulk: Bulk,
-): Pick<Reached, 'content' | 'price' | 'metadata'> | Fault {
+): (Pick<Reached, 'content' | 'price' | 'metadata'> | Fault) & { length: number } {
   const { request, contacts, template, schema, price, priceOf, countryFault } = bulk
   const refusal = countryFault(request.channel, to)
-  if (refusal !== null) return { error: 'country_not_allowed', message: refusal }
+  if (refusal !== null) return { error: 'country_not_allowed', message: refusal, length: 0 }
   const merged = metadataOf(recipient.metadata, request.metadata)
-  if (!merged) return { error: 'invalid_metadata', message: METADATA_TEXT }
+  if (!merged) return { error: 'invalid_metadata', message: METADATA_TEXT, length: 0 }
   const { contact_id } = recipient
   const contact = contact_id === undefined ? undefined : contacts.get(contact_id)
   const missing = new Set<string>()
   const content = template.fill(lookUpFor(recipient, contact, request.defaults), missing)
+  const length = lengthOf(content) + lengthOf(merged)
   if (missing.size > 0) {
-    const names = [...missing].map((name) => `{{${name}}}`).join(', ')
-    return { error: 'missing_variable', message: `No value for ${names}` }
+    const message = `No value for ${named(missing)}`
+    return { error: 'missing_variable', message, length: length + message.length }
   }
-  if (price) return { content, price: price(to), metadata: merged }
+  if (price) return { content, price: price(to), metadata: merged, length }
   const fault = faultOf(schema, content)
-  if (fault) return fault
-  return { content, price: priceOf(request.channel, content)(to), metadata: merged }
+  if (fault) return { ...fault, length }
+  return { content, price: priceOf(request.channel, content)(to), metadata: merged, length }
+}
+
+/** So many missing variables are named for one recipient. */
+const NAMED_MAX = 20
+
+function named(missing: ReadonlySet<string>): string {
+  const names = [...missing].slice(0, NAMED_MAX).map((name) => `{{${name}}}`)
+  const more = missing.size - names.length
+  return names.join(', ') + (more > 0 ? ` and ${more} more` : '')
 }
 
 function faultOf(schema: z.ZodType, content: Content): Fault | null {

@@ -63,6 +63,9 @@ interface Placeholder {
 const PLACEHOLDER = /\{\{([^{}]*)\}\}/g
 const NAME = /^[\p{L}\p{N}_][\p{L}\p{M}\p{N}_.-]*$/u
 
+/** No channel takes a longer text. */
+const FILLED_LENGTH_MAX = LIMITS.email_body_bytes
+
 /** Null where nothing is to be filled in. */
 function textTemplate(text: string, path: string, count: { placeholders: number }): Fill | null {
   const literals: string[] = []
@@ -84,7 +87,8 @@ function textTemplate(text: string, path: string, count: { placeholders: number 
   const encode = path === 'html' ? escapeHtml : String
   return (lookUp, missing) => {
     let filled = literals[0] as string
-    for (let i = 0; i < placeholders.length; i++) {
+    // What is longer than any channel takes is refused whatever else comes, so that the rest need not be filled in.
+    for (let i = 0; i < placeholders.length && filled.length <= FILLED_LENGTH_MAX; i++) {
       const { name, fallback } = placeholders[i] as Placeholder
       const value = lookUp(name)
       // A fallback was written for this very place, so in HTML it is HTML.
@@ -110,14 +114,12 @@ function refusal(path: string, what: string): SvcError {
   return invalid(`content.${path}`, `content.${path}: ${what}`)
 }
 
-const ENTITIES: Record<string, string> = {
-  '&': '&amp;',
-  '<': '&lt;',
-  '>': '&gt;',
-  '"': '&quot;',
-  "'": '&#39;',
-}
-
+/** `replaceAll` of a text by a text takes a tenth of the time of a regular expression with a function. */
 function escapeHtml(value: string): string {
-  return value.replace(/[&<>"']/g, (character) => ENTITIES[character] as string)
+  return value
+    .replaceAll('&', '&amp;')
+    .replaceAll('<', '&lt;')
+    .replaceAll('>', '&gt;')
+    .replaceAll('"', '&quot;')
+    .replaceAll("'", '&#39;')
 }
