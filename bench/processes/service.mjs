@@ -16,7 +16,7 @@ answer({
     running = dispatch ? await startServer({ config: readConfig(process.env) }) : await accepting()
     const { core, url, metrics_url = null } = running
     if (given !== null) return { url, key: given, secret: '', metrics_url }
-    const workspace = await core.workspaces.signup({
+    const workspace = await core.workspaces.create({
       email: 'bench@example.com',
       password: 'not used by anybody',
       company_name: 'Bench',

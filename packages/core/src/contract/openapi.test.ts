@@ -89,6 +89,7 @@ describe('the document', () => {
   test('names every record once', () => {
     expect(Object.keys(document.components.schemas ?? {})).toEqual([
       'ApiKey',
+      'AuditEntry',
       'Bulk',
       'BulkRecipient',
       'Contact',

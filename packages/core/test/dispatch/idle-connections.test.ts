@@ -263,7 +263,7 @@ it('loses nothing on connections that the peer closes while they are idle', {
 
 /** A workspace, and how a message of it is sent and seen through: what each of its attempts gave. */
 async function senderIn(core: Core) {
-  const { id: workspace_id } = await core.workspaces.signup({
+  const { id: workspace_id } = await core.workspaces.create({
     email: 'ops@example.com',
     password: 'correct horse battery',
     company_name: 'Acme',
