@@ -7,6 +7,7 @@ import { changeContact, indexOf } from './change.ts'
 import { exportContacts } from './export.ts'
 import { fold } from './fold.ts'
 import { importContacts } from './import.ts'
+import { createOrder } from './order.ts'
 import type { ImportReport } from './plan-import.ts'
 import { addressesOf, type Suppressed, subscriptionsOf, suppressedBy } from './subscriptions.ts'
 
@@ -61,6 +62,8 @@ export function createContacts({
   runtime: Runtime
 }): Contacts {
   const { read } = storage
+  // A search reads every contact of its workspace: however many it asks for, others can read meanwhile.
+  const inOrder = createOrder()
 
   async function find(stores: Reads, workspaceId: string, contactId: string): Promise<ContactRow> {
     const row = await stores.contacts.byId(workspaceId, contactId)
@@ -117,11 +120,11 @@ export function createContacts({
       }),
     async list(workspaceId, query, page) {
       const filter = filterOf(query)
-      const [rows, total] = await Promise.all([
-        read.contacts.list(workspaceId, filter, page),
-        read.contacts.count(workspaceId, filter),
-      ])
-      return { contacts: await recordsOf(read, workspaceId, rows), total }
+      return inOrder(workspaceId, async () => {
+        const rows = await read.contacts.list(workspaceId, filter, page)
+        const total = await read.contacts.count(workspaceId, filter)
+        return { contacts: await recordsOf(read, workspaceId, rows), total }
+      })
     },
     async get(workspaceId, contactId) {
       const row = await find(read, workspaceId, contactId)

@@ -1,0 +1,32 @@
+import { SvcError } from '../contract/errors.ts'
+
+/** So much work of one workspace may wait. */
+const WAITING_MAX = 20
+
+/** Does the work of each workspace one after the other, that of several at the same time. */
+export type Order = <T>(workspaceId: string, work: () => Promise<T>) => Promise<T>
+
+/** @throws SvcError 429, by the work that it is given, while more of a workspace waits than may. */
+export function createOrder(waiting_max = WAITING_MAX): Order {
+  const queues = new Map<string, { last: Promise<unknown>; count: number }>()
+  return async (workspaceId, work) => {
+    const queue = queues.get(workspaceId) ?? { last: Promise.resolve(), count: 0 }
+    if (queue.count > waiting_max) throw busy()
+    queues.set(workspaceId, queue)
+    queue.count += 1
+    const done = queue.last.then(work)
+    queue.last = done.catch(() => {})
+    try {
+      return await done
+    } finally {
+      queue.count -= 1
+      if (queue.count === 0) queues.delete(workspaceId)
+    }
+  }
+}
+
+function busy(): SvcError {
+  return new SvcError('rate_limit_exceeded', 'Too many requests. Please try again later.', {
+    retry_after_s: 1,
+  })
+}
