@@ -10,6 +10,8 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** Whom the admission let in; null where no credential was asked for. */
     identity: Identity | null
+    /** Whether the body was still to come when the credential was checked. */
+    awaitsBody: boolean
   }
 }
 
@@ -21,6 +23,12 @@ export interface Admission {
    * @throws SvcError 429, 401, 403 or 429, looked at in that order.
    */
   admit(endpoint: Endpoint | null, request: FastifyRequest, reply: FastifyReply): Promise<void>
+  /**
+   * Checks the credential again where the body was not there yet when it was checked: a client may take its time with
+   * that, and a key or session that ended meanwhile ends the request too.
+   * @throws SvcError 401 or 403.
+   */
+  confirm(endpoint: Endpoint, request: FastifyRequest): Promise<void>
   /** Of a page, which anybody may read. @throws SvcError 429. */
   admitVisitor(rate: PageRate, request: FastifyRequest, reply: FastifyReply): Promise<void>
   /** Counts a request in the bucket that login and its kin have for each e-mail address. */
@@ -56,6 +64,7 @@ export function createAdmission(
   { authenticator, gate }: { authenticator: Authenticator; gate: Gate },
 ): Admission {
   app.decorateRequest('identity', null)
+  app.decorateRequest('awaitsBody', false)
 
   async function admitStranger(
     request: FastifyRequest,
@@ -122,6 +131,7 @@ export function createAdmission(
     await admitKnown(request, reply, endpoint, identity)
     requireScope(identity, endpoint.scope)
     request.identity = identity
+    request.awaitsBody = !request.raw.complete
   }
 
   return {
@@ -132,6 +142,11 @@ export function createAdmission(
         await admit(endpoint, request, reply)
         if (endpoint) gate.check(priority, request)
       }),
+    async confirm(endpoint, request) {
+      if (!request.awaitsBody) return
+      const credential = authenticator.credentialOf(request, endpoint)
+      if (credential) request.identity = await authenticator.identify(credential, request)
+    },
     admitVisitor: (rate, request, reply) =>
       gate.during(async () => {
         const priority = priorityOf({ rate })

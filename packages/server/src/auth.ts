@@ -11,6 +11,8 @@ export type Identity =
       workspace_id: string
       /** Names the session: the SHA-256, hex, of its token without the signature. */
       session_hash: string
+      /** The workspace's token version that the token was issued with. */
+      token_version: number
       /** When the token expires. */
       ends_at: Date
     }
@@ -57,8 +59,9 @@ export async function createAuthenticator(
     const token = /^Bearer +([\w-]+\.[\w-]+\.[\w-]+)$/i.exec(header)?.[1]
     if (!token) throw invalidToken()
     const claims = readClaims(app, token, now())
-    const session = { workspace_id: claims.sub, session_hash: sessionHashOf(token) }
-    if (!(await core.workspaces.hasSession({ ...session, token_version: claims.tv }))) {
+    const { sub: workspace_id, tv: token_version } = claims
+    const session = { workspace_id, session_hash: sessionHashOf(token), token_version }
+    if (!(await core.workspaces.hasSession(session))) {
       throw invalidToken()
     }
     return { kind: 'session', ...session, ends_at: new Date(claims.exp * 1000) }

@@ -98,6 +98,7 @@ export function mount<G extends Group>(
       onRequest: (request, reply) => admission.admit(endpoint, request, reply),
       bodyLimit: endpoint.body_limit ?? LIMITS.body_bytes,
       handler: async (request, reply) => {
+        await admission.confirm(endpoint, request)
         const call = callOf(endpoint, request, reply, admission)
         const data = await admission.during(() => answerOf(call, handle, request))
         if (data instanceof Readable) return reply.send(data)
@@ -175,6 +176,9 @@ export function actorOf({ identity, ip, id }: FastifyRequest): Actor {
     id: identity?.kind === 'api_key' ? identity.api_key_id : null,
     address: ip,
     request_id: id,
+    ...(identity?.kind === 'session' && {
+      session: { session_hash: identity.session_hash, token_version: identity.token_version },
+    }),
   }
 }
 

@@ -9,6 +9,7 @@ import type { Units } from '../contract/units.ts'
 import type { Runtime } from '../runtime.ts'
 import type { ApiKeyRow, Storage } from '../storage/storage.ts'
 import { type AddressList, addressList } from './address-list.ts'
+import { assertCredentialHolds } from './credential.ts'
 import { hashKey, isWellFormed, mintKey, prefixOf } from './key.ts'
 import { createUsage } from './usage.ts'
 
@@ -93,9 +94,10 @@ export function createApiKeys({
         last_used_at: null,
         created_at: at,
       }
-      const isVerified = await storage.write(async ({ workspaces, apiKeys, audit }) => {
-        // Callers that come at once would otherwise count the same keys.
-        await workspaces.lock(workspaceId)
+      const isVerified = await storage.write(async (stores) => {
+        const { workspaces, apiKeys, audit } = stores
+        // Locks the workspace too: callers that come at once would otherwise count the same keys.
+        await assertCredentialHolds(stores, workspaceId, actor)
         const active = await apiKeys.countActive(workspaceId, at)
         if (active >= quotas.api_keys) throw tooMany(quotas.api_keys)
         await apiKeys.insert(row)

@@ -12,6 +12,8 @@ export interface ApiKeyReads {
 }
 
 export interface ApiKeyWrites {
+  /** Whether the workspace has such a key and it is not deactivated. */
+  isActive(workspaceId: string, keyId: string): Promise<boolean>
   /** How many keys are neither deactivated nor expired. Exact while the workspace is locked. */
   countActive(workspaceId: string, now: Date): Promise<number>
   insert(key: ApiKeyRow): Promise<void>

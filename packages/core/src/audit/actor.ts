@@ -9,6 +9,8 @@ export interface Actor {
   address: string | null
   /** The `X-Request-Id` of the response; null where there is none. */
   request_id: string | null
+  /** Of a session: what a change checks again in its transaction, so that an ended session makes none. */
+  session?: { session_hash: string; token_version: number }
 }
 
 /** The default actor of every change: svc itself, or the program that embeds it. */

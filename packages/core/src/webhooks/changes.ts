@@ -1,3 +1,4 @@
+import { assertCredentialHolds } from '../api-keys/credential.ts'
 import { type View, type Viewer, viewOf } from '../api-keys/viewer.ts'
 import { type Actor, SERVICE } from '../audit/actor.ts'
 import { type AuditedChange, auditRow } from '../audit/entry.ts'
@@ -79,6 +80,7 @@ export function createWebhookChanges({
     const { workspace_id } = view
     return storage.write(async (stores) => {
       const { webhooks, audit } = stores
+      await assertCredentialHolds(stores, workspace_id, audited.actor)
       if (url !== undefined) {
         await assertRoomForWebhook(stores, workspace_id, { id: webhookId, url }, quotas)
       }

@@ -6,18 +6,17 @@ import type { Writes } from '../storage/storage.ts'
 export type WebhookQuotas = Pick<Quotas, 'webhooks' | 'webhooks_per_host'>
 
 /**
- * Sees to it, in the transaction that adds a webhook or gives it another address, that the workspace may have it. The
- * workspace is locked: callers that come at once would otherwise count the same webhooks.
+ * Sees to it, in the transaction that adds a webhook or gives it another address, that the workspace may have it. Exact
+ * while the workspace is locked.
  * @throws SvcError `validation_error` that says what to delete.
  */
 export async function assertRoomForWebhook(
-  { workspaces, webhooks }: Pick<Writes, 'workspaces' | 'webhooks'>,
+  { webhooks }: Pick<Writes, 'webhooks'>,
   workspaceId: string,
   /** Without an id, one that is to be added. */
   { id, url }: { id: string | null; url: string },
   { webhooks: max, webhooks_per_host: max_per_host }: WebhookQuotas,
 ): Promise<void> {
-  await workspaces.lock(workspaceId)
   const targets = await webhooks.targets(workspaceId)
   if (id === null && targets.length >= max) {
     throw invalid(

@@ -1,3 +1,4 @@
+import { assertCredentialHolds } from '../api-keys/credential.ts'
 import { type Viewer, viewOf } from '../api-keys/viewer.ts'
 import { type Actor, SERVICE } from '../audit/actor.ts'
 import { auditRow } from '../audit/entry.ts'
@@ -96,6 +97,7 @@ export function createWebhooks({
         updated_at: at,
       }
       const isVerified = await storage.write(async (stores) => {
+        await assertCredentialHolds(stores, row.workspace_id, actor)
         await assertRoomForWebhook(stores, row.workspace_id, { id: null, url: row.url }, quotas)
         await stores.webhooks.insert(sealWebhook(sealer, row, row))
         const created = {

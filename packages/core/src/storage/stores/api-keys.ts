@@ -36,6 +36,10 @@ export function apiKeyStore(
       const active = and(eq(t.workspace_id, workspaceId), sql`${t.is_active}`, lasting)
       return (await db.select({ n: rowCount }).from(t).where(active))[0]?.n ?? 0
     },
+    async isActive(workspaceId, keyId) {
+      const one = and(eq(t.workspace_id, workspaceId), eq(t.id, keyId), eq(t.is_active, true))
+      return (await db.select({ id: t.id }).from(t).where(one)).length === 1
+    },
     async insert(key) {
       await db.insert(t).values(key)
     },
