@@ -19,6 +19,7 @@ import { type Identity, viewerOf } from './auth.ts'
 import { acceptCsv } from './csv-body.ts'
 import { failureOf, tooBusy } from './failures.ts'
 import { inTime } from './in-time.ts'
+import { plainAddress } from './rate-limit.ts'
 import { keepRaw } from './raw-body.ts'
 import { isDecodable } from './readable-url.ts'
 
@@ -174,7 +175,7 @@ export function actorOf({ identity, ip, id }: FastifyRequest): Actor {
   return {
     kind: identity?.kind ?? 'client',
     id: identity?.kind === 'api_key' ? identity.api_key_id : null,
-    address: ip,
+    address: plainAddress(ip),
     request_id: id,
     ...(identity?.kind === 'session' && {
       session: { session_hash: identity.session_hash, token_version: identity.token_version },

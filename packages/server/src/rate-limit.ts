@@ -1,3 +1,4 @@
+import { isIP } from 'node:net'
 import rateLimit from '@fastify/rate-limit'
 import type { Core } from '@svc/core'
 import {
@@ -80,20 +81,30 @@ const EXCEEDING_MAX = 10_000
 /** Stands for clients that reset their connection before their request was looked at: their address is unknown by then. */
 const GONE = 'gone'
 
+/** Stands for all clients of whom a trusted proxy tells what is no address: another text each time is no other client. */
+const NO_ADDRESS = 'no address'
+
 /** The network that clients of IPv6 count in together: what one site gets. Of IPv4, an address is all there is. */
 const WIDE_BITS = { ...CLIENT_BITS, ipv6: 48 } as const
 
 /** The client that a request comes from; with `of`, for a count of its own, such as that of one route. */
 export function clientOf({ ip }: { ip: string | undefined }, of = ''): Client {
   const name = (text: string) => (of ? `${of} ${text}` : text)
-  const wide = ip === undefined ? null : networkOf(ip, WIDE_BITS)
+  const wide = ip === undefined ? null : networkOf(plainAddress(ip) ?? '', WIDE_BITS)
   return { address: name(clientKey({ ip })), network: wide?.includes(':') ? name(wide) : null }
 }
 
 /** What counts as one client: an IPv4 address, or the /64 that one IPv6 customer has. */
 export function clientKey({ ip }: { ip: string | undefined }): string {
   if (ip === undefined) return GONE
-  return networkOf(ip, CLIENT_BITS) ?? ip
+  return networkOf(plainAddress(ip) ?? '', CLIENT_BITS) ?? NO_ADDRESS
+}
+
+/** The IP address that a proxy told, which may stand in brackets or before a port; null where it told none. */
+export function plainAddress(told: string): string | null {
+  const [, bracketed, before] = /^\[([^\]]*)\](?::\d+)?$|^([\d.]+):\d+$/.exec(told) ?? []
+  const address = bracketed ?? before ?? told
+  return isIP(address) === 0 ? null : address
 }
 
 /** The buckets of the contract's section 1. */

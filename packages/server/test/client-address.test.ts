@@ -32,6 +32,13 @@ describe('behind proxies that the configuration names', () => {
     expect(await areOne([PROXY, '10.0.0.1, 192.0.2.1'], [PROXY, '192.0.2.1'])).toBe(true)
   })
 
+  it('a port behind the address makes no other client, nor does what is no address', async () => {
+    expect(await areOne([PROXY, '192.0.2.1:1000'], [PROXY, '192.0.2.1:1001'])).toBe(true)
+    expect(await areOne([PROXY, '192.0.2.1:1000'], [PROXY, '192.0.2.2:1000'])).toBe(false)
+    expect(await areOne([PROXY, '[2001:db8::1]:1000'], [PROXY, '2001:db8::1'])).toBe(true)
+    expect(await areOne([PROXY, 'unknown'], [PROXY, 'x'.repeat(4_000)])).toBe(true)
+  })
+
   it('whoever is no proxy is not believed', async () => {
     expect(await areOne(['192.0.2.1', '1.1.1.1'], ['192.0.2.1', '2.2.2.2'])).toBe(true)
   })
