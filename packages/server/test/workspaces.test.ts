@@ -55,6 +55,7 @@ describe(`POST ${SIGNUP}`, () => {
   describe('400', () => {
     it.each([
       ['password123', 'Password is one of the most common ones: choose another'],
+      ['ｐａｓｓｗｏｒｄ１２３', 'Password is one of the most common ones: choose another'],
       ['QWERTYUIOP', 'Password is one of the most common ones: choose another'],
       ['own@example.com', 'Password must not be the e-mail address or the name of the workspace'],
       ['EXAMPLE ltd', 'Password must not be the e-mail address or the name of the workspace'],

@@ -8,7 +8,8 @@ type Field = 'password' | 'new_password'
 let common: Promise<ReadonlySet<string>> | undefined
 
 /**
- * Refuses one of the 10,000 most common passwords, whatever its case. The list is read with the first password.
+ * Refuses one of the 10,000 most common passwords, whatever its case and the width of its characters. The list is read
+ * with the first password.
  * @throws SvcError `validation_error`.
  */
 export async function checkNewPassword(field: Field, password: string): Promise<void> {
@@ -16,7 +17,7 @@ export async function checkNewPassword(field: Field, password: string): Promise<
     common = undefined
     throw error
   })
-  if (!(await common).has(password.toLowerCase())) return
+  if (!(await common).has(password.normalize('NFKC').toLowerCase())) return
   throw invalid(field, 'Password is one of the most common ones: choose another')
 }
 
