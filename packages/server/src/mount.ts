@@ -75,7 +75,11 @@ const REPEATABLE_MAX_MS = 9_500
 type Group = Readonly<Record<string, Endpoint>>
 
 /** What a handler answers: the data, or a stream of what is sent, whose type it then says on the reply. */
-type Answer<E> = E extends { readonly gives_csv: true } ? Readable : Data<E>
+type Answer<E> = E extends { readonly gives_csv: true }
+  ? Readable
+  : E extends { readonly in_pieces: true }
+    ? Data<E> | Readable
+    : Data<E>
 
 /** One handler for each endpoint of a group: a forgotten one does not compile. */
 export type Handlers<G extends Group> = {

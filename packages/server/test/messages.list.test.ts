@@ -55,6 +55,36 @@ describe(`GET ${MESSAGES}`, () => {
       expect(body.data.messages[1]).toStrictEqual(one.body.data.message)
     })
 
+    it('lists long contents whole, read one by one', async () => {
+      const { signup, key: keyOf, send, call, core } = world()
+      const mailer = await signup({ credits: 100 })
+      const made = await keyOf(mailer)
+      const html = `<p>${'\u017e"'.repeat(200_000)}</p>`
+      const long = { to: 'asha@example.com', channel: 'email', content: { subject: 'Long', html } }
+      const ids: string[] = []
+      for (const body of [long, {}, long]) {
+        ids.unshift((await send(made.key, body)).body.data.message_id)
+      }
+      await world().dispatcher.idle()
+      const answer = await call('GET', MESSAGES, { key: made.key })
+      const singly = ids.map((id) => call('GET', `${MESSAGES}/${id}`, { key: made.key }))
+      const records = (await Promise.all(singly)).map(({ body }) => body.data.message)
+      expect(answer.body).toStrictEqual({
+        success: true,
+        data: {
+          messages: records,
+          pagination: { total: 3, page: 1, pages: 1, limit: 50 },
+          next_cursor: null,
+        },
+      })
+      expect(records[0].content.html).toBe(html)
+      const query = { page: 1, limit: 50 }
+      const short = await core.messages.listShort(mailer.id, query)
+      expect(short.messages.map(({ content }) => content)).toEqual([null, { text: 'Hello' }, null])
+      const embedded = await core.messages.list(mailer.id, query)
+      expect(embedded.messages[0]?.content).toMatchObject({ html })
+    })
+
     it('is empty in a new workspace', async () => {
       const other = await world().key(await world().signup())
       const { body } = await world().call('GET', MESSAGES, { key: other.key })

@@ -38,6 +38,8 @@ export interface Endpoint {
   readonly takes_csv?: boolean
   /** Whether the answer is written while it is read from the database, and may be asked for as CSV. */
   readonly gives_csv?: boolean
+  /** Whether a long answer may be written piece by piece. */
+  readonly in_pieces?: boolean
   /** The text of its 404; also the answer to an id that cannot be one, which is no one's. */
   readonly not_found?: string
   /** What it can refuse with besides what credentials, bodies and ids can always be refused for. */

@@ -84,6 +84,8 @@ export const LIMITS = {
   page_size_default: 50,
   page_size_max: 100,
   cursor_length: 512,
+  /** A longer content, as JSON text, is read by itself: a page of 100 e-mails of 2 MB would take the event loop for seconds. */
+  list_content_length: 32 * KB,
 
   jwt_lifetime_s: 30 * DAY_S,
   jwt_secret_bytes: 32,

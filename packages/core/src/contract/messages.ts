@@ -87,6 +87,7 @@ export const messagesFor = ({ voice }: { voice: boolean }) =>
       scope: 'read_messages',
       rate: 'general',
       status: 200,
+      in_pieces: true,
       query: z.object({
         channel: z.enum(CHANNELS, channelText(CHANNELS)).optional(),
         status: z.enum(LISTED_STATUSES).optional(),

@@ -34,8 +34,8 @@ async function waitingFor(
   { workspace_id, channel, address }: SuppressionRow,
 ): Promise<Settlement[]> {
   const filter = { channel, status: 'queued' } as const
-  const page = { limit: LOOKED_THROUGH_MAX, offset: 0 }
-  const waiting = await storage.read.messages.list(workspace_id, filter, page)
+  const page = { limit: LOOKED_THROUGH_MAX, offset: 0, content_length: 0 }
+  const waiting = await storage.read.messages.listShort(workspace_id, filter, page)
   const theirs = waiting.filter(
     (message) => message.recipient === address && message.livemode && !isReply(message),
   )

@@ -1,7 +1,9 @@
+import { setImmediate as turn } from 'node:timers/promises'
 import type { KeyIdentity } from '../api-keys/api-keys.ts'
 import { seen, type Viewer, viewOf } from '../api-keys/viewer.ts'
 import type { Body, Data, Query } from '../contract/endpoint.ts'
 import { invalid, SvcError } from '../contract/errors.ts'
+import { LIMITS } from '../contract/limits.ts'
 import { messages as endpoints, type Message } from '../contract/messages.ts'
 import type { SendRequest } from '../contract/send-request.ts'
 import type { MessageRow } from '../storage/storage.ts'
@@ -12,7 +14,7 @@ import { type BulkParts, type Bulks, createBulks } from './bulk.ts'
 import { recipientsOf } from './bulk-recipients.ts'
 import { estimateOf, onlyRecipient } from './estimate.ts'
 import { debitFor, newMessage, scheduleOf, spendingOf } from './new-message.ts'
-import { shown } from './shown.ts'
+import { type ShortMessage, shown, shownShort } from './shown.ts'
 import { testUseOf } from './test-usage.ts'
 import { type TimelineEntry, timelineOf } from './timeline.ts'
 import { watchAccepts } from './watched-accept.ts'
@@ -36,6 +38,11 @@ export interface Messages {
     viewer: Viewer,
     query: Query<typeof endpoints.list>,
   ): Promise<{ messages: Message[]; total: number; next_cursor: string | null }>
+  /** As `list`, without contents that are longer than `LIMITS.list_content_length`: `get` has them. */
+  listShort(
+    viewer: Viewer,
+    query: Query<typeof endpoints.list>,
+  ): Promise<{ messages: ShortMessage[]; total: number; next_cursor: string | null }>
   /** What happened to a message, oldest first. @throws SvcError as `get`. */
   timeline(viewer: Viewer, messageId: string): Promise<TimelineEntry[]>
   /**
@@ -116,42 +123,59 @@ export function createMessages(parts: BulkParts): Messages {
     return { data, replayed: false }
   }
 
+  async function get(viewer: Viewer, messageId: string): Promise<Message> {
+    return shown(await byId(viewer, messageId))
+  }
+
+  async function listShort(
+    viewer: Viewer,
+    query: Query<typeof endpoints.list>,
+  ): ReturnType<Messages['listShort']> {
+    const { workspace_id: workspaceId, livemode } = viewOf(viewer)
+    const filter = {
+      livemode,
+      channel: query.channel,
+      status: query.status,
+      from: query.startDate,
+      until: query.endDate,
+      bulk_id: query.bulk_id,
+      recipient: query.recipient,
+    }
+    // One more than is shown tells whether there is another page.
+    const page = {
+      limit: query.limit + 1,
+      offset: query.cursor ? 0 : (query.page - 1) * query.limit,
+      content_length: LIMITS.list_content_length,
+    }
+    const before_id = query.cursor ? readCursor(query.cursor) : undefined
+    const [found, total] = await Promise.all([
+      storage.read.messages.listShort(workspaceId, { ...filter, before_id }, page),
+      storage.read.messages.count(workspaceId, filter),
+    ])
+    const messages = found.slice(0, query.limit)
+    const last = found.length > query.limit ? messages.at(-1) : undefined
+    return {
+      messages: messages.map(shownShort),
+      total,
+      next_cursor: last ? cursorAfter(last.id) : null,
+    }
+  }
+
   return {
     bulks: createBulks(parts),
     send: (identity, request, { idempotency_key: key } = {}) =>
       watched(request.channel, () => send(identity, request, key), madeBy),
-    async get(viewer, messageId) {
-      return shown(await byId(viewer, messageId))
-    },
+    get,
     async list(viewer, query) {
-      const { workspace_id: workspaceId, livemode } = viewOf(viewer)
-      const filter = {
-        livemode,
-        channel: query.channel,
-        status: query.status,
-        from: query.startDate,
-        until: query.endDate,
-        bulk_id: query.bulk_id,
-        recipient: query.recipient,
+      const { messages: found, ...page } = await listShort(viewer, query)
+      const messages: Message[] = []
+      for (const { content, ...message } of found) {
+        if (content === null) await turn()
+        messages.push(content === null ? await get(viewer, message.id) : { ...message, content })
       }
-      // One more than is shown tells whether there is another page.
-      const page = {
-        limit: query.limit + 1,
-        offset: query.cursor ? 0 : (query.page - 1) * query.limit,
-      }
-      const before_id = query.cursor ? readCursor(query.cursor) : undefined
-      const [found, total] = await Promise.all([
-        storage.read.messages.list(workspaceId, { ...filter, before_id }, page),
-        storage.read.messages.count(workspaceId, filter),
-      ])
-      const messages = found.slice(0, query.limit)
-      const last = found.length > query.limit ? messages.at(-1) : undefined
-      return {
-        messages: messages.map(shown),
-        total,
-        next_cursor: last ? cursorAfter(last.id) : null,
-      }
+      return { messages, ...page }
     },
+    listShort,
     async timeline(viewer, messageId) {
       return timelineOf(storage, await byId(viewer, messageId))
     },

@@ -1,6 +1,10 @@
 import type { Content, EmailContent } from '../contract/content.ts'
 import type { Message } from '../contract/messages.ts'
 import type { MessageRow } from '../storage/storage.ts'
+import type { ShortMessageRow } from './store.ts'
+
+/** A message of a list; its content is null where that is longer than `LIMITS.list_content_length`. */
+export type ShortMessage = Omit<Message, 'content'> & { content: Message['content'] | null }
 
 /** A message as its workspace sees it: of attachments what they are, not what is in them. */
 export function shown(row: MessageRow): Message {
@@ -11,4 +15,10 @@ export function shown(row: MessageRow): Message {
     size_bytes: Buffer.from(content, 'base64').length,
   }))
   return { ...row, content: { ...content, attachments: files } as unknown as Content }
+}
+
+/** As `shown`, of a list. */
+export function shownShort(row: ShortMessageRow): ShortMessage {
+  const { content } = row
+  return content === null ? { ...row, content } : shown({ ...row, content })
 }

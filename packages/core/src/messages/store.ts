@@ -16,6 +16,11 @@ export interface MessageFilter {
   before_id?: string | undefined
 }
 
+/** A message whose content is null where it is too long for a list. */
+export type ShortMessageRow = Omit<MessageRow, 'content'> & {
+  content: MessageRow['content'] | null
+}
+
 export interface MessageReads {
   byId(workspaceId: string, messageId: string): Promise<MessageRow | null>
   /** Newest first. */
@@ -24,6 +29,12 @@ export interface MessageReads {
     filter: MessageFilter,
     page: { limit: number; offset: number },
   ): Promise<MessageRow[]>
+  /** As `list`; a content that is longer than `content_length` is null, and is not read by the service's own thread. */
+  listShort(
+    workspaceId: string,
+    filter: MessageFilter,
+    page: { limit: number; offset: number; content_length: number },
+  ): Promise<ShortMessageRow[]>
   /** Exact. Where nothing but channel and status narrows it, as cheap for a long history as for a short one. */
   count(workspaceId: string, filter: MessageFilter): Promise<number>
   /** The history of one message, oldest first. */

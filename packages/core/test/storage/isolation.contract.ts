@@ -212,6 +212,7 @@ export function isolationContract(open: OpenStorage): void {
         messages: {
           byId: () => messages.byId(asker, message.id),
           list: () => messages.list(asker, filter, EVERYTHING),
+          listShort: () => messages.listShort(asker, filter, { ...EVERYTHING, content_length: 0 }),
           count: () => messages.count(asker, filter),
           attempts: () => messages.attempts(asker, message.id),
           events: () => messages.events(asker, message.id),

@@ -1,5 +1,7 @@
+import { Readable } from 'node:stream'
+import { setImmediate as turn } from 'node:timers/promises'
 import type { Core } from '@svc/core'
-import type { api } from '@svc/core/contract'
+import { type api, type Message, message } from '@svc/core/contract'
 import { keyOf } from '../key-of.ts'
 import type { Handlers } from '../mount.ts'
 import { paginationOf } from '../paging.ts'
@@ -24,9 +26,38 @@ export function messageRoutes({ messages }: Core): Handlers<typeof api.messages>
       if ('recipients' in body) await countBulkEstimate()
       return messages.estimate(keyOf(identity), body)
     },
-    async list({ viewer, query }) {
-      const { messages: page, total, next_cursor } = await messages.list(viewer, query)
-      return { messages: page, pagination: paginationOf(total, query), next_cursor }
+    async list({ viewer, query, reply }) {
+      const { messages: page, total, next_cursor } = await messages.listShort(viewer, query)
+      const rest = { pagination: paginationOf(total, query), next_cursor }
+      if (page.every(isWhole)) return { messages: page, ...rest }
+      reply.type('application/json; charset=utf-8')
+      const pieces = inPieces(page, rest, (id) => messages.get(viewer, id))
+      return Readable.from(pieces, { objectMode: false })
     },
   }
+}
+
+type ShortMessage = Awaited<ReturnType<Core['messages']['listShort']>>['messages'][number]
+
+function isWhole(one: ShortMessage): one is Message {
+  return one.content !== null
+}
+
+/**
+ * A page with long contents as JSON. Each is read when the client has taken what is before it, and in a turn of the event
+ * loop of its own: 100 e-mails of 2 MB are 200 MB.
+ */
+async function* inPieces(
+  page: readonly ShortMessage[],
+  rest: object,
+  read: (id: string) => Promise<Message>,
+): AsyncGenerator<string> {
+  let before = '{"success":true,"data":{"messages":['
+  for (const one of page) {
+    if (!isWhole(one)) await turn()
+    const whole = isWhole(one) ? one : await read(one.id)
+    yield before + JSON.stringify(message.encode(whole))
+    before = ','
+  }
+  yield `],${JSON.stringify(rest).slice(1)}}`
 }

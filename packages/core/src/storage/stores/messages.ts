@@ -1,7 +1,21 @@
-import { and, asc, desc, eq, gt, gte, inArray, lt, lte, type SQL, sql } from 'drizzle-orm'
+import {
+  and,
+  asc,
+  desc,
+  eq,
+  getTableColumns,
+  gt,
+  gte,
+  inArray,
+  lt,
+  lte,
+  type SQL,
+  sql,
+} from 'drizzle-orm'
 import { units } from '../../contract/units.ts'
 import type { MessageFilter, MessageReads, MessageWrites } from '../../messages/store.ts'
 import { type Db, rowCount } from '../dialect.ts'
+import type { MessageRow } from '../storage.ts'
 import type { Tables } from '../tables.ts'
 
 /** Past this, so many ids would have to be put in order that going through the messages costs less. */
@@ -84,15 +98,30 @@ export function messageStore(
     return and(all, sql`${t.id} in (with test as materialized (${gathered}) select id from test)`)
   }
 
-  async function listByKind(workspaceId: string, filter: MessageFilter, page: Page) {
+  /** SQL: which messages are on a page; null where there are none. */
+  async function listed(
+    workspaceId: string,
+    filter: MessageFilter,
+    page: Page,
+  ): Promise<Listed | null> {
+    const { before_id: _, ...others } = filter
+    const { channel, status, livemode } = filter
+    const hasKind = channel !== undefined || status !== undefined || livemode !== undefined
+    if (hasKind && isOfKind(others) && page.offset <= OFFSET_BY_KIND_MAX) {
+      return listedByKind(workspaceId, filter, page)
+    }
+    return { where: await narrowed(workspaceId, filter), ...page }
+  }
+
+  async function listedByKind(workspaceId: string, filter: MessageFilter, page: Page) {
     const kinds = await kindsOf(workspaceId, filter)
     // Whoever knows how many there are does not look for more.
     const left = filter.before_id ? page.limit : totalOf(kinds) - page.offset
     const limit = Math.min(page.limit, left)
-    if (kinds.length === 0 || limit <= 0) return []
+    if (kinds.length === 0 || limit <= 0) return null
     const ids = idsOf(workspaceId, filter, kinds, { ...page, limit })
-    const mine = and(eq(t.workspace_id, workspaceId), inArray(t.id, ids))
-    return db.select().from(t).where(mine).orderBy(desc(t.id))
+    const where = and(eq(t.workspace_id, workspaceId), inArray(t.id, ids))
+    return { where, limit, offset: 0 }
   }
 
   return {
@@ -102,18 +131,20 @@ export function messageStore(
       return row ?? null
     },
     async list(workspaceId, filter, page) {
-      const { before_id: _, ...others } = filter
-      const { channel, status, livemode } = filter
-      const hasKind = channel !== undefined || status !== undefined || livemode !== undefined
-      if (hasKind && isOfKind(others) && page.offset <= OFFSET_BY_KIND_MAX) {
-        return listByKind(workspaceId, filter, page)
-      }
+      const found = await listed(workspaceId, filter, page)
+      if (!found) return []
+      const { where, limit, offset } = found
       // Ids are UUIDv7: their order is the order of creation, and the primary key serves it without a sort.
-      const found = db
-        .select()
-        .from(t)
-        .where(await narrowed(workspaceId, filter))
-      return found.orderBy(desc(t.id)).limit(page.limit).offset(page.offset)
+      return db.select().from(t).where(where).orderBy(desc(t.id)).limit(limit).offset(offset)
+    },
+    async listShort(workspaceId, filter, { content_length, ...page }) {
+      const found = await listed(workspaceId, filter, page)
+      if (!found) return []
+      const { where, limit, offset } = found
+      const isShort = sql`length(cast(${t.content} as text)) <= ${content_length}`
+      const content = sql<MessageRow['content'] | null>`case when ${isShort} then ${t.content} end`
+      const rows = db.select({ ...getTableColumns(t), content: content.mapWith(t.content) }).from(t)
+      return rows.where(where).orderBy(desc(t.id)).limit(limit).offset(offset)
     },
     async count(workspaceId, filter) {
       if (isOfKind(filter)) return totalOf(await kindsOf(workspaceId, filter))
@@ -171,6 +202,11 @@ type Kind = Pick<Tables['message_counts']['$inferSelect'], 'channel' | 'status' 
 interface Page {
   limit: number
   offset: number
+}
+
+/** Which messages are on a page, in SQL. */
+interface Listed extends Page {
+  where: SQL | undefined
 }
 
 function totalOf(kinds: Kind[]): number {
