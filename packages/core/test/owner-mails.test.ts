@@ -22,6 +22,8 @@ let workspaces: Workspaces
 let work: string[]
 let mails: Mail[]
 let isOutdated: boolean | Error = false
+/** The mail server takes a mail when this resolves. */
+let accepted: Promise<void> = Promise.resolve()
 const passwords = createPasswords()
 
 beforeEach(async () => {
@@ -33,7 +35,12 @@ beforeEach(async () => {
   isOutdated = false
   outbox = createOutbox({
     log: runtime.log,
-    mailer: { send: async (mail) => void mails.push(mail) },
+    mailer: {
+      async send(mail) {
+        await accepted
+        mails.push(mail)
+      },
+    },
   })
   const watched: Storage = {
     ...storage,
@@ -123,6 +130,31 @@ describe('the same work is done for a known and for an unknown address', () => {
           expect.objectContaining({ code: 'rate_limit_exceeded', retry_after_s: 5 }),
         )
       }
+    },
+  )
+})
+
+describe('asked for more often than mails are sent to one address', () => {
+  it.each(['forgotPassword', 'resendVerification'] as const)(
+    '%s answers alike for a known and for an unknown address',
+    async (verb) => {
+      let release = () => {}
+      accepted = new Promise((resolve) => {
+        release = resolve
+      })
+      try {
+        for (const email of [UNKNOWN, request.email]) {
+          for (let i = 0; i < 7; i++) {
+            workspaces[verb]({ email })
+            // Mails to an unknown address end at once; those to a known one wait for the mail server.
+            await new Promise((resolve) => setTimeout(resolve, 5))
+          }
+        }
+      } finally {
+        release()
+      }
+      await outbox.idle()
+      expect(mails).toHaveLength(5)
     },
   )
 })

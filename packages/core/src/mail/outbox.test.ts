@@ -130,7 +130,12 @@ describe('an outbox', () => {
       log,
       mailer: { send: () => new Promise((resolve) => open.push(resolve)) },
     })
-    const add = (about: object) => outbox.add(async () => mail, { kind: 'low_balance', ...about })
+    /** Whether the mail was kept; the caller is told that it was in any case. */
+    const add = (about: object) => {
+      const before = lines.length
+      expect(outbox.add(async () => mail, { kind: 'low_balance', ...about })).toBe(true)
+      return lines.length === before
+    }
     const mine = { workspace_id: 'w1' }
     const theirs = { address: 'Asha@example.com' }
     for (const about of [mine, theirs]) {

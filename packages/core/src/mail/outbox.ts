@@ -15,8 +15,9 @@ export interface About {
 /** Mails on their way: behind the answers that promised them, so that no answer's time tells whether there was one. */
 export interface Outbox {
   /**
-   * Takes a mail to make and send later; false when too many are waiting, of all, of its workspace or for its address: the
-   * mail is then lost, which the log says.
+   * Takes a mail to make and send later; false when too many are waiting of all, and then nothing happens. One too many of
+   * its workspace or for its address is lost too, and answered true: only an address with an account has mails under way
+   * for long, and an answer must not tell that. The log has a line for each mail that is lost.
    */
   add(compose: Compose, about: About): boolean
   /** Resolves when none is waiting or under way. */
@@ -111,7 +112,7 @@ export function createOutbox({
       if (full) {
         const { kind, workspace_id } = about
         log.warn({ kind, ...(workspace_id && { workspace_id }), waiting: full }, 'mail.dropped')
-        return false
+        return full === 'one'
       }
       count(keys, 1)
       waiting.push({ compose, keys })
