@@ -263,7 +263,7 @@ export async function createCore(options: CoreOptions): Promise<Core> {
   }
 
   const apiKeys = createApiKeys({ storage, runtime, quotas })
-  const contacts = createContacts({ storage, runtime })
+  const contacts = createContacts({ storage, runtime, quotas })
   const sandboxMailer = createSandboxMailer(runtime)
   const smtpMailer = smtpMailerOf(providers)
   const mailer = options.mailer ?? smtpMailer ?? sandboxMailer

@@ -107,6 +107,7 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
       api_keys: readWhole('SVC_API_KEYS_MAX', read, QUOTAS.api_keys),
       webhooks: readWhole('SVC_WEBHOOKS_MAX', read, QUOTAS.webhooks),
       webhooks_per_host: readWhole('SVC_WEBHOOKS_PER_HOST_MAX', read, QUOTAS.webhooks_per_host),
+      contacts: readWhole('SVC_CONTACTS_MAX', read, QUOTAS.contacts),
       test_messages_per_day: readWhole(
         'SVC_TEST_MESSAGES_PER_DAY',
         read,

@@ -300,6 +300,12 @@ const ROWS: Record<SettingGroup, Record<string, Row>> = {
       default: '100',
       example: '500',
     },
+    SVC_CONTACTS_MAX: {
+      kind: 'number',
+      summary: 'how many contacts one workspace may have',
+      default: '100000',
+      example: '1000000',
+    },
     SVC_WEBHOOKS_PER_HOST_MAX: {
       kind: 'number',
       summary: 'how many of them may go to one host',

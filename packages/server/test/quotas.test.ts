@@ -8,6 +8,7 @@ const world = useWorld({
     api_keys: 3,
     webhooks: 4,
     webhooks_per_host: 2,
+    contacts: 4,
     test_messages_per_day: 5,
     test_bytes_per_day: 1_000,
   },
@@ -116,6 +117,33 @@ describe('webhooks of a workspace', () => {
       ),
     )
     expect(moved.map(({ status }) => status).sort()).toEqual([200, 400])
+  })
+})
+
+describe('contacts of a workspace', () => {
+  const phones = (from: number, count: number) =>
+    Array.from({ length: count }, (_, i) => ({ phone: `+25570000${1000 + from + i}` }))
+  const add = (contacts: object[]) => manage('POST', 'contacts/import', { contacts })
+
+  it('are so many at the most, whether made one by one or imported, also at once', async () => {
+    const imports = await Promise.all([add(phones(0, 3)), add(phones(10, 3))])
+    const reports = imports.map(({ body }) => body.data)
+    expect(reports.map(({ created, rejected }) => created + rejected)).toEqual([3, 3])
+    expect(reports[0].created + reports[1].created).toBe(4)
+    const { errors } = reports.find(({ rejected }) => rejected > 0)
+    expect(errors[0]).toEqual({
+      index: expect.any(Number),
+      path: '',
+      message:
+        'A workspace may have at most 4 contacts. Delete some that are not used any more: DELETE /api/v1/contacts/:id',
+    })
+    const refused = await manage('POST', 'contacts', { phone: '+255700009999' })
+    expect([refused.status, refused.body.message]).toEqual([400, errors[0].message])
+    const changed = await add([{ ...phones(0, 1)[0], name: 'Asha' }])
+    expect(changed.body.data).toMatchObject({ updated: 1, rejected: 0 })
+    const { body } = await manage('GET', 'contacts')
+    expect((await manage('DELETE', `contacts/${body.data.contacts[0].id}`)).status).toBe(200)
+    expect((await manage('POST', 'contacts', { phone: '+255700009999' })).status).toBe(201)
   })
 })
 

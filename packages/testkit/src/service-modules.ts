@@ -32,6 +32,7 @@ export interface CoreModule<Runtime extends ServiceRuntime, Core extends Service
       | 'api_keys'
       | 'webhooks'
       | 'webhooks_per_host'
+      | 'contacts'
       | 'test_messages_per_day'
       | 'test_bytes_per_day',
       number

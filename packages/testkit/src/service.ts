@@ -143,6 +143,7 @@ async function start(
       api_keys: UNLIMITED.max,
       webhooks: UNLIMITED.max,
       webhooks_per_host: UNLIMITED.max,
+      contacts: UNLIMITED.max,
       test_messages_per_day: UNLIMITED.max,
       test_bytes_per_day: UNLIMITED.max,
     },

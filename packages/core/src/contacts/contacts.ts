@@ -1,6 +1,7 @@
 import type { Contact, ContactFields } from '../contract/contacts.ts'
 import { emailKey } from '../contract/email-address.ts'
 import { invalid, SvcError } from '../contract/errors.ts'
+import type { Quotas } from '../contract/limits.ts'
 import type { Runtime } from '../runtime.ts'
 import type { ContactRow, Reads, Storage, Writes } from '../storage/storage.ts'
 import { changeContact, indexOf } from './change.ts'
@@ -8,7 +9,7 @@ import { exportContacts } from './export.ts'
 import { fold } from './fold.ts'
 import { importContacts } from './import.ts'
 import { createOrder } from './order.ts'
-import type { ImportReport } from './plan-import.ts'
+import { type ImportReport, tooManyContacts } from './plan-import.ts'
 import { addressesOf, type Suppressed, subscriptionsOf, suppressedBy } from './subscriptions.ts'
 
 /** Which contacts. */
@@ -57,9 +58,11 @@ export interface Contacts {
 export function createContacts({
   storage,
   runtime,
+  quotas,
 }: {
   storage: Storage
   runtime: Runtime
+  quotas: Pick<Quotas, 'contacts'>
 }): Contacts {
   const { read } = storage
   // A search reads every contact of its workspace: however many it asks for, others can read meanwhile.
@@ -116,6 +119,8 @@ export function createContacts({
     create: (workspaceId, fields) =>
       storage.write(async (stores) => {
         await stores.contacts.lock(workspaceId)
+        const count = await stores.contacts.count(workspaceId, {})
+        if (count >= quotas.contacts) throw invalid('', tooManyContacts(quotas.contacts))
         return change(stores, workspaceId, null, fields)
       }),
     async list(workspaceId, query, page) {
@@ -143,7 +148,8 @@ export function createContacts({
         const removed = await contacts.remove(workspaceId, contactId)
         if (!removed) throw new SvcError('not_found', 'Contact not found')
       }),
-    import: (workspaceId, contacts) => importContacts({ storage, runtime }, workspaceId, contacts),
+    import: (workspaceId, contacts) =>
+      importContacts({ storage, runtime, quotas }, workspaceId, contacts),
     async *export(workspaceId, query) {
       for await (const rows of exportContacts(read, workspaceId, filterOf(query))) {
         yield await recordsOf(read, workspaceId, rows)

@@ -3,6 +3,7 @@ import { decode } from '../contract/decode.ts'
 import { emailKey } from '../contract/email-address.ts'
 import { SvcError } from '../contract/errors.ts'
 import { isRecord } from '../contract/fields.ts'
+import type { Quotas } from '../contract/limits.ts'
 import { inTurns } from '../in-turns.ts'
 import type { Runtime } from '../runtime.ts'
 import type { ContactRow, Storage, Writes } from '../storage/storage.ts'
@@ -23,6 +24,7 @@ const BATCH_CONTACTS = 50
 interface Parts {
   storage: Storage
   runtime: Runtime
+  quotas: Pick<Quotas, 'contacts'>
 }
 
 /** Makes and changes contacts, in their order: a later one sees what an earlier one did. */
@@ -64,14 +66,15 @@ async function readAll(part: readonly unknown[], at: number) {
 }
 
 async function writeBatch(
-  { storage, runtime }: Parts,
+  { storage, runtime, quotas: { contacts: max } }: Parts,
   workspaceId: string,
   candidates: readonly Candidate[],
 ): Promise<ImportReport> {
   if (candidates.length === 0) return emptyReport()
   return storage.write(async (stores) => {
     await stores.contacts.lock(workspaceId)
-    const state = await stateFor(stores, workspaceId, candidates)
+    const room = max - (await stores.contacts.count(workspaceId, {}))
+    const state = { ...(await stateFor(stores, workspaceId, candidates)), room, max }
     const at = runtime.now()
     const plan = planImport(candidates, state, () => ({
       id: runtime.id(),
@@ -96,7 +99,7 @@ async function stateFor(
   { contacts, suppressions }: Writes,
   workspaceId: string,
   candidates: readonly Candidate[],
-): Promise<ImportState> {
+): Promise<Pick<ImportState, 'index' | 'suppressed'>> {
   const given = (field: 'phone' | 'email' | 'external_id') =>
     candidates.flatMap(({ fields }) => fields[field] ?? [])
   const phones = given('phone')

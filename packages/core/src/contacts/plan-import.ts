@@ -25,6 +25,10 @@ export interface Candidate {
 export interface ImportState {
   index: ContactIndex
   suppressed: Map<string, SuppressionRow['reason']>
+  /** How many contacts more the workspace may have. */
+  room: number
+  /** How many it may have in all. */
+  max: number
 }
 
 /** What is to be written, in this order. */
@@ -55,11 +59,13 @@ export function planImport(
 
 function planOne(
   { fields: given }: Candidate,
-  { index, suppressed }: ImportState,
+  state: ImportState,
   make: () => Pick<ContactRow, 'id' | 'workspace_id'> & { at: Date },
   { report, steps, opt_outs }: ImportPlan,
 ): ErrorDetail | null {
+  const { index, suppressed } = state
   const before = matchOf(index, given)
+  if (!before && state.room <= 0) return { path: '', message: tooManyContacts(state.max) }
   const fields = joinAttributes(before, given)
   const fault = attributesFault(fields)
   if (fault) return fault
@@ -71,6 +77,7 @@ function planOne(
     return null
   }
   report[before ? 'updated' : 'created'] += 1
+  if (!before) state.room -= 1
   index.put(result.contact)
   steps.push({ is_new: before === null, contact: result.contact })
   for (const opt_out of result.opt_outs) {
@@ -78,6 +85,11 @@ function planOne(
     opt_outs.push(opt_out)
   }
   return null
+}
+
+/** Why a workspace that has `max` contacts gets no other. */
+export function tooManyContacts(max: number): string {
+  return `A workspace may have at most ${max} contacts. Delete some that are not used any more: DELETE /api/v1/contacts/:id`
 }
 
 /**

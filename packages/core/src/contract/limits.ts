@@ -42,6 +42,7 @@ export interface Quotas {
   readonly webhooks: number
   /** Webhooks that go to one host and port. */
   readonly webhooks_per_host: number
+  readonly contacts: number
   /** What its test keys, which cost nothing, send on a day (UTC) … */
   readonly test_messages_per_day: number
   /** … and have stored: content and metadata, as JSON in UTF-8. */
@@ -53,6 +54,7 @@ export const QUOTAS: Quotas = {
   api_keys: 100,
   webhooks: 100,
   webhooks_per_host: 20,
+  contacts: 100_000,
   test_messages_per_day: 10_000,
   test_bytes_per_day: 64 * MB,
 }
