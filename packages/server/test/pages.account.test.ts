@@ -118,6 +118,15 @@ describe('/reset-password', () => {
     expect(status).toBe(400)
     expect(body).toContain('<p role="alert">Password is one of the most common ones')
     expect(body).toContain(`value="${token}"`)
+    expect(body).toContain('name="revoke_api_keys" value="true">')
+  })
+
+  it('asks again with the box as it was', async () => {
+    const token = await resetTokenOf(await world().signup())
+    const fields = { token, password: 'password123', revoke_api_keys: 'true' }
+    const { status, body } = await submit('/reset-password', fields)
+    expect(status).toBe(400)
+    expect(body).toContain('name="revoke_api_keys" value="true" checked>')
   })
 
   it('asks again where the password is too short, with the same token', async () => {

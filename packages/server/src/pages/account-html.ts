@@ -11,12 +11,13 @@ ${form('verify-email', token, '<button>Verify the address</button>')}`,
   )
 }
 
-/** Asks for a new password; `fault` says what was wrong with the one before. */
-export function resetForm(token: string, fault?: string): string {
-  const alert = fault === undefined ? '' : `<p role="alert">${escapeHtml(fault)}</p>\n`
+/** Asks for a new password; `before` says what was wrong with the last one, and whether the box was ticked. */
+export function resetForm(token: string, before?: { fault: string; revokes: boolean }): string {
+  const alert = before ? `<p role="alert">${escapeHtml(before.fault)}</p>\n` : ''
+  const ticked = before?.revokes ? ' checked' : ''
   const field = `<label>New password, ${LIMITS.password_length_min} characters or more
 <input type="password" name="password" required minlength="${LIMITS.password_length_min}" maxlength="${LIMITS.password_length_max}" autocomplete="new-password" autofocus></label>
-<label><input type="checkbox" name="revoke_api_keys" value="true"> Revoke all API keys and disable all webhooks: tick this if somebody else may have used the account</label>
+<label><input type="checkbox" name="revoke_api_keys" value="true"${ticked}> Revoke all API keys and disable all webhooks: tick this if somebody else may have used the account</label>
 <button>Change the password</button>`
   return plainPage('Choose a new password', `${alert}${form('reset-password', token, field)}`)
 }

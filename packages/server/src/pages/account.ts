@@ -74,15 +74,19 @@ function accountPages({ workspaces }: Core): AccountPage[] {
 
 /** A ticked box is a text in a form. */
 function withBoolean(fields: unknown): unknown {
-  const { revoke_api_keys, ...rest } = (fields ?? {}) as { revoke_api_keys?: unknown }
-  return revoke_api_keys === 'true' ? { ...rest, revoke_api_keys: true } : fields
+  return isTicked(fields) ? { ...fields, revoke_api_keys: true } : fields
 }
 
-/** The form once more, where the password alone is to blame. */
+function isTicked(fields: unknown): fields is { revoke_api_keys: 'true' } {
+  const { revoke_api_keys } = (fields ?? {}) as { revoke_api_keys?: unknown }
+  return revoke_api_keys === 'true'
+}
+
+/** The form once more, as it was filled in, where the password alone is to blame. */
 function tryAgain(error: unknown, fields: unknown): string | null {
   const token = tokenOf(fields)
   if (!(error instanceof SvcError) || error.details?.[0]?.path !== 'password') return null
-  return token === null ? null : resetForm(token, error.message)
+  return token && resetForm(token, { fault: error.message, revokes: isTicked(fields) })
 }
 
 function serve(app: FastifyInstance, admission: Admission, page: AccountPage): void {
