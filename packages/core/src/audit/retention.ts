@@ -5,8 +5,11 @@ import type { Storage } from '../storage/storage.ts'
 /** After how many days entries are removed, unless the operator sets another number. */
 export const AUDIT_DAYS_DEFAULT = 365
 
-/** The newest entries of a workspace that stay. A client that changes something 500 times a minute fills it in hours. */
-const ENTRIES_MAX = 100_000
+/**
+ * The newest entries of each action that stay in a workspace. Of each action by itself: a client that changes a webhook 500
+ * times a minute fills its share within the hour, and pushes out no entry of a login or a key.
+ */
+const ENTRIES_MAX = 20_000
 
 /** One step is one transaction: sends wait while it runs. */
 const STEP_MAX = 1_000
@@ -17,7 +20,7 @@ const TRIM_EVERY_MS = 60 * 60_000
 const DAY_MS = 24 * 60 * 60_000
 
 export interface AuditRetention {
-  /** Removes what is too old, and of each workspace what is too much. */
+  /** Removes what is too old, and of each action of a workspace what is too much. */
   apply(isStopping: () => boolean): Promise<void>
 }
 
@@ -50,10 +53,8 @@ export function createAuditRetention({
       const elapsed_ms = runtime.elapsed()
       if (trimmed_ms !== null && elapsed_ms - trimmed_ms < TRIM_EVERY_MS) return
       trimmed_ms = elapsed_ms
-      for (const { workspace_id, oldest_kept } of await storage.read.audit.overfull(entries_max)) {
-        await untilGone(() =>
-          storage.write(({ audit }) => audit.trim(workspace_id, oldest_kept, STEP_MAX)),
-        )
+      for (const over of await storage.read.audit.overfull(entries_max)) {
+        await untilGone(() => storage.write(({ audit }) => audit.trim(over, STEP_MAX)))
       }
     },
   }

@@ -13,6 +13,14 @@ export interface OperatorAuditFilter extends AuditFilter {
   workspace_id?: string | undefined
 }
 
+/** A workspace with too many entries of an action. */
+export interface OverfullAudit {
+  workspace_id: string
+  action: AuditAction
+  /** The id of the oldest entry to keep. */
+  oldest_kept: string
+}
+
 export interface AuditReads {
   /** Newest first. The workspace is empty for what concerns the service and no workspace. */
   list(
@@ -26,14 +34,14 @@ export interface AuditReads {
     filter: OperatorAuditFilter,
     page: { limit: number; offset: number },
   ): Promise<AuditEntryRow[]>
-  /** The workspaces that have more than `max` entries, each with the id of the oldest entry to keep. */
-  overfull(max: number): Promise<{ workspace_id: string; oldest_kept: string }[]>
+  /** The workspaces that have more than `max` entries of an action, each with the id of the oldest of them to keep. */
+  overfull(max: number): Promise<OverfullAudit[]>
 }
 
 export interface AuditWrites {
   record(entry: AuditEntryRow): Promise<void>
   /** Removes entries from before a time, at most `limit`; answers how many. */
   forget(before: Date, limit: number): Promise<number>
-  /** Removes the entries of a workspace with an id below `oldest_kept`, at most `limit`; answers how many. */
-  trim(workspaceId: string, oldestKept: string, limit: number): Promise<number>
+  /** Removes the entries of an action that are older than `oldest_kept`, at most `limit`; answers how many. */
+  trim(over: OverfullAudit, limit: number): Promise<number>
 }

@@ -75,8 +75,8 @@ export const LIMITS = {
   json_depth: 16,
   /** Members and items, not counting the items of the longest list of the outermost object; and in each of these. */
   json_values: 10_000,
-  /** All together: the 4 MB of the longest body hold no more values of any use, and 2.8 million empty lists. */
-  json_values_of_all: 1_000_000,
+  /** All together: the 4 MB of the longest body hold no more members with names, and 2.8 million empty lists. */
+  json_values_of_all: 700_000,
   /** In one list: more than any endpoint takes. */
   json_items: 50_000,
 

@@ -17,7 +17,7 @@ export async function checkNewPassword(field: Field, password: string): Promise<
     common = undefined
     throw error
   })
-  if (!(await common).has(password.normalize('NFKC').toLowerCase())) return
+  if (!(await common).has(comparable(password))) return
   throw invalid(field, 'Password is one of the most common ones: choose another')
 }
 
@@ -30,9 +30,14 @@ export function checkNotOwn(
   password: string,
   { email, name }: Pick<WorkspaceRow, 'email' | 'name'>,
 ): void {
-  const given = password.toLowerCase()
-  if (given !== email.toLowerCase() && given !== name.toLowerCase()) return
+  const given = comparable(password)
+  if (given !== comparable(email) && given !== comparable(name)) return
   throw invalid(field, 'Password must not be the e-mail address or the name of the workspace')
+}
+
+/** Full-width and other forms of the same letters are the same password to a guesser. */
+function comparable(text: string): string {
+  return text.normalize('NFKC').toLowerCase()
 }
 
 /** @throws Error when the package is incomplete. */

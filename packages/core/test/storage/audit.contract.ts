@@ -81,13 +81,19 @@ export function auditContract(open: OpenStorage): void {
     ])
   })
 
-  it('keeps the newest entries of a workspace that has too many', async () => {
+  it('keeps the newest entries of an action of which a workspace has too many', async () => {
     const [busy, quiet] = [await bench.workspace(0), await bench.workspace(0)]
     await record(quiet, 'workspace.created')
     await record(busy, 'workspace.created')
-    for (let i = 0; i < 3; i += 1) await record(busy, 'session.created')
+    for (let i = 0; i < 5; i += 1) await record(busy, 'webhook.updated')
+    const [newest] = await bench.storage.read.audit.list(busy, {}, EVERYTHING)
     await sweep(3)
-    expect(await actionsOf(busy)).toEqual(Array(3).fill('session.created'))
+    expect(await actionsOf(busy)).toEqual([
+      ...Array(3).fill('webhook.updated'),
+      'workspace.created',
+    ])
+    const [kept] = await bench.storage.read.audit.list(busy, {}, EVERYTHING)
+    expect(kept).toEqual(newest)
     expect(await actionsOf(quiet)).toEqual(['workspace.created'])
   })
 

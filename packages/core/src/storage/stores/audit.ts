@@ -1,5 +1,5 @@
 import { and, asc, desc, eq, gte, lt, lte, sql } from 'drizzle-orm'
-import type { AuditFilter, AuditReads, AuditWrites } from '../../audit/store.ts'
+import type { AuditFilter, AuditReads, AuditWrites, OverfullAudit } from '../../audit/store.ts'
 import { idFloor } from '../../runtime.ts'
 import { type Db, rowCount } from '../dialect.ts'
 import type { Tables } from '../tables.ts'
@@ -32,18 +32,16 @@ export function auditStore(db: Db, { audit_entries: t }: Tables): AuditReads & A
     },
     async overfull(max) {
       const full = await db
-        .select({ workspace_id: t.workspace_id })
+        .select({ workspace_id: t.workspace_id, action: t.action })
         .from(t)
-        .groupBy(t.workspace_id)
+        .groupBy(t.workspace_id, t.action)
         .having(sql`count(*) > ${max}`)
-      const found: { workspace_id: string; oldest_kept: string }[] = []
-      for (const { workspace_id } of full) {
-        const own = db.select({ id: t.id }).from(t).where(eq(t.workspace_id, workspace_id))
-        const [kept] = await own
-          .orderBy(desc(t.id))
-          .limit(1)
-          .offset(max - 1)
-        if (kept) found.push({ workspace_id, oldest_kept: kept.id })
+      const found: OverfullAudit[] = []
+      for (const { workspace_id, action } of full) {
+        const own = and(eq(t.workspace_id, workspace_id), eq(t.action, action))
+        const newest = db.select({ id: t.id }).from(t).where(own).orderBy(desc(t.id))
+        const [kept] = await newest.limit(1).offset(max - 1)
+        if (kept) found.push({ workspace_id, action, oldest_kept: kept.id })
       }
       return found
     },
@@ -57,9 +55,9 @@ export function auditStore(db: Db, { audit_entries: t }: Tables): AuditReads & A
       const some = last ? lte(t.id, last.id) : ended
       return (await db.delete(t).where(some).returning({ id: t.id })).length
     },
-    async trim(workspaceId, oldestKept, limit) {
-      const own = eq(t.workspace_id, workspaceId)
-      const over = and(own, lt(t.id, oldestKept))
+    async trim({ workspace_id, action, oldest_kept }, limit) {
+      const own = and(eq(t.workspace_id, workspace_id), eq(t.action, action))
+      const over = and(own, lt(t.id, oldest_kept))
       const oldest = db.select({ id: t.id }).from(t).where(over).orderBy(asc(t.id))
       const [last] = await oldest.limit(1).offset(limit - 1)
       const some = last ? and(own, lte(t.id, last.id)) : over
