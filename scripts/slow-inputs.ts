@@ -12,7 +12,7 @@
  */
 
 import { parseArgs } from 'node:util'
-import { slowInputs } from './slow-inputs/run.ts'
+import { type Slow, slowInputs } from './slow-inputs/run.ts'
 
 const { values } = parseArgs({
   options: {
@@ -30,16 +30,18 @@ const { tried, worst } = await slowInputs({
   suspect_ms: limit_ms / 2,
   until_ms: began + Number(values.minutes) * 60_000,
   progress(done, all, slowest) {
-    const most = slowest ? `${slowest.delay_ms.toFixed(1)} ms` : '-'
+    const most = slowest ? textOf(slowest) : '-'
     console.error(`${done} tried (${all} in a round), longest delay ${most}`)
   },
 })
-for (const { input, status, delay_ms } of worst) {
-  const route = `${input.method} ${input.path.split('?')[0]}`
-  console.log(`${delay_ms.toFixed(1).padStart(8)} ms  ${route}  ${input.name} (${status})`)
-}
+for (const one of worst) console.log(textOf(one))
 const slow = worst.filter(({ delay_ms }) => delay_ms > limit_ms)
 console.log(
   `${tried} inputs in ${Math.round((Date.now() - began) / 1000)} s, ${slow.length} routes above ${limit_ms} ms`,
 )
 if (slow.length > 0) process.exitCode = 1
+
+function textOf({ input, status, delay_ms }: Slow): string {
+  const route = `${input.method} ${input.path.split('?')[0]}`
+  return `${delay_ms.toFixed(1).padStart(8)} ms  ${route}  ${input.name} (${status})`
+}
