@@ -22,8 +22,8 @@ export interface CoreOptions {
    */
   secrets_keys?: readonly string[]
   /**
-   * Whether opening is refused while the database holds values of keys that are not given; unless told, it is. Only for
-   * programs that read and write no secrets.
+   * Whether opening is refused while the database holds values of keys that are not given; true by default. False is
+   * only for programs that read and write no secrets.
    */
   require_secrets_keys?: boolean
   /** Decimal strings of credits; those left out keep the specification's prices. */

@@ -14,7 +14,7 @@ export interface Turns {
 
 /**
  * @param now milliseconds of a clock that never goes back
- * @param per_turn how many begin in one turn of the event loop: 64 unless told
+ * @param per_turn how many begin in one turn of the event loop; default 64
  */
 export function createTurns({
   now = () => performance.now(),

@@ -117,7 +117,7 @@ async function choosePort({
 function exposedText(exposed_at: readonly string[]): string {
   return [
     `Warning: other machines can reach this service, at ${exposed_at.join(', ')}. svc dev is meant for one machine: traffic is`,
-    'not encrypted, and whoever signs up gets credits. Webhooks to this machine are refused; SVC_WEBHOOK_ALLOW_NETS=127.0.0.0/8 allows',
+    'not encrypted, and each signup gets credits. Webhooks to this machine are refused; SVC_WEBHOOK_ALLOW_NETS=127.0.0.0/8 allows',
     'them to everybody. Without HOST (or --host) it listens on this machine alone.',
   ].join('\n')
 }

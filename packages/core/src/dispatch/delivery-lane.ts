@@ -163,7 +163,7 @@ export function deliveryLane({
     return { ready, unreadable }
   }
 
-  /** Not tried, and charged to nobody; as with a receiver that fails, few are claimed until one can be read. */
+  /** Not tried, and no attempt is counted; as with a receiver that fails, few are claimed until one can be read. */
   async function putBack(batch: readonly Begun<ClaimedDelivery>[]): Promise<void> {
     if (batch.length === 0) return
     const answer = { ...lost(runtime.now().getTime()), error: 'unreadable_secret' }

@@ -20,7 +20,7 @@ export interface WorkspaceReads {
 }
 
 export interface WorkspaceWrites {
-  /** Lets nobody else lock this workspace until the transaction ends. */
+  /** Locks this workspace until the transaction ends. */
   lock(workspaceId: string): Promise<void>
   /** Answers false when the e-mail address is taken; nothing is written then. */
   insert(workspace: WorkspaceRow): Promise<boolean>

@@ -17,7 +17,7 @@ export function resetForm(token: string, before?: { fault: string; revokes: bool
   const ticked = before?.revokes ? ' checked' : ''
   const field = `<label>New password, ${LIMITS.password_length_min} characters or more
 <input type="password" name="password" required minlength="${LIMITS.password_length_min}" maxlength="${LIMITS.password_length_max}" autocomplete="new-password" autofocus></label>
-<label><input type="checkbox" name="revoke_api_keys" value="true"${ticked}> Revoke all API keys and disable all webhooks: tick this if somebody else may have used the account</label>
+<label><input type="checkbox" name="revoke_api_keys" value="true"${ticked}> Revoke all API keys and disable all webhooks: tick this if another person may have used the account</label>
 <button>Change the password</button>`
   return plainPage('Choose a new password', `${alert}${form('reset-password', token, field)}`)
 }
