@@ -133,12 +133,15 @@ function located(text: string, { name, parts }: Omit<JsonList, 'around'>): JsonL
 }
 
 function endOfString(text: string, start: number): number {
-  for (let end = start; ; ) {
-    end = text.indexOf('"', end + 1)
+  for (let from = start + 1; ; ) {
+    const end = text.indexOf('"', from)
     if (end === -1) return text.length
     let backslashes = 0
     while (text.charCodeAt(end - 1 - backslashes) === BACKSLASH) backslashes++
     if (backslashes % 2 === 0) return end
+    // Escapes often come in runs: 2 million searches for the next quote took 30 ms.
+    from = end + 1
+    while (text.charCodeAt(from) === BACKSLASH) from += 2
   }
 }
 
