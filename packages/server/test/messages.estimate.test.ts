@@ -255,7 +255,7 @@ describe('of a bulk', () => {
       recipients: to(40).map((name) => `${name.slice(1)}@example.com`),
     })
     expect(status).toBe(400)
-    expect(body.message).toMatch(/^The messages of a bulk may have at most 16 million characters/)
+    expect(body.message).toMatch(/^The messages of a bulk may have at most 64 million characters/)
   })
 
   it('lists 5,000 characters of all messages together', async () => {

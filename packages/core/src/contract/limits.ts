@@ -150,13 +150,10 @@ export const LIMITS = {
   bulk_variables: 100,
   bulk_variable_name_length: 100,
   bulk_variable_length: 10_000,
-  /**
-   * What a bulk stores, all contents, filled in, and all metadata together: enough for the longest texts with the most
-   * metadata for 1,000 recipients. Where the operator allows more recipients, as much more, up to the maximum: all of it
-   * is in memory at the same time.
-   */
-  bulk_stored_length: 16 * MB,
-  bulk_stored_length_max: 64 * MB,
+  /** What a bulk stores, all contents, filled in, and all metadata together: all of it is in memory at the same time. */
+  bulk_stored_length: 64 * MB,
+  /** Of a test key, which costs nothing: enough for the longest WhatsApp texts with the most metadata for 1,000 recipients. */
+  test_bulk_stored_length: 16 * MB,
   /** Of one message, in the answer to an estimate. */
   estimate_characters: 100,
   /** Of all messages in the answer to an estimate: each one is a record. */

@@ -53,7 +53,8 @@ export async function recipientsOf(
   const ids = mode === 'live' ? contactIdsOf(recipients) : []
   const known = ids.length > 0 ? await contacts.forSending(workspace_id, ids) : new Map()
   const noContact = mode === 'live' ? 'Contact not found' : CONTACTS_ARE_LIVE
-  return lookAtRecipients(recipients, { ...parts, request, contacts: known, noContact })
+  const length_max = LIMITS[mode === 'live' ? 'bulk_stored_length' : 'test_bulk_stored_length']
+  return lookAtRecipients(recipients, { ...parts, request, contacts: known, noContact, length_max })
 }
 
 /** The same whether or not there is such a contact. */
@@ -70,14 +71,15 @@ function contactIdsOf(recipients: readonly (BulkRecipient | Refused)[]): string[
 async function lookAtRecipients(
   recipients: readonly (BulkRecipient | Refused)[],
   of: Pick<Bulk, 'request' | 'contacts' | 'noContact' | 'priceOf' | 'countryFault'> & {
-    recipients_max: number
+    /** How much the messages may come to, in UTF-16 code units. */
+    length_max: number
   },
 ): Promise<Recipients> {
   const found: Recipients = { reached: [], refused: [], duplicates: [] }
   const bulk = { ...of, ...preparedFrom(of.request, of.priceOf) }
   if (bulk.template.placeholders * recipients.length > LIMITS.bulk_fillings) throw tooMuch()
   const seen = new Set<string>()
-  const length_max = storedLengthMax(of.recipients_max)
+  const { length_max } = of
   let length = 0
   await inTurns(recipients, (given, index) => {
     if (isRefused(given)) {
@@ -224,12 +226,6 @@ function metadataOf(ours: Metadata | undefined, common: Metadata | undefined): M
   if (!ours || !common) return ours ?? common ?? {}
   const merged = { ...common, ...ours }
   return metadata.safeParse(merged).success ? merged : null
-}
-
-/** How much the messages of one bulk may come to, in UTF-16 code units. */
-function storedLengthMax(recipients_max: number): number {
-  const allowed = (LIMITS.bulk_stored_length * recipients_max) / LIMITS.bulk_recipients
-  return Math.min(Math.max(LIMITS.bulk_stored_length, allowed), LIMITS.bulk_stored_length_max)
 }
 
 /** The names and texts of a value together. */

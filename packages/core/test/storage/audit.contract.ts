@@ -73,11 +73,13 @@ export function auditContract(open: OpenStorage): void {
     const workspaceId = await bench.workspace(0)
     await record(workspaceId, 'session.created')
     await record('', 'dispatch.paused')
+    await record('', 'settings.changed')
     bench.clock.advance(8 * DAY_MS)
     await record(workspaceId, 'api_key.created')
     await sweep()
     expect(await bench.storage.read.audit.ofAll({}, EVERYTHING)).toMatchObject([
       { action: 'api_key.created' },
+      { action: 'settings.changed' },
     ])
   })
 

@@ -1,4 +1,4 @@
-import { and, asc, desc, eq, gte, lt, lte, sql } from 'drizzle-orm'
+import { and, asc, desc, eq, gte, lt, lte, ne, sql } from 'drizzle-orm'
 import type { AuditFilter, AuditReads, AuditWrites, OverfullAudit } from '../../audit/store.ts'
 import { idFloor } from '../../runtime.ts'
 import { type Db, rowCount } from '../dialect.ts'
@@ -49,10 +49,11 @@ export function auditStore(db: Db, { audit_entries: t }: Tables): AuditReads & A
       await db.insert(t).values(entry)
     },
     async forget(before, limit) {
-      const ended = lt(t.id, idFloor(before))
+      // The newest entry of the settings is what the next start compares with.
+      const ended = and(lt(t.id, idFloor(before)), ne(t.action, 'settings.changed'))
       const oldest = db.select({ id: t.id }).from(t).where(ended).orderBy(asc(t.id))
       const [last] = await oldest.limit(1).offset(limit - 1)
-      const some = last ? lte(t.id, last.id) : ended
+      const some = last ? and(ended, lte(t.id, last.id)) : ended
       return (await db.delete(t).where(some).returning({ id: t.id })).length
     },
     async trim({ workspace_id, action, oldest_kept }, limit) {
