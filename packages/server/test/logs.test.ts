@@ -176,7 +176,7 @@ describe('a bug', () => {
         messages: {
           ...core.messages,
           get: () => Promise.reject(new TypeError('a bug of ours', { cause: new Error('why') })),
-          list: () => Promise.reject(null),
+          listShort: () => Promise.reject(null),
           send: () => Promise.reject(Object.assign(new Error('theirs'), { statusCode: 404 })),
         },
       }),

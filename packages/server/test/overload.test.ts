@@ -145,12 +145,12 @@ it('requests that are being worked on are the load, and are none once they have 
       ...core,
       messages: {
         ...core.messages,
-        async list(...args) {
+        async listShort(...args) {
           waiting += 1
           await held
           // Work that fails has ended too.
           if (waiting % 2) throw new SvcError('not_found', 'gone')
-          return core.messages.list(...args)
+          return core.messages.listShort(...args)
         },
       },
     }),
