@@ -12,7 +12,7 @@ let count = 0
 afterAll(() => rmSync(folder, { recursive: true }))
 
 it.each<[string, Partial<CoreOptions>, number]>([
-  ['with the signup where mails reach nobody', {}, 5_000_000],
+  ['with the signup where no mail is sent', {}, 5_000_000],
   ['with the verification where they are sent', { mailer: { send: async () => {} } }, 0],
   [
     'when the option says',

@@ -307,7 +307,7 @@ describe('logins from a network that the account logged in from', () => {
     expectRefused(await login('198.51.0.5', owner), 5, 900)
   })
 
-  it('tell nobody elsewhere that there is an account', async () => {
+  it('do not tell clients elsewhere that there is an account', async () => {
     const seen = ({ status, headers, body }: Answer) => {
       const { 'x-request-id': _, date: __, ...rest } = headers
       return { status, rest, body }

@@ -29,7 +29,7 @@ export function createUnsubscribe({
   async function messageOf(token: string): Promise<MessageRow | null> {
     const ref = readMessageToken(await secret(), 'unsubscribe', token)
     const message = ref && (await read.messages.byId(ref.workspace_id, ref.message_id))
-    // A test message went to nobody: what follows from it must not change who gets live ones.
+    // A test message reached no recipient: what follows from it must not change who gets live ones.
     const isMail = message?.channel === 'email' && message.livemode
     return isMail && message.erased_at === null ? message : null
   }

@@ -7,7 +7,7 @@ const SOON_MS = 60_000
 /**
  * Whether a message waited for so long that its recipient may have opted out since it was accepted: it was scheduled,
  * is tried again, or there was a backlog. Only these are held against the suppressions a second time; what answers a
- * STOP is not, which goes to whoever is suppressed; nor is a test message, which reaches nobody.
+ * STOP is not, which suppressed recipients get too; nor is a test message, which reaches no recipient.
  */
 export function hasWaited(
   message: Pick<

@@ -116,7 +116,7 @@ describe('two servers count as one', () => {
 })
 
 describe('two servers have one quota', () => {
-  it('of webhooks to a host, whoever adds one at the same moment', async () => {
+  it('of webhooks to a host, also when both add one at the same moment', async () => {
     const add = (i: number) =>
       apps.at(i).call('POST', '/api/v1/webhooks', {
         token: owner.token,
