@@ -1,4 +1,4 @@
-import { Sqlite } from '../packages/core/src/storage/sqlite/driver.ts'
+import { Sqlite } from '../packages/core/src/storage/sqlite/engine/driver.ts'
 
 /** A SQLite file, for looking at what a service wrote. */
 export interface Database {

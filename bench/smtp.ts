@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { createRequire } from 'node:module'
-import type { Provider, SendJob } from '../packages/core/src/providers/provider.ts'
+import type { Provider, SendJob } from '../packages/core/src/contract/outside/provider.ts'
 import { settings } from '../packages/core/src/providers/smtp/settings.ts'
 import { openSmtp } from '../packages/core/src/providers/smtp/smtp.ts'
 import { type Handlers, startChild } from './child.ts'

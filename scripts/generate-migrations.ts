@@ -1,7 +1,7 @@
 /**
  * Writes the migrations of both engines from the one table definition:
  *
- *   npm run db:generate [name]           from what changed in storage/tables.ts
+ *   npm run db:generate [name]           from what changed in rows/tables.ts
  *   npm run db:generate -- --custom name  empty files, for what a table definition cannot say
  *
  * drizzle-kit knows neither STRICT nor WITHOUT ROWID. Every new SQLite table gets the first here, because a column of
@@ -53,7 +53,7 @@ for (const [engine, dialect] of [
       kit,
       'generate',
       `--dialect=${dialect}`,
-      `--schema=./src/storage/schema.${engine}.ts`,
+      `--schema=./src/rows/schema.${engine}.ts`,
       `--out=./migrations/${engine}`,
       ...(custom ? ['--custom'] : []),
       ...(name ? [`--name=${name}`] : []),

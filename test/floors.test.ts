@@ -58,7 +58,7 @@ const SOUND = new Map([
     "import type { Storage } from '../storage/storage.ts'",
   ],
   [
-    'packages/core/src/contract/signature.ts',
+    'packages/core/src/contract/signing/signature.ts',
     "import { createHmac } from 'node:crypto'\nexport * from './sign.ts'",
   ],
   ['packages/core/src/contract/errors.ts', "import { z } from 'zod'"],
@@ -86,7 +86,7 @@ describe('the floors', () => {
 describe('violationsOf', () => {
   it('finds nothing in a sound tree', () => {
     expect(
-      check('packages/core/src/runtime.ts', "import { randomBytes } from 'node:crypto'"),
+      check('packages/core/src/runtime/runtime.ts', "import { randomBytes } from 'node:crypto'"),
     ).toEqual([])
   })
 
@@ -118,8 +118,8 @@ describe('violationsOf', () => {
 
   it('finds the type of a table in a feature', () => {
     const source = "import type { tables } from '../storage/tables.ts'"
-    expect(check('packages/core/src/contacts/store.ts', source)).toEqual([
-      'packages/core/src/contacts/store.ts → packages/core/src/storage/tables.ts: a feature knows storage by the types of its port alone',
+    expect(check('packages/core/src/storage/ports/contacts.ts', source)).toEqual([
+      'packages/core/src/storage/ports/contacts.ts → packages/core/src/rows/tables.ts: a feature knows storage by the types of its port alone',
     ])
   })
 

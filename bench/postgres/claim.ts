@@ -1,6 +1,6 @@
-import { systemRuntime } from '../../packages/core/src/runtime.ts'
+import { systemRuntime } from '../../packages/core/src/runtime/runtime.ts'
 import { openStorage } from '../../packages/core/src/storage/open.ts'
-import type { Storage } from '../../packages/core/src/storage/storage.ts'
+import type { Storage } from '../../packages/core/src/storage/ports/storage.ts'
 import { startPostgres } from '../../packages/core/test/postgres-server.ts'
 import { type BenchOptions, count, type Figure, median } from '../figure.ts'
 import { Pool } from './plain.ts'

@@ -1,5 +1,5 @@
-import { units } from '../../packages/core/src/contract/units.ts'
-import { systemRuntime } from '../../packages/core/src/runtime.ts'
+import { units } from '../../packages/core/src/contract/fields/units.ts'
+import { systemRuntime } from '../../packages/core/src/runtime/runtime.ts'
 import { openStorage } from '../../packages/core/src/storage/open.ts'
 import { builders } from '../../packages/core/test/fixtures.ts'
 import { startPostgres } from '../../packages/core/test/postgres-server.ts'

@@ -1,6 +1,6 @@
 import { createRequire } from 'node:module'
-import { type Account, decide } from '../../packages/core/src/credits/decide.ts'
-import type { AcceptRequest } from '../../packages/core/src/messages/accept.ts'
+import type { AcceptRequest } from '../../packages/core/src/rules/accept.ts'
+import { type Account, decide } from '../../packages/core/src/rules/decide.ts'
 
 const core = createRequire(new URL('../../packages/core/package.json', import.meta.url))
 

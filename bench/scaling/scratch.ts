@@ -1,8 +1,8 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { type Runtime, systemRuntime } from '../../packages/core/src/runtime.ts'
+import { type Runtime, systemRuntime } from '../../packages/core/src/runtime/runtime.ts'
 import { openStorage } from '../../packages/core/src/storage/open.ts'
-import type { Storage } from '../../packages/core/src/storage/storage.ts'
+import type { Storage } from '../../packages/core/src/storage/ports/storage.ts'
 import { type PostgresServer, startPostgres } from '../../packages/core/test/postgres-server.ts'
 import { Pool } from '../postgres/plain.ts'
 

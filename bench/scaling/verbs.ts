@@ -1,5 +1,5 @@
-import { units } from '../../packages/core/src/contract/units.ts'
-import type { ClaimedMessage, HotDoor } from '../../packages/core/src/storage/storage.ts'
+import { units } from '../../packages/core/src/contract/fields/units.ts'
+import type { ClaimedMessage, HotDoor } from '../../packages/core/src/storage/ports/storage.ts'
 import { type Builders, builders } from '../../packages/core/test/fixtures.ts'
 import { quantile } from '../figure.ts'
 import type { Scratch, ScratchDatabase } from './scratch.ts'

@@ -7,7 +7,7 @@ export default defineConfig(
   packageBuild({
     entry: {
       'dispatch/worker': './src/dispatch/worker.ts',
-      'storage/sqlite/reader-worker': './src/storage/sqlite/reader-worker.ts',
+      'storage/sqlite/reader-worker': './src/storage/sqlite/engine/reader-worker.ts',
       'storage/backup/backup-process': './src/storage/backup/backup-process.ts',
     },
     // A hundred files otherwise, most of them error texts in other languages, in the way of every command and start.

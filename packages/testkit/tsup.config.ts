@@ -7,7 +7,7 @@ import { declarations, packageBuild } from '../../scripts/tsup.ts'
 // signatures, straight from their sources, what the contract says of events and limits, and the types of both.
 const TYPES = {
   '@svc/core/contract': ['../core/src/contract/index.ts'],
-  '@svc/core/webhooks': ['../core/src/contract/signature.ts'],
+  '@svc/core/webhooks': ['../core/src/contract/signing/signature.ts'],
   zod: ['../../.bootstrap/types/zod/index.d.ts'],
 }
 

@@ -15,8 +15,8 @@ const STORAGE = 'packages/core/src/storage'
 const SQLITE_SUITE = 'packages/core/test/storage.sqlite.test.ts'
 const GUARDS = 'packages/core/test/ledger/guards.test.ts'
 const BOOKS = 'packages/core/test/ledger/ledger.test.ts'
-const DECIDE = 'packages/core/src/credits/decide.ts'
-const DECIDE_TEST = 'packages/core/src/credits/decide.test.ts'
+const DECIDE = 'packages/core/src/rules/decide.ts'
+const DECIDE_TEST = 'packages/core/src/rules/decide.test.ts'
 
 /** Those without which nothing else about money could be believed; the tests of the repository run them. */
 export const FIRST: readonly Mutant[] = [
@@ -95,14 +95,14 @@ export const MORE: readonly Mutant[] = [
   },
   {
     name: 'a message is refunded again',
-    file: 'packages/core/src/messages/step.ts',
+    file: 'packages/core/src/rules/step.ts',
     from: 'message.credits_used - message.credits_refunded',
     to: 'message.credits_used',
     test: { file: GUARDS, name: 'a message that got its credits back gets none again' },
   },
   {
     name: 'a refund is not noted on its message',
-    file: 'packages/core/src/messages/step.ts',
+    file: 'packages/core/src/rules/step.ts',
     from: '  message.credits_refunded = message.credits_used\n',
     to: '',
     test: { file: BOOKS, name: 'the rules of the ledger keep its books' },
@@ -116,7 +116,7 @@ export const MORE: readonly Mutant[] = [
   },
   {
     name: 'a daily limit of a key is not asked for',
-    file: 'packages/core/src/messages/accept.ts',
+    file: 'packages/core/src/rules/accept.ts',
     from: 'if (before + required > limit) {',
     to: 'if (before + required < 0) {',
     test: { file: SQLITE_SUITE, name: 'lets a key spend its limit to the last micro-credit' },
@@ -168,28 +168,28 @@ export const MORE: readonly Mutant[] = [
   },
   {
     name: 'a settled call is settled again',
-    file: 'packages/core/src/credits/holds.ts',
+    file: 'packages/core/src/rules/holds.ts',
     from: '  if (standing) {\n',
     to: '  if (standing && amount < 0) {\n',
     test: { file: BOOKS, name: 'the rules of the ledger keep its books' },
   },
   {
     name: 'the rest of a hold stays held',
-    file: 'packages/core/src/credits/holds.ts',
+    file: 'packages/core/src/rules/holds.ts',
     from: 'held_delta: -hold.held_delta as Units,',
     to: 'held_delta: -1 as Units,',
     test: { file: BOOKS, name: 'the rules of the ledger keep its books' },
   },
   {
     name: 'an expiry takes what is held or gone',
-    file: 'packages/core/src/credits/lots.ts',
+    file: 'packages/core/src/rules/lots.ts',
     from: 'return Math.min(remaining, Math.max(0, available)) as Units',
     to: 'return remaining',
     test: { file: BOOKS, name: 'the rules of the ledger keep its books' },
   },
   {
     name: 'what is spent burns the lot that expires last',
-    file: 'packages/core/src/credits/lots.ts',
+    file: 'packages/core/src/rules/lots.ts',
     from: 'a.expires_at.getTime() - b.expires_at.getTime()',
     to: 'b.expires_at.getTime() - a.expires_at.getTime()',
     test: { file: BOOKS, name: 'the rules of the ledger keep its books' },

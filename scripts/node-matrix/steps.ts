@@ -67,7 +67,10 @@ async function startAndStop({ cwd, env }: Where): Promise<string> {
 }
 
 async function runSuites({ cwd, env }: Where): Promise<string> {
-  const files = ['packages/core/test/storage.', 'packages/core/src/storage/sqlite/driver.test.ts']
+  const files = [
+    'packages/core/test/storage.',
+    'packages/core/src/storage/sqlite/engine/driver.test.ts',
+  ]
   const output = await finish(['node', VITEST, 'run', ...files], {
     cwd,
     env,

@@ -9,8 +9,8 @@ import { type Dispatcher, startDispatcher } from '../src/dispatch/dispatcher.ts'
 import { createPerformer, createProviders } from '../src/dispatch/performer.ts'
 import { createRouting } from '../src/dispatch/routing.ts'
 import { SANDBOX } from '../src/providers/registry.ts'
+import type { MessageRow, Storage } from '../src/storage/ports/storage.ts'
 import { openSqlite } from '../src/storage/sqlite/sqlite.ts'
-import type { MessageRow, Storage } from '../src/storage/storage.ts'
 import { builders, plainSealer, SMS_PRICE, testRuntime } from './fixtures.ts'
 
 describe('a message that expired before its first attempt', () => {

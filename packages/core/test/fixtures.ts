@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
-import { type Units, units } from '../src/contract/units.ts'
-import type { Operation } from '../src/credits/decide.ts'
-import type { AcceptRequest, Answer } from '../src/messages/accept.ts'
-import { idGenerator, type Log, type Runtime } from '../src/runtime.ts'
+import { type Units, units } from '../src/contract/fields/units.ts'
+import type { AcceptRequest, Answer } from '../src/rules/accept.ts'
+import type { Operation } from '../src/rules/decide.ts'
+import { idGenerator, type Log, type Runtime } from '../src/runtime/runtime.ts'
 import { createSealer, type Sealer } from '../src/secrets/sealer.ts'
 import type {
   ApiKeyRow,
@@ -12,7 +12,7 @@ import type {
   PurchaseRow,
   WebhookRow,
   WorkspaceRow,
-} from '../src/storage/storage.ts'
+} from '../src/storage/ports/storage.ts'
 import type { OpenedWebhook } from '../src/webhooks/sealed-webhook.ts'
 
 /** What an SMS of one segment costs in these tests. */

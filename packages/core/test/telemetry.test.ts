@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { readProvider } from '../src/channels/read-providers.ts'
 import { type Core, createCore } from '../src/core.ts'
-import { systemRuntime } from '../src/runtime.ts'
+import { systemRuntime } from '../src/runtime/runtime.ts'
 import { createDatabase } from './postgres-database.ts'
 import { listener } from './told.ts'
 

@@ -1,4 +1,4 @@
-import type { Telemetry } from '../src/telemetry.ts'
+import type { Telemetry } from '../src/runtime/telemetry.ts'
 
 /** Whoever is told, and what it was told without durations: `'attempted sandbox sms accepted'`, as often as it was. */
 export function listener() {

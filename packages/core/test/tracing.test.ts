@@ -13,7 +13,7 @@ import {
 } from '@opentelemetry/sdk-trace-base'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createCore } from '../src/core.ts'
-import { openTracing } from '../src/tracing.ts'
+import { openTracing } from '../src/runtime/tracing.ts'
 import { testRuntime } from './fixtures.ts'
 
 const RECIPIENT = '+14155552671'

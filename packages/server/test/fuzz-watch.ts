@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { Database } from 'better-sqlite3'
-import { Sqlite } from '../../core/src/storage/sqlite/driver.ts'
+import { Sqlite } from '../../core/src/storage/sqlite/engine/driver.ts'
 
 /** A watch over what others write to a database. */
 export interface Watch {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { messageToken } from '../../core/src/providers/smtp/mail-address-token.ts'
+import { messageToken } from '../../core/src/contract/signing/mail-address-token.ts'
 import type { Account } from './accounts.ts'
 import { expectStatus } from './call.ts'
 import { useWorld } from './world.ts'

@@ -29,7 +29,7 @@ export function canOpenView({ surroundings, output }: Context): boolean {
  * @example
  * await openView(context, {
  *   screen: 'inline',
- *   load: async () => (await import('../views/line-log.tsx')).lineLog(props),
+ *   load: async () => (await import('./line-log.tsx')).lineLog(props),
  * })
  */
 export async function openView(

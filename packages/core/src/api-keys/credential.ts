@@ -1,6 +1,6 @@
 import type { Actor } from '../audit/actor.ts'
 import { SvcError } from '../contract/errors.ts'
-import type { Writes } from '../storage/storage.ts'
+import type { Writes } from '../storage/ports/storage.ts'
 
 /**
  * Checks the credential of a request again, in the transaction of a change that outlives it: a new key, a webhook. The

@@ -1,6 +1,6 @@
 import { LIMITS } from '../contract/limits.ts'
-import type { Runtime } from '../runtime.ts'
-import type { ApiKeyRow, Storage } from '../storage/storage.ts'
+import type { Runtime } from '../runtime/runtime.ts'
+import type { ApiKeyRow, Storage } from '../storage/ports/storage.ts'
 
 /** A first use shows within a second; later ones are written once a minute. */
 const FIRST_MS = 1_000

@@ -1,4 +1,4 @@
-import type { ActorKind } from '../contract/audit.ts'
+import type { ActorKind } from '../contract/resources/audit.ts'
 
 /** Who makes a change and from where, as the audit log records it. */
 export interface Actor {

@@ -1,11 +1,11 @@
 import { createHmac } from 'node:crypto'
-import type { AuditEntry, audit as endpoints } from '../contract/audit.ts'
-import type { Query } from '../contract/endpoint.ts'
-import type { Runtime } from '../runtime.ts'
-import type { AuditEntryRow, Storage } from '../storage/storage.ts'
+import type { Query } from '../contract/endpoints/endpoint.ts'
+import type { AuditEntry, audit as endpoints } from '../contract/resources/audit.ts'
+import type { Runtime } from '../runtime/runtime.ts'
+import type { OperatorAuditFilter } from '../storage/ports/audit.ts'
+import type { AuditEntryRow, Storage } from '../storage/ports/storage.ts'
 import { SERVICE } from './actor.ts'
 import { auditRow } from './entry.ts'
-import type { OperatorAuditFilter } from './store.ts'
 
 /** An entry with the workspace that it concerns; null for the service itself. */
 export interface OperatorAuditEntry extends AuditEntry {

@@ -1,6 +1,6 @@
-import type { AuditAction } from '../contract/audit.ts'
-import type { Runtime } from '../runtime.ts'
-import type { AuditEntryRow } from '../storage/storage.ts'
+import type { AuditAction } from '../contract/resources/audit.ts'
+import type { Runtime } from '../runtime/runtime.ts'
+import type { AuditEntryRow } from '../storage/ports/storage.ts'
 import type { Actor } from './actor.ts'
 
 /** What changed, without what it says: names of fields, amounts and counts, never contents, recipients or secrets. */

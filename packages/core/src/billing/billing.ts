@@ -1,11 +1,15 @@
 import { type Actor, SERVICE } from '../audit/actor.ts'
 import { auditRow } from '../audit/entry.ts'
-import { type CreditPackage, billing as endpoints, type Transaction } from '../contract/billing.ts'
 import { invalid, SvcError } from '../contract/errors.ts'
-import type { PurchaseRow } from '../storage/storage.ts'
+import {
+  type CreditPackage,
+  billing as endpoints,
+  type Transaction,
+} from '../contract/resources/billing.ts'
+import type { WhichPurchases } from '../storage/ports/billing.ts'
+import type { PurchaseRow } from '../storage/ports/storage.ts'
 import { type CheckoutParts, createCheckout } from './checkout.ts'
 import type { Notification, Subject } from './payment.ts'
-import type { WhichPurchases } from './store.ts'
 import { createSyncAll } from './sync-all.ts'
 import { createSyncPurchase, paymentOf } from './sync-purchase.ts'
 import { transactionOf } from './transactions.ts'

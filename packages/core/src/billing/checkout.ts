@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto'
-import type { CreditPackage, billing as endpoints } from '../contract/billing.ts'
-import type { Body, Data } from '../contract/endpoint.ts'
+import type { Body, Data } from '../contract/endpoints/endpoint.ts'
 import { invalid, SvcError } from '../contract/errors.ts'
+import { formatCredits, units } from '../contract/fields/units.ts'
 import { LIMITS } from '../contract/limits.ts'
-import { formatCredits, units } from '../contract/units.ts'
-import type { Answer } from '../messages/accept.ts'
-import type { Runtime } from '../runtime.ts'
-import type { PurchaseRow, Reads, Storage } from '../storage/storage.ts'
+import type { CreditPackage, billing as endpoints } from '../contract/resources/billing.ts'
+import type { Answer } from '../rules/accept.ts'
+import type { Runtime } from '../runtime/runtime.ts'
+import type { PurchaseRow, Reads, Storage } from '../storage/ports/storage.ts'
 import type { Order, PaymentProvider, Session } from './payment.ts'
 
 type Request = Body<typeof endpoints.checkout>

@@ -1,6 +1,6 @@
-import { units } from '../contract/units.ts'
-import type { Runtime } from '../runtime.ts'
-import type { PurchaseRow, Storage } from '../storage/storage.ts'
+import { units } from '../contract/fields/units.ts'
+import type { Runtime } from '../runtime/runtime.ts'
+import type { PurchaseRow, Storage } from '../storage/ports/storage.ts'
 import type { Synced } from './sync-purchase.ts'
 
 /**

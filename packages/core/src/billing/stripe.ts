@@ -1,6 +1,6 @@
 import type Stripe from 'stripe'
 import { invalid } from '../contract/errors.ts'
-import type { Log } from '../runtime.ts'
+import type { Log } from '../runtime/runtime.ts'
 import type { Order, Payment, PaymentProvider, PaymentState, Session } from './payment.ts'
 import { subjectOf, verifiedEvent } from './stripe-event.ts'
 import { idOf, stateOf } from './stripe-state.ts'

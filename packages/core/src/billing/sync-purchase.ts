@@ -1,9 +1,9 @@
-import { type Units, units } from '../contract/units.ts'
-import type { Entry } from '../credits/decide.ts'
-import type { Runtime } from '../runtime.ts'
-import type { PurchaseRow, Storage } from '../storage/storage.ts'
+import { type Units, units } from '../contract/fields/units.ts'
+import type { Entry } from '../rules/decide.ts'
+import type { Runtime } from '../runtime/runtime.ts'
+import type { PurchaseChange } from '../storage/ports/billing.ts'
+import type { PurchaseRow, Storage } from '../storage/ports/storage.ts'
 import type { Payment, PaymentProvider, PaymentState } from './payment.ts'
-import type { PurchaseChange } from './store.ts'
 import { correction, creditsFor, mismatchOf, statusFor } from './sync.ts'
 
 /** What bringing a purchase to its payment changed. */

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { UNITS_MAX, units } from '../contract/units.ts'
+import { UNITS_MAX, units } from '../contract/fields/units.ts'
 import type { PaymentState } from './payment.ts'
 import { creditsFor, mismatchOf, statusFor } from './sync.ts'
 

@@ -1,7 +1,7 @@
-import type { Transaction } from '../contract/billing.ts'
-import type { Channel } from '../contract/content.ts'
-import { units } from '../contract/units.ts'
-import type { Entry } from '../credits/decide.ts'
+import { units } from '../contract/fields/units.ts'
+import type { Transaction } from '../contract/resources/billing.ts'
+import type { Channel } from '../contract/resources/content.ts'
+import type { Entry } from '../rules/decide.ts'
 
 /**
  * An entry of the ledger as its workspace sees it: by what is available, which is what `credits_balance` says. Every

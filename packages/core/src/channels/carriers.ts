@@ -1,5 +1,5 @@
-import type { Channel } from '../contract/content.ts'
-import type { Traits } from '../providers/provider.ts'
+import type { Traits } from '../contract/outside/provider.ts'
+import type { Channel } from '../contract/resources/content.ts'
 import { type ProviderSettings, SANDBOX, traitsOf } from '../providers/registry.ts'
 
 /** Somebody who can carry a message, and the sender it then has. */

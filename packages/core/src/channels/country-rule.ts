@@ -1,4 +1,4 @@
-import type { Channel } from '../contract/content.ts'
+import type { Channel } from '../contract/resources/content.ts'
 import { countryName } from './countries.ts'
 
 /** Which countries may be written to, by ISO 3166-1. */

@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { CHANNELS } from '../contract/content.ts'
+import { isUnits, parseCredits } from '../contract/fields/units.ts'
 import { LIMITS } from '../contract/limits.ts'
-import { isUnits, parseCredits } from '../contract/units.ts'
+import { CHANNELS } from '../contract/resources/content.ts'
 import { type ChannelPrice, createPricing, DEFAULT_PRICES } from './price.ts'
 import { readPrices } from './read-prices.ts'
 

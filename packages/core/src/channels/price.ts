@@ -1,7 +1,7 @@
-import type { Channel, Content, SmsContent, VoiceContent } from '../contract/content.ts'
-import { parseCredits, type Units, units } from '../contract/units.ts'
+import { parseCredits, type Units, units } from '../contract/fields/units.ts'
+import type { Channel, Content, SmsContent, VoiceContent } from '../contract/resources/content.ts'
+import { heldMinutes } from '../rules/voice-minutes.ts'
 import { countSegments, encodingOf } from '../sms/index.ts'
-import { heldMinutes } from './voice-minutes.ts'
 
 /**
  * What one unit costs, as a decimal string of credits; or what it costs by the beginning of the recipient's number:

@@ -1,19 +1,19 @@
 import { type Actor, SERVICE } from '../audit/actor.ts'
 import { auditRow } from '../audit/entry.ts'
-import type { Channel } from '../contract/content.ts'
 import { invalid, SvcError } from '../contract/errors.ts'
-import type { SendRequest } from '../contract/send-request.ts'
-import type { ReceiveReports } from '../messages/reports.ts'
 import type {
   CallbackReading,
   CallbackRequest,
   Listening,
   Outcome,
   Provider,
-} from '../providers/provider.ts'
+} from '../contract/outside/provider.ts'
+import type { Channel } from '../contract/resources/content.ts'
+import type { SendRequest } from '../contract/resources/send-request.ts'
+import type { ReceiveReports } from '../messages/reports.ts'
 import { type ProviderSettings, traitsOf } from '../providers/registry.ts'
-import type { Runtime } from '../runtime.ts'
-import type { PauseRow, Storage } from '../storage/storage.ts'
+import type { Runtime } from '../runtime/runtime.ts'
+import type { PauseRow, Storage } from '../storage/ports/storage.ts'
 import { tryProvider } from './try-provider.ts'
 
 /** How a provider stands, for operators. */

@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import { CHANNELS } from '../contract/content.ts'
+import { CHANNELS } from '../contract/resources/content.ts'
 import { createPricing, DEFAULT_PRICES, type Prices } from './price.ts'
 
 const DECIMAL = 'must be a decimal text, for example "0.8"'

@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import { issueText, pathText } from '../contract/issue-text.ts'
+import { issueText, pathText } from '../contract/endpoints/issue-text.ts'
 import { type ProviderSettings, providerSettings, SANDBOX } from '../providers/registry.ts'
 
 const PROVIDERS_MAX = 50

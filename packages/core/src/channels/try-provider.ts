@@ -1,8 +1,8 @@
 import { invalid } from '../contract/errors.ts'
-import type { SendRequest } from '../contract/send-request.ts'
-import type { Listening, Outcome, Provider, SendJob, Traits } from '../providers/provider.ts'
-import type { Runtime } from '../runtime.ts'
-import { heldMinutes } from './voice-minutes.ts'
+import type { Listening, Outcome, Provider, SendJob, Traits } from '../contract/outside/provider.ts'
+import type { SendRequest } from '../contract/resources/send-request.ts'
+import { heldMinutes } from '../rules/voice-minutes.ts'
+import type { Runtime } from '../runtime/runtime.ts'
 
 /** How long a connection may take to come up, before the message is sent all the same. */
 const CONNECT_MAX_MS = 12_000

@@ -1,7 +1,7 @@
-import { attributes, type ContactFields, UNREACHABLE_TEXT } from '../contract/contacts.ts'
-import { emailKey } from '../contract/email-address.ts'
 import type { ErrorDetail } from '../contract/errors.ts'
-import type { ContactRow } from '../storage/storage.ts'
+import { emailKey } from '../contract/fields/email-address.ts'
+import { attributes, type ContactFields, UNREACHABLE_TEXT } from '../contract/resources/contacts.ts'
+import type { ContactRow } from '../storage/ports/storage.ts'
 import { fold } from './fold.ts'
 import {
   changeSubscriptions,

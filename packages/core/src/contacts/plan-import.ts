@@ -1,8 +1,8 @@
-import type { ContactFields } from '../contract/contacts.ts'
-import type { Channel } from '../contract/content.ts'
-import { emailKey } from '../contract/email-address.ts'
 import type { ErrorDetail } from '../contract/errors.ts'
-import type { ContactRow, SuppressionRow } from '../storage/storage.ts'
+import { emailKey } from '../contract/fields/email-address.ts'
+import type { ContactFields } from '../contract/resources/contacts.ts'
+import type { Channel } from '../contract/resources/content.ts'
+import type { ContactRow, SuppressionRow } from '../storage/ports/storage.ts'
 import { attributesFault, type ContactIndex, changeContact, joinAttributes } from './change.ts'
 import { suppressionKey } from './subscriptions.ts'
 

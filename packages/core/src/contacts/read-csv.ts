@@ -1,8 +1,8 @@
 import { isUtf8 } from 'node:buffer'
 import { Readable } from 'node:stream'
 import { invalid, type SvcError } from '../contract/errors.ts'
-import { isRecord } from '../contract/fields.ts'
-import { checkValue, jsonShape } from '../contract/json-text.ts'
+import { isRecord } from '../contract/fields/fields.ts'
+import { checkValue, jsonShape } from '../contract/fields/json-text.ts'
 import { LIMITS } from '../contract/limits.ts'
 import { CSV_COLUMNS, unguarded } from './csv-cells.ts'
 

@@ -1,7 +1,7 @@
-import type { Subscriptions } from '../contract/contacts.ts'
-import type { Channel } from '../contract/content.ts'
-import { CHANNELS } from '../contract/content.ts'
-import type { ContactRow, SuppressionRow } from '../storage/storage.ts'
+import type { Subscriptions } from '../contract/resources/contacts.ts'
+import type { Channel } from '../contract/resources/content.ts'
+import { CHANNELS } from '../contract/resources/content.ts'
+import type { ContactRow, SuppressionRow } from '../storage/ports/storage.ts'
 
 /** Why addresses are suppressed, by `suppressionKey`. */
 export type Suppressed = ReadonlyMap<string, SuppressionRow['reason']>

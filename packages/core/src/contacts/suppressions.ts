@@ -1,10 +1,10 @@
-import { emailKey } from '../contract/email-address.ts'
-import type { Body } from '../contract/endpoint.ts'
+import type { Body } from '../contract/endpoints/endpoint.ts'
 import { SvcError } from '../contract/errors.ts'
-import type { suppressions as endpoints, Suppression } from '../contract/suppressions.ts'
-import type { Runtime } from '../runtime.ts'
-import type { Storage, SuppressionRow } from '../storage/storage.ts'
-import type { SuppressionFilter } from './store.ts'
+import { emailKey } from '../contract/fields/email-address.ts'
+import type { suppressions as endpoints, Suppression } from '../contract/resources/suppressions.ts'
+import type { Runtime } from '../runtime/runtime.ts'
+import type { SuppressionFilter } from '../storage/ports/contacts.ts'
+import type { Storage, SuppressionRow } from '../storage/ports/storage.ts'
 
 /** Addresses that a workspace must not write to, by channel. */
 export interface Suppressions {

@@ -1,7 +1,7 @@
-import { suppressedAddress } from '../messages/accept.ts'
-import { readMessageToken } from '../providers/smtp/mail-address-token.ts'
-import type { Runtime } from '../runtime.ts'
-import type { MessageRow, Storage } from '../storage/storage.ts'
+import { readMessageToken } from '../contract/signing/mail-address-token.ts'
+import { suppressedAddress } from '../rules/accept.ts'
+import type { Runtime } from '../runtime/runtime.ts'
+import type { MessageRow, Storage } from '../storage/ports/storage.ts'
 
 /** What the link to unsubscribe in a mail leads to (RFC 8058): its token names the mail, and nobody else can make one. */
 export interface Unsubscribe {

@@ -1,5 +1,5 @@
-import type { Contact } from '../contract/contacts.ts'
-import { CHANNELS } from '../contract/content.ts'
+import type { Contact } from '../contract/resources/contacts.ts'
+import { CHANNELS } from '../contract/resources/content.ts'
 import { CSV_COLUMNS, type CsvColumn, guarded } from './csv-cells.ts'
 
 /** The first line of an exported file. */

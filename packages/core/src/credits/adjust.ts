@@ -1,8 +1,8 @@
 import { invalid } from '../contract/errors.ts'
-import { formatCredits, type Units } from '../contract/units.ts'
-import type { Runtime } from '../runtime.ts'
-import type { Writes } from '../storage/storage.ts'
-import { availableOf, type Entry, type Operation } from './decide.ts'
+import { formatCredits, type Units } from '../contract/fields/units.ts'
+import { availableOf, type Entry, type Operation } from '../rules/decide.ts'
+import type { Runtime } from '../runtime/runtime.ts'
+import type { Writes } from '../storage/ports/storage.ts'
 import { assertRoom } from './room.ts'
 
 /** A correction by the operator. */

@@ -1,6 +1,6 @@
-import type { LotRow, Writes } from '../storage/storage.ts'
-import type { Entry } from './decide.ts'
-import { burn, CONSUMING } from './lots.ts'
+import type { Entry } from '../rules/decide.ts'
+import { burn, CONSUMING } from '../rules/lots.ts'
+import type { LotRow, Writes } from '../storage/ports/storage.ts'
 
 /**
  * Counts what was consumed up to the account's last entry, `seq`, off the open lots, and answers them in burn order.

@@ -1,9 +1,9 @@
-import type { Units } from '../contract/units.ts'
-import type { Runtime } from '../runtime.ts'
-import type { LotRow, Storage, Writes } from '../storage/storage.ts'
+import type { Units } from '../contract/fields/units.ts'
+import { availableOf, type Operation } from '../rules/decide.ts'
+import { expiring } from '../rules/lots.ts'
+import type { Runtime } from '../runtime/runtime.ts'
+import type { LotRow, Storage, Writes } from '../storage/ports/storage.ts'
 import { countLots } from './count-lots.ts'
-import { availableOf, type Operation } from './decide.ts'
-import { expiring } from './lots.ts'
 import { eachPage, eachWorkspace, type Overdue } from './overdue.ts'
 
 /**

@@ -1,6 +1,6 @@
-import type { Units } from '../contract/units.ts'
-import type { Runtime } from '../runtime.ts'
-import type { Operation, Reference } from './decide.ts'
+import type { Units } from '../contract/fields/units.ts'
+import type { Operation, Reference } from '../rules/decide.ts'
+import type { Runtime } from '../runtime/runtime.ts'
 
 /** Credits given without payment. */
 export function grantOperation(

@@ -1,7 +1,5 @@
-import type { Units } from '../contract/units.ts'
-import type { Runtime } from '../runtime.ts'
-import type { HoldRow, Storage, Writes } from '../storage/storage.ts'
-import type { Entry, Operation, Refusal } from './decide.ts'
+import type { Units } from '../contract/fields/units.ts'
+import type { Entry, Operation, Refusal } from '../rules/decide.ts'
 import {
   type HoldEnd,
   isGivenBack,
@@ -11,7 +9,9 @@ import {
   planVoid,
   type Resolution,
   resolutionOperation,
-} from './holds.ts'
+} from '../rules/holds.ts'
+import type { Runtime } from '../runtime/runtime.ts'
+import type { HoldRow, Storage, Writes } from '../storage/ports/storage.ts'
 import { eachPage, eachWorkspace, type Overdue } from './overdue.ts'
 
 /** Credits set aside for something whose cost is known only at its end. */

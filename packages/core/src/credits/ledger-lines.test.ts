@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
-import { units } from '../contract/units.ts'
-import type { Entry } from './decide.ts'
+import { units } from '../contract/fields/units.ts'
+import type { Entry } from '../rules/decide.ts'
 import { LEDGER_CSV_HEADER, ledgerCsvLine, ledgerJsonLine } from './ledger-lines.ts'
 
 const entry: Entry & { email: string } = {

@@ -1,6 +1,6 @@
 import { guarded } from '../contacts/csv-cells.ts'
-import { creditsOf, formatCredits, type Units } from '../contract/units.ts'
-import type { Entry } from './decide.ts'
+import { creditsOf, formatCredits, type Units } from '../contract/fields/units.ts'
+import type { Entry } from '../rules/decide.ts'
 
 type Booked = Entry & { email: string }
 

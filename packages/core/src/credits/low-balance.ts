@@ -1,7 +1,7 @@
-import type { Runtime } from '../runtime.ts'
-import type { Storage } from '../storage/storage.ts'
-import { type FanOut, fanOut } from '../webhooks/fan-out.ts'
-import type { LowBalance } from './low-balance-store.ts'
+import { type FanOut, fanOut } from '../rules/fan-out.ts'
+import type { Runtime } from '../runtime/runtime.ts'
+import type { LowBalance } from '../storage/ports/low-balances.ts'
+import type { Storage } from '../storage/ports/storage.ts'
 
 export interface LowBalanceWatch {
   /** Tells everybody who is to be told by now. Resolves when that is done, or when another server is at it. */

@@ -1,4 +1,4 @@
-import type { Log } from '../runtime.ts'
+import type { Log } from '../runtime/runtime.ts'
 
 /** What ends by itself, as far as its place among all such goes: by when it does, then by id. */
 export interface Overdue {

@@ -1,7 +1,7 @@
 import { invalid } from '../contract/errors.ts'
-import { formatCredits, UNITS_PER_CREDIT, type Units } from '../contract/units.ts'
-import type { Writes } from '../storage/storage.ts'
-import type { Operation } from './decide.ts'
+import { formatCredits, UNITS_PER_CREDIT, type Units } from '../contract/fields/units.ts'
+import type { Operation } from '../rules/decide.ts'
+import type { Writes } from '../storage/ports/storage.ts'
 
 /**
  * How far from 0 gifts and corrections may bring a balance: 500,000,000 credits, half of what an account can count. The

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { units } from '../contract/units.ts'
+import { units } from '../contract/fields/units.ts'
 import { type TermsChange, termsOf } from './terms.ts'
 
 describe('termsOf', () => {

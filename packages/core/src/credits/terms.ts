@@ -1,7 +1,7 @@
 import { invalid } from '../contract/errors.ts'
-import type { Units } from '../contract/units.ts'
-import type { Writes } from '../storage/storage.ts'
-import type { Terms } from './store.ts'
+import type { Units } from '../contract/fields/units.ts'
+import type { Terms } from '../storage/ports/credits.ts'
+import type { Writes } from '../storage/ports/storage.ts'
 
 /** What an operator changes of the terms of a workspace; what is left out stays. */
 export interface TermsChange {

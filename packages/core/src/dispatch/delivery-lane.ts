@@ -1,11 +1,11 @@
 import { LIMITS } from '../contract/limits.ts'
-import type { Runtime } from '../runtime.ts'
+import type { DeliveryResult } from '../rules/record.ts'
+import type { Runtime } from '../runtime/runtime.ts'
+import type { Tracing } from '../runtime/tracing.ts'
 import { SealedError, type Sealer } from '../secrets/sealer.ts'
-import type { ClaimedDelivery, Storage } from '../storage/storage.ts'
-import type { Tracing } from '../tracing.ts'
+import type { ClaimedDelivery, Storage } from '../storage/ports/storage.ts'
 import type { DeliverAnswer } from '../webhooks/deliver.ts'
 import { deliveryOutcome } from '../webhooks/delivery-outcome.ts'
-import type { DeliveryResult } from '../webhooks/record.ts'
 import { secretsInTurn } from '../webhooks/rotation.ts'
 import {
   fingerprintOf,

@@ -1,5 +1,5 @@
-import type { Log } from '../runtime.ts'
-import type { Telemetry } from '../telemetry.ts'
+import type { Log } from '../runtime/runtime.ts'
+import type { Telemetry } from '../runtime/telemetry.ts'
 import { uptimeMs } from './uptime.ts'
 
 /** One kind of background work: what to claim, and what to do with it. */

@@ -1,6 +1,6 @@
+import type { Listening, Provider } from '../contract/outside/provider.ts'
 import type { ReceiveReports } from '../messages/reports.ts'
-import type { Listening, Provider } from '../providers/provider.ts'
-import type { Log } from '../runtime.ts'
+import type { Log } from '../runtime/runtime.ts'
 
 /** What comes in by other ways than HTTP. */
 export interface Listeners {

@@ -1,5 +1,5 @@
 import { traitsOf } from '../providers/registry.ts'
-import type { Runtime } from '../runtime.ts'
+import type { Runtime } from '../runtime/runtime.ts'
 import {
   createPerformer,
   type createProviders,

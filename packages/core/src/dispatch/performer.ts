@@ -1,4 +1,10 @@
-import type { LookupJob, LookupResult, Outcome, Provider, SendJob } from '../providers/provider.ts'
+import type {
+  LookupJob,
+  LookupResult,
+  Outcome,
+  Provider,
+  SendJob,
+} from '../contract/outside/provider.ts'
 import { openProvider, type ProviderSettings } from '../providers/registry.ts'
 import { createDeliverer, type DeliverAnswer, type DeliverJob } from '../webhooks/deliver.ts'
 import type { TargetPolicy } from '../webhooks/target.ts'

@@ -1,4 +1,4 @@
-import type { Log } from '../runtime.ts'
+import type { Log } from '../runtime/runtime.ts'
 
 /** Pauses between tries: together about a lease, after which the work counts as interrupted. */
 const PAUSES_MS = [100, 500, 2_000, 5_000, 10_000, 10_000, 10_000, 10_000, 10_000]

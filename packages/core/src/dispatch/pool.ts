@@ -1,8 +1,8 @@
 import { existsSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { Piscina } from 'piscina'
-import type { Log } from '../runtime.ts'
-import type { Telemetry } from '../telemetry.ts'
+import type { Log } from '../runtime/runtime.ts'
+import type { Telemetry } from '../runtime/telemetry.ts'
 import type { Performer, PerformerSettings } from './performer.ts'
 
 /**

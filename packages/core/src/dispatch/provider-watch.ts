@@ -1,7 +1,7 @@
 import type { Pauses } from '../channels/pauses.ts'
 import { PARKED_PAGE } from '../messages/reports.ts'
 import type { DispatchGate } from '../operating/dispatch-gate.ts'
-import type { Runtime } from '../runtime.ts'
+import type { Runtime } from '../runtime/runtime.ts'
 
 export interface ProviderWatch {
   /** Looks now. */

@@ -4,8 +4,8 @@ import { expireLots } from '../credits/expire-lots.ts'
 import { releaseHolds } from '../credits/holding.ts'
 import { PARTS_WAIT_MS } from '../inbound/parts.ts'
 import type { Retention } from '../operating/retention.ts'
-import type { Runtime } from '../runtime.ts'
-import type { Storage } from '../storage/storage.ts'
+import type { Runtime } from '../runtime/runtime.ts'
+import type { Storage } from '../storage/ports/storage.ts'
 
 export interface Sweeper {
   /** Sweeps once, now. Resolves when all that had ended is gone, or when another server is at it. */

@@ -1,5 +1,5 @@
 import { workerData } from 'node:worker_threads'
-import type { LookupJob, SendJob } from '../providers/provider.ts'
+import type { LookupJob, SendJob } from '../contract/outside/provider.ts'
 import type { DeliverJob } from '../webhooks/deliver.ts'
 import { createPerformer, createProviders, type PerformerSettings } from './performer.ts'
 

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { uuidAt } from '../runtime.ts'
+import { uuidAt } from '../runtime/runtime.ts'
 import type { Arrival } from './plan.ts'
 
 /**

@@ -1,6 +1,6 @@
-import type { ReceivedPartRow, Writes } from '../storage/storage.ts'
+import type { ReceivedMessageWrites } from '../storage/ports/inbound.ts'
+import type { ReceivedPartRow, Writes } from '../storage/ports/storage.ts'
 import { isRepeated, joined, PARTS_KEPT_MAX, PARTS_WAIT_MS } from './parts.ts'
-import type { ReceivedMessageWrites } from './store.ts'
 
 type Store = Pick<ReceivedMessageWrites, 'partsOf' | 'insertPart' | 'removeParts'>
 

@@ -1,7 +1,7 @@
 import { type Viewer, viewOf } from '../api-keys/viewer.ts'
-import type { Query } from '../contract/endpoint.ts'
-import type { ReceivedMessage, received } from '../contract/received.ts'
-import type { Storage } from '../storage/storage.ts'
+import type { Query } from '../contract/endpoints/endpoint.ts'
+import type { ReceivedMessage, received } from '../contract/resources/received.ts'
+import type { Storage } from '../storage/ports/storage.ts'
 
 export interface ReceivedMessages {
   /** Newest first; for a test key, answers to test messages only. */

@@ -1,5 +1,5 @@
-import { suppressedAddress } from '../messages/accept.ts'
-import type { ReceivedMessageRow, SuppressionRow, Writes } from '../storage/storage.ts'
+import { suppressedAddress } from '../rules/accept.ts'
+import type { ReceivedMessageRow, SuppressionRow, Writes } from '../storage/ports/storage.ts'
 import {
   type Arrival,
   type Parties,

@@ -1,7 +1,7 @@
-import type { Settlement } from '../messages/settlement.ts'
-import type { Runtime } from '../runtime.ts'
-import type { Storage, SuppressionRow } from '../storage/storage.ts'
-import { isReply } from './is-reply.ts'
+import { isReply } from '../rules/is-reply.ts'
+import type { Settlement } from '../rules/settlement.ts'
+import type { Runtime } from '../runtime/runtime.ts'
+import type { Storage, SuppressionRow } from '../storage/ports/storage.ts'
 
 /** So many messages that wait are looked through for each workspace. */
 const LOOKED_THROUGH_MAX = 500

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import type { Mail } from './mail.ts'
+import type { Mail } from '../contract/outside/mail.ts'
 import { createOutbox } from './outbox.ts'
 
 const mail: Mail = {

@@ -1,5 +1,5 @@
-import type { Log } from '../runtime.ts'
-import type { Mail, Mailer, MailKind } from './mail.ts'
+import type { Mail, Mailer, MailKind } from '../contract/outside/mail.ts'
+import type { Log } from '../runtime/runtime.ts'
 
 /** Makes the mail when its turn has come; null when there is none to send after all. */
 export type Compose = () => Promise<Mail | null>

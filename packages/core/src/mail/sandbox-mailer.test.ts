@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import type { Mail } from './mail.ts'
+import type { Mail } from '../contract/outside/mail.ts'
 import { createSandboxMailer } from './sandbox-mailer.ts'
 
 const at = new Date('2026-05-04T09:00:00.000Z')

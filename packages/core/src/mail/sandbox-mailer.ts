@@ -1,5 +1,5 @@
-import type { Runtime } from '../runtime.ts'
-import type { Mail, Mailer } from './mail.ts'
+import type { Mail, Mailer } from '../contract/outside/mail.ts'
+import type { Runtime } from '../runtime/runtime.ts'
 
 /** A mail that reached nobody. */
 export interface KeptMail extends Mail {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { units } from '../contract/units.ts'
+import { units } from '../contract/fields/units.ts'
 import { lowBalanceMail, resetMail, verifyMail } from './templates.ts'
 
 const LINK = 'https://svc.example/x?a=1&b=<"&token=t'

@@ -1,6 +1,6 @@
+import { formatCredits, type Units } from '../contract/fields/units.ts'
 import { LIMITS } from '../contract/limits.ts'
-import { formatCredits, type Units } from '../contract/units.ts'
-import type { Mail } from './mail.ts'
+import type { Mail } from '../contract/outside/mail.ts'
 
 interface Wording {
   subject: string

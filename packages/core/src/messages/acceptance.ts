@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto'
 import type { KeyIdentity } from '../api-keys/api-keys.ts'
 import { invalid, SvcError } from '../contract/errors.ts'
-import { formatCredits, type Units } from '../contract/units.ts'
-import type { Storage } from '../storage/storage.ts'
-import type { AcceptRequest, AcceptResult, Answer } from './accept.ts'
+import { formatCredits, type Units } from '../contract/fields/units.ts'
+import type { AcceptRequest, AcceptResult, Answer } from '../rules/accept.ts'
+import type { Storage } from '../storage/ports/storage.ts'
 import { testQuotaExceeded } from './test-usage.ts'
 
 /** What an endpoint did, or what it did when the same was asked before. */

@@ -1,10 +1,10 @@
 import * as z from 'zod'
-import type { RecipientFault } from '../contract/bulk.ts'
-import { type BulkRecipient, bulkRecipient } from '../contract/bulk-request.ts'
-import { decode } from '../contract/decode.ts'
+import { decode } from '../contract/endpoints/decode.ts'
 import { type ErrorDetail, SvcError } from '../contract/errors.ts'
-import { isRecord } from '../contract/fields.ts'
-import { inTurns } from '../in-turns.ts'
+import { isRecord } from '../contract/fields/fields.ts'
+import type { RecipientFault } from '../contract/resources/bulk.ts'
+import { type BulkRecipient, bulkRecipient } from '../contract/resources/bulk-request.ts'
+import { inTurns } from '../runtime/in-turns.ts'
 
 /** A recipient who gets none, and why. */
 export interface Refused {

@@ -1,6 +1,6 @@
-import type { bulks as endpoints } from '../contract/bulk.ts'
-import type { Data } from '../contract/endpoint.ts'
+import type { Data } from '../contract/endpoints/endpoint.ts'
 import { SvcError } from '../contract/errors.ts'
+import type { bulks as endpoints } from '../contract/resources/bulk.ts'
 import type { Refused } from './bulk-reading.ts'
 
 /** The refusal of a whole bulk for what is wrong with its recipients, all of them named. */

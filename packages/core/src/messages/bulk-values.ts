@@ -1,5 +1,5 @@
 import type { Addressee } from '../contacts/contacts.ts'
-import type { BulkRecipient, BulkVariables } from '../contract/bulk-request.ts'
+import type { BulkRecipient, BulkVariables } from '../contract/resources/bulk-request.ts'
 import type { LookUp } from './template.ts'
 
 /**

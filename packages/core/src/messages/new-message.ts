@@ -1,13 +1,13 @@
 import type { KeyIdentity } from '../api-keys/api-keys.ts'
 import type { Price } from '../channels/price.ts'
-import type { Channel, Content } from '../contract/content.ts'
 import { invalid } from '../contract/errors.ts'
-import type { Metadata } from '../contract/fields.ts'
+import type { Metadata } from '../contract/fields/fields.ts'
+import { type Units, units } from '../contract/fields/units.ts'
 import { LIMITS } from '../contract/limits.ts'
-import { type Units, units } from '../contract/units.ts'
-import type { Operation } from '../credits/decide.ts'
-import type { MessageRow } from '../storage/storage.ts'
-import type { SpendingLimit } from './accept.ts'
+import type { Channel, Content } from '../contract/resources/content.ts'
+import type { SpendingLimit } from '../rules/accept.ts'
+import type { Operation } from '../rules/decide.ts'
+import type { MessageRow } from '../storage/ports/storage.ts'
 
 /** When a message is sent, and until when. */
 export interface Schedule {

@@ -1,8 +1,13 @@
-import type { MessageRef, Receipt, Report, SuppressionReason } from '../providers/provider.ts'
-import type { Runtime } from '../runtime.ts'
-import type { MessagePartRow, ParkedReceiptRow, Storage } from '../storage/storage.ts'
-import type { Tracing } from '../tracing.ts'
-import type { Settlement } from './settlement.ts'
+import type {
+  MessageRef,
+  Receipt,
+  Report,
+  SuppressionReason,
+} from '../contract/outside/provider.ts'
+import type { Settlement } from '../rules/settlement.ts'
+import type { Runtime } from '../runtime/runtime.ts'
+import type { Tracing } from '../runtime/tracing.ts'
+import type { MessagePartRow, ParkedReceiptRow, Storage } from '../storage/ports/storage.ts'
 
 /** Takes in what providers tell by themselves. Resolves when all of it is stored: only then may it be acknowledged. */
 export type ReceiveReports = (provider: string, reports: readonly Report[]) => Promise<void>

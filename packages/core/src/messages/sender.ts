@@ -1,7 +1,7 @@
 import type { KeyIdentity } from '../api-keys/api-keys.ts'
 import type { Carriers } from '../channels/carriers.ts'
-import type { Channel } from '../contract/content.ts'
-import type { Storage } from '../storage/storage.ts'
+import type { Channel } from '../contract/resources/content.ts'
+import type { Storage } from '../storage/ports/storage.ts'
 
 type Sending = { channel: Channel; from?: string | undefined }
 

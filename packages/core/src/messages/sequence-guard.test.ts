@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest'
 import { testRuntime } from '../../test/fixtures.ts'
 import type { KeyIdentity } from '../api-keys/api-keys.ts'
-import type { Storage, Writes } from '../storage/storage.ts'
+import type { Storage, Writes } from '../storage/ports/storage.ts'
 import { createSequenceGuard, type Frozen, type SequenceGuard } from './sequence-guard.ts'
 
 const identity: KeyIdentity = {

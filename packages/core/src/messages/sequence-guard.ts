@@ -1,9 +1,9 @@
 import type { KeyIdentity } from '../api-keys/api-keys.ts'
 import { SERVICE } from '../audit/actor.ts'
 import { auditRow } from '../audit/entry.ts'
-import type { Channel } from '../contract/content.ts'
-import type { Runtime } from '../runtime.ts'
-import type { Storage } from '../storage/storage.ts'
+import type { Channel } from '../contract/resources/content.ts'
+import type { Runtime } from '../runtime/runtime.ts'
+import type { Storage } from '../storage/ports/storage.ts'
 import { createSequenceDetector, type Run, type SequenceLimit } from './sequence-detector.ts'
 
 /** Stops a workspace that writes to numbers one after the other. */

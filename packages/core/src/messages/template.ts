@@ -1,6 +1,6 @@
-import type { Content } from '../contract/content.ts'
 import { invalid, type SvcError } from '../contract/errors.ts'
 import { LIMITS } from '../contract/limits.ts'
+import type { Content } from '../contract/resources/content.ts'
 
 /** What a placeholder stands for; null where nothing is known. */
 export type LookUp = (name: string) => string | null

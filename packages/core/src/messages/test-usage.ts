@@ -1,9 +1,9 @@
 import type { KeyIdentity } from '../api-keys/api-keys.ts'
 import { invalid, SvcError } from '../contract/errors.ts'
 import type { Quotas } from '../contract/limits.ts'
-import { dayOf } from '../credits/decide.ts'
-import { inTurns } from '../in-turns.ts'
-import type { MessageRow, TestUsageRow } from '../storage/storage.ts'
+import { dayOf } from '../rules/decide.ts'
+import { inTurns } from '../runtime/in-turns.ts'
+import type { MessageRow, TestUsageRow } from '../storage/ports/storage.ts'
 
 /** What the test keys of a workspace may use on a day (UTC). */
 export type TestQuotas = Pick<Quotas, 'test_messages_per_day' | 'test_bytes_per_day'>

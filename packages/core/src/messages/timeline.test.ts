@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
-import type { TimelineEntry } from '../contract/timeline.ts'
-import { units } from '../contract/units.ts'
-import type { Entry, EntryKind } from '../credits/decide.ts'
-import type { DeliveryRow, MessageAttemptRow, MessageEventRow } from '../storage/storage.ts'
+import { units } from '../contract/fields/units.ts'
+import type { TimelineEntry } from '../contract/resources/timeline.ts'
+import type { Entry, EntryKind } from '../rules/decide.ts'
+import type { DeliveryRow, MessageAttemptRow, MessageEventRow } from '../storage/ports/storage.ts'
 import { timelineFrom } from './timeline.ts'
 
 const NOON = Date.parse('2026-05-04T12:00:00.000Z')

@@ -1,16 +1,16 @@
-import type { TimelineEntry } from '../contract/timeline.ts'
-import type { Units } from '../contract/units.ts'
-import type { Entry } from '../credits/decide.ts'
+import type { Units } from '../contract/fields/units.ts'
+import type { TimelineEntry } from '../contract/resources/timeline.ts'
+import type { Entry } from '../rules/decide.ts'
+import { type Reported, STATUS_EVENTS } from '../rules/status.ts'
 import type {
   DeliveryRow,
   MessageAttemptRow,
   MessageEventRow,
   MessageRow,
   Storage,
-} from '../storage/storage.ts'
-import { type Reported, STATUS_EVENTS } from './status.ts'
+} from '../storage/ports/storage.ts'
 
-export type { TimelineEntry } from '../contract/timeline.ts'
+export type { TimelineEntry } from '../contract/resources/timeline.ts'
 
 /** What is stored about one message, each list in the order in which it was written. */
 export interface History {

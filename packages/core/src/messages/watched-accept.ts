@@ -1,7 +1,7 @@
-import type { Channel } from '../contract/content.ts'
 import { SvcError } from '../contract/errors.ts'
-import type { Telemetry } from '../telemetry.ts'
-import type { Accepted, Tracing } from '../tracing.ts'
+import type { Channel } from '../contract/resources/content.ts'
+import type { Telemetry } from '../runtime/telemetry.ts'
+import type { Accepted, Tracing } from '../runtime/tracing.ts'
 import type { Answered } from './acceptance.ts'
 
 /** Sees a send or a bulk to its end, and tells what became of it and how long that took. */

@@ -1,5 +1,5 @@
-import type { Runtime } from '../runtime.ts'
-import type { DispatchPauseRow, Storage } from '../storage/storage.ts'
+import type { Runtime } from '../runtime/runtime.ts'
+import type { DispatchPauseRow, Storage } from '../storage/ports/storage.ts'
 
 /** The one row that a pause of all dispatch is. */
 export const ALL = 'all'

@@ -1,10 +1,10 @@
 import { type Actor, SERVICE } from '../audit/actor.ts'
 import { auditRow } from '../audit/entry.ts'
-import { ERASED } from '../contract/message.ts'
-import type { Runtime } from '../runtime.ts'
-import type { ContactRow, Storage, SuppressionRow } from '../storage/storage.ts'
+import { ERASED } from '../contract/resources/message.ts'
+import type { Runtime } from '../runtime/runtime.ts'
+import type { IdWindow, SearchedTable } from '../storage/ports/erasure.ts'
+import type { ContactRow, Storage, SuppressionRow } from '../storage/ports/storage.ts'
 import { erasedBody, nameOf, read as readBody } from '../webhooks/erased-body.ts'
-import type { IdWindow, SearchedTable } from './erasure-store.ts'
 import { isTo, type Recipient, readRecipient } from './recipient.ts'
 
 /** What there is of an address, or what was done about it; numbers of rows. */

@@ -1,8 +1,6 @@
 import type { ProviderStatus } from '../channels/providers.ts'
-import type { Channel } from '../contract/content.ts'
-import type { Runtime } from '../runtime.ts'
-import type { Storage } from '../storage/storage.ts'
-import type { DispatchPause } from './dispatch-control.ts'
+import type { Channel } from '../contract/resources/content.ts'
+import type { Runtime } from '../runtime/runtime.ts'
 import type {
   CreditTotals,
   FailedMessage,
@@ -11,7 +9,9 @@ import type {
   QueueState,
   TroubledWebhook,
   WebhookTotals,
-} from './overview-store.ts'
+} from '../storage/ports/overview.ts'
+import type { Storage } from '../storage/ports/storage.ts'
+import type { DispatchPause } from './dispatch-control.ts'
 
 /** How the whole service stands, over all workspaces: for its operator. */
 export interface Overview {

@@ -1,6 +1,6 @@
-import { emailAddress, emailKey } from '../contract/email-address.ts'
 import { invalid } from '../contract/errors.ts'
-import { phone } from '../contract/fields.ts'
+import { emailAddress, emailKey } from '../contract/fields/email-address.ts'
+import { phone } from '../contract/fields/fields.ts'
 
 /** Somebody who was written to. */
 export interface Recipient {

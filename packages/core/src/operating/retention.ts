@@ -1,8 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { idFloor, type Runtime } from '../runtime.ts'
-import type { Storage, Writes } from '../storage/storage.ts'
+import { idFloor, type Runtime } from '../runtime/runtime.ts'
+import type { RetentionKind } from '../storage/ports/retention.ts'
+import type { Storage, Writes } from '../storage/ports/storage.ts'
 import { erasedBody } from '../webhooks/erased-body.ts'
-import type { RetentionKind } from './retention-store.ts'
 
 /** The fewest days: by then no network reports on a message any more, and no delivery is tried by itself. */
 export const RETENTION_DAYS_MIN = 7

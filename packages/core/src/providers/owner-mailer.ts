@@ -1,4 +1,4 @@
-import type { Mailer } from '../mail/mail.ts'
+import type { Mailer } from '../contract/outside/mail.ts'
 import type { ProviderSettings } from './registry.ts'
 
 /** The service's own mails go through the first mail server there is, which is loaded when one is sent. */

@@ -1,5 +1,5 @@
 import type { z } from 'zod'
-import type { Provider, ProviderContext, Traits } from './provider.ts'
+import type { Provider, ProviderContext, Traits } from '../contract/outside/provider.ts'
 
 /** One kind of provider. What is light stands in it; `open` loads the rest. */
 export interface ProviderType<Settings> {

@@ -1,6 +1,6 @@
 import * as z from 'zod'
+import type { Provider, ProviderContext, Traits } from '../contract/outside/provider.ts'
 import { httpType } from './http/type.ts'
-import type { Provider, ProviderContext, Traits } from './provider.ts'
 import type { ProviderType } from './provider-type.ts'
 import { sandboxType } from './sandbox.ts'
 import { smppType } from './smpp/type.ts'

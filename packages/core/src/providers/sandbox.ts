@@ -1,6 +1,13 @@
 import * as z from 'zod'
-import { CHANNELS } from '../contract/content.ts'
-import type { LookupJob, LookupResult, Outcome, Provider, Receipt, SendJob } from './provider.ts'
+import type {
+  LookupJob,
+  LookupResult,
+  Outcome,
+  Provider,
+  Receipt,
+  SendJob,
+} from '../contract/outside/provider.ts'
+import { CHANNELS } from '../contract/resources/content.ts'
 import type { ProviderType } from './provider-type.ts'
 
 const SLOW_MS = 30_000

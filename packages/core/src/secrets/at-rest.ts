@@ -1,8 +1,10 @@
 import { type Actor, SERVICE } from '../audit/actor.ts'
 import { auditRow } from '../audit/entry.ts'
-import type { AuditAction } from '../contract/audit.ts'
-import type { Runtime } from '../runtime.ts'
-import type { Storage } from '../storage/storage.ts'
+import type { AuditAction } from '../contract/resources/audit.ts'
+import { partsOf, type Sealed } from '../rows/sealed.ts'
+import type { Runtime } from '../runtime/runtime.ts'
+import type { WebhookSecretColumns } from '../storage/ports/secrets.ts'
+import type { Storage } from '../storage/ports/storage.ts'
 import {
   fingerprintOf,
   isFingerprint,
@@ -12,10 +14,8 @@ import {
 } from '../webhooks/sealed-webhook.ts'
 import { type BatchOptions, inBatches, type Rows } from './batches.ts'
 import { discardUnreadable } from './discard.ts'
-import { partsOf, type Sealed } from './sealed.ts'
 import { type Place, SealedError, type Sealer } from './sealer.ts'
 import { placeOfSecret } from './secrets.ts'
-import type { WebhookSecretColumns } from './store.ts'
 
 /** In which form the secrets of the database are. */
 export interface SecretsStatus {

@@ -1,5 +1,5 @@
-import type { SecretRow, Storage, Writes } from '../storage/storage.ts'
-import type { WebhookSecretColumns } from './store.ts'
+import type { WebhookSecretColumns } from '../storage/ports/secrets.ts'
+import type { SecretRow, Storage, Writes } from '../storage/ports/storage.ts'
 
 /** How a work over all secrets is stopped and watched. */
 export interface BatchOptions {

@@ -1,13 +1,13 @@
-import { mintSecret } from '../contract/signature.ts'
-import type { Runtime } from '../runtime.ts'
-import type { Storage } from '../storage/storage.ts'
+import { mintSecret } from '../contract/signing/signature.ts'
+import type { Runtime } from '../runtime/runtime.ts'
+import type { WebhookSecretColumns } from '../storage/ports/secrets.ts'
+import type { Storage } from '../storage/ports/storage.ts'
+import type { WebhookChange } from '../storage/ports/webhooks.ts'
 import { openHeaders, placeOfWebhook, sealWebhook } from '../webhooks/sealed-webhook.ts'
-import type { WebhookChange } from '../webhooks/store.ts'
 import type { DiscardReport } from './at-rest.ts'
 import { type BatchOptions, inBatches, type Rows } from './batches.ts'
 import { SealedError, type Sealer } from './sealer.ts'
 import { placeOfSecret } from './secrets.ts'
-import type { WebhookSecretColumns } from './store.ts'
 
 /** Replaces every value that cannot be decrypted: see `SecretsAtRest.discard`. */
 export async function discardUnreadable(

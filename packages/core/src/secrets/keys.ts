@@ -1,5 +1,5 @@
 import { createHash, createSecretKey, type KeyObject } from 'node:crypto'
-import { KEY_ID_LENGTH } from './sealed.ts'
+import { KEY_ID_LENGTH } from '../rows/sealed.ts'
 
 /** A key that encrypts secrets. Its id tells nothing of it. */
 export interface SecretsKey {

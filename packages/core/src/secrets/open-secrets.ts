@@ -1,5 +1,5 @@
-import type { Runtime } from '../runtime.ts'
-import type { Storage } from '../storage/storage.ts'
+import type { Runtime } from '../runtime/runtime.ts'
+import type { Storage } from '../storage/ports/storage.ts'
 import { assertSecretsReadable, createSecretsAtRest, type SecretsAtRest } from './at-rest.ts'
 import type { SecretsKey } from './keys.ts'
 import { createSealer, type Sealer } from './sealer.ts'

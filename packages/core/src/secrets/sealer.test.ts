@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
+import type { Sealed } from '../rows/sealed.ts'
 import { readSecretsKeys } from './keys.ts'
-import type { Sealed } from './sealed.ts'
 import { createSealer, type Place } from './sealer.ts'
 
 const KEY = randomBytes(32)

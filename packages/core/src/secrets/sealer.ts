@@ -1,7 +1,7 @@
 import { createCipheriv, createDecipheriv } from 'node:crypto'
-import type { Runtime } from '../runtime.ts'
+import { partsOf, SEALED_PREFIX, type Sealed } from '../rows/sealed.ts'
+import type { Runtime } from '../runtime/runtime.ts'
 import type { SecretsKey } from './keys.ts'
-import { partsOf, SEALED_PREFIX, type Sealed } from './sealed.ts'
 
 /** Where a value stands. It is bound to its place: put into another row or column, it cannot be opened. */
 export interface Place {

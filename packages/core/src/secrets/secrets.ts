@@ -1,6 +1,6 @@
-import type { Runtime } from '../runtime.ts'
-import type { Storage } from '../storage/storage.ts'
-import type { Sealed } from './sealed.ts'
+import type { Sealed } from '../rows/sealed.ts'
+import type { Runtime } from '../runtime/runtime.ts'
+import type { Storage } from '../storage/ports/storage.ts'
 import type { Place, Sealer } from './sealer.ts'
 
 const SECRET_BYTES = 32

@@ -1,4 +1,4 @@
-import type { Account } from '../credits/decide.ts'
+import type { Account } from '../rules/decide.ts'
 
 /** What `decide` is given of an account. */
 export const ACCOUNT_COLUMNS = [

@@ -1,6 +1,6 @@
-import type { Runtime } from '../runtime.ts'
+import type { Runtime } from '../runtime/runtime.ts'
 import { readDatabaseUrl } from './database-url.ts'
-import type { Storage } from './storage.ts'
+import type { Storage } from './ports/storage.ts'
 
 export interface StorageOptions {
   /** Told when the database failed in a way that only a restart mends. */

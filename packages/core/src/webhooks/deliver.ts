@@ -1,6 +1,6 @@
 import { Agent, type buildConnector, type Dispatcher, request } from 'undici'
 import { LIMITS } from '../contract/limits.ts'
-import { sign } from '../contract/signature.ts'
+import { sign } from '../contract/signing/signature.ts'
 import { turnOfLoop, WEBHOOK_KEEP_ALIVE } from '../kept-connections.ts'
 import { createTargetGuard, FORBIDDEN, type TargetPolicy } from './target.ts'
 

@@ -3,10 +3,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { builders, testRuntime } from '../../test/fixtures.ts'
+import { type FanOut, fanOut } from '../rules/fan-out.ts'
 import { openStorage } from '../storage/open.ts'
-import type { Storage } from '../storage/storage.ts'
+import type { Storage } from '../storage/ports/storage.ts'
 import { createWebhookDeliveries } from './deliveries.ts'
-import { type FanOut, fanOut } from './fan-out.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'svc-deliveries-'))
 const runtime = testRuntime('deliveries')

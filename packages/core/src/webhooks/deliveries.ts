@@ -2,21 +2,21 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { seen, type View, type Viewer, viewOf } from '../api-keys/viewer.ts'
 import { type Actor, SERVICE } from '../audit/actor.ts'
 import { auditRow } from '../audit/entry.ts'
-import type { Body, Data } from '../contract/endpoint.ts'
+import type { Body, Data } from '../contract/endpoints/endpoint.ts'
 import { invalid, SvcError } from '../contract/errors.ts'
 import { LIMITS } from '../contract/limits.ts'
 import type {
   Delivery,
   DeliveryWithAttempts,
   webhookDeliveries as endpoints,
-} from '../contract/webhook-deliveries.ts'
-import { idFloor, type Runtime } from '../runtime.ts'
-import type { DeliveryRow, Storage, WebhookRow } from '../storage/storage.ts'
+} from '../contract/resources/webhook-deliveries.ts'
+import { type FanOut, fanOut } from '../rules/fan-out.ts'
+import { MAX_ATTEMPTS } from '../rules/schedule.ts'
+import { idFloor, type Runtime } from '../runtime/runtime.ts'
+import type { DeliveryRow, Storage, WebhookRow } from '../storage/ports/storage.ts'
+import type { DeliveryFilter } from '../storage/ports/webhooks.ts'
 import { isErasedBody } from './erased-body.ts'
-import { type FanOut, fanOut } from './fan-out.ts'
-import { MAX_ATTEMPTS } from './schedule.ts'
 import { deliveryOf } from './shown.ts'
-import type { DeliveryFilter } from './store.ts'
 import { seenWebhook } from './viewed.ts'
 
 /** What webhooks are sent. Each throws SvcError `not_found`, also for what the viewer does not see: a test key sees test events. */

@@ -1,5 +1,5 @@
-import { DELIVERY_OUTCOMES, type DeliveryOutcome } from '../telemetry.ts'
-import type { DeliveryResult } from './record.ts'
+import type { DeliveryResult } from '../rules/record.ts'
+import { DELIVERY_OUTCOMES, type DeliveryOutcome } from '../runtime/telemetry.ts'
 
 const KNOWN: ReadonlySet<string> = new Set(DELIVERY_OUTCOMES)
 

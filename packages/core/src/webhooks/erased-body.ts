@@ -1,4 +1,4 @@
-import { ERASED } from '../contract/message.ts'
+import { ERASED } from '../contract/resources/message.ts'
 
 /** The `data` of an event about somebody who was written to, or who wrote; as far as it matters here. */
 interface Named {

@@ -1,5 +1,5 @@
-import type { Delivery } from '../contract/webhook-deliveries.ts'
-import type { DeliveryAttemptRow, Storage } from '../storage/storage.ts'
+import type { Delivery } from '../contract/resources/webhook-deliveries.ts'
+import type { DeliveryAttemptRow, Storage } from '../storage/ports/storage.ts'
 
 /** A delivery with what was sent, and what came back. */
 export type MessageDelivery = Pick<

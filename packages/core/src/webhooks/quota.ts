@@ -1,6 +1,6 @@
 import { invalid } from '../contract/errors.ts'
 import type { Quotas } from '../contract/limits.ts'
-import type { Writes } from '../storage/storage.ts'
+import type { Writes } from '../storage/ports/storage.ts'
 
 /** How many webhooks a workspace may have, all together and to one host. */
 export type WebhookQuotas = Pick<Quotas, 'webhooks' | 'webhooks_per_host'>

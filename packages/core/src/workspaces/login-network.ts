@@ -1,4 +1,4 @@
-import { networkOf } from '../contract/client-network.ts'
+import { networkOf } from '../contract/fields/client-network.ts'
 
 /**
  * The part of an address that is kept of a login: what a provider moves one customer about in, and too coarse to tell

@@ -1,7 +1,7 @@
-import type { Units } from '../contract/units.ts'
+import type { Units } from '../contract/fields/units.ts'
 import { grantOperation } from '../credits/grant.ts'
-import type { Runtime } from '../runtime.ts'
-import type { Writes } from '../storage/storage.ts'
+import type { Runtime } from '../runtime/runtime.ts'
+import type { Writes } from '../storage/ports/storage.ts'
 
 /** The values of `signup_credits_on`. */
 export const SIGNUP_CREDITS_ON = ['signup', 'verification'] as const

@@ -1,18 +1,23 @@
 import { type Actor, SERVICE } from '../audit/actor.ts'
 import { auditRow } from '../audit/entry.ts'
-import { emailKey } from '../contract/email-address.ts'
-import type { Body } from '../contract/endpoint.ts'
+import type { Body } from '../contract/endpoints/endpoint.ts'
 import { invalid, SvcError } from '../contract/errors.ts'
+import { emailKey } from '../contract/fields/email-address.ts'
+import { type Units, units } from '../contract/fields/units.ts'
 import { LIMITS } from '../contract/limits.ts'
-import { type Units, units } from '../contract/units.ts'
 import type {
   workspaces as endpoints,
   Workspace,
   WorkspaceSummary,
-} from '../contract/workspaces.ts'
-import type { Account } from '../credits/decide.ts'
-import type { Runtime } from '../runtime.ts'
-import type { AccountTokenRow, EndedSessionRow, Storage, WorkspaceRow } from '../storage/storage.ts'
+} from '../contract/resources/workspaces.ts'
+import type { Account } from '../rules/decide.ts'
+import type { Runtime } from '../runtime/runtime.ts'
+import type {
+  AccountTokenRow,
+  EndedSessionRow,
+  Storage,
+  WorkspaceRow,
+} from '../storage/ports/storage.ts'
 import { type Access, createAccess } from './access.ts'
 import { loginNetworkOf } from './login-network.ts'
 import { checkNewPassword, checkNotOwn } from './new-password.ts'

@@ -1,9 +1,9 @@
 import { type Column, getTableColumns, getTableName, type Table } from 'drizzle-orm'
-import { dialects } from '../../src/storage/dialect.ts'
-import { connect } from '../../src/storage/sqlite/connection.ts'
-import { migrate } from '../../src/storage/sqlite/migrate.ts'
-import { insertInto } from '../../src/storage/sqlite/rows.ts'
-import { tables } from '../../src/storage/tables.ts'
+import { dialects } from '../../src/rows/dialect.ts'
+import { tables } from '../../src/rows/tables.ts'
+import { connect } from '../../src/storage/sqlite/engine/connection.ts'
+import { migrate } from '../../src/storage/sqlite/engine/migrate.ts'
+import { insertInto } from '../../src/storage/sqlite/engine/rows.ts'
 import { testRuntime } from '../fixtures.ts'
 
 const UNITS_MAX = 999_999_999_999_999

@@ -13,14 +13,14 @@ import {
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { units } from '../../src/contract/units.ts'
+import { units } from '../../src/contract/fields/units.ts'
 import { backupDatabase } from '../../src/storage/backup/backup.ts'
 import { restoreDatabase, verifyBackup } from '../../src/storage/backup/restore.ts'
 import { verifyLedger } from '../../src/storage/ledger/verify-ledger.ts'
-import { Sqlite } from '../../src/storage/sqlite/driver.ts'
-import { takeFileLock } from '../../src/storage/sqlite/file-lock.ts'
+import type { Storage } from '../../src/storage/ports/storage.ts'
+import { Sqlite } from '../../src/storage/sqlite/engine/driver.ts'
+import { takeFileLock } from '../../src/storage/sqlite/engine/file-lock.ts'
 import { openSqlite } from '../../src/storage/sqlite/sqlite.ts'
-import type { Storage } from '../../src/storage/storage.ts'
 import { builders, SMS_PRICE, testRuntime } from '../fixtures.ts'
 
 const runtime = testRuntime('backup')

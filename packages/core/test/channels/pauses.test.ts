@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { createPauses, type Pauses } from '../../src/channels/pauses.ts'
+import type { PauseRow, Storage } from '../../src/storage/ports/storage.ts'
 import { openSqlite } from '../../src/storage/sqlite/sqlite.ts'
-import type { PauseRow, Storage } from '../../src/storage/storage.ts'
 import { type TestRuntime, testRuntime } from '../fixtures.ts'
 
 const MINUTE_MS = 60_000

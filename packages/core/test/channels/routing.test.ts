@@ -6,10 +6,10 @@ import { createCarriers } from '../../src/channels/carriers.ts'
 import { createPace } from '../../src/channels/pace.ts'
 import { createPauses, type Pauses } from '../../src/channels/pauses.ts'
 import { readProviders } from '../../src/channels/read-providers.ts'
+import type { Outcome } from '../../src/contract/outside/provider.ts'
 import { createRouting, type Routing } from '../../src/dispatch/routing.ts'
-import type { Outcome } from '../../src/providers/provider.ts'
+import type { PauseRow, Routed, Storage } from '../../src/storage/ports/storage.ts'
 import { openSqlite } from '../../src/storage/sqlite/sqlite.ts'
-import type { PauseRow, Routed, Storage } from '../../src/storage/storage.ts'
 import { type TestRuntime, testRuntime } from '../fixtures.ts'
 
 const MINUTE_MS = 60_000

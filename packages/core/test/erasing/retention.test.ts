@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { createRetention } from '../../src/operating/retention.ts'
 import { verifyLedger } from '../../src/storage/ledger/verify-ledger.ts'
-import type { Storage } from '../../src/storage/storage.ts'
+import type { Storage } from '../../src/storage/ports/storage.ts'
 import { benchFor, EVERYTHING, only } from '../storage/bench.ts'
 import { ENGINES } from './engines.ts'
 import { historySteps, SECRET } from './history.ts'

@@ -2,11 +2,11 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, it } from 'vitest'
-import { units } from '../../src/contract/units.ts'
+import { units } from '../../src/contract/fields/units.ts'
 import { createInbound } from '../../src/inbound/inbound.ts'
 import { verifyLedger } from '../../src/storage/ledger/verify-ledger.ts'
+import type { Storage } from '../../src/storage/ports/storage.ts'
 import { openSqlite } from '../../src/storage/sqlite/sqlite.ts'
-import type { Storage } from '../../src/storage/storage.ts'
 import { builders, SMS_PRICE, testRuntime } from '../fixtures.ts'
 
 const runtime = testRuntime('inbound')

@@ -1,4 +1,4 @@
-import type { Operation } from '../../src/credits/decide.ts'
+import type { Operation } from '../../src/rules/decide.ts'
 import {
   accountOf,
   type LedgerModel,

@@ -5,8 +5,8 @@ import {
   isRepetition,
   newAccount,
   type Operation,
-} from '../../src/credits/decide.ts'
-import type { AccountRecord, CreditReads, CreditWrites } from '../../src/credits/store.ts'
+} from '../../src/rules/decide.ts'
+import type { AccountRecord, CreditReads, CreditWrites } from '../../src/storage/ports/credits.ts'
 import { memoryHolds, memoryLots } from './memory-holds.ts'
 import { memoryLowBalances } from './memory-low-balances.ts'
 import type { MemoryTables } from './memory-tables.ts'

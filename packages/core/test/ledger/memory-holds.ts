@@ -1,14 +1,14 @@
-import type { Units } from '../../src/contract/units.ts'
-import type { Entry } from '../../src/credits/decide.ts'
-import { CONSUMING } from '../../src/credits/lots.ts'
+import type { Units } from '../../src/contract/fields/units.ts'
 import type { Overdue } from '../../src/credits/overdue.ts'
+import type { Entry } from '../../src/rules/decide.ts'
+import { CONSUMING } from '../../src/rules/lots.ts'
 import type {
   CreditHoldReads,
   CreditHoldWrites,
   CreditLotReads,
   CreditLotWrites,
-} from '../../src/credits/store.ts'
-import type { HoldRow, LotRow } from '../../src/storage/storage.ts'
+} from '../../src/storage/ports/credits.ts'
+import type { HoldRow, LotRow } from '../../src/storage/ports/storage.ts'
 import type { MemoryTables } from './memory-tables.ts'
 
 const first = (a: Overdue, b: Overdue) =>

@@ -1,6 +1,6 @@
-import { availableOf } from '../../src/credits/decide.ts'
-import type { LowBalanceWrites } from '../../src/credits/low-balance-store.ts'
-import type { AccountRecord } from '../../src/credits/store.ts'
+import { availableOf } from '../../src/rules/decide.ts'
+import type { AccountRecord } from '../../src/storage/ports/credits.ts'
+import type { LowBalanceWrites } from '../../src/storage/ports/low-balances.ts'
 import type { MemoryTable } from './memory-tables.ts'
 
 /** Who is to be told of a low balance, in memory. */

@@ -1,11 +1,10 @@
-import { units } from '../../src/contract/units.ts'
-import type { Account } from '../../src/credits/decide.ts'
-import { type AcceptState, answerKey, planAccept, spendingKey } from '../../src/messages/accept.ts'
-import { cancellations, planCancel } from '../../src/messages/cancel.ts'
-import { planSettle } from '../../src/messages/settle.ts'
-import type { Settlement, SettlePlan, SettleState } from '../../src/messages/settlement.ts'
-import type { Runtime } from '../../src/runtime.ts'
-import { queuedRow } from '../../src/storage/sqlite/accept.ts'
+import { units } from '../../src/contract/fields/units.ts'
+import { type AcceptState, answerKey, planAccept, spendingKey } from '../../src/rules/accept.ts'
+import { cancellations, planCancel } from '../../src/rules/cancel.ts'
+import type { Account } from '../../src/rules/decide.ts'
+import { planSettle } from '../../src/rules/settle.ts'
+import type { Settlement, SettlePlan, SettleState } from '../../src/rules/settlement.ts'
+import type { Runtime } from '../../src/runtime/runtime.ts'
 import type {
   AuditEntryRow,
   ClaimedMessage,
@@ -14,7 +13,8 @@ import type {
   MessageRow,
   PurchaseRow,
   WorkspaceRow,
-} from '../../src/storage/storage.ts'
+} from '../../src/storage/ports/storage.ts'
+import { queuedRow } from '../../src/storage/sqlite/verbs/accept.ts'
 import { memoryCredits } from './memory-credits.ts'
 import { memoryPurchases } from './memory-purchases.ts'
 import { type MemoryTable, type MemoryTables, memoryTables } from './memory-tables.ts'

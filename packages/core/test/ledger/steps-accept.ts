@@ -1,5 +1,5 @@
-import type { Units } from '../../src/contract/units.ts'
-import type { AcceptRequest } from '../../src/messages/accept.ts'
+import type { Units } from '../../src/contract/fields/units.ts'
+import type { AcceptRequest } from '../../src/rules/accept.ts'
 import { accept } from '../storage/ledger-model-messages.ts'
 import { attempt } from './attempt.ts'
 import type { Done, History, Step } from './history.ts'

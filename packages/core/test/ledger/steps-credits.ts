@@ -1,7 +1,7 @@
-import { UNITS_MAX, type Units } from '../../src/contract/units.ts'
+import { UNITS_MAX, type Units } from '../../src/contract/fields/units.ts'
 import { createCredits } from '../../src/credits/credits.ts'
-import { ENTRY_KINDS, type EntryKind, type Operation } from '../../src/credits/decide.ts'
 import type { TermsChange } from '../../src/credits/terms.ts'
+import { ENTRY_KINDS, type EntryKind, type Operation } from '../../src/rules/decide.ts'
 import { wordFor } from '../storage/ledger-calls.ts'
 import {
   accountOf,

@@ -1,4 +1,4 @@
-import type { Units } from '../../src/contract/units.ts'
+import type { Units } from '../../src/contract/fields/units.ts'
 import { createCredits } from '../../src/credits/credits.ts'
 import { expireLots } from '../../src/credits/expire-lots.ts'
 import { type Ended, type Held, releaseHolds } from '../../src/credits/holding.ts'

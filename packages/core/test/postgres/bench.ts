@@ -1,7 +1,7 @@
 import pg from 'pg'
 import { afterAll, beforeAll, expect } from 'vitest'
+import type { Storage } from '../../src/storage/ports/storage.ts'
 import { openPostgres, type PostgresOptions } from '../../src/storage/postgres/postgres.ts'
-import type { Storage } from '../../src/storage/storage.ts'
 import { testRuntime } from '../fixtures.ts'
 import { createDatabase, databaseUrl, type TestDatabase } from '../postgres-database.ts'
 import { benchFor } from '../storage/bench.ts'

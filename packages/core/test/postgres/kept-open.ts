@@ -1,5 +1,5 @@
+import type { Storage } from '../../src/storage/ports/storage.ts'
 import { openPostgres } from '../../src/storage/postgres/postgres.ts'
-import type { Storage } from '../../src/storage/storage.ts'
 import { testRuntime } from '../fixtures.ts'
 import type { TestDatabase } from '../postgres-database.ts'
 import type { OpenStorage } from '../storage/bench.ts'

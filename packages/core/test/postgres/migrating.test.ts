@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { units } from '../../src/contract/units.ts'
-import { systemRuntime } from '../../src/runtime.ts'
+import { units } from '../../src/contract/fields/units.ts'
+import { systemRuntime } from '../../src/runtime/runtime.ts'
 import { migrationsOf } from '../../src/storage/migrations.ts'
 import { openPostgres } from '../../src/storage/postgres/postgres.ts'
 import { builders } from '../fixtures.ts'

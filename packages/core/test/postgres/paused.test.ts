@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { connect } from '../../src/storage/postgres/connection.ts'
-import { type Database, databaseOn, statement } from '../../src/storage/postgres/database.ts'
+import { connect } from '../../src/storage/postgres/engine/connection.ts'
+import { type Database, databaseOn, statement } from '../../src/storage/postgres/engine/database.ts'
 import { openPostgres } from '../../src/storage/postgres/postgres.ts'
 import { testRuntime } from '../fixtures.ts'
 import { type PostgresServer, startPostgres } from '../postgres-server.ts'

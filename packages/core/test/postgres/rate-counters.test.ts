@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import type { Counter, Storage } from '../../src/storage/storage.ts'
+import type { Counter, Storage } from '../../src/storage/ports/storage.ts'
 import { only } from '../storage/bench.ts'
 import { postgresBench } from './bench.ts'
 

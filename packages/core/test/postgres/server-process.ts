@@ -2,7 +2,7 @@
  * A server of its own on the database that the first argument names. It does what its parent asks and answers with what
  * came of it; it lasts until it is killed or disconnected.
  */
-import { systemRuntime } from '../../src/runtime.ts'
+import { systemRuntime } from '../../src/runtime/runtime.ts'
 import { openPostgres } from '../../src/storage/postgres/postgres.ts'
 import { builders } from '../fixtures.ts'
 import type { Answers, Ask } from './servers.ts'

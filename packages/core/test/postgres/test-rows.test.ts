@@ -1,8 +1,8 @@
 import pg from 'pg'
 import { afterAll, beforeAll, expect, it, vi } from 'vitest'
-import { units } from '../../src/contract/units.ts'
+import { units } from '../../src/contract/fields/units.ts'
+import type { Storage } from '../../src/storage/ports/storage.ts'
 import { openPostgres } from '../../src/storage/postgres/postgres.ts'
-import type { Storage } from '../../src/storage/storage.ts'
 import { builders, testRuntime } from '../fixtures.ts'
 import { createDatabase, type TestDatabase } from '../postgres-database.ts'
 

@@ -4,7 +4,7 @@ import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { connect } from '../../src/storage/postgres/connection.ts'
+import { connect } from '../../src/storage/postgres/engine/connection.ts'
 import { testRuntime } from '../fixtures.ts'
 import { ownerOf, type PostgresServer, startPostgres } from '../postgres-server.ts'
 

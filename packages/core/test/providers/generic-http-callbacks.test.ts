@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
+import type { CallbackRequest } from '../../src/contract/outside/provider.ts'
 import { callbackUrlOf } from '../../src/providers/http/callback-auth.ts'
 import { httpProvider } from '../../src/providers/http/provider.ts'
 import { settings } from '../../src/providers/http/settings.ts'
-import type { CallbackRequest } from '../../src/providers/provider.ts'
 import { CONTEXT, jsonSettings, querySettings, signedJson } from './http-gateway.ts'
 
 const ABOUT = {

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from 'vitest'
-import type { Outcome } from '../../src/providers/provider.ts'
+import type { Outcome } from '../../src/contract/outside/provider.ts'
 import { httpJob, jsonSettings, openHttp, querySettings, signedJson } from './http-gateway.ts'
 import {
   accepting,

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import type { LookupJob } from '../../src/providers/provider.ts'
+import type { LookupJob } from '../../src/contract/outside/provider.ts'
 import { sandbox, sandboxType } from '../../src/providers/sandbox.ts'
 import { providerContract } from './provider.contract.ts'
 import type { Fate } from './provider-harness.ts'

@@ -1,9 +1,14 @@
 import { createHmac } from 'node:crypto'
+import type {
+  LookupJob,
+  Provider,
+  ProviderContext,
+  SendJob,
+} from '../../src/contract/outside/provider.ts'
 import { callbackUrlOf } from '../../src/providers/http/callback-auth.ts'
 import { httpProvider } from '../../src/providers/http/provider.ts'
 import { settings } from '../../src/providers/http/settings.ts'
 import { httpType } from '../../src/providers/http/type.ts'
-import type { LookupJob, Provider, ProviderContext, SendJob } from '../../src/providers/provider.ts'
 import {
   accepting,
   answer,

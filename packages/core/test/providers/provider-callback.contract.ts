@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
-import type { CallbackReading, CallbackRequest } from '../../src/providers/provider.ts'
+import type { CallbackReading, CallbackRequest } from '../../src/contract/outside/provider.ts'
 import type { ProviderBench, ProviderHarness } from './provider-harness.ts'
 import { expectNothingTold } from './provider-outcomes.ts'
 

@@ -1,5 +1,5 @@
-import type { Channel } from '../../src/contract/messages.ts'
-import type { CallbackRequest, Provider, Traits } from '../../src/providers/provider.ts'
+import type { CallbackRequest, Provider, Traits } from '../../src/contract/outside/provider.ts'
+import type { Channel } from '../../src/contract/resources/messages.ts'
 
 /**
  * In what time a provider under trial must be answered. Nothing is meant to run out of the patient one, however slow or

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import type { LookupJob, SendJob } from '../../src/providers/provider.ts'
+import type { LookupJob, SendJob } from '../../src/contract/outside/provider.ts'
 import type { Fate, ProviderBench, ProviderHarness } from './provider-harness.ts'
 
 /** What a provider that can be asked promises: a message is only "not found" where the peer has surely never had it. */

@@ -1,5 +1,5 @@
 import { expect } from 'vitest'
-import type { Outcome } from '../../src/providers/provider.ts'
+import type { Outcome } from '../../src/contract/outside/provider.ts'
 import type { PeerMessage } from './provider-harness.ts'
 
 /** Outcomes cross a thread border and are stored. */

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import type { Content } from '../../src/contract/messages.ts'
-import type { Outcome, SendJob } from '../../src/providers/provider.ts'
+import type { Outcome, SendJob } from '../../src/contract/outside/provider.ts'
+import type { Content } from '../../src/contract/resources/messages.ts'
 import { callbackContract } from './provider-callback.contract.ts'
 import {
   DEADLINES_MS,

@@ -1,6 +1,12 @@
 import { expect } from 'vitest'
 import type { z } from 'zod'
-import type { Listening, Outcome, Provider, Report, SendJob } from '../../src/providers/provider.ts'
+import type {
+  Listening,
+  Outcome,
+  Provider,
+  Report,
+  SendJob,
+} from '../../src/contract/outside/provider.ts'
 import { settings, type Timing } from '../../src/providers/smpp/settings.ts'
 import { createSmpp } from '../../src/providers/smpp/smpp.ts'
 import { type Smsc, type SmscOptions, startSmsc } from './smsc.ts'

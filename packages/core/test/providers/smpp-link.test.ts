@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { afterEach, describe, expect, test } from 'vitest'
-import type { Provider } from '../../src/providers/provider.ts'
+import type { Provider } from '../../src/contract/outside/provider.ts'
 import { createFramer } from '../../src/providers/smpp/frames.ts'
 import { encodePdu, type Pdu, setSequence } from '../../src/providers/smpp/pdu.ts'
 import { settings } from '../../src/providers/smpp/settings.ts'

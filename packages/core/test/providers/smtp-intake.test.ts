@@ -2,8 +2,8 @@ import { once } from 'node:events'
 import { createServer } from 'node:net'
 import { createTransport } from 'nodemailer'
 import { afterEach, describe, expect, it } from 'vitest'
+import { messageToken } from '../../src/contract/signing/mail-address-token.ts'
 import { INTAKE_LIMITS, type IntakeLimits } from '../../src/providers/smtp/intake.ts'
-import { messageToken } from '../../src/providers/smtp/mail-address-token.ts'
 import { AWAY, feedbackReport, postfixReport } from './smtp-intake-mails.ts'
 import {
   BOUNCE_DOMAIN,

@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net'
 import { createTransport } from 'nodemailer'
 import { SMTPServer } from 'smtp-server'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { MessageRef } from '../../src/providers/provider.ts'
+import type { MessageRef } from '../../src/contract/outside/provider.ts'
 import { smtpType } from '../../src/providers/smtp/type.ts'
 import {
   BOUNCE_DOMAIN,

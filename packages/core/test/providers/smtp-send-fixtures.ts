@@ -1,5 +1,5 @@
-import type { EmailContent } from '../../src/contract/content.ts'
-import type { ProviderContext, SendJob } from '../../src/providers/provider.ts'
+import type { ProviderContext, SendJob } from '../../src/contract/outside/provider.ts'
+import type { EmailContent } from '../../src/contract/resources/content.ts'
 import { type SmtpSettings, settings } from '../../src/providers/smtp/settings.ts'
 
 export const WORKSPACE = '0193b3a0-1111-7111-8111-111111111111'

@@ -1,8 +1,8 @@
 import PostalMime from 'postal-mime'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { EmailContent } from '../../src/contract/content.ts'
-import type { ProviderContext } from '../../src/providers/provider.ts'
-import { readMessageToken } from '../../src/providers/smtp/mail-address-token.ts'
+import type { ProviderContext } from '../../src/contract/outside/provider.ts'
+import type { EmailContent } from '../../src/contract/resources/content.ts'
+import { readMessageToken } from '../../src/contract/signing/mail-address-token.ts'
 import { openSmtp } from '../../src/providers/smtp/smtp.ts'
 import { createSmtpMailer } from '../../src/providers/smtp/smtp-mailer.ts'
 import {

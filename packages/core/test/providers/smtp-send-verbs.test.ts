@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from 'vitest'
-import type { Outcome, Provider } from '../../src/providers/provider.ts'
+import type { Outcome, Provider } from '../../src/contract/outside/provider.ts'
 import { openSmtp } from '../../src/providers/smtp/smtp.ts'
 import { DEADLINES_MS } from './provider-harness.ts'
 import { CERTIFICATE } from './smtp-send-certificate.ts'

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { createInterface } from 'node:readline'
-import type { CallbackRequest } from '../../src/providers/provider.ts'
+import type { CallbackRequest } from '../../src/contract/outside/provider.ts'
 import { inboundFields, signedForm } from './twilio-callbacks.ts'
 import { startTwilioPeer, type TwilioPeer } from './twilio-peer.ts'
 import type { Taken } from './twilio-resources.ts'

@@ -1,4 +1,4 @@
-import type { LookupJob, Provider, SendJob } from '../../src/providers/provider.ts'
+import type { LookupJob, Provider, SendJob } from '../../src/contract/outside/provider.ts'
 import type { TwilioSettings } from '../../src/providers/twilio/settings.ts'
 import { createTwilio } from '../../src/providers/twilio/twilio.ts'
 import { DEADLINES_MS } from './provider-harness.ts'

@@ -1,5 +1,5 @@
 import twilio from 'twilio'
-import type { CallbackRequest } from '../../src/providers/provider.ts'
+import type { CallbackRequest } from '../../src/contract/outside/provider.ts'
 import type { Taken } from './twilio-resources.ts'
 
 const { getExpectedTwilioSignature } = twilio

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import type { LookupJob, LookupResult, SendJob } from '../../src/providers/provider.ts'
+import type { LookupJob, LookupResult, SendJob } from '../../src/contract/outside/provider.ts'
 import { jobOf, openTwilioBench, questionOf, type TwilioBench } from './twilio-bench.ts'
 
 const SERVICE = `MG${'5'.repeat(32)}`

@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import { fileURLToPath } from 'node:url'
-import type { CallbackRequest } from '../../src/providers/provider.ts'
+import type { CallbackRequest } from '../../src/contract/outside/provider.ts'
 import { settings as schema, type TwilioSettings } from '../../src/providers/twilio/settings.ts'
 import { signedForm, statusFields } from './twilio-callbacks.ts'
 import { type Account, type ApiError, callError, messageError } from './twilio-requests.ts'

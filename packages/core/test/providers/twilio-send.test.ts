@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import twilio from 'twilio'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import type { VoiceContent } from '../../src/contract/content.ts'
+import type { VoiceContent } from '../../src/contract/resources/content.ts'
 import { CALLBACK_URL, jobOf, openTwilioBench, type TwilioBench } from './twilio-bench.ts'
 import { readTwiml, type Verb } from './twilio-twiml.ts'
 

@@ -1,6 +1,10 @@
 import { createHmac } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
-import type { CallbackReading, CallbackRequest, Report } from '../../src/providers/provider.ts'
+import type {
+  CallbackReading,
+  CallbackRequest,
+  Report,
+} from '../../src/contract/outside/provider.ts'
 import { signatureOf } from '../../src/providers/whatsapp-cloud/callback.ts'
 import { settings } from '../../src/providers/whatsapp-cloud/settings.ts'
 import { openWhatsappCloud } from '../../src/providers/whatsapp-cloud/whatsapp-cloud.ts'

@@ -1,4 +1,4 @@
-import { isRecord } from '../../src/contract/fields.ts'
+import { isRecord } from '../../src/contract/fields/fields.ts'
 import { createHttpClient } from '../../src/providers/http-call.ts'
 import { whatsappCloudType } from '../../src/providers/whatsapp-cloud/type.ts'
 import { openWhatsappCloud } from '../../src/providers/whatsapp-cloud/whatsapp-cloud.ts'

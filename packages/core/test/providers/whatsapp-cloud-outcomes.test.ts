@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import type { Provider } from '../../src/contract/outside/provider.ts'
 import { createHttpClient, type HttpClient } from '../../src/providers/http-call.ts'
-import type { Provider } from '../../src/providers/provider.ts'
 import { outcomeOf } from '../../src/providers/whatsapp-cloud/outcome.ts'
 import { openWhatsappCloud } from '../../src/providers/whatsapp-cloud/whatsapp-cloud.ts'
 import { jobOf, sendOne } from './whatsapp-cloud-jobs.ts'

@@ -1,5 +1,5 @@
 import { createHmac } from 'node:crypto'
-import type { CallbackRequest } from '../../src/providers/provider.ts'
+import type { CallbackRequest } from '../../src/contract/outside/provider.ts'
 import type { MetaMessage, MetaNumber } from './whatsapp-cloud-requests.ts'
 
 /** One `changes[].value` of the field `messages`. */

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
-import { units } from '../../src/contract/units.ts'
-import type { AcceptRequest } from '../../src/messages/accept.ts'
+import { units } from '../../src/contract/fields/units.ts'
+import type { AcceptRequest } from '../../src/rules/accept.ts'
 import { SMS_PRICE } from '../fixtures.ts'
 import { benchFor, EVERYTHING, type OpenStorage, only } from './bench.ts'
 

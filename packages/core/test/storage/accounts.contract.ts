@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { UNITS_MAX, units } from '../../src/contract/units.ts'
+import { UNITS_MAX, units } from '../../src/contract/fields/units.ts'
 import { SMS_PRICE } from '../fixtures.ts'
 import { benchFor, EVERYTHING, type OpenStorage, only } from './bench.ts'
 

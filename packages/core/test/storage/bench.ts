@@ -1,10 +1,11 @@
 import { afterEach, beforeEach } from 'vitest'
-import { units } from '../../src/contract/units.ts'
-import type { Account, Entry } from '../../src/credits/decide.ts'
-import type { AcceptRequest, AcceptResult } from '../../src/messages/accept.ts'
-import type { Settlement } from '../../src/messages/settlement.ts'
-import type { Reported } from '../../src/messages/status.ts'
-import type { Receipt } from '../../src/providers/provider.ts'
+import { units } from '../../src/contract/fields/units.ts'
+import type { Receipt } from '../../src/contract/outside/provider.ts'
+import type { AcceptRequest, AcceptResult } from '../../src/rules/accept.ts'
+import type { Account, Entry } from '../../src/rules/decide.ts'
+import type { DeliveryResult } from '../../src/rules/record.ts'
+import type { Settlement } from '../../src/rules/settlement.ts'
+import type { Reported } from '../../src/rules/status.ts'
 import type {
   ClaimedDelivery,
   ClaimedMessage,
@@ -14,8 +15,7 @@ import type {
   MessageRow,
   Storage,
   WebhookRow,
-} from '../../src/storage/storage.ts'
-import type { DeliveryResult } from '../../src/webhooks/record.ts'
+} from '../../src/storage/ports/storage.ts'
 import type { OpenedWebhook } from '../../src/webhooks/sealed-webhook.ts'
 import { type Builders, builders, SMS_PRICE, type TestRuntime, testRuntime } from '../fixtures.ts'
 

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { units } from '../../src/contract/units.ts'
+import { units } from '../../src/contract/fields/units.ts'
 import { benchFor, EVERYTHING, type OpenStorage } from './bench.ts'
 
 const NONE = { queued: 0, sent: 0, delivered: 0, read: 0, failed: 0 }

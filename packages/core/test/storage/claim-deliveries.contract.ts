@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
-import type { Settlement } from '../../src/messages/settlement.ts'
-import type { ClaimedDelivery, MessageRow } from '../../src/storage/storage.ts'
+import type { Settlement } from '../../src/rules/settlement.ts'
+import type { ClaimedDelivery, MessageRow } from '../../src/storage/ports/storage.ts'
 import { benchFor, callback, EVERYTHING, LEASE_MS, type OpenStorage, only } from './bench.ts'
 
 /** Due deliveries, leased, and fairly: no backlog of one webhook hides what waits for another. */

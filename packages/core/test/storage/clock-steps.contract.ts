@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import type { Settlement } from '../../src/messages/settlement.ts'
-import type { ClaimedMessage, MessageRow } from '../../src/storage/storage.ts'
+import type { Settlement } from '../../src/rules/settlement.ts'
+import type { ClaimedMessage, MessageRow } from '../../src/storage/ports/storage.ts'
 import { SMS_PRICE } from '../fixtures.ts'
 import { benchFor, EVERYTHING, LEASE_MS, type OpenStorage, only } from './bench.ts'
 

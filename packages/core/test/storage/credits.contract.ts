@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
-import { units } from '../../src/contract/units.ts'
+import { units } from '../../src/contract/fields/units.ts'
 import { createCredits } from '../../src/credits/credits.ts'
-import type { Operation } from '../../src/credits/decide.ts'
+import type { Operation } from '../../src/rules/decide.ts'
 import { SMS_PRICE } from '../fixtures.ts'
 import { benchFor, type OpenStorage, only } from './bench.ts'
 

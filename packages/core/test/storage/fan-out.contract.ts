@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
-import { eventBody } from '../../src/contract/events.ts'
-import type { Settlement } from '../../src/messages/settlement.ts'
+import { eventBody } from '../../src/contract/resources/events.ts'
+import type { Settlement } from '../../src/rules/settlement.ts'
 import { benchFor, EVERYTHING, type OpenStorage, only } from './bench.ts'
 
 /** Every event goes, with one and the same body, to every webhook of its workspace that wants it, and to no other. */

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import type { Answer } from '../../src/messages/accept.ts'
+import type { Answer } from '../../src/rules/accept.ts'
 import { SMS_PRICE } from '../fixtures.ts'
 import { benchFor, EVERYTHING, type OpenStorage } from './bench.ts'
 

@@ -1,9 +1,9 @@
 import { expect, it } from 'vitest'
 import { SERVICE } from '../../src/audit/actor.ts'
 import { auditRow } from '../../src/audit/entry.ts'
-import { units } from '../../src/contract/units.ts'
+import { units } from '../../src/contract/fields/units.ts'
 import { createCredits } from '../../src/credits/credits.ts'
-import type { Reads } from '../../src/storage/storage.ts'
+import type { Reads } from '../../src/storage/ports/storage.ts'
 import { SMS_PRICE } from '../fixtures.ts'
 import { benchFor, EVERYTHING, type OpenStorage, only } from './bench.ts'
 

@@ -1,5 +1,5 @@
-import type { Operation } from '../../src/credits/decide.ts'
-import type { AcceptRequest, AcceptResult } from '../../src/messages/accept.ts'
+import type { AcceptRequest, AcceptResult } from '../../src/rules/accept.ts'
+import type { Operation } from '../../src/rules/decide.ts'
 import {
   accountOf,
   copyOfAccount,

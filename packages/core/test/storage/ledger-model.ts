@@ -1,5 +1,5 @@
-import { UNITS_MAX } from '../../src/contract/units.ts'
-import type { Operation } from '../../src/credits/decide.ts'
+import { UNITS_MAX } from '../../src/contract/fields/units.ts'
+import type { Operation } from '../../src/rules/decide.ts'
 
 /**
  * The ledger as contract section 4 tells it, in memory and one step after the other: what a storage's answers and rows

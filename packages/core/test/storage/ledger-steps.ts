@@ -1,7 +1,7 @@
 import fc from 'fast-check'
-import { UNITS_MAX } from '../../src/contract/units.ts'
-import { ENTRY_KINDS } from '../../src/credits/decide.ts'
-import type { Reported } from '../../src/messages/status.ts'
+import { UNITS_MAX } from '../../src/contract/fields/units.ts'
+import { ENTRY_KINDS } from '../../src/rules/decide.ts'
+import type { Reported } from '../../src/rules/status.ts'
 
 /** How many workspaces a history has. */
 export const WORKSPACES = 3

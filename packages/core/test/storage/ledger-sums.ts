@@ -1,5 +1,5 @@
 import { expect } from 'vitest'
-import type { Entry } from '../../src/credits/decide.ts'
+import type { Entry } from '../../src/rules/decide.ts'
 import { type Bench, EVERYTHING } from './bench.ts'
 
 /**

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { units } from '../../src/contract/units.ts'
+import { units } from '../../src/contract/fields/units.ts'
 import { createCredits } from '../../src/credits/credits.ts'
 import { expireLots } from '../../src/credits/expire-lots.ts'
 import { SMS_PRICE } from '../fixtures.ts'

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
-import { type Units, units } from '../../src/contract/units.ts'
-import type { Account } from '../../src/credits/decide.ts'
+import { type Units, units } from '../../src/contract/fields/units.ts'
+import type { Account } from '../../src/rules/decide.ts'
 import { SMS_PRICE } from '../fixtures.ts'
 import { benchFor, type OpenStorage } from './bench.ts'
 

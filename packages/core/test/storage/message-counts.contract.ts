@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
-import { CHANNELS } from '../../src/contract/content.ts'
-import type { MessageStatus } from '../../src/contract/messages.ts'
-import { units } from '../../src/contract/units.ts'
+import { units } from '../../src/contract/fields/units.ts'
+import { CHANNELS } from '../../src/contract/resources/content.ts'
+import type { MessageStatus } from '../../src/contract/resources/messages.ts'
 import { type Bench, benchFor, EVERYTHING, type OpenStorage } from './bench.ts'
 
 const STATUSES: MessageStatus[] = ['queued', 'sent', 'delivered', 'read', 'failed']

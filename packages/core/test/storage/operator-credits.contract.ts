@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { UNITS_MAX, type Units, units } from '../../src/contract/units.ts'
+import { UNITS_MAX, type Units, units } from '../../src/contract/fields/units.ts'
 import { createCredits } from '../../src/credits/credits.ts'
 import { GIVEN_BALANCE_MAX } from '../../src/credits/room.ts'
 import { SMS_PRICE } from '../fixtures.ts'

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import { WEBHOOK_RETRY_DELAYS_S } from '../../src/contract/limits.ts'
-import type { ClaimedDelivery, DeliveryRow, WebhookRow } from '../../src/storage/storage.ts'
-import type { DeliveryResult } from '../../src/webhooks/record.ts'
+import type { DeliveryResult } from '../../src/rules/record.ts'
+import type { ClaimedDelivery, DeliveryRow, WebhookRow } from '../../src/storage/ports/storage.ts'
 import { benchFor, EVERYTHING, LEASE_MS, type OpenStorage, only } from './bench.ts'
 
 const refused: Partial<DeliveryResult> = { response_status: 500, response_body: 'no' }

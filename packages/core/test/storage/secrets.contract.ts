@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import type { Sealed } from '../../src/secrets/sealed.ts'
+import type { Sealed } from '../../src/rows/sealed.ts'
 import { benchFor, type OpenStorage } from './bench.ts'
 
 /** What the service generated for itself stands for ever, whoever else generates at the same moment. */

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
-import type { Channel } from '../../src/contract/messages.ts'
-import { units } from '../../src/contract/units.ts'
+import { units } from '../../src/contract/fields/units.ts'
+import type { Channel } from '../../src/contract/resources/messages.ts'
 import { SMS_PRICE } from '../fixtures.ts'
 import { benchFor, EVERYTHING, type OpenStorage } from './bench.ts'
 

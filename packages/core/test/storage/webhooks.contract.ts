@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
-import type { Sealed, SealedHeaders } from '../../src/secrets/sealed.ts'
-import type { ClaimedDelivery, DeliveryRow, WebhookRow } from '../../src/storage/storage.ts'
-import { type FanOut, fanOut } from '../../src/webhooks/fan-out.ts'
+import type { Sealed, SealedHeaders } from '../../src/rows/sealed.ts'
+import { type FanOut, fanOut } from '../../src/rules/fan-out.ts'
+import type { ClaimedDelivery, DeliveryRow, WebhookRow } from '../../src/storage/ports/storage.ts'
 import { benchFor, EVERYTHING, type OpenStorage, only } from './bench.ts'
 
 /** Webhooks that are changed, and deliveries that are asked for. */

@@ -1,5 +1,5 @@
 import type Database from 'better-sqlite3'
-import { Sqlite } from '../../src/storage/sqlite/driver.ts'
+import { Sqlite } from '../../src/storage/sqlite/engine/driver.ts'
 
 /** What `open` opens, and the connection by which it writes to its SQLite file: the first of those that it opens. */
 export async function writerOf<T>(

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import { createBilling } from '../../src/billing/billing.ts'
-import type { Storage } from '../../src/storage/storage.ts'
+import type { Storage } from '../../src/storage/ports/storage.ts'
 import { PACKAGES } from './shop.ts'
 import { CREDITS, openStage, PRICE, type Stage } from './stage.ts'
 

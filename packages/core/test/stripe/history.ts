@@ -1,5 +1,5 @@
 import { expect } from 'vitest'
-import type { Storage } from '../../src/storage/storage.ts'
+import type { Storage } from '../../src/storage/ports/storage.ts'
 import { testRuntime } from '../fixtures.ts'
 import { type Chance, chanceOf } from './chance.ts'
 import { createCourier } from './courier.ts'

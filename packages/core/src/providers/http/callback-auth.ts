@@ -1,5 +1,9 @@
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto'
-import type { CallbackRequest, MessageRef, ProviderContext } from '../provider.ts'
+import type {
+  CallbackRequest,
+  MessageRef,
+  ProviderContext,
+} from '../../contract/outside/provider.ts'
 import { signatureOf } from './request.ts'
 import type { CallbackSettings } from './settings.ts'
 

@@ -4,7 +4,7 @@ import type {
   MessageRef,
   ProviderContext,
   Report,
-} from '../provider.ts'
+} from '../../contract/outside/provider.ts'
 import { isAuthentic, signedRef } from './callback-auth.ts'
 import { tells } from './echo.ts'
 import { codeOf, idOf, messageOf, valueAt, wordOf } from './fields.ts'

@@ -1,4 +1,4 @@
-import type { Content } from '../../contract/messages.ts'
+import type { Content } from '../../contract/resources/messages.ts'
 import { basicPair } from './request.ts'
 import type { AuthSettings, CallbackSettings, RequestSettings } from './settings.ts'
 import { type Json, literalsOf } from './template.ts'

@@ -1,6 +1,6 @@
-import type { Content } from '../../contract/messages.ts'
+import type { LookupJob, LookupResult } from '../../contract/outside/provider.ts'
+import type { Content } from '../../contract/resources/messages.ts'
 import type { HttpAnswer } from '../http-call.ts'
-import type { LookupJob, LookupResult } from '../provider.ts'
 import { echoes } from './echo.ts'
 import { codeOf, idOf, messageOf, valueAt, wordOf } from './fields.ts'
 import { type LookupSettings, needsId, translated } from './settings.ts'

@@ -1,5 +1,5 @@
+import type { Outcome, SendJob } from '../../contract/outside/provider.ts'
 import { type HttpAnswer, retryAfterMs } from '../http-call.ts'
-import type { Outcome, SendJob } from '../provider.ts'
 import { echoes } from './echo.ts'
 import { codeOf, idOf, messageOf, valueAt, wordOf } from './fields.ts'
 import { findsUnanswered, type HttpSettings, translated, type Verdict } from './settings.ts'

@@ -1,5 +1,11 @@
+import type {
+  LookupJob,
+  Outcome,
+  Provider,
+  ProviderContext,
+  SendJob,
+} from '../../contract/outside/provider.ts'
 import { createHttpClient, type HttpCall } from '../http-call.ts'
-import type { LookupJob, Outcome, Provider, ProviderContext, SendJob } from '../provider.ts'
 import { readCallback } from './callback.ts'
 import { callbackUrlOf } from './callback-auth.ts'
 import { secretsOf } from './echo.ts'

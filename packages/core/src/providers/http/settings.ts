@@ -1,6 +1,6 @@
 import * as z from 'zod'
-import { CHANNELS } from '../../contract/content.ts'
 import { LIMITS } from '../../contract/limits.ts'
+import { CHANNELS } from '../../contract/resources/content.ts'
 import { commonSettings, handlesStop, senders } from '../common-settings.ts'
 import { field, pointer } from './fields.ts'
 import { depthOf, type Json, type Placeholder, placeholdersOf } from './template.ts'

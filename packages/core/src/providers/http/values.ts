@@ -1,6 +1,6 @@
-import type { Content } from '../../contract/messages.ts'
+import type { SendJob } from '../../contract/outside/provider.ts'
+import type { Content } from '../../contract/resources/messages.ts'
 import { encodingOf } from '../../sms/index.ts'
-import type { SendJob } from '../provider.ts'
 import type { Json, Placeholder, ValueOf } from './template.ts'
 
 /** What a placeholder can name besides `content.<member>…`; the guide says what each is. */

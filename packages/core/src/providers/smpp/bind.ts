@@ -1,4 +1,4 @@
-import { backoffMs } from '../../backoff.ts'
+import { backoffMs } from '../../runtime/backoff.ts'
 import type { OnAnswer } from './outstanding.ts'
 import type { Pdu } from './pdu.ts'
 import { type Ending, openSession, type Session } from './session.ts'

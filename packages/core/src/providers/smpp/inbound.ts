@@ -1,4 +1,4 @@
-import type { Report } from '../provider.ts'
+import type { Report } from '../../contract/outside/provider.ts'
 import { ownSenderOf, textOfAddress } from './address.ts'
 import { decodeText, encodeUcs2 } from './charset.ts'
 import { type Delivery, TLV } from './pdu.ts'

@@ -1,4 +1,4 @@
-import type { Report, Sink } from '../provider.ts'
+import type { Report, Sink } from '../../contract/outside/provider.ts'
 import { STATUS } from './status-table.ts'
 
 /** How many reports wait to be stored: what comes beyond them is to come again. */

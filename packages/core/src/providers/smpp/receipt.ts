@@ -1,4 +1,4 @@
-import type { Receipt } from '../provider.ts'
+import type { Receipt } from '../../contract/outside/provider.ts'
 import { type Delivery, TLV } from './pdu.ts'
 import type { SmppSettings } from './settings.ts'
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { Report, SendJob } from '../provider.ts'
+import type { Report, SendJob } from '../../contract/outside/provider.ts'
 import type { OnResult, Pool } from './pool.ts'
 import { createSending } from './sending.ts'
 import { settings, timingOf } from './settings.ts'

@@ -1,4 +1,4 @@
-import type { Outcome, Report, SendJob } from '../provider.ts'
+import type { Outcome, Report, SendJob } from '../../contract/outside/provider.ts'
 import { NOT_CONNECTED, type OnResult, type Pool } from './pool.ts'
 import { createReferences } from './references.ts'
 import type { SmppSettings, Timing } from './settings.ts'

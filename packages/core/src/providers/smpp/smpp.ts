@@ -1,4 +1,4 @@
-import type { Listening, Provider, Report, Sink } from '../provider.ts'
+import type { Listening, Provider, Report, Sink } from '../../contract/outside/provider.ts'
 import { type Bind, openBind } from './bind.ts'
 import { reportOf } from './inbound.ts'
 import { createIntake } from './intake.ts'

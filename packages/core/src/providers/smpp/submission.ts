@@ -1,4 +1,4 @@
-import type { SendJob } from '../provider.ts'
+import type { SendJob } from '../../contract/outside/provider.ts'
 import { destinationOf, sourceOf } from './address.ts'
 import { partsOf } from './message-parts.ts'
 import { submitSm } from './pdu.ts'

@@ -1,4 +1,4 @@
-import type { Report } from '../provider.ts'
+import type { Report } from '../../contract/outside/provider.ts'
 
 const AGAIN_MS = 1000
 const TRIES_MAX = 300

@@ -1,4 +1,4 @@
-import type { Outcome, Receipt } from '../provider.ts'
+import type { Outcome, Receipt } from '../../contract/outside/provider.ts'
 import type { IdForm } from './receipt.ts'
 import { submittedId } from './receipt.ts'
 import { type StatusMeaning, statusText } from './status-table.ts'

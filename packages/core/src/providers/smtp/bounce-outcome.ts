@@ -1,4 +1,4 @@
-import type { MessageRef, Receipt, Report } from '../provider.ts'
+import type { MessageRef, Receipt, Report } from '../../contract/outside/provider.ts'
 import type { EnhancedStatus, MailReport, RecipientStatus } from './bounce-report.ts'
 
 type DeliveryStatus = Extract<MailReport, { type: 'delivery_status' }>

@@ -1,5 +1,5 @@
-import type { MessageRef } from '../provider.ts'
-import { readMessageToken } from './mail-address-token.ts'
+import type { MessageRef } from '../../contract/outside/provider.ts'
+import { readMessageToken } from '../../contract/signing/mail-address-token.ts'
 
 /** To whom reports may come, and the secret that their tokens are made with. */
 export interface Recipients {

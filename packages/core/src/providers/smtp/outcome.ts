@@ -1,4 +1,4 @@
-import type { Outcome } from '../provider.ts'
+import type { Outcome } from '../../contract/outside/provider.ts'
 import type { Failure } from './transport.ts'
 
 type Failed = Exclude<Outcome, { type: 'accepted' }>

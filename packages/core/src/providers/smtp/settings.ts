@@ -1,6 +1,6 @@
 import { createPrivateKey } from 'node:crypto'
 import * as z from 'zod'
-import { emailAddress } from '../../contract/email-address.ts'
+import { emailAddress } from '../../contract/fields/email-address.ts'
 import { LIMITS } from '../../contract/limits.ts'
 import { certificate, commonSettings, pem } from '../common-settings.ts'
 import { mailServer } from './server-url.ts'

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
-import { emailAddress } from '../../contract/email-address.ts'
-import type { Mail, Mailer } from '../../mail/mail.ts'
+import { emailAddress } from '../../contract/fields/email-address.ts'
+import type { Mail, Mailer } from '../../contract/outside/mail.ts'
 import { faultOf } from './outcome.ts'
 import type { SmtpSettings } from './settings.ts'
 import { openTransport } from './transport.ts'

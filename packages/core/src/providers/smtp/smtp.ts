@@ -1,5 +1,10 @@
 import { setMaxListeners } from 'node:events'
-import type { Outcome, Provider, ProviderContext, SendJob } from '../provider.ts'
+import type {
+  Outcome,
+  Provider,
+  ProviderContext,
+  SendJob,
+} from '../../contract/outside/provider.ts'
 import { mailMessage, messageIdOf } from './mail-message.ts'
 import { faultOf, outcomeOf } from './outcome.ts'
 import { bounceDomain, type SmtpSettings } from './settings.ts'

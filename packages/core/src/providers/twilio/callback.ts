@@ -1,4 +1,9 @@
-import type { CallbackReading, CallbackRequest, MessageRef, Report } from '../provider.ts'
+import type {
+  CallbackReading,
+  CallbackRequest,
+  MessageRef,
+  Report,
+} from '../../contract/outside/provider.ts'
 import { codeOf } from './codes.ts'
 import { type Fields, fieldsOf, formOf } from './fields.ts'
 import { receivedFrom } from './inbound.ts'

@@ -1,4 +1,4 @@
-import type { SuppressionReason } from '../provider.ts'
+import type { SuppressionReason } from '../../contract/outside/provider.ts'
 
 /**
  * What follows from a refusal: the message will never go; it may go later; nothing goes through the account, or from

@@ -1,4 +1,4 @@
-import type { CallbackRequest } from '../provider.ts'
+import type { CallbackRequest } from '../../contract/outside/provider.ts'
 import { type Params, paramsOf } from './signature.ts'
 
 /** What a request tells, by name; undefined for what it does not tell. */

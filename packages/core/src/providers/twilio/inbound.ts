@@ -1,4 +1,4 @@
-import type { Received } from '../provider.ts'
+import type { Received } from '../../contract/outside/provider.ts'
 import type { Fields } from './fields.ts'
 import { isNumber, type TwilioSettings } from './settings.ts'
 

@@ -1,5 +1,5 @@
-import type { SmsContent, WhatsappContent } from '../../contract/content.ts'
-import type { LookupJob, LookupResult, Receipt } from '../provider.ts'
+import type { LookupJob, LookupResult, Receipt } from '../../contract/outside/provider.ts'
+import type { SmsContent, WhatsappContent } from '../../contract/resources/content.ts'
 import type { TwilioApi } from './api.ts'
 import { codeOf } from './codes.ts'
 import { fieldOf } from './outcome.ts'

@@ -1,5 +1,5 @@
+import type { Outcome } from '../../contract/outside/provider.ts'
 import { type HttpAnswer, retryAfterMs } from '../http-call.ts'
-import type { Outcome } from '../provider.ts'
 import { codeOf, type Meaning, meaningOf } from './codes.ts'
 
 type Answered = Extract<HttpAnswer, { type: 'answered' }>

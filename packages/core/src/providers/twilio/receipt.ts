@@ -1,4 +1,4 @@
-import type { Receipt } from '../provider.ts'
+import type { Receipt } from '../../contract/outside/provider.ts'
 import { meaningOf } from './codes.ts'
 
 type Status = Receipt['status']

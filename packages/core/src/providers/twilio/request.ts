@@ -1,5 +1,5 @@
-import type { Channel, VoiceContent, WhatsappContent } from '../../contract/content.ts'
-import type { MessageRef, Outcome, SendJob } from '../provider.ts'
+import type { MessageRef, Outcome, SendJob } from '../../contract/outside/provider.ts'
+import type { Channel, VoiceContent, WhatsappContent } from '../../contract/resources/content.ts'
 import type { Resource } from './api.ts'
 import { isLoopback, isMessagingService, isNumber, type TwilioSettings } from './settings.ts'
 import { TWIML_MAX, twimlFor } from './twiml.ts'

@@ -1,5 +1,10 @@
+import type {
+  Outcome,
+  Provider,
+  ProviderContext,
+  SendJob,
+} from '../../contract/outside/provider.ts'
 import type { HttpClientOptions } from '../http-call.ts'
-import type { Outcome, Provider, ProviderContext, SendJob } from '../provider.ts'
 import { createTwilioApi } from './api.ts'
 import { readCallback } from './callback.ts'
 import { check } from './check.ts'

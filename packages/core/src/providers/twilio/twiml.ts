@@ -1,4 +1,4 @@
-import type { VoiceContent } from '../../contract/content.ts'
+import type { VoiceContent } from '../../contract/resources/content.ts'
 
 /** What a call may be told at the most, in characters. Source: Twilio error 32018. */
 export const TWIML_MAX = 4_000

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import type { LookupJob, SendJob } from '../provider.ts'
+import type { LookupJob, SendJob } from '../../contract/outside/provider.ts'
 import { callbackBase } from './request.ts'
 import { firstPollMs, isListSettled, pollAfterMs } from './waits.ts'
 

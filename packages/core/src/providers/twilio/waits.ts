@@ -1,4 +1,4 @@
-import type { LookupJob, SendJob } from '../provider.ts'
+import type { LookupJob, SendJob } from '../../contract/outside/provider.ts'
 
 const SECOND_MS = 1_000
 const MINUTE_MS = 60 * SECOND_MS

@@ -1,5 +1,5 @@
-import type { WhatsappContent } from '../../contract/content.ts'
-import type { SendJob } from '../provider.ts'
+import type { SendJob } from '../../contract/outside/provider.ts'
+import type { WhatsappContent } from '../../contract/resources/content.ts'
 import { isRefusal, type Refusal, refusal } from './refusal.ts'
 import type { WhatsappCloudSettings } from './settings.ts'
 import { templateBody } from './template.ts'

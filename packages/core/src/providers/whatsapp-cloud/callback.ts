@@ -1,5 +1,5 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
-import type { CallbackReading, CallbackRequest } from '../provider.ts'
+import type { CallbackReading, CallbackRequest } from '../../contract/outside/provider.ts'
 import { notificationReports } from './notification.ts'
 import type { WhatsappCloudSettings } from './settings.ts'
 

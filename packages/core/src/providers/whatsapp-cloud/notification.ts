@@ -1,5 +1,5 @@
-import { isRecord } from '../../contract/fields.ts'
-import type { Report } from '../provider.ts'
+import { isRecord } from '../../contract/fields/fields.ts'
+import type { Report } from '../../contract/outside/provider.ts'
 import { receivedOf } from './received.ts'
 import type { WhatsappCloudSettings } from './settings.ts'
 import { statusReport } from './status.ts'

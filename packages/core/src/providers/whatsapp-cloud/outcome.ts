@@ -1,6 +1,6 @@
-import { isRecord } from '../../contract/fields.ts'
+import { isRecord } from '../../contract/fields/fields.ts'
+import type { Outcome } from '../../contract/outside/provider.ts'
 import { type HttpAnswer, retryAfterMs } from '../http-call.ts'
-import type { Outcome } from '../provider.ts'
 import { type CodeMeaning, errorText, meaningOf } from './codes.ts'
 
 type Answered = Extract<HttpAnswer, { type: 'answered' }>

@@ -1,5 +1,5 @@
-import { isRecord } from '../../contract/fields.ts'
-import type { Received, ReceivedContent } from '../provider.ts'
+import { isRecord } from '../../contract/fields/fields.ts'
+import type { Received, ReceivedContent } from '../../contract/outside/provider.ts'
 import { wamidOf } from './outcome.ts'
 
 type Fields = Record<string, unknown>

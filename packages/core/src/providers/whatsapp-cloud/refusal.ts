@@ -1,4 +1,4 @@
-import type { Outcome } from '../provider.ts'
+import type { Outcome } from '../../contract/outside/provider.ts'
 
 /** What Meta would refuse, or would send otherwise than it was meant, is refused before any call. */
 export type Refusal = Extract<Outcome, { type: 'rejected' }>

@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import { phone, text } from '../../contract/fields.ts'
+import { phone, text } from '../../contract/fields/fields.ts'
 import { LIMITS } from '../../contract/limits.ts'
 import { commonSettings, handlesStop } from '../common-settings.ts'
 

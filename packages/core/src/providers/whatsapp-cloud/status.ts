@@ -1,5 +1,5 @@
-import { isRecord } from '../../contract/fields.ts'
-import type { MessageRef, Receipt, Report } from '../provider.ts'
+import { isRecord } from '../../contract/fields/fields.ts'
+import type { MessageRef, Receipt, Report } from '../../contract/outside/provider.ts'
 import { errorText, meaningOf } from './codes.ts'
 import { wamidOf } from './outcome.ts'
 

@@ -1,4 +1,4 @@
-import type { WhatsappContent } from '../../contract/content.ts'
+import type { WhatsappContent } from '../../contract/resources/content.ts'
 import { isRefusal, type Refusal, refusal } from './refusal.ts'
 import type { WhatsappCloudSettings } from './settings.ts'
 

@@ -1,6 +1,6 @@
-import { isRecord } from '../../contract/fields.ts'
+import { isRecord } from '../../contract/fields/fields.ts'
+import type { Outcome, Provider, SendJob } from '../../contract/outside/provider.ts'
 import { createHttpClient, type HttpClient } from '../http-call.ts'
-import type { Outcome, Provider, SendJob } from '../provider.ts'
 import { messageBody } from './body.ts'
 import { readCallback } from './callback.ts'
 import { outcomeOf } from './outcome.ts'

@@ -9,10 +9,10 @@ import type { ArchiveDatabase } from './database.ts'
 export async function openArchiveDatabase(url: string): Promise<ArchiveDatabase> {
   const named = readDatabaseUrl(url)
   if (named.engine === 'sqlite') {
-    const { sqliteArchive } = await import('../sqlite/archive.ts')
+    const { sqliteArchive } = await import('../sqlite/operate/archive.ts')
     return sqliteArchive(named.file)
   }
-  const { postgresArchive } = await import('../postgres/archive.ts')
+  const { postgresArchive } = await import('../postgres/operate/archive.ts')
   return postgresArchive(named.url)
 }
 

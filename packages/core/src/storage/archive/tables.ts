@@ -1,6 +1,6 @@
 import { getTableColumns, getTableName, type Table } from 'drizzle-orm'
-import { dialects } from '../dialect.ts'
-import { tables } from '../tables.ts'
+import { dialects } from '../../rows/dialect.ts'
+import { tables } from '../../rows/tables.ts'
 
 /** What a column's values are, whatever the engine calls their type. */
 export const COLUMN_KINDS = ['text', 'int', 'boolean', 'time', 'json'] as const

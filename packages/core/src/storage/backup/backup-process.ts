@@ -1,5 +1,5 @@
 import { setPriority } from 'node:os'
-import type { MakeOptions } from '../sqlite/make-backup.ts'
+import type { MakeOptions } from '../sqlite/backup/make-backup.ts'
 import type { FromBackup } from './backup.ts'
 
 /** Below everybody else: who sends is not to wait for it. */
@@ -17,7 +17,7 @@ async function answer(options: MakeOptions): Promise<void> {
     // As it is, then.
   }
   try {
-    const { makeBackup } = await import('../sqlite/make-backup.ts')
+    const { makeBackup } = await import('../sqlite/backup/make-backup.ts')
     const report = await makeBackup(options, (progress) => void tell({ progress }))
     await tell({ report })
   } catch (error) {

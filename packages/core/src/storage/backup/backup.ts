@@ -1,7 +1,7 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
-import type { MakeOptions } from '../sqlite/make-backup.ts'
+import type { MakeOptions } from '../sqlite/backup/make-backup.ts'
 import type { BackupReport, OnStep } from './report.ts'
 
 /** How a backup is made, and who is told how far it is. */

@@ -1,5 +1,5 @@
-import type { CheckOptions } from '../sqlite/check-backup.ts'
-import type { RestoreOptions, RestoreReport } from '../sqlite/restore-backup.ts'
+import type { CheckOptions } from '../sqlite/backup/check-backup.ts'
+import type { RestoreOptions, RestoreReport } from '../sqlite/backup/restore-backup.ts'
 import type { BackupCheck } from './report.ts'
 
 /**
@@ -7,7 +7,7 @@ import type { BackupCheck } from './report.ts'
  * @throws Error in one line; with a `code` (`not_found`, `foreign`, `damaged`, `newer`, `in_use`) where it is no good.
  */
 export async function verifyBackup(file: string, options: CheckOptions): Promise<BackupCheck> {
-  const { checkBackup } = await import('../sqlite/check-backup.ts')
+  const { checkBackup } = await import('../sqlite/backup/check-backup.ts')
   return checkBackup(file, options)
 }
 
@@ -17,6 +17,6 @@ export async function verifyBackup(file: string, options: CheckOptions): Promise
  * @throws Error in one line; with a `code` where it was refused. Nothing was changed then.
  */
 export async function restoreDatabase(options: RestoreOptions): Promise<RestoreReport> {
-  const { restoreBackup } = await import('../sqlite/restore-backup.ts')
+  const { restoreBackup } = await import('../sqlite/backup/restore-backup.ts')
   return restoreBackup(options)
 }

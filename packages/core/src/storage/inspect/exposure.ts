@@ -8,6 +8,6 @@ import { readDatabaseUrl } from '../database-url.ts'
 export async function isDatabaseExposed(url: string): Promise<boolean> {
   const named = readDatabaseUrl(url)
   if (named.engine === 'sqlite') return false
-  const { isExposed } = await import('../postgres/connection.ts')
+  const { isExposed } = await import('../postgres/engine/connection.ts')
   return isExposed(named.url)
 }

@@ -38,16 +38,16 @@ function beyond(moment: Date, first: Date, last: Date): number {
 export async function findDamage(url: string): Promise<string | null> {
   const named = readDatabaseUrl(url)
   if (named.engine !== 'sqlite') return null
-  const { damageOf } = await import('../sqlite/engine-facts.ts')
+  const { damageOf } = await import('../sqlite/operate/engine-facts.ts')
   return damageOf(named.file)
 }
 
 async function engineFacts(url: string): Promise<EngineFacts> {
   const named = readDatabaseUrl(url)
   if (named.engine === 'sqlite') {
-    const { sqliteFacts } = await import('../sqlite/engine-facts.ts')
+    const { sqliteFacts } = await import('../sqlite/operate/engine-facts.ts')
     return sqliteFacts(named.file)
   }
-  const { postgresFacts } = await import('../postgres/engine-facts.ts')
+  const { postgresFacts } = await import('../postgres/operate/engine-facts.ts')
   return postgresFacts(named.url)
 }

@@ -11,9 +11,9 @@ export async function withSnapshot<T>(
 ): Promise<T> {
   const named = readDatabaseUrl(url)
   if (named.engine === 'sqlite') {
-    const { onSqliteSnapshot } = await import('../sqlite/snapshot.ts')
+    const { onSqliteSnapshot } = await import('../sqlite/operate/snapshot.ts')
     return onSqliteSnapshot(named.file, work)
   }
-  const { onPostgresSnapshot } = await import('../postgres/snapshot.ts')
+  const { onPostgresSnapshot } = await import('../postgres/operate/snapshot.ts')
   return onPostgresSnapshot(named.url, work)
 }

@@ -1,4 +1,4 @@
-import type { Entry } from '../../credits/decide.ts'
+import type { Entry } from '../../rules/decide.ts'
 import { withSnapshot } from './open-snapshot.ts'
 import type { Snapshot } from './snapshot.ts'
 

@@ -1,8 +1,8 @@
 import { and, asc, eq, gt, lt, lte } from 'drizzle-orm'
-import type { AccountTokenReads, AccountTokenWrites } from '../../workspaces/store.ts'
-import type { Db } from '../dialect.ts'
-import type { AccountTokenRow } from '../storage.ts'
-import type { Tables } from '../tables.ts'
+import type { Db } from '../../rows/dialect.ts'
+import type { Tables } from '../../rows/tables.ts'
+import type { AccountTokenRow } from '../ports/storage.ts'
+import type { AccountTokenReads, AccountTokenWrites } from '../ports/workspaces.ts'
 import type { StoreDialect } from './stores.ts'
 
 export function accountTokenStore(

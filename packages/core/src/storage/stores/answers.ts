@@ -1,7 +1,7 @@
 import { and, eq } from 'drizzle-orm'
-import type { AnswerReads, AnswerWrites } from '../../billing/store.ts'
-import type { Db } from '../dialect.ts'
-import type { Tables } from '../tables.ts'
+import type { Db } from '../../rows/dialect.ts'
+import type { Tables } from '../../rows/tables.ts'
+import type { AnswerReads, AnswerWrites } from '../ports/billing.ts'
 
 export function answerStore(db: Db, { idempotency_keys: t }: Tables): AnswerReads & AnswerWrites {
   const mine = (workspaceId: string, { route, key }: { route: string; key: string }) =>

@@ -1,8 +1,8 @@
 import { and, desc, eq, gt, isNull, lt, or, sql } from 'drizzle-orm'
-import type { ApiKeyReads, ApiKeyWrites } from '../../api-keys/store.ts'
-import { units } from '../../contract/units.ts'
-import { type Db, rowCount } from '../dialect.ts'
-import type { Tables } from '../tables.ts'
+import { units } from '../../contract/fields/units.ts'
+import { type Db, rowCount } from '../../rows/dialect.ts'
+import type { Tables } from '../../rows/tables.ts'
+import type { ApiKeyReads, ApiKeyWrites } from '../ports/api-keys.ts'
 
 export function apiKeyStore(
   db: Db,

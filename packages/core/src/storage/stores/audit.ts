@@ -1,8 +1,8 @@
 import { and, asc, desc, eq, gte, lt, lte, ne, sql } from 'drizzle-orm'
-import type { AuditFilter, AuditReads, AuditWrites, OverfullAudit } from '../../audit/store.ts'
-import { idFloor } from '../../runtime.ts'
-import { type Db, rowCount } from '../dialect.ts'
-import type { Tables } from '../tables.ts'
+import { type Db, rowCount } from '../../rows/dialect.ts'
+import type { Tables } from '../../rows/tables.ts'
+import { idFloor } from '../../runtime/runtime.ts'
+import type { AuditFilter, AuditReads, AuditWrites, OverfullAudit } from '../ports/audit.ts'
 
 export function auditStore(db: Db, { audit_entries: t }: Tables): AuditReads & AuditWrites {
   const matching = ({ action, from, until }: AuditFilter) =>

@@ -1,8 +1,8 @@
 import { and, eq, sql } from 'drizzle-orm'
-import { units } from '../../contract/units.ts'
-import type { BulkReads } from '../../messages/store.ts'
-import { type Db, rowCount } from '../dialect.ts'
-import type { Tables } from '../tables.ts'
+import { units } from '../../contract/fields/units.ts'
+import { type Db, rowCount } from '../../rows/dialect.ts'
+import type { Tables } from '../../rows/tables.ts'
+import type { BulkReads } from '../ports/messages.ts'
 
 export function bulkStore(db: Db, { bulks: t, messages }: Tables): BulkReads {
   // Wide enough for a sum on either engine, and a number on both.

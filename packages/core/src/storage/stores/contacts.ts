@@ -1,9 +1,9 @@
 import { and, desc, eq, inArray, lt } from 'drizzle-orm'
 import type { PgColumn } from 'drizzle-orm/pg-core'
-import type { ContactFilter, ContactReads, ContactWrites } from '../../contacts/store.ts'
-import { type Db, rowCount } from '../dialect.ts'
-import type { ContactRow } from '../storage.ts'
-import type { Tables } from '../tables.ts'
+import { type Db, rowCount } from '../../rows/dialect.ts'
+import type { Tables } from '../../rows/tables.ts'
+import type { ContactFilter, ContactReads, ContactWrites } from '../ports/contacts.ts'
+import type { ContactRow } from '../ports/storage.ts'
 import { blocksOf, filledUp } from './batches.ts'
 import { includes } from './includes.ts'
 

@@ -1,7 +1,7 @@
 import { and, desc, eq, ne, type SQL, sql } from 'drizzle-orm'
-import type { ConversationWrites } from '../../inbound/store.ts'
-import type { Db } from '../dialect.ts'
-import type { Tables } from '../tables.ts'
+import type { Db } from '../../rows/dialect.ts'
+import type { Tables } from '../../rows/tables.ts'
+import type { ConversationWrites } from '../ports/inbound.ts'
 import { blocksOf } from './batches.ts'
 
 /** More workspaces and senders that wrote to one address are not looked at. */

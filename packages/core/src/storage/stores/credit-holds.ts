@@ -1,7 +1,7 @@
 import { and, asc, eq, inArray, lte } from 'drizzle-orm'
-import type { CreditHoldReads, CreditHoldWrites } from '../../credits/store.ts'
-import type { Db } from '../dialect.ts'
-import type { Tables } from '../tables.ts'
+import type { Db } from '../../rows/dialect.ts'
+import type { Tables } from '../../rows/tables.ts'
+import type { CreditHoldReads, CreditHoldWrites } from '../ports/credits.ts'
 import { isBehind } from './overdue-page.ts'
 
 export function creditHoldStore(

@@ -1,8 +1,8 @@
 import { and, asc, eq, gt, inArray, isNull, lte, ne, or, sql } from 'drizzle-orm'
-import type { Units } from '../../contract/units.ts'
-import type { CreditLotReads, CreditLotWrites } from '../../credits/store.ts'
-import type { Db } from '../dialect.ts'
-import type { Tables } from '../tables.ts'
+import type { Units } from '../../contract/fields/units.ts'
+import type { Db } from '../../rows/dialect.ts'
+import type { Tables } from '../../rows/tables.ts'
+import type { CreditLotReads, CreditLotWrites } from '../ports/credits.ts'
 import { isBehind } from './overdue-page.ts'
 
 export function creditLotStore(

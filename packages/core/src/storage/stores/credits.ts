@@ -1,8 +1,8 @@
 import { and, asc, desc, eq, inArray, lte } from 'drizzle-orm'
-import { decide, type Entry, isRepetition, newAccount } from '../../credits/decide.ts'
-import type { AccountRecord, CreditReads, CreditWrites } from '../../credits/store.ts'
-import type { Db } from '../dialect.ts'
-import type { Tables } from '../tables.ts'
+import type { Db } from '../../rows/dialect.ts'
+import type { Tables } from '../../rows/tables.ts'
+import { decide, type Entry, isRepetition, newAccount } from '../../rules/decide.ts'
+import type { AccountRecord, CreditReads, CreditWrites } from '../ports/credits.ts'
 
 export function creditStore(
   db: Db,

@@ -1,11 +1,7 @@
 import { and, asc, eq, gt, isNotNull, lte, ne, or, sql } from 'drizzle-orm'
-import type {
-  DispatchPauseReads,
-  DispatchPauseWrites,
-  Doubt,
-} from '../../operating/dispatch-pause-store.ts'
-import { type Db, rowCount } from '../dialect.ts'
-import type { Tables } from '../tables.ts'
+import { type Db, rowCount } from '../../rows/dialect.ts'
+import type { Tables } from '../../rows/tables.ts'
+import type { DispatchPauseReads, DispatchPauseWrites, Doubt } from '../ports/dispatch-pauses.ts'
 
 /** Of the whole service: its queries name no workspace. */
 export function dispatchPauseStore(

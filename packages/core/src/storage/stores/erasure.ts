@@ -1,15 +1,10 @@
 import { and, asc, eq, gt, inArray, isNotNull, isNull, lte, notInArray, or, sql } from 'drizzle-orm'
 import type { PgColumn } from 'drizzle-orm/pg-core'
-import { ERASED } from '../../contract/message.ts'
-import type {
-  ErasureReads,
-  ErasureWrites,
-  IdWindow,
-  SearchedTable,
-} from '../../operating/erasure-store.ts'
+import { ERASED } from '../../contract/resources/message.ts'
 import type { Recipient } from '../../operating/recipient.ts'
-import { type Db, rowCount } from '../dialect.ts'
-import type { Tables } from '../tables.ts'
+import { type Db, rowCount } from '../../rows/dialect.ts'
+import type { Tables } from '../../rows/tables.ts'
+import type { ErasureReads, ErasureWrites, IdWindow, SearchedTable } from '../ports/erasure.ts'
 import { blocksOf, filledUp } from './batches.ts'
 import { includes } from './includes.ts'
 

@@ -1,9 +1,9 @@
 import { and, asc, desc, eq, gte, lt, lte, notInArray } from 'drizzle-orm'
-import { emailKey } from '../../contract/email-address.ts'
+import { emailKey } from '../../contract/fields/email-address.ts'
 import { LIMITS } from '../../contract/limits.ts'
-import type { LoginNetworkReads, LoginNetworkWrites } from '../../workspaces/store.ts'
-import type { Db } from '../dialect.ts'
-import type { Tables } from '../tables.ts'
+import type { Db } from '../../rows/dialect.ts'
+import type { Tables } from '../../rows/tables.ts'
+import type { LoginNetworkReads, LoginNetworkWrites } from '../ports/workspaces.ts'
 import type { StoreDialect } from './stores.ts'
 
 export function loginNetworkStore(

@@ -1,9 +1,9 @@
 import { and, asc, eq, gt, isNotNull, isNull, ne, or, sql } from 'drizzle-orm'
-import type { Units } from '../../contract/units.ts'
-import { type Account, availableOf } from '../../credits/decide.ts'
-import type { LowBalanceReads, LowBalanceWrites } from '../../credits/low-balance-store.ts'
-import type { Db } from '../dialect.ts'
-import type { Tables } from '../tables.ts'
+import type { Units } from '../../contract/fields/units.ts'
+import type { Db } from '../../rows/dialect.ts'
+import type { Tables } from '../../rows/tables.ts'
+import { type Account, availableOf } from '../../rules/decide.ts'
+import type { LowBalanceReads, LowBalanceWrites } from '../ports/low-balances.ts'
 
 export function lowBalanceStore(
   db: Db,

@@ -1,7 +1,7 @@
 import { and, desc, eq, inArray } from 'drizzle-orm'
-import type { MessagePartReads } from '../../messages/part-store.ts'
-import type { Db } from '../dialect.ts'
-import type { Tables } from '../tables.ts'
+import type { Db } from '../../rows/dialect.ts'
+import type { Tables } from '../../rows/tables.ts'
+import type { MessagePartReads } from '../ports/message-parts.ts'
 import { filledUp } from './batches.ts'
 
 export function messagePartStore(db: Db, { message_parts: t }: Tables): MessagePartReads {

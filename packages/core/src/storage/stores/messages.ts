@@ -12,11 +12,11 @@ import {
   type SQL,
   sql,
 } from 'drizzle-orm'
-import { units } from '../../contract/units.ts'
-import type { MessageFilter, MessageReads, MessageWrites } from '../../messages/store.ts'
-import { type Db, rowCount } from '../dialect.ts'
-import type { MessageRow } from '../storage.ts'
-import type { Tables } from '../tables.ts'
+import { units } from '../../contract/fields/units.ts'
+import { type Db, rowCount } from '../../rows/dialect.ts'
+import type { Tables } from '../../rows/tables.ts'
+import type { MessageFilter, MessageReads, MessageWrites } from '../ports/messages.ts'
+import type { MessageRow } from '../ports/storage.ts'
 
 /** Past this, so many ids would have to be put in order that going through the messages costs less. */
 const OFFSET_BY_KIND_MAX = 10_000

@@ -1,8 +1,8 @@
 import { and, desc, eq, gt, inArray, lte, ne, type SQL, sql } from 'drizzle-orm'
 import type { PgColumn } from 'drizzle-orm/pg-core'
-import type { OverviewReads, QueueState } from '../../operating/overview-store.ts'
-import { type Db, rowCount } from '../dialect.ts'
-import type { Tables } from '../tables.ts'
+import { type Db, rowCount } from '../../rows/dialect.ts'
+import type { Tables } from '../../rows/tables.ts'
+import type { OverviewReads, QueueState } from '../ports/overview.ts'
 
 /** So many histories are looked at for their last failures: those of which most failed. */
 const HISTORIES_MAX = 100

@@ -1,7 +1,7 @@
 import { gt, lte, sql } from 'drizzle-orm'
-import type { OwnerMailWrites } from '../../workspaces/store.ts'
-import type { Db } from '../dialect.ts'
-import type { Tables } from '../tables.ts'
+import type { Db } from '../../rows/dialect.ts'
+import type { Tables } from '../../rows/tables.ts'
+import type { OwnerMailWrites } from '../ports/workspaces.ts'
 
 export function ownerMailStore(db: Db, { owner_mails: t }: Tables): OwnerMailWrites {
   return {

@@ -1,7 +1,7 @@
 import { and, asc, eq, gt, inArray, or } from 'drizzle-orm'
-import type { ParkedReceiptReads, ParkedReceiptWrites } from '../../inbound/store.ts'
-import type { Db } from '../dialect.ts'
-import type { Tables } from '../tables.ts'
+import type { Db } from '../../rows/dialect.ts'
+import type { Tables } from '../../rows/tables.ts'
+import type { ParkedReceiptReads, ParkedReceiptWrites } from '../ports/inbound.ts'
 import { blocksOf, filledUp } from './batches.ts'
 
 export function parkedReceiptStore(

@@ -1,7 +1,7 @@
 import { and, count, desc, eq, gt, gte, isNotNull, ne, or } from 'drizzle-orm'
-import type { BegunPurchases, PurchaseReads, PurchaseWrites } from '../../billing/store.ts'
-import type { Db } from '../dialect.ts'
-import type { Tables } from '../tables.ts'
+import type { Db } from '../../rows/dialect.ts'
+import type { Tables } from '../../rows/tables.ts'
+import type { BegunPurchases, PurchaseReads, PurchaseWrites } from '../ports/billing.ts'
 
 export function purchaseStore(db: Db, { purchases: t }: Tables): PurchaseReads & PurchaseWrites {
   const begunIn = ({ provider, since, workspace_id }: BegunPurchases) =>

@@ -1,14 +1,14 @@
 import { and, asc, desc, eq, gte, inArray, lt, lte, type SQL, sql } from 'drizzle-orm'
+import { type Db, rowCount } from '../../rows/dialect.ts'
+import type { Tables } from '../../rows/tables.ts'
+import { idFloor } from '../../runtime/runtime.ts'
 import type {
   PartedText,
   ReceivedFilter,
   ReceivedMessageReads,
   ReceivedMessageWrites,
-} from '../../inbound/store.ts'
-import { idFloor } from '../../runtime.ts'
-import { type Db, rowCount } from '../dialect.ts'
-import type { MessageRow } from '../storage.ts'
-import type { Tables } from '../tables.ts'
+} from '../ports/inbound.ts'
+import type { MessageRow } from '../ports/storage.ts'
 import { blocksOf, filledUp } from './batches.ts'
 import type { StoreDialect } from './stores.ts'
 

@@ -1,13 +1,8 @@
 import { and, asc, eq, gt, gte, inArray, isNotNull, lt, lte, type SQL, sql } from 'drizzle-orm'
-import { emailKey } from '../../contract/email-address.ts'
-import type {
-  IdRange,
-  RetentionKind,
-  RetentionReads,
-  RetentionWrites,
-} from '../../operating/retention-store.ts'
-import type { Db } from '../dialect.ts'
-import type { Tables } from '../tables.ts'
+import { emailKey } from '../../contract/fields/email-address.ts'
+import type { Db } from '../../rows/dialect.ts'
+import type { Tables } from '../../rows/tables.ts'
+import type { IdRange, RetentionKind, RetentionReads, RetentionWrites } from '../ports/retention.ts'
 import { filledUp } from './batches.ts'
 
 export function retentionStore(db: Db, tables: Tables): RetentionReads & RetentionWrites {

@@ -1,8 +1,8 @@
 import { and, asc, eq, gt, or, type SQL, sql } from 'drizzle-orm'
-import { KEY_ID_LENGTH, SEALED_PREFIX } from '../../secrets/sealed.ts'
-import type { SealedValueReads, SealedValueWrites } from '../../secrets/store.ts'
-import { type Db, rowCount } from '../dialect.ts'
-import type { Tables } from '../tables.ts'
+import { type Db, rowCount } from '../../rows/dialect.ts'
+import { KEY_ID_LENGTH, SEALED_PREFIX } from '../../rows/sealed.ts'
+import type { Tables } from '../../rows/tables.ts'
+import type { SealedValueReads, SealedValueWrites } from '../ports/secrets.ts'
 import type { StoreDialect } from './stores.ts'
 
 /** All secrets as they are kept, of every workspace: with the overview, the stores whose queries name none. */

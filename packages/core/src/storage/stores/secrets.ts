@@ -1,8 +1,8 @@
 import { eq } from 'drizzle-orm'
-import type { Sealed } from '../../secrets/sealed.ts'
-import type { SecretReads, SecretWrites } from '../../secrets/store.ts'
-import type { Db } from '../dialect.ts'
-import type { Tables } from '../tables.ts'
+import type { Db } from '../../rows/dialect.ts'
+import type { Sealed } from '../../rows/sealed.ts'
+import type { Tables } from '../../rows/tables.ts'
+import type { SecretReads, SecretWrites } from '../ports/secrets.ts'
 
 export function secretStore(db: Db, { secrets: t }: Tables): SecretReads & SecretWrites {
   async function byName(name: string): Promise<Sealed | null> {

@@ -1,7 +1,7 @@
 import { and, asc, eq, lt, lte } from 'drizzle-orm'
-import type { SessionReads, SessionWrites } from '../../workspaces/store.ts'
-import type { Db } from '../dialect.ts'
-import type { Tables } from '../tables.ts'
+import type { Db } from '../../rows/dialect.ts'
+import type { Tables } from '../../rows/tables.ts'
+import type { SessionReads, SessionWrites } from '../ports/workspaces.ts'
 
 export function sessionStore(
   db: Db,

@@ -1,12 +1,8 @@
 import { and, asc, desc, eq, inArray } from 'drizzle-orm'
-import type {
-  SuppressionFilter,
-  SuppressionReads,
-  SuppressionWrites,
-} from '../../contacts/store.ts'
-import { CHANNELS } from '../../contract/content.ts'
-import { type Db, rowCount } from '../dialect.ts'
-import type { Tables } from '../tables.ts'
+import { CHANNELS } from '../../contract/resources/content.ts'
+import { type Db, rowCount } from '../../rows/dialect.ts'
+import type { Tables } from '../../rows/tables.ts'
+import type { SuppressionFilter, SuppressionReads, SuppressionWrites } from '../ports/contacts.ts'
 import { blocksOf, filledUp } from './batches.ts'
 import { includes } from './includes.ts'
 

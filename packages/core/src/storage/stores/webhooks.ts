@@ -1,13 +1,13 @@
 import { and, asc, desc, eq, gt, inArray, isNull, ne, sql } from 'drizzle-orm'
+import { type Db, rowCount } from '../../rows/dialect.ts'
+import type { Tables } from '../../rows/tables.ts'
+import type { DeliveryQueueRow } from '../ports/storage.ts'
 import type {
   DeliveryFilter,
   WebhookFilter,
   WebhookReads,
   WebhookWrites,
-} from '../../webhooks/store.ts'
-import { type Db, rowCount } from '../dialect.ts'
-import type { DeliveryQueueRow } from '../storage.ts'
-import type { Tables } from '../tables.ts'
+} from '../ports/webhooks.ts'
 import { blocksOf, filledUp } from './batches.ts'
 import type { StoreDialect } from './stores.ts'
 

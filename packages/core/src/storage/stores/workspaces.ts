@@ -1,8 +1,8 @@
 import { and, asc, eq, sql } from 'drizzle-orm'
-import { emailKey } from '../../contract/email-address.ts'
-import type { WorkspaceReads, WorkspaceWrites } from '../../workspaces/store.ts'
-import type { Db } from '../dialect.ts'
-import type { Tables } from '../tables.ts'
+import { emailKey } from '../../contract/fields/email-address.ts'
+import type { Db } from '../../rows/dialect.ts'
+import type { Tables } from '../../rows/tables.ts'
+import type { WorkspaceReads, WorkspaceWrites } from '../ports/workspaces.ts'
 import type { StoreDialect } from './stores.ts'
 
 export function workspaceStore(

@@ -1,0 +1,136 @@
+import { api } from '../api.ts'
+import { INTERNAL_ERROR_TEXT, SvcError } from '../errors.ts'
+import type { Args, Data, Endpoint } from './endpoint.ts'
+import { failureEnvelope } from './envelope.ts'
+
+/** Where the service is, and the credentials at hand: each endpoint takes the one that it needs. */
+export interface ClientOptions {
+  /** For example `https://svc.example.com`, without `/api/v1`. */
+  base_url: string
+  api_key?: string | undefined
+  token?: string | undefined
+  /** Instead of the global one. */
+  fetch?: typeof fetch | undefined
+}
+
+/** What can be said of one call besides its arguments. */
+export interface CallOptions {
+  idempotency_key?: string | undefined
+  signal?: AbortSignal | undefined
+}
+
+type Call<E> =
+  Record<never, never> extends Args<E>
+    ? (args?: Args<E>, options?: CallOptions) => Promise<Data<E>>
+    : (args: Args<E>, options?: CallOptions) => Promise<Data<E>>
+
+type ClientOf<A> = { readonly [G in keyof A]: { readonly [N in keyof A[G]]: Call<A[G][N]> } }
+
+/** A method for every endpoint of the API. */
+export type Client = ClientOf<typeof api>
+
+/**
+ * A typed method per endpoint. Each takes one flat object (path parameters, query and body) and
+ * answers the decoded data: instants are Dates, amounts are Units. A refusal is thrown as the
+ * SvcError that the server sent; what never reached the server, as fetch throws it.
+ *
+ * @example
+ * const client = createClient({ base_url: 'http://127.0.0.1:3000', api_key: 'svc_…' })
+ * await client.messages.send({ channel: 'sms', to: '+14155552671', content: { text: 'Hi' } })
+ */
+export function createClient(options: ClientOptions): Client {
+  const groups = Object.entries<Record<string, Endpoint>>(api).map(([group, endpoints]) => [
+    group,
+    Object.fromEntries(
+      Object.entries(endpoints).map(([name, endpoint]) => [
+        name,
+        (args: Record<string, unknown> = {}, more: CallOptions = {}) =>
+          call(options, endpoint, args, more),
+      ]),
+    ),
+  ])
+  // The loop above follows the table, which is what the type says.
+  return Object.fromEntries(groups) as Client
+}
+
+async function call(
+  options: ClientOptions,
+  endpoint: Endpoint,
+  args: Record<string, unknown>,
+  { idempotency_key, signal }: CallOptions,
+): Promise<unknown> {
+  const { url, body } = place(options.base_url, endpoint, args)
+  const headers = new Headers(credentials(options, endpoint))
+  if (idempotency_key !== undefined) headers.set('idempotency-key', idempotency_key)
+  if (body !== undefined) headers.set('content-type', 'application/json')
+  const init = { method: endpoint.method, headers, ...(body !== undefined && { body }) }
+  const response = await (options.fetch ?? fetch)(url, { ...init, ...(signal && { signal }) })
+  const answer = await jsonOf(response)
+  if (!response.ok) throw refusal(response, answer)
+  const data = endpoint.enveloped ? (answer as { data?: unknown } | null)?.data : answer
+  const result = endpoint.data.safeParse(data)
+  if (result.success) return result.data
+  throw new SvcError(
+    'internal_error',
+    `The server's answer is not what ${endpoint.path} promises`,
+    {
+      cause: result.error,
+    },
+  )
+}
+
+function place(baseUrl: string, endpoint: Endpoint, args: Record<string, unknown>) {
+  const rest = { ...args }
+  const path = endpoint.path.replace(/:(\w+)/g, (_, name: string) => {
+    const value = rest[name]
+    delete rest[name]
+    return encodeURIComponent(String(value))
+  })
+  const query = new URLSearchParams()
+  for (const name of Object.keys(endpoint.query?.shape ?? {})) {
+    const value = rest[name]
+    delete rest[name]
+    if (value !== undefined) query.set(name, queryText(value))
+  }
+  const search = query.size > 0 ? `?${query}` : ''
+  const body = endpoint.body ? JSON.stringify(rest) : undefined
+  return { url: `${baseUrl.replace(/(?<!\/)\/+$/, '')}${path}${search}`, body }
+}
+
+function queryText(value: unknown): string {
+  return value instanceof Date ? value.toISOString() : String(value)
+}
+
+function credentials({ api_key, token }: ClientOptions, { auth }: Endpoint): [string, string][] {
+  const bearer: [string, string][] =
+    token === undefined ? [] : [['authorization', `Bearer ${token}`]]
+  const key: [string, string][] = api_key === undefined ? [] : [['x-api-key', api_key]]
+  if (auth === 'none') return []
+  if (auth === 'jwt') return bearer
+  if (auth === 'api_key') return key
+  return bearer.length > 0 ? bearer : key
+}
+
+async function jsonOf(response: Response): Promise<unknown> {
+  try {
+    return await response.json()
+  } catch {
+    // A proxy in between may answer with anything; the status still tells the caller what is wrong.
+    return null
+  }
+}
+
+function refusal(response: Response, answer: unknown): SvcError {
+  const seconds = Number(response.headers.get('retry-after') ?? Number.NaN)
+  const retry_after_s = Number.isFinite(seconds) ? seconds : undefined
+  const known = failureEnvelope.safeParse(answer)
+  if (!known.success) {
+    const cause = new Error(`${response.url} answered ${response.status}`)
+    return new SvcError('internal_error', INTERNAL_ERROR_TEXT, { retry_after_s, cause })
+  }
+  const { error, message, details } = known.data
+  if (error === 'validation_error') {
+    return new SvcError(error, message, { details: details ?? [{ path: '', message }] })
+  }
+  return new SvcError(error, message, { details, retry_after_s })
+}

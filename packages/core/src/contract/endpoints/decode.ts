@@ -1,0 +1,63 @@
+import type { z } from 'zod'
+import { type ErrorDetail, SvcError } from '../errors.ts'
+import { isRecord } from '../fields/fields.ts'
+import { issueText, missingText, pathText } from './issue-text.ts'
+
+// One object for all calls: building it, and the texts themselves, is paid by refused requests only.
+const REFUSAL = { error: issueText }
+
+/**
+ * Reads what came over the wire by its schema, or throws `validation_error`: the message is the
+ * first fault's text, `details` lists all of them.
+ */
+export function decode<S extends z.ZodType>(schema: S, value: unknown): z.output<S> {
+  const result = schema.safeParse(value, REFUSAL)
+  if (result.success) return result.data
+  throw refusal(schema, value, result.error.issues)
+}
+
+function refusal(schema: z.ZodType, value: unknown, issues: readonly z.core.$ZodIssue[]): SvcError {
+  const missing = emptyRequiredFields(schema, value, issues)
+  const details = issues.map(({ path, message }): ErrorDetail => {
+    const where = pathText(path)
+    return { path: where, message: missing.has(where) ? missingText(where) : message }
+  })
+  const unique = details.filter(
+    ({ path }, i) => !missing.has(path) || details.findIndex((other) => other.path === path) === i,
+  )
+  return new SvcError('validation_error', unique[0]?.message ?? 'Invalid request', {
+    details: unique,
+  })
+}
+
+/**
+ * An empty string in a required field is a missing field; in an optional one it is a wrong value.
+ * Which of the two it is, is asked of the schema itself: what is still refused once the empty
+ * strings are gone was required.
+ */
+function emptyRequiredFields(
+  schema: z.ZodType,
+  value: unknown,
+  issues: readonly z.core.$ZodIssue[],
+): Set<string> {
+  const empty = issues.filter(({ path }) => path.length > 0 && valueAt(value, path) === '')
+  if (empty.length === 0) return new Set()
+  const cleared = structuredClone(value)
+  for (const { path } of empty) {
+    const owner = valueAt(cleared, path.slice(0, -1))
+    if (isRecord(owner)) delete owner[String(path.at(-1))]
+  }
+  const again = schema.safeParse(cleared, REFUSAL)
+  if (again.success) return new Set()
+  const refused = new Set(again.error.issues.map(({ path }) => pathText(path)))
+  return new Set(empty.map(({ path }) => pathText(path)).filter((path) => refused.has(path)))
+}
+
+function valueAt(value: unknown, path: readonly PropertyKey[]): unknown {
+  let at = value
+  for (const key of path) {
+    if (typeof at !== 'object' || at === null) return undefined
+    at = (at as Record<PropertyKey, unknown>)[key]
+  }
+  return at
+}

@@ -1,0 +1,168 @@
+import { describe, expect, test } from 'vitest'
+import { api } from '../api.ts'
+import type { Endpoint } from './endpoint.ts'
+import { openapi } from './openapi.ts'
+
+const document = openapi(api, { version: '1.2.3' })
+const endpoints = Object.entries<Record<string, Endpoint>>(api).flatMap(([group, each]) =>
+  Object.entries(each).map(([name, endpoint]) => ({
+    operationId: `${group}.${name}`,
+    ...endpoint,
+  })),
+)
+
+interface Operation {
+  operationId: string
+  security: Record<string, string[]>[]
+  parameters?: { name: string; in: string; required: boolean; schema: Record<string, unknown> }[]
+  responses: Record<string, { $ref?: string; content?: unknown; headers?: Record<string, unknown> }>
+  requestBody?: { content: { 'application/json': { schema: Schema } } }
+}
+
+interface Schema {
+  type?: string
+  properties?: Record<string, Schema>
+  required?: string[]
+  additionalProperties?: unknown
+}
+
+function operationOf(method: string, path: string): Operation {
+  const operation = document.paths[path]?.[method.toLowerCase()]
+  if (!operation) throw new Error(`${method} ${path} is not in the document`)
+  return operation as unknown as Operation
+}
+
+function* nodes(value: unknown, path = '#'): Generator<[string, unknown]> {
+  yield [path, value]
+  if (typeof value !== 'object' || value === null) return
+  for (const [key, child] of Object.entries(value)) yield* nodes(child, `${path}/${key}`)
+}
+
+function resolves(ref: string): boolean {
+  let at: unknown = document
+  for (const key of ref.slice(2).split('/')) at = (at as Record<string, unknown> | undefined)?.[key]
+  return at !== undefined
+}
+
+describe('the document', () => {
+  test('is plain JSON without anything undefined', () => {
+    for (const [path, value] of nodes(document)) {
+      expect(['string', 'number', 'boolean', 'object'], path).toContain(typeof value)
+    }
+    expect(JSON.parse(JSON.stringify(document))).toEqual(document)
+    expect(document).toMatchObject({ openapi: '3.1.0', info: { title: 'svc', version: '1.2.3' } })
+  })
+
+  test('is the same every time', () => {
+    expect(JSON.stringify(openapi(api, { version: '1.2.3' }))).toBe(JSON.stringify(document))
+  })
+
+  test.each(endpoints)('has $method $path', (endpoint) => {
+    const operation = operationOf(endpoint.method, endpoint.path.replace(/:(\w+)/g, '{$1}'))
+    expect(operation.operationId).toBe(endpoint.operationId)
+    expect(operation.responses[endpoint.status]?.content).toBeDefined()
+    const takesBody = endpoint.body !== undefined || endpoint.signed_by !== undefined
+    expect(operation.requestBody !== undefined).toBe(takesBody)
+    expect(operation.security.length > 0).toBe(endpoint.auth !== 'none')
+  })
+
+  test('has nothing that is not an endpoint', () => {
+    const documented = Object.values(document.paths).flatMap((path) => Object.keys(path))
+    expect(documented).toHaveLength(endpoints.length)
+  })
+
+  test('refers only to what is there', () => {
+    const refs = [...nodes(document)].filter(([path]) => path.endsWith('/$ref'))
+    expect(refs.length).toBeGreaterThan(50)
+    for (const [path, ref] of refs) expect(resolves(String(ref)), `${path} → ${ref}`).toBe(true)
+  })
+
+  test('describes every value: no empty schema, no pattern nobody can read, no internal name', () => {
+    for (const [path, value] of nodes(document)) {
+      const isSchema = /\/(schema|properties\/[^/]+|items)$/.test(path)
+      if (isSchema) expect(Object.keys(value as object), path).not.toEqual([])
+      if (path.endsWith('/pattern')) expect(String(value).length, path).toBeLessThan(60)
+      expect(path).not.toMatch(/\$defs|~standard/)
+    }
+  })
+
+  test('names every record once', () => {
+    expect(Object.keys(document.components.schemas ?? {})).toEqual([
+      'ApiKey',
+      'AuditEntry',
+      'Bulk',
+      'BulkRecipient',
+      'Contact',
+      'CreditPackage',
+      'Delivery',
+      'DeliveryAttempt',
+      'DeliveryWithAttempts',
+      'EmailBulk',
+      'EmailRequest',
+      'Error',
+      'Message',
+      'ReceivedMessage',
+      'SmsBulk',
+      'SmsRequest',
+      'Suppression',
+      'Transaction',
+      'Webhook',
+      'WhatsappBulk',
+      'WhatsappRequest',
+      'Workspace',
+      'WorkspaceSummary',
+    ])
+  })
+})
+
+describe('an operation', () => {
+  test('says what may stand in a query', () => {
+    const { parameters = [] } = operationOf('GET', '/api/v1/messages')
+    expect(parameters.find(({ name }) => name === 'limit')).toEqual({
+      name: 'limit',
+      in: 'query',
+      required: false,
+      schema: { type: 'integer', minimum: 1, maximum: 100, default: 50 },
+    })
+    expect(parameters.find(({ name }) => name === 'startDate')?.schema).toMatchObject({
+      type: 'string',
+      format: 'date-time',
+    })
+  })
+
+  test('says what stands in a path', () => {
+    const { parameters } = operationOf('GET', '/api/v1/messages/{id}')
+    expect(parameters).toMatchObject([
+      { name: 'id', in: 'path', required: true, schema: { type: 'string', format: 'uuid' } },
+    ])
+  })
+
+  test('offers a body per channel, refuses unknown fields, and takes an Idempotency-Key', () => {
+    const { requestBody, parameters } = operationOf('POST', '/api/v1/messages/send')
+    expect(requestBody?.content['application/json'].schema).toEqual({
+      oneOf: ['Sms', 'Whatsapp', 'Email'].map((channel) => ({
+        $ref: `#/components/schemas/${channel}Request`,
+      })),
+    })
+    for (const channel of ['Sms', 'Whatsapp', 'Email']) {
+      const option = document.components.schemas?.[`${channel}Request`] as Schema
+      expect(option).toMatchObject({
+        required: ['to', 'channel', 'content'],
+        additionalProperties: false,
+      })
+      expect(option.properties?.metadata).toMatchObject({ type: 'object', maxProperties: 50 })
+    }
+    expect(parameters?.map(({ name }) => name)).toEqual(['Idempotency-Key'])
+  })
+
+  test('lists its refusals', () => {
+    const { responses } = operationOf('POST', '/api/v1/messages/send')
+    expect(Object.keys(responses)).toEqual(['201', '400', '401', '402', '403', '429', '500'])
+    expect(Object.keys(operationOf('GET', '/health').responses)).toEqual(['200'])
+    expect(responses['201']?.headers).toHaveProperty('X-RateLimit-Remaining')
+  })
+
+  test('may be opened by either credential', () => {
+    expect(operationOf('GET', '/api/v1/webhooks').security).toEqual([{ jwt: [] }, { api_key: [] }])
+  })
+})

@@ -1,0 +1,232 @@
+import * as z from 'zod'
+import { ERRORS, type ErrorCode } from '../errors.ts'
+import { idempotencyKey } from '../fields/fields.ts'
+import { LIMITS, RATES } from '../limits.ts'
+import type { Api, Endpoint } from './endpoint.ts'
+import { failureEnvelope } from './envelope.ts'
+
+type Json = string | number | boolean | null | Json[] | { [key: string]: Json }
+type JsonObject = { [key: string]: Json }
+
+/** An OpenAPI 3.1 document: plain JSON. */
+export type OpenApiDocument = {
+  openapi: string
+  info: JsonObject
+  paths: Record<string, Record<string, JsonObject>>
+  components: Record<string, JsonObject>
+}
+
+/** The OpenAPI 3.1 document of an API, read off its table. The same input gives the same document. */
+export function openapi(api: Api, { version }: { version: string }): OpenApiDocument {
+  const schemas: JsonObject = {}
+  const paths: OpenApiDocument['paths'] = {}
+  for (const [group, endpoints] of Object.entries(api)) {
+    for (const [name, endpoint] of Object.entries(endpoints)) {
+      const path = endpoint.path.replace(/:(\w+)/g, '{$1}')
+      paths[path] ??= {}
+      paths[path][endpoint.method.toLowerCase()] = operation(group, name, endpoint, schemas)
+    }
+  }
+  schemaOf(failureEnvelope, schemas)
+  return {
+    openapi: '3.1.0',
+    info: {
+      title: 'svc',
+      version,
+      description: 'Sends messages over several channels and reports what became of them.',
+    },
+    paths,
+    components: {
+      schemas: Object.fromEntries(Object.entries(schemas).sort(([a], [b]) => (a < b ? -1 : 1))),
+      responses: failureResponses(),
+      headers: responseHeaders(),
+      securitySchemes: {
+        api_key: { type: 'apiKey', in: 'header', name: 'X-API-Key' },
+        jwt: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT' },
+      },
+    },
+  }
+}
+
+function operation(group: string, name: string, e: Endpoint, schemas: JsonObject): JsonObject {
+  const data = schemaOf(e.data, schemas)
+  const parameters = parametersOf(e, schemas)
+  return {
+    operationId: `${group}.${name}`,
+    tags: [group],
+    summary: e.summary,
+    ...textOf(e),
+    ...(e.auth === 'none' ? { security: [] } : { security: securityOf(e) }),
+    ...(parameters.length > 0 && { parameters }),
+    ...(e.signed_by && {
+      requestBody: {
+        required: true,
+        description: 'What the payment provider sends. The signature is over its exact bytes.',
+        content: { 'application/json': { schema: { type: 'object' } } },
+      },
+    }),
+    ...(e.body && {
+      requestBody: {
+        required: true,
+        description: `At most ${e.body_limit ?? LIMITS.body_bytes} bytes.`,
+        content: {
+          'application/json': { schema: schemaOf(e.body, schemas) },
+          ...(e.takes_csv && CSV_CONTENT),
+        },
+      },
+    }),
+    responses: {
+      [e.status]: {
+        description: 'Success',
+        headers: headerRefs(COMMON_HEADERS),
+        content: {
+          'application/json': { schema: e.enveloped ? enveloped(data) : data },
+          ...(e.gives_csv && CSV_CONTENT),
+        },
+      },
+      ...Object.fromEntries(
+        failuresOf(e).map((status) => [status, { $ref: `#/components/responses/${status}` }]),
+      ),
+    },
+  }
+}
+
+const CSV_CONTENT: JsonObject = { 'text/csv': { schema: { type: 'string' } } }
+
+function textOf({ description, scope, rate }: Endpoint): { description?: string } {
+  const limit = rate === 'exempt' ? undefined : RATES[rate]
+  const sentences = [
+    description,
+    scope && `An API key needs the scope \`${scope}\`.`,
+    limit && `Rate limit unless configured otherwise: ${limit.max} in ${limit.window_s} s.`,
+  ].filter(Boolean)
+  return sentences.length > 0 ? { description: sentences.join(' ') } : {}
+}
+
+function securityOf({ auth }: Endpoint): JsonObject[] {
+  const schemes = auth === 'jwt_or_api_key' ? ['jwt', 'api_key'] : [auth]
+  return schemes.map((scheme) => ({ [scheme]: [] }))
+}
+
+function parametersOf(
+  { params, query, idempotent, signed_by }: Endpoint,
+  schemas: JsonObject,
+): JsonObject[] {
+  const header = {
+    name: 'Idempotency-Key',
+    in: 'header',
+    required: false,
+    description: 'The same key and body again get the first answer, for 24 hours.',
+    schema: schemaOf(idempotencyKey, schemas),
+  }
+  return [
+    ...(params ? parametersIn('path', params, schemas) : []),
+    ...(query ? parametersIn('query', query, schemas) : []),
+    ...(idempotent ? [header] : []),
+    ...(signed_by
+      ? [{ name: signed_by, in: 'header', required: true, schema: { type: 'string' } }]
+      : []),
+  ]
+}
+
+function parametersIn(place: string, object: z.ZodObject, schemas: JsonObject): JsonObject[] {
+  const { properties = {}, required = [] } = schemaOf(object, schemas) as {
+    properties?: Record<string, JsonObject>
+    required?: string[]
+  }
+  return Object.entries(properties).map(([name, schema]) => ({
+    name,
+    in: place,
+    required: required.includes(name),
+    schema,
+  }))
+}
+
+function enveloped(data: JsonObject): JsonObject {
+  return {
+    type: 'object',
+    properties: { success: { const: true }, data },
+    required: ['success', 'data'],
+  }
+}
+
+/**
+ * The JSON Schema of the wire's side of a schema. Named ones are put among the components and
+ * referred to. Always the wire's side, because a name that stood for both would mean two shapes.
+ */
+function schemaOf(schema: z.ZodType, schemas: JsonObject): JsonObject {
+  const text = JSON.stringify(
+    z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any', override: plain }),
+  )
+  const { $schema, $defs, ...own } = JSON.parse(
+    text.replaceAll('"#/$defs/', '"#/components/schemas/'),
+  ) as JsonObject
+  Object.assign(schemas, $defs)
+  const { id, ...body } = own
+  if (typeof id !== 'string') return own
+  schemas[id] = body
+  return { $ref: `#/components/schemas/${id}` }
+}
+
+/** Leaves out what says nothing to a reader: a pattern beside its format, and the bounds of safe integers. */
+function plain({ jsonSchema }: { jsonSchema: z.core.JSONSchema.BaseSchema }): void {
+  if (jsonSchema.format !== undefined) delete jsonSchema.pattern
+  if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum
+  if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum
+}
+
+function failuresOf(e: Endpoint) {
+  const { method, auth, scope, query, rate, not_found, failures = [] } = e
+  if (!e.enveloped) return []
+  const codes: ErrorCode[] = [...failures, 'internal_error']
+  if (rate !== 'exempt') codes.push('rate_limit_exceeded')
+  // A body that cannot be read is refused even where none is asked for.
+  if (method !== 'GET' || query) codes.push('validation_error')
+  if (auth !== 'none') codes.push('unauthorized')
+  if (scope) codes.push('forbidden')
+  if (not_found) codes.push('not_found')
+  return [...new Set(codes.map((code) => ERRORS[code]))].sort()
+}
+
+function failureResponses(): JsonObject {
+  const statuses = [...new Set(Object.values(ERRORS))]
+  return Object.fromEntries(
+    statuses.map((status) => {
+      const codes = Object.keys(ERRORS).filter((code) => ERRORS[code as ErrorCode] === status)
+      const headers = status === 429 ? [...COMMON_HEADERS, 'Retry-After'] : COMMON_HEADERS
+      return [
+        String(status),
+        {
+          description: codes.map((code) => `\`${code}\``).join(' or '),
+          headers: headerRefs(headers),
+          content: { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } },
+        },
+      ]
+    }),
+  )
+}
+
+const COMMON_HEADERS = [
+  'X-Request-Id',
+  'X-RateLimit-Limit',
+  'X-RateLimit-Remaining',
+  'X-RateLimit-Reset',
+]
+
+function headerRefs(names: readonly string[]): JsonObject {
+  return Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]))
+}
+
+function responseHeaders(): JsonObject {
+  const header = (description: string): JsonObject => ({
+    description,
+    schema: { type: 'integer', minimum: 0 },
+  })
+  return {
+    'X-RateLimit-Limit': header('Requests allowed in the window.'),
+    'X-RateLimit-Remaining': header('Requests left in the window.'),
+    'X-RateLimit-Reset': header('Whole seconds until the window resets.'),
+    'X-Request-Id': { description: 'Names the request in the log.', schema: { type: 'string' } },
+    'Retry-After': header('Whole seconds until trying again makes sense.'),
+  }
+}

@@ -1,0 +1,61 @@
+import * as z from 'zod'
+import { LIMITS } from '../limits.ts'
+
+const WHOLE_NUMBER = /^\d{1,12}$/
+
+/** The 400 for a page size out of range. Source: interface, Errors. */
+export const LIMIT_TEXT = `Limit must be between 1 and ${LIMITS.page_size_max}`
+
+/** A query's page number. Queries are texts, so here, and only here, a text becomes a number. */
+export const page = wholeNumber({
+  max: LIMITS.page_max,
+  byDefault: LIMITS.page_default,
+  otherwise: 'Page must be a positive integer',
+})
+
+/** A query's page size. */
+export const limit = wholeNumber({
+  max: LIMITS.page_size_max,
+  byDefault: LIMITS.page_size_default,
+  otherwise: LIMIT_TEXT,
+})
+
+function wholeNumber({
+  max,
+  byDefault,
+  otherwise,
+}: {
+  max: number
+  byDefault: number
+  otherwise: string
+}) {
+  // The default is said twice because documents are read off the wire's side.
+  const wire = z.string(otherwise).meta({
+    type: 'integer',
+    minimum: 1,
+    maximum: max,
+    default: byDefault,
+  })
+  return z
+    .codec(wire, z.int().min(1).max(max), {
+      decode: (value, ctx) => {
+        const n = WHOLE_NUMBER.test(value) ? Number(value) : 0
+        if (n >= 1 && n <= max) return n
+        ctx.issues.push({ code: 'custom', message: otherwise, input: value })
+        return z.NEVER
+      },
+      encode: (value) => String(value),
+    })
+    .default(byDefault)
+}
+
+/** Where a list's answer stands in the whole. */
+export const pagination = z.object({
+  total: z.int().min(0),
+  page: z.int().min(1),
+  pages: z.int().min(0),
+  limit: z.int().min(1),
+})
+
+/** Where a list's answer stands in the whole. */
+export type Pagination = z.output<typeof pagination>

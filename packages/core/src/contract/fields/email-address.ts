@@ -1,0 +1,62 @@
+import { domainToASCII } from 'node:url'
+import { LIMITS } from '../limits.ts'
+
+/** The refusal of a text that is not one e-mail address. Source: interface, Errors. */
+export const EMAIL_TEXT = 'Invalid email address format'
+
+/** An e-mail address taken apart far enough to be sent to. */
+export interface EmailAddress {
+  /** What goes on the envelope: the local part as given, the domain as A-labels. */
+  address: string
+  /** The domain as lower-case A-labels. */
+  domain: string
+}
+
+const LOCAL_ATOM = /^[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+$/
+const DOMAIN_LABEL = /^[a-z0-9](?:[a-z0-9-]*[a-z0-9])?$/
+const LABEL_LENGTH = 63
+const DOMAIN_LENGTH = 253
+// UTS-46 drops the ignorable ones silently, so two different texts would reach one domain.
+const UNWRITABLE = /[\p{Cc}\p{Z}\p{Default_Ignorable_Code_Point}]/u
+
+/**
+ * Reads exactly one plain address (no display name, comment, quotes or IP literal), or answers
+ * null: a dot-string of at most 64 ASCII characters, `@`, a domain of two or more labels, 254
+ * characters in all. International domains are turned into their A-labels. The work is linear in
+ * the length, which is checked first.
+ */
+export function emailAddress(text: string): EmailAddress | null {
+  if (text.length > LIMITS.email_length) return null
+  const at = text.indexOf('@')
+  if (at < 1) return null
+  const local = text.slice(0, at)
+  if (local.length > LIMITS.email_local_length || !local.split('.').every(isAtom)) return null
+  const domain = asciiDomain(text.slice(at + 1))
+  if (domain === null || !isDomain(domain)) return null
+  const address = `${local}@${domain}`
+  return address.length > LIMITS.email_length ? null : { address, domain }
+}
+
+/** What two spellings of one mailbox have in common: by this, addresses are unique, suppressed and counted. */
+export function emailKey(text: string): string {
+  return (emailAddress(text)?.address ?? text).toLowerCase()
+}
+
+function isAtom(atom: string): boolean {
+  return LOCAL_ATOM.test(atom)
+}
+
+function asciiDomain(domain: string): string | null {
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: the whole ASCII range is meant.
+  if (/^[\u0000-\u007f]*$/.test(domain)) return domain.toLowerCase()
+  if (UNWRITABLE.test(domain)) return null
+  return domainToASCII(domain)
+}
+
+function isDomain(domain: string): boolean {
+  if (domain.length > DOMAIN_LENGTH) return false
+  const labels = domain.split('.')
+  const last = labels.at(-1) ?? ''
+  if (labels.length < 2 || /^\d+$/.test(last)) return false
+  return labels.every((label) => label.length <= LABEL_LENGTH && DOMAIN_LABEL.test(label))
+}

@@ -1,0 +1,103 @@
+import { isIP } from 'node:net'
+import * as z from 'zod'
+import { endpoint } from '../endpoints/endpoint.ts'
+import { limit, page, pagination } from '../endpoints/paging.ts'
+import { credits, dateTime, text, timestamp, uuid } from '../fields/fields.ts'
+import { LIMITS } from '../limits.ts'
+import { DEFAULT_SCOPES, SCOPES } from '../scopes.ts'
+
+export { SCOPES } from '../scopes.ts'
+
+/** `test` keys reach the sandbox only and are never charged. Source: contract sections 3 and 9. */
+export const API_KEY_MODES = ['live', 'test'] as const
+
+/** What a key reaches. */
+export type ApiKeyMode = (typeof API_KEY_MODES)[number]
+
+/** The record of an API key; its secret is in no record. Source: interface, API key. */
+export const apiKey = z
+  .object({
+    id: uuid,
+    name: z.string(),
+    key_prefix: z.string().meta({ example: 'svc_9fQ2xLmK...' }),
+    scopes: z.array(z.enum(SCOPES)),
+    is_active: z.boolean(),
+    last_used_at: timestamp.nullable(),
+    created_at: timestamp,
+    mode: z.enum(API_KEY_MODES),
+    expires_at: timestamp.nullable(),
+    allowed_ips: z.array(z.string()).nullable(),
+    daily_credit_limit: credits.nullable(),
+  })
+  .meta({ id: 'ApiKey' })
+
+/** The record of an API key. */
+export type ApiKey = z.output<typeof apiKey>
+
+const network = z
+  .string()
+  .refine(isNetwork, 'allowed_ips must hold IP addresses or CIDR networks')
+  .meta({ example: '192.0.2.0/24' })
+
+function isNetwork(value: string): boolean {
+  const [address = '', prefix, ...rest] = value.split('/')
+  const version = isIP(address)
+  // An address with a zone (fe80::1%eth0) means something on one machine only.
+  if (version === 0 || rest.length > 0 || address.includes('%')) return false
+  if (prefix === undefined) return true
+  return /^\d{1,3}$/.test(prefix) && Number(prefix) <= (version === 4 ? 32 : 128)
+}
+
+/** API keys. Source: interface, API keys; contract section 3. */
+export const apiKeys = {
+  create: endpoint({
+    method: 'POST',
+    path: '/api/v1/api-keys',
+    auth: 'jwt',
+    rate: 'general',
+    status: 201,
+    body: z.object({
+      name: text(LIMITS.api_key_name_length).meta({ example: 'Production' }),
+      scopes: z
+        .array(z.enum(SCOPES))
+        .min(1)
+        .max(SCOPES.length)
+        .optional()
+        .meta({
+          description: `Without it a live key holds all scopes, a test key ${DEFAULT_SCOPES.test.join(' and ')}.`,
+        }),
+      mode: z.enum(API_KEY_MODES).default('live'),
+      expires_at: dateTime.optional(),
+      allowed_ips: z.array(network).min(1).max(LIMITS.allowed_ips).optional(),
+      daily_credit_limit: credits
+        .refine((amount) => amount > 0, 'daily_credit_limit must be above 0')
+        .optional(),
+    }),
+    data: apiKey.omit({ is_active: true, last_used_at: true }).extend({
+      key: z.string().meta({ description: 'The whole key. It is shown this once.' }),
+      warning: z.string(),
+    }),
+    summary: 'Create an API key',
+  }),
+  list: endpoint({
+    method: 'GET',
+    path: '/api/v1/api-keys',
+    auth: 'jwt',
+    rate: 'general',
+    status: 200,
+    query: z.object({ page, limit }),
+    data: z.object({ api_keys: z.array(apiKey), pagination }),
+    summary: 'List API keys',
+  }),
+  deactivate: endpoint({
+    method: 'DELETE',
+    path: '/api/v1/api-keys/:id',
+    auth: 'jwt',
+    rate: 'general',
+    status: 200,
+    params: z.object({ id: uuid }),
+    not_found: 'API key not found',
+    data: z.object({ message: z.string() }),
+    summary: 'Deactivate an API key, at once and for good',
+  }),
+} as const

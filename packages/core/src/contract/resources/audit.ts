@@ -1,0 +1,104 @@
+import * as z from 'zod'
+import { endpoint } from '../endpoints/endpoint.ts'
+import { limit, page, pagination } from '../endpoints/paging.ts'
+import { dateTime, timestamp, uuid } from '../fields/fields.ts'
+
+/** What the audit log records, with the sense of each action. */
+export const AUDIT_ACTIONS = {
+  'workspace.created': 'A workspace signed up, or an operator created it.',
+  'account.updated': 'The details of the workspace changed; `changed` names the fields.',
+  'session.created': 'A login with the right password.',
+  'session.ended': 'A logout.',
+  'email.verified': 'The e-mail address was verified.',
+  'password.reset': 'A new password was chosen with the token of an e-mail.',
+  'password.changed': 'The password was changed by a session that knew the old one.',
+  'api_key.created': 'An API key was created.',
+  'api_key.deactivated': 'An API key was deactivated.',
+  'credentials.revoked':
+    'All API keys were revoked and all webhooks disabled; `api_keys` and `webhooks` say how many.',
+  'webhook.created': 'A webhook was created.',
+  'webhook.updated': 'A webhook changed; `changed` names the fields.',
+  'webhook.deleted': 'A webhook was deleted.',
+  'webhook.secret_rotated': 'A webhook got a new secret.',
+  'webhook.enabled': 'A disabled webhook was enabled.',
+  'webhook.recovered': 'Deliveries of a period were queued again.',
+  'credits.granted': 'An operator granted credits.',
+  'credits.adjusted': 'An operator corrected the balance.',
+  'terms.updated': 'An operator changed what the workspace may spend; `changed` names the fields.',
+  'workspace.frozen': 'The workspace may spend nothing; `reason` says why.',
+  'workspace.unfrozen': 'The workspace may spend again.',
+  'purchase.refunded': 'An operator asked for the refund of a purchase.',
+  'recipient.erased': 'The erasure of one recipient began. The address is not recorded.',
+  'dispatch.paused': 'An operator paused all sending and delivering.',
+  'dispatch.resumed': 'The pause of all sending and delivering ended.',
+  'provider.paused': 'An operator paused a provider, or one of its senders.',
+  'provider.resumed': 'An operator ended the pause of a provider, or of one of its senders.',
+  'secrets.encrypted': 'The encryption of all secrets with the first key began; `key_id` names it.',
+  'secrets.decrypted': 'The storing of all secrets as plain text began.',
+  'secrets.discarded': 'The removal of all secrets whose key is lost began.',
+  'settings.changed': 'The service started with other settings than before; `changed` names them.',
+} as const satisfies Record<string, string>
+
+/** What the audit log records. */
+export type AuditAction = keyof typeof AUDIT_ACTIONS
+
+const action = z.enum(Object.keys(AUDIT_ACTIONS) as [AuditAction, ...AuditAction[]])
+
+/**
+ * Who made a change. `session`: a login, `api_key`: a key, `client`: a request without a credential, such as a signup or
+ * the token of an e-mail; `operator`: the command line beside the server; `service`: svc itself, or the program that
+ * embeds `@svc/core`.
+ */
+export const ACTOR_KINDS = ['session', 'api_key', 'client', 'operator', 'service'] as const
+
+/** Who made a change. */
+export type ActorKind = (typeof ACTOR_KINDS)[number]
+
+/** One line of the audit log. It never holds message contents, recipients, secrets or passwords. */
+export const auditEntry = z
+  .object({
+    id: uuid,
+    action,
+    actor: z.object({
+      kind: z.enum(ACTOR_KINDS),
+      id: z.string().nullable().meta({
+        description: 'The API key, the name of the operator; null where there is none.',
+      }),
+    }),
+    address: z.string().nullable().meta({
+      description: 'The IP address of the client; null for the command line.',
+      example: '192.0.2.7',
+    }),
+    target: z.object({ type: z.string(), id: z.string() }).nullable().meta({
+      description: 'What was changed; null where it is the workspace itself.',
+    }),
+    details: z.record(z.string(), z.unknown()),
+    request_id: z.string().nullable(),
+    created_at: timestamp,
+  })
+  .meta({ id: 'AuditEntry' })
+
+/** One line of the audit log. */
+export type AuditEntry = z.output<typeof auditEntry>
+
+/** The audit log of a workspace. */
+export const audit = {
+  list: endpoint({
+    method: 'GET',
+    path: '/api/v1/audit',
+    auth: 'jwt',
+    rate: 'general',
+    status: 200,
+    query: z.object({
+      action: action.optional(),
+      startDate: dateTime.optional(),
+      endDate: dateTime.optional(),
+      page,
+      limit,
+    }),
+    data: z.object({ audit_entries: z.array(auditEntry), pagination }),
+    summary: 'List who changed what, newest first',
+    description:
+      'Logins, passwords, API keys, webhooks, credits given, limits and erasures, each written in the transaction of the change. Entries are kept for a year by default.',
+  }),
+} as const

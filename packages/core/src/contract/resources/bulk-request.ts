@@ -1,0 +1,153 @@
+import * as z from 'zod'
+import { chosen, notLongerThan, unread } from '../fields/chosen.ts'
+import { isRecord, metadata, text } from '../fields/fields.ts'
+import { LIMITS } from '../limits.ts'
+import { contentTemplates } from './content.ts'
+import { channelRefusal, from, sendOptions } from './send-request.ts'
+
+/** What a placeholder can stand for; null is as good as nothing. */
+export type BulkVariable = string | number | boolean | null
+
+/** Values for placeholders, by name. */
+export type BulkVariables = Readonly<Record<string, BulkVariable>>
+
+const variables = z
+  .custom<BulkVariables>(isRecord, {
+    error: (issue) => `${(issue.path ?? []).join('.')} must be an object`,
+  })
+  .superRefine((given, ctx) => {
+    const entries = Object.entries(given)
+    const fault = (message: string, path: string[] = []) =>
+      ctx.addIssue({ code: 'custom', message, path })
+    if (entries.length > LIMITS.bulk_variables) {
+      fault(`At most ${LIMITS.bulk_variables} variables are allowed`)
+      return
+    }
+    for (const [name, value] of entries) {
+      const message = variableFault(name, value)
+      if (message === null) continue
+      // The first is told: a bulk has room for half a million of them.
+      fault(message, [name])
+      return
+    }
+  })
+  .meta({
+    type: 'object',
+    additionalProperties: { type: ['string', 'number', 'boolean', 'null'] },
+    maxProperties: LIMITS.bulk_variables,
+    example: { order_id: 'A1' },
+  })
+
+function variableFault(name: string, value: unknown): string | null {
+  if (name.length > LIMITS.bulk_variable_name_length) {
+    return `Names of variables must be at most ${LIMITS.bulk_variable_name_length} characters`
+  }
+  if (!isVariable(value)) return `Variable ${name} must be a string, a number or a boolean`
+  return typeof value === 'string' && value.length > LIMITS.bulk_variable_length
+    ? `Variable ${name} must be at most ${LIMITS.bulk_variable_length} characters`
+    : null
+}
+
+function isVariable(value: unknown): value is BulkVariable {
+  return value === null || ['string', 'number', 'boolean'].includes(typeof value)
+}
+
+// Whether an address is one is a matter of that recipient alone: `permissive` sends to the others.
+const address = z.string()
+
+const recipientObject = z
+  .strictObject({
+    to: address.optional(),
+    // Ids are the same in either case; one that can be nobody's is answered as one that nobody has.
+    contact_id: z.string().toLowerCase().optional().meta({ description: 'Instead of `to`.' }),
+    name: text(LIMITS.contact_name_length).optional().meta({ example: 'Asha' }),
+    variables: variables.optional(),
+    metadata: metadata.optional().meta({ description: 'Its keys win over those of the request.' }),
+  })
+  .refine(({ to, contact_id }) => (to === undefined) !== (contact_id === undefined), {
+    error: ({ path = [] }) =>
+      `${path.map(String).join('.')} must have exactly one of: to, contact_id`,
+  })
+  .meta({ id: 'BulkRecipient' })
+
+/** One of those that a bulk goes to, whom the request itself takes as he comes. */
+export const bulkRecipient = chosen([address, recipientObject], (value) =>
+  typeof value === 'string' ? address : recipientObject,
+)
+
+/** Described as `bulkRecipient` is, and not looked at: what is wrong with one spoils a `permissive` bulk for no other. */
+const recipient: z.ZodType<unknown, z.input<typeof bulkRecipient>> = unread(
+  z.union([address, recipientObject]),
+)
+
+const recipients = notLongerThan(
+  z
+    .array(recipient)
+    .min(1)
+    .meta({
+      maxItems: LIMITS.bulk_recipients,
+      example: [
+        '+14155552671',
+        { to: '+14155552672', name: 'Asha', variables: { order_id: 'A1' } },
+      ],
+    }),
+  LIMITS.bulk_recipients_max,
+  'Too many recipients: send to some of them at a time',
+)
+
+const bulkOptions = {
+  recipients,
+  defaults: variables.optional().meta({
+    description: 'For placeholders that neither the recipient nor its contact fills.',
+  }),
+  validation: z.enum(['strict', 'permissive']).default('strict').meta({
+    description:
+      '`strict`: one faulty recipient, and nothing is sent. `permissive`: only the faulty ones are left out.',
+  }),
+  ...sendOptions,
+}
+
+function bulkTo<const C extends keyof typeof contentTemplates>(channel: C, id: string) {
+  return z
+    .strictObject({
+      channel: z.literal(channel),
+      content: contentTemplates[channel],
+      from: from[channel],
+      ...bulkOptions,
+    })
+    .meta({ id })
+}
+
+const sms = bulkTo('sms', 'SmsBulk')
+const whatsapp = bulkTo('whatsapp', 'WhatsappBulk')
+const mail = bulkTo('email', 'EmailBulk')
+const voice = bulkTo('voice', 'VoiceBulk')
+
+const withVoice = z.discriminatedUnion('channel', [sms, whatsapp, mail, voice], {
+  error: channelRefusal({ voice: true }),
+})
+
+const withoutVoice = z.discriminatedUnion('channel', [sms, whatsapp, mail], {
+  error: channelRefusal({ voice: false }),
+})
+
+/** One of those that a bulk goes to: an address, or what is known of it. */
+export type BulkRecipient = z.output<typeof bulkRecipient>
+
+/** A request to send to many, its recipients not yet read. Source: interface, Messages; contract section 6, Bulk. */
+export type BulkRequest = z.output<typeof withVoice>
+
+/** A request to send to many, as JSON has it. */
+export type WireBulkRequest = z.input<typeof withVoice>
+
+/**
+ * The body of a bulk; without `voice` (no voice provider is configured) that channel is refused. What is wrong with one
+ * recipient alone is for whoever sends to judge, by `bulkRecipient`.
+ */
+export function bulkRequest({
+  voice,
+}: {
+  voice: boolean
+}): z.ZodType<BulkRequest, WireBulkRequest> {
+  return voice ? withVoice : withoutVoice
+}

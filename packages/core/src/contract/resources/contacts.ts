@@ -1,0 +1,195 @@
+import * as z from 'zod'
+import { endpoint } from '../endpoints/endpoint.ts'
+import { limit, page, pagination } from '../endpoints/paging.ts'
+import { email, jsonObject, phone, phoneOrText, text, timestamp, uuid } from '../fields/fields.ts'
+import { jsonShape } from '../fields/json-text.ts'
+import { LIMITS } from '../limits.ts'
+import type { Channel } from './content.ts'
+
+/** Whether somebody wants messages on a channel. */
+export const SUBSCRIPTION_STATES = ['subscribed', 'unsubscribed'] as const
+
+/** Whether somebody wants messages, channel by channel; one that is not named is subscribed. */
+export type Subscriptions = Partial<Record<Channel, (typeof SUBSCRIPTION_STATES)[number]>>
+
+const state = z.enum(SUBSCRIPTION_STATES).optional()
+const channels = { sms: state, whatsapp: state, email: state, voice: state }
+
+/** The record of a contact. Source: contract section 10. */
+export const contact = z
+  .object({
+    id: uuid,
+    name: z.string().nullable(),
+    phone: z.string().nullable(),
+    email: z.string().nullable(),
+    external_id: z.string().nullable(),
+    tags: z.array(z.string()),
+    attributes: jsonObject,
+    /** A channel on which the address is suppressed is `unsubscribed`, whatever suppressed it. */
+    subscriptions: z.object(channels),
+    created_at: timestamp,
+    updated_at: timestamp,
+  })
+  .meta({ id: 'Contact' })
+
+/** The record of a contact. */
+export type Contact = z.output<typeof contact>
+
+/** The refusal of a contact that nobody could write to. Source: contract section 10. */
+export const UNREACHABLE_TEXT = 'Missing required field: phone or email'
+
+const CONTROL = /[\p{Cc}\p{Zl}\p{Zp}]/u
+
+/** A text of one line that must be there. */
+function line(max: number) {
+  return text(max).refine((value) => !CONTROL.test(value), 'Text must be one line')
+}
+
+const tag = line(LIMITS.contact_tag_length)
+  .refine((value) => !/[,;]/.test(value), 'Tags must not contain commas or semicolons')
+  .refine((value) => value.trim() === value, 'Tags must not begin or end with a space')
+
+/** A contact's own key-value pairs, within their limits. */
+export const attributes = jsonObject
+  .refine(
+    (value) => Object.keys(value).length <= LIMITS.metadata_keys,
+    `Attributes must have at most ${LIMITS.metadata_keys} keys`,
+  )
+  .refine((value) => {
+    const json = JSON.stringify(value)
+    return (
+      Buffer.byteLength(json) <= LIMITS.metadata_bytes &&
+      jsonShape(json).depth <= LIMITS.contact_attributes_depth
+    )
+  }, `Attributes must be at most ${LIMITS.metadata_bytes} bytes of JSON, ${LIMITS.contact_attributes_depth} levels deep`)
+  .meta({
+    type: 'object',
+    additionalProperties: true,
+    maxProperties: LIMITS.metadata_keys,
+    example: { city: 'Dar es Salaam' },
+  })
+
+/** What can be said of a contact: a field left out says nothing, null clears it; read-only ones are ignored. */
+export const contactFields = z.object({
+  name: line(LIMITS.contact_name_length).nullish().meta({ example: 'Asha' }),
+  phone: phone.nullish(),
+  email: email.nullish(),
+  external_id: line(LIMITS.contact_external_id_length).nullish().meta({
+    description: 'What your own system calls this contact.',
+  }),
+  tags: z.array(tag).max(LIMITS.contact_tags).nullish(),
+  attributes: attributes.nullish(),
+  subscriptions: z.strictObject(channels).nullish().meta({
+    description:
+      '`unsubscribed` suppresses the address on that channel as `opt_out`, `subscribed` lifts that; a channel left out stays as it is.',
+  }),
+})
+
+/** What can be said of a contact. */
+export type ContactFields = z.output<typeof contactFields>
+
+// Each is judged by itself, so that one bad contact spoils no other.
+const importedContact = z
+  .custom<unknown>(() => true)
+  .meta({
+    type: 'object',
+    additionalProperties: true,
+    description: 'Fields as for creating a contact.',
+  })
+
+const filters = {
+  search: phoneOrText(line(LIMITS.contact_search_length)).optional().meta({
+    description: 'A part of name, phone, email or external_id, in upper or lower case.',
+  }),
+  tag: line(LIMITS.contact_tag_length).optional(),
+}
+
+const count = z.int().min(0)
+const access = { auth: 'jwt_or_api_key', scope: 'manage_contacts', rate: 'general' } as const
+const oneContact = { params: z.object({ id: uuid }), not_found: 'Contact not found' } as const
+
+/** Contacts. Source: interface, Contacts; contract sections 3, 10 and 12. */
+export const contacts = {
+  create: endpoint({
+    ...access,
+    method: 'POST',
+    path: '/api/v1/contacts',
+    status: 201,
+    body: contactFields.refine(({ phone, email }) => phone != null || email != null, {
+      error: UNREACHABLE_TEXT,
+    }),
+    data: z.object({ contact }),
+    summary: 'Create a contact',
+    description: 'It needs a phone number or an e-mail address, and each is unique.',
+  }),
+  list: endpoint({
+    ...access,
+    method: 'GET',
+    path: '/api/v1/contacts',
+    status: 200,
+    query: z.object({ ...filters, page, limit }),
+    data: z.object({ contacts: z.array(contact), pagination }),
+    summary: 'List contacts, newest first',
+  }),
+  import: endpoint({
+    ...access,
+    method: 'POST',
+    path: '/api/v1/contacts/import',
+    status: 200,
+    takes_csv: true,
+    body_limit: LIMITS.contact_import_body_bytes,
+    body: z.object({ contacts: z.array(importedContact).min(1).max(LIMITS.contact_import_rows) }),
+    data: z.object({
+      created: count,
+      updated: count,
+      unchanged: count,
+      rejected: count,
+      errors: z
+        .array(z.object({ index: count, path: z.string(), message: z.string() }))
+        .meta({ description: 'The first fault of each contact that was rejected.' }),
+    }),
+    summary: 'Create and update many contacts',
+    description:
+      'Finds a contact by external_id, else by phone, else by email, and changes it; makes one where there is none. A contact that is not valid is rejected by itself. CSV needs a header row.',
+  }),
+  export: endpoint({
+    ...access,
+    method: 'GET',
+    path: '/api/v1/contacts/export',
+    status: 200,
+    gives_csv: true,
+    query: z.object({ format: z.enum(['json', 'csv']).default('json'), ...filters }),
+    data: z.object({ contacts: z.array(contact) }),
+    summary: 'Export all contacts, newest first',
+  }),
+  get: endpoint({
+    ...access,
+    ...oneContact,
+    method: 'GET',
+    path: '/api/v1/contacts/:id',
+    status: 200,
+    data: z.object({ contact }),
+    summary: 'Get one contact',
+  }),
+  update: endpoint({
+    ...access,
+    ...oneContact,
+    method: 'PUT',
+    path: '/api/v1/contacts/:id',
+    status: 200,
+    body: contactFields,
+    data: z.object({ contact }),
+    summary: 'Change a contact',
+    description: 'Changes the fields given and keeps the others; null clears a field.',
+  }),
+  delete: endpoint({
+    ...access,
+    ...oneContact,
+    method: 'DELETE',
+    path: '/api/v1/contacts/:id',
+    status: 200,
+    data: z.object({ message: z.string() }),
+    summary: 'Delete a contact',
+    description: 'What suppresses its addresses stays.',
+  }),
+} as const

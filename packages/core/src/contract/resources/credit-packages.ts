@@ -1,0 +1,80 @@
+import * as z from 'zod'
+import { issueText, pathText } from '../endpoints/issue-text.ts'
+import { text } from '../fields/fields.ts'
+import { units } from '../fields/units.ts'
+import { LIMITS } from '../limits.ts'
+import { type CreditPackage, creditPackage } from './billing.ts'
+
+const price = creditPackage.shape.price.extend({
+  currency: z.string().regex(/^[A-Z]{3}$/, 'must be three capital letters, for example USD'),
+})
+const positive = creditPackage.shape.credits.refine((amount) => amount > 0, 'must be above 0')
+const orNothing = creditPackage.shape.bonus_credits.refine((n) => n >= 0, 'must be 0 or above')
+
+/** A package as the operator writes it: what the API shows, with the bonus and the description left out at will. */
+const setting = z.strictObject({
+  id: z
+    .string()
+    .regex(/^[\w.-]+$/, 'must be letters, digits, ".", "-" or "_"')
+    .max(LIMITS.package_id_length),
+  name: text(LIMITS.package_name_length),
+  description: z.string().max(LIMITS.package_description_length).default(''),
+  credits: positive,
+  bonus_credits: orNothing.default(units(0)),
+  price: z.strictObject(price.shape),
+})
+
+const settings = z
+  .array(setting)
+  .max(LIMITS.credit_packages)
+  .refine(
+    (packages) => new Set(packages.map(({ id }) => id)).size === packages.length,
+    'has one id twice',
+  )
+
+/**
+ * Reads credit packages off JSON text.
+ * @throws RangeError that says what is wrong, and where.
+ */
+export function readCreditPackages(json: string): CreditPackage[] {
+  const value = parsed(json)
+  const worded = new Set<string>()
+  const error = (issue: RawIssue) => {
+    const text = textOf(issue)
+    worded.add(text)
+    return text
+  }
+  const result = settings.safeParse(value, { error })
+  if (result.success) return result.data
+  const { path = [], message = 'it is no list' } = result.error.issues[0] ?? {}
+  // A sentence of the schema's own does not name its field.
+  const field = worded.has(message) ? '' : pathText(path.slice(1))
+  throw new RangeError([nameOf(value, path[0]), field, message].filter(Boolean).join(': '))
+}
+
+type RawIssue = z.core.$ZodRawIssue
+
+/** What is wrong, told of the package alone. */
+function textOf(issue: RawIssue): string {
+  const path = issue.path ?? []
+  if (issue.code === 'invalid_type' && path.length === 0) return 'it is no list'
+  if (issue.code === 'invalid_type' && path.length === 1) return 'it is no object'
+  return issueText({ ...issue, path: path.slice(1) }).trim()
+}
+
+/** A package as its operator finds it in the list: by its id, or else by its place. */
+function nameOf(value: unknown, place: PropertyKey | undefined): string {
+  if (typeof place !== 'number' || !Array.isArray(value)) return ''
+  const { id } = (value[place] ?? {}) as { id?: unknown }
+  return typeof id === 'string' && id !== ''
+    ? `package ${JSON.stringify(id)}`
+    : `package ${place + 1} of the list`
+}
+
+function parsed(json: string): unknown {
+  try {
+    return JSON.parse(json)
+  } catch {
+    throw new RangeError('it is no JSON')
+  }
+}

@@ -1,0 +1,86 @@
+import { describe, expect, test } from 'vitest'
+import { decode } from '../endpoints/decode.ts'
+import { LIMITS } from '../limits.ts'
+import { bulkRequest } from './bulk-request.ts'
+import { sendRequest } from './send-request.ts'
+
+const request = sendRequest({ voice: false })
+
+const mail = (attachments: unknown) => ({
+  to: 'asha@example.com',
+  channel: 'email',
+  content: { subject: 'Hi', text: 'x', attachments },
+})
+
+const file = (fields: object = {}) => ({ filename: 'a.txt', content: 'SGVsbG8=', ...fields })
+const ofBytes = (bytes: number) => file({ content: Buffer.alloc(bytes, 'x').toString('base64') })
+const MAX = LIMITS.email_attachments_bytes
+
+function refusalOf(value: unknown): string | undefined {
+  try {
+    decode(request, value)
+  } catch (error) {
+    return (error as Error).message
+  }
+  return undefined
+}
+
+describe('attachments are taken as they stand', () => {
+  test.each<[string, unknown[]]>([
+    ['one', [file()]],
+    ['none', []],
+    ['with a type', [file({ content_type: 'application/vnd.ms-excel' })]],
+    ['a name in any script, with spaces and dots', [file({ filename: 'счёт №1 .final.pdf' })]],
+    ['bytes that need no padding', [file({ content: 'AAAA' })]],
+    ['bytes that need two', [file({ content: 'AA==' })]],
+    ['ten', Array.from({ length: 10 }, () => file())],
+    ['as many bytes as there may be, in one', [ofBytes(MAX)]],
+    ['as many bytes as there may be, in two', [ofBytes(MAX - 1), ofBytes(1)]],
+    ['braces, which are no placeholder', [file({ filename: '{{name}}.txt' })]],
+  ])('%s', (_, attachments) => {
+    expect(decode(request, mail(attachments))).toEqual(mail(attachments))
+  })
+})
+
+describe('attachments are refused', () => {
+  const name = 'File names must have no path, line breaks, control characters or direction marks'
+  const base64 = 'Attachments must be base64 with its padding, without line breaks'
+  const type =
+    'content_type must be a type and a subtype such as application/pdf, not multipart or message'
+  const sum = 'Attachments must be at most 2097152 bytes together, decoded'
+  test.each<[string, unknown]>([
+    ['content.attachments must have at most 10 items', Array.from({ length: 11 }, () => file())],
+    ['content.attachments must be an array', file()],
+    ['Missing required field: content.attachments.0.content', [{ filename: 'a' }]],
+    ['Missing required field: content.attachments.0.filename', [{ content: 'AAAA' }]],
+    ['Missing required field: content.attachments.0.content', [file({ content: '' })]],
+    ['Unknown field: content.attachments.0.path', [file({ path: '/etc/passwd' })]],
+    [name, [file({ filename: '../a.txt' })]],
+    [name, [file({ filename: 'c:\\a.txt' })]],
+    [name, [file({ filename: '..' })]],
+    [name, [file({ filename: 'a\r\nBcc: b@c.co' })]],
+    [name, [file({ filename: 'gpj.\u202eexe' })]],
+    [base64, [file({ content: 'SGVsbG8' })]],
+    [base64, [file({ content: 'SGVs\r\nbG8=' })]],
+    [base64, [file({ content: 'SGVsbG8-' })]],
+    [base64, [file({ content: '====' })]],
+    [base64, [file({ content: 'A=AA' })]],
+    [type, [file({ content_type: 'text' })]],
+    [type, [file({ content_type: 'text/plain; charset=utf-8' })]],
+    [type, [file({ content_type: 'text/plain\r\nBcc: b@c.co' })]],
+    [type, [file({ content_type: 'message/rfc822' })]],
+    [type, [file({ content_type: 'Multipart/mixed' })]],
+    [sum, [ofBytes(MAX + 1)]],
+    [sum, [ofBytes(MAX), ofBytes(1)]],
+  ])('%s', (message, attachments) => {
+    expect(refusalOf(mail(attachments))).toBe(message)
+  })
+})
+
+test('a bulk has none: each of its messages would keep a copy', () => {
+  const { content } = mail([file()])
+  const bulk = { channel: 'email', content, recipients: ['asha@example.com'] }
+  expect(() => decode(bulkRequest({ voice: false }), bulk)).toThrow(
+    'Unknown field: content.attachments',
+  )
+})

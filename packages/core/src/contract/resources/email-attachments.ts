@@ -1,0 +1,55 @@
+import * as z from 'zod'
+import { text } from '../fields/fields.ts'
+import { LIMITS } from '../limits.ts'
+
+const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/
+const TOKEN = "[a-z0-9][a-z0-9!#$&^_.+'-]*"
+const TYPE = new RegExp(`^${TOKEN}/${TOKEN}$`, 'i')
+// What holds other mails or parts must not be encoded as base64 (RFC 2046, section 5).
+const COMPOSITE = /^(?:multipart|message)\//i
+const PATH_OR_CONTROL = /[/\\\p{Cc}\p{Zl}\p{Zp}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/u
+
+const filename = text(LIMITS.email_filename_length).refine(
+  (name) => !PATH_OR_CONTROL.test(name) && name !== '.' && name !== '..',
+  'File names must have no path, line breaks, control characters or direction marks',
+)
+
+const contentType = text(LIMITS.email_content_type_length)
+  .refine(
+    (type) => TYPE.test(type) && !COMPOSITE.test(type),
+    'content_type must be a type and a subtype such as application/pdf, not multipart or message',
+  )
+  .meta({ example: 'application/pdf' })
+
+const attachment = z.strictObject({
+  filename: filename.meta({ example: 'invoice-A1.pdf' }),
+  content_type: contentType.optional(),
+  // Where it is too long nothing looks at its letters: the sum below refuses it.
+  content: z
+    .string()
+    .min(1)
+    .refine((content) => bytesOf(content) > BYTES_MAX || isBase64(content), {
+      error: 'Attachments must be base64 with its padding, without line breaks',
+    })
+    .meta({ contentEncoding: 'base64', example: 'SGVsbG8=' }),
+})
+
+const BYTES_MAX = LIMITS.email_attachments_bytes
+
+/** Files that go with an e-mail, as they are: nothing in them is filled in or escaped. Contract section 6. */
+export const emailAttachments = z
+  .array(attachment)
+  .max(LIMITS.email_attachments)
+  .refine((all) => all.reduce((sum, { content }) => sum + bytesOf(content), 0) <= BYTES_MAX, {
+    error: `Attachments must be at most ${BYTES_MAX} bytes together, decoded`,
+  })
+
+function isBase64(text: string): boolean {
+  return text.length % 4 === 0 && BASE64.test(text)
+}
+
+/** How many bytes a text of base64 stands for. */
+function bytesOf(base64: string): number {
+  const padding = base64.endsWith('==') ? 2 : base64.endsWith('=') ? 1 : 0
+  return Math.floor((base64.length * 3) / 4) - padding
+}

@@ -1,0 +1,60 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { units } from '../fields/units.ts'
+import { signHex } from '../signing/signature.ts'
+import { EVENT_KINDS, EVENTS, type EventData, eventBody } from './events.ts'
+
+const change: EventData<'message.failed'> = {
+  message_id: '01934f5e-8c00-7a3b-9d2e-5f6a7b8c9d01',
+  recipient: '+14155552671',
+  channel: 'sms',
+  status: 'failed',
+  credits_used: units(1_000_000),
+  metadata: { order_id: 'A1' },
+  bulk_id: null,
+  livemode: false,
+  provider_message_id: null,
+  error_code: 'unroutable',
+  error_message: 'No route.',
+  occurred_at: new Date('2026-05-04T09:30:00.000Z'),
+  sequence: 1,
+}
+
+describe.each(EVENT_KINDS)('%s', (kind) => {
+  test('has a sentence, and an example that is its data to the letter', () => {
+    const { description, data, example } = EVENTS[kind]
+    expect(description).toMatch(/^[A-Z].*\.$/)
+    const decoded = data.decode(example as never)
+    expect(data.encode(decoded as never)).toEqual(example)
+  })
+})
+
+describe('eventBody', () => {
+  test('is compact JSON of event and data, and leaves out what the event does not name', () => {
+    const stored = { ...change, workspace_id: 'w', content: { text: 'private' } }
+    expect(eventBody('message.failed', stored)).toBe(
+      '{"event":"message.failed","data":{"message_id":"01934f5e-8c00-7a3b-9d2e-5f6a7b8c9d01",' +
+        '"recipient":"+14155552671","channel":"sms","status":"failed","credits_used":1,' +
+        '"metadata":{"order_id":"A1"},"bulk_id":null,"livemode":false,"provider_message_id":null,' +
+        '"error_code":"unroutable","error_message":"No route.",' +
+        '"occurred_at":"2026-05-04T09:30:00.000Z","sequence":1}}',
+    )
+  })
+
+  test('is the same after parsing and printing, so a receiver that does so still verifies', () => {
+    const metadata = fc.json().map((text) => JSON.parse(`{"__proto__":1,"2":0,"k":${text},"1":0}`))
+    fc.assert(
+      fc.property(metadata, fc.string({ unit: 'binary' }), (given, error_message) => {
+        const body = eventBody('message.failed', { ...change, metadata: given, error_message })
+        const printed = JSON.stringify(JSON.parse(body))
+        expect(printed).toBe(body)
+        expect(signHex('whsec_eA==', printed)).toBe(signHex('whsec_eA==', Buffer.from(body)))
+      }),
+      { numRuns: 500 },
+    )
+  })
+
+  test('refuses data of another kind', () => {
+    expect(() => eventBody('credits.low', change as never)).toThrow()
+  })
+})

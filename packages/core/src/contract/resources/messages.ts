@@ -1,0 +1,114 @@
+import * as z from 'zod'
+import { endpoint } from '../endpoints/endpoint.ts'
+import { limit, page, pagination } from '../endpoints/paging.ts'
+import { credits, dateTime, phoneOrText, text, timestamp, uuid } from '../fields/fields.ts'
+import { LIMITS } from '../limits.ts'
+import { CHANNELS } from './content.ts'
+import { estimateFor } from './estimate.ts'
+import { message } from './message.ts'
+import { channelText, sendRequest } from './send-request.ts'
+import { timelineEntry } from './timeline.ts'
+
+export type { Metadata } from '../fields/fields.ts'
+export type { Channel, Content } from './content.ts'
+export * from './message.ts'
+
+/** The statuses that a list can be filtered by: `read` is not among them. Source: interface. */
+const LISTED_STATUSES = ['queued', 'sent', 'delivered', 'failed'] as const
+
+const oneMessage = { params: z.object({ id: uuid }), not_found: 'Message not found' } as const
+
+/** Sending and reading messages, calls among them where there is a voice provider. Source: interface, Messages. */
+export const messagesFor = ({ voice }: { voice: boolean }) =>
+  ({
+    send: endpoint({
+      method: 'POST',
+      path: '/api/v1/messages/send',
+      auth: 'api_key',
+      scope: 'send_messages',
+      rate: 'general',
+      status: 201,
+      idempotent: true,
+      failures: ['insufficient_credits'],
+      body_limit: LIMITS.send_body_bytes,
+      body: sendRequest({ voice }),
+      data: z.object({
+        message_id: uuid,
+        status: z.literal('queued'),
+        credits_used: credits,
+        created_at: timestamp,
+      }),
+      summary: 'Send one message',
+      description:
+        'Answered once the message and its debit are durably stored. A field that is not listed is refused.',
+    }),
+    get: endpoint({
+      method: 'GET',
+      path: '/api/v1/messages/:id',
+      auth: 'api_key',
+      scope: 'read_messages',
+      rate: 'general',
+      status: 200,
+      ...oneMessage,
+      data: z.object({ message }),
+      summary: 'Get one message',
+    }),
+    timeline: endpoint({
+      method: 'GET',
+      path: '/api/v1/messages/:id/timeline',
+      auth: 'api_key',
+      scope: 'read_messages',
+      rate: 'general',
+      status: 200,
+      ...oneMessage,
+      data: z.object({ timeline: z.array(timelineEntry) }),
+      summary: 'Tell what happened to a message, oldest first',
+      description:
+        'Changes of its status, tries to send it, credits, and deliveries to webhooks. What follows from something comes after it, also where both share a millisecond or a clock went back.',
+    }),
+    cancel: endpoint({
+      method: 'POST',
+      path: '/api/v1/messages/:id/cancel',
+      auth: 'api_key',
+      scope: 'send_messages',
+      rate: 'general',
+      status: 200,
+      failures: ['validation_error'],
+      ...oneMessage,
+      data: z.object({ message }),
+      summary: 'Cancel a message that is still queued',
+      description: 'It fails as `canceled` and is refunded.',
+    }),
+    estimate: estimateFor({ voice }),
+    list: endpoint({
+      method: 'GET',
+      path: '/api/v1/messages',
+      auth: 'api_key',
+      scope: 'read_messages',
+      rate: 'general',
+      status: 200,
+      in_pieces: true,
+      query: z.object({
+        channel: z.enum(CHANNELS, channelText(CHANNELS)).optional(),
+        status: z.enum(LISTED_STATUSES).optional(),
+        startDate: dateTime.optional(),
+        endDate: dateTime.optional(),
+        bulk_id: uuid.optional(),
+        recipient: phoneOrText(text(LIMITS.email_length)).optional(),
+        page,
+        limit,
+        cursor: text(LIMITS.cursor_length).optional().meta({
+          description: 'The `next_cursor` of the page before; `page` is not looked at then.',
+        }),
+      }),
+      data: z.object({
+        messages: z.array(message),
+        pagination,
+        next_cursor: z.string().nullable().meta({ description: 'Null on the last page.' }),
+      }),
+      summary: 'List messages, newest first',
+    }),
+  }) as const
+
+/** Sending and reading messages where there is no voice provider. */
+export const messages = messagesFor({ voice: false })

@@ -1,0 +1,121 @@
+import * as z from 'zod'
+import { dateTime, email, metadata, phone, senderName, text } from '../fields/fields.ts'
+import { LIMITS } from '../limits.ts'
+import { CHANNELS, emailContent, smsContent, voiceContent, whatsappContent } from './content.ts'
+
+const CHANNELS_BUT_VOICE = CHANNELS.filter((channel) => channel !== 'voice')
+
+/** The refusal of a channel that is not, or not yet, served. Source: interface, Errors. */
+export function channelText(channels: readonly string[]): string {
+  return `Invalid channel. Must be one of: ${channels.join(', ')}`
+}
+
+/** What every request to send may say, whatever its channel. */
+export const sendOptions = {
+  metadata: metadata.optional(),
+  scheduled_at: dateTime.optional(),
+  expires_in: z.int().min(1).max(LIMITS.expires_in_s).optional().meta({
+    description: 'Seconds after which it is no longer sent.',
+  }),
+}
+
+const sender = text(LIMITS.sender_name_length).optional()
+
+/** Who sends, channel by channel. Which senders are allowed is for the provider's configuration to say. */
+export const from = {
+  sms: sender,
+  whatsapp: sender,
+  email: senderName.optional().meta({ description: 'The display name of the sender.' }),
+  voice: sender,
+} as const
+
+// A misspelt field is refused and not ignored: a misspelt `scheduled_at` must not send now.
+const sms = z
+  .strictObject({
+    to: phone,
+    channel: z.literal('sms'),
+    content: smsContent,
+    from: from.sms,
+    ...sendOptions,
+  })
+  .meta({
+    id: 'SmsRequest',
+    example: { to: '+15005550006', channel: 'sms', content: { text: 'Your order A1 is ready' } },
+  })
+
+const whatsapp = z
+  .strictObject({
+    to: phone,
+    channel: z.literal('whatsapp'),
+    content: whatsappContent,
+    from: from.whatsapp,
+    ...sendOptions,
+  })
+  .meta({
+    id: 'WhatsappRequest',
+    example: { to: '+15005550006', channel: 'whatsapp', content: { text: 'Your order is ready' } },
+  })
+
+const mail = z
+  .strictObject({
+    to: email,
+    channel: z.literal('email'),
+    content: emailContent,
+    from: from.email,
+    ...sendOptions,
+  })
+  .meta({
+    id: 'EmailRequest',
+    example: {
+      to: 'delivered@sandbox.svc',
+      channel: 'email',
+      content: { subject: 'Your order A1', html: '<p>It is ready.</p>' },
+    },
+  })
+
+const voice = z
+  .strictObject({
+    to: phone,
+    channel: z.literal('voice'),
+    content: voiceContent,
+    from: from.voice,
+    ...sendOptions,
+  })
+  .meta({ id: 'VoiceRequest' })
+
+const withVoice = z.discriminatedUnion('channel', [sms, whatsapp, mail, voice], {
+  error: channelRefusal({ voice: true }),
+})
+
+const withoutVoice = z.discriminatedUnion('channel', [sms, whatsapp, mail], {
+  error: channelRefusal({ voice: false }),
+})
+
+/** What a union by channel says of a channel that it does not have. */
+export function channelRefusal({ voice }: { voice: boolean }) {
+  const channels = voice ? CHANNELS : CHANNELS_BUT_VOICE
+  return ({ code, input }: z.core.$ZodRawIssue): string | undefined => {
+    if (code !== 'invalid_union') return undefined
+    const { channel } = input as { channel?: unknown }
+    // An absent channel is a missing field, which the common texts say.
+    return channel === undefined || channel === '' ? undefined : channelText(channels)
+  }
+}
+
+/** A request to send one message. Source: interface, Messages; contract section 6. */
+export type SendRequest = z.output<typeof withVoice>
+
+/** A request to send one message, as JSON has it. */
+export type WireSendRequest = z.input<typeof withVoice>
+
+/**
+ * The body of a send. Without `voice` (no voice provider is configured) that channel is refused, and
+ * the refusal does not name it. Source: contract section 6.
+ */
+export function sendRequest({
+  voice,
+}: {
+  voice: boolean
+}): z.ZodType<SendRequest, WireSendRequest> {
+  return voice ? withVoice : withoutVoice
+}

@@ -1,0 +1,50 @@
+import * as z from 'zod'
+import { credits, timestamp, uuid } from '../fields/fields.ts'
+
+const at = timestamp
+
+/** One thing that happened to a message. Source: contract sections 6 and 12. */
+export const timelineEntry = z.discriminatedUnion('kind', [
+  z.object({
+    at,
+    kind: z.literal('status'),
+    status: z.string(),
+    /** False for what was reported and changed nothing: late, repeated or contradictory. */
+    applied: z.boolean(),
+    error_code: z.string().nullable(),
+    error_message: z.string().nullable(),
+  }),
+  z.object({
+    at,
+    kind: z.literal('provider'),
+    provider: z.string(),
+    attempt: z.int(),
+    outcome: z.string(),
+    error_code: z.string().nullable(),
+    error_message: z.string().nullable(),
+    finished_at: timestamp.nullable(),
+  }),
+  z.object({
+    at,
+    kind: z.literal('ledger'),
+    type: z.string(),
+    /** Signed. What the debit of a bulk took for all of its messages. */
+    credits,
+    balance_after: credits,
+    reference: z.object({ type: z.string(), id: z.string() }),
+  }),
+  z.object({
+    at,
+    kind: z.literal('webhook'),
+    delivery_id: uuid,
+    webhook_id: uuid,
+    event: z.string(),
+    status: z.string(),
+    attempt_count: z.int(),
+    response_status: z.int().nullable(),
+    error: z.string().nullable(),
+  }),
+])
+
+/** One thing that happened to a message. */
+export type TimelineEntry = z.output<typeof timelineEntry>

@@ -1,0 +1,138 @@
+import * as z from 'zod'
+import { endpoint } from '../endpoints/endpoint.ts'
+import { limit, page, pagination } from '../endpoints/paging.ts'
+import { dateTime, jsonObject, timestamp, uuid } from '../fields/fields.ts'
+import { LIMITS } from '../limits.ts'
+import { EVENT_KINDS } from './events.ts'
+
+/** Where a delivery stands. Source: contract section 7. */
+export const DELIVERY_STATUSES = ['pending', 'delivered', 'failed', 'discarded'] as const
+
+/** Where a delivery stands. */
+export type DeliveryStatus = (typeof DELIVERY_STATUSES)[number]
+
+/** What caused a delivery: an event, a test that was asked for, or someone sending it again. */
+export const DELIVERY_TRIGGERS = ['event', 'test', 'manual'] as const
+
+/** What caused a delivery. */
+export type DeliveryTrigger = (typeof DELIVERY_TRIGGERS)[number]
+
+/** The record of a delivery: one event to one webhook. Source: contract section 7. */
+export const delivery = z
+  .object({
+    id: uuid,
+    webhook_id: uuid,
+    event: z.enum(EVENT_KINDS),
+    message_id: uuid.nullable(),
+    status: z.enum(DELIVERY_STATUSES),
+    trigger: z.enum(DELIVERY_TRIGGERS),
+    /** As `livemode` of its event. */
+    livemode: z.boolean(),
+    attempt_count: z.int().min(0),
+    max_attempts: z.int().min(1),
+    next_attempt_at: timestamp.nullable(),
+    response_status: z.int().nullable(),
+    response_time_ms: z.int().nullable(),
+    error: z.string().nullable(),
+    created_at: timestamp,
+    delivered_at: timestamp.nullable(),
+  })
+  .meta({ id: 'Delivery' })
+
+/** The record of a delivery. */
+export type Delivery = z.output<typeof delivery>
+
+/** One try of a delivery. Source: contract section 7. */
+export const deliveryAttempt = z
+  .object({
+    number: z.int().min(1),
+    started_at: timestamp,
+    duration_ms: z.int().min(0),
+    response_status: z.int().nullable(),
+    response_body: z.string().nullable(),
+    error: z.string().nullable(),
+  })
+  .meta({ id: 'DeliveryAttempt' })
+
+/** A delivery with what is sent, and its tries, oldest first. Source: contract section 7. */
+export const deliveryWithAttempts = delivery
+  .extend({ payload: jsonObject, attempts: z.array(deliveryAttempt) })
+  .meta({ id: 'DeliveryWithAttempts' })
+
+/** A delivery with what is sent, and its tries, oldest first. */
+export type DeliveryWithAttempts = z.output<typeof deliveryWithAttempts>
+
+const access = { auth: 'jwt_or_api_key', scope: 'manage_webhooks', rate: 'general' } as const
+const oneWebhook = { params: z.object({ id: uuid }), not_found: 'Webhook not found' } as const
+const oneDelivery = {
+  params: z.object({ id: uuid, delivery_id: uuid }),
+  not_found: 'Delivery not found',
+} as const
+
+/** What webhooks are sent, and sending it again. Source: interface, Webhooks; contract section 7. */
+export const webhookDeliveries = {
+  test: endpoint({
+    ...access,
+    ...oneWebhook,
+    method: 'POST',
+    path: '/api/v1/webhooks/:id/test',
+    status: 201,
+    data: z.object({ delivery }),
+    summary: 'Send a webhook.test event to a webhook',
+    description:
+      'It is tried once, whatever the webhook is subscribed to, and also while it is disabled.',
+  }),
+  deliveries: endpoint({
+    ...access,
+    ...oneWebhook,
+    method: 'GET',
+    path: '/api/v1/webhooks/:id/deliveries',
+    status: 200,
+    query: z.object({
+      status: z.enum(DELIVERY_STATUSES).optional(),
+      event: z.enum(EVENT_KINDS).optional(),
+      page,
+      limit,
+    }),
+    data: z.object({ deliveries: z.array(delivery), pagination }),
+    summary: 'List the deliveries of a webhook, newest first',
+  }),
+  delivery: endpoint({
+    ...access,
+    ...oneDelivery,
+    method: 'GET',
+    path: '/api/v1/webhooks/:id/deliveries/:delivery_id',
+    status: 200,
+    data: z.object({ delivery: deliveryWithAttempts }),
+    summary: 'Get one delivery with its payload and its attempts',
+  }),
+  retry: endpoint({
+    ...access,
+    ...oneDelivery,
+    method: 'POST',
+    path: '/api/v1/webhooks/:id/deliveries/:delivery_id/retry',
+    status: 200,
+    failures: ['validation_error'],
+    data: z.object({ delivery }),
+    summary: 'Try a delivery again now',
+    description:
+      'One that waits is tried now and goes on by its schedule; one that is done with gets one more try. What was delivered once stays delivered.',
+  }),
+  recover: endpoint({
+    ...access,
+    ...oneWebhook,
+    method: 'POST',
+    path: '/api/v1/webhooks/:id/recover',
+    status: 200,
+    body: z.object({
+      since: dateTime,
+      until: dateTime.optional(),
+    }),
+    data: z.object({
+      recovered: z.int().min(0),
+      has_more: z.boolean().meta({ description: 'Whether to ask again for what is left.' }),
+    }),
+    summary: 'Queue the deliveries again that a webhook did not get',
+    description: `Those that failed or were discarded, of events between \`since\` and \`until\` (now, where left out), each with all its tries; at most ${LIMITS.webhook_recover_deliveries} at a time and ${LIMITS.webhook_recover_s / 86_400} days back.`,
+  }),
+} as const

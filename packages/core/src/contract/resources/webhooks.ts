@@ -1,0 +1,228 @@
+import * as z from 'zod'
+import { endpoint } from '../endpoints/endpoint.ts'
+import { limit, page, pagination } from '../endpoints/paging.ts'
+import { httpUrl, isRecord, text, timestamp, uuid } from '../fields/fields.ts'
+import { headerValue, textMap } from '../fields/text-map.ts'
+import { LIMITS } from '../limits.ts'
+import { EVENT_KINDS } from './events.ts'
+import { webhookDeliveries } from './webhook-deliveries.ts'
+
+/** How a webhook does: `failing` is tried on, `disabled` is not. Source: contract section 7. */
+export const WEBHOOK_STATUSES = ['active', 'failing', 'disabled'] as const
+
+/** How a webhook does. */
+export type WebhookStatus = (typeof WEBHOOK_STATUSES)[number]
+
+/** Whether a webhook is told of live messages, of test messages, or of both. Source: contract section 9. */
+export const WEBHOOK_MODES = ['all', 'live', 'test'] as const
+
+/** Which messages a webhook is told of. */
+export type WebhookMode = (typeof WEBHOOK_MODES)[number]
+
+/** What a webhook can be subscribed to: kinds of events, or `*` for all, those to come included. */
+export const SUBSCRIPTIONS = ['*', ...EVENT_KINDS] as const
+
+/** One thing that a webhook is subscribed to. */
+export type Subscription = (typeof SUBSCRIPTIONS)[number]
+
+/** The record of a webhook; its secret is in no record. Source: contract section 7. */
+export const webhook = z
+  .object({
+    id: uuid,
+    url: z.string(),
+    description: z.string().nullable(),
+    events: z.array(z.enum(SUBSCRIPTIONS)),
+    mode: z.enum(WEBHOOK_MODES).meta({
+      description:
+        'Whether it is told of live messages, of test messages (`livemode` false), or of both.',
+    }),
+    is_active: z.boolean(),
+    status: z.enum(WEBHOOK_STATUSES),
+    disabled_reason: z.string().nullable(),
+    secret_prefix: z.string(),
+    /** The names only: values are written and never read back. */
+    headers: z.array(z.string()),
+    consecutive_failures: z.int().min(0),
+    last_success_at: timestamp.nullable(),
+    last_failure_at: timestamp.nullable(),
+    created_at: timestamp,
+    updated_at: timestamp,
+  })
+  .meta({ id: 'Webhook' })
+
+/** The record of a webhook. */
+export type Webhook = z.output<typeof webhook>
+
+const HEADER_NAME = /^[A-Za-z][A-Za-z0-9_-]*$/
+// Those that the transport or the signature needs for itself.
+const RESERVED_NAME =
+  /^(?:host|connection|content-.*|transfer-encoding|te|trailer|upgrade|expect|keep-alive|accept-encoding|user-agent|proxy-.*|x-svc-.*|webhook-.*)$/i
+
+const customHeaders = textMap({
+  entries_max: LIMITS.webhook_headers,
+  name: (name) => {
+    if (name.length > LIMITS.webhook_header_name_length || !HEADER_NAME.test(name)) {
+      return `Header names must be 1 to ${LIMITS.webhook_header_name_length} letters, digits, "-" or "_"`
+    }
+    return RESERVED_NAME.test(name) ? `Header ${name} is reserved` : null
+  },
+  value: headerValue(LIMITS.webhook_header_value_length),
+}).meta({ description: 'Sent with every delivery. Values are never shown again.' })
+
+const headerNames = z
+  .array(z.string('Header names must be strings'))
+  .max(LIMITS.webhook_headers, `At most ${LIMITS.webhook_headers} entries are allowed`)
+
+/** Headers that are given anew with their values, or the names of those that stay, as a record shows them. */
+const changedHeaders = z
+  .custom<Record<string, string> | string[]>((value) => Array.isArray(value) || isRecord(value), {
+    error: 'headers must be an object, or an array of names',
+  })
+  .superRefine((value, ctx) => {
+    const { error } = (Array.isArray(value) ? headerNames : customHeaders).safeParse(value)
+    for (const { message, path } of error?.issues ?? []) {
+      ctx.addIssue({ code: 'custom', message, path })
+    }
+  })
+  .meta({
+    oneOf: [
+      { type: 'object', additionalProperties: { type: 'string' } },
+      { type: 'array', items: { type: 'string' } },
+    ],
+    description:
+      'An object replaces all headers. An array of names, as a record shows them, keeps those and removes the others.',
+  })
+
+const mode = z.enum(WEBHOOK_MODES).optional()
+const subscriptions = z.array(z.enum(SUBSCRIPTIONS)).min(1).max(SUBSCRIPTIONS.length)
+const newSecret = z.string().meta({ description: 'Signs the deliveries. It is shown this once.' })
+
+const access = { auth: 'jwt_or_api_key', scope: 'manage_webhooks', rate: 'general' } as const
+const oneWebhook = { params: z.object({ id: uuid }), not_found: 'Webhook not found' } as const
+
+/** Webhooks. Source: interface, Webhooks; contract sections 3, 7 and 12. */
+export const webhooks = {
+  create: endpoint({
+    ...access,
+    method: 'POST',
+    path: '/api/v1/webhooks',
+    status: 201,
+    body: z.object({
+      url: httpUrl.meta({ example: 'https://example.com/webhooks/svc' }),
+      description: text(LIMITS.webhook_description_length).optional(),
+      events: subscriptions.default(() => ['*' as const]),
+      mode: mode.meta({
+        description:
+          '`all` where it is left out, and `test` for a test key, which may name no other.',
+      }),
+      headers: customHeaders.optional(),
+    }),
+    data: z.object({
+      webhook: webhook.extend({ secret: newSecret }),
+      warning: z.string().optional().meta({
+        description: 'Present while the e-mail address of the workspace is not verified.',
+      }),
+    }),
+    summary: 'Create a webhook',
+  }),
+  list: endpoint({
+    ...access,
+    method: 'GET',
+    path: '/api/v1/webhooks',
+    status: 200,
+    query: z.object({ page, limit }),
+    data: z.object({ webhooks: z.array(webhook), pagination }),
+    summary: 'List webhooks',
+  }),
+  events: endpoint({
+    ...access,
+    method: 'GET',
+    path: '/api/v1/webhooks/events',
+    status: 200,
+    data: z.object({
+      events: z.array(
+        z.object({
+          name: z.enum(EVENT_KINDS),
+          description: z.string(),
+          example: z.object({ event: z.enum(EVENT_KINDS), data: z.looseObject({}) }),
+        }),
+      ),
+    }),
+    summary: 'List the kinds of events',
+  }),
+  get: endpoint({
+    ...access,
+    ...oneWebhook,
+    method: 'GET',
+    path: '/api/v1/webhooks/:id',
+    status: 200,
+    data: z.object({ webhook }),
+    summary: 'Get one webhook',
+  }),
+  update: endpoint({
+    ...access,
+    ...oneWebhook,
+    method: 'PUT',
+    path: '/api/v1/webhooks/:id',
+    status: 200,
+    body: z.object({
+      url: httpUrl.optional(),
+      description: text(LIMITS.webhook_description_length).nullish(),
+      events: subscriptions.nullish(),
+      mode: mode.meta({
+        description:
+          'What waits for the webhook and is not of its mode any more is discarded. A test key may name `test` only.',
+      }),
+      headers: changedHeaders.nullish(),
+      is_active: z.boolean().optional(),
+    }),
+    data: z.object({
+      webhook,
+      warning: z.string().optional().meta({
+        description: 'Present when a changed `url` removed the headers.',
+      }),
+    }),
+    summary: 'Change a webhook',
+    description:
+      'Changes the fields given and keeps the others; null clears one: no description, every event, no headers. `is_active` disables and enables. A `url` of another scheme, host or port removes the headers, unless `headers` gives them again with their values; the signing secret stays, since it is never sent.',
+  }),
+  delete: endpoint({
+    ...access,
+    ...oneWebhook,
+    method: 'DELETE',
+    path: '/api/v1/webhooks/:id',
+    status: 200,
+    data: z.object({ message: z.string() }),
+    summary: 'Delete a webhook',
+  }),
+  rotate_secret: endpoint({
+    ...access,
+    ...oneWebhook,
+    method: 'POST',
+    path: '/api/v1/webhooks/:id/rotate-secret',
+    status: 200,
+    data: z.object({
+      webhook: webhook.extend({
+        secret: newSecret,
+        previous_secret_ends_at: timestamp.meta({
+          description: 'Until then the secret before this one is valid too.',
+        }),
+      }),
+    }),
+    summary: 'Give a webhook a new secret',
+    description:
+      'Both secrets are valid for 24 hours. Of more than two the newest two are: doing it twice ends a secret at once.',
+  }),
+  enable: endpoint({
+    ...access,
+    ...oneWebhook,
+    method: 'POST',
+    path: '/api/v1/webhooks/:id/enable',
+    status: 200,
+    data: z.object({ webhook }),
+    summary: 'Enable a webhook that was disabled',
+    description:
+      'What still waited goes on by its schedule; what fell due meanwhile was discarded and can be recovered.',
+  }),
+  ...webhookDeliveries,
+} as const

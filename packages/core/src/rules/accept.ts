@@ -1,0 +1,279 @@
+import { emailKey } from '../contract/fields/email-address.ts'
+import type { Units } from '../contract/fields/units.ts'
+import type { Channel } from '../contract/resources/messages.ts'
+import { addTestUse, type TestQuotaExceeded, type TestUse } from '../messages/test-usage.ts'
+import type { BulkRow, HoldRow, MessageRow, TestUsageRow } from '../storage/ports/storage.ts'
+import { type CountChange, countChanges, type StatusChange } from './count-changes.ts'
+import { type Account, decide, type Entry, type Operation, type Refusal } from './decide.ts'
+
+/** One send or bulk request, priced and complete: all of it is committed, or none. */
+export interface AcceptRequest {
+  workspace_id: string
+  /** The debit; null where nothing is charged (test keys). */
+  debit: Operation | null
+  messages: MessageRow[]
+  /** The row of a bulk, committed with its messages; null for a single send. */
+  bulk: BulkRow | null
+  /** What the key may spend on that day (UTC); null for a key without a limit. */
+  spending: SpendingLimit | null
+  /** What it uses of the quotas of test keys; null for a live key. */
+  test_use: TestUse | null
+  idempotency: Answer | null
+}
+
+/** All debits of a key on a day, this one included, may come to `limit` at the most. Refunds give nothing back to it. */
+export interface SpendingLimit {
+  api_key_id: string
+  /** `2026-05-04`. */
+  day: string
+  limit: Units
+}
+
+/** What a request with an `Idempotency-Key` was answered, so that its repetition gets the same. */
+export interface Answer {
+  route: string
+  key: string
+  request_hash: string
+  /** The answer's `data`, as JSON text. */
+  response: string
+}
+
+export type AcceptResult =
+  | { outcome: 'accepted' }
+  | { outcome: 'replayed'; response: string }
+  | { outcome: 'key_reused' }
+  /** Recipients that must not be written to, as the messages name them, each once; never of test messages. */
+  | { outcome: 'suppressed'; recipients: string[] }
+  | { outcome: 'insufficient_credits'; required: Units; available: Units }
+  /** Of the key, or of its whole workspace. */
+  | {
+      outcome: 'daily_limit'
+      of: 'api_key' | 'workspace'
+      required: Units
+      limit: Units
+      spent: Units
+    }
+  | { outcome: 'account_frozen' }
+  | TestQuotaExceeded
+
+/** What the storage looked up, under its locks, for a batch of requests. */
+export interface AcceptState {
+  accounts: Map<string, Account>
+  /** By `answerKey`. */
+  answers: Map<string, { request_hash: string; response: string }>
+  /** By `suppressionKey`: who must not be written to. */
+  suppressed: Set<string>
+  /** By `spendingKey`: what was spent so far. */
+  spent: Map<string, Units>
+  /** By workspace: what its test keys used last. */
+  test_usage: Map<string, TestUsageRow>
+}
+
+/** What a key has spent on a day, as a row of its table. */
+export interface Spending {
+  workspace_id: string
+  api_key_id: string
+  day: string
+  spent: Units
+}
+
+/** What the storage shall write, all in the transaction that looked the state up. */
+export interface AcceptPlan {
+  results: AcceptResult[]
+  accounts: Account[]
+  entries: Entry[]
+  /** What is held for calls. */
+  holds: HoldRow[]
+  bulks: BulkRow[]
+  messages: MessageRow[]
+  counts: CountChange[]
+  spending: Spending[]
+  test_usage: TestUsageRow[]
+  answers: (Answer & { workspace_id: string; created_at: Date })[]
+}
+
+export function answerKey(workspaceId: string, answer: { route: string; key: string }): string {
+  return `${workspaceId}\n${answer.route}\n${answer.key}`
+}
+
+export function suppressionKey(suppression: {
+  workspace_id: string
+  channel: Channel
+  address: string
+}): string {
+  return `${suppression.workspace_id}\n${suppression.channel}\n${suppression.address}`
+}
+
+export function spendingKey(workspaceId: string, of: { api_key_id: string; day: string }): string {
+  return `${workspaceId}\n${of.api_key_id}\n${of.day}`
+}
+
+/** As long as a call may be tried, and a day in which its end may be learned. */
+const HOLD_MS = (4 + 24) * 3_600_000
+
+/** What is said of a recipient that must not be written to, and never who it is. */
+export const SUPPRESSED_TEXT = 'The recipient is suppressed on this channel'
+
+/** Under which address a recipient is suppressed: e-mail addresses are one whatever their case. */
+export function suppressedAddress(to: { channel: Channel; recipient: string }): string {
+  return to.channel === 'email' ? emailKey(to.recipient) : to.recipient
+}
+
+/**
+ * Answers a batch of requests in their order, each as if it were alone after those before it: a refused one changes
+ * nothing, and two with one idempotency key get one answer.
+ */
+export function planAccept(requests: readonly AcceptRequest[], state: AcceptState): AcceptPlan {
+  const batch: Batch = {
+    state,
+    accounts: new Map(),
+    spending: new Map(),
+    test_usage: new Map(),
+    results: [],
+    entries: [],
+    holds: [],
+    bulks: [],
+    messages: [],
+    answers: [],
+  }
+  for (const request of requests) batch.results.push(acceptOne(request, batch))
+  const { results, entries, holds, bulks, messages, answers } = batch
+  return {
+    results,
+    accounts: [...batch.accounts.values()],
+    entries,
+    holds,
+    bulks,
+    messages,
+    counts: countChanges(messages.map(created)),
+    spending: [...batch.spending.values()],
+    test_usage: [...batch.test_usage.values()],
+    answers,
+  }
+}
+
+/** A plan in the making. `state` is kept at what those before have left. */
+interface Batch
+  extends Pick<AcceptPlan, 'results' | 'entries' | 'holds' | 'bulks' | 'messages' | 'answers'> {
+  state: AcceptState
+  accounts: Map<string, Account>
+  spending: Map<string, Spending>
+  test_usage: Map<string, TestUsageRow>
+}
+
+function acceptOne(request: AcceptRequest, batch: Batch): AcceptResult {
+  const known = knownAnswer(request, batch.state)
+  if (known) return known
+  const recipients = suppressedOf(request, batch.state)
+  if (recipients.length > 0) return { outcome: 'suppressed', recipients }
+  const refused = request.debit && charge(request, request.debit, batch)
+  if (refused) return refused
+  const exceeded = request.test_use && countUse(request.workspace_id, request.test_use, batch)
+  if (exceeded) return exceeded
+  for (const message of request.messages) batch.messages.push(message)
+  if (request.bulk) batch.bulks.push(request.bulk)
+  remember(request, batch)
+  return { outcome: 'accepted' }
+}
+
+function knownAnswer(request: AcceptRequest, { answers }: AcceptState): AcceptResult | null {
+  const { workspace_id, idempotency } = request
+  const known = idempotency && answers.get(answerKey(workspace_id, idempotency))
+  if (!known) return null
+  return known.request_hash === idempotency.request_hash
+    ? { outcome: 'replayed', response: known.response }
+    : { outcome: 'key_reused' }
+}
+
+function suppressedOf({ messages }: AcceptRequest, { suppressed }: AcceptState): string[] {
+  if (suppressed.size === 0) return []
+  const found = messages.filter((message) => {
+    const { workspace_id, channel, livemode } = message
+    const address = suppressedAddress(message)
+    return livemode && suppressed.has(suppressionKey({ workspace_id, channel, address }))
+  })
+  return [...new Set(found.map(({ recipient }) => recipient))]
+}
+
+/** Takes the debit, or says why not. */
+function charge(request: AcceptRequest, debit: Operation, batch: Batch): AcceptResult | null {
+  const { workspace_id, spending } = request
+  const { state } = batch
+  const account = state.accounts.get(workspace_id)
+  if (!account) throw new Error(`workspace ${workspace_id} has no credit account`)
+  const decision = decide(account, debit)
+  if (!decision.ok) return refusalOf(decision)
+  if (spending) {
+    const { api_key_id, day, limit } = spending
+    const key = spendingKey(workspace_id, spending)
+    const before = state.spent.get(key) ?? (0 as Units)
+    const required = (debit.held_delta - debit.amount) as Units
+    if (before + required > limit) {
+      return { outcome: 'daily_limit', of: 'api_key', required, limit, spent: before }
+    }
+    const spent = (before + required) as Units
+    state.spent.set(key, spent)
+    batch.spending.set(key, { workspace_id, api_key_id, day, spent })
+  }
+  state.accounts.set(workspace_id, decision.account)
+  batch.accounts.set(workspace_id, decision.account)
+  batch.entries.push(decision.entry)
+  if (debit.kind === 'hold') batch.holds.push(holdOf(request, decision.entry))
+  return null
+}
+
+/** Counts what a test key uses, or says which quota that exceeds. */
+function countUse(workspaceId: string, use: TestUse, batch: Batch): TestQuotaExceeded | null {
+  const { test_usage } = batch.state
+  const added = addTestUse(workspaceId, test_usage.get(workspaceId), use)
+  if ('outcome' in added) return added
+  test_usage.set(workspaceId, added)
+  batch.test_usage.set(workspaceId, added)
+  return null
+}
+
+/** What is held for a call comes back by itself when nobody tells for long how it ended. */
+function holdOf(
+  { messages }: AcceptRequest,
+  { id, workspace_id, held_delta, ref_id, ref_n, created_at }: Entry,
+): HoldRow {
+  const due_at = messages[0]?.scheduled_at ?? created_at
+  return {
+    workspace_id,
+    id,
+    message_id: ref_id,
+    n: ref_n,
+    amount: held_delta,
+    expires_at: new Date(due_at.getTime() + HOLD_MS),
+    created_at,
+  }
+}
+
+function refusalOf(refusal: Refusal): AcceptResult {
+  switch (refusal.reason) {
+    case 'account_frozen':
+      return { outcome: 'account_frozen' }
+    case 'insufficient_credits':
+      return { outcome: refusal.reason, required: refusal.required, available: refusal.available }
+    case 'daily_limit':
+      return {
+        outcome: refusal.reason,
+        of: 'workspace',
+        required: refusal.required,
+        limit: refusal.limit,
+        spent: refusal.spent,
+      }
+  }
+}
+
+function remember({ workspace_id, idempotency, messages }: AcceptRequest, batch: Batch): void {
+  if (!idempotency) return
+  batch.state.answers.set(answerKey(workspace_id, idempotency), idempotency)
+  const created_at = messages[0]?.created_at
+  if (!created_at) throw new Error('a request without messages')
+  batch.answers.push({ ...idempotency, workspace_id, created_at })
+}
+
+function created({ workspace_id, channel, livemode, status }: MessageRow): StatusChange {
+  return { workspace_id, channel, livemode, from: null, to: status }
+}

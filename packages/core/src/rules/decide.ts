@@ -1,0 +1,251 @@
+import { UNITS_MAX, type Units } from '../contract/fields/units.ts'
+import { TRANSACTION_TYPES } from '../contract/resources/billing.ts'
+
+export const ENTRY_KINDS = TRANSACTION_TYPES
+export type EntryKind = (typeof ENTRY_KINDS)[number]
+
+/** A workspace's money at one moment. `available = balance - held`. */
+export interface Account {
+  workspace_id: string
+  balance: Units
+  held: Units
+  /** How far below zero `available` may go; zero for prepaid workspaces. */
+  credit_limit: Units
+  /** The number of entries ever posted; the next entry is `seq + 1`. */
+  seq: number
+  status: 'active' | 'frozen'
+  /** The most that may be spent on a day (UTC); null for no such limit. Refunds give nothing back to it. */
+  daily_limit: Units | null
+  /** Of which day `spent` tells, in days since 1970. */
+  spent_on: number
+  spent: Units
+  /** Below this much available the owner is told; null for never. */
+  low_balance: Units | null
+  /** Whether the owner is still to be told, or was, since `available` fell below `low_balance`. */
+  low_state: 'no' | 'due' | 'told'
+}
+
+/** The business fact an entry stands for; unique together with workspace and kind, so no fact is booked twice. */
+export interface Reference {
+  type: string
+  id: string
+  /** Distinguishes several entries of one kind about one thing; 0 when there is only one. */
+  n: number
+}
+
+/** A wish to move credits. `decide` answers it. */
+export interface Operation {
+  id: string
+  kind: EntryKind
+  /** Signed change of the balance. */
+  amount: Units
+  /** Signed change of what is held. */
+  held_delta: Units
+  /** The other side of the movement, e.g. `revenue:sms`, `promo:signup`; both sides always sum to zero. */
+  counter_account: string
+  reference: Reference
+  channel: string | null
+  /** How many priced units, and what one cost then: the history stays consistent when prices change. */
+  quantity: number | null
+  unit_price: Units | null
+  /** The hold that this ends, by its entry's id. */
+  resolves: string | null
+  actor: string | null
+  description: string | null
+  at: Date
+}
+
+/** One append-only row of the ledger: the operation and what it left behind. */
+export interface Entry {
+  id: string
+  workspace_id: string
+  seq: number
+  kind: EntryKind
+  amount: Units
+  held_delta: Units
+  balance_after: Units
+  held_after: Units
+  counter_account: string
+  ref_type: string
+  ref_id: string
+  ref_n: number
+  channel: string | null
+  quantity: number | null
+  unit_price: Units | null
+  resolves: string | null
+  actor: string | null
+  description: string | null
+  created_at: Date
+}
+
+export type Decision = { ok: true; account: Account; entry: Entry } | Refusal
+
+/** Why an operation that spends was not allowed. */
+export type Refusal =
+  | { ok: false; reason: 'insufficient_credits'; required: Units; available: Units }
+  | { ok: false; reason: 'account_frozen' }
+  | { ok: false; reason: 'daily_limit'; required: Units; limit: Units; spent: Units }
+
+/** An account that nothing has happened to. */
+export function newAccount(workspaceId: string): Account {
+  return {
+    workspace_id: workspaceId,
+    balance: 0 as Units,
+    held: 0 as Units,
+    credit_limit: 0 as Units,
+    seq: 0,
+    status: 'active',
+    daily_limit: null,
+    spent_on: 0,
+    spent: 0 as Units,
+    low_balance: null,
+    low_state: 'no',
+  }
+}
+
+/** Operations that spend: refused unless the credits are there. Everything else states a fact that already happened. */
+const GUARDED: ReadonlySet<EntryKind> = new Set(['send', 'hold'])
+
+const DAY_MS = 86_400_000
+
+const SIGNS: Record<EntryKind, { amount: -1 | 0 | 1 | 'any'; held: -1 | 0 | 1 }> = {
+  purchase: { amount: 1, held: 0 },
+  purchase_adjust: { amount: 'any', held: 0 },
+  grant: { amount: 1, held: 0 },
+  send: { amount: -1, held: 0 },
+  refund: { amount: 1, held: 0 },
+  hold: { amount: 0, held: 1 },
+  settle: { amount: -1, held: -1 },
+  void: { amount: 0, held: -1 },
+  expire: { amount: -1, held: 0 },
+  adjustment: { amount: 'any', held: 0 },
+}
+
+/**
+ * The one rule of money, used by every storage: what an operation does to an account, or why it may not.
+ * Pure; the caller holds the account's lock. A refused operation changes nothing.
+ * @throws RangeError when the operation itself is nonsense (wrong sign, past the cap): a bug, never a caller's fault.
+ */
+export function decide(account: Account, operation: Operation): Decision {
+  assertShape(operation)
+  const spends = GUARDED.has(operation.kind)
+  const refused = spends && refusal(account, operation)
+  if (refused) return refused
+  const after: Account = {
+    ...account,
+    balance: (account.balance + operation.amount) as Units,
+    held: (account.held + operation.held_delta) as Units,
+    seq: account.seq + 1,
+  }
+  if (spends) {
+    after.spent_on = spendingDay(account, operation)
+    after.spent = (spentOn(account, after.spent_on) + requiredBy(operation)) as Units
+  }
+  after.low_state = lowState(account, after)
+  if (Math.abs(after.balance) > UNITS_MAX)
+    throw new RangeError(`balance past the cap: ${after.balance}`)
+  if (after.held < 0) throw new RangeError(`more released than held: ${after.held}`)
+  return { ok: true, account: after, entry: entryOf(after, operation) }
+}
+
+/** Why an operation that spends may not. */
+function refusal(account: Account, operation: Operation): Refusal | null {
+  if (account.status !== 'active') return { ok: false, reason: 'account_frozen' }
+  const required = requiredBy(operation)
+  const available = availableOf(account)
+  if (available - required < -account.credit_limit) {
+    return { ok: false, reason: 'insufficient_credits', required, available }
+  }
+  const { daily_limit: limit } = account
+  if (limit === null) return null
+  const spent = spentOn(account, spendingDay(account, operation))
+  return spent + required > limit
+    ? { ok: false, reason: 'daily_limit', required, limit, spent }
+    : null
+}
+
+function requiredBy({ amount, held_delta }: Operation): Units {
+  return (held_delta - amount) as Units
+}
+
+/** What may be spent: the balance without what is held. */
+export function availableOf({ balance, held }: Pick<Account, 'balance' | 'held'>): Units {
+  return (balance - held) as Units
+}
+
+/** The day (UTC) of a moment, counted from 1970. */
+export function dayOf(at: Date): number {
+  return Math.floor(at.getTime() / DAY_MS)
+}
+
+/**
+ * On which day an operation spends. One that came right before midnight, or to a server whose clock is behind, and is
+ * decided after the first of the new day, spends on the new day too: to go back would forget what was spent on it.
+ */
+function spendingDay({ spent_on }: Account, { at }: Operation): number {
+  const day = dayOf(at)
+  return spent_on === day + 1 ? spent_on : day
+}
+
+/** What an account spent on that day so far. */
+export function spentOn({ spent_on, spent }: Account, day: number): Units {
+  return spent_on === day ? spent : (0 as Units)
+}
+
+/** Told once for each time that `available` falls below the threshold. */
+function lowState(before: Account, after: Account): Account['low_state'] {
+  const { low_balance } = before
+  if (low_balance === null || availableOf(after) >= low_balance) return 'no'
+  return availableOf(before) >= low_balance ? 'due' : before.low_state
+}
+
+/** Whether the operation is the one that the entry under its reference stands for: it moves the same credits. */
+export function isRepetition(standing: Entry, operation: Operation): boolean {
+  return standing.amount === operation.amount && standing.held_delta === operation.held_delta
+}
+
+function assertShape({ kind, amount, held_delta }: Operation): void {
+  if (!Number.isSafeInteger(amount) || !Number.isSafeInteger(held_delta)) {
+    throw new RangeError(
+      `${kind}: credits are whole micro-credits, got ${amount} and ${held_delta}`,
+    )
+  }
+  const signs = SIGNS[kind]
+  const amountFits =
+    signs.amount === 'any'
+      ? amount !== 0
+      : // A settled call may have cost nothing beyond the hold it releases.
+        Math.sign(amount) === signs.amount || (kind === 'settle' && amount === 0)
+  const heldFits =
+    Math.sign(held_delta) === signs.held ||
+    // A call that settles after its hold ran out releases nothing.
+    (kind === 'settle' && held_delta === 0)
+  const movesNothing = amount === 0 && held_delta === 0
+  if (!amountFits || !heldFits || movesNothing) {
+    throw new RangeError(`${kind}: wrong sign, amount ${amount}, held ${held_delta}`)
+  }
+}
+
+function entryOf(after: Account, operation: Operation): Entry {
+  return {
+    id: operation.id,
+    workspace_id: after.workspace_id,
+    seq: after.seq,
+    kind: operation.kind,
+    amount: operation.amount,
+    held_delta: operation.held_delta,
+    balance_after: after.balance,
+    held_after: after.held,
+    counter_account: operation.counter_account,
+    ref_type: operation.reference.type,
+    ref_id: operation.reference.id,
+    ref_n: operation.reference.n,
+    channel: operation.channel,
+    quantity: operation.quantity,
+    unit_price: operation.unit_price,
+    resolves: operation.resolves,
+    actor: operation.actor,
+    description: operation.description,
+    created_at: operation.at,
+  }
+}

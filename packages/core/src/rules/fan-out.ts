@@ -1,0 +1,108 @@
+import { type EventData, type EventKind, eventBody } from '../contract/resources/events.ts'
+import type {
+  DeliveryQueueRow,
+  DeliveryRow,
+  EventRow,
+  MessageRow,
+  WebhookRow,
+} from '../storage/ports/storage.ts'
+import { MAX_ATTEMPTS } from './schedule.ts'
+
+/** The part of a webhook that decides whether an event goes there. */
+export type Subscriber = Pick<WebhookRow, 'id' | 'workspace_id' | 'events' | 'mode'>
+
+/** An event on its way: one stored body, one delivery row and one queue row for each webhook that wants it. */
+export interface FanOut {
+  events: EventRow[]
+  deliveries: DeliveryRow[]
+  delivery_queue: DeliveryQueueRow[]
+}
+
+/** Something that happened, in one workspace. */
+export interface Happening<Kind extends EventKind> {
+  event: Kind
+  data: EventData<Kind>
+  workspace_id: string
+  message_id: string | null
+}
+
+/** Whether an event of that mode goes to a webhook. */
+export function wants(
+  { events, mode }: Pick<Subscriber, 'events' | 'mode'>,
+  event: EventKind,
+  livemode: boolean,
+): boolean {
+  if (mode !== 'all' && (mode === 'live') !== livemode) return false
+  return events.includes('*') || events.includes(event)
+}
+
+const BY_EVENT = { trigger: 'event', max_attempts: MAX_ATTEMPTS } as const
+
+/** Adds an event for every subscriber that wants it; nothing is stored for an event nobody wants. */
+export function fanOut<Kind extends EventKind>(
+  into: FanOut,
+  { event, data, workspace_id, message_id }: Happening<Kind>,
+  subscribers: readonly Subscriber[],
+  { at, newId }: { at: Date; newId: () => string },
+  given: Pick<DeliveryRow, 'trigger' | 'max_attempts'> = BY_EVENT,
+): void {
+  const { livemode } = data
+  const wanting = subscribers.filter((webhook) => wants(webhook, event, livemode))
+  if (wanting.length === 0) return
+  const event_id = newId()
+  const body = eventBody(event, data)
+  into.events.push({ workspace_id, id: event_id, event, message_id, body, created_at: at })
+  for (const webhook of wanting) {
+    const id = newId()
+    into.deliveries.push({
+      id,
+      workspace_id,
+      webhook_id: webhook.id,
+      event_id,
+      event,
+      message_id,
+      status: 'pending',
+      trigger: given.trigger,
+      livemode,
+      attempt_count: 0,
+      max_attempts: given.max_attempts,
+      next_attempt_at: at,
+      response_status: null,
+      response_time_ms: null,
+      error: null,
+      created_at: at,
+      updated_at: at,
+      delivered_at: null,
+    })
+    into.delivery_queue.push({
+      delivery_id: id,
+      workspace_id,
+      webhook_id: webhook.id,
+      due_at: at,
+      set_at: at,
+      token: null,
+    })
+  }
+}
+
+/** The `data` of an event about a message's status. */
+export function statusData(
+  message: Omit<MessageRow, 'content'>,
+  at: Date,
+): EventData<'message.sent'> {
+  return {
+    message_id: message.id,
+    recipient: message.recipient,
+    channel: message.channel,
+    status: message.status,
+    credits_used: message.credits_used,
+    metadata: message.metadata,
+    bulk_id: message.bulk_id,
+    livemode: message.livemode,
+    provider_message_id: message.provider_message_id,
+    error_code: message.error_code,
+    error_message: message.error_message,
+    occurred_at: at,
+    sequence: message.sequence,
+  }
+}

@@ -1,0 +1,221 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { type Units, units } from '../contract/fields/units.ts'
+import { type Account, decide, type Entry, newAccount, type Operation } from './decide.ts'
+import {
+  isSettled,
+  planRelease,
+  planSettle,
+  planVoid,
+  type Resolution,
+  resolutionOperation,
+} from './holds.ts'
+
+const AT = new Date('2026-05-04T09:00:00.000Z')
+const PRICE = units(2)
+
+/** An account and the entries about the message `call`, to which what follows is booked as a storage does it. */
+function book() {
+  let account: Account = { ...newAccount('w1'), balance: units(1_000) }
+  const entries: Entry[] = []
+  let ids = 0
+  const post = (operation: Operation) => {
+    const decision = decide(account, operation)
+    if (!decision.ok) throw new Error(decision.reason)
+    account = decision.account
+    entries.push(decision.entry)
+  }
+  return {
+    entries,
+    account: () => account,
+    hold(amount: number, n = entries.length) {
+      post({
+        id: `h${n}`,
+        kind: 'hold',
+        amount: units(0),
+        held_delta: units(amount),
+        counter_account: 'revenue:voice',
+        reference: { type: 'message', id: 'call', n },
+        channel: 'voice',
+        quantity: amount / PRICE,
+        unit_price: PRICE,
+        resolves: null,
+        actor: null,
+        description: null,
+        at: AT,
+      })
+    },
+    resolve(resolutions: readonly Resolution[]) {
+      const given = { message_id: 'call', actor: null, at: AT }
+      for (const each of resolutions) {
+        post(resolutionOperation(each, { ...given, id: `r${++ids}` }))
+      }
+    },
+  }
+}
+
+function resolutions(plan: ReturnType<typeof planSettle>): Resolution[] {
+  if (plan.outcome !== 'post') throw new Error(`nothing to post: ${plan.outcome}`)
+  return plan.resolutions
+}
+
+/** What they say in short: kind, amount, what is released, and which hold ends. */
+const inShort = (plan: readonly Resolution[]) =>
+  plan.map(({ kind, amount, held_delta, resolves }) => [kind, amount, held_delta, resolves])
+
+describe('planSettle', () => {
+  const cases: [string, number, number[], unknown[][], (string | null)[]][] = [
+    ['all of it', 10, [10], [['settle', -10, -10, 'h0']], [null]],
+    ['a part, the rest coming back', 4, [10], [['settle', -4, -10, 'h0']], [null]],
+    ['nothing', 0, [10], [['settle', 0, -10, 'h0']], [null]],
+    [
+      'nothing, of several',
+      0,
+      [10, 6],
+      [
+        ['void', 0, -10, 'h0'],
+        ['settle', 0, -6, 'h1'],
+      ],
+      [null, null],
+    ],
+    [
+      'the oldest first',
+      12,
+      [10, 6, 6],
+      [
+        ['settle', -10, -10, 'h0'],
+        ['settle', -2, -6, 'h1'],
+        ['void', 0, -6, 'h2'],
+      ],
+      [null, null, null],
+    ],
+    [
+      'more than is held, on the last',
+      20,
+      [10, 6],
+      [
+        ['settle', -10, -10, 'h0'],
+        ['settle', -10, -6, 'h1'],
+      ],
+      [null, 'overage of 0.000004 credits'],
+    ],
+  ]
+
+  it.each(cases)('takes %s', (_, amount, held, expected, texts) => {
+    const { entries, hold } = book()
+    for (const each of held) hold(each)
+    const plan = resolutions(planSettle(entries, units(amount)))
+    expect(inShort(plan)).toEqual(expected)
+    expect(plan.map(({ description }) => description)).toEqual(texts)
+  })
+
+  it('carries the price and the channel of the hold, and as many units as were consumed', () => {
+    const { entries, hold } = book()
+    hold(10)
+    const price = { unit_price: PRICE, channel: 'voice', counter_account: 'revenue:voice' }
+    expect(resolutions(planSettle(entries, units(6)))).toMatchObject([{ ...price, quantity: 3 }])
+    expect(resolutions(planSettle(entries, units(5)))).toMatchObject([{ ...price, quantity: null }])
+  })
+
+  it('books the amount alone where the hold was released before', () => {
+    const { entries, hold, resolve } = book()
+    hold(10)
+    resolve(planRelease(entries, new Set(['h0'])))
+    const plan = resolutions(planSettle(entries, units(6)))
+    expect(inShort(plan)).toEqual([['settle', -6, 0, null]])
+    expect(plan).toMatchObject([{ n: 0, description: 'settled after its hold was released' }])
+    resolve(plan)
+    expect(planSettle(entries, units(6))).toMatchObject({ outcome: 'repeated' })
+  })
+
+  it('does nothing for a message of which nothing was ever held', () => {
+    const { entries, hold } = book()
+    expect(planSettle([], units(6))).toEqual({ outcome: 'not_held' })
+    hold(10)
+    const foreign = entries.map((entry) => ({ ...entry, ref_type: 'bulk' }))
+    expect(planSettle(foreign, units(6))).toEqual({ outcome: 'not_held' })
+    expect(planVoid(foreign)).toEqual({ outcome: 'not_held' })
+  })
+
+  it('takes another amount than before for a conflict', () => {
+    const { entries, hold, resolve } = book()
+    hold(10)
+    resolve(resolutions(planSettle(entries, units(6))))
+    const standing = entries.at(-1)
+    expect(planSettle(entries, units(5))).toEqual({ outcome: 'conflict', standing })
+  })
+
+  it('takes any amount after nothing for a conflict, unless the hold was given back', () => {
+    const settled = book()
+    settled.hold(10)
+    settled.resolve(resolutions(planSettle(settled.entries, units(0))))
+    const standing = settled.entries.at(-1)
+    expect(planSettle(settled.entries, units(5))).toEqual({ outcome: 'conflict', standing })
+    expect(planSettle(settled.entries, units(0))).toMatchObject({ outcome: 'repeated' })
+    expect(isSettled(settled.entries)).toBe(true)
+
+    const given = book()
+    given.hold(10)
+    given.resolve(resolutions(planVoid(given.entries)))
+    expect(planSettle(given.entries, units(0))).toMatchObject({ outcome: 'repeated' })
+    const late = resolutions(planSettle(given.entries, units(5)))
+    expect(inShort(late)).toEqual([['settle', -5, 0, null]])
+  })
+
+  it.each([-1, Number.NaN])('throws at an amount of %d', (amount) => {
+    expect(() => planSettle([], amount as Units)).toThrow(RangeError)
+  })
+})
+
+describe('planVoid', () => {
+  it('gives back all that is held, and nothing twice', () => {
+    const { entries, hold, resolve } = book()
+    hold(10)
+    hold(6)
+    const plan = resolutions(planVoid(entries))
+    expect(inShort(plan)).toEqual([
+      ['void', 0, -10, 'h0'],
+      ['void', 0, -6, 'h1'],
+    ])
+    resolve(plan)
+    expect(planVoid(entries)).toEqual({ outcome: 'repeated', entries: entries.slice(2) })
+    expect(isSettled(entries)).toBe(false)
+  })
+})
+
+it('planRelease gives back the holds it is told, as far as they are open', () => {
+  const { entries, hold, resolve } = book()
+  hold(10)
+  hold(6)
+  const plan = planRelease(entries, new Set(['h1', 'of another message']))
+  expect(inShort(plan)).toEqual([['void', 0, -6, 'h1']])
+  expect(plan).toMatchObject([{ description: 'hold expired' }])
+  resolve(plan)
+  expect(planRelease(entries, new Set(['h1']))).toEqual([])
+})
+
+describe('any holds', () => {
+  it('end once each, leave nothing held, and cost what was consumed', () => {
+    const happening = fc.record({
+      held: fc.array(fc.integer({ min: 1, max: 20 }), { minLength: 1, maxLength: 5 }),
+      released: fc.array(fc.nat(4)),
+      amount: fc.nat(120),
+    })
+    fc.assert(
+      fc.property(happening, ({ held, released, amount }) => {
+        const { entries, account, hold, resolve } = book()
+        for (const each of held) hold(each)
+        resolve(planRelease(entries, new Set(released.map((n) => `h${n}`))))
+        const plan = planSettle(entries, units(amount))
+        if (plan.outcome === 'post') resolve(plan.resolutions)
+        else expect({ amount, held: account().held }).toEqual({ amount: 0, held: 0 })
+
+        expect(account()).toMatchObject({ balance: 1_000 - amount, held: 0 })
+        const ended = entries.flatMap(({ resolves }) => resolves ?? [])
+        expect(ended.sort()).toEqual(held.map((_, n) => `h${n}`))
+        expect(planSettle(entries, units(amount))).toMatchObject({ outcome: 'repeated' })
+        expect(planVoid(entries)).toMatchObject({ outcome: 'repeated' })
+      }),
+    )
+  })
+})

@@ -1,0 +1,150 @@
+import { formatCredits, type Units } from '../contract/fields/units.ts'
+import type { Entry, Operation } from './decide.ts'
+
+/** An entry that ends a hold, or that books what was consumed after the hold had been released. */
+export interface Resolution {
+  kind: 'settle' | 'void'
+  amount: Units
+  held_delta: Units
+  /** Which of the message's holds. */
+  n: number
+  /** The entry of the hold; null where nothing was held any more. */
+  resolves: string | null
+  counter_account: string
+  channel: string | null
+  /** Null where the amount is no multiple of the price. */
+  quantity: number | null
+  unit_price: Units | null
+  description: string | null
+}
+
+/** What follows from the end of what was held for a message. */
+export type HoldEnd =
+  | { outcome: 'post'; resolutions: Resolution[] }
+  /** Nothing: it ended this way before, by these entries. */
+  | { outcome: 'repeated'; entries: Entry[] }
+  /** It was settled before, for another amount. */
+  | { outcome: 'conflict'; standing: Entry }
+  /** Nothing was ever held for it. */
+  | { outcome: 'not_held' }
+
+/**
+ * Settles `amount` (0 or above) against the holds of a message, oldest first: one entry for each that is open,
+ * `settle` for what was consumed of it, `void` for one untouched; what is not consumed becomes available again. More
+ * than is held goes on the last entry, as overage: a call cannot be unmade. What cost nothing at all is a `settle` of
+ * nothing on the last: it was settled, and not given back for want of that. Where nothing is held any more, one `settle`
+ * books the amount alone.
+ *
+ * Pure, and the one rule of every caller: `about` are all entries that refer to the message, whose account is locked.
+ * Source: ledger study, section 2.8.
+ */
+export function planSettle(about: readonly Entry[], amount: Units): HoldEnd {
+  if (!(amount >= 0)) throw new RangeError(`settle: nothing costs ${amount}`)
+  const { holds, open, ended } = stateOf(about)
+  const last = holds.at(-1)
+  if (!last) return { outcome: 'not_held' }
+  const settled = ended.filter(({ kind }) => kind === 'settle')
+  const [standing] = settled
+  if (standing) {
+    const before = settled.reduce((sum, entry) => sum - entry.amount, 0)
+    return before === amount
+      ? { outcome: 'repeated', entries: ended }
+      : { outcome: 'conflict', standing }
+  }
+  if (open.length === 0) {
+    return amount === 0
+      ? { outcome: 'repeated', entries: ended }
+      : { outcome: 'post', resolutions: [lateSettle(last, amount)] }
+  }
+  return { outcome: 'post', resolutions: walk(open, amount) }
+}
+
+/** Gives back everything that is held for a message. Pure, like `planSettle`. */
+export function planVoid(about: readonly Entry[]): HoldEnd {
+  const { holds, open, ended } = stateOf(about)
+  if (holds.length === 0) return { outcome: 'not_held' }
+  if (open.length === 0) return { outcome: 'repeated', entries: ended }
+  return { outcome: 'post', resolutions: open.map((hold) => voidOf(hold, null)) }
+}
+
+/** Gives back the holds named by their entries' ids, as far as they are open: they ran out. Pure, like `planSettle`. */
+export function planRelease(about: readonly Entry[], ids: ReadonlySet<string>): Resolution[] {
+  const { open } = stateOf(about)
+  return open.filter(({ id }) => ids.has(id)).map((hold) => voidOf(hold, 'hold expired'))
+}
+
+/** Whether nothing is held for the message any more, once these have ended, and nothing was consumed. */
+export function isGivenBack(about: readonly Entry[], ending: readonly Resolution[]): boolean {
+  const { open, ended } = stateOf(about)
+  const ids = new Set(ending.map(({ resolves }) => resolves))
+  return open.every(({ id }) => ids.has(id)) && ended.every(({ kind }) => kind === 'void')
+}
+
+/** Whether the message was settled: nothing more is held for it then. */
+export function isSettled(about: readonly Entry[]): boolean {
+  return stateOf(about).ended.some(({ kind }) => kind === 'settle')
+}
+
+/** The operation that books a resolution. */
+export function resolutionOperation(
+  { n, ...resolution }: Resolution,
+  given: Pick<Operation, 'id' | 'actor' | 'at'> & { message_id: string },
+): Operation {
+  const { message_id, ...rest } = given
+  return { ...resolution, ...rest, reference: { type: 'message', id: message_id, n } }
+}
+
+/** The holds of messages, oldest first; which of them are open; and the entries that ended the others. */
+function stateOf(about: readonly Entry[]): { holds: Entry[]; open: Entry[]; ended: Entry[] } {
+  const own = about.filter(({ ref_type }) => ref_type === 'message').sort((a, b) => a.seq - b.seq)
+  const holds = own.filter(({ kind }) => kind === 'hold')
+  const ended = own.filter(({ kind }) => kind === 'settle' || kind === 'void')
+  const resolved = new Set(ended.map(({ resolves }) => resolves))
+  return { holds, open: holds.filter(({ id }) => !resolved.has(id)), ended }
+}
+
+function walk(open: readonly Entry[], amount: Units): Resolution[] {
+  let left: number = amount
+  return open.map((hold, i) => {
+    const isLast = i === open.length - 1
+    const share = (isLast ? left : Math.min(left, hold.held_delta)) as Units
+    left -= share
+    if (share === 0 && !(isLast && amount === 0)) return voidOf(hold, null)
+    const over = (share - hold.held_delta) as Units
+    const description = over > 0 ? `overage of ${formatCredits(over)} credits` : null
+    return settleOf(hold, share, description)
+  })
+}
+
+function settleOf(hold: Entry, share: Units, description: string | null): Resolution {
+  const { unit_price } = hold
+  const isWhole = unit_price !== null && unit_price > 0 && share % unit_price === 0
+  return {
+    ...voidOf(hold, description),
+    kind: 'settle',
+    // Not a negative zero.
+    amount: (0 - share) as Units,
+    quantity: isWhole ? share / unit_price : null,
+    unit_price,
+  }
+}
+
+function lateSettle(hold: Entry, amount: Units): Resolution {
+  const late = settleOf(hold, amount, 'settled after its hold was released')
+  return { ...late, held_delta: 0 as Units, resolves: null }
+}
+
+function voidOf(hold: Entry, description: string | null): Resolution {
+  return {
+    kind: 'void',
+    amount: 0 as Units,
+    held_delta: -hold.held_delta as Units,
+    n: hold.ref_n,
+    resolves: hold.id,
+    counter_account: hold.counter_account,
+    channel: hold.channel,
+    quantity: null,
+    unit_price: null,
+    description,
+  }
+}

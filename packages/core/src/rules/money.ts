@@ -1,0 +1,80 @@
+import { type Units, units } from '../contract/fields/units.ts'
+import { decide, type Operation } from './decide.ts'
+import { type HoldEnd, planSettle, planVoid, resolutionOperation } from './holds.ts'
+import type { Step } from './settlement.ts'
+import { startedMinutes } from './voice-minutes.ts'
+
+/** Gives back, once, what a message cost that no provider took; of a call, what is held for it. */
+export function giveBack(step: Step): void {
+  const { message } = step
+  if (message.channel === 'voice') endHold(step, planVoid, units(0))
+  else refund(step)
+}
+
+function refund(step: Step): void {
+  const { message, settlement } = step
+  const amount = (message.credits_used - message.credits_refunded) as Units
+  if (amount <= 0) return
+  book(step, {
+    id: step.context.newId(),
+    kind: 'refund',
+    amount,
+    held_delta: units(0),
+    counter_account: `revenue:${message.channel}`,
+    reference: { type: 'message', id: message.id, n: 0 },
+    channel: message.channel,
+    quantity: null,
+    unit_price: null,
+    resolves: null,
+    actor: null,
+    description: 'Failed before any provider accepted it',
+    at: settlement.at,
+  })
+  message.credits_refunded = message.credits_used
+}
+
+/**
+ * Takes what a call cost, by the minutes that began, and gives back the rest of what was held; once. Never more than was
+ * held, though a provider may count a second more than the call was allowed to last.
+ */
+export function chargeCall(step: Step, duration_s: number): void {
+  const hold = step.state.entries_about.get(step.message.id)?.find(({ kind }) => kind === 'hold')
+  if (!hold) return
+  const spoken = startedMinutes(duration_s) * (hold.unit_price ?? 0)
+  const cost = units(Math.min(spoken, hold.held_delta))
+  if (cost === 0) endHold(step, planVoid, cost)
+  else endHold(step, (about) => planSettle(about, cost), cost)
+}
+
+function endHold(
+  step: Step,
+  plan: (about: Parameters<typeof planVoid>[0]) => HoldEnd,
+  cost: Units,
+): void {
+  const { message, settlement, state, context } = step
+  const about = state.entries_about.get(message.id) ?? []
+  const end = plan(about)
+  // It ended before, by the hold's own time for example: what is told later moves nothing.
+  if (end.outcome === 'repeated') {
+    message.credits_used = units(end.entries.reduce((sum, { amount }) => sum - amount, 0))
+  }
+  if (end.outcome !== 'post') return
+  for (const resolution of end.resolutions) {
+    const given = { id: context.newId(), actor: null, at: settlement.at, message_id: message.id }
+    about.push(book(step, resolutionOperation(resolution, given)))
+    if (resolution.resolves === null) continue
+    step.plan.ended_holds.push({ workspace_id: message.workspace_id, id: resolution.resolves })
+  }
+  message.credits_used = cost
+}
+
+function book({ message, state, accounts, plan }: Step, operation: Operation) {
+  const { workspace_id } = message
+  const account = accounts.get(workspace_id) ?? state.accounts.get(workspace_id)
+  if (!account) throw new Error(`workspace ${workspace_id} has no credit account`)
+  const decision = decide(account, operation)
+  if (!decision.ok) throw new Error(`a ${operation.kind} was refused: ${decision.reason}`)
+  accounts.set(workspace_id, decision.account)
+  plan.entries.push(decision.entry)
+  return decision.entry
+}

@@ -1,0 +1,245 @@
+import { LIMITS } from '../contract/limits.ts'
+import type { DeliveryAttemptRow, DeliveryRow, WebhookRow } from '../storage/ports/storage.ts'
+import { MAX_ATTEMPTS, nextWaitMs, SCHEDULE_MS } from './schedule.ts'
+
+/** What one try of a delivery gave. Plain data: it crosses a thread border. */
+export interface DeliveryResult {
+  workspace_id: string
+  webhook_id: string
+  delivery_id: string
+  /** The token of the claim this came from. */
+  token: string
+  started_at: Date
+  duration_ms: number
+  /** The receiver's status; null when none arrived. */
+  response_status: number | null
+  response_body: string | null
+  /** Why it failed where there is no status, as a stable word: `timeout`, `connect`, `reset`, … */
+  error: string | null
+  retry_after_ms: number | null
+  /** The fingerprint of the secret that signed what this answers, while a rotation overlaps; null otherwise. */
+  signed_with?: string | null
+  /** Tried to see whether a receiver that was taken for dead is there again: others of its deliveries wait meanwhile. */
+  is_probe?: boolean
+  /** Whether it was sent at all is unknown, and not for the receiver's fault: not counted, tried again. */
+  is_unknown?: boolean
+}
+
+export interface RecordState {
+  /** Deliveries still held by the claim that the result names, by id. */
+  deliveries: Map<string, DeliveryRow>
+  webhooks: Map<string, WebhookHealth>
+  /**
+   * How many deliveries of a webhook failed that were made since its last success, by id, counted as far as
+   * `LIMITS.webhook_failing_deliveries`; only of those that had none for `LIMITS.webhook_failing_s`. Tests do not count.
+   */
+  failed_deliveries: Map<string, number>
+}
+
+/** The columns of a webhook that say how it does: what a record writes of it. */
+export const HEALTH = [
+  'is_active',
+  'status',
+  'disabled_reason',
+  'consecutive_failures',
+  'last_success_at',
+  'last_failure_at',
+  'accepted_secret',
+  'updated_at',
+] as const
+
+/** The part of a webhook that its deliveries change. */
+export type WebhookHealth = Pick<
+  WebhookRow,
+  'id' | 'workspace_id' | 'created_at' | 'enabled_at' | (typeof HEALTH)[number]
+>
+
+export interface RecordPlan {
+  /** For each result, whether its claim still held the delivery. */
+  counted: boolean[]
+  deliveries: DeliveryRow[]
+  attempts: DeliveryAttemptRow[]
+  webhooks: WebhookHealth[]
+  requeue: { delivery_id: string; due_at: Date; set_at: Date }[]
+  /** Ids of deliveries that need nothing more. */
+  dequeue: string[]
+}
+
+/** After this many failed attempts in a row a webhook is shown as failing. */
+const FAILING_AFTER = 5
+
+/** How soon a try of which nothing is known is made again. */
+const UNKNOWN_WAIT_MS = 5_000
+
+/** Whether a receiver's status acknowledges a delivery. Source: contract section 7. */
+export function isSuccess(status: number | null): boolean {
+  return status !== null && status >= 200 && status < 300
+}
+
+type Since = Pick<WebhookHealth, 'last_success_at' | 'created_at' | 'enabled_at'>
+
+/** Since when a webhook has had no success; one that was enabled again begins anew. */
+export function silentSince({ last_success_at, created_at, enabled_at }: Since): Date {
+  const times = [last_success_at ?? created_at, enabled_at ?? created_at]
+  return new Date(Math.max(...times.map((time) => time.getTime())))
+}
+
+/** Whether a webhook has had no success for so long that deliveries that failed may disable it. */
+export function isSilent(webhook: Since, at: Date): boolean {
+  return at.getTime() - silentSince(webhook).getTime() >= LIMITS.webhook_failing_s * 1000
+}
+
+/** When the last try of a batch ended. */
+export function endOf(results: readonly DeliveryResult[]): Date {
+  const ends = results.map(({ started_at, duration_ms }) => started_at.getTime() + duration_ms)
+  return new Date(Math.max(0, ...ends))
+}
+
+/** Turns the results of a batch of tries into what is written: done, next try, or given up. */
+export function planRecord(
+  results: readonly DeliveryResult[],
+  state: RecordState,
+  context: { random: () => number },
+): RecordPlan {
+  const plan: RecordPlan = {
+    counted: [],
+    deliveries: [],
+    attempts: [],
+    webhooks: [],
+    requeue: [],
+    dequeue: [],
+  }
+  const touched = new Set<WebhookHealth>()
+  for (const result of results) {
+    const delivery = state.deliveries.get(result.delivery_id)
+    plan.counted.push(delivery !== undefined)
+    if (!delivery) continue
+    // The first result of a claim ends it.
+    state.deliveries.delete(result.delivery_id)
+    const webhook = state.webhooks.get(result.webhook_id) ?? null
+    if (result.is_unknown) {
+      plan.deliveries.push(tryAgain(result, delivery, plan))
+      continue
+    }
+    const after = recordOne(result, delivery, webhook, plan, context.random)
+    plan.deliveries.push(after)
+    if (!webhook) continue
+    touched.add(webhook)
+    if (after.status === 'failed') noteFailed(webhook, after, state.failed_deliveries)
+  }
+  plan.webhooks = [...touched]
+  return plan
+}
+
+/** As if it had not been tried. */
+function tryAgain(result: DeliveryResult, before: DeliveryRow, plan: RecordPlan): DeliveryRow {
+  const at = new Date(result.started_at.getTime() + result.duration_ms)
+  const due_at = new Date(at.getTime() + UNKNOWN_WAIT_MS)
+  plan.requeue.push({ delivery_id: before.id, due_at, set_at: at })
+  return { ...before, next_attempt_at: due_at, updated_at: at }
+}
+
+function recordOne(
+  result: DeliveryResult,
+  before: DeliveryRow,
+  webhook: WebhookHealth | null,
+  plan: RecordPlan,
+  random: () => number,
+): DeliveryRow {
+  const at = new Date(result.started_at.getTime() + result.duration_ms)
+  const number = before.attempt_count + 1
+  const status = result.response_status
+  const succeeded = isSuccess(status)
+  const error = succeeded ? null : (result.error ?? `status_${status}`)
+  plan.attempts.push({
+    workspace_id: result.workspace_id,
+    delivery_id: result.delivery_id,
+    number,
+    started_at: result.started_at,
+    duration_ms: result.duration_ms,
+    response_status: status,
+    response_body: result.response_body,
+    error,
+  })
+  if (webhook) noteHealth(webhook, result, at)
+  const after: DeliveryRow = {
+    ...before,
+    attempt_count: number,
+    response_status: status,
+    response_time_ms: result.duration_ms,
+    error,
+    updated_at: at,
+    next_attempt_at: null,
+  }
+  if (succeeded) {
+    plan.dequeue.push(before.id)
+    return { ...after, status: 'delivered', delivered_at: before.delivered_at ?? at }
+  }
+  const left = before.max_attempts - number
+  const wait =
+    status === 410 || (result.is_probe && isOverdue(before, webhook, at))
+      ? null
+      : nextWaitMs(Math.max(1, MAX_ATTEMPTS - left), result.retry_after_ms, random)
+  if (wait === null || !webhook?.is_active) {
+    plan.dequeue.push(before.id)
+    // What was acknowledged once is not undone by sending it again.
+    return { ...after, status: before.delivered_at ? 'delivered' : 'failed' }
+  }
+  const due_at = new Date(at.getTime() + wait)
+  plan.requeue.push({ delivery_id: before.id, due_at, set_at: at })
+  return { ...after, next_attempt_at: due_at }
+}
+
+/**
+ * What waited for longer than the whole schedule takes has had its time: a dead receiver keeps nothing for ever. Where
+ * the webhook was enabled since, what was recovered then waits from then on.
+ */
+function isOverdue(
+  { created_at }: DeliveryRow,
+  webhook: Pick<WebhookHealth, 'enabled_at'> | null,
+  at: Date,
+): boolean {
+  const since = webhook?.enabled_at ?? created_at
+  return at.getTime() - Math.max(since.getTime(), created_at.getTime()) > SCHEDULE_MS
+}
+
+function noteHealth(
+  webhook: WebhookHealth,
+  { response_status: status, signed_with = null }: DeliveryResult,
+  at: Date,
+): void {
+  webhook.updated_at = at
+  if (isSuccess(status)) {
+    if (signed_with !== null) webhook.accepted_secret = signed_with
+    webhook.consecutive_failures = 0
+    webhook.last_success_at = at
+    if (webhook.status === 'failing') webhook.status = 'active'
+    return
+  }
+  webhook.consecutive_failures += 1
+  webhook.last_failure_at = at
+  if (status === 410) disable(webhook, 'gone')
+  else if (webhook.status === 'active' && webhook.consecutive_failures >= FAILING_AFTER) {
+    webhook.status = 'failing'
+  }
+}
+
+/** A webhook that has had no success for long is disabled by its deliveries that were given up. */
+function noteFailed(
+  webhook: WebhookHealth,
+  { trigger, created_at, updated_at }: DeliveryRow,
+  failed: Map<string, number>,
+): void {
+  if (trigger === 'test' || created_at < silentSince(webhook) || !isSilent(webhook, updated_at))
+    return
+  const count = (failed.get(webhook.id) ?? 0) + 1
+  failed.set(webhook.id, count)
+  if (count >= LIMITS.webhook_failing_deliveries) disable(webhook, 'failing')
+}
+
+function disable(webhook: WebhookHealth, reason: 'gone' | 'failing'): void {
+  if (!webhook.is_active) return
+  webhook.is_active = false
+  webhook.status = 'disabled'
+  webhook.disabled_reason = reason
+}

@@ -1,0 +1,321 @@
+import { describe, expect, it } from 'vitest'
+import { builders, testRuntime } from '../../test/fixtures.ts'
+import { units } from '../contract/fields/units.ts'
+import type { Outcome, Receipt } from '../contract/outside/provider.ts'
+import type { MessagePartRow, MessageQueueRow, MessageRow } from '../storage/ports/storage.ts'
+import { type Entry, newAccount } from './decide.ts'
+import { planSettle } from './settle.ts'
+import type { Settlement, SettlePlan } from './settlement.ts'
+
+const runtime = testRuntime('settle-carrier')
+const make = builders(runtime)
+const AT = runtime.now()
+const NUMBER = '+15005550006'
+const MINUTE_MS = 60_000
+
+const refusal = { error_code: 'busy', error_message: 'Busy' }
+const accepted: Outcome = { type: 'accepted', provider_message_id: 'B1', lookup_after_ms: null }
+const sent = (outcome: Outcome): Settlement['result'] => {
+  return { task: 'send', attempt: 1, outcome, sender: NUMBER }
+}
+const told = (given: Partial<Receipt>): Settlement['result'] => {
+  const receipt: Receipt = {
+    status: 'delivered',
+    provider_message_id: 'A1',
+    error_code: null,
+    error_message: null,
+    ...given,
+  }
+  return { task: 'callback', receipts: [receipt] }
+}
+
+/** What is planned where `provider` learned this of a message that is under way. */
+function settled(
+  message: MessageRow,
+  provider: string,
+  result: Settlement['result'],
+  {
+    token = 'mine' as string | null,
+    parts = [] as MessagePartRow[],
+    entries = [] as Entry[],
+    queue = {} as Partial<MessageQueueRow>,
+    abilities = { idempotent: false, lookup: false },
+  } = {},
+): SettlePlan {
+  const { workspace_id, id: message_id, channel } = message
+  const queued: MessageQueueRow = {
+    message_id,
+    workspace_id,
+    channel,
+    task: 'send',
+    due_at: AT,
+    set_at: AT,
+    token,
+    attempt: 1,
+    unknown_since: null,
+    ...queue,
+  }
+  const settlement: Settlement = {
+    workspace_id,
+    message_id,
+    token: 'mine',
+    provider,
+    abilities,
+    result,
+    at: AT,
+  }
+  const state = {
+    messages: new Map([[message_id, message]]),
+    queue: new Map([[message_id, queued]]),
+    subscribers: new Map(),
+    accounts: new Map([['w1', { ...newAccount('w1'), seq: 1 }]]),
+    parts: new Map([[message_id, parts]]),
+    entries_about: new Map([[message_id, entries]]),
+  }
+  return planSettle([settlement], state, { newId: runtime.id, random: () => 0 })
+}
+
+describe('who wrote to whom', () => {
+  const ambiguous: Outcome = { type: 'ambiguous', ...refusal }
+  const row = { workspace_id: 'w1', sender: NUMBER, address: '+14155552671' }
+
+  it.each<[string, Outcome]>([
+    ['was accepted', accepted],
+    ['may have arrived', ambiguous],
+  ])('is noted of what %s', (_, outcome) => {
+    const { conversations } = settled(make.message('w1'), 'b', sent(outcome))
+    expect(conversations).toMatchObject([row])
+  })
+
+  it.each<[string, Outcome]>([
+    ['was refused', { type: 'rejected', ...refusal }],
+    ['is to be tried again', { type: 'retry', ...refusal, delay_ms: null }],
+  ])('is not noted of what %s', (_, outcome) => {
+    expect(settled(make.message('w1'), 'b', sent(outcome)).conversations).toEqual([])
+  })
+
+  it('is never noted of a test key: it would get the answers to what others wrote', () => {
+    const message = make.message('w1', { livemode: false })
+    expect(settled(message, 'sandbox', sent(accepted)).conversations).toEqual([])
+    expect(settled(message, 'sandbox', sent(ambiguous)).conversations).toEqual([])
+  })
+})
+
+describe('the id that a provider gave', () => {
+  it('is not held against another provider that accepts', () => {
+    const message = make.message('w1', {
+      status: 'sent',
+      accepted: true,
+      provider: 'a',
+      provider_message_id: 'A1',
+    })
+    const { messages } = settled(message, 'b', sent(accepted))
+    expect(messages).toMatchObject([{ provider: 'b', provider_message_id: 'B1' }])
+  })
+
+  it('comes with the provider that tells it has the message, whoever was asked after it', () => {
+    const message = make.message('w1', { provider: 'b' })
+    const { messages } = settled(message, 'a', told({}), { token: null })
+    expect(messages).toMatchObject([
+      { status: 'delivered', provider: 'a', provider_message_id: 'A1' },
+    ])
+  })
+
+  it('is not put beside the name of another that has the message', () => {
+    const message = make.message('w1', { status: 'sent', accepted: true, provider: 'b' })
+    const { messages } = settled(message, 'a', told({}))
+    expect(messages).toMatchObject([
+      { status: 'delivered', provider: 'b', provider_message_id: null },
+    ])
+  })
+
+  it('names a part of its own alone: two providers may count alike', () => {
+    const message = make.message('w1', { status: 'sent', accepted: true, provider: 'b' })
+    const part = (provider: string, attempt: number, number: number, id: string) => {
+      const status = 'sent' as const
+      const of = { workspace_id: 'w1', message_id: message.id, provider_message_id: id, status }
+      return { ...of, provider, attempt, number, created_at: AT }
+    }
+    const parts = [part('a', 1, 1, '7'), part('b', 2, 1, '7'), part('b', 2, 2, '8')]
+    const plan = settled(message, 'b', told({ provider_message_id: '7' }), { parts })
+    expect(plan.part_changes).toMatchObject([{ provider: 'b', attempt: 2, number: 1 }])
+    expect(plan.messages.filter(({ status }) => status !== 'sent')).toEqual([])
+  })
+})
+
+describe('a message that nobody can carry now', () => {
+  const postponed = { task: 'postponed', wait_ms: MINUTE_MS, error_message: 'Paused' } as const
+
+  it('is looked at once more when it expires, and not given up before', () => {
+    const expires_at = new Date(AT.getTime() + 1)
+    const plan = settled(make.message('w1', { expires_at }), '', postponed, { token: null })
+    expect(plan.requeue).toMatchObject([{ due_at: expires_at }])
+    expect(plan.messages).toEqual([])
+  })
+
+  it.each([
+    ['no longer than ten minutes', 10 * MINUTE_MS, 'queued', null],
+    ['longer than ten minutes', 10 * MINUTE_MS + 1, 'failed', 'outcome_unknown'],
+  ])('and is unknown for %s', (_, age, status, error_code) => {
+    const queue = { unknown_since: new Date(AT.getTime() - age) }
+    const message = make.message('w1', { provider: 'a' })
+    const plan = settled(message, '', postponed, { token: null, queue })
+    const after = plan.messages[0] ?? message
+    expect(after).toMatchObject({ status, error_code, credits_refunded: 0 })
+    expect(plan.requeue).toHaveLength(status === 'queued' ? 1 : 0)
+    expect(plan.entries).toEqual([])
+  })
+
+  it('and is unknown for longer is kept where a repetition is harmless', () => {
+    const since = new Date(AT.getTime() - 11 * MINUTE_MS)
+    const message = make.message('w1', { provider: 'a', created_at: since })
+    const plan = settled(message, 'a', postponed, {
+      token: null,
+      queue: { unknown_since: since },
+      abilities: { idempotent: true, lookup: false },
+    })
+    expect(plan.messages).toEqual([])
+    expect(plan.requeue).toMatchObject([{ unknown_since: since }])
+  })
+
+  it('is given up, and paid back, when it expired', () => {
+    const message = make.message('w1', { expires_at: AT })
+    const plan = settled(message, '', postponed, { token: null })
+    expect(plan.messages).toMatchObject([{ status: 'failed', error_code: 'expired' }])
+    expect(plan.entries).toMatchObject([{ kind: 'refund' }])
+  })
+})
+
+describe('a message that went out in part', () => {
+  const partial: Outcome = { type: 'retry', ...refusal, delay_ms: null, partial: true }
+  const begun = (given: Partial<MessageRow> = {}) =>
+    make.message('w1', { accepted: true, provider: 'a', ...given })
+  const postponed = { task: 'postponed', wait_ms: MINUTE_MS, error_message: 'Paused' } as const
+
+  it('stays queued and is known to be there: by its provider, and for who may answer it', () => {
+    const plan = settled(make.message('w1'), 'a', sent(partial))
+    expect(plan.messages).toMatchObject([{ status: 'queued', accepted: true, provider: 'a' }])
+    expect(plan.requeue).toMatchObject([{ task: 'send', unknown_since: null }])
+    expect(plan.conversations).toMatchObject([{ sender: NUMBER }])
+  })
+
+  it('is known to be there also from a claim that was lost', () => {
+    const plan = settled(make.message('w1'), 'a', sent(partial), { token: 'another' })
+    expect(plan.messages).toMatchObject([{ status: 'queued', accepted: true }])
+    expect(plan).toMatchObject({ counted: [false], requeue: [], attempts: [] })
+    const refunded = make.message('w1', { status: 'failed' })
+    expect(settled(refunded, 'a', sent(partial), { token: null }).messages).toEqual([])
+  })
+
+  const gone = { expires_at: new Date(AT.getTime() - 1) }
+  it.each<[string, Settlement['result'], Partial<MessageRow>, string | null, string]>([
+    ['refused', sent({ type: 'rejected', ...refusal }), {}, 'mine', 'busy'],
+    ['tried for too long', sent(partial), gone, 'mine', 'expired'],
+    ['put off for too long', postponed, gone, null, 'expired'],
+    ['not wanted any more', { task: 'suppressed' }, {}, null, 'suppressed'],
+  ])('fails and stays paid for when the rest is %s', (_, result, given, token, error_code) => {
+    const plan = settled(begun(given), 'a', result, { token })
+    expect(plan.messages).toMatchObject([{ status: 'failed', error_code, credits_refunded: 0 }])
+    expect(plan.entries).toEqual([])
+    expect(plan.dequeue).toHaveLength(1)
+  })
+
+  it('cannot be canceled', () => {
+    const plan = settled(begun(), '', { task: 'cancel' }, { token: null })
+    expect(plan).toMatchObject({ counted: [false], messages: [], entries: [] })
+  })
+})
+
+describe('a message that its provider refused late', () => {
+  const late = (given: Partial<Receipt> = {}): Settlement['result'] => {
+    const receipt: Receipt = { status: 'failed', provider_message_id: null, ...refusal, ...given }
+    return { task: 'refused', receipt: { ...receipt, never_accepted: true } }
+  }
+  const doubtful = { task: 'lookup', unknown_since: new Date(AT.getTime() - MINUTE_MS) } as const
+  const waiting = { token: null, queue: doubtful }
+
+  it('fails as one that nobody took, paid back', () => {
+    const message = make.message('w1', { provider: 'a' })
+    const plan = settled(message, 'a', late({ suppress: 'opt_out' }), waiting)
+    expect(plan.messages).toMatchObject([
+      { status: 'failed', accepted: false, error_code: 'busy', error_message: 'Busy' },
+    ])
+    expect(plan.entries).toMatchObject([{ kind: 'refund', amount: message.credits_used }])
+    expect(plan.dequeue).toEqual([message.id])
+    expect(plan.suppressions).toMatchObject([{ reason: 'opt_out' }])
+  })
+
+  it('also while the attempt is not settled that left it open', () => {
+    const plan = settled(make.message('w1'), 'a', late())
+    expect(plan.messages).toMatchObject([{ status: 'failed', accepted: false, provider: 'a' }])
+    expect(plan.entries).toHaveLength(1)
+  })
+
+  it.each<[string, Partial<MessageRow>, Partial<MessageQueueRow>]>([
+    ['is sent by now', { status: 'sent', accepted: true, provider: 'a' }, doubtful],
+    ['went out in part', { accepted: true, provider: 'a' }, doubtful],
+    ['is with another', { provider: 'b' }, doubtful],
+    ['failed and was paid back', { status: 'failed', provider: 'a' }, doubtful],
+    ['is sent again in doubt', { provider: 'a' }, { ...doubtful, task: 'send' }],
+  ])('stays as it is where it %s', (_, given, queue) => {
+    const plan = settled(make.message('w1', given), 'a', late(), { token: null, queue })
+    expect(plan).toMatchObject({ messages: [], entries: [], dequeue: [], requeue: [] })
+    expect(plan.message_events).toMatchObject([{ status: 'failed', applied: false }])
+  })
+})
+
+describe('a read receipt', () => {
+  it.each([
+    ['whatsapp', ['delivered', 'read']],
+    ['sms', ['delivered']],
+    ['email', ['delivered']],
+  ] as const)('on %s leads through %j', (channel, statuses) => {
+    const message = make.message('w1', { channel, status: 'sent', accepted: true, provider: 'a' })
+    const plan = settled(message, 'a', told({ status: 'read' }))
+    expect(plan.message_events.map(({ status }) => status)).toEqual(statuses)
+    expect(plan.messages).toMatchObject([{ status: statuses.at(-1) }])
+  })
+})
+
+describe('a call whose hold ran out', () => {
+  const none = { amount: units(0), channel: 'voice', counter_account: 'revenue:voice' } as const
+  const price = units(2_000_000)
+
+  it.each<[string, Settlement['result']]>([
+    ['that nobody took', sent({ type: 'rejected', ...refusal })],
+    ['that nobody answered', told({ status: 'failed', duration_s: 0 })],
+  ])('and %s says that it cost nothing', (_, result) => {
+    const message = make.message('w1', { channel: 'voice', credits_used: price })
+    const hold = entryOf(message, { ...none, kind: 'hold', held_delta: price, seq: 1 })
+    const ended = { ...none, kind: 'void', held_delta: units(-price), seq: 2 } as const
+    const entries = [hold, entryOf(message, { ...ended, resolves: hold.id })]
+    const plan = settled(message, 'a', result, { entries })
+    expect(plan.messages).toMatchObject([{ status: 'failed', credits_used: 0 }])
+    expect(plan.entries).toEqual([])
+  })
+})
+
+function entryOf({ workspace_id, id: ref_id }: MessageRow, given: Partial<Entry>): Entry {
+  return {
+    id: runtime.id(),
+    workspace_id,
+    seq: 1,
+    kind: 'hold',
+    amount: units(0),
+    held_delta: units(0),
+    balance_after: units(0),
+    held_after: units(0),
+    counter_account: '',
+    ref_type: 'message',
+    ref_id,
+    ref_n: 0,
+    channel: null,
+    quantity: null,
+    unit_price: units(2_000_000),
+    resolves: null,
+    actor: null,
+    description: null,
+    created_at: AT,
+    ...given,
+  }
+}

@@ -1,0 +1,153 @@
+import { SUPPRESSED_TEXT } from './accept.ts'
+import { countChanges, type StatusChange } from './count-changes.ts'
+import type { Account } from './decide.ts'
+import { settleLookup } from './settle-lookup.ts'
+import { settleCallback, settleRefused } from './settle-receipts.ts'
+import { settleSend } from './settle-send.ts'
+import type {
+  SettleContext,
+  SettledMessage,
+  Settlement,
+  SettlePlan,
+  SettleState,
+  Step,
+} from './settlement.ts'
+import { fail, failUnknown, requeue } from './step.ts'
+import { deadlineMs, UNKNOWN_MAX_MS, unknownMaxMs } from './waits.ts'
+
+/**
+ * Turns what was learned into what is written: statuses forward only, one refund at most and only where no provider
+ * can have the message, one event for each change, the next step of each queue row.
+ */
+export function planSettle(
+  settlements: readonly Settlement[],
+  state: SettleState,
+  context: SettleContext,
+): SettlePlan {
+  const plan: SettlePlan = {
+    counted: [],
+    messages: [],
+    counts: [],
+    attempts: [],
+    message_events: [],
+    parts: [],
+    part_changes: [],
+    conversations: [],
+    suppressions: [],
+    requeue: [],
+    dequeue: [],
+    accounts: [],
+    entries: [],
+    ended_holds: [],
+    events: [],
+    deliveries: [],
+    delivery_queue: [],
+  }
+  const messages = new Map<string, SettledMessage>()
+  const accounts = new Map<string, Account>()
+  for (const settlement of settlements) {
+    const found = messages.get(settlement.message_id) ?? state.messages.get(settlement.message_id)
+    if (!found || found.workspace_id !== settlement.workspace_id) {
+      plan.counted.push(false)
+      continue
+    }
+    const message = { ...found }
+    messages.set(message.id, message)
+    const queued = state.queue.get(message.id) ?? null
+    const step: Step = { settlement, message, queued, state, accounts, plan, context }
+    plan.counted.push(settle(step))
+  }
+  plan.messages = [...messages.values()].filter((message) => isChanged(message, state))
+  plan.counts = countChanges(plan.messages.map((message) => moved(message, state)))
+  plan.accounts = [...accounts.values()]
+  plan.conversations = lastOf(plan.conversations)
+  plan.suppressions = lastOf(plan.suppressions)
+  return plan
+}
+
+function settle(step: Step): boolean {
+  const { settlement, queued } = step
+  const holds = queued !== null && settlement.token !== null && queued.token === settlement.token
+  const { result } = settlement
+  switch (result.task) {
+    case 'send':
+      return settleSend(step, result.attempt, result.outcome, holds)
+    case 'lookup':
+      return settleLookup(step, result.found, holds)
+    case 'callback':
+      return settleCallback(step, result)
+    case 'refused':
+      return settleRefused(step, result.receipt)
+    case 'cancel':
+      return settleCancel(step)
+    case 'suppressed':
+      return settleSuppressed(step)
+    case 'postponed':
+      return settlePostponed(step, result)
+  }
+}
+
+/** Only while no provider can have the message, nor a part of it: whoever claimed it may be calling one just now. */
+function settleCancel(step: Step): boolean {
+  const { message, queued } = step
+  const isWaiting = queued !== null && queued.token === null && queued.unknown_since === null
+  if (message.status !== 'queued' || message.accepted || !isWaiting) return false
+  fail(step, 'canceled', 'Canceled before it was sent')
+  return true
+}
+
+/**
+ * The recipient opted out while the message waited. Where an attempt before may have arrived it is not repeated, and
+ * what became of that stays unknown.
+ */
+function settleSuppressed(step: Step): boolean {
+  const { message, queued } = step
+  if (message.status !== 'queued' || queued === null || queued.token !== null) return false
+  fail(step, 'suppressed', SUPPRESSED_TEXT)
+  return true
+}
+
+/**
+ * Nobody can carry it now: it waits, as long as it is worth sending. Nothing was tried, so nothing is unknown by it; what
+ * was unknown before stays so no longer than elsewhere.
+ */
+function settlePostponed(
+  step: Step,
+  { wait_ms, error_message }: { wait_ms: number; error_message: string },
+): boolean {
+  const { message, queued, settlement } = step
+  if (message.status !== 'queued' || queued === null || queued.token !== null) return false
+  const now_ms = settlement.at.getTime()
+  const left_ms = deadlineMs(message) - now_ms
+  const since = queued.unknown_since ?? settlement.at
+  const { lookup, idempotent } = settlement.abilities
+  const max_ms = lookup || idempotent ? unknownMaxMs(message, since) : UNKNOWN_MAX_MS
+  if (now_ms - since.getTime() > max_ms) failUnknown(step, error_message)
+  else if (left_ms <= 0) fail(step, message.expires_at ? 'expired' : 'unroutable', error_message)
+  else requeue(step, 'send', Math.min(wait_ms, left_ms), queued.unknown_since)
+  return true
+}
+
+/** One of each key, in the order of the keys: nobody then waits in a ring for whoever writes the same. */
+function lastOf<
+  Row extends { workspace_id: string; channel: string; address: string; sender?: string },
+>(rows: readonly Row[]): Row[] {
+  if (rows.length < 2) return [...rows]
+  const keyed = rows.map((row): [string, Row] => [
+    [row.workspace_id, row.channel, row.sender, row.address].join('\n'),
+    row,
+  ])
+  return [...new Map(keyed.sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0))).values()]
+}
+
+function isChanged(message: SettledMessage, { messages }: SettleState): boolean {
+  const before = messages.get(message.id)
+  const names = Object.keys(message) as (keyof SettledMessage)[]
+  return names.some((name) => message[name] !== before?.[name])
+}
+
+function moved(message: SettledMessage, { messages }: SettleState): StatusChange {
+  const { workspace_id, channel, livemode, status } = message
+  const from = messages.get(message.id)?.status ?? null
+  return { workspace_id, channel, livemode, from, to: status }
+}

@@ -1,0 +1,108 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { SvcError } from '../contract/errors.ts'
+
+/** What stands between a service and its callers, so that it can be closed while they call. */
+export interface Gate {
+  /** The same functions, at any depth of plain objects: from `close` on each of them throws or rejects. */
+  guard<Api extends object>(api: Api): Api
+  /** Refuses new calls, and resolves when none is under way, or after `wait_ms`. */
+  close(wait_ms: number): Promise<void>
+}
+
+/** Functions that answer without a promise; all others reject when the service is closed. */
+const SYNCHRONOUS = new Set([
+  'billing.packages',
+  'contacts.export',
+  'dispatch.doubtfulMessages',
+  'dispatch.isPaused',
+  'mails.list',
+  'mails.onMail',
+  'webhooks.events',
+])
+
+/** An open gate. */
+export function createGate(): Gate {
+  const underWay = new Set<Promise<unknown>>()
+  let isClosed = false
+
+  async function tracked<T>(answer: PromiseLike<T>): Promise<T> {
+    try {
+      return await answer
+    } catch (error) {
+      // What the database or its driver says to a call that the end overtook, or that its turn did not come, is the end.
+      const isOurs = error instanceof SvcError && error.code !== 'rate_limit_exceeded'
+      throw isClosed && !isOurs ? closed(error) : error
+    }
+  }
+
+  function track<T>(answer: PromiseLike<T>): Promise<T> {
+    const call = tracked(answer)
+    underWay.add(call)
+    const leave = () => underWay.delete(call)
+    call.then(leave, leave)
+    return call
+  }
+
+  async function* eachOf(source: AsyncIterable<unknown>): AsyncGenerator<unknown> {
+    const iterator = source[Symbol.asyncIterator]()
+    try {
+      for (;;) {
+        if (isClosed) throw closed()
+        const { done, value } = await track(iterator.next())
+        if (done) return
+        yield value
+      }
+    } finally {
+      await iterator.return?.()
+    }
+  }
+
+  function guarded(value: unknown, path: string): unknown {
+    if (typeof value === 'function') {
+      return (...given: unknown[]) => {
+        if (isClosed && SYNCHRONOUS.has(path)) throw closed()
+        if (isClosed) return Promise.reject(closed())
+        const answer: unknown = value(...given)
+        if (isPromise(answer)) return track(answer)
+        return isAsyncIterable(answer) ? eachOf(answer) : answer
+      }
+    }
+    if (!isPlain(value)) return value
+    return Object.fromEntries(
+      Object.entries(value).map(([name, each]) => [
+        name,
+        guarded(each, path === '' ? name : `${path}.${name}`),
+      ]),
+    )
+  }
+
+  return {
+    guard: <Api extends object>(api: Api) => guarded(api, '') as Api,
+    async close(wait_ms) {
+      isClosed = true
+      const stop = new AbortController()
+      const late = sleep(wait_ms, undefined, { signal: stop.signal }).catch(() => {})
+      await Promise.race([Promise.allSettled(underWay), late])
+      stop.abort()
+    },
+  }
+}
+
+function closed(cause?: unknown): Error {
+  const error = new Error('the core is closed', cause === undefined ? undefined : { cause })
+  return Object.assign(error, { code: 'closed' })
+}
+
+function isPlain(value: unknown): value is object {
+  return (
+    typeof value === 'object' && value !== null && Object.getPrototypeOf(value) === Object.prototype
+  )
+}
+
+function isPromise(value: unknown): value is PromiseLike<unknown> {
+  return typeof (value as PromiseLike<unknown> | null)?.then === 'function'
+}
+
+function isAsyncIterable(value: unknown): value is AsyncIterable<unknown> {
+  return typeof (value as AsyncIterable<unknown> | null)?.[Symbol.asyncIterator] === 'function'
+}

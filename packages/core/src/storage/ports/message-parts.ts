@@ -1,0 +1,6 @@
+import type { MessagePartRow } from './storage.ts'
+
+export interface MessagePartReads {
+  /** All that a provider knows by one of these ids, of whatever workspace, newest first. */
+  byProvider(provider: string, providerMessageIds: readonly string[]): Promise<MessagePartRow[]>
+}

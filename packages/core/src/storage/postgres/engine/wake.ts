@@ -1,0 +1,149 @@
+import type pg from 'pg'
+import type { Log } from '../../../runtime/runtime.ts'
+import type { WakeListener, Work } from '../../ports/storage.ts'
+import { type Database, statement } from './database.ts'
+import { textOf } from './failure.ts'
+
+const CHANNEL = 'svc_work'
+
+/** What one process queues is announced so often at the most: the first at once, the rest together. */
+const ANNOUNCE_EVERY_MS = 20
+
+/** How long to wait before a lost connection is made again. */
+const RECONNECT_MS = 1_000
+
+const notify = statement('notify', `select pg_notify('${CHANNEL}', $1)`)
+
+/** How the processes of one database wake each other. */
+export interface Waker {
+  /** Tells the other processes that something may be due. It may get lost: whoever waits must also look by itself. */
+  announce(work: Work): void
+  /** Hears what other processes announce, over a connection of its own; answers how to stop. */
+  onWake(listener: WakeListener): () => void
+  close(): Promise<void>
+}
+
+/**
+ * Wake-ups between the processes of one database. They are sent after the commit and on their own: a commit that
+ * notifies takes a lock which all such commits of the server queue up for, until they are flushed.
+ */
+export function createWaker({
+  database,
+  connect,
+  id,
+  log,
+}: {
+  database: Database
+  connect: () => Promise<pg.Client>
+  /** Tells this process's own announcements from the others'. */
+  id: string
+  log: Log
+}): Waker {
+  const listeners = new Set<WakeListener>()
+  const listening = listen({ connect, log, onWake: wake })
+  /** What was announced since, by work whose next announcement has to wait. */
+  const held = new Map<Work, { again: boolean; timer: NodeJS.Timeout }>()
+  const sending = new Set<Promise<unknown>>()
+
+  function wake(payload: string | null): void {
+    const [work, sender] = payload?.split(' ') ?? []
+    if (sender === id) return
+    for (const listener of listeners)
+      listener(work === 'messages' || work === 'deliveries' ? work : null)
+  }
+
+  function announce(work: Work): void {
+    const since = held.get(work)
+    if (since) {
+      since.again = true
+      return
+    }
+    const timer = setTimeout(() => {
+      const again = held.get(work)?.again
+      held.delete(work)
+      if (again) announce(work)
+    }, ANNOUNCE_EVERY_MS)
+    held.set(work, { again: false, timer })
+    const sent = database
+      .rows(notify, `${work} ${id}`)
+      .catch((error) => log.debug({ reason: textOf(error) }, 'a wake-up was lost'))
+      .finally(() => sending.delete(sent))
+    sending.add(sent)
+  }
+
+  return {
+    announce,
+    onWake(listener) {
+      listeners.add(listener)
+      listening.start()
+      return () => {
+        listeners.delete(listener)
+      }
+    },
+    async close() {
+      for (const { timer } of held.values()) clearTimeout(timer)
+      await Promise.all([...sending, listening.stop()])
+    },
+  }
+}
+
+/** Keeps one connection listening, from `start` on; null is heard whenever something may have been missed. */
+function listen({
+  connect,
+  log,
+  onWake,
+}: {
+  connect: () => Promise<pg.Client>
+  log: Log
+  onWake: (payload: string | null) => void
+}) {
+  let started = false
+  let stopping = false
+  let interrupt = () => {}
+  let ended: Promise<void> = Promise.resolve()
+
+  async function once(): Promise<void> {
+    const client = await connect()
+    if (stopping) return void client.end()
+    const gone = new Promise<void>((resolve) => {
+      client.on('error', (error) =>
+        log.warn({ reason: textOf(error) }, 'listening was interrupted'),
+      )
+      client.on('end', resolve)
+      interrupt = resolve
+    })
+    client.on('notification', ({ payload }) => onWake(payload ?? null))
+    try {
+      await client.query(`listen ${CHANNEL}`)
+      onWake(null)
+      await gone
+    } finally {
+      // Not waited for: a server that stands still never answers.
+      void client.end()
+    }
+  }
+
+  async function keepListening(): Promise<void> {
+    while (!stopping) {
+      await once().catch((error) => log.warn({ reason: textOf(error) }, 'listening failed'))
+      if (stopping) return
+      await new Promise<void>((resolve) => {
+        interrupt = resolve
+        setTimeout(resolve, RECONNECT_MS).unref()
+      })
+    }
+  }
+
+  return {
+    start() {
+      if (started) return
+      started = true
+      ended = keepListening()
+    },
+    async stop() {
+      stopping = true
+      interrupt()
+      await ended
+    },
+  }
+}

@@ -1,0 +1,118 @@
+import {
+  BATCH_ROWS_MAX,
+  BATCH_TEXT,
+  plainJson,
+  type Row,
+  sizeOf,
+  type TableReader,
+  type TableWriter,
+} from '../../archive/database.ts'
+import { refusal } from '../../archive/refusal.ts'
+import type { ArchiveTable, ColumnKind } from '../../archive/tables.ts'
+import type { Ask } from '../engine/transaction.ts'
+
+/** The tables as the session's transaction sees them; its cursor reads them with flat memory. */
+export function readerOn(ask: Ask): TableReader {
+  return {
+    async count({ table }) {
+      return (await ask(`select count(*) as rows from "${table}"`)).rows[0]?.rows
+    },
+    async *rows(table) {
+      const values = table.columns.map(({ name, kind }) => SELECTED[kind](`"${name}"`))
+      await ask(
+        `declare moved no scroll cursor for select ${values.join(', ')} from "${table.table}"`,
+      )
+      for (let count = 1; ; ) {
+        const config = { text: `fetch ${count} from moved`, rowMode: 'array' }
+        const rows: Row[] = (await ask(config)).rows
+        if (rows.length === 0) break
+        plainIn(table, rows)
+        const size = rows.reduce((sum, row) => sum + sizeOf(row), 0)
+        yield rows
+        count = fetchCount(count, size / rows.length)
+      }
+      await ask('close moved')
+    },
+  }
+}
+
+/** The next rows may be e-mails of 2 MB, whatever those before were. */
+const ROWS_AT_ONCE = Math.min(BATCH_ROWS_MAX, 64)
+
+/** Fewer rows at once where they are large; more again little by little. */
+function fetchCount(before: number, rowSize: number): number {
+  const wanted = Math.floor(BATCH_TEXT / Math.max(rowSize, 1))
+  return Math.max(1, Math.min(ROWS_AT_ONCE, 2 * before, wanted))
+}
+
+/** The same, and how to fill them. */
+export function writerOn(ask: Ask): TableWriter {
+  return {
+    ...readerOn(ask),
+    async take({ table }) {
+      await ask(`lock table "${table}" in exclusive mode`)
+      const { rows } = await ask(`select exists (select 1 from "${table}") as has_rows`)
+      return !rows[0]?.has_rows
+    },
+    async insert(table, rows) {
+      const { columns } = table
+      const names = columns.map(({ name }) => `"${name}"`)
+      const values = columns.map(({ kind }, i) => INSERTED[kind](`r.c${i}`))
+      const parameters = columns.map(({ kind }, i) => `$${i + 1}::${SENT[kind]}[]`)
+      const aliases = columns.map((_, i) => `c${i}`)
+      assertStorable(table, rows)
+      await ask(
+        `insert into "${table.table}" (${names.join(', ')}) select ${values.join(', ')}
+         from unnest(${parameters.join(', ')}) as r(${aliases.join(', ')})`,
+        columns.map((_, i) => rows.map((row) => row[i])),
+      )
+    },
+  }
+}
+
+/** SQL that gives a column's value as it travels; the text of JSON is brought into its form afterwards. */
+const SELECTED: Record<ColumnKind, (column: string) => string> = {
+  text: (column) => column,
+  int: (column) => column,
+  boolean: (column) => column,
+  // Not as a text that is parsed: years beyond 9999 and before 1 have none that both sides read.
+  time: (column) => `(extract(epoch from ${column}) * 1000)::bigint`,
+  json: (column) => `${column}::text`,
+}
+
+/** How values are sent, and the SQL that makes a column's value of one. */
+const SENT: Record<ColumnKind, string> = {
+  text: 'text',
+  int: 'bigint',
+  boolean: 'boolean',
+  time: 'bigint',
+  json: 'text',
+}
+const INSERTED: Record<ColumnKind, (value: string) => string> = {
+  text: (value) => value,
+  int: (value) => value,
+  boolean: (value) => value,
+  time: (value) => `to_timestamp(${value} / 1000.0)`,
+  json: (value) => `${value}::json`,
+}
+
+function plainIn({ columns }: ArchiveTable, rows: Row[]): void {
+  columns.forEach(({ kind }, i) => {
+    if (kind !== 'json') return
+    for (const row of rows) if (row[i] !== null) row[i] = plainJson(row[i] as string)
+  })
+}
+
+/** What PostgreSQL cannot keep in a text, said in a way that can be found again. */
+function assertStorable({ table, columns }: ArchiveTable, rows: readonly Row[]): void {
+  columns.forEach(({ name }, i) => {
+    for (const row of rows) {
+      const value = row[i]
+      if (typeof value !== 'string' || !value.includes('\0')) continue
+      throw refusal(
+        'not_equal',
+        `PostgreSQL cannot keep the character U+0000, which stands in ${table}.${name}`,
+      )
+    }
+  })
+}

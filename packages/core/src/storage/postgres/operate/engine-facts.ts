@@ -1,0 +1,51 @@
+import type { EngineFacts } from '../../inspect/facts.ts'
+import { connect } from '../engine/connection.ts'
+import { withoutData } from '../engine/failure.ts'
+
+const silent = { debug() {}, info() {}, warn() {}, error() {} }
+
+const SETTINGS = [
+  'fsync',
+  'full_page_writes',
+  'data_sync_retry',
+  'synchronous_commit',
+  'data_checksums',
+  'wal_level',
+  'archive_mode',
+  'max_connections',
+  'autovacuum',
+]
+
+/** What a PostgreSQL server says about itself and this database; `synchronous_commit` is our sessions'. */
+export async function postgresFacts(url: string): Promise<EngineFacts> {
+  const named = `${url}${url.includes('?') ? '&' : '?'}application_name=svc_doctor`
+  const connections = await connect(named, { log: silent })
+  try {
+    const { rows } = await connections.slow.query<{
+      version: string
+      now: Date
+      size_bytes: string
+      settings: Record<string, string>
+    }>(
+      `select current_setting('server_version') as version, clock_timestamp() as now,
+         pg_database_size(current_database())::text as size_bytes,
+         (select json_object_agg(name, current_setting(name)) from unnest($1::text[]) name) as settings`,
+      [SETTINGS],
+    )
+    const [row] = rows
+    if (!row) throw new Error('a row of settings that was not there')
+    const { version, now, settings } = row
+    return {
+      engine: 'postgres',
+      version: version.split(' ')[0] ?? version,
+      now: new Date(now),
+      settings: typeof settings === 'string' ? JSON.parse(settings) : settings,
+      size_bytes: Number(row.size_bytes),
+      log_bytes: null,
+    }
+  } catch (error) {
+    throw withoutData(error)
+  } finally {
+    await connections.end()
+  }
+}

@@ -1,0 +1,163 @@
+import type { Tables } from '../../../rows/tables.ts'
+import {
+  type AcceptRequest,
+  type AcceptResult,
+  type AcceptState,
+  answerKey,
+  planAccept,
+  type Spending,
+  spendingKey,
+} from '../../../rules/accept.ts'
+import type { MessageRow, TestUsageRow } from '../../ports/storage.ts'
+import { type Clock, dueAt } from '../engine/clock.ts'
+import {
+  type Database,
+  type RowsStatement,
+  type Statement,
+  statement,
+  type Transaction,
+} from '../engine/database.ts'
+import { insertInto } from '../engine/rows.ts'
+import { addCounts } from './count-rows.ts'
+import { creditRows } from './credit-rows.ts'
+import { findSuppressed } from './find-suppressed.ts'
+
+const findAnswers = statement<{
+  workspace_id: string
+  route: string
+  key: string
+  request_hash: string
+  response: string
+}>(
+  'find_answers',
+  `select i.workspace_id, i.route, i.key, i.request_hash, i.response
+   from unnest($1::text[], $2::text[], $3::text[]) r(workspace_id, route, key)
+   join idempotency_keys i using (workspace_id, route, key)`,
+)
+
+const findSpent = statement<Spending>(
+  'find_spent',
+  `select k.workspace_id, k.api_key_id, k.day, k.spent
+   from unnest($1::text[], $2::text[], $3::text[]) r(workspace_id, api_key_id, day)
+   join api_key_spending k using (workspace_id, api_key_id, day)`,
+)
+
+const findTestUsage = statement<TestUsageRow>(
+  'find_test_usage',
+  `select workspace_id, day, messages, bytes from test_usage
+   where workspace_id = any($1::text[])`,
+)
+
+/**
+ * The verb `accept` on PostgreSQL: lock, look up, plan, write; two round trips. The account's lock also decides who
+ * was first with an idempotency key: whoever waited for it sees the other's answer.
+ */
+export function prepareAccept(
+  database: Database,
+  t: Tables,
+  { clock, onQueued }: { clock: Clock; onQueued: () => void },
+) {
+  const credits = creditRows(t)
+  const insertMessages = insertInto('insert_messages', t.messages)
+  const insertQueued = insertInto('queue_messages', t.message_queue, {
+    due_at: dueAt('r.due_at', '$2'),
+    set_at: dueAt('r.set_at', '$2'),
+  })
+  const insertHolds = insertInto('insert_holds', t.credit_holds)
+  const insertBulks = insertInto('insert_bulks', t.bulks)
+  const insertAnswers = insertInto('insert_answers', t.idempotency_keys)
+  const storeSpent = storeSpending(t)
+  // Known under the account's lock, as what was spent is.
+  const storeTestUsage = insertInto(
+    'store_test_usage',
+    t.test_usage,
+    {},
+    `on conflict (workspace_id) do update
+     set day = excluded.day, messages = excluded.messages, bytes = excluded.bytes`,
+  )
+
+  async function lookUp(tx: Transaction, requests: readonly AcceptRequest[]): Promise<AcceptState> {
+    const testing = requests.flatMap((of) => (of.test_use ? [of.workspace_id] : []))
+    const [accounts, answers, suppressed, spent, usage] = await Promise.all([
+      credits.lock(tx, new Set(requests.filter(isExclusive).map((of) => of.workspace_id))),
+      ask(tx, findAnswers, requests.flatMap(answered)),
+      findSuppressed(
+        tx,
+        requests.flatMap(({ messages }) => messages),
+      ),
+      ask(tx, findSpent, requests.flatMap(limited)),
+      testing.length > 0 ? tx.rows(findTestUsage, testing) : [],
+    ])
+    return {
+      accounts,
+      answers: new Map(answers.map((row) => [answerKey(row.workspace_id, row), row])),
+      suppressed,
+      spent: new Map(spent.map((row) => [spendingKey(row.workspace_id, row), row.spent])),
+      test_usage: new Map(usage.map((row) => [row.workspace_id, row])),
+    }
+  }
+
+  function queuedRow(message: MessageRow) {
+    const { id, workspace_id, channel, created_at, scheduled_at } = message
+    return {
+      message_id: id,
+      workspace_id,
+      channel,
+      task: 'send' as const,
+      due_at: clock.sent(scheduled_at ?? created_at, created_at),
+      set_at: clock.sent(created_at, created_at),
+      token: null,
+      attempt: 0,
+      unknown_since: null,
+    }
+  }
+
+  return async (requests: readonly AcceptRequest[]): Promise<AcceptResult[]> => {
+    const plan = await database.transact(async (tx) => {
+      const plan = planAccept(requests, await lookUp(tx, requests))
+      credits.store(tx, plan.accounts, plan.entries)
+      tx.write(insertHolds, plan.holds)
+      tx.write(insertBulks, plan.bulks)
+      tx.write(insertMessages, plan.messages)
+      tx.write(insertQueued, plan.messages.map(queuedRow), clock.origin)
+      tx.write(storeSpent, plan.spending)
+      tx.write(storeTestUsage, plan.test_usage)
+      tx.write(insertAnswers, plan.answers)
+      // Last, right before the commit: others settle messages of the same workspaces meanwhile.
+      tx.write(addCounts, plan.counts)
+      return plan
+    })
+    if (plan.messages.some(({ scheduled_at }) => !scheduled_at)) onQueued()
+    return plan.results
+  }
+}
+
+/** What was spent is known under the account's lock, so whoever writes it last knows it all. */
+function storeSpending(t: Tables): RowsStatement<Spending> {
+  const { text, ...statement } = insertInto('insert_spending', t.api_key_spending)
+  return {
+    ...statement,
+    text: `${text} on conflict (workspace_id, api_key_id, day) do update set spent = excluded.spent`,
+  }
+}
+
+/** Whether the account's lock is needed: to spend, to use, or to be the only one with that idempotency key. */
+function isExclusive({ debit, test_use, idempotency }: AcceptRequest): boolean {
+  return debit !== null || test_use !== null || idempotency !== null
+}
+
+type Key = [string, string, string]
+
+/** Asks about these keys, if there are any. */
+async function ask<Row>(tx: Transaction, asked: Statement<Row>, keys: Key[]): Promise<Row[]> {
+  if (keys.length === 0) return []
+  return tx.rows(asked, ...[0, 1, 2].map((i) => keys.map((key) => key[i])))
+}
+
+function answered({ workspace_id, idempotency }: AcceptRequest): Key[] {
+  return idempotency ? [[workspace_id, idempotency.route, idempotency.key]] : []
+}
+
+function limited({ workspace_id, debit, spending }: AcceptRequest): Key[] {
+  return debit && spending ? [[workspace_id, spending.api_key_id, spending.day]] : []
+}

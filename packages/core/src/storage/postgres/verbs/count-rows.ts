@@ -1,0 +1,19 @@
+import { dialects } from '../../../rows/dialect.ts'
+import { tables } from '../../../rows/tables.ts'
+import type { CountChange } from '../../../rules/count-changes.ts'
+import type { RowsStatement } from '../engine/database.ts'
+import { insertInto } from '../engine/rows.ts'
+
+const inserted = insertInto('insert_message_counts', tables(dialects.postgres).message_counts)
+
+/**
+ * Adds to the kept numbers of messages. Written after the accounts are locked, and row by row in the order of the keys,
+ * so that nobody waits in a ring.
+ */
+export const addCounts: RowsStatement<CountChange> = {
+  ...inserted,
+  text: `${inserted.text} order by r.workspace_id, r.channel, r.status
+         on conflict (workspace_id, channel, status)
+         do update set count = message_counts.count + excluded.count,
+           test_count = message_counts.test_count + excluded.test_count`,
+}

@@ -1,0 +1,25 @@
+import { suppressedAddress, suppressionKey } from '../../../rules/accept.ts'
+import type { MessageRow, SuppressionRow } from '../../ports/storage.ts'
+import { statement, type Transaction } from '../engine/database.ts'
+
+const find = statement<Pick<SuppressionRow, 'workspace_id' | 'channel' | 'address'>>(
+  'find_suppressed',
+  `select s.workspace_id, s.channel, s.address
+   from unnest($1::text[], $2::text[], $3::text[]) r(workspace_id, channel, address)
+   join suppressions s using (workspace_id, channel, address)`,
+)
+
+/** Which recipients of these messages must not be written to, by `suppressionKey`; nothing is asked about none. */
+export async function findSuppressed(
+  tx: Transaction,
+  messages: readonly Pick<MessageRow, 'workspace_id' | 'channel' | 'recipient'>[],
+): Promise<Set<string>> {
+  if (messages.length === 0) return new Set()
+  const rows = await tx.rows(
+    find,
+    messages.map(({ workspace_id }) => workspace_id),
+    messages.map(({ channel }) => channel),
+    messages.map(suppressedAddress),
+  )
+  return new Set(rows.map(suppressionKey))
+}

@@ -1,0 +1,153 @@
+import { LIMITS } from '../../../contract/limits.ts'
+import type { Tables } from '../../../rows/tables.ts'
+import {
+  type DeliveryResult,
+  endOf,
+  HEALTH,
+  planRecord,
+  type RecordPlan,
+  type RecordState,
+  type WebhookHealth,
+} from '../../../rules/record.ts'
+import type { Telemetry } from '../../../runtime/telemetry.ts'
+import type { DeliveryRow } from '../../ports/storage.ts'
+import { tellRecorded } from '../../report-plans.ts'
+import { type Clock, dueAt } from '../engine/clock.ts'
+import { type Database, statement, type Transaction } from '../engine/database.ts'
+import { insertInto, namesOf, removeFrom, updateOf } from '../engine/rows.ts'
+
+/** SQL: since when a webhook has had no success. */
+const SINCE =
+  'greatest(coalesce(w.last_success_at, w.created_at), coalesce(w.enabled_at, w.created_at))'
+
+/** SQL: how many deliveries made since then failed: by their ids, for which there is an index. */
+const FAILED = `(
+  select count(*)::int from (
+    select 1 from deliveries d, lpad(to_hex((extract(epoch from ${SINCE}) * 1000)::bigint), 12, '0') ms
+    where d.workspace_id = w.workspace_id and d.webhook_id = w.id
+      and d.id > substr(ms, 1, 8) || '-' || substr(ms, 9) || '-7'
+      and d.status = 'failed' and d.trigger <> 'test' limit ${LIMITS.webhook_failing_deliveries}
+  ) failed)`
+
+/**
+ * The verb `recordDeliveries` on PostgreSQL: lock the webhooks whose health changes, then what the claims still hold;
+ * plan, write. Two round trips.
+ */
+export function prepareRecordDeliveries(
+  database: Database,
+  t: Tables,
+  {
+    clock,
+    random,
+    telemetry,
+  }: { clock: Clock; random: () => number; telemetry: Telemetry | undefined },
+) {
+  const lookUp = prepareLookUp(t)
+  const write = prepareWrite(t, clock)
+  return async (results: readonly DeliveryResult[]): Promise<boolean[]> => {
+    const { plan, answers } = await database.transact(async (tx) => {
+      const { state, holders } = await lookUp(tx, results)
+      const isHeld = ({ delivery_id, token }: DeliveryResult) => holders.get(delivery_id) === token
+      const held = results.filter(isHeld)
+      const plan = planRecord(held, state, { random })
+      write(tx, plan)
+      const counted = plan.counted.values()
+      const answers = results.map((result) => isHeld(result) && counted.next().value === true)
+      return { plan, answers }
+    })
+    if (telemetry) tellRecorded(telemetry, plan)
+    return answers
+  }
+}
+
+function prepareLookUp(t: Tables) {
+  const lockWebhooks = statement<WebhookHealth & { failed: number }>(
+    'lock_webhooks',
+    `select w.id, w.workspace_id, w.created_at, w.enabled_at, ${HEALTH.map((column) => `w.${column}`).join(', ')},
+            case when ${SINCE} <= $3 then ${FAILED} else 0 end as failed
+     from unnest($1::text[], $2::text[]) r(workspace_id, id)
+     join webhooks w on w.workspace_id = r.workspace_id and w.id = r.id
+     order by w.workspace_id, w.id for no key update of w`,
+  )
+  const lockHeld = statement<DeliveryRow & { token: string }>(
+    'lock_held_deliveries',
+    `select q.token, ${namesOf(t.deliveries)
+      .map((column) => `d.${column}`)
+      .join(', ')}
+     from unnest($1::text[], $2::text[], $3::text[], $4::text[]) r(workspace_id, webhook_id, id, token)
+     join delivery_queue q on q.delivery_id = r.id and q.token = r.token
+     join deliveries d on d.workspace_id = r.workspace_id and d.webhook_id = r.webhook_id and d.id = r.id
+     order by q.delivery_id for update of q`,
+  )
+  return async (tx: Transaction, results: readonly DeliveryResult[]) => {
+    const workspaces = results.map(({ workspace_id }) => workspace_id)
+    const webhookIds = results.map(({ webhook_id }) => webhook_id)
+    const ids = results.map(({ delivery_id }) => delivery_id)
+    const tokens = results.map(({ token }) => token)
+    const silentSince = new Date(endOf(results).getTime() - LIMITS.webhook_failing_s * 1000)
+    const [webhooks, held] = await Promise.all([
+      tx.rows(lockWebhooks, workspaces, webhookIds, silentSince),
+      tx.rows(lockHeld, workspaces, webhookIds, ids, tokens),
+    ])
+    const state: RecordState = {
+      webhooks: new Map(webhooks.map(({ failed: _, ...webhook }) => [webhook.id, webhook])),
+      failed_deliveries: new Map(webhooks.map(({ id, failed }) => [id, failed])),
+      deliveries: new Map(),
+    }
+    const holders = new Map<string, string>()
+    for (const { token, ...delivery } of held) {
+      state.deliveries.set(delivery.id, delivery)
+      holders.set(delivery.id, token)
+    }
+    return { state, holders }
+  }
+}
+
+function prepareWrite(t: Tables, clock: Clock) {
+  const updateDeliveries = updateOf('record_deliveries', t.deliveries, {
+    key: ['workspace_id', 'webhook_id', 'id'],
+    set: [
+      'status',
+      'attempt_count',
+      'next_attempt_at',
+      'response_status',
+      'response_time_ms',
+      'error',
+      'updated_at',
+      'delivered_at',
+    ],
+  })
+  const updateWebhooks = updateOf('update_webhooks', t.webhooks, {
+    key: ['workspace_id', 'id'],
+    set: HEALTH,
+  })
+  const insertAttempts = insertInto('insert_delivery_attempts', t.delivery_attempts)
+  const requeue = updateOf('requeue_deliveries', t.delivery_queue, {
+    key: ['delivery_id'],
+    set: ['due_at', 'set_at'],
+    instead: {
+      due_at: dueAt('r.due_at', '$2'),
+      set_at: dueAt('r.set_at', '$2'),
+      token: 'null',
+    },
+  })
+  const dequeue = removeFrom('dequeue_deliveries', t.delivery_queue, ['delivery_id'])
+  return (tx: Transaction, plan: RecordPlan): void => {
+    tx.write(updateDeliveries, plan.deliveries)
+    tx.write(insertAttempts, plan.attempts)
+    tx.write(updateWebhooks, plan.webhooks)
+    tx.write(
+      requeue,
+      plan.requeue.map(({ delivery_id, due_at, set_at }) => ({
+        delivery_id,
+        due_at: clock.sent(due_at, set_at),
+        set_at: clock.sent(set_at, set_at),
+      })),
+      clock.origin,
+    )
+    tx.write(
+      dequeue,
+      plan.dequeue.map((delivery_id) => ({ delivery_id })),
+    )
+  }
+}

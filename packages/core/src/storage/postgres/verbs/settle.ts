@@ -1,0 +1,285 @@
+import type { Receipt } from '../../../contract/outside/provider.ts'
+import type { Tables } from '../../../rows/tables.ts'
+import {
+  type CancelOutcome,
+  type CancelRequest,
+  cancellations,
+  planCancel,
+} from '../../../rules/cancel.ts'
+import type { Entry } from '../../../rules/decide.ts'
+import type { Subscriber } from '../../../rules/fan-out.ts'
+import { planSettle } from '../../../rules/settle.ts'
+import type {
+  SettleContext,
+  SettledMessage,
+  Settlement,
+  SettlePlan,
+  SettleState,
+} from '../../../rules/settlement.ts'
+import type { Telemetry } from '../../../runtime/telemetry.ts'
+import type { MessagePartRow, MessageQueueRow } from '../../ports/storage.ts'
+import { tellSettled } from '../../report-plans.ts'
+import { type Clock, dueAt } from '../engine/clock.ts'
+import { type Database, statement, type Transaction } from '../engine/database.ts'
+import { insertInto, namesOf, removeFrom, updateOf } from '../engine/rows.ts'
+import { addCounts } from './count-rows.ts'
+import { creditRows } from './credit-rows.ts'
+
+/**
+ * The verbs `settle` and `cancel` on PostgreSQL: lock, look up, plan, write; two round trips. Rows are locked kind by
+ * kind (queue rows, messages, accounts, webhooks, counts), each kind in the order of its ids, so that nobody waits in a
+ * ring.
+ */
+export function prepareSettle(
+  database: Database,
+  t: Tables,
+  {
+    clock,
+    onQueued,
+    telemetry,
+    ...context
+  }: SettleContext & { clock: Clock; onQueued: () => void; telemetry: Telemetry | undefined },
+) {
+  const lookUp = prepareLookUp(t)
+  const write = prepareWrite(t, clock)
+
+  async function transact<Planned extends { plan: SettlePlan }>(
+    settlements: readonly Settlement[],
+    planned: (state: SettleState) => Planned,
+  ): Promise<Planned> {
+    const done = await database.transact(async (tx) => {
+      const done = planned(await lookUp(tx, settlements))
+      write(tx, done.plan, settlements)
+      return done
+    })
+    if (done.plan.delivery_queue.length > 0) onQueued()
+    if (telemetry) tellSettled(telemetry, done.plan)
+    return done
+  }
+
+  return {
+    async settle(settlements: readonly Settlement[]): Promise<boolean[]> {
+      const { plan } = await transact(settlements, (state) => ({
+        plan: planSettle(settlements, state, context),
+      }))
+      return plan.counted
+    },
+    async cancel(request: CancelRequest): Promise<CancelOutcome[]> {
+      const settlements = cancellations(request)
+      const { outcomes } = await transact(settlements, (state) =>
+        planCancel(settlements, state, context),
+      )
+      return outcomes
+    },
+  }
+}
+
+function prepareLookUp(t: Tables) {
+  const credits = creditRows(t)
+  const lockQueued = statement<MessageQueueRow>(
+    'lock_queued_messages',
+    `select ${namesOf(t.message_queue)
+      .map((name) => `q.${name}`)
+      .join(', ')}
+     from unnest($1::text[], $2::text[]) r(workspace_id, id)
+     join message_queue q on q.message_id = r.id and q.workspace_id = r.workspace_id
+     order by q.message_id for update of q`,
+  )
+  const lockMessages = statement<SettledMessage>(
+    'lock_messages',
+    `select ${namesOf(t.messages, 'content')
+      .map((name) => `m.${name}`)
+      .join(', ')}
+     from unnest($1::text[], $2::text[]) r(workspace_id, id)
+     join messages m on m.workspace_id = r.workspace_id and m.id = r.id
+     order by m.id for update of m`,
+  )
+  // What is known of a call's hold is known under its account's lock.
+  const findEntries = statement<Entry>(
+    'find_entries_of_calls',
+    `select ${namesOf(t.ledger_entries)
+      .map((name) => `e.${name}`)
+      .join(', ')}
+     from (select distinct * from unnest($1::text[], $2::text[]) r(workspace_id, id)) r
+     join messages m on m.workspace_id = r.workspace_id and m.id = r.id and m.channel = 'voice'
+     join ledger_entries e on e.workspace_id = r.workspace_id and e.ref_id = r.id
+     order by e.workspace_id, e.seq`,
+  )
+  // Whoever changes parts has locked their message.
+  const findParts = statement<MessagePartRow>(
+    'find_message_parts',
+    `select ${namesOf(t.message_parts)
+      .map((name) => `p.${name}`)
+      .join(', ')}
+     from (select distinct * from unnest($1::text[], $2::text[]) r(workspace_id, id)) r
+     join message_parts p on p.workspace_id = r.workspace_id and p.message_id = r.id
+     order by p.message_id, p.attempt, p.number`,
+  )
+  // Locked against removal, or a delivery could be queued for a webhook that is gone.
+  const findSubscribers = statement<Subscriber>(
+    'find_subscribers',
+    `select id, workspace_id, events, mode from webhooks
+     where workspace_id = any($1::text[]) and is_active order by workspace_id, id for key share`,
+  )
+  return async (tx: Transaction, settlements: readonly Settlement[]): Promise<SettleState> => {
+    const workspaces = settlements.map(({ workspace_id }) => workspace_id)
+    const ids = settlements.map(({ message_id }) => message_id)
+    const moving = settlements.filter(mayMoveCredits)
+    const called = settlements.filter(({ result }) => result.task === 'callback')
+    const [queued, messages, accounts, entries, parts, subscribers] = await Promise.all([
+      tx.rows(lockQueued, workspaces, ids),
+      tx.rows(lockMessages, workspaces, ids),
+      credits.lock(tx, new Set(moving.map(({ workspace_id }) => workspace_id))),
+      moving.length === 0
+        ? []
+        : tx.rows(
+            findEntries,
+            moving.map(({ workspace_id }) => workspace_id),
+            moving.map(({ message_id }) => message_id),
+          ),
+      called.length === 0
+        ? []
+        : tx.rows(
+            findParts,
+            called.map(({ workspace_id }) => workspace_id),
+            called.map(({ message_id }) => message_id),
+          ),
+      tx.rows(findSubscribers, [...new Set(workspaces)]),
+    ])
+    const state: SettleState = {
+      messages: new Map(messages.map((message) => [message.id, message])),
+      queue: new Map(queued.map((row) => [row.message_id, row])),
+      subscribers: new Map(),
+      accounts,
+      parts: new Map(),
+      entries_about: new Map(),
+    }
+    for (const entry of entries) {
+      const known = state.entries_about.get(entry.ref_id) ?? []
+      state.entries_about.set(entry.ref_id, [...known, entry])
+    }
+    for (const part of parts) {
+      state.parts.set(part.message_id, [...(state.parts.get(part.message_id) ?? []), part])
+    }
+    for (const subscriber of subscribers) {
+      const known = state.subscribers.get(subscriber.workspace_id)
+      if (known) known.push(subscriber)
+      else state.subscribers.set(subscriber.workspace_id, [subscriber])
+    }
+    return state
+  }
+}
+
+/**
+ * Whether the account is needed: not where a provider has the message, which is most of the time, and no call ended.
+ * Settling then never waits for those who send from the same workspace.
+ */
+function mayMoveCredits({ result }: Settlement): boolean {
+  switch (result.task) {
+    case 'send':
+      return result.outcome.type !== 'accepted'
+    case 'lookup':
+      return result.found.type !== 'found' || result.found.receipts.some(endsCall)
+    case 'callback':
+      return result.receipts.some(endsCall)
+    default:
+      return true
+  }
+}
+
+function endsCall({ duration_s }: Receipt): boolean {
+  return duration_s !== undefined
+}
+
+const KEEP = 'on conflict do nothing'
+
+function prepareWrite(t: Tables, clock: Clock) {
+  const credits = creditRows(t)
+  const updateMessages = updateOf('settle_messages', t.messages, {
+    key: ['workspace_id', 'id'],
+    set: [
+      'status',
+      'accepted',
+      'credits_used',
+      'credits_refunded',
+      'provider',
+      'provider_message_id',
+      'error_code',
+      'error_message',
+      'sequence',
+      'updated_at',
+      'sent_at',
+      'delivered_at',
+      'read_at',
+      'failed_at',
+    ],
+  })
+  const updateAttempts = updateOf('finish_attempts', t.message_attempts, {
+    key: ['workspace_id', 'message_id', 'number'],
+    set: ['outcome', 'provider_message_id', 'error_code', 'error_message', 'finished_at'],
+  })
+  const requeue = updateOf('requeue_messages', t.message_queue, {
+    key: ['message_id'],
+    set: ['task', 'token', 'unknown_since', 'due_at', 'set_at'],
+    instead: { due_at: dueAt('r.due_at', '$2'), set_at: dueAt('r.set_at', '$2') },
+  })
+  const dequeue = removeFrom('dequeue_messages', t.message_queue, ['message_id'])
+  const endHolds = removeFrom('end_holds', t.credit_holds, ['workspace_id', 'id'])
+  const insertMessageEvents = insertInto('insert_message_events', t.message_events)
+  const insertParts = insertInto('insert_message_parts', t.message_parts, {}, KEEP)
+  const updateParts = updateOf('update_message_parts', t.message_parts, {
+    key: ['workspace_id', 'message_id', 'attempt', 'number'],
+    set: ['status'],
+  })
+  const storeConversations = insertInto(
+    'store_conversations',
+    t.conversations,
+    {},
+    `on conflict (workspace_id, channel, sender, address)
+     do update set last_sent_at = excluded.last_sent_at`,
+  )
+  const insertSuppressions = insertInto('settle_suppressions', t.suppressions, {}, KEEP)
+  const insertEvents = insertInto('insert_events', t.events)
+  const insertDeliveries = insertInto('insert_deliveries', t.deliveries)
+  const insertQueued = insertInto('queue_deliveries', t.delivery_queue, {
+    due_at: dueAt('r.due_at', '$2'),
+    set_at: dueAt('r.set_at', '$2'),
+  })
+  return (tx: Transaction, plan: SettlePlan, settlements: readonly Settlement[]): void => {
+    const plannedAt = new Map(settlements.map(({ message_id, at }) => [message_id, at]))
+    tx.write(updateMessages, plan.messages)
+    tx.write(updateAttempts, plan.attempts)
+    tx.write(insertMessageEvents, plan.message_events)
+    tx.write(insertParts, plan.parts)
+    tx.write(updateParts, plan.part_changes)
+    tx.write(storeConversations, plan.conversations)
+    tx.write(insertSuppressions, plan.suppressions)
+    tx.write(
+      requeue,
+      plan.requeue.map((row) => {
+        const at = plannedAt.get(row.message_id) ?? row.due_at
+        return { ...row, due_at: clock.sent(row.due_at, at), set_at: clock.sent(at, at) }
+      }),
+      clock.origin,
+    )
+    tx.write(
+      dequeue,
+      plan.dequeue.map((message_id) => ({ message_id })),
+    )
+    credits.store(tx, plan.accounts, plan.entries)
+    tx.write(endHolds, plan.ended_holds)
+    tx.write(insertEvents, plan.events)
+    tx.write(insertDeliveries, plan.deliveries)
+    // Whatever is announced is due at once.
+    tx.write(
+      insertQueued,
+      plan.delivery_queue.map((row) => {
+        const due_at = clock.sent(row.due_at, row.due_at)
+        return { ...row, due_at, set_at: due_at }
+      }),
+      clock.origin,
+    )
+    // Last, right before the commit: others accept messages of the same workspaces meanwhile.
+    tx.write(addCounts, plan.counts)
+  }
+}

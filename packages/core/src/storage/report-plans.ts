@@ -1,0 +1,26 @@
+import type { RecordPlan } from '../rules/record.ts'
+import type { SettlePlan } from '../rules/settlement.ts'
+import type { Telemetry } from '../runtime/telemetry.ts'
+
+/** Tells of commits; undefined for nobody to tell. */
+export function tellCommitted(telemetry: Telemetry | undefined) {
+  return telemetry && ((jobs: number, ms: number) => telemetry.committed(jobs, ms))
+}
+
+/** Tells what was settled, once it is on disk. */
+export function tellSettled(telemetry: Telemetry, plan: SettlePlan): void {
+  const channels = new Map(plan.messages.map(({ id, channel }) => [id, channel]))
+  for (const { message_id, status, applied } of plan.message_events) {
+    const channel = channels.get(message_id)
+    if (applied && channel) telemetry.reached(channel, status, 1)
+  }
+  for (const { kind, amount } of plan.entries) if (kind === 'refund') telemetry.refunded(amount)
+}
+
+/** Tells which deliveries have ended, once that is on disk. */
+export function tellRecorded(telemetry: Telemetry, { deliveries }: RecordPlan): void {
+  for (const { status, next_attempt_at } of deliveries) {
+    const hasEnded = next_attempt_at === null && (status === 'delivered' || status === 'failed')
+    if (hasEnded) telemetry.deliveryEnded(status)
+  }
+}

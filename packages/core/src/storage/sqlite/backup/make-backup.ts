@@ -1,0 +1,226 @@
+import {
+  closeSync,
+  existsSync,
+  fdatasyncSync,
+  fsyncSync,
+  openSync,
+  renameSync,
+  rmSync,
+  statfsSync,
+  statSync,
+} from 'node:fs'
+import { dirname, join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
+import { refusal } from '../../archive/refusal.ts'
+import { backupName, PARTIAL, removeOldest, removePartial } from '../../backup/names.ts'
+import type { BackupReport, OnStep, Verification } from '../../backup/report.ts'
+import { migrationsOf, statusOf } from '../../migrations.ts'
+import type { Connection } from '../engine/connection.ts'
+import { Sqlite } from '../engine/driver.ts'
+import { takeFileLock } from '../engine/file-lock.ts'
+import { appliedIn } from '../engine/migrate.ts'
+import { shareOwner } from '../engine/owner.ts'
+import { createPace } from './backup-pace.ts'
+import { sealBackup } from './backup-seal.ts'
+import { checkBackup } from './check-backup.ts'
+
+export interface MakeOptions {
+  database: string
+  /** A folder that there is, where the backup is given a name by its time; or the name of a file that there is not. */
+  to: string
+  /** How many backups stay in the folder, this one included; all, unless told. A named file removes none. */
+  keep: number | null
+  verify: Verification
+  /** The program and its version. */
+  made_by: string
+}
+
+/** So much is copied at a time. */
+const STEP_BYTES = 1024 * 1024
+
+/**
+ * Copies a database as it stands at one moment, beside whoever uses it; verifies the copy; and only then gives it its
+ * name. Whatever fails, no file of that name is there. This process does nothing else meanwhile.
+ * @throws Error in one line, with a `code`.
+ */
+export async function makeBackup(
+  { database, to, keep, verify, made_by }: MakeOptions,
+  onProgress: OnStep,
+): Promise<BackupReport> {
+  const began = performance.now()
+  if (!existsSync(database)) throw refusal('not_found', `there is no database at ${database}`)
+  const isFolder = existsSync(to) && statSync(to).isDirectory()
+  const folder = isFolder ? to : dirname(to)
+  assertTarget(to, { database, folder, isFolder })
+  return withLock(folder, async () => {
+    if (isFolder) removePartial(folder)
+    const name = backupName(new Date())
+    const file = isFolder ? join(folder, name) : to
+    const partial = `${file}${PARTIAL}`
+    try {
+      removeCopy(partial)
+      const as_of = await copyTo(partial, database, onProgress)
+      await sealBackup(partial, { as_of, made_by })
+      const check = await checkBackup(partial, { verify, onProgress })
+      renameSync(partial, file)
+      syncFolder(folder)
+      const isKept = keep !== null && isFolder
+      const removed = isKept ? removeOldest(folder, keep, name) : []
+      const duration_ms = Math.round(performance.now() - began)
+      return { ...check, file, removed, duration_ms }
+    } catch (error) {
+      removeCopy(partial)
+      throw fullDiskTold(error, folder)
+    }
+  })
+}
+
+/** @throws Error unless there is a folder for it, and no file where it is to be. */
+function assertTarget(
+  to: string,
+  { database, folder, isFolder }: { database: string; folder: string; isFolder: boolean },
+): void {
+  if (!existsSync(folder)) throw refusal('no_folder', `there is no folder ${folder}`)
+  if (isFolder || !existsSync(to)) return
+  const [target, source] = [statSync(to), statSync(database)]
+  const isItself = target.ino === source.ino && target.dev === source.dev
+  throw refusal('exists', isItself ? `${to} is the database itself` : `${to} is there already`)
+}
+
+/** Answers of which moment the copy is. */
+async function copyTo(partial: string, database: string, onProgress: OnStep): Promise<Date> {
+  const source = new Sqlite(database, { readonly: true, fileMustExist: true })
+  try {
+    // One moment for all steps: without it every commit of the server would begin the copy anew.
+    source.exec('begin')
+    const { applied, is_newer } = statusOf(migrationsOf('sqlite'), appliedIn(source))
+    // After the first read, which the copy is of: no message in it is newer, and taken for one accepted after a restore.
+    const as_of = new Date()
+    if (applied.length === 0) throw refusal('foreign', `${database} is no database of svc`)
+    if (is_newer) throw refusal('newer', `${database} was made by a newer version of svc`)
+    assertSpace(partial, sizeOf(source))
+    // Holds secrets and what messages say: for the owner alone.
+    const target = openSync(partial, 'wx', 0o600)
+    try {
+      shareOwner(dirname(partial), partial)
+      await copyInSteps(source, { partial, target, pace: createPace(database), onProgress })
+    } finally {
+      closeSync(target)
+    }
+    return as_of
+  } finally {
+    source.close()
+  }
+}
+
+/**
+ * Each step is brought to disk before the next one and followed by a rest, so that never much waits for the disk
+ * before a commit of the server; and it can be ended at any step. `vacuum into` does neither.
+ */
+async function copyInSteps(
+  source: Connection,
+  {
+    partial,
+    target,
+    pace,
+    onProgress,
+  }: {
+    partial: string
+    target: number
+    pace: ReturnType<typeof createPace>
+    onProgress: OnStep
+  },
+): Promise<void> {
+  const page_size = source.pragma('page_size', { simple: true }) as number
+  const pages = Math.ceil(STEP_BYTES / page_size)
+  const rest = new Int32Array(new SharedArrayBuffer(4))
+  let began = performance.now()
+  await source.backup(partial, {
+    progress({ totalPages, remainingPages }) {
+      const done = (totalPages - remainingPages) * page_size
+      onProgress({ name: 'copy', done, total: totalPages * page_size })
+      fdatasyncSync(target)
+      Atomics.wait(rest, 0, 0, pace(performance.now() - began, new Date()))
+      began = performance.now()
+      return pages
+    },
+  })
+}
+
+/** @throws Error `no_space` unless the disk has so much left. */
+function assertSpace(partial: string, bytes: number): void {
+  const { bavail, bsize } = statfsSync(dirname(partial))
+  if (bavail * bsize >= bytes) return
+  const [need, free] = [bytes, bavail * bsize].map((size) => Math.ceil(size / 1e6))
+  throw refusal('no_space', `the disk has ${free} MB left, and ${need} MB are needed`)
+}
+
+function sizeOf(source: Connection): number {
+  const [pages, size] = ['page_count', 'page_size'].map(
+    (name) => source.pragma(name, { simple: true }) as number,
+  )
+  return (pages ?? 0) * (size ?? 0)
+}
+
+/** How long a backup waits for another one in its folder to end, and how often it looks. */
+const LOCK_WAIT_MS = 15_000
+const LOCK_LOOK_MS = 250
+
+async function takeLock(file: string): Promise<Connection> {
+  const until = performance.now() + LOCK_WAIT_MS
+  for (;;) {
+    try {
+      return takeFileLock(file)
+    } catch (error) {
+      const { code = '' } = error as { code?: string }
+      if (!code.startsWith('SQLITE_BUSY') || performance.now() > until) throw error
+      await pause(LOCK_LOOK_MS)
+    }
+  }
+}
+
+/** One backup at a time in a folder. */
+async function withLock<T>(folder: string, work: () => Promise<T>): Promise<T> {
+  let lock: Connection
+  try {
+    const file = join(folder, '.svc-backup.lock')
+    lock = await takeLock(file)
+    shareOwner(folder, file)
+  } catch (error) {
+    const { code = '' } = error as { code?: string }
+    if (code.startsWith('SQLITE_BUSY')) {
+      throw refusal('in_use', `another backup is being made in ${folder}`, error)
+    }
+    const told = fullDiskTold(error, folder)
+    if (told !== error) throw told
+    throw refusal('no_folder', `${folder} cannot be written to (${code})`, error)
+  }
+  try {
+    return await work()
+  } finally {
+    lock.close()
+  }
+}
+
+function removeCopy(partial: string): void {
+  for (const suffix of ['', '-journal']) rmSync(`${partial}${suffix}`, { force: true })
+}
+
+/** Puts on disk what a folder names. */
+export function syncFolder(folder: string): void {
+  const handle = openSync(folder, 'r')
+  try {
+    fsyncSync(handle)
+  } finally {
+    closeSync(handle)
+  }
+}
+
+/** A full disk in our words; any other error as it is. */
+export function fullDiskTold(error: unknown, folder: string): unknown {
+  const { code } = error as { code?: string }
+  if (code === 'ENOSPC' || code === 'SQLITE_FULL' || code === 'EDQUOT') {
+    return refusal('no_space', `the disk of ${folder} is full; nothing was changed`, error)
+  }
+  return error
+}

@@ -1,0 +1,223 @@
+import {
+  chmodSync,
+  closeSync,
+  constants,
+  copyFileSync,
+  existsSync,
+  fsyncSync,
+  linkSync,
+  mkdirSync,
+  openSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+} from 'node:fs'
+import { copyFile } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import { refusal } from '../../archive/refusal.ts'
+import type { BackupCheck } from '../../backup/report.ts'
+import { verifyLedger } from '../../ledger/verify-ledger.ts'
+import type { Connection } from '../engine/connection.ts'
+import { takeDispatchLock } from '../engine/dispatch-lock.ts'
+import { Sqlite } from '../engine/driver.ts'
+import { flushLog } from '../engine/flush-log.ts'
+import { migrate } from '../engine/migrate.ts'
+import { shareOwner } from '../engine/owner.ts'
+import { pauseIn } from './backup-seal.ts'
+import { type CheckOptions, checkBackup } from './check-backup.ts'
+import { fullDiskTold, syncFolder } from './make-backup.ts'
+
+export interface RestoreOptions extends CheckOptions {
+  backup: string
+  /** Where the database is to be. One that is there is kept beside it. */
+  database: string
+  /** Takes a copy that bears no mark, whose bytes nobody vouches for. */
+  unsealed?: boolean | undefined
+  now?: (() => Date) | undefined
+}
+
+/** What a restore came to. */
+export interface RestoreReport extends BackupCheck {
+  database: string
+  restored_at: Date
+  /** Where the database is now that was there before; null where there was none. */
+  kept: string | null
+  migrated: string[]
+}
+
+/** What SQLite may keep beside a database: it belongs to that one, and would spoil another. */
+const SIDES = ['-wal', '-shm', '-journal']
+
+/**
+ * Puts a backup in the place of a database: copied, verified, brought to the program's schema, and marked so that a server
+ * started on it sends nothing until an operator says so. Whatever fails, and whenever it is killed, either the database
+ * from before is there, whole, or the restored one is.
+ * @throws Error in one line, with a `code`: those of `checkBackup`; `in_use` while a server runs on the database;
+ *   `unsealed` for a copy without a mark.
+ */
+export async function restoreBackup(options: RestoreOptions): Promise<RestoreReport> {
+  const { backup, database, now = () => new Date() } = options
+  const check = await checkBackup(backup, { ...options, verify: 'none' })
+  if (check.as_of_from === 'rows' && !options.unsealed) {
+    throw refusal('unsealed', `${backup} was not made by svc backup, and bears no checksum`)
+  }
+  if (existsSync(database) && realpathSync(database) === realpathSync(backup)) {
+    throw refusal('exists', `${backup} is the database itself`)
+  }
+  mkdirSync(dirname(database), { recursive: true, mode: 0o700 })
+  const lock = takeLock(database)
+  // Where a name is a link, the file itself is replaced, on the disk that it is on.
+  const place = existsSync(database) ? realpathSync(database) : database
+  const copy = `${place}.restoring`
+  try {
+    shareOwner(existsSync(place) ? place : dirname(place), `${database}-dispatch`)
+    removeAll(copy)
+    await copyFile(backup, copy, constants.COPYFILE_EXCL)
+    options.signal?.throwIfAborted()
+    chmodSync(copy, 0o600)
+    shareOwner(`${database}-dispatch`, copy)
+    const verified = await checkBackup(copy, options)
+    const restored_at = now()
+    const migrated = await prepare(copy, { as_of: check.as_of, at: restored_at }, options)
+    const kept = replace(place, copy, restored_at)
+    return { ...verified, file: backup, database, restored_at, kept, migrated }
+  } catch (error) {
+    throw fullDiskTold(error, dirname(place))
+  } finally {
+    removeAll(copy)
+    lock.close()
+  }
+}
+
+/** Makes the copy what a server begins with. */
+async function prepare(
+  copy: string,
+  pause: { as_of: Date; at: Date },
+  { verify, signal, onProgress }: CheckOptions,
+): Promise<string[]> {
+  const connection = new Sqlite(copy)
+  let migrated: string[]
+  try {
+    connection.pragma('synchronous = FULL')
+    connection.pragma('journal_mode = DELETE')
+    migrated = migrate(connection)
+    connection.transaction(() => {
+      pauseIn(connection, pause)
+      connection.exec('drop table if exists svc_backup')
+    })()
+  } finally {
+    connection.close()
+  }
+  if (migrated.length > 0 && verify !== 'none') {
+    const fast = verify === 'fast'
+    const report = await verifyLedger(`file:${copy}`, { fast, signal, onProgress })
+    if (!report.ok) throw refusal('damaged', 'the books of the backup do not add up')
+  }
+  syncFile(copy)
+  return migrated
+}
+
+/**
+ * The one moment in which the database changes is a rename. Before it all that was committed is brought into the one
+ * file, which gets a second name; and until it is over nobody else can use that file, so that nobody leaves a log under
+ * the name that the restored one gets.
+ */
+function replace(database: string, copy: string, at: Date): string | null {
+  const kept = `${database}.before-${at.toISOString().replace(/[:.]/g, '-')}`
+  if (!existsSync(database)) {
+    putWhereNoneIs(database, copy, kept)
+    return null
+  }
+  const held = holdWhole(database, kept)
+  try {
+    linkSync(database, kept)
+    if (!held) for (const side of sidesOf(database)) rmSync(`${database}${side}`)
+    syncFolder(dirname(database))
+    renameSync(copy, database)
+    syncFolder(dirname(database))
+  } finally {
+    held?.close()
+  }
+  return kept
+}
+
+/** Not by a rename, which would take the place of what a server has made just now. */
+function putWhereNoneIs(database: string, copy: string, kept: string): void {
+  // A log without its database may be all that is left of it.
+  for (const side of sidesOf(database)) renameSync(`${database}${side}`, `${kept}${side}`)
+  try {
+    linkSync(copy, database)
+  } catch (error) {
+    if ((error as { code?: string }).code !== 'EEXIST') throw error
+    throw refusal('in_use', `another program has made ${database} just now`, error)
+  }
+  syncFolder(dirname(database))
+}
+
+/** The database held alone; null where it cannot be read, its log copied to be kept with it then. */
+function holdWhole(database: string, kept: string): Connection | null {
+  // Opening what cannot be read may remove its log, which may be all that is left.
+  const sides = sidesOf(database)
+  for (const side of sides) copyFileSync(`${database}${side}`, `${kept}${side}`)
+  let isWhole = true
+  try {
+    const held = holdAlone(database)
+    isWhole = held !== null
+    return held
+  } finally {
+    if (isWhole) for (const side of sides) rmSync(`${kept}${side}`)
+  }
+}
+
+/**
+ * Brings a database's log into its file, which then stands alone, and keeps everybody else from it until it is closed.
+ * Whoever opened the file before and waits is refused by SQLite once another one has its name. Answers null for one that
+ * cannot be read.
+ * @throws Error `in_use` when anybody else has it open.
+ */
+function holdAlone(database: string): Connection | null {
+  const connection = new Sqlite(database, { timeout: 1_000 })
+  try {
+    flushLog(connection, database)
+    connection.pragma('journal_mode = DELETE')
+    connection.exec('begin exclusive')
+    if (connection.pragma('journal_mode', { simple: true }) === 'delete') return connection
+    throw refusal('in_use', `another program has ${database} open`)
+  } catch (error) {
+    connection.close()
+    const { code = '' } = error as { code?: string }
+    if (/^SQLITE_(CORRUPT|NOTADB|IOERR)/.test(code)) return null
+    if (!code.startsWith('SQLITE_BUSY')) throw error
+    throw refusal('in_use', `another program has ${database} open`, error)
+  }
+}
+
+function sidesOf(database: string): string[] {
+  return SIDES.filter((side) => existsSync(`${database}${side}`))
+}
+
+function takeLock(database: string): Connection {
+  try {
+    return takeDispatchLock(database)
+  } catch (error) {
+    const { cause } = error as { cause: { code?: string } }
+    const { code } = cause
+    if (!code?.startsWith('SQLITE_BUSY')) {
+      throw refusal('no_folder', `${dirname(database)} cannot be written to (${code})`, cause)
+    }
+    throw refusal('in_use', `a server runs on ${database}`, error)
+  }
+}
+
+function removeAll(file: string): void {
+  for (const suffix of ['', ...SIDES]) rmSync(`${file}${suffix}`, { force: true })
+}
+
+function syncFile(file: string): void {
+  const handle = openSync(file, 'r+')
+  try {
+    fsyncSync(handle)
+  } finally {
+    closeSync(handle)
+  }
+}

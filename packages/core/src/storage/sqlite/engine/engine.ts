@@ -1,0 +1,148 @@
+import { dialects } from '../../../rows/dialect.ts'
+import { tables } from '../../../rows/tables.ts'
+import type { SettleContext } from '../../../rules/settlement.ts'
+import type { Log } from '../../../runtime/runtime.ts'
+import type { Telemetry } from '../../../runtime/telemetry.ts'
+import { createClockSteps } from '../../clock-steps.ts'
+import { gather } from '../../gather.ts'
+import type { HotDoor } from '../../ports/storage.ts'
+import { tellCommitted, tellRecorded, tellSettled } from '../../report-plans.ts'
+import { createWriteWatch } from '../../write-watch.ts'
+import { prepareAccept } from '../verbs/accept.ts'
+import { prepareClaimDeliveries } from '../verbs/claim-deliveries.ts'
+import { prepareClaimMessages } from '../verbs/claim-messages.ts'
+import { prepareRecordDeliveries } from '../verbs/record-deliveries.ts'
+import { prepareSettle } from '../verbs/settle.ts'
+import { type Connection, connect } from './connection.ts'
+import { takeDispatchLock } from './dispatch-lock.ts'
+import { migrate } from './migrate.ts'
+import { type Query, queryOver } from './query.ts'
+import { namesOf, selectFrom } from './rows.ts'
+import { createWriter, refusesWrites, type Writer } from './writer.ts'
+
+/** How many requests share one batch at the most: bounds how long a commit takes. */
+const BATCH_MAX = 512
+
+/** The same for the dispatcher's work, which callers wait for: 64 settlements take about 4 ms. */
+const BACKGROUND_BATCH_MAX = 64
+
+/** All that writes: the one writing connection, its writer and the verbs. */
+export interface Engine
+  extends Pick<
+    HotDoor,
+    | 'findApiKey'
+    | 'accept'
+    | 'claimMessages'
+    | 'settle'
+    | 'cancel'
+    | 'claimDeliveries'
+    | 'recordDeliveries'
+  > {
+  /** One durable transaction over the cold door's statements; if `work` throws, nothing happened. */
+  transaction<T>(work: (query: Query) => Promise<T>): Promise<T>
+  /** @throws Error when another process dispatches on this file. */
+  takeDispatch(): Promise<void>
+  releaseDispatch(): Promise<void>
+  /** Resolves when writes reach the disk. @throws Error when they do not. */
+  checkWrites(): Promise<void>
+  close(): Promise<void>
+}
+
+/** Opens a file for writing, creating and migrating it as needed. */
+export function openEngine(
+  file: string,
+  context: SettleContext,
+  {
+    onFailure,
+    telemetry,
+    log,
+  }: {
+    onFailure: (error: Error) => void
+    telemetry?: Telemetry | undefined
+    log?: Pick<Log, 'warn'> | undefined
+  },
+): Engine {
+  const connection = connect(file)
+  migrate(connection)
+  const watch = createWriteWatch({ refuses: refusesWrites, probe: () => writer.run(probe) })
+  const committed = tellCommitted(telemetry)
+  const countChanges = connection.prepare('select total_changes()').pluck()
+  let changes = 0
+  let hasFailed = false
+  const writer = createWriter(connection, {
+    onFailure(error) {
+      hasFailed = true
+      onFailure(error)
+    },
+    onError: watch.failed,
+    onCommit(jobs, duration_ms) {
+      committed?.(jobs, duration_ms)
+      // A commit without changes, as of a claim that found nothing, writes nothing.
+      const before = changes
+      changes = countChanges.get() as number
+      if (changes !== before) watch.wrote()
+    },
+  })
+  /** Writes one page to the log: SQLite writes this number, which svc does not use, even where it stays the same. */
+  const probe = () => void connection.pragma('user_version = 0')
+  const t = tables(dialects.sqlite)
+  const { run, runInBackground } = writer
+  const bounds = { batch_max: BACKGROUND_BATCH_MAX }
+  const steps = createClockSteps()
+  const claimMessages = prepareClaimMessages(connection, t, {
+    steps,
+    log,
+    afterCommit: writer.afterCommit,
+  })
+  const settling = prepareSettle(connection, t, {
+    ...context,
+    onSettled: (plan) => telemetry && writer.afterCommit(() => tellSettled(telemetry, plan)),
+  })
+  const recordDeliveries = prepareRecordDeliveries(connection, t, {
+    ...context,
+    onRecorded: (plan) => telemetry && writer.afterCommit(() => tellRecorded(telemetry, plan)),
+  })
+  const claimDeliveries = prepareClaimDeliveries(connection, { steps })
+  const query = queryOver(connection)
+  // On the writer's connection: a reader's cache is thrown away by every commit of another one.
+  const findKey = selectFrom(connection, t.api_keys, namesOf(t.api_keys), 'key_hash = ?')
+  let lock: Connection | null = null
+  return {
+    findApiKey: async (keyHash) => findKey(keyHash)[0] ?? null,
+    accept: gather(prepareAccept(connection, t), run, {
+      batch_max: BATCH_MAX,
+      onJoin: writer.grew,
+    }),
+    claimMessages: (claim) => runInBackground(() => claimMessages(claim)),
+    settle: gather(settling.settle, runInBackground, bounds),
+    cancel: (request) => run(() => settling.cancel(request)),
+    claimDeliveries: (claim) => runInBackground(() => claimDeliveries(claim)),
+    recordDeliveries: gather(recordDeliveries, runInBackground, bounds),
+    transaction: (work) => run(() => work(query)),
+    async takeDispatch() {
+      lock = takeDispatchLock(file)
+      await freeLeases(writer, connection)
+    },
+    async releaseDispatch() {
+      lock?.close()
+      lock = null
+    },
+    checkWrites: watch.check,
+    async close() {
+      await writer.idle()
+      lock?.close()
+      // Closing makes a checkpoint: see `flushLog` for why there must be none before the next process has opened the file.
+      if (hasFailed) return
+      connection.pragma('wal_checkpoint(TRUNCATE)')
+      connection.close()
+    },
+  }
+}
+
+/** Whoever has the lock is alone, so every lease still standing is a dead process's. */
+async function freeLeases(writer: Writer, connection: Connection): Promise<void> {
+  await writer.run(() => {
+    connection.exec('update message_queue set due_at = 0 where token is not null')
+    connection.exec('update delivery_queue set due_at = 0, token = null where token is not null')
+  })
+}

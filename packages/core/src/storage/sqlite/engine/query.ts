@@ -1,0 +1,38 @@
+import type Database from 'better-sqlite3'
+import { drizzle } from 'drizzle-orm/sqlite-proxy'
+import type { Db } from '../../../rows/dialect.ts'
+import type { Connection } from './connection.ts'
+
+/** One statement as drizzle asks for it. Plain data both ways, so that it can cross a thread border. */
+export type Query = (
+  text: string,
+  parameters: unknown[],
+  method: 'run' | 'all' | 'values' | 'get',
+) => Promise<{ rows: unknown[] }>
+
+/** Runs statements on a connection, each prepared once. */
+export function queryOver(connection: Connection): Query {
+  const statements = new Map<string, Database.Statement>()
+  const prepared = (text: string) => {
+    const known = statements.get(text)
+    if (known) return known
+    const statement = connection.prepare(text)
+    if (statement.reader) statement.raw()
+    statements.set(text, statement)
+    return statement
+  }
+  return async (text, parameters, method) => {
+    const statement = prepared(text)
+    if (!statement.reader) {
+      statement.run(...parameters)
+      return { rows: [] }
+    }
+    if (method === 'get') return { rows: statement.get(...parameters) as unknown[] }
+    return { rows: statement.all(...parameters) }
+  }
+}
+
+/** drizzle, asynchronous like PostgreSQL's, so that one set of stores serves both. */
+export function dbOver(query: Query): Db {
+  return drizzle(query as Parameters<typeof drizzle>[0]) as unknown as Db
+}

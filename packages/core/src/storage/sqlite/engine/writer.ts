@@ -1,0 +1,234 @@
+import { SvcError } from '../../../contract/errors.ts'
+import type { Connection } from './connection.ts'
+
+/** Work inside the writer's transaction. Synchronous where it can be; it must await nothing but its own stores. */
+export type Job<T> = () => T | Promise<T>
+
+export interface Writer {
+  /**
+   * Runs `job`, which a caller waits for, in a transaction and resolves after that is on disk. If `job` throws, it
+   * changed nothing.
+   */
+  run<T>(job: Job<T>): Promise<T>
+  /** Says that a waiting job of `run` was given more to do. */
+  grew(): void
+  /**
+   * The same for the dispatcher's work, which leaves callers the first place. A caller may wait for the job that runs,
+   * so each must be short; each commit has one such job at least, however many callers there are.
+   */
+  runInBackground<T>(job: Job<T>): Promise<T>
+  /** To be called by a job: does `work` once that job is on disk, and never if it is not. */
+  afterCommit(work: () => void): void
+  /** Resolves when everything that waits has been written. */
+  idle(): Promise<void>
+}
+
+/** So many callers' jobs share one commit at the most; each may itself be a batch. */
+const JOBS_MAX = 128
+
+/** A commit waits this many turns for company at the most. */
+const TURNS_MAX = 8
+
+/** So many jobs of each kind may wait before new ones are refused. */
+const WAITING_MAX = 10_000
+
+/**
+ * After so long a commit begins no further background job: the event loop does not turn meanwhile. With 25 ms the event
+ * loop was 43 ms late at p99 beside a draining backlog, with 12 ms 19 ms.
+ */
+const BACKGROUND_MS = 12
+
+/**
+ * With callers in a commit, background jobs get as much time as these, and so many times as long as the last flush to disk
+ * took: with less, a slow disk would leave the dispatcher next to nothing. A caller waits for two such commits at most.
+ */
+const BACKGROUND_FLUSHES = 2
+
+/** The queue of writes is full: the caller should try again later. */
+export class WriterBusy extends SvcError {
+  constructor() {
+    super('rate_limit_exceeded', 'Too many requests. Please try again later.', { retry_after_s: 1 })
+  }
+}
+
+interface Waiting {
+  job: Job<unknown>
+  resolve(value: unknown): void
+  reject(error: unknown): void
+}
+
+/**
+ * The only writer of a SQLite database. Jobs that wait together commit together (group commit), each in its own
+ * savepoint, and nobody is answered before the commit returned. Measured with synchronous=FULL: 280 commits a second
+ * one by one, 5,300 sends a second with 32 to a commit.
+ */
+export function createWriter(
+  connection: Connection,
+  {
+    onFailure,
+    onCommit = () => {},
+    onError = () => {},
+  }: {
+    onFailure: (error: Error) => void
+    /** Told of each error that undid a job or a whole transaction. */
+    onError?: ((error: unknown) => void) | undefined
+    /** Told of each commit: how many jobs it wrote, and how long that took them. */
+    onCommit?: ((jobs: number, duration_ms: number) => void) | undefined
+  },
+): Writer {
+  const begin = connection.prepare('begin immediate')
+  const commit = connection.prepare('commit')
+  const rollback = connection.prepare('rollback')
+  const save = connection.prepare('savepoint job')
+  const release = connection.prepare('release job')
+  const undo = connection.prepare('rollback to job')
+  const callers: Waiting[] = []
+  const background: Waiting[] = []
+  /** How many callers came; a batch that gathers callers of its own counts each. */
+  let arrivals = 0
+  let flush_ms = 0
+  let running: Promise<void> | null = null
+  let failure: Error | null = null
+  let afterwards: (() => void)[] = []
+
+  async function runOne(one: Waiting): Promise<() => void> {
+    save.run()
+    const before = afterwards.length
+    try {
+      const pending = one.job()
+      // Awaiting gives up the turn, so only a job that asks for it does: a synchronous batch stays in one piece.
+      const value = pending instanceof Promise ? await pending : pending
+      release.run()
+      return () => one.resolve(value)
+    } catch (error) {
+      if (!connection.inTransaction) throw error
+      undo.run()
+      release.run()
+      afterwards.length = before
+      onError(error)
+      return () => one.reject(error)
+    }
+  }
+
+  /**
+   * Turns of the event loop, for as long as each brings more callers: requests that were read together are written
+   * together, and a single caller waits for one turn only.
+   */
+  async function gatherMore(): Promise<void> {
+    for (let turn = 0; turn < TURNS_MAX; turn++) {
+      const before = arrivals
+      await nextTurn()
+      if (arrivals === before) return
+    }
+  }
+
+  function undoAll(): void {
+    try {
+      if (connection.inTransaction) rollback.run()
+    } catch (cause) {
+      fail(cause)
+    }
+  }
+
+  /** After an I/O error a commit may or may not be on disk: nothing more can be promised by this process. */
+  function fail(cause: unknown): void {
+    failure ??= new Error('the database failed; restart the service', { cause })
+    onFailure(failure)
+  }
+
+  async function commitTogether(): Promise<void> {
+    const began = performance.now()
+    const taken: Waiting[] = []
+    const answers: (() => void)[] = []
+    const take = (from: Waiting[], most: number) => {
+      const some = from.splice(0, most)
+      taken.push(...some)
+      return some
+    }
+    const runAll = async (some: readonly Waiting[]) => {
+      for (const one of some) answers.push(await runOne(one))
+    }
+    const first = take(callers, JOBS_MAX)
+    let next = take(background, 1)
+    afterwards = []
+    try {
+      begin.run()
+      await runAll(first)
+      const from = performance.now()
+      const callers_ms = from - began
+      const most_ms = first.length > 0 ? callers_ms + BACKGROUND_FLUSHES * flush_ms : BACKGROUND_MS
+      // The event loop does not turn in here: another connection of this process would wait in it for this transaction.
+      while (next.length > 0) {
+        await runAll(next)
+        const hasTime = performance.now() - from < Math.min(most_ms, BACKGROUND_MS)
+        next = hasTime ? take(background, 1) : []
+      }
+      const flushing = performance.now()
+      commit.run()
+      flush_ms = performance.now() - flushing
+      for (const answer of answers) answer()
+      onCommit(taken.length, performance.now() - began)
+      for (const work of afterwards) work()
+    } catch (error) {
+      undoAll()
+      onError(error)
+      if (isIoError(error)) fail(error)
+      for (const one of taken) one.reject(error)
+    }
+  }
+
+  async function drain(): Promise<void> {
+    while (callers.length + background.length > 0 && !failure) {
+      await gatherMore()
+      await commitTogether()
+    }
+    for (const one of [...callers.splice(0), ...background.splice(0)]) one.reject(failure)
+    running = null
+  }
+
+  function enter<T>(line: Waiting[], job: Job<T>): Promise<T> {
+    if (failure) return Promise.reject(failure)
+    if (line.length >= WAITING_MAX) return Promise.reject(new WriterBusy())
+    return new Promise<T>((resolve, reject) => {
+      line.push({ job, resolve: resolve as (value: unknown) => void, reject })
+      running ??= drain()
+    })
+  }
+
+  return {
+    run(job) {
+      arrivals += 1
+      return enter(callers, job)
+    },
+    grew() {
+      arrivals += 1
+    },
+    runInBackground: (job) => enter(background, job),
+    afterCommit(work) {
+      afterwards.push(work)
+    },
+    async idle() {
+      while (running) await running
+    },
+  }
+}
+
+/** One turn of the event loop: what has arrived is read. */
+function nextTurn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve))
+}
+
+function isIoError(error: unknown): boolean {
+  return hasCode(error, /^SQLITE_(IOERR|CORRUPT)/)
+}
+
+/** Whether an error means that the file takes no writes: a full or read-only disk, an I/O error, a damaged file. */
+export function refusesWrites(error: unknown): boolean {
+  return hasCode(error, /^SQLITE_(FULL|READONLY|IOERR|CANTOPEN|CORRUPT|NOTADB)/)
+}
+
+function hasCode(error: unknown, pattern: RegExp): boolean {
+  const { code, cause } = (error ?? {}) as { code?: unknown; cause?: unknown }
+  if (typeof code === 'string' && pattern.test(code)) return true
+  return cause !== undefined && hasCode(cause, pattern)
+}

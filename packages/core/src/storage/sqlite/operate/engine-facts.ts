@@ -1,0 +1,47 @@
+import { statSync } from 'node:fs'
+import type Database from 'better-sqlite3'
+import type { EngineFacts } from '../../inspect/facts.ts'
+import { Sqlite } from '../engine/driver.ts'
+
+const BUSY_TIMEOUT_MS = 5_000
+
+/** The first of what is wrong, so that a ruined file does not fill the screen. */
+const FAULTS_MAX = 3
+
+const PRAGMAS = ['journal_mode', 'page_size', 'auto_vacuum', 'freelist_count', 'page_count']
+
+/** What a SQLite file says about itself. `synchronous` is not in the file: every connection of ours sets it, and checks. */
+export function sqliteFacts(file: string): EngineFacts {
+  return looking(file, (connection) => ({
+    engine: 'sqlite',
+    version: connection.prepare('select sqlite_version()').pluck().get() as string,
+    now: new Date(),
+    settings: Object.fromEntries(
+      PRAGMAS.map((name) => [name, String(connection.pragma(name, { simple: true }))]),
+    ),
+    size_bytes: statSync(file).size,
+    log_bytes: statSync(`${file}-wal`, { throwIfNoEntry: false })?.size ?? 0,
+  }))
+}
+
+/** What is wrong with the file's pages and indexes; null where nothing is. */
+export function damageOf(file: string): string | null {
+  return looking(file, (connection) => {
+    const rows = connection.pragma(`quick_check(${FAULTS_MAX})`) as { quick_check: string }[]
+    const faults = rows.map(({ quick_check }) => quick_check).filter((text) => text !== 'ok')
+    return faults.length === 0 ? null : faults.join('; ')
+  })
+}
+
+function looking<T>(file: string, work: (connection: Database.Database) => T): T {
+  const connection = new Sqlite(file, {
+    readonly: true,
+    fileMustExist: true,
+    timeout: BUSY_TIMEOUT_MS,
+  })
+  try {
+    return work(connection)
+  } finally {
+    connection.close()
+  }
+}

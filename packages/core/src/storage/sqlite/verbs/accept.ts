@@ -1,0 +1,120 @@
+import type { Tables } from '../../../rows/tables.ts'
+import {
+  type AcceptRequest,
+  type AcceptResult,
+  type AcceptState,
+  answerKey,
+  planAccept,
+  type SpendingLimit,
+  spendingKey,
+  suppressedAddress,
+  suppressionKey,
+} from '../../../rules/accept.ts'
+import type { MessageQueueRow, MessageRow } from '../../ports/storage.ts'
+import type { Connection } from '../engine/connection.ts'
+import { insertInto, selectFrom } from '../engine/rows.ts'
+import { addCounts } from './count-rows.ts'
+import { creditRows } from './credit-rows.ts'
+import { prepareIsSuppressed } from './find-suppressed.ts'
+
+/** The verb `accept` on SQLite: look up, plan, write, inside the writer's transaction. */
+export function prepareAccept(connection: Connection, t: Tables) {
+  const credits = creditRows(connection, t)
+  const findAnswer = selectFrom(
+    connection,
+    t.idempotency_keys,
+    ['request_hash', 'response'],
+    'workspace_id = ? and route = ? and key = ?',
+  )
+  const isSuppressed = prepareIsSuppressed(connection)
+  const findSpent = selectFrom(
+    connection,
+    t.api_key_spending,
+    ['spent'],
+    'workspace_id = ? and api_key_id = ? and day = ?',
+  )
+  const storeSpent = insertInto(connection, t.api_key_spending, { replacing: true })
+  const findTestUsage = selectFrom(
+    connection,
+    t.test_usage,
+    ['workspace_id', 'day', 'messages', 'bytes'],
+    'workspace_id = ?',
+  )
+  const storeTestUsage = insertInto(connection, t.test_usage, { replacing: true })
+  const insertHold = insertInto(connection, t.credit_holds)
+  const insertBulk = insertInto(connection, t.bulks)
+  const insertAnswer = insertInto(connection, t.idempotency_keys)
+  const insertMessage = insertInto(connection, t.messages)
+  const insertQueued = insertInto(connection, t.message_queue)
+  const count = addCounts(connection)
+
+  function lookUp(requests: readonly AcceptRequest[]): AcceptState {
+    const state: AcceptState = {
+      accounts: new Map(),
+      answers: new Map(),
+      suppressed: new Set(),
+      spent: new Map(),
+      test_usage: new Map(),
+    }
+    for (const request of requests) {
+      const { workspace_id, debit, idempotency } = request
+      if (debit) credits.load(state.accounts, workspace_id)
+      if (debit && request.spending) lookUpSpent(state, workspace_id, request.spending)
+      if (request.test_use) lookUpTestUsage(state, workspace_id)
+      lookUpSuppressed(state, request)
+      if (!idempotency) continue
+      const found = findAnswer(workspace_id, idempotency.route, idempotency.key)[0]
+      if (found) state.answers.set(answerKey(workspace_id, idempotency), found)
+    }
+    return state
+  }
+
+  function lookUpSuppressed({ suppressed }: AcceptState, { messages }: AcceptRequest): void {
+    for (const message of messages) {
+      if (!isSuppressed(message)) continue
+      const { workspace_id, channel } = message
+      suppressed.add(suppressionKey({ workspace_id, channel, address: suppressedAddress(message) }))
+    }
+  }
+
+  function lookUpSpent({ spent }: AcceptState, workspaceId: string, of: SpendingLimit): void {
+    const found = findSpent(workspaceId, of.api_key_id, of.day)[0]
+    if (found) spent.set(spendingKey(workspaceId, of), found.spent)
+  }
+
+  function lookUpTestUsage({ test_usage }: AcceptState, workspaceId: string): void {
+    const found = findTestUsage(workspaceId)[0]
+    if (found) test_usage.set(workspaceId, found)
+  }
+
+  return (requests: readonly AcceptRequest[]): AcceptResult[] => {
+    const plan = planAccept(requests, lookUp(requests))
+    credits.store(plan.accounts, plan.entries)
+    for (const hold of plan.holds) insertHold(hold)
+    for (const bulk of plan.bulks) insertBulk(bulk)
+    for (const message of plan.messages) {
+      insertMessage(message)
+      insertQueued(queuedRow(message))
+    }
+    for (const spending of plan.spending) storeSpent(spending)
+    for (const usage of plan.test_usage) storeTestUsage(usage)
+    for (const answer of plan.answers) insertAnswer(answer)
+    count(plan.counts)
+    return plan.results
+  }
+}
+
+/** A new message's row in the queue: due when it was made, or when it is scheduled. */
+export function queuedRow(message: MessageRow): MessageQueueRow {
+  return {
+    message_id: message.id,
+    workspace_id: message.workspace_id,
+    channel: message.channel,
+    task: 'send',
+    due_at: message.scheduled_at ?? message.created_at,
+    set_at: message.created_at,
+    token: null,
+    attempt: 0,
+    unknown_since: null,
+  }
+}

@@ -1,0 +1,41 @@
+import type { Counter, HotDoor } from '../../ports/storage.ts'
+
+interface Window {
+  count: number
+  ends_at_ms: number
+}
+
+/** So many counters are kept at the most before those that ended are swept out. */
+const SWEEP_AT = 100_000
+
+/**
+ * The verb `count` where one process serves a file: in its memory. Unlike a bounded cache, it forgets no counter before
+ * its window ends: a client that is held back cannot flush its own by sending under many names. Windows are measured by
+ * `elapsed_ms`: a clock that is set forwards or back neither shortens nor lengthens them.
+ */
+export function memoryCounters(): HotDoor['count'] {
+  const windows = new Map<string, Window>()
+  let sweepAt = SWEEP_AT
+
+  function sweep(at_ms: number): void {
+    if (windows.size < sweepAt) return
+    for (const [key, { ends_at_ms }] of windows) if (ends_at_ms <= at_ms) windows.delete(key)
+    sweepAt = Math.max(SWEEP_AT, windows.size * 2)
+  }
+
+  function running(key: string, at_ms: number): Window | null {
+    const window = windows.get(key)
+    return window && window.ends_at_ms > at_ms ? window : null
+  }
+
+  return async (countings) =>
+    countings.map(({ key, window_ms, add, elapsed_ms: at_ms }): Counter => {
+      const window = running(key, at_ms) ?? { count: 0, ends_at_ms: at_ms + window_ms }
+      if (add > 0) {
+        window.count += add
+        windows.set(key, window)
+        sweep(at_ms)
+      }
+      return { count: window.count, ends_in_ms: Math.ceil(window.ends_at_ms - at_ms) }
+    })
+}

@@ -1,0 +1,111 @@
+import { LIMITS } from '../../../contract/limits.ts'
+import type { Tables } from '../../../rows/tables.ts'
+import {
+  type DeliveryResult,
+  endOf,
+  HEALTH,
+  isSilent,
+  planRecord,
+  type RecordPlan,
+  type RecordState,
+  silentSince,
+  type WebhookHealth,
+} from '../../../rules/record.ts'
+import { idFloor } from '../../../runtime/runtime.ts'
+import type { Connection } from '../engine/connection.ts'
+import { insertInto, namesOf, selectFrom, updateOf } from '../engine/rows.ts'
+
+/** The verb `recordDeliveries` on SQLite: look up what the claim still holds, plan, write. */
+export function prepareRecordDeliveries(
+  connection: Connection,
+  t: Tables,
+  { onRecorded, ...context }: { random: () => number; onRecorded: (plan: RecordPlan) => void },
+) {
+  const isHeld = connection
+    .prepare('select 1 from delivery_queue where delivery_id = ? and token = ?')
+    .pluck()
+  const findDelivery = selectFrom(
+    connection,
+    t.deliveries,
+    namesOf(t.deliveries),
+    'workspace_id = ? and webhook_id = ? and id = ?',
+  )
+  const findWebhook = selectFrom(
+    connection,
+    t.webhooks,
+    ['id', 'workspace_id', 'created_at', 'enabled_at', ...HEALTH],
+    'workspace_id = ? and id = ?',
+  )
+  // Those made since then: by their ids, for which there is an index.
+  const countFailed = connection
+    .prepare(
+      `select count(*) from (
+         select 1 from deliveries where workspace_id = ? and webhook_id = ? and id > ?
+           and status = 'failed' and trigger <> 'test' limit ?
+       )`,
+    )
+    .pluck()
+  const updateDelivery = updateOf(connection, t.deliveries, {
+    key: ['workspace_id', 'webhook_id', 'id'],
+    set: [
+      'status',
+      'attempt_count',
+      'next_attempt_at',
+      'response_status',
+      'response_time_ms',
+      'error',
+      'updated_at',
+      'delivered_at',
+    ],
+  })
+  const updateWebhook = updateOf(connection, t.webhooks, {
+    key: ['workspace_id', 'id'],
+    set: HEALTH,
+  })
+  const insertAttempt = insertInto(connection, t.delivery_attempts)
+  const requeue = connection.prepare(
+    'update delivery_queue set due_at = ?, set_at = ?, token = null where delivery_id = ?',
+  )
+  const dequeue = connection.prepare('delete from delivery_queue where delivery_id = ?')
+
+  function failedSince(webhook: WebhookHealth): number {
+    const since = idFloor(silentSince(webhook))
+    const max = LIMITS.webhook_failing_deliveries
+    return countFailed.get(webhook.workspace_id, webhook.id, since, max) as number
+  }
+
+  function lookUp(held: readonly DeliveryResult[]): RecordState {
+    const state: RecordState = {
+      deliveries: new Map(),
+      webhooks: new Map(),
+      failed_deliveries: new Map(),
+    }
+    const latest = endOf(held)
+    for (const { workspace_id, webhook_id, delivery_id } of held) {
+      const delivery = findDelivery(workspace_id, webhook_id, delivery_id)[0]
+      if (delivery) state.deliveries.set(delivery_id, delivery)
+      if (state.webhooks.has(webhook_id)) continue
+      const webhook = findWebhook(workspace_id, webhook_id)[0]
+      if (!webhook) continue
+      state.webhooks.set(webhook_id, webhook as WebhookHealth)
+      if (isSilent(webhook, latest)) state.failed_deliveries.set(webhook_id, failedSince(webhook))
+    }
+    return state
+  }
+
+  return (results: readonly DeliveryResult[]): boolean[] => {
+    const holds = results.map(({ delivery_id, token }) => isHeld.get(delivery_id, token) === 1)
+    const held = results.filter((_, i) => holds[i])
+    const plan = planRecord(held, lookUp(held), context)
+    for (const delivery of plan.deliveries) updateDelivery(delivery)
+    for (const attempt of plan.attempts) insertAttempt(attempt)
+    for (const webhook of plan.webhooks) updateWebhook(webhook)
+    for (const { delivery_id, due_at, set_at } of plan.requeue) {
+      requeue.run(due_at.getTime(), set_at.getTime(), delivery_id)
+    }
+    for (const id of plan.dequeue) dequeue.run(id)
+    onRecorded(plan)
+    const counted = plan.counted.values()
+    return holds.map((isHolder) => isHolder && counted.next().value === true)
+  }
+}

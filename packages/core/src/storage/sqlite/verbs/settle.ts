@@ -1,0 +1,168 @@
+import type { Tables } from '../../../rows/tables.ts'
+import {
+  type CancelOutcome,
+  type CancelRequest,
+  cancellations,
+  planCancel,
+} from '../../../rules/cancel.ts'
+import { planSettle } from '../../../rules/settle.ts'
+import type {
+  SettleContext,
+  Settlement,
+  SettlePlan,
+  SettleState,
+} from '../../../rules/settlement.ts'
+import type { Connection } from '../engine/connection.ts'
+import { insertInto, namesOf, selectFrom, updateOf } from '../engine/rows.ts'
+import { addCounts } from './count-rows.ts'
+import { creditRows } from './credit-rows.ts'
+
+/** The verbs `settle` and `cancel` on SQLite: look up, plan, write, inside the writer's transaction. */
+export function prepareSettle(
+  connection: Connection,
+  t: Tables,
+  { onSettled, ...context }: SettleContext & { onSettled: (plan: SettlePlan) => void },
+) {
+  const lookUp = prepareLookUp(connection, t)
+  const write = prepareWrite(connection, t)
+  return {
+    settle(settlements: readonly Settlement[]): boolean[] {
+      const plan = planSettle(settlements, lookUp(settlements), context)
+      write(plan)
+      onSettled(plan)
+      return plan.counted
+    },
+    cancel(request: CancelRequest): CancelOutcome[] {
+      const settlements = cancellations(request)
+      const { plan, outcomes } = planCancel(settlements, lookUp(settlements), context)
+      write(plan)
+      onSettled(plan)
+      return outcomes
+    },
+  }
+}
+
+function prepareLookUp(connection: Connection, t: Tables) {
+  const credits = creditRows(connection, t)
+  const findMessage = selectFrom(
+    connection,
+    t.messages,
+    namesOf(t.messages, 'content'),
+    'workspace_id = ? and id = ?',
+  )
+  const findQueued = selectFrom(
+    connection,
+    t.message_queue,
+    namesOf(t.message_queue),
+    'message_id = ?',
+  )
+  const findParts = selectFrom(
+    connection,
+    t.message_parts,
+    namesOf(t.message_parts),
+    'workspace_id = ? and message_id = ? order by attempt, number',
+  )
+  const findEntries = selectFrom(
+    connection,
+    t.ledger_entries,
+    namesOf(t.ledger_entries),
+    'workspace_id = ? and ref_id = ? order by seq',
+  )
+  const findSubscribers = selectFrom(
+    connection,
+    t.webhooks,
+    ['id', 'workspace_id', 'events', 'mode'],
+    'workspace_id = ? and is_active = 1',
+  )
+  return (settlements: readonly Settlement[]): SettleState => {
+    const state: SettleState = {
+      messages: new Map(),
+      queue: new Map(),
+      subscribers: new Map(),
+      accounts: new Map(),
+      parts: new Map(),
+      entries_about: new Map(),
+    }
+    for (const { workspace_id, message_id, result } of settlements) {
+      if (result.task === 'callback' && !state.parts.has(message_id)) {
+        state.parts.set(message_id, findParts(workspace_id, message_id))
+      }
+      if (state.messages.has(message_id)) continue
+      const message = findMessage(workspace_id, message_id)[0]
+      if (!message) continue
+      state.messages.set(message_id, message)
+      if (message.channel === 'voice') {
+        state.entries_about.set(message_id, findEntries(workspace_id, message_id))
+      }
+      const queued = findQueued(message_id)[0]
+      if (queued) state.queue.set(message_id, queued)
+      credits.load(state.accounts, workspace_id)
+      if (!state.subscribers.has(workspace_id)) {
+        state.subscribers.set(workspace_id, findSubscribers(workspace_id))
+      }
+    }
+    return state
+  }
+}
+
+function prepareWrite(connection: Connection, t: Tables) {
+  const credits = creditRows(connection, t)
+  const updateMessage = updateOf(connection, t.messages, {
+    key: ['workspace_id', 'id'],
+    set: [
+      'status',
+      'accepted',
+      'credits_used',
+      'credits_refunded',
+      'provider',
+      'provider_message_id',
+      'error_code',
+      'error_message',
+      'sequence',
+      'updated_at',
+      'sent_at',
+      'delivered_at',
+      'read_at',
+      'failed_at',
+    ],
+  })
+  const updateAttempt = updateOf(connection, t.message_attempts, {
+    key: ['workspace_id', 'message_id', 'number'],
+    set: ['outcome', 'provider_message_id', 'error_code', 'error_message', 'finished_at'],
+  })
+  const requeue = updateOf(connection, t.message_queue, {
+    key: ['message_id'],
+    set: ['task', 'due_at', 'set_at', 'token', 'unknown_since'],
+  })
+  const dequeue = connection.prepare('delete from message_queue where message_id = ?')
+  const endHold = connection.prepare('delete from credit_holds where workspace_id = ? and id = ?')
+  const insertMessageEvent = insertInto(connection, t.message_events)
+  const insertPart = insertInto(connection, t.message_parts, { keeping: true })
+  const updatePart = updateOf(connection, t.message_parts, {
+    key: ['workspace_id', 'message_id', 'attempt', 'number'],
+    set: ['status'],
+  })
+  const storeConversation = insertInto(connection, t.conversations, { replacing: true })
+  const insertSuppression = insertInto(connection, t.suppressions, { keeping: true })
+  const insertEvent = insertInto(connection, t.events)
+  const insertDelivery = insertInto(connection, t.deliveries)
+  const insertQueued = insertInto(connection, t.delivery_queue)
+  const count = addCounts(connection)
+  return (plan: SettlePlan): void => {
+    for (const message of plan.messages) updateMessage(message)
+    for (const attempt of plan.attempts) updateAttempt(attempt)
+    for (const row of plan.message_events) insertMessageEvent(row)
+    for (const row of plan.parts) insertPart(row)
+    for (const row of plan.part_changes) updatePart(row)
+    for (const row of plan.conversations) storeConversation(row)
+    for (const row of plan.suppressions) insertSuppression(row)
+    for (const row of plan.requeue) requeue(row)
+    for (const id of plan.dequeue) dequeue.run(id)
+    credits.store(plan.accounts, plan.entries)
+    for (const { workspace_id, id } of plan.ended_holds) endHold.run(workspace_id, id)
+    for (const row of plan.events) insertEvent(row)
+    for (const row of plan.deliveries) insertDelivery(row)
+    for (const row of plan.delivery_queue) insertQueued(row)
+    count(plan.counts)
+  }
+}
