@@ -5,7 +5,7 @@ import { tables } from '../../src/rows/tables.ts'
 import { openPostgres } from '../../src/storage/postgres/postgres.ts'
 import { testRuntime } from '../fixtures.ts'
 import { createDatabase, type TestDatabase } from '../postgres-database.ts'
-import { PARTITIONED, PLAN } from './plan.ts'
+import { LIMITS, PARTITIONED } from './plan.ts'
 
 /**
  * Keys that do not begin with `workspace_id`, and why. Whoever adds one must know where it would live when the
@@ -78,7 +78,7 @@ describe('the keys of a migrated database', () => {
 })
 
 it('the page names every key that is not a workspace’s', () => {
-  for (const key of Object.keys(GLOBAL)) expect(PLAN).toContain(`\`${key}\``)
+  for (const key of Object.keys(GLOBAL)) expect(LIMITS).toContain(`\`${key}\``)
 })
 
 /** `table (column, …)` of the primary key and of each unique index. */

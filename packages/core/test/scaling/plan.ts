@@ -1,19 +1,19 @@
 import { readFileSync } from 'node:fs'
 
-/** The page that the tests of this folder prove. */
-export const PLAN = readFileSync(
-  new URL('../../../../docs/operating/scaling.md', import.meta.url),
-  'utf8',
-)
+/** The page that names the keys and statements without a workspace. */
+export const LIMITS = pageAt('internals/scaling.md')
 
-/** The SQL of the page whose first line is `-- <title>`. */
+/** The page with the SQL that an operator runs. */
+const STEPS = pageAt('operating/scaling.md')
+
+/** The SQL block of the page whose first line is `-- <title>`. */
 export function sqlOfPlan(title: string): string {
-  const blocks = PLAN.matchAll(/```sql\n-- (.*)\n([\s\S]*?)```/g)
+  const blocks = STEPS.matchAll(/```sql\n-- (.*)\n([\s\S]*?)```/g)
   for (const [, name, sql] of blocks) if (name === title && sql) return sql
-  throw new Error(`the page has no SQL that is called ${title}`)
+  throw new Error(`the page has no SQL block ${title}`)
 }
 
-/** The statements of some SQL without quoted semicolons, for those that must not share a transaction. */
+/** Splits SQL without quoted semicolons, for statements that must not share a transaction. */
 export function statementsOf(sql: string): string[] {
   return sql
     .split(/;\s*$/m)
@@ -21,7 +21,7 @@ export function statementsOf(sql: string): string[] {
     .filter(Boolean)
 }
 
-/** Every history whose rows end with time, and the column of its key that says when: both engines' keys hold it. */
+/** Each history, and the column of its key that contains the time, on both engines. */
 export const PARTITIONED = {
   messages: 'id',
   message_attempts: 'message_id',
@@ -30,3 +30,7 @@ export const PARTITIONED = {
   deliveries: 'id',
   delivery_attempts: 'delivery_id',
 } as const
+
+function pageAt(path: string): string {
+  return readFileSync(new URL(`../../../../docs/${path}`, import.meta.url), 'utf8')
+}

@@ -4,7 +4,7 @@ import { openPostgres } from '../../src/storage/postgres/postgres.ts'
 import { testRuntime } from '../fixtures.ts'
 import { createDatabase, type TestDatabase } from '../postgres-database.ts'
 import { benchFor, only } from '../storage/bench.ts'
-import { PARTITIONED, PLAN, sqlOfPlan } from './plan.ts'
+import { LIMITS, PARTITIONED, sqlOfPlan } from './plan.ts'
 
 /**
  * Statements of the hot door whose conditions do not name a workspace, so that no engine could send them to the one
@@ -93,7 +93,7 @@ describe('the statements of the hot door', () => {
       .map(([name]) => name)
     expect(statements.size).toBeGreaterThan(20)
     expect(across.sort()).toEqual(ACROSS_WORKSPACES)
-    for (const name of ACROSS_WORKSPACES) expect(PLAN).toContain(`\`${name}\``)
+    for (const name of ACROSS_WORKSPACES) expect(LIMITS).toContain(`\`${name}\``)
   })
 
   it('change nothing of a workspace whose rows have the same ids', async () => {
