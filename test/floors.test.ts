@@ -110,6 +110,8 @@ describe('violationsOf', () => {
     ],
     ['core/src/dispatch/lane.ts', '../storage/open.ts', 'only core.ts opens the storage'],
     ['core/src/workspaces/hash.ts', 'argon2', 'a heavy module is loaded in its one place alone'],
+    ['cli/src/top/screen.ts', '../views/top.tsx', 'a folder of the command uses only the folders'],
+    ['cli/src/show/output.ts', '../input/time.ts', 'a folder of the command uses only the folders'],
     ['core/src/contract/sign.ts', 'zod', 'signatures need node:crypto alone'],
   ])('finds that %s imports %s', (path, specifier, rule) => {
     const found = check(`packages/${path}`, `export * from '${specifier}'`)

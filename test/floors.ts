@@ -40,11 +40,24 @@ const HEAVY: Record<string, RegExp> = {
   nodemailer: /^core\/providers\//,
   pg: /^core\/storage\/postgres/,
   piscina: /^core\/dispatch\/pool\.ts$/,
-  react: /^cli\/(views\/|bulk\/show-progress\.ts$)/,
+  react: /^cli\/views\//,
   'prom-client': /^server\/metrics\//,
   stripe: /^core\/billing\//,
   twilio: /^core\/providers\//,
 }
+
+/** The folders of the command, the lowest first; folders of one floor do not use each other. */
+const COMMAND_FLOORS: readonly RegExp[] = [
+  /^cli\/process\//,
+  /^cli\/(input|show)\//,
+  /^cli\/context\.ts$/,
+  /^cli\/settings\//,
+  /^cli\/connect\//,
+  /^cli\/(completion|dev|doctor|messages|top|webhooks)\//,
+  /^cli\/bulk\//,
+  /^cli\/views\//,
+  /^cli\/commands\//,
+]
 
 const FEATURE =
   /^core\/(workspaces|api-keys|credits|channels|messages|webhooks|billing|contacts|inbound|operating)\//
@@ -114,6 +127,14 @@ const RULES: Rule[] = [
       target === 'core/storage/open.ts' && from !== 'core/core.ts' && from !== 'core/index.ts',
   },
   {
+    says: 'a folder of the command uses only the folders below it',
+    breaks: ({ from, target }) => {
+      const [user, used] = [commandFloorOf(from), commandFloorOf(target)]
+      const isSameFolder = posix.dirname(from) === posix.dirname(target)
+      return user !== null && used !== null && (used > user || (used === user && !isSameFolder))
+    },
+  },
+  {
     says: 'a heavy module is loaded in its one place alone',
     breaks: ({ from, target, is_type_only }) =>
       !is_type_only && HEAVY[target] !== undefined && !HEAVY[target].test(from),
@@ -166,6 +187,12 @@ function strangersOfSignature(edges: readonly Edge[]): string[] {
 function importCycles(edges: readonly Edge[]): string[] {
   const lasting = edges.filter(({ is_type_only }) => !is_type_only)
   return cyclesOf(lasting).map((cycle) => `${cycle.map(pathOf).join(' → ')}: an import cycle`)
+}
+
+/** The floor of a file of the command; null for its entry points and for files of other packages. */
+function commandFloorOf(id: string): number | null {
+  const floor = COMMAND_FLOORS.findIndex((pattern) => pattern.test(id))
+  return floor === -1 ? null : floor
 }
 
 function uses(name: string, allowed: RegExp, says: string): Rule {

@@ -44,8 +44,8 @@ export async function answerSvc(call: Call, world: World): Promise<number> {
 }
 
 /** The command that is called, and its name behind `svc`. */
-function commandOf({ argv, ...surroundings }: Call): { command: Command; names: string } {
-  let command = createProgram(surroundings).program
+function commandOf({ argv, ...io }: Call): { command: Command; names: string } {
+  let command = createProgram(io).program
   const names: string[] = []
   for (const argument of argv) {
     const next = command.commands.find((each) => each.name() === argument)
@@ -56,8 +56,8 @@ function commandOf({ argv, ...surroundings }: Call): { command: Command; names: 
   return { command, names: names.join(' ') }
 }
 
-async function parse({ argv, ...surroundings }: Call): Promise<number> {
-  const { program, context } = createProgram(surroundings)
+async function parse({ argv, ...io }: Call): Promise<number> {
+  const { program, context } = createProgram(io)
   const silence = (command: Command): void => {
     command.action(() => {})
     command.commands.forEach(silence)

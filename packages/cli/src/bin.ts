@@ -1,6 +1,5 @@
-import { invocationOf } from './invocation.ts'
+import { invocationOf, needsOutput, stopInOrder, stopSignal } from './process/node-process.ts'
 import { run } from './program.ts'
-import { needsOutput, stopInOrder, stopSignal } from './stop-signal.ts'
 
 /** How long the last output of a service may take. */
 const OUTPUT_MAX_MS = 1_000

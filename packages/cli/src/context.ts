@@ -1,11 +1,11 @@
 import type { Command } from 'commander'
-import type { Output } from './output.ts'
-import type { Surroundings } from './surroundings.ts'
+import type { ProcessIo } from './process/process-io.ts'
+import type { Output } from './show/output.ts'
 
 /** What every command gets. */
 export interface Context {
   /** Replaced once it is known what is set elsewhere than in the environment, so taken when a command runs. */
-  surroundings: Surroundings
+  io: ProcessIo
   readonly output: Output
 }
 

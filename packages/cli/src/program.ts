@@ -32,10 +32,10 @@ import { addVerify } from './commands/verify.ts'
 import { addWebhooks } from './commands/webhooks.ts'
 import { addWorkspaces } from './commands/workspaces.ts'
 import { type Context, withExamples } from './context.ts'
-import { usage } from './failure.ts'
-import { calledAsGiven, withConfigFile } from './given-settings.ts'
-import { createOutput } from './output.ts'
-import type { Surroundings } from './surroundings.ts'
+import { usage } from './process/failure.ts'
+import type { ProcessIo } from './process/process-io.ts'
+import { calledAsGiven, withConfigFile } from './settings/setting-sources.ts'
+import { createOutput } from './show/output.ts'
 
 const HELP_WIDTH_MAX = 100
 
@@ -43,15 +43,15 @@ const HELP_WIDTH_MAX = 100
  * Runs the command that `argv` (without node and script) asks for and answers its exit code: 0 done, 1 failed or
  * invalid, 2 usage or configuration, 3 server not reachable. Never throws, never exits.
  */
-export async function run(argv: readonly string[], surroundings: Surroundings): Promise<number> {
-  const { program, context } = createProgram(surroundings)
+export async function run(argv: readonly string[], io: ProcessIo): Promise<number> {
+  const { program, context } = createProgram(io)
   const { output } = context
   try {
     await program.parseAsync(argv, { from: 'user' })
     return 0
   } catch (error) {
     if (!(error instanceof CommanderError)) {
-      return output.failure(calledAsGiven(error, context.surroundings))
+      return output.failure(calledAsGiven(error, context.io))
     }
     if (error.exitCode === 0) return 0
     const help = `${calledCommand(program, argv)} --help`
@@ -62,15 +62,15 @@ export async function run(argv: readonly string[], surroundings: Surroundings): 
 }
 
 /** All commands, and what they get; the configuration file is read when one of them is about to run. */
-export function createProgram(surroundings: Surroundings): { program: Command; context: Context } {
+export function createProgram(io: ProcessIo): { program: Command; context: Context } {
   const program = new Command('svc')
-  const output = createOutput(surroundings, () => program.opts().json === true)
-  const context = { surroundings, output }
+  const output = createOutput(io, () => program.opts().json === true)
+  const context = { io, output }
   prepare(program, context)
   program.hook('preAction', async (_, command) => {
     if (NEEDS_NO_SETTINGS.includes(namesOf(command)[1] ?? '')) return
     const { config } = program.opts<{ config?: string }>()
-    context.surroundings = await withConfigFile(surroundings, config, output.note)
+    context.io = await withConfigFile(io, config, output.note)
   })
   return { program, context }
 }
@@ -97,8 +97,8 @@ function namesOf(command: Command): string[] {
 }
 
 function prepare(program: Command, context: Context): void {
-  const { surroundings, output } = context
-  const { stdout, stderr } = surroundings
+  const { io, output } = context
+  const { stdout, stderr } = io
   program
     .description('Self-hosted messaging: SMS, WhatsApp, e-mail and voice behind one API.')
     .version(version(), '-v, --version', 'print the version')

@@ -3,8 +3,8 @@ import { render } from 'ink-testing-library'
 import { createElement } from 'react'
 import { expect, test } from 'vitest'
 import { createProgress } from '../src/bulk/progress.ts'
-import { styleFor } from '../src/style.ts'
-import type { OutputStream } from '../src/surroundings.ts'
+import type { OutputStream } from '../src/process/process-io.ts'
+import { styleFor } from '../src/show/style.ts'
 import { BulkView } from '../src/views/bulk.tsx'
 
 const terminal = { isTTY: true } as OutputStream

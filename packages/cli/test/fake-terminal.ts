@@ -1,6 +1,6 @@
 import type { EventEmitter } from 'node:events'
 import { PassThrough } from 'node:stream'
-import type { InputStream, OutputStream } from '../src/surroundings.ts'
+import type { InputStream, OutputStream } from '../src/process/process-io.ts'
 import { untilSeen } from './svc.ts'
 
 /** A terminal that nobody looks at: what is written is kept, and keys can be pressed. */

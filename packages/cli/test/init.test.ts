@@ -11,8 +11,8 @@ import {
 import { join } from 'node:path'
 import { PassThrough } from 'node:stream'
 import { afterEach, beforeEach, expect, test } from 'vitest'
+import type { InputStream } from '../src/process/process-io.ts'
 import { run } from '../src/program.ts'
-import type { InputStream } from '../src/surroundings.ts'
 import { newFolder, svc, svcJson } from './svc.ts'
 
 let folder: ReturnType<typeof newFolder>

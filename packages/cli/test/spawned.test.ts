@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { sign } from '@svc/core/webhooks'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { freePort } from '../src/free-port.ts'
+import { freePort } from '../src/dev/free-port.ts'
 import { type SvcProcess, spawnSvc } from './spawned.ts'
 import { newFolder } from './svc.ts'
 

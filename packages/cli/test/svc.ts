@@ -2,8 +2,8 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { PassThrough } from 'node:stream'
+import type { OutputStream } from '../src/process/process-io.ts'
 import { run } from '../src/program.ts'
-import type { OutputStream } from '../src/surroundings.ts'
 
 /** How a run of the command ended. */
 export interface Ended {

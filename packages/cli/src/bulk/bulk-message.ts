@@ -1,8 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { WireBulkRequest } from '@svc/core/contract'
 import { type Command, Option } from 'commander'
-import { usage } from '../failure.ts'
-import { readInputFile, readStdinText } from '../input.ts'
+import { readInputFile, readStdinText } from '../input/read-input.ts'
 import {
   emailContentOf,
   type MessageOptions,
@@ -10,8 +9,9 @@ import {
   sendingOf,
   textContentOf,
   withMessage,
-} from '../send-request.ts'
-import type { Surroundings } from '../surroundings.ts'
+} from '../messages/send-request.ts'
+import { usage } from '../process/failure.ts'
+import type { ProcessIo } from '../process/process-io.ts'
 import type { BatchLimits } from './batches.ts'
 
 /** Nobody is called in bulk. */
@@ -62,11 +62,11 @@ export function withBulkMessage(command: Command): Command {
 /** What the options ask for; what is wrong with it is for the server to say. */
 export async function readBulkMessage(
   options: BulkMessageOptions,
-  surroundings: Surroundings,
+  io: ProcessIo,
   { isStdinTaken }: { isStdinTaken: boolean },
 ): Promise<BulkMessage> {
   const { channel, defaults, toColumn } = options
-  const content = await contentOf(options, surroundings, isStdinTaken)
+  const content = await contentOf(options, io, isStdinTaken)
   const more = {
     ...(defaults && { defaults: pairsOf('--defaults', defaults) }),
     ...sendingOf(options, new Date()),
@@ -95,7 +95,7 @@ export function limitsOf({ request }: BulkMessage, rows: number): BatchLimits {
 
 async function contentOf(
   { channel, content, ...options }: BulkMessageOptions,
-  surroundings: Surroundings,
+  io: ProcessIo,
   isStdinTaken: boolean,
 ): Promise<unknown> {
   const { text, subject, html } = options
@@ -103,12 +103,12 @@ async function contentOf(
     if (text ?? subject ?? html) {
       throw usage('give either --content or --text, --subject and --html')
     }
-    return jsonOf(content, await readInputFile(content, surroundings))
+    return jsonOf(content, await readInputFile(content, io))
   }
   if (text === '-' && isStdinTaken) throw usage('stdin is the file of the recipients already')
   const given =
     text === '-'
-      ? { ...options, text: await readStdinText(surroundings, 'give the text with --text') }
+      ? { ...options, text: await readStdinText(io, 'give the text with --text') }
       : options
   return channel === 'email' ? emailContentOf(given) : textContentOf(channel, given)
 }

@@ -1,5 +1,5 @@
 import type { WireBulkRequest } from '@svc/core/contract'
-import { usage } from '../failure.ts'
+import { usage } from '../process/failure.ts'
 import type { CsvRow } from './read-rows.ts'
 
 type Channel = WireBulkRequest['channel']

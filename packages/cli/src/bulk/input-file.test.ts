@@ -2,7 +2,7 @@ import { appendFileSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, test } from 'vitest'
-import type { Surroundings } from '../surroundings.ts'
+import type { ProcessIo } from '../process/process-io.ts'
 import { columnsOf } from './columns.ts'
 import { openInputFile } from './input-file.ts'
 
@@ -12,7 +12,7 @@ afterAll(() => rmSync(cwd, { recursive: true }))
 
 function openCsv(text: string) {
   writeFileSync(join(cwd, 'x.csv'), text)
-  return openInputFile('x.csv', { cwd } as Surroundings, (header, file) =>
+  return openInputFile('x.csv', { cwd } as ProcessIo, (header, file) =>
     columnsOf(header, { file, channel: 'sms', to_column: undefined, content: {} }),
   )
 }

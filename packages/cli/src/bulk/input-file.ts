@@ -4,9 +4,9 @@ import { type FileHandle, mkdtemp, open, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { basename, join, resolve } from 'node:path'
 import { pipeline } from 'node:stream/promises'
-import { Failure, misconfigured, usage } from '../failure.ts'
-import { assertUnread } from '../input.ts'
-import type { Surroundings } from '../surroundings.ts'
+import { assertUnread } from '../input/read-input.ts'
+import { Failure, misconfigured, usage } from '../process/failure.ts'
+import type { ProcessIo } from '../process/process-io.ts'
 import type { Columns, Row } from './columns.ts'
 import { type CsvRow, readRows } from './read-rows.ts'
 
@@ -41,12 +41,12 @@ export interface InputFile {
  */
 export async function openInputFile(
   path: string,
-  surroundings: Surroundings,
+  io: ProcessIo,
   columnsFor: (header: CsvRow, file: string) => Columns,
 ): Promise<InputFile> {
   const name = path === '-' ? 'stdin' : basename(path)
-  const spool = path === '-' ? await spoolOf(surroundings) : null
-  const handle = await opened(spool?.path ?? resolve(surroundings.cwd, path), path)
+  const spool = path === '-' ? await spoolOf(io) : null
+  const handle = await opened(spool?.path ?? resolve(io.cwd, path), path)
   // Where the system lets us, it is out of sight from now on, however this ends.
   await spool?.remove().catch(() => {})
   const close = async () => {
@@ -97,9 +97,7 @@ async function stampOf(handle: FileHandle): Promise<string> {
   return `${size} ${mtimeNs}`
 }
 
-async function spoolOf({
-  stdin,
-}: Surroundings): Promise<{ path: string; remove(): Promise<void> }> {
+async function spoolOf({ stdin }: ProcessIo): Promise<{ path: string; remove(): Promise<void> }> {
   if (stdin.isTTY) throw usage('name a file, or pipe one in')
   assertUnread(stdin)
   const folder = await mkdtemp(join(tmpdir(), 'svc-bulk-'))

@@ -1,5 +1,5 @@
-import { Failure, unreachable } from '../failure.ts'
-import { isOutage, pause, retryAfterMs } from '../polling.ts'
+import { isOutage, pause, retryAfterMs } from '../connect/polling.ts'
+import { Failure, unreachable } from '../process/failure.ts'
 
 const BACKOFF_FIRST_MS = 1_000
 const BACKOFF_MAX_MS = 30_000

@@ -23,6 +23,12 @@ export interface ProgressStore {
   subscribe(listener: () => void): () => void
 }
 
+/** Shows progress until it is ended. */
+export interface ProgressView {
+  /** Resolves when the caller can write to the terminal again. */
+  end(): Promise<void>
+}
+
 export function createProgress(first: Pick<BulkProgress, 'file' | 'rows_total'>): ProgressStore {
   let progress: BulkProgress = {
     ...first,

@@ -1,7 +1,7 @@
 import { createReadStream } from 'node:fs'
 import { access, stat } from 'node:fs/promises'
 import { UNITS_PER_CREDIT, units } from '@svc/core/contract'
-import { misconfigured } from '../failure.ts'
+import { misconfigured } from '../process/failure.ts'
 import { type AddressesSeen, createAddressesSeen } from './addresses-seen.ts'
 import { lineOf } from './result-line.ts'
 import { type BegunLine, FORMAT, type ResultLine, type RunLine } from './results-file.ts'

@@ -1,5 +1,5 @@
 import { Readable } from 'node:stream'
-import { usage } from '../failure.ts'
+import { usage } from '../process/failure.ts'
 
 /** What one row may hold, in bytes; also the header. */
 const ROW_MAX_BYTES = 128 * 1024

@@ -1,5 +1,5 @@
 import type { Context } from '../context.ts'
-import type { Cell } from '../output.ts'
+import type { Cell } from '../show/output.ts'
 import type { Check } from './check-rows.ts'
 import type { RunState } from './read-results.ts'
 import type { RowResult, Totals } from './totals.ts'

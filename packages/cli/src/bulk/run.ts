@@ -1,9 +1,9 @@
 import type { Client } from '@svc/core/contract'
-import { confirm } from '../confirm.ts'
-import type { Target } from '../connection.ts'
+import type { Target } from '../connect/connection.ts'
 import type { Context } from '../context.ts'
-import { explain, Failure, usage } from '../failure.ts'
-import { aborted, stopSignalOf } from '../surroundings.ts'
+import { confirm } from '../input/confirm.ts'
+import { explain, Failure, usage } from '../process/failure.ts'
+import { aborted, stopSignalOf } from '../process/process-io.ts'
 import type { BatchLimits } from './batches.ts'
 import type { BulkMessage } from './bulk-message.ts'
 import { type Check, checkRows } from './check-rows.ts'
@@ -11,12 +11,11 @@ import type { InputFile } from './input-file.ts'
 import { lockFile } from './lock-file.ts'
 import { assertSameRun, newRun, putAside, stoppedShort } from './open-run.ts'
 import { createPatience, interrupted, type Patience } from './patience.ts'
-import { createProgress, type ProgressStore } from './progress.ts'
+import { createProgress, type ProgressStore, type ProgressView } from './progress.ts'
 import { type RunState, readResults } from './read-results.ts'
 import { checkDocument, reportCheck, reportRun } from './report.ts'
 import { continueResultsFile, createResultsFile, type ResultsFile } from './results-file.ts'
 import { isTooOld, sendRows, skipPending, tooOld } from './send-rows.ts'
-import { showProgress } from './show-progress.ts'
 
 /** How to send. */
 export interface SendSettings {
@@ -41,6 +40,7 @@ export interface Run {
   settings: SendSettings
   /** Of the result file, absolute. */
   path: string
+  showProgress(progress: ProgressStore): Promise<ProgressView>
 }
 
 /** A run that is watched. */
@@ -96,7 +96,7 @@ async function watch(run: Run): Promise<Watched> {
   const { input, settings, context, message } = run
   const { emailKey } = await import('@svc/core/contract')
   const progress = createProgress({ file: input.name, rows_total: input.rows })
-  const signal = stopSignalOf(context.surroundings)
+  const signal = stopSignalOf(context.io)
   const stopping = 'Stopping after what is under way; Ctrl-C again ends it at once.'
   signal.addEventListener('abort', () => context.output.note(stopping), { once: true })
   const patience = createPatience({
@@ -131,8 +131,8 @@ async function stateOf(run: Watched): Promise<RunState> {
 /** Asks, where somebody wants to be asked, or every row is to be good. */
 async function assertWanted(run: Watched, state: RunState): Promise<void> {
   const { context, settings } = run
-  const { surroundings, output } = context
-  if (!settings.yes && (!surroundings.stdin.isTTY || output.isJson())) {
+  const { io, output } = context
+  if (!settings.yes && (!io.stdin.isTTY || output.isJson())) {
     throw usage('no terminal to ask: give --yes, after a look with --dry-run')
   }
   if (settings.yes && !settings.strict) return
@@ -156,10 +156,10 @@ async function assertWanted(run: Watched, state: RunState): Promise<void> {
 
 /** What sending the rest would do; `state` stays as it is. */
 async function checkRest(run: Watched, state: RunState): Promise<Check> {
-  const { context, input, progress } = run
+  const { input, progress } = run
   const rows_before = state.totals.rows
   progress.set({ phase: 'checking', rows_total: input.rows - rows_before, began_at: new Date() })
-  const view = await showProgress(context, progress)
+  const view = await run.showProgress(progress)
   try {
     return await checkRows(input, {
       ...run,
@@ -173,7 +173,7 @@ async function checkRest(run: Watched, state: RunState): Promise<Check> {
 }
 
 async function sendRest(run: Watched, state: RunState, results: ResultsFile): Promise<void> {
-  const { context, input, progress } = run
+  const { input, progress } = run
   await settlePending(run, state, results)
   const { totals } = state
   progress.set({
@@ -183,7 +183,7 @@ async function sendRest(run: Watched, state: RunState, results: ResultsFile): Pr
     rows_before: totals.rows,
     began_at: new Date(),
   })
-  const view = await showProgress(context, progress)
+  const view = await run.showProgress(progress)
   try {
     const onBatch = (sum: RunState['totals']) => progress.set({ totals: sum })
     await sendRows(input, state, { ...run, results, onBatch })
@@ -201,7 +201,7 @@ async function settlePending(run: Watched, state: RunState, results: ResultsFile
   if (!pending || !isTooOld(pending, new Date())) return
   if (settings.unanswered === 'skip') return skipPending(input, state, { results, keyOf })
   if (settings.unanswered === undefined) {
-    if (!context.surroundings.stdin.isTTY) throw tooOld(pending)
+    if (!context.io.stdin.isTTY) throw tooOld(pending)
     const lines = `lines ${pending.first_line} to ${pending.last_line}`
     context.output.note(
       `The answer to the batch of ${lines} was lost on ${pending.at}, too long ago to ask for it again: those messages may have been sent. svc messages list --since ${pending.at} tells.`,
@@ -219,7 +219,7 @@ async function ask({ context, signal }: Watched, question: string): Promise<void
   const stopped = aborted(signal).then(() => {
     throw interrupted()
   })
-  await Promise.race([confirm(context.surroundings, question), stopped])
+  await Promise.race([confirm(context.io, question), stopped])
 }
 
 async function endOf({ context, settings }: Run, state: RunState): Promise<void> {

@@ -1,6 +1,6 @@
 import { type Client, creditsOf, type SvcError, type Units } from '@svc/core/contract'
-import { Failure } from '../failure.ts'
-import { retryAfterMs } from '../polling.ts'
+import { retryAfterMs } from '../connect/polling.ts'
+import { Failure } from '../process/failure.ts'
 import { type Batch, type BatchLimits, batchesOf, batchUpTo } from './batches.ts'
 import type { BulkMessage } from './bulk-message.ts'
 import { bodyOf, resultsOf } from './check-rows.ts'

@@ -1,9 +1,9 @@
 import type { OperatorAuditEntry } from '@svc/core'
 import type { Command } from 'commander'
+import { findWorkspace, withCore } from '../connect/operator.ts'
 import { type Context, type PageOptions, withExamples, withPage } from '../context.ts'
-import { momentText } from '../moment.ts'
-import { findWorkspace, withCore } from '../operator.ts'
-import { printable } from '../printable.ts'
+import { momentText } from '../input/time.ts'
+import { printable } from '../show/text.ts'
 
 interface AuditOptions extends PageOptions {
   workspace?: string
@@ -39,7 +39,7 @@ change. Message contents, recipients and secrets are never in it.`,
   )
 }
 
-async function showAudit({ surroundings, output }: Context, options: AuditOptions): Promise<void> {
+async function showAudit({ io, output }: Context, options: AuditOptions): Promise<void> {
   const { api, auditEntry, decode } = await import('@svc/core/contract')
   const now = new Date()
   const moment = (text: string | undefined) => text && momentText(text, { now, back: true })
@@ -50,7 +50,7 @@ async function showAudit({ surroundings, output }: Context, options: AuditOption
     startDate: moment(options.since),
     endDate: moment(options.until),
   })
-  const found = await withCore(surroundings, async (core) => {
+  const found = await withCore(io, async (core) => {
     const { workspace: selector } = options
     const workspace = selector === undefined ? null : await findWorkspace(core, selector)
     const filter = { workspace_id: workspace?.id, action, from: startDate, until: endDate }

@@ -1,14 +1,13 @@
 import { mkdirSync } from 'node:fs'
 import { dirname, extname, join, resolve } from 'node:path'
 import type { Command } from 'commander'
-import { contentOf, fileOfDatabase, verdictOf } from '../backup-report.ts'
 import { type Context, withExamples } from '../context.ts'
-import { dataFolder, pathFrom } from '../data-folder.ts'
-import { databaseUrl, withDatabase, withWayOut } from '../database-option.ts'
-import { misconfigured, usage } from '../failure.ts'
-import { progressBars } from '../progress-bar.ts'
-import { type Surroundings, stopSignalOf } from '../surroundings.ts'
-import { verificationOf } from '../verification.ts'
+import { misconfigured, usage } from '../process/failure.ts'
+import { type ProcessIo, stopSignalOf } from '../process/process-io.ts'
+import { dataFolder, pathFrom } from '../settings/data-folder.ts'
+import { databaseUrl, withDatabase, withWayOut } from '../settings/database-option.ts'
+import { contentOf, fileOfDatabase, verdictOf, verificationOf } from '../show/backup-report.ts'
+import { progressBars } from '../show/progress-bar.ts'
 
 interface Options {
   database?: string
@@ -58,33 +57,29 @@ read it. svc restore puts it back. For PostgreSQL see docs/operating/backup.md.`
   )
 }
 
-async function backup(
-  { surroundings, output }: Context,
-  made_by: string,
-  options: Options,
-): Promise<void> {
+async function backup({ io, output }: Context, made_by: string, options: Options): Promise<void> {
   const database = fileOfDatabase(
-    databaseUrl(surroundings, options.database),
+    databaseUrl(io, options.database),
     'back it up with pg_dump or pg_basebackup',
   )
   // Where the server puts its own; beside another database than the server's.
-  const home = options.database === undefined ? dataFolder(surroundings) : dirname(database)
+  const home = options.database === undefined ? dataFolder(io) : dirname(database)
   const verify = verificationOf(options.verify)
   const keep = options.keep === undefined ? null : countOf(options.keep)
-  const bars = progressBars(surroundings, { isQuiet: output.isJson() || !output.isTerminal })
+  const bars = progressBars(io, { isQuiet: output.isJson() || !output.isTerminal })
   const { backupDatabase } = await import('@svc/core')
   const report = await backupDatabase({
     ...{ database, keep, verify, made_by },
-    to: targetOf(surroundings, home, { given: options.to, is_kept: keep !== null }),
-    signal: stopSignalOf(surroundings),
-    onProgress: bars.tell,
+    to: targetOf(io, home, { given: options.to, is_kept: keep !== null }),
+    signal: stopSignalOf(io),
+    onProgress: bars.report,
   })
     .catch((error: unknown) => {
       throw withWayOut(error, WAYS_OUT)
     })
     .finally(bars.end)
   if (output.isJson()) return output.document(report)
-  const shown = pathFrom(surroundings.cwd, report.file)
+  const shown = pathFrom(io.cwd, report.file)
   output.line(`Backed up to ${shown}, ${contentOf(report)}; ${verdictOf(report)}.`)
   output.note('It holds secrets: keep it as safe as the database, and a copy on another machine.')
   for (const name of report.removed) output.note(`Removed the older ${name}.`)
@@ -92,7 +87,7 @@ async function backup(
 
 /** Only what is called like a database is a file: a folder's name must not become one by mistake. */
 function targetOf(
-  { cwd, env }: Surroundings,
+  { cwd, env }: ProcessIo,
   home: string,
   { given, is_kept }: { given: string | undefined; is_kept: boolean },
 ): string {

@@ -1,9 +1,9 @@
 import type { Command } from 'commander'
-import { confirm } from '../confirm.ts'
+import { findWorkspace, operatorOf, withCore, withWorkspace } from '../connect/operator.ts'
+import { paymentsOf } from '../connect/payments.ts'
 import { type Context, withExamples } from '../context.ts'
-import { findWorkspace, operatorOf, withCore, withWorkspace } from '../operator.ts'
-import { paymentsOf } from '../payments.ts'
-import { purchaseDocument } from '../purchase-report.ts'
+import { confirm } from '../input/confirm.ts'
+import { purchaseDocument } from '../show/purchase-report.ts'
 
 interface RefundOptions {
   workspace?: string
@@ -31,7 +31,7 @@ spent; one in review had granted none, and is closed by it. It asks first; run a
 }
 
 async function refundPurchase(
-  { surroundings, output }: Context,
+  { io, output }: Context,
   purchaseId: string,
   { workspace: selector, yes }: RefundOptions,
 ): Promise<void> {
@@ -39,7 +39,7 @@ async function refundPurchase(
     import('@svc/core/contract'),
     import('@svc/server'),
   ])
-  const { email, purchase } = await withCore(surroundings, async (core) => {
+  const { email, purchase } = await withCore(io, async (core) => {
     const workspace = await findWorkspace(core, selector)
     return {
       email: workspace.email,
@@ -51,16 +51,12 @@ async function refundPurchase(
     purchase.review_reason === null
       ? price
       : `the payment for ${purchase.id} (asked for: ${price}; ${purchase.review_reason})`
-  const payments = await paymentsOf(surroundings, purchase.provider)
-  if (!yes) await confirm(surroundings, `Give ${email} back what is left of ${sum}?`)
+  const payments = await paymentsOf(io, purchase.provider)
+  if (!yes) await confirm(io, `Give ${email} back what is left of ${sum}?`)
   const { refunded, workspace } = await withCore(
-    surroundings,
+    io,
     async (core) => ({
-      refunded: await core.billing.refund(
-        purchase.workspace_id,
-        purchase.id,
-        operatorOf(surroundings),
-      ),
+      refunded: await core.billing.refund(purchase.workspace_id, purchase.id, operatorOf(io)),
       workspace: await core.workspaces.account(purchase.workspace_id),
     }),
     { payments },

@@ -1,12 +1,12 @@
 import type { SyncReport } from '@svc/core'
 import type { Command } from 'commander'
+import { findWorkspace, withCore } from '../connect/operator.ts'
+import { paymentsOf } from '../connect/payments.ts'
 import { type Context, withExamples } from '../context.ts'
-import { Failure } from '../failure.ts'
-import { readPast } from '../moment.ts'
-import { findWorkspace, withCore } from '../operator.ts'
-import { paymentsOf } from '../payments.ts'
-import { progressBars } from '../progress-bar.ts'
-import { statusCell } from '../purchase-report.ts'
+import { readPast } from '../input/time.ts'
+import { Failure } from '../process/failure.ts'
+import { progressBars } from '../show/progress-bar.ts'
+import { statusCell } from '../show/purchase-report.ts'
 
 interface SyncOptions {
   since: string
@@ -35,18 +35,18 @@ code is 1 when some could not be looked at: those are left as they are.`,
 }
 
 async function syncPurchases(context: Context, options: SyncOptions): Promise<void> {
-  const { surroundings, output } = context
+  const { io, output } = context
   const { creditsOf } = await import('@svc/core/contract')
   const since = await readPast('--since', options.since)
-  const payments = await paymentsOf(surroundings, 'stripe')
-  const bars = progressBars(surroundings, { isQuiet: output.isJson() })
+  const payments = await paymentsOf(io, 'stripe')
+  const bars = progressBars(io, { isQuiet: output.isJson() })
   const report = await withCore(
-    surroundings,
+    io,
     async (core) => {
       const { workspace: selector } = options
       const workspace = selector === undefined ? null : await findWorkspace(core, selector)
       const onProgress = (progress: { done: number; total: number }) =>
-        bars.tell({ name: 'purchases', ...progress })
+        bars.report({ name: 'purchases', ...progress })
       return core.billing.sync({ since, workspaceId: workspace?.id, onProgress })
     },
     { payments },

@@ -1,8 +1,8 @@
 import type { Command } from 'commander'
+import { findWorkspace, withCore } from '../connect/operator.ts'
 import { type Context, type PageOptions, withExamples, withPage } from '../context.ts'
-import { usage } from '../failure.ts'
-import { findWorkspace, withCore } from '../operator.ts'
-import { PURCHASE_STATUSES, purchaseDocument, statusCell } from '../purchase-report.ts'
+import { usage } from '../process/failure.ts'
+import { PURCHASE_STATUSES, purchaseDocument, statusCell } from '../show/purchase-report.ts'
 import { addRefund } from './billing-refund.ts'
 import { addSync } from './billing-sync.ts'
 
@@ -44,10 +44,7 @@ should look at one: nothing is granted for it meanwhile.`,
   addSync(billing, context)
 }
 
-async function listPurchases(
-  { surroundings, output }: Context,
-  options: ListOptions,
-): Promise<void> {
+async function listPurchases({ io, output }: Context, options: ListOptions): Promise<void> {
   const status = readStatus(options.status)
   const [{ api, creditsOf, decode, formatCredits }, { priceText }] = await Promise.all([
     import('@svc/core/contract'),
@@ -57,7 +54,7 @@ async function listPurchases(
     page: options.page,
     limit: options.limit,
   })
-  const found = await withCore(surroundings, async (core) => {
+  const found = await withCore(io, async (core) => {
     const { workspace: selector, review: in_review } = options
     const workspace = selector === undefined ? null : await findWorkspace(core, selector)
     const which = { workspace_id: workspace?.id, status, in_review }

@@ -1,13 +1,18 @@
 import { resolve } from 'node:path'
 import type { Client } from '@svc/core/contract'
 import { type Command, Option } from 'commander'
-import type { BulkMessageOptions } from '../bulk/bulk-message.ts'
-import { withBulkMessage } from '../bulk/bulk-message.ts'
+import { type BulkMessageOptions, withBulkMessage } from '../bulk/bulk-message.ts'
+import type { ProgressStore } from '../bulk/progress.ts'
 import type { Run, SendSettings } from '../bulk/run.ts'
-import { type ConnectionOptions, connect, findTarget, withConnection } from '../connection.ts'
+import {
+  type ConnectionOptions,
+  connect,
+  findTarget,
+  withConnection,
+} from '../connect/connection.ts'
 import { type Context, withExamples } from '../context.ts'
-import { durationMs } from '../duration.ts'
-import { usage } from '../failure.ts'
+import { durationMs } from '../input/time.ts'
+import { usage } from '../process/failure.ts'
 
 /** The most that an operator can let a bulk have. */
 const BATCH_MAX = 10_000
@@ -63,10 +68,10 @@ there, and nothing is sent twice.`,
 }
 
 async function send(context: Context, file: string, options: Options): Promise<void> {
-  const { surroundings } = context
+  const { io } = context
   const settings = settingsOf(file, options)
-  const target = await findTarget(options, surroundings)
-  const { client } = await connect(options, surroundings)
+  const target = await findTarget(options, io)
+  const { client } = await connect(options, io)
   const run = await openRun(context, { file, options, settings, target, client })
   try {
     const { checkOnly, sendAll } = await import('../bulk/run.ts')
@@ -114,19 +119,22 @@ async function openRun(
     client: Client
   },
 ): Promise<Run> {
-  const { surroundings } = context
-  const [{ limitsOf, readBulkMessage }, { columnsOf }, { openInputFile }] = await Promise.all([
-    import('../bulk/bulk-message.ts'),
-    import('../bulk/columns.ts'),
-    import('../bulk/input-file.ts'),
-  ])
-  const message = await readBulkMessage(options, surroundings, { isStdinTaken: file === '-' })
+  const { io } = context
+  const [{ limitsOf, readBulkMessage }, { columnsOf }, { openInputFile }, { showProgress }] =
+    await Promise.all([
+      import('../bulk/bulk-message.ts'),
+      import('../bulk/columns.ts'),
+      import('../bulk/input-file.ts'),
+      import('../views/bulk-progress.ts'),
+    ])
+  const message = await readBulkMessage(options, io, { isStdinTaken: file === '-' })
   const { channel, content } = message.request
   const to_column = options.toColumn
-  const input = await openInputFile(file, surroundings, (header, name) =>
+  const input = await openInputFile(file, io, (header, name) =>
     columnsOf(header, { file: name, channel, content, to_column }),
   )
-  const path = resolve(surroundings.cwd, settings.results)
+  const path = resolve(io.cwd, settings.results)
   const limits = limitsOf(message, settings.batch)
-  return { context, input, message, limits, client, target, settings, path }
+  const show = (progress: ProgressStore) => showProgress(context, progress)
+  return { context, input, message, limits, client, target, settings, path, showProgress: show }
 }

@@ -1,10 +1,10 @@
 import type { Command } from 'commander'
-import { confirm } from '../confirm.ts'
-import { type ConnectionOptions, connect, withConnection } from '../connection.ts'
+import { type ConnectionOptions, connect, withConnection } from '../connect/connection.ts'
 import { type Context, withExamples } from '../context.ts'
-import { Failure } from '../failure.ts'
-import type { Cell } from '../output.ts'
-import { printable } from '../printable.ts'
+import { confirm } from '../input/confirm.ts'
+import { Failure } from '../process/failure.ts'
+import type { Cell } from '../show/output.ts'
+import { printable } from '../show/text.ts'
 import { addBulkSend } from './bulk-send.ts'
 
 const ID = '01934f5e-8c00-7a3b-9d2e-5f6a7b8c9d01'
@@ -70,7 +70,7 @@ function addOne(
       .description(description)
       .argument('<bulk_id>', 'the id of the bulk'),
   ).action(async (id: string, { yes, ...options }: ConnectionOptions & { yes?: boolean }) => {
-    if (question && !yes) await confirm(context.surroundings, question(printable(id)))
+    if (question && !yes) await confirm(context.io, question(printable(id)))
     await run(context, id, options)
   })
   if (question) command.option('--yes', 'do not ask')
@@ -78,11 +78,11 @@ function addOne(
 }
 
 async function showBulk(
-  { surroundings, output }: Context,
+  { io, output }: Context,
   id: string,
   options: ConnectionOptions,
 ): Promise<void> {
-  const { client } = await connect(options, surroundings)
+  const { client } = await connect(options, io)
   const { api, formatCredits } = await import('@svc/core/contract')
   const found = await client.bulks.get({ id })
   if (output.isJson()) return output.document(api.bulks.get.data.encode(found))
@@ -106,11 +106,11 @@ async function showBulk(
 }
 
 async function cancelBulk(
-  { surroundings, output }: Context,
+  { io, output }: Context,
   id: string,
   options: ConnectionOptions,
 ): Promise<void> {
-  const { client } = await connect(options, surroundings)
+  const { client } = await connect(options, io)
   const { api } = await import('@svc/core/contract')
   const found = await client.bulks.cancel({ id })
   if (output.isJson()) return output.document(api.bulks.cancel.data.encode(found))
@@ -119,11 +119,11 @@ async function cancelBulk(
 }
 
 async function retryBulk(
-  { surroundings, output }: Context,
+  { io, output }: Context,
   id: string,
   options: ConnectionOptions,
 ): Promise<void> {
-  const { client } = await connect(options, surroundings)
+  const { client } = await connect(options, io)
   const { api, formatCredits } = await import('@svc/core/contract')
   const sent = await client.bulks.retry({ id })
   const { bulk_id, total, accepted, rejected, credits_used, errors } = sent

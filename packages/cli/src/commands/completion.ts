@@ -15,7 +15,7 @@ you type. Load it in the file that your shell starts with.`,
     .action((shell: Shell) => {
       const script = scriptFor(shell, program)
       if (context.output.isJson()) context.output.document({ shell, script })
-      else context.surroundings.stdout.write(script)
+      else context.io.stdout.write(script)
     })
   withExamples(
     command,

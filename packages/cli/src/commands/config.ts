@@ -1,12 +1,12 @@
 import { existsSync } from 'node:fs'
 import type { Setting } from '@svc/server/settings'
 import type { Command } from 'commander'
-import { configPath } from '../config-file.ts'
-import { addressOf } from '../connection.ts'
+import { addressOf } from '../connect/connection.ts'
 import { type Context, withExamples } from '../context.ts'
-import { pathFrom, settingsOf } from '../data-folder.ts'
-import { maskedText } from '../masked.ts'
-import type { Surroundings } from '../surroundings.ts'
+import type { ProcessIo } from '../process/process-io.ts'
+import { configPath } from '../settings/config-file.ts'
+import { pathFrom, settingsOf } from '../settings/data-folder.ts'
+import { maskedText } from '../settings/masked.ts'
 
 type Source = 'environment' | 'file' | 'default'
 
@@ -40,16 +40,16 @@ then those of svc.config.json, or of the file that --config or SVC_CONFIG names.
 }
 
 async function showConfig(
-  { surroundings, output }: Context,
+  { io, output }: Context,
   program: Command,
   { set }: { set?: boolean },
 ): Promise<void> {
   const { SETTINGS } = await import('@svc/server/settings')
-  const shown = SETTINGS.map((setting) => shownSetting(setting, surroundings)).filter(
+  const shown = SETTINGS.map((setting) => shownSetting(setting, io)).filter(
     ({ source }) => !set || source !== 'default',
   )
-  const { path } = configPath(surroundings, program.opts<{ config?: string }>().config)
-  const file = existsSync(path) ? pathFrom(surroundings.cwd, path) : null
+  const { path } = configPath(io, program.opts<{ config?: string }>().config)
+  const file = existsSync(path) ? pathFrom(io.cwd, path) : null
   if (output.isJson()) return output.document({ config_file: file, settings: shown })
   output.table(
     ['SETTING', 'VARIABLE', 'VALUE', 'FROM'],
@@ -66,7 +66,7 @@ async function showConfig(
 }
 
 /** A setting as it holds now. */
-function shownSetting(setting: Setting, { env, origins }: Surroundings) {
+function shownSetting(setting: Setting, { env, origins }: ProcessIo) {
   const text = env[setting.env]?.trim() || null
   const source: Source =
     text === null ? 'default' : origins?.has(setting.env) ? 'file' : 'environment'
@@ -74,12 +74,12 @@ function shownSetting(setting: Setting, { env, origins }: Surroundings) {
   return { key: setting.key, env: setting.env, value, source, is_secret: setting.is_secret }
 }
 
-async function checkConfig({ surroundings, output }: Context): Promise<void> {
+async function checkConfig({ io, output }: Context): Promise<void> {
   const { readConfig, SETTINGS } = await import('@svc/server')
-  readConfig(settingsOf(surroundings))
-  const url = surroundings.env.SVC_URL?.trim()
+  readConfig(settingsOf(io))
+  const url = io.env.SVC_URL?.trim()
   if (url) addressOf(url)
-  const sources = SETTINGS.map((setting) => shownSetting(setting, surroundings).source)
+  const sources = SETTINGS.map((setting) => shownSetting(setting, io).source)
   const count = (source: Source) => sources.filter((each) => each === source).length
   const counts = { environment: count('environment'), file: count('file') }
   if (output.isJson()) return output.document({ ok: true, ...counts })

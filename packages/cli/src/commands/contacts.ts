@@ -3,10 +3,10 @@ import { extname, resolve } from 'node:path'
 import { finished } from 'node:stream/promises'
 import type { Client } from '@svc/core/contract'
 import { type Command, Option } from 'commander'
-import { type ConnectionOptions, connect, withConnection } from '../connection.ts'
+import { type ConnectionOptions, connect, withConnection } from '../connect/connection.ts'
 import { type Context, type PageOptions, withExamples, withPage } from '../context.ts'
-import { Failure, usage } from '../failure.ts'
-import { readInputFile } from '../input.ts'
+import { readInputFile } from '../input/read-input.ts'
+import { Failure, usage } from '../process/failure.ts'
 
 interface Filters {
   search?: string
@@ -88,10 +88,10 @@ function addExport(contacts: Command, context: Context): void {
 }
 
 async function listContacts(
-  { surroundings, output }: Context,
+  { io, output }: Context,
   { search, tag, page, limit, ...options }: ConnectionOptions & PageOptions & Filters,
 ): Promise<void> {
-  const { client } = await connect(options, surroundings)
+  const { client } = await connect(options, io)
   const { api } = await import('@svc/core/contract')
   const found = await client.contacts.list({ search, tag, page, limit })
   if (output.isJson()) return output.document(api.contacts.list.data.encode(found))
@@ -111,12 +111,12 @@ async function listContacts(
 }
 
 async function importFrom(
-  { surroundings, output }: Context,
+  { io, output }: Context,
   file: string,
   options: ConnectionOptions,
 ): Promise<void> {
-  const contacts = await contactsOf(file, await readInputFile(file, surroundings))
-  const { client } = await connect(options, surroundings)
+  const contacts = await contactsOf(file, await readInputFile(file, io))
+  const { client } = await connect(options, io)
   const sum: Report = { created: 0, updated: 0, unchanged: 0, rejected: 0, errors: [] }
   for (let at = 0; at < contacts.length; at += REQUEST_CONTACTS) {
     const part = await client.contacts.import({
@@ -160,7 +160,7 @@ function jsonOf(file: string, bytes: Buffer): unknown {
 }
 
 async function exportTo(
-  { surroundings, output }: Context,
+  { io, output }: Context,
   file: string | undefined,
   {
     search,
@@ -169,7 +169,7 @@ async function exportTo(
     ...options
   }: ConnectionOptions & Filters & { format?: string },
 ): Promise<void> {
-  const { client } = await connect(options, surroundings)
+  const { client } = await connect(options, io)
   const found = await client.contacts.export({ search, tag })
   const { api } = await import('@svc/core/contract')
   const { CSV_HEADER, writeContactsCsv } = await import('@svc/core')
@@ -178,11 +178,11 @@ async function exportTo(
       ? `${JSON.stringify(api.contacts.export.data.encode(found))}\n`
       : CSV_HEADER + writeContactsCsv(found.contacts)
   if (file === undefined) {
-    surroundings.stdout.write(text)
+    io.stdout.write(text)
     return
   }
   // Addresses of people: for the owner alone.
-  const stream = createWriteStream(resolve(surroundings.cwd, file), { mode: 0o600 })
+  const stream = createWriteStream(resolve(io.cwd, file), { mode: 0o600 })
   stream.end(text)
   await finished(stream)
   output.note(`${found.contacts.length} contacts written to ${file}`)

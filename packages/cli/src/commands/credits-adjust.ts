@@ -1,12 +1,10 @@
 import { randomUUID } from 'node:crypto'
 import type { Command } from 'commander'
-import { withActor } from '../actor.ts'
+import { findWorkspace, withCore, withWorkspace } from '../connect/operator.ts'
 import { type Context, withExamples } from '../context.ts'
-import { readCredits } from '../credit-amount.ts'
-import { transactionDocument } from '../credit-report.ts'
-import { findWorkspace, withCore, withWorkspace } from '../operator.ts'
-import { printable } from '../printable.ts'
-import { withFate } from '../unknown-fate.ts'
+import { transactionDocument } from '../show/credit-report.ts'
+import { printable } from '../show/text.ts'
+import { readCredits, withActor, withFate } from './credits-entry.ts'
 
 interface AdjustOptions {
   workspace?: string
@@ -41,13 +39,13 @@ undoes it. One id is booked once, so that repeating with the id that was printed
 }
 
 async function adjustCredits(
-  { surroundings, output }: Context,
+  { io, output }: Context,
   text: string,
   { workspace: selector, reason, id = randomUUID(), actor, force }: AdjustOptions,
 ): Promise<void> {
   const { creditsOf, formatCredits, units } = await import('@svc/core/contract')
   const amount = await readCredits('<amount>', text.replace(/^\+(?=\d)/, ''))
-  const { entry, repeated, workspace } = await withCore(surroundings, async (core) => {
+  const { entry, repeated, workspace } = await withCore(io, async (core) => {
     const { id: workspaceId } = await findWorkspace(core, selector)
     const adjustment = { amount, id, actor, reason, force }
     const adjusted = await withFate(id, () => core.credits.adjust(workspaceId, adjustment))

@@ -1,10 +1,10 @@
 import type { TermsChange } from '@svc/core'
 import type { Command } from 'commander'
-import { confirm } from '../confirm.ts'
+import { findWorkspace, operatorOf, withCore, withWorkspace } from '../connect/operator.ts'
 import { type Context, withExamples } from '../context.ts'
-import { accountDocument } from '../credit-report.ts'
-import { findWorkspace, operatorOf, withCore, withWorkspace } from '../operator.ts'
-import { printable } from '../printable.ts'
+import { confirm } from '../input/confirm.ts'
+import { accountDocument } from '../show/credit-report.ts'
+import { printable } from '../show/text.ts'
 
 interface FreezeOptions {
   workspace?: string
@@ -50,7 +50,7 @@ async function freezeWorkspace(
   { workspace, reason, yes }: FreezeOptions,
 ): Promise<void> {
   const whose = workspace === undefined ? 'the workspace' : printable(workspace)
-  if (!yes) await confirm(context.surroundings, `Let ${whose} spend nothing from now on?`)
+  if (!yes) await confirm(context.io, `Let ${whose} spend nothing from now on?`)
   await setStatus(context, workspace, {
     change: { status: 'frozen', reason },
     told: 'is frozen and spends nothing: svc credits unfreeze undoes it',
@@ -58,15 +58,15 @@ async function freezeWorkspace(
 }
 
 async function setStatus(
-  { surroundings, output }: Context,
+  { io, output }: Context,
   selector: string | undefined,
   { change, told }: { change: TermsChange; told: string },
 ): Promise<void> {
-  const { workspace, account } = await withCore(surroundings, async (core) => {
+  const { workspace, account } = await withCore(io, async (core) => {
     const found = await findWorkspace(core, selector)
     return {
       workspace: found,
-      account: await core.credits.setTerms(found.id, change, operatorOf(surroundings)),
+      account: await core.credits.setTerms(found.id, change, operatorOf(io)),
     }
   })
   if (!output.isJson()) return output.line(`${workspace.email} ${told}.`)

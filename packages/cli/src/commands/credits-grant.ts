@@ -1,13 +1,11 @@
 import { randomUUID } from 'node:crypto'
 import type { Command } from 'commander'
-import { withActor } from '../actor.ts'
+import { findWorkspace, withCore, withWorkspace } from '../connect/operator.ts'
 import { type Context, withExamples } from '../context.ts'
-import { readCredits } from '../credit-amount.ts'
-import { transactionDocument } from '../credit-report.ts'
-import { momentText } from '../moment.ts'
-import { findWorkspace, withCore, withWorkspace } from '../operator.ts'
-import { printable } from '../printable.ts'
-import { withFate } from '../unknown-fate.ts'
+import { momentText } from '../input/time.ts'
+import { transactionDocument } from '../show/credit-report.ts'
+import { printable } from '../show/text.ts'
+import { readCredits, withActor, withFate } from './credits-entry.ts'
 
 interface GrantOptions {
   workspace?: string
@@ -46,7 +44,7 @@ left of it expires then: what expires first is spent first.`,
 }
 
 async function grantCredits(
-  { surroundings, output }: Context,
+  { io, output }: Context,
   text: string,
   { workspace: selector, reason, id = randomUUID(), actor, expires }: GrantOptions,
 ): Promise<void> {
@@ -54,7 +52,7 @@ async function grantCredits(
   const amount = await readCredits('<amount>', text)
   const expires_at =
     expires === undefined ? undefined : decode(dateTime, momentText(expires, { now: new Date() }))
-  const { entry, repeated, workspace } = await withCore(surroundings, async (core) => {
+  const { entry, repeated, workspace } = await withCore(io, async (core) => {
     const { id: workspaceId } = await findWorkspace(core, selector)
     const grant = { amount, id, actor, description: reason, expires_at }
     const granted = await withFate(id, () => core.credits.grant(workspaceId, grant))

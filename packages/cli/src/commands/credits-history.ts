@@ -1,9 +1,9 @@
 import type { Entry } from '@svc/core'
 import type { Command } from 'commander'
+import { findWorkspace, withCore, withWorkspace } from '../connect/operator.ts'
 import { type Context, type PageOptions, withExamples, withPage } from '../context.ts'
-import { transactionDocument } from '../credit-report.ts'
-import { findWorkspace, withCore, withWorkspace } from '../operator.ts'
-import type { Cell } from '../output.ts'
+import { transactionDocument } from '../show/credit-report.ts'
+import type { Cell } from '../show/output.ts'
 
 /** Adds `svc credits history`. */
 export function addHistory(credits: Command, context: Context): void {
@@ -22,7 +22,7 @@ but cannot be spent; --json says by what is available, as the API does.`,
 }
 
 async function showHistory(
-  { surroundings, output }: Context,
+  { io, output }: Context,
   options: PageOptions & { workspace?: string },
 ): Promise<void> {
   const { api, decode, formatCredits } = await import('@svc/core/contract')
@@ -30,7 +30,7 @@ async function showHistory(
     page: options.page,
     limit: options.limit,
   })
-  const found = await withCore(surroundings, async (core) => {
+  const found = await withCore(io, async (core) => {
     const workspace = await findWorkspace(core, options.workspace)
     return core.credits.entries(workspace.id, { limit: limit + 1, offset: (page - 1) * limit })
   })

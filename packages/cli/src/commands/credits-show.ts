@@ -1,8 +1,8 @@
 import type { Command } from 'commander'
+import { findWorkspace, withCore, withWorkspace } from '../connect/operator.ts'
 import { type Context, withExamples } from '../context.ts'
-import { accountDocument, accountFields } from '../credit-report.ts'
-import { findWorkspace, withCore, withWorkspace } from '../operator.ts'
-import type { Cell } from '../output.ts'
+import { accountDocument, accountFields } from '../show/credit-report.ts'
+import type { Cell } from '../show/output.ts'
 
 /** How many holds, and how many grants that expire, are shown. */
 const SHOWN_MAX = 20
@@ -22,12 +22,12 @@ with what is left of them; ${SHOWN_MAX} of each at the most.`,
 }
 
 async function showCredits(
-  { surroundings, output }: Context,
+  { io, output }: Context,
   { workspace: selector }: { workspace?: string },
 ): Promise<void> {
   const contract = await import('@svc/core/contract')
   const { creditsOf, formatCredits } = contract
-  const { workspace, account, holds, lots } = await withCore(surroundings, async (core) => {
+  const { workspace, account, holds, lots } = await withCore(io, async (core) => {
     const found = await findWorkspace(core, selector)
     const { credits } = core
     return {

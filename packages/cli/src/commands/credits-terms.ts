@@ -1,10 +1,10 @@
 import type { TermsChange } from '@svc/core'
 import type { Command } from 'commander'
+import { findWorkspace, operatorOf, withCore, withWorkspace } from '../connect/operator.ts'
 import { type Context, withExamples } from '../context.ts'
-import { readCredits } from '../credit-amount.ts'
-import { accountDocument, accountFields } from '../credit-report.ts'
-import { usage } from '../failure.ts'
-import { findWorkspace, operatorOf, withCore, withWorkspace } from '../operator.ts'
+import { usage } from '../process/failure.ts'
+import { accountDocument, accountFields } from '../show/credit-report.ts'
+import { readCredits } from './credits-entry.ts'
 
 interface TermsOptions {
   workspace?: string
@@ -36,13 +36,13 @@ export function addTerms(credits: Command, context: Context): void {
   )
 }
 
-async function setTerms({ surroundings, output }: Context, options: TermsOptions): Promise<void> {
+async function setTerms({ io, output }: Context, options: TermsOptions): Promise<void> {
   const change = await changeOf(options)
-  const { workspace, account } = await withCore(surroundings, async (core) => {
+  const { workspace, account } = await withCore(io, async (core) => {
     const found = await findWorkspace(core, options.workspace)
     return {
       workspace: found,
-      account: await core.credits.setTerms(found.id, change, operatorOf(surroundings)),
+      account: await core.credits.setTerms(found.id, change, operatorOf(io)),
     }
   })
   const contract = await import('@svc/core/contract')

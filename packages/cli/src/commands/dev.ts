@@ -1,14 +1,12 @@
 import { networkInterfaces } from 'node:os'
 import type { Command } from 'commander'
+import { readDevFile, writeDevFile } from '../connect/dev-file.ts'
 import { type Context, withExamples } from '../context.ts'
-import { dataFolder, pathFrom, settingsOf } from '../data-folder.ts'
-import { DEMO_PACKAGES } from '../demo-packages.ts'
-import { readDevFile, writeDevFile } from '../dev-file.ts'
-import { freePort } from '../free-port.ts'
-import { type ListenOptions, takeListenOptions, withListening } from '../listen-options.ts'
-import { mailLine } from '../mail-line.ts'
-import { printable } from '../printable.ts'
-import { aborted, type Surroundings, stopSignalOf } from '../surroundings.ts'
+import { freePort } from '../dev/free-port.ts'
+import { aborted, type ProcessIo, stopSignalOf } from '../process/process-io.ts'
+import { dataFolder, pathFrom, settingsOf } from '../settings/data-folder.ts'
+import { type ListenOptions, takeListenOptions, withListening } from '../settings/listen-options.ts'
+import { printable } from '../show/text.ts'
 
 const DEFAULT_HOST = '127.0.0.1'
 const DEFAULT_PORT = 3000
@@ -32,22 +30,22 @@ the first message, and serves an inbox at /dev that shows what was sent. Setting
 
 async function dev(context: Context, options: ListenOptions): Promise<void> {
   const { output } = context
-  const surroundings = takeListenOptions(context, options)
-  const stop = stopSignalOf(surroundings, { needs_output: false })
-  const folder = dataFolder(surroundings)
+  const io = takeListenOptions(context, options)
+  const stop = stopSignalOf(io, { needs_output: false })
+  const folder = dataFolder(io)
   const [
     { readConfig, startServer },
-    { prepareDemo },
+    { DEMO_PACKAGES, prepareDemo },
     { workspaceSummary, isLoopback },
-    { welcomeText },
+    { mailLine, welcomeText },
   ] = await Promise.all([
     import('@svc/server'),
-    import('../demo.ts'),
+    import('../dev/demo.ts'),
     import('@svc/core/contract'),
-    import('../welcome.ts'),
+    import('../dev/welcome.ts'),
   ])
-  const { port, taken_port } = await choosePort(surroundings)
-  const config = readConfig(devSettings(surroundings, port))
+  const { port, taken_port } = await choosePort(io)
+  const config = readConfig(devSettings(io, { port, packages: DEMO_PACKAGES }))
   let key: { workspace_id: string; api_key: string } | null = null
   const server = await startServer({
     config,
@@ -76,9 +74,9 @@ async function dev(context: Context, options: ListenOptions): Promise<void> {
         ...(exposed_at && { exposed_at }),
       })
     } else {
-      const svc = surroundings.invocation ?? 'svc'
+      const svc = io.invocation ?? 'svc'
       const isFile = config.database_url.startsWith('file:')
-      const kept_in = isFile ? pathFrom(surroundings.cwd, folder) : 'the PostgreSQL database'
+      const kept_in = isFile ? pathFrom(io.cwd, folder) : 'the PostgreSQL database'
       const providers = await server.core.providers.status()
       const welcome = { url, demo, taken_port, kept_in, svc, providers }
       output.line(welcomeText(welcome, output.style))
@@ -92,13 +90,16 @@ async function dev(context: Context, options: ListenOptions): Promise<void> {
 }
 
 /** The settings that were given, with those of a demonstration where none was. */
-function devSettings(surroundings: Surroundings, port: string): NodeJS.ProcessEnv {
-  const { env } = surroundings
+function devSettings(
+  io: ProcessIo,
+  { port, packages }: { port: string; packages: string },
+): NodeJS.ProcessEnv {
+  const { env } = io
   return {
-    ...settingsOf(surroundings),
+    ...settingsOf(io),
     PORT: port,
     SVC_SIGNUP_CREDITS: env.SVC_SIGNUP_CREDITS?.trim() || DEMO_CREDITS,
-    SVC_CREDIT_PACKAGES: env.SVC_CREDIT_PACKAGES?.trim() || DEMO_PACKAGES,
+    SVC_CREDIT_PACKAGES: env.SVC_CREDIT_PACKAGES?.trim() || packages,
     SVC_LOG_LEVEL: env.SVC_LOG_LEVEL?.trim() || DEMO_LOG_LEVEL,
   }
 }
@@ -106,7 +107,7 @@ function devSettings(surroundings: Surroundings, port: string): NodeJS.ProcessEn
 /** The port that was asked for; without one, the usual one or the next that is free. */
 async function choosePort({
   env,
-}: Surroundings): Promise<{ port: string; taken_port: number | null }> {
+}: ProcessIo): Promise<{ port: string; taken_port: number | null }> {
   const wanted = env.PORT?.trim()
   if (wanted) return { port: wanted, taken_port: null }
   const port = await freePort(env.HOST?.trim() || DEFAULT_HOST, DEFAULT_PORT)

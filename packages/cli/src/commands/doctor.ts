@@ -1,10 +1,10 @@
 import type { Config } from '@svc/server'
 import type { Command } from 'commander'
 import { type Context, withExamples } from '../context.ts'
-import { databaseUrl } from '../database-option.ts'
 import { type Finding, findingsOf } from '../doctor/finding.ts'
-import { explain, Failure } from '../failure.ts'
-import type { StyleName } from '../style.ts'
+import { explain, Failure } from '../process/failure.ts'
+import { databaseUrl } from '../settings/database-option.ts'
+import type { StyleName } from '../show/style.ts'
 
 interface DoctorOptions {
   offline?: boolean
@@ -52,17 +52,17 @@ async function doctor(context: Context, options: DoctorOptions): Promise<void> {
 
 /** One after the other, those first that others rest on. */
 async function* checks(
-  { surroundings }: Context,
+  { io }: Context,
   { offline = false, thorough = false }: DoctorOptions,
 ): AsyncGenerator<Finding[]> {
   const now = () => new Date()
   const { checkProgram } = await import('../doctor/program-check.ts')
   yield checkProgram(process.version)
   const { checkSettings } = await import('../doctor/settings-check.ts')
-  const { findings, config } = await checkSettings(surroundings)
+  const { findings, config } = await checkSettings(io)
   yield findings
   if (config === null) return
-  const url = databaseUrl(surroundings, undefined)
+  const url = databaseUrl(io, undefined)
   if (url.startsWith('file:')) {
     const { checkFolder } = await import('../doctor/folder-check.ts')
     yield await seen('disk', () => checkFolder(url.slice('file:'.length)))
@@ -70,7 +70,7 @@ async function* checks(
   const { checkDatabase } = await import('../doctor/database-check.ts')
   const database = await checkDatabase(url, { thorough, now })
   yield database.findings
-  if (database.is_usable) yield* serviceChecks({ surroundings, config, url, offline, thorough })
+  if (database.is_usable) yield* serviceChecks({ io, config, url, offline, thorough })
   const { checkBackups } = await import('../doctor/backup-check.ts')
   yield await seen('backups', () => checkBackups(config, now()))
   const { checkServer } = await import('../doctor/server-check.ts')
@@ -89,13 +89,13 @@ async function seen(check: string, look: () => Promise<Finding[]>): Promise<Find
 
 /** What needs a database that can be used. */
 async function* serviceChecks({
-  surroundings,
+  io,
   config,
   url,
   offline,
   thorough,
 }: {
-  surroundings: Context['surroundings']
+  io: Context['io']
   config: Config
   url: string
   offline: boolean
@@ -104,7 +104,7 @@ async function* serviceChecks({
   const { checkLedger } = await import('../doctor/ledger-check.ts')
   yield await checkLedger(url, thorough)
   const [{ withCore }, { targetsOf }, ...rest] = await Promise.all([
-    import('../operator.ts'),
+    import('../connect/operator.ts'),
     import('@svc/server'),
     import('../doctor/work-check.ts'),
     import('../doctor/provider-check.ts'),
@@ -114,7 +114,7 @@ async function* serviceChecks({
   const [{ checkWork }, { checkProviders }, { checkWebhooks }, { checkSecrets }] = rest
   const targets = targetsOf(config, { dev: false })
   yield await seen('database', () =>
-    withCore(surroundings, async (core) => [
+    withCore(io, async (core) => [
       ...(await seen('secrets', () => checkSecrets(core))),
       ...(await seen('queue', () => checkWork(core))),
       ...(await seen('providers', () => checkProviders(core, { offline }))),

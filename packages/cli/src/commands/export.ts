@@ -6,11 +6,11 @@ import { finished } from 'node:stream/promises'
 import type { ExportOptions, MoveReport } from '@svc/core'
 import type { Command } from 'commander'
 import { type Context, withExamples } from '../context.ts'
-import { pathFrom } from '../data-folder.ts'
-import { databaseUrl, withDatabase, withWayOut } from '../database-option.ts'
-import { usage } from '../failure.ts'
-import { amountOf, documentOf, moveProgress } from '../move-report.ts'
-import { stopSignalOf } from '../surroundings.ts'
+import { usage } from '../process/failure.ts'
+import { stopSignalOf } from '../process/process-io.ts'
+import { pathFrom } from '../settings/data-folder.ts'
+import { databaseUrl, withDatabase, withWayOut } from '../settings/database-option.ts'
+import { amountOf, documentOf, moveProgress } from '../show/move-report.ts'
 
 interface Options {
   /** The program and its version. */
@@ -60,8 +60,8 @@ async function exportTo(
   file: string | undefined,
   { made_by, database, snapshot, force }: Options,
 ): Promise<void> {
-  const { surroundings, output } = context
-  const { stdout, cwd } = surroundings
+  const { io, output } = context
+  const { stdout, cwd } = io
   const isPipe = file === '-'
   if (isPipe && stdout.isTTY) throw usage('a terminal cannot show an archive: name a file')
   if (isPipe && output.isJson()) throw usage('--json needs a file: stdout is the archive')
@@ -73,8 +73,8 @@ async function exportTo(
   if (!isPipe && !force && existsSync(path)) {
     throw usage(`${shown} exists: choose another name, or overwrite it with --force`)
   }
-  const database_url = databaseUrl(surroundings, database)
-  const bars = moveProgress(surroundings, { isQuiet: output.isJson() })
+  const database_url = databaseUrl(io, database)
+  const bars = moveProgress(io, { isQuiet: output.isJson() })
   const { exportArchive } = await import('@svc/core')
   const write = (to: ExportOptions['to']) =>
     exportArchive({
@@ -82,7 +82,7 @@ async function exportTo(
       to,
       made_by,
       snapshot,
-      signal: stopSignalOf(surroundings),
+      signal: stopSignalOf(io),
       onProgress: bars.onProgress,
     })
   try {

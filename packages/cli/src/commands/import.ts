@@ -4,10 +4,10 @@ import { resolve } from 'node:path'
 import type { Readable } from 'node:stream'
 import type { Command } from 'commander'
 import { type Context, withExamples } from '../context.ts'
-import { databaseUrl, withDatabase, withWayOut } from '../database-option.ts'
-import { misconfigured, usage } from '../failure.ts'
-import { amountOf, documentOf, moveProgress } from '../move-report.ts'
-import { type Surroundings, stopSignalOf } from '../surroundings.ts'
+import { misconfigured, usage } from '../process/failure.ts'
+import { type ProcessIo, stopSignalOf } from '../process/process-io.ts'
+import { databaseUrl, withDatabase, withWayOut } from '../settings/database-option.ts'
+import { amountOf, documentOf, moveProgress } from '../show/move-report.ts'
 
 const NOTHING = 'nothing was written'
 
@@ -44,19 +44,19 @@ that has any row, or on which a server runs, is refused.`,
 }
 
 async function importFrom(
-  { surroundings, output }: Context,
+  { io, output }: Context,
   file: string,
   database: string | undefined,
 ): Promise<void> {
-  const database_url = databaseUrl(surroundings, database)
-  const from = await openSource(file, surroundings)
-  const bars = moveProgress(surroundings, { isQuiet: output.isJson() })
+  const database_url = databaseUrl(io, database)
+  const from = await openSource(file, io)
+  const bars = moveProgress(io, { isQuiet: output.isJson() })
   const { importArchive } = await import('@svc/core')
   try {
     const report = await importArchive({
       database_url,
       from,
-      signal: stopSignalOf(surroundings),
+      signal: stopSignalOf(io),
       onProgress: bars.onProgress,
     })
     bars.end()
@@ -68,7 +68,7 @@ async function importFrom(
   }
 }
 
-async function openSource(file: string, { stdin, cwd }: Surroundings): Promise<Readable> {
+async function openSource(file: string, { stdin, cwd }: ProcessIo): Promise<Readable> {
   if (file === '-') {
     if (stdin.isTTY) throw usage('name a file, or pipe an archive in')
     return stdin

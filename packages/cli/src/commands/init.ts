@@ -1,16 +1,16 @@
 import { existsSync } from 'node:fs'
 import type { Setting } from '@svc/server/settings'
 import type { Command } from 'commander'
-import { configPath } from '../config-file.ts'
-import { writeConfigFile } from '../config-file-write.ts'
-import { confirm } from '../confirm.ts'
 import { type Context, withExamples } from '../context.ts'
-import { pathFrom } from '../data-folder.ts'
-import { usage } from '../failure.ts'
-import { askChoices, CHOICES, checkChoice } from '../init-choices.ts'
-import { type ListenOptions, withListening } from '../listen-options.ts'
-import { holdsSecret, maskedText } from '../masked.ts'
-import { openQuestions } from '../question.ts'
+import { confirm } from '../input/confirm.ts'
+import { openQuestions } from '../input/question.ts'
+import { usage } from '../process/failure.ts'
+import { configPath } from '../settings/config-file.ts'
+import { pathFrom } from '../settings/data-folder.ts'
+import { askChoices, CHOICES, checkChoice } from '../settings/init-choices.ts'
+import { type ListenOptions, withListening } from '../settings/listen-options.ts'
+import { holdsSecret, maskedText } from '../settings/masked.ts'
+import { writeConfigFile } from '../settings/write-config-file.ts'
 
 interface InitOptions extends ListenOptions {
   publicUrl?: string
@@ -51,24 +51,24 @@ unless --with-secrets says otherwise.`,
 }
 
 async function init(
-  { surroundings, output }: Context,
+  { io, output }: Context,
   program: Command,
   options: InitOptions,
 ): Promise<void> {
   const { config } = program.opts<{ config?: string }>()
-  const { path } = configPath(surroundings, config)
-  const shown = pathFrom(surroundings.cwd, path)
-  if (!options.yes && !surroundings.stdin.isTTY) {
+  const { path } = configPath(io, config)
+  const shown = pathFrom(io.cwd, path)
+  if (!options.yes && !io.stdin.isTTY) {
     throw usage('no terminal to ask: give --yes, and as options what is not to be as by default')
   }
   if (existsSync(path) && !options.force) {
     if (options.yes) throw usage(`${shown} is there already: --force replaces it`)
-    await confirm(surroundings, `${shown} is there already. Replace it?`)
+    await confirm(io, `${shown} is there already. Replace it?`)
   }
   const given = await givenChoices(options)
   const { chosen, keepSecrets } = options.yes
     ? { chosen: given, keepSecrets: options.withSecrets === true }
-    : await askedChoices(surroundings, given, options)
+    : await askedChoices(io, given, options)
   const { SETTINGS } = await import('@svc/server/settings')
   const all = SETTINGS.flatMap((setting) => {
     const text = chosen.get(setting.env)
@@ -78,8 +78,8 @@ async function init(
     !keepSecrets && holdsSecret(setting, text)
   const written = all.filter((each) => !isLeftOut(each))
   const left = all.filter(isLeftOut)
-  await writeConfigFile(path, shown, written, surroundings)
-  const svc = surroundings.invocation ?? 'svc'
+  await writeConfigFile(path, shown, written, io)
+  const svc = io.invocation ?? 'svc'
   if (output.isJson()) {
     return output.document({
       config_file: shown,
@@ -135,14 +135,14 @@ function flagOf({ option }: { option: string }): string {
 }
 
 async function askedChoices(
-  surroundings: Context['surroundings'],
+  io: Context['io'],
   given: Chosen,
   { withSecrets }: InitOptions,
 ): Promise<{ chosen: Chosen; keepSecrets: boolean }> {
-  const questions = openQuestions(surroundings)
+  const questions = openQuestions(io)
   try {
     return await askChoices(questions, given, {
-      tell: (text) => surroundings.stderr.write(`${text}\n`),
+      tell: (text) => io.stderr.write(`${text}\n`),
       withSecrets: withSecrets === true,
     })
   } finally {

@@ -1,13 +1,12 @@
 import type { ApiKey, ApiKeyMode } from '@svc/core/contract'
 import { type Command, Option } from 'commander'
-import { confirm } from '../confirm.ts'
+import { findWorkspace, operatorOf, withCore, withWorkspace } from '../connect/operator.ts'
 import { type Context, listOf, type PageOptions, withExamples, withPage } from '../context.ts'
-import { durationMs } from '../duration.ts'
-import { usage } from '../failure.ts'
-import { momentText } from '../moment.ts'
-import { findWorkspace, operatorOf, withCore, withWorkspace } from '../operator.ts'
-import type { Cell } from '../output.ts'
-import { printable } from '../printable.ts'
+import { confirm } from '../input/confirm.ts'
+import { durationMs, momentText } from '../input/time.ts'
+import { usage } from '../process/failure.ts'
+import type { Cell } from '../show/output.ts'
+import { printable } from '../show/text.ts'
 
 interface CreateOptions {
   workspace?: string
@@ -87,7 +86,7 @@ export function addKeys(program: Command, context: Context): void {
   )
 }
 
-async function createKey({ surroundings, output }: Context, options: CreateOptions): Promise<void> {
+async function createKey({ io, output }: Context, options: CreateOptions): Promise<void> {
   const { api, decode } = await import('@svc/core/contract')
   const request = decode(api.api_keys.create.body, {
     name: options.name,
@@ -96,9 +95,9 @@ async function createKey({ surroundings, output }: Context, options: CreateOptio
     ...(options.test && { mode: 'test' }),
     ...(options.expires !== undefined && { expires_at: expiryOf(options.expires) }),
   })
-  const created = await withCore(surroundings, async (core) => {
+  const created = await withCore(io, async (core) => {
     const workspace = await findWorkspace(core, options.workspace)
-    return core.apiKeys.create(workspace.id, request, operatorOf(surroundings))
+    return core.apiKeys.create(workspace.id, request, operatorOf(io))
   })
   if (output.isJson()) return output.document(api.api_keys.create.data.encode(created))
   output.fields([
@@ -119,7 +118,7 @@ function expiryOf(text: string): string {
 }
 
 async function listKeys(
-  { surroundings, output }: Context,
+  { io, output }: Context,
   options: PageOptions & { workspace?: string },
 ): Promise<void> {
   const { api, decode } = await import('@svc/core/contract')
@@ -127,7 +126,7 @@ async function listKeys(
     page: options.page,
     limit: options.limit,
   })
-  const { api_keys, total } = await withCore(surroundings, async (core) => {
+  const { api_keys, total } = await withCore(io, async (core) => {
     const workspace = await findWorkspace(core, options.workspace)
     return core.apiKeys.list(workspace.id, { limit, offset: (page - 1) * limit })
   })
@@ -157,17 +156,17 @@ function stateOf({ is_active, expires_at, mode }: ApiKey, now: Date): Cell {
 }
 
 async function revokeKey(
-  { surroundings, output }: Context,
+  { io, output }: Context,
   id: string,
   options: RevokeOptions,
 ): Promise<void> {
   if (!options.yes) {
     const question = `Revoke the API key ${printable(id)}? Whoever uses it is refused from then on.`
-    await confirm(surroundings, question)
+    await confirm(io, question)
   }
-  await withCore(surroundings, async (core) => {
+  await withCore(io, async (core) => {
     const workspace = await findWorkspace(core, options.workspace)
-    await core.apiKeys.deactivate(workspace.id, id, operatorOf(surroundings))
+    await core.apiKeys.deactivate(workspace.id, id, operatorOf(io))
   })
   if (output.isJson()) return output.document({ id, message: 'API key deactivated' })
   output.line(`API key ${id} is revoked: the next request with it is refused.`)

@@ -6,12 +6,12 @@ import type { Writable } from 'node:stream'
 import { finished } from 'node:stream/promises'
 import { type Command, Option } from 'commander'
 import { type Context, withExamples } from '../context.ts'
-import { pathFrom } from '../data-folder.ts'
-import { databaseUrl } from '../database-option.ts'
-import { usage } from '../failure.ts'
-import { asUnreadable, withOneWorkspace, workspaceIdOf } from '../ledger-options.ts'
-import { readPast } from '../moment.ts'
-import { stopSignalOf } from '../surroundings.ts'
+import { readPast } from '../input/time.ts'
+import { usage } from '../process/failure.ts'
+import { stopSignalOf } from '../process/process-io.ts'
+import { pathFrom } from '../settings/data-folder.ts'
+import { databaseUrl } from '../settings/database-option.ts'
+import { asUnreadable, withOneWorkspace, workspaceIdOf } from './ledger-options.ts'
 
 interface Options {
   workspace?: string
@@ -44,8 +44,8 @@ export function addLedgerExport(ledger: Command, context: Context): void {
 }
 
 async function exportLedger(context: Context, options: Options): Promise<void> {
-  const { surroundings, output } = context
-  const { stdout, cwd } = surroundings
+  const { io, output } = context
+  const { stdout, cwd } = io
   const isPipe = options.out === '-'
   if (isPipe && output.isJson()) throw usage('--json needs --out: stdout is the ledger')
   const path = resolve(cwd, options.out)
@@ -54,14 +54,14 @@ async function exportLedger(context: Context, options: Options): Promise<void> {
   }
   const since = await readOptional('--since', options.since)
   const until = await readOptional('--until', options.until)
-  const database_url = databaseUrl(surroundings, undefined)
+  const database_url = databaseUrl(io, undefined)
   const workspace_id = await workspaceIdOf(context, options.workspace)
   const { LEDGER_CSV_HEADER, ledgerCsvLine, ledgerJsonLine, readLedger } = await import('@svc/core')
   const isCsv = options.format === 'csv'
   const lineOf = isCsv ? ledgerCsvLine : ledgerJsonLine
   const write = async (to: Writable) => {
     if (isCsv) await put(to, LEDGER_CSV_HEADER)
-    const reading = { workspace_id, since, until, signal: stopSignalOf(surroundings) }
+    const reading = { workspace_id, since, until, signal: stopSignalOf(io) }
     return readLedger(database_url, reading, (entries) => put(to, entries.map(lineOf).join('')))
   }
   try {

@@ -1,11 +1,11 @@
 import type { LedgerDifference, LedgerReport } from '@svc/core'
 import type { Command } from 'commander'
 import { type Context, withExamples } from '../context.ts'
-import { databaseUrl } from '../database-option.ts'
-import { Failure } from '../failure.ts'
-import { asUnreadable, withOneWorkspace, workspaceIdOf } from '../ledger-options.ts'
-import { progressBars } from '../progress-bar.ts'
-import { stopSignalOf } from '../surroundings.ts'
+import { Failure } from '../process/failure.ts'
+import { stopSignalOf } from '../process/process-io.ts'
+import { databaseUrl } from '../settings/database-option.ts'
+import { progressBars } from '../show/progress-bar.ts'
+import { asUnreadable, withOneWorkspace, workspaceIdOf } from './ledger-options.ts'
 
 interface VerifyOptions {
   workspace?: string
@@ -33,16 +33,16 @@ async function verify(
   context: Context,
   { workspace: selector, fast }: VerifyOptions,
 ): Promise<void> {
-  const { surroundings, output } = context
-  const database_url = databaseUrl(surroundings, undefined)
+  const { io, output } = context
+  const database_url = databaseUrl(io, undefined)
   const workspace_id = await workspaceIdOf(context, selector)
-  const bars = progressBars(surroundings, { isQuiet: output.isJson() || !output.isTerminal })
+  const bars = progressBars(io, { isQuiet: output.isJson() || !output.isTerminal })
   const { verifyLedger } = await import('@svc/core')
   const report = await verifyLedger(database_url, {
     workspace_id,
     fast,
-    signal: stopSignalOf(surroundings),
-    onProgress: bars.tell,
+    signal: stopSignalOf(io),
+    onProgress: bars.report,
   })
     .catch((error: unknown) => {
       throw asUnreadable(error)

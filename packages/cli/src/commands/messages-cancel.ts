@@ -1,9 +1,9 @@
 import type { Command } from 'commander'
-import { confirm } from '../confirm.ts'
-import { type ConnectionOptions, connect, withConnection } from '../connection.ts'
+import { type ConnectionOptions, connect, withConnection } from '../connect/connection.ts'
 import { type Context, withExamples } from '../context.ts'
-import { statusCell } from '../message-steps.ts'
-import { printable } from '../printable.ts'
+import { confirm } from '../input/confirm.ts'
+import { statusCell } from '../messages/message-steps.ts'
+import { printable } from '../show/text.ts'
 
 interface CancelOptions extends ConnectionOptions {
   yes?: boolean
@@ -25,12 +25,12 @@ export function addCancel(messages: Command, context: Context): void {
 }
 
 async function cancelMessage(
-  { surroundings, output }: Context,
+  { io, output }: Context,
   id: string,
   { yes, ...options }: CancelOptions,
 ): Promise<void> {
-  if (!yes) await confirm(surroundings, `Cancel the message ${printable(id)}?`)
-  const { client } = await connect(options, surroundings)
+  if (!yes) await confirm(io, `Cancel the message ${printable(id)}?`)
+  const { client } = await connect(options, io)
   const { api, formatCredits } = await import('@svc/core/contract')
   const canceled = await client.messages.cancel({ id })
   if (output.isJson()) return output.document(api.messages.cancel.data.encode(canceled))

@@ -1,8 +1,8 @@
 import type { Command } from 'commander'
-import { type ConnectionOptions, connect, withConnection } from '../connection.ts'
+import { type ConnectionOptions, connect, withConnection } from '../connect/connection.ts'
 import { type Context, withExamples } from '../context.ts'
-import { readSendRequest, type SendOptions, withRequest } from '../send-request.ts'
-import { charactersText, suggestionText } from '../sms-texts.ts'
+import { readSendRequest, type SendOptions, withRequest } from '../messages/send-request.ts'
+import { charactersText, suggestionText } from '../show/sms-texts.ts'
 
 /** Adds `svc messages estimate`. */
 export function addEstimate(messages: Command, context: Context): void {
@@ -25,11 +25,11 @@ SMS its encoding and segments, which characters make it dearer, and a cheaper te
 }
 
 async function estimateMessage(
-  { surroundings, output }: Context,
+  { io, output }: Context,
   options: ConnectionOptions & SendOptions,
 ): Promise<void> {
-  const request = await readSendRequest(options, surroundings)
-  const { client } = await connect(options, surroundings)
+  const request = await readSendRequest(options, io)
+  const { client } = await connect(options, io)
   const { api, formatCredits } = await import('@svc/core/contract')
   const found = await client.messages.estimate(request)
   if (output.isJson()) return output.document(api.messages.estimate.data.encode(found))

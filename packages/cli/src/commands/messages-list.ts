@@ -1,9 +1,9 @@
 import type { Message } from '@svc/core/contract'
 import { type Command, Option } from 'commander'
-import { type ConnectionOptions, connect, withConnection } from '../connection.ts'
+import { type ConnectionOptions, connect, withConnection } from '../connect/connection.ts'
 import { type Context, type PageOptions, withExamples, withPage } from '../context.ts'
-import { statusCell } from '../message-steps.ts'
-import { momentText } from '../moment.ts'
+import { momentText } from '../input/time.ts'
+import { statusCell } from '../messages/message-steps.ts'
 
 interface ListOptions extends ConnectionOptions, PageOptions {
   status?: 'queued' | 'sent' | 'delivered' | 'failed'
@@ -55,7 +55,7 @@ export function addList(messages: Command, context: Context): void {
 }
 
 async function listMessages(
-  { surroundings, output }: Context,
+  { io, output }: Context,
   {
     status,
     channel,
@@ -69,7 +69,7 @@ async function listMessages(
     ...options
   }: ListOptions,
 ): Promise<void> {
-  const { client } = await connect(options, surroundings)
+  const { client } = await connect(options, io)
   const { api } = await import('@svc/core/contract')
   const now = new Date()
   const found = await client.messages.list({

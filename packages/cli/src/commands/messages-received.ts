@@ -1,8 +1,8 @@
 import type { ReceivedMessage } from '@svc/core/contract'
 import { type Command, Option } from 'commander'
-import { type ConnectionOptions, connect, withConnection } from '../connection.ts'
+import { type ConnectionOptions, connect, withConnection } from '../connect/connection.ts'
 import { type Context, type PageOptions, withExamples, withPage } from '../context.ts'
-import { momentText } from '../moment.ts'
+import { momentText } from '../input/time.ts'
 
 interface ReceivedOptions extends ConnectionOptions, PageOptions {
   channel?: ReceivedMessage['channel']
@@ -40,10 +40,10 @@ export function addReceived(messages: Command, context: Context): void {
 }
 
 async function listReceived(
-  { surroundings, output }: Context,
+  { io, output }: Context,
   { channel, sender, since, until, page, limit, ...options }: ReceivedOptions,
 ): Promise<void> {
-  const { client } = await connect(options, surroundings)
+  const { client } = await connect(options, io)
   const { api } = await import('@svc/core/contract')
   const now = new Date()
   const found = await client.received.list({

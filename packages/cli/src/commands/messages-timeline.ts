@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
-import { type ConnectionOptions, connect, withConnection } from '../connection.ts'
+import { type ConnectionOptions, connect, withConnection } from '../connect/connection.ts'
 import { type Context, withExamples } from '../context.ts'
-import { TIMELINE_HEADINGS, timelineRow } from '../timeline-rows.ts'
+import { TIMELINE_HEADINGS, timelineRow } from '../messages/timeline-rows.ts'
 
 /** Adds `svc messages timeline`. */
 export function addTimeline(messages: Command, context: Context): void {
@@ -23,11 +23,11 @@ webhooks.`,
 }
 
 async function showTimeline(
-  { surroundings, output }: Context,
+  { io, output }: Context,
   id: string,
   options: ConnectionOptions,
 ): Promise<void> {
-  const { client } = await connect(options, surroundings)
+  const { client } = await connect(options, io)
   const { api, formatCredits } = await import('@svc/core/contract')
   const found = await client.messages.timeline({ id })
   if (output.isJson()) return output.document(api.messages.timeline.data.encode(found))

@@ -1,14 +1,14 @@
 import type { Client } from '@svc/core/contract'
 import type { Command } from 'commander'
-import { changeLine, changeRow, changeWords } from '../change-row.ts'
-import { type ConnectionOptions, connect, withConnection } from '../connection.ts'
+import { type ConnectionOptions, connect, withConnection } from '../connect/connection.ts'
 import { type Context, withExamples } from '../context.ts'
-import { usage } from '../failure.ts'
-import { createFollower, followMessages } from '../follow-messages.ts'
-import { failureOf, statusCell, stepsOf } from '../message-steps.ts'
-import type { Cell } from '../output.ts'
-import { stopSignalOf } from '../surroundings.ts'
-import { TIMELINE_HEADINGS, timelineRow } from '../timeline-rows.ts'
+import { changeLine, changeRow, changeWords } from '../messages/change-row.ts'
+import { createFollower, followMessages } from '../messages/follow-messages.ts'
+import { failureOf, statusCell, stepsOf } from '../messages/message-steps.ts'
+import { TIMELINE_HEADINGS, timelineRow } from '../messages/timeline-rows.ts'
+import { usage } from '../process/failure.ts'
+import { stopSignalOf } from '../process/process-io.ts'
+import type { Cell } from '../show/output.ts'
 import { canOpenView, openView } from '../views/open-view.ts'
 import { addCancel } from './messages-cancel.ts'
 import { addEstimate } from './messages-estimate.ts'
@@ -67,11 +67,11 @@ terminal keys filter and pause it, and open the timeline of a message.`,
 }
 
 async function showMessage(
-  { surroundings, output }: Context,
+  { io, output }: Context,
   id: string,
   options: ConnectionOptions,
 ): Promise<void> {
-  const { client } = await connect(options, surroundings)
+  const { client } = await connect(options, io)
   const { api, formatCredits } = await import('@svc/core/contract')
   const { message } = await client.messages.get({ id })
   if (output.isJson()) return output.document(api.messages.get.data.encode({ message }))
@@ -100,16 +100,16 @@ async function tailMessages(
   context: Context,
   { interval, ...options }: TailOptions,
 ): Promise<void> {
-  const { surroundings, output } = context
+  const { io, output } = context
   const interval_ms = Number(interval) * 1000
   if (!(interval_ms >= 100 && interval_ms <= 60_000)) {
     throw usage('--interval must be 0.1 to 60 seconds')
   }
-  const server = await connect(options, surroundings)
+  const server = await connect(options, io)
   if (canOpenView(context)) return viewMessages(context, server, interval_ms)
   const { client, base_url } = server
   const { message: record } = await import('@svc/core/contract')
-  const signal = stopSignalOf(surroundings)
+  const signal = stopSignalOf(io)
   await followMessages(
     createFollower(client, signal, () => output.note(GAP)),
     {

@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import { type Context, withExamples } from '../context.ts'
-import { databaseUrl, withDatabase, withWayOut } from '../database-option.ts'
-import { Failure } from '../failure.ts'
+import { Failure } from '../process/failure.ts'
+import { databaseUrl, withDatabase, withWayOut } from '../settings/database-option.ts'
 
 interface MigrateOptions {
   database?: string
@@ -30,11 +30,11 @@ unless the database is at this program's schema.`,
 }
 
 async function migrate(
-  { surroundings, output }: Context,
+  { io, output }: Context,
   { database, status }: MigrateOptions,
 ): Promise<void> {
   const { migrateDatabase, migrationStatus } = await import('@svc/core')
-  const url = databaseUrl(surroundings, database)
+  const url = databaseUrl(io, database)
   if (!status) {
     const applied = await migrateDatabase(url).catch((error) => {
       throw withWayOut(error, { in_use: 'stop it first' })

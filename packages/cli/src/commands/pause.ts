@@ -1,8 +1,8 @@
 import type { Command } from 'commander'
+import { operatorOf, withCore } from '../connect/operator.ts'
 import { type Context, withExamples } from '../context.ts'
-import { dispatchState, showState } from '../dispatch-report.ts'
-import { usage } from '../failure.ts'
-import { operatorOf, withCore } from '../operator.ts'
+import { usage } from '../process/failure.ts'
+import { dispatchState, showState } from '../show/dispatch-report.ts'
 
 interface Options {
   reason: string
@@ -35,14 +35,11 @@ resume then asks what is to become of messages that may have been sent after tha
   )
 }
 
-async function pause(
-  { surroundings, output }: Context,
-  { reason, restoredFrom }: Options,
-): Promise<void> {
+async function pause({ io, output }: Context, { reason, restoredFrom }: Options): Promise<void> {
   const backup_at = restoredFrom === undefined ? undefined : timeOf(restoredFrom)
   const said = backup_at ? `Restored from a backup of ${backup_at.toISOString()}` : reason
-  const state = await withCore(surroundings, async (core) => {
-    await core.dispatch.stop({ reason: said, backup_at }, operatorOf(surroundings))
+  const state = await withCore(io, async (core) => {
+    await core.dispatch.stop({ reason: said, backup_at }, operatorOf(io))
     return dispatchState(core)
   })
   if (output.isJson()) return output.document(state)

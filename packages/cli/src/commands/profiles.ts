@@ -1,12 +1,12 @@
 import type { Command } from 'commander'
-import { confirm } from '../confirm.ts'
-import { addressOf } from '../connection.ts'
+import { givenKey, KEY_STDIN_HELP, type KeyOptions } from '../connect/api-key-option.ts'
+import { addressOf } from '../connect/connection.ts'
+import { changeProfiles, isProfileName, PROFILES_MAX, readProfiles } from '../connect/profiles.ts'
 import { type Context, withExamples } from '../context.ts'
-import { Failure, usage } from '../failure.ts'
-import { givenKey, KEY_STDIN_HELP, type KeyOptions } from '../given-key.ts'
-import { maskedKey } from '../masked.ts'
-import { askHidden } from '../password-prompt.ts'
-import { changeProfiles, isProfileName, PROFILES_MAX, readProfiles } from '../profiles.ts'
+import { confirm } from '../input/confirm.ts'
+import { askHidden } from '../input/password-prompt.ts'
+import { Failure, usage } from '../process/failure.ts'
+import { maskedKey } from '../settings/masked.ts'
 
 /** What a header can carry. */
 const KEY_CHARACTERS = /^[\x21-\x7e]{1,500}$/
@@ -84,7 +84,7 @@ first one is in use from then on. One that is there already is replaced after as
 }
 
 async function addProfile(
-  { surroundings, output }: Context,
+  { io, output }: Context,
   name: string,
   { url, use, yes, ...options }: AddOptions,
 ): Promise<void> {
@@ -92,12 +92,12 @@ async function addProfile(
     throw usage('a profile is called by up to 40 letters, digits, dots, dashes and underscores')
   }
   const address = addressOf(url)
-  const old = (await readProfiles(surroundings)).profiles.get(name)
-  if (old && !yes) await confirm(surroundings, `Replace ${name} (${old.url})?`)
-  const key = (await givenKey(options, surroundings)) ?? (await askedKey(surroundings))
+  const old = (await readProfiles(io)).profiles.get(name)
+  if (old && !yes) await confirm(io, `Replace ${name} (${old.url})?`)
+  const key = (await givenKey(options, io)) ?? (await askedKey(io))
   if (!KEY_CHARACTERS.test(key)) throw usage('the API key has characters that no key has')
   let isUsed = false
-  const path = await changeProfiles(surroundings, ({ used, profiles }) => {
+  const path = await changeProfiles(io, ({ used, profiles }) => {
     if (!profiles.has(name) && profiles.size >= PROFILES_MAX) {
       throw new Failure('failed', `there are ${PROFILES_MAX} profiles: remove one first`)
     }
@@ -111,14 +111,13 @@ async function addProfile(
   output.line(`${name} is ${address}${isUsed ? ', and in use' : ''}. It is kept in ${path}.`)
 }
 
-async function askedKey(surroundings: Context['surroundings']): Promise<string> {
-  if (!surroundings.stdin.isTTY)
-    throw usage('no terminal to ask for the key: pipe it in with --key-stdin')
-  return (await askHidden(surroundings, 'API key: ')).trim()
+async function askedKey(io: Context['io']): Promise<string> {
+  if (!io.stdin.isTTY) throw usage('no terminal to ask for the key: pipe it in with --key-stdin')
+  return (await askHidden(io, 'API key: ')).trim()
 }
 
-async function listProfiles({ surroundings, output }: Context): Promise<void> {
-  const { used, profiles } = await readProfiles(surroundings)
+async function listProfiles({ io, output }: Context): Promise<void> {
+  const { used, profiles } = await readProfiles(io)
   const shown = [...profiles].map(([name, { url, key }]) => ({
     name,
     url,
@@ -138,9 +137,9 @@ async function listProfiles({ surroundings, output }: Context): Promise<void> {
   if (shown.length === 0) output.note('No profile yet: svc profiles add <name> --url <url>')
 }
 
-async function useProfile({ surroundings, output }: Context, name: string): Promise<void> {
+async function useProfile({ io, output }: Context, name: string): Promise<void> {
   let url = ''
-  await changeProfiles(surroundings, ({ profiles }) => {
+  await changeProfiles(io, ({ profiles }) => {
     url = found(profiles, name).url
     return { used: name, profiles }
   })
@@ -149,14 +148,14 @@ async function useProfile({ surroundings, output }: Context, name: string): Prom
 }
 
 async function removeProfile(
-  { surroundings, output }: Context,
+  { io, output }: Context,
   name: string,
   { yes }: { yes?: boolean },
 ): Promise<void> {
-  const { url } = found((await readProfiles(surroundings)).profiles, name)
-  if (!yes) await confirm(surroundings, `Forget ${name} (${url}) and its key?`)
+  const { url } = found((await readProfiles(io)).profiles, name)
+  if (!yes) await confirm(io, `Forget ${name} (${url}) and its key?`)
   let wasUsed = false
-  await changeProfiles(surroundings, ({ used, profiles }) => {
+  await changeProfiles(io, ({ used, profiles }) => {
     wasUsed = used === name
     const left = [...profiles].filter(([each]) => each !== name)
     return { used: wasUsed ? null : used, profiles: new Map(left) }

@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
+import { operatorOf, withCore } from '../connect/operator.ts'
 import { type Context, withExamples } from '../context.ts'
-import { operatorOf, withCore } from '../operator.ts'
-import { printable } from '../printable.ts'
+import { printable } from '../show/text.ts'
 
 const NAME = 'its name, as svc providers status shows it'
 
@@ -51,13 +51,11 @@ within a second or two; what waits goes within half a minute.`,
 }
 
 async function pauseProvider(
-  { surroundings, output }: Context,
+  { io, output }: Context,
   name: string,
   { sender, reason }: { sender?: string; reason: string },
 ): Promise<void> {
-  await withCore(surroundings, (core) =>
-    core.providers.pause(name, { sender, reason }, operatorOf(surroundings)),
-  )
+  await withCore(io, (core) => core.providers.pause(name, { sender, reason }, operatorOf(io)))
   if (output.isJson()) return output.document({ name, sender: sender ?? null, paused: true })
   const again = `svc providers resume ${name}${sender === undefined ? '' : ` --sender ${sender}`}`
   output.line(
@@ -66,12 +64,12 @@ async function pauseProvider(
 }
 
 async function resumeProvider(
-  { surroundings, output }: Context,
+  { io, output }: Context,
   name: string,
   { sender }: { sender?: string },
 ): Promise<void> {
-  const { wasPaused, left } = await withCore(surroundings, async (core) => {
-    const wasPaused = await core.providers.resume(name, { sender }, operatorOf(surroundings))
+  const { wasPaused, left } = await withCore(io, async (core) => {
+    const wasPaused = await core.providers.resume(name, { sender }, operatorOf(io))
     const status = await core.providers.status()
     return { wasPaused, left: status.find((one) => one.name === name)?.pauses ?? [] }
   })

@@ -1,10 +1,10 @@
 import type { Core } from '@svc/core'
 import { type Command, Option } from 'commander'
-import { confirm } from '../confirm.ts'
+import { withCore } from '../connect/operator.ts'
 import { type Context, withExamples } from '../context.ts'
-import { Failure, usage } from '../failure.ts'
-import { withCore } from '../operator.ts'
-import { printable } from '../printable.ts'
+import { confirm } from '../input/confirm.ts'
+import { Failure, usage } from '../process/failure.ts'
+import { printable } from '../show/text.ts'
 
 const CHANNELS = ['sms', 'whatsapp', 'email', 'voice'] as const
 const TEXT = 'A test of your messaging service.'
@@ -53,9 +53,9 @@ you for it, so it asks first.`,
 }
 
 async function testProvider(context: Context, name: string, options: TestOptions): Promise<void> {
-  const { surroundings } = context
+  const { io } = context
   const request = await requestOf(options)
-  await withCore(surroundings, async (core) => {
+  await withCore(io, async (core) => {
     const checked = await core.providers.check(name)
     if (checked.type === 'wrong') {
       throw new Failure('check_failed', `${name} is not ready: ${checked.text}`)
@@ -64,7 +64,7 @@ async function testProvider(context: Context, name: string, options: TestOptions
     if (!options.yes) {
       const { channel, to } = request
       await confirm(
-        surroundings,
+        io,
         `Send ${channel} to ${printable(to)} through ${printable(name)}, at your own cost there?`,
       )
     }

@@ -1,8 +1,8 @@
 import type { ProviderStatus } from '@svc/core'
 import type { Command } from 'commander'
+import { withCore } from '../connect/operator.ts'
 import { type Context, withExamples } from '../context.ts'
-import { withCore } from '../operator.ts'
-import type { Cell } from '../output.ts'
+import type { Cell } from '../show/output.ts'
 import { addPause, addResume } from './providers-pause.ts'
 import { addTest } from './providers-test.ts'
 
@@ -37,8 +37,8 @@ one is taken.`,
   addTest(providers, context)
 }
 
-async function showStatus({ surroundings, output }: Context): Promise<void> {
-  const providers = await withCore(surroundings, (core) => core.providers.status())
+async function showStatus({ io, output }: Context): Promise<void> {
+  const providers = await withCore(io, (core) => core.providers.status())
   if (output.isJson()) return output.document({ providers: providers.map(documentOf) })
   output.table(['NAME', 'TYPE', 'CHANNELS', 'SENDERS', 'PACE', 'STATE'], providers.flatMap(rowsOf))
   if (providers.length === 0) {

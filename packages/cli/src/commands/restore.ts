@@ -2,14 +2,13 @@ import { existsSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import type { BackupCheck, Verification } from '@svc/core'
 import type { Command } from 'commander'
-import { contentOf, fileOfDatabase, verdictOf } from '../backup-report.ts'
-import { confirm } from '../confirm.ts'
 import { type Context, withExamples } from '../context.ts'
-import { pathFrom } from '../data-folder.ts'
-import { databaseUrl, withWayOut } from '../database-option.ts'
-import { type ProgressBars, progressBars } from '../progress-bar.ts'
-import { stopSignalOf } from '../surroundings.ts'
-import { verificationOf } from '../verification.ts'
+import { confirm } from '../input/confirm.ts'
+import { stopSignalOf } from '../process/process-io.ts'
+import { pathFrom } from '../settings/data-folder.ts'
+import { databaseUrl, withWayOut } from '../settings/database-option.ts'
+import { contentOf, fileOfDatabase, verdictOf, verificationOf } from '../show/backup-report.ts'
+import { type ProgressBars, progressBars } from '../show/progress-bar.ts'
 
 interface Options {
   verify?: string | boolean
@@ -53,12 +52,12 @@ so: what was queued may have been sent after the backup was made. svc resume --d
 }
 
 async function restore(context: Context, given: string, options: Options): Promise<void> {
-  const { surroundings, output } = context
-  const file = resolve(surroundings.cwd, given)
-  const bars = progressBars(surroundings, { isQuiet: output.isJson() || !output.isTerminal })
+  const { io, output } = context
+  const file = resolve(io.cwd, given)
+  const bars = progressBars(io, { isQuiet: output.isJson() || !output.isTerminal })
   const work = {
-    signal: stopSignalOf(surroundings),
-    onProgress: bars.tell,
+    signal: stopSignalOf(io),
+    onProgress: bars.report,
     verify: verificationOf('full'),
   }
   try {
@@ -73,7 +72,7 @@ async function restore(context: Context, given: string, options: Options): Promi
 interface Work {
   verify: Verification
   signal: AbortSignal
-  onProgress: ProgressBars['tell']
+  onProgress: ProgressBars['report']
 }
 
 async function verifyOnly({ output }: Context, file: string, work: Work): Promise<void> {
@@ -98,16 +97,15 @@ async function putInPlace(
   file: string,
   { to, yes, unsealed, bars, ...work }: Omit<Options, 'verify'> & Work & { bars: ProgressBars },
 ): Promise<void> {
-  const { surroundings, output } = context
-  const { cwd } = surroundings
+  const { io, output } = context
+  const { cwd } = io
   const database =
     to === undefined
-      ? fileOfDatabase(databaseUrl(surroundings, undefined), 'restore it with pg_restore')
+      ? fileOfDatabase(databaseUrl(io, undefined), 'restore it with pg_restore')
       : join(resolve(cwd, to), 'svc.db')
   const { restoreDatabase, verifyBackup } = await import('@svc/core')
   const found = await verifyBackup(file, { ...work, verify: 'none' })
-  if (!yes)
-    await confirm(surroundings, questionOf(found, pathFrom(cwd, database), existsSync(database)))
+  if (!yes) await confirm(io, questionOf(found, pathFrom(cwd, database), existsSync(database)))
   const report = await restoreDatabase({ ...work, backup: file, database, unsealed })
   bars.end()
   if (output.isJson()) return output.document(report)

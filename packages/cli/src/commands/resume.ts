@@ -1,9 +1,9 @@
 import type { Core, DoubtfulChoice, DoubtfulMessage } from '@svc/core'
 import type { Command } from 'commander'
+import { operatorOf, withCore } from '../connect/operator.ts'
 import { type Context, withExamples } from '../context.ts'
-import { type DispatchState, dispatchState, showState, sumOf } from '../dispatch-report.ts'
-import { Failure, usage } from '../failure.ts'
-import { operatorOf, withCore } from '../operator.ts'
+import { Failure, usage } from '../process/failure.ts'
+import { type DispatchState, dispatchState, showState, sumOf } from '../show/dispatch-report.ts'
 
 interface Options {
   dryRun?: boolean
@@ -48,7 +48,7 @@ async function resume(context: Context, options: Options): Promise<void> {
   if (sendAll && cancelDoubtful) throw usage('choose one of --send-all and --cancel-doubtful')
   if (list && !dryRun) throw usage('--list shows, with --dry-run; nothing was resumed')
   const choice = sendAll ? 'send' : cancelDoubtful ? 'cancel' : null
-  await withCore(context.surroundings, async (core) => {
+  await withCore(context.io, async (core) => {
     const state = await dispatchState(core)
     if (dryRun) return show(context, core, state, list === true)
     await end(context, core, state, choice)
@@ -79,7 +79,7 @@ function documentOf({ token, ...message }: DoubtfulMessage) {
 }
 
 async function end(
-  { surroundings, output }: Context,
+  { io, output }: Context,
   core: Core,
   state: DispatchState,
   choice: DoubtfulChoice | null,
@@ -93,7 +93,7 @@ async function end(
       2,
     )
   }
-  const resumed = await core.dispatch.resume(choice, operatorOf(surroundings))
+  const resumed = await core.dispatch.resume(choice, operatorOf(io))
   if (output.isJson()) return output.document(resumed)
   if (!resumed.was_paused) return output.line('It was not paused; nothing was changed.')
   if (choice === 'cancel') {

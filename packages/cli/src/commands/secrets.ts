@@ -1,11 +1,11 @@
 import type { ResealOptions, ResealReport, SecretsStatus } from '@svc/core'
 import type { Command } from 'commander'
-import { confirm } from '../confirm.ts'
+import { databaseFile, operatorOf, withCore } from '../connect/operator.ts'
 import { type Context, withExamples } from '../context.ts'
-import { Failure, misconfigured } from '../failure.ts'
-import { databaseFile, operatorOf, withCore } from '../operator.ts'
-import { progressBars } from '../progress-bar.ts'
-import { stopSignalOf } from '../surroundings.ts'
+import { confirm } from '../input/confirm.ts'
+import { Failure, misconfigured } from '../process/failure.ts'
+import { stopSignalOf } from '../process/process-io.ts'
+import { progressBars } from '../show/progress-bar.ts'
 
 /** Adds `svc secrets`: how the database's secrets are encrypted. */
 export function addSecrets(program: Command, context: Context): void {
@@ -64,8 +64,8 @@ left.`,
   withExamples(discard, 'svc secrets discard --yes')
 }
 
-async function showStatus({ surroundings, output }: Context): Promise<void> {
-  const found = await withCore(surroundings, (core) => core.secretsAtRest.status())
+async function showStatus({ io, output }: Context): Promise<void> {
+  const found = await withCore(io, (core) => core.secretsAtRest.status())
   if (output.isJson()) return output.document(found)
   output.table(
     ['KEY', 'VALUES', 'USE'],
@@ -87,8 +87,8 @@ function useOf(key_id: string, { key_id: first }: SecretsStatus): string {
 }
 
 async function encryptAll(context: Context): Promise<void> {
-  const { surroundings, output } = context
-  await withCore(surroundings, async (core) => {
+  const { io, output } = context
+  await withCore(io, async (core) => {
     const { key_id } = await core.secretsAtRest.status()
     if (key_id === null) {
       throw misconfigured(
@@ -103,7 +103,7 @@ async function encryptAll(context: Context): Promise<void> {
         `Encrypted ${sum(report.changed)} with the key ${key_id}; ${report.unchanged} were before.`,
       )
       noteUnused(context, after)
-      if (report.changed > 0 && databaseFile(surroundings) !== null) {
+      if (report.changed > 0 && databaseFile(io) !== null) {
         output.note(
           'Unused pages of the file, and older backups, may still hold what was there before: see docs/operating/secrets.md.',
         )
@@ -114,9 +114,9 @@ async function encryptAll(context: Context): Promise<void> {
 }
 
 async function decryptAll(context: Context, { yes }: { yes?: boolean }): Promise<void> {
-  const { surroundings, output } = context
-  if (!yes) await confirm(surroundings, 'Store every secret in the database as plain text?')
-  await withCore(surroundings, async (core) => {
+  const { io, output } = context
+  if (!yes) await confirm(io, 'Store every secret in the database as plain text?')
+  await withCore(io, async (core) => {
     const report = await followed(context, core.secretsAtRest.decrypt)
     if (output.isJson()) output.document(report)
     else
@@ -126,12 +126,12 @@ async function decryptAll(context: Context, { yes }: { yes?: boolean }): Promise
 }
 
 async function discardLost(context: Context, { yes }: { yes?: boolean }): Promise<void> {
-  const { surroundings, output } = context
-  await withCore(surroundings, async (core) => {
+  const { io, output } = context
+  await withCore(io, async (core) => {
     const { keys } = await core.secretsAtRest.status()
     const lost = keys.filter(({ is_given }) => !is_given)
     const ids = lost.map(({ key_id }) => key_id).join(', ') || 'no key that is missing'
-    if (!yes) await confirm(surroundings, `Give up for good what is encrypted with ${ids}?`)
+    if (!yes) await confirm(io, `Give up for good what is encrypted with ${ids}?`)
     const report = await followed(context, core.secretsAtRest.discard)
     if (output.isJson()) return output.document(report)
     output.line(
@@ -142,14 +142,14 @@ async function discardLost(context: Context, { yes }: { yes?: boolean }): Promis
 
 /** Does it with a bar, until it is stopped. */
 async function followed<Report>(
-  { surroundings, output }: Context,
+  { io, output }: Context,
   work: (options: ResealOptions) => Promise<Report>,
 ): Promise<Report> {
-  const signal = stopSignalOf(surroundings)
-  const bars = progressBars(surroundings, { isQuiet: output.isJson() })
+  const signal = stopSignalOf(io)
+  const bars = progressBars(io, { isQuiet: output.isJson() })
   const onProgress = (progress: { done: number; total: number }) =>
-    bars.tell({ name: 'rows', ...progress })
-  const actor = operatorOf(surroundings)
+    bars.report({ name: 'rows', ...progress })
+  const actor = operatorOf(io)
   const report = await work({ signal, onProgress, actor }).finally(bars.end)
   if (signal.aborted) throw new Failure('stopped', 'stopped: run it again to go on')
   return report

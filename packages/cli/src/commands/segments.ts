@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import { type Context, withExamples } from '../context.ts'
-import { readStdinText } from '../input.ts'
-import { charactersText, suggestionText } from '../sms-texts.ts'
+import { readStdinText } from '../input/read-input.ts'
+import { charactersText, suggestionText } from '../show/sms-texts.ts'
 
 /** What a segment costs unless the operator set another price. Source: interface, Credit costs. */
 const CREDITS_PER_SEGMENT = 1
@@ -23,11 +23,8 @@ cheaper text that says the same, if there is one. Asks no server.`,
   withExamples(command, 'svc segments "It’s ready…"', 'cat text.txt | svc segments --json')
 }
 
-async function countSegments(
-  { surroundings, output }: Context,
-  given: string | undefined,
-): Promise<void> {
-  const text = given ?? (await readStdinText(surroundings, 'give the text'))
+async function countSegments({ io, output }: Context, given: string | undefined): Promise<void> {
+  const text = given ?? (await readStdinText(io, 'give the text'))
   const sms = await import('@svc/core/sms')
   const { encoding, characters, units, segments, parts } = sms.segments(text)
   const credits = segments * CREDITS_PER_SEGMENT

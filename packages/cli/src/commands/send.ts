@@ -1,12 +1,12 @@
 import type { Client } from '@svc/core/contract'
 import type { Command } from 'commander'
-import { awaitMessage } from '../await-message.ts'
-import { type ConnectionOptions, connect, withConnection } from '../connection.ts'
+import { type ConnectionOptions, connect, withConnection } from '../connect/connection.ts'
 import { type Context, withExamples } from '../context.ts'
-import { durationMs } from '../duration.ts'
-import { Failure, usage } from '../failure.ts'
-import { failureOf, isFinal, statusCell } from '../message-steps.ts'
-import { readSendRequest, type SendOptions, withRequest } from '../send-request.ts'
+import { durationMs } from '../input/time.ts'
+import { awaitMessage } from '../messages/await-message.ts'
+import { failureOf, isFinal, statusCell } from '../messages/message-steps.ts'
+import { readSendRequest, type SendOptions, withRequest } from '../messages/send-request.ts'
+import { Failure, usage } from '../process/failure.ts'
 
 /** What a header can carry. */
 const HEADER_TEXT = /^[\x20-\x7e]{1,255}$/
@@ -43,17 +43,17 @@ configured.`,
   )
 }
 
-async function send({ surroundings, output }: Context, options: Options): Promise<void> {
+async function send({ io, output }: Context, options: Options): Promise<void> {
   const timeout_ms = durationMs(options.timeout)
   if (timeout_ms === null) throw usage('--timeout must be a span such as 30s or 5m')
   const { idempotencyKey } = options
   if (idempotencyKey !== undefined && !HEADER_TEXT.test(idempotencyKey)) {
     throw usage('--idempotency-key must be 1 to 255 printable ASCII characters')
   }
-  const request = await readSendRequest(options, surroundings)
-  const { client } = await connect(options, surroundings)
+  const request = await readSendRequest(options, io)
+  const { client } = await connect(options, io)
   const sent = await client.messages.send(request, { idempotency_key: idempotencyKey })
-  if (options.wait) return waitFor({ surroundings, output }, client, sent.message_id, timeout_ms)
+  if (options.wait) return waitFor({ io, output }, client, sent.message_id, timeout_ms)
   const { api, formatCredits } = await import('@svc/core/contract')
   if (output.isJson()) return output.document(api.messages.send.data.encode(sent))
   const credits = formatCredits(sent.credits_used)
@@ -63,7 +63,7 @@ async function send({ surroundings, output }: Context, options: Options): Promis
     output.isTerminal ? `${credits} credits` : credits,
   ])
   if (output.isTerminal) {
-    const svc = surroundings.invocation ?? 'svc'
+    const svc = io.invocation ?? 'svc'
     output.note(output.style('dim', `Follow it: ${svc} messages show ${sent.message_id}`))
   }
 }

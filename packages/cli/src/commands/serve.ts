@@ -1,9 +1,9 @@
 import { SETTING_GROUPS, SETTINGS, type Setting } from '@svc/server/settings'
 import type { Command } from 'commander'
 import { type Context, withExamples } from '../context.ts'
-import { settingsOf } from '../data-folder.ts'
-import { type ListenOptions, takeListenOptions, withListening } from '../listen-options.ts'
-import { aborted, stopSignalOf } from '../surroundings.ts'
+import { aborted, stopSignalOf } from '../process/process-io.ts'
+import { settingsOf } from '../settings/data-folder.ts'
+import { type ListenOptions, takeListenOptions, withListening } from '../settings/listen-options.ts'
 
 /** Adds `svc serve`: the service in production. */
 export function addServe(program: Command, context: Context): void {
@@ -42,10 +42,10 @@ function lineOf({ env, summary, default: otherwise }: Setting): string {
 }
 
 async function serve(context: Context, options: ListenOptions): Promise<void> {
-  const surroundings = takeListenOptions(context, options)
-  const stop = stopSignalOf(surroundings, { needs_output: false })
+  const io = takeListenOptions(context, options)
+  const stop = stopSignalOf(io, { needs_output: false })
   const { readConfig, startServer } = await import('@svc/server')
-  const server = await startServer({ config: readConfig(settingsOf(surroundings)) })
+  const server = await startServer({ config: readConfig(settingsOf(io)) })
   await aborted(stop)
   await server.close()
 }

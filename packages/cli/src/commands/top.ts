@@ -1,11 +1,11 @@
 import type { Core } from '@svc/core'
 import type { Channel } from '@svc/core/contract'
 import type { Command } from 'commander'
+import { databaseFile, withCore } from '../connect/operator.ts'
 import { type Context, withExamples } from '../context.ts'
-import { explain, usage } from '../failure.ts'
-import { databaseFile, withCore } from '../operator.ts'
-import { stopSignalOf } from '../surroundings.ts'
-import { timelineRow } from '../timeline-rows.ts'
+import { timelineRow } from '../messages/timeline-rows.ts'
+import { explain, usage } from '../process/failure.ts'
+import { stopSignalOf } from '../process/process-io.ts'
 import { createHistory } from '../top/history.ts'
 import { keepReading, type Reading, readOnce } from '../top/reading.ts'
 import { createSameFile } from '../top/same-file.ts'
@@ -50,8 +50,8 @@ async function showTop(context: Context, options: TopOptions): Promise<void> {
     throw usage('--interval must be 0.5 to 60 seconds')
   }
   const channel = await channelOf(options.channel)
-  const assertSame = await createSameFile(databaseFile(context.surroundings))
-  await withCore(context.surroundings, (core) => {
+  const assertSame = await createSameFile(databaseFile(context.io))
+  await withCore(context.io, (core) => {
     const read = async (limit: number, chosen: Channel | null) => {
       await assertSame()
       return readOnce(core, { limit, channel: chosen })
@@ -102,7 +102,7 @@ async function printOnce({ output }: Context, core: Core, channel: Channel | nul
 }
 
 async function watch(
-  { surroundings, output }: Context,
+  { io, output }: Context,
   { interval_ms, channel, read }: Wanted,
 ): Promise<void> {
   const { creditsOf } = await import('@svc/core/contract')
@@ -111,7 +111,7 @@ async function watch(
   output.note(WATCH_HEADINGS.join(output.isTerminal ? '  ' : '\t'))
   await keepReading(() => read(PRINTED_MAX, channel), {
     interval_ms,
-    signal: stopSignalOf(surroundings),
+    signal: stopSignalOf(io),
     onReading(reading: Reading) {
       if (isOut) output.note('Back.')
       isOut = false

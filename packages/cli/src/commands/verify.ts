@@ -1,10 +1,10 @@
 import type { Command } from 'commander'
 import { type Context, withExamples } from '../context.ts'
-import { Failure, usage } from '../failure.ts'
-import { type HeaderMap, headersOf, readHeaders } from '../header-lines.ts'
-import { givenBody, readInputFile } from '../input.ts'
-import type { Surroundings } from '../surroundings.ts'
-import { secretOf } from '../webhook-secret.ts'
+import { givenBody, readInputFile } from '../input/read-input.ts'
+import { Failure, usage } from '../process/failure.ts'
+import type { ProcessIo } from '../process/process-io.ts'
+import { type HeaderMap, headersOf, readHeaders } from '../webhooks/header-lines.ts'
+import { secretOf } from '../webhooks/webhook-secret.ts'
 
 interface VerifyOptions {
   secret?: string
@@ -42,17 +42,14 @@ function append(line: string, before: string[] = []): string[] {
   return [...before, line]
 }
 
-async function verifyDelivery(
-  { surroundings, output }: Context,
-  options: VerifyOptions,
-): Promise<void> {
-  const secret = await secretOf(options, surroundings)
-  const headers = await givenHeaders(options, surroundings)
+async function verifyDelivery({ io, output }: Context, options: VerifyOptions): Promise<void> {
+  const secret = await secretOf(options, io)
+  const headers = await givenHeaders(options, io)
   const { signature } = options
   if (Object.keys(headers).length === 0 && signature === undefined) {
     throw usage('give the headers with --headers or -H, or the signature with --signature')
   }
-  const body = await givenBody(options.body, surroundings)
+  const body = await givenBody(options.body, io)
   const { verify } = await import('@svc/core/webhooks')
   const result = verify({
     secret,
@@ -76,11 +73,9 @@ async function verifyDelivery(
 
 async function givenHeaders(
   { headers, header = [] }: VerifyOptions,
-  surroundings: Surroundings,
+  io: ProcessIo,
 ): Promise<HeaderMap> {
   const fromFile =
-    headers === undefined
-      ? {}
-      : readHeaders((await readInputFile(headers, surroundings)).toString('utf8'))
+    headers === undefined ? {} : readHeaders((await readInputFile(headers, io)).toString('utf8'))
   return { ...fromFile, ...headersOf(header) }
 }

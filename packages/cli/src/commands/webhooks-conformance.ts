@@ -3,11 +3,11 @@ import { resolve } from 'node:path'
 import type { CheckResult, ConformanceReport } from '@svc/testkit'
 import type { Command } from 'commander'
 import { type Context, withExamples } from '../context.ts'
-import { Failure, misconfigured, usage } from '../failure.ts'
-import type { Output } from '../output.ts'
-import { printable } from '../printable.ts'
-import type { Surroundings } from '../surroundings.ts'
-import { receiverUrl, type SecretOption, secretOf, withSecret } from '../webhook-secret.ts'
+import { Failure, misconfigured, usage } from '../process/failure.ts'
+import type { ProcessIo } from '../process/process-io.ts'
+import type { Output } from '../show/output.ts'
+import { printable } from '../show/text.ts'
+import { receiverUrl, type SecretOption, secretOf, withSecret } from '../webhooks/webhook-secret.ts'
 
 interface ConformanceCommandOptions extends SecretOption {
   previousSecret?: string
@@ -50,12 +50,12 @@ seen in answers: that check fails, unless --observe tells how often an event was
 }
 
 async function tryReceiver(
-  { surroundings, output }: Context,
+  { io, output }: Context,
   given: string,
   { previousSecret, limit, junit, observe, allowUnchecked, ...options }: ConformanceCommandOptions,
 ): Promise<void> {
   const url = receiverUrl(given, 'the receiver')
-  const secret = await secretOf(options, surroundings)
+  const secret = await secretOf(options, io)
   const limit_ms = limitOf(limit) * 1000
   const { conformance, junitOf } = await import('@svc/testkit')
   const report = await conformance(url, {
@@ -68,7 +68,7 @@ async function tryReceiver(
       if (!output.isJson()) output.line(checkLine(result, output))
     },
   })
-  if (junit !== undefined) await write(junit, junitOf(report), surroundings)
+  if (junit !== undefined) await write(junit, junitOf(report), io)
   if (output.isJson()) output.document({ url, ...report })
   else output.line(summaryLine(report))
   if (report.ok) return
@@ -109,7 +109,7 @@ function summaryLine({ passed, failed, warned, skipped }: ConformanceReport): st
   return `${passed} passed, ${failed} failed, ${warned} warned, ${skipped} not tried`
 }
 
-async function write(path: string, text: string, { cwd }: Surroundings): Promise<void> {
+async function write(path: string, text: string, { cwd }: ProcessIo): Promise<void> {
   try {
     await writeFile(resolve(cwd, path), text)
   } catch (error) {

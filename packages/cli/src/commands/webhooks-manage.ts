@@ -1,9 +1,9 @@
 import type { Delivery, DeliveryStatus, EventKind, Webhook, WebhookMode } from '@svc/core/contract'
 import { type Command, Option } from 'commander'
-import { type ConnectionOptions, connect, withConnection } from '../connection.ts'
+import { type ConnectionOptions, connect, withConnection } from '../connect/connection.ts'
 import { type Context, listOf, type PageOptions, withExamples, withPage } from '../context.ts'
-import { usage } from '../failure.ts'
-import type { Cell } from '../output.ts'
+import { usage } from '../process/failure.ts'
+import type { Cell } from '../show/output.ts'
 
 interface UpdateOptions extends ConnectionOptions {
   to?: string
@@ -105,10 +105,10 @@ function oneWebhook(webhooks: Command, name: string, summary: string): Command {
 }
 
 async function listWebhooks(
-  { surroundings, output }: Context,
+  { io, output }: Context,
   { page, limit, ...options }: ConnectionOptions & PageOptions,
 ): Promise<void> {
-  const { client } = await connect(options, surroundings)
+  const { client } = await connect(options, io)
   const { api } = await import('@svc/core/contract')
   const found = await client.webhooks.list({ page, limit })
   if (output.isJson()) return output.document(api.webhooks.list.data.encode(found))
@@ -119,7 +119,7 @@ async function listWebhooks(
 }
 
 async function updateWebhook(
-  { surroundings, output }: Context,
+  { io, output }: Context,
   id: string,
   { to, events, mode, description, disable, ...options }: UpdateOptions,
 ): Promise<void> {
@@ -135,18 +135,18 @@ async function updateWebhook(
     ...(description !== undefined && { description }),
     ...(disable && { is_active: false }),
   })
-  const { client } = await connect(options, surroundings)
+  const { client } = await connect(options, io)
   const changed = await client.webhooks.update({ id, ...change })
   if (output.isJson()) return output.document(api.webhooks.update.data.encode(changed))
   output.row(webhookRow(changed.webhook))
 }
 
 async function enableWebhook(
-  { surroundings, output }: Context,
+  { io, output }: Context,
   id: string,
   options: ConnectionOptions,
 ): Promise<void> {
-  const { client } = await connect(options, surroundings)
+  const { client } = await connect(options, io)
   const { api } = await import('@svc/core/contract')
   const enabled = await client.webhooks.enable({ id })
   if (output.isJson()) return output.document(api.webhooks.enable.data.encode(enabled))
@@ -154,11 +154,11 @@ async function enableWebhook(
 }
 
 async function rotateSecret(
-  { surroundings, output }: Context,
+  { io, output }: Context,
   id: string,
   options: ConnectionOptions,
 ): Promise<void> {
-  const { client } = await connect(options, surroundings)
+  const { client } = await connect(options, io)
   const { api } = await import('@svc/core/contract')
   const rotated = await client.webhooks.rotate_secret({ id })
   if (output.isJson()) return output.document(api.webhooks.rotate_secret.data.encode(rotated))
@@ -170,11 +170,11 @@ async function rotateSecret(
 }
 
 async function testWebhook(
-  { surroundings, output }: Context,
+  { io, output }: Context,
   id: string,
   options: ConnectionOptions,
 ): Promise<void> {
-  const { client } = await connect(options, surroundings)
+  const { client } = await connect(options, io)
   const { api } = await import('@svc/core/contract')
   const queued = await client.webhooks.test({ id })
   if (output.isJson()) return output.document(api.webhooks.test.data.encode(queued))
@@ -183,11 +183,11 @@ async function testWebhook(
 }
 
 async function listDeliveries(
-  { surroundings, output }: Context,
+  { io, output }: Context,
   id: string,
   { status, event, page, limit, ...options }: DeliveriesOptions,
 ): Promise<void> {
-  const { client } = await connect(options, surroundings)
+  const { client } = await connect(options, io)
   const { api } = await import('@svc/core/contract')
   const found = await client.webhooks.deliveries({ id, status, event, page, limit })
   if (output.isJson()) return output.document(api.webhooks.deliveries.data.encode(found))
@@ -201,12 +201,12 @@ async function listDeliveries(
 }
 
 async function retryDelivery(
-  { surroundings, output }: Context,
+  { io, output }: Context,
   id: string,
   delivery_id: string,
   options: ConnectionOptions,
 ): Promise<void> {
-  const { client } = await connect(options, surroundings)
+  const { client } = await connect(options, io)
   const { api } = await import('@svc/core/contract')
   const queued = await client.webhooks.retry({ id, delivery_id })
   if (output.isJson()) return output.document(api.webhooks.retry.data.encode(queued))

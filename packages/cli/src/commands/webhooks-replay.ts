@@ -1,11 +1,11 @@
 import type { Client } from '@svc/core/contract'
 import type { Command } from 'commander'
-import { type Recording, readCassette } from '../cassette.ts'
-import { type ConnectionOptions, connect, withConnection } from '../connection.ts'
+import { type ConnectionOptions, connect, withConnection } from '../connect/connection.ts'
 import { type Context, withExamples } from '../context.ts'
-import { Failure, unreachable, usage } from '../failure.ts'
-import { forward } from '../forward.ts'
-import { receiverUrl, usableSecret } from '../webhook-secret.ts'
+import { Failure, unreachable, usage } from '../process/failure.ts'
+import { forward } from '../webhooks/forward.ts'
+import { type Recording, readCassette } from '../webhooks/recordings.ts'
+import { receiverUrl, usableSecret } from '../webhooks/webhook-secret.ts'
 
 interface ReplayOptions extends ConnectionOptions {
   webhook?: string
@@ -42,14 +42,14 @@ want of deliveries older than five minutes.`,
 }
 
 async function replayDelivery(
-  { surroundings, output }: Context,
+  { io, output }: Context,
   delivery_id: string,
   { webhook, to, secret, ...options }: ReplayOptions,
 ): Promise<void> {
   if (to !== undefined || secret !== undefined) {
     throw usage('--to and --secret are for a file: the server sends a delivery to its webhook')
   }
-  const { client } = await connect(options, surroundings)
+  const { client } = await connect(options, io)
   const { api } = await import('@svc/core/contract')
   const id = webhook ?? (await webhookOf(client, delivery_id))
   const queued = await client.webhooks.retry({ id, delivery_id })
@@ -82,16 +82,16 @@ async function has(client: Client, id: string, delivery_id: string): Promise<boo
 }
 
 async function replayFile(
-  { surroundings, output }: Context,
+  { io, output }: Context,
   path: string,
   { to, webhook, ...options }: ReplayOptions,
 ): Promise<void> {
   if (to === undefined) throw usage(`say where ${path} goes to with --to <url>`)
   if (webhook !== undefined) throw usage('--webhook is for the id of a delivery')
   const url = receiverUrl(to, '--to')
-  const given = options.secret ?? surroundings.env.SVC_WEBHOOK_SECRET
+  const given = options.secret ?? io.env.SVC_WEBHOOK_SECRET
   const secret = given && (await usableSecret(given))
-  const recordings = await readCassette(path, surroundings)
+  const recordings = await readCassette(path, io)
   let refused = 0
   for (const recording of recordings) {
     const { headers, body } = secret ? await signedAnew(recording, secret) : recording

@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import type { Command } from 'commander'
 import { type Context, withExamples } from '../context.ts'
-import { usage } from '../failure.ts'
-import { givenBody } from '../input.ts'
-import { type SecretOption, secretOf, withSecret } from '../webhook-secret.ts'
+import { givenBody } from '../input/read-input.ts'
+import { usage } from '../process/failure.ts'
+import { type SecretOption, secretOf, withSecret } from '../webhooks/webhook-secret.ts'
 
 interface SignCommandOptions extends SecretOption {
   body?: string
@@ -35,15 +35,15 @@ from stdin unless --body is given.`,
 }
 
 async function signBody(
-  { surroundings, output }: Context,
+  { io, output }: Context,
   { body: given, event, id = randomUUID(), attempt, ...options }: SignCommandOptions,
 ): Promise<void> {
-  const secret = await secretOf(options, surroundings)
+  const secret = await secretOf(options, io)
   const number = Number(attempt)
   if (!/^\d{1,6}$/.test(attempt) || number < 1) {
     throw usage(`--attempt must be a number from 1 on, got "${attempt}"`)
   }
-  const body = await givenBody(given, surroundings)
+  const body = await givenBody(given, io)
   const kind = event ?? eventIn(body)
   if (kind === null) throw usage('the body names no event: give it with --event')
   const { sign } = await import('@svc/core/webhooks')

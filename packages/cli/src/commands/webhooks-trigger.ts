@@ -2,11 +2,11 @@ import type { EventKind } from '@svc/core/contract'
 import type { Attempt, Mutation } from '@svc/testkit'
 import type { Command } from 'commander'
 import { type Context, withExamples } from '../context.ts'
-import { Failure, unreachable, usage } from '../failure.ts'
-import type { Output } from '../output.ts'
-import { overridesOf } from '../overrides.ts'
-import { printable } from '../printable.ts'
-import { receiverUrl, type SecretOption, secretOf, withSecret } from '../webhook-secret.ts'
+import { Failure, unreachable, usage } from '../process/failure.ts'
+import type { Output } from '../show/output.ts'
+import { printable } from '../show/text.ts'
+import { overridesOf } from '../webhooks/overrides.ts'
+import { receiverUrl, type SecretOption, secretOf, withSecret } from '../webhooks/webhook-secret.ts'
 
 interface TriggerOptions extends SecretOption {
   to: string
@@ -60,12 +60,12 @@ function append(text: string, before: string[] = []): string[] {
 }
 
 async function triggerEvents(
-  { surroundings, output }: Context,
+  { io, output }: Context,
   event: string,
   { to, override = [], count, mutate, ...options }: TriggerOptions,
 ): Promise<void> {
   const url = receiverUrl(to, '--to')
-  const secret = await secretOf(options, surroundings)
+  const secret = await secretOf(options, io)
   const times = countOf(count)
   const data = overridesOf(override)
   const { createSender, fixture } = await import('@svc/testkit')

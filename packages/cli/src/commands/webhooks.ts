@@ -1,18 +1,18 @@
 import type { Client, Subscription, WebhookMode } from '@svc/core/contract'
 import type { Command } from 'commander'
-import { openCassette } from '../cassette.ts'
-import { type ConnectionOptions, connect, withConnection } from '../connection.ts'
+import { type ConnectionOptions, connect, withConnection } from '../connect/connection.ts'
 import { type Context, listOf, withExamples } from '../context.ts'
-import { deliveryDocument, deliveryLine } from '../delivery-line.ts'
-import { usage } from '../failure.ts'
-import { forward, NO_ANSWER_STATUS } from '../forward.ts'
-import { createLogFeed } from '../log-feed.ts'
-import type { Output } from '../output.ts'
-import type { Style } from '../style.ts'
-import { aborted, stopSignalOf } from '../surroundings.ts'
+import { usage } from '../process/failure.ts'
+import { aborted, stopSignalOf } from '../process/process-io.ts'
+import type { Output } from '../show/output.ts'
+import type { Style } from '../show/style.ts'
+import { createLogFeed } from '../views/log-feed.ts'
 import { canOpenView, openView } from '../views/open-view.ts'
-import type { Receiver } from '../webhook-receiver.ts'
-import { receiverUrl, usableSecret } from '../webhook-secret.ts'
+import { deliveryDocument, deliveryLine } from '../webhooks/delivery-line.ts'
+import { forward, NO_ANSWER_STATUS } from '../webhooks/forward.ts'
+import { openCassette } from '../webhooks/recordings.ts'
+import type { Receiver } from '../webhooks/webhook-receiver.ts'
+import { receiverUrl, usableSecret } from '../webhooks/webhook-secret.ts'
 import { addVerify } from './verify.ts'
 import { addConformance } from './webhooks-conformance.ts'
 import { addWebhookManagement, modeOption } from './webhooks-manage.ts'
@@ -74,22 +74,22 @@ reach loopback by http, as svc dev is, and the key needs the scope manage_webhoo
 }
 
 async function listenFor(context: Context, options: ListenOptions): Promise<void> {
-  const { surroundings, output } = context
+  const { io, output } = context
   const { forwardTo, save } = options
   const port = portOf(options.port)
   if (forwardTo !== undefined) receiverUrl(forwardTo, '--forward-to')
-  const secret = options.secret ?? surroundings.env.SVC_WEBHOOK_SECRET
+  const secret = options.secret ?? io.env.SVC_WEBHOOK_SECRET
   if (!options.register && !secret) throw usage('--no-register needs --secret whsec_…')
   if (!options.register && secret) await usableSecret(secret)
   if (options.register && options.secret) throw usage('--secret is for --no-register')
   if (!options.register && options.events) throw usage('--events is not for --no-register')
   if (!options.register && options.mode) throw usage('--mode is not for --no-register')
-  const stop = stopSignalOf(surroundings)
-  const server = options.register ? await connect(options, surroundings) : null
+  const stop = stopSignalOf(io)
+  const server = options.register ? await connect(options, io) : null
   const events = await eventsOf(options.events)
   const wanted = { ...(events && { events }), ...(options.mode && { mode: options.mode }) }
-  const cassette = save === undefined ? null : await openCassette(save, surroundings)
-  const { startReceiver } = await import('../webhook-receiver.ts')
+  const cassette = save === undefined ? null : await openCassette(save, io)
+  const { startReceiver } = await import('../webhooks/webhook-receiver.ts')
   const feed = canOpenView(context) ? createLogFeed() : null
   const receiver = await startReceiver(port, async (received) => {
     if (received.verification.ok) await cassette?.record(received)

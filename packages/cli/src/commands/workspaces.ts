@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
+import { operatorOf, withCore } from '../connect/operator.ts'
 import { type Context, type PageOptions, withExamples, withPage } from '../context.ts'
-import { operatorOf, withCore } from '../operator.ts'
-import { readPassword } from '../password-prompt.ts'
+import { readPassword } from '../input/password-prompt.ts'
 
 interface CreateOptions {
   name: string
@@ -48,13 +48,10 @@ export function addWorkspaces(program: Command, context: Context): void {
   withExamples(list, 'svc workspaces list')
 }
 
-async function createWorkspace(
-  { surroundings, output }: Context,
-  options: CreateOptions,
-): Promise<void> {
+async function createWorkspace({ io, output }: Context, options: CreateOptions): Promise<void> {
   const { api, decode, formatCredits } = await import('@svc/core/contract')
   const { name, email, phone, country } = options
-  const password = await readPassword(surroundings, { fromStdin: options.passwordStdin === true })
+  const password = await readPassword(io, { fromStdin: options.passwordStdin === true })
   const request = decode(api.workspaces.signup.body, {
     email,
     password,
@@ -62,13 +59,9 @@ async function createWorkspace(
     ...(phone !== undefined && { phone }),
     ...(country !== undefined && { country }),
   })
-  const workspace = await withCore(
-    surroundings,
-    (core) => core.workspaces.create(request, operatorOf(surroundings)),
-    {
-      create: true,
-    },
-  )
+  const workspace = await withCore(io, (core) => core.workspaces.create(request, operatorOf(io)), {
+    create: true,
+  })
   const message = 'Workspace created'
   if (output.isJson()) {
     return output.document(api.workspaces.signup.data.encode({ workspace, message }))
@@ -82,13 +75,10 @@ async function createWorkspace(
   output.note('Next: svc credits grant 100 and svc keys create --name <name>')
 }
 
-async function listWorkspaces(
-  { surroundings, output }: Context,
-  options: PageOptions,
-): Promise<void> {
+async function listWorkspaces({ io, output }: Context, options: PageOptions): Promise<void> {
   const { api, decode, formatCredits, workspace } = await import('@svc/core/contract')
   const { page, limit } = decode(api.api_keys.list.query, options)
-  const found = await withCore(surroundings, (core) =>
+  const found = await withCore(io, (core) =>
     core.workspaces.list({ limit: limit + 1, offset: (page - 1) * limit }),
   )
   const shown = found.slice(0, limit)

@@ -1,21 +1,21 @@
 import { isLoopback } from '@svc/core/contract'
 import type { Config } from '@svc/server'
-import { settingsOf } from '../data-folder.ts'
-import { calledAsGiven } from '../given-settings.ts'
-import type { Surroundings } from '../surroundings.ts'
+import type { ProcessIo } from '../process/process-io.ts'
+import { settingsOf } from '../settings/data-folder.ts'
+import { calledAsGiven } from '../settings/setting-sources.ts'
 import { type Finding, findingsOf, reasonOf } from './finding.ts'
 
 /** Whether the settings can be meant. The configuration is null where they cannot. */
 export async function checkSettings(
-  surroundings: Surroundings,
+  io: ProcessIo,
 ): Promise<{ findings: Finding[]; config: Config | null }> {
   const is = findingsOf('settings')
   const { readConfig, warnOfDatabase, warnOfSettings } = await import('@svc/server')
   let config: Config
   try {
-    config = readConfig(settingsOf(surroundings))
+    config = readConfig(settingsOf(io))
   } catch (error) {
-    const reason = reasonOf(calledAsGiven(error, surroundings))
+    const reason = reasonOf(calledAsGiven(error, io))
     return { findings: [is.error(reason, 'svc serve refuses to start with it')], config: null }
   }
   const findings: Finding[] = []

@@ -1,7 +1,6 @@
 import type { Troubles } from '@svc/core'
-import { printable } from '../printable.ts'
-import type { Style } from '../style.ts'
-import { column, cut } from '../text-width.ts'
+import type { Style } from '../show/style.ts'
+import { column, cut, printable } from '../show/text.ts'
 import { agoText } from './amounts.ts'
 
 /** A message that failed, as the database tells. */

@@ -1,6 +1,6 @@
 import type { Core, Overview, Troubles } from '@svc/core'
 import type { Channel } from '@svc/core/contract'
-import { pause } from '../polling.ts'
+import { pause } from '../connect/polling.ts'
 
 /** What the database tells at one moment. */
 export interface Reading {

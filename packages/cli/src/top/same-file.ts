@@ -1,5 +1,5 @@
 import { stat } from 'node:fs/promises'
-import { Failure } from '../failure.ts'
+import { Failure } from '../process/failure.ts'
 
 /**
  * Answers what throws once the file of a database is gone or another one stands in its place: whoever has it open still

@@ -1,5 +1,5 @@
 import type { Units } from '@svc/core/contract'
-import type { Cell } from '../output.ts'
+import type { Cell } from '../show/output.ts'
 import { findingsOf, pauseText } from './findings.ts'
 import { type History, SERIES } from './history.ts'
 import type { Reading } from './reading.ts'

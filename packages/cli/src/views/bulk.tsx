@@ -3,10 +3,12 @@ import { formatCredits } from '@svc/core/contract'
 import { Box, Text, useApp } from 'ink'
 import { type ReactElement, useEffect, useState, useSyncExternalStore } from 'react'
 import { clockText, type ProgressStore, paceOf, waitingText } from '../bulk/progress.ts'
-import { printable } from '../printable.ts'
-import type { Style } from '../style.ts'
-import { useTerminalSize } from './terminal-size.ts'
+import { barText } from '../show/progress-bar.ts'
+import type { Style } from '../show/style.ts'
+import { printable } from '../show/text.ts'
+import { useTerminalSize } from './terminal.tsx'
 
+const BAR_WIDTH_MIN = 10
 const BAR_WIDTH_MAX = 60
 
 /** What stands beside the bar: the share, and numbers up to a million. */
@@ -33,6 +35,7 @@ export function BulkView({
   const isChecking = phase === 'checking'
   const pace = paceOf(progress, now)
   const share = rows_total === 0 ? 1 : totals.rows / rows_total
+  const barWidth = Math.max(BAR_WIDTH_MIN, Math.min(BAR_WIDTH_MAX, columns - BESIDE_BAR))
   const rejected = `${count(totals.rejected)} rejected`
   const counts = [
     style('green', `${count(totals.accepted)} ${isChecking ? 'to be sent' : 'accepted'}`),
@@ -48,8 +51,7 @@ export function BulkView({
         {style('bold', `${isChecking ? 'Checking' : 'Sending'} ${printable(file)}`)}
       </Text>
       <Text wrap="truncate">
-        {barOf(share, Math.min(BAR_WIDTH_MAX, columns - BESIDE_BAR))}
-        {`${Math.floor(share * 100)}%`.padStart(5)} {count(totals.rows)} of {count(rows_total)}
+        {barText(share, barWidth)} {count(totals.rows)} of {count(rows_total)}
       </Text>
       <Box columnGap={3} flexWrap="wrap">
         {counts.map((text, i) => text && <Text key={i}>{text}</Text>)}
@@ -66,12 +68,6 @@ function useClock(): Date {
     return () => clearInterval(timer)
   }, [])
   return now
-}
-
-function barOf(share: number, width: number): string {
-  const room = Math.max(10, width)
-  const full = Math.min(room, Math.floor(share * room))
-  return '█'.repeat(full) + '░'.repeat(room - full)
 }
 
 function count(number: number): string {

@@ -1,13 +1,11 @@
 /** @jsxRuntime automatic */
 import { useApp, useStdout } from 'ink'
 import { type ReactElement, useEffect, useReducer, useRef, useState } from 'react'
-import { explain } from '../failure.ts'
-import { printable } from '../printable.ts'
-import type { Style } from '../style.ts'
-import { cut } from '../text-width.ts'
+import { explain } from '../process/failure.ts'
+import type { Style } from '../show/style.ts'
+import { cut, printable, type TerminalSize } from '../show/text.ts'
 import { useKeys } from './keys.ts'
-import { Lines } from './lines.tsx'
-import { type TerminalSize, useTerminalSize } from './terminal-size.ts'
+import { Lines, useTerminalSize } from './terminal.tsx'
 import { useTypedText } from './typed-text.ts'
 
 /** How many lines wait while the log is paused; the oldest go first. */

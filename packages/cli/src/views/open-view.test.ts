@@ -2,7 +2,7 @@ import { Text, useApp } from 'ink'
 import { createElement, useEffect } from 'react'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { fakeTerminal } from '../../test/fake-terminal.ts'
-import { createOutput } from '../output.ts'
+import { createOutput } from '../show/output.ts'
 import { useKeys } from './keys.ts'
 import { canOpenView, openView } from './open-view.ts'
 
@@ -13,7 +13,7 @@ const SHOW_CURSOR = '\u001b[?25h'
 function contextOf(terminal = fakeTerminal(), env: NodeJS.ProcessEnv = {}, json = false) {
   const stopping = new AbortController()
   const { stdin, stdout } = terminal
-  const surroundings = {
+  const io = {
     env,
     stdin,
     stdout,
@@ -21,7 +21,7 @@ function contextOf(terminal = fakeTerminal(), env: NodeJS.ProcessEnv = {}, json 
     cwd: '/',
     stopSignal: () => stopping.signal,
   }
-  const context = { surroundings, output: createOutput(surroundings, () => json) }
+  const context = { io, output: createOutput(io, () => json) }
   return { terminal, context, stopping }
 }
 

@@ -1,6 +1,6 @@
 import type { ReactElement } from 'react'
 import type { Context } from '../context.ts'
-import { type OutputStream, type Surroundings, stopSignalOf } from '../surroundings.ts'
+import { type OutputStream, type ProcessIo, stopSignalOf } from '../process/process-io.ts'
 
 const ENTER_OWN_SCREEN = '\u001b[?1049h\u001b[2J\u001b[H'
 // Cleared first: tmux keeps lines of a screen whose size has changed.
@@ -11,8 +11,8 @@ const ERASE_SCROLLBACK = '\u001b[3J'
  * Whether a view can be shown: somebody sees it and can press keys. Elsewhere a command prints plain lines; so it does
  * where `--json` is given, on a dumb terminal, and in CI, where ink draws nothing before the end.
  */
-export function canOpenView({ surroundings, output }: Context): boolean {
-  const { stdin, stdout, env } = surroundings
+export function canOpenView({ io, output }: Context): boolean {
+  const { stdin, stdout, env } = io
   const isAnswered = stdout.isTTY === true && stdin.isTTY === true && !!stdin.setRawMode
   return isAnswered && !output.isJson() && env.TERM !== 'dumb' && !isCi(env)
 }
@@ -33,15 +33,15 @@ export function canOpenView({ surroundings, output }: Context): boolean {
  * })
  */
 export async function openView(
-  { surroundings }: { surroundings: Surroundings },
+  { io }: { io: ProcessIo },
   { screen, load }: { screen: 'full' | 'inline'; load: () => Promise<ReactElement> },
 ): Promise<void> {
   // React's development build measures every render and keeps what it measured.
   process.env.NODE_ENV ??= 'production'
   const [{ render }, element] = await Promise.all([import('ink'), load()])
-  const stop = stopSignalOf(surroundings)
+  const stop = stopSignalOf(io)
   if (stop.aborted) return
-  const { stdin, stdout, stderr } = surroundings
+  const { stdin, stdout, stderr } = io
   const leave = screen === 'full' ? enterOwnScreen(stdout) : () => {}
   try {
     const instance = render(element, {

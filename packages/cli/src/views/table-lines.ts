@@ -1,7 +1,6 @@
-import type { Cell } from '../output.ts'
-import { printable } from '../printable.ts'
-import type { Style } from '../style.ts'
-import { column, cut, textWidth, wrapped } from '../text-width.ts'
+import type { Cell } from '../show/output.ts'
+import type { Style } from '../show/style.ts'
+import { column, cut, printable, textWidth, wrapped } from '../show/text.ts'
 
 const GAP = '  '
 const COLUMN_MAX = 28

@@ -1,17 +1,15 @@
 /** @jsxRuntime automatic */
 import { type ReactElement, useEffect, useState } from 'react'
-import { explain } from '../failure.ts'
-import type { Cell } from '../output.ts'
-import { printable } from '../printable.ts'
-import type { Style } from '../style.ts'
-import { cut } from '../text-width.ts'
-import { TIMELINE_HEADINGS } from '../timeline-rows.ts'
+import { TIMELINE_HEADINGS } from '../messages/timeline-rows.ts'
+import { explain } from '../process/failure.ts'
+import type { Cell } from '../show/output.ts'
+import type { Style } from '../show/style.ts'
+import { cut, printable, type TerminalSize } from '../show/text.ts'
 import type { FailedMessage } from '../top/failure-lines.ts'
 import { exactly } from '../top/screen.ts'
 import { useKeys } from './keys.ts'
-import { Lines } from './lines.tsx'
 import { tableLines } from './table-lines.ts'
-import type { TerminalSize } from './terminal-size.ts'
+import { Lines } from './terminal.tsx'
 
 export type TimelineRow = readonly Cell[]
 

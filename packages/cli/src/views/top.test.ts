@@ -1,8 +1,8 @@
 import { cleanup, render } from 'ink-testing-library'
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import { failure, idOf, provider, reading, START } from '../../test/top-readings.ts'
-import type { Style } from '../style.ts'
-import { textWidth } from '../text-width.ts'
+import type { Style } from '../show/style.ts'
+import { textWidth } from '../show/text.ts'
 import type { Reading } from '../top/reading.ts'
 import { type TopProps, topView } from './top.tsx'
 

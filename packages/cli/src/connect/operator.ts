@@ -1,0 +1,108 @@
+import { existsSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import type { Actor, Core, PaymentProvider } from '@svc/core'
+import type { Workspace } from '@svc/core/contract'
+import type { Command } from 'commander'
+import { Failure, misconfigured, usage } from '../process/failure.ts'
+import type { ProcessIo } from '../process/process-io.ts'
+import { dataFolder, pathFrom, settingsOf } from '../settings/data-folder.ts'
+
+/**
+ * Opens the service on the configured database, lets `work` use it, and closes it. Nothing is dispatched, so it may run
+ * beside the server.
+ * @param payments whom payments are asked of; without one nobody is asked.
+ * @throws Failure when there is no database yet, unless `create` says that it may be made.
+ */
+export async function withCore<T>(
+  io: ProcessIo,
+  work: (core: Core) => Promise<T>,
+  { create = false, payments }: { create?: boolean; payments?: PaymentProvider } = {},
+): Promise<T> {
+  if (!create) assertDatabase(io)
+  const [{ readConfig }, { createCore }] = await Promise.all([
+    import('@svc/server'),
+    import('@svc/core'),
+  ])
+  const config = readConfig(settingsOf(io))
+  const { database_url, public_url, signup_credits, signup_daily_limit, low_balance } = config
+  const core = await createCore({
+    database_url,
+    secrets_keys: config.secrets_keys,
+    // What operators do needs no secret: their shells need not have the key.
+    require_secrets_keys: false,
+    signup_credits,
+    signup_daily_limit,
+    // A shell that does not say it knows nothing of the server's: what follows it is set when that starts next.
+    ...(low_balance !== null && { low_balance }),
+    payments,
+    providers: config.providers,
+    quotas: config.quotas,
+    public_url: () => public_url,
+  })
+  try {
+    return await work(core)
+  } finally {
+    await core.close()
+  }
+}
+
+/** Who runs the command, as the audit log records it: the user of the system, also behind sudo. */
+export function operatorOf({ env }: Pick<ProcessIo, 'env'>): Actor {
+  const id = env.SUDO_USER || env.USER || env.LOGNAME || 'operator'
+  return { kind: 'operator', id, address: null, request_id: null }
+}
+
+/** Adds the option that says whose keys or credits a command is about. */
+export function withWorkspace(command: Command): Command {
+  return command.option(
+    '--workspace <id-or-email>',
+    'the workspace; needless while there is only one',
+  )
+}
+
+/**
+ * The workspace that `selector` names by id or e-mail address; without one, the only one there is.
+ * @throws Failure when that is none, or more than one.
+ */
+export async function findWorkspace(core: Core, selector: string | undefined): Promise<Workspace> {
+  if (selector === undefined) {
+    const [first, second] = await core.workspaces.list({ limit: 2, offset: 0 })
+    if (!first)
+      throw misconfigured('there is no workspace yet: make one with svc workspaces create')
+    if (!second) return first
+    throw usage(
+      'there are several workspaces: choose one with --workspace <id or e-mail> (svc workspaces list shows them)',
+    )
+  }
+  const found = selector.includes('@')
+    ? await core.workspaces.byEmail(selector)
+    : await core.workspaces.account(selector).catch(nullWhenNotFound)
+  if (found) return found
+  throw new Failure(
+    'not_found',
+    `there is no workspace ${selector}: svc workspaces list shows them`,
+  )
+}
+
+function nullWhenNotFound(error: unknown): null {
+  if ((error as { code?: unknown }).code === 'not_found') return null
+  throw error
+}
+
+/** A mistaken folder would otherwise be given an empty database and a secret of its own. */
+function assertDatabase(io: ProcessIo): void {
+  const file = databaseFile(io)
+  if (file === null || existsSync(file)) return
+  throw misconfigured(
+    `there is no database at ${pathFrom(io.cwd, file)}: start svc dev or svc serve first, or set SVC_DATA_DIR`,
+  )
+}
+
+/** Where the configured database is; null when it is no file. */
+export function databaseFile(io: ProcessIo): string | null {
+  const url = io.env.SVC_DATABASE_URL?.trim() || undefined
+  if (url === undefined) return join(dataFolder(io), 'svc.db')
+  if (url.startsWith('file://')) return fileURLToPath(url)
+  return url.startsWith('file:') ? resolve(io.cwd, url.slice('file:'.length)) : null
+}

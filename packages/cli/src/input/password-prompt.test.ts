@@ -1,0 +1,52 @@
+import { PassThrough } from 'node:stream'
+import { describe, expect, test } from 'vitest'
+import type { InputStream } from '../process/process-io.ts'
+import { readPassword } from './password-prompt.ts'
+
+/** A terminal at which somebody types; `raw` tells each time it stops or begins to show what is typed. */
+function terminal() {
+  const raw: boolean[] = []
+  const stdin: InputStream = Object.assign(new PassThrough(), {
+    isTTY: true,
+    setRawMode: (on: boolean) => raw.push(on),
+  })
+  const stderr = new PassThrough()
+  const shown: string[] = []
+  stderr.on('data', (chunk: Buffer) => shown.push(chunk.toString()))
+  const io = { env: {}, cwd: '/', stdin, stdout: new PassThrough(), stderr }
+  const type = async (text: string) => {
+    ;(stdin as PassThrough).write(text)
+    await new Promise((resolve) => setImmediate(resolve))
+  }
+  return { io, type, raw, shown: () => shown.join('') }
+}
+
+describe('a password at the terminal', () => {
+  test('is asked for twice and not shown', async () => {
+    const { io, type, raw, shown } = terminal()
+    const password = readPassword(io, { fromStdin: false })
+    await type('corrr\u007fect horse\r')
+    await type('correct horse\r')
+    expect(await password).toBe('correct horse')
+    expect(shown()).toBe('Password (at least 8 characters): \nAgain: \n')
+    expect(raw).toEqual([true, false, true, false])
+  })
+
+  test('is refused when the two differ', async () => {
+    const { io, type } = terminal()
+    const password = readPassword(io, { fromStdin: false })
+    const refused = expect(password).rejects.toThrow('the two passwords differ')
+    await type('correct horse\r')
+    await type('correct house\r')
+    await refused
+  })
+
+  test.each(['\u0003', '\u0004'])('%j stops the asking', async (key) => {
+    const { io, type, raw } = terminal()
+    const password = readPassword(io, { fromStdin: false })
+    const refused = expect(password).rejects.toThrow('stopped')
+    await type(`correct${key}`)
+    await refused
+    expect(raw).toEqual([true, false])
+  })
+})

@@ -1,0 +1,60 @@
+import { Failure, usage } from '../process/failure.ts'
+import type { ProcessIo } from '../process/process-io.ts'
+import { readStdinText } from './read-input.ts'
+
+/** A password from the first line of stdin, or asked for twice on the terminal, where it is not shown. */
+export async function readPassword(
+  io: ProcessIo,
+  { fromStdin }: { fromStdin: boolean },
+): Promise<string> {
+  if (fromStdin) {
+    const text = await readStdinText(io, 'pipe the password in')
+    return text.split(/\r?\n/, 1)[0] ?? ''
+  }
+  if (!io.stdin.isTTY) {
+    throw usage('no terminal to ask for the password: use --password-stdin and pipe it in')
+  }
+  const password = await askHidden(io, 'Password (at least 8 characters): ')
+  const again = await askHidden(io, 'Again: ')
+  if (password !== again) throw new Failure('failed', 'the two passwords differ: try again')
+  return password
+}
+
+const ENTER = ['\r', '\n']
+const ERASE = ['\u007f', '\b']
+/** Ctrl-C and Ctrl-D. */
+const INTERRUPTS = ['\u0003', '\u0004']
+
+/** Asks on the terminal for something that is not shown. */
+export function askHidden(
+  { stdin, stderr }: Pick<ProcessIo, 'stdin' | 'stderr'>,
+  question: string,
+): Promise<string> {
+  stderr.write(question)
+  return new Promise((resolve, reject) => {
+    let answer = ''
+    const end = () => {
+      stdin.off('data', take)
+      stdin.setRawMode?.(false)
+      stdin.pause()
+      stderr.write('\n')
+    }
+    const take = (chunk: Buffer | string) => {
+      for (const character of String(chunk)) {
+        if (ENTER.includes(character)) {
+          end()
+          return resolve(answer)
+        }
+        if (INTERRUPTS.includes(character)) {
+          end()
+          return reject(new Failure('failed', 'stopped'))
+        }
+        if (ERASE.includes(character)) answer = [...answer].slice(0, -1).join('')
+        else if (character >= ' ') answer += character
+      }
+    }
+    stdin.setRawMode?.(true)
+    stdin.on('data', take)
+    stdin.resume()
+  })
+}

@@ -1,0 +1,160 @@
+import { readFile, stat } from 'node:fs/promises'
+import { dirname, resolve } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import type { Setting } from '@svc/server/settings'
+import { misconfigured, usage } from '../process/failure.ts'
+import type { ProcessIo } from '../process/process-io.ts'
+import { pathFrom } from './data-folder.ts'
+import { jsonFault } from './json-fault.ts'
+import { holdsSecret } from './masked.ts'
+import { nearest } from './nearest.ts'
+
+/** What a run looks for in its folder. */
+export const CONFIG_FILE = 'svc.config.json'
+
+const BYTES_MAX = 1024 * 1024
+
+/** What a configuration file sets. */
+export interface ConfigFile {
+  /** As one would call it from the run's folder. */
+  path: string
+  /** The texts that the environment would hold, by variable. */
+  texts: ReadonlyMap<string, string>
+  /** What its owner should know; null when that is nothing. */
+  warning: string | null
+}
+
+/**
+ * The absolute path of the configuration file, and whether somebody named it, so that it must be there.
+ * @throws Failure for an option without a value.
+ */
+export function configPath(
+  { env, cwd }: Pick<ProcessIo, 'env' | 'cwd'>,
+  option: string | undefined,
+): { path: string; is_named: boolean } {
+  // Of a variable of the shell that is empty, most likely: another file must not be taken unseen.
+  if (option?.trim() === '') throw usage('--config has no value')
+  const named = option?.trim() ?? (env.SVC_CONFIG?.trim() || undefined)
+  return { path: resolve(cwd, named ?? CONFIG_FILE), is_named: named !== undefined }
+}
+
+/**
+ * Reads the configuration file: the one that `option` or SVC_CONFIG names, else `svc.config.json` in the run's folder.
+ * Null when there is none there.
+ * @throws Failure that says what is wrong in it, and where; never a value, which may be a secret.
+ */
+export async function readConfigFile(
+  io: Pick<ProcessIo, 'env' | 'cwd'>,
+  option: string | undefined,
+): Promise<ConfigFile | null> {
+  const { path, is_named } = configPath(io, option)
+  const shown = pathFrom(io.cwd, path)
+  const found = await textOf(path).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT' && !is_named) return null
+    throw misconfigured(`cannot read ${shown}: ${reasonOf(error)}`)
+  })
+  if (found === null) return null
+  const { SETTINGS } = await import('@svc/server/settings')
+  const byKey = new Map(SETTINGS.map((setting) => [setting.key, setting]))
+  const texts = new Map<string, string>()
+  const secrets: string[] = []
+  for (const [key, value] of Object.entries(membersOf(found.text, shown))) {
+    const setting = byKey.get(key)
+    if (!setting) throw misconfigured(unknownText(key, [...byKey.keys()], shown))
+    const text = textOfValue(setting, value, { shown, folder: dirname(path) })
+    texts.set(setting.env, text)
+    if (holdsSecret(setting, text)) secrets.push(key)
+  }
+  const isExposed = (found.mode & 0o044) !== 0 && process.platform !== 'win32'
+  const warning =
+    isExposed && secrets.length > 0
+      ? `${shown} holds secrets (${secrets.join(', ')}) and others can read it: chmod 600 ${shown}`
+      : null
+  return { path: shown, texts, warning }
+}
+
+async function textOf(path: string): Promise<{ text: string; mode: number }> {
+  const { size, mode, ...stats } = await stat(path).then((found) => ({
+    size: found.size,
+    mode: found.mode,
+    isFile: found.isFile(),
+  }))
+  if (!stats.isFile) throw new Error('it is no file')
+  if (size > BYTES_MAX) throw new Error(`it has more than ${BYTES_MAX} bytes`)
+  return { text: await readFile(path, 'utf8'), mode }
+}
+
+function reasonOf({ code, message }: NodeJS.ErrnoException): string {
+  return code === 'ENOENT' ? 'there is no such file' : (code ?? message)
+}
+
+function membersOf(text: string, shown: string): Record<string, unknown> {
+  const json = text.replace(/^\uFEFF/, '')
+  const fault = jsonFault(json)
+  if (fault) {
+    throw misconfigured(`${shown}:${fault.line}:${fault.column} is no valid JSON from there on`)
+  }
+  const value: unknown = JSON.parse(json)
+  if (isRecord(value)) return value
+  throw misconfigured(`${shown} must hold one JSON object, for example {"port": 3000}`)
+}
+
+function unknownText(key: string, known: readonly string[], shown: string): string {
+  const written = key.replace(/^SVC_/, '').toLowerCase()
+  const meant = nearest(written, known)
+  const help = meant === null ? 'svc config show lists the settings' : `did you mean ${meant}?`
+  return `unknown setting "${key}" in ${shown}: ${help}`
+}
+
+/** The text that the environment would hold. */
+function textOfValue(
+  { key, kind }: Setting,
+  value: unknown,
+  { shown, folder }: { shown: string; folder: string },
+): string {
+  if (typeof value === 'string') {
+    if (kind === 'path') return value.trim() === '' ? '' : resolve(folder, value.trim())
+    if (kind === 'json_or_path' && /^[^[]/.test(value.trim())) return resolve(folder, value.trim())
+    if (kind === 'database') return databaseOf(value.trim(), folder)
+    return value
+  }
+  if (typeof value === 'number' && TAKES.number.includes(kind)) return String(value)
+  if (typeof value === 'boolean' && kind === 'boolean') return String(value)
+  if (kind === 'list' && isListOfTexts(value)) return value.join(',')
+  const isStructure = Array.isArray(value) || isRecord(value)
+  if (isStructure && TAKES.structure.includes(kind)) return JSON.stringify(value)
+  throw misconfigured(`${key} in ${shown} must be ${FORMS[kind]}`)
+}
+
+const TAKES: Record<'number' | 'structure', readonly Setting['kind'][]> = {
+  number: ['number'],
+  structure: ['json', 'json_or_path'],
+}
+
+const FORMS: Record<Setting['kind'], string> = {
+  text: 'a text in quotes',
+  number: 'a number',
+  boolean: 'true or false',
+  list: 'a text in quotes, or a list of such texts without commas',
+  json: 'an object or a list',
+  json_or_path: 'a list, or the path of a file in quotes',
+  path: 'a path in quotes',
+  database: 'an address in quotes: file:<path> or postgres://…',
+}
+
+/** With a file's path made absolute. */
+function databaseOf(url: string, folder: string): string {
+  if (url.startsWith('file://')) return URL.canParse(url) ? `file:${fileURLToPath(url)}` : url
+  const path = /^file:(.+)$/.exec(url)?.[1]
+  return path === undefined ? url : `file:${resolve(folder, path)}`
+}
+
+function isListOfTexts(value: unknown): value is string[] {
+  return (
+    Array.isArray(value) && value.every((item) => typeof item === 'string' && !item.includes(','))
+  )
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}

@@ -1,0 +1,38 @@
+import { join, resolve } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import type { Command } from 'commander'
+import { Failure, misconfigured, usage } from '../process/failure.ts'
+import type { ProcessIo } from '../process/process-io.ts'
+import { dataFolder } from './data-folder.ts'
+
+/** Adds `--database`. */
+export function withDatabase(command: Command): Command {
+  return command.option(
+    '--database <url>',
+    "file:… or postgres://… (default: SVC_DATABASE_URL, or the data folder's svc.db)",
+  )
+}
+
+/**
+ * The database that is meant, with a file's path made absolute.
+ * @throws Failure for a URL of no known engine, and for an option without a value.
+ */
+export function databaseUrl(io: ProcessIo, given: string | undefined): string {
+  if (given?.trim() === '') throw usage('--database has no value')
+  const url = (given ?? io.env.SVC_DATABASE_URL)?.trim()
+  if (!url) return `file:${join(dataFolder(io), 'svc.db')}`
+  if (url.startsWith('file://')) return `file:${fileURLToPath(url)}`
+  if (url.startsWith('file:')) return `file:${resolve(io.cwd, url.slice('file:'.length))}`
+  if (/^postgres(ql)?:/.test(url)) return url
+  throw misconfigured(`the database must begin with file: or postgres: — got ${url.split(':')[0]}:`)
+}
+
+/** Ends what was refused with a way out, by the refusal's code. */
+export function withWayOut(thrown: unknown, ways: Readonly<Record<string, string>>): unknown {
+  if (!(thrown instanceof Error)) return thrown
+  if (thrown.name === 'AbortError') return new Failure('stopped', 'stopped; nothing was written')
+  if (thrown.name !== 'ArchiveRefusal') return thrown
+  const { code } = thrown as Error & { code: string }
+  const way = ways[code]
+  return new Failure(code, way === undefined ? thrown.message : `${thrown.message}: ${way}`)
+}

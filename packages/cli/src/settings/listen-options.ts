@@ -1,0 +1,47 @@
+import { resolve } from 'node:path'
+import type { Command } from 'commander'
+import type { Context } from '../context.ts'
+import { usage } from '../process/failure.ts'
+import type { ProcessIo } from '../process/process-io.ts'
+import { databaseUrl, withDatabase } from './database-option.ts'
+import { type GivenSetting, withSettings } from './setting-sources.ts'
+
+/** The options of `withListening`. */
+export interface ListenOptions {
+  host?: string
+  port?: string
+  dataDir?: string
+  database?: string
+}
+
+/** Adds the options that say where a service listens, and where it keeps its data. */
+export function withListening(command: Command): Command {
+  return withDatabase(
+    command
+      .option('--host <address>', 'the address to listen on (default: HOST, or 127.0.0.1)')
+      .option('--port <number>', 'the port to listen on (default: PORT, or 3000)')
+      .option('--data-dir <folder>', 'where data is kept (default: SVC_DATA_DIR, or ./data)'),
+  )
+}
+
+/** Puts what the options say in the place of environment and configuration file; answers the io then. */
+export function takeListenOptions(
+  context: Context,
+  { host, port, dataDir, database }: ListenOptions,
+): ProcessIo {
+  const { io } = context
+  const { cwd } = io
+  const given: [env: string, origin: string, text: string | undefined][] = [
+    ['HOST', '--host', host],
+    ['PORT', '--port', port],
+    ['SVC_DATA_DIR', '--data-dir', dataDir && resolve(cwd, dataDir)],
+    ['SVC_DATABASE_URL', '--database', database && databaseUrl(io, database)],
+  ]
+  const taken = given.flatMap(([env, origin, text]): GivenSetting[] => {
+    if (text === undefined) return []
+    if (text.trim() === '') throw usage(`${origin} has no value`)
+    return [{ env, origin, text }]
+  })
+  context.io = withSettings(io, taken)
+  return context.io
+}

@@ -1,0 +1,44 @@
+import { mkdir } from 'node:fs/promises'
+import { dirname, resolve } from 'node:path'
+import type { Setting } from '@svc/server/settings'
+import { misconfigured } from '../process/failure.ts'
+import type { ProcessIo } from '../process/process-io.ts'
+import { pathFrom } from './data-folder.ts'
+import { holdsSecret } from './masked.ts'
+import { replaceFile } from './replace-file.ts'
+
+/** Writes a configuration file, for its owner alone where it holds a secret; a reader never sees half of one. */
+export async function writeConfigFile(
+  path: string,
+  shown: string,
+  settings: readonly { setting: Setting; text: string }[],
+  { cwd }: Pick<ProcessIo, 'cwd'>,
+): Promise<void> {
+  const folder = dirname(path)
+  const members = settings.map(({ setting, text }) => [
+    setting.key,
+    jsonOf(setting, text, { cwd, folder }),
+  ])
+  const isSecret = settings.some(({ setting, text }) => holdsSecret(setting, text))
+  try {
+    await mkdir(folder, { recursive: true })
+    const json = JSON.stringify(Object.fromEntries(members), null, 2)
+    await replaceFile(path, `${json}\n`, { mode: isSecret ? 0o600 : 0o644 })
+  } catch (error) {
+    throw misconfigured(`cannot write ${shown}: ${(error as NodeJS.ErrnoException).code}`)
+  }
+}
+
+/** What a text is in JSON; paths, which count from the run's folder, as they count from the file's. */
+function jsonOf(
+  { kind }: Setting,
+  text: string,
+  { cwd, folder }: { cwd: string; folder: string },
+): unknown {
+  if (kind === 'path') return pathFrom(folder, resolve(cwd, text))
+  const file = kind === 'database' && /^file:(?!\/\/)(.+)$/.exec(text)?.[1]
+  if (file) return `file:${pathFrom(folder, resolve(cwd, file))}`
+  if (kind === 'number' && String(Number(text)) === text) return Number(text)
+  if (kind === 'boolean') return text === 'true'
+  return kind === 'list' ? text.split(',').map((item) => item.trim()) : text
+}

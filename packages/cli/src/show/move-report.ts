@@ -1,0 +1,33 @@
+import type { MoveReport, OnProgress } from '@svc/core'
+import type { ProcessIo } from '../process/process-io.ts'
+import { type ProgressBars, progressBars } from './progress-bar.ts'
+
+const SUFFIXES = { export: '', import: '', verify: ' (verify)' }
+
+/** Bars of a move, and how to feed them. */
+export function moveProgress(
+  io: ProcessIo,
+  options: { isQuiet: boolean },
+): ProgressBars & { onProgress: OnProgress } {
+  const bars = progressBars(io, options)
+  return {
+    ...bars,
+    onProgress({ step, table, rows, rows_total }) {
+      bars.report({ name: `${table}${SUFFIXES[step]}`, done: rows, total: rows_total })
+    },
+  }
+}
+
+/** How much was moved, for a sentence. */
+export function amountOf({ tables }: MoveReport): string {
+  const rows = tables.reduce((sum, table) => sum + table.rows, 0)
+  return `${rows.toLocaleString('en')} rows in ${tables.length} tables`
+}
+
+/** The counts and checksums as JSON has them. */
+export function documentOf(
+  { tables, ...more }: MoveReport,
+  file: string | null,
+): Record<string, unknown> {
+  return { ...(file !== null && { file }), ...more, tables }
+}

@@ -1,0 +1,99 @@
+import { explain } from '../process/failure.ts'
+import type { OutputStream, ProcessIo } from '../process/process-io.ts'
+import { type Style, type StyleName, styleFor } from './style.ts'
+import { printable, textWidth } from './text.ts'
+
+/** A value of a row; texts from elsewhere are made printable. */
+export type Cell = string | { text: string; style: StyleName }
+
+/** Where a command says what it has to say. */
+export interface Output {
+  /** Whether a machine reads: then `document` alone is heard. */
+  isJson(): boolean
+  readonly isTerminal: boolean
+  readonly style: Style
+  /** One JSON document on its own line. */
+  document(value: unknown): void
+  /** A line for people; foreign texts in it must be `printable`. */
+  line(text?: string): void
+  /** A line beside the output proper, for people on a terminal or in a log. */
+  note(text: string): void
+  /** One line of values: tabs between them in a pipe, two spaces on a terminal. */
+  row(cells: readonly Cell[]): void
+  /** Rows under headings on a terminal; in a pipe plain rows with tabs, without headings. */
+  table(headings: readonly string[], rows: readonly (readonly Cell[])[]): void
+  /** Names and values under each other. */
+  fields(pairs: readonly (readonly [name: string, value: Cell | null])[]): void
+  /** Says why the command failed and, to people, what may help; answers its exit code. */
+  failure(thrown: unknown, hint?: string): number
+}
+
+/** Writes to the run's streams; `isJson` is asked at every call, since it is known only once the arguments are read. */
+export function createOutput(io: ProcessIo, isJson: () => boolean): Output {
+  const { stdout, stderr, env } = io
+  const style = styleFor(stdout, env)
+  const isTerminal = stdout.isTTY === true
+  const write = (stream: OutputStream, text: string) => void stream.write(`${text}\n`)
+  const row = (cells: readonly Cell[]) =>
+    write(stdout, cells.map((cell) => cellText(cell, style)).join(isTerminal ? '  ' : '\t'))
+  return {
+    isJson,
+    isTerminal,
+    style,
+    document: (value) => write(stdout, JSON.stringify(value)),
+    line: (text = '') => write(stdout, text),
+    note(text) {
+      if (!isJson()) write(stderr, text)
+    },
+    row,
+    table(headings, rows) {
+      if (!isTerminal) rows.forEach(row)
+      else for (const line of columns(headings, rows, style)) write(stdout, line)
+    },
+    fields(pairs) {
+      const rows = pairs.flatMap(([name, value]) => (value === null ? [] : [[name, value]]))
+      if (!isTerminal) rows.forEach(row)
+      else for (const line of columns(null, rows, style)) write(stdout, line)
+    },
+    failure(thrown, more) {
+      const { error, message, hint = more, exit_code } = explain(thrown)
+      if (isJson()) {
+        write(stderr, JSON.stringify({ error, message }))
+        return exit_code
+      }
+      const text = hint === undefined ? message : `${message.replace(/\.$/, '')} (${hint})`
+      write(stderr, `${styleFor(stderr, env)('red', 'svc:')} ${printable(text)}`)
+      return exit_code
+    },
+  }
+}
+
+/** A cell as it is written. */
+export function cellText(cell: Cell, style: Style): string {
+  return typeof cell === 'string' ? printable(cell) : style(cell.style, printable(cell.text))
+}
+
+function columns(
+  headings: readonly string[] | null,
+  rows: readonly (readonly Cell[])[],
+  style: Style,
+): string[] {
+  const head = headings ? [headings.map((text): Cell => ({ text, style: 'dim' }))] : []
+  const all = [...head, ...rows]
+  const widths: number[] = []
+  for (const cells of all) {
+    cells.forEach((cell, i) => {
+      widths[i] = Math.max(widths[i] ?? 0, widthOf(cell))
+    })
+  }
+  return all.map((cells) =>
+    cells
+      .map((cell, i) => cellText(cell, style) + ' '.repeat((widths[i] ?? 0) - widthOf(cell)))
+      .join('  ')
+      .trimEnd(),
+  )
+}
+
+function widthOf(cell: Cell): number {
+  return textWidth(printable(typeof cell === 'string' ? cell : cell.text))
+}

@@ -1,0 +1,60 @@
+import { type ProgressStore, type ProgressView, waitingText } from '../bulk/progress.ts'
+import type { Context } from '../context.ts'
+import { canOpenView, openView } from './open-view.ts'
+
+/** A view that grows on a terminal, a line for each batch elsewhere, and nothing where a machine reads one document. */
+export async function showProgress(
+  context: Context,
+  progress: ProgressStore,
+): Promise<ProgressView> {
+  progress.set({ is_over: false })
+  if (context.output.isJson()) return { async end() {} }
+  return canOpenView(context) ? growing(context, progress) : plainLines(context, progress)
+}
+
+function growing(context: Context, progress: ProgressStore): ProgressView {
+  const { style } = context.output
+  const closed = openView(context, {
+    screen: 'inline',
+    async load() {
+      const [{ createElement }, { BulkView }] = await Promise.all([
+        import('react'),
+        import('./bulk.tsx'),
+      ])
+      return createElement(BulkView, { progress, style })
+    },
+  })
+  // What is wrong with the view is told at the end: sending does not hang on it.
+  closed.catch(() => {})
+  return {
+    async end() {
+      progress.set({ is_over: true })
+      await closed
+    },
+  }
+}
+
+async function plainLines({ output }: Context, progress: ProgressStore): Promise<ProgressView> {
+  const { formatCredits } = await import('@svc/core/contract')
+  let shown = progress.get()
+  const unsubscribe = progress.subscribe(() => {
+    const before = shown
+    shown = progress.get()
+    const { phase, totals, rows_total, waiting } = shown
+    if (waiting && waiting !== before.waiting) output.note(waitingText(waiting, new Date()))
+    if (totals.rows === before.totals.rows || phase !== before.phase) return
+    output.row([
+      phase === 'checking' ? 'checked' : 'sent',
+      `${totals.rows} of ${rows_total}`,
+      `${totals.accepted} accepted`,
+      `${totals.rejected} rejected`,
+      `${totals.duplicates} duplicates`,
+      `${formatCredits(totals.credits)} credits`,
+    ])
+  })
+  return {
+    async end() {
+      unsubscribe()
+    },
+  }
+}
