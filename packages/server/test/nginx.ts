@@ -46,7 +46,7 @@ export async function startNginx(...server_urls: string[]): Promise<Nginx> {
     .replaceAll(/^.*listen \[::\].*\n/gm, '')
     .replace('listen 80;', `listen 127.0.0.1:${plain};`)
     .replace('listen 443 ', `listen 127.0.0.1:${tls} `)
-    .replaceAll('msg.example.com', 'localhost')
+    .replaceAll('svc.example.com', 'localhost')
     .replaceAll('/etc/ssl/svc', folder)
     .replaceAll('/var/log/nginx', folder)
     .replace(/^( *)server 127\.0\.0\.1:3000(.*)$/m, (_, indent, rest) =>
