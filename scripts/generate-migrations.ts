@@ -9,9 +9,11 @@
  * which saves them one of two trees to write.
  */
 import { execFileSync } from 'node:child_process'
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { dialects } from '../packages/core/src/rows/dialect.ts'
+import { tables } from '../packages/core/src/rows/tables.ts'
 
 const core = fileURLToPath(new URL('../packages/core', import.meta.url))
 const kit = join(core, 'node_modules/drizzle-kit/bin.cjs')
@@ -43,6 +45,21 @@ const KEYED = new Set([
   'suppressions',
 ])
 
+/** drizzle-kit reads a module that exports each table by its name: a file that exists while it runs. */
+function writeSchema(engine: 'sqlite' | 'postgres'): string {
+  const folder = join(core, 'node_modules/.schema')
+  const path = join(folder, `${engine}.ts`)
+  mkdirSync(folder, { recursive: true })
+  writeFileSync(
+    path,
+    `import { dialects } from '../../src/rows/dialect.ts'
+import { tables } from '../../src/rows/tables.ts'
+export const { ${Object.keys(tables(dialects[engine])).join(', ')} } = tables(dialects.${engine})
+`,
+  )
+  return path
+}
+
 for (const [engine, dialect] of [
   ['sqlite', 'sqlite'],
   ['postgres', 'postgresql'],
@@ -53,7 +70,7 @@ for (const [engine, dialect] of [
       kit,
       'generate',
       `--dialect=${dialect}`,
-      `--schema=./src/rows/schema.${engine}.ts`,
+      `--schema=${writeSchema(engine)}`,
       `--out=./migrations/${engine}`,
       ...(custom ? ['--custom'] : []),
       ...(name ? [`--name=${name}`] : []),
@@ -61,6 +78,8 @@ for (const [engine, dialect] of [
     { cwd: core, stdio: 'inherit' },
   )
 }
+
+rmSync(join(core, 'node_modules/.schema'), { recursive: true })
 
 const folder = join(core, 'migrations/sqlite')
 for (const file of readdirSync(folder).filter((entry) => entry.endsWith('.sql'))) {

@@ -3,14 +3,12 @@ import { deliveryLane } from '../../packages/core/src/dispatch/delivery-lane.ts'
 import { type RunningLane, startLane } from '../../packages/core/src/dispatch/lane.ts'
 import { createPerformer, createProviders } from '../../packages/core/src/dispatch/performer.ts'
 import { createPool } from '../../packages/core/src/dispatch/pool.ts'
+import type { WebhookRow } from '../../packages/core/src/rows/rows.ts'
 import { type FanOut, fanOut } from '../../packages/core/src/rules/fan-out.ts'
 import { systemRuntime } from '../../packages/core/src/runtime/runtime.ts'
 import { openStorage } from '../../packages/core/src/storage/open.ts'
-import type {
-  ClaimedDelivery,
-  Storage,
-  WebhookRow,
-} from '../../packages/core/src/storage/ports/storage.ts'
+import type { ClaimedDelivery } from '../../packages/core/src/storage/ports/hot.ts'
+import type { Storage } from '../../packages/core/src/storage/ports/storage.ts'
 import { createDeliverer } from '../../packages/core/src/webhooks/deliver.ts'
 import { openWebhook } from '../../packages/core/src/webhooks/sealed-webhook.ts'
 import { builders, plainSealer } from '../../packages/core/test/fixtures.ts'

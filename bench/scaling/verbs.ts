@@ -1,5 +1,6 @@
 import { units } from '../../packages/core/src/contract/fields/units.ts'
-import type { ClaimedMessage, HotDoor } from '../../packages/core/src/storage/ports/storage.ts'
+import type { ClaimedMessage } from '../../packages/core/src/rules/claim.ts'
+import type { HotDoor } from '../../packages/core/src/storage/ports/hot.ts'
 import { type Builders, builders } from '../../packages/core/test/fixtures.ts'
 import { quantile } from '../figure.ts'
 import type { Scratch, ScratchDatabase } from './scratch.ts'

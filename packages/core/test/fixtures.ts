@@ -1,9 +1,5 @@
 import { createHash } from 'node:crypto'
 import { type Units, units } from '../src/contract/fields/units.ts'
-import type { AcceptRequest, Answer } from '../src/rules/accept.ts'
-import type { Operation } from '../src/rules/decide.ts'
-import { idGenerator, type Log, type Runtime } from '../src/runtime/runtime.ts'
-import { createSealer, type Sealer } from '../src/secrets/sealer.ts'
 import type {
   ApiKeyRow,
   BulkRow,
@@ -12,7 +8,11 @@ import type {
   PurchaseRow,
   WebhookRow,
   WorkspaceRow,
-} from '../src/storage/ports/storage.ts'
+} from '../src/rows/rows.ts'
+import type { AcceptRequest, Answer } from '../src/rules/accept.ts'
+import type { Operation } from '../src/rules/decide.ts'
+import { idGenerator, type Log, type Runtime } from '../src/runtime/runtime.ts'
+import { createSealer, type Sealer } from '../src/secrets/sealer.ts'
 import type { OpenedWebhook } from '../src/webhooks/sealed-webhook.ts'
 
 /** What an SMS of one segment costs in these tests. */

@@ -1,6 +1,7 @@
 import { LIMITS } from '../contract/limits.ts'
+import type { ApiKeyRow } from '../rows/rows.ts'
 import type { Runtime } from '../runtime/runtime.ts'
-import type { ApiKeyRow, Storage } from '../storage/ports/storage.ts'
+import type { Storage } from '../storage/ports/storage.ts'
 
 /** A first use shows within a second; later ones are written once a minute. */
 const FIRST_MS = 1_000

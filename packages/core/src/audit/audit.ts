@@ -1,9 +1,10 @@
 import { createHmac } from 'node:crypto'
 import type { Query } from '../contract/endpoints/endpoint.ts'
 import type { AuditEntry, audit as endpoints } from '../contract/resources/audit.ts'
+import type { AuditEntryRow } from '../rows/rows.ts'
 import type { Runtime } from '../runtime/runtime.ts'
 import type { OperatorAuditFilter } from '../storage/ports/audit.ts'
-import type { AuditEntryRow, Storage } from '../storage/ports/storage.ts'
+import type { Storage } from '../storage/ports/storage.ts'
 import { SERVICE } from './actor.ts'
 import { auditRow } from './entry.ts'
 

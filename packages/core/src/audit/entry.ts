@@ -1,6 +1,6 @@
 import type { AuditAction } from '../contract/resources/audit.ts'
+import type { AuditEntryRow } from '../rows/rows.ts'
 import type { Runtime } from '../runtime/runtime.ts'
-import type { AuditEntryRow } from '../storage/ports/storage.ts'
 import type { Actor } from './actor.ts'
 
 /** What changed, without what it says: names of fields, amounts and counts, never contents, recipients or secrets. */

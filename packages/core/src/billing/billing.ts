@@ -6,8 +6,8 @@ import {
   billing as endpoints,
   type Transaction,
 } from '../contract/resources/billing.ts'
+import type { PurchaseRow } from '../rows/rows.ts'
 import type { WhichPurchases } from '../storage/ports/billing.ts'
-import type { PurchaseRow } from '../storage/ports/storage.ts'
 import { type CheckoutParts, createCheckout } from './checkout.ts'
 import type { Notification, Subject } from './payment.ts'
 import { createSyncAll } from './sync-all.ts'

@@ -4,9 +4,10 @@ import { invalid, SvcError } from '../contract/errors.ts'
 import { formatCredits, units } from '../contract/fields/units.ts'
 import { LIMITS } from '../contract/limits.ts'
 import type { CreditPackage, billing as endpoints } from '../contract/resources/billing.ts'
+import type { PurchaseRow } from '../rows/rows.ts'
 import type { Answer } from '../rules/accept.ts'
 import type { Runtime } from '../runtime/runtime.ts'
-import type { PurchaseRow, Reads, Storage } from '../storage/ports/storage.ts'
+import type { Reads, Storage } from '../storage/ports/storage.ts'
 import type { Order, PaymentProvider, Session } from './payment.ts'
 
 type Request = Body<typeof endpoints.checkout>

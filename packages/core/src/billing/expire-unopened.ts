@@ -1,6 +1,7 @@
 import { units } from '../contract/fields/units.ts'
+import type { PurchaseRow } from '../rows/rows.ts'
 import type { Runtime } from '../runtime/runtime.ts'
-import type { PurchaseRow, Storage } from '../storage/ports/storage.ts'
+import type { Storage } from '../storage/ports/storage.ts'
 import type { Synced } from './sync-purchase.ts'
 
 /**

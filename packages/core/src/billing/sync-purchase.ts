@@ -1,8 +1,9 @@
 import { type Units, units } from '../contract/fields/units.ts'
+import type { PurchaseRow } from '../rows/rows.ts'
 import type { Entry } from '../rules/decide.ts'
 import type { Runtime } from '../runtime/runtime.ts'
 import type { PurchaseChange } from '../storage/ports/billing.ts'
-import type { PurchaseRow, Storage } from '../storage/ports/storage.ts'
+import type { Storage } from '../storage/ports/storage.ts'
 import type { Payment, PaymentProvider, PaymentState } from './payment.ts'
 import { correction, creditsFor, mismatchOf, statusFor } from './sync.ts'
 

@@ -1,7 +1,7 @@
 import { type Units, units } from '../contract/fields/units.ts'
+import type { PurchaseRow } from '../rows/rows.ts'
 import type { Operation } from '../rules/decide.ts'
 import type { Runtime } from '../runtime/runtime.ts'
-import type { PurchaseRow } from '../storage/ports/storage.ts'
 import type { PaymentState, PurchaseStatus } from './payment.ts'
 
 /**

@@ -1,5 +1,6 @@
+import type { PauseRow } from '../rows/rows.ts'
 import type { Runtime } from '../runtime/runtime.ts'
-import type { PauseRow, Storage } from '../storage/ports/storage.ts'
+import type { Storage } from '../storage/ports/storage.ts'
 
 /** Who carries nothing just now: kept in the database, so that all servers know and a restart forgets nothing. */
 export interface Pauses {

@@ -12,8 +12,9 @@ import type { Channel } from '../contract/resources/content.ts'
 import type { SendRequest } from '../contract/resources/send-request.ts'
 import type { ReceiveReports } from '../messages/reports.ts'
 import { type ProviderSettings, traitsOf } from '../providers/registry.ts'
+import type { PauseRow } from '../rows/rows.ts'
 import type { Runtime } from '../runtime/runtime.ts'
-import type { PauseRow, Storage } from '../storage/ports/storage.ts'
+import type { Storage } from '../storage/ports/storage.ts'
 import { tryProvider } from './try-provider.ts'
 
 /** How a provider stands, for operators. */

@@ -1,7 +1,7 @@
 import type { ErrorDetail } from '../contract/errors.ts'
 import { emailKey } from '../contract/fields/email-address.ts'
 import { attributes, type ContactFields, UNREACHABLE_TEXT } from '../contract/resources/contacts.ts'
-import type { ContactRow } from '../storage/ports/storage.ts'
+import type { ContactRow } from '../rows/rows.ts'
 import { fold } from './fold.ts'
 import {
   changeSubscriptions,

@@ -1,5 +1,6 @@
+import type { ContactRow } from '../rows/rows.ts'
 import type { ContactFilter } from '../storage/ports/contacts.ts'
-import type { ContactRow, Reads } from '../storage/ports/storage.ts'
+import type { Reads } from '../storage/ports/storage.ts'
 
 /** So many are read at a time: a page is a few milliseconds of the database, and a few hundred kilobytes. */
 const PAGE_ROWS = 500

@@ -4,9 +4,10 @@ import { emailKey } from '../contract/fields/email-address.ts'
 import { isRecord } from '../contract/fields/fields.ts'
 import type { Quotas } from '../contract/limits.ts'
 import { contactFields } from '../contract/resources/contacts.ts'
+import type { ContactRow } from '../rows/rows.ts'
 import { inTurns } from '../runtime/in-turns.ts'
 import type { Runtime } from '../runtime/runtime.ts'
-import type { ContactRow, Storage, Writes } from '../storage/ports/storage.ts'
+import type { Storage, Writes } from '../storage/ports/storage.ts'
 import { indexOf } from './change.ts'
 import {
   type Candidate,

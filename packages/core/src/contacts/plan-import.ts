@@ -2,9 +2,9 @@ import type { ErrorDetail } from '../contract/errors.ts'
 import { emailKey } from '../contract/fields/email-address.ts'
 import type { ContactFields } from '../contract/resources/contacts.ts'
 import type { Channel } from '../contract/resources/content.ts'
-import type { ContactRow, SuppressionRow } from '../storage/ports/storage.ts'
+import type { ContactRow, SuppressionRow } from '../rows/rows.ts'
 import { attributesFault, type ContactIndex, changeContact, joinAttributes } from './change.ts'
-import { suppressionKey } from './subscriptions.ts'
+import { channelAddressKey } from './subscriptions.ts'
 
 /** What became of an import; `errors` has one for each contact that was rejected, by its place, counted from 0. */
 export interface ImportReport {
@@ -81,7 +81,7 @@ function planOne(
   index.put(result.contact)
   steps.push({ is_new: before === null, contact: result.contact })
   for (const opt_out of result.opt_outs) {
-    suppressed.set(suppressionKey(opt_out.channel, opt_out.address), 'opt_out')
+    suppressed.set(channelAddressKey(opt_out.channel, opt_out.address), 'opt_out')
     opt_outs.push(opt_out)
   }
   return null

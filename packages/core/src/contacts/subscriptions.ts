@@ -1,9 +1,9 @@
 import type { Subscriptions } from '../contract/resources/contacts.ts'
 import type { Channel } from '../contract/resources/content.ts'
 import { CHANNELS } from '../contract/resources/content.ts'
-import type { ContactRow, SuppressionRow } from '../storage/ports/storage.ts'
+import type { ContactRow, SuppressionRow } from '../rows/rows.ts'
 
-/** Why addresses are suppressed, by `suppressionKey`. */
+/** Why addresses are suppressed, by `channelAddressKey`. */
 export type Suppressed = ReadonlyMap<string, SuppressionRow['reason']>
 
 /** What a contact can be written to at, as suppressions know it. */
@@ -24,12 +24,12 @@ export function suppressedBy(
   rows: readonly SuppressionRow[],
 ): Map<string, SuppressionRow['reason']> {
   return new Map(
-    rows.map(({ channel, address, reason }) => [suppressionKey(channel, address), reason]),
+    rows.map(({ channel, address, reason }) => [channelAddressKey(channel, address), reason]),
   )
 }
 
 /** What names a suppression in its workspace. */
-export function suppressionKey(channel: Channel, address: string): string {
+export function channelAddressKey(channel: Channel, address: string): string {
   return `${channel} ${address}`
 }
 
@@ -45,7 +45,7 @@ export function subscriptionsOf(
     const said = contact.subscriptions[channel]
     const address = addressOn(channel, contact)
     if (address === null) return said ? [[channel, said]] : []
-    if (suppressed.has(suppressionKey(channel, address))) return [[channel, 'unsubscribed']]
+    if (suppressed.has(channelAddressKey(channel, address))) return [[channel, 'unsubscribed']]
     return said ? [[channel, 'subscribed']] : []
   })
   return Object.fromEntries(entries)
@@ -75,7 +75,8 @@ export function changeSubscriptions(
     const address = addressOn(channel, after)
     const now = said === null ? 'subscribed' : said?.[channel]
     const wish = now ?? (before && wishOf(channel, before, suppressed))
-    const reason = address === null ? undefined : suppressed.get(suppressionKey(channel, address))
+    const reason =
+      address === null ? undefined : suppressed.get(channelAddressKey(channel, address))
     if (wish && said !== null) change.subscriptions[channel] = wish
     if (address === null) continue
     if (wish === 'unsubscribed' && !reason) change.opt_outs.push({ channel, address })
@@ -94,7 +95,7 @@ function wishOf(
   const said = contact.subscriptions[channel]
   const address = addressOn(channel, contact)
   if (address === null) return said
-  const reason = suppressed.get(suppressionKey(channel, address))
+  const reason = suppressed.get(channelAddressKey(channel, address))
   if (reason === 'opt_out' || (reason && said === 'unsubscribed')) return 'unsubscribed'
   return said && 'subscribed'
 }

@@ -2,9 +2,10 @@ import type { Body } from '../contract/endpoints/endpoint.ts'
 import { SvcError } from '../contract/errors.ts'
 import { emailKey } from '../contract/fields/email-address.ts'
 import type { suppressions as endpoints, Suppression } from '../contract/resources/suppressions.ts'
+import type { SuppressionRow } from '../rows/rows.ts'
 import type { Runtime } from '../runtime/runtime.ts'
 import type { SuppressionFilter } from '../storage/ports/contacts.ts'
-import type { Storage, SuppressionRow } from '../storage/ports/storage.ts'
+import type { Storage } from '../storage/ports/storage.ts'
 
 /** Addresses that a workspace must not write to, by channel. */
 export interface Suppressions {

@@ -1,7 +1,8 @@
 import { readMessageToken } from '../contract/signing/mail-address-token.ts'
-import { suppressedAddress } from '../rules/accept.ts'
+import type { MessageRow } from '../rows/rows.ts'
+import { suppressedAddress } from '../rules/suppression.ts'
 import type { Runtime } from '../runtime/runtime.ts'
-import type { MessageRow, Storage } from '../storage/ports/storage.ts'
+import type { Storage } from '../storage/ports/storage.ts'
 
 /** What the link to unsubscribe in a mail leads to (RFC 8058): its token names the mail, and nobody else can make one. */
 export interface Unsubscribe {

@@ -1,6 +1,7 @@
+import type { LotRow } from '../rows/rows.ts'
 import type { Entry } from '../rules/decide.ts'
 import { burn, CONSUMING } from '../rules/lots.ts'
-import type { LotRow, Writes } from '../storage/ports/storage.ts'
+import type { Writes } from '../storage/ports/storage.ts'
 
 /**
  * Counts what was consumed up to the account's last entry, `seq`, off the open lots, and answers them in burn order.

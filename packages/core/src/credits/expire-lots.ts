@@ -1,8 +1,9 @@
 import type { Units } from '../contract/fields/units.ts'
+import type { LotRow } from '../rows/rows.ts'
 import { availableOf, type Operation } from '../rules/decide.ts'
 import { expiring } from '../rules/lots.ts'
 import type { Runtime } from '../runtime/runtime.ts'
-import type { LotRow, Storage, Writes } from '../storage/ports/storage.ts'
+import type { Storage, Writes } from '../storage/ports/storage.ts'
 import { countLots } from './count-lots.ts'
 import { eachPage, eachWorkspace, type Overdue } from './overdue.ts'
 

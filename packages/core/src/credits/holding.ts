@@ -1,17 +1,18 @@
 import type { Units } from '../contract/fields/units.ts'
+import type { HoldRow } from '../rows/rows.ts'
 import type { Entry, Operation, Refusal } from '../rules/decide.ts'
 import {
   type HoldEnd,
   isGivenBack,
   isSettled,
-  planRelease,
-  planSettle,
-  planVoid,
+  planHoldRelease,
+  planHoldSettle,
+  planHoldVoid,
   type Resolution,
   resolutionOperation,
 } from '../rules/holds.ts'
 import type { Runtime } from '../runtime/runtime.ts'
-import type { HoldRow, Storage, Writes } from '../storage/ports/storage.ts'
+import type { Storage, Writes } from '../storage/ports/storage.ts'
 import { eachPage, eachWorkspace, type Overdue } from './overdue.ts'
 
 /** Credits set aside for something whose cost is known only at its end. */
@@ -49,7 +50,7 @@ export type Ended =
 export interface Holding {
   /** Sets credits aside, as far as the rules of spending allow. */
   hold(workspaceId: string, hold: HoldRequest): Promise<Held>
-  /** Takes what was consumed and gives back the rest; see `planSettle`. */
+  /** Takes what was consumed and gives back the rest; see `planHoldSettle`. */
   settle(
     workspaceId: string,
     messageId: string,
@@ -93,9 +94,9 @@ export function createHolding({ storage, runtime }: Surroundings): Holding {
     hold: (workspaceId, request) =>
       storage.write((stores) => hold(stores, workspaceId, { request, runtime })),
     settle: (workspaceId, messageId, { amount, actor = null }) =>
-      end(workspaceId, messageId, actor, (about) => planSettle(about, amount)),
+      end(workspaceId, messageId, actor, (about) => planHoldSettle(about, amount)),
     void: (workspaceId, messageId, { actor = null } = {}) =>
-      end(workspaceId, messageId, actor, planVoid),
+      end(workspaceId, messageId, actor, planHoldVoid),
   }
 }
 
@@ -131,7 +132,7 @@ async function releaseOf(
   let released = 0
   for (const messageId of messageIds) {
     const about = entries.filter(({ ref_id }) => ref_id === messageId)
-    const resolutions = planRelease(about, overdueIds)
+    const resolutions = planHoldRelease(about, overdueIds)
     await resolve(stores, resolutions, { workspaceId, messageId, actor: null, runtime })
     released += resolutions.length
     if (resolutions.length > 0 && isGivenBack(about, resolutions)) givenBack.push(messageId)

@@ -2,8 +2,8 @@ import type { Carrier, Carriers } from '../channels/carriers.ts'
 import type { Pace } from '../channels/pace.ts'
 import type { Pauses } from '../channels/pauses.ts'
 import type { Outcome } from '../contract/outside/provider.ts'
+import type { Route, Routed } from '../rules/claim.ts'
 import type { Settlement } from '../rules/settlement.ts'
-import type { Route, Routed } from '../storage/ports/storage.ts'
 
 /** Who carries what, just now. */
 export interface Routing {

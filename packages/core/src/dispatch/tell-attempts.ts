@@ -1,8 +1,8 @@
 import type { Outcome } from '../contract/outside/provider.ts'
+import type { ClaimedMessage } from '../rules/claim.ts'
 import type { Settlement } from '../rules/settlement.ts'
 import type { Runtime } from '../runtime/runtime.ts'
 import type { Link, Stretch, Tracing } from '../runtime/tracing.ts'
-import type { ClaimedMessage } from '../storage/ports/storage.ts'
 
 /** Tells of a call to a provider, before what it gave is on disk. Answers what a span can be linked to it by. */
 export function tellAttempts(

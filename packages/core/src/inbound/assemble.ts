@@ -1,5 +1,6 @@
+import type { ReceivedPartRow } from '../rows/rows.ts'
 import type { ReceivedMessageWrites } from '../storage/ports/inbound.ts'
-import type { ReceivedPartRow, Writes } from '../storage/ports/storage.ts'
+import type { Writes } from '../storage/ports/storage.ts'
 import { isRepeated, joined, PARTS_KEPT_MAX, PARTS_WAIT_MS } from './parts.ts'
 
 type Store = Pick<ReceivedMessageWrites, 'partsOf' | 'insertPart' | 'removeParts'>

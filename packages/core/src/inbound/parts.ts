@@ -1,5 +1,5 @@
 import type { Received } from '../contract/outside/provider.ts'
-import type { ReceivedPartRow } from '../storage/ports/storage.ts'
+import type { ReceivedPartRow } from '../rows/rows.ts'
 
 /** One part of a long text: 3GPP TS 23.040, clause 9.2.3.24.1. */
 export type Part = NonNullable<Received['part']>

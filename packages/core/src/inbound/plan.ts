@@ -1,11 +1,11 @@
 import type { Received } from '../contract/outside/provider.ts'
-import { type FanOut, fanOut, type Subscriber } from '../rules/fan-out.ts'
 import type {
   ConversationRow,
   MessageRow,
   ReceivedMessageRow,
   SuppressionRow,
-} from '../storage/ports/storage.ts'
+} from '../rows/rows.ts'
+import { type FanOut, fanOut, type Subscriber } from '../rules/fan-out.ts'
 import { type Keyword, keywordOf } from './keywords.ts'
 import { type ReplyTexts, replyText, replyTo } from './reply.ts'
 

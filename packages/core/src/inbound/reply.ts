@@ -1,7 +1,7 @@
 import { units } from '../contract/fields/units.ts'
 import { LIMITS } from '../contract/limits.ts'
+import type { MessageRow, ReceivedMessageRow } from '../rows/rows.ts'
 import { segments } from '../sms/index.ts'
-import type { MessageRow, ReceivedMessageRow } from '../storage/ports/storage.ts'
 import type { Keyword } from './keywords.ts'
 
 /**

@@ -1,5 +1,6 @@
-import { suppressedAddress } from '../rules/accept.ts'
-import type { ReceivedMessageRow, SuppressionRow, Writes } from '../storage/ports/storage.ts'
+import type { ReceivedMessageRow, SuppressionRow } from '../rows/rows.ts'
+import { suppressedAddress } from '../rules/suppression.ts'
+import type { Writes } from '../storage/ports/storage.ts'
 import {
   type Arrival,
   type Parties,

@@ -1,7 +1,8 @@
-import { isReply } from '../rules/is-reply.ts'
+import type { SuppressionRow } from '../rows/rows.ts'
 import type { Settlement } from '../rules/settlement.ts'
+import { isReply } from '../rules/suppression.ts'
 import type { Runtime } from '../runtime/runtime.ts'
-import type { Storage, SuppressionRow } from '../storage/ports/storage.ts'
+import type { Storage } from '../storage/ports/storage.ts'
 
 /** So many messages that wait are looked through for each workspace. */
 const LOOKED_THROUGH_MAX = 500

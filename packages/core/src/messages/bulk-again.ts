@@ -1,4 +1,4 @@
-import type { MessageRow } from '../storage/ports/storage.ts'
+import type { MessageRow } from '../rows/rows.ts'
 import type { BulkParts } from './bulk.ts'
 import type { BulkDraft } from './bulk-accept.ts'
 import type { Refused } from './bulk-reading.ts'

@@ -4,14 +4,15 @@ import { type Units, units } from '../contract/fields/units.ts'
 import { LIMITS } from '../contract/limits.ts'
 import type { Channel, SmsContent } from '../contract/resources/content.ts'
 import type { EstimatedMessage, estimate as endpoint } from '../contract/resources/estimate.ts'
-import { suppressedAddress } from '../rules/accept.ts'
 import { type Account, availableOf, dayOf, spentOn } from '../rules/decide.ts'
+import { suppressedAddress } from '../rules/suppression.ts'
+import { addTestUse } from '../rules/test-usage.ts'
 import { inTurns } from '../runtime/in-turns.ts'
 import { gsm7Suggestion, nonGsmCharacters, segments } from '../sms/index.ts'
 import type { BulkParts } from './bulk.ts'
 import type { Reached, Recipients } from './bulk-recipients.ts'
 import { spendingOf } from './new-message.ts'
-import { addTestUse, testUseOf } from './test-usage.ts'
+import { testUseOf } from './test-usage.ts'
 
 type EstimateRequest = Body<typeof endpoint>
 type Estimate = Data<typeof endpoint>

@@ -5,9 +5,9 @@ import type { Metadata } from '../contract/fields/fields.ts'
 import { type Units, units } from '../contract/fields/units.ts'
 import { LIMITS } from '../contract/limits.ts'
 import type { Channel, Content } from '../contract/resources/content.ts'
+import type { MessageRow } from '../rows/rows.ts'
 import type { SpendingLimit } from '../rules/accept.ts'
 import type { Operation } from '../rules/decide.ts'
-import type { MessageRow } from '../storage/ports/storage.ts'
 
 /** When a message is sent, and until when. */
 export interface Schedule {

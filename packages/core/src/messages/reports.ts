@@ -4,10 +4,11 @@ import type {
   Report,
   SuppressionReason,
 } from '../contract/outside/provider.ts'
+import type { MessagePartRow, ParkedReceiptRow } from '../rows/rows.ts'
 import type { Settlement } from '../rules/settlement.ts'
 import type { Runtime } from '../runtime/runtime.ts'
 import type { Tracing } from '../runtime/tracing.ts'
-import type { MessagePartRow, ParkedReceiptRow, Storage } from '../storage/ports/storage.ts'
+import type { Storage } from '../storage/ports/storage.ts'
 
 /** Takes in what providers tell by themselves. Resolves when all of it is stored: only then may it be acknowledged. */
 export type ReceiveReports = (provider: string, reports: readonly Report[]) => Promise<void>

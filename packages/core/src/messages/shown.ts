@@ -1,7 +1,7 @@
 import type { Content, EmailContent } from '../contract/resources/content.ts'
 import type { Message } from '../contract/resources/messages.ts'
+import type { MessageRow } from '../rows/rows.ts'
 import type { ShortMessageRow } from '../storage/ports/messages.ts'
-import type { MessageRow } from '../storage/ports/storage.ts'
 
 /** A message of a list; its content is null where that is longer than `LIMITS.list_content_length`. */
 export type ShortMessage = Omit<Message, 'content'> & { content: Message['content'] | null }

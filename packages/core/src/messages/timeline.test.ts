@@ -1,8 +1,9 @@
 import { describe, expect, it } from 'vitest'
 import { units } from '../contract/fields/units.ts'
 import type { TimelineEntry } from '../contract/resources/timeline.ts'
-import type { Entry, EntryKind } from '../rules/decide.ts'
-import type { DeliveryRow, MessageAttemptRow, MessageEventRow } from '../storage/ports/storage.ts'
+import type { EntryKind } from '../rows/credits.ts'
+import type { DeliveryRow, MessageAttemptRow, MessageEventRow } from '../rows/rows.ts'
+import type { Entry } from '../rules/decide.ts'
 import { timelineFrom } from './timeline.ts'
 
 const NOON = Date.parse('2026-05-04T12:00:00.000Z')

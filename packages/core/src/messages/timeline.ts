@@ -1,14 +1,9 @@
 import type { Units } from '../contract/fields/units.ts'
 import type { TimelineEntry } from '../contract/resources/timeline.ts'
+import type { DeliveryRow, MessageAttemptRow, MessageEventRow, MessageRow } from '../rows/rows.ts'
 import type { Entry } from '../rules/decide.ts'
 import { type Reported, STATUS_EVENTS } from '../rules/status.ts'
-import type {
-  DeliveryRow,
-  MessageAttemptRow,
-  MessageEventRow,
-  MessageRow,
-  Storage,
-} from '../storage/ports/storage.ts'
+import type { Storage } from '../storage/ports/storage.ts'
 
 export type { TimelineEntry } from '../contract/resources/timeline.ts'
 

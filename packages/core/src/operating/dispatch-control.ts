@@ -1,9 +1,10 @@
 import { type Actor, SERVICE } from '../audit/actor.ts'
 import { auditRow } from '../audit/entry.ts'
 import { invalid } from '../contract/errors.ts'
+import type { DispatchPauseRow } from '../rows/rows.ts'
 import type { Runtime } from '../runtime/runtime.ts'
 import type { Doubt, DoubtfulMessage, DoubtfulTotal } from '../storage/ports/dispatch-pauses.ts'
-import type { DispatchPauseRow, Storage } from '../storage/ports/storage.ts'
+import type { Storage } from '../storage/ports/storage.ts'
 import { ALL, type DispatchGate } from './dispatch-gate.ts'
 
 /** Why nothing is sent or delivered. */

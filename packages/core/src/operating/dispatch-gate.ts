@@ -1,5 +1,6 @@
+import type { DispatchPauseRow } from '../rows/rows.ts'
 import type { Runtime } from '../runtime/runtime.ts'
-import type { DispatchPauseRow, Storage } from '../storage/ports/storage.ts'
+import type { Storage } from '../storage/ports/storage.ts'
 
 /** The one row that a pause of all dispatch is. */
 export const ALL = 'all'

@@ -1,8 +1,9 @@
 import { describe, expect, it } from 'vitest'
 import { builders, SMS_PRICE, testRuntime } from '../../test/fixtures.ts'
 import { units } from '../contract/fields/units.ts'
-import { type AcceptState, planAccept, spendingKey, suppressionKey } from './accept.ts'
+import { type AcceptState, planAccept, spendingKey } from './accept.ts'
 import { type Account, newAccount } from './decide.ts'
+import { suppressionKey } from './suppression.ts'
 
 const make = builders(testRuntime('accept'))
 

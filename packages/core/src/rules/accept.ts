@@ -1,10 +1,9 @@
-import { emailKey } from '../contract/fields/email-address.ts'
 import type { Units } from '../contract/fields/units.ts'
-import type { Channel } from '../contract/resources/messages.ts'
-import { addTestUse, type TestQuotaExceeded, type TestUse } from '../messages/test-usage.ts'
-import type { BulkRow, HoldRow, MessageRow, TestUsageRow } from '../storage/ports/storage.ts'
+import type { BulkRow, HoldRow, MessageRow, TestUsageRow } from '../rows/rows.ts'
 import { type CountChange, countChanges, type StatusChange } from './count-changes.ts'
 import { type Account, decide, type Entry, type Operation, type Refusal } from './decide.ts'
+import { suppressedAddress, suppressionKey } from './suppression.ts'
+import { addTestUse, type TestQuotaExceeded, type TestUse } from './test-usage.ts'
 
 /** One send or bulk request, priced and complete: all of it is committed, or none. */
 export interface AcceptRequest {
@@ -96,28 +95,12 @@ export function answerKey(workspaceId: string, answer: { route: string; key: str
   return `${workspaceId}\n${answer.route}\n${answer.key}`
 }
 
-export function suppressionKey(suppression: {
-  workspace_id: string
-  channel: Channel
-  address: string
-}): string {
-  return `${suppression.workspace_id}\n${suppression.channel}\n${suppression.address}`
-}
-
 export function spendingKey(workspaceId: string, of: { api_key_id: string; day: string }): string {
   return `${workspaceId}\n${of.api_key_id}\n${of.day}`
 }
 
 /** As long as a call may be tried, and a day in which its end may be learned. */
 const HOLD_MS = (4 + 24) * 3_600_000
-
-/** What is said of a recipient that must not be written to, and never who it is. */
-export const SUPPRESSED_TEXT = 'The recipient is suppressed on this channel'
-
-/** Under which address a recipient is suppressed: e-mail addresses are one whatever their case. */
-export function suppressedAddress(to: { channel: Channel; recipient: string }): string {
-  return to.channel === 'email' ? emailKey(to.recipient) : to.recipient
-}
 
 /**
  * Answers a batch of requests in their order, each as if it were alone after those before it: a refused one changes

@@ -1,15 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { UNITS_MAX, type Units, units } from '../contract/fields/units.ts'
-import {
-  type Account,
-  dayOf,
-  decide,
-  ENTRY_KINDS,
-  type EntryKind,
-  newAccount,
-  type Operation,
-} from './decide.ts'
+import { ENTRY_KINDS, type EntryKind } from '../rows/credits.ts'
+import { type Account, dayOf, decide, newAccount, type Operation } from './decide.ts'
 
 const AT = new Date('2026-05-04T09:00:00.000Z')
 

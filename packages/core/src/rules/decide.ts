@@ -1,8 +1,5 @@
 import { UNITS_MAX, type Units } from '../contract/fields/units.ts'
-import { TRANSACTION_TYPES } from '../contract/resources/billing.ts'
-
-export const ENTRY_KINDS = TRANSACTION_TYPES
-export type EntryKind = (typeof ENTRY_KINDS)[number]
+import type { EntryKind } from '../rows/credits.ts'
 
 /** A workspace's money at one moment. `available = balance - held`. */
 export interface Account {

@@ -5,7 +5,7 @@ import type {
   EventRow,
   MessageRow,
   WebhookRow,
-} from '../storage/ports/storage.ts'
+} from '../rows/rows.ts'
 import { MAX_ATTEMPTS } from './schedule.ts'
 
 /** The part of a webhook that decides whether an event goes there. */

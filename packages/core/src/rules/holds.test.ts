@@ -4,9 +4,9 @@ import { type Units, units } from '../contract/fields/units.ts'
 import { type Account, decide, type Entry, newAccount, type Operation } from './decide.ts'
 import {
   isSettled,
-  planRelease,
-  planSettle,
-  planVoid,
+  planHoldRelease,
+  planHoldSettle,
+  planHoldVoid,
   type Resolution,
   resolutionOperation,
 } from './holds.ts'
@@ -54,7 +54,7 @@ function book() {
   }
 }
 
-function resolutions(plan: ReturnType<typeof planSettle>): Resolution[] {
+function resolutions(plan: ReturnType<typeof planHoldSettle>): Resolution[] {
   if (plan.outcome !== 'post') throw new Error(`nothing to post: ${plan.outcome}`)
   return plan.resolutions
 }
@@ -63,7 +63,7 @@ function resolutions(plan: ReturnType<typeof planSettle>): Resolution[] {
 const inShort = (plan: readonly Resolution[]) =>
   plan.map(({ kind, amount, held_delta, resolves }) => [kind, amount, held_delta, resolves])
 
-describe('planSettle', () => {
+describe('planHoldSettle', () => {
   const cases: [string, number, number[], unknown[][], (string | null)[]][] = [
     ['all of it', 10, [10], [['settle', -10, -10, 'h0']], [null]],
     ['a part, the rest coming back', 4, [10], [['settle', -4, -10, 'h0']], [null]],
@@ -104,7 +104,7 @@ describe('planSettle', () => {
   it.each(cases)('takes %s', (_, amount, held, expected, texts) => {
     const { entries, hold } = book()
     for (const each of held) hold(each)
-    const plan = resolutions(planSettle(entries, units(amount)))
+    const plan = resolutions(planHoldSettle(entries, units(amount)))
     expect(inShort(plan)).toEqual(expected)
     expect(plan.map(({ description }) => description)).toEqual(texts)
   })
@@ -113,85 +113,89 @@ describe('planSettle', () => {
     const { entries, hold } = book()
     hold(10)
     const price = { unit_price: PRICE, channel: 'voice', counter_account: 'revenue:voice' }
-    expect(resolutions(planSettle(entries, units(6)))).toMatchObject([{ ...price, quantity: 3 }])
-    expect(resolutions(planSettle(entries, units(5)))).toMatchObject([{ ...price, quantity: null }])
+    expect(resolutions(planHoldSettle(entries, units(6)))).toMatchObject([
+      { ...price, quantity: 3 },
+    ])
+    expect(resolutions(planHoldSettle(entries, units(5)))).toMatchObject([
+      { ...price, quantity: null },
+    ])
   })
 
   it('books the amount alone where the hold was released before', () => {
     const { entries, hold, resolve } = book()
     hold(10)
-    resolve(planRelease(entries, new Set(['h0'])))
-    const plan = resolutions(planSettle(entries, units(6)))
+    resolve(planHoldRelease(entries, new Set(['h0'])))
+    const plan = resolutions(planHoldSettle(entries, units(6)))
     expect(inShort(plan)).toEqual([['settle', -6, 0, null]])
     expect(plan).toMatchObject([{ n: 0, description: 'settled after its hold was released' }])
     resolve(plan)
-    expect(planSettle(entries, units(6))).toMatchObject({ outcome: 'repeated' })
+    expect(planHoldSettle(entries, units(6))).toMatchObject({ outcome: 'repeated' })
   })
 
   it('does nothing for a message of which nothing was ever held', () => {
     const { entries, hold } = book()
-    expect(planSettle([], units(6))).toEqual({ outcome: 'not_held' })
+    expect(planHoldSettle([], units(6))).toEqual({ outcome: 'not_held' })
     hold(10)
     const foreign = entries.map((entry) => ({ ...entry, ref_type: 'bulk' }))
-    expect(planSettle(foreign, units(6))).toEqual({ outcome: 'not_held' })
-    expect(planVoid(foreign)).toEqual({ outcome: 'not_held' })
+    expect(planHoldSettle(foreign, units(6))).toEqual({ outcome: 'not_held' })
+    expect(planHoldVoid(foreign)).toEqual({ outcome: 'not_held' })
   })
 
   it('takes another amount than before for a conflict', () => {
     const { entries, hold, resolve } = book()
     hold(10)
-    resolve(resolutions(planSettle(entries, units(6))))
+    resolve(resolutions(planHoldSettle(entries, units(6))))
     const standing = entries.at(-1)
-    expect(planSettle(entries, units(5))).toEqual({ outcome: 'conflict', standing })
+    expect(planHoldSettle(entries, units(5))).toEqual({ outcome: 'conflict', standing })
   })
 
   it('takes any amount after nothing for a conflict, unless the hold was given back', () => {
     const settled = book()
     settled.hold(10)
-    settled.resolve(resolutions(planSettle(settled.entries, units(0))))
+    settled.resolve(resolutions(planHoldSettle(settled.entries, units(0))))
     const standing = settled.entries.at(-1)
-    expect(planSettle(settled.entries, units(5))).toEqual({ outcome: 'conflict', standing })
-    expect(planSettle(settled.entries, units(0))).toMatchObject({ outcome: 'repeated' })
+    expect(planHoldSettle(settled.entries, units(5))).toEqual({ outcome: 'conflict', standing })
+    expect(planHoldSettle(settled.entries, units(0))).toMatchObject({ outcome: 'repeated' })
     expect(isSettled(settled.entries)).toBe(true)
 
     const given = book()
     given.hold(10)
-    given.resolve(resolutions(planVoid(given.entries)))
-    expect(planSettle(given.entries, units(0))).toMatchObject({ outcome: 'repeated' })
-    const late = resolutions(planSettle(given.entries, units(5)))
+    given.resolve(resolutions(planHoldVoid(given.entries)))
+    expect(planHoldSettle(given.entries, units(0))).toMatchObject({ outcome: 'repeated' })
+    const late = resolutions(planHoldSettle(given.entries, units(5)))
     expect(inShort(late)).toEqual([['settle', -5, 0, null]])
   })
 
   it.each([-1, Number.NaN])('throws at an amount of %d', (amount) => {
-    expect(() => planSettle([], amount as Units)).toThrow(RangeError)
+    expect(() => planHoldSettle([], amount as Units)).toThrow(RangeError)
   })
 })
 
-describe('planVoid', () => {
+describe('planHoldVoid', () => {
   it('gives back all that is held, and nothing twice', () => {
     const { entries, hold, resolve } = book()
     hold(10)
     hold(6)
-    const plan = resolutions(planVoid(entries))
+    const plan = resolutions(planHoldVoid(entries))
     expect(inShort(plan)).toEqual([
       ['void', 0, -10, 'h0'],
       ['void', 0, -6, 'h1'],
     ])
     resolve(plan)
-    expect(planVoid(entries)).toEqual({ outcome: 'repeated', entries: entries.slice(2) })
+    expect(planHoldVoid(entries)).toEqual({ outcome: 'repeated', entries: entries.slice(2) })
     expect(isSettled(entries)).toBe(false)
   })
 })
 
-it('planRelease gives back the holds it is told, as far as they are open', () => {
+it('planHoldRelease gives back the holds it is told, as far as they are open', () => {
   const { entries, hold, resolve } = book()
   hold(10)
   hold(6)
-  const plan = planRelease(entries, new Set(['h1', 'of another message']))
+  const plan = planHoldRelease(entries, new Set(['h1', 'of another message']))
   expect(inShort(plan)).toEqual([['void', 0, -6, 'h1']])
   expect(plan).toMatchObject([{ description: 'hold expired' }])
   resolve(plan)
-  expect(planRelease(entries, new Set(['h1']))).toEqual([])
+  expect(planHoldRelease(entries, new Set(['h1']))).toEqual([])
 })
 
 describe('any holds', () => {
@@ -205,16 +209,16 @@ describe('any holds', () => {
       fc.property(happening, ({ held, released, amount }) => {
         const { entries, account, hold, resolve } = book()
         for (const each of held) hold(each)
-        resolve(planRelease(entries, new Set(released.map((n) => `h${n}`))))
-        const plan = planSettle(entries, units(amount))
+        resolve(planHoldRelease(entries, new Set(released.map((n) => `h${n}`))))
+        const plan = planHoldSettle(entries, units(amount))
         if (plan.outcome === 'post') resolve(plan.resolutions)
         else expect({ amount, held: account().held }).toEqual({ amount: 0, held: 0 })
 
         expect(account()).toMatchObject({ balance: 1_000 - amount, held: 0 })
         const ended = entries.flatMap(({ resolves }) => resolves ?? [])
         expect(ended.sort()).toEqual(held.map((_, n) => `h${n}`))
-        expect(planSettle(entries, units(amount))).toMatchObject({ outcome: 'repeated' })
-        expect(planVoid(entries)).toMatchObject({ outcome: 'repeated' })
+        expect(planHoldSettle(entries, units(amount))).toMatchObject({ outcome: 'repeated' })
+        expect(planHoldVoid(entries)).toMatchObject({ outcome: 'repeated' })
       }),
     )
   })

@@ -38,7 +38,7 @@ export type HoldEnd =
  * Pure, and the one rule of every caller: `about` are all entries that refer to the message, whose account is locked.
  * Source: ledger study, section 2.8.
  */
-export function planSettle(about: readonly Entry[], amount: Units): HoldEnd {
+export function planHoldSettle(about: readonly Entry[], amount: Units): HoldEnd {
   if (!(amount >= 0)) throw new RangeError(`settle: nothing costs ${amount}`)
   const { holds, open, ended } = stateOf(about)
   const last = holds.at(-1)
@@ -59,16 +59,16 @@ export function planSettle(about: readonly Entry[], amount: Units): HoldEnd {
   return { outcome: 'post', resolutions: walk(open, amount) }
 }
 
-/** Gives back everything that is held for a message. Pure, like `planSettle`. */
-export function planVoid(about: readonly Entry[]): HoldEnd {
+/** Gives back everything that is held for a message. Pure, like `planHoldSettle`. */
+export function planHoldVoid(about: readonly Entry[]): HoldEnd {
   const { holds, open, ended } = stateOf(about)
   if (holds.length === 0) return { outcome: 'not_held' }
   if (open.length === 0) return { outcome: 'repeated', entries: ended }
   return { outcome: 'post', resolutions: open.map((hold) => voidOf(hold, null)) }
 }
 
-/** Gives back the holds named by their entries' ids, as far as they are open: they ran out. Pure, like `planSettle`. */
-export function planRelease(about: readonly Entry[], ids: ReadonlySet<string>): Resolution[] {
+/** Gives back the holds named by their entries' ids, as far as they are open: they ran out. Pure, like `planHoldSettle`. */
+export function planHoldRelease(about: readonly Entry[], ids: ReadonlySet<string>): Resolution[] {
   const { open } = stateOf(about)
   return open.filter(({ id }) => ids.has(id)).map((hold) => voidOf(hold, 'hold expired'))
 }

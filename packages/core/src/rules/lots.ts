@@ -1,6 +1,6 @@
 import type { Units } from '../contract/fields/units.ts'
-import type { LotRow } from '../storage/ports/storage.ts'
-import type { EntryKind } from './decide.ts'
+import type { EntryKind } from '../rows/credits.ts'
+import type { LotRow } from '../rows/rows.ts'
 
 /** The kinds that consume credits or give back what was consumed; their sum is what burns lots. */
 export const CONSUMING = ['send', 'settle', 'refund'] as const satisfies readonly EntryKind[]

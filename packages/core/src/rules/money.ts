@@ -1,13 +1,13 @@
 import { type Units, units } from '../contract/fields/units.ts'
 import { decide, type Operation } from './decide.ts'
-import { type HoldEnd, planSettle, planVoid, resolutionOperation } from './holds.ts'
+import { type HoldEnd, planHoldSettle, planHoldVoid, resolutionOperation } from './holds.ts'
 import type { Step } from './settlement.ts'
 import { startedMinutes } from './voice-minutes.ts'
 
 /** Gives back, once, what a message cost that no provider took; of a call, what is held for it. */
 export function giveBack(step: Step): void {
   const { message } = step
-  if (message.channel === 'voice') endHold(step, planVoid, units(0))
+  if (message.channel === 'voice') endHold(step, planHoldVoid, units(0))
   else refund(step)
 }
 
@@ -42,13 +42,13 @@ export function chargeCall(step: Step, duration_s: number): void {
   if (!hold) return
   const spoken = startedMinutes(duration_s) * (hold.unit_price ?? 0)
   const cost = units(Math.min(spoken, hold.held_delta))
-  if (cost === 0) endHold(step, planVoid, cost)
-  else endHold(step, (about) => planSettle(about, cost), cost)
+  if (cost === 0) endHold(step, planHoldVoid, cost)
+  else endHold(step, (about) => planHoldSettle(about, cost), cost)
 }
 
 function endHold(
   step: Step,
-  plan: (about: Parameters<typeof planVoid>[0]) => HoldEnd,
+  plan: (about: Parameters<typeof planHoldVoid>[0]) => HoldEnd,
   cost: Units,
 ): void {
   const { message, settlement, state, context } = step

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { DeliveryRow } from '../storage/ports/storage.ts'
+import type { DeliveryRow } from '../rows/rows.ts'
 import { type DeliveryResult, planRecord, type RecordState, type WebhookHealth } from './record.ts'
 
 const AT = new Date('2026-05-04T09:00:00.000Z')

@@ -1,5 +1,5 @@
 import { LIMITS } from '../contract/limits.ts'
-import type { DeliveryAttemptRow, DeliveryRow, WebhookRow } from '../storage/ports/storage.ts'
+import type { DeliveryAttemptRow, DeliveryRow, WebhookRow } from '../rows/rows.ts'
 import { MAX_ATTEMPTS, nextWaitMs, SCHEDULE_MS } from './schedule.ts'
 
 /** What one try of a delivery gave. Plain data: it crosses a thread border. */

@@ -1,30 +1,28 @@
 import type { Outcome } from '../contract/outside/provider.ts'
 import { backoffMs } from '../runtime/backoff.ts'
-import { suppressedAddress } from './accept.ts'
-import { addParts } from './parts.ts'
 import type { Step } from './settlement.ts'
 import { advance } from './status.ts'
 import {
+  addParts,
   apply,
   assign,
+  DELAY_MAX_MS,
+  DELAY_MIN_MS,
+  deadlineMs,
   dequeue,
   fail,
   failUnknown,
   isErased,
+  LOOKUP,
+  RETRY,
   requeue,
   suppress,
+  UNKNOWN_MAX_MS,
+  unknownMaxMs,
   unknownSince,
   wasRefunded,
 } from './step.ts'
-import {
-  DELAY_MAX_MS,
-  DELAY_MIN_MS,
-  deadlineMs,
-  LOOKUP,
-  RETRY,
-  UNKNOWN_MAX_MS,
-  unknownMaxMs,
-} from './waits.ts'
+import { suppressedAddress } from './suppression.ts'
 
 /** What an attempt gave. `holds`: whether the claim that made it still stands. */
 export function settleSend(step: Step, attempt: number, outcome: Outcome, holds: boolean): boolean {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { builders, SMS_PRICE, testRuntime } from '../../test/fixtures.ts'
 import type { LookupResult, Outcome, Receipt } from '../contract/outside/provider.ts'
-import type { MessageQueueRow, MessageRow } from '../storage/ports/storage.ts'
+import type { MessageQueueRow, MessageRow } from '../rows/rows.ts'
 import { newAccount } from './decide.ts'
 import { planSettle } from './settle.ts'
 import type { Settlement, SettlePlan, SettleState } from './settlement.ts'

@@ -1,8 +1,6 @@
-import { SUPPRESSED_TEXT } from './accept.ts'
 import { countChanges, type StatusChange } from './count-changes.ts'
 import type { Account } from './decide.ts'
-import { settleLookup } from './settle-lookup.ts'
-import { settleCallback, settleRefused } from './settle-receipts.ts'
+import { settleCallback, settleLookup, settleRefused } from './settle-reports.ts'
 import { settleSend } from './settle-send.ts'
 import type {
   SettleContext,
@@ -12,8 +10,8 @@ import type {
   SettleState,
   Step,
 } from './settlement.ts'
-import { fail, failUnknown, requeue } from './step.ts'
-import { deadlineMs, UNKNOWN_MAX_MS, unknownMaxMs } from './waits.ts'
+import { deadlineMs, fail, failUnknown, requeue, UNKNOWN_MAX_MS, unknownMaxMs } from './step.ts'
+import { SUPPRESSED_TEXT } from './suppression.ts'
 
 /**
  * Turns what was learned into what is written: statuses forward only, one refund at most and only where no provider

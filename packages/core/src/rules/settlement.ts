@@ -12,7 +12,7 @@ import type {
   MessageQueueRow,
   MessageRow,
   SuppressionRow,
-} from '../storage/ports/storage.ts'
+} from '../rows/rows.ts'
 import type { CountChange } from './count-changes.ts'
 import type { Account, Entry } from './decide.ts'
 import type { FanOut, Subscriber } from './fan-out.ts'
@@ -52,6 +52,33 @@ export interface Settlement {
 
 export type SettledMessage = Omit<MessageRow, 'content'>
 
+/** The columns of `messages` that settling writes. */
+export const SETTLED_COLUMNS = [
+  'status',
+  'accepted',
+  'credits_used',
+  'credits_refunded',
+  'provider',
+  'provider_message_id',
+  'error_code',
+  'error_message',
+  'sequence',
+  'updated_at',
+  'sent_at',
+  'delivered_at',
+  'read_at',
+  'failed_at',
+] as const satisfies (keyof SettledMessage)[]
+
+/** The columns of `message_attempts` that settling writes. */
+export const FINISHED_ATTEMPT_COLUMNS = [
+  'outcome',
+  'provider_message_id',
+  'error_code',
+  'error_message',
+  'finished_at',
+] as const satisfies (keyof MessageAttemptRow)[]
+
 /** What the storage looked up, under its locks. */
 export interface SettleState {
   messages: Map<string, SettledMessage>
@@ -72,7 +99,10 @@ export interface SettlePlan extends FanOut {
   /** Those that changed. */
   messages: SettledMessage[]
   counts: CountChange[]
-  attempts: Omit<MessageAttemptRow, 'provider' | 'started_at'>[]
+  attempts: Pick<
+    MessageAttemptRow,
+    'workspace_id' | 'message_id' | 'number' | (typeof FINISHED_ATTEMPT_COLUMNS)[number]
+  >[]
   message_events: MessageEventRow[]
   /** New ones; one that stands already stays as it is. */
   parts: MessagePartRow[]

@@ -2,8 +2,8 @@ import type { Link, Span, SpanContext } from '@opentelemetry/api'
 import { SvcError } from '../contract/errors.ts'
 import type { Outcome } from '../contract/outside/provider.ts'
 import type { Channel } from '../contract/resources/content.ts'
+import type { ClaimedMessage } from '../rules/claim.ts'
 import type { DeliveryResult } from '../rules/record.ts'
-import type { ClaimedMessage } from '../storage/ports/storage.ts'
 
 export type { Link }
 

@@ -1,5 +1,6 @@
+import type { SecretRow } from '../rows/rows.ts'
 import type { WebhookSecretColumns } from '../storage/ports/secrets.ts'
-import type { SecretRow, Storage, Writes } from '../storage/ports/storage.ts'
+import type { Storage, Writes } from '../storage/ports/storage.ts'
 
 /** How a work over all secrets is stopped and watched. */
 export interface BatchOptions {

@@ -1,4 +1,4 @@
-import type { Claim } from './ports/storage.ts'
+import type { Claim } from './ports/hot.ts'
 
 /** A clock that differs by less was corrected smoothly: leases and waits are longer. */
 export const STEP_MIN_MS = 1_000

@@ -10,10 +10,11 @@ import type {
   DeliveryWithAttempts,
   webhookDeliveries as endpoints,
 } from '../contract/resources/webhook-deliveries.ts'
+import type { DeliveryRow, WebhookRow } from '../rows/rows.ts'
 import { type FanOut, fanOut } from '../rules/fan-out.ts'
 import { MAX_ATTEMPTS } from '../rules/schedule.ts'
 import { idFloor, type Runtime } from '../runtime/runtime.ts'
-import type { DeliveryRow, Storage, WebhookRow } from '../storage/ports/storage.ts'
+import type { Storage } from '../storage/ports/storage.ts'
 import type { DeliveryFilter } from '../storage/ports/webhooks.ts'
 import { isErasedBody } from './erased-body.ts'
 import { deliveryOf } from './shown.ts'

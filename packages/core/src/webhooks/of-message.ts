@@ -1,5 +1,6 @@
 import type { Delivery } from '../contract/resources/webhook-deliveries.ts'
-import type { DeliveryAttemptRow, Storage } from '../storage/ports/storage.ts'
+import type { DeliveryAttemptRow } from '../rows/rows.ts'
+import type { Storage } from '../storage/ports/storage.ts'
 
 /** A delivery with what was sent, and what came back. */
 export type MessageDelivery = Pick<

@@ -1,4 +1,4 @@
-import type { ClaimedDelivery } from '../storage/ports/storage.ts'
+import type { ClaimedDelivery } from '../storage/ports/hot.ts'
 import { fingerprintOf, type Opened } from './sealed-webhook.ts'
 
 /** Which secret signs first, and which one a receiver that refuses that is sent; null outside an overlap. */

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
+import type { WebhookRow } from '../rows/rows.ts'
 import type { Sealed, SealedHeaders } from '../rows/sealed.ts'
 import type { Place, Sealer } from '../secrets/sealer.ts'
-import type { WebhookRow } from '../storage/ports/storage.ts'
 
 /** The secrets of a webhook in plain text: in memory only. */
 export interface WebhookSecrets {

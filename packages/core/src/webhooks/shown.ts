@@ -1,6 +1,6 @@
 import type { Delivery } from '../contract/resources/webhook-deliveries.ts'
 import type { Subscription, Webhook } from '../contract/resources/webhooks.ts'
-import type { DeliveryRow } from '../storage/ports/storage.ts'
+import type { DeliveryRow } from '../rows/rows.ts'
 import type { OpenedWebhook } from './sealed-webhook.ts'
 
 /** How much of a secret may be shown: enough to tell two apart, nothing to sign with. */

@@ -1,7 +1,7 @@
 import type { View } from '../api-keys/viewer.ts'
 import { SvcError } from '../contract/errors.ts'
 import type { WebhookMode } from '../contract/resources/webhooks.ts'
-import type { WebhookRow } from '../storage/ports/storage.ts'
+import type { WebhookRow } from '../rows/rows.ts'
 
 /**
  * The webhook, where the view has it: a test key sees those of mode `test`.

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { invalid } from '../contract/errors.ts'
-import type { WorkspaceRow } from '../storage/ports/storage.ts'
+import type { WorkspaceRow } from '../rows/rows.ts'
 
 /** The field of the request that a password is in. */
 type Field = 'password' | 'new_password'

@@ -3,9 +3,10 @@ import type { Mail } from '../contract/outside/mail.ts'
 import type { Outbox } from '../mail/outbox.ts'
 import { frozenMail, lowBalanceMail, resetMail, verifyMail } from '../mail/templates.ts'
 import type { Frozen } from '../messages/sequence-guard.ts'
+import type { OwnerMailRow, WorkspaceRow } from '../rows/rows.ts'
 import type { Runtime } from '../runtime/runtime.ts'
 import type { LowBalance } from '../storage/ports/low-balances.ts'
-import type { OwnerMailRow, Storage, WorkspaceRow } from '../storage/ports/storage.ts'
+import type { Storage } from '../storage/ports/storage.ts'
 import { mintToken, type TokenPurpose } from './token.ts'
 
 /** From one mail about the same to the next, over all servers of a database. */

@@ -1,8 +1,8 @@
 import { hash } from 'node:crypto'
 import { invalid, type SvcError } from '../contract/errors.ts'
 import { LIMITS } from '../contract/limits.ts'
+import type { AccountTokenRow } from '../rows/rows.ts'
 import type { Runtime } from '../runtime/runtime.ts'
-import type { AccountTokenRow } from '../storage/ports/storage.ts'
 
 /** What a token lets its holder do. */
 export type TokenPurpose = AccountTokenRow['purpose']

@@ -10,14 +10,10 @@ import type {
   Workspace,
   WorkspaceSummary,
 } from '../contract/resources/workspaces.ts'
+import type { AccountTokenRow, EndedSessionRow, WorkspaceRow } from '../rows/rows.ts'
 import type { Account } from '../rules/decide.ts'
 import type { Runtime } from '../runtime/runtime.ts'
-import type {
-  AccountTokenRow,
-  EndedSessionRow,
-  Storage,
-  WorkspaceRow,
-} from '../storage/ports/storage.ts'
+import type { Storage } from '../storage/ports/storage.ts'
 import { type Access, createAccess } from './access.ts'
 import { loginNetworkOf } from './login-network.ts'
 import { checkNewPassword, checkNotOwn } from './new-password.ts'

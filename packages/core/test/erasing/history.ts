@@ -1,4 +1,4 @@
-import type { MessageRow, ReceivedMessageRow } from '../../src/storage/ports/storage.ts'
+import type { MessageRow, ReceivedMessageRow } from '../../src/rows/rows.ts'
 import { type Bench, only, receipt } from '../storage/bench.ts'
 
 /** Found nowhere but in what is to be gone. */

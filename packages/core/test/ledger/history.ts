@@ -1,5 +1,6 @@
 import type { AcceptRequest } from '../../src/rules/accept.ts'
-import type { ClaimedMessage, Storage } from '../../src/storage/ports/storage.ts'
+import type { ClaimedMessage } from '../../src/rules/claim.ts'
+import type { Storage } from '../../src/storage/ports/storage.ts'
 import { builders } from '../fixtures.ts'
 import { accountOf, type LedgerModel, newModel } from '../storage/ledger-model.ts'
 import { type Books, newBooks } from './books.ts'

@@ -1,5 +1,6 @@
 import type { Units } from '../../src/contract/fields/units.ts'
 import type { Overdue } from '../../src/credits/overdue.ts'
+import type { HoldRow, LotRow } from '../../src/rows/rows.ts'
 import type { Entry } from '../../src/rules/decide.ts'
 import { CONSUMING } from '../../src/rules/lots.ts'
 import type {
@@ -8,7 +9,6 @@ import type {
   CreditLotReads,
   CreditLotWrites,
 } from '../../src/storage/ports/credits.ts'
-import type { HoldRow, LotRow } from '../../src/storage/ports/storage.ts'
 import type { MemoryTables } from './memory-tables.ts'
 
 const first = (a: Overdue, b: Overdue) =>

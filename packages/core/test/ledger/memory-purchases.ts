@@ -1,5 +1,5 @@
+import type { PurchaseRow } from '../../src/rows/rows.ts'
 import type { PurchaseReads, PurchaseWrites } from '../../src/storage/ports/billing.ts'
-import type { PurchaseRow } from '../../src/storage/ports/storage.ts'
 import type { MemoryTable } from './memory-tables.ts'
 
 type Used = 'byId' | 'bySession' | 'insert' | 'change'

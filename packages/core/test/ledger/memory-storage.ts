@@ -1,19 +1,19 @@
 import { units } from '../../src/contract/fields/units.ts'
-import { type AcceptState, answerKey, planAccept, spendingKey } from '../../src/rules/accept.ts'
-import { cancellations, planCancel } from '../../src/rules/cancel.ts'
-import type { Account } from '../../src/rules/decide.ts'
-import { planSettle } from '../../src/rules/settle.ts'
-import type { Settlement, SettlePlan, SettleState } from '../../src/rules/settlement.ts'
-import type { Runtime } from '../../src/runtime/runtime.ts'
 import type {
   AuditEntryRow,
-  ClaimedMessage,
-  HotDoor,
   MessageQueueRow,
   MessageRow,
   PurchaseRow,
   WorkspaceRow,
-} from '../../src/storage/ports/storage.ts'
+} from '../../src/rows/rows.ts'
+import { type AcceptState, answerKey, planAccept, spendingKey } from '../../src/rules/accept.ts'
+import { cancellations, planCancel } from '../../src/rules/cancel.ts'
+import type { ClaimedMessage } from '../../src/rules/claim.ts'
+import type { Account } from '../../src/rules/decide.ts'
+import { planSettle } from '../../src/rules/settle.ts'
+import type { Settlement, SettlePlan, SettleState } from '../../src/rules/settlement.ts'
+import type { Runtime } from '../../src/runtime/runtime.ts'
+import type { HotDoor } from '../../src/storage/ports/hot.ts'
 import { queuedRow } from '../../src/storage/sqlite/verbs/accept.ts'
 import { memoryCredits } from './memory-credits.ts'
 import { memoryPurchases } from './memory-purchases.ts'

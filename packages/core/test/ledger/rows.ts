@@ -1,5 +1,5 @@
+import type { HoldRow, LotRow, MessageRow, PurchaseRow } from '../../src/rows/rows.ts'
 import type { Account, Entry } from '../../src/rules/decide.ts'
-import type { HoldRow, LotRow, MessageRow, PurchaseRow } from '../../src/storage/ports/storage.ts'
 import { faultsOf } from '../storage/ledger-checks.ts'
 
 type Time = Date | number | string

@@ -1,7 +1,8 @@
 import { UNITS_MAX, type Units } from '../../src/contract/fields/units.ts'
 import { createCredits } from '../../src/credits/credits.ts'
 import type { TermsChange } from '../../src/credits/terms.ts'
-import { ENTRY_KINDS, type EntryKind, type Operation } from '../../src/rules/decide.ts'
+import { ENTRY_KINDS, type EntryKind } from '../../src/rows/credits.ts'
+import type { Operation } from '../../src/rules/decide.ts'
 import { wordFor } from '../storage/ledger-calls.ts'
 import {
   accountOf,

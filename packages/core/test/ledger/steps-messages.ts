@@ -1,6 +1,6 @@
 import type { LookupResult, Outcome } from '../../src/contract/outside/provider.ts'
+import type { ClaimedMessage } from '../../src/rules/claim.ts'
 import type { Settlement } from '../../src/rules/settlement.ts'
-import type { ClaimedMessage } from '../../src/storage/ports/storage.ts'
 import { accountOf } from '../storage/ledger-model.ts'
 import { type Learned, settle } from '../storage/ledger-model-messages.ts'
 import type { History, Step } from './history.ts'

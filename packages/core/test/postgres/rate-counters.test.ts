@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import type { Counter, Storage } from '../../src/storage/ports/storage.ts'
+import type { Counter } from '../../src/storage/ports/hot.ts'
+import type { Storage } from '../../src/storage/ports/storage.ts'
 import { only } from '../storage/bench.ts'
 import { postgresBench } from './bench.ts'
 

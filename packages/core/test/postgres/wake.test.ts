@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import type { Storage, Work } from '../../src/storage/ports/storage.ts'
+import type { Work } from '../../src/storage/ports/hot.ts'
+import type { Storage } from '../../src/storage/ports/storage.ts'
 import { SMS_PRICE } from '../fixtures.ts'
 import { only } from '../storage/bench.ts'
 import { patient, postgresBench } from './bench.ts'

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import type { AccountTokenRow } from '../../src/storage/ports/storage.ts'
+import type { AccountTokenRow } from '../../src/rows/rows.ts'
 import { benchFor, type OpenStorage } from './bench.ts'
 
 /** Tokens of mails: each is used once, by one caller, and the newest of a purpose is the only one. */

@@ -1,21 +1,15 @@
 import { afterEach, beforeEach } from 'vitest'
 import { units } from '../../src/contract/fields/units.ts'
 import type { Receipt } from '../../src/contract/outside/provider.ts'
+import type { DeliveryRow, MessageRow, WebhookRow } from '../../src/rows/rows.ts'
 import type { AcceptRequest, AcceptResult } from '../../src/rules/accept.ts'
+import type { ClaimedMessage } from '../../src/rules/claim.ts'
 import type { Account, Entry } from '../../src/rules/decide.ts'
 import type { DeliveryResult } from '../../src/rules/record.ts'
 import type { Settlement } from '../../src/rules/settlement.ts'
 import type { Reported } from '../../src/rules/status.ts'
-import type {
-  ClaimedDelivery,
-  ClaimedMessage,
-  DeliveryClaim,
-  DeliveryRow,
-  MessageClaim,
-  MessageRow,
-  Storage,
-  WebhookRow,
-} from '../../src/storage/ports/storage.ts'
+import type { ClaimedDelivery, DeliveryClaim, MessageClaim } from '../../src/storage/ports/hot.ts'
+import type { Storage } from '../../src/storage/ports/storage.ts'
 import type { OpenedWebhook } from '../../src/webhooks/sealed-webhook.ts'
 import { type Builders, builders, SMS_PRICE, type TestRuntime, testRuntime } from '../fixtures.ts'
 

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
+import type { MessageRow } from '../../src/rows/rows.ts'
+import type { ClaimedMessage } from '../../src/rules/claim.ts'
 import type { Settlement } from '../../src/rules/settlement.ts'
-import type { ClaimedMessage, MessageRow } from '../../src/storage/ports/storage.ts'
 import { SMS_PRICE } from '../fixtures.ts'
 import { benchFor, EVERYTHING, LEASE_MS, type OpenStorage, only } from './bench.ts'
 

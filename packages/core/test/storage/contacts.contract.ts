@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
+import type { ContactRow } from '../../src/rows/rows.ts'
 import type { ContactFilter } from '../../src/storage/ports/contacts.ts'
-import type { ContactRow } from '../../src/storage/ports/storage.ts'
 import { benchFor, EVERYTHING, type OpenStorage } from './bench.ts'
 
 /** Contacts: kept whole, found by what is theirs, and one key for one contact. */

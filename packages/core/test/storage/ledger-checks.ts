@@ -1,5 +1,5 @@
+import type { MessageRow } from '../../src/rows/rows.ts'
 import type { Account, Entry } from '../../src/rules/decide.ts'
-import type { MessageRow } from '../../src/storage/ports/storage.ts'
 import { accountOf, factOf, type LedgerModel } from './ledger-model.ts'
 
 /** What a storage has of one workspace. */

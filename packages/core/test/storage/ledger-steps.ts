@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { UNITS_MAX } from '../../src/contract/fields/units.ts'
-import { ENTRY_KINDS } from '../../src/rules/decide.ts'
+import { ENTRY_KINDS } from '../../src/rows/credits.ts'
 import type { Reported } from '../../src/rules/status.ts'
 
 /** How many workspaces a history has. */

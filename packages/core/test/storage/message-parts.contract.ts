@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import type { Outcome, Receipt, Received, Report } from '../../src/contract/outside/provider.ts'
 import { createReportIntake } from '../../src/messages/reports.ts'
+import type { MessageRow } from '../../src/rows/rows.ts'
 import type { Settlement } from '../../src/rules/settlement.ts'
-import type { MessageRow } from '../../src/storage/ports/storage.ts'
 import { benchFor, type OpenStorage, only, receipt } from './bench.ts'
 
 const PERSON = '+14155552671'

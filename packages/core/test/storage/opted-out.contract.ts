@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { units } from '../../src/contract/fields/units.ts'
 import type { Channel } from '../../src/contract/resources/messages.ts'
-import type { MessageRow } from '../../src/storage/ports/storage.ts'
+import type { MessageRow } from '../../src/rows/rows.ts'
 import { SMS_PRICE } from '../fixtures.ts'
 import { benchFor, LEASE_MS, type OpenStorage, only } from './bench.ts'
 

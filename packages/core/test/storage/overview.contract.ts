@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import type { MessageRow } from '../../src/storage/ports/storage.ts'
+import type { MessageRow } from '../../src/rows/rows.ts'
 import { benchFor, type OpenStorage, only } from './bench.ts'
 
 /** What operators see of all workspaces together. */

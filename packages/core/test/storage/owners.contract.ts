@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import type { WorkspaceRow } from '../../src/storage/ports/storage.ts'
+import type { WorkspaceRow } from '../../src/rows/rows.ts'
 import { benchFor, type OpenStorage } from './bench.ts'
 
 /** What owners change of a workspace. */

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import type { PauseRow } from '../../src/storage/ports/storage.ts'
+import type { PauseRow } from '../../src/rows/rows.ts'
 import { benchFor, type OpenStorage } from './bench.ts'
 
 /** What is paused, of the whole service. */

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import type { PurchaseRow } from '../../src/storage/ports/storage.ts'
+import type { PurchaseRow } from '../../src/rows/rows.ts'
 import { benchFor, EVERYTHING, type OpenStorage } from './bench.ts'
 
 /** Purchases as an operator looks through them: of one workspace or all, newest first. */

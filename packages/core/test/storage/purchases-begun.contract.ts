@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import type { PurchaseRow } from '../../src/storage/ports/storage.ts'
+import type { PurchaseRow } from '../../src/rows/rows.ts'
 import { benchFor, type OpenStorage } from './bench.ts'
 
 /** Purchases as whoever compares them with their payments walks through them. */

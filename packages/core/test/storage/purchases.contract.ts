@@ -3,7 +3,7 @@ import { createBilling } from '../../src/billing/billing.ts'
 import type { Notification, PaymentProvider, PaymentState } from '../../src/billing/payment.ts'
 import { parseCredits, units } from '../../src/contract/fields/units.ts'
 import { createCredits } from '../../src/credits/credits.ts'
-import type { PurchaseRow } from '../../src/storage/ports/storage.ts'
+import type { PurchaseRow } from '../../src/rows/rows.ts'
 import { benchFor, EVERYTHING, type OpenStorage, only } from './bench.ts'
 
 const PACKAGE = {

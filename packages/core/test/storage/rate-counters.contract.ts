@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import type { Counter, Counting } from '../../src/storage/ports/storage.ts'
+import type { Counter, Counting } from '../../src/storage/ports/hot.ts'
 import { benchFor, type OpenStorage, only } from './bench.ts'
 
 const WINDOW_MS = 60_000

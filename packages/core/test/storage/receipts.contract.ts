@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
+import type { MessageRow } from '../../src/rows/rows.ts'
 import type { Reported } from '../../src/rules/status.ts'
-import type { MessageRow } from '../../src/storage/ports/storage.ts'
 import { SMS_PRICE } from '../fixtures.ts'
 import { benchFor, LEASE_MS, type OpenStorage, only } from './bench.ts'
 

@@ -1,13 +1,13 @@
 import { describe, expect, it } from 'vitest'
 import { createInbound, type Inbound, type Incoming } from '../../src/inbound/inbound.ts'
-import type { ReceivedFilter } from '../../src/storage/ports/inbound.ts'
 import type {
   ConversationRow,
   MessageRow,
   ParkedReceiptRow,
   ReceivedMessageRow,
   SuppressionRow,
-} from '../../src/storage/ports/storage.ts'
+} from '../../src/rows/rows.ts'
+import type { ReceivedFilter } from '../../src/storage/ports/inbound.ts'
 import { benchFor, EVERYTHING, type OpenStorage, only } from './bench.ts'
 
 const PERSON = '+255700000001'

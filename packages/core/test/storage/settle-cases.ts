@@ -1,6 +1,6 @@
 import type { LookupResult, Outcome } from '../../src/contract/outside/provider.ts'
+import type { MessageRow } from '../../src/rows/rows.ts'
 import type { Settlement } from '../../src/rules/settlement.ts'
-import type { MessageRow } from '../../src/storage/ports/storage.ts'
 import { receipt } from './bench.ts'
 
 /** What a settlement must lead to. */

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
+import type { SuppressionRow } from '../../src/rows/rows.ts'
 import type { SuppressionFilter } from '../../src/storage/ports/contacts.ts'
-import type { SuppressionRow } from '../../src/storage/ports/storage.ts'
 import { benchFor, EVERYTHING, type OpenStorage } from './bench.ts'
 
 /** Suppressions: one for each channel and address, the first that came. */

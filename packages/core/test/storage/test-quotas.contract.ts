@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import { units } from '../../src/contract/fields/units.ts'
-import type { TestUse } from '../../src/messages/test-usage.ts'
 import type { AcceptRequest } from '../../src/rules/accept.ts'
+import type { TestUse } from '../../src/rules/test-usage.ts'
 import { benchFor, type OpenStorage } from './bench.ts'
 
 const DAY = 20_577

@@ -1,5 +1,5 @@
 import type { Units } from '../../contract/fields/units.ts'
-import type { ApiKeyRow, TestUsageRow } from './storage.ts'
+import type { ApiKeyRow, TestUsageRow } from '../../rows/rows.ts'
 
 export interface ApiKeyReads {
   /** Newest first. */

@@ -1,5 +1,5 @@
 import type { AuditAction } from '../../contract/resources/audit.ts'
-import type { AuditEntryRow } from './storage.ts'
+import type { AuditEntryRow } from '../../rows/rows.ts'
 
 /** Which entries a list shows; a field that is left out does not restrict it. */
 export interface AuditFilter {

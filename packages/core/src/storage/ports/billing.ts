@@ -1,5 +1,5 @@
+import type { PurchaseRow } from '../../rows/rows.ts'
 import type { Answer } from '../../rules/accept.ts'
-import type { PurchaseRow } from './storage.ts'
 
 /** Which purchases are meant: all, as far as nothing is said. */
 export interface WhichPurchases {

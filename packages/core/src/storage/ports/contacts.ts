@@ -1,6 +1,6 @@
 import type { Channel } from '../../contract/resources/content.ts'
 import type { SuppressionReason } from '../../contract/resources/suppressions.ts'
-import type { ContactRow, SuppressionRow } from './storage.ts'
+import type { ContactRow, SuppressionRow } from '../../rows/rows.ts'
 
 /** Which contacts: what is not named does not matter. */
 export interface ContactFilter {

@@ -1,7 +1,8 @@
 import type { Units } from '../../contract/fields/units.ts'
 import type { Overdue } from '../../credits/overdue.ts'
-import type { Account, Decision, Entry, EntryKind, Operation } from '../../rules/decide.ts'
-import type { HoldRow, LotRow } from './storage.ts'
+import type { EntryKind } from '../../rows/credits.ts'
+import type { HoldRow, LotRow } from '../../rows/rows.ts'
+import type { Account, Decision, Entry, Operation } from '../../rules/decide.ts'
 
 /** An account with what only people want to know of it. */
 export interface AccountRecord extends Account {

@@ -1,5 +1,5 @@
 import type { Channel } from '../../contract/resources/messages.ts'
-import type { DispatchPauseRow, MessageQueueRow, MessageRow } from './storage.ts'
+import type { DispatchPauseRow, MessageQueueRow, MessageRow } from '../../rows/rows.ts'
 
 /** Which queued messages are meant: accepted by `created_until`, and due by `due_until` or being handed over. */
 export interface Doubt {

@@ -1,12 +1,12 @@
 import type { Channel } from '../../contract/resources/content.ts'
-import type { CountChange } from '../../rules/count-changes.ts'
 import type {
   ConversationRow,
   MessageRow,
   ParkedReceiptRow,
   ReceivedMessageRow,
   ReceivedPartRow,
-} from './storage.ts'
+} from '../../rows/rows.ts'
+import type { CountChange } from '../../rules/count-changes.ts'
 
 /** What a list may be narrowed by. Bounds are inclusive. */
 export interface ReceivedFilter {

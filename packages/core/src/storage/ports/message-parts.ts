@@ -1,4 +1,4 @@
-import type { MessagePartRow } from './storage.ts'
+import type { MessagePartRow } from '../../rows/rows.ts'
 
 export interface MessagePartReads {
   /** All that a provider knows by one of these ids, of whatever workspace, newest first. */

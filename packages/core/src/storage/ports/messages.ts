@@ -1,6 +1,6 @@
 import type { Units } from '../../contract/fields/units.ts'
 import type { Channel, MessageStatus } from '../../contract/resources/messages.ts'
-import type { BulkRow, MessageAttemptRow, MessageEventRow, MessageRow } from './storage.ts'
+import type { BulkRow, MessageAttemptRow, MessageEventRow, MessageRow } from '../../rows/rows.ts'
 
 /** What a list may be narrowed by. Bounds are inclusive. */
 export interface MessageFilter {

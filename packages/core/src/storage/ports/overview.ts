@@ -1,5 +1,5 @@
 import type { Channel, MessageStatus } from '../../contract/resources/messages.ts'
-import type { MessageRow, WebhookRow } from './storage.ts'
+import type { MessageRow, WebhookRow } from '../../rows/rows.ts'
 
 /** How full a queue is. What is claimed is due again when its lease ends. */
 export interface QueueState {

@@ -1,4 +1,4 @@
-import type { PauseRow } from './storage.ts'
+import type { PauseRow } from '../../rows/rows.ts'
 
 export interface PauseReads {
   /** All there are: few, and of the whole service. */

@@ -1,4 +1,4 @@
-import type { MessageRow, RetentionMarkRow } from './storage.ts'
+import type { MessageRow, RetentionMarkRow } from '../../rows/rows.ts'
 
 /** What is walked through, from the oldest on. `late_messages` are those that were not done when it was their turn. */
 export type RetentionKind = RetentionMarkRow['kind']

@@ -1,5 +1,5 @@
+import type { SecretRow, WebhookRow } from '../../rows/rows.ts'
 import type { Sealed } from '../../rows/sealed.ts'
-import type { SecretRow, WebhookRow } from './storage.ts'
 
 /** A secret that the service made for itself. */
 export interface SecretReads {

@@ -1,5 +1,5 @@
+import type { DeliveryAttemptRow, DeliveryRow, EventRow, WebhookRow } from '../../rows/rows.ts'
 import type { FanOut, Subscriber } from '../../rules/fan-out.ts'
-import type { DeliveryAttemptRow, DeliveryRow, EventRow, WebhookRow } from './storage.ts'
 
 /** Which deliveries of a webhook. */
 export type DeliveryFilter = Partial<Pick<DeliveryRow, 'status' | 'event' | 'livemode'>>

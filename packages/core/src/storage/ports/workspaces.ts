@@ -4,7 +4,7 @@ import type {
   LoginNetworkRow,
   OwnerMailRow,
   WorkspaceRow,
-} from './storage.ts'
+} from '../../rows/rows.ts'
 
 /** What the owner may change of a workspace. */
 export type WorkspaceChange = {

@@ -1,7 +1,7 @@
 import { and, asc, eq, gt, lt, lte } from 'drizzle-orm'
 import type { Db } from '../../rows/dialect.ts'
+import type { AccountTokenRow } from '../../rows/rows.ts'
 import type { Tables } from '../../rows/tables.ts'
-import type { AccountTokenRow } from '../ports/storage.ts'
 import type { AccountTokenReads, AccountTokenWrites } from '../ports/workspaces.ts'
 import type { StoreDialect } from './stores.ts'
 

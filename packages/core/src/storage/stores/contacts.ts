@@ -1,9 +1,9 @@
 import { and, desc, eq, inArray, lt } from 'drizzle-orm'
 import type { PgColumn } from 'drizzle-orm/pg-core'
 import { type Db, rowCount } from '../../rows/dialect.ts'
+import type { ContactRow } from '../../rows/rows.ts'
 import type { Tables } from '../../rows/tables.ts'
 import type { ContactFilter, ContactReads, ContactWrites } from '../ports/contacts.ts'
-import type { ContactRow } from '../ports/storage.ts'
 import { blocksOf, filledUp } from './batches.ts'
 import { includes } from './includes.ts'
 

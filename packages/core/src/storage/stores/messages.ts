@@ -14,9 +14,9 @@ import {
 } from 'drizzle-orm'
 import { units } from '../../contract/fields/units.ts'
 import { type Db, rowCount } from '../../rows/dialect.ts'
+import type { MessageRow } from '../../rows/rows.ts'
 import type { Tables } from '../../rows/tables.ts'
 import type { MessageFilter, MessageReads, MessageWrites } from '../ports/messages.ts'
-import type { MessageRow } from '../ports/storage.ts'
 
 /** Past this, so many ids would have to be put in order that going through the messages costs less. */
 const OFFSET_BY_KIND_MAX = 10_000

@@ -1,5 +1,6 @@
 import { and, asc, desc, eq, gte, inArray, lt, lte, type SQL, sql } from 'drizzle-orm'
 import { type Db, rowCount } from '../../rows/dialect.ts'
+import type { MessageRow } from '../../rows/rows.ts'
 import type { Tables } from '../../rows/tables.ts'
 import { idFloor } from '../../runtime/runtime.ts'
 import type {
@@ -8,7 +9,6 @@ import type {
   ReceivedMessageReads,
   ReceivedMessageWrites,
 } from '../ports/inbound.ts'
-import type { MessageRow } from '../ports/storage.ts'
 import { blocksOf, filledUp } from './batches.ts'
 import type { StoreDialect } from './stores.ts'
 

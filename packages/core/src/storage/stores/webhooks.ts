@@ -1,7 +1,7 @@
 import { and, asc, desc, eq, gt, inArray, isNull, ne, sql } from 'drizzle-orm'
 import { type Db, rowCount } from '../../rows/dialect.ts'
+import type { DeliveryQueueRow } from '../../rows/rows.ts'
 import type { Tables } from '../../rows/tables.ts'
-import type { DeliveryQueueRow } from '../ports/storage.ts'
 import type {
   DeliveryFilter,
   WebhookFilter,

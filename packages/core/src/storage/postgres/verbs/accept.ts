@@ -1,3 +1,4 @@
+import type { MessageRow, TestUsageRow } from '../../../rows/rows.ts'
 import type { Tables } from '../../../rows/tables.ts'
 import {
   type AcceptRequest,
@@ -8,7 +9,6 @@ import {
   type Spending,
   spendingKey,
 } from '../../../rules/accept.ts'
-import type { MessageRow, TestUsageRow } from '../../ports/storage.ts'
 import { type Clock, dueAt } from '../engine/clock.ts'
 import {
   type Database,

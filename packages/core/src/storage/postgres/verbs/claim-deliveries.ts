@@ -1,5 +1,5 @@
 import type { ClockSteps } from '../../clock-steps.ts'
-import type { ClaimedDelivery, DeliveryClaim } from '../../ports/storage.ts'
+import type { ClaimedDelivery, DeliveryClaim } from '../../ports/hot.ts'
 import { type Clock, present } from '../engine/clock.ts'
 import { type Database, statement } from '../engine/database.ts'
 

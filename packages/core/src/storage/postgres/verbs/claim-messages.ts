@@ -1,44 +1,23 @@
+import type { MessageAttemptRow } from '../../../rows/rows.ts'
 import type { Tables } from '../../../rows/tables.ts'
-import { suppressedAddress, suppressionKey } from '../../../rules/accept.ts'
-import { hasWaited } from '../../../rules/waited.ts'
+import {
+  CLAIMED_MESSAGE_COLUMNS,
+  CLAIMED_QUEUE_COLUMNS,
+  type ClaimedMessage,
+  claimLookups,
+  type DueMessage,
+  planClaim,
+} from '../../../rules/claim.ts'
 import type { Log } from '../../../runtime/runtime.ts'
 import { type ClockSteps, REDATED } from '../../clock-steps.ts'
-import type {
-  ClaimedMessage,
-  MessageAttemptRow,
-  MessageClaim,
-  MessageQueueRow,
-  MessageRow,
-} from '../../ports/storage.ts'
+import type { MessageClaim } from '../../ports/hot.ts'
 import { type Clock, present } from '../engine/clock.ts'
 import { type Database, statement, type Transaction } from '../engine/database.ts'
 import { insertInto, updateOf } from '../engine/rows.ts'
 import { findSuppressed } from './find-suppressed.ts'
 import type { prepareRedate } from './redate.ts'
 
-const CARRIED = [
-  'api_key_id',
-  'credits_used',
-  'workspace_id',
-  'channel',
-  'sender',
-  'recipient',
-  'content',
-  'livemode',
-  'status',
-  'accepted',
-  'provider',
-  'provider_message_id',
-  'created_at',
-  'scheduled_at',
-  'expires_at',
-  'sent_at',
-] as const
-
-type Due = Pick<
-  MessageQueueRow,
-  'message_id' | 'workspace_id' | 'task' | 'token' | 'attempt' | 'unknown_since'
->
+type Due = Pick<DueMessage, (typeof CLAIMED_QUEUE_COLUMNS)[number]>
 
 /** After bringing back failed, claims go on without it for so long. */
 const REDATE_AGAIN_MS = 30_000
@@ -47,18 +26,16 @@ const REDATE_AGAIN_MS = 30_000
 const takeDue = statement<{ at: Date } & (Due | { message_id: null })>(
   'take_due_messages',
   `with due as (
-     select message_id, workspace_id, task, token, attempt, unknown_since from message_queue
+     select ${CLAIMED_QUEUE_COLUMNS.join(', ')} from message_queue
      where due_at <= ${present('$1')} and (token is null or $3::boolean)
      order by due_at limit $2 for update skip locked
    )
    select ${present('$1')} as at, due.* from (select 1) clock left join due on true`,
 )
 
-type Carried = Pick<MessageRow, 'id' | (typeof CARRIED)[number]>
-
-const readMessages = statement<Carried>(
+const readMessages = statement<Omit<DueMessage, keyof Due> & { id: string }>(
   'read_claimed_messages',
-  `select m.id, ${CARRIED.map((column) => `m.${column}`).join(', ')}
+  `select m.id, ${CLAIMED_MESSAGE_COLUMNS.map((column) => `m.${column}`).join(', ')}
    from unnest($1::text[], $2::text[]) r(workspace_id, id)
    join messages m on m.workspace_id = r.workspace_id and m.id = r.id`,
 )
@@ -134,35 +111,18 @@ export function prepareClaimMessages(
       const now = clock.now(claim.now)
       const due = await dueOf(tx, claim)
       if (due.length === 0) return []
-      const ids = [due.map(({ workspace_id }) => workspace_id), due.map((row) => row.message_id)]
-      const found = new Map((await tx.rows(readMessages, ...ids)).map((row) => [row.id, row]))
-      const taken = due.flatMap((row) => takenOf(row, found.get(row.message_id), claim.token))
-      const sendable = taken.filter(isSendable)
-      const waited = sendable.filter((message) => hasWaited(message, claim.now))
-      const suppressed = await findSuppressed(tx, waited)
-      for (const message of waited) message.suppressed = suppressed.has(keyOf(message))
-      const started = sendable.filter((message) => !message.suppressed).flatMap(routedBy(claim))
-      await recall(tx, taken)
-      const leases = taken.map((message) =>
-        isHeld(message) ? { ...message, token: null } : message,
-      )
-      tx.write(lease, leases, now, claim.lease_ms)
-      tx.write(
-        journal,
-        started.map(({ message, provider }) => ({
-          workspace_id: message.workspace_id,
-          message_id: message.message_id,
-          number: message.attempt,
-          provider,
-          outcome: 'started' as const,
-          provider_message_id: null,
-          error_code: null,
-          error_message: null,
-          started_at: claim.now,
-          finished_at: null,
-        })),
-      )
-      return taken
+      const found = await readDue(tx, due)
+      const { waited, interrupted } = claimLookups(found, claim.now)
+      const plan = planClaim(found, {
+        now: claim.now,
+        token: claim.token,
+        suppressed: await findSuppressed(tx, waited),
+        interrupted: await findProviders(tx, interrupted),
+        route: claim.route,
+      })
+      tx.write(lease, plan.leases, now, claim.lease_ms)
+      tx.write(journal, plan.attempts)
+      return plan.claimed
     })
   }
 
@@ -173,55 +133,32 @@ export function prepareClaimMessages(
   }
 }
 
-/** A claimed message as its queue row and its record have it; none where the record is gone. */
-function takenOf(
-  { message_id, task, token: previous, attempt, unknown_since }: Due,
-  message: Carried | undefined,
-  token: string,
-): ClaimedMessage[] {
-  if (!message) return []
-  const { id: _, ...carried } = message
-  const interrupted = previous !== null
-  const claimed = { ...carried, message_id, task, attempt, unknown_since, token, interrupted }
-  return [{ ...claimed, suppressed: false, route: null }]
+/** The messages of locked queue rows, in their order; rows whose message is gone are left out. */
+async function readDue(tx: Transaction, due: readonly Due[]): Promise<DueMessage[]> {
+  const messages = await tx.rows(
+    readMessages,
+    due.map(({ workspace_id }) => workspace_id),
+    due.map(({ message_id }) => message_id),
+  )
+  const byId = new Map(messages.map(({ id, ...message }) => [id, message]))
+  return due.flatMap(({ message_id, workspace_id, task, token, attempt, unknown_since }) => {
+    const message = byId.get(message_id)
+    const queued = { message_id, workspace_id, task, token, attempt, unknown_since }
+    return message ? { ...queued, ...message } : []
+  })
 }
 
-/** Chooses who carries a message; none where nobody can just now. */
-function routedBy({ route }: MessageClaim) {
-  return (message: ClaimedMessage): { message: ClaimedMessage; provider: string }[] => {
-    message.route = route(message)
-    const { provider } = message.route
-    if (provider === null) return []
-    message.attempt += 1
-    return [{ message, provider }]
-  }
-}
-
-/** Puts down who was being asked when the claim before this one ended without a word. */
-async function recall(tx: Transaction, taken: readonly ClaimedMessage[]): Promise<void> {
-  const interrupted = taken.filter((message) => message.interrupted && message.task === 'send')
-  if (interrupted.length === 0) return
-  const asked = await tx.rows(
+/** The providers of interrupted attempts, by message id. */
+async function findProviders(
+  tx: Transaction,
+  interrupted: readonly DueMessage[],
+): Promise<Map<string, string>> {
+  if (interrupted.length === 0) return new Map()
+  const attempts = await tx.rows(
     findAttempts,
     interrupted.map(({ workspace_id }) => workspace_id),
     interrupted.map(({ message_id }) => message_id),
     interrupted.map(({ attempt }) => attempt),
   )
-  const providers = new Map(asked.map(({ message_id, provider }) => [message_id, provider]))
-  for (const message of interrupted) {
-    const provider = providers.get(message.message_id)
-    if (provider !== undefined) message.route = { provider, sender: null }
-  }
-}
-
-function isHeld({ suppressed, route }: ClaimedMessage): boolean {
-  return suppressed || route?.provider === null
-}
-
-function isSendable({ task, status, interrupted }: ClaimedMessage): boolean {
-  return task === 'send' && status === 'queued' && !interrupted
-}
-
-function keyOf(message: ClaimedMessage): string {
-  return suppressionKey({ ...message, address: suppressedAddress(message) })
+  return new Map(attempts.map(({ message_id, provider }) => [message_id, provider]))
 }

@@ -1,4 +1,4 @@
-import type { Counter, Counting, HotDoor } from '../../ports/storage.ts'
+import type { Counter, Counting, HotDoor } from '../../ports/hot.ts'
 import { type Clock, present } from '../engine/clock.ts'
 import { type Database, statement } from '../engine/database.ts'
 

@@ -1,5 +1,5 @@
+import type { ApiKeyRow } from '../../../rows/rows.ts'
 import type { Tables } from '../../../rows/tables.ts'
-import type { ApiKeyRow } from '../../ports/storage.ts'
 import { type Database, statement } from '../engine/database.ts'
 import { namesOf } from '../engine/rows.ts'
 

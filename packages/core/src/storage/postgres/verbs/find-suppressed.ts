@@ -1,5 +1,5 @@
-import { suppressedAddress, suppressionKey } from '../../../rules/accept.ts'
-import type { MessageRow, SuppressionRow } from '../../ports/storage.ts'
+import type { MessageRow, SuppressionRow } from '../../../rows/rows.ts'
+import { suppressedAddress, suppressionKey } from '../../../rules/suppression.ts'
 import { statement, type Transaction } from '../engine/database.ts'
 
 const find = statement<Pick<SuppressionRow, 'workspace_id' | 'channel' | 'address'>>(

@@ -1,4 +1,5 @@
 import { LIMITS } from '../../../contract/limits.ts'
+import type { DeliveryRow } from '../../../rows/rows.ts'
 import type { Tables } from '../../../rows/tables.ts'
 import {
   type DeliveryResult,
@@ -10,7 +11,6 @@ import {
   type WebhookHealth,
 } from '../../../rules/record.ts'
 import type { Telemetry } from '../../../runtime/telemetry.ts'
-import type { DeliveryRow } from '../../ports/storage.ts'
 import { tellRecorded } from '../../report-plans.ts'
 import { type Clock, dueAt } from '../engine/clock.ts'
 import { type Database, statement, type Transaction } from '../engine/database.ts'

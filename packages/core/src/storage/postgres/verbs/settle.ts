@@ -1,4 +1,5 @@
 import type { Receipt } from '../../../contract/outside/provider.ts'
+import type { MessagePartRow, MessageQueueRow } from '../../../rows/rows.ts'
 import type { Tables } from '../../../rows/tables.ts'
 import {
   type CancelOutcome,
@@ -9,15 +10,16 @@ import {
 import type { Entry } from '../../../rules/decide.ts'
 import type { Subscriber } from '../../../rules/fan-out.ts'
 import { planSettle } from '../../../rules/settle.ts'
-import type {
-  SettleContext,
-  SettledMessage,
-  Settlement,
-  SettlePlan,
-  SettleState,
+import {
+  FINISHED_ATTEMPT_COLUMNS,
+  SETTLED_COLUMNS,
+  type SettleContext,
+  type SettledMessage,
+  type Settlement,
+  type SettlePlan,
+  type SettleState,
 } from '../../../rules/settlement.ts'
 import type { Telemetry } from '../../../runtime/telemetry.ts'
-import type { MessagePartRow, MessageQueueRow } from '../../ports/storage.ts'
 import { tellSettled } from '../../report-plans.ts'
 import { type Clock, dueAt } from '../engine/clock.ts'
 import { type Database, statement, type Transaction } from '../engine/database.ts'
@@ -197,26 +199,11 @@ function prepareWrite(t: Tables, clock: Clock) {
   const credits = creditRows(t)
   const updateMessages = updateOf('settle_messages', t.messages, {
     key: ['workspace_id', 'id'],
-    set: [
-      'status',
-      'accepted',
-      'credits_used',
-      'credits_refunded',
-      'provider',
-      'provider_message_id',
-      'error_code',
-      'error_message',
-      'sequence',
-      'updated_at',
-      'sent_at',
-      'delivered_at',
-      'read_at',
-      'failed_at',
-    ],
+    set: SETTLED_COLUMNS,
   })
   const updateAttempts = updateOf('finish_attempts', t.message_attempts, {
     key: ['workspace_id', 'message_id', 'number'],
-    set: ['outcome', 'provider_message_id', 'error_code', 'error_message', 'finished_at'],
+    set: FINISHED_ATTEMPT_COLUMNS,
   })
   const requeue = updateOf('requeue_messages', t.message_queue, {
     key: ['message_id'],

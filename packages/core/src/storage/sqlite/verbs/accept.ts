@@ -1,3 +1,4 @@
+import type { MessageQueueRow, MessageRow } from '../../../rows/rows.ts'
 import type { Tables } from '../../../rows/tables.ts'
 import {
   type AcceptRequest,
@@ -7,10 +8,8 @@ import {
   planAccept,
   type SpendingLimit,
   spendingKey,
-  suppressedAddress,
-  suppressionKey,
 } from '../../../rules/accept.ts'
-import type { MessageQueueRow, MessageRow } from '../../ports/storage.ts'
+import { suppressedAddress, suppressionKey } from '../../../rules/suppression.ts'
 import type { Connection } from '../engine/connection.ts'
 import { insertInto, selectFrom } from '../engine/rows.ts'
 import { addCounts } from './count-rows.ts'

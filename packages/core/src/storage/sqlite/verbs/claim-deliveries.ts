@@ -1,6 +1,6 @@
 import type { Sealed } from '../../../rows/sealed.ts'
 import type { ClockSteps } from '../../clock-steps.ts'
-import type { ClaimedDelivery, DeliveryClaim } from '../../ports/storage.ts'
+import type { ClaimedDelivery, DeliveryClaim } from '../../ports/hot.ts'
 import type { Connection } from '../engine/connection.ts'
 
 /** Sorts after every id. */

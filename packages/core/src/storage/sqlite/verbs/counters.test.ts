@@ -1,7 +1,7 @@
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { beforeEach, describe, expect, it } from 'vitest'
-import type { Counting } from '../../ports/storage.ts'
+import type { Counting } from '../../ports/hot.ts'
 import { memoryCounters } from './counters.ts'
 
 const MB = 1024 * 1024

@@ -1,4 +1,4 @@
-import type { Counter, HotDoor } from '../../ports/storage.ts'
+import type { Counter, HotDoor } from '../../ports/hot.ts'
 
 interface Window {
   count: number

@@ -1,5 +1,5 @@
-import { suppressedAddress } from '../../../rules/accept.ts'
-import type { MessageRow } from '../../ports/storage.ts'
+import type { MessageRow } from '../../../rows/rows.ts'
+import { suppressedAddress } from '../../../rules/suppression.ts'
 import type { Connection } from '../engine/connection.ts'
 
 /** Whether the recipient of a message must not be written to. */

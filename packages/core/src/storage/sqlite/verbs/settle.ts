@@ -6,11 +6,13 @@ import {
   planCancel,
 } from '../../../rules/cancel.ts'
 import { planSettle } from '../../../rules/settle.ts'
-import type {
-  SettleContext,
-  Settlement,
-  SettlePlan,
-  SettleState,
+import {
+  FINISHED_ATTEMPT_COLUMNS,
+  SETTLED_COLUMNS,
+  type SettleContext,
+  type Settlement,
+  type SettlePlan,
+  type SettleState,
 } from '../../../rules/settlement.ts'
 import type { Connection } from '../engine/connection.ts'
 import { insertInto, namesOf, selectFrom, updateOf } from '../engine/rows.ts'
@@ -109,26 +111,11 @@ function prepareWrite(connection: Connection, t: Tables) {
   const credits = creditRows(connection, t)
   const updateMessage = updateOf(connection, t.messages, {
     key: ['workspace_id', 'id'],
-    set: [
-      'status',
-      'accepted',
-      'credits_used',
-      'credits_refunded',
-      'provider',
-      'provider_message_id',
-      'error_code',
-      'error_message',
-      'sequence',
-      'updated_at',
-      'sent_at',
-      'delivered_at',
-      'read_at',
-      'failed_at',
-    ],
+    set: SETTLED_COLUMNS,
   })
   const updateAttempt = updateOf(connection, t.message_attempts, {
     key: ['workspace_id', 'message_id', 'number'],
-    set: ['outcome', 'provider_message_id', 'error_code', 'error_message', 'finished_at'],
+    set: FINISHED_ATTEMPT_COLUMNS,
   })
   const requeue = updateOf(connection, t.message_queue, {
     key: ['message_id'],

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import { units } from '../contract/fields/units.ts'
-import { hasWaited } from './waited.ts'
+import { hasWaited } from './claim.ts'
 
 const created_at = new Date('2026-05-04T09:00:00.000Z')
 

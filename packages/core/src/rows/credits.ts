@@ -1,0 +1,189 @@
+import { sql } from 'drizzle-orm'
+import { TRANSACTION_TYPES } from '../contract/resources/billing.ts'
+import type { Dialect } from './dialect.ts'
+
+/** What an entry of the ledger books. */
+export const ENTRY_KINDS = TRANSACTION_TYPES
+export type EntryKind = (typeof ENTRY_KINDS)[number]
+
+export function creditTables(d: Dialect) {
+  const credit_accounts = d.table(
+    'credit_accounts',
+    {
+      workspace_id: d.text().primaryKey(),
+      balance: d.units().notNull(),
+      held: d.units().notNull(),
+      credit_limit: d.units().notNull(),
+      seq: d.long().notNull(),
+      status: d.text().$type<'active' | 'frozen'>().notNull(),
+      /** Why nothing may be spent; null while it may. */
+      frozen_reason: d.text(),
+      /** The most that may be spent on a day (UTC); null for no such limit. */
+      daily_limit: d.units(),
+      /** Of which day `spent` tells, in days since 1970. */
+      spent_on: d.int().notNull().default(0),
+      spent: d.units().notNull().default(sql`0`),
+      /** Below this much available the owner is told; null for never. */
+      low_balance: d.units(),
+      /** Whether `low_balance` is the service's own, and follows it. */
+      low_balance_default: d.boolean().notNull().default(true),
+      low_state: d.text().$type<'no' | 'due' | 'told'>().notNull().default('no'),
+      updated_at: d.time().notNull(),
+    },
+    (t) => [
+      // For whoever tells them.
+      d.index('credit_accounts_low').on(t.workspace_id).where(sql`low_state = 'due'`),
+      d.check('credit_accounts_held', sql`${t.held} >= 0`),
+      d.check('credit_accounts_limit', sql`${t.credit_limit} >= 0`),
+      d.check('credit_accounts_cap', sql`abs(${t.balance}) <= 999999999999999`),
+    ],
+  )
+  const ledger_entries = d.table(
+    'ledger_entries',
+    {
+      id: d.text().notNull(),
+      workspace_id: d.text().notNull(),
+      seq: d.long().notNull(),
+      kind: d.text().$type<EntryKind>().notNull(),
+      amount: d.units().notNull(),
+      held_delta: d.units().notNull(),
+      balance_after: d.units().notNull(),
+      held_after: d.units().notNull(),
+      counter_account: d.text().notNull(),
+      ref_type: d.text().notNull(),
+      ref_id: d.text().notNull(),
+      ref_n: d.int().notNull(),
+      channel: d.text(),
+      quantity: d.int(),
+      unit_price: d.units(),
+      /** The hold that this entry ends, by its entry's id: each ends once. */
+      resolves: d.text(),
+      actor: d.text(),
+      description: d.text(),
+      created_at: d.time().notNull(),
+    },
+    (t) => [
+      d.primaryKey({ columns: [t.workspace_id, t.seq] }),
+      d
+        .uniqueIndex('ledger_entries_resolves')
+        .on(t.workspace_id, t.resolves)
+        .where(sql`resolves is not null`),
+      d
+        .uniqueIndex('ledger_entries_reference')
+        .on(t.workspace_id, t.ref_id, t.kind, t.ref_type, t.ref_n),
+      d.check('ledger_entries_moves', sql`${t.amount} <> 0 or ${t.held_delta} <> 0`),
+      d.check(
+        'ledger_entries_sign',
+        sql`case ${t.kind} when 'send' then ${t.amount} < 0 when 'refund' then ${t.amount} > 0 when 'grant' then ${t.amount} > 0 when 'purchase' then ${t.amount} > 0 else true end`,
+      ),
+    ],
+  )
+  /** What is held just now: a row goes when its hold ends. */
+  const credit_holds = d.table(
+    'credit_holds',
+    {
+      workspace_id: d.text().notNull(),
+      /** The entry that holds. */
+      id: d.text().notNull(),
+      message_id: d.text().notNull(),
+      /** Counts the holds of one message from 0: a long call holds again. */
+      n: d.int().notNull(),
+      amount: d.units().notNull(),
+      /** When it is released by itself. */
+      expires_at: d.time().notNull(),
+      created_at: d.time().notNull(),
+    },
+    (t) => [
+      d.primaryKey({ columns: [t.workspace_id, t.id] }),
+      d.uniqueIndex('credit_holds_message').on(t.workspace_id, t.message_id, t.n),
+      d.index('credit_holds_expires').on(t.expires_at),
+    ],
+  )
+  /** Credits that expire: what is left of each grant, counted anew whenever a lot begins or ends. */
+  const credit_lots = d.table(
+    'credit_lots',
+    {
+      workspace_id: d.text().notNull(),
+      /** The entry that granted it. */
+      id: d.text().notNull(),
+      amount: d.units().notNull(),
+      remaining: d.units().notNull(),
+      granted_seq: d.long().notNull(),
+      /** The last entry that `remaining` has counted. */
+      counted_seq: d.long().notNull(),
+      expires_at: d.time().notNull(),
+      ended_at: d.time(),
+      created_at: d.time().notNull(),
+    },
+    (t) => [
+      d.primaryKey({ columns: [t.workspace_id, t.id] }),
+      d.index('credit_lots_expires').on(t.expires_at).where(sql`ended_at is null`),
+      d.check('credit_lots_remaining', sql`${t.remaining} >= 0 and ${t.remaining} <= ${t.amount}`),
+    ],
+  )
+  const idempotency_keys = d.table(
+    'idempotency_keys',
+    {
+      workspace_id: d.text().notNull(),
+      route: d.text().notNull(),
+      key: d.text().notNull(),
+      request_hash: d.text().notNull(),
+      /** The `data` that was answered, as JSON text: replayed to the byte. */
+      response: d.text().notNull(),
+      created_at: d.time().notNull(),
+    },
+    (t) => [
+      d.primaryKey({ columns: [t.workspace_id, t.route, t.key] }),
+      // For whoever removes those that ended.
+      d.index('idempotency_keys_created').on(t.created_at),
+    ],
+  )
+  const purchases = d.table(
+    'purchases',
+    {
+      id: d.text().notNull(),
+      workspace_id: d.text().notNull(),
+      package_id: d.text().notNull(),
+      status: d
+        .text()
+        .$type<'pending' | 'paid' | 'failed' | 'expired' | 'refunded' | 'disputed'>()
+        .notNull(),
+      /** What the workspace gets, bonus included. */
+      credits: d.units().notNull(),
+      /** The price in minor units of its currency. */
+      amount: d.int().notNull(),
+      currency: d.text().notNull(),
+      provider: d.text().notNull(),
+      /** The checkout session at the payment provider; null until it has answered. */
+      session_id: d.text(),
+      /** The payment of the session, which refunds and disputes name; null until it is known. */
+      payment_id: d.text(),
+      checkout_url: d.text(),
+      success_url: d.text(),
+      cancel_url: d.text(),
+      /** How often this row changed: a change is made to the version that was read, or not at all. */
+      version: d.int().notNull(),
+      /** Why an operator should look at it: nothing is granted meanwhile. */
+      review_reason: d.text(),
+      expires_at: d.time(),
+      created_at: d.time().notNull(),
+      updated_at: d.time().notNull(),
+      paid_at: d.time(),
+    },
+    (t) => [
+      d.primaryKey({ columns: [t.workspace_id, t.id] }),
+      d.uniqueIndex('purchases_session').on(t.session_id),
+      d.uniqueIndex('purchases_payment').on(t.payment_id),
+      // For whoever looks at all of a time once more.
+      d.index('purchases_created').on(t.created_at),
+    ],
+  )
+  return {
+    credit_accounts,
+    ledger_entries,
+    credit_holds,
+    credit_lots,
+    idempotency_keys,
+    purchases,
+  }
+}

@@ -1,0 +1,148 @@
+import { sql } from 'drizzle-orm'
+import type { Channel, Content, MessageStatus, Metadata } from '../contract/resources/messages.ts'
+import type { Dialect } from './dialect.ts'
+
+export function messageTables(d: Dialect) {
+  const messages = d.table(
+    'messages',
+    {
+      id: d.text().notNull(),
+      workspace_id: d.text().notNull(),
+      api_key_id: d.text(),
+      bulk_id: d.text(),
+      channel: d.text().$type<Channel>().notNull(),
+      sender: d.text(),
+      recipient: d.text().notNull(),
+      content: d.json<Content>().notNull(),
+      metadata: d.json<Metadata>().notNull(),
+      livemode: d.boolean().notNull(),
+      status: d.text().$type<MessageStatus>().notNull(),
+      /** Whether a provider ever took the message: decides refunds and which late receipts may still count. */
+      accepted: d.boolean().notNull(),
+      credits_used: d.units().notNull(),
+      credits_refunded: d.units().notNull(),
+      segments: d.int(),
+      encoding: d.text().$type<'GSM-7' | 'UCS-2'>(),
+      provider: d.text(),
+      provider_message_id: d.text(),
+      error_code: d.text(),
+      error_message: d.text(),
+      /** How many status changes there were; numbers the events of this message. */
+      sequence: d.int().notNull(),
+      created_at: d.time().notNull(),
+      updated_at: d.time().notNull(),
+      scheduled_at: d.time(),
+      expires_at: d.time(),
+      sent_at: d.time(),
+      delivered_at: d.time(),
+      read_at: d.time(),
+      failed_at: d.time(),
+      /** When recipient, content and metadata were taken out of it, after their time or because somebody asked. */
+      erased_at: d.time(),
+    },
+    (t) => [
+      d.primaryKey({ columns: [t.workspace_id, t.id] }),
+      // A list by channel or status finds its first page at once, however few of a million match.
+      d.index('messages_kind').on(t.workspace_id, t.channel, t.status, t.id),
+      d.index('messages_bulk').on(t.workspace_id, t.bulk_id, t.id).where(sql`bulk_id is not null`),
+      // What a test key sees. `livemode` is in the key for SQLite, which otherwise prefers the primary key.
+      d
+        .index('messages_test')
+        .on(t.workspace_id, t.livemode, t.channel, t.status, t.id)
+        .where(sql`livemode = false`),
+    ],
+  )
+  /** How many messages a workspace has: counting them anew for each list would cost more the longer its history. */
+  const message_counts = d.table(
+    'message_counts',
+    {
+      workspace_id: d.text().notNull(),
+      channel: d.text().$type<Channel>().notNull(),
+      status: d.text().$type<MessageStatus>().notNull(),
+      count: d.long().notNull(),
+      /** How many of them were sent with test keys. */
+      test_count: d.long().notNull().default(0),
+    },
+    (t) => [d.primaryKey({ columns: [t.workspace_id, t.channel, t.status] })],
+  )
+  const bulks = d.table(
+    'bulks',
+    {
+      id: d.text().notNull(),
+      workspace_id: d.text().notNull(),
+      api_key_id: d.text(),
+      channel: d.text().$type<Channel>().notNull(),
+      livemode: d.boolean().notNull(),
+      total: d.int().notNull(),
+      accepted: d.int().notNull(),
+      rejected: d.int().notNull(),
+      duplicates: d.int().notNull(),
+      credits_used: d.units().notNull(),
+      /** The bulk whose failed messages these are: each is retried once. */
+      retry_of: d.text(),
+      created_at: d.time().notNull(),
+    },
+    (t) => [
+      d.primaryKey({ columns: [t.workspace_id, t.id] }),
+      d
+        .uniqueIndex('bulks_retry_of')
+        .on(t.workspace_id, t.retry_of)
+        .where(sql`retry_of is not null`),
+    ],
+  )
+  const message_queue = d.table(
+    'message_queue',
+    {
+      message_id: d.text().primaryKey(),
+      workspace_id: d.text().notNull(),
+      channel: d.text().$type<Channel>().notNull(),
+      task: d.text().$type<'send' | 'lookup'>().notNull(),
+      /** When to claim it next. While claimed: when the lease ends. */
+      due_at: d.time().notNull(),
+      /** When `due_at` was set: later than now means that the clock was ahead then, and `due_at` with it. */
+      set_at: d.time(),
+      /** The fencing token of the claim that holds it; null when nobody does. */
+      token: d.text(),
+      attempt: d.int().notNull(),
+      /** Since when it is unknown whether a provider has the message; null when that is known. */
+      unknown_since: d.time(),
+    },
+    (t) => [d.index('message_queue_due').on(t.due_at)],
+  )
+  const message_attempts = d.table(
+    'message_attempts',
+    {
+      workspace_id: d.text().notNull(),
+      message_id: d.text().notNull(),
+      number: d.int().notNull(),
+      provider: d.text().notNull(),
+      /** `started` is journalled before the provider is called. */
+      outcome: d
+        .text()
+        .$type<'started' | 'accepted' | 'rejected' | 'retry' | 'ambiguous'>()
+        .notNull(),
+      provider_message_id: d.text(),
+      error_code: d.text(),
+      error_message: d.text(),
+      started_at: d.time().notNull(),
+      finished_at: d.time(),
+    },
+    (t) => [d.primaryKey({ columns: [t.workspace_id, t.message_id, t.number] })],
+  )
+  const message_events = d.table(
+    'message_events',
+    {
+      workspace_id: d.text().notNull(),
+      message_id: d.text().notNull(),
+      id: d.text().notNull(),
+      /** The status reported; a change of the message only where `applied`. */
+      status: d.text().$type<MessageStatus>().notNull(),
+      applied: d.boolean().notNull(),
+      error_code: d.text(),
+      error_message: d.text(),
+      at: d.time().notNull(),
+    },
+    (t) => [d.primaryKey({ columns: [t.workspace_id, t.message_id, t.id] })],
+  )
+  return { messages, message_counts, bulks, message_queue, message_attempts, message_events }
+}

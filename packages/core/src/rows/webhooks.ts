@@ -1,0 +1,106 @@
+import type { Dialect } from './dialect.ts'
+import type { Sealed, SealedHeaders } from './sealed.ts'
+
+export function webhookTables(d: Dialect) {
+  const webhooks = d.table(
+    'webhooks',
+    {
+      id: d.text().notNull(),
+      workspace_id: d.text().notNull(),
+      url: d.text().notNull(),
+      description: d.text(),
+      events: d.json<string[]>().notNull(),
+      /** Whether events of live messages go to it, of test messages, or both. */
+      mode: d.text().$type<'all' | 'live' | 'test'>().notNull().default('all'),
+      headers: d.json<SealedHeaders>().notNull(),
+      secret: d.text().$type<Sealed>().notNull(),
+      /** The secret before the last rotation, good until `previous_secret_ends_at`. */
+      previous_secret: d.text().$type<Sealed>(),
+      previous_secret_ends_at: d.time(),
+      /** The fingerprint of the secret that signed what got the last 2xx while a rotation overlapped. */
+      accepted_secret: d.text(),
+      is_active: d.boolean().notNull(),
+      status: d.text().$type<'active' | 'failing' | 'disabled'>().notNull(),
+      disabled_reason: d.text(),
+      /** When the owner let it start anew after it was disabled. */
+      enabled_at: d.time(),
+      consecutive_failures: d.int().notNull(),
+      last_success_at: d.time(),
+      last_failure_at: d.time(),
+      created_at: d.time().notNull(),
+      updated_at: d.time().notNull(),
+    },
+    (t) => [d.primaryKey({ columns: [t.workspace_id, t.id] })],
+  )
+  const events = d.table(
+    'events',
+    {
+      workspace_id: d.text().notNull(),
+      /** The `webhook-id` of every delivery of this event. */
+      id: d.text().notNull(),
+      event: d.text().notNull(),
+      message_id: d.text(),
+      /** The exact bytes that are signed and sent, the same on every attempt. */
+      body: d.text().notNull(),
+      created_at: d.time().notNull(),
+    },
+    (t) => [d.primaryKey({ columns: [t.workspace_id, t.id] })],
+  )
+  const deliveries = d.table(
+    'deliveries',
+    {
+      id: d.text().notNull(),
+      workspace_id: d.text().notNull(),
+      webhook_id: d.text().notNull(),
+      event_id: d.text().notNull(),
+      event: d.text().notNull(),
+      message_id: d.text(),
+      status: d.text().$type<'pending' | 'delivered' | 'failed' | 'discarded'>().notNull(),
+      trigger: d.text().$type<'event' | 'test' | 'manual'>().notNull(),
+      /** As `livemode` of its event. */
+      livemode: d.boolean().notNull().default(true),
+      attempt_count: d.int().notNull(),
+      max_attempts: d.int().notNull(),
+      next_attempt_at: d.time(),
+      response_status: d.int(),
+      response_time_ms: d.int(),
+      error: d.text(),
+      created_at: d.time().notNull(),
+      updated_at: d.time().notNull(),
+      delivered_at: d.time(),
+    },
+    (t) => [
+      d.primaryKey({ columns: [t.workspace_id, t.webhook_id, t.id] }),
+      d.index('deliveries_message').on(t.workspace_id, t.message_id),
+    ],
+  )
+  const delivery_queue = d.table(
+    'delivery_queue',
+    {
+      delivery_id: d.text().primaryKey(),
+      workspace_id: d.text().notNull(),
+      webhook_id: d.text().notNull(),
+      due_at: d.time().notNull(),
+      /** When `due_at` was set, as in `message_queue`. */
+      set_at: d.time(),
+      token: d.text(),
+    },
+    // Claims walk webhook by webhook, so that no backlog of one can hide the others.
+    (t) => [d.index('delivery_queue_due').on(t.webhook_id, t.due_at)],
+  )
+  const delivery_attempts = d.table(
+    'delivery_attempts',
+    {
+      workspace_id: d.text().notNull(),
+      delivery_id: d.text().notNull(),
+      number: d.int().notNull(),
+      started_at: d.time().notNull(),
+      duration_ms: d.int().notNull(),
+      response_status: d.int(),
+      response_body: d.text(),
+      error: d.text(),
+    },
+    (t) => [d.primaryKey({ columns: [t.workspace_id, t.delivery_id, t.number] })],
+  )
+  return { webhooks, events, deliveries, delivery_queue, delivery_attempts }
+}

@@ -1,0 +1,164 @@
+import type { MessageAttemptRow, MessageQueueRow, MessageRow } from '../rows/rows.ts'
+import { isReply, suppressedAddress, suppressionKey } from './suppression.ts'
+
+/** The columns of `message_queue` and of `messages` that a claim reads. */
+export const CLAIMED_QUEUE_COLUMNS = [
+  'message_id',
+  'workspace_id',
+  'task',
+  'token',
+  'attempt',
+  'unknown_since',
+] as const satisfies (keyof MessageQueueRow)[]
+export const CLAIMED_MESSAGE_COLUMNS = [
+  'api_key_id',
+  'credits_used',
+  'channel',
+  'sender',
+  'recipient',
+  'content',
+  'livemode',
+  'status',
+  'accepted',
+  'provider',
+  'provider_message_id',
+  'created_at',
+  'scheduled_at',
+  'expires_at',
+  'sent_at',
+] as const satisfies (keyof MessageRow)[]
+
+/** A due message, as its two rows are under the claim's locks. `token`: of the claim before, if that did not settle. */
+export type DueMessage = Pick<MessageQueueRow, (typeof CLAIMED_QUEUE_COLUMNS)[number]> &
+  Pick<MessageRow, (typeof CLAIMED_MESSAGE_COLUMNS)[number]>
+
+/** A message that a claim leased to this process. */
+export interface ClaimedMessage extends DueMessage {
+  token: string
+  /** The claim before this one did not settle: its attempt may have reached the provider. */
+  interrupted: boolean
+  /**
+   * The provider and sender of a message to send, or the provider of the interrupted attempt. Without a provider, no
+   * attempt is journalled and the row keeps no token.
+   */
+  route: Route | null
+  /** The recipient opted out while the message waited. No attempt is journalled and the row keeps no token. */
+  suppressed: boolean
+}
+
+/**
+ * What routing depends on. `provider` had the last attempt, and `attempt` counts them. `unknown_since` is set while that
+ * provider may have the message, and `accepted` once it has a part: no other provider may then get it.
+ */
+export type Routed = Pick<
+  MessageRow,
+  'workspace_id' | 'channel' | 'sender' | 'livemode' | 'provider' | 'accepted'
+> &
+  Pick<MessageQueueRow, 'attempt' | 'unknown_since'>
+
+/** The provider and sender of a message; or why no provider can take it now, and how long it waits. */
+export type Route =
+  | { provider: string; sender: string | null }
+  | { provider: null; wait_ms: number; error_message: string }
+
+/** What the storage looks up for due messages before it plans the claim. */
+export interface ClaimLookups {
+  /** Messages whose recipients may have opted out since they were accepted. */
+  waited: DueMessage[]
+  /** Messages whose last attempt was interrupted: its row names the provider. */
+  interrupted: DueMessage[]
+}
+
+export interface ClaimContext {
+  now: Date
+  token: string
+  /** Recipients of `waited` messages that are suppressed, by `suppressionKey`. */
+  suppressed: ReadonlySet<string>
+  /** The provider of each interrupted attempt, by message id. */
+  interrupted: ReadonlyMap<string, string>
+  route(message: Routed): Route
+}
+
+/** What the storage writes, in the transaction that locked the rows. The messages stand in the order of `due`. */
+export interface ClaimPlan {
+  claimed: ClaimedMessage[]
+  /** The queue rows' tokens and attempts; null releases a row whose message is not sent now. */
+  leases: { message_id: string; token: string | null; attempt: number }[]
+  attempts: MessageAttemptRow[]
+}
+
+export function claimLookups(due: readonly DueMessage[], now: Date): ClaimLookups {
+  return {
+    waited: due.filter((message) => isSendable(message) && hasWaited(message, now)),
+    interrupted: due.filter(({ token, task }) => token !== null && task === 'send'),
+  }
+}
+
+/** Decides of each due message whether it is sent now and through which provider, and journals its attempt. */
+export function planClaim(due: readonly DueMessage[], context: ClaimContext): ClaimPlan {
+  const plan: ClaimPlan = { claimed: [], leases: [], attempts: [] }
+  for (const message of due) claim(message, context, plan)
+  return plan
+}
+
+function claim(found: DueMessage, context: ClaimContext, plan: ClaimPlan): void {
+  const { now, token } = context
+  const { message_id, workspace_id } = found
+  const sendable = isSendable(found)
+  const suppressed = sendable && hasWaited(found, now) && isSuppressed(found, context)
+  const chosen = sendable && !suppressed ? context.route(found) : null
+  const provider = chosen?.provider ?? null
+  const attempt = provider === null ? found.attempt : found.attempt + 1
+  const isReleased = suppressed || (chosen !== null && provider === null)
+  plan.leases.push({ message_id, token: isReleased ? null : token, attempt })
+  if (provider !== null) {
+    plan.attempts.push({
+      workspace_id,
+      message_id,
+      number: attempt,
+      provider,
+      outcome: 'started',
+      provider_message_id: null,
+      error_code: null,
+      error_message: null,
+      started_at: now,
+      finished_at: null,
+    })
+  }
+  const interrupted = found.token !== null
+  const route = chosen ?? interruptedRoute(found, context)
+  plan.claimed.push({ ...found, token, attempt, interrupted, suppressed, route })
+}
+
+function isSendable({ task, status, token }: DueMessage): boolean {
+  return task === 'send' && status === 'queued' && token === null
+}
+
+function isSuppressed(message: DueMessage, { suppressed }: ClaimContext): boolean {
+  return suppressed.has(suppressionKey({ ...message, address: suppressedAddress(message) }))
+}
+
+function interruptedRoute({ message_id }: DueMessage, { interrupted }: ClaimContext): Route | null {
+  const provider = interrupted.get(message_id)
+  return provider === undefined ? null : { provider, sender: null }
+}
+
+/** A message sent sooner counts as sent when it was accepted. */
+const SOON_MS = 60_000
+
+/**
+ * Whether a message waited so long that its recipient may have opted out since it was accepted: it was scheduled or
+ * retried, or there was a backlog. Only these are checked against the suppressions again. Answers to STOP are not:
+ * suppressed recipients get them too. Test messages are not: they reach no recipient.
+ */
+export function hasWaited(
+  message: Pick<
+    MessageRow,
+    'scheduled_at' | 'created_at' | 'api_key_id' | 'credits_used' | 'livemode'
+  >,
+  now: Date,
+): boolean {
+  const { scheduled_at, created_at, livemode } = message
+  if (!livemode || isReply(message)) return false
+  return scheduled_at !== null || now.getTime() - created_at.getTime() > SOON_MS
+}

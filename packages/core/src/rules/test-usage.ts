@@ -1,0 +1,50 @@
+import type { Quotas } from '../contract/limits.ts'
+import type { TestUsageRow } from '../rows/rows.ts'
+
+/** What the test keys of a workspace may use on a day (UTC). */
+export type TestQuotas = Pick<Quotas, 'test_messages_per_day' | 'test_bytes_per_day'>
+
+/** What a request with a test key uses of its workspace's quotas. */
+export interface TestUse extends TestQuotas {
+  /** In days since 1970. */
+  day: number
+  messages: number
+  bytes: number
+}
+
+/** A quota that a request with a test key exceeds, and what was used of it before. */
+export interface TestQuotaExceeded {
+  outcome: 'test_quota'
+  of: 'messages' | 'bytes'
+  required: number
+  limit: number
+  used: number
+}
+
+/** What a day's use comes to with a request, or the quota that it exceeds: the request counts whole or not at all. */
+export function addTestUse(
+  workspace_id: string,
+  before: TestUsageRow | undefined,
+  use: TestUse,
+): TestUsageRow | TestQuotaExceeded {
+  const used = usedOn(before, use.day)
+  const messages = used.messages + use.messages
+  const bytes = used.bytes + use.bytes
+  const outcome = 'test_quota'
+  if (messages > use.test_messages_per_day) {
+    const limit = use.test_messages_per_day
+    return { outcome, of: 'messages', required: use.messages, limit, used: used.messages }
+  }
+  if (bytes > use.test_bytes_per_day) {
+    const limit = use.test_bytes_per_day
+    return { outcome, of: 'bytes', required: use.bytes, limit, used: used.bytes }
+  }
+  return { workspace_id, day: used.day, messages, bytes }
+}
+
+/** A server whose clock is behind counts in the day that another one has begun. */
+function usedOn(before: TestUsageRow | undefined, day: number): Omit<TestUsageRow, 'workspace_id'> {
+  return before && (before.day === day || before.day === day + 1)
+    ? before
+    : { day, messages: 0, bytes: 0 }
+}
