@@ -98,6 +98,7 @@ describe('violationsOf', () => {
     ['core/src/core.ts', '@fastify/jwt', 'core knows no web framework and no command line'],
     ['core/src/contract/fields.ts', '../runtime.ts', 'the contract needs zod alone'],
     ['core/src/contract/fields.ts', 'undici', 'the contract needs zod alone'],
+    ['core/src/http/client.ts', '../contract/fields.ts', 'http needs undici and Node alone'],
     ['core/src/sms/segments.ts', '../contract/fields.ts', 'sms needs nothing'],
     ['core/src/providers/smtp.ts', '../messages/status.ts', 'a provider knows the contract,'],
     ['core/src/credits/credits.ts', 'drizzle-orm/sqlite-core', 'only storage speaks SQL'],

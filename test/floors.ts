@@ -88,13 +88,14 @@ const RULES: Rule[] = [
     /^(core\/contract\/|zod$|node:(crypto|net|url)$)/,
     'the contract needs zod alone, and of Node what knows addresses and digests',
   ),
+  inside('http', /^(core\/http\/|undici$|node:)/, 'http needs undici and Node alone'),
   inside('sms', /^core\/sms\//, 'sms needs nothing'),
   {
-    says: 'a provider knows the contract, sms, the port of mails, the runtime and how connections are kept, and nothing of the service',
+    says: 'a provider knows the contract, sms, http, the port of mails and the runtime, and nothing of the service',
     breaks: ({ from, target }) =>
       from.startsWith('core/providers/') &&
       OURS.test(target) &&
-      !/^core\/(providers|contract|sms|runtime|backoff|kept-connections|mail\/mail)\b/.test(target),
+      !/^core\/(providers|contract|sms|http|runtime|backoff|mail\/mail)\b/.test(target),
   },
   {
     says: 'only storage speaks SQL',

@@ -1,8 +1,9 @@
-import { Agent, type buildConnector, type Dispatcher, request } from 'undici'
 import { LIMITS } from '../contract/limits.ts'
 import { sign } from '../contract/signing/signature.ts'
-import { turnOfLoop, WEBHOOK_KEEP_ALIVE } from '../kept-connections.ts'
-import { createTargetGuard, FORBIDDEN, type TargetPolicy } from './target.ts'
+import { createHttpClient, type HttpClient, type HttpFailure } from '../http/client.ts'
+import { retryAfterMs } from '../http/retry-after.ts'
+import { DELIVERY_OUTCOMES, type DeliveryOutcome } from '../runtime/telemetry.ts'
+import { createTargetGuard, type TargetPolicy } from './target.ts'
 
 /** One try of a delivery, as it goes to the thread that makes it. Plain data. */
 export interface DeliverJob {
@@ -55,16 +56,19 @@ export function createDeliverer({
   now: () => Date
   targets: TargetPolicy
 }): Deliverer {
-  const { deadline_ms = LIMITS.webhook_deadline_ms } = targets
-  const agent = new Agent({
-    // As many as are in flight: the lane bounds that for each webhook, and whoever waited for a stranger's connection
-    // would use up his own deadline.
+  const client = createHttpClient({
+    connect: createTargetGuard(targets).connect,
+    deadline_ms: targets.deadline_ms ?? LIMITS.webhook_deadline_ms,
+    body_max: LIMITS.webhook_capture_bytes,
+    drain_max: DRAIN_BYTES,
+    // The lane limits what is in flight for each webhook. A wait for a connection would use up the deadline.
     connections: null,
-    pipelining: 1,
-    ...WEBHOOK_KEEP_ALIVE,
-    connect: noting(createTargetGuard(targets).connect),
+    // Longer than for providers: a TLS handshake costs more than a repeated delivery.
+    idle_ms: 4_000,
+    // Receivers recognise a repeated delivery by `webhook-id`.
+    repeats: true,
   })
-  const send = (job: DeliverJob) => post(job, { agent, now, deadline_ms })
+  const send = (job: DeliverJob) => post(job, { client, now })
   let closed = false
   return {
     async deliver(jobs) {
@@ -75,7 +79,7 @@ export function createDeliverer({
     },
     async close() {
       closed = true
-      await agent.destroy()
+      await client.close()
     },
   }
 }
@@ -100,140 +104,62 @@ async function deliverOne(
 
 async function post(
   job: DeliverJob,
-  { agent, now, deadline_ms }: { agent: Dispatcher; now: () => Date; deadline_ms: number },
+  { client, now }: { client: HttpClient; now: () => Date },
 ): Promise<DeliverAnswer> {
   const at = now()
   const began = performance.now()
-  const done = (answer: Partial<DeliverAnswer>): DeliverAnswer => ({
+  const { url, body } = job
+  const headers = { ...job.headers, ...ownHeaders(job, at) }
+  const answer = await client.call({ method: 'POST', url, headers, body })
+  const is_answered = answer.type === 'answered'
+  return {
     started_at_ms: at.getTime(),
     duration_ms: Math.round(performance.now() - began),
-    response_status: null,
-    response_body: null,
-    error: null,
-    retry_after_ms: null,
+    response_status: is_answered ? answer.status : null,
+    response_body: is_answered ? storable(answer.body) : null,
+    error: is_answered ? null : (ERRORS[answer.code] ?? 'failed'),
+    retry_after_ms:
+      is_answered && (answer.status === 429 || answer.status === 503)
+        ? retryAfterMs(answer.headers, now().getTime())
+        : null,
     used_other_secret: false,
-    ...answer,
-  })
-  // One deadline over connect, headers and body: undici's own time-outs each begin anew with every byte.
-  const deadline = new AbortController()
-  const timer = setTimeout(() => deadline.abort(), deadline_ms)
-  const headers = { ...job.headers, ...ownHeaders(job, at) }
-  const { url, body } = job
-  const respond = async () => {
-    await turnOfLoop()
-    return request(url, {
-      dispatcher: agent,
-      method: 'POST',
-      headers,
-      body,
-      signal: deadline.signal,
-    })
   }
-  try {
-    const response = await respond().catch((error) => {
-      if (deadline.signal.aborted || !wasKept(error)) throw error
-      return respond()
-    })
-    const response_body = await capture(response.body)
-    return done({
-      response_status: response.statusCode,
-      response_body,
-      retry_after_ms: retryAfterMs(response.statusCode, response.headers['retry-after'], now()),
-    })
-  } catch (error) {
-    return done({ error: deadline.signal.aborted ? 'timeout' : wordFor(error) })
-  } finally {
-    clearTimeout(timer)
-  }
-}
-
-/** Notes on a socket's error how much had come from the receiver: undici tells it of some errors only. */
-function noting(connect: buildConnector.connector): buildConnector.connector {
-  return (options, done) =>
-    connect(options, (...[error, socket]) => {
-      if (error) return done(error, null)
-      socket.prependListener('error', (failure: Failure) => {
-        failure.socket ??= { bytesRead: socket.bytesRead }
-      })
-      done(null, socket)
-    })
-}
-
-type Failure = Error & { code?: unknown; socket?: { bytesRead?: number } | null }
-
-/**
- * Whether a try that got no answer failed on a connection that had served one before: receivers close what is idle, and
- * that is no failure of theirs. Such a try is made once more at once, which the receiver knows by `webhook-id`.
- */
-function wasKept(error: unknown): boolean {
-  const { socket } = (error ?? {}) as Failure
-  return wordFor(error) === 'reset' && (socket?.bytesRead ?? 0) > 0
 }
 
 function ownHeaders(job: DeliverJob, at: Date): Record<string, string> {
-  const { secret, other_secret, body, event, event_id, delivery_id, attempt } = job
   return {
     'content-type': 'application/json',
     'user-agent': 'Svc-Webhooks/1',
-    ...sign({
-      secret,
-      previous_secret: other_secret,
-      body,
-      event,
-      event_id,
-      delivery_id,
-      attempt,
-      at,
-    }),
+    ...sign({ ...job, previous_secret: job.other_secret, at }),
   }
 }
 
-/** Keeps the first bytes of an answer, as text; reads a little on, so that the connection can be used again. */
-async function capture(body: Dispatcher.ResponseData['body']): Promise<string> {
-  const chunks: Buffer[] = []
-  let read = 0
-  for await (const chunk of body as AsyncIterable<Buffer>) {
-    if (read < LIMITS.webhook_capture_bytes) chunks.push(chunk)
-    read += chunk.length
-    if (read > DRAIN_BYTES) break
-  }
-  const kept = Buffer.concat(chunks).subarray(0, LIMITS.webhook_capture_bytes)
-  // The answer is a stranger's: what no database can keep as text is replaced.
-  return kept.toString('utf8').replaceAll('\0', '\ufffd')
+/** A body as text without NUL, which a database cannot store. */
+function storable(body: Buffer): string {
+  return body.toString('utf8').replaceAll('\0', '\ufffd')
 }
 
-/** `Retry-After` of a 429 or 503, as seconds or as a date. */
-function retryAfterMs(
-  status: number,
-  header: string | string[] | undefined,
-  now: Date,
-): number | null {
-  if ((status !== 429 && status !== 503) || typeof header !== 'string') return null
-  if (/^\d{1,9}$/.test(header)) return Number(header) * 1000
-  const date = Date.parse(header)
-  return Number.isNaN(date) ? null : Math.max(0, date - now.getTime())
+/** The error of a delivery for each failure of a call; `failed` for any other. */
+const ERRORS: Partial<Record<HttpFailure, DeliveryOutcome>> = {
+  forbidden: 'blocked_target',
+  connect_refused: 'connect',
+  unreachable: 'connect',
+  connect_timeout: 'connect',
+  dns: 'dns',
+  tls: 'tls',
+  busy: 'timeout',
+  timeout: 'timeout',
+  reset: 'reset',
 }
 
-const WORDS: Record<string, string> = {
-  [FORBIDDEN]: 'blocked_target',
-  ECONNREFUSED: 'connect',
-  ENETUNREACH: 'connect',
-  EHOSTUNREACH: 'connect',
-  ETIMEDOUT: 'connect',
-  UND_ERR_CONNECT_TIMEOUT: 'connect',
-  ENOTFOUND: 'dns',
-  EAI_AGAIN: 'dns',
-  ESERVFAIL: 'dns',
-  EREFUSED: 'dns',
-  ETIMEOUT: 'dns',
-  ECONNRESET: 'reset',
-  EPIPE: 'reset',
-  UND_ERR_SOCKET: 'reset',
-}
+const OUTCOMES: ReadonlySet<string> = new Set(DELIVERY_OUTCOMES)
 
-function wordFor(error: unknown): string {
-  const code = (error as { code?: unknown } | null)?.code
-  if (typeof code !== 'string') return 'failed'
-  if (code in WORDS) return WORDS[code] ?? 'failed'
-  return /CERT|TLS|SSL/.test(code) ? 'tls' : 'failed'
+/** The outcome of an attempt as metrics count it. */
+export function deliveryOutcome({
+  response_status,
+  error,
+}: Pick<DeliverAnswer, 'response_status' | 'error'>): DeliveryOutcome {
+  const outcome =
+    response_status === null ? error : `${Math.floor(Math.min(response_status, 599) / 100)}xx`
+  return outcome !== null && OUTCOMES.has(outcome) ? (outcome as DeliveryOutcome) : 'failed'
 }

@@ -1,4 +1,5 @@
-import { createTargetGuard, FORBIDDEN, type TargetPolicy } from './target.ts'
+import { FORBIDDEN } from '../http/client.ts'
+import { createTargetGuard, type TargetPolicy } from './target.ts'
 
 /**
  * Connects to where a webhook leads, as a delivery would, and sends nothing. Null where that can be done, else what is in

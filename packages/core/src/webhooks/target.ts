@@ -1,6 +1,6 @@
 import { isIP, type LookupFunction } from 'node:net'
-import { buildConnector } from 'undici'
 import { invalid } from '../contract/errors.ts'
+import { type Connector, createConnector, FORBIDDEN } from '../http/client.ts'
 import { createAddressCheck } from './addresses.ts'
 import { createResolver, type Dns } from './resolver.ts'
 
@@ -23,16 +23,8 @@ export interface TargetGuard {
    */
   check(url: string): Promise<void>
   /** Connects to allowed addresses alone, and by https unless http is allowed: those that were looked at are those that are connected to. */
-  connect: buildConnector.connector
+  connect: Connector
 }
-
-/** The `code` of the error that a connection to a forbidden address fails with. */
-export const FORBIDDEN = 'ERR_TARGET_FORBIDDEN'
-
-const CONNECT_MS = 5_000
-
-/** Of each address but the last; after the 250 ms that are usual, a far receiver would never be reached from a machine without IPv6. */
-const CONNECT_EACH_MS = 1_000
 
 /** Keeps deliveries from what is not public, whatever name, form or redirection an address hides behind. */
 export function createTargetGuard(policy: TargetPolicy): TargetGuard {
@@ -57,13 +49,7 @@ export function createTargetGuard(policy: TargetPolicy): TargetGuard {
     )
   }
 
-  const connectTo = buildConnector({
-    timeout: CONNECT_MS,
-    allowH2: false,
-    autoSelectFamily: true,
-    autoSelectFamilyAttemptTimeout: CONNECT_EACH_MS,
-    lookup,
-  } as buildConnector.BuildOptions)
+  const connectTo = createConnector({ lookup })
 
   return {
     async check(url) {

@@ -1,5 +1,5 @@
 import { isRecord } from '../../src/contract/fields/fields.ts'
-import { createHttpClient } from '../../src/providers/http-call.ts'
+import { createProviderClient } from '../../src/providers/http-client.ts'
 import { whatsappCloudType } from '../../src/providers/whatsapp-cloud/type.ts'
 import { openWhatsappCloud } from '../../src/providers/whatsapp-cloud/whatsapp-cloud.ts'
 import { providerContract } from './provider.contract.ts'
@@ -39,7 +39,7 @@ providerContract('whatsapp_cloud', {
 
 async function openBench(deadline_ms: number): Promise<ProviderBench> {
   const peer = await startMetaPeer({ access_token: ACCESS_TOKEN })
-  const http = createHttpClient({ connect_ms: deadline_ms, deadline_ms })
+  const http = createProviderClient({ connect_ms: deadline_ms, deadline_ms })
   const provider = openWhatsappCloud(peer.settings(), { http })
   const [number] = NUMBERS
   let count = 0

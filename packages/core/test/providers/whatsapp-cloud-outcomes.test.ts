@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import type { Provider } from '../../src/contract/outside/provider.ts'
-import { createHttpClient, type HttpClient } from '../../src/providers/http-call.ts'
+import { createProviderClient, type ProviderClient } from '../../src/providers/http-client.ts'
 import { outcomeOf } from '../../src/providers/whatsapp-cloud/outcome.ts'
 import { openWhatsappCloud } from '../../src/providers/whatsapp-cloud/whatsapp-cloud.ts'
 import { jobOf, sendOne } from './whatsapp-cloud-jobs.ts'
@@ -17,7 +17,7 @@ beforeAll(async () => {
 })
 afterAll(() => peer.close())
 beforeEach(() => {
-  const http: HttpClient = createHttpClient()
+  const http: ProviderClient = createProviderClient()
   provider = openWhatsappCloud(peer.settings(), { http, now_ms: () => NOW_MS })
 })
 afterEach(() => provider.close?.())

@@ -1,6 +1,6 @@
 import type { LookupJob, LookupResult } from '../../contract/outside/provider.ts'
 import type { Content } from '../../contract/resources/messages.ts'
-import type { HttpAnswer } from '../http-call.ts'
+import type { ProviderAnswer } from '../http-client.ts'
 import { echoes } from './echo.ts'
 import { codeOf, idOf, messageOf, valueAt, wordOf } from './fields.ts'
 import { type LookupSettings, needsId, translated } from './settings.ts'
@@ -12,7 +12,7 @@ export function isAskable(lookup: LookupSettings, job: LookupJob): boolean {
 
 /** What an answer says of a message. Only where the gateway says so is it `not_found`: it is sent again then. */
 export function resultOf(
-  reply: HttpAnswer,
+  reply: ProviderAnswer,
   lookup: LookupSettings,
   { content, secrets }: { content: Content; secrets: readonly string[] },
 ): LookupResult {

@@ -1,10 +1,11 @@
 import type { Outcome, SendJob } from '../../contract/outside/provider.ts'
-import { type HttpAnswer, retryAfterMs } from '../http-call.ts'
+import { retryAfterMs } from '../../http/retry-after.ts'
+import type { ProviderAnswer } from '../http-client.ts'
 import { echoes } from './echo.ts'
 import { codeOf, idOf, messageOf, valueAt, wordOf } from './fields.ts'
 import { findsUnanswered, type HttpSettings, translated, type Verdict } from './settings.ts'
 
-type Answered = Extract<HttpAnswer, { type: 'answered' }>
+type Answered = Extract<ProviderAnswer, { type: 'answered' }>
 
 export interface OutcomeContext {
   settings: HttpSettings
@@ -14,7 +15,7 @@ export interface OutcomeContext {
 }
 
 /** What an answer means for the message. Source: channels, section 3.6. */
-export function outcomeOf(answer: HttpAnswer, job: SendJob, context: OutcomeContext): Outcome {
+export function outcomeOf(answer: ProviderAnswer, job: SendJob, context: OutcomeContext): Outcome {
   if (answer.type === 'unanswered') {
     return { type: 'ambiguous', error_code: answer.code, error_message: answer.text }
   }

@@ -5,7 +5,8 @@ import type {
   ProviderContext,
   SendJob,
 } from '../../contract/outside/provider.ts'
-import { createHttpClient, type HttpCall } from '../http-call.ts'
+import type { HttpCall } from '../../http/client.ts'
+import { createProviderClient } from '../http-client.ts'
 import { readCallback } from './callback.ts'
 import { callbackUrlOf } from './callback-auth.ts'
 import { secretsOf } from './echo.ts'
@@ -31,7 +32,7 @@ export function httpProvider(
 ): Provider {
   const { send, callback, lookup } = settings
   const deadline_ms = settings.deadline_s * 1_000
-  const client = createHttpClient({
+  const client = createProviderClient({
     connect_ms: Math.min(CONNECT_MS, deadline_ms),
     deadline_ms,
     connections: settings.connections,

@@ -1,5 +1,5 @@
 import { createHmac } from 'node:crypto'
-import type { HttpCall } from '../http-call.ts'
+import type { HttpCall } from '../../http/client.ts'
 import type { AuthSettings, RequestSettings } from './settings.ts'
 import { fillJson, fillPairs, fillText, type Json, type ValueOf } from './template.ts'
 

@@ -1,4 +1,8 @@
-import { createHttpClient, type HttpAnswer, type HttpClientOptions } from '../http-call.ts'
+import {
+  createProviderClient,
+  type ProviderAnswer,
+  type ProviderClientOptions,
+} from '../http-client.ts'
 import type { TwilioSettings } from './settings.ts'
 
 const API_URL = 'https://api.twilio.com'
@@ -13,9 +17,9 @@ export type Resource = 'Messages' | 'Calls'
 /** Twilio's REST API as one account sees it. Nothing is tried twice, nothing throws. */
 export interface TwilioApi {
   /** Makes one of a resource. */
-  create(resource: Resource, form: URLSearchParams): Promise<HttpAnswer>
+  create(resource: Resource, form: URLSearchParams): Promise<ProviderAnswer>
   /** Reads what is at a path below the account, such as `/Messages.json?PageSize=1`; empty: the account. */
-  read(path: string): Promise<HttpAnswer>
+  read(path: string): Promise<ProviderAnswer>
   /** The path below the account that a page names as the next one; null for any other place. */
   pathOf(uri: string): string | null
   close(): Promise<void>
@@ -24,7 +28,7 @@ export interface TwilioApi {
 /** A client for the account of the settings; at most as many calls at once as the HTTP client has connections. */
 export function createTwilioApi(
   settings: TwilioSettings,
-  options: HttpClientOptions = {},
+  options: ProviderClientOptions = {},
 ): TwilioApi {
   const { account_sid, auth_token, api_key_sid, api_key_secret } = settings
   const account = `/${VERSION}/Accounts/${account_sid}`
@@ -32,7 +36,7 @@ export function createTwilioApi(
   const user = api_key_sid ?? account_sid
   const password = api_key_secret ?? auth_token
   const authorization = `Basic ${Buffer.from(`${user}:${password}`).toString('base64')}`
-  const http = createHttpClient({ body_max: BODY_MAX, ...options })
+  const http = createProviderClient({ body_max: BODY_MAX, ...options })
   return {
     create: (resource, form) =>
       http.call({

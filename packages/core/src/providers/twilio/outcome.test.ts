@@ -1,15 +1,19 @@
 import { describe, expect, it } from 'vitest'
-import type { HttpAnswer } from '../http-call.ts'
+import type { ProviderAnswer } from '../http-client.ts'
 import { outcomeOf } from './outcome.ts'
 
 const AT = { now_ms: Date.UTC(2026, 0, 1), lookup_after_ms: 300_000 }
 const SID = `SM${'0a'.repeat(16)}`
 
-function answered(status: number, json: unknown, headers: Record<string, string> = {}): HttpAnswer {
+function answered(
+  status: number,
+  json: unknown,
+  headers: Record<string, string> = {},
+): ProviderAnswer {
   return { type: 'answered', status, headers, body: JSON.stringify(json) ?? '', json }
 }
 
-function refused(status: number, code: number): HttpAnswer {
+function refused(status: number, code: number): ProviderAnswer {
   const message = `canary +15557770001 ${code}`
   return answered(status, { code, message, more_info: 'https://canary.example', status })
 }
@@ -151,7 +155,7 @@ describe('answers', () => {
   })
 
   it('none at all: what was not sent is tried again, the rest may have been taken', () => {
-    const failure = { code: 'x', text: 'The connection was refused' }
+    const failure = { code: 'connect_refused', text: 'The connection was refused' } as const
     expect(outcomeOf({ type: 'not_sent', ...failure }, AT)).toEqual({
       type: 'retry',
       error_code: 'provider_unreachable',

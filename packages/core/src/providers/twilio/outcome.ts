@@ -1,8 +1,9 @@
 import type { Outcome } from '../../contract/outside/provider.ts'
-import { type HttpAnswer, retryAfterMs } from '../http-call.ts'
+import { retryAfterMs } from '../../http/retry-after.ts'
+import type { ProviderAnswer } from '../http-client.ts'
 import { codeOf, type Meaning, meaningOf } from './codes.ts'
 
-type Answered = Extract<HttpAnswer, { type: 'answered' }>
+type Answered = Extract<ProviderAnswer, { type: 'answered' }>
 
 /** A resource's id as Twilio makes it. */
 export const SID = /^(?:SM|MM|CA)[0-9a-f]{32}$/i
@@ -12,7 +13,7 @@ export const SID = /^(?:SM|MM|CA)[0-9a-f]{32}$/i
  * a gateway answered for Twilio, may have been taken.
  */
 export function outcomeOf(
-  answer: HttpAnswer,
+  answer: ProviderAnswer,
   { now_ms, lookup_after_ms }: { now_ms: number; lookup_after_ms: number },
 ): Outcome {
   if (answer.type === 'not_sent') return retry('provider_unreachable', answer.text, null)

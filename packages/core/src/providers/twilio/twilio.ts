@@ -4,7 +4,7 @@ import type {
   ProviderContext,
   SendJob,
 } from '../../contract/outside/provider.ts'
-import type { HttpClientOptions } from '../http-call.ts'
+import type { ProviderClientOptions } from '../http-client.ts'
 import { createTwilioApi } from './api.ts'
 import { readCallback } from './callback.ts'
 import { check } from './check.ts'
@@ -15,7 +15,7 @@ import type { TwilioSettings } from './settings.ts'
 import { firstPollMs } from './waits.ts'
 
 /** What tests set otherwise: the clock, and the bounds of the HTTP client. */
-interface Options extends HttpClientOptions {
+interface Options extends ProviderClientOptions {
   now?: () => Date
 }
 

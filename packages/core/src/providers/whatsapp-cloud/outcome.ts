@@ -1,9 +1,10 @@
 import { isRecord } from '../../contract/fields/fields.ts'
 import type { Outcome } from '../../contract/outside/provider.ts'
-import { type HttpAnswer, retryAfterMs } from '../http-call.ts'
+import { retryAfterMs } from '../../http/retry-after.ts'
+import type { ProviderAnswer } from '../http-client.ts'
 import { type CodeMeaning, errorText, meaningOf } from './codes.ts'
 
-type Answered = Extract<HttpAnswer, { type: 'answered' }>
+type Answered = Extract<ProviderAnswer, { type: 'answered' }>
 
 /** When the call was made and which attempt it was: what waiting times follow from. */
 export interface Attempt {
@@ -15,7 +16,7 @@ export interface Attempt {
  * What an answer means. Meta's code decides and not the HTTP status, which its documents call unreliable; the status
  * only where there is no code, or one that nobody told us of. Source: Meta, Cloud API, Error codes.
  */
-export function outcomeOf(answer: HttpAnswer, attempt: Attempt): Outcome {
+export function outcomeOf(answer: ProviderAnswer, attempt: Attempt): Outcome {
   if (answer.type === 'not_sent') {
     return retry('provider_unreachable', `whatsapp_cloud:${answer.code} ${answer.text}`)
   }

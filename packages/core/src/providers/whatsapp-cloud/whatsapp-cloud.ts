@@ -1,6 +1,6 @@
 import { isRecord } from '../../contract/fields/fields.ts'
 import type { Outcome, Provider, SendJob } from '../../contract/outside/provider.ts'
-import { createHttpClient, type HttpClient } from '../http-call.ts'
+import { createProviderClient, type ProviderClient } from '../http-client.ts'
 import { messageBody } from './body.ts'
 import { readCallback } from './callback.ts'
 import { outcomeOf } from './outcome.ts'
@@ -10,13 +10,13 @@ type Sender = WhatsappCloudSettings['senders'][number]
 
 export interface WhatsappCloudOptions {
   now_ms?: () => number
-  http?: HttpClient
+  http?: ProviderClient
 }
 
 /** Sends through Meta's Cloud API, each message in a call of its own; Meta has no other way. */
 export function openWhatsappCloud(
   settings: WhatsappCloudSettings,
-  { now_ms = Date.now, http = createHttpClient() }: WhatsappCloudOptions = {},
+  { now_ms = Date.now, http = createProviderClient() }: WhatsappCloudOptions = {},
 ): Provider {
   const { name, access_token, senders } = settings
   const graph_url = `${settings.api_url}/${settings.api_version}`

@@ -1,10 +1,10 @@
 import { afterEach, describe, expect, it } from 'vitest'
+import type { HttpCall } from '../../src/http/client.ts'
 import {
-  createHttpClient,
-  type HttpAnswer,
-  type HttpCall,
-  type HttpClientOptions,
-} from '../../src/providers/http-call.ts'
+  createProviderClient,
+  type ProviderAnswer,
+  type ProviderClientOptions,
+} from '../../src/providers/http-client.ts'
 import {
   accepting,
   answer,
@@ -24,8 +24,8 @@ afterEach(async () => {
   for (const close of closing.splice(0).reverse()) await close()
 })
 
-function clientOf(options?: HttpClientOptions) {
-  const client = createHttpClient(options)
+function clientOf(options?: ProviderClientOptions) {
+  const client = createProviderClient(options)
   closing.push(client.close)
   return client
 }
@@ -42,7 +42,7 @@ function post(url: string): HttpCall {
 }
 
 /** What an answer that is none says, with no word of what was sent. */
-function expectPlain(given: HttpAnswer): void {
+function expectPlain(given: ProviderAnswer): void {
   expect(JSON.stringify(given)).not.toMatch(/canary|127\.0\.0\.1|localhost/)
 }
 
@@ -164,7 +164,7 @@ describe('what was read and not answered is unanswered', () => {
 
   it('a call that is under way when the client closes', async () => {
     const peer = await peerOf()
-    const client = createHttpClient()
+    const client = createProviderClient()
     let hasAsked: () => void = () => {}
     const asked = new Promise<void>((resolve) => {
       hasAsked = resolve

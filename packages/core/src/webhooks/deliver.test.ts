@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { deliveryOutcome } from './delivery-outcome.ts'
+import { deliveryOutcome } from './deliver.ts'
 
 it.each([
   [200, null, '2xx'],
@@ -13,8 +13,8 @@ it.each([
   [null, 'connect', 'connect'],
   [null, 'blocked_target', 'blocked_target'],
   [null, 'interrupted', 'interrupted'],
-  [null, 'a word that nobody counts', 'failed'],
+  [null, 'unknown', 'failed'],
   [null, null, 'failed'],
-])('an answer of %j, or %j, is counted as %s', (response_status, error, outcome) => {
+])('counts status %j or error %j as %s', (response_status, error, outcome) => {
   expect(deliveryOutcome({ response_status, error })).toBe(outcome)
 })

@@ -1,0 +1,290 @@
+import type { LookupFunction } from 'node:net'
+import { setImmediate as checkPhase } from 'node:timers/promises'
+import { Agent, buildConnector, type Dispatcher } from 'undici'
+
+/** One request. */
+export interface HttpCall {
+  method: 'GET' | 'POST' | 'PUT'
+  /** http or https; a user and a password in it are not sent. */
+  url: string
+  headers: Record<string, string>
+  body?: string | Uint8Array
+}
+
+/** The result of a call. Texts name only the kind of failure: never a header, a body or an address. */
+export type HttpAnswer =
+  /** The peer answered, with any status: redirects are not followed. */
+  | HttpResponse
+  /** No byte of the request was handed to a connection: the peer has not seen it. */
+  | { type: 'not_sent'; code: HttpFailure; text: string }
+  /** The request was written, at least in part, and no whole answer came: the peer may have acted on it. */
+  | { type: 'unanswered'; code: HttpFailure; text: string }
+
+export interface HttpResponse {
+  type: 'answered'
+  status: number
+  /** Names are lower-case. */
+  headers: Record<string, string | string[] | undefined>
+  /** At most the first `body_max` bytes, as they arrived: not decompressed. */
+  body: Buffer
+  /** Whether `body` is the whole body. */
+  is_whole: boolean
+}
+
+export interface HttpClient {
+  /** Never rejects. */
+  call(call: HttpCall): Promise<HttpAnswer>
+  /** Ends every connection; calls in flight and later calls are `not_sent` or `unanswered`. */
+  close(): Promise<void>
+}
+
+export type Connector = buildConnector.connector
+
+export interface HttpClientOptions {
+  /** Opens each connection; a `connect` that refuses an address fails with the code `FORBIDDEN`. */
+  connect: Connector
+  /** The limit of one call: waiting for a connection, connecting, writing, headers and body. */
+  deadline_ms: number
+  /** The size of an answer's body that is kept, in bytes. */
+  body_max: number
+  /** How much of a body is read, in bytes, so that its connection can be used again; default `body_max`. */
+  drain_max?: number
+  /** How many connections an origin may have; further calls wait. Null: no limit. */
+  connections: number | null
+  /**
+   * How long an idle connection is kept; a `Keep-Alive` header never makes this longer. Servers close idle connections
+   * without notice: after 60 s (Kannel), 5 s (Node, Apache) or 2 s (gunicorn). A request that crosses the peer's FIN on the
+   * network gets no answer, and TCP does not tell whether the peer has read it.
+   */
+  idle_ms: number
+  /**
+   * Whether a request is sent once more, within its deadline, when a connection that has carried an answer before ends
+   * without an answer to this one. The peer may get such a request twice.
+   */
+  repeats?: boolean
+}
+
+const TEXTS = {
+  invalid: 'The request could not be built',
+  forbidden: 'The address is not allowed',
+  connect_refused: 'The connection was refused',
+  unreachable: 'The host could not be reached',
+  dns: 'The host name could not be resolved',
+  tls: 'The TLS handshake failed',
+  connect_timeout: 'The connection was not made in time',
+  busy: 'No connection became free in time',
+  timeout: 'No whole answer came in time',
+  reset: 'The connection ended before the whole answer came',
+  malformed: 'The answer is not HTTP',
+  too_large: 'The headers of the answer are too large',
+  closed: 'The client was closed',
+  failed: 'The call failed',
+} as const
+
+export type HttpFailure = keyof typeof TEXTS
+
+/** The `code` of the error of a connector that refuses an address. */
+export const FORBIDDEN = 'ERR_TARGET_FORBIDDEN'
+
+const CONNECT_MS = 5_000
+
+/** For each address but the last. With Node's 250 ms, a machine without IPv6 would never reach a far receiver. */
+const CONNECT_EACH_MS = 1_000
+
+export interface ConnectorOptions {
+  /** The limit of name, connection and TLS together; default 5 s. */
+  connect_ms?: number
+  /** The certificates (PEM) to trust, instead of the well-known ones. */
+  ca?: string
+  /** Finds the addresses of a name; default: the system. */
+  lookup?: LookupFunction
+}
+
+/** Opens TCP and TLS connections and verifies certificates. Does not use the proxies of the environment. */
+export function createConnector({
+  connect_ms = CONNECT_MS,
+  ...options
+}: ConnectorOptions = {}): Connector {
+  return buildConnector({
+    timeout: connect_ms,
+    allowH2: false,
+    autoSelectFamily: true,
+    autoSelectFamilyAttemptTimeout: CONNECT_EACH_MS,
+    ...options,
+  } as buildConnector.BuildOptions)
+}
+
+/** One pool of keep-alive connections for each origin. */
+export function createHttpClient(options: HttpClientOptions): HttpClient {
+  const { connect, connections, idle_ms } = options
+  const agent = new Agent({
+    connections,
+    pipelining: 1,
+    keepAliveTimeout: idle_ms,
+    keepAliveMaxTimeout: idle_ms,
+    keepAliveTimeoutThreshold: Math.min(idle_ms, 1_000),
+    // The deadline covers both; undici's own timeouts restart with every byte.
+    headersTimeout: 0,
+    bodyTimeout: 0,
+    connect: countingBytes(connect),
+  })
+  return {
+    call: (call) => callOnce(call, agent, options),
+    close: () => agent.destroy(),
+  }
+}
+
+/**
+ * undici calls `onRequestStart` right before it hands the first byte to a connection, and never otherwise: this alone
+ * tells `not_sent` from `unanswered`, whatever the error is. The rule is the same on a kept connection: once a byte was
+ * written, no error proves that the peer did not read it. A FIN without an answer, a reset and EPIPE also come from a peer
+ * that took the request and then died. Two things keep a request off a closed connection before it is written: a short
+ * keep-alive, and a turn of the event loop.
+ */
+function callOnce(
+  { url, body, ...call }: HttpCall,
+  agent: Dispatcher,
+  { deadline_ms, body_max, drain_max = body_max, repeats = false }: HttpClientOptions,
+): Promise<HttpAnswer> {
+  const target = originAndPath(url)
+  if (!target) return Promise.resolve({ type: 'not_sent', code: 'invalid', text: TEXTS.invalid })
+  return new Promise((resolve) => {
+    let connection: Dispatcher.DispatchController | null = null
+    let is_written = false
+    let may_repeat = repeats
+    let is_settled = false
+    const settle = (answer: HttpAnswer) => {
+      if (is_settled) return
+      is_settled = true
+      clearTimeout(timer)
+      resolve(answer)
+    }
+    const fail = (code: HttpFailure) =>
+      settle({ type: is_written ? 'unanswered' : 'not_sent', code, text: TEXTS[code] })
+    const until = performance.now() + deadline_ms
+    const timer = setTimeout(() => {
+      fail(connection ? 'timeout' : 'busy')
+      connection?.abort(new Error('deadline'))
+    }, deadline_ms)
+    const received = createCollector(body_max, drain_max)
+    let head: Pick<HttpResponse, 'status' | 'headers'> = { status: 0, headers: {} }
+    const answer = () => settle({ type: 'answered', ...head, ...received.taken() })
+
+    const handler: Dispatcher.DispatchHandler = {
+      onRequestStart(controller) {
+        // The deadline passed while the call waited for a connection, or undici writes the request again: neither may
+        // reach the peer.
+        const is_rewrite = connection !== null
+        // A process that was stopped handles the events of its connections before the timer of the deadline.
+        if (performance.now() >= until) fail('busy')
+        connection ??= controller
+        if (is_settled || is_rewrite) controller.abort(new Error('not wanted'))
+        else is_written = true
+      },
+      onResponseStart(_, status, headers) {
+        head = { status, headers }
+      },
+      onResponseData(controller, chunk) {
+        if (received.add(chunk)) return
+        answer()
+        controller.abort(new Error('enough'))
+      },
+      onResponseEnd: answer,
+      onResponseError(_, error) {
+        const code = codeOf(error)
+        const is_kept = code === 'reset' && ((error as SocketError).socket?.bytesRead ?? 0) > 0
+        if (!may_repeat || !is_kept || is_settled || head.status >= 200) return fail(code)
+        may_repeat = false
+        connection = null
+        send()
+      },
+    }
+    const send = () => {
+      turnOfLoop()
+        .then(() => agent.dispatch({ ...target, ...call, body: body ?? null }, handler))
+        .catch((error) => fail(codeOf(error)))
+    }
+    send()
+  })
+}
+
+/**
+ * Resolves after one whole turn of the event loop, which handles the timers that are due and everything that the kernel
+ * holds for this thread. A FIN that arrived before the call has then closed its connection, even if the loop was blocked
+ * for long.
+ */
+async function turnOfLoop(): Promise<void> {
+  // The first check phase may be that of the present turn.
+  await checkPhase()
+  await checkPhase()
+}
+
+type SocketError = Error & { socket?: { bytesRead?: number } | null }
+
+/** Adds to each error of a socket how many bytes the peer had sent; undici does so for some errors only. */
+function countingBytes(connect: Connector): Connector {
+  return (options, done) =>
+    connect(options, (...[error, socket]) => {
+      if (error) return done(error, null)
+      socket.prependListener('error', (failure: SocketError) => {
+        failure.socket ??= { bytesRead: socket.bytesRead }
+      })
+      done(null, socket)
+    })
+}
+
+function originAndPath(url: string): { origin: string; path: string } | null {
+  const parsed = URL.canParse(url) ? new URL(url) : null
+  if (parsed?.protocol !== 'http:' && parsed?.protocol !== 'https:') return null
+  return { origin: parsed.origin, path: `${parsed.pathname}${parsed.search}` }
+}
+
+/** Keeps the first `max` bytes, and reads up to `drain_max`. */
+function createCollector(max: number, drain_max: number) {
+  const chunks: Buffer[] = []
+  let read = 0
+  return {
+    /** Returns false once the body is longer than `drain_max`. */
+    add(chunk: Buffer): boolean {
+      // A copy: undici passes a view of a larger buffer, which would stay in memory.
+      if (read < max) chunks.push(Buffer.from(chunk.subarray(0, max - read)))
+      read += chunk.length
+      return read <= drain_max
+    },
+    taken: () => ({ body: Buffer.concat(chunks), is_whole: read <= max }),
+  }
+}
+
+const CODES: Record<string, HttpFailure> = {
+  UND_ERR_INVALID_ARG: 'invalid',
+  UND_ERR_NOT_SUPPORTED: 'invalid',
+  UND_ERR_REQ_CONTENT_LENGTH_MISMATCH: 'invalid',
+  [FORBIDDEN]: 'forbidden',
+  ECONNREFUSED: 'connect_refused',
+  ENETUNREACH: 'unreachable',
+  EHOSTUNREACH: 'unreachable',
+  ETIMEDOUT: 'connect_timeout',
+  UND_ERR_CONNECT_TIMEOUT: 'connect_timeout',
+  ENOTFOUND: 'dns',
+  EAI_AGAIN: 'dns',
+  EAI_FAIL: 'dns',
+  ESERVFAIL: 'dns',
+  EREFUSED: 'dns',
+  ETIMEOUT: 'dns',
+  EPROTO: 'tls',
+  ECONNRESET: 'reset',
+  EPIPE: 'reset',
+  UND_ERR_SOCKET: 'reset',
+  UND_ERR_RES_CONTENT_LENGTH_MISMATCH: 'malformed',
+  UND_ERR_HEADERS_OVERFLOW: 'too_large',
+  UND_ERR_DESTROYED: 'closed',
+  UND_ERR_CLOSED: 'closed',
+}
+
+function codeOf(error: unknown): HttpFailure {
+  const { code, name } = error as { code?: unknown; name?: unknown }
+  if (name === 'HTTPParserError') return 'malformed'
+  if (typeof code !== 'string') return 'failed'
+  if (Object.hasOwn(CODES, code)) return CODES[code] ?? 'failed'
+  return /CERT|TLS|SSL|SIGNATURE|ISSUER/.test(code) ? 'tls' : 'failed'
+}

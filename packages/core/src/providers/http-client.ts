@@ -1,0 +1,91 @@
+import {
+  type ConnectorOptions,
+  createConnector,
+  createHttpClient,
+  type HttpAnswer,
+  type HttpCall,
+  type HttpClient,
+  type HttpClientOptions,
+  type HttpResponse,
+} from '../http/client.ts'
+
+/** The result of a call to a provider. */
+export type ProviderAnswer =
+  | Exclude<HttpAnswer, HttpResponse>
+  /**
+   * Of a body longer than `body_max` only the first bytes are here and `json` is undefined: the status is known, the
+   * meaning of the body is not. A body with a `content-encoding` is left out.
+   */
+  | {
+      type: 'answered'
+      status: number
+      /** Names are lower-case. */
+      headers: Record<string, string>
+      body: string
+      /** The parsed body, whatever its content type; undefined where it is not JSON. */
+      json: unknown
+    }
+
+export interface ProviderClient extends Pick<HttpClient, 'close'> {
+  /** Never rejects. */
+  call(call: HttpCall): Promise<ProviderAnswer>
+}
+
+export type ProviderClientOptions = Omit<ConnectorOptions, 'lookup'> &
+  Partial<Pick<HttpClientOptions, 'deadline_ms' | 'body_max' | 'connections'>>
+
+/**
+ * The HTTP client of a provider; its defaults are 15 s, 256 KB and 50 connections. It repeats no request: a message that the
+ * peer may have taken is in doubt.
+ */
+export function createProviderClient({
+  deadline_ms = 15_000,
+  body_max = 256 * 1024,
+  connections = 50,
+  ...options
+}: ProviderClientOptions = {}): ProviderClient {
+  const client = createHttpClient({
+    connect: createConnector(options),
+    deadline_ms,
+    body_max,
+    connections,
+    // Shorter than the idle limit of any usual server.
+    idle_ms: 500,
+  })
+  return {
+    async call(call) {
+      const headers = { 'user-agent': 'Svc/1', ...lowerCase(call.headers), ...IDENTITY }
+      const answer = await client.call({ ...call, headers })
+      return answer.type === 'answered' ? readAnswer(answer) : answer
+    },
+    close: client.close,
+  }
+}
+
+const IDENTITY = { 'accept-encoding': 'identity' }
+
+function lowerCase(headers: Record<string, string>): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(headers).map(([name, text]) => [name.toLowerCase(), text]),
+  )
+}
+
+function readAnswer({ type, status, headers: fields, ...read }: HttpResponse): ProviderAnswer {
+  const headers = Object.fromEntries(
+    Object.entries(fields).map(([name, value = '']) => [name, [value].flat().join(', ')]),
+  )
+  const { 'content-encoding': encoding = 'identity' } = headers
+  if (!['', 'identity'].includes(encoding.trim().toLowerCase())) {
+    return { type, status, headers, body: '', json: undefined }
+  }
+  const body = new TextDecoder().decode(read.body)
+  return { type, status, headers, body, json: read.is_whole ? parsed(body) : undefined }
+}
+
+function parsed(body: string): unknown {
+  try {
+    return JSON.parse(body)
+  } catch {
+    return undefined
+  }
+}
