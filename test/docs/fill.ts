@@ -15,7 +15,7 @@ export const PLACEHOLDERS: [RegExp, Filling][] = [
   [/<message[_-]id>|<message>/, ({ dev }) => aMessage(dev)],
   [/<purchase[_-]id>/, ({ dev }) => aPurchase(dev)],
   [/<workspace_id>/, ({ dev }) => dev.workspace.id],
-  [/<session id>/, () => `cs_${HEX}`],
+  [/<session_id>/, () => `cs_${HEX}`],
   [/<X-Svc-Signature>/, ({ signature }) => signature],
   [/<webhook[_-]id>|(?<=webhooks \S+ )<id>/, ({ dev }) => aWebhook(dev)],
   [/<bulk[_-]id>|(?<=bulk \S+ )<id>/, ({ dev }) => aBulk(dev)],
