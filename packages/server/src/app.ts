@@ -12,8 +12,7 @@ import type { Logger } from 'pino'
 import { type Admission, createAdmission } from './admission.ts'
 import { createAuthenticator } from './auth.ts'
 import { serveCallbacks } from './callbacks.ts'
-import type { Config } from './config.ts'
-import { boundConnections, CONNECTIONS_MAX, type ConnectionBound } from './connections.ts'
+import { boundConnections, type ConnectionBound } from './connections.ts'
 import { type InboxOptions, serveInbox } from './dev/inbox.ts'
 import { answerFailure, unknownRoute } from './failures.ts'
 import { createGate } from './gate.ts'
@@ -42,6 +41,8 @@ import { receivedRoutes } from './routes/received.ts'
 import { suppressionRoutes } from './routes/suppressions.ts'
 import { webhookRoutes } from './routes/webhooks.ts'
 import { workspaceRoutes } from './routes/workspaces.ts'
+import type { Config } from './settings/config.ts'
+import { readSetting } from './settings/readers.ts'
 
 /** What the API is built with, besides its core. */
 export interface AppOptions {
@@ -130,7 +131,8 @@ export async function buildApp(core: Core, options: AppOptions): Promise<Fastify
   const limiter = await createRateLimiter(app, config.rates, core)
   const authenticator = await createAuthenticator(app, core, { secret: config.jwt_secret, now })
   const refuse = createRefusal({ limiter, logger: options.logger, newRequestId })
-  const { overload: bounds = OVERLOAD, connections_max = CONNECTIONS_MAX } = config
+  const { overload: bounds = OVERLOAD } = config
+  const { connections_max = readSetting('SVC_CONNECTIONS_MAX') } = config
   const connections = boundConnections(app.server, connections_max)
   const gate = createGate(app, {
     bounds,

@@ -2,12 +2,6 @@ import { readFileSync } from 'node:fs'
 import type { Server } from 'node:http'
 import type { Socket } from 'node:net'
 
-/** How many connections a server serves at once where nothing else is set. */
-export const CONNECTIONS_MAX = 10_000
-
-/** How many connections may wait until the process accepts them. Linux takes no more than `net.core.somaxconn`. */
-export const LISTEN_BACKLOG = 4_096
-
 /** So many more are told that there are too many; any beyond are closed unanswered. */
 const REFUSED_MAX = 1_000
 

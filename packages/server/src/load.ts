@@ -1,4 +1,5 @@
 import type { Endpoint } from '@svc/core/contract'
+import { readSetting } from './settings/readers.ts'
 
 /**
  * What a request is worth to a service that has too much to do: it refuses bulk first, then lists and whatever else is
@@ -15,7 +16,10 @@ export interface Load {
 }
 
 /** The default of the load beyond which even sends are refused. 256 busy connections stay below every share of it. */
-export const OVERLOAD: Load = { requests: 4_000, delay_ms: 1_000 }
+export const OVERLOAD: Load = {
+  requests: readSetting('SVC_OVERLOAD_REQUESTS'),
+  delay_ms: readSetting('SVC_OVERLOAD_DELAY_MS'),
+}
 
 /** How much of the bound each may use. */
 const SHARES: Record<Priority, number> = {

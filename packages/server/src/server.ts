@@ -4,15 +4,15 @@ import type { FastifyListenOptions } from 'fastify'
 import { pino } from 'pino'
 import { buildApp } from './app.ts'
 import type { Backups } from './backups.ts'
-import { type Config, urlOf } from './config.ts'
 import type { InboxOptions } from './dev/inbox.ts'
 import { logOptions } from './log.ts'
 import { stdoutLog } from './log-destination.ts'
 import type { Metrics } from './metrics/metrics.ts'
 import { versionOf } from './pages/docs.ts'
 import { openPayments } from './payments.ts'
-import { warnOfDatabase, warnOfSettings } from './settings-warnings.ts'
-import { targetsOf } from './webhook-targets.ts'
+import { type Config, urlOf } from './settings/config.ts'
+import { warnOfDatabase, warnOfSettings } from './settings/warnings.ts'
+import { targetsOf } from './settings/webhook-targets.ts'
 
 /** How long the last lines may take to be written when the service stops. */
 const LOG_DRAIN_MAX_MS = 500

@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { startBackups } from '../src/backups.ts'
-import { readConfig } from '../src/config.ts'
 import { startServer } from '../src/server.ts'
+import { readConfig } from '../src/settings/config.ts'
 
 const HOUR_MS = 3_600_000
 

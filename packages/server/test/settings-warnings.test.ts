@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
-import { readConfig } from '../src/config.ts'
-import { warnOfDatabase, warnOfSettings } from '../src/settings-warnings.ts'
+import { readConfig } from '../src/settings/config.ts'
+import { warnOfDatabase, warnOfSettings } from '../src/settings/warnings.ts'
 
 const SMTP = 'smtp://svc:hunter2@mail.example.com'
 const MAIL = { SVC_SMTP_URL: SMTP, SVC_MAIL_DOMAIN: 'example.com' }

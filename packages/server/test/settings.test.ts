@@ -1,16 +1,23 @@
 import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import {
+  AUDIT_DAYS_DEFAULT,
+  RETENTION_DAYS_MAX,
+  RETENTION_DAYS_MIN,
+  SIGNUP_CREDITS_ON,
+} from '@svc/core'
+import { LIMITS, QUOTAS, RATES } from '@svc/core/contract'
 import { expect, test } from 'vitest'
-import { readConfig } from '../src/config.ts'
-import { SETTING_GROUPS, SETTINGS } from '../src/settings.ts'
+import { readConfig } from '../src/settings/config.ts'
+import { SETTING_GROUPS, SETTINGS } from '../src/settings/table.ts'
 
 const SOURCE = new URL('../src/', import.meta.url)
-const GUIDE = new URL('../../../docs/operating/configuration.md', import.meta.url)
 
 /** The variables that the code of this package names as texts. */
 function namedInSource(): Map<string, string> {
   const files = readdirSync(SOURCE, { recursive: true, encoding: 'utf8' })
     .filter((file) => file.endsWith('.ts') && !file.endsWith('.test.ts'))
-    .filter((file) => file !== 'settings.ts')
+    .filter((file) => file !== join('settings', 'table.ts'))
   const found = new Map<string, string>()
   for (const file of files) {
     const text = readFileSync(new URL(file, SOURCE), 'utf8')
@@ -22,31 +29,23 @@ function namedInSource(): Map<string, string> {
 
 const table = new Map(SETTINGS.map((setting) => [setting.env, setting]))
 
-test('every variable that is read is in the table', () => {
+test('every variable that code names is in the table', () => {
   const named = namedInSource()
   expect(named.size).toBeGreaterThan(35)
   for (const [name, file] of named) {
-    expect(table.has(name), `${name}, read in ${file}, is not in settings.ts`).toBe(true)
+    expect(table.has(name), `${name}, read in ${file}, is not in the table`).toBe(true)
   }
 })
 
-test('the table has nothing that nobody reads', () => {
+test('code reads each setting that is part of a field', () => {
   const named = namedInSource()
-  for (const { env, group } of SETTINGS) {
-    if (group !== 'client') expect(named.has(env), env).toBe(true)
-  }
+  for (const { env } of PARTS) expect(named.has(env), env).toBe(true)
 })
 
-test('configuration.md names each with its key', () => {
-  const guide = readFileSync(GUIDE, 'utf8')
-  const missing = SETTINGS.filter(({ env }) => !guide.includes(`\`${env}\``))
-  expect(missing.map(({ env }) => env)).toEqual([])
-})
-
-test('the examples can be meant, all together', () => {
+test('the examples are valid together', () => {
   const given = SETTINGS.filter(({ group, kind }) => group !== 'client' && !/path/.test(kind))
   const env = Object.fromEntries(given.map((setting) => [setting.env, setting.example]))
-  // The key that the one names would be read from its file; with the other there are no backups to be set.
+  // The selector needs a key file, and PostgreSQL has no settings of backups.
   const without = { SVC_DKIM_SELECTOR: undefined, SVC_DATABASE_URL: undefined }
   expect(() => readConfig({ ...env, ...without })).not.toThrow()
 })
@@ -68,31 +67,30 @@ test.each(SETTINGS.map((setting) => [setting.env, setting] as const))(
   },
 )
 
-/** Whose default is told in words. */
-const IN_WORDS = [
-  'SVC_DATABASE_URL',
-  'SVC_PUBLIC_URL',
-  'SVC_JWT_SECRET',
-  'SVC_PRICES',
-  'SVC_ALLOWED_COUNTRIES',
-  'STRIPE_API_URL',
-  'SVC_PROVIDERS',
-  'SVC_WEBHOOK_DNS',
-  'SVC_BACKUP_DIR',
-  'SVC_RATE_LIMIT_WORKSPACE',
-  'SVC_RATE_LIMIT_BULK_ESTIMATE',
-  'SVC_RETENTION_DAYS',
-  'SVC_URL',
-]
+test('defaults are those of the contract and of the core', () => {
+  expect(readConfig({})).toMatchObject({
+    rates: RATES,
+    quotas: QUOTAS,
+    bulk_recipients_max: LIMITS.bulk_recipients,
+    audit_retention_days: AUDIT_DAYS_DEFAULT,
+  })
+})
 
-const DEFAULTS = SETTINGS.filter(
-  ({ env, default: text }) => text !== null && !IN_WORDS.includes(env),
-)
+test('ranges are those of the contract and of the core', () => {
+  const days = { min: RETENTION_DAYS_MIN, max: RETENTION_DAYS_MAX }
+  expect(table.get('SVC_RETENTION_DAYS')).toMatchObject(days)
+  expect(table.get('SVC_AUDIT_RETENTION_DAYS')).toMatchObject(days)
+  expect(table.get('SVC_BULK_RECIPIENTS_MAX')).toMatchObject({ max: LIMITS.bulk_recipients_max })
+  expect(table.get('SVC_SIGNUP_CREDITS_ON')).toMatchObject({ choices: SIGNUP_CREDITS_ON })
+})
 
-test.each(DEFAULTS.map((setting) => [setting.env, setting] as const))(
-  '%s is by default what the table says',
-  (env, { default: text }) => {
+const PARTS = SETTINGS.filter(({ field, group }) => field === null && group !== 'client')
+const WITH_DEFAULT = SETTINGS.filter(({ default_text }) => default_text !== null)
+
+test.each(WITH_DEFAULT.map(({ env, default_text }) => [env, default_text ?? ''] as const))(
+  '%s has the default %s',
+  (env, text) => {
     const base = { SVC_BACKUP_EVERY: '1d' }
-    expect(readConfig({ ...base, [env]: text ?? '' })).toEqual(readConfig(base))
+    expect(readConfig({ ...base, [env]: text })).toEqual(readConfig(base))
   },
 )

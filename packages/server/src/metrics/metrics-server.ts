@@ -1,12 +1,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { ConfigError } from '../config-error.ts'
-
-/** Where something listens. */
-export interface Address {
-  host: string
-  port: number
-}
+import type { Address } from '../settings/readers.ts'
+import { ConfigError } from '../settings/variables.ts'
 
 /** Who scrapes asks seldom, on few connections, and in few bytes. */
 const CONNECTIONS_MAX = 32

@@ -1,6 +1,7 @@
 import type { Core, Telemetry } from '@svc/core'
 import { collectDefaultMetrics, Registry } from 'prom-client'
-import { type Address, serveMetrics } from './metrics-server.ts'
+import type { Address } from '../settings/readers.ts'
+import { serveMetrics } from './metrics-server.ts'
 import { overviewMetrics } from './overview-metrics.ts'
 import { type OnAnswered, requestMetrics } from './request-metrics.ts'
 import { register } from './series.ts'

@@ -1,6 +1,6 @@
 import { isDatabaseExposed, type Log } from '@svc/core'
+import { readSomaxconn } from '../connections.ts'
 import type { Config } from './config.ts'
-import { readSomaxconn } from './connections.ts'
 
 /** Says at start what of the settings may not be what the operator takes it for; never a value of one. */
 export function warnOfSettings(

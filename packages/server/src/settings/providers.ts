@@ -1,8 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { assertNames, type ProviderSettings, readProvider, readProviders } from '@svc/core'
-import { ConfigError } from './config-error.ts'
-import { type Read, readSet, type Variable } from './variable-set.ts'
+import { ConfigError, itemsOf, type Read, readSet, type Variable } from './variables.ts'
 
 const DOMAIN =
   /^(?=.{4,253}$)([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z]([a-z0-9-]{0,61}[a-z0-9])$/i
@@ -29,7 +28,7 @@ const DKIM: readonly Variable[] = [
 ]
 
 /**
- * Who carries messages, in the order in which they are tried: `SVC_PROVIDERS` first, then what has variables of its own.
+ * The providers in the order in which they are tried: those of `SVC_PROVIDERS` first, then those with variables of their own.
  * @throws ConfigError for the first that is wrong or missing.
  */
 export function readProviderSettings(read: Read): ProviderSettings[] {
@@ -106,7 +105,7 @@ function readIntake(read: Read): { host: string; port: number } | null {
   throw new ConfigError('SVC_MAIL_INTAKE must be a port or host:port, for example 0.0.0.0:2525')
 }
 
-/** Names the variable that something is wrong with; the text of the fault repeats no value. */
+/** Puts the name of the variable before a fault. The text of a fault repeats no value. */
 function named<T>(name: string, work: () => T): T {
   try {
     return work()
@@ -123,10 +122,6 @@ function readText(name: string, path: string): string {
     const { code = 'unreadable' } = error as NodeJS.ErrnoException
     throw new ConfigError(`${name}: the file cannot be read (${code})`)
   }
-}
-
-function itemsOf(text: string): string[] {
-  return text.split(',').flatMap((item) => item.trim() || [])
 }
 
 function unless(pattern: RegExp, what: string): Variable['fault'] {

@@ -1,12 +1,11 @@
-import { ConfigError } from './config-error.ts'
-import { type Read, readSet, type Variable } from './variable-set.ts'
+import { ConfigError, itemsOf, type Read, readSet, type Variable } from './variables.ts'
 
-/** How Stripe is reached, and how its notifications are known. */
+/** The account at Stripe, and the secrets that sign its notifications. */
 export interface StripeSettings {
   secret_key: string
-  /** Several while a secret is rolled; each is good. */
+  /** Several while a secret is rolled; each is valid. */
   webhook_secrets: string[]
-  /** Where its API is instead: a proxy, or what stands in for Stripe in a trial. */
+  /** The address of a proxy, or of a stand-in for Stripe in a trial. */
   api_url?: string
 }
 
@@ -18,8 +17,8 @@ const STRIPE: readonly Variable[] = [
 const STRIPE_API_URL = 'STRIPE_API_URL'
 
 /**
- * Reads the variables of Stripe: all of them or none.
- * @throws ConfigError for the first that is wrong or missing.
+ * Reads the variables of Stripe; null where none is set.
+ * @throws ConfigError for the first that is wrong, or that is missing while another is set.
  */
 export function readStripe(read: Read): StripeSettings | null {
   const [secret_key, secrets] = readSet(STRIPE, read)
@@ -43,10 +42,6 @@ function isSafe(text: string): boolean {
   if (url?.pathname !== '/' || url.search || url.hash || url.username) return false
   const isHere = ['127.0.0.1', 'localhost', '[::1]'].includes(url.hostname)
   return url.protocol === 'https:' || (url.protocol === 'http:' && isHere)
-}
-
-function itemsOf(text: string): string[] {
-  return text.split(',').flatMap((item) => item.trim() || [])
 }
 
 function secretKeyFault(text: string): string | null {

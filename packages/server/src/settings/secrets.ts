@@ -1,14 +1,13 @@
 import { readFileSync, statSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { readSecretsKeys } from '@svc/core'
-import { ConfigError } from './config-error.ts'
-import type { Read } from './variable-set.ts'
+import { ConfigError, type Read } from './variables.ts'
 
 /** The keys that encrypt the secrets of the database. */
 export interface SecretsSettings {
-  /** The first encrypts, all decrypt; none where secrets are stored as plain text. */
+  /** The first encrypts, all decrypt; without a key, secrets are stored as plain text. */
   secrets_keys: readonly string[]
-  /** The file that they come from, where others than its owner and its group can read it; null otherwise. */
+  /** The file of the keys if every user of the machine can read it; null otherwise. */
   open_secrets_key_file: string | null
 }
 
@@ -18,7 +17,7 @@ const FILE = 'SVC_SECRETS_KEY_FILE'
 /** Sixteen keys take about 1 KB. */
 const FILE_BYTES_MAX = 16 * 1024
 
-/** What only the owner and the group of a file should have. */
+/** The permissions of users other than the owner and the group. */
 const OTHERS = 0o007
 
 /**

@@ -6,15 +6,15 @@ import {
   readSequenceLimit,
   type SequenceLimit,
 } from '@svc/core'
-import { ConfigError } from './config-error.ts'
+import { ConfigError, type Read } from './variables.ts'
 
-/** What keeps credits from being spent where they should not be, and what numbers cost. */
+/** Prices, and the rules that protect credits from misuse. */
 export interface SpendSettings {
-  /** Those that are not the specification's. */
+  /** The prices that differ from those of the specification. */
   prices: Partial<Prices>
-  /** Null where no country is named. */
+  /** Null where neither list of countries is set. */
   countries: CountryRule | null
-  /** Null where nobody looks at numbers in sequence. */
+  /** Null where numbers in sequence are not counted. */
   sequence_limit: SequenceLimit | null
 }
 
@@ -22,7 +22,7 @@ export interface SpendSettings {
  * Reads the variables of spend protection.
  * @throws ConfigError for the first that is wrong.
  */
-export function readSpendSettings(read: (name: string) => string | undefined): SpendSettings {
+export function readSpendSettings(read: Read): SpendSettings {
   function readBy<T>(name: string, takes: string, reader: (text: string) => T): T | null {
     const text = read(name)
     if (text === undefined) return null

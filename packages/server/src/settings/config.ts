@@ -1,0 +1,185 @@
+import { isIP } from 'node:net'
+import { join } from 'node:path'
+import type { ProviderSettings } from '@svc/core'
+import { RATES, type RateLimit } from '@svc/core/contract'
+import { type BackupSettings, readBackups } from './backups.ts'
+import { readProviderSettings } from './providers.ts'
+import { readSetting, type SettingName, type ValueOf } from './readers.ts'
+import { readSecretsSettings, type SecretsSettings } from './secrets.ts'
+import { readSpendSettings, type SpendSettings } from './spend.ts'
+import { readStripe, type StripeSettings } from './stripe.ts'
+import { SETTINGS, type ServiceRows } from './table.ts'
+import { ConfigError, type Read } from './variables.ts'
+
+export { ConfigError }
+
+/**
+ * The settings of the service, checked and complete. Each setting is a field under its key in the configuration file
+ * (docs/operating/configuration.md), except for the groups `rates`, `quotas` and `overload`, and the fields below.
+ * Credits are decimal texts; null means that a setting without a default is not set. Source: contract section 11.
+ */
+export interface Config extends Fields, SpendSettings, SecretsSettings {
+  /** The listening socket that the process got from its parent; null for none. */
+  listen_fd: number | null
+  /** Null where no payments are taken. */
+  stripe: StripeSettings | null
+  /** The providers, in the order in which they are tried. */
+  providers: ProviderSettings[]
+  /** The backups that the server makes by itself; null for none. */
+  backups: BackupSettings | null
+}
+
+/** The settings with a field of their own in `Config`. */
+type FieldName = {
+  [Name in SettingName]: ServiceRows[Name] extends { is_part: true } ? never : Name
+}[SettingName]
+
+type PathOf<Name extends FieldName> = ServiceRows[Name] extends { field: infer Path extends string }
+  ? Path
+  : Lowercase<Name extends `SVC_${infer Rest}` ? Rest : Name>
+
+type Paths = { [Name in FieldName as PathOf<Name>]: ValueOf<Name> }
+
+type GroupOf<Path> = Path extends `${infer Group}.${string}` ? Group : never
+
+type Fields = {
+  [Path in keyof Paths as Path extends `${string}.${string}` ? never : Path]: Paths[Path]
+} & {
+  [Group in GroupOf<keyof Paths>]: {
+    [Path in keyof Paths as Path extends `${Group}.${infer Name}` ? Name : never]: Paths[Path]
+  }
+}
+
+type DerivedName = {
+  [Name in FieldName]: ServiceRows[Name] extends { is_derived: true } ? Name : never
+}[FieldName]
+
+type Value = <Name extends FieldName>(name: Name) => ValueOf<Name>
+
+/** The defaults that follow from other settings, so that setting the other one is enough. */
+const DERIVED: { readonly [Name in DerivedName]: (value: Value) => ValueOf<Name> } = {
+  SVC_DATABASE_URL: (value) => `file:${join(value('SVC_DATA_DIR'), 'svc.db')}`,
+  SVC_PUBLIC_URL: (value) => readSetting('SVC_PUBLIC_URL', urlOf(value('HOST'), value('PORT'))),
+  SVC_RATE_LIMIT_WORKSPACE: (value) =>
+    times(value('SVC_RATE_LIMIT_GENERAL'), RATES.workspace.max / RATES.general.max),
+  SVC_RATE_LIMIT_BULK_ESTIMATE: (value) =>
+    times(value('SVC_RATE_LIMIT_BULK'), RATES.bulk_estimate.max / RATES.bulk.max),
+  SVC_RATE_LIMIT_LOGIN_ALL: (value) =>
+    times(value('SVC_RATE_LIMIT_AUTH'), RATES.login_all.max / RATES.auth.max),
+  SVC_RATE_LIMIT_SIGNUP_ALL: (value) =>
+    times(value('SVC_RATE_LIMIT_AUTH'), RATES.signup_all.max / RATES.auth.max),
+}
+
+/** The settings that a start checks first; the first wrong setting is the one that it reports. */
+const CHECKED_FIRST: readonly FieldName[] = [
+  'PORT',
+  'SVC_DATABASE_URL',
+  'SVC_JWT_SECRET',
+  'SVC_PUBLIC_URL',
+  'SVC_RATE_LIMIT_GENERAL',
+  'SVC_RATE_LIMIT_WORKSPACE',
+  'SVC_RATE_LIMIT_BULK',
+  'SVC_RATE_LIMIT_BULK_ESTIMATE',
+  'SVC_RATE_LIMIT_AUTH',
+  'SVC_RATE_LIMIT_ANONYMOUS',
+  'SVC_RATE_LIMIT_FAILED_AUTH',
+  'SVC_RATE_LIMIT_LOGIN_ALL',
+  'SVC_RATE_LIMIT_SIGNUP_ALL',
+  'SVC_API_KEYS_MAX',
+  'SVC_WEBHOOKS_MAX',
+  'SVC_WEBHOOKS_PER_HOST_MAX',
+  'SVC_CONTACTS_MAX',
+  'SVC_TEST_MESSAGES_PER_DAY',
+  'SVC_TEST_BYTES_PER_DAY',
+  'SVC_TRUST_PROXY',
+  'SVC_OVERLOAD_REQUESTS',
+  'SVC_OVERLOAD_DELAY_MS',
+  'SVC_CONNECTIONS_MAX',
+  'SVC_LISTEN_BACKLOG',
+  'SVC_WEBHOOK_ALLOW_HTTP',
+  'SVC_WEBHOOK_ALLOW_NETS',
+  'SVC_WEBHOOK_DNS',
+  'SVC_BULK_RECIPIENTS_MAX',
+  'SVC_SIGNUP_CREDITS',
+  'SVC_SIGNUP_CREDITS_ON',
+  'SVC_SIGNUP_DAILY_LIMIT',
+  'SVC_LOW_BALANCE',
+  'SVC_RETENTION_DAYS',
+  'SVC_AUDIT_RETENTION_DAYS',
+  'SVC_CREDIT_PACKAGES',
+  'SVC_METRICS_LISTEN',
+  'SVC_LOG_LEVEL',
+]
+
+/**
+ * Reads the environment.
+ * @throws ConfigError for the first setting that is wrong.
+ */
+export function readConfig(env: NodeJS.ProcessEnv): Config {
+  const read = (name: string) => env[name]?.trim() || undefined
+  const listen_fd = inheritedSocket(env)
+  const fields = readFields(read)
+  return {
+    ...fields,
+    listen_fd,
+    backups: readBackups(read, fields),
+    stripe: readStripe(read),
+    providers: readProviderSettings(read),
+    ...readSecretsSettings(read),
+    ...readSpendSettings(read),
+  }
+}
+
+/** Reads the settings with a field of their own. */
+function readFields(read: Read): Fields {
+  const value: Value = (name) => {
+    const text = read(name)
+    const derive = text === undefined ? DERIVED[name as DerivedName] : undefined
+    return (derive ? derive(value) : readSetting(name, text)) as ValueOf<typeof name>
+  }
+  const fields: Record<string, unknown> = {}
+  for (const [name, path] of fieldPaths()) {
+    const [group = '', key] = path.split('.')
+    if (key === undefined) fields[group] = value(name)
+    else fields[group] = { ...(fields[group] as object | undefined), [key]: value(name) }
+  }
+  return fields as Fields
+}
+
+/** The place in `Config` of each setting with a field of its own, in the order in which a start checks them. */
+function fieldPaths(): Map<FieldName, string> {
+  const paths = SETTINGS.flatMap(({ env, field }): [FieldName, string][] =>
+    field === null ? [] : [[env as FieldName, field]],
+  )
+  const byName = new Map(paths)
+  return new Map([
+    ...CHECKED_FIRST.map((name) => [name, byName.get(name) ?? ''] as const),
+    ...paths,
+  ])
+}
+
+/** `http://host:port`, IPv6 in brackets. */
+export function urlOf(host: string, port: number): string {
+  return `http://${isIP(host) === 6 ? `[${host}]` : host}:${port}`
+}
+
+function times({ max, window_s }: RateLimit, factor: number): RateLimit {
+  return { max: max * factor, window_s }
+}
+
+/** The descriptor of the first socket that systemd passes. */
+const FIRST_SOCKET = 3
+
+/**
+ * The descriptor of the listening socket that this process got from its parent; null for none. The parent keeps the
+ * socket open while the service restarts, so that clients wait meanwhile and are not refused. Source: sd_listen_fds(3);
+ * LISTEN_PID names the process that the socket is for.
+ * @throws ConfigError for several sockets: the service listens on one.
+ */
+function inheritedSocket(env: NodeJS.ProcessEnv): number | null {
+  if (env.LISTEN_FDS === undefined || Number(env.LISTEN_PID) !== process.pid) return null
+  if (env.LISTEN_FDS === '1') return FIRST_SOCKET
+  throw new ConfigError(
+    `LISTEN_FDS must be 1: svc listens on a single socket, got "${env.LISTEN_FDS}"`,
+  )
+}
