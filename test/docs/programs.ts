@@ -1,8 +1,9 @@
-import { spawnSync } from 'node:child_process'
+import { execFile, spawnSync } from 'node:child_process'
 import { createHmac } from 'node:crypto'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { promisify } from 'node:util'
 import { expect } from 'vitest'
 import { startDevServer } from '../../packages/cli/test/dev-server.ts'
 import { createReceiver } from '../../packages/testkit/src/receiver.ts'
@@ -14,6 +15,8 @@ type Trial = (code: string) => Promise<void>
 /** Programs that pages show, by page and info string. Those of one page that have no name are tried one by one. */
 export const PROGRAMS: Record<string, Trial[]> = {
   'README.md js': [verifiesRealDeliveries],
+  'README.md js send': [sendsOnce(runsModule)],
+  'README.md python': [ifInstalled('python3', sendsOnce(runsPython))],
   'packages/core/README.md js': [sendsAMessage],
   'packages/server/README.md js': [servesUntilItIsEnded],
   'packages/testkit/README.md js': [
@@ -112,6 +115,37 @@ async function verifiesRealDeliveries(code: string): Promise<void> {
   }
 }
 
+/** Runs a program that sends with SVC_URL and SVC_API_KEY; returns what it prints. */
+type Sender = (code: string, env: NodeJS.ProcessEnv) => Promise<string>
+
+/** Runs the program twice: both runs print the same message, because it has an idempotency key. */
+function sendsOnce(run: Sender): Trial {
+  return async (code) => {
+    const dev = await startDevServer()
+    try {
+      const env = { SVC_URL: dev.url, SVC_API_KEY: dev.api_key }
+      const printed = [await run(code, env), await run(code, env)]
+      const { messages } = await ask<{ messages: { id: string }[] }>(dev, '/messages')
+      expect(messages).toHaveLength(1)
+      expect(printed).toEqual(Array(2).fill(`${messages[0]?.id} queued`))
+    } finally {
+      await dev.close()
+    }
+  }
+}
+
+async function runsModule(code: string, env: NodeJS.ProcessEnv): Promise<string> {
+  const { printed } = await runModule(code, { process: { env } })
+  return printed.map((words) => words.join(' ')).join('\n')
+}
+
+async function runsPython(code: string, env: NodeJS.ProcessEnv): Promise<string> {
+  // The server is in this process, so the program must not block it.
+  const python = promisify(execFile)
+  const { stdout } = await python('python3', ['-c', code], { env: { ...process.env, ...env } })
+  return stdout.trim()
+}
+
 function sendsAMessage(code: string): Promise<void> {
   return inFolder(async (folder) => {
     const { printed } = await runModule(inThere(code, folder), {})
@@ -207,12 +241,17 @@ function promised(code: string): unknown[][] {
 /** A program that prints whether it takes the body on its input for authentic. */
 type Program = (code: string, signature: string) => { file: string; text: string; run: string[] }
 
-/** Languages that a machine may not have: there the block is compared with nothing. */
+/** A machine can lack a language: its blocks are not tried there. */
+function ifInstalled(command: string, trial: Trial): Trial {
+  const flag = command === 'go' ? 'version' : '--version'
+  return async (code) => {
+    if (spawnSync(command, [flag]).status === 0) await trial(code)
+  }
+}
+
 function tellsTheAuthentic(command: string, program: Program): Trial {
-  return (code) =>
+  return ifInstalled(command, (code) =>
     inFolder(async (folder) => {
-      const [flag] = command === 'go' ? ['version'] : ['--version']
-      if (spawnSync(command, [flag]).status !== 0) return
       const body = '{"event":"webhook.test"}'
       const signature = createHmac('sha256', SECRET).update(body).digest('hex')
       const { file, text, run } = program(code, signature)
@@ -223,7 +262,8 @@ function tellsTheAuthentic(command: string, program: Program): Trial {
         return stdout.toString().trim() || stderr.toString()
       }
       expect([told(body), told(`${body} `)]).toEqual(['true', 'false'])
-    })
+    }),
+  )
 }
 
 function php(code: string, signature: string) {
