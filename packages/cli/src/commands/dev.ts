@@ -6,10 +6,11 @@ import { freePort } from '../dev/free-port.ts'
 import { aborted, type ProcessIo, stopSignalOf } from '../process/process-io.ts'
 import { dataFolder, pathFrom, settingsOf } from '../settings/data-folder.ts'
 import { type ListenOptions, takeListenOptions, withListening } from '../settings/listen-options.ts'
+import { defaultOf } from '../settings/setting-texts.ts'
 import { printable } from '../show/text.ts'
 
-const DEFAULT_HOST = '127.0.0.1'
-const DEFAULT_PORT = 3000
+const DEFAULT_HOST = defaultOf('HOST')
+const DEFAULT_PORT = Number(defaultOf('PORT'))
 const DEMO_CREDITS = '100'
 const DEMO_LOG_LEVEL = 'warn'
 

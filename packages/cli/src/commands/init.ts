@@ -10,6 +10,7 @@ import { pathFrom } from '../settings/data-folder.ts'
 import { askChoices, CHOICES, checkChoice } from '../settings/init-choices.ts'
 import { type ListenOptions, withListening } from '../settings/listen-options.ts'
 import { holdsSecret, maskedText } from '../settings/masked.ts'
+import { settingOf } from '../settings/setting-texts.ts'
 import { writeConfigFile } from '../settings/write-config-file.ts'
 
 interface InitOptions extends ListenOptions {
@@ -36,9 +37,9 @@ means and what to do next. What is given as an option is not asked; --yes asks n
 unless --with-secrets says otherwise.`,
       ),
   )
-    .option('--public-url <url>', 'the address that others reach the service at')
-    .option('--trust-proxy <list>', 'networks of proxies in front, with commas')
-    .option('--signup-credits <n>', 'the credits that a new workspace begins with')
+    .option('--public-url <url>', settingOf('SVC_PUBLIC_URL').summary)
+    .option('--trust-proxy <list>', settingOf('SVC_TRUST_PROXY').summary)
+    .option('--signup-credits <n>', settingOf('SVC_SIGNUP_CREDITS').summary)
     .option('--with-secrets', 'write secrets into the file too')
     .option('--force', 'replace a file that is there')
     .option('--yes', 'ask nothing: what is not given stays as it is by default')

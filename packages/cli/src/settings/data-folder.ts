@@ -1,9 +1,10 @@
 import { isAbsolute, join, relative, resolve } from 'node:path'
 import type { ProcessIo } from '../process/process-io.ts'
+import { defaultOf } from './setting-texts.ts'
 
-/** The absolute path of the folder that the service keeps its files in: SVC_DATA_DIR, or `data` here. */
+/** The absolute path of the folder that the service keeps its files in: SVC_DATA_DIR, or its default in the run's folder. */
 export function dataFolder({ env, cwd }: Pick<ProcessIo, 'env' | 'cwd'>): string {
-  return resolve(cwd, env.SVC_DATA_DIR?.trim() || 'data')
+  return resolve(cwd, env.SVC_DATA_DIR?.trim() || defaultOf('SVC_DATA_DIR'))
 }
 
 /** The environment with the data folder as an absolute path, for whoever does not know the run's folder. */

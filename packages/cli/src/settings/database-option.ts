@@ -4,13 +4,11 @@ import type { Command } from 'commander'
 import { Failure, misconfigured, usage } from '../process/failure.ts'
 import type { ProcessIo } from '../process/process-io.ts'
 import { dataFolder } from './data-folder.ts'
+import { optionText } from './setting-texts.ts'
 
 /** Adds `--database`. */
 export function withDatabase(command: Command): Command {
-  return command.option(
-    '--database <url>',
-    "file:… or postgres://… (default: SVC_DATABASE_URL, or the data folder's svc.db)",
-  )
+  return command.option('--database <url>', optionText('SVC_DATABASE_URL'))
 }
 
 /**

@@ -1,5 +1,6 @@
 import type { Questions } from '../input/question.ts'
 import { holdsSecret } from './masked.ts'
+import { defaultOf } from './setting-texts.ts'
 
 /** Something that `svc init` asks. */
 export interface Choice {
@@ -7,7 +8,6 @@ export interface Choice {
   /** The name of its option, as commander calls it. */
   option: string
   question: string
-  otherwise: string
   /** What is told of it when it is written. */
   meaning: string
   /** Whether it need not be asked after what was chosen before. */
@@ -20,35 +20,30 @@ export const CHOICES: readonly Choice[] = [
     env: 'HOST',
     option: 'host',
     question: 'Which address to listen on? (0.0.0.0: every one of this machine)',
-    otherwise: '127.0.0.1',
     meaning: 'where it listens; 127.0.0.1 is reached from this machine alone',
   },
   {
     env: 'PORT',
     option: 'port',
     question: 'Which port?',
-    otherwise: '3000',
     meaning: 'the port it listens on',
   },
   {
     env: 'SVC_DATABASE_URL',
     option: 'database',
     question: 'Which database? (Enter: a SQLite file in the data folder; else postgres://…)',
-    otherwise: '',
     meaning: 'where everything is kept',
   },
   {
     env: 'SVC_DATA_DIR',
     option: 'dataDir',
     question: 'Which folder for its data?',
-    otherwise: './data',
     meaning: 'the folder of the database; it must be backed up',
   },
   {
     env: 'SVC_PUBLIC_URL',
     option: 'publicUrl',
     question: 'At which address do others reach it? (https://…; Enter: the one it listens on)',
-    otherwise: '',
     meaning: 'links in mails and callbacks of providers begin with it',
   },
   {
@@ -56,7 +51,6 @@ export const CHOICES: readonly Choice[] = [
     option: 'trustProxy',
     question:
       'Which networks are the proxies in, that stand in front? (as 10.0.0.0/8; Enter: none)',
-    otherwise: '',
     meaning: "whose word on a client's address is taken; rate limits go by it",
     isNeedless: (chosen) => !chosen.get('SVC_PUBLIC_URL')?.startsWith('https://'),
   },
@@ -64,7 +58,6 @@ export const CHOICES: readonly Choice[] = [
     env: 'SVC_SIGNUP_CREDITS',
     option: 'signupCredits',
     question: 'With how many credits does a new workspace begin?',
-    otherwise: '0',
     meaning: 'the credits that whoever signs up begins with',
   },
 ]
@@ -92,7 +85,7 @@ async function askChoice(
   { chosen, tell }: { chosen: ReadonlyMap<string, string>; tell: (text: string) => void },
 ): Promise<string> {
   for (;;) {
-    const text = await questions.ask(choice.question, choice.otherwise)
+    const text = await questions.ask(choice.question, defaultOf(choice.env))
     const fault = text === '' ? null : await checkChoice(choice, text, chosen)
     if (fault === null) return text
     tell(`  ${fault}`)

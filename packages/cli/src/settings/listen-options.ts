@@ -5,6 +5,7 @@ import { usage } from '../process/failure.ts'
 import type { ProcessIo } from '../process/process-io.ts'
 import { databaseUrl, withDatabase } from './database-option.ts'
 import { type GivenSetting, withSettings } from './setting-sources.ts'
+import { optionText } from './setting-texts.ts'
 
 /** The options of `withListening`. */
 export interface ListenOptions {
@@ -18,9 +19,9 @@ export interface ListenOptions {
 export function withListening(command: Command): Command {
   return withDatabase(
     command
-      .option('--host <address>', 'the address to listen on (default: HOST, or 127.0.0.1)')
-      .option('--port <number>', 'the port to listen on (default: PORT, or 3000)')
-      .option('--data-dir <folder>', 'where data is kept (default: SVC_DATA_DIR, or ./data)'),
+      .option('--host <address>', optionText('HOST'))
+      .option('--port <number>', optionText('PORT'))
+      .option('--data-dir <folder>', optionText('SVC_DATA_DIR')),
   )
 }
 
