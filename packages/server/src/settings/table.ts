@@ -485,7 +485,7 @@ const ROWS = {
       type: 'whole',
       summary: 'the maximum of messages that test keys of one workspace send in a day (UTC)',
       details:
-        'the maximum of messages that the [test keys](spend-protection.md#what-costs-nothing) of one workspace send in a day (UTC)',
+        'the maximum of messages that the [test keys](spend-protection.md#free-traffic) of one workspace send in a day (UTC)',
       default: '10000',
       example: '100000',
       field: 'quotas.test_messages_per_day',
