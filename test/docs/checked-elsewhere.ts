@@ -15,6 +15,11 @@ export const CHECKED_ELSEWHERE: { page: string; info: RegExp; by: string }[] = [
     info: /^json$/,
     by: 'packages/core/test/providers/generic-http-settings.test.ts',
   },
+  {
+    page: 'docs/guides/kannel.md',
+    info: /^json$/,
+    by: 'packages/core/test/providers/generic-http-settings.test.ts',
+  },
   { page: 'docs/operating/scaling.md', info: /^sql$/, by: 'packages/core/test/scaling/plan.ts' },
 ]
 

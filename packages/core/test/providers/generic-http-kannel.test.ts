@@ -9,7 +9,7 @@ import { HAS_KANNEL, type Kannel, openKannel } from './http-kannel.ts'
 
 const TOKEN = 'canary-token-of-16'
 
-/** As in docs/guides/generic-http-provider.md. */
+/** As in docs/guides/kannel.md. */
 function kannelSettings(url: string, password = 'canary-password') {
   return settings.parse({
     type: 'http',

@@ -126,22 +126,28 @@ describe('settings are refused', () => {
   })
 })
 
-describe('the guide', () => {
-  const file = new URL('../../../../docs/guides/generic-http-provider.md', import.meta.url)
-  const guide = readFileSync(file, 'utf8')
-  const examples = [...guide.matchAll(/```json\n(.*?)```/gs)].map(([, text = '']) =>
-    JSON.parse(text),
-  )
+const GUIDES = '../../../../docs/guides/'
 
-  it('has examples that are taken as they stand', () => {
-    const lists = examples.filter(Array.isArray)
-    expect(lists).toHaveLength(2)
+function guideOf(name: string): { text: string; examples: unknown[] } {
+  const text = readFileSync(new URL(`${GUIDES}${name}`, import.meta.url), 'utf8')
+  const examples = [...text.matchAll(/```json\n(.*?)```/gs)].map(([, code = '']) =>
+    JSON.parse(code),
+  )
+  return { text, examples }
+}
+
+describe('the guides', () => {
+  const { text: guide, examples } = guideOf('generic-http-provider.md')
+
+  it('have examples that are valid as they stand', () => {
+    const [gateway, answer] = examples
+    const lists = [gateway, ...guideOf('kannel.md').examples].map((list) => list as unknown[])
+    expect(lists.map(({ length }) => length)).toEqual([1, 1])
     for (const one of lists.flat()) expect(providerSettings.safeParse(one).error).toBeUndefined()
-    const [answer] = examples.filter((one) => !Array.isArray(one))
     expect(providerSettings.safeParse({ ...json, answer }).error).toBeUndefined()
   })
 
-  it('names every placeholder', () => {
+  it('name every placeholder', () => {
     for (const name of NAMES) expect(guide).toContain(`\`${name}\``)
   })
 })
