@@ -3,7 +3,6 @@ export type { ApiKeys, KeyIdentity } from './api-keys/api-keys.ts'
 export type { Viewer } from './api-keys/viewer.ts'
 export type { Actor } from './audit/actor.ts'
 export type { Audit, OperatorAuditEntry } from './audit/audit.ts'
-export { AUDIT_DAYS_DEFAULT } from './audit/retention.ts'
 export type { Billing, Purchase } from './billing/billing.ts'
 export { signNotification } from './billing/notification-signature.ts'
 export type { Notification, PaymentProvider } from './billing/payment.ts'
@@ -14,7 +13,6 @@ export { transactionOf } from './billing/transactions.ts'
 export { readCountries } from './channels/countries.ts'
 export type { CountryRule } from './channels/country-rule.ts'
 export type { Prices } from './channels/price.ts'
-export type { ProviderDesk, ProviderStatus } from './channels/providers.ts'
 export { readPrices } from './channels/read-prices.ts'
 export { assertNames, readProvider, readProviders } from './channels/read-providers.ts'
 export type { Contacts } from './contacts/contacts.ts'
@@ -36,6 +34,8 @@ export type { Messages } from './messages/messages.ts'
 export { readSequenceLimit } from './messages/read-sequence-limit.ts'
 export type { SequenceLimit } from './messages/sequence-detector.ts'
 export type { TimelineEntry } from './messages/timeline.ts'
+export { AUDIT_DAYS_DEFAULT } from './operating/audit-retention.ts'
+export type { DiscardReport } from './operating/discard-secrets.ts'
 export type {
   DispatchControl,
   DispatchPause,
@@ -44,18 +44,18 @@ export type {
 } from './operating/dispatch-control.ts'
 export type { ErasureOptions, ErasureReport, Recipients } from './operating/erasure.ts'
 export type { Overview, Overviews, Troubles } from './operating/overview.ts'
+export type { ProviderDesk, ProviderStatus } from './operating/provider-desk.ts'
 export { RETENTION_DAYS_MAX, RETENTION_DAYS_MIN } from './operating/retention.ts'
-export type { ProviderSettings } from './providers/registry.ts'
-export type { Entry } from './rules/decide.ts'
-export { type Log, type Runtime, systemRuntime } from './runtime/runtime.ts'
-export { DELIVERY_OUTCOMES, type DeliveryOutcome, type Telemetry } from './runtime/telemetry.ts'
 export type {
-  DiscardReport,
   ResealOptions,
   ResealReport,
   SecretsAtRest,
   SecretsStatus,
-} from './secrets/at-rest.ts'
+} from './operating/secrets-at-rest.ts'
+export type { ProviderSettings } from './providers/registry.ts'
+export type { Entry } from './rules/decide.ts'
+export { type Log, type Runtime, systemRuntime } from './runtime/runtime.ts'
+export { DELIVERY_OUTCOMES, type DeliveryOutcome, type Telemetry } from './runtime/telemetry.ts'
 export { readSecretsKeys } from './secrets/keys.ts'
 export { type ExportOptions, exportArchive } from './storage/archive/export-archive.ts'
 export type { MoveReport, OnProgress, TableSum } from './storage/archive/format.ts'

@@ -3,9 +3,10 @@ import type { LotRow } from '../rows/rows.ts'
 import { availableOf, type Operation } from '../rules/decide.ts'
 import { expiring } from '../rules/lots.ts'
 import type { Runtime } from '../runtime/runtime.ts'
+import type { Overdue } from '../storage/ports/credits.ts'
 import type { Storage, Writes } from '../storage/ports/storage.ts'
 import { countLots } from './count-lots.ts'
-import { eachPage, eachWorkspace, type Overdue } from './overdue.ts'
+import { eachPage, eachWorkspace } from './overdue.ts'
 
 /**
  * Ends the lots that have expired by `now`, each with an `expire` of what is left of it and available, or with no entry

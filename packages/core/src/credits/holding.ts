@@ -12,8 +12,9 @@ import {
   resolutionOperation,
 } from '../rules/holds.ts'
 import type { Runtime } from '../runtime/runtime.ts'
+import type { Overdue } from '../storage/ports/credits.ts'
 import type { Storage, Writes } from '../storage/ports/storage.ts'
-import { eachPage, eachWorkspace, type Overdue } from './overdue.ts'
+import { eachPage, eachWorkspace } from './overdue.ts'
 
 /** Credits set aside for something whose cost is known only at its end. */
 export interface HoldRequest {

@@ -1,6 +1,7 @@
 import { expect, it } from 'vitest'
 import { testRuntime } from '../../test/fixtures.ts'
-import { eachPage, eachWorkspace, type Overdue } from './overdue.ts'
+import type { Overdue } from '../storage/ports/credits.ts'
+import { eachPage, eachWorkspace } from './overdue.ts'
 
 const rows = ['w1', 'w2', 'w1', 'w3'].map((workspace_id, n) => ({ workspace_id, n }))
 

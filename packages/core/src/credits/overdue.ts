@@ -1,10 +1,5 @@
 import type { Log } from '../runtime/runtime.ts'
-
-/** What ends by itself, as far as its place among all such goes: by when it does, then by id. */
-export interface Overdue {
-  expires_at: Date
-  id: string
-}
+import type { Overdue } from '../storage/ports/credits.ts'
 
 /**
  * Works through all that is overdue, at most `limit` rows at a time, until nothing is left or `isStopping`; adds up what

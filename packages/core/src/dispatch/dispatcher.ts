@@ -1,6 +1,6 @@
-import type { AuditRetention } from '../audit/retention.ts'
 import { startLowBalanceWatch } from '../credits/low-balance.ts'
 import type { Incoming } from '../inbound/inbound.ts'
+import type { AuditRetention } from '../operating/audit-retention.ts'
 import type { DispatchGate } from '../operating/dispatch-gate.ts'
 import type { Retention } from '../operating/retention.ts'
 import type { Runtime } from '../runtime/runtime.ts'

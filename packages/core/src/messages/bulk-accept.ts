@@ -1,4 +1,7 @@
 import type { KeyIdentity } from '../api-keys/api-keys.ts'
+import type { CountryFault } from '../channels/country-rule.ts'
+import type { PriceOf } from '../channels/price.ts'
+import type { Contacts } from '../contacts/contacts.ts'
 import type { Data } from '../contract/endpoints/endpoint.ts'
 import { units } from '../contract/fields/units.ts'
 import { bulks as endpoints } from '../contract/resources/bulk.ts'
@@ -7,13 +10,33 @@ import type { BulkRow, MessageRow } from '../rows/rows.ts'
 import { SUPPRESSED_TEXT } from '../rules/suppression.ts'
 import type { TestQuotas } from '../rules/test-usage.ts'
 import type { Runtime } from '../runtime/runtime.ts'
+import type { Tracing } from '../runtime/tracing.ts'
 import type { Storage } from '../storage/ports/storage.ts'
 import { type Answered, acceptOne, answerFor } from './acceptance.ts'
 import type { Refused } from './bulk-reading.ts'
 import type { Reached } from './bulk-recipients.ts'
 import { refusalOf, refusedInAnswer } from './bulk-refusal.ts'
 import { debitFor, newMessage, type Schedule, spendingOf } from './new-message.ts'
+import type { Senders } from './sender.ts'
+import type { SequenceGuard } from './sequence-guard.ts'
 import { testUseOf } from './test-usage.ts'
+
+export interface BulkParts {
+  storage: Storage
+  runtime: Runtime
+  quotas: TestQuotas
+  priceOf: PriceOf
+  countryFault: CountryFault
+  senders: Senders
+  /** Null where nobody looks at numbers in sequence. */
+  sequences: SequenceGuard | null
+  contacts: Pick<Contacts, 'forSending'>
+  /** How many recipients one request may have. */
+  recipients_max: number
+  tracing?: Tracing | null
+  /** Told after a commit that there is something to send, or to tell webhooks of. */
+  onQueued: () => void
+}
 
 /** What is answered to whoever sends a bulk. */
 export type SentBulk = Data<typeof endpoints.send>

@@ -1,6 +1,5 @@
 import type { MessageRow } from '../rows/rows.ts'
-import type { BulkParts } from './bulk.ts'
-import type { BulkDraft } from './bulk-accept.ts'
+import type { BulkDraft, BulkParts } from './bulk-accept.ts'
 import type { Refused } from './bulk-reading.ts'
 import type { Reached } from './bulk-recipients.ts'
 

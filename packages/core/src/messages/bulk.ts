@@ -1,23 +1,16 @@
 import type { KeyIdentity } from '../api-keys/api-keys.ts'
 import { seen, type Viewer, viewOf } from '../api-keys/viewer.ts'
-import type { CountryFault } from '../channels/country-rule.ts'
-import type { PriceOf } from '../channels/price.ts'
-import type { Contacts } from '../contacts/contacts.ts'
 import { invalid, SvcError } from '../contract/errors.ts'
 import type { Bulk } from '../contract/resources/bulk.ts'
 import type { BulkRequest } from '../contract/resources/bulk-request.ts'
 import type { BulkRow, MessageRow } from '../rows/rows.ts'
-import type { TestQuotas } from '../rules/test-usage.ts'
-import type { Runtime } from '../runtime/runtime.ts'
-import type { Accepted, Tracing } from '../runtime/tracing.ts'
-import type { Storage } from '../storage/ports/storage.ts'
+import type { Accepted } from '../runtime/tracing.ts'
 import { type Answered, answerBefore } from './acceptance.ts'
+import type { BulkParts } from './bulk-accept.ts'
 import { acceptBulk, type BulkDraft, replay, type SentBulk } from './bulk-accept.ts'
 import { againOf, canGoAgain } from './bulk-again.ts'
 import { recipientsOf } from './bulk-recipients.ts'
 import { scheduleOf } from './new-message.ts'
-import type { Senders } from './sender.ts'
-import type { SequenceGuard } from './sequence-guard.ts'
 import { watchAccepts } from './watched-accept.ts'
 
 /** Many messages of one request. */
@@ -48,23 +41,6 @@ export interface Bulks {
    * tried yet.
    */
   retry(identity: KeyIdentity, bulkId: string): Promise<Answered<SentBulk>>
-}
-
-export interface BulkParts {
-  storage: Storage
-  runtime: Runtime
-  quotas: TestQuotas
-  priceOf: PriceOf
-  countryFault: CountryFault
-  senders: Senders
-  /** Null where nobody looks at numbers in sequence. */
-  sequences: SequenceGuard | null
-  contacts: Pick<Contacts, 'forSending'>
-  /** How many recipients one request may have. */
-  recipients_max: number
-  tracing?: Tracing | null
-  /** Told after a commit that there is something to send, or to tell webhooks of. */
-  onQueued: () => void
 }
 
 export function createBulks(parts: BulkParts): Bulks {

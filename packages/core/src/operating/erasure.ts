@@ -2,11 +2,11 @@ import { type Actor, SERVICE } from '../audit/actor.ts'
 import { auditRow } from '../audit/entry.ts'
 import { ERASED } from '../contract/resources/message.ts'
 import type { ContactRow, SuppressionRow } from '../rows/rows.ts'
+import { isTo, type Recipient, readRecipient } from '../rules/recipient.ts'
 import type { Runtime } from '../runtime/runtime.ts'
 import type { IdWindow, SearchedTable } from '../storage/ports/erasure.ts'
 import type { Storage } from '../storage/ports/storage.ts'
 import { erasedBody, nameOf, read as readBody } from '../webhooks/erased-body.ts'
-import { isTo, type Recipient, readRecipient } from './recipient.ts'
 
 /** What there is of an address, or what was done about it; numbers of rows. */
 export interface ErasureReport {

@@ -1,4 +1,3 @@
-import type { ProviderStatus } from '../channels/providers.ts'
 import type { Channel } from '../contract/resources/content.ts'
 import type { Runtime } from '../runtime/runtime.ts'
 import type {
@@ -12,6 +11,7 @@ import type {
 } from '../storage/ports/overview.ts'
 import type { Storage } from '../storage/ports/storage.ts'
 import type { DispatchPause } from './dispatch-control.ts'
+import type { ProviderStatus } from './provider-desk.ts'
 
 /** How the whole service stands, over all workspaces: for its operator. */
 export interface Overview {

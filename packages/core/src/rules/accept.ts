@@ -119,7 +119,7 @@ export function planAccept(requests: readonly AcceptRequest[], state: AcceptStat
     messages: [],
     answers: [],
   }
-  for (const request of requests) batch.results.push(acceptOne(request, batch))
+  for (const request of requests) batch.results.push(acceptRequest(request, batch))
   const { results, entries, holds, bulks, messages, answers } = batch
   return {
     results,
@@ -144,7 +144,7 @@ interface Batch
   test_usage: Map<string, TestUsageRow>
 }
 
-function acceptOne(request: AcceptRequest, batch: Batch): AcceptResult {
+function acceptRequest(request: AcceptRequest, batch: Batch): AcceptResult {
   const known = knownAnswer(request, batch.state)
   if (known) return known
   const recipients = suppressedOf(request, batch.state)

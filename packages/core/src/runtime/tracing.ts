@@ -2,8 +2,6 @@ import type { Link, Span, SpanContext } from '@opentelemetry/api'
 import { SvcError } from '../contract/errors.ts'
 import type { Outcome } from '../contract/outside/provider.ts'
 import type { Channel } from '../contract/resources/content.ts'
-import type { ClaimedMessage } from '../rules/claim.ts'
-import type { DeliveryResult } from '../rules/record.ts'
 
 export type { Link }
 
@@ -12,6 +10,25 @@ export interface Accepted {
   /** Ids of the messages. */
   message_ids: readonly string[]
   bulk_id: string | null
+}
+
+/** A message of a call to a provider. */
+export interface Attempted {
+  message_id: string
+  workspace_id: string
+  channel: Channel
+  attempt: number
+}
+
+/** A try of a delivery. */
+export interface Tried {
+  workspace_id: string
+  webhook_id: string
+  delivery_id: string
+  started_at: Date
+  duration_ms: number
+  response_status: number | null
+  error: string | null
 }
 
 /** When something happened, and how long it took. */
@@ -30,14 +47,14 @@ export interface Tracing {
   /** `svc.send`, one for each message of a call to a provider, linked to its `svc.accept` where that is known. */
   sent(
     provider: string,
-    messages: readonly ClaimedMessage[],
+    messages: readonly Attempted[],
     outcomes: readonly Outcome[],
     took: Stretch,
   ): Link[]
   /** `svc.settle`, around the commit of what was learned, linked to the spans that it was learned by. */
   settle<T>(messages: number, learned: Link[], work: () => Promise<T>): Promise<T>
   /** `svc.deliver`, one for each try of a delivery. */
-  delivered(results: readonly DeliveryResult[]): void
+  delivered(results: readonly Tried[]): void
 }
 
 /** Where an SDK of OpenTelemetry announces itself to every copy of the API, whatever its minor version. */

@@ -1,5 +1,4 @@
 import type { Units } from '../../src/contract/fields/units.ts'
-import type { Overdue } from '../../src/credits/overdue.ts'
 import type { HoldRow, LotRow } from '../../src/rows/rows.ts'
 import type { Entry } from '../../src/rules/decide.ts'
 import { CONSUMING } from '../../src/rules/lots.ts'
@@ -8,6 +7,7 @@ import type {
   CreditHoldWrites,
   CreditLotReads,
   CreditLotWrites,
+  Overdue,
 } from '../../src/storage/ports/credits.ts'
 import type { MemoryTables } from './memory-tables.ts'
 

@@ -1,8 +1,14 @@
 import type { Units } from '../../contract/fields/units.ts'
-import type { Overdue } from '../../credits/overdue.ts'
+
 import type { EntryKind } from '../../rows/credits.ts'
 import type { HoldRow, LotRow } from '../../rows/rows.ts'
 import type { Account, Decision, Entry, Operation } from '../../rules/decide.ts'
+
+/** What ends by itself, as far as its place among all such goes: by when it does, then by id. */
+export interface Overdue {
+  expires_at: Date
+  id: string
+}
 
 /** An account with what only people want to know of it. */
 export interface AccountRecord extends Account {

@@ -1,5 +1,5 @@
-import type { Recipient } from '../../operating/recipient.ts'
 import type { EventRow, MessageRow } from '../../rows/rows.ts'
+import type { Recipient } from '../../rules/recipient.ts'
 
 /** The tables that are gone through for an address, no index having it. */
 export type SearchedTable = 'messages' | 'events' | 'received_messages'

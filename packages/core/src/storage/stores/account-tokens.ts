@@ -3,7 +3,7 @@ import type { Db } from '../../rows/dialect.ts'
 import type { AccountTokenRow } from '../../rows/rows.ts'
 import type { Tables } from '../../rows/tables.ts'
 import type { AccountTokenReads, AccountTokenWrites } from '../ports/workspaces.ts'
-import type { StoreDialect } from './stores.ts'
+import type { StoreDialect } from './store-dialect.ts'
 
 export function accountTokenStore(
   db: Db,

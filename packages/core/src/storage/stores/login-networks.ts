@@ -4,7 +4,7 @@ import { LIMITS } from '../../contract/limits.ts'
 import type { Db } from '../../rows/dialect.ts'
 import type { Tables } from '../../rows/tables.ts'
 import type { LoginNetworkReads, LoginNetworkWrites } from '../ports/workspaces.ts'
-import type { StoreDialect } from './stores.ts'
+import type { StoreDialect } from './store-dialect.ts'
 
 export function loginNetworkStore(
   db: Db,

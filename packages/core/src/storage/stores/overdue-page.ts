@@ -1,6 +1,6 @@
 import { and, eq, gt, or, type SQL } from 'drizzle-orm'
-import type { Overdue } from '../../credits/overdue.ts'
 import type { Tables } from '../../rows/tables.ts'
+import type { Overdue } from '../ports/credits.ts'
 
 /** Whether a row comes behind `after`, in the order of when it ran out; every one does behind null. */
 export function isBehind(

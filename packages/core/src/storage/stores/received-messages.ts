@@ -10,7 +10,7 @@ import type {
   ReceivedMessageWrites,
 } from '../ports/inbound.ts'
 import { blocksOf, filledUp } from './batches.ts'
-import type { StoreDialect } from './stores.ts'
+import type { StoreDialect } from './store-dialect.ts'
 
 export function receivedMessageStore(
   db: Db,

@@ -3,7 +3,7 @@ import { type Db, rowCount } from '../../rows/dialect.ts'
 import { KEY_ID_LENGTH, SEALED_PREFIX } from '../../rows/sealed.ts'
 import type { Tables } from '../../rows/tables.ts'
 import type { SealedValueReads, SealedValueWrites } from '../ports/secrets.ts'
-import type { StoreDialect } from './stores.ts'
+import type { StoreDialect } from './store-dialect.ts'
 
 /** All secrets as they are kept, of every workspace: with the overview, the stores whose queries name none. */
 export function sealedValueStore(

@@ -1,4 +1,3 @@
-import type { SQL } from 'drizzle-orm'
 import type { Db } from '../../rows/dialect.ts'
 import type { Tables } from '../../rows/tables.ts'
 import type { Writes } from '../ports/storage.ts'
@@ -28,19 +27,10 @@ import { retentionStore } from './retention.ts'
 import { sealedValueStore } from './sealed-values.ts'
 import { secretStore } from './secrets.ts'
 import { sessionStore } from './sessions.ts'
+import type { StoreDialect } from './store-dialect.ts'
 import { suppressionStore } from './suppressions.ts'
 import { webhookStore } from './webhooks.ts'
 import { workspaceStore } from './workspaces.ts'
-
-/** The words of the cold door in which the engines differ. */
-export interface StoreDialect {
-  /** Locks the rows a query reads until the transaction ends; a no-op where there is a single writer. */
-  locked<Q>(query: Q): Q
-  /** Keeps the rows a query reads from being removed until the transaction ends; others may do the same, and change them. */
-  kept<Q>(query: Q): Q
-  /** What the queue of deliveries takes for `at`, the caller's present: the database's present where its clock counts. */
-  present(at: Date): SQL<Date> | Date
-}
 
 /** Every store over one database handle: a transaction's, or the readers'. */
 export function openStores(db: Db, tables: Tables, dialect: StoreDialect): Writes {

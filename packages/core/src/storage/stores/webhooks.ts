@@ -9,7 +9,7 @@ import type {
   WebhookWrites,
 } from '../ports/webhooks.ts'
 import { blocksOf, filledUp } from './batches.ts'
-import type { StoreDialect } from './stores.ts'
+import type { StoreDialect } from './store-dialect.ts'
 
 export function webhookStore(
   db: Db,

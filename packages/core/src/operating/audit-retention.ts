@@ -1,6 +1,6 @@
-import { RETENTION_DAYS_MAX, RETENTION_DAYS_MIN } from '../operating/retention.ts'
 import type { Runtime } from '../runtime/runtime.ts'
 import type { Storage } from '../storage/ports/storage.ts'
+import { RETENTION_DAYS_MAX, RETENTION_DAYS_MIN } from './retention.ts'
 
 /** After how many days entries are removed, unless the operator sets another number. */
 export const AUDIT_DAYS_DEFAULT = 365

@@ -1,13 +1,20 @@
 import { mintSecret } from '../contract/signing/signature.ts'
 import type { Runtime } from '../runtime/runtime.ts'
+import { SealedError, type Sealer } from '../secrets/sealer.ts'
+import { placeOfSecret } from '../secrets/secrets.ts'
 import type { WebhookSecretColumns } from '../storage/ports/secrets.ts'
 import type { Storage } from '../storage/ports/storage.ts'
 import type { WebhookChange } from '../storage/ports/webhooks.ts'
 import { openHeaders, placeOfWebhook, sealWebhook } from '../webhooks/sealed-webhook.ts'
-import type { DiscardReport } from './at-rest.ts'
-import { type BatchOptions, inBatches, type Rows } from './batches.ts'
-import { SealedError, type Sealer } from './sealer.ts'
-import { placeOfSecret } from './secrets.ts'
+import { type BatchOptions, inBatches, type Rows } from './secrets-batches.ts'
+
+/** What was given up because its key is lost. */
+export interface DiscardReport {
+  /** Secrets of the service, which are made anew when they are needed. */
+  secrets: number
+  /** Webhooks with a new secret, disabled where a secret or headers were lost. */
+  webhooks: number
+}
 
 /** Replaces every value that cannot be decrypted: see `SecretsAtRest.discard`. */
 export async function discardUnreadable(

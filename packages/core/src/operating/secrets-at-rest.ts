@@ -3,6 +3,8 @@ import { auditRow } from '../audit/entry.ts'
 import type { AuditAction } from '../contract/resources/audit.ts'
 import { partsOf, type Sealed } from '../rows/sealed.ts'
 import type { Runtime } from '../runtime/runtime.ts'
+import { type Place, SealedError, type Sealer } from '../secrets/sealer.ts'
+import { placeOfSecret } from '../secrets/secrets.ts'
 import type { WebhookSecretColumns } from '../storage/ports/secrets.ts'
 import type { Storage } from '../storage/ports/storage.ts'
 import {
@@ -12,10 +14,8 @@ import {
   placeOfWebhook,
   sealHeaders,
 } from '../webhooks/sealed-webhook.ts'
-import { type BatchOptions, inBatches, type Rows } from './batches.ts'
-import { discardUnreadable } from './discard.ts'
-import { type Place, SealedError, type Sealer } from './sealer.ts'
-import { placeOfSecret } from './secrets.ts'
+import { type DiscardReport, discardUnreadable } from './discard-secrets.ts'
+import { type BatchOptions, inBatches, type Rows } from './secrets-batches.ts'
 
 /** In which form the secrets of the database are. */
 export interface SecretsStatus {
@@ -40,14 +40,6 @@ export interface ResealReport {
 /** How a re-encryption is stopped and watched, and who asks for it. */
 export interface ResealOptions extends BatchOptions {
   actor?: Actor
-}
-
-/** What was given up because its key is lost. */
-export interface DiscardReport {
-  /** Secrets of the service, which are made anew when they are needed. */
-  secrets: number
-  /** Webhooks with a new secret, disabled where a secret or headers were lost. */
-  webhooks: number
 }
 
 /** How the secrets that the database holds are encrypted: those of the service, and those of webhooks. */

@@ -1,9 +1,13 @@
 import type { Runtime } from '../runtime/runtime.ts'
+import type { SecretsKey } from '../secrets/keys.ts'
+import { createSealer, type Sealer } from '../secrets/sealer.ts'
+import { createSecrets } from '../secrets/secrets.ts'
 import type { Storage } from '../storage/ports/storage.ts'
-import { assertSecretsReadable, createSecretsAtRest, type SecretsAtRest } from './at-rest.ts'
-import type { SecretsKey } from './keys.ts'
-import { createSealer, type Sealer } from './sealer.ts'
-import { createSecrets } from './secrets.ts'
+import {
+  assertSecretsReadable,
+  createSecretsAtRest,
+  type SecretsAtRest,
+} from './secrets-at-rest.ts'
 
 /** All that keeps secrets in the database. */
 export interface OpenedSecrets {
