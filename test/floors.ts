@@ -2,7 +2,7 @@ import { posix } from 'node:path'
 import { cyclesOf } from './cycles.ts'
 import { importsOf } from './imports.ts'
 
-/** One file's use of another, or of a package. Files are named `core/messages/accept.ts`: package, then path in `src`. */
+/** One file's use of another, or of a package. Files are named `core/rules/accept.ts`: package, then path in `src`. */
 interface Edge {
   readonly from: string
   readonly specifier: string
@@ -16,24 +16,9 @@ interface Rule {
   readonly breaks: (edge: Edge) => boolean
 }
 
-/** The files of features that hold pure rules: storage decides with them inside its transactions. */
-export const PURE_RULES = [
-  'core/credits/decide.ts',
-  'core/inbound/is-reply.ts',
-  'core/messages/accept.ts',
-  'core/messages/cancel.ts',
-  'core/messages/settle.ts',
-  'core/messages/status.ts',
-  'core/messages/waited.ts',
-  'core/secrets/sealed.ts',
-  'core/webhooks/fan-out.ts',
-  'core/webhooks/record.ts',
-  'core/webhooks/schedule.ts',
-]
-
 /** Modules that cost time or need a compiler, and the one place each is loaded from. */
 const HEAVY: Record<string, RegExp> = {
-  '@opentelemetry/api': /^core\/tracing\.ts$/,
+  '@opentelemetry/api': /^core\/runtime\/tracing\.ts$/,
   argon2: /^core\/workspaces\/password\.ts$/,
   'better-sqlite3': /^core\/storage\/sqlite/,
   ink: /^cli\/views\//,
@@ -59,8 +44,42 @@ const COMMAND_FLOORS: readonly RegExp[] = [
   /^cli\/commands\//,
 ]
 
-const FEATURE =
-  /^core\/(workspaces|api-keys|credits|channels|messages|webhooks|billing|contacts|inbound|operating)\//
+/**
+ * The floors of core, from the ground up. A file imports from its own folder and from lower floors; folders that share a
+ * floor do not know each other. Features may use the features before them.
+ */
+export const FLOORS: readonly (readonly string[])[] = [
+  ['contract', 'sms', 'http'],
+  ['runtime'],
+  ['rows'],
+  ['rules'],
+  ['storage', 'providers'],
+  ['audit'],
+  ['api-keys'],
+  ['secrets'],
+  ['mail'],
+  ['contacts'],
+  ['credits'],
+  ['channels'],
+  ['webhooks'],
+  ['inbound'],
+  ['messages'],
+  ['billing'],
+  ['workspaces'],
+  ['operating'],
+  ['dispatch'],
+  ['core-options.ts'],
+  ['core.ts'],
+  ['index.ts'],
+]
+
+const FLOOR_OF = new Map(
+  FLOORS.flatMap((folders, floor) => folders.map((folder): [string, number] => [folder, floor])),
+)
+
+const FEATURES = new Set(
+  FLOORS.slice(FLOOR_OF.get('audit'), FLOOR_OF.get('core-options.ts')).flat(),
+)
 const OURS = /^(core|server|cli|testkit)\//
 const SQL = /^(drizzle-orm|drizzle-kit|better-sqlite3|pg)$/
 const OUTSIDE_OF_CORE = /^(fastify|@fastify\/.*|commander|ink|react|process|node:process)$/
@@ -76,6 +95,31 @@ const RULES: Rule[] = [
   uses('cli', /^@svc\/(core|server|testkit)(\/|$)/, 'cli knows server, core and testkit'),
   uses('testkit', /^@svc\/core\/(contract|webhooks)$/, 'testkit knows the contract alone'),
   {
+    says: 'the folder has no place in FLOORS',
+    breaks: ({ from }) => from.startsWith('core/') && !FLOOR_OF.has(folderOf(from)),
+  },
+  {
+    says: 'an import goes down, never up',
+    breaks: ({ from, target }) => {
+      if (!from.startsWith('core/') || !target.startsWith('core/')) return false
+      const [own, other] = [folderOf(from), folderOf(target)]
+      return own !== other && (FLOOR_OF.get(own) ?? 0) <= (FLOOR_OF.get(other) ?? Infinity)
+    },
+  },
+  {
+    says: 'a rule knows contract, rows, rules and the backoff alone: no I/O, no clock',
+    breaks: ({ from, target }) =>
+      from.startsWith('core/rules/') &&
+      !/^core\/(contract\/|rows\/|rules\/|runtime\/backoff\.ts$)/.test(target),
+  },
+  {
+    says: 'a provider knows the contract, sms, the runtime and the HTTP client alone',
+    breaks: ({ from, target }) =>
+      from.startsWith('core/providers/') &&
+      OURS.test(target) &&
+      !/^core\/(providers|contract|sms|runtime|http)\//.test(target),
+  },
+  {
     says: 'core knows no web framework and no command line',
     breaks: ({ from, target }) => from.startsWith('core/') && OUTSIDE_OF_CORE.test(target),
   },
@@ -83,49 +127,41 @@ const RULES: Rule[] = [
     says: 'core gets its settings as arguments, never from the environment',
     breaks: ({ from, target }) => from.startsWith('core/') && target === 'process.env',
   },
-  inside(
-    'contract',
-    /^(core\/contract\/|zod$|node:(crypto|net|url)$)/,
-    'the contract needs zod alone, and of Node what knows addresses and digests',
-  ),
-  inside('http', /^(core\/http\/|undici$|node:)/, 'http needs undici and Node alone'),
-  inside('sms', /^core\/sms\//, 'sms needs nothing'),
   {
-    says: 'a provider knows the contract, sms, http, the port of mails and the runtime, and nothing of the service',
+    says: 'the contract needs zod alone, and of Node what knows addresses and digests',
     breaks: ({ from, target }) =>
-      from.startsWith('core/providers/') &&
-      OURS.test(target) &&
-      !/^core\/(providers|contract|sms|http|runtime|backoff|mail\/mail)\b/.test(target),
+      from.startsWith('core/contract/') &&
+      !/^(core\/contract\/|zod$|node:(crypto|net|url)$)/.test(target),
   },
   {
-    says: 'only storage speaks SQL',
-    breaks: ({ from, target }) => SQL.test(target) && !from.startsWith('core/storage/'),
-  },
-  {
-    says: 'a feature knows storage by the types of its port alone',
-    breaks: ({ from, target, is_type_only }) =>
-      FEATURE.test(from) &&
-      target.startsWith('core/storage/') &&
-      !(is_type_only && target === 'core/storage/storage.ts'),
-  },
-  {
-    says: 'storage runs the contract, the runtime and the pure rules alone',
-    breaks: ({ from, target, is_type_only }) =>
-      from.startsWith('core/storage/') &&
-      !is_type_only &&
-      OURS.test(target) &&
-      !/^core\/(storage|contract|runtime|backoff)\b/.test(target) &&
-      !PURE_RULES.includes(target),
-  },
-  {
-    says: 'dispatch knows no storage engine',
+    says: 'http needs undici and Node alone',
     breaks: ({ from, target }) =>
-      from.startsWith('core/dispatch/') && /^core\/storage\/(sqlite|postgres|open)\b/.test(target),
+      from.startsWith('core/http/') && !/^(core\/http\/|undici$|node:)/.test(target),
+  },
+  {
+    says: 'sms needs nothing',
+    breaks: ({ from, target }) => from.startsWith('core/sms/') && !target.startsWith('core/sms/'),
+  },
+  {
+    says: 'only rows and storage speak SQL',
+    breaks: ({ from, target }) => SQL.test(target) && !/^core\/(rows|storage)\//.test(from),
+  },
+  {
+    says: 'features and dispatch know the rows by their types, and storage by its ports',
+    breaks: ({ from, target }) =>
+      FEATURES.has(folderOf(from)) &&
+      from.startsWith('core/') &&
+      ((target.startsWith('core/storage/') && !target.startsWith('core/storage/ports/')) ||
+        /^core\/rows\/(tables|dialect)\.ts$/.test(target)),
+  },
+  {
+    says: 'a port declares types alone',
+    breaks: ({ from, is_type_only }) => from.startsWith('core/storage/ports/') && !is_type_only,
   },
   {
     says: 'only core.ts opens the storage',
     breaks: ({ from, target }) =>
-      target === 'core/storage/open.ts' && from !== 'core/core.ts' && from !== 'core/index.ts',
+      target === 'core/storage/open.ts' && !/^core\/(core|index|operate)\.ts$/.test(from),
   },
   {
     says: 'a folder of the command uses only the folders below it',
@@ -170,9 +206,9 @@ function edgesOf(path: string, source: string, entries: ReadonlyMap<string, stri
   })
 }
 
-/** A receiver's project takes `contract/signature.ts` in; so whatever it leads to must run on node:crypto alone. */
+/** A receiver's project takes `contract/signing/signature.ts` in; so whatever it leads to must run on node:crypto alone. */
 function strangersOfSignature(edges: readonly Edge[]): string[] {
-  const reached = new Set(['core/contract/signature.ts'])
+  const reached = new Set(['core/contract/signing/signature.ts'])
   const strangers: string[] = []
   for (const file of reached) {
     for (const { from, target, is_type_only } of edges) {
@@ -186,8 +222,7 @@ function strangersOfSignature(edges: readonly Edge[]): string[] {
 }
 
 function importCycles(edges: readonly Edge[]): string[] {
-  const lasting = edges.filter(({ is_type_only }) => !is_type_only)
-  return cyclesOf(lasting).map((cycle) => `${cycle.map(pathOf).join(' → ')}: an import cycle`)
+  return cyclesOf(edges).map((cycle) => `${cycle.map(pathOf).join(' → ')}: an import cycle`)
 }
 
 /** The floor of a file of the command; null for its entry points and for files of other packages. */
@@ -204,11 +239,9 @@ function uses(name: string, allowed: RegExp, says: string): Rule {
   }
 }
 
-function inside(folder: string, allowed: RegExp, says: string): Rule {
-  return {
-    says,
-    breaks: ({ from, target }) => from.startsWith(`core/${folder}/`) && !allowed.test(target),
-  }
+/** The folder of core that a file is in, or the file itself at the root. */
+function folderOf(id: string): string {
+  return id.split('/')[1] ?? id
 }
 
 function idOf(path: string): string {

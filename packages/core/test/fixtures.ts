@@ -9,7 +9,7 @@ import type {
   WebhookRow,
   WorkspaceRow,
 } from '../src/rows/rows.ts'
-import type { AcceptRequest, Answer } from '../src/rules/accept.ts'
+import type { AcceptRequest, IdempotencyRecord } from '../src/rules/accept.ts'
 import type { Operation } from '../src/rules/decide.ts'
 import { idGenerator, type Log, type Runtime } from '../src/runtime/runtime.ts'
 import { createSealer, type Sealer } from '../src/secrets/sealer.ts'
@@ -255,7 +255,10 @@ function messageBuilders(runtime: Pick<Runtime, 'id' | 'now'>) {
   }
 
   /** The request that accepts these messages, all of one workspace, with one debit for their sum. */
-  function request(messages: MessageRow[], idempotency: Answer | null = null): AcceptRequest {
+  function request(
+    messages: MessageRow[],
+    idempotency: IdempotencyRecord | null = null,
+  ): AcceptRequest {
     const [first] = messages
     if (!first) throw new Error('a request needs a message')
     const cost = messages.reduce((sum, { credits_used }) => sum + credits_used, 0)
@@ -292,7 +295,11 @@ function messageBuilders(runtime: Pick<Runtime, 'id' | 'now'>) {
     message,
     request,
     /** The request that sends one message. */
-    send(workspaceId: string, given: Partial<MessageRow> = {}, idempotency: Answer | null = null) {
+    send(
+      workspaceId: string,
+      given: Partial<MessageRow> = {},
+      idempotency: IdempotencyRecord | null = null,
+    ) {
       return request([message(workspaceId, given)], idempotency)
     },
     /** The row of a bulk that holds these messages. */

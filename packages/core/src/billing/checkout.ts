@@ -5,7 +5,7 @@ import { formatCredits, units } from '../contract/fields/units.ts'
 import { LIMITS } from '../contract/limits.ts'
 import type { CreditPackage, billing as endpoints } from '../contract/resources/billing.ts'
 import type { PurchaseRow } from '../rows/rows.ts'
-import type { Answer } from '../rules/accept.ts'
+import type { IdempotencyRecord } from '../rules/accept.ts'
 import type { Runtime } from '../runtime/runtime.ts'
 import type { Reads, Storage } from '../storage/ports/storage.ts'
 import type { Order, PaymentProvider, Session } from './payment.ts'
@@ -13,7 +13,7 @@ import type { Order, PaymentProvider, Session } from './payment.ts'
 type Request = Body<typeof endpoints.checkout>
 type Begun = Data<typeof endpoints.checkout>
 /** A request that came with a key. */
-type Asked = Omit<Answer, 'response'>
+type Asked = Omit<IdempotencyRecord, 'response'>
 
 /** What `createCheckout` is made of. */
 export interface CheckoutParts {
@@ -30,11 +30,11 @@ export interface CheckoutParts {
 export function createCheckout({ storage, runtime, packages, payments }: CheckoutParts) {
   /** The purchase that the key of this request has begun; null where it has begun none. */
   async function begunBefore(
-    { answers, purchases }: Pick<Reads, 'answers' | 'purchases'>,
+    { idempotencyRecords, purchases }: Pick<Reads, 'idempotencyRecords' | 'purchases'>,
     workspaceId: string,
     asked: Asked,
   ): Promise<PurchaseRow | null> {
-    const known = await answers.byKey(workspaceId, asked)
+    const known = await idempotencyRecords.byKey(workspaceId, asked)
     if (!known) return null
     if (known.request_hash !== asked.request_hash) throw keyReused()
     const { purchase_id } = JSON.parse(known.response) as Pick<Begun, 'purchase_id'>
@@ -46,16 +46,17 @@ export function createCheckout({ storage, runtime, packages, payments }: Checkou
   /** The purchase of this request: a new one, or the one that its key has begun. */
   async function begin(
     purchase: PurchaseRow,
-    answer: Answer | null,
+    answer: IdempotencyRecord | null,
   ): Promise<{ purchase: PurchaseRow; isNew: boolean }> {
     const { workspace_id, created_at } = purchase
-    return storage.write(async ({ purchases, answers }) => {
-      const isNew = answer === null || (await answers.keepFirst(workspace_id, answer, created_at))
+    return storage.write(async ({ purchases, idempotencyRecords }) => {
+      const isNew =
+        answer === null || (await idempotencyRecords.keepFirst(workspace_id, answer, created_at))
       if (isNew) {
         await purchases.insert(purchase)
         return { purchase, isNew }
       }
-      const begun = await begunBefore({ answers, purchases }, workspace_id, answer)
+      const begun = await begunBefore({ idempotencyRecords, purchases }, workspace_id, answer)
       // Its purchase was refused just now, so that the key is free again.
       if (!begun) throw comeBack()
       return { purchase: begun, isNew }
@@ -73,11 +74,11 @@ export function createCheckout({ storage, runtime, packages, payments }: Checkou
   }
 
   /** A refusal is not kept: the key may be used again. */
-  async function refuse(purchase: PurchaseRow, answer: Answer | null): Promise<never> {
+  async function refuse(purchase: PurchaseRow, answer: IdempotencyRecord | null): Promise<never> {
     const updated_at = runtime.now()
-    await storage.write(async ({ purchases, answers }) => {
+    await storage.write(async ({ purchases, idempotencyRecords }) => {
       const isOurs = await purchases.change(purchase, { status: 'failed', updated_at })
-      if (isOurs && answer) await answers.forget(purchase.workspace_id, answer)
+      if (isOurs && answer) await idempotencyRecords.forget(purchase.workspace_id, answer)
     })
     throw refused()
   }
@@ -161,7 +162,7 @@ function askedOf(request: Request, key: string): Asked {
 }
 
 /** Kept before the provider was asked, it names the purchase; the rest of the answer is in that one's row. */
-function answerOf({ id }: PurchaseRow, asked: Asked): Answer {
+function answerOf({ id }: PurchaseRow, asked: Asked): IdempotencyRecord {
   return { ...asked, response: JSON.stringify({ purchase_id: id }) }
 }
 

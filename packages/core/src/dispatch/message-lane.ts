@@ -8,12 +8,12 @@ import { heldMinutes } from '../rules/voice-minutes.ts'
 import type { Runtime } from '../runtime/runtime.ts'
 import type { Link, Tracing } from '../runtime/tracing.ts'
 import type { Storage } from '../storage/ports/storage.ts'
+import { createInFlight } from './in-flight.ts'
 import type { Lane } from './lane.ts'
 import type { Performer } from './performer.ts'
 import { persist } from './persist.ts'
+import { logAttempt, reportAttempts } from './report-attempts.ts'
 import type { Routing } from './routing.ts'
-import { logAttempt, tellAttempts } from './tell-attempts.ts'
-import { createUnderWay } from './under-way.ts'
 import { uptimeMs } from './uptime.ts'
 
 /** Longer than any call to a provider may take: who does not answer within it is taken for dead. */
@@ -46,7 +46,7 @@ export function messageLane(parts: {
   const { storage, runtime, performer, routing, receive, onSettled, tracing } = parts
   const { lease_ms = LEASE_MS } = parts
   const call_max_ms = Math.min(CALL_MAX_MS, lease_ms / 2)
-  const underWay = createUnderWay({ max: SLOW_MAX, elapsed: runtime.elapsed })
+  const inFlight = createInFlight({ max: SLOW_MAX, elapsed: runtime.elapsed })
 
   /** Sends go where the claim routed them, as it journalled it; questions to whoever has the message. */
   function carrierOf({ task, route, provider }: ClaimedMessage): string {
@@ -100,7 +100,7 @@ export function messageLane(parts: {
     messages: readonly ClaimedMessage[],
     start_by_ms: number,
   ): Promise<void> {
-    const ended = underWay.began(provider, messages.length)
+    const ended = inFlight.began(provider, messages.length)
     const began_at = runtime.now()
     const began = performance.now()
     const outcomes = await callProvider(
@@ -115,7 +115,7 @@ export function messageLane(parts: {
     ).finally(ended)
     const took = { began_at, duration_ms: performance.now() - began }
     const results = messages.map((message, i) => sent(message, outcomes?.[i] ?? UNANSWERED))
-    const spans = tellAttempts({ runtime, tracing }, provider, messages, results, took)
+    const spans = reportAttempts({ runtime, tracing }, provider, messages, results, took)
     await learn(provider, results)
     await write(messages, results, spans)
   }
@@ -163,7 +163,7 @@ export function messageLane(parts: {
       ...(message.unknown_since && { unknown_since_ms: message.unknown_since.getTime() }),
       now_ms,
     }))
-    const ended = underWay.began(provider, messages.length)
+    const ended = inFlight.began(provider, messages.length)
     const found = await callProvider(() => performer.lookup(provider, jobs)).finally(ended)
     for (const one of found ?? messages.map(() => UNAVAILABLE)) {
       runtime.telemetry?.lookedUp(provider, one.type)
@@ -206,7 +206,7 @@ export function messageLane(parts: {
   /** What needs no provider to be answered. */
   function foregone(message: ClaimedMessage): Settlement['result'] | null {
     if (message.task !== 'send') {
-      const isFull = underWay.isFull(carrierOf(message))
+      const isFull = inFlight.isFull(carrierOf(message))
       return isFull ? { task: 'lookup', found: UNAVAILABLE } : null
     }
     const { attempt } = message
@@ -255,7 +255,7 @@ export function messageLane(parts: {
   /** Routes what one claim takes: what it has given somebody is not under way yet. */
   function router(): (message: Routed) => Route {
     const given = new Map<string, number>()
-    const isBusy = (provider: string) => underWay.isFull(provider, given.get(provider))
+    const isBusy = (provider: string) => inFlight.isFull(provider, given.get(provider))
     return (message) => {
       const route = routing.route(message, isBusy)
       if (route.provider !== null) {

@@ -1,9 +1,9 @@
 import { beforeEach, describe, expect, it } from 'vitest'
-import type { Answer } from './endpoint.ts'
+import type { ReceiverAnswer } from './receiver.ts'
 import { createShares, type Shares, type Whose } from './shares.ts'
 
-const ok: Answer = { status: 200, error: null, retry_after_ms: null, duration_ms: 20 }
-const timeout: Answer = { ...ok, status: null, error: 'timeout' }
+const ok: ReceiverAnswer = { status: 200, error: null, retry_after_ms: null, duration_ms: 20 }
+const timeout: ReceiverAnswer = { ...ok, status: null, error: 'timeout' }
 
 let shares: Shares
 let at: number
@@ -20,7 +20,7 @@ function roomFor({ webhook_id, workspace_id }: Whose): number {
   )
 }
 
-function begin(whose: Whose, count: number): { end(answer: Answer | null): void } {
+function begin(whose: Whose, count: number): { end(answer: ReceiverAnswer | null): void } {
   const began = at
   const probes = Array.from({ length: count }, () => shares.began(whose, at))
   return {

@@ -1,13 +1,13 @@
 import {
-  type Answer,
-  type Endpoint,
   hurry,
   isOpen,
   LIMIT_START,
-  newEndpoint,
+  newReceiver,
   noteAnswer,
+  type Receiver,
+  type ReceiverAnswer,
   roomOf,
-} from './endpoint.ts'
+} from './receiver.ts'
 
 /** What a claim may take. Rooms are of those that differ from the limits: how many more each may have now. */
 export interface Rooms {
@@ -38,7 +38,7 @@ export interface Shares {
   /** Gives the slot back. `answer` is null where nothing is known of how it went. */
   ended(
     whose: Whose,
-    answer: Answer | null,
+    answer: ReceiverAnswer | null,
     when: { began: number; at: number; is_probe: boolean },
   ): void
 }
@@ -57,42 +57,42 @@ const FORGOTTEN_AFTER_MS = 60_000
 const DEAD_FORGOTTEN_AFTER_MS = 60 * 60_000
 
 export function createShares({ slots }: { slots: number }): Shares {
-  const endpoints = new Map<string, Endpoint>()
+  const receivers = new Map<string, Receiver>()
   const workspaces = new Map<string, number>()
   let failing = 0
   let unknown = 0
   let turn = 0
 
-  /** Changes an endpoint, and keeps count of those in flight to such as fail and such as are not known. */
-  function change(endpoint: Endpoint, by: (endpoint: Endpoint) => void): void {
-    const before = endpoint.in_flight
-    const [wasFailing, wasUnknown] = [isFailing(endpoint), isUnknown(endpoint)]
-    by(endpoint)
-    failing += (isFailing(endpoint) ? endpoint.in_flight : 0) - (wasFailing ? before : 0)
-    unknown += (isUnknown(endpoint) ? endpoint.in_flight : 0) - (wasUnknown ? before : 0)
-    const of = (workspaces.get(endpoint.workspace_id) ?? 0) + endpoint.in_flight - before
-    if (of > 0) workspaces.set(endpoint.workspace_id, of)
-    else workspaces.delete(endpoint.workspace_id)
+  /** Changes a receiver, and keeps count of those in flight to such as fail and such as are not known. */
+  function change(receiver: Receiver, by: (receiver: Receiver) => void): void {
+    const before = receiver.in_flight
+    const [wasFailing, wasUnknown] = [isFailing(receiver), isUnknown(receiver)]
+    by(receiver)
+    failing += (isFailing(receiver) ? receiver.in_flight : 0) - (wasFailing ? before : 0)
+    unknown += (isUnknown(receiver) ? receiver.in_flight : 0) - (wasUnknown ? before : 0)
+    const of = (workspaces.get(receiver.workspace_id) ?? 0) + receiver.in_flight - before
+    if (of > 0) workspaces.set(receiver.workspace_id, of)
+    else workspaces.delete(receiver.workspace_id)
   }
 
   /** As the one that was used last. */
-  function touch({ webhook_id, workspace_id }: Whose, at: number): Endpoint {
-    const endpoint = endpoints.get(webhook_id) ?? newEndpoint(workspace_id)
-    endpoints.delete(webhook_id)
-    endpoints.set(webhook_id, endpoint)
-    endpoint.touched_at = at
-    return endpoint
+  function touch({ webhook_id, workspace_id }: Whose, at: number): Receiver {
+    const receiver = receivers.get(webhook_id) ?? newReceiver(workspace_id)
+    receivers.delete(webhook_id)
+    receivers.set(webhook_id, receiver)
+    receiver.touched_at = at
+    return receiver
   }
 
   function forget(at: number): void {
-    let over = endpoints.size - REMEMBERED_MAX
-    for (const [id, endpoint] of endpoints) {
-      const idle_ms = at - endpoint.touched_at
+    let over = receivers.size - REMEMBERED_MAX
+    for (const [id, receiver] of receivers) {
+      const idle_ms = at - receiver.touched_at
       if (idle_ms < FORGOTTEN_AFTER_MS && over <= 0) return
-      if (endpoint.in_flight > 0) continue
-      const isDead = isOpen(endpoint) && idle_ms < DEAD_FORGOTTEN_AFTER_MS
-      if (over <= 0 && (isDead || at < endpoint.waits_until)) continue
-      endpoints.delete(id)
+      if (receiver.in_flight > 0) continue
+      const isDead = isOpen(receiver) && idle_ms < DEAD_FORGOTTEN_AFTER_MS
+      if (over <= 0 && (isDead || at < receiver.waits_until)) continue
+      receivers.delete(id)
       over -= 1
     }
   }
@@ -103,8 +103,8 @@ export function createShares({ slots }: { slots: number }): Shares {
    */
   function roomsOfFailing(at: number): Map<string, number> {
     const rooms = new Map<string, number>()
-    for (const [id, endpoint] of endpoints) {
-      if (isFailing(endpoint)) rooms.set(id, roomOf(endpoint, at))
+    for (const [id, receiver] of receivers) {
+      if (isFailing(receiver)) rooms.set(id, roomOf(receiver, at))
     }
     const ids = [...rooms.keys()].filter((id) => rooms.get(id) !== 0)
     const start = ids.length > 0 ? turn % ids.length : 0
@@ -125,10 +125,10 @@ export function createShares({ slots }: { slots: number }): Shares {
       const room_of_webhook = new Map<string, number>()
       const limit_per_webhook = unknown < slots * UNKNOWN_SHARE ? LIMIT_START : 1
       const ofFailing = roomsOfFailing(at)
-      for (const [id, endpoint] of endpoints) {
-        let room = ofFailing.get(id) ?? roomOf(endpoint, at)
-        if (isUnknown(endpoint)) {
-          room = Math.min(room, Math.max(0, limit_per_webhook - endpoint.in_flight))
+      for (const [id, receiver] of receivers) {
+        let room = ofFailing.get(id) ?? roomOf(receiver, at)
+        if (isUnknown(receiver)) {
+          room = Math.min(room, Math.max(0, limit_per_webhook - receiver.in_flight))
         }
         if (room !== limit_per_webhook) room_of_webhook.set(id, room)
       }
@@ -139,19 +139,19 @@ export function createShares({ slots }: { slots: number }): Shares {
       return { limit_per_webhook, limit_per_workspace, room_of_webhook, room_of_workspace }
     },
     began(whose, at) {
-      const endpoint = touch(whose, at)
-      change(endpoint, (one) => {
+      const receiver = touch(whose, at)
+      change(receiver, (one) => {
         one.in_flight += 1
       })
-      return isOpen(endpoint)
+      return isOpen(receiver)
     },
     hurry(webhookId) {
-      const endpoint = endpoints.get(webhookId)
-      if (endpoint) hurry(endpoint)
+      const receiver = receivers.get(webhookId)
+      if (receiver) hurry(receiver)
     },
     ended(whose, answer, when) {
-      const endpoint = touch(whose, when.at)
-      change(endpoint, (one) => {
+      const receiver = touch(whose, when.at)
+      change(receiver, (one) => {
         if (answer) noteAnswer(one, answer, when)
         one.in_flight = Math.max(0, one.in_flight - 1)
       })
@@ -159,11 +159,11 @@ export function createShares({ slots }: { slots: number }): Shares {
   }
 }
 
-function isFailing({ failures }: Endpoint): boolean {
+function isFailing({ failures }: Receiver): boolean {
   return failures > 0
 }
 
 /** It has neither answered nor failed yet. */
-function isUnknown({ failures, has_answered }: Endpoint): boolean {
+function isUnknown({ failures, has_answered }: Receiver): boolean {
   return failures === 0 && !has_answered
 }

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import type { KeyIdentity } from '../api-keys/api-keys.ts'
 import { invalid, SvcError } from '../contract/errors.ts'
 import { formatCredits, type Units } from '../contract/fields/units.ts'
-import type { AcceptRequest, AcceptResult, Answer } from '../rules/accept.ts'
+import type { AcceptRequest, AcceptResult, IdempotencyRecord } from '../rules/accept.ts'
 import type { Storage } from '../storage/ports/storage.ts'
 import { testQuotaExceeded } from './test-usage.ts'
 
@@ -58,13 +58,13 @@ function notEnough(required: Units, but: string): SvcError {
  * @throws SvcError `validation_error` where the key came with another request.
  */
 export async function answerBefore(
-  { read: { answers } }: Pick<Storage, 'read'>,
+  { read: { idempotencyRecords } }: Pick<Storage, 'read'>,
   { workspace_id, mode }: KeyIdentity,
   key: string | undefined,
   { route, request }: { route: string; request: unknown },
 ): Promise<string | null> {
   if (key === undefined) return null
-  const found = await answers.byKey(workspace_id, { route: routeFor(mode, route), key })
+  const found = await idempotencyRecords.byKey(workspace_id, { route: routeFor(mode, route), key })
   if (found && found.request_hash !== requestHash(request)) throw keyReused()
   return found?.response ?? null
 }
@@ -74,7 +74,7 @@ export function answerFor(
   identity: KeyIdentity,
   key: string | undefined,
   { route, request, response }: { route: string; request: unknown; response: () => unknown },
-): Answer | null {
+): IdempotencyRecord | null {
   if (key === undefined) return null
   return {
     route: routeFor(identity.mode, route),

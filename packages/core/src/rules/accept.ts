@@ -17,7 +17,7 @@ export interface AcceptRequest {
   spending: SpendingLimit | null
   /** What it uses of the quotas of test keys; null for a live key. */
   test_use: TestUse | null
-  idempotency: Answer | null
+  idempotency: IdempotencyRecord | null
 }
 
 /** All debits of a key on a day, this one included, may come to `limit` at the most. Refunds give nothing back to it. */
@@ -29,7 +29,7 @@ export interface SpendingLimit {
 }
 
 /** What a request with an `Idempotency-Key` was answered, so that its repetition gets the same. */
-export interface Answer {
+export interface IdempotencyRecord {
   route: string
   key: string
   request_hash: string
@@ -58,7 +58,7 @@ export type AcceptResult =
 /** What the storage looked up, under its locks, for a batch of requests. */
 export interface AcceptState {
   accounts: Map<string, Account>
-  /** By `answerKey`. */
+  /** By `idempotencyKeyOf`. */
   answers: Map<string, { request_hash: string; response: string }>
   /** By `suppressionKey`: who must not be written to. */
   suppressed: Set<string>
@@ -88,10 +88,13 @@ export interface AcceptPlan {
   counts: CountChange[]
   spending: Spending[]
   test_usage: TestUsageRow[]
-  answers: (Answer & { workspace_id: string; created_at: Date })[]
+  answers: (IdempotencyRecord & { workspace_id: string; created_at: Date })[]
 }
 
-export function answerKey(workspaceId: string, answer: { route: string; key: string }): string {
+export function idempotencyKeyOf(
+  workspaceId: string,
+  answer: { route: string; key: string },
+): string {
   return `${workspaceId}\n${answer.route}\n${answer.key}`
 }
 
@@ -161,7 +164,7 @@ function acceptRequest(request: AcceptRequest, batch: Batch): AcceptResult {
 
 function knownAnswer(request: AcceptRequest, { answers }: AcceptState): AcceptResult | null {
   const { workspace_id, idempotency } = request
-  const known = idempotency && answers.get(answerKey(workspace_id, idempotency))
+  const known = idempotency && answers.get(idempotencyKeyOf(workspace_id, idempotency))
   if (!known) return null
   return known.request_hash === idempotency.request_hash
     ? { outcome: 'replayed', response: known.response }
@@ -251,7 +254,7 @@ function refusalOf(refusal: Refusal): AcceptResult {
 
 function remember({ workspace_id, idempotency, messages }: AcceptRequest, batch: Batch): void {
   if (!idempotency) return
-  batch.state.answers.set(answerKey(workspace_id, idempotency), idempotency)
+  batch.state.answers.set(idempotencyKeyOf(workspace_id, idempotency), idempotency)
   const created_at = messages[0]?.created_at
   if (!created_at) throw new Error('a request without messages')
   batch.answers.push({ ...idempotency, workspace_id, created_at })

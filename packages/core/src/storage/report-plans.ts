@@ -3,12 +3,12 @@ import type { SettlePlan } from '../rules/settlement.ts'
 import type { Telemetry } from '../runtime/telemetry.ts'
 
 /** Tells of commits; undefined for nobody to tell. */
-export function tellCommitted(telemetry: Telemetry | undefined) {
+export function reportCommitted(telemetry: Telemetry | undefined) {
   return telemetry && ((jobs: number, ms: number) => telemetry.committed(jobs, ms))
 }
 
 /** Tells what was settled, once it is on disk. */
-export function tellSettled(telemetry: Telemetry, plan: SettlePlan): void {
+export function reportSettled(telemetry: Telemetry, plan: SettlePlan): void {
   const channels = new Map(plan.messages.map(({ id, channel }) => [id, channel]))
   for (const { message_id, status, applied } of plan.message_events) {
     const channel = channels.get(message_id)
@@ -18,7 +18,7 @@ export function tellSettled(telemetry: Telemetry, plan: SettlePlan): void {
 }
 
 /** Tells which deliveries have ended, once that is on disk. */
-export function tellRecorded(telemetry: Telemetry, { deliveries }: RecordPlan): void {
+export function reportRecorded(telemetry: Telemetry, { deliveries }: RecordPlan): void {
   for (const { status, next_attempt_at } of deliveries) {
     const hasEnded = next_attempt_at === null && (status === 'delivered' || status === 'failed')
     if (hasEnded) telemetry.deliveryEnded(status)

@@ -79,9 +79,13 @@ describe.each(ENGINES)('erasing a recipient on %s', (_, engineOf) => {
         deliveries: [],
         delivery_queue: [],
       })
-      await stores.answers.keepFirst(workspaceId, answer, at)
+      await stores.idempotencyRecords.keepFirst(workspaceId, answer, at)
       // As it is kept for a test key.
-      await stores.answers.keepFirst(workspaceId, { ...answer, route: 'bulks.send test' }, at)
+      await stores.idempotencyRecords.keepFirst(
+        workspaceId,
+        { ...answer, route: 'bulks.send test' },
+        at,
+      )
     })
     return workspaceId
   }
@@ -120,7 +124,7 @@ describe.each(ENGINES)('erasing a recipient on %s', (_, engineOf) => {
     expect((await bench.account(first)).balance).toBeGreaterThan(balance)
     expect(await recipients().look(ASHA)).toEqual(NOTHING)
 
-    const { messages, answers } = bench.storage.read
+    const { messages, idempotencyRecords } = bench.storage.read
     const rows = await messages.list(second, {}, EVERYTHING)
     expect(rows.map(({ status, error_code }) => [status, error_code])).toEqual([
       ['failed', 'canceled'],
@@ -129,7 +133,7 @@ describe.each(ENGINES)('erasing a recipient on %s', (_, engineOf) => {
       ['delivered', null],
     ])
     for (const route of ['bulks.send', 'bulks.send test']) {
-      const answer = await answers.byKey(second, { route, key: 'k' })
+      const answer = await idempotencyRecords.byKey(second, { route, key: 'k' })
       expect(JSON.parse(answer?.response ?? '')).toMatchObject({
         messages: [{ to: JUMA }, { to: 'erased' }],
         errors: [{ to: 'erased' }],

@@ -6,7 +6,12 @@ import type {
   PurchaseRow,
   WorkspaceRow,
 } from '../../src/rows/rows.ts'
-import { type AcceptState, answerKey, planAccept, spendingKey } from '../../src/rules/accept.ts'
+import {
+  type AcceptState,
+  idempotencyKeyOf,
+  planAccept,
+  spendingKey,
+} from '../../src/rules/accept.ts'
 import { cancellations, planCancel } from '../../src/rules/cancel.ts'
 import type { ClaimedMessage } from '../../src/rules/claim.ts'
 import type { Account } from '../../src/rules/decide.ts'
@@ -127,7 +132,7 @@ function memoryMessages(
         }
         for (const { workspace_id, idempotency, spending: of } of requests) {
           credits.load(state.accounts, workspace_id)
-          const key = idempotency && answerKey(workspace_id, idempotency)
+          const key = idempotency && idempotencyKeyOf(workspace_id, idempotency)
           const known = key ? answers.get(key) : undefined
           if (key && known) state.answers.set(key, known)
           const spent = of ? spending.get(spendingKey(workspace_id, of)) : undefined
@@ -140,7 +145,7 @@ function memoryMessages(
           queue.insert(row.id, queuedRow(row))
         }
         for (const row of plan.spending) spending.put(spendingKey(row.workspace_id, row), row.spent)
-        for (const row of plan.answers) answers.insert(answerKey(row.workspace_id, row), row)
+        for (const row of plan.answers) answers.insert(idempotencyKeyOf(row.workspace_id, row), row)
         return plan.results
       }),
     settle: async (settlements) =>

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import type { Answer } from '../../src/rules/accept.ts'
+import type { IdempotencyRecord } from '../../src/rules/accept.ts'
 import { SMS_PRICE } from '../fixtures.ts'
 import { benchFor, EVERYTHING, type OpenStorage } from './bench.ts'
 
@@ -7,14 +7,14 @@ import { benchFor, EVERYTHING, type OpenStorage } from './bench.ts'
 export function idempotencyContract(open: OpenStorage): void {
   const bench = benchFor(open)
 
-  const answer = (given: Partial<Answer> = {}): Answer => ({
+  const answer = (given: Partial<IdempotencyRecord> = {}): IdempotencyRecord => ({
     route: 'messages.send',
     key: 'order-A1',
     request_hash: 'hash-1',
     response: '{"message_id":"ü","n":1.10}',
     ...given,
   })
-  const send = (workspaceId: string, given: Partial<Answer> = {}) =>
+  const send = (workspaceId: string, given: Partial<IdempotencyRecord> = {}) =>
     bench.make.send(workspaceId, {}, answer(given))
 
   async function expectCharged(workspaceId: string, times: number): Promise<void> {

@@ -110,16 +110,18 @@ export function isolationContract(open: OpenStorage): void {
       sender: '+255700000001',
       address: '+255700000009',
     } as const
-    await bench.storage.write(async ({ purchases, answers, conversations, retention, audit }) => {
-      const action = 'api_key.created'
-      await audit.record(auditRow(bench.clock, SERVICE, { workspace_id: workspaceId, action }))
-      await purchases.insert(purchase)
-      await answers.keepFirst(workspaceId, ANSWER, bench.clock.now())
-      await answers.keepFirst(workspaceId, BULK_ANSWER, bench.clock.now())
-      const last_sent_at = bench.clock.now()
-      await conversations.note([{ ...conversation, workspace_id: workspaceId, last_sent_at }])
-      await retention.setMark(workspaceId, 'messages', '0')
-    })
+    await bench.storage.write(
+      async ({ purchases, idempotencyRecords, conversations, retention, audit }) => {
+        const action = 'api_key.created'
+        await audit.record(auditRow(bench.clock, SERVICE, { workspace_id: workspaceId, action }))
+        await purchases.insert(purchase)
+        await idempotencyRecords.keepFirst(workspaceId, ANSWER, bench.clock.now())
+        await idempotencyRecords.keepFirst(workspaceId, BULK_ANSWER, bench.clock.now())
+        const last_sent_at = bench.clock.now()
+        await conversations.note([{ ...conversation, workspace_id: workspaceId, last_sent_at }])
+        await retention.setMark(workspaceId, 'messages', '0')
+      },
+    )
     return { workspaceId, purchase, contact, key, webhook, message, delivery }
   }
 
@@ -151,7 +153,7 @@ export function isolationContract(open: OpenStorage): void {
         creditHolds,
         creditLots,
         purchases,
-        answers,
+        idempotencyRecords,
         messages,
         bulks,
         receivedMessages,
@@ -208,7 +210,7 @@ export function isolationContract(open: OpenStorage): void {
           begun: () => purchases.begun(begun, { is_pending: true, after: null, limit: 10 }),
           countBegun: () => purchases.countBegun(begun),
         },
-        answers: { byKey: () => answers.byKey(asker, ANSWER) },
+        idempotencyRecords: { byKey: () => idempotencyRecords.byKey(asker, ANSWER) },
         messages: {
           byId: () => messages.byId(asker, message.id),
           list: () => messages.list(asker, filter, EVERYTHING),

@@ -130,15 +130,17 @@ export function purchasesContract(open: OpenStorage): void {
     const workspaceId = await bench.workspace(0)
     const answer = { route: 'billing.checkout', key: 'k', request_hash: 'h', response: '{}' }
     const keep = (response: string) =>
-      bench.storage.write(({ answers }) =>
-        answers.keepFirst(workspaceId, { ...answer, response }, bench.clock.now()),
+      bench.storage.write(({ idempotencyRecords }) =>
+        idempotencyRecords.keepFirst(workspaceId, { ...answer, response }, bench.clock.now()),
       )
     const kept = await Promise.all(Array.from({ length: 10 }, (_, i) => keep(`{"n":${i}}`)))
     expect(kept.filter(Boolean)).toHaveLength(1)
-    const { byKey } = bench.storage.read.answers
+    const { byKey } = bench.storage.read.idempotencyRecords
     const response = `{"n":${kept.indexOf(true)}}`
     expect(await byKey(workspaceId, answer)).toEqual({ request_hash: 'h', response })
-    await bench.storage.write(({ answers }) => answers.forget(workspaceId, answer))
+    await bench.storage.write(({ idempotencyRecords }) =>
+      idempotencyRecords.forget(workspaceId, answer),
+    )
     expect(await byKey(workspaceId, answer)).toBeNull()
   })
 

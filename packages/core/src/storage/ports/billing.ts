@@ -1,5 +1,5 @@
 import type { PurchaseRow } from '../../rows/rows.ts'
-import type { Answer } from '../../rules/accept.ts'
+import type { IdempotencyRecord } from '../../rules/accept.ts'
 
 /** Which purchases are meant: all, as far as nothing is said. */
 export interface WhichPurchases {
@@ -59,16 +59,16 @@ export interface PurchaseWrites {
 }
 
 /** What requests with an `Idempotency-Key` were answered that do not pass through the hot door. */
-export interface AnswerReads {
+export interface IdempotencyReads {
   byKey(
     workspaceId: string,
-    request: Pick<Answer, 'route' | 'key'>,
-  ): Promise<Pick<Answer, 'request_hash' | 'response'> | null>
+    request: Pick<IdempotencyRecord, 'route' | 'key'>,
+  ): Promise<Pick<IdempotencyRecord, 'request_hash' | 'response'> | null>
 }
 
-export interface AnswerWrites {
+export interface IdempotencyWrites {
   /** Keeps the answer unless one of that route and key is there; says whether it did. */
-  keepFirst(workspaceId: string, answer: Answer, at: Date): Promise<boolean>
+  keepFirst(workspaceId: string, answer: IdempotencyRecord, at: Date): Promise<boolean>
   /** Forgets an answer, so that the key may be used again. */
-  forget(workspaceId: string, request: Pick<Answer, 'route' | 'key'>): Promise<void>
+  forget(workspaceId: string, request: Pick<IdempotencyRecord, 'route' | 'key'>): Promise<void>
 }

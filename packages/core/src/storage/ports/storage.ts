@@ -1,6 +1,11 @@
 import type { ApiKeyReads, ApiKeyWrites } from './api-keys.ts'
 import type { AuditReads, AuditWrites } from './audit.ts'
-import type { AnswerReads, AnswerWrites, PurchaseReads, PurchaseWrites } from './billing.ts'
+import type {
+  IdempotencyReads,
+  IdempotencyWrites,
+  PurchaseReads,
+  PurchaseWrites,
+} from './billing.ts'
 import type {
   ContactReads,
   ContactWrites,
@@ -62,7 +67,7 @@ export interface Reads {
   creditLots: CreditLotReads
   lowBalances: LowBalanceReads
   purchases: PurchaseReads
-  answers: AnswerReads
+  idempotencyRecords: IdempotencyReads
   messages: MessageReads
   bulks: BulkReads
   messageParts: MessagePartReads
@@ -94,7 +99,7 @@ export interface Writes extends Reads {
   creditLots: CreditLotReads & CreditLotWrites
   lowBalances: LowBalanceReads & LowBalanceWrites
   purchases: PurchaseReads & PurchaseWrites
-  answers: AnswerReads & AnswerWrites
+  idempotencyRecords: IdempotencyReads & IdempotencyWrites
   messages: MessageReads & MessageWrites
   providerPauses: PauseReads & PauseWrites
   dispatchPauses: DispatchPauseReads & DispatchPauseWrites

@@ -6,7 +6,7 @@ import { createClockSteps } from '../clock-steps.ts'
 import { gather } from '../gather.ts'
 import type { HotDoor } from '../ports/hot.ts'
 import type { Storage } from '../ports/storage.ts'
-import { tellCommitted } from '../report-plans.ts'
+import { reportCommitted } from '../report-plans.ts'
 import { createWriteWatch } from '../write-watch.ts'
 import { alone } from './engine/alone.ts'
 import { type Clock, type ClockKind, clockOf } from './engine/clock.ts'
@@ -67,7 +67,7 @@ export async function openPostgres(
   const bounds = {
     random,
     answer_max_ms,
-    onCommit: tellCommitted(telemetry),
+    onCommit: reportCommitted(telemetry),
     onError: watch.failed,
   }
   const connections = await connect(url, { log, answer_max_ms })

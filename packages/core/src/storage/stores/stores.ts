@@ -2,7 +2,6 @@ import type { Db } from '../../rows/dialect.ts'
 import type { Tables } from '../../rows/tables.ts'
 import type { Writes } from '../ports/storage.ts'
 import { accountTokenStore } from './account-tokens.ts'
-import { answerStore } from './answers.ts'
 import { apiKeyStore } from './api-keys.ts'
 import { auditStore } from './audit.ts'
 import { bulkStore } from './bulks.ts'
@@ -13,6 +12,7 @@ import { creditLotStore } from './credit-lots.ts'
 import { creditStore } from './credits.ts'
 import { dispatchPauseStore } from './dispatch-pauses.ts'
 import { erasureStore } from './erasure.ts'
+import { idempotencyStore } from './idempotency-records.ts'
 import { loginNetworkStore } from './login-networks.ts'
 import { lowBalanceStore } from './low-balances.ts'
 import { messagePartStore } from './message-parts.ts'
@@ -48,7 +48,7 @@ export function openStores(db: Db, tables: Tables, dialect: StoreDialect): Write
     creditLots: creditLotStore(db, tables),
     lowBalances: lowBalanceStore(db, tables, dialect),
     purchases: purchaseStore(db, tables),
-    answers: answerStore(db, tables),
+    idempotencyRecords: idempotencyStore(db, tables),
     messages: messageStore(db, tables, dialect),
     bulks: bulkStore(db, tables),
     messageParts: messagePartStore(db, tables),

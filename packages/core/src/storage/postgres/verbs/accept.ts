@@ -4,7 +4,7 @@ import {
   type AcceptRequest,
   type AcceptResult,
   type AcceptState,
-  answerKey,
+  idempotencyKeyOf,
   planAccept,
   type Spending,
   spendingKey,
@@ -90,7 +90,7 @@ export function prepareAccept(
     ])
     return {
       accounts,
-      answers: new Map(answers.map((row) => [answerKey(row.workspace_id, row), row])),
+      answers: new Map(answers.map((row) => [idempotencyKeyOf(row.workspace_id, row), row])),
       suppressed,
       spent: new Map(spent.map((row) => [spendingKey(row.workspace_id, row), row.spent])),
       test_usage: new Map(usage.map((row) => [row.workspace_id, row])),

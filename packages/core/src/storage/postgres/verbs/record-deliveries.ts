@@ -11,7 +11,7 @@ import {
   type WebhookHealth,
 } from '../../../rules/record.ts'
 import type { Telemetry } from '../../../runtime/telemetry.ts'
-import { tellRecorded } from '../../report-plans.ts'
+import { reportRecorded } from '../../report-plans.ts'
 import { type Clock, dueAt } from '../engine/clock.ts'
 import { type Database, statement, type Transaction } from '../engine/database.ts'
 import { insertInto, namesOf, removeFrom, updateOf } from '../engine/rows.ts'
@@ -55,7 +55,7 @@ export function prepareRecordDeliveries(
       const answers = results.map((result) => isHeld(result) && counted.next().value === true)
       return { plan, answers }
     })
-    if (telemetry) tellRecorded(telemetry, plan)
+    if (telemetry) reportRecorded(telemetry, plan)
     return answers
   }
 }

@@ -20,7 +20,7 @@ import {
   type SettleState,
 } from '../../../rules/settlement.ts'
 import type { Telemetry } from '../../../runtime/telemetry.ts'
-import { tellSettled } from '../../report-plans.ts'
+import { reportSettled } from '../../report-plans.ts'
 import { type Clock, dueAt } from '../engine/clock.ts'
 import { type Database, statement, type Transaction } from '../engine/database.ts'
 import { insertInto, namesOf, removeFrom, updateOf } from '../engine/rows.ts'
@@ -55,7 +55,7 @@ export function prepareSettle(
       return done
     })
     if (done.plan.delivery_queue.length > 0) onQueued()
-    if (telemetry) tellSettled(telemetry, done.plan)
+    if (telemetry) reportSettled(telemetry, done.plan)
     return done
   }
 

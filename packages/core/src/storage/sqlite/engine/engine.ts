@@ -6,7 +6,7 @@ import type { Telemetry } from '../../../runtime/telemetry.ts'
 import { createClockSteps } from '../../clock-steps.ts'
 import { gather } from '../../gather.ts'
 import type { HotDoor } from '../../ports/hot.ts'
-import { tellCommitted, tellRecorded, tellSettled } from '../../report-plans.ts'
+import { reportCommitted, reportRecorded, reportSettled } from '../../report-plans.ts'
 import { createWriteWatch } from '../../write-watch.ts'
 import { prepareAccept } from '../verbs/accept.ts'
 import { prepareClaimDeliveries } from '../verbs/claim-deliveries.ts'
@@ -65,7 +65,7 @@ export function openEngine(
   const connection = connect(file)
   migrate(connection)
   const watch = createWriteWatch({ refuses: refusesWrites, probe: () => writer.run(probe) })
-  const committed = tellCommitted(telemetry)
+  const committed = reportCommitted(telemetry)
   const countChanges = connection.prepare('select total_changes()').pluck()
   let changes = 0
   let hasFailed = false
@@ -96,11 +96,11 @@ export function openEngine(
   })
   const settling = prepareSettle(connection, t, {
     ...context,
-    onSettled: (plan) => telemetry && writer.afterCommit(() => tellSettled(telemetry, plan)),
+    onSettled: (plan) => telemetry && writer.afterCommit(() => reportSettled(telemetry, plan)),
   })
   const recordDeliveries = prepareRecordDeliveries(connection, t, {
     ...context,
-    onRecorded: (plan) => telemetry && writer.afterCommit(() => tellRecorded(telemetry, plan)),
+    onRecorded: (plan) => telemetry && writer.afterCommit(() => reportRecorded(telemetry, plan)),
   })
   const claimDeliveries = prepareClaimDeliveries(connection, { steps })
   const query = queryOver(connection)

@@ -4,7 +4,7 @@ import {
   type AcceptRequest,
   type AcceptResult,
   type AcceptState,
-  answerKey,
+  idempotencyKeyOf,
   planAccept,
   type SpendingLimit,
   spendingKey,
@@ -63,7 +63,7 @@ export function prepareAccept(connection: Connection, t: Tables) {
       lookUpSuppressed(state, request)
       if (!idempotency) continue
       const found = findAnswer(workspace_id, idempotency.route, idempotency.key)[0]
-      if (found) state.answers.set(answerKey(workspace_id, idempotency), found)
+      if (found) state.answers.set(idempotencyKeyOf(workspace_id, idempotency), found)
     }
     return state
   }

@@ -1,9 +1,12 @@
 import { and, eq } from 'drizzle-orm'
 import type { Db } from '../../rows/dialect.ts'
 import type { Tables } from '../../rows/tables.ts'
-import type { AnswerReads, AnswerWrites } from '../ports/billing.ts'
+import type { IdempotencyReads, IdempotencyWrites } from '../ports/billing.ts'
 
-export function answerStore(db: Db, { idempotency_keys: t }: Tables): AnswerReads & AnswerWrites {
+export function idempotencyStore(
+  db: Db,
+  { idempotency_keys: t }: Tables,
+): IdempotencyReads & IdempotencyWrites {
   const mine = (workspaceId: string, { route, key }: { route: string; key: string }) =>
     and(eq(t.workspace_id, workspaceId), eq(t.route, route), eq(t.key, key))
   return {

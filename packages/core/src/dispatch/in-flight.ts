@@ -1,5 +1,5 @@
 /** How much each provider is being asked just now, and whether it is slow to answer. */
-export interface UnderWay {
+export interface InFlight {
   /** The call is over when the answer is called. */
   began(provider: string, messages: number): () => void
   /** Whether a slow provider is asked about as many as it may; `more` are about to follow. */
@@ -13,7 +13,7 @@ const SLOW_MS = 5_000
  * @param max how many messages a slow provider is asked about at once: one that hangs, with a long backlog, would else
  *   take all there is room for, and whatever goes another way would wait for it
  */
-export function createUnderWay({ max, elapsed }: { max: number; elapsed: () => number }): UnderWay {
+export function createInFlight({ max, elapsed }: { max: number; elapsed: () => number }): InFlight {
   interface Calls {
     messages: number
     /** When those began that are under way, the oldest first. */

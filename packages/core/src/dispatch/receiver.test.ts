@@ -1,53 +1,53 @@
 import { beforeEach, describe, expect, it } from 'vitest'
 import {
-  type Answer,
-  type Endpoint,
   hurry,
   isOpen,
   LIMIT_MAX,
   LIMIT_START,
-  newEndpoint,
+  newReceiver,
   noteAnswer,
+  type Receiver,
+  type ReceiverAnswer,
   roomOf,
-} from './endpoint.ts'
+} from './receiver.ts'
 
-const ok: Answer = { status: 200, error: null, retry_after_ms: null, duration_ms: 20 }
-const timeout: Answer = { ...ok, status: null, error: 'timeout', duration_ms: 15_000 }
+const ok: ReceiverAnswer = { status: 200, error: null, retry_after_ms: null, duration_ms: 20 }
+const timeout: ReceiverAnswer = { ...ok, status: null, error: 'timeout', duration_ms: 15_000 }
 
-let endpoint: Endpoint
+let receiver: Receiver
 let at: number
 beforeEach(() => {
-  endpoint = newEndpoint('w1')
+  receiver = newReceiver('w1')
   at = 1_000_000
 })
 
 /** A round of tries that all began together and end together. */
-function round(answer: Partial<Answer>, count = Math.max(1, roomOf(endpoint, at))): void {
+function round(answer: Partial<ReceiverAnswer>, count = Math.max(1, roomOf(receiver, at))): void {
   const began = at
-  const is_probe = isOpen(endpoint)
-  endpoint.in_flight += count
+  const is_probe = isOpen(receiver)
+  receiver.in_flight += count
   at += answer.duration_ms ?? ok.duration_ms
   for (let i = 0; i < count; i++) {
-    noteAnswer(endpoint, { ...ok, ...answer }, { began, at, is_probe })
-    endpoint.in_flight -= 1
+    noteAnswer(receiver, { ...ok, ...answer }, { began, at, is_probe })
+    receiver.in_flight -= 1
   }
 }
 
 describe('how many a receiver may have under way', () => {
   it('begins with a few and grows with each round to the most there is', () => {
-    expect(roomOf(endpoint, at)).toBe(LIMIT_START)
+    expect(roomOf(receiver, at)).toBe(LIMIT_START)
     round({})
-    expect(roomOf(endpoint, at)).toBeGreaterThan(LIMIT_START)
+    expect(roomOf(receiver, at)).toBeGreaterThan(LIMIT_START)
     for (let i = 0; i < 20; i++) round({})
-    expect(roomOf(endpoint, at)).toBe(LIMIT_MAX)
+    expect(roomOf(receiver, at)).toBe(LIMIT_MAX)
   })
 
   it('does not grow where it is not used', () => {
     for (let i = 0; i < 100; i++) round({}, 1)
-    expect(roomOf(endpoint, at)).toBe(LIMIT_START)
+    expect(roomOf(receiver, at)).toBe(LIMIT_START)
   })
 
-  it.each<[string, Partial<Answer>, number]>([
+  it.each<[string, Partial<ReceiverAnswer>, number]>([
     ['a 429', { status: 429 }, 0.5],
     ['a time-out', timeout, 0.5],
     ['a 503', { status: 503 }, 0.5],
@@ -55,67 +55,67 @@ describe('how many a receiver may have under way', () => {
   ])('falls once for a round with %s, and rises slowly from then on', (_, answer, by) => {
     for (let i = 0; i < 20; i++) round({})
     round(answer, 4)
-    expect(roomOf(endpoint, at)).toBe(LIMIT_MAX * by)
+    expect(roomOf(receiver, at)).toBe(LIMIT_MAX * by)
     for (let i = 0; i < 10; i++) round({})
-    expect(roomOf(endpoint, at)).toBeGreaterThanOrEqual(LIMIT_MAX * by + 4)
-    expect(roomOf(endpoint, at)).toBeLessThanOrEqual(LIMIT_MAX * by + 11)
+    expect(roomOf(receiver, at)).toBeGreaterThanOrEqual(LIMIT_MAX * by + 4)
+    expect(roomOf(receiver, at)).toBeLessThanOrEqual(LIMIT_MAX * by + 11)
   })
 
   it.each([302, 404, 405])('does not grow with answers that acknowledge nothing: %i', (status) => {
     for (let i = 0; i < 20; i++) round({ status })
-    expect(roomOf(endpoint, at)).toBe(LIMIT_START)
+    expect(roomOf(receiver, at)).toBe(LIMIT_START)
     round({})
-    expect(roomOf(endpoint, at)).toBeGreaterThan(LIMIT_START)
+    expect(roomOf(receiver, at)).toBeGreaterThan(LIMIT_START)
   })
 
   it('is one at the least', () => {
     for (let i = 0; i < 50; i++) round({ status: 429 })
-    expect(roomOf(endpoint, at)).toBe(1)
+    expect(roomOf(receiver, at)).toBe(1)
   })
 
   it('does not fall for what a receiver that answers says no to', () => {
     for (const status of [400, 401, 404, 500]) round({ status }, 1)
-    expect(roomOf(endpoint, at)).toBe(LIMIT_START)
+    expect(roomOf(receiver, at)).toBe(LIMIT_START)
   })
 
   it('takes no answer as slow that a receiver always takes as long for', () => {
     for (let i = 0; i < 20; i++) round({ duration_ms: 3_000 })
-    expect(roomOf(endpoint, at)).toBe(LIMIT_MAX)
+    expect(roomOf(receiver, at)).toBe(LIMIT_MAX)
   })
 
   it('is bounded for a receiver that takes long each time', () => {
     for (let i = 0; i < 40; i++) round({ duration_ms: 14_000 })
-    expect(roomOf(endpoint, at)).toBe(32)
+    expect(roomOf(receiver, at)).toBe(32)
   })
 })
 
 describe('a receiver that asks for time', () => {
   it.each([429, 503])('is sent nothing until then after a %d', (status) => {
     round({ status, retry_after_ms: 60_000 }, 1)
-    expect(roomOf(endpoint, at + 59_999)).toBe(0)
-    expect(roomOf(endpoint, at + 60_000)).toBeGreaterThan(0)
+    expect(roomOf(receiver, at + 59_999)).toBe(0)
+    expect(roomOf(receiver, at + 60_000)).toBeGreaterThan(0)
   })
 
   it('is given an hour at the most', () => {
     round({ status: 429, retry_after_ms: 24 * 3_600_000 }, 1)
-    expect(roomOf(endpoint, at + 3_600_000)).toBeGreaterThan(0)
+    expect(roomOf(receiver, at + 3_600_000)).toBeGreaterThan(0)
   })
 })
 
 describe('the breaker', () => {
-  it.each<[string, Partial<Answer>]>([
+  it.each<[string, Partial<ReceiverAnswer>]>([
     ['time-outs', timeout],
     ['failed connections', { status: null, error: 'connect' }],
     ['5xx', { status: 502 }],
   ])('opens after five %s in a row and probes at growing intervals', (_, answer) => {
     for (let i = 0; i < 4; i++) round(answer, 1)
-    expect(isOpen(endpoint)).toBe(false)
+    expect(isOpen(receiver)).toBe(false)
     round(answer, 1)
     for (const wait of [30_000, 60_000, 120_000, 300_000, 300_000]) {
-      expect(isOpen(endpoint)).toBe(true)
-      expect(roomOf(endpoint, at + wait - 1)).toBe(0)
+      expect(isOpen(receiver)).toBe(true)
+      expect(roomOf(receiver, at + wait - 1)).toBe(0)
       at += wait
-      expect(roomOf(endpoint, at)).toBe(1)
+      expect(roomOf(receiver, at)).toBe(1)
       round(answer, 1)
     }
   })
@@ -125,46 +125,46 @@ describe('the breaker', () => {
       round(timeout, 4)
       round({ status: 404 }, 1)
     }
-    expect(isOpen(endpoint)).toBe(false)
+    expect(isOpen(receiver)).toBe(false)
   })
 
   it('waits no longer for what was under way when it opened', () => {
     round(timeout, 8)
-    expect(roomOf(endpoint, at + 30_000)).toBe(1)
+    expect(roomOf(receiver, at + 30_000)).toBe(1)
   })
 
   it('has one probe under way at once', () => {
     round(timeout, 5)
     at += 30_000
-    endpoint.in_flight = 1
-    expect(roomOf(endpoint, at)).toBe(0)
+    receiver.in_flight = 1
+    expect(roomOf(receiver, at)).toBe(0)
   })
 
   it('probes at once when somebody says that it is repaired, and only then', () => {
     round(timeout, 5)
-    expect(roomOf(endpoint, at)).toBe(0)
-    hurry(endpoint)
-    expect(roomOf(endpoint, at)).toBe(1)
+    expect(roomOf(receiver, at)).toBe(0)
+    hurry(receiver)
+    expect(roomOf(receiver, at)).toBe(1)
     round(timeout, 1)
-    expect(roomOf(endpoint, at)).toBe(0)
+    expect(roomOf(receiver, at)).toBe(0)
   })
 
   it('is no business of one that is alive and asked for time', () => {
     round({ status: 429, retry_after_ms: 60_000 }, 1)
-    hurry(endpoint)
-    expect(roomOf(endpoint, at)).toBe(0)
+    hurry(receiver)
+    expect(roomOf(receiver, at)).toBe(0)
   })
 
   it.each([200, 404])('closes when a probe is answered %d', (status) => {
     round(timeout, 5)
     at += 30_000
     round({ status }, 1)
-    expect(isOpen(endpoint)).toBe(false)
-    expect(roomOf(endpoint, at)).toBeGreaterThanOrEqual(LIMIT_START)
+    expect(isOpen(receiver)).toBe(false)
+    expect(roomOf(receiver, at)).toBeGreaterThanOrEqual(LIMIT_START)
   })
 
   it('never opens for a target that is forbidden: that costs nothing to try', () => {
     round({ status: null, error: 'blocked_target' }, 20)
-    expect(isOpen(endpoint)).toBe(false)
+    expect(isOpen(receiver)).toBe(false)
   })
 })

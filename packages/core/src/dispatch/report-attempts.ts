@@ -5,7 +5,7 @@ import type { Runtime } from '../runtime/runtime.ts'
 import type { Link, Stretch, Tracing } from '../runtime/tracing.ts'
 
 /** Tells of a call to a provider, before what it gave is on disk. Answers what a span can be linked to it by. */
-export function tellAttempts(
+export function reportAttempts(
   { runtime: { telemetry }, tracing }: { runtime: Runtime; tracing: Tracing | null },
   provider: string,
   messages: readonly ClaimedMessage[],

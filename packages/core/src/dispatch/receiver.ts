@@ -2,7 +2,7 @@
  * How many deliveries one receiver may have under way: more while it answers well, fewer while it struggles, one now and
  * then while it is dead. Plain data and pure functions; times are milliseconds.
  */
-export interface Endpoint {
+export interface Receiver {
   workspace_id: string
   in_flight: number
   /** How many it may have at once. */
@@ -24,7 +24,7 @@ export interface Endpoint {
 }
 
 /** What a try told of its receiver. */
-export interface Answer {
+export interface ReceiverAnswer {
   status: number | null
   error: string | null
   retry_after_ms: number | null
@@ -55,7 +55,7 @@ const SLOW_TIMES = 4
 const FORGETS = 1.001
 
 /** A receiver of which nothing is known. */
-export function newEndpoint(workspace_id: string): Endpoint {
+export function newReceiver(workspace_id: string): Receiver {
   return {
     workspace_id,
     in_flight: 0,
@@ -72,100 +72,100 @@ export function newEndpoint(workspace_id: string): Endpoint {
 }
 
 /** How many more it may have now. */
-export function roomOf(endpoint: Endpoint, at: number): number {
-  if (at < endpoint.waits_until) return 0
-  const limit = endpoint.opened > 0 ? 1 : endpoint.limit
-  return Math.max(0, Math.floor(limit) - endpoint.in_flight)
+export function roomOf(receiver: Receiver, at: number): number {
+  if (at < receiver.waits_until) return 0
+  const limit = receiver.opened > 0 ? 1 : receiver.limit
+  return Math.max(0, Math.floor(limit) - receiver.in_flight)
 }
 
 /** Whether its breaker is open, so that what it is sent is a probe. */
-export function isOpen({ opened }: Endpoint): boolean {
+export function isOpen({ opened }: Receiver): boolean {
   return opened > 0
 }
 
 /** Somebody says that it is repaired: while the breaker is open, the next probe is due at once. */
-export function hurry(endpoint: Endpoint): void {
-  if (endpoint.opened > 0) endpoint.waits_until = 0
+export function hurry(receiver: Receiver): void {
+  if (receiver.opened > 0) receiver.waits_until = 0
 }
 
 /** Takes note of how one try ended that began at `began`. `is_probe`: it was sent while the breaker was open. */
 export function noteAnswer(
-  endpoint: Endpoint,
-  answer: Answer,
+  receiver: Receiver,
+  answer: ReceiverAnswer,
   { began, at, is_probe }: { began: number; at: number; is_probe: boolean },
 ): void {
   const { status, retry_after_ms } = answer
   const isAsked = status === 429 || status === 503
   if (isAsked && retry_after_ms !== null) {
     const until = at + Math.min(retry_after_ms, PAUSE_MAX_MS)
-    endpoint.waits_until = Math.max(endpoint.waits_until, until)
+    receiver.waits_until = Math.max(receiver.waits_until, until)
   }
   if (isDead(answer)) {
-    noteFailure(endpoint, status, { began, at, is_probe })
+    noteFailure(receiver, status, { began, at, is_probe })
     return
   }
-  endpoint.has_answered = true
+  receiver.has_answered = true
   // What was sent before the breaker opened and answers now shows as well as a probe that the receiver is there.
-  if (endpoint.opened > 0) close(endpoint, isAsked)
-  endpoint.failures = 0
-  const isSlow = noteTime(endpoint, answer.duration_ms)
-  if (status === 429) lower(endpoint, 0.5, began, at)
-  else if (isSlow) lower(endpoint, 0.75, began, at)
+  if (receiver.opened > 0) close(receiver, isAsked)
+  receiver.failures = 0
+  const isSlow = noteTime(receiver, answer.duration_ms)
+  if (status === 429) lower(receiver, 0.5, began, at)
+  else if (isSlow) lower(receiver, 0.75, began, at)
   // Who acknowledges nothing may never have asked for webhooks.
-  else if (status !== null && status < 300) raise(endpoint)
+  else if (status !== null && status < 300) raise(receiver)
 }
 
 /** No answer, or one that says that the receiver cannot work. */
-function isDead({ status, error }: Answer): boolean {
+function isDead({ status, error }: ReceiverAnswer): boolean {
   if (status === null) return error !== 'blocked_target'
   return status >= 500
 }
 
 function noteFailure(
-  endpoint: Endpoint,
+  receiver: Receiver,
   status: number | null,
   { began, at, is_probe }: { began: number; at: number; is_probe: boolean },
 ): void {
-  endpoint.failures += 1
-  if (endpoint.opened > 0) {
+  receiver.failures += 1
+  if (receiver.opened > 0) {
     if (!is_probe) return
-    endpoint.opened += 1
-  } else if (endpoint.failures >= OPENS_AFTER) {
-    endpoint.opened = 1
+    receiver.opened += 1
+  } else if (receiver.failures >= OPENS_AFTER) {
+    receiver.opened = 1
   } else {
-    if (status === null || status === 503) lower(endpoint, 0.5, began, at)
+    if (status === null || status === 503) lower(receiver, 0.5, began, at)
     return
   }
-  const wait = PROBE_AFTER_MS[Math.min(endpoint.opened, PROBE_AFTER_MS.length) - 1] as number
-  endpoint.waits_until = Math.max(endpoint.waits_until, at + wait)
+  const wait = PROBE_AFTER_MS[Math.min(receiver.opened, PROBE_AFTER_MS.length) - 1] as number
+  receiver.waits_until = Math.max(receiver.waits_until, at + wait)
 }
 
-function close(endpoint: Endpoint, isAskedToWait: boolean): void {
-  endpoint.opened = 0
-  endpoint.limit = LIMIT_START
-  endpoint.is_growing_fast = true
-  if (!isAskedToWait) endpoint.waits_until = 0
+function close(receiver: Receiver, isAskedToWait: boolean): void {
+  receiver.opened = 0
+  receiver.limit = LIMIT_START
+  receiver.is_growing_fast = true
+  if (!isAskedToWait) receiver.waits_until = 0
 }
 
 /** Answers whether it was slow. */
-function noteTime(endpoint: Endpoint, duration_ms: number): boolean {
-  const before = endpoint.fastest_ms ?? duration_ms
-  endpoint.fastest_ms = Math.min(before * FORGETS, duration_ms)
+function noteTime(receiver: Receiver, duration_ms: number): boolean {
+  const before = receiver.fastest_ms ?? duration_ms
+  receiver.fastest_ms = Math.min(before * FORGETS, duration_ms)
   return duration_ms > Math.max(SLOW_MS, SLOW_TIMES * before)
 }
 
 /** Once for each round: what was under way together tells of the same trouble. */
-function lower(endpoint: Endpoint, factor: number, began: number, at: number): void {
-  if (began < endpoint.lowered_at) return
-  endpoint.lowered_at = at
-  endpoint.is_growing_fast = false
-  endpoint.limit = Math.max(1, endpoint.limit * factor)
+function lower(receiver: Receiver, factor: number, began: number, at: number): void {
+  if (began < receiver.lowered_at) return
+  receiver.lowered_at = at
+  receiver.is_growing_fast = false
+  receiver.limit = Math.max(1, receiver.limit * factor)
 }
 
 /** Only what is used grows: of what a receiver does not fill nothing is known. */
-function raise(endpoint: Endpoint): void {
-  if (endpoint.in_flight * 2 < endpoint.limit) return
-  const more = endpoint.is_growing_fast ? 1 : 1 / endpoint.limit
-  const max = (endpoint.fastest_ms ?? 0) > LONG_MS ? LIMIT_LONG : LIMIT_MAX
-  endpoint.limit = Math.min(max, endpoint.limit + more)
+function raise(receiver: Receiver): void {
+  if (receiver.in_flight * 2 < receiver.limit) return
+  const more = receiver.is_growing_fast ? 1 : 1 / receiver.limit
+  const max = (receiver.fastest_ms ?? 0) > LONG_MS ? LIMIT_LONG : LIMIT_MAX
+  receiver.limit = Math.min(max, receiver.limit + more)
 }
