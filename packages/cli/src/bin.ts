@@ -1,16 +1,16 @@
-import { invocationOf, needsOutput, stopInOrder, stopSignal } from './process/node-process.ts'
+import { invocationOf, needsOutput, requestStop, stopSignal } from './process/node-process.ts'
 import { run } from './program.ts'
 
 /** How long the last output of a service may take. */
 const OUTPUT_MAX_MS = 1_000
 
-// Whoever read our output may be gone, as `head` is after ten lines.
+// The reader of the output may close its end of the pipe: `head` does after ten lines.
 for (const stream of [process.stdout, process.stderr]) {
   stream.on('error', (error: NodeJS.ErrnoException) => {
-    // A service goes on: its output may have no reader, or the disk may be full.
+    // A service continues: its output may have no reader, or the disk may be full.
     if (!needsOutput()) return
     if (error.code !== 'EPIPE') throw error
-    if (!stopInOrder()) process.exit(0)
+    if (!requestStop()) process.exit(0)
   })
 }
 
@@ -25,7 +25,7 @@ const code = await run(process.argv.slice(2), {
   invocation: invocationOf(process.argv[1] ?? 'svc', cwd),
 })
 
-// An idle connection must not keep a finished command from ending; what was written comes out first.
+// Flush the output, then exit: an idle connection must not keep a finished command alive.
 process.stdout.write('', () => process.exit(code))
 // The output of a service may have no reader.
 if (!needsOutput()) setTimeout(() => process.exit(code), OUTPUT_MAX_MS).unref()

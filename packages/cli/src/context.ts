@@ -2,14 +2,14 @@ import type { Command } from 'commander'
 import type { ProcessIo } from './process/process-io.ts'
 import type { Output } from './show/output.ts'
 
-/** What every command gets. */
+/** The context of a command: its process I/O and its output. */
 export interface Context {
-  /** Replaced once it is known what is set elsewhere than in the environment, so taken when a command runs. */
+  /** Replaced when the configuration file and the options are read: read it when the command runs. */
   io: ProcessIo
   readonly output: Output
 }
 
-/** Puts examples under a command's help. */
+/** Adds examples below the help of a command. */
 export function withExamples(command: Command, ...examples: string[]): Command {
   const lines = examples.map((example) => `  $ ${example.replaceAll('\n', '\n    ')}`)
   return command.addHelpText(
@@ -23,11 +23,11 @@ export function listOf(text: string): string[] {
   return text.split(',').flatMap((item) => item.trim() || [])
 }
 
-/** Adds `--page` and `--limit`, which the contract bounds. */
+/** Adds `--page` and `--limit`; the contract sets their bounds. */
 export function withPage(command: Command): Command {
   return command
     .option('--limit <n>', 'rows per page, 1 to 100 (default: 50)')
-    .option('--page <n>', 'which page (default: 1)')
+    .option('--page <n>', 'the page number (default: 1)')
 }
 
 /** The options of `withPage`. */

@@ -34,14 +34,14 @@ import { addWorkspaces } from './commands/workspaces.ts'
 import { type Context, withExamples } from './context.ts'
 import { usage } from './process/failure.ts'
 import type { ProcessIo } from './process/process-io.ts'
-import { calledAsGiven, withConfigFile } from './settings/setting-sources.ts'
+import { withConfigFile, withOrigins } from './settings/setting-sources.ts'
 import { createOutput } from './show/output.ts'
 
 const HELP_WIDTH_MAX = 100
 
 /**
- * Runs the command that `argv` (without node and script) asks for and answers its exit code: 0 done, 1 failed or
- * invalid, 2 usage or configuration, 3 server not reachable. Never throws, never exits.
+ * Runs the command of `argv` (without node and script) and returns its exit code: 0 done, 1 failed or invalid, 2 usage
+ * or configuration, 3 server not reachable. Never throws and never exits.
  */
 export async function run(argv: readonly string[], io: ProcessIo): Promise<number> {
   const { program, context } = createProgram(io)
@@ -51,17 +51,17 @@ export async function run(argv: readonly string[], io: ProcessIo): Promise<numbe
     return 0
   } catch (error) {
     if (!(error instanceof CommanderError)) {
-      return output.failure(calledAsGiven(error, context.io))
+      return output.failure(withOrigins(error, context.io))
     }
     if (error.exitCode === 0) return 0
     const help = `${calledCommand(program, argv)} --help`
     if (error.code !== 'commander.help') return output.failure(error, `${help} shows how`)
-    // The help has been shown in place of a line.
+    // The help was shown instead of an error.
     return output.isJson() ? output.failure(usage(`name a command: ${help} lists them`)) : 2
   }
 }
 
-/** All commands, and what they get; the configuration file is read when one of them is about to run. */
+/** Creates all commands and their context; the configuration file is read just before a command runs. */
 export function createProgram(io: ProcessIo): { program: Command; context: Context } {
   const program = new Command('svc')
   const output = createOutput(io, () => program.opts().json === true)
@@ -75,10 +75,10 @@ export function createProgram(io: ProcessIo): { program: Command; context: Conte
   return { program, context }
 }
 
-/** Those that a wrong configuration file is not to stop. */
+/** Commands that run although the configuration file is invalid. */
 const NEEDS_NO_SETTINGS = ['init', 'profiles', 'completion', 'segments']
 
-/** The command that the arguments lead to, as far as they do. */
+/** The command that the arguments name, or its nearest parent. */
 function calledCommand(program: Command, argv: readonly string[]): string {
   let command = program
   for (const argument of argv) {
@@ -89,10 +89,10 @@ function calledCommand(program: Command, argv: readonly string[]): string {
   return namesOf(command).join(' ')
 }
 
-/** What one types to get to a command, from `svc` on. */
+/** The words of a command as they are typed, from `svc` on. */
 function namesOf(command: Command): string[] {
   const names = [command.name()]
-  for (let above = command.parent; above; above = above.parent) names.unshift(above.name())
+  for (let parent = command.parent; parent; parent = parent.parent) names.unshift(parent.name())
   return names
 }
 
@@ -108,7 +108,7 @@ function prepare(program: Command, context: Context): void {
     .helpCommand(false)
     .configureHelp({
       showGlobalOptions: true,
-      // Lines of the source are not lines of the terminal; a blank line is meant.
+      // Join the lines of the source; a blank line stays a paragraph.
       commandDescription: (command) => command.description().replaceAll(/(?<!\n)\n(?![\n ])/g, ' '),
       visibleGlobalOptions: (command) =>
         command === program ? [] : program.options.filter(({ long }) => long !== '--version'),
@@ -119,7 +119,7 @@ function prepare(program: Command, context: Context): void {
       writeErr: (text) => {
         if (!output.isJson()) stderr.write(text)
       },
-      // `run` says it.
+      // `run` reports it.
       outputError: () => {},
       getOutHelpWidth: () => Math.min(stdout.columns ?? HELP_WIDTH_MAX, HELP_WIDTH_MAX),
       getErrHelpWidth: () => Math.min(stderr.columns ?? HELP_WIDTH_MAX, HELP_WIDTH_MAX),
@@ -158,7 +158,7 @@ function prepare(program: Command, context: Context): void {
   program.commandsGroup('Check, without a server:')
   addSegments(program, context)
   addVerify(program, context)
-  program.commandsGroup('Type less of it:')
+  program.commandsGroup('Set up the shell:')
   addCompletion(program, context)
   withExamples(
     program,

@@ -44,7 +44,7 @@ describe('svc backup', () => {
     const second = await svc(['backup', '--keep', '1'], given)
     expect(second).toMatchObject({ code: 0 })
     expect(second.stdout).toMatch(
-      /^Backed up to \.\/data\/backups\/svc-.*\.db, .* MB: 0 messages, 1 ledger entries; checksum and structure hold, and the books add up\.$/m,
+      /^Backed up to \.\/data\/backups\/svc-.*\.db, .* MB: 0 messages, 1 ledger entries; checksum and structure are intact, and the ledger is consistent\.$/m,
     )
     expect(second.stderr).toContain('It holds secrets')
     expect(backups()).toHaveLength(1)
@@ -102,7 +102,7 @@ describe('svc restore', () => {
 
     const restored = await svc(['restore', file, '--yes'], given)
     expect(restored.code).toBe(0)
-    expect(restored.stdout).toMatch(/^Restored \.\/data\/svc\.db as of .*books add up\.$/m)
+    expect(restored.stdout).toMatch(/^Restored \.\/data\/svc\.db as of .*ledger is consistent\.$/m)
     expect(restored.stdout).toMatch(/is kept as \.\/data\/svc\.db\.before-/)
     expect(restored.stdout).toContain('svc resume --dry-run')
 

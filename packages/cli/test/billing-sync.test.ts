@@ -142,14 +142,14 @@ describe('svc billing sync', () => {
     const { code, stderr } = await sync('--since', since)
     expect({ code, stderr }).toEqual({
       code: 2,
-      stderr: `svc: --since must be ISO 8601, or a span such as 30d, got "${since}"\n`,
+      stderr: `svc: --since must be ISO 8601, or a duration such as 30d, got "${since}"\n`,
     })
   })
 
   test('asks for the keys where Stripe is not set', async () => {
     const { code, stderr } = await svc(['billing', 'sync'], { cwd: folder.path })
     expect(code).toBe(2)
-    expect(stderr).toMatch(/^svc: Stripe cannot be asked: set STRIPE_SECRET_KEY and .*\n$/)
+    expect(stderr).toMatch(/^svc: Stripe is not configured: set STRIPE_SECRET_KEY and .*\n$/)
   })
 
   test('shows no key, whatever Stripe says', async () => {

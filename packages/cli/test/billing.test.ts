@@ -125,7 +125,10 @@ describe('svc billing refund', () => {
 
   test('asks first, and without a terminal to ask does nothing', async () => {
     const { code, stderr } = await refund(paid.id)
-    expect({ code, stderr }).toEqual({ code: 2, stderr: 'svc: no terminal to ask: give --yes\n' })
+    expect({ code, stderr }).toEqual({
+      code: 2,
+      stderr: 'svc: stdin is not a terminal: add --yes\n',
+    })
     expect(await svcJson(['billing', 'purchases', '--status', 'paid'], here)).toMatchObject({
       purchases: [{ id: paid.id }],
     })

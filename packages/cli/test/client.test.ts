@@ -144,9 +144,9 @@ describe('svc send', () => {
     ['a subject for an SMS', ['--to', '+12', '--text', 'x', '--subject', 'y'], 'are for e-mail', 2],
     ['metadata without =', ['--to', '+12', '--text', 'x', '--metadata', 'y'], 'key=value', 2],
     [
-      'a span that is none',
+      'a duration that is none',
       ['--to', '+12', '--text', 'x', '--timeout', 'soon'],
-      'must be a span',
+      'must be a duration',
       2,
     ],
   ])('refuses %s', async (_, argv, text, code) => {
@@ -165,7 +165,7 @@ describe('svc send', () => {
     const { code, stderr } = await svc(argv, server.here)
     expect(code).toBe(1)
     expect(stderr).toMatch(
-      /^svc: Not enough credits\. You need 11 credits but have [\d.]+ \(svc credits grant gives more\)\n$/,
+      /^svc: Not enough credits\. You need 11 credits but have [\d.]+ \(svc credits grant adds credits\)\n$/,
     )
     const granted = await svc(['credits', 'grant', '1000'], server.here)
     expect(granted.stdout).toMatch(/^Gave 1000 credits to demo@sandbox.svc: /)

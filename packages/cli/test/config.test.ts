@@ -26,14 +26,14 @@ interface Shown {
   settings: { key: string; env: string; value: string | null; source: string }[]
 }
 
-/** What `svc config show` says of one setting. */
+/** One setting of `svc config show`. */
 async function shown(key: string, given: Given = {}, ...argv: string[]) {
   const { settings } = await svcJson<Shown>(['config', 'show', ...argv], { cwd, ...given })
   return settings.find((setting) => setting.key === key)
 }
 
 describe('svc.config.json', () => {
-  test('stands under the environment, and over what holds by default', async () => {
+  test('overrides the defaults, and the environment overrides it', async () => {
     write({ port: 8080, host: '0.0.0.0' })
     expect(await shown('port')).toMatchObject({ value: '8080', source: 'file' })
     expect(await shown('port', { env: { PORT: '9' } })).toMatchObject({
@@ -44,7 +44,7 @@ describe('svc.config.json', () => {
     expect(await shown('log_level')).toMatchObject({ value: 'info', source: 'default' })
   })
 
-  test('takes numbers, booleans, lists and JSON as such', async () => {
+  test('accepts numbers, booleans, lists and JSON', async () => {
     write({
       signup_credits: 1.5,
       webhook_allow_http: true,
@@ -64,7 +64,7 @@ describe('svc.config.json', () => {
     expect(await shown('webhook_allow_http')).toMatchObject({ value: 'true' })
   })
 
-  test('what is relative in it counts from its own folder', async () => {
+  test('resolves relative paths from its own folder', async () => {
     mkdirSync(join(cwd, 'etc'))
     writeFileSync(join(cwd, 'etc', 'providers.json'), '[]')
     write({ data_dir: 'd', database_url: 'file:x.db', providers: 'providers.json' }, 'etc/c.json')
@@ -79,7 +79,7 @@ describe('svc.config.json', () => {
     expect(await check(given.env)).toMatchObject({ code: 0 })
   })
 
-  test('--config goes before SVC_CONFIG', async () => {
+  test('is named by --config, then by SVC_CONFIG', async () => {
     write({ port: 1 }, 'a.json')
     write({ port: 2 }, 'b.json')
     const given = { env: { SVC_CONFIG: 'a.json' } }
@@ -99,11 +99,11 @@ describe('svc.config.json', () => {
       'unknown setting "SVC_DATA_DIR" in ./svc.config.json: did you mean data_dir?',
     ],
     [
-      'a key like nothing',
+      'a key without a similar one',
       { zzzzzzzz: 1 },
       'unknown setting "zzzzzzzz" in ./svc.config.json: svc config show lists the settings',
     ],
-    ['a key of every object', '{"__proto__": 1}', 'unknown setting "__proto__"'],
+    ['the name of an object member', '{"__proto__": 1}', 'unknown setting "__proto__"'],
     ['a value out of range', { port: 70000 }, 'port in ./svc.config.json must be a number'],
     ['an object for a text', { host: {} }, 'host in ./svc.config.json must be a text in quotes'],
     ['null', { port: null }, 'port in ./svc.config.json must be a number'],
@@ -117,11 +117,11 @@ describe('svc.config.json', () => {
       { twilio_sms_from: ['+15005550006'] },
       'TWILIO_ACCOUNT_SID must be set too: twilio_sms_from in ./svc.config.json alone',
     ],
-    ['a fault', '{\n  "port": 1,\n}', './svc.config.json:3:1 is no valid JSON from there on'],
-    ['a list', '[]', './svc.config.json must hold one JSON object'],
-    ['nothing', '', './svc.config.json:1:1 is no valid JSON'],
-    ['too much', `"${'x'.repeat(1024 * 1024)}"`, 'it has more than 1048576 bytes'],
-  ])('%s is refused with what to do', async (_, content, text) => {
+    ['a syntax error', '{\n  "port": 1,\n}', './svc.config.json:3:1: invalid JSON'],
+    ['a list', '[]', './svc.config.json must contain one JSON object'],
+    ['an empty file', '', './svc.config.json:1:1: invalid JSON'],
+    ['a file that is too large', `"${'x'.repeat(1024 * 1024)}"`, 'it has more than 1048576 bytes'],
+  ])('refuses %s and says what to do', async (_, content, text) => {
     write(content)
     for (const argv of [['config', 'check'], ['dev'], ['serve']]) {
       const { code, stdout, stderr } = await svc(argv, { cwd })
@@ -131,7 +131,7 @@ describe('svc.config.json', () => {
     }
   })
 
-  test('no message repeats a secret', async () => {
+  test('repeats no secret in a message', async () => {
     write('{"jwt_secret": "canary-canary", oops}')
     expect((await check()).stderr).not.toContain('canary')
     write({ jwt_secret: 'canary-canary' })
@@ -140,25 +140,25 @@ describe('svc.config.json', () => {
     expect(stderr).not.toContain('canary')
   })
 
-  test('warns of secrets that others can read', async () => {
+  test('warns when other users can read secrets', async () => {
     write({ stripe_secret_key: 'sk_test_x', stripe_webhook_secret: 'whsec_x', port: 1 })
     expect((await check()).stderr).toBe('')
     chmodSync(join(cwd, 'svc.config.json'), 0o644)
     expect((await check()).stderr).toBe(
-      './svc.config.json holds secrets (stripe_secret_key, stripe_webhook_secret) and others can read it: chmod 600 ./svc.config.json\n',
+      './svc.config.json contains secrets (stripe_secret_key, stripe_webhook_secret) and other users can read it: chmod 600 ./svc.config.json\n',
     )
     write({ port: 1 })
     expect((await check()).stderr).toBe('')
   })
 
-  test('what cannot be wrong with it stops nothing that needs no settings', async () => {
+  test('is not read by commands that need no settings', async () => {
     write('{')
     expect(await svc(['segments', 'Hello'], { cwd })).toMatchObject({ code: 0 })
     expect(await svc(['--help'], { cwd })).toMatchObject({ code: 0 })
     expect(await svc(['init', '--yes', '--force'], { cwd })).toMatchObject({ code: 0 })
   })
 
-  test('options go before it, and are named as they were given', async () => {
+  test('is overridden by options, which errors name', async () => {
     write({ port: 1, log_level: 'silent' })
     const { code, stderr } = await svc(['serve', '--port', 'x'], { cwd })
     expect({ code, stderr }).toEqual({
@@ -177,7 +177,7 @@ describe('svc.config.json', () => {
     ['--port', ['init', '--yes', '--port', '']],
     ['--data-dir', ['init', '--yes', '--data-dir', '']],
     ['--public-url', ['init', '--yes', '--public-url', ' ']],
-  ])('%s without a value is refused, and nothing is taken in its place', async (option, argv) => {
+  ])('refuses %s without a value, and writes nothing', async (option, argv) => {
     expect(await svc(argv, { cwd })).toMatchObject({
       code: 2,
       stderr: `svc: ${option} has no value\n`,
@@ -185,7 +185,7 @@ describe('svc.config.json', () => {
     expect(readdirSync(cwd)).toEqual([])
   })
 
-  test('reaches a server and the commands on its database', async () => {
+  test('applies to a server and to the commands on its database', async () => {
     write({ port: 0, data_dir: './elsewhere', signup_credits: 7, log_level: 'error' })
     const dev = start(['dev', '--json'], { cwd })
     await dev.until(/^\{.*\}$/m)
@@ -201,7 +201,7 @@ describe('svc.config.json', () => {
 })
 
 describe('svc serve and svc dev', () => {
-  test('are told by options where to listen and where to keep data', async () => {
+  test('take the address and the data folder from options', async () => {
     const dev = start(['dev', '--json', '--host', 'localhost', '--port', '0', '--data-dir', 'd'], {
       cwd,
       env: { PORT: 'x', SVC_DATA_DIR: '/nowhere', SVC_LOG_LEVEL: 'error' },
@@ -219,7 +219,7 @@ describe('svc serve and svc dev', () => {
 })
 
 describe('svc config show', () => {
-  test('masks what is secret', async () => {
+  test('masks secrets', async () => {
     const env = {
       SVC_JWT_SECRET: 'canary-canary-canary-canary-canary',
       SVC_DATABASE_URL: 'postgres://svc:canary@db.example/svc?password=canary',
@@ -244,23 +244,20 @@ describe('svc config show', () => {
     { type: 'twilio', auth_token: 'canary' },
     [null, { name: 'x', auth_token: 'canary' }],
     [{ name: 'mail', type: 'smtp', url: 'smtps://u:canary@smtp.example.com' }],
-  ])(
-    'masks providers that cannot be meant, and warns of what is in them: %j',
-    async (providers) => {
-      write({ providers })
-      chmodSync(join(cwd, 'svc.config.json'), 0o644)
-      const { stdout, stderr } = await svc(['config', 'show'], { cwd })
-      expect(stdout).not.toContain('canary')
-      expect(stderr).toContain('holds secrets (providers)')
-      const env = { SVC_PROVIDERS: JSON.stringify(providers) }
-      for (const argv of [['show'], ['show', '--json'], ['check']]) {
-        const ended = await svc(['config', ...argv], { env, cwd: '/' })
-        expect(`${ended.stdout}${ended.stderr}`).not.toContain('canary')
-      }
-    },
-  )
+  ])('masks invalid providers, and warns of their secrets: %j', async (providers) => {
+    write({ providers })
+    chmodSync(join(cwd, 'svc.config.json'), 0o644)
+    const { stdout, stderr } = await svc(['config', 'show'], { cwd })
+    expect(stdout).not.toContain('canary')
+    expect(stderr).toContain('contains secrets (providers)')
+    const env = { SVC_PROVIDERS: JSON.stringify(providers) }
+    for (const argv of [['show'], ['show', '--json'], ['check']]) {
+      const ended = await svc(['config', ...argv], { env, cwd: '/' })
+      expect(`${ended.stdout}${ended.stderr}`).not.toContain('canary')
+    }
+  })
 
-  test('--set leaves out what holds by default', async () => {
+  test('leaves out defaults with --set', async () => {
     const all = await svcJson<Shown>(['config', 'show'], { cwd })
     const set = await svcJson<Shown>(['config', 'show', '--set'], { cwd, env: { PORT: '1' } })
     expect(all.settings.length).toBeGreaterThan(40)

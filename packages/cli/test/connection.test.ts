@@ -9,7 +9,7 @@ const folder = newFolder()
 const servers: Server[] = []
 const message = 'Invalid API key'
 
-/** A server that answers as told, and notes the keys that it was shown. */
+/** A server that answers with `answer` and records the keys of the requests. */
 async function serverThat(answer: RequestListener): Promise<{ url: string; keys: unknown[] }> {
   const keys: unknown[] = []
   const server = createServer((request, response) => {
@@ -42,8 +42,8 @@ afterEach(closeAll)
 
 afterAll(() => folder.remove())
 
-describe('the server and the key', () => {
-  test('come from the options before the environment before svc dev', async () => {
+describe('the connection', () => {
+  test('reads the options, then the environment, then the file of svc dev', async () => {
     const { url, keys } = await serverThat(refuse)
     remember(url)
     const cwd = folder.path
@@ -54,7 +54,7 @@ describe('the server and the key', () => {
     expect(keys).toEqual(['svc_dev', 'svc_env', 'svc_option'])
   })
 
-  test('the key may come from stdin, before the environment', async () => {
+  test('prefers the key on stdin to that of the environment', async () => {
     const { url, keys } = await serverThat(refuse)
     const cwd = folder.path
     const env = { SVC_URL: url, SVC_API_KEY: 'svc_env' }
@@ -71,15 +71,15 @@ describe('the server and the key', () => {
     expect(keys).toHaveLength(2)
   })
 
-  test('stdin is not both the key and what is sent', async () => {
+  test('refuses stdin as both the key and the message', async () => {
     const { url, keys } = await serverThat(refuse)
     const argv = ['send', '--to', '+12', '--text', '-', '--key-stdin', '--url', url]
     const { code, stderr } = await svc(argv, { cwd: folder.path, stdin: 'svc_stdin' })
     expect([code, keys]).toEqual([2, []])
-    expect(stderr).toMatch(/^svc: stdin is taken by another option: set SVC_API_KEY, or use a file/)
+    expect(stderr).toMatch(/^svc: another option reads stdin: set SVC_API_KEY, or use a file/)
   })
 
-  test('the help says who sees the key of --key', async () => {
+  test('warns in the help that other users see --key', async () => {
     for (const command of [['send'], ['messages', 'list'], ['profiles', 'add']]) {
       const { stdout } = await svc([...command, '--help'])
       expect(stdout).toContain('--key-stdin')
@@ -89,7 +89,7 @@ describe('the server and the key', () => {
     }
   })
 
-  test('the key of svc dev goes to its own server only', async () => {
+  test('sends the key of svc dev to its own server only', async () => {
     const { url, keys } = await serverThat(refuse)
     remember('http://127.0.0.1:9')
     const { code, stderr } = await svc(['messages', 'list', '--url', url], { cwd: folder.path })
@@ -98,7 +98,7 @@ describe('the server and the key', () => {
     expect(stderr).toBe(`svc: no API key for ${url}: give SVC_API_KEY or --key-stdin\n`)
   })
 
-  test('a folder without svc dev says what is missing', async () => {
+  test('names the missing file in a folder without svc dev', async () => {
     const empty = newFolder()
     const { code, stderr } = await svc(['messages', 'list'], { cwd: empty.path })
     empty.remove()
@@ -109,18 +109,22 @@ describe('the server and the key', () => {
   })
 
   test.each([
-    ['an address that is none', ['--url', 'localhost:3000', '--key', 'svc_x'], /http or https/],
-    ['a key that no header carries', ['--key', 'svc_abc…'], /characters that no key has/],
-  ])('%s is a matter of usage', async (_, given, text) => {
-    const { code, stderr } = await svc(['messages', 'list', ...given])
+    ['an invalid address', ['--url', 'localhost:3000', '--key', 'svc_x'], /http or https/],
+    [
+      'a key with characters that no header can have',
+      ['--key', 'svc_abc…'],
+      /characters that no key has/,
+    ],
+  ])('exits with 2 for %s', async (_, options, text) => {
+    const { code, stderr } = await svc(['messages', 'list', ...options])
     expect(code).toBe(2)
     expect(stderr).toMatch(text)
     expect(stderr).not.toContain('svc_')
   })
 })
 
-describe('a server that does not serve', () => {
-  test('a refusal is told with what to do', async () => {
+describe('an error of the server', () => {
+  test('is reported with a hint', async () => {
     const { url } = await serverThat(refuse)
     const argv = ['messages', 'list', '--url', url, '--key', 'svc_x']
     const { code, stdout, stderr } = await svc(argv)
@@ -130,7 +134,7 @@ describe('a server that does not serve', () => {
     expect(JSON.parse(machine.stderr)).toEqual({ error: 'unauthorized', message })
   })
 
-  test('out of reach is 3', async () => {
+  test('exits with 3 when the server is unreachable', async () => {
     const gone = await serverThat(refuse)
     await closeAll()
     const argv = ['send', '--to', '+12', '--text', 'x', '--url', gone.url, '--key', 'svc_x']
@@ -144,7 +148,7 @@ describe('a server that does not serve', () => {
     expect(JSON.parse(machine.stderr)).toMatchObject({ error: 'unreachable' })
   })
 
-  test('a redirect is told, and the key is not taken there', async () => {
+  test('reports a redirect, and does not send the key there', async () => {
     const there = await serverThat(refuse)
     const { url } = await serverThat((_, response) => {
       response.writeHead(301, { location: there.url }).end()
@@ -155,7 +159,7 @@ describe('a server that does not serve', () => {
     expect(there.keys).toEqual([])
   })
 
-  test('another kind of server is told by its answer', async () => {
+  test('shows the answer of another kind of server', async () => {
     const { url } = await serverThat((_, response) => {
       response.writeHead(404).end('<html>')
     })

@@ -1,6 +1,6 @@
 import { newFolder, type Running, start } from './svc.ts'
 
-/** What `svc dev --json` says when it is ready. */
+/** The document of `svc dev --json`. */
 export interface DevDocument {
   url: string
   api_key: string
@@ -11,20 +11,20 @@ export interface DevDocument {
 }
 
 export interface DevServer extends DevDocument {
-  /** The environment and folder in which a client command finds this server by itself. */
+  /** The environment and folder in which a client command finds this server. */
   here: { env: NodeJS.ProcessEnv; cwd: string }
   running: Running
   close(): Promise<void>
 }
 
-/** Tests ask more than a minute's share. */
+/** Tests send more requests than the limit of a minute. */
 const NO_LIMITS = {
   SVC_RATE_LIMIT_GENERAL: '100000/60',
   SVC_RATE_LIMIT_ANONYMOUS: '100000/60',
   SVC_RATE_LIMIT_FAILED_AUTH: '100000/60',
 }
 
-/** The whole service in this process, with `more` in its environment, in a folder and on a port of its own. */
+/** Starts the service in this process, with `more` in its environment, its own folder and its own port. */
 export async function startDevServer(more: NodeJS.ProcessEnv = {}): Promise<DevServer> {
   const folder = newFolder()
   const here = { env: { ...NO_LIMITS, ...more, PORT: '0' }, cwd: folder.path }

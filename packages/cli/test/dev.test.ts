@@ -22,7 +22,7 @@ function here(env: NodeJS.ProcessEnv = {}) {
   return { cwd: folder.path, env: { PORT: '0', ...env } }
 }
 
-/** Runs `svc dev` until it is ready, and no longer. */
+/** Runs `svc dev` until it is ready, and stops it. */
 async function devOnce(): Promise<DevDocument> {
   const { document, running } = await dev()
   expect((await running.stop()).code).toBe(0)
@@ -44,7 +44,7 @@ describe('svc dev', () => {
   test.each([
     ['127.0.0.1', 201],
     ['0.0.0.0', 400],
-  ])('on %s answers %i to a webhook of this machine', async (HOST, status) => {
+  ])('on %s answers %i to a webhook on loopback', async (HOST, status) => {
     const { document } = await dev({ HOST })
     const { url, password } = document
     expect(url).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/)
@@ -63,7 +63,7 @@ describe('svc dev', () => {
     expect(exposed_at?.[0]).toBe(status === 201 ? undefined : `http://0.0.0.0:${port}`)
   })
 
-  test('warns where other machines can reach it, and says at which addresses', async () => {
+  test('warns when other machines can reach it, with the addresses', async () => {
     const running = start(['dev'], here({ HOST: '0.0.0.0' }))
     started.push(running)
     await running.until(
@@ -72,7 +72,7 @@ describe('svc dev', () => {
     await running.until(/svc is running at http:\/\/127\.0\.0\.1:\d+/)
   })
 
-  test('seeds a workspace with 100 credits and a key, and remembers them for their owner only', async () => {
+  test('creates a workspace with 100 credits and a key, in a file for the owner only', async () => {
     const { document } = await dev()
     expect(document).toEqual({
       url: expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+$/),
@@ -106,13 +106,13 @@ describe('svc dev', () => {
     expect(login.status).toBe(200)
   })
 
-  test('a restart prints the same', async () => {
+  test('prints the same after a restart', async () => {
     const { url: _, inbox: _inbox, ...first } = await devOnce()
     const { url: __, inbox: __inbox, ...again } = await devOnce()
     expect(again).toEqual(first)
   })
 
-  test('a revoked key is replaced, and the revoked one refused, while the server runs', async () => {
+  test('refuses a revoked key at once, and replaces it at the next start', async () => {
     const { document, running } = await dev()
     const keys = await svc(['keys', 'list', '--json'], here())
     const { api_keys } = JSON.parse(keys.stdout) as { api_keys: { id: string }[] }
@@ -125,7 +125,7 @@ describe('svc dev', () => {
     expect(again.password).toBe(document.password)
   })
 
-  test('a new database gets a new workspace', async () => {
+  test('creates a new workspace in a new database', async () => {
     const first = await devOnce()
     rmSync(join(folder.path, 'data', 'svc.db'))
     const again = await devOnce()
@@ -134,21 +134,21 @@ describe('svc dev', () => {
     expect(again.workspace.credits_balance).toBe(100)
   })
 
-  test('a forgotten login is not made up, but the workspace stays', async () => {
+  test('keeps the workspace, without a password, when its file is lost', async () => {
     const first = await devOnce()
     rmSync(join(folder.path, 'data', 'dev.json'))
     const again = await devOnce()
     expect(again).toMatchObject({ workspace: first.workspace, password: null })
   })
 
-  test('a second one on the same folder says what to do', async () => {
+  test('refuses a second start on the same folder', async () => {
     await dev()
     const { code, stdout, stderr } = await svc(['dev'], here())
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
     expect(stderr).toMatch(/^svc: another svc process already serves [^\n]*svc\.db: stop it, or /)
   })
 
-  test('greets with what is needed to go on', async () => {
+  test('prints the next commands', async () => {
     const running = start(['dev'], here())
     started.push(running)
     await running.until(/Stop with Ctrl-C/)
@@ -157,13 +157,13 @@ describe('svc dev', () => {
     expect(text).toMatch(/^ {2}Workspace {2}demo@sandbox\.svc, password \S+, 100 credits$/m)
     expect(text).toMatch(/^svc messages list$/m)
     expect(text).toMatch(/^svc webhooks listen$/m)
-    expect(text).toContain('Everything is kept in ./data.')
+    expect(text).toContain('The data is in ./data.')
     expect((await running.stop()).code).toBe(0)
   })
 })
 
-describe('a mail under svc dev', () => {
-  test('reaches nobody: its link is printed, and works', async () => {
+describe('a mail of svc dev', () => {
+  test('is not sent: its link is printed, and works', async () => {
     const running = start(['dev'], here())
     started.push(running)
     await running.until(/Stop with Ctrl-C/)
@@ -189,7 +189,7 @@ describe('a mail under svc dev', () => {
 describe('the port of svc dev', () => {
   let taken: Server
 
-  /** Holds a port, or leaves it to whoever does already. */
+  /** Listens on a port; another program may listen there already. */
   async function take(port: number): Promise<number> {
     taken = createServer()
     await new Promise<void>((resolve) => {
@@ -202,25 +202,25 @@ describe('the port of svc dev', () => {
 
   afterEach(() => taken.close())
 
-  test('is the next free one when 3000 is taken and nobody asked for it', async () => {
+  test('is the next free one when 3000 is in use and PORT is not set', async () => {
     await take(3000)
     const running = start(['dev'], here({ PORT: '' }))
     started.push(running)
     await running.until(/Stop with Ctrl-C/)
     const [, port] =
-      /running at http:\/\/127\.0\.0\.1:(\d+) {2}\(port 3000 is taken\)/.exec(running.stdout()) ??
+      /running at http:\/\/127\.0\.0\.1:(\d+) {2}\(port 3000 is in use\)/.exec(running.stdout()) ??
       []
     expect(Number(port)).toBeGreaterThan(3000)
     expect(running.stdout()).toContain(`curl -s http://127.0.0.1:${port}/api/v1/messages/send`)
   })
 
-  test('is no other than the one that was asked for', async () => {
+  test('is exactly PORT when that is set', async () => {
     const port = await take(0)
     const { code, stdout, stderr } = await svc(['dev'], here({ PORT: String(port) }))
     expect({ code, stdout, stderr }).toEqual({
       code: 1,
       stdout: '',
-      stderr: `svc: port ${port} is taken: stop what uses it, or choose another one\n`,
+      stderr: `svc: port ${port} is in use: stop the program that uses it, or choose another port\n`,
     })
   })
 })
@@ -233,7 +233,7 @@ describe('a wrong setting', () => {
     [{ STRIPE_SECRET_KEY: 'sk_test_1' }, /^svc: STRIPE_WEBHOOK_SECRET must be set too/],
     [{ TWILIO_AUTH_TOKEN: 'b1'.repeat(16) }, /^svc: TWILIO_ACCOUNT_SID must be set too/],
     [{ SVC_MAIL_DOMAIN: 'example.com' }, /^svc: SVC_SMTP_URL must be set too/],
-  ])('%o ends svc dev with 2 and one line', async (env, text) => {
+  ])('%o ends svc dev with exit code 2 and one line', async (env, text) => {
     const { code, stdout, stderr } = await svc(['dev'], here(env))
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
     expect(stderr).toMatch(text)

@@ -89,6 +89,6 @@ test.each(['keys revoke x', 'credits freeze --reason x', 'messages cancel x'])(
   async (line) => {
     const { code, stdout, stderr } = await svc(line.split(' '))
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
-    expect(stderr).toBe('svc: no terminal to ask: give --yes\n')
+    expect(stderr).toBe('svc: stdin is not a terminal: add --yes\n')
   },
 )

@@ -27,29 +27,29 @@ beforeEach(() => {
 
 afterEach(() => folder.remove())
 
-/** Answers the questions of a run on a terminal, each when it is asked. */
+/** Runs the command on a terminal and answers each question when it appears. */
 async function answered(argv: readonly string[], answers: readonly string[]) {
   const stdin: InputStream & PassThrough = Object.assign(new PassThrough(), { isTTY: true })
   const stdout = new PassThrough()
   const stderr = new PassThrough()
-  const left = [...answers]
-  let asked = ''
+  const unused = [...answers]
+  let prompts = ''
   stderr.on('data', (chunk: Buffer) => {
-    asked += chunk
+    prompts += chunk
     if (!/[?\])] $/.test(String(chunk))) return
-    const answer = left.shift()
+    const answer = unused.shift()
     if (answer === undefined) stdin.end()
     else stdin.write(`${answer}\n`)
   })
   const code = await run(argv, { env: {}, stdin, stdout, stderr, cwd })
-  return { code, stdout: String(stdout.read() ?? ''), asked, left }
+  return { code, stdout: String(stdout.read() ?? ''), prompts, unused }
 }
 
-test('asks, writes the answers, and says what to do next', async () => {
+test('asks, writes the answers, and shows the next steps', async () => {
   const answers = ['0.0.0.0', '8080', '', './store', 'https://svc.example.com', '10.0.0.0/8', '25']
-  const { code, stdout, asked, left } = await answered(['init'], answers)
-  expect({ code, left }).toEqual({ code: 0, left: [] })
-  expect(asked).toContain('Which port? [3000] ')
+  const { code, stdout, prompts, unused } = await answered(['init'], answers)
+  expect({ code, unused }).toEqual({ code: 0, unused: [] })
+  expect(prompts).toContain('Which port? [3000] ')
   expect(written()).toEqual({
     host: '0.0.0.0',
     port: 8080,
@@ -63,25 +63,25 @@ test('asks, writes the answers, and says what to do next', async () => {
   expect(await svc(['config', 'check'], { cwd })).toMatchObject({ code: 0 })
 })
 
-test('asks again what cannot be meant, and only what is left', async () => {
-  const { code, asked } = await answered(
+test('repeats a question after an invalid answer, and skips questions that options answer', async () => {
+  const { code, prompts } = await answered(
     ['init', '--host', '::1', '--data-dir', 'd'],
     ['eighty', '80', '', '', '0'],
   )
   expect(code).toBe(0)
-  expect(asked).toContain('PORT must be a number from 0 to 65535, got "eighty"')
-  expect(asked).not.toContain('Which address to listen on')
-  expect(asked).not.toContain('proxies')
+  expect(prompts).toContain('PORT must be a number from 0 to 65535, got "eighty"')
+  expect(prompts).not.toContain('Which address should it listen on')
+  expect(prompts).not.toContain('proxies')
   expect(written()).toEqual({ host: '::1', port: 80, data_dir: './d', signup_credits: 0 })
 })
 
-test('leaves a password to the environment, unless it is to be written', async () => {
+test('writes a password to the file only when that is confirmed', async () => {
   const database = 'postgres://svc:canary@db.example/svc'
-  const left = await answered(['init'], ['', '', database, '', '', '', 'n'])
-  expect(left.code).toBe(0)
+  const omitted = await answered(['init'], ['', '', database, '', '', '', 'n'])
+  expect(omitted.code).toBe(0)
   expect(written()).not.toHaveProperty('database_url')
-  expect(left.stdout).toContain('SVC_DATABASE_URL=postgres://svc:***@db.example/svc')
-  expect(left.stdout).not.toContain('canary')
+  expect(omitted.stdout).toContain('SVC_DATABASE_URL=postgres://svc:***@db.example/svc')
+  expect(omitted.stdout).not.toContain('canary')
   expect(statSync(file()).mode & 0o777).toBe(0o644)
   const kept = await answered(['init', '--force'], ['', '', database, '', '', '', 'y'])
   expect(kept.code).toBe(0)
@@ -102,7 +102,7 @@ test('replaces a file only when that is confirmed', async () => {
   expect(written()).toEqual({ port: 1 })
   expect(await svc(['init', '--yes'], { cwd })).toMatchObject({
     code: 2,
-    stderr: 'svc: ./svc.config.json is there already: --force replaces it\n',
+    stderr: 'svc: ./svc.config.json exists: --force replaces it\n',
   })
   expect(written()).toEqual({ port: 1 })
   expect((await answered(['init'], ['y', '', '', '', '', '', ''])).code).toBe(0)
@@ -111,7 +111,7 @@ test('replaces a file only when that is confirmed', async () => {
   expect(written()).toEqual({ port: 5 })
 })
 
-test('a link stays one, and nothing else is left behind', async () => {
+test('keeps a symbolic link, and leaves no other file', async () => {
   mkdirSync(join(cwd, 'etc'))
   writeFileSync(join(cwd, 'etc', 'real.json'), '{}')
   symlinkSync(join('etc', 'real.json'), file())
@@ -125,10 +125,10 @@ test('a link stays one, and nothing else is left behind', async () => {
   expect(readdirSync(cwd).sort()).toEqual(['etc', 'folder', 'svc.config.json'])
 })
 
-test('without a terminal it wants --yes', async () => {
+test('requires --yes without a terminal', async () => {
   const { code, stderr } = await svc(['init', '--port', '1'], { cwd })
   expect(code).toBe(2)
-  expect(stderr).toContain('no terminal to ask: give --yes')
+  expect(stderr).toContain('stdin is not a terminal: add --yes')
   expect(existsSync(file())).toBe(false)
 })
 
@@ -137,18 +137,18 @@ test.each([
   ['--public-url', 'x', 'SVC_PUBLIC_URL must be'],
   ['--trust-proxy', 'x', 'SVC_TRUST_PROXY must'],
   ['--database', 'x', 'SVC_DATABASE_URL must be'],
-])('%s %s is refused by the reader of a start', async (option, value, text) => {
+])('refuses %s %s', async (option, value, text) => {
   const { code, stderr } = await svc(['init', '--yes', option, value], { cwd })
   expect(code).toBe(2)
   expect(stderr).toContain(text)
   expect(existsSync(file())).toBe(false)
 })
 
-test('writes where --config says, with paths that count from there', async () => {
+test('writes the file of --config, with paths relative to its folder', async () => {
   mkdirSync(join(cwd, 'etc'))
   const argv = ['init', '--yes', '--config', 'etc/svc.json', '--data-dir', 'etc/data']
-  const told = await svcJson(argv, { cwd })
-  expect(told).toEqual({ config_file: './etc/svc.json', written: ['data_dir'], to_set: [] })
+  const report = await svcJson(argv, { cwd })
+  expect(report).toEqual({ config_file: './etc/svc.json', written: ['data_dir'], to_set: [] })
   expect(JSON.parse(readFileSync(join(cwd, 'etc', 'svc.json'), 'utf8'))).toEqual({
     data_dir: './data',
   })

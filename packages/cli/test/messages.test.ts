@@ -39,7 +39,7 @@ async function post<T>(path: string, body: object): Promise<T> {
 }
 
 describe('svc send', () => {
-  test('--at takes a span from now, and --expires-in counts from then', async () => {
+  test('--at takes a duration from now, and --expires-in counts from then', async () => {
     const before = Date.now()
     const { scheduled_at, expires_at } = await show(await send('--at', '10m', '--expires-in', '1h'))
     const at = Date.parse(scheduled_at ?? '')
@@ -51,7 +51,7 @@ describe('svc send', () => {
   test.each([
     ['--at', 'soon', 'Invalid date format. Use ISO 8601 format.', 1],
     ['--at', '50d', 'scheduled_at', 1],
-    ['--expires-in', 'soon', '--expires-in must be a span such as 30s or 1h', 2],
+    ['--expires-in', 'soon', '--expires-in must be a duration such as 30s or 1h', 2],
     ['--expires-in', '0s', 'expires_in', 1],
   ])('refuses %s %s', async (option, value, text, code) => {
     const ended = await run('send', '--to', TO, '--text', 'x', option, value)
@@ -88,7 +88,7 @@ describe('svc send --channel voice', () => {
 })
 
 describe('svc messages list', () => {
-  test('takes moments, as dates or as spans back', async () => {
+  test('takes moments, as dates or as durations before now', async () => {
     const old = await wait()
     const between = new Date((Date.parse((await show(old)).created_at) ?? 0) + 1).toISOString()
     const young = await wait()

@@ -68,7 +68,7 @@ describe('svc workspaces', () => {
     ])
     expect(code).toBe(2)
     expect(stderr).toBe(
-      'svc: no terminal to ask for the password: use --password-stdin and pipe it in\n',
+      'svc: stdin is not a terminal: pipe the password in with --password-stdin\n',
     )
   })
 })
@@ -166,7 +166,7 @@ describe('svc keys', () => {
   test.each([
     ['a scope that is none', ['create', '--name', 'x', '--scopes', 'fly'], 1],
     ['a date that is none', ['create', '--name', 'x', '--expires', 'soon'], 1],
-    ['a span of nothing', ['create', '--name', 'x', '--expires', '0d'], 2],
+    ['a duration of nothing', ['create', '--name', 'x', '--expires', '0d'], 2],
     ['a page size out of bounds', ['list', '--limit', '101'], 1],
     ['an unknown key', ['revoke', '01934f5e-8c00-7a3b-9d2e-5f6a7b8c9d01', '--yes'], 1],
     ['an unknown workspace', ['list', '--workspace', 'nobody@example.com'], 1],

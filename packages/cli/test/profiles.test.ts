@@ -40,7 +40,7 @@ const profiles = (...argv: string[]) => svc(['profiles', ...argv], { env })
 const list = (more: NodeJS.ProcessEnv, ...argv: string[]) =>
   svc(['messages', 'list', ...argv], { env: { ...env, ...more }, cwd: folder.path })
 
-/** A server that refuses everybody, and notes the keys that it was shown. */
+/** A server that answers 401 and records the keys of the requests. */
 async function server(): Promise<{ url: string; keys: unknown[] }> {
   const keys: unknown[] = []
   const listening = createServer((request, response) => {
@@ -53,12 +53,12 @@ async function server(): Promise<{ url: string; keys: unknown[] }> {
 }
 
 describe('svc profiles', () => {
-  test('keeps servers for their owner alone, and never shows a key whole', async () => {
+  test('saves servers in a file for the owner only, and shows keys in part', async () => {
     expect(await profiles('list')).toMatchObject({ code: 0, stdout: '' })
     const added = await profiles('add', 'prod', '--url', 'https://svc.example.com/', '--key', KEY)
     expect(added).toMatchObject({
       code: 0,
-      stdout: `prod is https://svc.example.com, and in use. It is kept in ${kept()}.\n`,
+      stdout: `prod is https://svc.example.com, and in use. Saved in ${kept()}.\n`,
     })
     expect(statSync(kept()).mode & 0o777).toBe(0o600)
     expect(statSync(join(kept(), '..')).mode & 0o777).toBe(0o700)
@@ -69,7 +69,7 @@ describe('svc profiles', () => {
     })
   })
 
-  test('takes the key from stdin, so that it stands in no list of processes', async () => {
+  test('reads the key from stdin', async () => {
     const argv = ['profiles', 'add', 'piped', '--url', 'http://a.example', '--key-stdin', '--yes']
     expect((await svc(argv, { env, cwd: folder.path, stdin: `${KEY}\n` })).code).toBe(0)
     expect(readFileSync(kept(), 'utf8')).toContain(`"${KEY}"`)
@@ -81,7 +81,7 @@ describe('svc profiles', () => {
     await profiles('remove', 'piped', '--yes')
   })
 
-  test('uses the first one, then the one that is said', async () => {
+  test('uses the first profile, then the chosen one', async () => {
     await profiles('add', 'a', '--url', 'http://a.example', '--key', KEY)
     await profiles('add', 'b', '--url', 'http://b.example', '--key', KEY)
     const used = async () => JSON.parse(readFileSync(kept(), 'utf8')).used
@@ -98,7 +98,7 @@ describe('svc profiles', () => {
     })
   })
 
-  test('takes nothing away unasked', async () => {
+  test('asks before it replaces or removes a profile', async () => {
     await profiles('add', 'a', '--url', 'http://a.example', '--key', KEY)
     expect(await profiles('remove', 'a')).toMatchObject({ code: 2 })
     const again = ['add', 'a', '--url', 'http://b.example', '--key', KEY]
@@ -108,7 +108,7 @@ describe('svc profiles', () => {
     expect(readFileSync(kept(), 'utf8')).toContain('http://b.example')
   })
 
-  test('asks for the key on a terminal, without showing it', async () => {
+  test('asks for the key on a terminal and hides it', async () => {
     const stdin: InputStream & PassThrough = Object.assign(new PassThrough(), { isTTY: true })
     const stderr = new PassThrough()
     stderr.on('data', (chunk) => {
@@ -121,19 +121,22 @@ describe('svc profiles', () => {
     expect(String(stdout.read())).not.toContain(KEY)
     expect(await profiles('add', 'b', '--url', 'http://b.example')).toMatchObject({
       code: 2,
-      stderr: 'svc: no terminal to ask for the key: pipe it in with --key-stdin\n',
+      stderr: 'svc: stdin is not a terminal: pipe the key in with --key-stdin\n',
     })
   })
 
   test.each([
-    ['a name that is none', ['add', 'a/b', '--url', 'http://x', '--key', KEY]],
-    ['a name of every object', ['use', '__proto__']],
-    ['an address that is none', ['add', 'a', '--url', 'x', '--key', KEY]],
-    ['a password in it', ['add', 'a', '--url', 'http://u:canary@x', '--key', KEY]],
-    ['a password in one that is none', ['add', 'a', '--url', 'htp://u:canary@x', '--key', KEY]],
-    ['a query', ['add', 'a', '--url', 'http://x/?token=canary', '--key', KEY]],
-    ['a key that no header carries', ['add', 'a', '--url', 'http://x', '--key', 'é']],
-  ])('%s is refused', async (_, argv) => {
+    ['an invalid name', ['add', 'a/b', '--url', 'http://x', '--key', KEY]],
+    ['the name of an object member', ['use', '__proto__']],
+    ['an invalid address', ['add', 'a', '--url', 'x', '--key', KEY]],
+    ['an address with a password', ['add', 'a', '--url', 'http://u:canary@x', '--key', KEY]],
+    ['an invalid address with a password', ['add', 'a', '--url', 'htp://u:canary@x', '--key', KEY]],
+    ['an address with a query', ['add', 'a', '--url', 'http://x/?token=canary', '--key', KEY]],
+    [
+      'a key with characters that no header can have',
+      ['add', 'a', '--url', 'http://x', '--key', 'é'],
+    ],
+  ])('refuses %s', async (_, argv) => {
     const { code, stderr } = await profiles(...argv)
     expect([1, 2]).toContain(code)
     expect(stderr).toMatch(/^svc: [^\n]*\n$/)
@@ -141,20 +144,20 @@ describe('svc profiles', () => {
   })
 
   test.each(['', '{', '[]', '{"profiles":{"a":{"url":1}}}', '{"profiles":{"a":null}}', 'null'])(
-    'a file that holds %j is told of, and left as it is',
+    'reports a file that contains %j, and does not change it',
     async (text) => {
       mkdirSync(join(kept(), '..'), { recursive: true })
       writeFileSync(kept(), text)
       const { code, stderr } = await profiles('add', 'a', '--url', 'http://x', '--key', KEY)
       expect({ code, stderr }).toEqual({
         code: 2,
-        stderr: `svc: ${kept()} is not what svc profiles wrote: mend or remove it\n`,
+        stderr: `svc: ${kept()} has an unknown format: repair or remove it\n`,
       })
       expect(readFileSync(kept(), 'utf8')).toBe(text)
     },
   )
 
-  test('those added at the same time are all kept', async () => {
+  test('keeps all profiles that are added at the same time', async () => {
     const names = Array.from({ length: 12 }, (_, i) => `p${i}`)
     const add = (name: string) => profiles('add', name, '--url', 'http://x.example', '--key', KEY)
     const ended = await Promise.all(names.map(add))
@@ -164,7 +167,7 @@ describe('svc profiles', () => {
     expect(readdirSync(join(kept(), '..'))).toEqual(['profiles.json'])
   })
 
-  test('a change that was cut off holds nobody up', async () => {
+  test('removes the draft of a process that died', async () => {
     mkdirSync(join(kept(), '..'), { recursive: true })
     writeFileSync(`${kept()}.new`, '{"used":')
     utimesSync(`${kept()}.new`, 1, 1)
@@ -173,7 +176,7 @@ describe('svc profiles', () => {
     expect(readdirSync(join(kept(), '..'))).toEqual(['profiles.json'])
   })
 
-  test('a link stays one', async () => {
+  test('keeps a symbolic link', async () => {
     mkdirSync(join(kept(), '..'), { recursive: true })
     const target = join(folder.path, 'dotfiles.json')
     writeFileSync(target, '{"used":null,"profiles":{}}')
@@ -184,20 +187,20 @@ describe('svc profiles', () => {
     expect(statSync(target).mode & 0o777).toBe(0o600)
   })
 
-  test('a relative XDG_CONFIG_HOME is none', async () => {
+  test('ignores a relative XDG_CONFIG_HOME', async () => {
     const argv = ['profiles', 'add', 'a', '--url', 'http://x', '--key', KEY]
     const ended = await svc(argv, { env: { XDG_CONFIG_HOME: 'here', HOME: folder.path } })
     expect(ended.stdout).toContain(join(folder.path, '.config', 'svc', 'profiles.json'))
   })
 
-  test('without a home there is nowhere to keep them', async () => {
+  test('refuses to add a profile without a home folder', async () => {
     const argv = ['profiles', 'add', 'a', '--url', 'http://x', '--key', KEY]
     expect(await svc(argv)).toMatchObject({ code: 2, stderr: expect.stringContaining('HOME') })
   })
 })
 
 describe('a client command', () => {
-  test('takes options, environment, profile, file and svc dev, in this order', async () => {
+  test('reads options, environment, profile, file and svc dev, in this order', async () => {
     const [there, staging] = [await server(), await server()]
     const dev = {
       url: there.url,
@@ -221,7 +224,7 @@ describe('a client command', () => {
     expect(staging.keys).toEqual(['k_staging', 'k_staging'])
   })
 
-  test('never sends the key of one place to another', async () => {
+  test('never sends the key of one address to another', async () => {
     const elsewhere = await server()
     const file = { url: 'http://127.0.0.1:9', api_key: 'k_file' }
     writeFileSync(join(folder.path, 'svc.config.json'), JSON.stringify(file), { mode: 0o600 })
@@ -239,7 +242,7 @@ describe('a client command', () => {
     const env = { SVC_URL: 'http://127.0.0.1:11', SVC_API_KEY: 'k_env' }
     expect(await list(env, '--url', elsewhere.url)).toMatchObject({
       code: 2,
-      stderr: `svc: no API key for ${elsewhere.url}: give --key-stdin (SVC_API_KEY is that of SVC_URL)\n`,
+      stderr: `svc: no API key for ${elsewhere.url}: give --key-stdin (SVC_API_KEY belongs to SVC_URL)\n`,
     })
     expect(elsewhere.keys).toEqual([])
     await profiles('add', 'bare', '--url', elsewhere.url, '--key', 'k_bare')
@@ -247,7 +250,7 @@ describe('a client command', () => {
     expect(elsewhere.keys).toEqual(['k_bare'])
   })
 
-  test('refuses a profile that is none, and one that the environment would overrule', async () => {
+  test('refuses an unknown profile, and one that the environment would override', async () => {
     expect(await list({}, '--profile', 'x')).toMatchObject({
       code: 2,
       stderr: 'svc: there is no profile "x": svc profiles list shows them\n',
@@ -255,15 +258,15 @@ describe('a client command', () => {
     await profiles('add', 'x', '--url', 'http://127.0.0.1:9', '--key', 'k')
     expect(await list({ SVC_API_KEY: 'y' }, '--profile', 'x')).toMatchObject({
       code: 2,
-      stderr: 'svc: SVC_API_KEY is set and goes before --profile: unset one of them\n',
+      stderr: 'svc: SVC_API_KEY is set and overrides --profile: unset one of them\n',
     })
     expect(await list({ SVC_URL: 'http://127.0.0.1:9', SVC_PROFILE: 'x' })).toMatchObject({
       code: 2,
-      stderr: 'svc: SVC_URL is set and goes before SVC_PROFILE: unset one of them\n',
+      stderr: 'svc: SVC_URL is set and overrides SVC_PROFILE: unset one of them\n',
     })
   })
 
-  test('that is told address and key looks at nothing else', async () => {
+  test('reads no other source when address and key are given', async () => {
     const there = await server()
     mkdirSync(join(kept(), '..'), { recursive: true })
     writeFileSync(kept(), '{')
@@ -273,6 +276,6 @@ describe('a client command', () => {
     await list({ SVC_API_KEY: 'k_env' }, '--url', there.url)
     await list({ SVC_URL: there.url, SVC_API_KEY: 'k_pair' })
     expect(there.keys).toEqual(['k_option', 'k_env', 'k_pair'])
-    expect((await list({}, '--url', there.url)).stderr).toContain('is not what svc profiles wrote')
+    expect((await list({}, '--url', there.url)).stderr).toContain('has an unknown format')
   })
 })

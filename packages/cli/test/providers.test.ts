@@ -195,7 +195,7 @@ describe('svc providers test', () => {
     const { code, stderr } = await providers('test', 'gateway', '--to', '+14155552671')
     expect({ code, stderr }).toEqual({
       code: 2,
-      stderr: 'svc: no terminal to ask: give --yes\n',
+      stderr: 'svc: stdin is not a terminal: add --yes\n',
     })
     expect(sent).toEqual([])
   })

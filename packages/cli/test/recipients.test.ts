@@ -55,7 +55,7 @@ test('shows what there is and changes nothing where it is only to look', async (
 test('asks first: without a terminal it changes nothing', async () => {
   const { code, stderr } = await svc(['recipients', 'erase', ASHA], here)
   expect(code).toBe(2)
-  expect(stderr).toContain('svc: no terminal to ask: give --yes\n')
+  expect(stderr).toContain('svc: stdin is not a terminal: add --yes\n')
   expect(await svcJson(['recipients', 'erase', ASHA, '--dry-run'], here)).toMatchObject({
     queued: 1,
   })

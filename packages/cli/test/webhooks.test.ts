@@ -131,7 +131,7 @@ describe('svc webhooks listen --no-register', () => {
     taken.close()
     expect({ code, stderr }).toEqual({
       code: 1,
-      stderr: `svc: port ${port} is taken: stop what uses it, or choose another one\n`,
+      stderr: `svc: port ${port} is in use: stop the program that uses it, or choose another port\n`,
     })
   })
 })

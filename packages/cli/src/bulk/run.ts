@@ -133,7 +133,7 @@ async function assertWanted(run: Watched, state: RunState): Promise<void> {
   const { context, settings } = run
   const { io, output } = context
   if (!settings.yes && (!io.stdin.isTTY || output.isJson())) {
-    throw usage('no terminal to ask: give --yes, after a look with --dry-run')
+    throw usage('stdin is not a terminal: add --yes, after a look with --dry-run')
   }
   if (settings.yes && !settings.strict) return
   // Of a batch under way nobody knows what it would do; it goes on as it is.

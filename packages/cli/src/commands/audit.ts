@@ -28,7 +28,7 @@ change. Message contents, recipients and secrets are never in it.`,
         'only this workspace (default: all, and the service itself)',
       )
       .option('--action <action>', 'only this action, such as api_key.created')
-      .option('--since <time>', 'nothing before: ISO 8601, or a span back such as 2h')
+      .option('--since <time>', 'nothing before: ISO 8601, or a duration before now such as 2h')
       .option('--until <time>', 'nothing after, in the same form'),
   ).action((options: AuditOptions) => showAudit(context, options))
   withExamples(

@@ -5,7 +5,7 @@ import { type Context, withExamples } from '../context.ts'
 import { misconfigured, usage } from '../process/failure.ts'
 import { type ProcessIo, stopSignalOf } from '../process/process-io.ts'
 import { dataFolder, pathFrom } from '../settings/data-folder.ts'
-import { databaseUrl, withDatabase, withWayOut } from '../settings/database-option.ts'
+import { databaseUrl, withAdvice, withDatabase } from '../settings/database-option.ts'
 import { contentOf, fileOfDatabase, verdictOf, verificationOf } from '../show/backup-report.ts'
 import { progressBars } from '../show/progress-bar.ts'
 
@@ -18,7 +18,7 @@ interface Options {
 
 const KEEP_MAX = 10_000
 
-const WAYS_OUT = {
+const ADVICE = {
   not_found: 'set SVC_DATABASE_URL or SVC_DATA_DIR, or give --database',
   no_folder: 'name another with --to',
   no_space: 'name another folder with --to, or remove something',
@@ -75,7 +75,7 @@ async function backup({ io, output }: Context, made_by: string, options: Options
     onProgress: bars.report,
   })
     .catch((error: unknown) => {
-      throw withWayOut(error, WAYS_OUT)
+      throw withAdvice(error, ADVICE)
     })
     .finally(bars.end)
   if (output.isJson()) return output.document(report)

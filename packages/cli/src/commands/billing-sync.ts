@@ -23,7 +23,7 @@ export function addSync(billing: Command, context: Context): void {
 now: what was paid, given back or disputed while the service was away. Run again, it changes nothing twice. The exit
 code is 1 when some could not be looked at: those are left as they are.`,
     )
-    .option('--since <time>', 'no purchase before: ISO 8601, or a span back from now', '30d')
+    .option('--since <time>', 'no purchase before: ISO 8601, or a duration before now', '30d')
     .option('--workspace <id-or-email>', 'only the purchases of this workspace')
     .action((options: SyncOptions) => syncPurchases(context, options))
   withExamples(

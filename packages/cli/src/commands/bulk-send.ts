@@ -50,7 +50,7 @@ there, and nothing is sent twice.`,
     .option('--results <file>', 'the result file (default: <file>.results.jsonl)')
     .option('--restart', 'put the result file aside and send everything again')
     .option('--batch <n>', `rows in one request, 1 to ${BATCH_MAX}`, '1000')
-    .option('--patience <span>', 'how long an outage of the server is waited out', '5m')
+    .option('--patience <duration>', 'how long an outage of the server is waited out', '5m')
     .addOption(
       new Option(
         '--unanswered <what>',
@@ -87,7 +87,7 @@ function settingsOf(file: string, options: Options): SendSettings {
     throw usage(`--batch must be 1 to ${BATCH_MAX}`)
   }
   const outage_ms = durationMs(options.patience)
-  if (outage_ms === null) throw usage('--patience must be a span such as 30s or 5m')
+  if (outage_ms === null) throw usage('--patience must be a duration such as 30s or 5m')
   const { dryRun, strict = false, yes = false, restart = false, results, unanswered } = options
   if (file === '-' && results === undefined && !dryRun) {
     throw usage('the rows come from stdin: name the result file with --results')

@@ -10,30 +10,28 @@ import { maskedText } from '../settings/masked.ts'
 
 type Source = 'environment' | 'file' | 'default'
 
-/** Adds `svc config`: what is set, and whether it can be used. */
+/** Adds `svc config`: shows and checks the settings. */
 export function addConfig(program: Command, context: Context): void {
   const config = program
     .command('config')
     .summary('show and check the settings')
     .description(
-      `Shows and checks the settings that svc serve and the commands on the database work with: those of the environment,
-then those of svc.config.json, or of the file that --config or SVC_CONFIG names.`,
+      `Shows and checks the settings of svc serve and of the commands on the database. They come from the environment, then from
+svc.config.json or the file of --config or SVC_CONFIG.`,
     )
   withExamples(config, 'svc config show', 'svc config check --config /etc/svc/svc.config.json')
   const show = config
     .command('show')
-    .summary('show every setting, and where it comes from')
-    .description(
-      'Shows every setting with what holds now, and where that comes from. Secrets are masked.',
-    )
-    .option('--set', 'only those that are set')
+    .summary('show every setting with its source')
+    .description('Shows the value of every setting and its source. Secrets are masked.')
+    .option('--set', 'only settings that are set')
     .action((options: { set?: boolean }) => showConfig(context, program, options))
   withExamples(show, 'svc config show', 'svc config show --set --json')
   const check = config
     .command('check')
     .summary('check the settings as a start does')
     .description(
-      'Checks the settings as svc serve does when it starts, without starting it. Ends with 2 and the reason when they cannot be meant.',
+      'Checks the settings as svc serve does at its start. Exits with 2 and the reason when a setting is invalid.',
     )
     .action(() => checkConfig(context))
   withExamples(check, 'svc config check')
@@ -65,7 +63,7 @@ async function showConfig(
   if (file === null) output.note('There is no configuration file here: svc init writes one.')
 }
 
-/** A setting as it holds now. */
+/** The value of a setting and its source. */
 function shownSetting(setting: Setting, { env, origins }: ProcessIo) {
   const text = env[setting.env]?.trim() || null
   const source: Source =
@@ -84,6 +82,6 @@ async function checkConfig({ io, output }: Context): Promise<void> {
   const counts = { environment: count('environment'), file: count('file') }
   if (output.isJson()) return output.document({ ok: true, ...counts })
   output.line(
-    `${output.style('green', '✓')} The settings can be used: ${counts.file} from the configuration file, ${counts.environment} from the environment.`,
+    `${output.style('green', '✓')} The settings are valid: ${counts.file} from the configuration file, ${counts.environment} from the environment.`,
   )
 }

@@ -32,7 +32,7 @@ left of it expires then: what expires first is spent first.`,
           '--id <id>',
           'names this grant, so that repeating it gives nothing again (default: a new one)',
         )
-        .option('--expires <when>', 'a span such as 30d or 12h, or a date (default: never)'),
+        .option('--expires <when>', 'a duration such as 30d or 12h, or a date (default: never)'),
     ),
   ).action((amount: string, options: GrantOptions) => grantCredits(context, amount, options))
   withExamples(

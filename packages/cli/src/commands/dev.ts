@@ -5,7 +5,11 @@ import { type Context, withExamples } from '../context.ts'
 import { freePort } from '../dev/free-port.ts'
 import { aborted, type ProcessIo, stopSignalOf } from '../process/process-io.ts'
 import { dataFolder, pathFrom, settingsOf } from '../settings/data-folder.ts'
-import { type ListenOptions, takeListenOptions, withListening } from '../settings/listen-options.ts'
+import {
+  applyListenOptions,
+  type ListenOptions,
+  withListening,
+} from '../settings/listen-options.ts'
 import { defaultOf } from '../settings/setting-texts.ts'
 import { printable } from '../show/text.ts'
 
@@ -14,16 +18,17 @@ const DEFAULT_PORT = Number(defaultOf('PORT'))
 const DEMO_CREDITS = '100'
 const DEMO_LOG_LEVEL = 'warn'
 
-/** Adds `svc dev`: the service on this machine, with everything needed to send the first message. */
+/** Adds `svc dev`: the service on this machine with a demo workspace. */
 export function addDev(program: Command, context: Context): void {
   const command = withListening(
     program
       .command('dev')
-      .summary('run the service here, with a demo workspace and an API key')
+      .summary('run the service on this machine, with a demo workspace and an API key')
       .description(
-        `Runs the service on this machine: a SQLite file, the sandbox for channels without a provider, webhooks to
-loopback (unless other machines reach the service) and plain http allowed, and a demo workspace with 100 credits and an API key. Prints the commands that send
-the first message, and serves an inbox at /dev that shows what was sent. Settings are those of svc serve.`,
+        `Runs the service on this machine with a SQLite file, a demo workspace with 100 credits, and an API key. The sandbox serves
+channels without a provider. Webhooks may use plain http, and may go to loopback addresses if other machines cannot reach
+the service. Prints the commands that send the first message, and serves an inbox at /dev that shows every message. The
+settings are those of svc serve.`,
       ),
   ).action((options: ListenOptions) => dev(context, options))
   withExamples(command, 'svc dev', 'svc dev --port 8080 --data-dir /tmp/svc')
@@ -31,7 +36,7 @@ the first message, and serves an inbox at /dev that shows what was sent. Setting
 
 async function dev(context: Context, options: ListenOptions): Promise<void> {
   const { output } = context
-  const io = takeListenOptions(context, options)
+  const io = applyListenOptions(context, options)
   const stop = stopSignalOf(io, { needs_output: false })
   const folder = dataFolder(io)
   const [
@@ -77,9 +82,9 @@ async function dev(context: Context, options: ListenOptions): Promise<void> {
     } else {
       const svc = io.invocation ?? 'svc'
       const isFile = config.database_url.startsWith('file:')
-      const kept_in = isFile ? pathFrom(io.cwd, folder) : 'the PostgreSQL database'
+      const data_place = isFile ? pathFrom(io.cwd, folder) : 'the PostgreSQL database'
       const providers = await server.core.providers.status()
-      const welcome = { url, demo, taken_port, kept_in, svc, providers }
+      const welcome = { url, demo, taken_port, data_place, svc, providers }
       output.line(welcomeText(welcome, output.style))
     }
     server.core.mails.onMail((mail) => output.note(printable(mailLine(mail))))
@@ -90,7 +95,7 @@ async function dev(context: Context, options: ListenOptions): Promise<void> {
   }
 }
 
-/** The settings that were given, with those of a demonstration where none was. */
+/** The settings of the environment, with defaults for a demo. */
 function devSettings(
   io: ProcessIo,
   { port, packages }: { port: string; packages: string },
@@ -105,26 +110,26 @@ function devSettings(
   }
 }
 
-/** The port that was asked for; without one, the usual one or the next that is free. */
+/** The port of PORT; without it 3000, or the next free port. */
 async function choosePort({
   env,
 }: ProcessIo): Promise<{ port: string; taken_port: number | null }> {
-  const wanted = env.PORT?.trim()
-  if (wanted) return { port: wanted, taken_port: null }
+  const requested = env.PORT?.trim()
+  if (requested) return { port: requested, taken_port: null }
   const port = await freePort(env.HOST?.trim() || DEFAULT_HOST, DEFAULT_PORT)
   return { port: String(port), taken_port: port === DEFAULT_PORT ? null : DEFAULT_PORT }
 }
 
-/** What is different where other machines reach the server. */
+/** The warning for a server that other machines can reach. */
 function exposedText(exposed_at: readonly string[]): string {
   return [
-    `Warning: other machines can reach this service, at ${exposed_at.join(', ')}. svc dev is meant for one machine: traffic is`,
-    'not encrypted, and each signup gets credits. Webhooks to this machine are refused; SVC_WEBHOOK_ALLOW_NETS=127.0.0.0/8 allows',
-    'them to everybody. Without HOST (or --host) it listens on this machine alone.',
+    `Warning: other machines can reach this service, at ${exposed_at.join(', ')}. svc dev is meant for one machine: its`,
+    'traffic is not encrypted, and each signup gets credits. Webhooks to this machine are refused;',
+    'SVC_WEBHOOK_ALLOW_NETS=127.0.0.0/8 allows them for every client. Without HOST (or --host) only this machine can connect.',
   ].join('\n')
 }
 
-/** The addresses at which others reach a server: of one that listens on every address, those of this machine. */
+/** The addresses at which other machines reach the server; for 0.0.0.0 and [::] all addresses of this machine. */
 function reachedAt(url: string): string[] {
   const { hostname, port } = new URL(url)
   const families = { '0.0.0.0': ['IPv4'], '[::]': ['IPv4', 'IPv6'] }[hostname]
@@ -138,7 +143,7 @@ function reachedAt(url: string): string[] {
   return [url, ...found]
 }
 
-/** A server that listens on every address is called at loopback. */
+/** The URL with loopback in place of 0.0.0.0 or [::]. */
 function localAddress(url: string): string {
   return url.replace('//0.0.0.0:', '//127.0.0.1:').replace('//[::]:', '//[::1]:')
 }

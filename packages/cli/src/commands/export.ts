@@ -9,7 +9,7 @@ import { type Context, withExamples } from '../context.ts'
 import { usage } from '../process/failure.ts'
 import { stopSignalOf } from '../process/process-io.ts'
 import { pathFrom } from '../settings/data-folder.ts'
-import { databaseUrl, withDatabase, withWayOut } from '../settings/database-option.ts'
+import { databaseUrl, withAdvice, withDatabase } from '../settings/database-option.ts'
 import { amountOf, documentOf, moveProgress } from '../show/move-report.ts'
 
 interface Options {
@@ -20,7 +20,7 @@ interface Options {
   force?: boolean
 }
 
-const WAYS_OUT = {
+const ADVICE = {
   not_found: 'set SVC_DATABASE_URL or SVC_DATA_DIR, or give --database',
   behind: 'svc migrate brings it there',
   newer: 'export it with that version',
@@ -94,7 +94,7 @@ async function exportTo(
     else output.line(`${text} to ${shown}. It holds secrets: keep it as safe as the database.`)
   } catch (error) {
     bars.end()
-    throw withWayOut(error, WAYS_OUT)
+    throw withAdvice(error, ADVICE)
   }
 }
 

@@ -6,12 +6,12 @@ import type { Command } from 'commander'
 import { type Context, withExamples } from '../context.ts'
 import { misconfigured, usage } from '../process/failure.ts'
 import { type ProcessIo, stopSignalOf } from '../process/process-io.ts'
-import { databaseUrl, withDatabase, withWayOut } from '../settings/database-option.ts'
+import { databaseUrl, withAdvice, withDatabase } from '../settings/database-option.ts'
 import { amountOf, documentOf, moveProgress } from '../show/move-report.ts'
 
 const NOTHING = 'nothing was written'
 
-const WAYS_OUT = {
+const ADVICE = {
   not_empty: 'import into a new one, named by --database or SVC_DATABASE_URL',
   in_use: 'stop it first',
   newer: 'install that version',
@@ -64,7 +64,7 @@ async function importFrom(
     output.line(`Imported ${amountOf(report)}; every checksum holds in the new database.`)
   } catch (error) {
     bars.end()
-    throw withWayOut(error, WAYS_OUT)
+    throw withAdvice(error, ADVICE)
   }
 }
 

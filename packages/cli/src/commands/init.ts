@@ -22,7 +22,7 @@ interface InitOptions extends ListenOptions {
   withSecrets?: boolean
 }
 
-/** What was chosen, by variable. */
+/** The chosen values by environment variable. */
 type Chosen = ReadonlyMap<string, string>
 
 /** Adds `svc init`: writes a configuration file. */
@@ -30,19 +30,19 @@ export function addInit(program: Command, context: Context): void {
   const command = withListening(
     program
       .command('init')
-      .summary('write a configuration file, asking what is to stand in it')
+      .summary('ask for the main settings and write a configuration file')
       .description(
-        `Asks a few questions, writes the answers to svc.config.json (or to the file that --config names), and says what each
-means and what to do next. What is given as an option is not asked; --yes asks nothing. Secrets are left to the environment
-unless --with-secrets says otherwise.`,
+        `Asks a few questions, writes the answers to svc.config.json (or to the file of --config), and shows their meaning and
+the next steps. An option answers its question; --yes asks nothing and keeps the defaults. Secrets are not written to the
+file, except with --with-secrets: set them in the environment.`,
       ),
   )
     .option('--public-url <url>', settingOf('SVC_PUBLIC_URL').summary)
     .option('--trust-proxy <list>', settingOf('SVC_TRUST_PROXY').summary)
     .option('--signup-credits <n>', settingOf('SVC_SIGNUP_CREDITS').summary)
-    .option('--with-secrets', 'write secrets into the file too')
-    .option('--force', 'replace a file that is there')
-    .option('--yes', 'ask nothing: what is not given stays as it is by default')
+    .option('--with-secrets', 'write secrets to the file too')
+    .option('--force', 'replace an existing file')
+    .option('--yes', 'ask nothing and keep the defaults')
     .action((options: InitOptions) => init(context, program, options))
   withExamples(
     command,
@@ -60,35 +60,35 @@ async function init(
   const { path } = configPath(io, config)
   const shown = pathFrom(io.cwd, path)
   if (!options.yes && !io.stdin.isTTY) {
-    throw usage('no terminal to ask: give --yes, and as options what is not to be as by default')
+    throw usage('stdin is not a terminal: add --yes, and options for the settings to change')
   }
   if (existsSync(path) && !options.force) {
-    if (options.yes) throw usage(`${shown} is there already: --force replaces it`)
-    await confirm(io, `${shown} is there already. Replace it?`)
+    if (options.yes) throw usage(`${shown} exists: --force replaces it`)
+    await confirm(io, `${shown} exists. Replace it?`)
   }
-  const given = await givenChoices(options)
+  const preset = await choicesOf(options)
   const { chosen, keepSecrets } = options.yes
-    ? { chosen: given, keepSecrets: options.withSecrets === true }
-    : await askedChoices(io, given, options)
+    ? { chosen: preset, keepSecrets: options.withSecrets === true }
+    : await askQuestions(io, preset, options)
   const { SETTINGS } = await import('@svc/server/settings')
   const all = SETTINGS.flatMap((setting) => {
     const text = chosen.get(setting.env)
     return text === undefined ? [] : [{ setting, text }]
   })
-  const isLeftOut = ({ setting, text }: { setting: Setting; text: string }) =>
+  const isOmitted = ({ setting, text }: { setting: Setting; text: string }) =>
     !keepSecrets && holdsSecret(setting, text)
-  const written = all.filter((each) => !isLeftOut(each))
-  const left = all.filter(isLeftOut)
+  const written = all.filter((each) => !isOmitted(each))
+  const omitted = all.filter(isOmitted)
   await writeConfigFile(path, shown, written, io)
   const svc = io.invocation ?? 'svc'
   if (output.isJson()) {
     return output.document({
       config_file: shown,
       written: written.map(({ setting }) => setting.key),
-      to_set: left.map(({ setting }) => setting.env),
+      to_set: omitted.map(({ setting }) => setting.env),
     })
   }
-  output.line(`${output.style('green', '✓')} ${shown} is written.`)
+  output.line(`${output.style('green', '✓')} Wrote ${shown}.`)
   output.line()
   output.fields(
     written.map(({ setting, text }) => [
@@ -97,9 +97,9 @@ async function init(
     ]),
   )
   output.line()
-  if (left.length > 0) {
-    output.line('Not in the file, because it is secret; set it in the environment of the service:')
-    for (const { setting, text } of left) {
+  if (omitted.length > 0) {
+    output.line('Secrets that are not in the file; set them in the environment of the service:')
+    for (const { setting, text } of omitted) {
       output.line(`  ${setting.env}=${maskedText(setting, text)}`)
     }
     output.line()
@@ -110,14 +110,14 @@ async function init(
 
 function nextSteps(svc: string): string[] {
   return [
-    `${svc} config check        says whether it can be used`,
+    `${svc} config check        checks the file`,
     `${svc} serve               runs the service with it`,
-    `${svc} config show         lists every other setting, for the file or the environment`,
+    `${svc} config show         lists all settings, for the file or the environment`,
   ]
 }
 
-/** What the options say, checked. */
-async function givenChoices(options: InitOptions): Promise<Chosen> {
+/** Reads and checks the values of the options. */
+async function choicesOf(options: InitOptions): Promise<Chosen> {
   const chosen = new Map<string, string>()
   for (const choice of CHOICES) {
     const text = options[choice.option as keyof InitOptions] as string | undefined
@@ -130,20 +130,20 @@ async function givenChoices(options: InitOptions): Promise<Chosen> {
   return chosen
 }
 
-/** As one types it. */
+/** The option as it is typed. */
 function flagOf({ option }: { option: string }): string {
   return `--${option.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`
 }
 
-async function askedChoices(
+async function askQuestions(
   io: Context['io'],
-  given: Chosen,
+  preset: Chosen,
   { withSecrets }: InitOptions,
 ): Promise<{ chosen: Chosen; keepSecrets: boolean }> {
   const questions = openQuestions(io)
   try {
-    return await askChoices(questions, given, {
-      tell: (text) => io.stderr.write(`${text}\n`),
+    return await askChoices(questions, preset, {
+      print: (text) => io.stderr.write(`${text}\n`),
       withSecrets: withSecrets === true,
     })
   } finally {

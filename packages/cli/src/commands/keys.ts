@@ -49,7 +49,7 @@ export function addKeys(program: Command, context: Context): void {
         ).choices(['live', 'test']),
       )
       .addOption(new Option('--test', 'the same as --mode test').conflicts('mode'))
-      .option('--expires <when>', 'a span such as 30d or 12h, or a date (default: never)'),
+      .option('--expires <when>', 'a duration such as 30d or 12h, or a date (default: never)'),
   ).action((options: CreateOptions) => createKey(context, options))
   withExamples(
     create,
@@ -111,7 +111,7 @@ async function createKey({ io, output }: Context, options: CreateOptions): Promi
   output.note(created.warning)
 }
 
-/** ISO 8601; a span counts from now. What is neither is left for the contract to refuse. */
+/** ISO 8601; a duration counts from now. What is neither is left for the contract to refuse. */
 function expiryOf(text: string): string {
   if (durationMs(text) === 0) throw usage('--expires must be later than now')
   return momentText(text, { now: new Date() })

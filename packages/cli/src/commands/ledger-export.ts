@@ -32,7 +32,7 @@ export function addLedgerExport(ledger: Command, context: Context): void {
       ),
   )
     .addOption(new Option('--format <format>', 'the form').choices(['csv', 'jsonl']).default('csv'))
-    .option('--since <time>', 'entries from then on: ISO 8601, or a span back from now')
+    .option('--since <time>', 'entries from then on: ISO 8601, or a duration before now')
     .option('--until <time>', 'entries before then, said the same way')
     .option('--out <file>', '- writes to stdout', '-')
     .action((options: Options) => exportLedger(context, options))

@@ -2,7 +2,7 @@ import type { Command } from 'commander'
 import { findWorkspace, withCore } from '../connect/operator.ts'
 import type { Context } from '../context.ts'
 import { Failure } from '../process/failure.ts'
-import { withWayOut } from '../settings/database-option.ts'
+import { withAdvice } from '../settings/database-option.ts'
 
 /** Adds the option that keeps a command to one workspace. */
 export function withOneWorkspace(command: Command): Command {
@@ -10,7 +10,7 @@ export function withOneWorkspace(command: Command): Command {
 }
 
 /** What to do about a database that cannot be read. */
-const WAYS_OUT: Readonly<Record<string, string>> = {
+const ADVICE: Readonly<Record<string, string>> = {
   not_found: 'set SVC_DATABASE_URL or SVC_DATA_DIR',
   behind: 'svc migrate brings it there',
   newer: 'use that version',
@@ -18,8 +18,8 @@ const WAYS_OUT: Readonly<Record<string, string>> = {
 
 /** What is said of a database that cannot be read. It ends with 2: 1 is for books that do not add up. */
 export function asUnreadable(thrown: unknown): unknown {
-  const said = withWayOut(thrown, WAYS_OUT)
-  return said instanceof Failure && said.code in WAYS_OUT
+  const said = withAdvice(thrown, ADVICE)
+  return said instanceof Failure && said.code in ADVICE
     ? new Failure(said.code, said.message, 2)
     : said
 }

@@ -41,7 +41,7 @@ export function addList(messages: Command, context: Context): void {
         )
         .option('--recipient <recipient>', 'only those to this number or address')
         .option('--bulk-id <id>', 'only those of this bulk')
-        .option('--since <time>', 'none made before: ISO 8601, or a span back from now such as 2h')
+        .option('--since <time>', 'none made before: ISO 8601, or a duration before now such as 2h')
         .option('--until <time>', 'none made after, said the same way')
         .option('--cursor <cursor>', 'go on after a page: the next_cursor of its --json'),
     ),

@@ -28,7 +28,10 @@ export function addReceived(messages: Command, context: Context): void {
           ]),
         )
         .option('--sender <sender>', 'only what this number or address wrote')
-        .option('--since <time>', 'none that came before: ISO 8601, or a span back such as 2h')
+        .option(
+          '--since <time>',
+          'none that came before: ISO 8601, or a duration before now such as 2h',
+        )
         .option('--until <time>', 'none that came after, said the same way'),
     ),
   ).action((options: ReceivedOptions) => listReceived(context, options))

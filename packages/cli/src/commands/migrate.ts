@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import { type Context, withExamples } from '../context.ts'
 import { Failure } from '../process/failure.ts'
-import { databaseUrl, withDatabase, withWayOut } from '../settings/database-option.ts'
+import { databaseUrl, withAdvice, withDatabase } from '../settings/database-option.ts'
 
 interface MigrateOptions {
   database?: string
@@ -37,7 +37,7 @@ async function migrate(
   const url = databaseUrl(io, database)
   if (!status) {
     const applied = await migrateDatabase(url).catch((error) => {
-      throw withWayOut(error, { in_use: 'stop it first' })
+      throw withAdvice(error, { in_use: 'stop it first' })
     })
     if (output.isJson()) return output.document({ applied })
     for (const name of applied) output.line(`${output.style('green', '✓')} ${name}`)

@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { givenKey, KEY_STDIN_HELP, type KeyOptions } from '../connect/api-key-option.ts'
+import { KEY_STDIN_HELP, type KeyOptions, readApiKey } from '../connect/api-key-option.ts'
 import { addressOf } from '../connect/connection.ts'
 import { changeProfiles, isProfileName, PROFILES_MAX, readProfiles } from '../connect/profiles.ts'
 import { type Context, withExamples } from '../context.ts'
@@ -8,7 +8,7 @@ import { askHidden } from '../input/password-prompt.ts'
 import { Failure, usage } from '../process/failure.ts'
 import { maskedKey } from '../settings/masked.ts'
 
-/** What a header can carry. */
+/** The characters that a header can have. */
 const KEY_CHARACTERS = /^[\x21-\x7e]{1,500}$/
 
 interface AddOptions extends KeyOptions {
@@ -17,15 +17,15 @@ interface AddOptions extends KeyOptions {
   yes?: boolean
 }
 
-/** Adds `svc profiles`: servers by name. */
+/** Adds `svc profiles`: named servers. */
 export function addProfiles(program: Command, context: Context): void {
   const profiles = program
     .command('profiles')
-    .summary('remember servers and their keys by name')
+    .summary('save servers and their keys under a name')
     .description(
-      `Remembers servers and their API keys by name, in a file that only you can read: svc/profiles.json in XDG_CONFIG_HOME,
-or in ~/.config. A client command takes one with --profile or SVC_PROFILE, else the one in use. --url, --key-stdin, SVC_URL
-and SVC_API_KEY go before it. A profile's key is sent to its own address only.`,
+      `Saves servers and their API keys under a name, in a file that only you can read: svc/profiles.json in XDG_CONFIG_HOME,
+or in ~/.config. A client command uses the profile of --profile or SVC_PROFILE, else the profile in use. --url, --key-stdin,
+SVC_URL and SVC_API_KEY override it. The key of a profile is sent to the address of the profile only.`,
     )
   withExamples(
     profiles,
@@ -34,20 +34,20 @@ and SVC_API_KEY go before it. A profile's key is sent to its own address only.`,
   )
   const add = profiles
     .command('add')
-    .summary('remember a server')
+    .summary('save a server and its key')
     .description(
-      `Remembers a server by a name, and the key to talk to it with, which is asked for on a terminal unless it is given. The
-first one is in use from then on. One that is there already is replaced after asking.`,
+      `Saves a server and its API key under a name. Without --key and --key-stdin it asks for the key on the terminal. The first
+profile becomes the profile in use. It asks before it replaces a profile.`,
     )
     .argument('<name>', 'letters, digits, dots, dashes and underscores')
     .requiredOption('--url <url>', 'the address of the server')
     .option(
       '--key <key>',
-      'the API key; other users of this machine can see it in the list of processes (default: asked for)',
+      'the API key; other users of this machine can see it in the list of processes (default: ask)',
     )
     .option('--key-stdin', KEY_STDIN_HELP)
-    .option('--use', 'use it from now on')
-    .option('--yes', 'do not ask whether to replace one')
+    .option('--use', 'make it the profile in use')
+    .option('--yes', 'do not ask before replacing a profile')
     .action((name: string, options: AddOptions) => addProfile(context, name, options))
   withExamples(
     add,
@@ -56,28 +56,24 @@ first one is in use from then on. One that is there already is replaced after as
   )
   const list = profiles
     .command('list')
-    .summary('list the servers that are remembered')
-    .description(
-      'Lists the servers that are remembered, and which is in use. Keys are never shown whole.',
-    )
+    .summary('list the profiles')
+    .description('Lists the profiles and shows which one is in use. Keys are shown in part only.')
     .action(() => listProfiles(context))
   withExamples(list, 'svc profiles list')
   const use = profiles
     .command('use')
-    .summary('talk to a server from now on')
-    .description(
-      'Lets client commands talk to a server that is remembered, where they are told no other.',
-    )
-    .argument('<name>', 'its name, as svc profiles list shows it')
+    .summary('choose the profile in use')
+    .description('Makes a profile the default of client commands.')
+    .argument('<name>', 'the name, as svc profiles list shows it')
     .action((name: string) => useProfile(context, name))
   withExamples(use, 'svc profiles use production')
   const remove = profiles
     .command('remove')
-    .summary('forget a server and its key')
+    .summary('remove a profile with its key')
     .description(
-      'Forgets a server and its key. It asks first. The key itself stays valid: svc keys revoke ends it.',
+      'Removes a profile with its key, after asking. The key stays valid: svc keys revoke revokes it.',
     )
-    .argument('<name>', 'its name, as svc profiles list shows it')
+    .argument('<name>', 'the name, as svc profiles list shows it')
     .option('--yes', 'do not ask')
     .action((name: string, options: { yes?: boolean }) => removeProfile(context, name, options))
   withExamples(remove, 'svc profiles remove staging', 'svc profiles remove staging --yes')
@@ -89,12 +85,12 @@ async function addProfile(
   { url, use, yes, ...options }: AddOptions,
 ): Promise<void> {
   if (!isProfileName(name)) {
-    throw usage('a profile is called by up to 40 letters, digits, dots, dashes and underscores')
+    throw usage('the name must be up to 40 letters, digits, dots, dashes and underscores')
   }
   const address = addressOf(url)
   const old = (await readProfiles(io)).profiles.get(name)
   if (old && !yes) await confirm(io, `Replace ${name} (${old.url})?`)
-  const key = (await givenKey(options, io)) ?? (await askedKey(io))
+  const key = (await readApiKey(options, io)) ?? (await askKey(io))
   if (!KEY_CHARACTERS.test(key)) throw usage('the API key has characters that no key has')
   let isUsed = false
   const path = await changeProfiles(io, ({ used, profiles }) => {
@@ -108,11 +104,11 @@ async function addProfile(
     }
   })
   if (output.isJson()) return output.document({ name, url: address, is_used: isUsed })
-  output.line(`${name} is ${address}${isUsed ? ', and in use' : ''}. It is kept in ${path}.`)
+  output.line(`${name} is ${address}${isUsed ? ', and in use' : ''}. Saved in ${path}.`)
 }
 
-async function askedKey(io: Context['io']): Promise<string> {
-  if (!io.stdin.isTTY) throw usage('no terminal to ask for the key: pipe it in with --key-stdin')
+async function askKey(io: Context['io']): Promise<string> {
+  if (!io.stdin.isTTY) throw usage('stdin is not a terminal: pipe the key in with --key-stdin')
   return (await askHidden(io, 'API key: ')).trim()
 }
 
@@ -153,15 +149,15 @@ async function removeProfile(
   { yes }: { yes?: boolean },
 ): Promise<void> {
   const { url } = found((await readProfiles(io)).profiles, name)
-  if (!yes) await confirm(io, `Forget ${name} (${url}) and its key?`)
+  if (!yes) await confirm(io, `Remove ${name} (${url}) and its key?`)
   let wasUsed = false
   await changeProfiles(io, ({ used, profiles }) => {
     wasUsed = used === name
-    const left = [...profiles].filter(([each]) => each !== name)
-    return { used: wasUsed ? null : used, profiles: new Map(left) }
+    const others = [...profiles].filter(([each]) => each !== name)
+    return { used: wasUsed ? null : used, profiles: new Map(others) }
   })
   if (output.isJson()) return output.document({ name, removed: true })
-  output.line(`${name} is forgotten.`)
+  output.line(`${name} is removed.`)
   if (wasUsed) output.note('No profile is in use now: svc profiles use <name> chooses one.')
 }
 

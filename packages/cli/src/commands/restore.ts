@@ -6,7 +6,7 @@ import { type Context, withExamples } from '../context.ts'
 import { confirm } from '../input/confirm.ts'
 import { stopSignalOf } from '../process/process-io.ts'
 import { pathFrom } from '../settings/data-folder.ts'
-import { databaseUrl, withWayOut } from '../settings/database-option.ts'
+import { databaseUrl, withAdvice } from '../settings/database-option.ts'
 import { contentOf, fileOfDatabase, verdictOf, verificationOf } from '../show/backup-report.ts'
 import { type ProgressBars, progressBars } from '../show/progress-bar.ts'
 
@@ -17,7 +17,7 @@ interface Options {
   yes?: boolean
 }
 
-const WAYS_OUT = {
+const ADVICE = {
   in_use: 'stop it first',
   newer: 'install that version',
   damaged: 'nothing was changed; take another backup',
@@ -65,7 +65,7 @@ async function restore(context: Context, given: string, options: Options): Promi
     else await putInPlace(context, file, { ...options, ...work, bars })
   } catch (error) {
     bars.end()
-    throw withWayOut(error, WAYS_OUT)
+    throw withAdvice(error, ADVICE)
   }
 }
 

@@ -32,7 +32,7 @@ configured.`,
     )
       .option('--idempotency-key <key>', 'sending the same again with this key sends once')
       .option('--wait', 'wait until it is delivered or failed, and show the steps')
-      .option('--timeout <span>', 'how long --wait waits', '2m'),
+      .option('--timeout <duration>', 'how long --wait waits', '2m'),
   ).action((options: Options) => send(context, options))
   withExamples(
     command,
@@ -45,7 +45,7 @@ configured.`,
 
 async function send({ io, output }: Context, options: Options): Promise<void> {
   const timeout_ms = durationMs(options.timeout)
-  if (timeout_ms === null) throw usage('--timeout must be a span such as 30s or 5m')
+  if (timeout_ms === null) throw usage('--timeout must be a duration such as 30s or 5m')
   const { idempotencyKey } = options
   if (idempotencyKey !== undefined && !HEADER_TEXT.test(idempotencyKey)) {
     throw usage('--idempotency-key must be 1 to 255 printable ASCII characters')

@@ -3,7 +3,11 @@ import type { Command } from 'commander'
 import { type Context, withExamples } from '../context.ts'
 import { aborted, stopSignalOf } from '../process/process-io.ts'
 import { settingsOf } from '../settings/data-folder.ts'
-import { type ListenOptions, takeListenOptions, withListening } from '../settings/listen-options.ts'
+import {
+  applyListenOptions,
+  type ListenOptions,
+  withListening,
+} from '../settings/listen-options.ts'
 
 /** Adds `svc serve`: the service in production. */
 export function addServe(program: Command, context: Context): void {
@@ -12,9 +16,9 @@ export function addServe(program: Command, context: Context): void {
       .command('serve')
       .summary('run the service in production')
       .description(
-        `Runs the service for production: nothing is seeded, nothing relaxed, and the log is JSON on stdout. SIGTERM lets
-what is under way end. Settings come from options, then the environment, then svc.config.json; svc config show lists them
-with where each comes from, svc init writes such a file.`,
+        `Runs the service for production: without demo data, with all checks, and with a JSON log on stdout. SIGTERM stops it
+after the requests in flight. Settings come from options, then the environment, then svc.config.json. svc config show
+lists the settings with their sources; svc init writes a configuration file.`,
       ),
   )
     .action((options: ListenOptions) => serve(context, options))
@@ -27,7 +31,7 @@ with where each comes from, svc init writes such a file.`,
   )
 }
 
-/** Every setting of the service with its default, group by group. */
+/** Every setting of the service with its default, by group. */
 function settingsText(): string {
   const groups = Object.entries(SETTING_GROUPS).filter(([group]) => group !== 'client')
   const parts = groups.map(([group, title]) => {
@@ -37,12 +41,12 @@ function settingsText(): string {
   return `\n${parts.join('\n\n')}`
 }
 
-function lineOf({ env, summary, default: otherwise }: Setting): string {
-  return `  ${env.padEnd(28)} ${summary}${otherwise === null ? '' : ` (${otherwise})`}`
+function lineOf({ env, summary, default: value }: Setting): string {
+  return `  ${env.padEnd(28)} ${summary}${value === null ? '' : ` (${value})`}`
 }
 
 async function serve(context: Context, options: ListenOptions): Promise<void> {
-  const io = takeListenOptions(context, options)
+  const io = applyListenOptions(context, options)
   const stop = stopSignalOf(io, { needs_output: false })
   const { readConfig, startServer } = await import('@svc/server')
   const server = await startServer({ config: readConfig(settingsOf(io)) })

@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
 import { type Context, withExamples } from '../context.ts'
-import { givenBody, readInputFile } from '../input/read-input.ts'
+import { readBody, readInputFile } from '../input/read-input.ts'
 import { Failure, usage } from '../process/failure.ts'
 import type { ProcessIo } from '../process/process-io.ts'
 import { type HeaderMap, headersOf, readHeaders } from '../webhooks/header-lines.ts'
@@ -49,7 +49,7 @@ async function verifyDelivery({ io, output }: Context, options: VerifyOptions): 
   if (Object.keys(headers).length === 0 && signature === undefined) {
     throw usage('give the headers with --headers or -H, or the signature with --signature')
   }
-  const body = await givenBody(options.body, io)
+  const body = await readBody(options.body, io)
   const { verify } = await import('@svc/core/webhooks')
   const result = verify({
     secret,

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Command } from 'commander'
 import { type Context, withExamples } from '../context.ts'
-import { givenBody } from '../input/read-input.ts'
+import { readBody } from '../input/read-input.ts'
 import { usage } from '../process/failure.ts'
 import { type SecretOption, secretOf, withSecret } from '../webhooks/webhook-secret.ts'
 
@@ -43,7 +43,7 @@ async function signBody(
   if (!/^\d{1,6}$/.test(attempt) || number < 1) {
     throw usage(`--attempt must be a number from 1 on, got "${attempt}"`)
   }
-  const body = await givenBody(given, io)
+  const body = await readBody(given, io)
   const kind = event ?? eventIn(body)
   if (kind === null) throw usage('the body names no event: give it with --event')
   const { sign } = await import('@svc/core/webhooks')

@@ -2,29 +2,29 @@ import { readStdinText } from '../input/read-input.ts'
 import { usage } from '../process/failure.ts'
 import type { ProcessIo } from '../process/process-io.ts'
 
-/** An API key as options give it. */
+/** The options for an API key. */
 export interface KeyOptions {
   key?: string
   keyStdin?: boolean
 }
 
-/** How a key should be given, for messages and help. */
+/** The ways to give a key that other users cannot see, for messages and help. */
 export const SAFE_WAYS = 'SVC_API_KEY or --key-stdin'
 
 /** The help of `--key`. */
-export const KEY_HELP = `the API key; other users of this machine can see it in the list of processes: rather ${SAFE_WAYS}`
+export const KEY_HELP = `the API key; other users of this machine can see it in the list of processes: prefer ${SAFE_WAYS}`
 
 /** The help of `--key-stdin`. */
 export const KEY_STDIN_HELP = 'read the API key from the first line of stdin'
 
-/** Keys that were read already: a command may ask twice, and stdin has one. */
+/** Keys that were read: a command may call `readApiKey` twice, and stdin has one key. */
 const read = new WeakMap<ProcessIo['stdin'], Promise<string>>()
 
 /**
- * The key that the options give; undefined where they give none.
- * @throws Failure when both give one, and when stdin has none.
+ * Reads the API key of the options; undefined without one.
+ * @throws Failure for both options together, and for an empty stdin.
  */
-export async function givenKey(
+export async function readApiKey(
   { key, keyStdin }: KeyOptions,
   io: ProcessIo,
 ): Promise<string | undefined> {

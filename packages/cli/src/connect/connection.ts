@@ -3,61 +3,67 @@ import type { Command } from 'commander'
 import { Failure, misconfigured, unreachable, usage } from '../process/failure.ts'
 import type { ProcessIo } from '../process/process-io.ts'
 import { dataFolder, pathFrom } from '../settings/data-folder.ts'
-import { givenKey, KEY_HELP, KEY_STDIN_HELP, type KeyOptions, SAFE_WAYS } from './api-key-option.ts'
+import {
+  KEY_HELP,
+  KEY_STDIN_HELP,
+  type KeyOptions,
+  readApiKey,
+  SAFE_WAYS,
+} from './api-key-option.ts'
 import { devFilePath, readDevFile } from './dev-file.ts'
 import { type Profile, readProfiles } from './profiles.ts'
 
 const DEFAULT_URL = 'http://127.0.0.1:3000'
 
-/** What a header can carry. */
+/** The characters that a header can have. */
 const KEY_CHARACTERS = /^[\x21-\x7e]+$/
 
-/** How long a server may take to answer before it counts as out of reach. */
+/** After this time without an answer the server counts as unreachable. */
 const ANSWER_MAX_MS = 30_000
 
-/** What a client command can be told about the server. */
+/** The options of a client command for the server and the key. */
 export interface ConnectionOptions extends KeyOptions {
   url?: string
   profile?: string
 }
 
-/** A server to talk to, and the key to do it with. */
+/** The server and the API key of a client command. */
 export interface Target {
   base_url: string
   api_key: string
 }
 
-/** Adds the options that say which server a command talks to. */
+/** Adds the options for the server and the key. */
 export function withConnection(command: Command): Command {
   return command
     .option(
       '--url <url>',
-      'the server (default: SVC_URL, else the profile, else the one of svc dev)',
+      'the address of the server (default: SVC_URL, else the profile, else that of svc dev)',
     )
-    .option('--key <key>', `${KEY_HELP} (default: SVC_API_KEY, else that of the same place)`)
+    .option('--key <key>', `${KEY_HELP} (default: SVC_API_KEY, else the key beside the address)`)
     .option('--key-stdin', KEY_STDIN_HELP)
     .option(
       '--profile <name>',
-      'a server of svc profiles (default: SVC_PROFILE, else the one in use)',
+      'a profile of svc profiles (default: SVC_PROFILE, else the profile in use)',
     )
 }
 
 /**
- * Finds the server and the key. Options go before SVC_URL and SVC_API_KEY, these before the profile, that before the
- * configuration file, and that before what `svc dev` left in the data folder. A key goes to the address beside it only,
- * but for that of `--key` and `--key-stdin`, and that of SVC_API_KEY where no SVC_URL is beside it.
- * @throws Failure when there is no key, or the address is none.
+ * Finds the server and the key. The order is: options, then SVC_URL and SVC_API_KEY, then the profile, then the
+ * configuration file, then the file of `svc dev` in the data folder. A key is sent only to the address beside it. The
+ * exceptions are `--key` and `--key-stdin`, and SVC_API_KEY without SVC_URL.
+ * @throws Failure without a key, and for an invalid address.
  */
 export async function findTarget(options: ConnectionOptions, io: ProcessIo): Promise<Target> {
   const folder = dataFolder(io)
-  const { environment, file } = givenBySettings(io)
-  const key = await givenKey(options, io)
+  const { environment, file } = pairsOfSettings(io)
+  const key = await readApiKey(options, io)
   const [profile, dev] = await Promise.all([
     findProfile({ ...options, ...(key !== undefined && { key }) }, io),
     readDevFile(folder),
   ])
-  const given_url = options.url ?? environment.url ?? profile?.url ?? file.url
-  const base_url = addressOf(given_url ?? dev?.url ?? DEFAULT_URL)
+  const chosen_url = options.url ?? environment.url ?? profile?.url ?? file.url
+  const base_url = addressOf(chosen_url ?? dev?.url ?? DEFAULT_URL)
   const pairs: (Pair | null)[] = [
     { url: base_url, ...environment },
     profile,
@@ -67,29 +73,27 @@ export async function findTarget(options: ConnectionOptions, io: ProcessIo): Pro
   const isMeant = (pair: Pair | null) => pair?.key && addressOf(pair.url ?? '') === base_url
   const api_key = key ?? pairs.find(isMeant)?.key
   if (api_key !== undefined && !KEY_CHARACTERS.test(api_key)) {
-    throw usage(
-      'the API key has characters that no key has: was all of it copied, and nothing else?',
-    )
+    throw usage('the API key has characters that no key has: check that it was copied exactly')
   }
   if (api_key !== undefined) return { base_url, api_key }
   const devFile = pathFrom(io.cwd, devFilePath(folder))
-  if (given_url === undefined) {
+  if (chosen_url === undefined) {
     throw misconfigured(
       `no API key: give ${SAFE_WAYS}, or start svc dev (there is no ${devFile} yet)`,
     )
   }
-  const way = environment.key ? '--key-stdin (SVC_API_KEY is that of SVC_URL)' : SAFE_WAYS
+  const way = environment.key ? '--key-stdin (SVC_API_KEY belongs to SVC_URL)' : SAFE_WAYS
   throw misconfigured(`no API key for ${base_url}: give ${way}`)
 }
 
-/** An address and the key that belongs to it, as far as either is given. */
+/** An address and the key that belongs to it. */
 interface Pair {
   url?: string
   key?: string
 }
 
-/** What the environment gives, and what the configuration file does. */
-function givenBySettings({ env, origins }: ProcessIo): { environment: Pair; file: Pair } {
+/** The address and key of the environment, and those of the configuration file. */
+function pairsOfSettings({ env, origins }: ProcessIo): { environment: Pair; file: Pair } {
   const environment: Pair = {}
   const file: Pair = {}
   for (const [name, field] of [
@@ -103,34 +107,34 @@ function givenBySettings({ env, origins }: ProcessIo): { environment: Pair; file
 }
 
 /**
- * The profile that is meant: the one that is named, else the one in use; none where address and key come before it.
- * @throws Failure for a name that no profile has, and for one that the environment would overrule unseen.
+ * The named profile, else the profile in use; null when options or environment give both address and key.
+ * @throws Failure for an unknown name, and for a named profile that a variable of the environment would override.
  */
 async function findProfile(
   { url, key, profile: option }: ConnectionOptions,
   io: ProcessIo,
 ): Promise<Profile | null> {
-  const { environment } = givenBySettings(io)
+  const { environment } = pairsOfSettings(io)
   const named = option ?? (io.env.SVC_PROFILE?.trim() || undefined)
   if (named !== undefined) {
     const way = option === undefined ? 'SVC_PROFILE' : '--profile'
-    if (url === undefined && environment.url) throw overruled('SVC_URL', way)
-    if (key === undefined && environment.key) throw overruled('SVC_API_KEY', way)
+    if (url === undefined && environment.url) throw overridden('SVC_URL', way)
+    if (key === undefined && environment.key) throw overridden('SVC_API_KEY', way)
   }
   const isPair = url === undefined || environment.url === undefined
-  const given_key = key ?? (isPair ? environment.key : undefined)
-  if (named === undefined && (url ?? environment.url) && given_key) return null
+  const chosen_key = key ?? (isPair ? environment.key : undefined)
+  if (named === undefined && (url ?? environment.url) && chosen_key) return null
   const { used, profiles } = await readProfiles(io)
   const profile = profiles.get(named ?? used ?? '')
   if (named === undefined || profile) return profile ?? null
   throw usage(`there is no profile "${named}": svc profiles list shows them`)
 }
 
-function overruled(variable: string, way: string): Failure {
-  return usage(`${variable} is set and goes before ${way}: unset one of them`)
+function overridden(variable: string, way: string): Failure {
+  return usage(`${variable} is set and overrides ${way}: unset one of them`)
 }
 
-/** A client for the server that options and io name. */
+/** Creates a client for the server of `findTarget`. */
 export async function connect(
   options: ConnectionOptions,
   io: ProcessIo,
@@ -138,19 +142,19 @@ export async function connect(
   const target = await findTarget(options, io)
   const { createClient } = await import('@svc/core/contract')
   return {
-    client: createClient({ ...target, fetch: reaching(target.base_url) }),
+    client: createClient({ ...target, fetch: fetchFrom(target.base_url) }),
     base_url: target.base_url,
   }
 }
 
 /**
- * An address without what the client adds to it.
- * @throws Failure when it is none.
+ * The address of a server without `/api/v1`, which the client adds.
+ * @throws Failure for an invalid address.
  */
 export function addressOf(text: string): string {
   const url = URL.canParse(text) ? new URL(text) : null
   if (url?.protocol !== 'http:' && url?.protocol !== 'https:') {
-    // What stands before an @ may be a password.
+    // The text before an @ may be a password: do not repeat it.
     const got = text.includes('@') ? '' : `, got "${text}"`
     throw usage(`the server must be an http or https address${got}`)
   }
@@ -160,8 +164,8 @@ export function addressOf(text: string): string {
   return text.replace(/(?<!\/)\/+$/, '').replace(/\/api\/v1$/, '')
 }
 
-/** `fetch` that says what to do when nobody answers, and never takes the key to where a redirect points. */
-function reaching(base_url: string): typeof fetch {
+/** A `fetch` that explains an unreachable server, and never follows a redirect with the key. */
+function fetchFrom(base_url: string): typeof fetch {
   return async (input, init = {}) => {
     const timeout = AbortSignal.timeout(ANSWER_MAX_MS)
     const signal = init.signal ? AbortSignal.any([init.signal, timeout]) : timeout

@@ -2,24 +2,24 @@ import { mkdir, readFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { replaceFile } from '../settings/replace-file.ts'
 
-/** What `svc dev` remembers of a data folder, so that a restart prints the same and client commands find it. */
+/** The file that `svc dev` keeps in its data folder, for its next start and for client commands. */
 export interface DevFile {
   url: string
   api_key: string
   workspace: {
     id: string
     email: string
-    /** Null when the workspace was there before this file. */
+    /** Null when the workspace is older than this file. */
     password: string | null
   }
 }
 
-/** The file of a data folder. */
+/** The path of the file in a data folder. */
 export function devFilePath(folder: string): string {
   return join(folder, 'dev.json')
 }
 
-/** What is remembered of the data folder, or null when that is nothing, or nothing that can be read. */
+/** Reads the file; null when it is missing or invalid. */
 export async function readDevFile(folder: string): Promise<DevFile | null> {
   try {
     const value: unknown = JSON.parse(await readFile(devFilePath(folder), 'utf8'))
@@ -29,7 +29,7 @@ export async function readDevFile(folder: string): Promise<DevFile | null> {
   }
 }
 
-/** Remembers, readable by its owner only; a reader sees the old file or the new one, never half of one. */
+/** Writes the file atomically, readable by its owner only. */
 export async function writeDevFile(folder: string, content: DevFile): Promise<void> {
   const file = devFilePath(folder)
   await mkdir(dirname(file), { recursive: true })

@@ -9,10 +9,10 @@ import type { ProcessIo } from '../process/process-io.ts'
 import { dataFolder, pathFrom, settingsOf } from '../settings/data-folder.ts'
 
 /**
- * Opens the service on the configured database, lets `work` use it, and closes it. Nothing is dispatched, so it may run
- * beside the server.
- * @param payments whom payments are asked of; without one nobody is asked.
- * @throws Failure when there is no database yet, unless `create` says that it may be made.
+ * Opens the core on the configured database, calls `work`, and closes it. Nothing is dispatched, so a server may run
+ * meanwhile.
+ * @param payments the payment provider; without one no payment provider is called.
+ * @throws Failure when there is no database, except with `create`.
  */
 export async function withCore<T>(
   io: ProcessIo,
@@ -29,11 +29,11 @@ export async function withCore<T>(
   const core = await createCore({
     database_url,
     secrets_keys: config.secrets_keys,
-    // What operators do needs no secret: their shells need not have the key.
+    // Operator commands need no secret, so the operator's shell need not have the key.
     require_secrets_keys: false,
     signup_credits,
     signup_daily_limit,
-    // A shell that does not say it knows nothing of the server's: what follows it is set when that starts next.
+    // Without the variable here, the server's value is unknown: its next start applies it.
     ...(low_balance !== null && { low_balance }),
     payments,
     providers: config.providers,
@@ -47,29 +47,26 @@ export async function withCore<T>(
   }
 }
 
-/** Who runs the command, as the audit log records it: the user of the system, also behind sudo. */
+/** The actor for the audit log: the system user, also the user behind sudo. */
 export function operatorOf({ env }: Pick<ProcessIo, 'env'>): Actor {
   const id = env.SUDO_USER || env.USER || env.LOGNAME || 'operator'
   return { kind: 'operator', id, address: null, request_id: null }
 }
 
-/** Adds the option that says whose keys or credits a command is about. */
+/** Adds the option that selects the workspace. */
 export function withWorkspace(command: Command): Command {
-  return command.option(
-    '--workspace <id-or-email>',
-    'the workspace; needless while there is only one',
-  )
+  return command.option('--workspace <id-or-email>', 'the workspace (default: the only one)')
 }
 
 /**
- * The workspace that `selector` names by id or e-mail address; without one, the only one there is.
- * @throws Failure when that is none, or more than one.
+ * The workspace with the id or e-mail address `selector`; without a selector, the only workspace.
+ * @throws Failure when there is none, or more than one.
  */
 export async function findWorkspace(core: Core, selector: string | undefined): Promise<Workspace> {
   if (selector === undefined) {
     const [first, second] = await core.workspaces.list({ limit: 2, offset: 0 })
     if (!first)
-      throw misconfigured('there is no workspace yet: make one with svc workspaces create')
+      throw misconfigured('there is no workspace yet: create one with svc workspaces create')
     if (!second) return first
     throw usage(
       'there are several workspaces: choose one with --workspace <id or e-mail> (svc workspaces list shows them)',
@@ -90,7 +87,7 @@ function nullWhenNotFound(error: unknown): null {
   throw error
 }
 
-/** A mistaken folder would otherwise be given an empty database and a secret of its own. */
+/** In a wrong folder the command would create an empty database and a new secret. */
 function assertDatabase(io: ProcessIo): void {
   const file = databaseFile(io)
   if (file === null || existsSync(file)) return
@@ -99,7 +96,7 @@ function assertDatabase(io: ProcessIo): void {
   )
 }
 
-/** Where the configured database is; null when it is no file. */
+/** The file of the configured database; null for PostgreSQL. */
 export function databaseFile(io: ProcessIo): string | null {
   const url = io.env.SVC_DATABASE_URL?.trim() || undefined
   if (url === undefined) return join(dataFolder(io), 'svc.db')

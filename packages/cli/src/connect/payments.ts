@@ -4,8 +4,8 @@ import type { ProcessIo } from '../process/process-io.ts'
 import { settingsOf } from '../settings/data-folder.ts'
 
 /**
- * The payment provider of that name, as the environment configures it.
- * @throws Failure where it is not configured.
+ * The payment provider `name` with the settings of the environment.
+ * @throws Failure when it is not configured.
  */
 export async function paymentsOf(io: ProcessIo, name: string): Promise<PaymentProvider> {
   const [{ readConfig }, { createSandboxPayments, createStripePayments }] = await Promise.all([
@@ -14,12 +14,12 @@ export async function paymentsOf(io: ProcessIo, name: string): Promise<PaymentPr
   ])
   const { stripe, public_url } = readConfig(settingsOf(io))
   const now = () => new Date()
-  // It keeps no books but our own, and is told nothing here that it would have to check.
+  // The sandbox verifies nothing here, so its secret is not needed.
   if (name === 'sandbox') {
     return createSandboxPayments({ secret: '', public_url: () => public_url, now })
   }
   if (stripe && name === 'stripe') return createStripePayments({ ...stripe, now })
   throw misconfigured(
-    'Stripe cannot be asked: set STRIPE_SECRET_KEY and STRIPE_WEBHOOK_SECRET, as the server has them',
+    'Stripe is not configured: set STRIPE_SECRET_KEY and STRIPE_WEBHOOK_SECRET to the values of the server',
   )
 }

@@ -4,46 +4,46 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { Failure, misconfigured } from '../process/failure.ts'
 import type { ProcessIo } from '../process/process-io.ts'
 
-/** A server that is called by a name. */
+/** A named server. */
 export interface Profile {
   url: string
   key: string
 }
 
-/** What is kept of the servers of one user. */
+/** The profiles of one user. */
 export interface Profiles {
-  /** The name of the one that is used where none is named. */
+  /** The name of the default profile. */
   used: string | null
   profiles: ReadonlyMap<string, Profile>
 }
 
-/** As many as one keeps. */
+/** The most profiles in the file. */
 export const PROFILES_MAX = 100
 
 const BYTES_MAX = 256 * 1024
 
-/** A change takes milliseconds. What takes longer was cut off, and holds up nobody. */
+/** A change takes milliseconds. A draft older than this belongs to a process that died, and is removed. */
 const CHANGE_MAX_MS = 5_000
-const LOOK_EVERY_MS = 20
+const LOCK_POLL_MS = 20
 const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,39}$/
 
-/** Whether a profile may be called so. */
+/** Whether a text is a valid name of a profile. */
 export function isProfileName(name: string): boolean {
   return NAME.test(name)
 }
 
-/** The file of the profiles; null where nothing says whose they are. */
+/** The file of the profiles; null without a home folder. */
 export function profilesPath({ env }: Pick<ProcessIo, 'env'>): string | null {
   const home = env.HOME || env.USERPROFILE
   const xdg = env.XDG_CONFIG_HOME
-  // A relative one is to be ignored. Source: XDG Base Directory Specification.
+  // Relative paths must be ignored. Source: XDG Base Directory Specification.
   const folder = xdg && isAbsolute(xdg) ? xdg : home && join(home, '.config')
   return folder ? join(folder, 'svc', 'profiles.json') : null
 }
 
 /**
- * The profiles that are kept; none where there is no file.
- * @throws Failure for a file that cannot be read, or is not what `changeProfiles` wrote.
+ * Reads the profiles; none without a file.
+ * @throws Failure for a file that cannot be read, or has another format.
  */
 export async function readProfiles(io: Pick<ProcessIo, 'env'>): Promise<Profiles> {
   const none: Profiles = { used: null, profiles: new Map() }
@@ -57,8 +57,8 @@ export async function readProfiles(io: Pick<ProcessIo, 'env'>): Promise<Profiles
 }
 
 /**
- * Changes what is kept, readable by its owner only, and answers the file. A reader sees the old file or the new one,
- * never half of one; of those who change it at the same time, each changes what the one before left.
+ * Changes the file atomically, readable by its owner only, and returns its path. Concurrent changes run one after
+ * the other.
  */
 export async function changeProfiles(
   io: Pick<ProcessIo, 'env'>,
@@ -68,7 +68,7 @@ export async function changeProfiles(
   if (path === null) throw misconfigured('nowhere to keep profiles: set HOME or XDG_CONFIG_HOME')
   try {
     await mkdir(dirname(path), { recursive: true, mode: 0o700 })
-    // What a link leads to is changed, and not the link.
+    // For a symbolic link the target is changed, not the link.
     await replace(await realpath(path).catch(() => path), async () => {
       const { used, profiles } = change(await readProfiles(io))
       const content = { used, profiles: Object.fromEntries(profiles) }
@@ -81,10 +81,10 @@ export async function changeProfiles(
   return path
 }
 
-/** Replaces a file's text; the draft, which only one can make, keeps the others from reading meanwhile. */
+/** Replaces the text of a file. The draft is the lock: only one process can create it. */
 async function replace(path: string, text: () => Promise<string>): Promise<void> {
   const draft = `${path}.new`
-  const file = await openAlone(draft)
+  const file = await openExclusively(draft)
   try {
     await file.writeFile(await text())
     await file.close()
@@ -96,23 +96,23 @@ async function replace(path: string, text: () => Promise<string>): Promise<void>
   }
 }
 
-async function openAlone(draft: string): ReturnType<typeof open> {
+async function openExclusively(draft: string): ReturnType<typeof open> {
   for (;;) {
     try {
       return await open(draft, 'wx', 0o600)
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
     }
-    const begun = await stat(draft).catch(() => null)
-    if (begun && Math.abs(Date.now() - begun.mtimeMs) > CHANGE_MAX_MS)
+    const stats = await stat(draft).catch(() => null)
+    if (stats && Math.abs(Date.now() - stats.mtimeMs) > CHANGE_MAX_MS)
       await rm(draft, { force: true })
-    await sleep(LOOK_EVERY_MS)
+    await sleep(LOCK_POLL_MS)
   }
 }
 
 async function textOf(path: string): Promise<string> {
   const found = await stat(path)
-  if (!found.isFile()) throw new Error('it is no file')
+  if (!found.isFile()) throw new Error('it is not a regular file')
   if (found.size > BYTES_MAX) throw new Error(`it has more than ${BYTES_MAX} bytes`)
   return readFile(path, 'utf8')
 }
@@ -122,7 +122,7 @@ function profilesOf(text: string, path: string): Profiles {
   const entries = Object.entries(value?.profiles ?? {}) as [string, unknown][]
   const isSound = entries.every(([name, profile]) => isProfileName(name) && isProfile(profile))
   if (typeof value?.profiles !== 'object' || !isSound) {
-    throw misconfigured(`${path} is not what svc profiles wrote: mend or remove it`)
+    throw misconfigured(`${path} has an unknown format: repair or remove it`)
   }
   const profiles = new Map(entries as [string, Profile][])
   const used = typeof value.used === 'string' && profiles.has(value.used) ? value.used : null

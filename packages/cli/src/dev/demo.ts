@@ -3,7 +3,7 @@ import type { Core } from '@svc/core'
 import { api, decode, type WorkspaceSummary } from '@svc/core/contract'
 import type { DevFile } from '../connect/dev-file.ts'
 
-/** What can be bought from `svc dev` where no packages are set: the form of `SVC_CREDIT_PACKAGES`. */
+/** The default credit packages of `svc dev`, in the form of `SVC_CREDIT_PACKAGES`. */
 export const DEMO_PACKAGES = JSON.stringify([
   {
     id: 'starter',
@@ -33,33 +33,30 @@ export const DEMO_PACKAGES = JSON.stringify([
 const DEMO_EMAIL = 'demo@sandbox.svc'
 const PASSWORD_BYTES = 15
 
-/** The workspace that `svc dev` shows the service with. */
+/** The demo workspace of `svc dev`. */
 export interface Demo {
   /** A live key with every scope. */
   api_key: string
   workspace: WorkspaceSummary
-  /** Null when the workspace is older than what is remembered of it. */
+  /** Null when the file of `svc dev` does not have it. */
   password: string | null
 }
 
-/** The workspace and key that are remembered, as far as they still hold; what does not is made anew. */
-export async function prepareDemo(core: Core, remembered: DevFile | null): Promise<Demo> {
-  const { workspace, password } = await demoWorkspace(core, remembered)
-  if (remembered && (await isKeyOf(core, workspace.id, remembered.api_key))) {
-    return { api_key: remembered.api_key, workspace, password }
+/** Returns the workspace and key of the file when they are still valid; creates what is not. */
+export async function prepareDemo(core: Core, file: DevFile | null): Promise<Demo> {
+  const { workspace, password } = await demoWorkspace(core, file)
+  if (file && (await isKeyOf(core, workspace.id, file.api_key))) {
+    return { api_key: file.api_key, workspace, password }
   }
   const request = decode(api.api_keys.create.body, { name: 'svc dev' })
   const { key } = await core.apiKeys.create(workspace.id, request)
   return { api_key: key, workspace, password }
 }
 
-async function demoWorkspace(
-  core: Core,
-  remembered: DevFile | null,
-): Promise<Omit<Demo, 'api_key'>> {
-  const known = remembered && (await core.workspaces.byEmail(remembered.workspace.email))
-  if (known && known.id === remembered.workspace.id) {
-    return { workspace: known, password: remembered.workspace.password }
+async function demoWorkspace(core: Core, file: DevFile | null): Promise<Omit<Demo, 'api_key'>> {
+  const known = file && (await core.workspaces.byEmail(file.workspace.email))
+  if (known && known.id === file.workspace.id) {
+    return { workspace: known, password: file.workspace.password }
   }
   const found = await core.workspaces.byEmail(DEMO_EMAIL)
   if (found) return { workspace: found, password: null }
@@ -74,7 +71,7 @@ async function isKeyOf(core: Core, workspaceId: string, key: string): Promise<bo
     const { workspace_id } = await core.apiKeys.authenticate(key, '127.0.0.1')
     return workspace_id === workspaceId
   } catch {
-    // Deactivated, expired, or of a database that is gone.
+    // Deactivated, expired, or from a deleted database.
     return false
   }
 }

@@ -4,14 +4,14 @@ import { Failure } from '../process/failure.ts'
 const TRIES_MAX = 100
 
 /**
- * The first port from `from` on that nobody listens on. Somebody may take it before the caller does.
- * @throws Failure when none of the next hundred is free; any other trouble with the address as the system says it.
+ * Finds the first free port at or above `from`. Another program may take it before the caller listens.
+ * @throws Failure when 100 ports are in use; the error of the system for an address that cannot be used.
  */
 export async function freePort(host: string, from: number): Promise<number> {
   for (let port = from; port < from + TRIES_MAX; port++) {
     if (await isFree(host, port)) return port
   }
-  throw new Failure('failed', `ports ${from} to ${from + TRIES_MAX - 1} are taken: set PORT`)
+  throw new Failure('failed', `ports ${from} to ${from + TRIES_MAX - 1} are in use: set PORT`)
 }
 
 function isFree(host: string, port: number): Promise<boolean> {

@@ -13,22 +13,22 @@ const text = (providers: Welcome['providers']) =>
       url: 'http://127.0.0.1:3000',
       demo,
       taken_port: null,
-      kept_in: './data',
+      data_place: './data',
       svc: 'svc',
       providers,
     },
     (_, plain) => plain,
   )
 
-it('says that nothing leaves the machine where no provider is set', () => {
+it('says that no message leaves the machine without a provider', () => {
   expect(text([])).toContain('no message leaves this machine')
 })
 
-it('says what is sent for real, and by whom', () => {
-  const told = text([
+it('names the real providers and their channels', () => {
+  const shown = text([
     { name: 'twilio', channels: ['sms', 'voice'] },
     { name: 'smtp', channels: ['email'] },
   ])
-  expect(told).toContain('for real: sms, voice by twilio; email by smtp')
-  expect(told).not.toContain('no message leaves this machine')
+  expect(shown).toContain('for real: sms, voice by twilio; email by smtp')
+  expect(shown).not.toContain('no message leaves this machine')
 })

@@ -3,24 +3,24 @@ import { formatCredits } from '@svc/core/contract'
 import type { Style } from '../show/style.ts'
 import type { Demo } from './demo.ts'
 
-/** What a developer needs to know once `svc dev` is up. */
+/** The facts that `svc dev` shows when it is ready. */
 export interface Welcome {
-  /** An address that works on this machine. */
+  /** The address of the server, reachable from this machine. */
   url: string
   demo: Demo
-  /** The port that was wanted and taken, if another one is used. */
+  /** The default port when it is in use and another one was chosen; else null. */
   taken_port: number | null
-  /** Where the data is: the folder as one would type it, or the name of another place. */
-  kept_in: string
-  /** How to call the `svc` command. */
+  /** The data folder, or a description of another place. */
+  data_place: string
+  /** How to call the `svc` command in a shell. */
   svc: string
-  /** Who carries messages for real, and on which channels; none where all is the sandbox's. */
+  /** The real providers and their channels; empty when the sandbox serves all channels. */
   providers: readonly { name: string; channels: readonly string[] }[]
 }
 
 const EXAMPLE = '{"channel":"sms","to":"+15005550006","content":{"text":"Hello from svc"}}'
 
-/** The shell command that sends the first SMS; it works as pasted. */
+/** The shell command that sends the first SMS, ready to paste. */
 export function sendCurl(url: string, key: string): string {
   return [
     `curl -s ${url}/api/v1/messages/send \\`,
@@ -30,27 +30,27 @@ export function sendCurl(url: string, key: string): string {
   ].join('\n')
 }
 
-/** The shell command that shows the newest message; it works as pasted. */
+/** The shell command that shows the newest message, ready to paste. */
 export function statusCurl(url: string, key: string): string {
   return `curl -s '${url}/api/v1/messages?limit=1' -H 'X-API-Key: ${key}'`
 }
 
-/** Says what leaves this machine. */
+/** The line that says which messages leave this machine. */
 function carriersLine(providers: Welcome['providers']): string {
   if (providers.length === 0) {
-    return '  Sandbox    no message leaves this machine; +15005550007 fails on purpose'
+    return '  Sandbox    no message leaves this machine; +15005550007 always fails'
   }
   const carried = providers.map(({ name, channels }) => `${channels.join(', ')} by ${name}`)
-  return `  Sending    for real: ${carried.join('; ')}; all else stays in the sandbox`
+  return `  Sending    for real: ${carried.join('; ')}; all other messages stay in the sandbox`
 }
 
-/** The text that `svc dev` greets with. */
+/** The text that `svc dev` prints when it is ready. */
 export function welcomeText(
-  { url, demo, taken_port, kept_in, svc, providers }: Welcome,
+  { url, demo, taken_port, data_place, svc, providers }: Welcome,
   style: Style,
 ): string {
   const { api_key, workspace, password } = demo
-  const moved = taken_port === null ? '' : `  (port ${taken_port} is taken)`
+  const moved = taken_port === null ? '' : `  (port ${taken_port} is in use)`
   const login = password === null ? '' : `, password ${password}`
   const credits = `${formatCredits(workspace.credits_balance)} credits`
   const step = (text: string) => style('bold', text)
@@ -60,7 +60,7 @@ export function welcomeText(
     '',
     `  API key    ${api_key}`,
     `  Workspace  ${workspace.email}${login}, ${credits}`,
-    `  Inbox      ${url}/dev  (all that is sent, as it arrives)`,
+    `  Inbox      ${url}/dev  (shows every message that is sent)`,
     `  Reference  ${url}/docs`,
     carriersLine(providers),
     '',
@@ -68,27 +68,27 @@ export function welcomeText(
     '',
     sendCurl(url, api_key),
     '',
-    step('See what became of it:'),
+    step('Show its status:'),
     '',
     statusCurl(url, api_key),
     `${svc} messages list`,
     '',
-    step('Get its events on a webhook, verified and printed (in a second terminal):'),
+    step('Receive its webhook events, verified and printed (in a second terminal):'),
     '',
     `${svc} webhooks listen`,
     '',
-    style('dim', `Everything is kept in ${kept_in}. Stop with Ctrl-C.`),
+    style('dim', `The data is in ${data_place}. Stop with Ctrl-C.`),
   ].join('\n')
 }
 
-const ASKS: Record<MailKind, string> = {
+const SUBJECTS: Record<MailKind, string> = {
   verify_email: 'verify your address',
   reset_password: 'reset your password',
   low_balance: 'your credits are running low',
   account_frozen: 'your workspace was frozen',
 }
 
-/** One line about a mail that the sandbox kept, with the link that its reader would open, where there is one. */
+/** One line about a mail in the sandbox, with its link if it has one. */
 export function mailLine({ to, kind, link }: Mail): string {
-  return [`mail to ${to}: ${ASKS[kind]}`, link].filter(Boolean).join(' ')
+  return [`mail to ${to}: ${SUBJECTS[kind]}`, link].filter(Boolean).join(' ')
 }

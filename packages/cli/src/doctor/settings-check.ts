@@ -2,7 +2,7 @@ import { isLoopback } from '@svc/core/contract'
 import type { Config } from '@svc/server'
 import type { ProcessIo } from '../process/process-io.ts'
 import { settingsOf } from '../settings/data-folder.ts'
-import { calledAsGiven } from '../settings/setting-sources.ts'
+import { withOrigins } from '../settings/setting-sources.ts'
 import { type Finding, findingsOf, reasonOf } from './finding.ts'
 
 /** Whether the settings can be meant. The configuration is null where they cannot. */
@@ -15,7 +15,7 @@ export async function checkSettings(
   try {
     config = readConfig(settingsOf(io))
   } catch (error) {
-    const reason = reasonOf(calledAsGiven(error, io))
+    const reason = reasonOf(withOrigins(error, io))
     return { findings: [is.error(reason, 'svc serve refuses to start with it')], config: null }
   }
   const findings: Finding[] = []

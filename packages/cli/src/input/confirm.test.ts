@@ -9,30 +9,30 @@ function terminal({ isTTY = true }: { isTTY?: boolean } = {}) {
   return { stdin, stderr }
 }
 
-test.each(['y\n', 'yes\n', ' Y\r\n'])('goes on after %j', async (answer) => {
+test.each(['y\n', 'yes\n', ' Y\r\n'])('continues after %j', async (answer) => {
   const at = terminal()
-  const asked = confirm(at, 'Give it back?')
+  const asked = confirm(at, 'Refund it?')
   at.stdin.write(answer)
   await asked
-  expect(String(at.stderr.read())).toBe('Give it back? [y/N] ')
+  expect(String(at.stderr.read())).toBe('Refund it? [y/N] ')
 })
 
 test.each(['\n', 'n\n', 'yesterday\n', 'no y\n'])('stops after %j', async (answer) => {
   const at = terminal()
-  const asked = confirm(at, 'Give it back?')
+  const asked = confirm(at, 'Refund it?')
   at.stdin.write(answer)
   await expect(asked).rejects.toMatchObject({ code: 'stopped', exit_code: 1 })
 })
 
-test('stops when the terminal is closed instead of answering', async () => {
+test('stops when the terminal is closed', async () => {
   const at = terminal()
-  const asked = confirm(at, 'Give it back?')
+  const asked = confirm(at, 'Refund it?')
   at.stdin.end()
   await expect(asked).rejects.toMatchObject({ code: 'stopped' })
 })
 
-test('asks nobody where there is no terminal', async () => {
+test('refuses a stdin that is not a terminal, without asking', async () => {
   const at = terminal({ isTTY: false })
-  await expect(confirm(at, 'Give it back?')).rejects.toMatchObject({ code: 'usage', exit_code: 2 })
+  await expect(confirm(at, 'Refund it?')).rejects.toMatchObject({ code: 'usage', exit_code: 2 })
   expect(at.stderr.read()).toBeNull()
 })

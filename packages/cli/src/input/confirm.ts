@@ -2,14 +2,14 @@ import { Failure, usage } from '../process/failure.ts'
 import type { ProcessIo } from '../process/process-io.ts'
 
 /**
- * Asks on the terminal whether to go on.
- * @throws Failure when the answer is anything but yes, or when there is no terminal to ask.
+ * Asks for confirmation on the terminal.
+ * @throws Failure for any answer except yes, and when stdin is not a terminal.
  */
 export async function confirm(
   { stdin, stderr }: Pick<ProcessIo, 'stdin' | 'stderr'>,
   question: string,
 ): Promise<void> {
-  if (!stdin.isTTY) throw usage('no terminal to ask: give --yes')
+  if (!stdin.isTTY) throw usage('stdin is not a terminal: add --yes')
   stderr.write(`${question} [y/N] `)
   const answer = await firstLine(stdin)
   if (!/^y(es)?$/i.test(answer.trim())) throw new Failure('stopped', 'stopped; nothing was changed')

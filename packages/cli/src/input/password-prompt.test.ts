@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import type { InputStream } from '../process/process-io.ts'
 import { readPassword } from './password-prompt.ts'
 
-/** A terminal at which somebody types; `raw` tells each time it stops or begins to show what is typed. */
+/** A terminal with a keyboard; `raw` records each change of the raw mode, which hides typed text. */
 function terminal() {
   const raw: boolean[] = []
   const stdin: InputStream = Object.assign(new PassThrough(), {
@@ -32,7 +32,7 @@ describe('a password at the terminal', () => {
     expect(raw).toEqual([true, false, true, false])
   })
 
-  test('is refused when the two differ', async () => {
+  test('is refused when the two inputs differ', async () => {
     const { io, type } = terminal()
     const password = readPassword(io, { fromStdin: false })
     const refused = expect(password).rejects.toThrow('the two passwords differ')
@@ -41,7 +41,7 @@ describe('a password at the terminal', () => {
     await refused
   })
 
-  test.each(['\u0003', '\u0004'])('%j stops the asking', async (key) => {
+  test.each(['\u0003', '\u0004'])('%j stops the prompt', async (key) => {
     const { io, type, raw } = terminal()
     const password = readPassword(io, { fromStdin: false })
     const refused = expect(password).rejects.toThrow('stopped')

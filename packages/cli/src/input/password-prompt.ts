@@ -2,7 +2,7 @@ import { Failure, usage } from '../process/failure.ts'
 import type { ProcessIo } from '../process/process-io.ts'
 import { readStdinText } from './read-input.ts'
 
-/** A password from the first line of stdin, or asked for twice on the terminal, where it is not shown. */
+/** Reads a password from the first line of stdin, or asks for it twice on the terminal, hidden. */
 export async function readPassword(
   io: ProcessIo,
   { fromStdin }: { fromStdin: boolean },
@@ -12,7 +12,7 @@ export async function readPassword(
     return text.split(/\r?\n/, 1)[0] ?? ''
   }
   if (!io.stdin.isTTY) {
-    throw usage('no terminal to ask for the password: use --password-stdin and pipe it in')
+    throw usage('stdin is not a terminal: pipe the password in with --password-stdin')
   }
   const password = await askHidden(io, 'Password (at least 8 characters): ')
   const again = await askHidden(io, 'Again: ')
@@ -25,7 +25,7 @@ const ERASE = ['\u007f', '\b']
 /** Ctrl-C and Ctrl-D. */
 const INTERRUPTS = ['\u0003', '\u0004']
 
-/** Asks on the terminal for something that is not shown. */
+/** Asks for a text on the terminal and hides what is typed. */
 export function askHidden(
   { stdin, stderr }: Pick<ProcessIo, 'stdin' | 'stderr'>,
   question: string,

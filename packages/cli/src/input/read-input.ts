@@ -3,15 +3,16 @@ import { resolve } from 'node:path'
 import { misconfigured, usage } from '../process/failure.ts'
 import type { ProcessIo } from '../process/process-io.ts'
 
-/** What a pipe or a file may hold: twice the largest body that the service takes. */
+/** The size limit of stdin: twice the largest body that the service accepts. */
 const INPUT_MAX_BYTES = 8 * 1024 * 1024
 
 /**
- * All of stdin, byte for byte.
- * @throws Failure when stdin is a terminal, where nobody knows that something is waited for; `what` says what is.
+ * Reads all of stdin, byte for byte.
+ * @throws Failure when stdin is a terminal, where the command would wait without a prompt; `instead` names the
+ * option to use.
  */
-export async function readStdin({ stdin }: ProcessIo, what: string): Promise<Buffer> {
-  if (stdin.isTTY) throw usage(`${what}, or pipe it in`)
+export async function readStdin({ stdin }: ProcessIo, instead: string): Promise<Buffer> {
+  if (stdin.isTTY) throw usage(`${instead}, or pipe it in`)
   assertUnread(stdin)
   const chunks: Buffer[] = []
   let bytes = 0
@@ -25,20 +26,20 @@ export async function readStdin({ stdin }: ProcessIo, what: string): Promise<Buf
 }
 
 /**
- * Stdin is one text: it cannot be both an API key and a message.
- * @throws Failure when it was read before.
+ * Checks that stdin was not read: it cannot be both an API key and a message.
+ * @throws Failure when it was.
  */
 export function assertUnread({ readableEnded }: ProcessIo['stdin']): void {
-  if (readableEnded) throw usage('stdin is taken by another option: set SVC_API_KEY, or use a file')
+  if (readableEnded) throw usage('another option reads stdin: set SVC_API_KEY, or use a file')
 }
 
-/** The text on stdin without the line break that `echo` puts at its end. */
-export async function readStdinText(io: ProcessIo, what: string): Promise<string> {
-  const bytes = await readStdin(io, what)
+/** Reads stdin as text, without the line break that `echo` adds. */
+export async function readStdinText(io: ProcessIo, instead: string): Promise<string> {
+  const bytes = await readStdin(io, instead)
   return bytes.toString('utf8').replace(/\r?\n$/, '')
 }
 
-/** A file's bytes; a relative path counts from the run's folder. */
+/** Reads a file; a relative path starts at the current folder. */
 export async function readInputFile(path: string, { cwd }: ProcessIo): Promise<Buffer> {
   try {
     return await readFile(resolve(cwd, path))
@@ -50,8 +51,8 @@ export async function readInputFile(path: string, { cwd }: ProcessIo): Promise<B
   }
 }
 
-/** The bytes of a `--body` option: the text itself, `@file`, or stdin where it is not given. */
-export async function givenBody(body: string | undefined, io: ProcessIo): Promise<Buffer> {
+/** The bytes of `--body`: the text itself, the file of `@file`, or stdin without the option. */
+export async function readBody(body: string | undefined, io: ProcessIo): Promise<Buffer> {
   if (body === undefined) return readStdin(io, 'give the body with --body')
   return body.startsWith('@') ? readInputFile(body.slice(1), io) : Buffer.from(body)
 }

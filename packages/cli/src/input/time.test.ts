@@ -13,7 +13,7 @@ test.each([
 })
 
 test.each(['', '30', 'd', '-1d', '1.5h', '1d2h', '30 d', '1y', '12345678s'])(
-  '"%s" is no span of time',
+  '"%s" is not a duration',
   (text) => {
     expect(durationMs(text)).toBeNull()
   },

@@ -9,7 +9,7 @@ const MS: Record<string, number> = {
 }
 
 /**
- * Reads a span of time as people write it; null for any other text.
+ * Reads a duration such as `30d`; null for any other text.
  *
  * @example durationMs('30d') // 2592000000
  */
@@ -20,8 +20,8 @@ export function durationMs(text: string): number | null {
 }
 
 /**
- * The moment that a text means, as ISO 8601: a span counts from now, on or back. What is no span is left as it is, for
- * the contract to refuse.
+ * Turns a duration into an ISO 8601 time after `now`, or before it with `back`. Returns any other text unchanged: the
+ * contract refuses it.
  *
  * @example momentText('10m', { now: new Date('2026-05-04T09:00:00Z') }) // '2026-05-04T09:10:00.000Z'
  */
@@ -29,18 +29,18 @@ export function momentText(
   text: string,
   { now, back = false }: { now: Date; back?: boolean },
 ): string {
-  const span_ms = durationMs(text)
-  if (span_ms === null) return text
-  return new Date(now.getTime() + (back ? -span_ms : span_ms)).toISOString()
+  const duration_ms = durationMs(text)
+  if (duration_ms === null) return text
+  return new Date(now.getTime() + (back ? -duration_ms : duration_ms)).toISOString()
 }
 
 /**
- * The moment that an option says: ISO 8601, or a span back from now.
+ * Reads the time of an option: ISO 8601, or a duration before now.
  * @throws Failure for anything else.
  */
 export async function readPast(option: string, text: string): Promise<Date> {
   const { parseDateTime } = await import('@svc/core/contract')
   const moment = parseDateTime(momentText(text, { now: new Date(), back: true }))
   if (moment) return moment
-  throw usage(`${option} must be ISO 8601, or a span such as 30d, got "${text}"`)
+  throw usage(`${option} must be ISO 8601, or a duration such as 30d, got "${text}"`)
 }

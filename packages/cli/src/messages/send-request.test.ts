@@ -59,5 +59,7 @@ test.each(['nonsense', '=value'])('metadata "%s" is refused', (pair) => {
 })
 
 test.each(['soon', '10', ''])('--expires-in "%s" is refused', (expiresIn) => {
-  expect(() => sendRequestOf({ to: '+12', expiresIn }, now)).toThrow('--expires-in must be a span')
+  expect(() => sendRequestOf({ to: '+12', expiresIn }, now)).toThrow(
+    '--expires-in must be a duration',
+  )
 })

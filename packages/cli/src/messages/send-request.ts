@@ -48,8 +48,8 @@ export function withMessage(command: Command, channel: Option): Command {
     .option('--html <html>', 'the HTML body of an e-mail')
     .option('--from <sender>', 'the sender; for e-mail the display name')
     .option('--metadata <key=value...>', 'your own keys and values, kept on the message')
-    .option('--at <time>', 'when to send it: ISO 8601, or a span from now such as 10m')
-    .option('--expires-in <span>', 'not to be sent any more after a span such as 1h')
+    .option('--at <time>', 'when to send it: ISO 8601, or a duration from now such as 10m')
+    .option('--expires-in <duration>', 'not to be sent any more after a duration such as 1h')
 }
 
 /** The request that the options ask for, its text read from stdin where they say so. */
@@ -102,9 +102,9 @@ export function textContentOf(
 }
 
 function secondsOf(span: string): number {
-  const span_ms = durationMs(span)
-  if (span_ms === null) throw usage('--expires-in must be a span such as 30s or 1h')
-  return span_ms / 1_000
+  const duration_ms = durationMs(span)
+  if (duration_ms === null) throw usage('--expires-in must be a duration such as 30s or 1h')
+  return duration_ms / 1_000
 }
 
 /** The keys and values of an option that is given as `key=value`. */

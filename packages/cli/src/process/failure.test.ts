@@ -5,7 +5,7 @@ import { describe, expect, test } from 'vitest'
 import { explain, Failure, misconfigured, unreachable, usage } from './failure.ts'
 
 const system = (code: string, more: object = {}) =>
-  Object.assign(new Error('as it said'), { code, ...more })
+  Object.assign(new Error('corrupt'), { code, ...more })
 const drizzle = Object.assign(new Error('Failed query: select secret\nparams: 1'), {
   name: 'DrizzleQueryError',
   cause: system('SQLITE_CORRUPT'),
@@ -13,13 +13,13 @@ const drizzle = Object.assign(new Error('Failed query: select secret\nparams: 1'
 
 describe('an error is explained in one line with its exit code', () => {
   test.each<[string, unknown, string, string, number]>([
-    ['usage', usage('like this'), 'usage', 'like this', 2],
+    ['usage', usage('wrong option'), 'usage', 'wrong option', 2],
     ['configuration', misconfigured('set it'), 'configuration', 'set it', 2],
-    ['the server', unreachable('nobody'), 'unreachable', 'nobody', 3],
+    ['the server', unreachable('no answer'), 'unreachable', 'no answer', 3],
     ['a failure of its own', new Failure('timeout', 'late'), 'timeout', 'late', 1],
     ['a setting', new ConfigError('PORT must be x'), 'configuration', 'PORT must be x', 2],
     [
-      'a refusal',
+      'an error of the API',
       new SvcError('not_found', 'Message not found'),
       'not_found',
       'Message not found',
@@ -40,17 +40,17 @@ describe('an error is explained in one line with its exit code', () => {
       2,
     ],
     [
-      'a taken port',
+      'a port in use',
       system('EADDRINUSE', { port: 80 }),
       'failed',
-      'port 80 is taken: stop what uses it, or choose another one',
+      'port 80 is in use: stop the program that uses it, or choose another port',
       1,
     ],
     [
       'a low port',
       system('EACCES', { port: 80 }),
       'failed',
-      'port 80 may not be used: choose one from 1024 on',
+      'no permission to use port 80: choose 1024 or higher',
       1,
     ],
     [
@@ -74,15 +74,15 @@ describe('an error is explained in one line with its exit code', () => {
       'the database (SVC_DATABASE_URL or --database) is not a valid postgres:// address',
       1,
     ],
-    ['a broken database', drizzle, 'failed', 'the database failed: as it said', 1],
+    ['a broken database', drizzle, 'failed', 'the database failed: corrupt', 1],
     ['a bug', new Error('first line\nsecond'), 'failed', 'first line', 1],
-    ['nothing to go by', new Error(''), 'failed', 'something failed, and did not say what', 1],
-    ['what is no error', 'text', 'failed', 'text', 1],
+    ['an empty message', new Error(''), 'failed', 'an error without a message', 1],
+    ['a value that is not an Error', 'text', 'failed', 'text', 1],
   ])('%s', (_, thrown, error, message, exit_code) => {
     expect(explain(thrown)).toMatchObject({ error, message, exit_code })
   })
 
-  test('with a hint where the refusal does not say what to do', () => {
+  test('adds a hint to an API error that does not say what to do', () => {
     const { hint } = explain(new SvcError('unauthorized', 'Invalid API key'))
     expect(hint).toBe('give a valid key with SVC_API_KEY or --key-stdin')
     expect(explain(new SvcError('not_found', 'x')).hint).toBeUndefined()

@@ -3,10 +3,10 @@ import { CommanderError } from 'commander'
 /** 1: refused or invalid. 2: usage or configuration. 3: the server cannot be reached. */
 export type ExitCode = 1 | 2 | 3
 
-/** Why a command ends without having done its work: one line that says what to do. */
+/** A command failed. The message is one line and says what to do. */
 export class Failure extends Error {
   override readonly name = 'Failure'
-  /** A stable word for machines. */
+  /** A stable word for programs. */
   readonly code: string
   readonly exit_code: ExitCode
 
@@ -17,22 +17,22 @@ export class Failure extends Error {
   }
 }
 
-/** The command was called in a way that cannot be meant. */
+/** The arguments of the command are wrong. */
 export function usage(message: string): Failure {
   return new Failure('usage', message, 2)
 }
 
-/** Something around the command is missing or set wrongly. */
+/** A setting, a file or another condition of the command is missing or wrong. */
 export function misconfigured(message: string): Failure {
   return new Failure('configuration', message, 2)
 }
 
-/** Nobody answers. */
+/** The server does not answer. */
 export function unreachable(message: string): Failure {
   return new Failure('unreachable', message, 3)
 }
 
-/** What is said of an error: `hint` says to people what may help. */
+/** An error as it is reported; `hint` is shown to people only. */
 export interface Explanation {
   error: string
   message: string
@@ -40,19 +40,19 @@ export interface Explanation {
   exit_code: number
 }
 
-/** What to do about a refusal of the server, where the refusal does not say it. */
+/** Hints for errors of the server whose message does not say what to do. */
 const HINTS: Record<string, string> = {
   unauthorized: 'give a valid key with SVC_API_KEY or --key-stdin',
   token_expired: 'give a valid key with SVC_API_KEY or --key-stdin',
-  insufficient_credits: 'svc credits grant gives more',
+  insufficient_credits: 'svc credits grant adds credits',
 }
 
-/** Says what went wrong in one line, whatever was thrown; never with a stack. */
+/** Explains anything that was thrown in one line, without a stack. */
 export function explain(thrown: unknown): Explanation {
   const error = rootOf(thrown)
   if (error instanceof Failure) return explanation(error.code, error.message, error.exit_code)
   if (error instanceof CommanderError) return explanation('usage', usageText(error), 2)
-  // By name and not by class: loading the classes would load what most commands do not need.
+  // Compared by name: importing the classes would load modules that most commands do not need.
   if (error.name === 'ConfigError' || error.name === 'SealedError') {
     return explanation('configuration', error.message, 2)
   }
@@ -73,7 +73,7 @@ interface Thrown extends Error {
 
 function rootOf(thrown: unknown): Thrown {
   const error = thrown instanceof Error ? thrown : new Error(String(thrown))
-  // Its own message is the statement, its cause what is wrong.
+  // The message of this error is the SQL statement; its cause has the reason.
   return error.name === 'DrizzleQueryError' && error.cause instanceof Error ? error.cause : error
 }
 
@@ -88,29 +88,29 @@ function usageText(error: CommanderError): string {
 }
 
 function refusalText({ code, message, cause }: Thrown): string {
-  const isTold =
+  const showsCause =
     code === 'internal_error' && cause instanceof Error && !cause.message.includes('\n')
-  return isTold ? `${message} (${cause.message})` : message
+  return showsCause ? `${message} (${cause.message})` : message
 }
 
-/** What is wrong with a file, by the system's code. */
+/** Reasons why a file cannot be used, by the error code of the system. */
 const FILE_FAULTS: Readonly<Record<string, string>> = {
-  EACCES: 'you may not',
+  EACCES: 'permission denied',
   EISDIR: 'it is a folder',
-  ELOOP: 'it is a link that leads nowhere',
+  ELOOP: 'its symbolic links form a loop',
   ENAMETOOLONG: 'its name is too long',
   ENOENT: 'there is no such file',
   ENOSPC: 'the disk is full',
-  ENOTDIR: 'what should be a folder is none',
-  EPERM: 'you may not',
-  EROFS: 'nothing can be written there',
+  ENOTDIR: 'a part of its path is not a folder',
+  EPERM: 'permission denied',
+  EROFS: 'the file system is read-only',
 }
 
 function systemText({ code = '', message, path, port, address, hostname }: Thrown): string {
   if (code === 'EADDRINUSE')
-    return `port ${port} is taken: stop what uses it, or choose another one`
+    return `port ${port} is in use: stop the program that uses it, or choose another port`
   if (code === 'EACCES' && port !== undefined) {
-    return `port ${port} may not be used: choose one from 1024 on`
+    return `no permission to use port ${port}: choose 1024 or higher`
   }
   if (code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND') {
     return `cannot listen on ${hostname ?? address}: set HOST to an address of this machine`
@@ -125,5 +125,5 @@ function systemText({ code = '', message, path, port, address, hostname }: Throw
   if (code.startsWith('SQLITE_')) return `the database failed: ${message}`
   const fault = FILE_FAULTS[code]
   if (fault !== undefined) return `cannot use ${path ?? 'the file'}: ${fault}`
-  return message.split('\n')[0] || 'something failed, and did not say what'
+  return message.split('\n')[0] || 'an error without a message'
 }

@@ -9,11 +9,11 @@ test.each([
   ['/app/packages/cli/dist/bin.js', '/app', 'node packages/cli/dist/bin.js'],
   ['/app/packages/cli/dist/bin.js', '/tmp', 'node /app/packages/cli/dist/bin.js'],
   ["/app/it's here/bin.js", '/app', "node 'it'\\''s here/bin.js'"],
-])('%s is called from %s as %s', (script, cwd, line) => {
+])('names the command for %s in %s: %s', (script, cwd, line) => {
   expect(invocationOf(script, cwd)).toBe(line)
 })
 
-test('beside an installed package npx finds it', () => {
+test('names npx beside an installed package', () => {
   const cwd = mkdtempSync(join(tmpdir(), 'svc-cli-'))
   mkdirSync(join(cwd, 'node_modules', '.bin'), { recursive: true })
   writeFileSync(join(cwd, 'node_modules', '.bin', 'svc'), '')

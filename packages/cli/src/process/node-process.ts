@@ -1,11 +1,11 @@
 import { existsSync } from 'node:fs'
 import { constants } from 'node:os'
 import { basename, join, relative } from 'node:path'
-import type { StopWish } from './process-io.ts'
+import type { StopOptions } from './process-io.ts'
 
 /**
- * How to call this program again from the folder it was called in, so that the lines it prints work as pasted: `svc`
- * where that is on the path, `npx svc` beside an installed package, else `node` with the file.
+ * How to call this program from `cwd`, so that printed commands work when pasted: `svc` where that is on the path,
+ * `npx svc` beside an installed package, else `node` with the file.
  */
 export function invocationOf(script: string, cwd: string): string {
   if (basename(script) === 'svc') return 'svc'
@@ -21,11 +21,11 @@ let stopping: AbortController | null = null
 let needs_output = true
 
 /**
- * Aborts at the first SIGINT or SIGTERM; a second one ends the process at once. Until this is called the signals do
- * what they always do, so that a command that lasts but a moment simply dies of them.
+ * Aborts at the first SIGINT or SIGTERM; the second one ends the process at once. Before the first call the signals
+ * keep their default action, so that they end a short command at once.
  */
-export function stopSignal(wish: StopWish = {}): AbortSignal {
-  if (wish.needs_output === false) needs_output = false
+export function stopSignal(options: StopOptions = {}): AbortSignal {
+  if (options.needs_output === false) needs_output = false
   if (stopping) return stopping.signal
   const controller = new AbortController()
   stopping = controller
@@ -38,13 +38,13 @@ export function stopSignal(wish: StopWish = {}): AbortSignal {
   return controller.signal
 }
 
-/** Asks a run that promised to end in order to do so; false where none has. */
-export function stopInOrder(): boolean {
+/** Stops a run that called `stopSignal`; false when no run did. */
+export function requestStop(): boolean {
   stopping?.abort()
   return stopping !== null
 }
 
-/** Whether the run ends where its output cannot be written: all do, but those that serve others. */
+/** Whether the run ends when its output cannot be written: true except for a service. */
 export function needsOutput(): boolean {
   return needs_output
 }

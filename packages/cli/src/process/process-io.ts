@@ -1,44 +1,44 @@
 import type { Readable, Writable } from 'node:stream'
 
-/** Where a run reads from; a terminal can be asked for a password. */
+/** The input of a run; a terminal can hide what is typed. */
 export type InputStream = Readable & {
   isTTY?: boolean | undefined
   setRawMode?: ((on: boolean) => unknown) | undefined
 }
 
-/** Where a run writes to. */
+/** An output of a run. */
 export type OutputStream = Writable & {
   isTTY?: boolean | undefined
   columns?: number | undefined
 }
 
-/** What a run that ends in order asks for. */
-export interface StopWish {
-  /** False for a service: it goes on where its output cannot be written. */
+/** How a run that stops in order behaves. */
+export interface StopOptions {
+  /** False for a service: it continues when its output cannot be written. */
   needs_output?: boolean
 }
 
-/** All that one run of the command touches besides files and the network, so that it can run inside another program. */
+/** Everything that one run uses besides files and the network, so that it can run inside another program. */
 export interface ProcessIo {
   readonly env: NodeJS.ProcessEnv
-  /** What those variables of `env` are called that are not the environment's: `port in ./svc.config.json`, `--port`. */
+  /** The origin of each variable in `env` that a file or an option set: `port in ./svc.config.json`, `--port`. */
   readonly origins?: ReadonlyMap<string, string>
   readonly stdin: InputStream
   readonly stdout: OutputStream
   readonly stderr: OutputStream
   readonly cwd: string
   /**
-   * Aborts when the run is asked to end. Whoever calls it promises to end in order; a run that never does is ended by
-   * the signal itself.
+   * Aborts when the run must stop. The caller must then stop in order; without a call the system's signal ends the
+   * run at once.
    */
-  stopSignal?: (wish?: StopWish) => AbortSignal
-  /** How the reader of our output calls this program, for the lines that it may paste. */
+  stopSignal?: (options?: StopOptions) => AbortSignal
+  /** How to call this program from a shell, for the commands that it prints. */
   readonly invocation?: string
 }
 
-/** The signal on which a run that lasts is to end; one that never comes where nobody can send it. */
-export function stopSignalOf(io: ProcessIo, wish?: StopWish): AbortSignal {
-  return io.stopSignal?.(wish) ?? new AbortController().signal
+/** The signal that stops a long run; it never aborts where `io` has none. */
+export function stopSignalOf(io: ProcessIo, options?: StopOptions): AbortSignal {
+  return io.stopSignal?.(options) ?? new AbortController().signal
 }
 
 /** Resolves when `signal` aborts. */

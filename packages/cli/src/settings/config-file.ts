@@ -9,39 +9,39 @@ import { jsonFault } from './json-fault.ts'
 import { holdsSecret } from './masked.ts'
 import { nearest } from './nearest.ts'
 
-/** What a run looks for in its folder. */
+/** The default configuration file, in the current folder. */
 export const CONFIG_FILE = 'svc.config.json'
 
 const BYTES_MAX = 1024 * 1024
 
-/** What a configuration file sets. */
+/** The contents of a configuration file. */
 export interface ConfigFile {
-  /** As one would call it from the run's folder. */
+  /** The path as it is shown: relative to the current folder where possible. */
   path: string
-  /** The texts that the environment would hold, by variable. */
+  /** Values by environment variable, in the form that the environment has. */
   texts: ReadonlyMap<string, string>
-  /** What its owner should know; null when that is nothing. */
+  /** A warning for the owner of the file, or null. */
   warning: string | null
 }
 
 /**
- * The absolute path of the configuration file, and whether somebody named it, so that it must be there.
- * @throws Failure for an option without a value.
+ * The absolute path of the configuration file. A file that is named by the option or SVC_CONFIG must exist.
+ * @throws Failure for an empty option.
  */
 export function configPath(
   { env, cwd }: Pick<ProcessIo, 'env' | 'cwd'>,
   option: string | undefined,
 ): { path: string; is_named: boolean } {
-  // Of a variable of the shell that is empty, most likely: another file must not be taken unseen.
+  // Probably an empty shell variable: refuse it instead of reading the default file.
   if (option?.trim() === '') throw usage('--config has no value')
   const named = option?.trim() ?? (env.SVC_CONFIG?.trim() || undefined)
   return { path: resolve(cwd, named ?? CONFIG_FILE), is_named: named !== undefined }
 }
 
 /**
- * Reads the configuration file: the one that `option` or SVC_CONFIG names, else `svc.config.json` in the run's folder.
- * Null when there is none there.
- * @throws Failure that says what is wrong in it, and where; never a value, which may be a secret.
+ * Reads the configuration file that `option` or SVC_CONFIG names, else `svc.config.json` in the current folder; null
+ * when that does not exist.
+ * @throws Failure that names the fault and its place, but never a value, which may be a secret.
  */
 export async function readConfigFile(
   io: Pick<ProcessIo, 'env' | 'cwd'>,
@@ -68,7 +68,7 @@ export async function readConfigFile(
   const isExposed = (found.mode & 0o044) !== 0 && process.platform !== 'win32'
   const warning =
     isExposed && secrets.length > 0
-      ? `${shown} holds secrets (${secrets.join(', ')}) and others can read it: chmod 600 ${shown}`
+      ? `${shown} contains secrets (${secrets.join(', ')}) and other users can read it: chmod 600 ${shown}`
       : null
   return { path: shown, texts, warning }
 }
@@ -79,7 +79,7 @@ async function textOf(path: string): Promise<{ text: string; mode: number }> {
     mode: found.mode,
     isFile: found.isFile(),
   }))
-  if (!stats.isFile) throw new Error('it is no file')
+  if (!stats.isFile) throw new Error('it is not a regular file')
   if (size > BYTES_MAX) throw new Error(`it has more than ${BYTES_MAX} bytes`)
   return { text: await readFile(path, 'utf8'), mode }
 }
@@ -92,21 +92,21 @@ function membersOf(text: string, shown: string): Record<string, unknown> {
   const json = text.replace(/^\uFEFF/, '')
   const fault = jsonFault(json)
   if (fault) {
-    throw misconfigured(`${shown}:${fault.line}:${fault.column} is no valid JSON from there on`)
+    throw misconfigured(`${shown}:${fault.line}:${fault.column}: invalid JSON`)
   }
   const value: unknown = JSON.parse(json)
   if (isRecord(value)) return value
-  throw misconfigured(`${shown} must hold one JSON object, for example {"port": 3000}`)
+  throw misconfigured(`${shown} must contain one JSON object, for example {"port": 3000}`)
 }
 
 function unknownText(key: string, known: readonly string[], shown: string): string {
-  const written = key.replace(/^SVC_/, '').toLowerCase()
-  const meant = nearest(written, known)
-  const help = meant === null ? 'svc config show lists the settings' : `did you mean ${meant}?`
+  const suggestion = nearest(key.replace(/^SVC_/, '').toLowerCase(), known)
+  const help =
+    suggestion === null ? 'svc config show lists the settings' : `did you mean ${suggestion}?`
   return `unknown setting "${key}" in ${shown}: ${help}`
 }
 
-/** The text that the environment would hold. */
+/** The value in the form that the environment has. */
 function textOfValue(
   { key, kind }: Setting,
   value: unknown,
@@ -118,15 +118,15 @@ function textOfValue(
     if (kind === 'database') return databaseOf(value.trim(), folder)
     return value
   }
-  if (typeof value === 'number' && TAKES.number.includes(kind)) return String(value)
+  if (typeof value === 'number' && ACCEPTED.number.includes(kind)) return String(value)
   if (typeof value === 'boolean' && kind === 'boolean') return String(value)
   if (kind === 'list' && isListOfTexts(value)) return value.join(',')
   const isStructure = Array.isArray(value) || isRecord(value)
-  if (isStructure && TAKES.structure.includes(kind)) return JSON.stringify(value)
+  if (isStructure && ACCEPTED.structure.includes(kind)) return JSON.stringify(value)
   throw misconfigured(`${key} in ${shown} must be ${FORMS[kind]}`)
 }
 
-const TAKES: Record<'number' | 'structure', readonly Setting['kind'][]> = {
+const ACCEPTED: Record<'number' | 'structure', readonly Setting['kind'][]> = {
   number: ['number'],
   structure: ['json', 'json_or_path'],
 }
@@ -135,14 +135,14 @@ const FORMS: Record<Setting['kind'], string> = {
   text: 'a text in quotes',
   number: 'a number',
   boolean: 'true or false',
-  list: 'a text in quotes, or a list of such texts without commas',
+  list: 'a text in quotes, or a list of texts without commas',
   json: 'an object or a list',
   json_or_path: 'a list, or the path of a file in quotes',
   path: 'a path in quotes',
   database: 'an address in quotes: file:<path> or postgres://…',
 }
 
-/** With a file's path made absolute. */
+/** The URL of the database, with an absolute path for a file. */
 function databaseOf(url: string, folder: string): string {
   if (url.startsWith('file://')) return URL.canParse(url) ? `file:${fileURLToPath(url)}` : url
   const path = /^file:(.+)$/.exec(url)?.[1]

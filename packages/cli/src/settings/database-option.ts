@@ -12,12 +12,12 @@ export function withDatabase(command: Command): Command {
 }
 
 /**
- * The database that is meant, with a file's path made absolute.
- * @throws Failure for a URL of no known engine, and for an option without a value.
+ * The URL of the database, with an absolute path for a file.
+ * @throws Failure for an unknown engine, and for an option without a value.
  */
-export function databaseUrl(io: ProcessIo, given: string | undefined): string {
-  if (given?.trim() === '') throw usage('--database has no value')
-  const url = (given ?? io.env.SVC_DATABASE_URL)?.trim()
+export function databaseUrl(io: ProcessIo, option: string | undefined): string {
+  if (option?.trim() === '') throw usage('--database has no value')
+  const url = (option ?? io.env.SVC_DATABASE_URL)?.trim()
   if (!url) return `file:${join(dataFolder(io), 'svc.db')}`
   if (url.startsWith('file://')) return `file:${fileURLToPath(url)}`
   if (url.startsWith('file:')) return `file:${resolve(io.cwd, url.slice('file:'.length))}`
@@ -25,12 +25,12 @@ export function databaseUrl(io: ProcessIo, given: string | undefined): string {
   throw misconfigured(`the database must begin with file: or postgres: — got ${url.split(':')[0]}:`)
 }
 
-/** Ends what was refused with a way out, by the refusal's code. */
-export function withWayOut(thrown: unknown, ways: Readonly<Record<string, string>>): unknown {
+/** Turns a refusal of the archive into a failure with the advice for its code. */
+export function withAdvice(thrown: unknown, advices: Readonly<Record<string, string>>): unknown {
   if (!(thrown instanceof Error)) return thrown
   if (thrown.name === 'AbortError') return new Failure('stopped', 'stopped; nothing was written')
   if (thrown.name !== 'ArchiveRefusal') return thrown
   const { code } = thrown as Error & { code: string }
-  const way = ways[code]
-  return new Failure(code, way === undefined ? thrown.message : `${thrown.message}: ${way}`)
+  const advice = advices[code]
+  return new Failure(code, advice === undefined ? thrown.message : `${thrown.message}: ${advice}`)
 }

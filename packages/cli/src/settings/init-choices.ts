@@ -2,25 +2,25 @@ import type { Questions } from '../input/question.ts'
 import { holdsSecret } from './masked.ts'
 import { defaultOf } from './setting-texts.ts'
 
-/** Something that `svc init` asks. */
+/** A question of `svc init`. */
 export interface Choice {
   env: string
-  /** The name of its option, as commander calls it. */
+  /** The name of the option in commander. */
   option: string
   question: string
-  /** What is told of it when it is written. */
+  /** The meaning of the setting, shown when it is written. */
   meaning: string
-  /** Whether it need not be asked after what was chosen before. */
+  /** Whether the earlier answers make the question needless. */
   isNeedless?: (chosen: ReadonlyMap<string, string>) => boolean
 }
 
-/** What `svc init` asks, in this order. */
+/** The questions of `svc init`, in this order. */
 export const CHOICES: readonly Choice[] = [
   {
     env: 'HOST',
     option: 'host',
-    question: 'Which address to listen on? (0.0.0.0: every one of this machine)',
-    meaning: 'where it listens; 127.0.0.1 is reached from this machine alone',
+    question: 'Which address should it listen on? (0.0.0.0: all addresses of this machine)',
+    meaning: 'the address it listens on; only this machine reaches 127.0.0.1',
   },
   {
     env: 'PORT',
@@ -31,68 +31,67 @@ export const CHOICES: readonly Choice[] = [
   {
     env: 'SVC_DATABASE_URL',
     option: 'database',
-    question: 'Which database? (Enter: a SQLite file in the data folder; else postgres://…)',
-    meaning: 'where everything is kept',
+    question: 'Which database? (Enter: a SQLite file in the data folder; or postgres://…)',
+    meaning: 'the database',
   },
   {
     env: 'SVC_DATA_DIR',
     option: 'dataDir',
-    question: 'Which folder for its data?',
-    meaning: 'the folder of the database; it must be backed up',
+    question: 'Which data folder?',
+    meaning: 'the folder of the database; back it up',
   },
   {
     env: 'SVC_PUBLIC_URL',
     option: 'publicUrl',
-    question: 'At which address do others reach it? (https://…; Enter: the one it listens on)',
-    meaning: 'links in mails and callbacks of providers begin with it',
+    question: 'What is its public address? (https://…; Enter: the address it listens on)',
+    meaning: 'the base of links in mails and of the callback URLs for providers',
   },
   {
     env: 'SVC_TRUST_PROXY',
     option: 'trustProxy',
-    question:
-      'Which networks are the proxies in, that stand in front? (as 10.0.0.0/8; Enter: none)',
-    meaning: "whose word on a client's address is taken; rate limits go by it",
+    question: 'Which networks are its reverse proxies in? (such as 10.0.0.0/8; Enter: none)',
+    meaning: 'the proxies whose X-Forwarded-For is trusted for rate limits',
     isNeedless: (chosen) => !chosen.get('SVC_PUBLIC_URL')?.startsWith('https://'),
   },
   {
     env: 'SVC_SIGNUP_CREDITS',
     option: 'signupCredits',
-    question: 'With how many credits does a new workspace begin?',
-    meaning: 'the credits that whoever signs up begins with',
+    question: 'How many credits does a new workspace get?',
+    meaning: 'the credits of a new workspace',
   },
 ]
 
-/** Asks what was not given; what cannot be meant is asked again. */
+/** Asks the questions that no option answers; repeats a question after an invalid answer. */
 export async function askChoices(
   questions: Questions,
-  given: ReadonlyMap<string, string>,
-  { tell, withSecrets }: { tell: (text: string) => void; withSecrets: boolean },
+  preset: ReadonlyMap<string, string>,
+  { print, withSecrets }: { print: (text: string) => void; withSecrets: boolean },
 ): Promise<{ chosen: ReadonlyMap<string, string>; keepSecrets: boolean }> {
-  const chosen = new Map(given)
+  const chosen = new Map(preset)
   for (const choice of CHOICES) {
     if (chosen.has(choice.env) || choice.isNeedless?.(chosen)) continue
-    const text = await askChoice(questions, choice, { chosen, tell })
+    const text = await askChoice(questions, choice, { chosen, print })
     if (text !== '') chosen.set(choice.env, text)
   }
   if (withSecrets || !(await hasSecret(chosen))) return { chosen, keepSecrets: withSecrets }
-  const answer = await questions.ask('Write the password of the database into the file?', 'n')
+  const answer = await questions.ask('Write the password of the database to the file?', 'n')
   return { chosen, keepSecrets: /^y(es)?$/i.test(answer) }
 }
 
 async function askChoice(
   questions: Questions,
   choice: Choice,
-  { chosen, tell }: { chosen: ReadonlyMap<string, string>; tell: (text: string) => void },
+  { chosen, print }: { chosen: ReadonlyMap<string, string>; print: (text: string) => void },
 ): Promise<string> {
   for (;;) {
     const text = await questions.ask(choice.question, defaultOf(choice.env))
     const fault = text === '' ? null : await checkChoice(choice, text, chosen)
     if (fault === null) return text
-    tell(`  ${fault}`)
+    print(`  ${fault}`)
   }
 }
 
-/** What is wrong with an answer, by the reader that a start uses; null when nothing is. */
+/** The fault of an answer, found by the reader of the settings; null for a valid answer. */
 export async function checkChoice(
   { env }: Choice,
   text: string,

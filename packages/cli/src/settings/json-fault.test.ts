@@ -26,16 +26,16 @@ const BAD: [text: string, line: number, column: number][] = [
   ['["\\x"]', 1, 2],
 ]
 
-test.each(GOOD)('%j is JSON', (text) => {
+test.each(GOOD)('accepts %j', (text) => {
   expect(jsonFault(text)).toBeNull()
   expect(() => JSON.parse(text)).not.toThrow()
 })
 
-test.each(BAD)('%j ceases to be JSON where it says', (text, line, column) => {
+test.each(BAD)('finds the error in %j', (text, line, column) => {
   expect(jsonFault(text)).toEqual({ line, column })
   expect(() => JSON.parse(text)).toThrow()
 })
 
-test('what is nested without end is none', () => {
+test('refuses deep nesting', () => {
   expect(jsonFault('['.repeat(1_000_000))).toMatchObject({ line: 1 })
 })

@@ -1,4 +1,4 @@
-/** Where a text ceases to be JSON; lines and columns count from 1. */
+/** The position of the first JSON syntax error; lines and columns count from 1. */
 export interface JsonFault {
   line: number
   column: number
@@ -8,12 +8,12 @@ const SPACE = /[ \t\r\n]*/y
 const STRING = /"(?:[^"\\\r\n\t]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*"/y
 const OTHER = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null/y
 
-/** Deeper than that nobody's settings are; so the stack suffices. */
+/** The deepest nesting that is read, so that the recursion cannot exhaust the stack. */
 const DEPTH_MAX = 100
 
 /**
- * Where a text ceases to be JSON; null where it does not. `JSON.parse` says it in some versions of Node only, and quotes
- * what stands there, which may be a secret.
+ * Finds the first JSON syntax error; null for valid JSON. `JSON.parse` gives the position in some versions of Node only,
+ * and quotes the text there, which may be a secret.
  */
 export function jsonFault(text: string): JsonFault | null {
   let at = 0
@@ -61,7 +61,7 @@ export function jsonFault(text: string): JsonFault | null {
   return { line: before.length, column: (before.at(-1)?.length ?? 0) + 1 }
 }
 
-/** The pattern lets control characters pass, which no string may have. */
+/** The pattern accepts control characters, which JSON strings must not contain. */
 function isJson(text: string): boolean {
   try {
     JSON.parse(text)

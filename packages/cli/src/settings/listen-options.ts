@@ -4,7 +4,7 @@ import type { Context } from '../context.ts'
 import { usage } from '../process/failure.ts'
 import type { ProcessIo } from '../process/process-io.ts'
 import { databaseUrl, withDatabase } from './database-option.ts'
-import { type GivenSetting, withSettings } from './setting-sources.ts'
+import { type SettingOverride, withSettings } from './setting-sources.ts'
 import { optionText } from './setting-texts.ts'
 
 /** The options of `withListening`. */
@@ -15,7 +15,7 @@ export interface ListenOptions {
   database?: string
 }
 
-/** Adds the options that say where a service listens, and where it keeps its data. */
+/** Adds the options for the listening address and the data of a service. */
 export function withListening(command: Command): Command {
   return withDatabase(
     command
@@ -25,24 +25,24 @@ export function withListening(command: Command): Command {
   )
 }
 
-/** Puts what the options say in the place of environment and configuration file; answers the io then. */
-export function takeListenOptions(
+/** Applies the options over the environment and the configuration file; returns the changed `io`. */
+export function applyListenOptions(
   context: Context,
   { host, port, dataDir, database }: ListenOptions,
 ): ProcessIo {
   const { io } = context
   const { cwd } = io
-  const given: [env: string, origin: string, text: string | undefined][] = [
+  const entries: [env: string, origin: string, text: string | undefined][] = [
     ['HOST', '--host', host],
     ['PORT', '--port', port],
     ['SVC_DATA_DIR', '--data-dir', dataDir && resolve(cwd, dataDir)],
     ['SVC_DATABASE_URL', '--database', database && databaseUrl(io, database)],
   ]
-  const taken = given.flatMap(([env, origin, text]): GivenSetting[] => {
+  const overrides = entries.flatMap(([env, origin, text]): SettingOverride[] => {
     if (text === undefined) return []
     if (text.trim() === '') throw usage(`${origin} has no value`)
     return [{ env, origin, text }]
   })
-  context.io = withSettings(io, taken)
+  context.io = withSettings(io, overrides)
   return context.io
 }

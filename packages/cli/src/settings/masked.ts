@@ -2,16 +2,16 @@ import type { Setting } from '@svc/server/settings'
 
 const MASK = '***'
 
-/** How much of a key may be shown: enough to tell two apart. */
+/** The characters of a key that are shown: enough to tell keys apart. */
 const KEY_SHOWN = 8
 const KEY_LENGTH_MIN = 24
 
-/** A key by which nobody gets in. */
+/** The start of a key, which is not enough to use it. */
 export function maskedKey(key: string): string {
   return key.length < KEY_LENGTH_MIN ? MASK : `${key.slice(0, KEY_SHOWN)}…`
 }
 
-/** A setting's text with what is secret in it left out. */
+/** The value of a setting, with secrets masked. */
 export function maskedText({ is_secret, kind }: Setting, text: string): string {
   if (!is_secret) return text
   if (kind === 'database' && text.startsWith('file:')) return text
@@ -20,12 +20,12 @@ export function maskedText({ is_secret, kind }: Setting, text: string): string {
   if (!url?.hostname) return MASK
   if (url.password !== '') url.password = MASK
   url.hash = ''
-  // What stands there can be a password too.
+  // A query can contain a password too.
   if (url.search !== '') url.search = MASK
   return url.href
 }
 
-/** Whether a text of a setting has something in it that others must not read. */
+/** Whether the value of a setting contains a secret. */
 export function holdsSecret(setting: Setting, text: string): boolean {
   if (text === '') return false
   if (setting.kind === 'json_or_path') return hasSecretMember(text) || PASSWORD_IN_URL.test(text)
@@ -35,7 +35,7 @@ export function holdsSecret(setting: Setting, text: string): boolean {
 const TEXT_MEMBER = /"([^"]*)"\s*:\s*"([^"]*)"/g
 const SECRET_NAME = /secret|token|password|key|auth/i
 
-/** Whether a member that is named like a secret has a text of its own, not a reference to a variable. */
+/** Whether a member with the name of a secret has a text, not a reference to a variable. */
 function hasSecretMember(json: string): boolean {
   return [...json.matchAll(TEXT_MEMBER)].some(
     ([, name = '', value = '']) =>

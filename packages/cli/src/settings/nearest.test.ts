@@ -9,10 +9,10 @@ test.each([
   ['datadir', 'data_dir'],
   ['webhook_allow_net', 'webhook_allow_nets'],
   ['port', 'port'],
-])('%s is %s', (word, meant) => {
-  expect(nearest(word, WORDS)).toBe(meant)
+])('suggests for %s: %s', (word, suggestion) => {
+  expect(nearest(word, WORDS)).toBe(suggestion)
 })
 
-test.each(['', 'x', 'colour', 'a'.repeat(10_000)])('%j is nothing of these', (word) => {
+test.each(['', 'x', 'colour', 'a'.repeat(10_000)])('suggests nothing for %j', (word) => {
   expect(nearest(word, WORDS)).toBeNull()
 })

@@ -1,20 +1,20 @@
-/** As many letters as may be wrong. */
-const WRONG_MAX = 3
+/** The most edits between the typed word and a suggestion. */
+const EDITS_MAX = 3
 
-/** The word that was probably meant: the one with the fewest changes of letters, if they are few; else null. */
+/** The most similar word; null when no word is similar. */
 export function nearest(word: string, words: readonly string[]): string | null {
-  let best: { word: string; changes: number } | null = null
+  let best: { word: string; edits: number } | null = null
   for (const candidate of words) {
-    const changes = changesBetween(word, candidate)
-    const isClose = changes <= Math.min(WRONG_MAX, Math.ceil(candidate.length / 3))
-    if (isClose && (best === null || changes < best.changes)) best = { word: candidate, changes }
+    const edits = editDistance(word, candidate)
+    const isClose = edits <= Math.min(EDITS_MAX, Math.ceil(candidate.length / 3))
+    if (isClose && (best === null || edits < best.edits)) best = { word: candidate, edits }
   }
   return best?.word ?? null
 }
 
-/** How many letters are put in, left out, changed, or swapped with the next one. */
-function changesBetween(a: string, b: string): number {
-  if (Math.abs(a.length - b.length) > WRONG_MAX) return WRONG_MAX + 1
+/** The edit distance: letters inserted, removed, replaced, or swapped with the next one. */
+function editDistance(a: string, b: string): number {
+  if (Math.abs(a.length - b.length) > EDITS_MAX) return EDITS_MAX + 1
   let before: number[] = []
   let row = Array.from({ length: b.length + 1 }, (_, j) => j)
   for (let i = 1; i <= a.length; i++) {

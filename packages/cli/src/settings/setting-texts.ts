@@ -1,14 +1,14 @@
 import { SETTINGS, type Setting } from '@svc/server/settings'
 
-/** The default of a setting as the environment would hold it; empty where it has none. */
+/** The default of a setting in the form of the environment; empty without a default. */
 export function defaultOf(env: string): string {
   return settingOf(env).default_text ?? ''
 }
 
 /** The help text of an option that replaces a setting. */
 export function optionText(env: string): string {
-  const { summary, default: otherwise } = settingOf(env)
-  return `${summary} (default: ${env}, or ${otherwise})`
+  const { summary, default: value } = settingOf(env)
+  return `${summary} (default: ${env}, or ${value})`
 }
 
 /**

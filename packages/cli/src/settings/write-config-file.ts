@@ -7,7 +7,7 @@ import { pathFrom } from './data-folder.ts'
 import { holdsSecret } from './masked.ts'
 import { replaceFile } from './replace-file.ts'
 
-/** Writes a configuration file, for its owner alone where it holds a secret; a reader never sees half of one. */
+/** Writes a configuration file atomically; with a secret only its owner can read it. */
 export async function writeConfigFile(
   path: string,
   shown: string,
@@ -29,7 +29,7 @@ export async function writeConfigFile(
   }
 }
 
-/** What a text is in JSON; paths, which count from the run's folder, as they count from the file's. */
+/** The JSON value of a text. Paths start at the current folder in `text`, and at the file's folder in JSON. */
 function jsonOf(
   { kind }: Setting,
   text: string,

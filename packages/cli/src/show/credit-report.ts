@@ -2,13 +2,13 @@ import type { CreditAccount, Entry } from '@svc/core'
 import type { Units, Workspace } from '@svc/core/contract'
 import type { Cell } from './output.ts'
 
-/** How amounts are written: as JSON numbers, or for people. */
-interface Written {
+/** Formats of amounts: JSON numbers, and texts for people. */
+interface AmountFormats {
   creditsOf(amount: Units): number
   formatCredits(amount: Units): string
 }
 
-/** An entry as JSON has it: a transaction of the API, and what an operator wants besides. Source: contract section 8. */
+/** An entry in JSON: the transaction of the API (contract section 8) and the fields for an operator. */
 export async function transactionDocument(entry: Entry): Promise<Record<string, unknown>> {
   const [{ transactionOf }, { creditsOf, transaction }] = await Promise.all([
     import('@svc/core'),
@@ -22,11 +22,11 @@ export async function transactionDocument(entry: Entry): Promise<Record<string, 
   }
 }
 
-/** An account as JSON has it: what it has, and on what terms it spends. */
+/** An account in JSON: its balance and its limits. */
 export function accountDocument(
   { id, email }: Pick<Workspace, 'id' | 'email'>,
   account: CreditAccount,
-  { creditsOf }: Pick<Written, 'creditsOf'>,
+  { creditsOf }: Pick<AmountFormats, 'creditsOf'>,
 ): Record<string, unknown> {
   const orNull = (amount: Units | null) => (amount === null ? null : creditsOf(amount))
   return {
@@ -43,11 +43,11 @@ export function accountDocument(
   }
 }
 
-/** An account for people: names and values. */
+/** An account for people, as names and values. */
 export function accountFields(
   { email }: Pick<Workspace, 'email'>,
   account: CreditAccount,
-  { formatCredits }: Pick<Written, 'formatCredits'>,
+  { formatCredits }: Pick<AmountFormats, 'formatCredits'>,
 ): [string, Cell][] {
   const orElse = (amount: Units | null, none: string) =>
     amount === null ? none : formatCredits(amount)

@@ -1,7 +1,7 @@
 import type { Core, DispatchPause, DoubtfulTotal } from '@svc/core'
 import type { Output } from './output.ts'
 
-/** What waits while nothing is sent, and what of it is doubtful. */
+/** The pause of dispatch, the queues, and the doubtful messages. */
 export interface DispatchState {
   pause: DispatchPause | null
   messages_waiting: number
@@ -9,7 +9,7 @@ export interface DispatchState {
   doubtful: DoubtfulTotal[]
 }
 
-/** Reads it, beside a running server. */
+/** Reads the state from the database; a server may run meanwhile. */
 export async function dispatchState({ dispatch, overviews }: Core): Promise<DispatchState> {
   const [pause, { message_queue, delivery_queue }, doubtful] = await Promise.all([
     dispatch.pause(),
@@ -24,7 +24,7 @@ export async function dispatchState({ dispatch, overviews }: Core): Promise<Disp
   }
 }
 
-/** Says it to people. */
+/** Shows the state to people. */
 export function showState(output: Output, state: DispatchState): void {
   const { pause, messages_waiting, deliveries_waiting, doubtful } = state
   const count = (n: number) => n.toLocaleString('en')
@@ -52,7 +52,7 @@ export function showState(output: Output, state: DispatchState): void {
   )
 }
 
-/** How many messages are doubtful. */
+/** The number of doubtful messages. */
 export function sumOf(doubtful: readonly DoubtfulTotal[]): number {
   return doubtful.reduce((sum, { count }) => sum + count, 0)
 }

@@ -4,7 +4,7 @@ import { type ProgressBars, progressBars } from './progress-bar.ts'
 
 const SUFFIXES = { export: '', import: '', verify: ' (verify)' }
 
-/** Bars of a move, and how to feed them. */
+/** Progress bars of an export or import, and the callback that updates them. */
 export function moveProgress(
   io: ProcessIo,
   options: { isQuiet: boolean },
@@ -18,13 +18,13 @@ export function moveProgress(
   }
 }
 
-/** How much was moved, for a sentence. */
+/** The number of rows and tables, as part of a sentence. */
 export function amountOf({ tables }: MoveReport): string {
   const rows = tables.reduce((sum, table) => sum + table.rows, 0)
   return `${rows.toLocaleString('en')} rows in ${tables.length} tables`
 }
 
-/** The counts and checksums as JSON has them. */
+/** The counts and checksums in JSON. */
 export function documentOf(
   { tables, ...more }: MoveReport,
   file: string | null,

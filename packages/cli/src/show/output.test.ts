@@ -26,11 +26,11 @@ const table = (output: Output) =>
   )
 
 describe('a table', () => {
-  test('is rows with tabs in a pipe, each on its own line', () => {
+  test('in a pipe writes one line with tabs for each row', () => {
     expect(written(table).stdout).toBe('long name\tok\nx\\ny\tbad\n')
   })
 
-  test('has headings and columns on a terminal', () => {
+  test('on a terminal has headings and columns', () => {
     const { stdout } = written(table, { terminal: true, env: { NO_COLOR: '1' } })
     expect(stdout).toBe('NAME       STATE\nlong name  ok\nx\\ny       bad\n')
   })
@@ -42,7 +42,7 @@ describe('a table', () => {
 })
 
 describe('a failure', () => {
-  test('cannot steer the terminal, and marks itself there', () => {
+  test('is printed with its control characters escaped, and in red on a terminal', () => {
     const fail = (output: Output) => output.failure(new Error('bad \u001b[2J'))
     expect(written(fail, { terminal: true }).stderr).toBe(
       '\u001b[31msvc:\u001b[39m bad \\u001b[2J\n',
@@ -50,7 +50,7 @@ describe('a failure', () => {
     expect(written(fail).stderr).toBe('svc: bad \\u001b[2J\n')
   })
 
-  test('is JSON for machines, who get no notes', () => {
+  test('is JSON with --json, and notes are not written', () => {
     const fail = (output: Output) => {
       output.note('by the way')
       output.failure(new Error('bad'))

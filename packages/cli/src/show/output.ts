@@ -3,32 +3,32 @@ import type { OutputStream, ProcessIo } from '../process/process-io.ts'
 import { type Style, type StyleName, styleFor } from './style.ts'
 import { printable, textWidth } from './text.ts'
 
-/** A value of a row; texts from elsewhere are made printable. */
+/** A value of a row; the output makes it printable. */
 export type Cell = string | { text: string; style: StyleName }
 
-/** Where a command says what it has to say. */
+/** The output of a command. */
 export interface Output {
-  /** Whether a machine reads: then `document` alone is heard. */
+  /** Whether `--json` is set: then stdout gets `document` only. */
   isJson(): boolean
   readonly isTerminal: boolean
   readonly style: Style
   /** One JSON document on its own line. */
   document(value: unknown): void
-  /** A line for people; foreign texts in it must be `printable`. */
+  /** A line for people; foreign texts in it must be made `printable`. */
   line(text?: string): void
-  /** A line beside the output proper, for people on a terminal or in a log. */
+  /** A line on stderr, for people; not written with `--json`. */
   note(text: string): void
-  /** One line of values: tabs between them in a pipe, two spaces on a terminal. */
+  /** One line of values, separated by tabs in a pipe and by two spaces on a terminal. */
   row(cells: readonly Cell[]): void
-  /** Rows under headings on a terminal; in a pipe plain rows with tabs, without headings. */
+  /** Rows under headings on a terminal; in a pipe rows with tabs and without headings. */
   table(headings: readonly string[], rows: readonly (readonly Cell[])[]): void
-  /** Names and values under each other. */
+  /** Names and values, one pair a line. */
   fields(pairs: readonly (readonly [name: string, value: Cell | null])[]): void
-  /** Says why the command failed and, to people, what may help; answers its exit code. */
+  /** Reports why the command failed, with a hint for people; returns the exit code. */
   failure(thrown: unknown, hint?: string): number
 }
 
-/** Writes to the run's streams; `isJson` is asked at every call, since it is known only once the arguments are read. */
+/** Writes to the streams of the run; calls `isJson` each time, because the arguments may not be read yet. */
 export function createOutput(io: ProcessIo, isJson: () => boolean): Output {
   const { stdout, stderr, env } = io
   const style = styleFor(stdout, env)
@@ -55,8 +55,8 @@ export function createOutput(io: ProcessIo, isJson: () => boolean): Output {
       if (!isTerminal) rows.forEach(row)
       else for (const line of columns(null, rows, style)) write(stdout, line)
     },
-    failure(thrown, more) {
-      const { error, message, hint = more, exit_code } = explain(thrown)
+    failure(thrown, usageHint) {
+      const { error, message, hint = usageHint, exit_code } = explain(thrown)
       if (isJson()) {
         write(stderr, JSON.stringify({ error, message }))
         return exit_code
@@ -68,7 +68,7 @@ export function createOutput(io: ProcessIo, isJson: () => boolean): Output {
   }
 }
 
-/** A cell as it is written. */
+/** The text of a cell, printable and styled. */
 export function cellText(cell: Cell, style: Style): string {
   return typeof cell === 'string' ? printable(cell) : style(cell.style, printable(cell.text))
 }

@@ -3,8 +3,8 @@ import { type Style, styleFor } from './style.ts'
 import { printable } from './text.ts'
 
 const BAR_WIDTH = 24
-/** Redrawn as often as an eye notices. */
-const EVERY_MS = 80
+/** The shortest time between two redraws. */
+const REDRAW_MS = 80
 
 /**
  * A bar of `width` cells and the percentage. A cell is filled when all of it is done, so that the bar is full at 100 %
@@ -16,21 +16,21 @@ export function barText(share: number, width: number, style: Style = (_, text) =
   return `${'█'.repeat(filled)}${style('dim', '░'.repeat(width - filled))} ${percentage}`
 }
 
-/** How far something with a known number of steps is. */
+/** Progress of work with a known number of steps. */
 export interface Progress {
   name: string
   done: number
   total: number
 }
 
-/** Shows progress, one line for each name. */
+/** Shows progress on one line for each name. */
 export interface ProgressBars {
   report(progress: Progress): void
-  /** Leaves the last line as it is. */
+  /** Ends the last line. */
   end(): void
 }
 
-/** Bars that grow on a terminal; elsewhere a line when something is done, or nothing at all. */
+/** Growing bars on a terminal; elsewhere one line at the end of each name, or nothing with `isQuiet`. */
 export function progressBars(
   { stderr, env }: ProcessIo,
   { isQuiet = false }: { isQuiet?: boolean } = {},
@@ -60,7 +60,7 @@ function growing(stderr: OutputStream, env: NodeJS.ProcessEnv): ProgressBars {
     report({ name, done, total }) {
       if (shown !== name) close()
       const isFirstOrLast = shown === null || done === total
-      if (!isFirstOrLast && Date.now() - shownAt < EVERY_MS) return
+      if (!isFirstOrLast && Date.now() - shownAt < REDRAW_MS) return
       shown = name
       shownAt = Date.now()
       const share = total === 0 ? 1 : Math.min(done / total, 1)

@@ -10,19 +10,19 @@ const STATUS_STYLES = {
   disputed: 'red',
 } as const
 
-/** The statuses that a purchase can have. */
+/** Every status of a purchase. */
 export const PURCHASE_STATUSES = Object.keys(STATUS_STYLES) as Purchase['status'][]
 
-/** A purchase as JSON has it: credits as numbers, the price in minor units of its currency. */
+/** A purchase in JSON: credits as numbers, the price in minor units of its currency. */
 export function purchaseDocument(
   purchase: Purchase,
   creditsOf: (amount: Purchase['credits']) => number,
 ): Record<string, unknown> {
-  const { checkout_url: _url, success_url: _success, cancel_url: _cancel, ...told } = purchase
-  return { ...told, credits: creditsOf(purchase.credits) }
+  const { checkout_url: _url, success_url: _success, cancel_url: _cancel, ...shown } = purchase
+  return { ...shown, credits: creditsOf(purchase.credits) }
 }
 
-/** The status as a table has it. */
+/** The status as a cell of a table. */
 export function statusCell({ status }: Pick<Purchase, 'status'>): Cell {
   return { text: status, style: STATUS_STYLES[status] }
 }

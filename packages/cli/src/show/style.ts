@@ -8,16 +8,16 @@ const CODES = {
   yellow: [33, 39],
 } as const
 
-/** The ways a text can be shown. */
+/** The styles of a text. */
 export type StyleName = keyof typeof CODES
 
-/** Shows a text in one of the ways, or as it is where that is not wanted. */
+/** Adds a style to a text; returns the text unchanged where styles are off. */
 export type Style = (name: StyleName, text: string) => string
 
-/** Colour on a terminal, unless NO_COLOR (https://no-color.org) or a dumb terminal says no. */
+/** Colours on a terminal, except with NO_COLOR (https://no-color.org) or TERM=dumb. */
 export function styleFor(stream: OutputStream, env: NodeJS.ProcessEnv): Style {
-  const isWanted = stream.isTTY === true && !env.NO_COLOR && env.TERM !== 'dumb'
-  if (!isWanted) return (_, text) => text
+  const hasColours = stream.isTTY === true && !env.NO_COLOR && env.TERM !== 'dumb'
+  if (!hasColours) return (_, text) => text
   return (name, text) => {
     const [on, off] = CODES[name]
     return `\u001b[${on}m${text}\u001b[${off}m`

@@ -28,7 +28,7 @@ const TEXTS = [
   'a\u200bb',
 ]
 
-test('agrees with the library that ink measures by', async () => {
+test('measures as string-width does, which ink uses', async () => {
   const path = createRequire(import.meta.resolve('ink')).resolve('string-width')
   const { default: stringWidth } = (await import(pathToFileURL(path).href)) as {
     default: (text: string) => number
@@ -44,14 +44,14 @@ test.each(TEXTS)('%j fills a column exactly, whatever its width', (text) => {
   }
 })
 
-test('cuts where the text goes on, and never through a character', () => {
+test('cuts a longer text, and never inside a character', () => {
   expect(cut('abcdef', 4)).toBe('abc…')
   expect(cut('abcd', 4)).toBe('abcd')
   expect(cut('你好世界', 4)).toBe('你…')
   expect(cut('👨‍👩‍👧👨‍👩‍👧', 3)).toBe('👨‍👩‍👧…')
 })
 
-test('wraps between words, and through a word that is too long', () => {
+test('wraps between words, and inside a word that is too long', () => {
   expect(wrapped('The recipient does not exist', 12)).toEqual([
     'The',
     'recipient',
