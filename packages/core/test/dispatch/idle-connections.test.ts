@@ -11,7 +11,7 @@ import { jsonSettings } from '../providers/http-gateway.ts'
 import { openHttpPeer } from '../providers/http-peer.ts'
 import { startSmsc } from '../providers/smsc.ts'
 import { startSmtpSink } from '../providers/smtp-sink.ts'
-import { startTwilioPeer } from '../providers/twilio-peer.ts'
+import { startTwilioPeer } from '../providers/twilio/peer.ts'
 import { startMetaPeer } from '../providers/whatsapp-cloud-peer.ts'
 import { type IdleProxy, openIdleProxy } from './idle-proxy.ts'
 

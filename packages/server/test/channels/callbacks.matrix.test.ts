@@ -3,7 +3,7 @@ import { type CallbackRequest, readProvider } from '@svc/core'
 import { describe, expect, it } from 'vitest'
 import { querySettings, signedJson } from '../../../core/test/providers/http-gateway.ts'
 import { openHttpPeer } from '../../../core/test/providers/http-peer.ts'
-import { statusFields } from '../../../core/test/providers/twilio-callbacks.ts'
+import { statusFields } from '../../../core/test/providers/twilio/callbacks.ts'
 import { APP_SECRET } from '../../../core/test/providers/whatsapp-cloud-peer.ts'
 import {
   newsOf,

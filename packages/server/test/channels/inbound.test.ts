@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { inboundFields } from '../../../core/test/providers/twilio-callbacks.ts'
+import { inboundFields } from '../../../core/test/providers/twilio/callbacks.ts'
 import { inboundOf } from '../../../core/test/providers/whatsapp-cloud-webhooks.ts'
 import { openCarriage, type Peer } from './carriage.contract.ts'
 import { openMeta } from './meta-carrier.ts'

@@ -6,7 +6,7 @@ import {
   idOf,
   NO_ANSWER,
 } from '../../../core/test/providers/http-peer.ts'
-import { errorBody } from '../../../core/test/providers/twilio-peer.ts'
+import { errorBody } from '../../../core/test/providers/twilio/peer.ts'
 import { openCarriage } from './carriage.contract.ts'
 import { openGateway } from './gateway-carrier.ts'
 import { openMail } from './mail-carrier.ts'

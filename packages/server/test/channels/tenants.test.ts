@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { signedJson } from '../../../core/test/providers/http-gateway.ts'
-import { statusFields } from '../../../core/test/providers/twilio-callbacks.ts'
+import { statusFields } from '../../../core/test/providers/twilio/callbacks.ts'
 import { statusOf } from '../../../core/test/providers/whatsapp-cloud-webhooks.ts'
 import { openCarriage } from './carriage.contract.ts'
 import { openGateway } from './gateway-carrier.ts'

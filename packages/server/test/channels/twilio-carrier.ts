@@ -1,10 +1,10 @@
 import type { CallbackRequest } from '@svc/core'
-import { signedForm } from '../../../core/test/providers/twilio-callbacks.ts'
+import { signedForm } from '../../../core/test/providers/twilio/callbacks.ts'
 import {
   errorBody,
   startTwilioPeer,
   type TwilioPeer,
-} from '../../../core/test/providers/twilio-peer.ts'
+} from '../../../core/test/providers/twilio/peer.ts'
 import { BEGINNING_MS } from '../world.ts'
 import type { Peer } from './carriage.contract.ts'
 import { newNumber, PUBLIC_URL } from './service.ts'

@@ -5,36 +5,32 @@ import type {
   Report,
 } from '../../contract/outside/provider.ts'
 import { codeOf } from './codes.ts'
-import { type Fields, fieldsOf, formOf } from './fields.ts'
 import { receivedFrom } from './inbound.ts'
 import { SID } from './outcome.ts'
 import { callReceipt, messageReceipt, secondsOf } from './receipt.ts'
 import type { TwilioSettings } from './settings.ts'
-import { isSigned } from './signature.ts'
+import { type Fields, fieldsOf, formOf, isSigned } from './signed-request.ts'
 
-/** Several times what Twilio ever sends. */
+/** Several times the size of Twilio's largest request. */
 const BODY_MAX = 64 * 1024
 
 const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 
 /**
- * Reads what Twilio posts: the status of a message or a call, or what somebody wrote to us. Nothing of it is looked at
- * until the signature holds. A request that is recorded and sent again carries a signature that still holds; it changes
- * nothing, as statuses only move forward and what was received is taken once by its id.
+ * Reads a request of Twilio: the status of a message or a call, or a message from a person. No field is read before the
+ * signature is verified. A recorded request that is sent again has a valid signature and changes nothing, since statuses
+ * only move forward and a received message is stored once by its id.
  */
 export function readCallback(request: CallbackRequest, settings: TwilioSettings): CallbackReading {
-  const { url, headers, body } = request
-  if (body.length > BODY_MAX) return { type: 'forged' }
+  if (request.body.length > BODY_MAX) return { type: 'forged' }
   const form = formOf(request)
-  const { auth_token, account_sid } = settings
-  const signature = headers['x-twilio-signature']
-  if (!isSigned({ auth_token, signature, url, body, params: form })) return { type: 'forged' }
+  if (!isSigned(request, form, settings.auth_token)) return { type: 'forged' }
   const fields = fieldsOf(request, form)
-  if (!fields) return unreadable('The body is no object of JSON')
-  // A token signs for one account; another's name under it is nobody's.
+  if (!fields) return unreadable('The body is not a JSON object')
+  // A token signs for one account.
   const account = fields('AccountSid')
-  if (account !== undefined && account !== account_sid) return { type: 'forged' }
-  return read(fields, aboutOf(url), settings)
+  if (account !== undefined && account !== settings.account_sid) return { type: 'forged' }
+  return read(fields, aboutOf(request.url), settings)
 }
 
 function read(fields: Fields, about: MessageRef | null, settings: TwilioSettings): CallbackReading {
@@ -53,7 +49,7 @@ function read(fields: Fields, about: MessageRef | null, settings: TwilioSettings
 function readCall(fields: Fields, about: MessageRef | null): CallbackReading {
   const [sid, status] = [fields('CallSid') ?? '', fields('CallStatus')]
   if (!SID.test(sid) || status === undefined) return unreadable('It has no CallStatus')
-  // Somebody calls a number whose calls were pointed here: nobody picks up, which costs nothing.
+  // A person calls a number whose calls lead here. A rejected call costs nothing.
   if (fields('Direction') === 'inbound') {
     return { type: 'read', reports: [], answer: twiml('<Reject/>') }
   }
@@ -70,12 +66,12 @@ function unreadable(reason: string): CallbackReading {
   return { type: 'unreadable', reason }
 }
 
-/** Twilio carries out what it is answered: nothing, here. */
+/** Twilio executes the answer. This one does nothing. */
 function twiml(verbs: string) {
   return { content_type: 'text/xml', body: `<Response>${verbs}</Response>` }
 }
 
-/** Which message of ours stands in the address that we gave. */
+/** The message that the callback address names. */
 function aboutOf(url: string): MessageRef | null {
   const query = new URL(url).searchParams
   const [w, ...more_w] = query.getAll('w')

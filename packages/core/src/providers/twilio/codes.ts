@@ -1,17 +1,17 @@
 import type { SuppressionReason } from '../../contract/outside/provider.ts'
 
 /**
- * What follows from a refusal: the message will never go; it may go later; nothing goes through the account, or from
- * the sender, until the operator mends it.
+ * What follows from a refusal. `rejected`: the message is never sent. `retry`: it may be sent later. `provider`, `sender`:
+ * no message is sent through the account, or from the sender, until the operator corrects it.
  */
 type Consequence = 'rejected' | 'retry' | 'provider' | 'sender'
 
-/** What a code of Twilio's means. */
+/** The meaning of a code of Twilio. */
 export interface Meaning {
   consequence: Consequence
-  /** Our stable word. */
+  /** Our stable error code. */
   word: string
-  /** Ours too: the texts of Twilio may repeat the recipient or what was sent. */
+  /** Our text: texts of Twilio may repeat the recipient or the contents of the message. */
   text: string
   suppress?: SuppressionReason
 }
@@ -147,15 +147,15 @@ function linesOf(consequence: Consequence, lines: readonly Line[]): [number, Mea
 }
 
 /**
- * What a code means; undefined for one that is not known here. Twilio warns that codes come and go, so nothing may
- * depend on knowing one. Source: Twilio, Error and Warning Dictionary.
+ * The meaning of a code; undefined for an unknown code. Twilio warns that codes come and go, so no decision may depend
+ * on knowing one. Source: Twilio, Error and Warning Dictionary.
  */
 export function meaningOf(code: number | null): Meaning | undefined {
   return code === null ? undefined : MEANINGS.get(code)
 }
 
-/** Twilio's code out of what it is given as: a number, a text of digits, nothing. */
-export function codeOf(given: unknown): number | null {
-  const text = typeof given === 'number' ? String(given) : given
+/** Twilio's code from a number or from a text of digits; null for anything else. */
+export function codeOf(value: unknown): number | null {
+  const text = typeof value === 'number' ? String(value) : value
   return typeof text === 'string' && /^[1-9]\d{1,6}$/.test(text) ? Number(text) : null
 }

@@ -1,15 +1,15 @@
 import type { Received } from '../../contract/outside/provider.ts'
-import type { Fields } from './fields.ts'
 import { isNumber, type TwilioSettings } from './settings.ts'
+import type { Fields } from './signed-request.ts'
 
-/** As many as Twilio passes on in one message. */
+/** The most media of one message at Twilio. */
 const MEDIA_MAX = 10
 
 const WHATSAPP = 'whatsapp:'
 
 /**
- * What somebody wrote to one of our senders; null where no number wrote, as on channels that we do not serve. A number
- * that is in the pool of a messaging service stands for that service, unless it is a sender of its own.
+ * A message from a person to one of our senders; null if its sender is not a number, as on channels that the service does
+ * not have. A number in the pool of a messaging service stands for that service, unless the settings have the number.
  */
 export function receivedFrom(
   fields: Fields,
@@ -43,7 +43,7 @@ function recipientOf(
   return service !== undefined && senders.includes(service) ? service : number
 }
 
-/** No database keeps U+0000, nor half a surrogate pair. */
+/** No database stores U+0000 or half of a surrogate pair. */
 function storable(text = ''): string | null {
   return text.toWellFormed().replaceAll('\0', '\ufffd') || null
 }
@@ -60,7 +60,7 @@ function mediaOf(fields: Fields): { url: string; content_type: string | null }[]
   })).filter(({ url }) => /^https?:\/\//.test(url) && URL.canParse(url))
 }
 
-/** What Twilio took the message for and has answered. Source: Twilio, Advanced Opt-Out. */
+/** The keyword that Twilio recognised and answered. Source: Twilio, Advanced Opt-Out. */
 function keywordOf(opt_out_type: string | undefined): Received['keyword'] {
   const word = opt_out_type?.toLowerCase()
   return word === 'stop' || word === 'start' || word === 'help' ? word : undefined

@@ -1,30 +1,40 @@
+import type { CallInstance } from 'twilio/lib/rest/api/v2010/account/call.js'
+import type { MessageInstance } from 'twilio/lib/rest/api/v2010/account/message.js'
 import type { LookupJob, LookupResult, Receipt } from '../../contract/outside/provider.ts'
 import type { SmsContent, WhatsappContent } from '../../contract/resources/content.ts'
-import type { TwilioApi } from './api.ts'
+import type { TwilioClient } from './client.ts'
 import { codeOf } from './codes.ts'
-import { fieldOf } from './outcome.ts'
-import { readResources } from './pages.ts'
+import { fieldOf, UnsuccessfulCall } from './outcome.ts'
 import { callReceipt, isFinal, messageReceipt, secondsOf } from './receipt.ts'
-import { addressOf, resourceOf, senderOf } from './request.ts'
-import type { TwilioSettings } from './settings.ts'
+import { addressOf, senderOf } from './request.ts'
+import { isMessagingService, type TwilioSettings } from './settings.ts'
 import { isListSettled, pollAfterMs } from './waits.ts'
 
-/** Twilio's clock may be behind ours by so much, and it tells whole seconds. */
+/** Twilio's clock may be this far behind ours, and it counts whole seconds. */
 const CLOCK_SLACK_MS = 5_000
 
-/** What a trial account puts before every text. */
+/** A trial account puts this before every text. */
 const TRIAL_PREFIX = 'Sent from your Twilio trial account - '
 
+const PAGE_SIZE = 500
+const PAGES_MAX = 10
+
+/** No further page is requested after this time: with the longest call added, a look-up stays within 20 seconds. */
+const PAGING_MS = 4_000
+
+/** Fields are as the answer has them: their types promise more than is checked. */
+type Resource = MessageInstance | CallInstance
+
 interface Tools {
-  api: TwilioApi
+  client: TwilioClient
   settings: TwilioSettings
-  /** Whether Twilio can tell by itself. */
+  /** Whether Twilio can call us. */
   has_callbacks: boolean
-  /** What was found for a message of the same batch is no other's. */
+  /** The ids that were found for other messages of the same batch. */
   taken: Set<string>
 }
 
-/** Asks how a message fares: by its id, or, where that is not known, by what was sent. */
+/** Looks up the state of a message: by its id, or by its contents if the id is not known. */
 export function lookUp(job: LookupJob, tools: Tools): Promise<LookupResult> {
   return job.provider_message_id === null
     ? findOne(job, tools)
@@ -32,70 +42,107 @@ export function lookUp(job: LookupJob, tools: Tools): Promise<LookupResult> {
 }
 
 async function readOne(job: LookupJob, sid: string, tools: Tools): Promise<LookupResult> {
-  const path = `/${resourceOf(job.channel)}/${encodeURIComponent(sid)}.json`
-  const answer = await tools.api.read(path)
-  if (answer.type !== 'answered') return { type: 'unavailable' }
-  const { status, json } = answer
-  // Anything may answer 404 at a wrong address; this code is Twilio's.
-  if (status === 404 && codeOf(fieldOf(json, 'code')) === 20404) return { type: 'not_found' }
-  if (status !== 200 || fieldOf(json, 'sid') !== sid) return { type: 'unavailable' }
-  return found(job, json, tools)
+  const { client } = tools
+  try {
+    const resource =
+      job.channel === 'voice' ? await client.calls(sid).fetch() : await client.messages(sid).fetch()
+    return resource.sid === sid ? found(job, resource, tools) : { type: 'unavailable' }
+  } catch (error) {
+    return { type: isNotFound(error) ? 'not_found' : 'unavailable' }
+  }
+}
+
+/** Any server may answer 404 at a wrong address; this code is Twilio's. */
+function isNotFound(error: unknown): boolean {
+  if (!(error instanceof UnsuccessfulCall) || error.answer.type !== 'answered') return false
+  const { status, json } = error.answer
+  return status === 404 && codeOf(fieldOf(json, 'code')) === 20404
 }
 
 /**
- * Reads everything that the recipient was sent and looks for what this message says. The dates that Twilio can filter by
- * are those of sending, which a message that waits in its queue does not have: it would be hidden. And its lists are
- * known to lag behind, so that for a while a missing message proves nothing.
+ * Reads the list of everything that was sent to the recipient, and looks for the contents of this message. Twilio's
+ * filters by date use the date of sending. A message that waits in Twilio's queue has none, and such a filter would hide
+ * it. Twilio's lists are known to lag behind, so a missing message proves nothing for a while.
  */
 async function findOne(job: LookupJob, tools: Tools): Promise<LookupResult> {
   const { settings, taken } = tools
   const sender = senderOf(job, settings)
   if (sender === null) return { type: 'unavailable' }
-  const read = await readResources(tools.api, resourceOf(job.channel), {
-    To: addressOf(job.channel, job.recipient),
-  })
-  const matches = read.resources.filter((one) => isSame(one, job, sender)).sort(byCreation)
-  const match = matches.find((one) => !taken.has(String(fieldOf(one, 'sid'))))
-  if (match !== undefined) {
-    taken.add(String(fieldOf(match, 'sid')))
+  const { resources, whole } = await readList(job, tools.client)
+  const matches = resources.filter((one) => isSame(one, job, sender)).sort(byCreation)
+  const match = matches.find(({ sid }) => !taken.has(String(sid)))
+  if (match) {
+    taken.add(String(match.sid))
     return found(job, match, tools)
   }
-  const is_absent = read.whole && isListSettled(job, settings.list_lag_s)
+  const is_absent = whole && isListSettled(job, settings.list_lag_s)
   return { type: is_absent ? 'not_found' : 'unavailable' }
 }
 
-function isSame(resource: unknown, job: LookupJob, sender: string): boolean {
-  const created_ms = Date.parse(String(fieldOf(resource, 'date_created')))
+/** The newest first; not `whole` if a page could not be read, or if the list is longer than the limits allow. */
+async function readList(
+  { channel, recipient }: LookupJob,
+  client: TwilioClient,
+): Promise<{ resources: Resource[]; whole: boolean }> {
+  const began = performance.now()
+  const filter = { to: addressOf(channel, recipient), pageSize: PAGE_SIZE }
+  const resources: Resource[] = []
+  try {
+    let page: Page | undefined =
+      channel === 'voice' ? await client.calls.page(filter) : await client.messages.page(filter)
+    for (let count = 1; page; count++) {
+      resources.push(...page.instances)
+      if (!page.nextPageUrl) return { resources, whole: true }
+      if (count === PAGES_MAX || performance.now() - began > PAGING_MS) break
+      page = await page.nextPage()
+    }
+  } catch {
+    // A missing page proves nothing.
+  }
+  return { resources, whole: false }
+}
+
+interface Page {
+  instances: Resource[]
+  nextPageUrl?: string
+  nextPage(): Promise<Page> | undefined
+}
+
+function isSame(resource: Resource, job: LookupJob, sender: string): boolean {
   return (
-    // NaN is not less: what has no date is taken for new.
-    !(created_ms < job.attempted_at_ms - CLOCK_SLACK_MS) &&
-    String(fieldOf(resource, 'direction')).startsWith('outbound') &&
-    fieldOf(resource, 'to') === addressOf(job.channel, job.recipient) &&
-    [fieldOf(resource, 'from'), fieldOf(resource, 'messaging_service_sid')].includes(
-      sender.startsWith('MG') ? sender : addressOf(job.channel, sender),
-    ) &&
-    saysTheSame(resource, job)
+    // NaN is not less: a resource without a date counts as new.
+    !(createdMs(resource) < job.attempted_at_ms - CLOCK_SLACK_MS) &&
+    String(resource.direction).startsWith('outbound') &&
+    resource.to === addressOf(job.channel, job.recipient) &&
+    (isMessagingService(sender)
+      ? 'messagingServiceSid' in resource && resource.messagingServiceSid === sender
+      : resource.from === addressOf(job.channel, sender)) &&
+    hasSameContent(resource, job)
   )
 }
 
-/** A call's TwiML is not told again, nor is the text that a template became: there sender, recipient and time must do. */
-function saysTheSame(resource: unknown, job: LookupJob): boolean {
-  if (job.channel === 'voice') return true
+/** Twilio shows neither a call's TwiML nor the name of a template: there, sender, recipient and time must do. */
+function hasSameContent(resource: Resource, job: LookupJob): boolean {
+  if (!('body' in resource)) return true
   const { template, media } = job.content as WhatsappContent
   if (template) return true
   const text = media ? (media.caption ?? '') : ((job.content as SmsContent).text ?? '')
-  const body = String(fieldOf(resource, 'body') ?? '')
-  const told = body.startsWith(TRIAL_PREFIX) ? body.slice(TRIAL_PREFIX.length) : body
-  return told.trim() === text.trim()
+  const body = String(resource.body ?? '')
+  const shown = body.startsWith(TRIAL_PREFIX) ? body.slice(TRIAL_PREFIX.length) : body
+  return shown.trim() === text.trim()
 }
 
-function byCreation(a: unknown, b: unknown): number {
-  const [first, second] = [a, b].map((one) => Date.parse(String(fieldOf(one, 'date_created'))))
-  return (first ?? 0) - (second ?? 0)
+function byCreation(a: Resource, b: Resource): number {
+  return (createdMs(a) || 0) - (createdMs(b) || 0)
 }
 
-function found(job: LookupJob, resource: unknown, { has_callbacks }: Tools): LookupResult {
-  const receipt = receiptOf(job, resource)
+/** NaN if the answer has no date. */
+function createdMs({ dateCreated }: Resource): number {
+  return dateCreated instanceof Date ? dateCreated.getTime() : Number.NaN
+}
+
+function found(job: LookupJob, resource: Resource, { has_callbacks }: Tools): LookupResult {
+  const receipt = receiptOf(resource)
   return {
     type: 'found',
     receipts: [receipt],
@@ -104,11 +151,10 @@ function found(job: LookupJob, resource: unknown, { has_callbacks }: Tools): Loo
   }
 }
 
-function receiptOf(job: LookupJob, resource: unknown): Receipt {
-  const sid = String(fieldOf(resource, 'sid'))
-  const status = String(fieldOf(resource, 'status'))
-  const code = codeOf(fieldOf(resource, 'error_code'))
-  if (job.channel !== 'voice') return messageReceipt({ sid, status, code })
-  const duration_s = secondsOf(fieldOf(resource, 'duration'))
-  return callReceipt({ sid, status, code, duration_s })
+function receiptOf(resource: Resource): Receipt {
+  const [sid, status] = [String(resource.sid), String(resource.status)]
+  if ('duration' in resource) {
+    return callReceipt({ sid, status, code: null, duration_s: secondsOf(resource.duration) })
+  }
+  return messageReceipt({ sid, status, code: codeOf(resource.errorCode) })
 }

@@ -1,9 +1,11 @@
 import { describe, expect, it } from 'vitest'
 import type { ProviderAnswer } from '../http-client.ts'
-import { outcomeOf } from './outcome.ts'
+import { acceptedAs, outcomeOf, UnsuccessfulCall } from './outcome.ts'
 
-const AT = { now_ms: Date.UTC(2026, 0, 1), lookup_after_ms: 300_000 }
+const NOW_MS = Date.UTC(2026, 0, 1)
 const SID = `SM${'0a'.repeat(16)}`
+
+const outcome = (answer: ProviderAnswer) => outcomeOf(new UnsuccessfulCall(answer), NOW_MS)
 
 function answered(
   status: number,
@@ -58,40 +60,40 @@ const TABLE: [codes: number[], status: number, expected: object][] = [
   [[63007, 21701], 400, retry('sender_invalid', 'sender')],
 ]
 
-describe('codes', () => {
+describe('the outcome of a code', () => {
   const rows = TABLE.flatMap(([codes, status, expected]) =>
     codes.map((code) => [code, status, expected] as const),
   )
 
   it.each(rows)('%i at HTTP %i', (code, status, expected) => {
-    const outcome = outcomeOf(refused(status, code), AT)
-    expect({ misconfigured: undefined, ...outcome }).toMatchObject(expected)
-    expect(JSON.stringify(outcome)).not.toMatch(/canary|\+1555/)
-    if (outcome.type === 'accepted') throw new Error('a refusal was taken for acceptance')
-    expect(outcome.error_message).toMatch(new RegExp(`^twilio:${code} [A-Z]`))
+    const found = outcome(refused(status, code))
+    expect({ misconfigured: undefined, ...found }).toMatchObject(expected)
+    expect(JSON.stringify(found)).not.toMatch(/canary|\+1555/)
+    if (found.type === 'accepted') throw new Error('the refusal counts as acceptance')
+    expect(found.error_message).toMatch(new RegExp(`^twilio:${code} [A-Z]`))
   })
 
-  it('that nobody knows count by their HTTP status', () => {
-    expect(outcomeOf(refused(400, 99_999), AT)).toEqual({
+  it('counts an unknown code by its HTTP status', () => {
+    expect(outcome(refused(400, 99_999))).toEqual({
       type: 'rejected',
       error_code: 'provider_rejected',
       error_message: 'twilio:99999 HTTP 400',
     })
     const unknown = { type: 'ambiguous', error_message: 'twilio:99999 HTTP 500' }
-    expect(outcomeOf(refused(500, 99_999), AT)).toMatchObject(unknown)
+    expect(outcome(refused(500, 99_999))).toMatchObject(unknown)
   })
 
-  it('that stand for a refusal do so at HTTP 503 too, but not where a gateway says it', () => {
-    expect(outcomeOf(refused(503, 21_730), AT)).toMatchObject({
+  it('counts the code of a refusal at HTTP 500 and 503, but not from a gateway', () => {
+    expect(outcome(refused(503, 21_730))).toMatchObject({
       type: 'retry',
       error_code: 'provider_unavailable',
     })
-    expect(outcomeOf(refused(500, 21_211), AT)).toMatchObject(rejected('invalid_recipient'))
-    expect(outcomeOf(refused(502, 21_730), AT)).toMatchObject({ type: 'ambiguous' })
+    expect(outcome(refused(500, 21_211))).toMatchObject(rejected('invalid_recipient'))
+    expect(outcome(refused(502, 21_730))).toMatchObject({ type: 'ambiguous' })
   })
 })
 
-describe('statuses', () => {
+describe('the outcome of an HTTP status', () => {
   it.each([
     [301, retry('provider_misconfigured', 'provider')],
     [307, retry('provider_misconfigured', 'provider')],
@@ -112,11 +114,11 @@ describe('statuses', () => {
     [502, { type: 'ambiguous' }],
     [503, { type: 'ambiguous' }],
     [504, { type: 'ambiguous' }],
-  ])('%i without a code', (status, expected) => {
+  ])('reads %i without a code', (status, expected) => {
     const bodies = [undefined, 'x', [], null, { code: '' }, { code: {} }, { code: -1 }]
     for (const body of bodies) {
-      const outcome = outcomeOf(answered(status, body), AT)
-      expect({ misconfigured: undefined, ...outcome }).toMatchObject(expected)
+      const found = outcome(answered(status, body))
+      expect({ misconfigured: undefined, ...found }).toMatchObject(expected)
     }
   })
 
@@ -126,42 +128,51 @@ describe('statuses', () => {
     ['-3', null],
     ['soon', null],
     ['1000000000', 86_400_000],
-  ])('429 with Retry-After %s', (header, delay_ms) => {
+  ])('reads the Retry-After %s of a 429', (header, delay_ms) => {
     const answer = answered(429, { code: 20_429 }, { 'retry-after': header })
-    expect(outcomeOf(answer, AT)).toMatchObject({ type: 'retry', delay_ms })
+    expect(outcome(answer)).toMatchObject({ type: 'retry', delay_ms })
   })
 })
 
-describe('answers', () => {
-  it('201 is accepted, and asked about later', () => {
-    expect(outcomeOf(answered(201, { sid: SID, status: 'queued' }), AT)).toEqual({
+describe('a success', () => {
+  it('is accepted and looked up later', () => {
+    expect(acceptedAs(SID, 300_000)).toEqual({
       type: 'accepted',
       provider_message_id: SID,
       lookup_after_ms: 300_000,
     })
   })
 
-  it.each([
-    [undefined],
-    [null],
-    [[]],
-    [{}],
-    [{ sid: 7 }],
-    [{ sid: 'SMx' }],
-    [{ sid: `${SID}\n` }],
-    [{ code: 21_211, status: 400 }],
-  ])('2xx that names nothing may have been taken: %j', (json) => {
-    expect(outcomeOf(answered(201, json), AT)).toMatchObject({ type: 'ambiguous' })
-  })
+  it.each([undefined, null, 7, {}, 'SMx', `${SID}\n`])(
+    'is ambiguous if its id is %j, which is not one of Twilio',
+    (sid) => {
+      expect(acceptedAs(sid, 300_000)).toMatchObject({ type: 'ambiguous' })
+    },
+  )
 
-  it('none at all: what was not sent is tried again, the rest may have been taken', () => {
-    const failure = { code: 'connect_refused', text: 'The connection was refused' } as const
-    expect(outcomeOf({ type: 'not_sent', ...failure }, AT)).toEqual({
+  it('is ambiguous if the package cannot read it', () => {
+    const error = new TypeError("Cannot read properties of null (reading 'body')")
+    expect(outcomeOf(error, NOW_MS)).toEqual({
+      type: 'ambiguous',
+      error_code: 'no_answer',
+      error_message: 'twilio: The answer cannot be read',
+    })
+  })
+})
+
+describe('a call without an answer', () => {
+  const failure = { code: 'connect_refused', text: 'The connection was refused' } as const
+
+  it('is a retry if the request was not sent', () => {
+    expect(outcome({ type: 'not_sent', ...failure })).toEqual({
       type: 'retry',
       error_code: 'provider_unreachable',
       error_message: 'twilio: The connection was refused',
       delay_ms: null,
     })
-    expect(outcomeOf({ type: 'unanswered', ...failure }, AT)).toMatchObject({ type: 'ambiguous' })
+  })
+
+  it('is ambiguous if the request was written', () => {
+    expect(outcome({ type: 'unanswered', ...failure })).toMatchObject({ type: 'ambiguous' })
   })
 })

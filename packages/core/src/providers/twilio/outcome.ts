@@ -5,36 +5,53 @@ import { codeOf, type Meaning, meaningOf } from './codes.ts'
 
 type Answered = Extract<ProviderAnswer, { type: 'answered' }>
 
-/** A resource's id as Twilio makes it. */
+/** A request without a success. The promises of Twilio's client reject with it. */
+export class UnsuccessfulCall extends Error {
+  readonly answer: ProviderAnswer
+
+  constructor(answer: ProviderAnswer) {
+    super('The call was not successful')
+    this.answer = answer
+  }
+}
+
+/** The id of a resource as Twilio makes it. */
 export const SID = /^(?:SM|MM|CA)[0-9a-f]{32}$/i
 
+/** The outcome of a success. Where the id cannot be read, the look-up finds it. */
+export function acceptedAs(sid: unknown, lookup_after_ms: number): Outcome {
+  if (typeof sid !== 'string' || !SID.test(sid)) return ambiguous('The answer cannot be read')
+  return { type: 'accepted', provider_message_id: sid, lookup_after_ms }
+}
+
 /**
- * What a POST gave. Only what surely was not written is simply tried again; what was written and not answered, and what
- * a gateway answered for Twilio, may have been taken.
+ * The outcome of an error of Twilio's client. Only a request of which no byte was written is simply tried again. A request
+ * that was written and not answered, or answered by a gateway in Twilio's place, may have been accepted.
  */
-export function outcomeOf(
-  answer: ProviderAnswer,
-  { now_ms, lookup_after_ms }: { now_ms: number; lookup_after_ms: number },
-): Outcome {
+export function outcomeOf(error: unknown, now_ms: number): Outcome {
+  // The package could not read the success.
+  if (!(error instanceof UnsuccessfulCall)) return ambiguous('The answer cannot be read')
+  const { answer } = error
   if (answer.type === 'not_sent') return retry('provider_unreachable', answer.text, null)
   if (answer.type === 'unanswered') return ambiguous(answer.text)
-  const { status } = answer
-  if (status >= 200 && status < 300) return taken(answer, lookup_after_ms)
   return refusal(answer, now_ms)
 }
 
-/** Twilio took it, and said under which id; where the id cannot be read, the look-up finds it. */
-function taken({ json }: Answered, lookup_after_ms: number): Outcome {
-  const sid = fieldOf(json, 'sid')
-  if (typeof sid !== 'string' || !SID.test(sid)) return ambiguous('The answer cannot be read')
-  return { type: 'accepted', provider_message_id: sid, lookup_after_ms }
+/** What the operator should know of an error of Twilio's client; null stands for an answer that is not Twilio's. */
+export function problemOf(error: unknown): string {
+  if (!(error instanceof UnsuccessfulCall)) return 'What answers at this address is not Twilio'
+  const { answer } = error
+  if (answer.type !== 'answered') return `Twilio: ${answer.text}`
+  const code = codeOf(fieldOf(answer.json, 'code'))
+  const text = meaningOf(code)?.text
+  return text ? `Twilio: ${text} (${code})` : `Twilio answers HTTP ${answer.status}`
 }
 
 function refusal(answer: Answered, now_ms: number): Outcome {
   const { status, headers, json } = answer
   const code = codeOf(fieldOf(json, 'code'))
   const known = isGateway(status) ? undefined : meaningOf(code)
-  // Only a code that stands for a refusal says that nothing was made of it; the look-up tells of all others.
+  // Only a code of a refusal proves that Twilio did not accept the message; the look-up settles the others.
   if (status >= 500 && !known)
     return ambiguous(code === null ? `HTTP ${status}` : `${code} HTTP ${status}`)
   const meaning = known ?? meaningOfStatus(status)
@@ -52,12 +69,12 @@ function refusal(answer: Answered, now_ms: number): Outcome {
   return { type: 'retry', ...error, delay_ms, misconfigured: meaning.consequence }
 }
 
-/** Answers for Twilio, which may be at work still. */
+/** Gateways answer in the place of Twilio, which may still be working. */
 function isGateway(status: number): boolean {
   return status === 502 || status === 504
 }
 
-/** What a status says by itself, for codes that are not known here. */
+/** The meaning of an HTTP status, for codes that are not known here. */
 function meaningOfStatus(status: number): Meaning {
   const text = `HTTP ${status}`
   if (status === 429) return { consequence: 'retry', word: 'rate_limited', text }
@@ -67,7 +84,7 @@ function meaningOfStatus(status: number): Meaning {
   if (status === 401 || status === 403) {
     return { consequence: 'provider', word: 'provider_unauthorized', text }
   }
-  // Something else answers at this address, or the account is not there.
+  // Another server answers at this address, or the account does not exist.
   if (status < 400 || status === 404 || status === 405 || status === 410) {
     return { consequence: 'provider', word: 'provider_misconfigured', text }
   }
@@ -86,7 +103,7 @@ function messageOf(text: string): string {
   return /^\d/.test(text) ? `twilio:${text}` : `twilio: ${text}`
 }
 
-/** One field of an answer that may be anything. */
+/** A field of an answer of any shape. */
 export function fieldOf(json: unknown, name: string): unknown {
   return typeof json === 'object' && json !== null && Object.hasOwn(json, name)
     ? (json as Record<string, unknown>)[name]

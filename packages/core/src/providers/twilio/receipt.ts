@@ -3,7 +3,7 @@ import { meaningOf } from './codes.ts'
 
 type Status = Receipt['status']
 
-/** Statuses of a Message resource; the rest that may come says no more than that Twilio has it. */
+/** Statuses of a Message resource. Any other status says only that Twilio has the message. */
 const OF_MESSAGES: Readonly<Record<string, Status>> = {
   accepted: 'sent',
   scheduled: 'sent',
@@ -20,7 +20,7 @@ const OF_MESSAGES: Readonly<Record<string, Status>> = {
 
 const OF_ENDED_CALLS: Readonly<Record<string, readonly [word: string, text: string]>> = {
   busy: ['busy', 'The line was busy'],
-  'no-answer': ['unanswered', 'Nobody answered'],
+  'no-answer': ['unanswered', 'The call was not answered'],
   failed: ['call_failed', 'The call could not be made'],
   canceled: ['canceled', 'The call was canceled'],
 }
@@ -31,7 +31,7 @@ const OF_FAILED_MESSAGES: Readonly<Record<string, readonly [word: string, text: 
   canceled: ['canceled', 'Canceled'],
 }
 
-/** What the status of a text message says. Source: Twilio, Message resource, status values. */
+/** The receipt of a text message's status. Source: Twilio, Message resource, status values. */
 export function messageReceipt({
   sid,
   status,
@@ -47,8 +47,8 @@ export function messageReceipt({
 }
 
 /**
- * What the status of a call says; `duration_s` null where it is not told. One that ended and has no length yet says no
- * more than that Twilio has it: what it costs depends on the length.
+ * The receipt of a call's status; `duration_s` is null if it is not known. A call that ended and has no duration yet counts
+ * as `sent`, since its cost depends on the duration.
  */
 export function callReceipt({
   sid,
@@ -68,14 +68,14 @@ export function callReceipt({
   return { ...failure(sid, code, ['unanswered', 'The call ended at once']), duration_s: 0 }
 }
 
-/** Whether nothing more is to come of itself; a `read` may still follow a delivery, by a callback alone. */
+/** Whether no further status is expected. A callback may still report `read` after a delivery. */
 export function isFinal({ status }: Receipt): boolean {
   return status !== 'sent'
 }
 
-/** Whole seconds, as Twilio gives them: a text of digits. Null for anything else. */
-export function secondsOf(given: unknown): number | null {
-  return typeof given === 'string' && /^\d{1,6}$/.test(given) ? Number(given) : null
+/** Whole seconds from a text of digits, as Twilio writes them; null for anything else. */
+export function secondsOf(text: unknown): number | null {
+  return typeof text === 'string' && /^\d{1,6}$/.test(text) ? Number(text) : null
 }
 
 function receiptOf(status: Status, sid: string | null): Receipt {
@@ -85,15 +85,15 @@ function receiptOf(status: Status, sid: string | null): Receipt {
 function failure(
   sid: string | null,
   code: number | null,
-  [word, text]: readonly [string, string],
+  [word, default_text]: readonly [string, string],
 ): Receipt {
   const meaning = meaningOf(code)
-  const told = meaning?.text ?? text
+  const text = meaning?.text ?? default_text
   return {
     status: 'failed',
     provider_message_id: sid,
     error_code: meaning?.word ?? word,
-    error_message: code === null ? `twilio: ${told}` : `twilio:${code} ${told}`,
+    error_message: code === null ? `twilio: ${text}` : `twilio:${code} ${text}`,
     ...(meaning?.suppress && { suppress: meaning.suppress }),
   }
 }

@@ -1,53 +1,73 @@
+import type { CallListInstanceCreateOptions } from 'twilio/lib/rest/api/v2010/account/call.js'
+import type { MessageListInstanceCreateOptions } from 'twilio/lib/rest/api/v2010/account/message.js'
 import type { MessageRef, Outcome, SendJob } from '../../contract/outside/provider.ts'
 import type { Channel, VoiceContent, WhatsappContent } from '../../contract/resources/content.ts'
-import type { Resource } from './api.ts'
 import { isLoopback, isMessagingService, isNumber, type TwilioSettings } from './settings.ts'
-import { TWIML_MAX, twimlFor } from './twiml.ts'
 
-/** What is posted for a message, or why nothing is. */
+/** The parameters of the resource that is created for a message, or why none is. */
 export type Request =
-  | { type: 'request'; resource: Resource; form: URLSearchParams }
-  | { type: 'refused'; outcome: Outcome }
+  | { type: 'message'; params: MessageListInstanceCreateOptions }
+  | { type: 'call'; params: CallListInstanceCreateOptions }
+  | Refused
 
-/** A call whose length nobody bounded would be paid for by nobody. */
+interface Refused {
+  type: 'refused'
+  outcome: Outcome
+}
+
+/** The limit of a call without one: without a limit its cost has none. */
 const CALL_MAX_S = 600
 
-/** How long a phone rings unless the settings say otherwise, in seconds: as at Twilio. */
+/** How long a phone rings by default, in seconds: as at Twilio. */
 export const RING_TIMEOUT_S = 60
 
+/** The most characters of a call's TwiML. Source: Twilio error 32018. */
+const TWIML_MAX = 4_000
+
 /**
- * The form for one message. Values are encoded as a form, the recipient is a number and nothing else, the sender one
- * of the settings': no part of a message can add a parameter, name a SIP address or use another sender.
- * @param status_callback_base Where Twilio reports to; null where it could not reach us.
+ * The request for one message. The recipient is a number and nothing else, the sender is one of the settings: no part of
+ * a message can add a parameter, name a SIP address or use another sender.
+ * @param status_callback_base The address that Twilio reports to; null if Twilio cannot reach it.
  */
 export function requestFor(
   job: SendJob,
   settings: TwilioSettings,
   status_callback_base: string | null,
 ): Request {
+  const { channel } = job
   const sender = senderOf(job, settings)
-  if (sender === null) return refused(unknownSender(job.sender))
-  if (!isNumber(job.recipient)) {
-    return refused(rejected('invalid_recipient', 'The recipient is not a number'))
+  if (sender === null) return unknownSender(job.sender)
+  if (!isNumber(job.recipient)) return refused('invalid_recipient', 'The recipient is not a number')
+  const params = {
+    to: addressOf(channel, job.recipient),
+    ...(status_callback_base !== null && {
+      statusCallback: statusCallback(status_callback_base, job),
+    }),
   }
-  const form = new URLSearchParams({ To: addressOf(job.channel, job.recipient) })
-  if (isMessagingService(sender)) form.set('MessagingServiceSid', sender)
-  else form.set('From', addressOf(job.channel, sender))
-  const problem = fill(form, job, settings)
-  if (problem) return refused(problem)
-  if (status_callback_base !== null) {
-    form.set('StatusCallback', statusCallback(status_callback_base, job))
-    // The first proves that the call was taken where its answer was lost; the last one has its length.
-    if (job.channel === 'voice') {
-      for (const event of ['initiated', 'completed']) form.append('StatusCallbackEvent', event)
-    }
+  if (channel === 'voice') return callRequest({ ...params, from: sender }, job, settings)
+  const content =
+    channel === 'whatsapp'
+      ? whatsappParams(job.content as WhatsappContent, settings)
+      : { body: (job.content as { text: string }).text }
+  if ('outcome' in content) return content
+  return {
+    type: 'message',
+    params: {
+      ...params,
+      ...(isMessagingService(sender)
+        ? { messagingServiceSid: sender }
+        : { from: addressOf(channel, sender) }),
+      ...(settings.validity_period_s !== undefined && {
+        validityPeriod: settings.validity_period_s,
+      }),
+      ...content,
+    },
   }
-  return { type: 'request', resource: resourceOf(job.channel), form }
 }
 
 /**
- * Where Twilio is to report to; null where it could not reach us: it would refuse the messages then. A stand-in on this
- * machine reaches it.
+ * The address that Twilio reports to; null if Twilio cannot reach it, because Twilio would refuse the messages. A
+ * stand-in on this machine can reach a loopback address.
  */
 export function callbackBase(
   { api_url }: Pick<TwilioSettings, 'api_url'>,
@@ -57,69 +77,88 @@ export function callbackBase(
   return is_here || !isLoopback(callback_url) ? callback_url : null
 }
 
-/** Where messages of a channel are. */
-export function resourceOf(channel: Channel): Resource {
-  return channel === 'voice' ? 'Calls' : 'Messages'
-}
-
 /** An address as Twilio writes it on a channel. */
 export function addressOf(channel: Channel, address: string): string {
   return channel === 'whatsapp' ? `whatsapp:${address}` : address
 }
 
-/** Who sends this: whom the message names, else the first; null for anybody whom the settings do not have. */
+/** The sender that the message names, or the first of the settings; null for a sender that the settings do not have. */
 export function senderOf({ channel, sender }: SendJob, settings: TwilioSettings): string | null {
   const senders = channel === 'email' ? undefined : settings.senders[channel]
   if (sender === null) return senders?.[0] ?? null
   return senders?.includes(sender) ? sender : null
 }
 
-/** Puts what the message says into the form; answers why that cannot be done. */
-function fill(form: URLSearchParams, job: SendJob, settings: TwilioSettings): Outcome | null {
-  if (job.channel === 'voice') return fillCall(form, job, settings)
-  if (settings.validity_period_s !== undefined) {
-    form.set('ValidityPeriod', String(settings.validity_period_s))
-  }
-  if (job.channel === 'whatsapp')
-    return fillWhatsapp(form, job.content as WhatsappContent, settings)
-  const { text } = job.content as { text: string }
-  form.set('Body', text)
-  return null
-}
-
-function fillWhatsapp(
-  form: URLSearchParams,
+function whatsappParams(
   { text, media, template }: WhatsappContent,
   { content_sids = {} }: TwilioSettings,
-): Outcome | null {
+): Partial<MessageListInstanceCreateOptions> | Refused {
   if (template) {
     const { id, name = '', language, variables } = template
-    const content_sid = id ?? own(content_sids, `${name}:${language}`) ?? own(content_sids, name)
-    if (content_sid === undefined || !/^HX[0-9a-fA-F]{32}$/.test(content_sid)) {
-      return rejected('template_unknown', 'No ContentSid is set for this template')
+    const contentSid = id ?? own(content_sids, `${name}:${language}`) ?? own(content_sids, name)
+    if (contentSid === undefined || !/^HX[0-9a-fA-F]{32}$/.test(contentSid)) {
+      return refused('template_unknown', 'No ContentSid is set for this template')
     }
-    form.set('ContentSid', content_sid)
-    if (variables) form.set('ContentVariables', JSON.stringify(variables))
-    return null
+    return { contentSid, ...(variables && { contentVariables: JSON.stringify(variables) }) }
   }
   const body = media ? media.caption : text
-  if (body !== undefined) form.set('Body', body)
-  if (media) form.set('MediaUrl', media.url)
-  return null
+  return { ...(body !== undefined && { body }), ...(media && { mediaUrl: [media.url] }) }
 }
 
-function fillCall(form: URLSearchParams, job: SendJob, settings: TwilioSettings): Outcome | null {
+function callRequest(
+  params: Pick<CallListInstanceCreateOptions, 'to' | 'from' | 'statusCallback'>,
+  job: SendJob,
+  settings: TwilioSettings,
+): Request {
   const twiml = twimlFor(job.content as VoiceContent)
   if (twiml.length > TWIML_MAX) {
-    return rejected('content_too_long', `More than ${TWIML_MAX} characters as TwiML`)
+    return refused('content_too_long', `More than ${TWIML_MAX} characters as TwiML`)
   }
-  form.set('Twiml', twiml)
-  form.set('TimeLimit', String(job.max_duration_s ?? CALL_MAX_S))
-  form.set('Timeout', String(settings.ring_timeout_s ?? RING_TIMEOUT_S))
-  return null
+  return {
+    type: 'call',
+    params: {
+      ...params,
+      twiml,
+      timeLimit: job.max_duration_s ?? CALL_MAX_S,
+      timeout: settings.ring_timeout_s ?? RING_TIMEOUT_S,
+      // The first one proves acceptance if the answer was lost, the last one has the duration.
+      ...(params.statusCallback && { statusCallbackEvent: ['initiated', 'completed'] }),
+    },
+  }
 }
 
-/** Which message it is about stands in the address: Twilio signs it, and gives nothing else of ours back. */
+/**
+ * What a call does: reads the text out, or plays the recording, and hangs up. Every part that the caller of the API chose
+ * is escaped: Twilio reads markup of a text out and never executes it, or a text could dial numbers at the account's cost.
+ */
+function twimlFor({ text, language, voice, audio_url }: VoiceContent): string {
+  const verb =
+    text === undefined
+      ? `<Play>${escaped(audio_url ?? '')}</Play>`
+      : `<Say${attribute('language', language)}${attribute('voice', voice)}>${escaped(text)}</Say>`
+  return `<Response>${verb}</Response>`
+}
+
+function attribute(name: string, value: string | undefined): string {
+  return value === undefined ? '' : ` ${name}="${escaped(value)}"`
+}
+
+const ENTITIES: Record<string, string> = {
+  '&': '&amp;',
+  '<': '&lt;',
+  '>': '&gt;',
+  '"': '&quot;',
+  "'": '&apos;',
+}
+
+/** Not a character of XML 1.0 (section 2.2), not even escaped. The flag `u` makes half of a surrogate pair match. */
+const UNWRITABLE = /[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\u{10000}-\u{10ffff}]/gu
+
+function escaped(text: string): string {
+  return text.replace(UNWRITABLE, ' ').replace(/[&<>"']/g, (char) => ENTITIES[char] ?? '')
+}
+
+/** The address names the message: Twilio signs the address, and returns nothing else of ours. */
 function statusCallback(base: string, { workspace_id, message_id }: MessageRef): string {
   return `${base}?${new URLSearchParams({ w: workspace_id, m: message_id })}`
 }
@@ -128,21 +167,21 @@ function own(map: Readonly<Record<string, string>>, key: string): string | undef
   return Object.hasOwn(map, key) ? map[key] : undefined
 }
 
-function refused(outcome: Outcome): Request {
+function refused(error_code: string, text: string): Refused {
+  const outcome: Outcome = { type: 'rejected', error_code, error_message: `twilio: ${text}` }
   return { type: 'refused', outcome }
 }
 
-function rejected(error_code: string, text: string): Outcome {
-  return { type: 'rejected', error_code, error_message: `twilio: ${text}` }
-}
-
-/** The operator took it out of the settings after the message was accepted, and may put it back. */
-function unknownSender(sender: string | null): Outcome {
+/** The operator removed the sender from the settings after the message was accepted, and may put it back. */
+function unknownSender(sender: string | null): Refused {
   return {
-    type: 'retry',
-    error_code: 'sender_invalid',
-    error_message: `twilio: ${sender === null ? 'No sender is set' : 'The sender is not in the settings'}`,
-    delay_ms: null,
-    misconfigured: 'sender',
+    type: 'refused',
+    outcome: {
+      type: 'retry',
+      error_code: 'sender_invalid',
+      error_message: `twilio: ${sender === null ? 'No sender is set' : 'The sender is not in the settings'}`,
+      delay_ms: null,
+      misconfigured: 'sender',
+    },
   }
 }

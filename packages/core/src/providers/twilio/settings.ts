@@ -17,7 +17,7 @@ function sid(prefix: string) {
   return z.string().regex(form, `must be "${prefix}" and 32 hexadecimal digits`)
 }
 
-/** https; http on this machine alone, for trials: the credentials travel in every request. */
+/** https, since every request carries the credentials; http only on a loopback address, for trials. */
 const apiUrl = z
   .url({ protocol: /^https?$/ })
   .refine((url) => {
@@ -30,15 +30,15 @@ const apiUrl = z
   }, 'must have no user name, query or fragment')
   .transform((url) => url.replace(/(?<!\/)\/+$/, ''))
 
-/** What an operator says of an account at Twilio. Who may send on which channel follows from `senders`. */
+/** The settings of an account at Twilio. `senders` says which channels it has and who may send on them. */
 export const settings = z
   .strictObject({
     ...commonSettings,
     type: z.literal('twilio'),
     account_sid: sid('AC'),
-    /** The primary one: Twilio signs its callbacks with it, also where an API key makes the calls. */
+    /** The primary token: Twilio signs its callbacks with it, also if an API key makes the calls. */
     auth_token: z.string().regex(/^[0-9a-fA-F]{32}$/, 'must be 32 hexadecimal digits'),
-    /** Calls the API in the auth token's place. */
+    /** Calls the API in place of the auth token. */
     api_key_sid: sid('SK').optional(),
     api_key_secret: z.string().min(1).max(128).optional(),
     senders: z
@@ -57,20 +57,20 @@ export const settings = z
         ({ sms, whatsapp, voice }) => (sms ?? whatsapp ?? voice) !== undefined,
         'must have at least one of: sms, whatsapp, voice',
       ),
-    /** Templates of WhatsApp, by `name:language` or by `name` for every language. */
+    /** The ContentSid of a WhatsApp template, by `name:language` or by `name` for every language. */
     content_sids: z.record(z.string().min(1), sid('HX')).optional(),
-    /** Whether Twilio answers STOP, START and HELP, as it does unless that was switched off; true. */
+    /** Whether Twilio answers STOP, START and HELP; default: true. */
     handles_stop: handlesStop.optional(),
-    /** How long a text message may wait at Twilio, in seconds; Twilio's own ten hours unless told. */
+    /** How long a text message may wait at Twilio, in seconds; default: Twilio's 36000. */
     validity_period_s: z.int().min(1).max(36_000).optional(),
-    /** How long a phone may ring, in seconds; 60. */
+    /** How long a phone may ring, in seconds; default: 60. */
     ring_timeout_s: z.int().min(5).max(600).optional(),
     /**
-     * How long Twilio's lists may lag behind, in seconds; 180. For so long after an unanswered attempt a message that they
-     * do not have may still be there, and is not sent again.
+     * How long Twilio's lists may lag behind, in seconds; default: 180. For this time after an unanswered attempt, a message
+     * that is not in the list may still exist, and is not sent again.
      */
     list_lag_s: z.int().min(0).max(600).optional(),
-    /** Where the API is; Twilio's own unless told. */
+    /** The address of the API; default: Twilio's. */
     api_url: apiUrl.optional(),
   })
   .refine(
@@ -79,20 +79,19 @@ export const settings = z
     { path: ['api_key_sid'], error: 'api_key_sid and api_key_secret go together' },
   )
 
-/** An account at Twilio, as the operator sets it. */
 export type TwilioSettings = z.output<typeof settings>
 
-/** Whether this sender stands for a pool of numbers. */
+/** Whether this sender is a messaging service, which is a pool of numbers. */
 export function isMessagingService(sender: string): boolean {
   return MESSAGING_SERVICE.test(sender)
 }
 
-/** Whether this is a number in E.164, the only kind of recipient there is here. */
+/** Whether this is a number in E.164, the only kind of recipient. */
 export function isNumber(address: string): boolean {
   return E164.test(address)
 }
 
-/** Whether nobody but this machine reaches the address. */
+/** Whether only this machine reaches the address. */
 export function isLoopback(url: string): boolean {
   return LOOPBACK.test(new URL(url).hostname)
 }

@@ -4,34 +4,36 @@ import type {
   ProviderContext,
   SendJob,
 } from '../../contract/outside/provider.ts'
-import type { ProviderClientOptions } from '../http-client.ts'
-import { createTwilioApi } from './api.ts'
+import { createProviderClient, type ProviderClientOptions } from '../http-client.ts'
 import { readCallback } from './callback.ts'
-import { check } from './check.ts'
 import { lookUp } from './lookup.ts'
-import { outcomeOf } from './outcome.ts'
+import { acceptedAs, outcomeOf, problemOf } from './outcome.ts'
 import { callbackBase, RING_TIMEOUT_S, requestFor } from './request.ts'
 import type { TwilioSettings } from './settings.ts'
 import { firstPollMs } from './waits.ts'
 
-/** What tests set otherwise: the clock, and the bounds of the HTTP client. */
+/** Settings of tests: the clock, and the limits of the HTTP client. */
 interface Options extends ProviderClientOptions {
   now?: () => Date
 }
 
+/** A full page of long texts is larger than other answers. */
+const BODY_MAX = 4 * 1024 * 1024
+
 /**
- * Messages and calls through Twilio's REST API. Of a batch as many are under way at once as the client has connections;
- * one that gets none in time was not sent, and is told to be tried again.
- *
- * Twilio's own package is not used: it brings about fifty others and retries by itself, where what an answer means must
- * be decided in one place.
+ * Messages and calls through Twilio's REST API, with Twilio's own package. The number of calls in flight is at most
+ * the number of connections of the HTTP client. A call that gets no connection in time was not sent and is a `retry`.
  */
 export function createTwilio(
   settings: TwilioSettings,
   { callback_url }: ProviderContext,
-  { now = () => new Date(), ...http }: Options = {},
+  { now = () => new Date(), ...options }: Options = {},
 ): Provider {
-  const api = createTwilioApi(settings, http)
+  const http = createProviderClient({ body_max: BODY_MAX, ...options })
+  const open = lazily(async () => {
+    const { createTwilioClient } = await import('./client.ts')
+    return createTwilioClient(settings, http)
+  })
   const ring_timeout_s = settings.ring_timeout_s ?? RING_TIMEOUT_S
   const status_callback_base = callbackBase(settings, callback_url)
   const has_callbacks = status_callback_base !== null
@@ -39,20 +41,53 @@ export function createTwilio(
   async function sendOne(job: SendJob): Promise<Outcome> {
     const request = requestFor(job, settings, status_callback_base)
     if (request.type === 'refused') return request.outcome
-    const answer = await api.create(request.resource, request.form)
-    const lookup_after_ms = firstPollMs(job, { has_callbacks, ring_timeout_s })
-    return outcomeOf(answer, { now_ms: now().getTime(), lookup_after_ms })
+    const client = await open()
+    try {
+      const { sid } =
+        request.type === 'call'
+          ? await client.calls.create(request.params)
+          : await client.messages.create(request.params)
+      return acceptedAs(sid, firstPollMs(job, { has_callbacks, ring_timeout_s }))
+    } catch (error) {
+      return outcomeOf(error, now().getTime())
+    }
   }
 
   return {
     name: settings.name,
     send: (jobs) => Promise.all(jobs.map(sendOne)),
-    lookup: (jobs) => {
-      const taken = new Set<string>()
-      return Promise.all(jobs.map((job) => lookUp(job, { api, settings, has_callbacks, taken })))
+    async lookup(jobs) {
+      const tools = { client: await open(), settings, has_callbacks, taken: new Set<string>() }
+      return Promise.all(jobs.map((job) => lookUp(job, tools)))
     },
     readCallback: (request) => readCallback(request, settings),
-    check: () => check(api, settings),
-    close: () => api.close(),
+    async check() {
+      const client = await open()
+      try {
+        // The usual API keys may not read accounts.
+        if (settings.api_key_sid !== undefined) {
+          await client.messages.page({ pageSize: 1 })
+          return null
+        }
+        const { sid, status } = await client.api.accounts(settings.account_sid).fetch()
+        if (sid !== settings.account_sid) return problemOf(null)
+        return status === 'active' ? null : 'Twilio: The account is not active'
+      } catch (error) {
+        return problemOf(error)
+      }
+    },
+    close: () => http.close(),
+  }
+}
+
+/** Loads on the first call, and again after a failure. */
+function lazily<T>(load: () => Promise<T>): () => Promise<T> {
+  let loading: Promise<T> | undefined
+  return () => {
+    loading ??= load().catch((error) => {
+      loading = undefined
+      throw error
+    })
+    return loading
   }
 }

@@ -14,7 +14,7 @@ export const twilioType = {
       ...(senders.whatsapp && { whatsapp: senders.whatsapp }),
       ...(senders.voice && { voice: senders.voice }),
     },
-    // Its API takes no idempotency key.
+    // The API has no idempotency key.
     idempotent: false,
     lookup: true,
     callback_bytes: LIMITS.callback_body_bytes,

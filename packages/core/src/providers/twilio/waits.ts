@@ -4,10 +4,10 @@ const SECOND_MS = 1_000
 const MINUTE_MS = 60 * SECOND_MS
 const HOUR_MS = 60 * MINUTE_MS
 
-/** How long lists may lag behind unless the settings say otherwise. Seen in twilio-java issue 442, twilio-node issue 647. */
+/** How long lists may lag behind by default. Seen in twilio-java issue 442, twilio-node issue 647. */
 const LIST_LAG_S = 180
 
-/** Whether a list that does not have the message says that it was never taken. */
+/** Whether a list without the message proves that Twilio never accepted it. */
 export function isListSettled(
   { now_ms, attempted_at_ms, unknown_since_ms = attempted_at_ms }: LookupJob,
   list_lag_s = LIST_LAG_S,
@@ -15,15 +15,15 @@ export function isListSettled(
   return now_ms - unknown_since_ms >= list_lag_s * SECOND_MS
 }
 
-/** Callbacks come within seconds; what is asked afterwards is how those fare whose callbacks were lost. */
+/** Callbacks arrive within seconds. A later look-up is for messages whose callbacks were lost. */
 const WITH_CALLBACKS_MS = 5 * MINUTE_MS
 const WITHOUT_CALLBACKS_MS = 15 * SECOND_MS
 const POLL_MAX_MS = 2 * HOUR_MS
 
-/** Carriers that confirm at all do so within a day or two; later word can still come by a callback. */
+/** Carriers that confirm deliveries do so within two days. A callback may still arrive later. */
 const POLL_END_MS = 48 * HOUR_MS
 
-/** When to ask first how a message fares: a call when it must be over, at the latest. */
+/** The time until the first look-up. A call is looked up when it must have ended. */
 export function firstPollMs(
   { channel, max_duration_s }: SendJob,
   { has_callbacks, ring_timeout_s }: { has_callbacks: boolean; ring_timeout_s: number },
@@ -33,7 +33,7 @@ export function firstPollMs(
   return (ring_timeout_s + (max_duration_s ?? 0)) * SECOND_MS + MINUTE_MS
 }
 
-/** When to ask again: after as long as has passed already, so that the distance doubles. Null once nothing more comes. */
+/** The time until the next look-up: the time since the attempt, so that the waits double. Null after the last one. */
 export function pollAfterMs(
   { now_ms, attempted_at_ms }: LookupJob,
   has_callbacks: boolean,

@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto'
 import twilio from 'twilio'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import type { CallbackReading, CallbackRequest } from '../../src/contract/outside/provider.ts'
-import { DEADLINES_MS } from './provider-harness.ts'
-import { CALLBACK_URL, jobOf, openTwilioBench, type TwilioBench } from './twilio-bench.ts'
-import { inboundFields, signedForm, statusFields } from './twilio-callbacks.ts'
+import type { CallbackReading, CallbackRequest } from '../../../src/contract/outside/provider.ts'
+import { DEADLINES_MS } from '../provider-harness.ts'
+import { CALLBACK_URL, jobOf, openTwilioBench, type TwilioBench } from './bench.ts'
+import { inboundFields, signedForm, statusFields } from './callbacks.ts'
 
 const { getExpectedTwilioSignature, validateRequest } = twilio
 const SERVICE = `MG${'5'.repeat(32)}`

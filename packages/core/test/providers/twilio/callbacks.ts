@@ -1,6 +1,6 @@
 import twilio from 'twilio'
-import type { CallbackRequest } from '../../src/contract/outside/provider.ts'
-import type { Taken } from './twilio-resources.ts'
+import type { CallbackRequest } from '../../../src/contract/outside/provider.ts'
+import type { Taken } from './resources.ts'
 
 const { getExpectedTwilioSignature } = twilio
 

@@ -1,6 +1,6 @@
 import twilio from 'twilio'
 import { afterEach, beforeEach, expect, it } from 'vitest'
-import { startTwilioPeer, type TwilioPeer } from './twilio-peer.ts'
+import { startTwilioPeer, type TwilioPeer } from './peer.ts'
 
 /** The library's own client, sent to the peer. */
 class ToPeer extends twilio.RequestClient {

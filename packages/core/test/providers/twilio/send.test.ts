@@ -1,9 +1,9 @@
 import fc from 'fast-check'
 import twilio from 'twilio'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import type { VoiceContent } from '../../src/contract/resources/content.ts'
-import { CALLBACK_URL, jobOf, openTwilioBench, type TwilioBench } from './twilio-bench.ts'
-import { readTwiml, type Verb } from './twilio-twiml.ts'
+import type { VoiceContent } from '../../../src/contract/resources/content.ts'
+import { CALLBACK_URL, jobOf, openTwilioBench, type TwilioBench } from './bench.ts'
+import { readTwiml, type Verb } from './twiml.ts'
 
 const SERVICE = `MG${'5'.repeat(32)}`
 const LOOPBACK_CALLBACK = 'http://127.0.0.1:3000/callbacks/twilio'
@@ -41,7 +41,7 @@ describe('an SMS', () => {
     const form = await bench.formOf(job)
     expect(form.get('Body')).toBe(text)
     expect(form.getAll('To')).toEqual([job.recipient])
-    expect([...form.keys()]).toEqual(['To', 'From', 'Body', 'StatusCallback'])
+    expect([...form.keys()].sort()).toEqual(['Body', 'From', 'StatusCallback', 'To'])
     expect(bench.peer.posted()).toHaveLength(1)
   })
 

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import type { LookupJob, LookupResult, SendJob } from '../../src/contract/outside/provider.ts'
-import { jobOf, openTwilioBench, questionOf, type TwilioBench } from './twilio-bench.ts'
+import type { LookupJob, LookupResult, SendJob } from '../../../src/contract/outside/provider.ts'
+import { jobOf, openTwilioBench, questionOf, type TwilioBench } from './bench.ts'
 
 const SERVICE = `MG${'5'.repeat(32)}`
 const HOUR_MS = 3_600_000
@@ -185,7 +185,10 @@ describe('without its id', () => {
     ['a page elsewhere', { messages: [], next_page_uri: 'https://evil.example/Messages.json' }],
     ['another account’s page', { messages: [], next_page_uri: '/2010-04-01/Accounts/AC1/x' }],
     ['an odd page', { messages: [], next_page_uri: 7 }],
+    ['a page with an endless address', { messages: [], next_page_uri: `a${'/'.repeat(200_000)}b` }],
     ['no list', { messages: {} }],
+    ['another list', { errors: [] }],
+    ['an entry that cannot be read', { messages: [null] }],
     ['an error in a success', { code: 20_429, message: 'Too Many Requests' }],
     ['no JSON', '<html>'],
   ])('%s leaves it open', async (_, body) => {
@@ -194,8 +197,8 @@ describe('without its id', () => {
     expect(await ask(question)).toEqual([{ type: 'unavailable' }])
   })
 
-  it('odd entries of a list are no messages', async () => {
-    bench.peer.readsAnswer({ status: 200, body: { messages: [null, 7, 'x', {}, []] } })
+  it('ignores entries of a list that are not messages', async () => {
+    bench.peer.readsAnswer({ status: 200, body: { messages: [7, 'x', {}, []] } })
     const question = questionOf(job(), { now_ms: at_ms + HOUR_MS })
     expect(await ask(question)).toEqual([{ type: 'not_found' }])
   })

@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto'
 import { createInterface } from 'node:readline'
-import type { CallbackRequest } from '../../src/contract/outside/provider.ts'
-import { inboundFields, signedForm } from './twilio-callbacks.ts'
-import { startTwilioPeer, type TwilioPeer } from './twilio-peer.ts'
-import type { Taken } from './twilio-resources.ts'
-import { readTwiml } from './twilio-twiml.ts'
+import type { CallbackRequest } from '../../../src/contract/outside/provider.ts'
+import { inboundFields, signedForm } from './callbacks.ts'
+import { startTwilioPeer, type TwilioPeer } from './peer.ts'
+import type { Taken } from './resources.ts'
+import { readTwiml } from './twiml.ts'
 
 const NEWS_AFTER_MS = 300
 const ANSWERED_S = 7
@@ -18,7 +18,7 @@ type News = Parameters<TwilioPeer['advance']>[1]
  * `whatsapp <from> <words>` on its input is a person writing to the first sender, which is told to the address in the
  * argument.
  *
- *     node --conditions=source --import tsx packages/core/test/providers/twilio-peer.ts \
+ *     node --conditions=source --import tsx packages/core/test/providers/twilio/peer.ts \
  *       http://127.0.0.1:3000/callbacks/twilio
  */
 export async function runAlone(callback_url: string | undefined): Promise<void> {

@@ -1,11 +1,11 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import { fileURLToPath } from 'node:url'
-import type { CallbackRequest } from '../../src/contract/outside/provider.ts'
-import { settings as schema, type TwilioSettings } from '../../src/providers/twilio/settings.ts'
-import { signedForm, statusFields } from './twilio-callbacks.ts'
-import { type Account, type ApiError, callError, messageError } from './twilio-requests.ts'
-import { createResourceStore, type Resource, type Taken } from './twilio-resources.ts'
+import type { CallbackRequest } from '../../../src/contract/outside/provider.ts'
+import { settings as schema, type TwilioSettings } from '../../../src/providers/twilio/settings.ts'
+import { signedForm, statusFields } from './callbacks.ts'
+import { type Account, type ApiError, callError, messageError } from './requests.ts'
+import { createResourceStore, type Resource, type Taken } from './resources.ts'
 
 /** What the peer does with what is sent to a recipient; `answer` is said in the place of Twilio's own answer. */
 export type Play =
@@ -255,5 +255,5 @@ function json(
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
   // Not awaited: it imports this module, which would wait for itself.
-  void import('./twilio-alone.ts').then(({ runAlone }) => runAlone(process.argv[2]))
+  void import('./alone.ts').then(({ runAlone }) => runAlone(process.argv[2]))
 }

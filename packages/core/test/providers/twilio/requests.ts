@@ -1,4 +1,4 @@
-import { readTwiml } from './twilio-twiml.ts'
+import { readTwiml } from './twiml.ts'
 
 /** An error as Twilio words it: its text may well repeat what was sent. */
 export interface ApiError {

@@ -1,0 +1,72 @@
+import twilio from 'twilio'
+import type { ProviderAnswer, ProviderClient } from '../http-client.ts'
+import { fieldOf, UnsuccessfulCall } from './outcome.ts'
+import type { TwilioSettings } from './settings.ts'
+
+/** The client of Twilio's own package. */
+export type TwilioClient = twilio.Twilio
+
+/** An address of the next page may not be longer. */
+const URI_MAX = 4_000
+
+/**
+ * The client of Twilio's own package, on our HTTP client: connections, deadline and size limit are ours, nothing is
+ * retried, and failures keep their headers and what is known of the bytes written, which the package's errors drop.
+ * The host of a request is always ours: neither `TWILIO_REGION` nor an address in an answer leads the credentials away.
+ */
+export function createTwilioClient(settings: TwilioSettings, http: ProviderClient): TwilioClient {
+  const { account_sid, auth_token, api_key_sid, api_key_secret } = settings
+  const user = api_key_sid ?? account_sid
+  const password = api_key_secret ?? auth_token
+  const Authorization = `Basic ${Buffer.from(`${user}:${password}`).toString('base64')}`
+
+  async function request({ method, uri, headers, params, data }: RequestOptions) {
+    const { pathname, search } = new URL(uri)
+    const query = params ? `?${formOf(params)}` : search
+    const answer = await http.call({
+      method: method === 'post' ? 'POST' : 'GET',
+      url: `${settings.api_url ?? 'https://api.twilio.com'}${pathname}${query}`,
+      headers: { ...(headers as Record<string, string>), Authorization },
+      ...(data && { body: formOf(data).toString() }),
+    })
+    if (!isSuccess(answer, method)) throw new UnsuccessfulCall(answer)
+    const list = method === 'get' && /\/(Messages|Calls)\.json$/.exec(pathname)?.[1]
+    if (list && !isPage(answer.json, list.toLowerCase())) throw new Error('It is not a page')
+    return { statusCode: answer.status, headers: answer.headers, body: answer.json }
+  }
+
+  return new twilio.Twilio(user, password, {
+    accountSid: account_sid,
+    autoRetry: false,
+    httpClient: { request } as unknown as twilio.RequestClient,
+  })
+}
+
+type RequestOptions = Parameters<twilio.RequestClient['request']>[0] & {
+  params?: object
+  data?: object
+}
+
+function formOf(fields: object): URLSearchParams {
+  const form = new URLSearchParams()
+  for (const [name, value] of Object.entries(fields)) {
+    for (const one of [value].flat()) form.append(name, String(one))
+  }
+  return form
+}
+
+type Answered = Extract<ProviderAnswer, { type: 'answered' }>
+
+function isSuccess(answer: ProviderAnswer, method: RequestOptions['method']): answer is Answered {
+  if (answer.type !== 'answered') return false
+  return method === 'get' ? answer.status === 200 : answer.status >= 200 && answer.status < 300
+}
+
+/**
+ * The package takes any array of a page for its list: an error in a success would count as an empty list, and the message
+ * would be sent again. And the time in which it trims the next address grows with the square of the length.
+ */
+function isPage(json: unknown, list: string): boolean {
+  const next = fieldOf(json, 'next_page_uri') ?? ''
+  return Array.isArray(fieldOf(json, list)) && typeof next === 'string' && next.length <= URI_MAX
+}
