@@ -1,45 +1,31 @@
 import * as z from 'zod'
 import type { Provider, ProviderContext, Traits } from '../contract/outside/provider.ts'
-import { httpType } from './http/type.ts'
 import type { ProviderType } from './provider-type.ts'
-import { sandboxType } from './sandbox.ts'
-import { smppType } from './smpp/type.ts'
-import { smtpType } from './smtp/type.ts'
-import { twilioType } from './twilio/type.ts'
-import { whatsappCloudType } from './whatsapp-cloud/type.ts'
+import * as types from './types.ts'
 
-/** Every kind of provider there is. A new one is a folder and a line here. */
-const TYPES = {
-  http: httpType,
-  sandbox: sandboxType,
-  smpp: smppType,
-  smtp: smtpType,
-  twilio: twilioType,
-  whatsapp_cloud: whatsappCloudType,
-} as const
+type Schema = (typeof types)[keyof typeof types]['settings']
 
-/** A provider as the operator sets it. Plain data: it crosses a thread border. */
-export const providerSettings = z.discriminatedUnion('type', [
-  TYPES.http.settings,
-  TYPES.sandbox.settings,
-  TYPES.smpp.settings,
-  TYPES.smtp.settings,
-  TYPES.twilio.settings,
-  TYPES.whatsapp_cloud.settings,
-])
+/** The settings of a provider. Plain data, sent to other threads; `type` tells them apart. */
+export type ProviderSettings = z.output<Schema>
 
-/** Who carries messages, and how he is reached: plain data, told apart by `type`. */
-export type ProviderSettings = z.output<typeof providerSettings>
+const [first, ...others] = Object.values(types).map(({ settings }): Schema => settings)
 
-/** Serves test keys, and channels that nobody else serves. */
+/** The settings of one provider, as the operator writes them. */
+export const providerSettings = z.discriminatedUnion('type', [first as Schema, ...others])
+
+const TYPES = new Map(
+  Object.values(types).map((one): [string, object] => [one.settings.shape.type.value, one]),
+)
+
+/** Serves test keys, and channels that no other provider serves. */
 export const SANDBOX: ProviderSettings = { type: 'sandbox', name: 'sandbox' }
 
-/** What follows from the settings alone. */
+/** The traits that follow from the settings alone. */
 export function traitsOf(settings: ProviderSettings): Traits {
   return typeOf(settings).traits(settings)
 }
 
-/** Opens the provider, loading what it needs. */
+/** Opens the provider and loads the modules that it needs. */
 export function openProvider(
   settings: ProviderSettings,
   context: ProviderContext,
@@ -48,5 +34,5 @@ export function openProvider(
 }
 
 function typeOf({ type }: ProviderSettings): ProviderType<ProviderSettings> {
-  return TYPES[type] as ProviderType<ProviderSettings>
+  return TYPES.get(type) as ProviderType<ProviderSettings>
 }

@@ -1,0 +1,7 @@
+/** Every type of provider: its folder and a line here. The registry derives the rest. */
+export { httpType } from './http/type.ts'
+export { sandboxType } from './sandbox.ts'
+export { smppType } from './smpp/type.ts'
+export { smtpType } from './smtp/type.ts'
+export { twilioType } from './twilio/type.ts'
+export { whatsappCloudType } from './whatsapp-cloud/type.ts'
