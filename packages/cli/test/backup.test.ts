@@ -95,7 +95,7 @@ describe('svc restore', () => {
     const { file } = await svcJson<{ file: string }>(['backup'], given)
     const verified = await svc(['restore', '--verify', file], given)
     expect(verified.code).toBe(0)
-    expect(verified.stdout).toMatch(/^The backup is good: checksum and structure hold/)
+    expect(verified.stdout).toMatch(/^The backup is good: checksum and structure are intact/)
     const unasked = await svc(['restore', file], given)
     expect(unasked).toMatchObject({ code: 2, stdout: '' })
     expect(unasked.stderr).toContain('give --yes')

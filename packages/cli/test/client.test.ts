@@ -23,7 +23,7 @@ function sendJson<T>(to: string, more: string[] = []): Promise<T> {
 }
 
 describe('svc send', () => {
-  test('answers what the API answered', async () => {
+  test('prints the response of the API with --json', async () => {
     expect(await sendJson('+15005550006')).toEqual({
       message_id: uuid,
       status: 'queued',
@@ -32,7 +32,7 @@ describe('svc send', () => {
     })
   })
 
-  test('prints a plain line in a pipe, and a hint on a terminal only', async () => {
+  test('prints one line in a pipe, and a hint on a terminal only', async () => {
     const argv = ['send', '--to', '+15005550006', '--text', 'Hello']
     const piped = await svc(argv, server.here)
     expect(piped.stdout).toMatch(/^queued\t[0-9a-f-]{36}\t1\n$/)
@@ -42,19 +42,19 @@ describe('svc send', () => {
     expect(shown.stderr).toMatch(/svc messages show [0-9a-f-]{36}/)
   })
 
-  test('--wait shows the steps until the message is delivered', async () => {
+  test('--wait prints each status until the message is delivered', async () => {
     const argv = ['send', '--to', '+15005550006', '--text', 'Hello', '--wait']
     const { code, stdout } = await svc(argv, server.here)
     expect(code).toBe(0)
     expect(stdout).toMatch(/^20\S+\tqueued\t(\S+)\n20\S+\tsent\t\1\n20\S+\tdelivered\t\1\n$/)
   })
 
-  test('--wait answers the message as one document', async () => {
+  test('--wait prints the message as one JSON document', async () => {
     const { message } = await sendJson<{ message: object }>('+15005550006', ['--wait'])
     expect(message).toMatchObject({ status: 'delivered', delivered_at: time, provider: 'sandbox' })
   })
 
-  test('--wait ends with 1 when the message fails, and says why', async () => {
+  test('--wait exits with 1 and the reason when the message fails', async () => {
     const argv = ['send', '--to', '+15005550007', '--text', 'Hello', '--wait']
     const { code, stdout, stderr } = await svc(argv, server.here)
     expect(code).toBe(1)
@@ -65,14 +65,14 @@ describe('svc send', () => {
     expect(JSON.parse(machine.stderr)).toMatchObject({ error: 'undelivered' })
   })
 
-  test('--wait gives up when its time is over', async () => {
+  test('--wait stops after --timeout', async () => {
     const argv = ['send', '--to', '+15005550005', '--text', 'Slow', '--wait', '--timeout', '1s']
     const { code, stderr } = await svc(argv, server.here)
     expect(code).toBe(1)
-    expect(stderr).toMatch(/^svc: the message is still sent after 1 s: svc messages show \S+ tells/)
+    expect(stderr).toMatch(/^svc: the message is still sent after 1 s: svc messages show \S+ shows/)
   })
 
-  test('--wait says that the server is paused', async () => {
+  test('--wait reports that the server is paused', async () => {
     const operator = { ...server.here, env: { ...server.here.env, SVC_DATA_DIR: server.data_dir } }
     await svc(['pause'], operator)
     const queue = async () => {
@@ -85,11 +85,11 @@ describe('svc send', () => {
     await svc(['resume'], operator)
     expect({ code, stderr }).toMatchObject({
       code: 1,
-      stderr: expect.stringMatching(/still queued after 1 s, as the server is paused:/),
+      stderr: expect.stringMatching(/still queued after 1 s, because the server is paused:/),
     })
   })
 
-  test('sends an e-mail when the recipient is an address', async () => {
+  test('sends an e-mail to an e-mail address', async () => {
     const more = ['--subject', 'Hi', '--html', '<p>Hi</p>', '--from', 'Shop', '--wait']
     const { message } = await sendJson<{ message: object }>('asha@example.com', more)
     expect(message).toMatchObject({
@@ -99,7 +99,7 @@ describe('svc send', () => {
     })
   })
 
-  test('keeps metadata, sends later, goes by whatsapp', async () => {
+  test('sends metadata, a time and a channel', async () => {
     const at = new Date(Date.now() + 3_600_000).toISOString()
     const more = ['--channel', 'whatsapp', '--metadata', 'order=A1', 'note=a=b', '--at', at]
     const { message_id } = await sendJson<{ message_id: string }>('+15005550006', more)
@@ -116,12 +116,12 @@ describe('svc send', () => {
     })
   })
 
-  test('the same idempotency key sends once', async () => {
+  test('sends once for the same idempotency key', async () => {
     const more = ['--idempotency-key', 'order-1']
     expect(await sendJson('+15005550006', more)).toEqual(await sendJson('+15005550006', more))
   })
 
-  test('takes the text from stdin', async () => {
+  test('reads the text from stdin', async () => {
     const argv = ['send', '--to', '+15005550006', '--text', '-', '--wait']
     const sent = await svcJson<{ message: object }>(argv, { ...server.here, stdin: 'Piped\n' })
     expect(sent.message).toMatchObject({ content: { text: 'Piped' } })
@@ -129,7 +129,7 @@ describe('svc send', () => {
 
   test.each([
     [
-      'a number that is none',
+      'an invalid number',
       ['--to', '0755', '--text', 'x'],
       'Phone number must be in E.164 format',
       1,
@@ -144,7 +144,7 @@ describe('svc send', () => {
     ['a subject for an SMS', ['--to', '+12', '--text', 'x', '--subject', 'y'], 'are for e-mail', 2],
     ['metadata without =', ['--to', '+12', '--text', 'x', '--metadata', 'y'], 'key=value', 2],
     [
-      'a duration that is none',
+      'an invalid duration',
       ['--to', '+12', '--text', 'x', '--timeout', 'soon'],
       'must be a duration',
       2,
@@ -159,7 +159,7 @@ describe('svc send', () => {
     expect(ended.stderr).toContain(text)
   })
 
-  test('too few credits are told with both numbers', async () => {
+  test('reports the needed and the available credits', async () => {
     const argv = ['send', '--to', '+12', '--text', 'x'.repeat(1600)]
     await Promise.all(Array.from({ length: 10 }, () => svc(argv, server.here)))
     const { code, stderr } = await svc(argv, server.here)
@@ -174,7 +174,7 @@ describe('svc send', () => {
 })
 
 describe('svc messages', () => {
-  test('lists what the filters let through, newest first', async () => {
+  test('lists the messages of the filters, newest first', async () => {
     const to = '+15005551111'
     const first = await sendJson<{ message_id: string }>(to, ['--wait', '--json'])
     await sendJson(to, ['--wait'])
@@ -195,7 +195,7 @@ describe('svc messages', () => {
     expect(stderr).toBe('2 messages; more: --page 2 (of 2)\n')
   })
 
-  test('has headings and colours on a terminal, unless NO_COLOR says no', async () => {
+  test('has headings and colours on a terminal, and no colours with NO_COLOR', async () => {
     const argv = ['messages', 'list', '--limit', '1']
     const { cwd, env } = server.here
     const coloured = await svc(argv, { cwd, env, terminal: true })
@@ -204,7 +204,7 @@ describe('svc messages', () => {
     expect(plain.stdout).toMatch(/^TIME +CHANNEL +RECIPIENT +STATUS +ID +ERROR\n/)
   })
 
-  test('an empty list says so beside the output', async () => {
+  test('reports an empty list on stderr', async () => {
     const { code, stdout, stderr } = await svc(
       ['messages', 'list', '--recipient', '+19990000000'],
       server.here,
@@ -212,7 +212,7 @@ describe('svc messages', () => {
     expect({ code, stdout, stderr }).toEqual({ code: 0, stdout: '', stderr: 'No messages.\n' })
   })
 
-  test('shows one with its steps', async () => {
+  test('shows a message with the times of its statuses', async () => {
     const { message } = await sendJson<{ message: { id: string } }>('+15005550006', ['--wait'])
     const { stdout } = await svc(['messages', 'show', message.id], server.here)
     expect(stdout).toContain(`id\t${message.id}\nstatus\tdelivered\n`)
@@ -223,17 +223,17 @@ describe('svc messages', () => {
   test.each([
     ['show', '01934f5e-8c00-7a3b-9d2e-5f6a7b8c9d01'],
     ['show', 'nonsense'],
-  ])('%s %s is not found', async (command, id) => {
+  ])('%s %s reports a missing message', async (command, id) => {
     const { code, stderr } = await svc(['messages', command, id], server.here)
     expect({ code, stderr }).toEqual({ code: 1, stderr: 'svc: Message not found\n' })
   })
 
-  test('a page size out of bounds is refused', async () => {
+  test('refuses a page size out of bounds', async () => {
     const { code, stderr } = await svc(['messages', 'list', '--limit', '0'], server.here)
     expect({ code, stderr }).toEqual({ code: 1, stderr: 'svc: Limit must be between 1 and 100\n' })
   })
 
-  test('tail follows new messages and their changes until it is stopped', async () => {
+  test('tail prints new messages and their changes until it is stopped', async () => {
     const before = await sendJson<{ message_id: string }>('+15005550006')
     const tail = start(['messages', 'tail', '--interval', '0.1'], server.here)
     await tail.until(/Following the messages of http/)
@@ -250,9 +250,9 @@ describe('svc messages', () => {
     expect(stdout).not.toContain(`queued\t${before.message_id}`)
   })
 
-  test('tail --json is a document a line', async () => {
+  test('tail --json prints one document a line', async () => {
     const tail = start(['messages', 'tail', '--interval', '0.1', '--json'], server.here)
-    // Nothing tells a machine that it is ready, so messages are sent until one is seen from its beginning.
+    // With --json nothing says that it is ready: send until a message appears with its first status.
     while (!tail.stdout().includes('"status":"queued"')) await sendJson('+15005550006')
     await tail.until(/"status":"delivered"/)
     const { stdout, stderr } = await tail.stop()

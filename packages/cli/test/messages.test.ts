@@ -6,7 +6,7 @@ import { svc, svcJson } from './svc.ts'
 type Messages = typeof api.messages
 
 const TO = '+15005550006'
-const NOBODY = '01934f5e-8c00-7a3b-9d2e-5f6a7b8c9d01'
+const UNKNOWN = '01934f5e-8c00-7a3b-9d2e-5f6a7b8c9d01'
 
 let server: DevServer
 
@@ -27,7 +27,7 @@ const wait = async (...more: string[]): Promise<string> =>
   (await json<WireData<Messages['get']>>('send', '--to', TO, '--text', 'Hi', '--wait', ...more))
     .message.id
 
-/** Asks for what has no command. */
+/** Calls an endpoint that has no command. */
 async function post<T>(path: string, body: object): Promise<T> {
   const response = await fetch(`${server.url}/api/v1/${path}`, {
     method: 'POST',
@@ -39,7 +39,7 @@ async function post<T>(path: string, body: object): Promise<T> {
 }
 
 describe('svc send', () => {
-  test('--at takes a duration from now, and --expires-in counts from then', async () => {
+  test('--at accepts a duration from now, and --expires-in starts at that time', async () => {
     const before = Date.now()
     const { scheduled_at, expires_at } = await show(await send('--at', '10m', '--expires-in', '1h'))
     const at = Date.parse(scheduled_at ?? '')
@@ -61,14 +61,14 @@ describe('svc send', () => {
 })
 
 describe('svc send --channel voice', () => {
-  test('is refused by a server that has nobody to call', async () => {
+  test('is refused without a provider for voice', async () => {
     const argv = ['--to', TO, '--channel', 'voice', '--text', 'Hello']
     const { code, stderr } = await run('send', ...argv)
     expect(code).toBe(1)
     expect(stderr).toMatch(/Invalid channel\. Must be one of: sms, whatsapp, email$/m)
   })
 
-  test('is a call where somebody carries voice', async () => {
+  test('sends a call with a provider for voice', async () => {
     const twilio = {
       TWILIO_ACCOUNT_SID: `AC${'0'.repeat(32)}`,
       TWILIO_AUTH_TOKEN: '0'.repeat(32),
@@ -78,8 +78,8 @@ describe('svc send --channel voice', () => {
     try {
       const argv = ['send', '--to', TO, '--channel', 'voice', '--text', 'Hello', '--at', '1h']
       const sent = await svcJson<WireData<Messages['send']>>(argv, other.here)
-      const asked = ['messages', 'show', sent.message_id]
-      const { message } = await svcJson<WireData<Messages['get']>>(asked, other.here)
+      const argvOfShow = ['messages', 'show', sent.message_id]
+      const { message } = await svcJson<WireData<Messages['get']>>(argvOfShow, other.here)
       expect(message).toMatchObject({ channel: 'voice', content: { text: 'Hello' } })
     } finally {
       await other.close()
@@ -88,7 +88,7 @@ describe('svc send --channel voice', () => {
 })
 
 describe('svc messages list', () => {
-  test('takes moments, as dates or as durations before now', async () => {
+  test('accepts times as dates and as durations before now', async () => {
     const old = await wait()
     const between = new Date((Date.parse((await show(old)).created_at) ?? 0) + 1).toISOString()
     const young = await wait()
@@ -103,7 +103,7 @@ describe('svc messages list', () => {
     expect(await ids('--until', '1h')).toEqual([])
   })
 
-  test('narrows by bulk, and goes on after a page by its cursor', async () => {
+  test('filters by bulk, and continues at a cursor', async () => {
     const bulk = { channel: 'sms', content: { text: 'x' }, recipients: [TO, '+12'] }
     const { bulk_id } = await post<{ bulk_id: string }>('messages/bulk', bulk)
     const list = (...more: string[]) =>
@@ -127,16 +127,16 @@ describe('svc messages list', () => {
 })
 
 describe('svc messages timeline', () => {
-  test('tells what happened, a line each', async () => {
+  test('prints one line for each entry', async () => {
     const id = await wait()
     const { code, stdout } = await run('messages', 'timeline', id)
     expect(code).toBe(0)
-    const told = stdout
+    const rows = stdout
       .replace(/\n$/, '')
       .split('\n')
       .map((line) => line.split('\t'))
-    for (const [at] of told) expect(at).toMatch(/^20\S+Z$/)
-    expect(told.map(([, ...cells]) => cells)).toEqual([
+    for (const [at] of rows) expect(at).toMatch(/^20\S+Z$/)
+    expect(rows.map(([, ...cells]) => cells)).toEqual([
       ['status', 'queued', '', ''],
       ['ledger', 'send', '-1', expect.stringMatching(/^balance [\d.]+$/)],
       ['provider', 'sandbox attempt 1', 'accepted', ''],
@@ -145,7 +145,7 @@ describe('svc messages timeline', () => {
     ])
   })
 
-  test('says why it failed, what came back and what a webhook answered', async () => {
+  test('shows the reason of a failure, the refund and the webhook delivery', async () => {
     const { webhook } = await post<{ webhook: { id: string } }>('webhooks', {
       url: `${server.url}/nowhere`,
       events: ['message.failed'],
@@ -155,9 +155,9 @@ describe('svc messages timeline', () => {
     const { messages } = await json<WireData<Messages['list']>>('messages', 'list', '--limit', '1')
     const id = messages[0]?.id ?? ''
     const { stdout } = await run('messages', 'timeline', id)
-    const why = 'unroutable: No route to this recipient'
-    expect(stdout).toContain(`\tprovider\tsandbox attempt 1\trejected\t${why}\n`)
-    expect(stdout).toContain(`\tstatus\tfailed\t\t${why}\n`)
+    const reason = 'unroutable: No route to this recipient'
+    expect(stdout).toContain(`\tprovider\tsandbox attempt 1\trejected\t${reason}\n`)
+    expect(stdout).toContain(`\tstatus\tfailed\t\t${reason}\n`)
     expect(stdout).toMatch(/\tledger\trefund\t\+1\tbalance [\d.]+\n/)
     expect(stdout).toMatch(/\twebhook\tmessage\.failed\t\w+\t\d tr(y|ies)/)
     const found = await json<WireData<Messages['timeline']>>('messages', 'timeline', id)
@@ -179,7 +179,7 @@ describe('svc messages timeline', () => {
 })
 
 describe('svc messages cancel', () => {
-  test('cancels what is queued, once', async () => {
+  test('cancels a queued message once', async () => {
     const id = await send('--at', '1h')
     const { code, stdout, stderr } = await run('messages', 'cancel', id, '--yes')
     expect({ code, stdout, stderr }).toEqual({
@@ -192,7 +192,7 @@ describe('svc messages cancel', () => {
     expect(again.stderr).toContain('Message cannot be canceled: it is failed')
   })
 
-  test('answers the message as one document', async () => {
+  test('prints the message as one JSON document', async () => {
     const id = await send('--at', '1h')
     const { message } = await json<WireData<Messages['cancel']>>('messages', 'cancel', id, '--yes')
     expect(message).toMatchObject({ id, status: 'failed', credits_refunded: 1 })
@@ -200,7 +200,7 @@ describe('svc messages cancel', () => {
 })
 
 describe('svc messages estimate', () => {
-  test('names encoding, segments, credits, what forced UCS-2, and a cheaper text', async () => {
+  test('shows encoding, segments, credits, the UCS-2 characters and a cheaper text', async () => {
     const { code, stdout, stderr } = await run(
       ...['messages', 'estimate', '--to', TO, '--text', `It’s ready…${'x'.repeat(60)}`],
     )
@@ -211,21 +211,21 @@ describe('svc messages estimate', () => {
     expect(stdout).not.toContain('blocked')
   })
 
-  test('sends nothing, and takes what svc send takes', async () => {
+  test('sends nothing, and accepts the options of svc send', async () => {
     const before = await json<WireData<Messages['list']>>('messages', 'list')
-    const given = ['--to', 'asha@example.com', '--subject', 'Hi', '--text', '-', '--at', '10m']
+    const options = ['--to', 'asha@example.com', '--subject', 'Hi', '--text', '-', '--at', '10m']
     const found = await svcJson<WireData<Messages['estimate']>>(
-      ['messages', 'estimate', ...given, '--metadata', 'a=b'],
+      ['messages', 'estimate', ...options, '--metadata', 'a=b'],
       { ...server.here, stdin: 'Piped\n' },
     )
     expect(found).toMatchObject({ can_send: true, credits_needed: 0.1, recipients: 1 })
-    const { stdout } = await run('messages', 'estimate', ...given.with(5, 'x'))
+    const { stdout } = await run('messages', 'estimate', ...options.with(5, 'x'))
     expect(stdout).toMatch(/^credits\t0\.1\nbalance\t[\d.]+\n$/)
     const after = await json<WireData<Messages['list']>>('messages', 'list')
     expect(after.pagination.total).toBe(before.pagination.total)
   })
 
-  test('says when it would not be sent', async () => {
+  test('reports a message that would not be sent', async () => {
     const to = '+255711000001'
     await post('contacts/suppressions', { channel: 'sms', address: to })
     const { code, stdout, stderr } = await run('messages', 'estimate', '--to', to, '--text', 'x')
@@ -235,9 +235,9 @@ describe('svc messages estimate', () => {
 })
 
 test.each([['cancel', '--yes'], ['timeline']])(
-  '%s of what is not there is told in one line',
+  '%s of what is not there is rows in one line',
   async (command, ...more) => {
-    for (const id of [NOBODY, 'nonsense']) {
+    for (const id of [UNKNOWN, 'nonsense']) {
       const { code, stderr } = await run('messages', command, id, ...more)
       expect({ code, stderr }).toEqual({ code: 1, stderr: 'svc: Message not found\n' })
     }
@@ -248,7 +248,7 @@ describe('svc messages received', () => {
   const TALKATIVE = '+15005550008'
   type Received = WireData<(typeof api)['received']['list']>
 
-  test('lists what recipients wrote, and says so when nobody did', async () => {
+  test('lists messages from recipients, and reports an empty list', async () => {
     const none = await run('messages', 'received', '--sender', '+15005550007')
     expect(none).toMatchObject({ code: 0, stderr: expect.stringContaining('No messages.') })
     await json('send', '--to', TALKATIVE, '--text', 'Hello', '--wait')

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { svc, svcJson } from './svc.ts'
 
 describe('svc segments', () => {
-  test('names encoding, segments, credits, what forced UCS-2, and a cheaper text', async () => {
+  test('shows encoding, segments, credits, the UCS-2 characters and a cheaper text', async () => {
     const { code, stdout } = await svc(['segments', 'It’s ready…'])
     expect(code).toBe(0)
     expect(stdout.split('\n')).toEqual([
@@ -24,12 +24,12 @@ describe('svc segments', () => {
     [307, 3],
     [320, 3],
     [459, 3],
-  ])('%i GSM-7 characters are %i segments', async (length, segments) => {
+  ])('counts %i GSM-7 characters as %i segments', async (length, segments) => {
     const found = await svcJson<object>(['segments', 'a'.repeat(length)])
     expect(found).toMatchObject({ encoding: 'GSM-7', segments, credits: segments })
   })
 
-  test('answers one JSON document', async () => {
+  test('prints one JSON document', async () => {
     expect(await svcJson(['segments', 'a’b'])).toEqual({
       encoding: 'UCS-2',
       characters: 3,
@@ -42,24 +42,24 @@ describe('svc segments', () => {
     })
   })
 
-  test('takes the text from stdin, less one line break at its end', async () => {
+  test('reads the text from stdin, without its last line break', async () => {
     expect(await svcJson(['segments'], { stdin: 'hi\n' })).toMatchObject({ units: 2 })
     expect(await svcJson(['segments'], { stdin: 'hi\n\n' })).toMatchObject({ units: 3 })
   })
 
-  test('lines stand in columns on a terminal', async () => {
+  test('prints aligned columns on a terminal', async () => {
     const { stdout } = await svc(['segments', 'hi'], { terminal: true })
     expect(stdout).toContain('encoding    GSM-7\n')
     expect(stdout).toContain('units       2 of 160\n')
   })
 
-  test('shows some of many characters, and says when a send would refuse the text', async () => {
+  test('shows the first of many characters, and warns of a text that is too long', async () => {
     const { stdout, stderr } = await svc(['segments', '漢'.repeat(1601)])
     expect(stdout).toMatch(/^forced by\t漢 at 0, .*漢 at 9 and 1591 more$/m)
-    expect(stderr).toBe('It is longer than 1600 characters: a send would be refused.\n')
+    expect(stderr).toBe('The text is longer than 1600 characters: svc send would refuse it.\n')
   })
 
-  test('control characters cannot steer the terminal', async () => {
+  test('escapes control characters', async () => {
     const { stdout } = await svc(['segments', '\u001b]0;title\u0007'], { terminal: true })
     expect(stdout).not.toContain('\u0007')
     expect(stdout).toContain('\\u0007 at 9')

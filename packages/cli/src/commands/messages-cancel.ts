@@ -16,7 +16,7 @@ export function addCancel(messages: Command, context: Context): void {
       .command('cancel')
       .summary('cancel a message that is still queued')
       .description(
-        'Cancels a message that is still queued: it fails, and its credits come back. It asks first.',
+        'Cancels a message that is still queued, after asking: it fails, and its credits are refunded.',
       )
       .argument('<id>', 'the id of the message')
       .option('--yes', 'do not ask'),
@@ -40,6 +40,6 @@ async function cancelMessage(
     statusCell(status),
     id,
     error_code ?? '',
-    output.isTerminal ? `${credits} credits came back` : credits,
+    output.isTerminal ? `${credits} credits refunded` : credits,
   ])
 }

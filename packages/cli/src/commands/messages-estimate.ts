@@ -10,10 +10,10 @@ export function addEstimate(messages: Command, context: Context): void {
     withRequest(
       messages
         .command('estimate')
-        .summary('say what a message would cost')
+        .summary('show what a message would cost')
         .description(
-          `Takes what svc send takes and sends nothing. Tells what the message would cost and whether it would be sent; of an
-SMS its encoding and segments, which characters make it dearer, and a cheaper text that says the same, if there is one.`,
+          `Takes the options of svc send and sends nothing. Shows the cost of the message and whether it would be sent. For an SMS it
+shows the encoding, the segments, the characters that require UCS-2, and a cheaper text if there is one.`,
         ),
     ),
   ).action((options: ConnectionOptions & SendOptions) => estimateMessage(context, options))

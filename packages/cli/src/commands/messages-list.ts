@@ -24,7 +24,7 @@ export function addList(messages: Command, context: Context): void {
         .summary('list messages, newest first')
         .description('Lists messages, newest first.')
         .addOption(
-          new Option('--status <status>', 'only these').choices([
+          new Option('--status <status>', 'only messages with this status').choices([
             'queued',
             'sent',
             'delivered',
@@ -32,18 +32,21 @@ export function addList(messages: Command, context: Context): void {
           ]),
         )
         .addOption(
-          new Option('--channel <channel>', 'only these').choices([
+          new Option('--channel <channel>', 'only messages on this channel').choices([
             'sms',
             'whatsapp',
             'email',
             'voice',
           ]),
         )
-        .option('--recipient <recipient>', 'only those to this number or address')
-        .option('--bulk-id <id>', 'only those of this bulk')
-        .option('--since <time>', 'none made before: ISO 8601, or a duration before now such as 2h')
-        .option('--until <time>', 'none made after, said the same way')
-        .option('--cursor <cursor>', 'go on after a page: the next_cursor of its --json'),
+        .option('--recipient <recipient>', 'only messages to this number or address')
+        .option('--bulk-id <id>', 'only messages of this bulk')
+        .option(
+          '--since <time>',
+          'created at or after: ISO 8601, or a duration before now such as 2h',
+        )
+        .option('--until <time>', 'created at or before, in the same form')
+        .option('--cursor <cursor>', 'the next page: the next_cursor of the --json output'),
     ),
   ).action((options: ListOptions) => listMessages(context, options))
   withExamples(

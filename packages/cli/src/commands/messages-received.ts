@@ -17,22 +17,22 @@ export function addReceived(messages: Command, context: Context): void {
     withPage(
       messages
         .command('received')
-        .summary('list what recipients wrote, newest first')
-        .description('Lists what recipients wrote, newest first.')
+        .summary('list messages from recipients, newest first')
+        .description('Lists the messages that recipients sent to the service, newest first.')
         .addOption(
-          new Option('--channel <channel>', 'only these').choices([
+          new Option('--channel <channel>', 'only messages on this channel').choices([
             'sms',
             'whatsapp',
             'email',
             'voice',
           ]),
         )
-        .option('--sender <sender>', 'only what this number or address wrote')
+        .option('--sender <sender>', 'only messages from this number or address')
         .option(
           '--since <time>',
-          'none that came before: ISO 8601, or a duration before now such as 2h',
+          'received at or after: ISO 8601, or a duration before now such as 2h',
         )
-        .option('--until <time>', 'none that came after, said the same way'),
+        .option('--until <time>', 'received at or before, in the same form'),
     ),
   ).action((options: ReceivedOptions) => listReceived(context, options))
   withExamples(
@@ -74,9 +74,9 @@ async function listReceived(
   if (pages > shown) output.note(`${total} messages; more: --page ${shown + 1} (of ${pages})`)
 }
 
-/** On one line: the text, and how much there is besides. */
+/** The text and the number of media in one line. */
 function contentOf({ content: { text, media } }: ReceivedMessage): string {
-  const told = text === null ? [] : [JSON.stringify(text)]
-  if (media.length > 0) told.push(`(${media.length} media)`)
-  return told.join(' ')
+  const parts = text === null ? [] : [JSON.stringify(text)]
+  if (media.length > 0) parts.push(`(${media.length} media)`)
+  return parts.join(' ')
 }

@@ -8,10 +8,10 @@ export function addTimeline(messages: Command, context: Context): void {
   const timeline = withConnection(
     messages
       .command('timeline')
-      .summary('tell what happened to a message')
+      .summary('show the history of a message')
       .description(
-        `Tells what happened to a message, oldest first: changes of its status, tries to send it, credits, and deliveries to
-webhooks.`,
+        `Shows the history of a message, oldest first: changes of its status, attempts to send it, credits, and webhook
+deliveries.`,
       )
       .argument('<id>', 'the id of the message'),
   ).action((id: string, options: ConnectionOptions) => showTimeline(context, id, options))

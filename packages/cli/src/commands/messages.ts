@@ -16,8 +16,8 @@ import { addList } from './messages-list.ts'
 import { addReceived } from './messages-received.ts'
 import { addTimeline } from './messages-timeline.ts'
 
-/** What is said in the place of messages that are not told. */
-const GAP = '… more came at once than is read: the oldest of them are not shown …'
+/** The line in place of messages that were not read. */
+const GAP = '… too many messages at once: the oldest ones are not shown …'
 
 interface TailOptions extends ConnectionOptions {
   interval: string
@@ -29,7 +29,7 @@ export function addMessages(program: Command, context: Context): void {
     .command('messages')
     .summary('list, show, follow, estimate and cancel messages')
     .description(
-      'Shows the messages that the API key may read, cancels those still queued, and says what one would cost.',
+      'Shows the messages that the API key may read, cancels queued messages, and estimates the cost of a message.',
     )
   withExamples(messages, 'svc messages list --status failed', 'svc messages tail')
   addList(messages, context)
@@ -46,7 +46,7 @@ function addShow(messages: Command, context: Context): void {
     messages
       .command('show')
       .summary('show one message')
-      .description('Shows one message and the steps that it went through.')
+      .description('Shows one message with the times of its statuses.')
       .argument('<id>', 'the id of the message'),
   ).action((id: string, options: ConnectionOptions) => showMessage(context, id, options))
   withExamples(show, 'svc messages show 01934f5e-8c00-7a3b-9d2e-5f6a7b8c9d01')
@@ -59,9 +59,9 @@ function addTail(messages: Command, context: Context): void {
       .summary('follow new messages and status changes')
       .description(
         `Prints a line for every new message and every change of a status until Ctrl-C; with --json one document a line. On a
-terminal keys filter and pause it, and open the timeline of a message.`,
+terminal, keys filter and pause the list, and open the timeline of a message.`,
       )
-      .option('--interval <seconds>', 'between two looks, 0.1 to 60', '2'),
+      .option('--interval <seconds>', 'the time between two polls, 0.1 to 60', '2'),
   ).action((options: TailOptions) => tailMessages(context, options))
   withExamples(tail, 'svc messages tail', 'svc messages tail --json | jq -r .status')
 }
@@ -121,12 +121,13 @@ async function tailMessages(
         const { message, status, at } = change
         output.document({ status, at: at.toISOString(), message: record.encode(message) })
       },
-      onOutage: (isOut) => output.note(isOut ? `${base_url} is out of reach; waiting…` : 'Back.'),
+      onOutage: (isOut) =>
+        output.note(isOut ? `${base_url} cannot be reached; waiting…` : 'The server is back.'),
     },
   )
 }
 
-/** The same, for somebody who looks at it and presses keys. */
+/** Shows the messages in an interactive view. */
 async function viewMessages(
   context: Context,
   { client, base_url }: { client: Client; base_url: string },
@@ -161,7 +162,7 @@ async function viewMessages(
                 words: changeWords(change),
                 line: (columns) => changeLine(change, columns, style),
               }),
-            onOutage: (isOut) => sink.trouble(isOut ? 'out of reach; waiting' : null),
+            onOutage: (isOut) => sink.trouble(isOut ? 'server cannot be reached; waiting' : null),
           })
         },
       })

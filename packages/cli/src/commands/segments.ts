@@ -3,10 +3,10 @@ import { type Context, withExamples } from '../context.ts'
 import { readStdinText } from '../input/read-input.ts'
 import { charactersText, suggestionText } from '../show/sms-texts.ts'
 
-/** What a segment costs unless the operator set another price. Source: interface, Credit costs. */
+/** The default price of a segment. Source: interface, Credit costs. */
 const CREDITS_PER_SEGMENT = 1
 
-/** Longer texts are refused. In UTF-16 code units. Source: interface, Limits. */
+/** Longer texts are refused; in UTF-16 code units. Source: interface, Limits. */
 const TEXT_LENGTH_MAX = 1600
 
 /** Adds `svc segments`. */
@@ -15,16 +15,16 @@ export function addSegments(program: Command, context: Context): void {
     .command('segments')
     .summary('count the segments of an SMS')
     .description(
-      `Tells how an SMS is encoded, in how many segments it goes and what it costs, which characters make it dearer, and a
-cheaper text that says the same, if there is one. Asks no server.`,
+      `Shows the encoding of an SMS, its segments and cost, the characters that require UCS-2, and a cheaper text if there is
+one. It contacts no server.`,
     )
-    .argument('[text]', 'the text; without it, stdin less the line break at its end')
+    .argument('[text]', 'the text (default: stdin without its last line break)')
     .action((text: string | undefined) => countSegments(context, text))
   withExamples(command, 'svc segments "It’s ready…"', 'cat text.txt | svc segments --json')
 }
 
-async function countSegments({ io, output }: Context, given: string | undefined): Promise<void> {
-  const text = given ?? (await readStdinText(io, 'give the text'))
+async function countSegments({ io, output }: Context, argument: string | undefined): Promise<void> {
+  const text = argument ?? (await readStdinText(io, 'give the text'))
   const sms = await import('@svc/core/sms')
   const { encoding, characters, units, segments, parts } = sms.segments(text)
   const credits = segments * CREDITS_PER_SEGMENT
@@ -54,6 +54,6 @@ async function countSegments({ io, output }: Context, given: string | undefined)
     ['suggestion', gsm7_suggestion && suggestionText(gsm7_suggestion)],
   ])
   if (text.length > TEXT_LENGTH_MAX) {
-    output.note(`It is longer than ${TEXT_LENGTH_MAX} characters: a send would be refused.`)
+    output.note(`The text is longer than ${TEXT_LENGTH_MAX} characters: svc send would refuse it.`)
   }
 }

@@ -8,7 +8,7 @@ import { failureOf, isFinal, statusCell } from '../messages/message-steps.ts'
 import { readSendRequest, type SendOptions, withRequest } from '../messages/send-request.ts'
 import { Failure, usage } from '../process/failure.ts'
 
-/** What a header can carry. */
+/** The characters that a header can have. */
 const HEADER_TEXT = /^[\x20-\x7e]{1,255}$/
 
 interface Options extends ConnectionOptions, SendOptions {
@@ -25,14 +25,13 @@ export function addSend(program: Command, context: Context): void {
         .command('send')
         .summary('send a message')
         .description(
-          `Sends one message. The channel follows from the recipient unless it is named: sms for a phone number, email for an
-address. A voice message is a call that reads the text out; the server refuses it where no provider for voice is
-configured.`,
+          `Sends one message. The default channel is sms for a phone number, and email for an e-mail address. A voice message is a
+call that reads the text aloud; the server refuses it when no provider for voice is configured.`,
         ),
     )
-      .option('--idempotency-key <key>', 'sending the same again with this key sends once')
-      .option('--wait', 'wait until it is delivered or failed, and show the steps')
-      .option('--timeout <duration>', 'how long --wait waits', '2m'),
+      .option('--idempotency-key <key>', 'repeated requests with this key send one message')
+      .option('--wait', 'wait until it is delivered or failed, and show its statuses')
+      .option('--timeout <duration>', 'the longest time of --wait', '2m'),
   ).action((options: Options) => send(context, options))
   withExamples(
     command,
@@ -94,13 +93,13 @@ async function waitFor(
   if (!isFinal(message)) {
     throw new Failure(
       'timeout',
-      `the message is still ${message.status} after ${timeout_ms / 1000} s${await pauseOf(client)}: svc messages show ${id} tells how it goes on`,
+      `the message is still ${message.status} after ${timeout_ms / 1000} s${await pauseOf(client)}: svc messages show ${id} shows its status`,
     )
   }
 }
 
-/** For a sentence: that the server sends nothing just now, where it says so. */
+/** A part of a sentence for a server whose dispatch is paused; else empty. */
 async function pauseOf(client: Client): Promise<string> {
   const health = await client.health.check().catch(() => null)
-  return health?.services.queue === 'paused' ? ', as the server is paused' : ''
+  return health?.services.queue === 'paused' ? ', because the server is paused' : ''
 }

@@ -5,8 +5,8 @@ import { changeLine, changeRow } from './change-row.ts'
 import type { Change } from './follow-messages.ts'
 
 const at = new Date('2026-05-04T09:00:00.123Z')
-const change = (given: Partial<Message>): Change => ({
-  status: given.status ?? 'queued',
+const change = (fields: Partial<Message>): Change => ({
+  status: fields.status ?? 'queued',
   at,
   message: {
     id: '01934f5e-8c00-7a3b-9d2e-000000000001',
@@ -14,12 +14,12 @@ const change = (given: Partial<Message>): Change => ({
     recipient: '+14155552671',
     error_code: null,
     error_message: null,
-    ...given,
+    ...fields,
   } as Message,
 })
 const failed = change({ status: 'failed', error_code: 'undelivered', error_message: 'x\u001b[2J' })
 
-test('a plain row has the id, and why it failed', () => {
+test('a plain row has the id and the reason of a failure', () => {
   const id = '01934f5e-8c00-7a3b-9d2e-000000000001'
   const start = [at.toISOString(), 'sms', '+14155552671']
   expect(changeRow(change({}), { padded: false })).toEqual([
@@ -31,7 +31,7 @@ test('a plain row has the id, and why it failed', () => {
 })
 
 test.each([20, 60, 80, 130, 200])(
-  'a line keeps within %i columns and steers nothing',
+  'a line fits into %i columns and has no control characters',
   (columns) => {
     const plain = (_: unknown, text: string) => text
     const wide = change({
@@ -47,7 +47,7 @@ test.each([20, 60, 80, 130, 200])(
   },
 )
 
-test('lines stand under each other, and a wide one has the id', () => {
+test('lines are aligned, and a wide one has the id', () => {
   const plain = (_: unknown, text: string) => text
   expect(changeLine(change({}), 80, plain)).toBe(
     '09:00:00  sms       +14155552671           queued',

@@ -4,21 +4,21 @@ import { column, cut, printable, textWidth } from '../show/text.ts'
 import type { Change } from './follow-messages.ts'
 import { failureOf, statusCell } from './message-steps.ts'
 
-/** From this width a line of a view has the id, and the whole time. */
+/** From this width on, a line shows the id and the full time. */
 const WIDE_COLUMNS = 130
 
-/** Something that happened to a message, as the values of a plain row. */
+/** A change of a message as the cells of a plain row. */
 export function changeRow(
   { message, status, at }: Change,
   { padded }: { padded: boolean },
 ): Cell[] {
   const { channel, recipient, id } = message
-  const why = status === 'failed' ? failureOf(message) : null
+  const reason = status === 'failed' ? failureOf(message) : null
   const cells = [at.toISOString(), channel, recipient, statusCell(status, { padded }), id]
-  return why === null ? cells : [...cells, why]
+  return reason === null ? cells : [...cells, reason]
 }
 
-/** The same in one line of at most so many columns, under which the next one lines up. */
+/** A change of a message in one line of at most `columns` columns, aligned with the other lines. */
 export function changeLine({ message, status, at }: Change, columns: number, style: Style): string {
   const { channel, recipient, id } = message
   const isWide = columns >= WIDE_COLUMNS
@@ -27,16 +27,16 @@ export function changeLine({ message, status, at }: Change, columns: number, sty
     column(channel, 8),
     column(printable(recipient), isWide ? 28 : 21),
   ]
-  const why = status === 'failed' ? printable(failureOf(message) ?? '') : ''
-  const rest = isWide ? `${id}  ${why}` : why
+  const reason = status === 'failed' ? printable(failureOf(message) ?? '') : ''
+  const rest = isWide ? `${id}  ${reason}` : reason
   const plain = [...before, status.padEnd('delivered'.length)].join('  ')
   const room = columns - textWidth(plain) - 2
   if (room < 0) return cut(plain, columns)
-  const told = cellText(statusCell(status, { padded: true }), style)
-  return [...before, told, cut(rest, room)].join('  ').trimEnd()
+  const shown = cellText(statusCell(status, { padded: true }), style)
+  return [...before, shown, cut(rest, room)].join('  ').trimEnd()
 }
 
-/** What a filter looks at. */
+/** The text that a filter searches. */
 export function changeWords({ message, status }: Change): string {
   const { channel, recipient, id, error_code, error_message, provider } = message
   return [channel, recipient, status, id, error_code, error_message, provider].join(' ')

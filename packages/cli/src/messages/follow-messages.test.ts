@@ -6,8 +6,8 @@ import { type Change, createFollower, followMessages } from './follow-messages.t
 const at = (second: number) => new Date(Date.UTC(2026, 4, 4, 9, 0, second)).toISOString()
 const idOf = (n: number) => `01934f5e-8c00-7a3b-9d2e-${String(n).padStart(12, '0')}`
 
-/** A message as the API gives it; `n` orders it in time. */
-function message(n: number, given: object = {}) {
+/** A message of the API; `n` gives its time. */
+function message(n: number, fields: object = {}) {
   return {
     id: idOf(n),
     workspace_id: idOf(0),
@@ -35,11 +35,11 @@ function message(n: number, given: object = {}) {
     read_at: null,
     failed_at: null,
     erased_at: null,
-    ...given,
+    ...fields,
   }
 }
 
-/** A server that keeps messages, newest last, and can be told to misbehave once. */
+/** A server with messages, newest last; each of `faults` replaces one answer. */
 function server() {
   const messages: ReturnType<typeof message>[] = []
   const requests: string[] = []
@@ -66,67 +66,67 @@ function server() {
   return { client, messages, requests, faults }
 }
 
-const told = (changes: readonly Change[]) =>
+const stepsOf = (changes: readonly Change[]) =>
   changes.map((change) => [change.message.id, change.status])
 const never = new AbortController().signal
 
 describe('a follower', () => {
-  test('tells nothing of what there was, and each later step once, in order', async () => {
+  test('skips existing messages, and reports each later step once, in order', async () => {
     const { client, messages } = server()
     messages.push(message(1))
     const follower = createFollower(client, never)
-    expect(await follower.look()).toEqual([])
+    expect(await follower.poll()).toEqual([])
     messages.push(message(2, { status: 'delivered', sent_at: at(3), delivered_at: at(5) }))
     messages[0] = message(1, { status: 'sent', sent_at: at(4) })
-    expect(told(await follower.look())).toEqual([
+    expect(stepsOf(await follower.poll())).toEqual([
       [idOf(2), 'queued'],
       [idOf(2), 'sent'],
       [idOf(1), 'sent'],
       [idOf(2), 'delivered'],
     ])
-    expect(await follower.look()).toEqual([])
+    expect(await follower.poll()).toEqual([])
   })
 
-  test('reads on over pages until it meets what it knows', async () => {
+  test('reads pages until it finds a known message', async () => {
     const { client, messages, requests } = server()
     for (let n = 1; n <= 150; n++) messages.push(message(n))
     const follower = createFollower(client, never)
-    await follower.look()
+    await follower.poll()
     expect(requests).toHaveLength(1)
     const delivered = { status: 'delivered', delivered_at: at(59) }
     for (let n = 151; n <= 400; n++) messages.push(message(n, delivered))
-    expect(new Set(told(await follower.look()).map(([id]) => id)).size).toBe(250)
+    expect(new Set(stepsOf(await follower.poll()).map(([id]) => id)).size).toBe(250)
   })
 
-  test('tells when more came than one look reads', async () => {
+  test('reports a gap when more messages came than one poll reads', async () => {
     const { client, messages } = server()
     messages.push(message(1))
     let gaps = 0
     const follower = createFollower(client, never, () => gaps++)
-    await follower.look()
+    await follower.poll()
     for (let n = 2; n <= 400; n++) messages.push(message(n))
-    await follower.look()
+    await follower.poll()
     expect(gaps).toBe(0)
     for (let n = 401; n <= 1_000; n++) messages.push(message(n))
-    await follower.look()
+    await follower.poll()
     expect(gaps).toBe(1)
   })
 
-  test('still asks for an unfinished message that is far down', async () => {
+  test('still reads an unfinished message that is far down', async () => {
     const { client, messages } = server()
     messages.push(message(1))
     const follower = createFollower(client, never)
-    await follower.look()
+    await follower.poll()
     const delivered = { status: 'delivered', delivered_at: at(59) }
     for (let n = 2; n <= 202; n++) messages.push(message(n, delivered))
-    await follower.look()
+    await follower.poll()
     messages[0] = message(1, { status: 'failed', failed_at: at(30) })
-    expect(told(await follower.look())).toEqual([[idOf(1), 'failed']])
+    expect(stepsOf(await follower.poll())).toEqual([[idOf(1), 'failed']])
   })
 })
 
 describe('following', () => {
-  test('waits out an outage and a rate limit, and tells of the outage', async () => {
+  test('continues after an outage and a rate limit, and reports the outage', async () => {
     const { client, messages, faults } = server()
     const stop = new AbortController()
     const log: string[] = []
@@ -156,9 +156,9 @@ describe('following', () => {
   })
 
   test.each([
-    ['the first look', [0]],
-    ['a refusal later on', [0, 1]],
-  ])('ends with the error of %s', async (_, looks) => {
+    ['the first poll', [0]],
+    ['a later refusal', [0, 1]],
+  ])('ends with the error of %s', async (_, polls) => {
     const { client, faults } = server()
     const refusal = {
       success: false,
@@ -166,7 +166,7 @@ describe('following', () => {
       message: 'API key has been deactivated',
     }
     const refuse = () => Response.json(refusal, { status: 401 })
-    if (looks.length === 1) faults.push(refuse)
+    if (polls.length === 1) faults.push(refuse)
     const following = followMessages(createFollower(client, never), {
       interval_ms: 1,
       signal: never,

@@ -4,55 +4,55 @@ import { isFinal, type Step, stepsOf } from './message-steps.ts'
 
 const PAGE_SIZE = 100
 
-/** A look reads at most this many pages: of a burst above it the oldest messages are not told. */
+/** The most pages of one poll: of a larger burst the oldest messages are not reported. */
 const PAGES_MAX = 5
 
-/** How many messages are remembered; the oldest are forgotten first. */
-const REMEMBERED_MAX = 10_000
+/** The most messages that are tracked; the oldest are dropped first. */
+const TRACKED_MAX = 10_000
 
-/** Something that happened to a message. */
+/** A new status of a message. */
 export interface Change extends Step {
   message: Message
 }
 
-interface Remembered {
-  told: Set<string>
+interface Tracked {
+  reported: Set<string>
   finished: boolean
 }
 
-/** Looks at the newest messages again and again; each look tells what is new since the one before. */
+/** Polls the newest messages; each poll returns the changes since the previous one. */
 export interface Follower {
-  /** The first look tells nothing: it learns what there is. */
-  look(): Promise<Change[]>
+  /** The first poll returns nothing: it reads the existing messages. */
+  poll(): Promise<Change[]>
 }
 
 /**
- * Follows the messages that a client may read, until `signal` aborts.
+ * Follows the messages that a client may read.
  *
- * @param onGap told when more came between two looks than one reads: the oldest of those are not told.
+ * @param onGap called when more messages came between two polls than one poll reads: the oldest are not reported.
  */
 export function createFollower(
   client: Client,
   signal: AbortSignal,
   onGap: () => void = () => {},
 ): Follower {
-  const remembered = new Map<string, Remembered>()
+  const tracked = new Map<string, Tracked>()
   let isFirst = true
 
   function changesOf(message: Message): Change[] {
-    const before = remembered.get(message.id)
-    const told = before?.told ?? new Set<string>()
-    const news = stepsOf(message).filter(({ status }) => !told.has(status))
-    for (const { status } of news) told.add(status)
-    // Put back at the end, so that the ones unfinished for longest take turns.
-    remembered.delete(message.id)
-    remembered.set(message.id, { told, finished: isFinal(message) })
+    const before = tracked.get(message.id)
+    const reported = before?.reported ?? new Set<string>()
+    const news = stepsOf(message).filter(({ status }) => !reported.has(status))
+    for (const { status } of news) reported.add(status)
+    // Moved to the end, so that the unfinished messages take turns in `oneUnfinished`.
+    tracked.delete(message.id)
+    tracked.set(message.id, { reported, finished: isFinal(message) })
     return news.map((step) => ({ ...step, message }))
   }
 
-  /** One of the unfinished messages that are too old for those pages; they take turns, since requests are limited. */
-  async function oneUnfinishedBut(seen: ReadonlySet<string>): Promise<Message[]> {
-    for (const [id, { finished }] of remembered) {
+  /** One unfinished message that is older than the pages; they take turns, because the rate limit allows one request. */
+  async function oneUnfinished(seen: ReadonlySet<string>): Promise<Message[]> {
+    for (const [id, { finished }] of tracked) {
       if (!finished && !seen.has(id))
         return [(await client.messages.get({ id }, { signal })).message]
     }
@@ -60,15 +60,15 @@ export function createFollower(
   }
 
   return {
-    async look() {
-      const isKnown = (id: string) => isFirst || remembered.has(id)
+    async poll() {
+      const isKnown = (id: string) => isFirst || tracked.has(id)
       const { recent, isWhole } = await newestUntil(client, isKnown, signal)
       if (!isWhole) onGap()
-      const older = isFirst ? [] : await oneUnfinishedBut(new Set(recent.map(({ id }) => id)))
+      const older = isFirst ? [] : await oneUnfinished(new Set(recent.map(({ id }) => id)))
       const changes = [...older, ...recent.toReversed()].flatMap(changesOf)
-      for (const id of remembered.keys()) {
-        if (remembered.size <= REMEMBERED_MAX) break
-        remembered.delete(id)
+      for (const id of tracked.keys()) {
+        if (tracked.size <= TRACKED_MAX) break
+        tracked.delete(id)
       }
       if (isFirst) {
         isFirst = false
@@ -79,7 +79,7 @@ export function createFollower(
   }
 }
 
-/** The newest messages, newest first, down to one that is known or as many pages as one look may read. */
+/** The newest messages, newest first, down to a known one or to the page limit. */
 async function newestUntil(
   client: Client,
   isKnown: (id: string) => boolean,
@@ -88,25 +88,25 @@ async function newestUntil(
   const recent: Message[] = []
   let cursor: string | undefined
   for (let page = 0; page < PAGES_MAX; page++) {
-    const answer = await client.messages.list({ limit: PAGE_SIZE, cursor }, { signal })
-    recent.push(...answer.messages)
-    const oldest = answer.messages.at(-1)
-    cursor = answer.next_cursor ?? undefined
+    const response = await client.messages.list({ limit: PAGE_SIZE, cursor }, { signal })
+    recent.push(...response.messages)
+    const oldest = response.messages.at(-1)
+    cursor = response.next_cursor ?? undefined
     if (!oldest || isKnown(oldest.id) || cursor === undefined) return { recent, isWhole: true }
   }
   return { recent, isWhole: false }
 }
 
-/** Looks every `interval_ms` until `signal` aborts; an outage after the first look is waited out. */
+/** Polls every `interval_ms` until `signal` aborts; continues after an outage, except at the first poll. */
 export async function followMessages(
   follower: Follower,
   options: {
     interval_ms: number
     signal: AbortSignal
-    /** Told once it is known what there was before: what comes now is told. */
+    /** Told after the first poll: later changes are reported. */
     onReady: () => void
     onChange: (change: Change) => void
-    /** Told when the server went out of reach, and when it is back. */
+    /** Called when an outage of the server starts (true) and ends (false). */
     onOutage: (isOut: boolean) => void
   },
 ): Promise<void> {
@@ -116,7 +116,7 @@ export async function followMessages(
   while (!signal.aborted) {
     let wait_ms = interval_ms
     try {
-      const changes = await follower.look()
+      const changes = await follower.poll()
       if (isFirst) onReady()
       if (isOut) onOutage(false)
       isFirst = false
@@ -125,12 +125,12 @@ export async function followMessages(
     } catch (error) {
       if (signal.aborted) return
       if (isFirst) throw error
-      const asked_ms = retryAfterMs(error)
+      const retry_ms = retryAfterMs(error)
       const isAway = isOutage(error)
-      if (asked_ms === null && !isAway) throw error
+      if (retry_ms === null && !isAway) throw error
       if (isAway && !isOut) onOutage(true)
       isOut ||= isAway
-      wait_ms = asked_ms ?? interval_ms
+      wait_ms = retry_ms ?? interval_ms
     }
     await pause(wait_ms, signal)
   }

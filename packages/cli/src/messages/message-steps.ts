@@ -2,7 +2,7 @@ import type { Message, MessageStatus } from '@svc/core/contract'
 import type { Cell } from '../show/output.ts'
 import type { StyleName } from '../show/style.ts'
 
-/** One status that a message reached, and when. */
+/** A status that a message reached, and the time. */
 export interface Step {
   status: MessageStatus
   at: Date
@@ -18,14 +18,14 @@ const STYLES: Record<MessageStatus, StyleName> = {
   read: 'green',
 }
 
-/** Whether nothing more is to be waited for: a delivered message may still be read, some day. */
+/** Whether to stop waiting. A delivered message may still become read later. */
 export function isFinal({ status }: Message): boolean {
   return FINAL.has(status)
 }
 
 /**
- * Every status that a message has been in, whichever of them were seen, in the one order in which they can follow each other:
- * times that are equal, or of a clock that went back, do not change it.
+ * Every status that a message had, in the order of the state machine: equal times, or a clock that went back, do not
+ * change the order.
  */
 export function stepsOf(message: Message): Step[] {
   const { created_at, sent_at, delivered_at, read_at, failed_at } = message
@@ -39,12 +39,12 @@ export function stepsOf(message: Message): Step[] {
   return steps.flatMap(([status, at]) => (at ? [{ status, at }] : []))
 }
 
-/** A status in its colour, padded so that what follows stands under each other. */
+/** A status in its colour; `padded` to the longest status. */
 export function statusCell(status: MessageStatus, { padded = false } = {}): Cell {
   return { text: padded ? status.padEnd('delivered'.length) : status, style: STYLES[status] }
 }
 
-/** Why a message, or a try of it, failed, in one line; null when it did not, or nobody said. */
+/** The reason of a failed message or attempt in one line; null without one. */
 export function failureOf({
   error_code,
   error_message,

@@ -48,17 +48,17 @@ test.each([
       ]),
     },
   ],
-])('%o', (options, request) => {
+])('builds the request of %o', (options, request) => {
   expect(sendRequestOf(options, now)).toEqual(request)
 })
 
-test.each(['nonsense', '=value'])('metadata "%s" is refused', (pair) => {
+test.each(['nonsense', '=value'])('refuses --metadata "%s"', (pair) => {
   expect(() => sendRequestOf({ to: '+12', metadata: [pair] }, now)).toThrow(
     '--metadata must be key=value',
   )
 })
 
-test.each(['soon', '10', ''])('--expires-in "%s" is refused', (expiresIn) => {
+test.each(['soon', '10', ''])('refuses --expires-in "%s"', (expiresIn) => {
   expect(() => sendRequestOf({ to: '+12', expiresIn }, now)).toThrow(
     '--expires-in must be a duration',
   )

@@ -5,10 +5,10 @@ import { durationMs, momentText } from '../input/time.ts'
 import { usage } from '../process/failure.ts'
 import type { ProcessIo } from '../process/process-io.ts'
 
-/** The channels that `svc send` knows the contents of. */
+/** The channels of `svc send`. */
 export const SEND_CHANNELS = ['sms', 'email', 'whatsapp', 'voice'] as const
 
-/** What a message is to say, and when. */
+/** The options for the content and the time of a message. */
 export interface MessageOptions {
   text?: string
   subject?: string
@@ -19,13 +19,13 @@ export interface MessageOptions {
   expiresIn?: string
 }
 
-/** What `svc send` was asked for. */
+/** The options of `svc send` for the request. */
 export interface SendOptions extends MessageOptions {
   to: string
   channel?: (typeof SEND_CHANNELS)[number]
 }
 
-/** Adds the options that say what is sent, to whom and when. */
+/** Adds the options for the recipient, content and time of a message. */
 export function withRequest(command: Command): Command {
   return withMessage(
     command.requiredOption(
@@ -34,25 +34,25 @@ export function withRequest(command: Command): Command {
     ),
     new Option(
       '--channel <channel>',
-      'how it goes (default: what the recipient looks like); voice calls',
+      'the channel (default: sms for a phone number, email for an address); voice is a call',
     ).choices(SEND_CHANNELS),
   )
 }
 
-/** Adds the options that say what is sent and when, and by which channel. */
+/** Adds the options for the channel, content and time of a message. */
 export function withMessage(command: Command, channel: Option): Command {
   return command
-    .option('--text <text>', 'what it says, or a call reads out; - takes it from stdin')
+    .option('--text <text>', 'the text of the message or call; - reads it from stdin')
     .addOption(channel)
     .option('--subject <text>', 'the subject of an e-mail')
     .option('--html <html>', 'the HTML body of an e-mail')
     .option('--from <sender>', 'the sender; for e-mail the display name')
-    .option('--metadata <key=value...>', 'your own keys and values, kept on the message')
-    .option('--at <time>', 'when to send it: ISO 8601, or a duration from now such as 10m')
-    .option('--expires-in <duration>', 'not to be sent any more after a duration such as 1h')
+    .option('--metadata <key=value...>', 'your own keys and values, stored with the message')
+    .option('--at <time>', 'send it at a time: ISO 8601, or a duration from now such as 10m')
+    .option('--expires-in <duration>', 'do not send it after this time, such as 1h')
 }
 
-/** The request that the options ask for, its text read from stdin where they say so. */
+/** Builds the request of the options; reads the text from stdin for `--text -`. */
 export async function readSendRequest(
   options: SendOptions,
   io: ProcessIo,
@@ -62,7 +62,7 @@ export async function readSendRequest(
   return sendRequestOf({ ...options, ...text }, new Date())
 }
 
-/** The request that the options ask for; what is wrong with it is for the server to say. */
+/** Builds the request of the options; the server validates it. */
 export function sendRequestOf(options: SendOptions, now: Date): WireSendRequest {
   const { to } = options
   const channel = options.channel ?? (to.includes('@') ? 'email' : 'sms')
@@ -71,7 +71,7 @@ export function sendRequestOf(options: SendOptions, now: Date): WireSendRequest 
   return { channel, to, content: textContentOf(channel, options), ...more }
 }
 
-/** Who sends, what is kept with it, and when it goes. */
+/** The sender, metadata and times of a request. */
 export function sendingOf({ from, metadata, at, expiresIn }: MessageOptions, now: Date) {
   return {
     ...(from !== undefined && { from }),
@@ -81,7 +81,7 @@ export function sendingOf({ from, metadata, at, expiresIn }: MessageOptions, now
   }
 }
 
-/** What an e-mail says. */
+/** The content of an e-mail. */
 export function emailContentOf({ subject, html, text }: MessageOptions) {
   return {
     subject: subject ?? '',
@@ -90,7 +90,7 @@ export function emailContentOf({ subject, html, text }: MessageOptions) {
   }
 }
 
-/** What a message of any other channel says. */
+/** The content of a message on any other channel. */
 export function textContentOf(
   channel: string,
   { text = '', subject, html }: MessageOptions,
@@ -101,13 +101,13 @@ export function textContentOf(
   return { text }
 }
 
-function secondsOf(span: string): number {
-  const duration_ms = durationMs(span)
+function secondsOf(text: string): number {
+  const duration_ms = durationMs(text)
   if (duration_ms === null) throw usage('--expires-in must be a duration such as 30s or 1h')
   return duration_ms / 1_000
 }
 
-/** The keys and values of an option that is given as `key=value`. */
+/** Reads the keys and values of a `key=value` option. */
 export function pairsOf(option: string, pairs: readonly string[]): Record<string, string> {
   const entries = pairs.map((pair): [string, string] => {
     const at = pair.indexOf('=')

@@ -2,23 +2,23 @@ import type { MessageStatus, TimelineEntry, Units } from '@svc/core/contract'
 import type { Cell } from '../show/output.ts'
 import { failureOf, statusCell } from './message-steps.ts'
 
-/** The names of the columns that `timelineRow` fills. */
+/** The headings of the columns of `timelineRow`. */
 export const TIMELINE_HEADINGS = ['TIME', 'KIND', 'WHAT', 'RESULT', 'DETAIL'] as const
 
-/** What happened to a message, as a row for people. */
+/** An entry of the timeline as a row. */
 export function timelineRow(
   entry: TimelineEntry,
   formatCredits: (amount: Units) => string,
-): [time: Cell, kind: Cell, ...Told] {
-  return [entry.at.toISOString(), entry.kind, ...toldOf(entry, formatCredits)]
+): [time: Cell, kind: Cell, ...Details] {
+  return [entry.at.toISOString(), entry.kind, ...detailsOf(entry, formatCredits)]
 }
 
-type Told = [what: Cell, result: Cell, detail: Cell]
+type Details = [what: Cell, result: Cell, detail: Cell]
 
-function toldOf(entry: TimelineEntry, formatCredits: (amount: Units) => string): Told {
+function detailsOf(entry: TimelineEntry, formatCredits: (amount: Units) => string): Details {
   switch (entry.kind) {
     case 'status': {
-      const late = { text: 'came too late to count', style: 'dim' } as const
+      const late = { text: 'too late, ignored', style: 'dim' } as const
       const status = statusCell(entry.status as MessageStatus)
       return [status, entry.applied ? '' : late, failureOf(entry) ?? '']
     }
