@@ -13,12 +13,12 @@ export const CHECKED_ELSEWHERE: { page: string; info: RegExp; by: string }[] = [
   {
     page: 'docs/guides/generic-http-provider.md',
     info: /^json$/,
-    by: 'packages/core/test/providers/generic-http-settings.test.ts',
+    by: 'packages/core/test/providers/http/settings.test.ts',
   },
   {
     page: 'docs/guides/kannel.md',
     info: /^json$/,
-    by: 'packages/core/test/providers/generic-http-settings.test.ts',
+    by: 'packages/core/test/providers/http/settings.test.ts',
   },
   { page: 'docs/operating/scaling.md', info: /^sql$/, by: 'packages/core/test/scaling/plan.ts' },
 ]

@@ -9,7 +9,7 @@ import { createPerformer, createProviders } from '../../src/dispatch/performer.t
 import { createPool } from '../../src/dispatch/pool.ts'
 import { uptimeMs } from '../../src/dispatch/uptime.ts'
 import { systemRuntime } from '../../src/runtime/runtime.ts'
-import { httpJob, jsonSettings } from '../providers/http-gateway.ts'
+import { httpJob, jsonSettings } from '../providers/http/gateway.ts'
 import { openHttpPeer } from '../providers/http-peer.ts'
 import { listener } from '../told.ts'
 

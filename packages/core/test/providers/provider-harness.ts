@@ -37,7 +37,7 @@ export interface PeerMessage {
 }
 
 /**
- * How the contract suite drives one kind of provider: see `generic-http.test.ts` for a whole one. Static facts first:
+ * How the contract suite drives one kind of provider: see `http/contract.test.ts` for a whole one. Static facts first:
  * they decide which tests there are.
  */
 export interface ProviderHarness {

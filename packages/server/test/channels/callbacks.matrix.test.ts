@@ -1,16 +1,16 @@
 import { randomUUID } from 'node:crypto'
 import { type CallbackRequest, readProvider } from '@svc/core'
 import { describe, expect, it } from 'vitest'
-import { querySettings, signedJson } from '../../../core/test/providers/http-gateway.ts'
+import { querySettings, signedJson } from '../../../core/test/providers/http/gateway.ts'
 import { openHttpPeer } from '../../../core/test/providers/http-peer.ts'
 import { statusFields } from '../../../core/test/providers/twilio/callbacks.ts'
-import { APP_SECRET } from '../../../core/test/providers/whatsapp-cloud-peer.ts'
+import { APP_SECRET } from '../../../core/test/providers/whatsapp-cloud/peer.ts'
 import {
   newsOf,
   notificationOf,
   signedCallback,
   statusOf,
-} from '../../../core/test/providers/whatsapp-cloud-webhooks.ts'
+} from '../../../core/test/providers/whatsapp-cloud/webhooks.ts'
 import { openCarriage, type Peer } from './carriage.contract.ts'
 import { openGateway } from './gateway-carrier.ts'
 import { openMeta } from './meta-carrier.ts'

@@ -1,5 +1,5 @@
 import { type CallbackRequest, readProvider } from '@svc/core'
-import { jsonSettings, signedJson } from '../../../core/test/providers/http-gateway.ts'
+import { jsonSettings, signedJson } from '../../../core/test/providers/http/gateway.ts'
 import {
   answer,
   type HttpPlay,

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { jsonSettings, signedJson } from '../../../core/test/providers/http-gateway.ts'
+import { jsonSettings, signedJson } from '../../../core/test/providers/http/gateway.ts'
 import { idOf } from '../../../core/test/providers/http-peer.ts'
 import { openGateway } from './gateway-carrier.ts'
 import { openService, useStage } from './service.ts'

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { inboundFields } from '../../../core/test/providers/twilio/callbacks.ts'
-import { inboundOf } from '../../../core/test/providers/whatsapp-cloud-webhooks.ts'
+import { inboundOf } from '../../../core/test/providers/whatsapp-cloud/webhooks.ts'
 import { openCarriage, type Peer } from './carriage.contract.ts'
 import { openMeta } from './meta-carrier.ts'
 import { CANARY, type Service, useStage } from './service.ts'

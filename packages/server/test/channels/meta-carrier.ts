@@ -4,13 +4,13 @@ import {
   type MetaPeer,
   startMetaPeer,
   VERIFY_TOKEN,
-} from '../../../core/test/providers/whatsapp-cloud-peer.ts'
+} from '../../../core/test/providers/whatsapp-cloud/peer.ts'
 import {
   newsOf,
   notificationOf,
   signedCallback,
   statusOf,
-} from '../../../core/test/providers/whatsapp-cloud-webhooks.ts'
+} from '../../../core/test/providers/whatsapp-cloud/webhooks.ts'
 import type { Peer } from './carriage.contract.ts'
 import { newNumber } from './service.ts'
 

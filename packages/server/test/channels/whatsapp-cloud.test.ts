@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
-import { VERIFY_TOKEN } from '../../../core/test/providers/whatsapp-cloud-peer.ts'
-import { verificationCall } from '../../../core/test/providers/whatsapp-cloud-webhooks.ts'
+import { VERIFY_TOKEN } from '../../../core/test/providers/whatsapp-cloud/peer.ts'
+import { verificationCall } from '../../../core/test/providers/whatsapp-cloud/webhooks.ts'
 import { carries, openCarriage } from './carriage.contract.ts'
 import { openMeta } from './meta-carrier.ts'
 import { CANARY } from './service.ts'

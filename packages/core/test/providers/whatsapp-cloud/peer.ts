@@ -4,7 +4,7 @@ import type { AddressInfo, Socket } from 'node:net'
 import {
   settings,
   type WhatsappCloudSettings,
-} from '../../src/providers/whatsapp-cloud/settings.ts'
+} from '../../../src/providers/whatsapp-cloud/settings.ts'
 import {
   errorBody,
   faultOfBody,
@@ -14,8 +14,8 @@ import {
   type MetaRequest,
   type MetaTemplate,
   NUMBERS,
-} from './whatsapp-cloud-requests.ts'
-import { metaJson } from './whatsapp-cloud-webhooks.ts'
+} from './requests.ts'
+import { metaJson } from './webhooks.ts'
 
 /** What goes wrong with a call. The line may break before or after Meta has acted; `raw` stands in for something between. */
 export type MetaFault =

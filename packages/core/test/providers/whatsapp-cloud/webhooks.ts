@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto'
-import type { CallbackRequest } from '../../src/contract/outside/provider.ts'
-import type { MetaMessage, MetaNumber } from './whatsapp-cloud-requests.ts'
+import type { CallbackRequest } from '../../../src/contract/outside/provider.ts'
+import type { MetaMessage, MetaNumber } from './requests.ts'
 
 /** One `changes[].value` of the field `messages`. */
 export type MetaValue = Record<string, unknown>

@@ -1,12 +1,12 @@
-import { isRecord } from '../../src/contract/fields/fields.ts'
-import { createProviderClient } from '../../src/providers/http-client.ts'
-import { whatsappCloudType } from '../../src/providers/whatsapp-cloud/type.ts'
-import { openWhatsappCloud } from '../../src/providers/whatsapp-cloud/whatsapp-cloud.ts'
-import { providerContract } from './provider.contract.ts'
-import type { Fate, PeerMessage, ProviderBench } from './provider-harness.ts'
-import { APP_SECRET, type MetaFault, startMetaPeer, VERIFY_TOKEN } from './whatsapp-cloud-peer.ts'
-import { type MetaRequest, NUMBERS } from './whatsapp-cloud-requests.ts'
-import { newsOf, notificationOf, signedCallback, statusOf } from './whatsapp-cloud-webhooks.ts'
+import { isRecord } from '../../../src/contract/fields/fields.ts'
+import { createProviderClient } from '../../../src/providers/http-client.ts'
+import { whatsappCloudType } from '../../../src/providers/whatsapp-cloud/type.ts'
+import { openWhatsappCloud } from '../../../src/providers/whatsapp-cloud/whatsapp-cloud.ts'
+import { providerContract } from '../provider.contract.ts'
+import type { Fate, PeerMessage, ProviderBench } from '../provider-harness.ts'
+import { APP_SECRET, type MetaFault, startMetaPeer, VERIFY_TOKEN } from './peer.ts'
+import { type MetaRequest, NUMBERS } from './requests.ts'
+import { newsOf, notificationOf, signedCallback, statusOf } from './webhooks.ts'
 
 const FAULTS: Record<Exclude<Fate, 'accept'>, MetaFault> = {
   reject: { type: 'error', status: 400, code: 131026 },

@@ -1,5 +1,5 @@
-import { jsonHarness, queryHarness } from './http-gateway.ts'
-import { providerContract } from './provider.contract.ts'
+import { providerContract } from '../provider.contract.ts'
+import { jsonHarness, queryHarness } from './gateway.ts'
 
 providerContract('http, a gateway that takes JSON', jsonHarness)
 providerContract('http, a gateway that takes queries', queryHarness)

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest'
-import type { CallbackRequest } from '../../src/contract/outside/provider.ts'
-import { callbackUrlOf } from '../../src/providers/http/callback-auth.ts'
-import { httpProvider } from '../../src/providers/http/provider.ts'
-import { settings } from '../../src/providers/http/settings.ts'
-import { CONTEXT, jsonSettings, querySettings, signedJson } from './http-gateway.ts'
+import type { CallbackRequest } from '../../../src/contract/outside/provider.ts'
+import { callbackUrlOf } from '../../../src/providers/http/callback-auth.ts'
+import { httpProvider } from '../../../src/providers/http/provider.ts'
+import { settings } from '../../../src/providers/http/settings.ts'
+import { CONTEXT, jsonSettings, querySettings, signedJson } from './gateway.ts'
 
 const ABOUT = {
   workspace_id: '11111111-1111-4111-8111-111111111111',

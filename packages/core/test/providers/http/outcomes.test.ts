@@ -1,6 +1,5 @@
 import { afterEach, describe, expect, it } from 'vitest'
-import type { Outcome } from '../../src/contract/outside/provider.ts'
-import { httpJob, jsonSettings, openHttp, querySettings, signedJson } from './http-gateway.ts'
+import type { Outcome } from '../../../src/contract/outside/provider.ts'
 import {
   accepting,
   answer,
@@ -8,7 +7,8 @@ import {
   type HttpPlay,
   NO_ANSWER,
   ODD_ANSWERS,
-} from './http-peer.ts'
+} from '../http-peer.ts'
+import { httpJob, jsonSettings, openHttp, querySettings, signedJson } from './gateway.ts'
 
 const closing: (() => Promise<unknown>)[] = []
 afterEach(async () => {

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { createInterface } from 'node:readline'
-import { APP_SECRET, type MetaPeer, startMetaPeer, VERIFY_TOKEN } from './whatsapp-cloud-peer.ts'
-import type { MetaMessage } from './whatsapp-cloud-requests.ts'
+import { APP_SECRET, type MetaPeer, startMetaPeer, VERIFY_TOKEN } from './peer.ts'
+import type { MetaMessage } from './requests.ts'
 import {
   inboundOf,
   newsOf,
@@ -9,7 +9,7 @@ import {
   signedCallback,
   statusOf,
   verificationCall,
-} from './whatsapp-cloud-webhooks.ts'
+} from './webhooks.ts'
 
 const STATUS_AFTER_MS = 300
 /** By the last digit of the recipient: the calls that are made, and the statuses in each. */
@@ -30,7 +30,7 @@ const TEXT = /^text\s+(\+\d+)\s+(.+)$/
  * after the other, or as `FATES` says. On its input, `verify` makes sure of the address, and `text <from> <words>` is a
  * person who writes.
  *
- *     node --conditions=source --import tsx packages/core/test/providers/whatsapp-cloud-alone.ts \
+ *     node --conditions=source --import tsx packages/core/test/providers/whatsapp-cloud/alone.ts \
  *       http://127.0.0.1:3000/callbacks/wa
  */
 async function runAlone(callback_url: string | undefined): Promise<void> {

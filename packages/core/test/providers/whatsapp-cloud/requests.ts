@@ -1,4 +1,4 @@
-import { isRecord } from '../../src/contract/fields/fields.ts'
+import { isRecord } from '../../../src/contract/fields/fields.ts'
 
 /** A number of the business, as Meta knows it. */
 export interface MetaNumber {

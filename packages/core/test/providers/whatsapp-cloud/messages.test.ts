@@ -1,10 +1,10 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import type { Provider } from '../../src/contract/outside/provider.ts'
-import type { WhatsappContent } from '../../src/contract/resources/content.ts'
-import { openWhatsappCloud } from '../../src/providers/whatsapp-cloud/whatsapp-cloud.ts'
-import { jobOf, MESSAGE, sendOne, WORKSPACE } from './whatsapp-cloud-jobs.ts'
-import { type MetaPeer, startMetaPeer } from './whatsapp-cloud-peer.ts'
+import type { Provider } from '../../../src/contract/outside/provider.ts'
+import type { WhatsappContent } from '../../../src/contract/resources/content.ts'
+import { openWhatsappCloud } from '../../../src/providers/whatsapp-cloud/whatsapp-cloud.ts'
+import { jobOf, MESSAGE, sendOne, WORKSPACE } from './jobs.ts'
+import { type MetaPeer, startMetaPeer } from './peer.ts'
 
 let peer: MetaPeer
 let provider: Provider

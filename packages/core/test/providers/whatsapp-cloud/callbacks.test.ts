@@ -4,13 +4,13 @@ import type {
   CallbackReading,
   CallbackRequest,
   Report,
-} from '../../src/contract/outside/provider.ts'
-import { signatureOf } from '../../src/providers/whatsapp-cloud/callback.ts'
-import { settings } from '../../src/providers/whatsapp-cloud/settings.ts'
-import { openWhatsappCloud } from '../../src/providers/whatsapp-cloud/whatsapp-cloud.ts'
-import { MESSAGE, WORKSPACE } from './whatsapp-cloud-jobs.ts'
-import { APP_SECRET, VERIFY_TOKEN } from './whatsapp-cloud-peer.ts'
-import { type MetaNumber, NUMBERS } from './whatsapp-cloud-requests.ts'
+} from '../../../src/contract/outside/provider.ts'
+import { signatureOf } from '../../../src/providers/whatsapp-cloud/callback.ts'
+import { settings } from '../../../src/providers/whatsapp-cloud/settings.ts'
+import { openWhatsappCloud } from '../../../src/providers/whatsapp-cloud/whatsapp-cloud.ts'
+import { MESSAGE, WORKSPACE } from './jobs.ts'
+import { APP_SECRET, VERIFY_TOKEN } from './peer.ts'
+import { type MetaNumber, NUMBERS } from './requests.ts'
 import {
   CALLBACK_URL,
   inboundOf,
@@ -20,7 +20,7 @@ import {
   signedCallback,
   statusOf,
   verificationCall,
-} from './whatsapp-cloud-webhooks.ts'
+} from './webhooks.ts'
 
 const provider = openWhatsappCloud(
   settings.parse({

@@ -4,11 +4,11 @@ import type {
   Provider,
   ProviderContext,
   SendJob,
-} from '../../src/contract/outside/provider.ts'
-import { callbackUrlOf } from '../../src/providers/http/callback-auth.ts'
-import { httpProvider } from '../../src/providers/http/provider.ts'
-import { settings } from '../../src/providers/http/settings.ts'
-import { httpType } from '../../src/providers/http/type.ts'
+} from '../../../src/contract/outside/provider.ts'
+import { callbackUrlOf } from '../../../src/providers/http/callback-auth.ts'
+import { httpProvider } from '../../../src/providers/http/provider.ts'
+import { settings } from '../../../src/providers/http/settings.ts'
+import { httpType } from '../../../src/providers/http/type.ts'
 import {
   accepting,
   answer,
@@ -19,13 +19,13 @@ import {
   openHttpPeer,
   type PeerRequest,
   taken,
-} from './http-peer.ts'
+} from '../http-peer.ts'
 import {
   DEADLINES_MS,
   type Fate,
   type ProviderBench,
   type ProviderHarness,
-} from './provider-harness.ts'
+} from '../provider-harness.ts'
 
 export const CONTEXT: ProviderContext = {
   public_url: 'https://svc.test',

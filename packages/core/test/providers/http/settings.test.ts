@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
-import { NAMES } from '../../src/providers/http/values.ts'
-import { openProvider, providerSettings, traitsOf } from '../../src/providers/registry.ts'
-import { CONTEXT, jsonSettings, querySettings } from './http-gateway.ts'
+import { NAMES } from '../../../src/providers/http/values.ts'
+import { openProvider, providerSettings, traitsOf } from '../../../src/providers/registry.ts'
+import { CONTEXT, jsonSettings, querySettings } from './gateway.ts'
 
 const json = jsonSettings('https://gateway.test')
 
@@ -126,7 +126,7 @@ describe('settings are refused', () => {
   })
 })
 
-const GUIDES = '../../../../docs/guides/'
+const GUIDES = '../../../../../docs/guides/'
 
 function guideOf(name: string): { text: string; examples: unknown[] } {
   const text = readFileSync(new URL(`${GUIDES}${name}`, import.meta.url), 'utf8')

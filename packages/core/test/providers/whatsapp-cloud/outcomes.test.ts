@@ -1,11 +1,11 @@
 import fc from 'fast-check'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import type { Provider } from '../../src/contract/outside/provider.ts'
-import { createProviderClient, type ProviderClient } from '../../src/providers/http-client.ts'
-import { outcomeOf } from '../../src/providers/whatsapp-cloud/outcome.ts'
-import { openWhatsappCloud } from '../../src/providers/whatsapp-cloud/whatsapp-cloud.ts'
-import { jobOf, sendOne } from './whatsapp-cloud-jobs.ts'
-import { type MetaPeer, startMetaPeer } from './whatsapp-cloud-peer.ts'
+import type { Provider } from '../../../src/contract/outside/provider.ts'
+import { createProviderClient, type ProviderClient } from '../../../src/providers/http-client.ts'
+import { outcomeOf } from '../../../src/providers/whatsapp-cloud/outcome.ts'
+import { openWhatsappCloud } from '../../../src/providers/whatsapp-cloud/whatsapp-cloud.ts'
+import { jobOf, sendOne } from './jobs.ts'
+import { type MetaPeer, startMetaPeer } from './peer.ts'
 
 let peer: MetaPeer
 let provider: Provider

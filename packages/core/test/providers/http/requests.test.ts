@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto'
 import fc from 'fast-check'
 import { afterEach, describe, expect, it } from 'vitest'
-import { httpJob, jsonSettings, openHttp, querySettings } from './http-gateway.ts'
+import { httpJob, jsonSettings, openHttp, querySettings } from './gateway.ts'
 
 const closing: (() => Promise<unknown>)[] = []
 afterEach(async () => {

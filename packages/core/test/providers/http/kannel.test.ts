@@ -1,11 +1,11 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { CallbackReading, Provider } from '../../src/contract/outside/provider.ts'
-import { httpProvider } from '../../src/providers/http/provider.ts'
-import { settings } from '../../src/providers/http/settings.ts'
-import { httpJob } from './http-gateway.ts'
-import { HAS_KANNEL, type Kannel, openKannel } from './http-kannel.ts'
+import type { CallbackReading, Provider } from '../../../src/contract/outside/provider.ts'
+import { httpProvider } from '../../../src/providers/http/provider.ts'
+import { settings } from '../../../src/providers/http/settings.ts'
+import { httpJob } from './gateway.ts'
+import { HAS_KANNEL, type Kannel, openKannel } from './kannel.ts'
 
 const TOKEN = 'canary-token-of-16'
 

@@ -1,5 +1,5 @@
-import type { Outcome, Provider, SendJob } from '../../src/contract/outside/provider.ts'
-import type { WhatsappContent } from '../../src/contract/resources/content.ts'
+import type { Outcome, Provider, SendJob } from '../../../src/contract/outside/provider.ts'
+import type { WhatsappContent } from '../../../src/contract/resources/content.ts'
 
 export const WORKSPACE = '0197a0f0-0000-7000-8000-000000000001'
 export const MESSAGE = '0197a0f0-0000-7000-8000-0000000000aa'

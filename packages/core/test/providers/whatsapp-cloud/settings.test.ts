@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { providerSettings, traitsOf } from '../../src/providers/registry.ts'
+import { providerSettings, traitsOf } from '../../../src/providers/registry.ts'
 
 const GIVEN = {
   type: 'whatsapp_cloud',
