@@ -34,7 +34,7 @@ export function readPages(): Page[] {
   const docs = readdirSync(join(ROOT, 'docs'), { recursive: true, encoding: 'utf8' })
     .filter((name) => name.endsWith('.md'))
     .map((name) => `docs/${name.replaceAll('\\', '/')}`)
-  return ['README.md', ...packages, ...docs.toSorted()]
+  return ['README.md', 'CONTRIBUTING.md', 'SECURITY.md', ...packages, ...docs.toSorted()]
     .filter((path) => !path.startsWith(GENERATED))
     .map((path) => pageOf(path, readFileSync(join(ROOT, path), 'utf8')))
 }

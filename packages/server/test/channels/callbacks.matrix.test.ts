@@ -195,7 +195,7 @@ describe.each([
   })
 })
 
-it('an address that was signed for one message tells of no other → 403', async () => {
+it('an address that is signed for one message is refused for another → 403', async () => {
   const stage = await openCarriage(openQueryPeer)
   const { service, tenant, peer } = stage
   const sent = async () => {
