@@ -27,7 +27,7 @@ const retry = (error_code: string, misconfigured?: 'provider' | 'sender') => ({
   misconfigured,
 })
 
-// Source: research, channels.md, sections 3.1 and 3.2.
+// Source: Twilio, Error and Warning Dictionary.
 const TABLE: [codes: number[], status: number, expected: object][] = [
   [[20429], 429, retry('rate_limited')],
   [[20003], 401, retry('provider_unauthorized', 'provider')],

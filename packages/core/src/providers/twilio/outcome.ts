@@ -25,8 +25,8 @@ export function acceptedAs(sid: unknown, lookup_after_ms: number): Outcome {
 }
 
 /**
- * The outcome of an error of Twilio's client. Only a request of which no byte was written is simply tried again. A request
- * that was written and not answered, or answered by a gateway in Twilio's place, may have been accepted.
+ * The outcome of an error of Twilio's client. Only a request of which no byte was written is a `retry`. A request that
+ * was written and not answered, or answered by a gateway in Twilio's place, may have been accepted.
  */
 export function outcomeOf(error: unknown, now_ms: number): Outcome {
   // The package could not read the success.

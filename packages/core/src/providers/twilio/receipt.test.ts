@@ -3,7 +3,7 @@ import { callReceipt, messageReceipt, secondsOf } from './receipt.ts'
 
 const SID = `SM${'1'.repeat(32)}`
 
-describe('messages', () => {
+describe('messageReceipt', () => {
   it.each([
     ['accepted', 'sent'],
     ['scheduled', 'sent'],
@@ -15,7 +15,7 @@ describe('messages', () => {
     ['read', 'read'],
     ['a_word_of_tomorrow', 'sent'],
     ['constructor', 'sent'],
-  ])('%s: %s', (status, ours) => {
+  ])('reads %s as %s', (status, ours) => {
     expect(messageReceipt({ sid: SID, status, code: null })).toEqual({
       status: ours,
       provider_message_id: SID,
@@ -32,7 +32,7 @@ describe('messages', () => {
     ['undelivered', null, 'undelivered', 'twilio: Not delivered'],
     ['failed', null, 'undelivered', 'twilio: Not sent'],
     ['canceled', null, 'canceled', 'twilio: Canceled'],
-  ])('%s with %s: %s', (status, code, error_code, error_message) => {
+  ])('reads %s with code %s as %s', (status, code, error_code, error_message) => {
     expect(messageReceipt({ sid: SID, status, code })).toEqual({
       status: 'failed',
       provider_message_id: SID,
@@ -41,18 +41,18 @@ describe('messages', () => {
     })
   })
 
-  it('an opt-out that shows late stops what follows', () => {
+  it('suppresses the recipient after a late opt-out', () => {
     const receipt = messageReceipt({ sid: SID, status: 'failed', code: 21_610 })
     expect(receipt).toMatchObject({ status: 'failed', suppress: 'opt_out' })
   })
 })
 
-describe('calls', () => {
+describe('callReceipt', () => {
   const call = (status: string, duration_s: number | null, code: number | null = null) =>
     callReceipt({ sid: SID, status, code, duration_s })
 
   it.each(['queued', 'initiated', 'ringing', 'in-progress', 'answered', 'another'])(
-    '%s: it goes on, and nothing is known of its length',
+    'reads %s as sent, without a duration',
     (status) => {
       const receipt = call(status, null)
       expect(receipt).toMatchObject({ status: 'sent', error_code: null })
@@ -60,11 +60,11 @@ describe('calls', () => {
     },
   )
 
-  it('completed: delivered, with its length', () => {
+  it('reads completed as delivered, with the duration', () => {
     expect(call('completed', 61)).toMatchObject({ status: 'delivered', duration_s: 61 })
   })
 
-  it('completed without a length says nothing of what it costs', () => {
+  it('reads completed without a duration as sent', () => {
     expect(call('completed', null)).toMatchObject({ status: 'sent' })
     expect(call('completed', null)).not.toHaveProperty('duration_s')
   })
@@ -75,11 +75,11 @@ describe('calls', () => {
     ['no-answer', 'unanswered'],
     ['failed', 'call_failed'],
     ['canceled', 'canceled'],
-  ])('%s of no length: failed as %s, and costs nothing', (status, error_code) => {
+  ])('reads %s with a duration of 0 as failed with %s', (status, error_code) => {
     expect(call(status, 0)).toMatchObject({ status: 'failed', error_code, duration_s: 0 })
   })
 
-  it('failed for a reason that is known', () => {
+  it('uses the meaning of a known code', () => {
     const receipt = call('failed', null, 21_211)
     expect(receipt).toMatchObject({ error_code: 'invalid_recipient', duration_s: 0 })
     expect(receipt.error_message).toBe('twilio:21211 Invalid recipient')
@@ -93,7 +93,7 @@ describe('calls', () => {
     ['1.5', null],
     [7, null],
     [undefined, null],
-  ])('%j seconds are %j', (given, seconds) => {
-    expect(secondsOf(given)).toBe(seconds)
+  ])('reads %j as %j seconds', (text, seconds) => {
+    expect(secondsOf(text)).toBe(seconds)
   })
 })

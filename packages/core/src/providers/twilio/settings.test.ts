@@ -10,13 +10,13 @@ const BASE = {
   senders: { sms: ['+15550100001', '12345', 'Shop & Co', SERVICE] },
 }
 
-function messagesOf(given: object): string[] {
-  const result = providerSettings.safeParse({ ...BASE, ...given })
+function invalidPathsOf(more: object): string[] {
+  const result = providerSettings.safeParse({ ...BASE, ...more })
   return result.success ? [] : result.error.issues.map(({ path }) => path.join('.'))
 }
 
-describe('settings', () => {
-  it('have what follows from them', () => {
+describe('the settings of Twilio', () => {
+  it('determine the traits', () => {
     const senders = { ...BASE.senders, voice: ['+15550100002'] }
     const settings = providerSettings.parse({ ...BASE, senders, messages_per_second: 2 })
     expect(traitsOf(settings)).toEqual({
@@ -32,7 +32,7 @@ describe('settings', () => {
     })
   })
 
-  it('may say that Twilio does not answer STOP', () => {
+  it('can say that Twilio does not answer STOP', () => {
     const settings = providerSettings.parse({ ...BASE, handles_stop: false })
     expect(traitsOf(settings)).toMatchObject({ handles_stop: false, messages_per_second: null })
   })
@@ -49,17 +49,17 @@ describe('settings', () => {
     ['a name too long', { senders: { sms: ['TwelveLetter'] } }, ['senders.sms.0']],
     ['a header in a name', { senders: { sms: ['a\r\nX: y'] } }, ['senders.sms.0']],
     ['another account', { account_sid: 'AC1' }, ['account_sid']],
-    ['a token that is none', { auth_token: 'secret' }, ['auth_token']],
+    ['a malformed token', { auth_token: 'secret' }, ['auth_token']],
     ['a template without sid', { content_sids: { a: 'b' } }, ['content_sids.a']],
     ['a trial on this machine', { api_url: 'http://127.0.0.1:4010' }, []],
     ['a trial on this machine, IPv6', { api_url: 'http://[::1]:4010/' }, []],
     ['another address', { api_url: 'https://twilio.example' }, []],
-    ['another address in the clear', { api_url: 'http://twilio.example' }, ['api_url']],
+    ['another address without TLS', { api_url: 'http://twilio.example' }, ['api_url']],
     ['an address that looks local', { api_url: 'http://127.0.0.1.example' }, ['api_url']],
     ['a password in the address', { api_url: 'https://u:p@twilio.example' }, ['api_url']],
     ['a query in the address', { api_url: 'https://twilio.example/?a=1' }, ['api_url']],
-    ['what is not known', { authtoken: 'x' }, ['']],
-  ])('with %s', (_, given, wrong) => {
-    expect(messagesOf(given)).toEqual(wrong)
+    ['an unknown setting', { authtoken: 'x' }, ['']],
+  ])('with %s', (_, more, invalid) => {
+    expect(invalidPathsOf(more)).toEqual(invalid)
   })
 })

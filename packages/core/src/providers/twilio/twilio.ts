@@ -6,6 +6,7 @@ import type {
 } from '../../contract/outside/provider.ts'
 import { createProviderClient, type ProviderClientOptions } from '../http-client.ts'
 import { readCallback } from './callback.ts'
+import type { TwilioClient } from './client.ts'
 import { lookUp } from './lookup.ts'
 import { acceptedAs, outcomeOf, problemOf } from './outcome.ts'
 import { callbackBase, RING_TIMEOUT_S, requestFor } from './request.ts'
@@ -30,13 +31,18 @@ export function createTwilio(
   { now = () => new Date(), ...options }: Options = {},
 ): Provider {
   const http = createProviderClient({ body_max: BODY_MAX, ...options })
-  const open = lazily(async () => {
-    const { createTwilioClient } = await import('./client.ts')
-    return createTwilioClient(settings, http)
-  })
   const ring_timeout_s = settings.ring_timeout_s ?? RING_TIMEOUT_S
   const status_callback_base = callbackBase(settings, callback_url)
   const has_callbacks = status_callback_base !== null
+
+  let opened: TwilioClient | undefined
+
+  /** Loads the package on the first call: a start, and the thread that reads callbacks, do without it. */
+  async function open(): Promise<TwilioClient> {
+    const { createTwilioClient } = await import('./client.ts')
+    opened ??= createTwilioClient(settings, http)
+    return opened
+  }
 
   async function sendOne(job: SendJob): Promise<Outcome> {
     const request = requestFor(job, settings, status_callback_base)
@@ -77,17 +83,5 @@ export function createTwilio(
       }
     },
     close: () => http.close(),
-  }
-}
-
-/** Loads on the first call, and again after a failure. */
-function lazily<T>(load: () => Promise<T>): () => Promise<T> {
-  let loading: Promise<T> | undefined
-  return () => {
-    loading ??= load().catch((error) => {
-      loading = undefined
-      throw error
-    })
-    return loading
   }
 }

@@ -13,7 +13,7 @@ it.each([
   [undefined, 'http://[::1]:3000/callbacks/twilio', null],
   ['https://api.dublin.ie1.twilio.com', HERE, null],
   ['http://127.0.0.1:4010', HERE, HERE],
-])('the API at %s reports to %s: %s', (api_url, callback_url, base) => {
+])('the API at %s with callbacks to %s reports to %s', (api_url, callback_url, base) => {
   expect(callbackBase({ ...(api_url && { api_url }) }, callback_url)).toBe(base)
 })
 
@@ -25,7 +25,7 @@ it.each([
   [CALL, true, 240_000],
   [SMS, false, 15_000],
   [CALL, false, 15_000],
-])('%j with callbacks %s is asked about first after %i ms', (job, has_callbacks, wait_ms) => {
+])('%j with callbacks %s is first looked up after %i ms', (job, has_callbacks, wait_ms) => {
   expect(firstPollMs(job, { has_callbacks, ring_timeout_s: 60 })).toBe(wait_ms)
 })
 
@@ -36,12 +36,15 @@ it.each([
   [10_000_000, true, 7_200_000],
   [172_799_999, true, 7_200_000],
   [172_800_000, true, null],
-])('%i ms after it, with callbacks %s, again after %s ms', (passed_ms, has_callbacks, wait_ms) => {
-  const job = { attempted_at_ms: 0, now_ms: passed_ms } as LookupJob
-  expect(pollAfterMs(job, has_callbacks)).toBe(wait_ms)
-})
+])(
+  '%i ms after the attempt, with callbacks %s, the next wait is %s ms',
+  (passed_ms, has_callbacks, wait_ms) => {
+    const job = { attempted_at_ms: 0, now_ms: passed_ms } as LookupJob
+    expect(pollAfterMs(job, has_callbacks)).toBe(wait_ms)
+  },
+)
 
-it('a list is believed once it can have caught up', () => {
+it('trusts a list after its longest lag', () => {
   const after = (now_ms: number) => ({ attempted_at_ms: 0, now_ms }) as LookupJob
   expect(isListSettled(after(179_999))).toBe(false)
   expect(isListSettled(after(180_000))).toBe(true)

@@ -13,10 +13,10 @@ const TEXT = /^(text|whatsapp)\s+(\+\d+)\s+(.+)$/
 type News = Parameters<TwilioPeer['advance']>[1]
 
 /**
- * The test Twilio by itself, for trying the service out: prints what `SVC_PROVIDERS` needs and each message it takes,
- * and tells at its own address how it fares: delivered, or, for recipients that end in 7, not. `text <from> <words>` and
- * `whatsapp <from> <words>` on its input is a person writing to the first sender, which is told to the address in the
- * argument.
+ * Runs the test Twilio by itself, for trying the service: prints a value for `SVC_PROVIDERS` and each message it accepts,
+ * and reports the message's status to its callback address: delivered, or not for recipients that end in 7. The lines
+ * `text <from> <words>` and `whatsapp <from> <words>` on its input are messages from a person to the first sender. They
+ * are posted to the address in the argument.
  *
  *     node --conditions=source --import tsx packages/core/test/providers/twilio/peer.ts \
  *       http://127.0.0.1:3000/callbacks/twilio
@@ -25,7 +25,7 @@ export async function runAlone(callback_url: string | undefined): Promise<void> 
   const peer = await startTwilioPeer({
     onTaken(taken) {
       console.log(JSON.stringify(shown(taken)))
-      void tellHowItFares(peer, taken)
+      void reportStatuses(peer, taken)
     },
   })
   console.log(`SVC_PROVIDERS='${JSON.stringify([peer.settings()])}'`)
@@ -47,7 +47,7 @@ function shown({ kind, resource, form }: Taken): object {
   }
 }
 
-async function tellHowItFares(peer: TwilioPeer, taken: Taken): Promise<void> {
+async function reportStatuses(peer: TwilioPeer, taken: Taken): Promise<void> {
   const is_lost = String(taken.resource.to).endsWith('7')
   for (const news of taken.kind === 'Calls' ? callNews(taken, is_lost) : messageNews(is_lost)) {
     await new Promise((resolve) => setTimeout(resolve, NEWS_AFTER_MS))
@@ -62,7 +62,7 @@ function messageNews(is_lost: boolean): News[] {
     : [{ status: 'sent' }, { status: 'delivered' }]
 }
 
-/** Nobody speaks for longer than the call may last. */
+/** A call is never longer than its limit. */
 function callNews({ form }: Taken, is_lost: boolean): News[] {
   const duration_s = Math.min(ANSWERED_S, Number(form.get('TimeLimit') ?? ANSWERED_S))
   const end = is_lost ? { status: 'no-answer', duration_s: 0 } : { status: 'completed', duration_s }

@@ -10,12 +10,12 @@ export interface TwilioBench {
   peer: TwilioPeer
   provider: Provider
   settings: TwilioSettings
-  /** The form that this became; throws where nothing was posted. */
+  /** Sends the message and returns its form; throws if no request was posted. */
   formOf(job: SendJob): Promise<URLSearchParams>
   close(): Promise<void>
 }
 
-/** A provider and its peer; `now` is the peer's clock. */
+/** Opens a provider and its peer; `now` is the peer's clock. */
 export async function openTwilioBench({
   settings: more = {},
   callback_url = CALLBACK_URL,
@@ -50,7 +50,7 @@ export async function openTwilioBench({
 
 let count = 0
 
-/** A message of its own, to a recipient of its own. */
+/** A new message to a new recipient. */
 export function jobOf(more: Partial<SendJob> = {}): SendJob {
   count += 1
   const number = String(count).padStart(12, '0')
@@ -68,7 +68,7 @@ export function jobOf(more: Partial<SendJob> = {}): SendJob {
   }
 }
 
-/** The question that follows an attempt nobody answered. */
+/** The look-up after an unanswered attempt. */
 export function questionOf(job: SendJob, more: Partial<LookupJob> = {}): LookupJob {
   const attempted_at_ms = job.created_at_ms
   return { ...job, provider_message_id: null, attempted_at_ms, now_ms: attempted_at_ms, ...more }

@@ -4,7 +4,7 @@ import type { Taken } from './resources.ts'
 
 const { getExpectedTwilioSignature } = twilio
 
-/** A form as Twilio posts it, signed as its own library signs. */
+/** A form as Twilio posts it, signed by Twilio's own package. */
 export function signedForm(
   auth_token: string,
   url: string,
@@ -25,7 +25,7 @@ export function signedForm(
   }
 }
 
-/** What is posted to a message's own address when its status changes. Source: Twilio, Message status callbacks. */
+/** The fields of a status callback. Source: Twilio, Message status callbacks. */
 export function statusFields(
   { kind, resource }: Taken,
   { status, code, duration_s }: { status: string; code?: number; duration_s?: number },
@@ -61,7 +61,7 @@ export function statusFields(
   }
 }
 
-/** What is posted to the number's address when somebody writes to it. Source: Twilio, incoming messages. */
+/** The fields of an incoming message. Source: Twilio, incoming messages. */
 export function inboundFields(
   account_sid: string,
   message: {

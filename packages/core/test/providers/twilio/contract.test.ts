@@ -21,7 +21,7 @@ function refusal(status: number, code: number, message: string): Play {
   return { type: 'answer', status, body: errorBody({ status, code, message }) }
 }
 
-/** A trial's settings, for what follows from them alone. */
+/** Settings for the traits, which need no peer. */
 const SETTINGS = {
   name: 'twilio',
   type: 'twilio',
@@ -30,7 +30,7 @@ const SETTINGS = {
   senders: { sms: ['+15550100001'], whatsapp: ['+15550100003'], voice: ['+15550100001'] },
 } as const
 
-// WhatsApp is sent by the same calls as SMS; what differs is in twilio-send.test.ts.
+// WhatsApp uses the same calls as SMS; send.test.ts has the differences.
 for (const channel of ['sms', 'voice'] as const) {
   providerContract(`twilio, ${channel}`, {
     channel,
@@ -41,7 +41,7 @@ for (const channel of ['sms', 'voice'] as const) {
     callbacks: { signs_body: true },
     async open(deadline_ms) {
       const peer = await startTwilioPeer()
-      // The suite asks at once, and the test Twilio's lists lag behind nothing.
+      // The suite looks up at once, and the lists of the test Twilio have no lag.
       const settings = peer.settings({ list_lag_s: 0 })
       const context = {
         public_url: 'https://svc.example',

@@ -16,25 +16,25 @@ afterEach(() => bench.close())
 
 const job = (more: Partial<SendJob> = {}) => jobOf({ created_at_ms: at_ms, ...more })
 
-async function ask(...jobs: LookupJob[]): Promise<LookupResult[]> {
+async function lookUp(...jobs: LookupJob[]): Promise<LookupResult[]> {
   const results = await bench.provider.lookup?.(jobs)
-  if (!results) throw new Error('it cannot be asked')
+  if (!results) throw new Error('the provider has no look-up')
   return results
 }
 
 async function taken(one: SendJob): Promise<LookupJob> {
   const [outcome] = await bench.provider.send([one])
-  if (outcome?.type !== 'accepted') throw new Error('not taken')
+  if (outcome?.type !== 'accepted') throw new Error('the message was not accepted')
   return questionOf(one, { provider_message_id: outcome.provider_message_id })
 }
 
 function last() {
   const one = bench.peer.taken().at(-1)
-  if (!one) throw new Error('the peer took nothing')
+  if (!one) throw new Error('the peer accepted no message')
   return one
 }
 
-describe('by its id', () => {
+describe('a look-up by the id', () => {
   it.each([
     ['queued', undefined, { status: 'sent', error_code: null }, false],
     ['sent', undefined, { status: 'sent' }, false],
@@ -43,10 +43,10 @@ describe('by its id', () => {
     ['undelivered', 30_003, { status: 'failed', error_code: 'unreachable' }, true],
     ['failed', 21_610, { status: 'failed', suppress: 'opt_out' }, true],
     ['canceled', undefined, { status: 'failed', error_code: 'canceled' }, true],
-  ])('a message is %s', async (status, code, receipt, is_final) => {
+  ])('finds that a message is %s', async (status, code, receipt, is_final) => {
     const question = await taken(job())
     bench.peer.advance(last(), { status, ...(code !== undefined && { code }) })
-    const [result] = await ask(question)
+    const [result] = await lookUp(question)
     const { provider_message_id } = question
     expect(result).toMatchObject({
       type: 'found',
@@ -56,38 +56,38 @@ describe('by its id', () => {
     if (result?.type === 'found') expect(result.lookup_after_ms === null).toBe(is_final)
   })
 
-  it('a call tells its length', async () => {
+  it('finds the duration of a call', async () => {
     const question = await taken(job({ channel: 'voice', content: { text: 'Hi' } }))
-    expect(await ask(question)).toMatchObject([{ receipts: [{ status: 'sent' }] }])
+    expect(await lookUp(question)).toMatchObject([{ receipts: [{ status: 'sent' }] }])
     bench.peer.advance(last(), { status: 'completed', duration_s: 61 })
-    expect(await ask(question)).toMatchObject([
+    expect(await lookUp(question)).toMatchObject([
       { receipts: [{ status: 'delivered', duration_s: 61 }], lookup_after_ms: null },
     ])
   })
 
-  it('one that is not there is not found, and what is not Twilio’s word says nothing', async () => {
+  it('finds nothing only if Twilio itself does not know the message', async () => {
     const question = questionOf(job(), { provider_message_id: `SM${'9'.repeat(32)}` })
-    expect(await ask(question)).toEqual([{ type: 'not_found' }])
+    expect(await lookUp(question)).toEqual([{ type: 'not_found' }])
     bench.peer.readsAnswer({ status: 404, body: '<html>Not found</html>' })
-    expect(await ask(question)).toEqual([{ type: 'unavailable' }])
+    expect(await lookUp(question)).toEqual([{ type: 'unavailable' }])
     bench.peer.readsAnswer({ status: 200, body: { sid: 'another', status: 'delivered' } })
-    expect(await ask(question)).toEqual([{ type: 'unavailable' }])
+    expect(await lookUp(question)).toEqual([{ type: 'unavailable' }])
     bench.peer.readsAnswer({ status: 500, body: {} })
-    expect(await ask(question)).toEqual([{ type: 'unavailable' }])
+    expect(await lookUp(question)).toEqual([{ type: 'unavailable' }])
   })
 
-  it('is asked about ever less often, and at last no more', async () => {
+  it('is repeated after doubling waits, up to 48 hours', async () => {
     const question = await taken(job())
     const waits = []
     for (const passed_ms of [0, HOUR_MS / 2, 30 * HOUR_MS, 48 * HOUR_MS]) {
-      const [result] = await ask({ ...question, now_ms: question.attempted_at_ms + passed_ms })
+      const [result] = await lookUp({ ...question, now_ms: question.attempted_at_ms + passed_ms })
       waits.push(result?.type === 'found' ? result.lookup_after_ms : 'nothing')
     }
     expect(waits).toEqual([HOUR_MS / 12, HOUR_MS / 2, 2 * HOUR_MS, null])
   })
 })
 
-describe('without its id', () => {
+describe('a look-up without the id', () => {
   it.each<[string, Partial<SendJob>]>([
     ['an SMS', {}],
     ['an SMS through a service', { sender: SERVICE }],
@@ -101,13 +101,13 @@ describe('without its id', () => {
       },
     ],
     ['a call', { channel: 'voice', content: { text: 'Hello' } }],
-  ])('%s that was taken, and waits in the queue, is found', async (_, more) => {
+  ])('finds %s that waits in the queue', async (_, more) => {
     const one = job(more)
     bench.peer.plays(one.recipient, { type: 'drop' })
     expect(await bench.provider.send([one])).toMatchObject([{ type: 'ambiguous' }])
     expect(last().resource.date_sent ?? null).toBeNull()
     const { sid } = last().resource
-    expect(await ask(questionOf(one))).toMatchObject([
+    expect(await lookUp(questionOf(one))).toMatchObject([
       { type: 'found', receipts: [{ status: 'sent', provider_message_id: sid }] },
     ])
   })
@@ -117,52 +117,52 @@ describe('without its id', () => {
     ['another sender', { sender: SERVICE }],
     ['another recipient', { recipient: '+15550009999' }],
     ['another channel', { channel: 'whatsapp' }],
-  ])('what differs by %s is another message', async (_, more) => {
+  ])('does not find a message with %s', async (_, more) => {
     const one = job()
     await taken({ ...one, ...more })
     const question = questionOf(one, { now_ms: at_ms + HOUR_MS })
-    expect(await ask(question)).toEqual([{ type: 'not_found' }])
+    expect(await lookUp(question)).toEqual([{ type: 'not_found' }])
   })
 
-  it('what is older than the attempt is another message', async () => {
+  it('does not find a message that is older than the attempt', async () => {
     const one = job()
     await taken(one)
     at_ms += 6_000
     const question = questionOf(one, { attempted_at_ms: at_ms, now_ms: at_ms + HOUR_MS })
-    expect(await ask(question)).toEqual([{ type: 'not_found' }])
-    // Within what two clocks may differ by it may be this one.
+    expect(await lookUp(question)).toEqual([{ type: 'not_found' }])
+    // Two clocks may differ by 5 s.
     const close = { attempted_at_ms: at_ms - 2_000, now_ms: at_ms + HOUR_MS }
-    expect(await ask(questionOf(one, close))).toMatchObject([{ type: 'found' }])
+    expect(await lookUp(questionOf(one, close))).toMatchObject([{ type: 'found' }])
   })
 
-  it('one of two alike that was taken is found for one of them alone', async () => {
+  it('finds one message for only one of two equal jobs', async () => {
     const one = job()
     const other = { ...one, message_id: '22222222-2222-4222-8222-222222222222' }
     await taken(one)
     const now_ms = at_ms + HOUR_MS
-    const results = await ask(questionOf(one, { now_ms }), questionOf(other, { now_ms }))
+    const results = await lookUp(questionOf(one, { now_ms }), questionOf(other, { now_ms }))
     expect(results.map(({ type }) => type).sort()).toEqual(['found', 'not_found'])
   })
 
-  it('a list may lag behind: for minutes a missing message may still be there', async () => {
+  it('finds nothing only after the longest lag of the list', async () => {
     const asked = [0, 179_000, 180_000].map((passed_ms) =>
       questionOf(job(), { now_ms: at_ms + passed_ms }),
     )
-    expect((await ask(...asked)).map(({ type }) => type)).toEqual([
+    expect((await lookUp(...asked)).map(({ type }) => type)).toEqual([
       'unavailable',
       'unavailable',
       'not_found',
     ])
   })
 
-  it('a trial account’s prefix is no difference', async () => {
+  it('ignores the prefix of a trial account', async () => {
     const one = job()
     await taken(one)
     last().resource.body = `Sent from your Twilio trial account - ${last().resource.body}`
-    expect(await ask(questionOf(one))).toMatchObject([{ type: 'found' }])
+    expect(await lookUp(questionOf(one))).toMatchObject([{ type: 'found' }])
   })
 
-  it('every page is read', async () => {
+  it('reads every page', async () => {
     const one = job()
     await taken(one)
     const [{ form }] = [last()]
@@ -171,14 +171,14 @@ describe('without its id', () => {
       other.set('Body', 'Another')
       bench.peer.add('Messages', other)
     }
-    expect(await ask(questionOf(one))).toMatchObject([{ type: 'found' }])
+    expect(await lookUp(questionOf(one))).toMatchObject([{ type: 'found' }])
   })
 
-  it('more than is read leaves it open', async () => {
+  it('is unavailable if the list has more than 10 pages', async () => {
     const page = { messages: [], next_page_uri: below('/Messages.json?Page=1') }
     bench.peer.readsAnswer({ status: 200, body: page })
     const question = questionOf(job(), { now_ms: at_ms + HOUR_MS })
-    expect(await ask(question)).toEqual([{ type: 'unavailable' }])
+    expect(await lookUp(question)).toEqual([{ type: 'unavailable' }])
   })
 
   it.each([
@@ -191,16 +191,16 @@ describe('without its id', () => {
     ['an entry that cannot be read', { messages: [null] }],
     ['an error in a success', { code: 20_429, message: 'Too Many Requests' }],
     ['no JSON', '<html>'],
-  ])('%s leaves it open', async (_, body) => {
+  ])('is unavailable after %s', async (_, body) => {
     bench.peer.readsAnswer({ status: 200, body })
     const question = questionOf(job(), { now_ms: at_ms + HOUR_MS })
-    expect(await ask(question)).toEqual([{ type: 'unavailable' }])
+    expect(await lookUp(question)).toEqual([{ type: 'unavailable' }])
   })
 
   it('ignores entries of a list that are not messages', async () => {
     bench.peer.readsAnswer({ status: 200, body: { messages: [7, 'x', {}, []] } })
     const question = questionOf(job(), { now_ms: at_ms + HOUR_MS })
-    expect(await ask(question)).toEqual([{ type: 'not_found' }])
+    expect(await lookUp(question)).toEqual([{ type: 'not_found' }])
   })
 
   function below(path: string): string {

@@ -32,25 +32,27 @@ function openProvider(deadline_ms: number): void {
   })
 }
 
-// Source: reliability, section 2.4.
-it.each(Object.entries(NO_ANSWER))('%s: it may have been taken', async (name, play) => {
+it.each(Object.entries(NO_ANSWER))('%s: the message is in doubt', async (name, play) => {
   openProvider(deadlineMsFor(name))
   peer.next(play)
   expect(await provider.send([jobOf()])).toMatchObject([{ type: 'ambiguous' }])
   expect(peer.requests).toHaveLength(1)
 })
 
-it.each(Object.entries(ODD_ANSWERS))('%s: it is never taken for accepted', async (name, play) => {
-  openProvider(deadlineMsFor(name))
-  peer.next(play)
-  const expected =
-    name === 'redirect' ? { type: 'retry', misconfigured: 'provider' } : { type: 'ambiguous' }
-  expect(await provider.send([jobOf()])).toMatchObject([expected])
-  expect(peer.requests).toHaveLength(1)
-})
+it.each(Object.entries(ODD_ANSWERS))(
+  '%s: the message does not count as accepted',
+  async (name, play) => {
+    openProvider(deadlineMsFor(name))
+    peer.next(play)
+    const expected =
+      name === 'redirect' ? { type: 'retry', misconfigured: 'provider' } : { type: 'ambiguous' }
+    expect(await provider.send([jobOf()])).toMatchObject([expected])
+    expect(peer.requests).toHaveLength(1)
+  },
+)
 
 it.each(Object.entries({ ...NO_ANSWER, ...ODD_ANSWERS }))(
-  '%s: nothing is known of a message that was asked about',
+  '%s: a look-up is unavailable',
   async (name, play) => {
     openProvider(deadlineMsFor(name))
     peer.otherwise(play)
@@ -66,7 +68,7 @@ it.each(Object.entries({ ...NO_ANSWER, ...ODD_ANSWERS }))(
   },
 )
 
-it('what finds no connection in time was not sent, and waits', async () => {
+it('a message that gets no connection in time is a retry', async () => {
   openProvider(DEADLINES_MS.brief)
   peer.otherwise(NO_ANSWER.hang)
   const jobs = Array.from({ length: 6 }, () => jobOf())

@@ -2,7 +2,7 @@ import twilio from 'twilio'
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import { startTwilioPeer, type TwilioPeer } from './peer.ts'
 
-/** The library's own client, sent to the peer. */
+/** The package's own HTTP client, directed to the peer. */
 class ToPeer extends twilio.RequestClient {
   readonly url: string
   constructor(url: string) {
@@ -29,21 +29,20 @@ afterEach(() => peer.close())
 
 const from = '+15550100001'
 
-// Who speaks to Twilio’s own library speaks as Twilio does, as far as that goes.
-it('Twilio’s library sends messages through the peer, and reads what becomes of them', async () => {
+it('lets Twilio’s package send messages and read their states', async () => {
   const to = '+15557770001'
   const made = await client.messages.create({ to, from, body: 'Hi', statusCallback: 'https://a.b' })
   expect(made).toMatchObject({ to, from, body: 'Hi', status: 'queued', numMedia: '0' })
   expect(made.dateSent).toBeNull()
   const [one] = peer.taken()
-  if (!one) throw new Error('nothing was taken')
+  if (!one) throw new Error('the peer accepted no message')
   peer.advance(one, { status: 'undelivered', code: 30_003 })
   const read = await client.messages(made.sid).fetch()
   expect(read).toMatchObject({ status: 'undelivered', errorCode: 30_003 })
   expect(read.dateSent).toBeInstanceOf(Date)
 })
 
-it('Twilio’s library reads every page, and filters by dates that queued messages do not have', async () => {
+it('lets Twilio’s package read every page, and filter by dates that queued messages do not have', async () => {
   const to = '+15557770001'
   for (let i = 0; i < 7; i += 1) {
     peer.add('Messages', new URLSearchParams({ To: to, From: from, Body: String(i) }))
@@ -58,7 +57,7 @@ it('Twilio’s library reads every page, and filters by dates that queued messag
   expect(await client.messages.list({ to: '+15557770002' })).toEqual([])
 })
 
-it('Twilio’s library makes calls', async () => {
+it('lets Twilio’s package make calls', async () => {
   const twiml = new twilio.twiml.VoiceResponse()
   twiml.say('Hello')
   const made = await client.calls.create({ to: '+15557770001', from, twiml, timeLimit: 60 })
@@ -67,7 +66,7 @@ it('Twilio’s library makes calls', async () => {
   expect(await client.calls(made.sid).fetch()).toMatchObject({ status: 'completed', duration: '9' })
 })
 
-it('Twilio’s library understands what is refused', async () => {
+it('refuses so that Twilio’s package understands it', async () => {
   const refused = client.messages.create({ to: 'x', from, body: 'Hi' })
   await expect(refused).rejects.toMatchObject({ status: 400, code: 21_211 })
   peer.changeToken()

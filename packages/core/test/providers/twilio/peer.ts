@@ -7,7 +7,7 @@ import { signedForm, statusFields } from './callbacks.ts'
 import { type Account, type ApiError, callError, messageError } from './requests.ts'
 import { createResourceStore, type Resource, type Taken } from './resources.ts'
 
-/** What the peer does with what is sent to a recipient; `answer` is said in the place of Twilio's own answer. */
+/** What the peer does with a request for a recipient; `answer` replaces Twilio's own answer. */
 export type Play =
   | { type: 'accept' }
   | { type: 'hang' | 'drop' }
@@ -19,28 +19,28 @@ export type Play =
       takes?: boolean
     }
 
-/** A POST that the peer has read whole. */
+/** A POST that the peer has read to its end. */
 export interface Posted {
   kind: Taken['kind']
   form: URLSearchParams
-  /** What was made of it; null where it was not taken. */
+  /** The resource that was created; null if the peer refused it. */
   taken: Taken | null
 }
 
 export interface TwilioPeer {
   url: string
   account: Account
-  /** What `SVC_PROVIDERS` needs for it. */
+  /** The settings of this provider for `SVC_PROVIDERS`. */
   settings(more?: Partial<TwilioSettings>): TwilioSettings
   posted(): readonly Posted[]
   taken(): readonly Taken[]
-  /** One that it took earlier, from anybody. */
+  /** Adds a resource that was created earlier, by any client. */
   add(kind: Taken['kind'], form: URLSearchParams): Taken
-  /** What the list and the look-up of one answer from now on; null: what they have. */
+  /** Sets the answer to every GET; null restores the peer's own answers. */
   readsAnswer(answer: { status: number; body: unknown } | null): void
-  /** Whatever is sent to this recipient fares so. */
+  /** Sets what the peer does with requests for this recipient. */
   plays(recipient: string, play: Play): void
-  /** Makes one that it took fare so; the request that it would post to its address, if it has one. */
+  /** Changes the status of a resource. Returns the callback request, or null if the resource has no callback address. */
   advance(
     taken: Taken,
     news: { status: string; code?: number; duration_s?: number },
@@ -65,7 +65,7 @@ const ACCOUNT: Account = {
 const DATE_NAMES = { Messages: 'date_sent', Calls: 'start_time' } as const
 const BODY_MAX = 64 * 1024
 
-/** Twilio's REST API for one account, on loopback: what it takes, it keeps, and shows as Twilio does. */
+/** Twilio's REST API for one account, on loopback: it keeps what it accepts, and shows it as Twilio does. */
 export async function startTwilioPeer({
   now = () => new Date(),
   onTaken = () => {},
@@ -211,8 +211,8 @@ function advance(
 
 function isAuthorized({ headers }: IncomingMessage, account: Account): boolean {
   const [scheme, credentials = ''] = (headers.authorization ?? '').split(' ')
-  const given = Buffer.from(credentials, 'base64').toString()
-  return scheme === 'Basic' && given === `${account.account_sid}:${account.auth_token}`
+  const decoded = Buffer.from(credentials, 'base64').toString()
+  return scheme === 'Basic' && decoded === `${account.account_sid}:${account.auth_token}`
 }
 
 async function bodyOf(request: IncomingMessage): Promise<string> {
@@ -225,7 +225,7 @@ async function bodyOf(request: IncomingMessage): Promise<string> {
   return Buffer.concat(chunks).toString('utf8')
 }
 
-/** An error as Twilio says it. */
+/** The body of an error of Twilio. */
 export function errorBody({ status, code, message }: ApiError): object {
   return { code, message, more_info: `https://www.twilio.com/docs/errors/${code}`, status }
 }
@@ -254,6 +254,6 @@ function json(
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
-  // Not awaited: it imports this module, which would wait for itself.
+  // Not awaited: alone.ts imports this module, and the two would wait for each other.
   void import('./alone.ts').then(({ runAlone }) => runAlone(process.argv[2]))
 }

@@ -1,13 +1,13 @@
 import { readTwiml } from './twiml.ts'
 
-/** An error as Twilio words it: its text may well repeat what was sent. */
+/** An error of Twilio. Its text may repeat the contents of the request. */
 export interface ApiError {
   status: number
   code: number
   message: string
 }
 
-/** Whom the account may send from. */
+/** An account, and the senders it may use. */
 export interface Account {
   account_sid: string
   auth_token: string
@@ -24,7 +24,7 @@ function error(code: number, message: string, status = 400): ApiError {
   return { status, code, message }
 }
 
-/** What Twilio would refuse a message for; null where it takes it. */
+/** The error with which Twilio refuses a message; null if Twilio accepts it. */
 export function messageError(form: URLSearchParams, account: Account): ApiError | null {
   const [to, from, service] = [form.get('To'), form.get('From'), form.get('MessagingServiceSid')]
   if (!to) return error(21604, "A 'To' phone number is required.")
@@ -98,13 +98,13 @@ function callbackError(form: URLSearchParams): ApiError | null {
 }
 
 function validityError(form: URLSearchParams): ApiError | null {
-  const given = form.get('ValidityPeriod')
-  if (given === null) return null
-  const is_fine = /^\d+$/.test(given) && Number(given) >= 1 && Number(given) <= 36_000
+  const period = form.get('ValidityPeriod')
+  if (period === null) return null
+  const is_fine = /^\d+$/.test(period) && Number(period) >= 1 && Number(period) <= 36_000
   return is_fine ? null : error(90007, 'Invalid ValidityPeriod')
 }
 
-/** What Twilio would refuse a call for; null where it makes it. */
+/** The error with which Twilio refuses a call; null if Twilio accepts it. */
 export function callError(form: URLSearchParams, account: Account): ApiError | null {
   const [to, from, twiml] = [form.get('To') ?? '', form.get('From') ?? '', form.get('Twiml')]
   if (!NUMBER.test(to)) return error(21211, `The phone number you are attempting to call, ${to}`)

@@ -3,11 +3,11 @@ import { randomBytes } from 'node:crypto'
 /** A Message or a Call as the API shows it. */
 export type Resource = Record<string, string | number | null>
 
-/** What the peer took: the truth that outcomes are held against. */
+/** A resource that the peer created: outcomes are compared with it. */
 export interface Taken {
   kind: 'Messages' | 'Calls'
   resource: Resource
-  /** The parameters that it was made with. */
+  /** The parameters of its creation. */
   form: URLSearchParams
 }
 
@@ -15,15 +15,15 @@ export interface ResourceStore {
   all(): readonly Taken[]
   add(kind: Taken['kind'], form: URLSearchParams): Taken
   find(kind: Taken['kind'], sid: string): Taken | undefined
-  /** A page of a list, as a GET with these parameters shows it. */
+  /** A page of a list, as Twilio answers a GET with these parameters. */
   page(kind: Taken['kind'], path: string, query: URLSearchParams): object
 }
 
 const PREFIX = { Messages: 'SM', Calls: 'CA' } as const
 
 /**
- * What one account has. A message has no `date_sent` until it left the queue, and a filter by date leaves it out until
- * then. Source: Twilio, Message resource.
+ * The resources of one account. A message has no `date_sent` until it leaves the queue, and a filter by date hides it
+ * until then. Source: Twilio, Message resource.
  */
 export function createResourceStore(account_sid: string, now: () => Date): ResourceStore {
   const taken: Taken[] = []
@@ -38,7 +38,9 @@ export function createResourceStore(account_sid: string, now: () => Date): Resou
     page(kind, path, query) {
       const size = Math.min(Number(query.get('PageSize') ?? 50), 1_000)
       const page = Number(query.get('Page') ?? 0)
-      const matching = taken.filter((one) => one.kind === kind && isAskedFor(one, query)).reverse()
+      const matching = taken
+        .filter((one) => one.kind === kind && matchesQuery(one, query))
+        .reverse()
       const shown = matching.slice(page * size, (page + 1) * size)
       const uriOf = (number: number) => {
         const other = new URLSearchParams(query)
@@ -61,7 +63,7 @@ export function createResourceStore(account_sid: string, now: () => Date): Resou
   }
 }
 
-function isAskedFor({ resource, kind }: Taken, query: URLSearchParams): boolean {
+function matchesQuery({ resource, kind }: Taken, query: URLSearchParams): boolean {
   for (const [parameter, field] of [
     ['To', 'to'],
     ['From', 'from'],

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import twilio from 'twilio'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import type { VoiceContent } from '../../../src/contract/resources/content.ts'
 import { CALLBACK_URL, jobOf, openTwilioBench, type TwilioBench } from './bench.ts'
 import { readTwiml, type Verb } from './twiml.ts'
@@ -15,7 +15,7 @@ beforeEach(async () => {
 afterEach(() => bench.close())
 
 describe('an SMS', () => {
-  it('is posted as it stands', async () => {
+  it('is posted unchanged', async () => {
     const job = jobOf({ content: { text: ' 100% & +1=2 \u{1f600}\nüß ' } })
     expect(Object.fromEntries(await bench.formOf(job))).toEqual({
       To: job.recipient,
@@ -25,7 +25,7 @@ describe('an SMS', () => {
     })
   })
 
-  it('goes through a messaging service where that is the sender', async () => {
+  it('uses a messaging service that is the sender', async () => {
     const form = await bench.formOf(jobOf({ sender: SERVICE }))
     expect(form.get('MessagingServiceSid')).toBe(SERVICE)
     expect(form.has('From')).toBe(false)
@@ -36,7 +36,7 @@ describe('an SMS', () => {
     ['x\r\nAuthorization: Basic eA==\r\n\r\nPOST / HTTP/1.1'],
     ['%26To%3D%2B15550009999'],
     ['\u0000'],
-  ])('says %j, and does not do it', async (text) => {
+  ])('has the text %j and no parameter of it', async (text) => {
     const job = jobOf({ content: { text } })
     const form = await bench.formOf(job)
     expect(form.get('Body')).toBe(text)
@@ -52,7 +52,7 @@ describe('an SMS', () => {
     '+15550100001&To=+15550009999',
     '__proto__',
     '',
-  ])('from %j, whom the settings do not have, waits until they do', async (sender) => {
+  ])('waits if its sender %j is not in the settings', async (sender) => {
     const [outcome] = await bench.provider.send([jobOf({ sender })])
     expect(outcome).toMatchObject({ type: 'retry', misconfigured: 'sender' })
     expect(bench.peer.posted()).toEqual([])
@@ -65,19 +65,19 @@ describe('an SMS', () => {
     '+15550100001,+15550100002',
     '+15550100001\n',
     'whatsapp:+15550100001',
-  ])('to %j, which is no number, is never posted', async (recipient) => {
+  ])('is refused if its recipient is %j, which is not a number', async (recipient) => {
     const [outcome] = await bench.provider.send([jobOf({ recipient })])
     expect(outcome).toMatchObject({ type: 'rejected', error_code: 'invalid_recipient' })
     expect(bench.peer.posted()).toEqual([])
   })
 
-  it('is asked about after minutes, for a callback may be lost', async () => {
+  it('is looked up after 5 minutes, because a callback may be lost', async () => {
     const [outcome] = await bench.provider.send([jobOf()])
     expect(outcome).toMatchObject({ type: 'accepted', lookup_after_ms: 300_000 })
   })
 })
 
-describe('settings', () => {
+describe('the settings', () => {
   async function formWith(options: Parameters<typeof openTwilioBench>[0], more = {}) {
     const other = await openTwilioBench(options)
     try {
@@ -98,9 +98,19 @@ describe('settings', () => {
     expect(form.get('Timeout')).toBe('25')
   })
 
-  it('may have callbacks stay on this machine, where the API is here too', async () => {
+  it('allow loopback callbacks if the API is on a loopback address', async () => {
     const form = await formWith({ callback_url: LOOPBACK_CALLBACK })
     expect(form.get('StatusCallback')).toContain(LOOPBACK_CALLBACK)
+  })
+
+  it('alone name the address of the API, whatever the package finds in the environment', async () => {
+    vi.stubEnv('TWILIO_REGION', 'ie1')
+    vi.stubEnv('TWILIO_EDGE', 'dublin')
+    try {
+      expect((await formWith({})).get('Body')).toBe('Your order A1 is ready')
+    } finally {
+      vi.unstubAllEnvs()
+    }
   })
 
   it('are checked with the account', async () => {
@@ -118,13 +128,13 @@ describe('settings', () => {
     expect(await bench.provider.check?.()).toMatch(/^Twilio: The connection/)
   })
 
-  it('with an API key that is not known are found out by the check', async () => {
+  it('with an unknown API key fail the check', async () => {
     const key = { api_key_sid: `SK${'1'.repeat(32)}`, api_key_secret: 'canary' }
     const other = await openTwilioBench({ settings: key })
-    const told = await other.provider.check?.()
+    const problem = await other.provider.check?.()
     await other.close()
-    expect(told).toMatch(/20003/)
-    expect(told).not.toMatch(/canary/)
+    expect(problem).toMatch(/20003/)
+    expect(problem).not.toMatch(/canary/)
   })
 })
 
@@ -139,14 +149,14 @@ describe('WhatsApp', () => {
     expect(form.get('Body')).toBe('Hello')
   })
 
-  it('takes media with a caption', async () => {
+  it('sends media with a caption', async () => {
     const url = 'https://files.example/a.pdf?x=1&y=2'
     const media = { type: 'document', url, caption: 'Bill', filename: 'b.pdf' }
     const form = await bench.formOf(whatsapp({ media }))
     expect([form.get('MediaUrl'), form.get('Body')]).toEqual([url, 'Bill'])
   })
 
-  it('takes media alone', async () => {
+  it('sends media without a caption', async () => {
     const media = { type: 'image', url: 'https://files.example/a.png' }
     const form = await bench.formOf(whatsapp({ media }))
     expect(form.has('Body')).toBe(false)
@@ -167,13 +177,13 @@ describe('WhatsApp', () => {
     [{ name: '__proto__', language: 'en' }],
     [{ name: 'constructor', language: 'en' }],
     [{ id: 'HX1&To=x' }],
-  ])('refuses the template %j, which nobody set', async (template) => {
+  ])('refuses the template %j, which has no ContentSid in the settings', async (template) => {
     const [outcome] = await bench.provider.send([whatsapp({ template })])
     expect(outcome).toMatchObject({ type: 'rejected', error_code: 'template_unknown' })
     expect(bench.peer.posted()).toEqual([])
   })
 
-  it('fills a template in with values that stay values', async () => {
+  it('fills in a template without changing its values', async () => {
     const variables = JSON.parse('{"1":"\\"},\\"2\\":\\"x","2":"a&ContentSid=b","__proto__":"y"}')
     const template = { name: 'order_ready', language: 'en', variables }
     const form = await bench.formOf(whatsapp({ template }))
@@ -189,7 +199,7 @@ describe('a call', () => {
     return readTwiml((await bench.formOf(callOf(content))).get('Twiml') ?? '')
   }
 
-  it('reads the text out, for as long as is paid for', async () => {
+  it('reads the text out, with the paid duration as its limit', async () => {
     const job = callOf({ text: 'Your code is 1 2 3', language: 'en-GB', voice: 'Polly.Amy' })
     const form = await bench.formOf(job)
     expect(form.get('TimeLimit')).toBe('120')
@@ -212,7 +222,7 @@ describe('a call', () => {
     expect(await verbsOf({ audio_url })).toEqual([verb])
   })
 
-  it('is asked about when it must be over', async () => {
+  it('is looked up when it must have ended', async () => {
     const [outcome] = await bench.provider.send([callOf({ text: 'Hi' })])
     expect(outcome).toMatchObject({ type: 'accepted', lookup_after_ms: (60 + 120 + 60) * 1_000 })
   })
@@ -223,18 +233,18 @@ describe('a call', () => {
     ['a text with CDATA', { text: ']]><![CDATA[</Say><Dial>1</Dial>]]>' }],
     ['a language', { text: 'x', language: 'en"/><Dial>+1</Dial>' }],
     ['a voice', { text: 'x', voice: `a' b="><Redirect>https://x.example</Redirect>` }],
-  ])('is told nothing else by %s', async (_, content) => {
+  ])('executes no verb that is in %s', async (_, content) => {
     const verbs = await verbsOf(content)
     expect(verbs).toHaveLength(1)
     expect(verbs?.[0]).toMatchObject({ name: 'Say', text: content.text, verbs: [] })
   })
 
-  it('is the same document for any text, but for what XML cannot write', () => {
+  it('has any text unchanged, except for characters that XML does not have', () => {
     const any = fc.string({ unit: 'binary', maxLength: 60 })
     return fc.assert(
       fc.asyncProperty(any, any, async (text, voice) => {
         const verbs = await verbsOf({ text, voice })
-        const readable = (given: string) => given.replace(UNWRITABLE, ' ')
+        const readable = (any_text: string) => any_text.replace(UNWRITABLE, ' ')
         expect(verbs).toEqual([
           { name: 'Say', attributes: { voice: readable(voice) }, text: readable(text), verbs: [] },
         ])
@@ -243,7 +253,7 @@ describe('a call', () => {
     )
   })
 
-  it('is the document that the library of Twilio writes', async () => {
+  it('has the TwiML that Twilio’s package writes', async () => {
     const text = 'Tom & Jerry: 1 < 2 > 0 </Say> üß\u{1f600}'
     const form = await bench.formOf(callOf({ text, language: 'de-DE', voice: 'a&"<' }))
     const library = new twilio.twiml.VoiceResponse()
@@ -252,17 +262,17 @@ describe('a call', () => {
     expect(declaration + form.get('Twiml')).toBe(library.toString())
   })
 
-  it('that does not fit into TwiML is not made', async () => {
+  it('is refused if its TwiML is too long', async () => {
     const [outcome] = await bench.provider.send([callOf({ text: '&'.repeat(1_000) })])
     expect(outcome).toMatchObject({ type: 'rejected', error_code: 'content_too_long' })
     expect(bench.peer.posted()).toEqual([])
   })
 
-  it('has an end even where nobody bounded it', async () => {
+  it('has a limit of 600 s by default', async () => {
     const form = await bench.formOf({ ...callOf({ text: 'Hi' }), max_duration_s: null })
     expect(form.get('TimeLimit')).toBe('600')
   })
 })
 
-/** What XML 1.0 (section 2.2) leaves out of its characters. */
+/** Not a character of XML 1.0 (section 2.2). */
 const UNWRITABLE = /[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\u{10000}-\u{10ffff}]/gu

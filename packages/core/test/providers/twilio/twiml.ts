@@ -1,8 +1,8 @@
-/** A verb that a call carries out. */
+/** A verb of TwiML. */
 export interface Verb {
   name: string
   attributes: Record<string, string>
-  /** What stands in it, entities decoded; verbs inside it are `verbs`. */
+  /** Its text with decoded entities; the verbs inside it are `verbs`. */
   text: string
   verbs: Verb[]
 }
@@ -20,12 +20,12 @@ const ENTITIES: Record<string, string> = {
   '&apos;': "'",
 }
 
-/** What XML 1.0 allows (section 2.2); the rest makes a document that is none. */
+/** The characters of XML 1.0 (section 2.2). A document with any other is not well-formed. */
 const ALLOWED = /^[\t\n\r\u0020-\ud7ff\ue000-\ufffd\u{10000}-\u{10ffff}]*$/u
 
 /**
- * The verbs of a TwiML document, in their order, as Twilio would carry them out: enough of XML for that, and strict in
- * it. Null for what is not well-formed or has another root than `Response`.
+ * Reads the verbs of a TwiML document in the order in which Twilio executes them. It knows only the XML that TwiML needs,
+ * and is strict. Null if the document is not well-formed or its root is not `Response`.
  */
 export function readTwiml(declared: string): Verb[] | null {
   const document = declared.replace(DECLARATION, '')
