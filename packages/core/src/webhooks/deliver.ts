@@ -5,7 +5,7 @@ import { retryAfterMs } from '../http/retry-after.ts'
 import { DELIVERY_OUTCOMES, type DeliveryOutcome } from '../runtime/telemetry.ts'
 import { createTargetGuard, type TargetPolicy } from './target.ts'
 
-/** One try of a delivery, as it goes to the thread that makes it. Plain data. */
+/** One attempt of a delivery. Plain data, sent to the thread that makes the attempt. */
 export interface DeliverJob {
   delivery_id: string
   event_id: string
@@ -13,14 +13,14 @@ export interface DeliverJob {
   url: string
   /** Signs the single-value headers. */
   secret: string
-  /** While a rotation overlaps: signs besides, and instead where the first one is refused. */
+  /** While a rotation overlaps: signs too, and signs a second request where the receiver refuses the first. */
   other_secret: string | null
   headers: Record<string, string>
   body: string
   attempt: number
 }
 
-/** What the receiver answered, or why it did not. Plain data. */
+/** The answer of the receiver, or why there is none. Plain data. */
 export interface DeliverAnswer {
   started_at_ms: number
   duration_ms: number
@@ -28,26 +28,25 @@ export interface DeliverAnswer {
   response_body: string | null
   error: string | null
   retry_after_ms: number | null
-  /** Whether this answers the try that was signed with the other secret. */
+  /** Whether this answers the request that was signed with the other secret. */
   used_other_secret: boolean
 }
 
-/** What a receiver says to a signature it does not know. Source: interface, Webhook signing; contract section 12. */
+/** The statuses of a refused signature. Source: interface, Webhook signing; contract section 12. */
 const REFUSES_SIGNATURE: readonly (number | null)[] = [401, 403]
 
-/** Past what is kept, so much more is read to keep the connection; beyond it the connection is cheaper to lose. */
+/** Answers are read up to this size so that their connection can be used again; beyond it, a new connection is cheaper. */
 const DRAIN_BYTES = 64 * 1024
 
 export interface Deliverer {
-  /** Signs and posts each job; positional answers. Rejects only where it was closed meanwhile. */
+  /** Signs and posts each job; answers in the order of the jobs. Rejects only if `close` was called meanwhile. */
   deliver(jobs: readonly DeliverJob[]): Promise<DeliverAnswer[]>
-  /** Ends what is under way, of which nothing is known then. */
+  /** Ends the requests in flight; their results are unknown. */
   close(): Promise<void>
 }
 
 /**
- * One pool of keep-alive connections for each origin, to allowed addresses alone. Redirects are not followed, proxies of
- * the environment not used, answers not decompressed.
+ * Connects to allowed addresses only. Does not follow redirects, use proxies of the environment or decompress answers.
  */
 export function createDeliverer({
   now,
@@ -73,8 +72,8 @@ export function createDeliverer({
   return {
     async deliver(jobs) {
       const answers = await Promise.all(jobs.map((job) => deliverOne(job, send)))
-      // That we hung up is no answer of the receiver's.
-      if (closed) throw new Error('closed while deliveries were under way')
+      // A connection that we closed says nothing about the receiver.
+      if (closed) throw new Error('closed while deliveries were in flight')
       return answers
     },
     async close() {
@@ -84,7 +83,7 @@ export function createDeliverer({
   }
 }
 
-/** One try; what is refused for its signature is sent once more, signed with the other secret. */
+/** One attempt; a request that is refused for its signature is sent once more, signed with the other secret. */
 async function deliverOne(
   job: DeliverJob,
   send: (job: DeliverJob) => Promise<DeliverAnswer>,

@@ -2,8 +2,8 @@ import { FORBIDDEN } from '../http/client.ts'
 import { createTargetGuard, type TargetPolicy } from './target.ts'
 
 /**
- * Connects to where a webhook leads, as a delivery would, and sends nothing. Null where that can be done, else what is in
- * the way, in a few words.
+ * Connects to the address of a webhook as a delivery does, and sends nothing. Null if that succeeds, else the reason why
+ * not.
  */
 export async function reachTarget(url: string, policy: TargetPolicy): Promise<string | null> {
   const guard = createTargetGuard(policy)

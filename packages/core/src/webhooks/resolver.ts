@@ -2,21 +2,21 @@ import { type LookupAddress, lookup } from 'node:dns'
 import { Resolver } from 'node:dns/promises'
 import { promisify } from 'node:util'
 
-/** Where names are looked up: by the servers of this machine, by these (`address[:port]`), or as the system itself does. */
+/** Where names are looked up: `null` the DNS servers of this machine, a list (`address[:port]`), or the system's resolver. */
 export type Dns = 'system' | readonly string[] | null
 
-/** Finds all addresses of a host name. Rejects with `ENOTFOUND` where there is none, `ETIMEOUT` where nobody answered. */
+/** Finds all addresses of a host name. Rejects with `ENOTFOUND` if there is none, `ETIMEOUT` if no server answered. */
 export type Resolve = (hostname: string) => Promise<LookupAddress[]>
 
 const QUERY_MS = 3_000
-/** Of the system's own way, which has no time limit. */
+/** For the system's resolver, which has no timeout. */
 const SYSTEM_MS = 5_000
 
 const KEPT_MIN_S = 5
 const KEPT_MAX_S = 60
 const FAILURE_KEPT_S = 10
 const NAMES_MAX = 10_000
-/** Of each family: a stranger's answer can hold thousands. Those left out are not connected to either. */
+/** Of each family: an untrusted answer can hold thousands. No connection is made to the others. */
 const ADDRESSES_MAX = 8
 
 interface Found {
@@ -25,17 +25,17 @@ interface Found {
 }
 
 /**
- * A resolver with a time limit of its own, that asks once for whoever asks at the same time, and keeps answers for as
- * long as they say, between 5 and 60 s; failures for 10 s.
+ * A resolver with a timeout. It sends one query for simultaneous calls with one name. It keeps answers for their TTL,
+ * limited to 5 to 60 s, and failures for 10 s.
  */
 export function createResolver(dns: Dns, now = () => performance.now()): Resolve {
-  const ask = dns === 'system' ? askSystem : asking(dns)
+  const query = dns === 'system' ? querySystem : createQuery(dns)
   const kept = new Map<string, { until: number; found: Promise<Found> }>()
   return async (hostname) => {
     const name = hostname.toLowerCase().replace(/\.$/, '')
     const known = kept.get(name)
     if (known && known.until > now()) return (await known.found).addresses
-    const found = isLocalName(name) ? Promise.resolve(LOCAL) : ask(name)
+    const found = isLocalName(name) ? Promise.resolve(LOCAL) : query(name)
     const entry = { until: Number.POSITIVE_INFINITY, found }
     keep(kept, name, entry)
     found.then(
@@ -57,7 +57,7 @@ function keep<V>(kept: Map<string, V>, name: string, entry: V): void {
   if (oldest !== undefined && kept.size > NAMES_MAX) kept.delete(oldest)
 }
 
-/** RFC 6761 section 6.3: never asked of a server. */
+/** RFC 6761 section 6.3: these names never go to a server. */
 function isLocalName(name: string): boolean {
   return name === 'localhost' || name.endsWith('.localhost')
 }
@@ -70,7 +70,7 @@ const LOCAL: Found = {
   ttl_s: KEPT_MAX_S,
 }
 
-function asking(servers: readonly string[] | null): (name: string) => Promise<Found> {
+function createQuery(servers: readonly string[] | null): (name: string) => Promise<Found> {
   const resolver = new Resolver({ timeout: QUERY_MS, tries: 1 })
   if (servers && servers.length > 0) resolver.setServers([...servers])
   return async (name) => {
@@ -91,14 +91,14 @@ function asking(servers: readonly string[] | null): (name: string) => Promise<Fo
     const failures = answers.flatMap((answer) =>
       answer.status === 'rejected' ? answer.reason : [],
     )
-    // That a name has no addresses of one family says less than why nothing came of the other.
+    // ENODATA means only that one family has no address; the other family's error says more.
     throw failures.find(({ code }) => code !== 'ENODATA') ?? notFound(name)
   }
 }
 
 const lookupAll = promisify(lookup)
 
-async function askSystem(name: string): Promise<Found> {
+async function querySystem(name: string): Promise<Found> {
   const late = new Promise<never>((_, reject) => {
     setTimeout(() => reject(failure('ETIMEOUT', name)), SYSTEM_MS).unref()
   })

@@ -4,34 +4,34 @@ import { type Connector, createConnector, FORBIDDEN } from '../http/client.ts'
 import { createAddressCheck } from './addresses.ts'
 import { createResolver, type Dns } from './resolver.ts'
 
-/** Where the operator lets deliveries go. Plain data: threads get it too. */
+/** The addresses that the operator allows for deliveries. Plain data, sent to other threads. */
 export interface TargetPolicy {
   /** Whether plain `http` is allowed; otherwise a target is `https`. */
   allow_http: boolean
   /** Networks (CIDR) that deliveries may reach although they are not public. */
   allow_nets?: readonly string[]
-  /** Who finds the addresses of host names; the servers of this machine unless told. */
+  /** Where host names are looked up; default: the DNS servers of this machine. */
   dns?: Dns
-  /** How long one try may take; 15 s (`LIMITS.webhook_deadline_ms`) unless told. */
+  /** The limit of one attempt; default: 15 s (`LIMITS.webhook_deadline_ms`). */
   deadline_ms?: number
 }
 
 export interface TargetGuard {
   /**
-   * Whether deliveries may go there, as far as can be told now: a name that has no address yet may get one.
-   * @throws SvcError `validation_error` for one that they may not go to.
+   * Checks that deliveries may go to this address. A name without an address passes: it may get one later.
+   * @throws SvcError `validation_error` if they may not.
    */
   check(url: string): Promise<void>
-  /** Connects to allowed addresses alone, and by https unless http is allowed: those that were looked at are those that are connected to. */
+  /** Connects to allowed addresses only, by https unless http is allowed. Checks the address that it connects to. */
   connect: Connector
 }
 
-/** Keeps deliveries from what is not public, whatever name, form or redirection an address hides behind. */
+/** Keeps deliveries away from addresses that are not public, by whatever name, notation or redirect they are reached. */
 export function createTargetGuard(policy: TargetPolicy): TargetGuard {
   const isAllowed = createAddressCheck(policy.allow_nets ?? [])
   const resolve = createResolver(policy.dns ?? null)
 
-  /** All addresses of a name; none of them where one is forbidden: which is used is not ours to choose. */
+  /** All addresses of a name. Throws if any is forbidden, because Node chooses which one it uses. */
   async function addressesOf(hostname: string) {
     const addresses = await resolve(hostname)
     if (!addresses.every(({ address }) => isAllowed(address))) throw forbidden()
@@ -58,14 +58,14 @@ export function createTargetGuard(policy: TargetPolicy): TargetGuard {
         throw invalid('url', 'url must be https')
       }
       const host = bare(hostname)
-      const isPublic = isIP(host) ? isAllowed(host) : await leadsOut(host)
+      const isPublic = isIP(host) ? isAllowed(host) : await isPublicName(host)
       if (!isPublic) throw invalid('url', 'url must not lead to a private or reserved address')
     },
     connect(options, done) {
-      // The address may be older than the policy.
+      // The webhook may be older than the policy.
       if (options.protocol !== 'https:' && !policy.allow_http) return done(forbidden(), null)
       const host = bare(options.hostname)
-      // Whoever is asked for by address is never looked up.
+      // Node does not look up a host that is an address, so `lookup` does not check it.
       if (isIP(host) && !isAllowed(host)) return done(forbidden(), null)
       connectTo(options, (...[error, socket]) => {
         if (error) return done(error, null)
@@ -76,7 +76,7 @@ export function createTargetGuard(policy: TargetPolicy): TargetGuard {
     },
   }
 
-  async function leadsOut(host: string): Promise<boolean> {
+  async function isPublicName(host: string): Promise<boolean> {
     try {
       await addressesOf(host)
       return true

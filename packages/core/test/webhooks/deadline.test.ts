@@ -24,7 +24,7 @@ function jobTo(server: Server): DeliverJob {
 
 it.each<[string, (response: ServerResponse) => void]>([
   [
-    'a body that drips byte by byte',
+    'a body that arrives byte by byte',
     (response) => {
       response.writeHead(200)
       const drip = setInterval(() => response.write('a'), 20)
@@ -33,14 +33,14 @@ it.each<[string, (response: ServerResponse) => void]>([
   ],
   ['a body that never begins', (response) => response.writeHead(200).flushHeaders()],
   ['an answer that never begins', () => {}],
-])('%s ends at the deadline, and the connection with it', async (_, answer) => {
-  let hasClosed: () => void = () => {}
+])('%s ends at the deadline, which closes the connection', async (_, answer) => {
+  let onClose: () => void = () => {}
   const closed = new Promise<void>((resolve) => {
-    hasClosed = resolve
+    onClose = resolve
   })
   const server = createServer((request, response) => {
     request.resume()
-    response.on('close', hasClosed)
+    response.on('close', onClose)
     answer(response)
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
@@ -53,21 +53,21 @@ it.each<[string, (response: ServerResponse) => void]>([
   await closed
 })
 
-it('is not waited for once the deliverer is closed, and what was under way is not known', async () => {
-  let hasAsked: () => void = () => {}
-  const asked = new Promise<void>((resolve) => {
-    hasAsked = resolve
+it('rejects the deliveries in flight when the deliverer is closed', async () => {
+  let onRequest: () => void = () => {}
+  const requested = new Promise<void>((resolve) => {
+    onRequest = resolve
   })
-  const server = createServer((request) => request.resume().on('end', hasAsked))
+  const server = createServer((request) => request.resume().on('end', onRequest))
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   closing.push(() => server.close())
-  // Longer than a test may take.
+  // Longer than the test's timeout.
   const targets = { allow_http: true, allow_nets: ['127.0.0.0/8'], deadline_ms: 600_000 }
   const deliverer = createDeliverer({ now: () => new Date(), targets })
   const delivering = deliverer.deliver([jobTo(server)])
-  await asked
+  await requested
   await Promise.all([
     deliverer.close(),
-    expect(delivering).rejects.toThrow('closed while deliveries were under way'),
+    expect(delivering).rejects.toThrow('closed while deliveries were in flight'),
   ])
 })

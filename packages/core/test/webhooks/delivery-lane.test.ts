@@ -22,10 +22,10 @@ let runtime: TestRuntime
 let lane: RunningLane | null
 let opened: DeliveryLane
 let sealer: Sealer
-/** How the receivers answer. */
+/** The answer of the receivers. */
 let answer: (job: DeliverJob) => Promise<Partial<DeliverAnswer>>
 let jobs: DeliverJob[]
-/** Whether nothing is begun in time. */
+/** Whether each delivery is too late to start. */
 let isLate: boolean
 
 beforeEach(async () => {
@@ -48,10 +48,10 @@ const timeout = { error: 'timeout' }
 
 function start(): RunningLane {
   const performer: Pick<Performer, 'deliver'> = {
-    async deliver(given) {
+    async deliver(batch) {
       if (isLate) return null
-      jobs.push(...given)
-      const answers = await Promise.all(given.map(answer))
+      jobs.push(...batch)
+      const answers = await Promise.all(batch.map(answer))
       return answers.map((each) => ({
         started_at_ms: runtime.now().getTime(),
         duration_ms: 5,
@@ -69,12 +69,12 @@ function start(): RunningLane {
   return lane
 }
 
-async function webhook(given: Partial<OpenedWebhook> = {}): Promise<WebhookRow> {
+async function webhook(fields: Partial<OpenedWebhook> = {}): Promise<WebhookRow> {
   const make = builders(runtime)
   const workspace = make.workspace()
-  const row = make.webhook(given.workspace_id ?? workspace.id, given)
+  const row = make.webhook(fields.workspace_id ?? workspace.id, fields)
   await storage.write(async (stores) => {
-    if (!given.workspace_id) await stores.workspaces.insert(workspace)
+    if (!fields.workspace_id) await stores.workspaces.insert(workspace)
     await stores.webhooks.insert(row)
   })
   return row
@@ -96,14 +96,14 @@ function deliveries({ workspace_id, id }: WebhookRow): Promise<DeliveryRow[]> {
   return storage.read.webhooks.deliveries(workspace_id, id, { limit: 1_000, offset: 0 })
 }
 
-/** What falls due by then, seen to its end. */
+/** Lets this time pass and waits until the lane has made the attempts that are due. */
 async function after(ms: number): Promise<void> {
   runtime.advance(ms)
   lane?.wake()
   await lane?.quiet()
 }
 
-it('holds no dead thread against the receiver, but the third in a row against the delivery', async () => {
+it('counts no crash of a thread for the receiver, and the third in a row for the delivery', async () => {
   const to = await webhook()
   await queue(to, 1)
   answer = () => Promise.reject(new Error('the thread died'))
@@ -117,7 +117,7 @@ it('holds no dead thread against the receiver, but the third in a row against th
   expect(await deliveries(to)).toMatchObject([{ attempt_count: 1, error: 'interrupted' }])
 })
 
-it('gives back what was not begun within its lease, charged to nobody', async () => {
+it('returns deliveries that did not start within their lease, without counting an attempt', async () => {
   const to = await webhook()
   await queue(to, 1)
   answer = async () => ok
@@ -131,7 +131,7 @@ it('gives back what was not begun within its lease, charged to nobody', async ()
   expect(await deliveries(to)).toMatchObject([{ status: 'delivered', attempt_count: 1 }])
 })
 
-it('tries a dead receiver with one delivery now and then, and charges the others nothing', async () => {
+it('probes a dead receiver with one delivery at a time, without counting attempts of the others', async () => {
   const to = await webhook()
   await queue(to, 20)
   answer = async () => timeout
@@ -153,7 +153,7 @@ it('tries a dead receiver with one delivery now and then, and charges the others
 })
 
 it.each([1, 24])(
-  'tries a dead receiver as soon after the clock was set back by %i hours',
+  'probes a dead receiver on time after the clock is set back by %i hours',
   async (hours) => {
     const to = await webhook()
     await queue(to, 20)
@@ -169,7 +169,7 @@ it.each([1, 24])(
   },
 )
 
-it('tries a dead receiver at once when somebody says that it is repaired', async () => {
+it('probes a dead receiver at once after hurry()', async () => {
   const to = await webhook()
   await queue(to, 20)
   answer = async () => timeout
@@ -184,7 +184,7 @@ it('tries a dead receiver at once when somebody says that it is repaired', async
   expect((await deliveries(to)).every(({ status }) => status === 'delivered')).toBe(true)
 })
 
-it('sends nothing to one that asked for time, until then', async () => {
+it('sends nothing to a receiver until its Retry-After has passed', async () => {
   const to = await webhook()
   await queue(to, 30)
   answer = async () => ({ response_status: 429, retry_after_ms: 120_000 })
@@ -198,7 +198,7 @@ it('sends nothing to one that asked for time, until then', async () => {
   expect(jobs.length).toBeGreaterThanOrEqual(30)
 })
 
-it('leaves slots to others when all receivers of a workspace hang', async () => {
+it('keeps slots free for other workspaces when all receivers of one hang', async () => {
   const dead = await webhook({ url: 'https://dead.example/' })
   const { workspace_id } = dead
   for (let i = 0; i < 200; i++) {
@@ -231,7 +231,7 @@ it('leaves slots to others when all receivers of a workspace hang', async () => 
   release(timeout)
 })
 
-it('lets deliveries wait whose secret cannot be decrypted, charged to nobody, and sends the others', async () => {
+it('keeps deliveries waiting, without an attempt, while their secret cannot be decrypted', async () => {
   const key = randomBytes(32).toString('base64')
   const keyed = createSealer(readSecretsKeys([key]), runtime)
   const row = builders(runtime).webhook('w')
@@ -245,7 +245,7 @@ it('lets deliveries wait whose secret cannot be decrypted, charged to nobody, an
   await queue(well, 2)
   answer = async () => ok
   await start().quiet()
-  // More than enough for the lane to take a receiver that fails for dead, and to try it again.
+  // Longer than the lane needs to consider a failing receiver dead and to probe it.
   for (let i = 0; i < 30; i++) await after(5_000)
   expect(jobs.map(({ url, secret }) => [url, secret])).toEqual(
     [well, well].map(({ url, secret }) => [url, secret]),
@@ -261,7 +261,7 @@ it('lets deliveries wait whose secret cannot be decrypted, charged to nobody, an
   expect(jobs.map(({ secret }) => secret)).toEqual(Array(20).fill('whsec_a2V5'))
 })
 
-it('knows after a restart which secret a receiver has accepted', async () => {
+it('remembers after a restart which secret a receiver has accepted', async () => {
   const ends = new Date(runtime.now().getTime() + 24 * 3_600_000)
   const to = await webhook({
     secret: 'whsec_bmV3',

@@ -7,26 +7,26 @@ const AAAA = 28
 const ANSWER = 0x8180
 const NOT_FOUND = 0x8183
 
-/** What is answered about a name: addresses, nothing at all, or that there is no such name. */
+/** The answer to a query: addresses, none at all, or NXDOMAIN. */
 export type DnsAnswer = readonly string[] | 'silence' | 'unknown'
 
-/** A DNS server on this machine that answers what it is told, and counts who asks (once for each family). */
+/** A scripted DNS server on this machine. `nth` counts the queries for a name and family before this one. */
 export async function startDnsServer(answer: (name: string, nth: number) => DnsAnswer) {
   const socket = createSocket('udp4')
-  const asked = new Map<string, number>()
+  const counts = new Map<string, number>()
   socket.on('message', (query, { port, address }) => {
     const { name, end } = nameIn(query, 12)
     const type = query.readUInt16BE(end)
     const key = `${name} ${type}`
-    const nth = asked.get(key) ?? 0
-    asked.set(key, nth + 1)
-    const told = answer(name, nth)
-    if (told === 'silence') return
-    const addresses = told === 'unknown' ? [] : told.map(ipaddr.parse)
+    const nth = counts.get(key) ?? 0
+    counts.set(key, nth + 1)
+    const reply = answer(name, nth)
+    if (reply === 'silence') return
+    const addresses = reply === 'unknown' ? [] : reply.map(ipaddr.parse)
     const kind = type === AAAA ? 'ipv6' : 'ipv4'
     const records = addresses.filter((each) => each.kind() === kind).map(recordOf)
     const head = Buffer.from(query.subarray(0, 12))
-    head.writeUInt16BE(told === 'unknown' ? NOT_FOUND : ANSWER, 2)
+    head.writeUInt16BE(reply === 'unknown' ? NOT_FOUND : ANSWER, 2)
     for (const [at, n] of [1, records.length, 0, 0].entries()) head.writeUInt16BE(n, 4 + at * 2)
     socket.send(Buffer.concat([head, query.subarray(12, end + 4), ...records]), port, address)
   })
@@ -34,8 +34,8 @@ export async function startDnsServer(answer: (name: string, nth: number) => DnsA
   await once(socket, 'listening')
   return {
     address: `127.0.0.1:${socket.address().port}`,
-    /** How often a name was looked up. */
-    timesAsked: (name: string) => asked.get(`${name} ${A}`) ?? 0,
+    /** How many queries for the IPv4 addresses of a name came. */
+    queries: (name: string) => counts.get(`${name} ${A}`) ?? 0,
     close: () => new Promise<void>((resolve) => socket.close(() => resolve())),
   }
 }
@@ -50,7 +50,7 @@ function nameIn(query: Buffer, start: number): { name: string; end: number } {
   return { name: labels.join('.'), end: at + 1 }
 }
 
-/** A record about the name that was asked for, to be forgotten at once. RFC 1035 section 3.2.1. */
+/** A record of the queried name with a TTL of 0. RFC 1035 section 3.2.1. */
 function recordOf(address: ipaddr.IPv4 | ipaddr.IPv6): Buffer {
   const data = Buffer.from(address.toByteArray())
   const head = Buffer.alloc(12)

@@ -1,6 +1,6 @@
-/** Addresses in a URL that lead, or could lead, to what is not public; none may be a webhook's. */
+/** URLs that lead, or could lead, to addresses that are not public. No webhook may have one. */
 export const HOSTILE_URLS: readonly string[] = [
-  // This machine, in all its spellings.
+  // This machine, in all notations.
   'https://127.0.0.1/',
   'https://127.0.0.1:8443/',
   'https://127.1/',

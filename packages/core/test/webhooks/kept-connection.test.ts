@@ -37,17 +37,17 @@ it.each<[string, HttpPlay]>([
   ['ends', end],
   ['resets', NO_ANSWER.reset as HttpPlay],
 ])(
-  'a try on a kept connection that the receiver %s without a word is made once more',
-  async (_, hangUp) => {
+  'repeats a request once on a kept connection that the receiver %s without an answer',
+  async (_, play) => {
     const { peer, deliver, ids } = await open()
-    peer.next(answer(200), hangUp, answer(200))
+    peer.next(answer(200), play, answer(200))
     expect(await deliver('d1')).toMatchObject({ response_status: 200 })
     expect(await deliver('d2')).toMatchObject({ response_status: 200, error: null })
     expect(ids()).toEqual(['d1', 'd2', 'd2'])
   },
 )
 
-it('a second failure is the receiver’s, and so is the first on a connection of its own', async () => {
+it('reports a reset after one repeat, and at once on a new connection', async () => {
   const { peer, deliver, ids } = await open()
   peer.next(end, answer(200), end, end, answer(200))
   expect(await deliver('d1')).toMatchObject({ error: 'reset' })
