@@ -98,7 +98,7 @@ describe('svc restore', () => {
     expect(verified.stdout).toMatch(/^The backup is good: checksum and structure are intact/)
     const unasked = await svc(['restore', file], given)
     expect(unasked).toMatchObject({ code: 2, stdout: '' })
-    expect(unasked.stderr).toContain('give --yes')
+    expect(unasked.stderr).toContain('add --yes')
 
     const restored = await svc(['restore', file, '--yes'], given)
     expect(restored.code).toBe(0)

@@ -108,7 +108,7 @@ describe('svc secrets', () => {
   test('stores plain text again, when that is meant', async () => {
     await prepare(KEY)
     const asked = await svc(['secrets', 'decrypt'], having(KEY))
-    expect(asked).toMatchObject({ code: 2, stderr: expect.stringContaining('give --yes') })
+    expect(asked).toMatchObject({ code: 2, stderr: expect.stringContaining('add --yes') })
     const { stdout } = await svc(['secrets', 'decrypt', '--yes'], having(KEY))
     expect(stdout).toBe('Decrypted 3 values; 0 were plain text before.\n')
     expect(await svcJson(['secrets', 'status'], having())).toMatchObject({ plain: 3 })
@@ -141,7 +141,7 @@ describe('svc secrets', () => {
   test('gives up what cannot be read, when that is meant', async () => {
     await prepare(KEY)
     const asked = await svc(['secrets', 'discard'], having(OTHER))
-    expect(asked).toMatchObject({ code: 2, stderr: expect.stringContaining('give --yes') })
+    expect(asked).toMatchObject({ code: 2, stderr: expect.stringContaining('add --yes') })
     const { stdout } = await svc(['secrets', 'discard', '--yes'], having(OTHER))
     expect(stdout).toBe('Gave up 1 secrets of the service, and secrets of 1 webhooks.\n')
     expect(await found(OTHER)).toMatchObject([{ level: 'ok' }])

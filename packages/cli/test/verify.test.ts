@@ -28,11 +28,11 @@ afterAll(() => folder.remove())
 
 describe('svc verify accepts', () => {
   test.each([
-    ['headers as a proxy wrote them', ['--headers', 'headers.txt']],
+    ['headers of a proxy', ['--headers', 'headers.txt']],
     ['headers as JSON', ['--headers', 'headers.json']],
     ['headers one by one', lines.flatMap((line) => ['-H', line])],
-  ])('%s', async (_, given) => {
-    const argv = ['verify', '--secret', secret, '--body', '@body.json', ...given]
+  ])('%s', async (_, options) => {
+    const argv = ['verify', '--secret', secret, '--body', '@body.json', ...options]
     const { code, stdout, stderr } = await svc(argv, { cwd })
     expect(stderr).toBe('')
     expect(stdout).toMatch(/^✓ verified message\.delivered by webhook-signature of \d{4}-/)
@@ -49,7 +49,7 @@ describe('svc verify accepts', () => {
     })
   })
 
-  test('and answers JSON', async () => {
+  test('headers, and prints JSON', async () => {
     const argv = ['verify', '--secret', secret, '--headers', 'headers.txt', '--body', body]
     expect(await svcJson(argv, { cwd })).toEqual({
       verified: true,
@@ -60,10 +60,10 @@ describe('svc verify accepts', () => {
     })
   })
 
-  test('an old delivery only when told to', async () => {
+  test('an old delivery only with --any-age', async () => {
     const old = Object.entries(headersAt(new Date(Date.now() - 3_600_000)))
-    const given = old.flatMap(([name, value]) => ['-H', `${name}: ${value}`])
-    const argv = ['verify', '--secret', secret, '--body', body, ...given]
+    const options = old.flatMap(([name, value]) => ['-H', `${name}: ${value}`])
+    const argv = ['verify', '--secret', secret, '--body', body, ...options]
     const refused = await svc(argv)
     expect(refused.code).toBe(1)
     expect(refused.stderr).toContain('timestamp_too_old')
@@ -72,7 +72,7 @@ describe('svc verify accepts', () => {
 })
 
 describe('svc verify refuses', () => {
-  test('another body, and says why in one line', async () => {
+  test('another body, with the reason in one line', async () => {
     const argv = ['verify', '--secret', secret, '--signature', signature, '--body', `${body} `]
     expect(await svc(argv)).toEqual({
       code: 1,
@@ -82,7 +82,7 @@ describe('svc verify refuses', () => {
     })
   })
 
-  test('and answers the reason as JSON on stderr', async () => {
+  test('another secret, with the reason as JSON on stderr', async () => {
     const argv = ['verify', '--json', '--secret', 'whsec_dGVzdA==', '--signature', signature]
     const { code, stdout, stderr } = await svc(argv, { stdin: body })
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
@@ -94,15 +94,15 @@ describe('svc verify refuses', () => {
 
   test.each([
     ['no secret', ['--signature', signature], /give the secret with --secret/],
-    ['nothing to verify by', ['--secret', secret], /give the headers with --headers or -H/],
+    ['no signature', ['--secret', secret], /give the headers with --headers or -H/],
     [
       'no file',
       ['--secret', secret, '--headers', 'none'],
       /cannot read none: there is no such file/,
     ],
     ['no header', ['--secret', secret, '-H', 'nonsense'], /a header must be "name: value"/],
-  ])('%s is a matter of usage', async (_, given, text) => {
-    const { code, stderr } = await svc(['verify', ...given], { stdin: body, cwd })
+  ])('with exit code 2: %s', async (_, options, text) => {
+    const { code, stderr } = await svc(['verify', ...options], { stdin: body, cwd })
     expect(code).toBe(2)
     expect(stderr).toMatch(text)
     expect(stderr.trim().split('\n')).toHaveLength(1)

@@ -23,7 +23,7 @@ afterAll(async () => {
 
 const run = (...argv: string[]) => svc(['webhooks', ...argv], server.here)
 
-test('list shows each with its state', async () => {
+test('list shows each webhook with its status', async () => {
   const { code, stdout } = await run('list')
   expect(code).toBe(0)
   expect(stdout).toMatch(
@@ -32,9 +32,9 @@ test('list shows each with its state', async () => {
 })
 
 describe('update', () => {
-  test('changes what is given, and enable lets it start anew', async () => {
-    const given = ['update', id, '--events', 'message.failed,message.read', '--disable']
-    expect((await run(...given)).stdout).toContain('disabled (manual)')
+  test('changes the given fields; enable resets the status', async () => {
+    const argv = ['update', id, '--events', 'message.failed,message.read', '--disable']
+    expect((await run(...argv)).stdout).toContain('disabled (manual)')
     const { webhooks } = await svcJson<WireData<Webhooks['list']>>(
       ['webhooks', 'list'],
       server.here,
@@ -43,13 +43,13 @@ describe('update', () => {
     expect((await run('enable', id)).stdout).toContain('\tactive\t')
   })
 
-  test('needs something to change', async () => {
+  test('refuses an update without a field', async () => {
     const { code, stderr } = await run('update', id)
     expect(code).toBe(2)
-    expect(stderr).toContain('name something to change: --to, --events')
+    expect(stderr).toContain('name a field to change: --to, --events')
   })
 
-  test('of the mode is shown in the list', async () => {
+  test('changes the mode, which the list shows', async () => {
     expect((await run('update', id, '--mode', 'live')).stdout).toMatch(/\tlive\n$/)
     expect((await run('list')).stdout).toMatch(/\tlive\n$/)
     expect((await run('update', id, '--mode', 'all')).stdout).toMatch(/\tall\n$/)
@@ -59,7 +59,7 @@ describe('update', () => {
   })
 })
 
-test('test sends an event, deliveries show it, and retry sends it again', async () => {
+test('test sends an event, deliveries shows it, and retry sends it again', async () => {
   const { delivery } = await svcJson<WireData<Webhooks['test']>>(
     ['webhooks', 'test', id],
     server.here,
@@ -74,7 +74,7 @@ test('test sends an event, deliveries show it, and retry sends it again', async 
   await listen.until(/"event":"webhook\.test"[^\n]*"attempt":2/)
 })
 
-test('replay finds the webhook of a delivery, and has it sent again', async () => {
+test('replay finds the webhook of a delivery, and sends it again', async () => {
   const { delivery } = await svcJson<WireData<Webhooks['test']>>(
     ['webhooks', 'test', id],
     server.here,
@@ -99,10 +99,10 @@ test('rotate-secret prints the new secret once', async () => {
   expect(stderr).toMatch(/The old one is valid until \d{4}-/)
 })
 
-test('what is not there is told in one line', async () => {
-  const nobody = '01934f5e-8c00-7a3b-9d2e-5f6a7b8c9d01'
+test('reports a missing webhook in one line', async () => {
+  const unknown = '01934f5e-8c00-7a3b-9d2e-5f6a7b8c9d01'
   for (const command of ['enable', 'test', 'rotate-secret', 'deliveries']) {
-    const { code, stderr } = await run(command, nobody)
+    const { code, stderr } = await run(command, unknown)
     expect({ code, stderr }).toEqual({ code: 1, stderr: 'svc: Webhook not found\n' })
   }
 })

@@ -19,12 +19,12 @@ let isTrusting = false
 let isRepeating = false
 const handled = new Map<string, number>()
 
-/** A receiver that verifies, unless it trusts everybody, and handles an event once, unless it repeats; it tells how often. */
+/** A receiver that verifies (except with `isTrusting`), handles an event once (except with `isRepeating`), and counts. */
 beforeAll(async () => {
   app = createServer(async (request, response) => {
-    const [, asked] = /^\/handled\?id=(.*)$/.exec(request.url ?? '') ?? []
-    if (asked !== undefined)
-      return response.end(String(handled.get(decodeURIComponent(asked)) ?? 0))
+    const [, queried] = /^\/handled\?id=(.*)$/.exec(request.url ?? '') ?? []
+    if (queried !== undefined)
+      return response.end(String(handled.get(decodeURIComponent(queried)) ?? 0))
     const body = await buffer(request)
     const { headers } = request
     const isVerified = isTrusting || verify({ secret, headers, body }).ok
@@ -53,14 +53,14 @@ afterAll(() => {
 describe('svc webhooks trigger', () => {
   const trigger = (...argv: string[]) => svc(['webhooks', 'trigger', ...argv], { env })
 
-  test('posts a signed event with the fields that were given', async () => {
-    const given = [
+  test('posts a signed event with the fields of --override', async () => {
+    const options = [
       '--override',
       'data.recipient=+15550100',
       '--override',
       'data.metadata.order_id=A2',
     ]
-    const { code, stdout, stderr } = await trigger('message.failed', '--to', url, ...given)
+    const { code, stdout, stderr } = await trigger('message.failed', '--to', url, ...options)
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
     expect(stdout).toMatch(/^message\.failed\t[0-9a-f-]{36}\t200\t\d+ ms\n$/)
     expect(JSON.parse(seen[0]?.body ?? '')).toMatchObject({
@@ -69,7 +69,7 @@ describe('svc webhooks trigger', () => {
     })
   })
 
-  test('--count posts so many events, each with an id of its own', async () => {
+  test('--count posts that many events, each with its own id', async () => {
     const { code, stdout } = await trigger('credits.low', '--to', url, '--count', '3', '--json')
     expect(code).toBe(0)
     const documents = stdout
@@ -92,25 +92,25 @@ describe('svc webhooks trigger', () => {
   })
 
   test('fails when the receiver does not acknowledge', async () => {
-    const given = ['--to', url, '--secret', 'whsec_dGVzdA==']
-    expect(await trigger('message.sent', ...given)).toMatchObject({
+    const options = ['--to', url, '--secret', 'whsec_dGVzdA==']
+    expect(await trigger('message.sent', ...options)).toMatchObject({
       code: 1,
       stdout: expect.stringContaining('\t403\t'),
-      stderr: 'It said: no,\\nit is forged\nsvc: 1 of 1 were not acknowledged\n',
+      stderr: 'Answer: no,\\nit is forged\nsvc: 1 of 1 were not acknowledged\n',
     })
   })
 
-  test('--mutate wants a refusal, and fails when it is accepted', async () => {
-    const given = ['message.sent', '--to', url, '--mutate', 'flipped_byte']
-    expect((await trigger(...given)).code).toBe(0)
+  test('--mutate expects a refusal, and fails when the event is accepted', async () => {
+    const options = ['message.sent', '--to', url, '--mutate', 'flipped_byte']
+    expect((await trigger(...options)).code).toBe(0)
     isTrusting = true
-    expect(await trigger(...given)).toMatchObject({
+    expect(await trigger(...options)).toMatchObject({
       code: 1,
-      stderr: 'svc: 1 of 1 were accepted, although spoiled (flipped_byte)\n',
+      stderr: 'svc: 1 of 1 were accepted, although invalid (flipped_byte)\n',
     })
   })
 
-  test('says when nobody is there', async () => {
+  test('reports a receiver that does not answer', async () => {
     const { code, stderr } = await trigger(
       'message.sent',
       '--to',
@@ -126,12 +126,12 @@ describe('svc webhooks trigger', () => {
 
   test.each([
     [['message.exploded'], /there is no event message\.exploded: choose from message\.sent, /],
-    [['message.sent', '--mutate', 'x'], /no way to spoil it called x: choose from wrong_secret, /],
+    [['message.sent', '--mutate', 'x'], /there is no mutation x: choose from wrong_secret, /],
     [['message.sent', '--count', '0'], /--count must be a number from 1 to 1000, got "0"/],
-    [['message.sent', '--secret', 'whsec_'], /the secret cannot be one\. Give the secret that was/],
+    [['message.sent', '--secret', 'whsec_'], /the secret is invalid\. Give the secret that was/],
     [['message.sent', '--override', 'x=1'], /--override must be data\.field=value, got "x=1"/],
     [['message.sent', '--to', 'localhost:1'], /--to must be an http or https address/],
-  ])('%s is a matter of usage', async (argv, text) => {
+  ])('exits with 2 for %s', async (argv, text) => {
     const { code, stdout, stderr } = await trigger('--to', url, ...argv)
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
     expect(stderr).toMatch(text)
@@ -156,7 +156,7 @@ describe('svc webhooks sign', () => {
     expect((await svc([...argv, '--secret', 'whsec_dGVzdA=='], { env, cwd })).code).toBe(1)
   })
 
-  test('takes ids, and answers JSON', async () => {
+  test('accepts ids, and prints JSON', async () => {
     const argv = ['webhooks', 'sign', '--id', 'evt_1', '--attempt', '3', '--event', 'credits.low']
     const text = '{"balance":1}'
     const headers = await svcJson<Record<string, string>>(argv, { env, stdin: text })
@@ -169,17 +169,17 @@ describe('svc webhooks sign', () => {
   })
 
   test.each([
-    [['--body', 'text'], /the body names no event: give it with --event/],
-    [['--body', body, '--attempt', '0'], /--attempt must be a number from 1 on/],
+    [['--body', 'text'], /the body has no event: give it with --event/],
+    [['--body', body, '--attempt', '0'], /--attempt must be a number, 1 or higher/],
     [['--body', body, '--secret', 'whsec_'], /Give the secret that was shown/],
-  ])('%s is a matter of usage', async (argv, text) => {
+  ])('exits with 2 for %s', async (argv, text) => {
     const { code, stderr } = await svc(['webhooks', 'sign', ...argv], { env })
     expect(code).toBe(2)
     expect(stderr).toMatch(text)
   })
 })
 
-describe('svc webhooks listen --save, and replay of the file', () => {
+describe('svc webhooks replay of a file', () => {
   const ids = { event_id: 'evt_1', delivery_id: 'dlv_1', attempt: 2 }
   const body = '{"event":"message.sent","data":{"text":"zażółć"}}'
   const replay = (...argv: string[]) => svc(['webhooks', 'replay', ...argv], { cwd })
@@ -189,7 +189,7 @@ describe('svc webhooks listen --save, and replay of the file', () => {
     return fetch(to, { method: 'POST', headers, body })
   }
 
-  test('keeps what verifies, and posts it again as it came', async () => {
+  test('posts the verified deliveries of listen --save unchanged', async () => {
     const argv = ['webhooks', 'listen', '--no-register', '--print-secret', '--save', 'tape.jsonl']
     const listen = start(argv, { env, cwd })
     const [, to = ''] = await listen.until(/(http:\/\/127\.0\.0\.1:\d+\/)/)
@@ -204,7 +204,7 @@ describe('svc webhooks listen --save, and replay of the file', () => {
     expect(seen).toMatchObject([{ body, headers: { 'webhook-id': 'evt_1', 'x-svc-attempt': '2' } }])
   })
 
-  test('an old delivery is refused as it came, and accepted signed anew', async () => {
+  test('signs an old delivery again with --secret', async () => {
     const at = new Date(Date.now() - 3_600_000)
     const headers = sign({ secret, body, event: 'message.sent', at, ...ids })
     const lower = Object.fromEntries(
@@ -218,26 +218,26 @@ describe('svc webhooks listen --save, and replay of the file', () => {
       code: 1,
       stderr: 'svc: 1 of 1 were not acknowledged\n',
     })
-    const anew = await svcJson(
+    const again = await svcJson(
       ['webhooks', 'replay', 'old.jsonl', '--to', url, '--secret', secret],
       { cwd },
     )
-    expect(anew).toEqual({ event: 'message.sent', delivery_id: 'dlv_1', status: 200 })
+    expect(again).toEqual({ event: 'message.sent', delivery_id: 'dlv_1', status: 200 })
     expect(seen.at(-1)?.headers['webhook-id']).toBe('evt_1')
   })
 
-  test('the replay of a file says when nobody is there', async () => {
+  test('reports a receiver that does not answer', async () => {
     const recording = { received_at: '', headers: { 'x-svc-event': 'message.sent' }, body: '{}' }
     writeFileSync(join(cwd, 'one.jsonl'), JSON.stringify(recording))
     const argv = ['webhooks', 'replay', 'one.jsonl', '--to', 'http://127.0.0.1:9/']
     expect(await svc(argv, { cwd })).toMatchObject({
       code: 3,
       stdout: '',
-      stderr: 'svc: http://127.0.0.1:9/ gives no answer: is the receiver running?\n',
+      stderr: 'svc: http://127.0.0.1:9/ does not answer: is the receiver running?\n',
     })
   })
 
-  test('a file that cannot be written is told before anything is registered', async () => {
+  test('listen --save refuses a file that cannot be written', async () => {
     const argv = ['webhooks', 'listen', '--no-register', '--save', 'none/tape.jsonl']
     const { code, stderr } = await svc(argv, { env, cwd })
     expect({ code, stderr }).toEqual({
@@ -248,8 +248,8 @@ describe('svc webhooks listen --save, and replay of the file', () => {
 
   test.each([
     [['none.jsonl', '--to', 'http://x/'], /cannot read none\.jsonl: there is no such file/],
-    [['broken.jsonl', '--to', 'http://x/'], /line 1 of broken\.jsonl is no delivery/],
-    [['tape.jsonl'], /say where tape\.jsonl goes to with --to <url>/],
+    [['broken.jsonl', '--to', 'http://x/'], /line 1 of broken\.jsonl is not a delivery/],
+    [['tape.jsonl'], /give the receiver of tape\.jsonl with --to <url>/],
     [
       ['tape.jsonl', '--to', 'http://x/', '--webhook', 'x'],
       /--webhook is for the id of a delivery/,
@@ -258,7 +258,7 @@ describe('svc webhooks listen --save, and replay of the file', () => {
       ['01934f5e-8c00-7a3b-9d2e-5f6a7b8c9d02', '--to', 'http://x/'],
       /--to and --secret are for a file/,
     ],
-  ])('%s is a matter of usage', async (argv, text) => {
+  ])('exits with 2 for %s', async (argv, text) => {
     writeFileSync(join(cwd, 'broken.jsonl'), '{"body":1}\n')
     const { code, stderr } = await replay(...argv)
     expect(code).toBe(2)
@@ -270,7 +270,7 @@ describe('svc webhooks conformance', () => {
   const conformance = (...argv: string[]) => svc(['webhooks', 'conformance', ...argv], { env, cwd })
   const observed = () => ['--observe', `${new URL(url).origin}/handled?id={event_id}`]
 
-  test('tells what is right, in a line each, and writes JUnit', async () => {
+  test('prints one line for each check, and writes JUnit XML', async () => {
     const { code, stdout, stderr } = await conformance(url, ...observed(), '--junit', 'junit.xml')
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
     expect(stdout).toMatch(/^✓ acknowledges: A delivery/)
@@ -279,7 +279,7 @@ describe('svc webhooks conformance', () => {
     expect(readFileSync(join(cwd, 'junit.xml'), 'utf8')).toContain('<testsuites tests="')
   })
 
-  test('fails a receiver that handles an event again, and one of which that is not known', async () => {
+  test('fails a receiver that handles an event again, and one without --observe', async () => {
     isRepeating = true
     const repeating = await conformance(url, ...observed())
     expect(repeating.code).toBe(1)
@@ -294,25 +294,25 @@ describe('svc webhooks conformance', () => {
     expect(allowed.stdout).toMatch(/^- handles_once: not tried, needs observe$/m)
   })
 
-  test('tells what is wrong and how to mend it, and fails', async () => {
+  test('reports each fault with its fix, and fails', async () => {
     isTrusting = true
     const { code, stdout, stderr } = await conformance(url)
     expect(code).toBe(1)
     expect(stdout).toMatch(/^✗ verifies: .* It answered 200\. Verify the signature before/m)
-    expect(stderr).toBe(`svc: ${url} does not conform: 1 of what must be is wrong\n`)
+    expect(stderr).toBe(`svc: ${url} does not conform: 1 required checks failed\n`)
   })
 
-  test('--json is the report', async () => {
+  test('--json prints the report', async () => {
     const report = await svcJson(['webhooks', 'conformance', url, '--allow-unchecked'], { env })
     expect(report).toMatchObject({ url, ok: true, failed: 0, checks: expect.any(Array) })
   })
 
   test.each([
     [['nonsense'], /the receiver must be an http or https address/],
-    [['http://x/', '--observe', 'http://x/'], /--observe must have {event_id} in it/],
-    [['http://x/', '--observe', '/{event_id}'], /what --observe names must be an http or https/],
+    [['http://x/', '--observe', 'http://x/'], /--observe must contain {event_id}/],
+    [['http://x/', '--observe', '/{event_id}'], /--observe must be an http or https/],
     [['http://x/', '--limit', '0'], /--limit must be a number from 1 to 3600/],
-  ])('%s is a matter of usage', async (argv, text) => {
+  ])('exits with 2 for %s', async (argv, text) => {
     const { code, stderr } = await conformance(...argv)
     expect(code).toBe(2)
     expect(stderr).toMatch(text)

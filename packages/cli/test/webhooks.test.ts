@@ -30,7 +30,7 @@ async function urlOf(listen: Running): Promise<string> {
   return url
 }
 
-/** Delivers an event by hand, signed with `key`. */
+/** Delivers an event without the service, signed with `key`. */
 function deliver(url: string, key: string, data: object = {}, method = 'POST') {
   const body = JSON.stringify({ event: 'message.delivered', data })
   const ids = { event_id: 'evt_1', delivery_id: 'dlv_1', attempt: 3 }
@@ -59,7 +59,7 @@ describe('svc webhooks listen', () => {
     await expect(fetch(url)).rejects.toThrow('fetch failed')
   })
 
-  test('--json is a document a line, the first with the secret', async () => {
+  test('--json prints one document a line, the first with the secret', async () => {
     const listen = start(['webhooks', 'listen', '--json'], server.here)
     await listen.until(/"listening"/)
     await send('+15005550006')
@@ -87,7 +87,7 @@ describe('svc webhooks listen', () => {
     })
   })
 
-  test('a key without manage_webhooks is refused, and nothing is left listening', async () => {
+  test('refuses a key without manage_webhooks, and stops listening', async () => {
     const argv = ['keys', 'create', '--name', 'x', '--scopes', 'read_messages', '--json']
     const { key } = JSON.parse((await svc(argv, server.here)).stdout) as { key: string }
     const { code, stderr } = await svc(['webhooks', 'listen', '--key', key], server.here)
@@ -101,7 +101,7 @@ describe('svc webhooks listen', () => {
     [['--forward-to', 'localhost:1'], /--forward-to must be an http or https address/],
     [['--no-register'], /--no-register needs --secret/],
     [['--secret', secret], /--secret is for --no-register/],
-  ])('%s is a matter of usage', async (argv, text) => {
+  ])('exits with 2 for %s', async (argv, text) => {
     const { code, stdout, stderr } = await svc(['webhooks', 'listen', ...argv], server.here)
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
     expect(stderr).toMatch(text)
@@ -109,7 +109,7 @@ describe('svc webhooks listen', () => {
 })
 
 describe('svc webhooks listen --no-register', () => {
-  test('says what does not verify, and answers 403', async () => {
+  test('reports a delivery that does not verify, and answers 403', async () => {
     const listen = start(['webhooks', 'listen', '--no-register', '--secret', secret])
     const url = await urlOf(listen)
     expect((await deliver(url, secret, { recipient: '+12\u001b[2J' })).status).toBe(200)
@@ -122,7 +122,7 @@ describe('svc webhooks listen --no-register', () => {
     expect((await listen.stop()).code).toBe(0)
   })
 
-  test('a taken port is told in one line', async () => {
+  test('reports a port in use in one line', async () => {
     const taken = createServer()
     await new Promise<void>((resolve) => taken.listen(0, '127.0.0.1', resolve))
     const { port } = taken.address() as AddressInfo
@@ -160,7 +160,7 @@ describe('svc webhooks listen --forward-to', () => {
     return start(argv)
   }
 
-  test('hands the very bytes on, and answers what it is answered', async () => {
+  test('forwards the same bytes, and returns the status of the target', async () => {
     const listen = listenTo(url)
     expect((await deliver(await urlOf(listen), secret, { sequence: 1 })).status).toBe(422)
     await listen.until(/✓ verified message\.delivered sequence 1 attempt 3 → 422$/m)
@@ -170,7 +170,7 @@ describe('svc webhooks listen --forward-to', () => {
     await listen.stop()
   })
 
-  test('keeps back what does not verify', async () => {
+  test('does not forward a delivery that does not verify', async () => {
     seen.length = 0
     const listen = listenTo(url)
     expect((await deliver(await urlOf(listen), 'whsec_dGVzdA==')).status).toBe(403)
@@ -178,10 +178,10 @@ describe('svc webhooks listen --forward-to', () => {
     await listen.stop()
   })
 
-  test('answers 502 when nobody is there, so that the delivery is tried again', async () => {
+  test('answers 502 when the target does not answer, so that the service retries', async () => {
     const listen = listenTo('http://127.0.0.1:9/')
     expect((await deliver(await urlOf(listen), secret)).status).toBe(502)
-    await listen.until(/→ 502: nobody answered$/m)
+    await listen.until(/→ 502: no answer$/m)
     await listen.stop()
   })
 })

@@ -16,13 +16,13 @@ interface VerifyOptions {
 }
 
 /** Adds `verify`, as `svc verify` and as `svc webhooks verify`. */
-export function addVerify(parent: Command, context: Context, called = 'svc verify'): void {
+export function addVerify(parent: Command, context: Context, invocation = 'svc verify'): void {
   const command = parent
     .command('verify')
     .summary('verify the signature of a webhook delivery')
     .description(
-      `Tells whether a webhook delivery is authentic, and if not, why: exit code 1. The body is taken byte for byte, from
-stdin unless --body is given.`,
+      `Verifies that a webhook delivery is authentic; exits with 1 and the reason if it is not. The body is read byte for byte,
+from --body or from stdin.`,
     )
     .option('--secret <whsec>', 'the secret of the webhook (default: SVC_WEBHOOK_SECRET)')
     .option('--headers <file>', 'a file with the headers: "name: value" lines, or JSON')
@@ -33,8 +33,8 @@ stdin unless --body is given.`,
     .action((options: VerifyOptions) => verifyDelivery(context, options))
   withExamples(
     command,
-    `${called} --secret whsec_… --headers headers.txt --body @body.json`,
-    `cat body.json | ${called} --secret whsec_… --signature 9f86d081…`,
+    `${invocation} --secret whsec_… --headers headers.txt --body @body.json`,
+    `cat body.json | ${invocation} --secret whsec_… --signature 9f86d081…`,
   )
 }
 
@@ -44,7 +44,7 @@ function append(line: string, before: string[] = []): string[] {
 
 async function verifyDelivery({ io, output }: Context, options: VerifyOptions): Promise<void> {
   const secret = await secretOf(options, io)
-  const headers = await givenHeaders(options, io)
+  const headers = await readAllHeaders(options, io)
   const { signature } = options
   if (Object.keys(headers).length === 0 && signature === undefined) {
     throw usage('give the headers with --headers or -H, or the signature with --signature')
@@ -71,7 +71,7 @@ async function verifyDelivery({ io, output }: Context, options: VerifyOptions): 
   )
 }
 
-async function givenHeaders(
+async function readAllHeaders(
   { headers, header = [] }: VerifyOptions,
   io: ProcessIo,
 ): Promise<HeaderMap> {

@@ -25,22 +25,22 @@ export function addConformance(webhooks: Command, context: Context): void {
   const command = withSecret(
     webhooks
       .command('conformance')
-      .summary('try a receiver, and tell what it gets wrong')
+      .summary('test a receiver and report its faults')
       .description(
-        `Sends a receiver what the service sends and what others might: forgeries, repetitions, events yet to come. Tells
-what it gets wrong and how to mend it: exit code 1. The events are rightly signed and tell of messages that do not exist,
-so take a receiver that may get them. No server takes part. Whether an event that comes again has no second effect cannot be
-seen in answers: that check fails, unless --observe tells how often an event was handled.`,
+        `Sends a receiver valid deliveries, forgeries, repetitions and events of future versions. Reports each fault with its fix,
+and exits with 1. The valid events name messages that do not exist: use a receiver that may process them. It contacts no
+server. Answers do not show whether a repeated event was handled twice: that check fails, except with --observe, which
+reads how often an event was handled.`,
       )
       .argument('<url>', 'the receiver')
-      .option('--previous-secret <whsec>', 'a second secret that it verifies with')
+      .option('--previous-secret <whsec>', 'a second secret that the receiver accepts')
       .option(
         '--observe <url>',
-        'answers how often an event was handled, as a number; {event_id} in it becomes the webhook-id',
+        'a URL that returns how often an event was handled, as a number; {event_id} becomes the webhook-id',
       )
-      .option('--allow-unchecked', 'accept that what needs --observe is not known')
-      .option('--limit <s>', `how many seconds it may take, 1 to ${LIMIT_MAX_S}`, '60')
-      .option('--junit <file>', 'write the result as JUnit XML too'),
+      .option('--allow-unchecked', 'do not fail checks that need --observe')
+      .option('--limit <s>', `the time limit in seconds, 1 to ${LIMIT_MAX_S}`, '60')
+      .option('--junit <file>', 'also write the result as JUnit XML'),
   ).action((url: string, options: ConformanceCommandOptions) => tryReceiver(context, url, options))
   withExamples(
     command,
@@ -51,10 +51,10 @@ seen in answers: that check fails, unless --observe tells how often an event was
 
 async function tryReceiver(
   { io, output }: Context,
-  given: string,
+  receiver: string,
   { previousSecret, limit, junit, observe, allowUnchecked, ...options }: ConformanceCommandOptions,
 ): Promise<void> {
-  const url = receiverUrl(given, 'the receiver')
+  const url = receiverUrl(receiver, 'the receiver')
   const secret = await secretOf(options, io)
   const limit_ms = limitOf(limit) * 1000
   const { conformance, junitOf } = await import('@svc/testkit')
@@ -74,22 +74,22 @@ async function tryReceiver(
   if (report.ok) return
   const { failed } = report
   const text =
-    failed === 0 ? 'not every check was reached in time' : `${failed} of what must be is wrong`
+    failed === 0 ? 'the time limit ended before all checks ran' : `${failed} required checks failed`
   throw new Failure('nonconforming', `${url} does not conform: ${text}`)
 }
 
-/** Asks a URL how often an event was handled. */
+/** Reads from a URL how often an event was handled. */
 function observerAt(template: string): (event_id: string) => Promise<number> {
-  if (!template.includes('{event_id}')) throw usage('--observe must have {event_id} in it')
-  receiverUrl(template, 'what --observe names')
+  if (!template.includes('{event_id}')) throw usage('--observe must contain {event_id}')
+  receiverUrl(template, '--observe')
   return async (event_id) => {
     const url = template.replaceAll('{event_id}', encodeURIComponent(event_id))
     const response = await fetch(url, { signal: AbortSignal.timeout(OBSERVE_MAX_MS) }).catch(() => {
-      throw misconfigured('what --observe names did not answer')
+      throw misconfigured('the URL of --observe did not answer')
     })
     const text = (await response.text()).trim()
     if (response.ok && /^\d{1,9}$/.test(text)) return Number(text)
-    throw misconfigured(`what --observe names answered ${response.status}, and no number`)
+    throw misconfigured(`the URL of --observe answered ${response.status} without a number`)
   }
 }
 

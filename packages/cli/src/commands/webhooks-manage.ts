@@ -20,7 +20,7 @@ interface DeliveriesOptions extends ConnectionOptions, PageOptions {
 
 const ID = '01934f5e-8c00-7a3b-9d2e-5f6a7b8c9d01'
 
-/** Adds to `svc webhooks` what manages those that exist. */
+/** Adds the commands that manage existing webhooks to `svc webhooks`. */
 export function addWebhookManagement(webhooks: Command, context: Context): void {
   const list = withConnection(
     withPage(
@@ -34,25 +34,25 @@ export function addWebhookManagement(webhooks: Command, context: Context): void 
 
   const update = withConnection(
     oneWebhook(webhooks, 'update', 'change a webhook')
-      .description('Changes what is given of a webhook and keeps the rest.')
-      .option('--to <url>', 'where deliveries go')
-      .option('--events <list>', 'only these, with commas; * for all')
+      .description('Changes the given fields of a webhook and keeps the others.')
+      .option('--to <url>', 'the URL of the receiver')
+      .option('--events <list>', 'the events, separated by commas; * for all')
       .addOption(modeOption())
-      .option('--description <text>', 'what it is for')
-      .option('--disable', 'send it nothing more, until svc webhooks enable'),
+      .option('--description <text>', 'a description')
+      .option('--disable', 'stop its deliveries until svc webhooks enable'),
   ).action((id: string, options: UpdateOptions) => updateWebhook(context, id, options))
   withExamples(update, `svc webhooks update ${ID} --events message.delivered,message.failed`)
 
   const enable = withConnection(
-    oneWebhook(webhooks, 'enable', 'enable a webhook that was disabled').description(
-      'Enables a webhook that was disabled, by you or because its receiver was gone.',
+    oneWebhook(webhooks, 'enable', 'enable a disabled webhook').description(
+      'Enables a webhook that you disabled, or that was disabled because its receiver failed.',
     ),
   ).action((id: string, options: ConnectionOptions) => enableWebhook(context, id, options))
   withExamples(enable, `svc webhooks enable ${ID}`)
 
   const rotate = withConnection(
-    oneWebhook(webhooks, 'rotate-secret', 'give a webhook a new secret').description(
-      'Mints a new secret and prints it. It is shown this once; the old one is valid for 24 hours more.',
+    oneWebhook(webhooks, 'rotate-secret', 'create a new secret for a webhook').description(
+      'Creates a new secret and prints it once. The old secret stays valid for 24 hours.',
     ),
   ).action((id: string, options: ConnectionOptions) => rotateSecret(context, id, options))
   withExamples(rotate, `svc webhooks rotate-secret ${ID}`)
@@ -62,31 +62,31 @@ export function addWebhookManagement(webhooks: Command, context: Context): void 
 function addDeliveries(webhooks: Command, context: Context): void {
   const test = withConnection(
     oneWebhook(webhooks, 'test', 'send a webhook.test event').description(
-      'Sends a webhook.test event to a webhook, once, whatever it is subscribed to.',
+      'Sends one webhook.test event to a webhook, whatever its subscriptions are.',
     ),
   ).action((id: string, options: ConnectionOptions) => testWebhook(context, id, options))
   withExamples(test, `svc webhooks test ${ID}`)
 
   const deliveries = withConnection(
     withPage(
-      oneWebhook(webhooks, 'deliveries', 'list what a webhook was sent')
+      oneWebhook(webhooks, 'deliveries', 'list the deliveries of a webhook')
         .description('Lists the deliveries of a webhook, newest first.')
         .addOption(
-          new Option('--status <status>', 'only these').choices([
+          new Option('--status <status>', 'only deliveries with this status').choices([
             'pending',
             'delivered',
             'failed',
             'discarded',
           ]),
         )
-        .option('--event <event>', 'only these'),
+        .option('--event <event>', 'only deliveries of this event'),
     ),
   ).action((id: string, options: DeliveriesOptions) => listDeliveries(context, id, options))
   withExamples(deliveries, `svc webhooks deliveries ${ID} --status failed`)
 
   const retry = withConnection(
-    oneWebhook(webhooks, 'retry', 'try a delivery again now')
-      .description('Tries a delivery again now, whether it waits, failed or was delivered.')
+    oneWebhook(webhooks, 'retry', 'retry a delivery now')
+      .description('Retries a delivery now, also one that is pending or was delivered.')
       .argument('<delivery-id>', 'the id of the delivery'),
   ).action((id: string, deliveryId: string, options: ConnectionOptions) =>
     retryDelivery(context, id, deliveryId, options),
@@ -94,10 +94,10 @@ function addDeliveries(webhooks: Command, context: Context): void {
   withExamples(retry, `svc webhooks retry ${ID} 01934f5e-8c00-7a3b-9d2e-5f6a7b8c9d02`)
 }
 
-/** `--mode`: which messages a webhook is told of. */
+/** The option `--mode`: live or test messages. */
 export function modeOption(): Option {
-  const told = 'of which messages it is told: live ones, those of test keys, or all'
-  return new Option('--mode <mode>', told).choices(['all', 'live', 'test'])
+  const text = 'the messages that cause events: live ones, those of test keys, or all'
+  return new Option('--mode <mode>', text).choices(['all', 'live', 'test'])
 }
 
 function oneWebhook(webhooks: Command, name: string, summary: string): Command {
@@ -123,9 +123,9 @@ async function updateWebhook(
   id: string,
   { to, events, mode, description, disable, ...options }: UpdateOptions,
 ): Promise<void> {
-  const given = [to, events, mode, description].some((value) => value !== undefined)
-  if (!given && !disable) {
-    throw usage('name something to change: --to, --events, --mode, --description or --disable')
+  const hasFields = [to, events, mode, description].some((value) => value !== undefined)
+  if (!hasFields && !disable) {
+    throw usage('name a field to change: --to, --events, --mode, --description or --disable')
   }
   const { api, decode } = await import('@svc/core/contract')
   const change = decode(api.webhooks.update.body, {
@@ -165,7 +165,7 @@ async function rotateSecret(
   const { secret, previous_secret_ends_at } = rotated.webhook
   output.line(output.style('bold', secret))
   output.note(
-    `It is shown this once. The old one is valid until ${previous_secret_ends_at.toISOString()}.`,
+    `The secret is shown only once. The old one is valid until ${previous_secret_ends_at.toISOString()}.`,
   )
 }
 
@@ -179,7 +179,7 @@ async function testWebhook(
   const queued = await client.webhooks.test({ id })
   if (output.isJson()) return output.document(api.webhooks.test.data.encode(queued))
   output.row(deliveryRow(queued.delivery))
-  output.note(`svc webhooks deliveries ${id} shows what came of it.`)
+  output.note(`svc webhooks deliveries ${id} shows the result.`)
 }
 
 async function listDeliveries(

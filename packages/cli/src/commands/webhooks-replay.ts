@@ -4,7 +4,7 @@ import { type ConnectionOptions, connect, withConnection } from '../connect/conn
 import { type Context, withExamples } from '../context.ts'
 import { Failure, unreachable, usage } from '../process/failure.ts'
 import { forward } from '../webhooks/forward.ts'
-import { type Recording, readCassette } from '../webhooks/recordings.ts'
+import { type Recording, readRecordings } from '../webhooks/recordings.ts'
 import { receiverUrl, usableSecret } from '../webhooks/webhook-secret.ts'
 
 interface ReplayOptions extends ConnectionOptions {
@@ -21,23 +21,28 @@ export function addReplay(webhooks: Command, context: Context): void {
   const replay = withConnection(
     webhooks
       .command('replay')
-      .summary('send a delivery again, or those in a file')
+      .summary('resend a delivery, or the deliveries of a file')
       .description(
-        `Asks the server to send a delivery again, to the webhook it went to. Or posts the deliveries in a file that svc
-webhooks listen --save wrote to a receiver, without a server: as they came, or signed anew with --secret, which receivers
-want of deliveries older than five minutes.`,
+        `With the id of a delivery, the server sends it to its webhook again. With a file of svc webhooks listen --save, this
+command posts the deliveries to a receiver, without a server: unchanged, or signed again with --secret. Receivers refuse
+signatures that are older than five minutes.`,
       )
       .argument('<delivery-id|file>', 'the id of a delivery, or a file')
-      .option('--webhook <id>', 'the webhook of the delivery (default: looked for)')
-      .option('--to <url>', 'of a file: the receiver')
-      .option('--secret <whsec>', 'of a file: sign anew, as of now (default: SVC_WEBHOOK_SECRET)'),
-  ).action((what: string, options: ReplayOptions) =>
-    UUID.test(what) ? replayDelivery(context, what, options) : replayFile(context, what, options),
+      .option('--webhook <id>', 'the webhook of the delivery (default: search all webhooks)')
+      .option('--to <url>', 'for a file: the receiver')
+      .option(
+        '--secret <whsec>',
+        'for a file: sign with the current time (default: SVC_WEBHOOK_SECRET)',
+      ),
+  ).action((target: string, options: ReplayOptions) =>
+    UUID.test(target)
+      ? replayDelivery(context, target, options)
+      : replayFile(context, target, options),
   )
   withExamples(
     replay,
     `svc webhooks replay ${ID}`,
-    'svc webhooks replay cassette.jsonl --to http://127.0.0.1:8000/hooks/svc --secret whsec_…',
+    'svc webhooks replay deliveries.jsonl --to http://127.0.0.1:8000/hooks/svc --secret whsec_…',
   )
 }
 
@@ -56,10 +61,10 @@ async function replayDelivery(
   if (output.isJson()) return output.document(api.webhooks.retry.data.encode(queued))
   const { event, status } = queued.delivery
   output.row([delivery_id, event, status])
-  output.note(`svc webhooks deliveries ${id} shows what came of it.`)
+  output.note(`svc webhooks deliveries ${id} shows the result.`)
 }
 
-/** The webhook that has the delivery: the API knows deliveries by their webhook alone. */
+/** Finds the webhook of a delivery: the API has no search by delivery. */
 async function webhookOf(client: Client, delivery_id: string): Promise<string> {
   for (let page = 1, pages = 1; page <= pages; page++) {
     const found = await client.webhooks.list({ page, limit: 100 })
@@ -86,17 +91,17 @@ async function replayFile(
   path: string,
   { to, webhook, ...options }: ReplayOptions,
 ): Promise<void> {
-  if (to === undefined) throw usage(`say where ${path} goes to with --to <url>`)
+  if (to === undefined) throw usage(`give the receiver of ${path} with --to <url>`)
   if (webhook !== undefined) throw usage('--webhook is for the id of a delivery')
   const url = receiverUrl(to, '--to')
-  const given = options.secret ?? io.env.SVC_WEBHOOK_SECRET
-  const secret = given && (await usableSecret(given))
-  const recordings = await readCassette(path, io)
+  const secretText = options.secret ?? io.env.SVC_WEBHOOK_SECRET
+  const secret = secretText && (await usableSecret(secretText))
+  const recordings = await readRecordings(path, io)
   let refused = 0
   for (const recording of recordings) {
-    const { headers, body } = secret ? await signedAnew(recording, secret) : recording
+    const { headers, body } = secret ? await signAgain(recording, secret) : recording
     const status = await forward(url, { headers, body: Buffer.from(body) })
-    if (status === null) throw unreachable(`${to} gives no answer: is the receiver running?`)
+    if (status === null) throw unreachable(`${to} does not answer: is the receiver running?`)
     const event = String(headers['x-svc-event'] ?? '')
     const delivery_id = String(headers['x-svc-delivery'] ?? '')
     const isAcknowledged = status >= 200 && status < 300
@@ -115,14 +120,14 @@ async function replayFile(
   }
 }
 
-/** The same event and attempt, signed as of now. */
-async function signedAnew(
+/** Signs the same event and attempt with the current time. */
+async function signAgain(
   { headers, body, ...rest }: Recording,
   secret: string,
 ): Promise<Recording> {
   const { sign } = await import('@svc/core/webhooks')
   const headerOf = (name: string) => String(headers[name] ?? '')
-  const anew = sign({
+  const signed = sign({
     secret,
     body,
     event: headerOf('x-svc-event'),
@@ -131,6 +136,6 @@ async function signedAnew(
     attempt: Number(headerOf('x-svc-attempt')) || 1,
     at: new Date(),
   })
-  const lower = Object.entries(anew).map(([name, value]) => [name.toLowerCase(), value])
+  const lower = Object.entries(signed).map(([name, value]) => [name.toLowerCase(), value])
   return { ...rest, body, headers: { ...headers, ...Object.fromEntries(lower) } }
 }

@@ -19,13 +19,13 @@ export function addSign(webhooks: Command, context: Context): void {
       .command('sign')
       .summary('print the headers of a delivery')
       .description(
-        `Signs a body as the service would now, and prints the headers, a line for each. The body is taken byte for byte,
-from stdin unless --body is given.`,
+        `Signs a body as the service does, with the current time, and prints one line for each header. The body is read byte for
+byte, from --body or from stdin.`,
       )
       .option('--body <body>', 'the body; @file reads a file')
-      .option('--event <event>', 'the kind of event (default: the one in the body)')
+      .option('--event <event>', 'the kind of event (default: the event in the body)')
       .option('--id <id>', 'the webhook-id (default: a new one)')
-      .option('--attempt <n>', 'which attempt it is', '1'),
+      .option('--attempt <n>', 'the number of the attempt', '1'),
   ).action((options: SignCommandOptions) => signBody(context, options))
   withExamples(
     sign,
@@ -36,16 +36,16 @@ from stdin unless --body is given.`,
 
 async function signBody(
   { io, output }: Context,
-  { body: given, event, id = randomUUID(), attempt, ...options }: SignCommandOptions,
+  { body: option, event, id = randomUUID(), attempt, ...options }: SignCommandOptions,
 ): Promise<void> {
   const secret = await secretOf(options, io)
   const number = Number(attempt)
   if (!/^\d{1,6}$/.test(attempt) || number < 1) {
-    throw usage(`--attempt must be a number from 1 on, got "${attempt}"`)
+    throw usage(`--attempt must be a number, 1 or higher, got "${attempt}"`)
   }
-  const body = await readBody(given, io)
+  const body = await readBody(option, io)
   const kind = event ?? eventIn(body)
-  if (kind === null) throw usage('the body names no event: give it with --event')
+  if (kind === null) throw usage('the body has no event: give it with --event')
   const { sign } = await import('@svc/core/webhooks')
   const ids = { event_id: id, delivery_id: randomUUID() }
   const headers = sign({ secret, body, event: kind, attempt: number, at: new Date(), ...ids })

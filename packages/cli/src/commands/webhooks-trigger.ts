@@ -15,7 +15,7 @@ interface TriggerOptions extends SecretOption {
   mutate?: string
 }
 
-/** One event that was posted, and what came of it. */
+/** A posted event and its result. */
 interface Triggered {
   event: string
   event_id: string
@@ -24,8 +24,8 @@ interface Triggered {
 
 const COUNT_MAX = 1000
 
-/** As much of an answer as people read. */
-const SAID_MAX = 500
+/** The characters of an answer that are shown. */
+const ANSWER_MAX = 500
 
 /** Adds `svc webhooks trigger`. */
 export function addTrigger(webhooks: Command, context: Context): void {
@@ -34,18 +34,19 @@ export function addTrigger(webhooks: Command, context: Context): void {
       .command('trigger')
       .summary('post a signed event to a receiver, without a server')
       .description(
-        `Posts an event to a receiver, signed like a delivery of the service, and prints what it answered. With --mutate it
-is spoiled first, and the receiver is to refuse it. No server takes part. Exit code 1 when the receiver does otherwise.`,
+        `Posts an event to a receiver, signed like a delivery of the service, and prints the answer; the receiver must acknowledge
+it. With --mutate the event is event_fixture invalid, and the receiver must refuse it. Exits with 1 otherwise. It contacts no
+server.`,
       )
       .argument('<event>', 'the kind of event')
       .requiredOption('--to <url>', 'the receiver')
       .option(
         '--override <field=value>',
-        'set a field, as data.recipient=+15550100; may be repeated',
+        'set a field, such as data.recipient=+15550100; may be repeated',
         append,
       )
-      .option('--count <n>', `how many events, 1 to ${COUNT_MAX}, one after another`, '1')
-      .option('--mutate <how>', 'spoil it: wrong_secret, flipped_byte, stale_timestamp, …'),
+      .option('--count <n>', `the number of events, 1 to ${COUNT_MAX}, one after another`, '1')
+      .option('--mutate <how>', 'make it invalid: wrong_secret, flipped_byte, stale_timestamp, …'),
   ).action((event: string, options: TriggerOptions) => triggerEvents(context, event, options))
   withExamples(
     trigger,
@@ -72,30 +73,30 @@ async function triggerEvents(
   const kind = await kindOf(event)
   const mutation = mutate === undefined ? undefined : await mutationOf(mutate)
   const sender = createSender({ secret, retry: [] })
-  // Another seed makes another event, which a receiver that has seen the last one does not take for a repetition.
+  // Each run has its own seed, so that a receiver does not take the event for a repetition.
   const first_seed = Math.floor(Math.random() * 2 ** 40)
-  let unlike = 0
+  let unexpected = 0
   for (let i = 0; i < times; i++) {
-    const made = fixture(kind, data, { seed: first_seed + i })
+    const event_fixture = fixture(kind, data, { seed: first_seed + i })
     const attempt = mutation
-      ? await sender.forge(url, made, mutation)
-      : (await sender.deliver(url, made)).attempts[0]
+      ? await sender.forge(url, event_fixture, mutation)
+      : (await sender.deliver(url, event_fixture)).attempts[0]
     if (!attempt) throw new Error('a delivery without an attempt')
-    show(output, { event, event_id: made.event_id, attempt })
+    show(output, { event, event_id: event_fixture.event_id, attempt })
     if (attempt.error === 'connect' || attempt.error === 'dns') {
       throw unreachable(`${to} cannot be reached: is the receiver running?`)
     }
     if (isAcknowledged(attempt) === (mutation === undefined)) continue
-    unlike += 1
-    if (attempt.body !== '') output.note(`It said: ${printable(attempt.body.slice(0, SAID_MAX))}`)
+    unexpected += 1
+    if (attempt.body !== '') output.note(`Answer: ${printable(attempt.body.slice(0, ANSWER_MAX))}`)
   }
-  if (unlike === 0) return
+  if (unexpected === 0) return
   if (mutation)
     throw new Failure(
       'accepted',
-      `${unlike} of ${times} were accepted, although spoiled (${mutation})`,
+      `${unexpected} of ${times} were accepted, although invalid (${mutation})`,
     )
-  throw new Failure('refused', `${unlike} of ${times} were not acknowledged`)
+  throw new Failure('refused', `${unexpected} of ${times} were not acknowledged`)
 }
 
 function show(output: Output, { event, event_id, attempt }: Triggered): void {
@@ -122,9 +123,7 @@ async function kindOf(event: string): Promise<EventKind> {
 async function mutationOf(name: string): Promise<Mutation> {
   const { MUTATIONS } = await import('@svc/testkit')
   if (Object.hasOwn(MUTATIONS, name)) return name as Mutation
-  throw usage(
-    `there is no way to spoil it called ${name}: choose from ${Object.keys(MUTATIONS).join(', ')}`,
-  )
+  throw usage(`there is no mutation ${name}: choose from ${Object.keys(MUTATIONS).join(', ')}`)
 }
 
 function countOf(text: string): number {

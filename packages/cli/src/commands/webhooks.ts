@@ -10,7 +10,7 @@ import { createLogFeed } from '../views/log-feed.ts'
 import { canOpenView, openView } from '../views/open-view.ts'
 import { deliveryDocument, deliveryLine } from '../webhooks/delivery-line.ts'
 import { forward, NO_ANSWER_STATUS } from '../webhooks/forward.ts'
-import { openCassette } from '../webhooks/recordings.ts'
+import { openRecordings } from '../webhooks/recordings.ts'
 import type { Receiver } from '../webhooks/webhook-receiver.ts'
 import { receiverUrl, usableSecret } from '../webhooks/webhook-secret.ts'
 import { addVerify } from './verify.ts'
@@ -37,7 +37,7 @@ export function addWebhooks(program: Command, context: Context): void {
     .command('webhooks')
     .summary('receive, manage and test webhooks')
     .description(
-      'Receives webhooks while you develop what will receive them, and manages those that exist. The key needs the scope manage_webhooks.',
+      'Manages webhooks, and helps to develop a receiver. The API key needs the scope manage_webhooks.',
     )
   withExamples(webhooks, 'svc webhooks listen', 'svc webhooks list')
 
@@ -46,23 +46,26 @@ export function addWebhooks(program: Command, context: Context): void {
       .command('listen')
       .summary('receive, verify and print webhook deliveries')
       .description(
-        `Starts a receiver on this machine, registers it as a webhook at the server, verifies every delivery and prints a
-line for each; with --json one document a line. On a terminal keys filter and pause it. Removes the webhook again on Ctrl-C. The server must be allowed to
-reach loopback by http, as svc dev is, and the key needs the scope manage_webhooks.`,
+        `Starts a receiver on this machine, registers it as a webhook, verifies every delivery and prints a line for each; with
+--json one document a line. On a terminal, keys filter and pause the list. Ctrl-C removes the webhook. The server must
+allow http to loopback, as svc dev does, and the API key needs the scope manage_webhooks.`,
       )
-      .option('--port <n>', 'where to listen; 0 takes a free one', '0')
-      .option('--events <list>', 'only these, with commas (default: all)')
+      .option('--port <n>', 'the port to listen on; 0 for a free one', '0')
+      .option('--events <list>', 'the events, separated by commas (default: all)')
       .addOption(modeOption())
-      .option('--forward-to <url>', 'hand verified deliveries on, and answer what it answers')
-      .option('--print-secret', 'print the secret alone as the first line')
-      .option('--save <file>', 'add verified deliveries to a file, for svc webhooks replay')
-      .option('--no-register', 'listen only, for a webhook that exists; needs --secret')
+      .option(
+        '--forward-to <url>',
+        'forward verified deliveries to a receiver, and return its status',
+      )
+      .option('--print-secret', 'print the secret as the first line')
+      .option('--save <file>', 'append verified deliveries to a file, for svc webhooks replay')
+      .option('--no-register', 'listen only, for an existing webhook; needs --secret')
       .option('--secret <whsec>', 'the secret of that webhook (default: SVC_WEBHOOK_SECRET)'),
-  ).action((options: ListenOptions) => listenFor(context, options))
+  ).action((options: ListenOptions) => listenForDeliveries(context, options))
   withExamples(
     listen,
     'svc webhooks listen --events message.delivered,message.failed',
-    'svc webhooks listen --forward-to http://127.0.0.1:8000/hooks/svc --save cassette.jsonl',
+    'svc webhooks listen --forward-to http://127.0.0.1:8000/hooks/svc --save deliveries.jsonl',
     'svc webhooks listen --port 4000 --no-register --secret whsec_…',
   )
   addTrigger(webhooks, context)
@@ -73,7 +76,7 @@ reach loopback by http, as svc dev is, and the key needs the scope manage_webhoo
   addWebhookManagement(webhooks, context)
 }
 
-async function listenFor(context: Context, options: ListenOptions): Promise<void> {
+async function listenForDeliveries(context: Context, options: ListenOptions): Promise<void> {
   const { io, output } = context
   const { forwardTo, save } = options
   const port = portOf(options.port)
@@ -87,12 +90,12 @@ async function listenFor(context: Context, options: ListenOptions): Promise<void
   const stop = stopSignalOf(io)
   const server = options.register ? await connect(options, io) : null
   const events = await eventsOf(options.events)
-  const wanted = { ...(events && { events }), ...(options.mode && { mode: options.mode }) }
-  const cassette = save === undefined ? null : await openCassette(save, io)
+  const subscription = { ...(events && { events }), ...(options.mode && { mode: options.mode }) }
+  const recordings = save === undefined ? null : await openRecordings(save, io)
   const { startReceiver } = await import('../webhooks/webhook-receiver.ts')
   const feed = canOpenView(context) ? createLogFeed() : null
   const receiver = await startReceiver(port, async (received) => {
-    if (received.verification.ok) await cassette?.record(received)
+    if (received.verification.ok) await recordings?.record(received)
     const forwarded =
       forwardTo !== undefined && received.verification.ok
         ? await forward(forwardTo, received)
@@ -104,7 +107,7 @@ async function listenFor(context: Context, options: ListenOptions): Promise<void
     return forwarded === null ? NO_ANSWER_STATUS : (forwarded ?? 200)
   })
   try {
-    const registered = server ? await register(server, receiver, wanted, output) : null
+    const registered = server ? await register(server, receiver, subscription, output) : null
     receiver.trust(registered?.secret ?? (secret as string))
     if (options.printSecret && !output.isJson()) output.line(registered?.secret ?? secret)
     announce(output, {
@@ -119,7 +122,7 @@ async function listenFor(context: Context, options: ListenOptions): Promise<void
   }
 }
 
-/** Resolves when whoever looks has seen enough. */
+/** Shows the deliveries in a view; resolves when the view is closed. */
 function viewDeliveries(
   context: Context,
   { follow }: ReturnType<typeof createLogFeed>,
@@ -133,15 +136,15 @@ function viewDeliveries(
   })
 }
 
-/** Makes the receiver a webhook of the server; `remove` takes it away again. */
+/** Registers the receiver as a webhook; `remove` deletes the webhook. */
 async function register(
   { client, base_url }: { client: Client; base_url: string },
   { url }: Receiver,
-  wanted: { events?: Subscription[]; mode?: WebhookMode },
+  subscription: { events?: Subscription[]; mode?: WebhookMode },
   output: Output,
 ): Promise<{ id: string; secret: string; remove(): Promise<void> }> {
   const description = 'svc webhooks listen'
-  const { webhook } = await client.webhooks.create({ url, description, ...wanted })
+  const { webhook } = await client.webhooks.create({ url, description, ...subscription })
   const { id, secret } = webhook
   return {
     id,

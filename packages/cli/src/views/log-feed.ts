@@ -1,10 +1,10 @@
 import { aborted } from '../process/process-io.ts'
 import type { LogItem, LogSink } from './line-log.tsx'
 
-/** So much may come before the view is there. */
+/** The most items that wait for the view. */
 const EARLY_MAX = 1_000
 
-/** Hands items to the view of a log; what comes before the view is there, or after, waits. */
+/** Passes items to the view of a log; items wait while the view is not open. */
 export function createLogFeed(): {
   add(item: LogItem): void
   follow: (sink: LogSink, signal: AbortSignal) => Promise<void>

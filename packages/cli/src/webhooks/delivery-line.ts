@@ -3,15 +3,15 @@ import { printable } from '../show/text.ts'
 import { NO_ANSWER_STATUS } from './forward.ts'
 import type { Received } from './webhook-receiver.ts'
 
-/** The parts of an event that its line shows. */
+/** The fields of an event that its line shows. */
 interface Payload {
   event?: unknown
   data?: { recipient?: unknown; sequence?: unknown; error_code?: unknown } | null
 }
 
 /**
- * A delivery in one line for people. `forwarded` is the status that whoever it was handed on to gave: null when nobody
- * gave one, undefined when it was not handed on.
+ * A delivery in one line for people. `forwarded` is the status of the forward target: null without an answer,
+ * undefined when the delivery was not forwarded.
  */
 export function deliveryLine(
   received: Received,
@@ -31,13 +31,13 @@ export function deliveryLine(
     error_code,
     sequence === undefined ? null : `sequence ${sequence}`,
     attempt > 1 ? `attempt ${attempt}` : null,
-    forwarded === null ? `→ ${NO_ANSWER_STATUS}: nobody answered` : forwarded && `→ ${forwarded}`,
+    forwarded === null ? `→ ${NO_ANSWER_STATUS}: no answer` : forwarded && `→ ${forwarded}`,
   ]
   const text = words.filter((word) => word !== null && word !== undefined && word !== '').join(' ')
   return `${style('green', '✓')} verified ${printable(text)}`
 }
 
-/** A delivery as a document for machines. */
+/** A delivery as a JSON document. */
 export function deliveryDocument(received: Received, forwarded: number | null | undefined) {
   const { verification } = received
   const { event, attempt, delivery_id, payload } = partsOf(received)

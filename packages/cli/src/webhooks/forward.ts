@@ -1,12 +1,12 @@
 import type { Received } from './webhook-receiver.ts'
 
-/** Within the deadline of the service, so that it hears our answer and not silence. */
+/** Shorter than the deadline of the service, so that the service gets an answer. */
 const ANSWER_MAX_MS = 10_000
 
-/** What the sender is told when nobody answered, so that it tries again. */
+/** The answer to the sender when the target does not answer, so that the sender retries. */
 export const NO_ANSWER_STATUS = 502
 
-/** What belongs to one connection and not to the message. */
+/** Headers of one connection, which are not forwarded. */
 const HOP_HEADERS = new Set([
   'host',
   'connection',
@@ -19,7 +19,7 @@ const HOP_HEADERS = new Set([
   'trailer',
 ])
 
-/** Hands a delivery on, byte for byte and with its headers; answers the status, or null when nobody gave one. */
+/** Forwards a delivery unchanged with its headers; returns the status, or null without an answer. */
 export async function forward(
   url: string,
   { headers, body }: Pick<Received, 'headers' | 'body'>,

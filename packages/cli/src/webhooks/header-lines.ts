@@ -1,12 +1,12 @@
 import { usage } from '../process/failure.ts'
 
-/** Headers by name in lower case; the first of a name counts. */
+/** Headers by lower-case name; the first value of a name counts. */
 export type HeaderMap = Record<string, string>
 
 /**
- * Reads `Name: value` lines, as curl and proxies write them, or a JSON object of them. A request line or status line at
- * the top, and what follows an empty line, are passed over.
- * @throws Failure for a line that is no header.
+ * Reads `Name: value` lines, as curl and proxies write them, or a JSON object. Skips a request or status line at the
+ * top, and everything after an empty line.
+ * @throws Failure for a line that is not a header.
  */
 export function readHeaders(text: string): HeaderMap {
   if (text.trimStart().startsWith('{')) return readJsonHeaders(text)
@@ -16,7 +16,7 @@ export function readHeaders(text: string): HeaderMap {
   return headersOf(isStart ? lines.slice(1) : lines)
 }
 
-/** Puts `Name: value` lines together. */
+/** Reads `Name: value` lines. */
 export function headersOf(lines: readonly string[]): HeaderMap {
   const headers: HeaderMap = {}
   for (const line of lines) {
@@ -34,6 +34,6 @@ function readJsonHeaders(text: string): HeaderMap {
       entries.map(([name, value]) => [name.toLowerCase(), String([value].flat()[0])]),
     )
   } catch {
-    throw usage('the headers begin like JSON but are none')
+    throw usage('the headers start like JSON but are not valid JSON')
   }
 }

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { overridesOf } from './overrides.ts'
 
 describe('overridesOf', () => {
-  test('takes JSON where it is, and else a text', () => {
+  test('reads JSON values, else texts', () => {
     expect(
       overridesOf([
         'data.a=1',
@@ -14,12 +14,12 @@ describe('overridesOf', () => {
     ).toEqual({ a: 1, b: null, c: '+15550100', d: { x: [true] }, e: '' })
   })
 
-  test('puts fields of one object together, the last of one name on top', () => {
-    const given = ['data.metadata.a=x', 'data.metadata.b=y=z', 'data.metadata.a=w']
-    expect(overridesOf(given)).toEqual({ metadata: { a: 'w', b: 'y=z' } })
+  test('merges the fields of an object; the last value of a field wins', () => {
+    const options = ['data.metadata.a=x', 'data.metadata.b=y=z', 'data.metadata.a=w']
+    expect(overridesOf(options)).toEqual({ metadata: { a: 'w', b: 'y=z' } })
   })
 
-  test('has no field that reaches every object', () => {
+  test('cannot change the prototype of objects', () => {
     const fields = overridesOf(['data.__proto__.polluted=1', 'data.__proto__.more=2'])
     expect(Object.keys(fields)).toEqual(['__proto__'])
     expect(({} as { polluted?: unknown }).polluted).toBeUndefined()

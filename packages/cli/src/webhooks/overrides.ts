@@ -3,9 +3,9 @@ import { usage } from '../process/failure.ts'
 type Fields = Record<string, unknown>
 
 /**
- * Puts `data.path.to=value` options together into the fields of `data` that they name. A value that is JSON is that, any
- * other a text.
- * @throws Failure for one that is not of that form.
+ * Merges `data.path.to=value` options into an object with the fields of `data`. A value is JSON if it parses, else a
+ * text.
+ * @throws Failure for another form.
  */
 export function overridesOf(options: readonly string[]): Fields {
   let fields: Fields = {}
@@ -15,7 +15,7 @@ export function overridesOf(options: readonly string[]): Fields {
     if (keys.length === 0 || keys.includes('')) {
       throw usage(`--override must be data.field=value, got "${option}"`)
     }
-    // `fromEntries` makes a field of any name; assigning to one named __proto__ would not.
+    // `fromEntries` also creates a field named __proto__; an assignment would not.
     const value = keys.reduceRight<unknown>(
       (inner, key) => Object.fromEntries([[key, inner]]),
       parsed(text),

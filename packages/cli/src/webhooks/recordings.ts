@@ -5,23 +5,23 @@ import { readInputFile } from '../input/read-input.ts'
 import { misconfigured, usage } from '../process/failure.ts'
 import type { ProcessIo } from '../process/process-io.ts'
 
-/** A delivery as it was received: one line of a file. */
+/** A received delivery: one line of a file. */
 export interface Recording {
   received_at: string
   headers: IncomingHttpHeaders
   body: string
 }
 
-/** A file that deliveries are added to. */
-export interface Cassette {
+/** A file to which deliveries are appended. */
+export interface RecordingFile {
   record(received: { headers: IncomingHttpHeaders; body: Buffer }): Promise<void>
 }
 
 /**
- * Opens a file to add deliveries to its end; a relative path counts from the run's folder.
- * @throws Failure when it cannot be written.
+ * Opens a file and appends deliveries; a relative path starts at the current folder.
+ * @throws Failure when the file cannot be written.
  */
-export async function openCassette(path: string, { cwd }: ProcessIo): Promise<Cassette> {
+export async function openRecordings(path: string, { cwd }: ProcessIo): Promise<RecordingFile> {
   const write = async (text: string) => {
     try {
       await appendFile(resolve(cwd, path), text, { mode: 0o600 })
@@ -43,10 +43,10 @@ export async function openCassette(path: string, { cwd }: ProcessIo): Promise<Ca
 }
 
 /**
- * The deliveries in a file, oldest first.
- * @throws Failure when it cannot be read, or a line is no delivery.
+ * Reads the deliveries of a file, oldest first.
+ * @throws Failure when the file cannot be read, or a line is not a delivery.
  */
-export async function readCassette(path: string, io: ProcessIo): Promise<Recording[]> {
+export async function readRecordings(path: string, io: ProcessIo): Promise<Recording[]> {
   const text = (await readInputFile(path, io)).toString('utf8')
   return text
     .split('\n')
@@ -60,7 +60,7 @@ function recordingOf(line: string, path: string, number: number): Recording {
       return { received_at, headers, body }
     }
   } catch {
-    // Told below.
+    // Reported below.
   }
-  throw usage(`line ${number} of ${path} is no delivery that svc webhooks listen --save wrote`)
+  throw usage(`line ${number} of ${path} is not a delivery of svc webhooks listen --save`)
 }

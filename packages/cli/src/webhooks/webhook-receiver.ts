@@ -2,33 +2,33 @@ import { createServer, type IncomingHttpHeaders, type IncomingMessage } from 'no
 import type { AddressInfo } from 'node:net'
 import { type VerificationResult, verify } from '@svc/core/webhooks'
 
-/** Far above what the service sends. */
+/** Far above the size of a delivery. */
 const BODY_MAX_BYTES = 1024 * 1024
 
-/** How long a delivery under way may take to end when the receiver closes. */
+/** The time for a delivery in flight when the receiver closes. */
 const GRACE_MS = 5_000
 
-/** A connection that is kept would still be served after the receiver has closed. */
-const NO_MORE = { connection: 'close' }
+/** The receiver would still serve a kept connection after its close. */
+const CLOSE_CONNECTION = { connection: 'close' }
 
-/** A delivery that came in, and whether it is authentic. */
+/** A received delivery with the result of its verification. */
 export interface Received {
   verification: VerificationResult
   headers: IncomingHttpHeaders
   body: Buffer
 }
 
-/** Listens for deliveries until it is closed. */
+/** A server that receives deliveries. */
 export interface Receiver {
   url: string
-  /** The secret that deliveries are verified with; before it is known they are put off. */
+  /** Sets the secret that verifies deliveries; without one they are answered with 503. */
   trust(secret: string): void
   close(): Promise<void>
 }
 
 /**
- * Starts a receiver on loopback. What does not verify is answered with 403, what does with the status that
- * `onReceived` gives.
+ * Starts a receiver on loopback. It answers 403 to a delivery that does not verify, else with the status that
+ * `onReceived` returns.
  */
 export async function startReceiver(
   port: number,
@@ -49,9 +49,9 @@ export async function startReceiver(
 
   const server = createServer((request, response) => {
     answer(request).then(
-      (status) => response.writeHead(status, NO_MORE).end(),
-      // The sender is gone, or what is behind us failed: it is for the sender to try again.
-      () => response.writeHead(502, NO_MORE).end(),
+      (status) => response.writeHead(status, CLOSE_CONNECTION).end(),
+      // The sender closed the connection, or `onReceived` failed: the sender must retry.
+      () => response.writeHead(502, CLOSE_CONNECTION).end(),
     )
   })
   await new Promise<void>((resolve, reject) => {
@@ -60,8 +60,8 @@ export async function startReceiver(
   })
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`,
-    trust(known) {
-      secret = known
+    trust(value) {
+      secret = value
     },
     close() {
       const closed = new Promise<void>((resolve) => server.close(() => resolve()))

@@ -16,29 +16,29 @@ export function withSecret(command: Command): Command {
 }
 
 /**
- * The secret that was given by option or environment.
- * @throws Failure when there is none, or one that nothing can be signed with.
+ * Reads the secret of the option or the environment.
+ * @throws Failure without a secret, and for one that cannot sign.
  */
 export async function secretOf({ secret }: SecretOption, { env }: ProcessIo): Promise<string> {
-  const given = secret ?? env.SVC_WEBHOOK_SECRET
-  if (!given) throw usage('give the secret with --secret or SVC_WEBHOOK_SECRET')
-  return usableSecret(given)
+  const text = secret ?? env.SVC_WEBHOOK_SECRET
+  if (!text) throw usage('give the secret with --secret or SVC_WEBHOOK_SECRET')
+  return usableSecret(text)
 }
 
 /**
- * The secret itself.
- * @throws Failure for one that nothing can be signed with.
+ * Checks a secret and returns it.
+ * @throws Failure for one that cannot sign.
  */
 export async function usableSecret(secret: string): Promise<string> {
   const { verify } = await import('@svc/core/webhooks')
-  const tried = verify({ secret, body: '' })
-  if (tried.ok || tried.reason !== 'secret_unusable') return secret
-  throw usage(`the secret cannot be one. ${tried.hint}`)
+  const result = verify({ secret, body: '' })
+  if (result.ok || result.reason !== 'secret_unusable') return secret
+  throw usage(`the secret is invalid. ${result.hint}`)
 }
 
 /**
- * An address that deliveries can go to.
- * @throws Failure when `text`, the value of `option`, is none.
+ * Checks the address of a receiver and returns it.
+ * @throws Failure when `text`, the value of `option`, is not an http or https address.
  */
 export function receiverUrl(text: string, option: string): string {
   const protocol = URL.canParse(text) ? new URL(text).protocol : ''
