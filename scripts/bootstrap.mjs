@@ -1,11 +1,11 @@
-// Makes a fresh clone ready, and then runs a command in it:
+// Prepares a fresh clone and runs a command in it:
 //
 //   node scripts/bootstrap.mjs [--build | --build=types] [-- command …]
 //
-// It installs the dependencies and, when asked to, builds the packages; what is up to date is skipped. Everything it
-// says itself goes to stderr, and it ends with the command's exit code. It needs nothing but Node.
+// Installs the dependencies and, with --build, builds the packages; skips what is up to date. Its own messages go to
+// stderr, and it exits with the command's exit code. It needs only Node.
 //
-// This file keeps to syntax that any Node of the last years can read, so that an old one gets a sentence to act on.
+// This file uses only syntax that old versions of Node can parse, so that they print the message below.
 
 import { readFileSync } from 'node:fs'
 
@@ -21,7 +21,7 @@ if (isInRange(process.versions.node, range)) {
   process.exitCode = 1
 }
 
-/** Whether a version fits a range made of `^major.minor` and `>=major` parts. */
+/** Whether a version is in a range of `^major.minor` and `>=major` parts. */
 function isInRange(version, parts) {
   const [major, minor] = version.split('.').map(Number)
   return parts.split('||').some((part) => {

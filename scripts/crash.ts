@@ -1,12 +1,12 @@
-// Kills the service over and over under load, and then looks whether everything it promised is there:
+// Kills the service repeatedly under load, and then checks all its promises:
 //
 //   npm run crash -- [--postgres] [--cycles 50] [--seed n] [--standstill 40] [--entry server.ts] [--keep]
 //
-// With `--postgres` two servers share a PostgreSQL that is started for it; now one of them is killed, now the database is
-// killed, restarted, or stands still for so many seconds, now connections are cut.
+// With `--postgres` two servers share a PostgreSQL that the script starts. Each round kills a server, kills, restarts
+// or stops (for `--standstill` seconds) the database, or cuts connections.
 //
-// Without `--conditions=source` the built packages are killed. SIGKILL leaves the operating system alive, so it shows
-// what a crash of the process loses, and says nothing about power cuts: a commit that was never flushed survives it.
+// Without `--conditions=source` the built packages run. SIGKILL leaves the operating system alive, so it shows what a
+// crash of the process loses. It does not simulate power cuts: a commit that was never flushed survives.
 
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

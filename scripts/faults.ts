@@ -1,10 +1,10 @@
-// Lets things go wrong around a running service under load, and looks whether it kept its promises:
+// Injects faults around a running service under load, and checks its promises:
 //
 //   npm run faults [-- --list] [--only name,name] [--seed n] [--keep]
 //
-// The built service runs on SQLite. Around each fault messages are sent; afterwards every 201 must be in the database, the
-// ledger must add up, /health must have told the truth, SIGTERM must end the service, and the next one must start. What
-// cannot be played on this machine is reported as not run. Linux only.
+// The built service runs on SQLite. Messages are sent before and after each fault. Afterwards every 201 must be in
+// the database, the ledger must add up, /health must have been correct, SIGTERM must end the service, and the next
+// one must start. A fault that this machine cannot inject is reported as not run. Linux only.
 
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -35,7 +35,7 @@ if (values.list) {
   let missed = 0
   for (const signal of ['SIGINT', 'SIGTERM'] as const) {
     process.once(signal, () => {
-      // Comes last: the service has been killed by then, and its file system unmounted.
+      // Last: by then the service is killed and its file system unmounted.
       process.once('exit', () => {
         if (failed > 0 || values.keep) return
         rmSync(folder, { recursive: true, force: true, maxRetries: 3 })

@@ -1,6 +1,5 @@
-// Writes a page of Markdown for each entry of the packages, from the docstrings of what it exports, to
-// docs/reference/api or to the folder that it is given: `npm run docs`. Plain JavaScript, because a loader of TypeScript
-// loads TypeDoc twice.
+// Writes a Markdown page for each entry of the packages, from the docstrings of its exports, to docs/reference/api or
+// to the given folder: `npm run docs`. Plain JavaScript, because a TypeScript loader loads TypeDoc twice.
 import { join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { Application } from 'typedoc'
@@ -10,10 +9,10 @@ const ROOT = fileURLToPath(new URL('..', import.meta.url))
 const folder = resolve(process.argv[2] ?? join(ROOT, 'docs/reference/api'))
 process.chdir(ROOT)
 
-/** Deeper types are the innards of schemas, which nobody reads. */
+/** Deeper types are internals of schemas. */
 const TYPE_DEPTH_MAX = 4
 
-// What two entries export is told of in the first, which is to be the one with less in it.
+// An export of two entries is documented in the first, so smaller entries come first.
 const entries = readPackages().flatMap(({ folder: path, manifest }) =>
   Object.entries(manifest.exports ?? {})
     .reverse()
@@ -36,7 +35,7 @@ const app = await Application.bootstrapWithPlugins({
   disableSources: true,
   githubPages: false,
   maxTypeConversionDepth: TYPE_DEPTH_MAX,
-  // What is not exported is told where it is used; that exports have docstrings is tested by itself.
+  // Types that are not exported are described where they are used; another test requires docstrings of exports.
   validation: { notExported: false, invalidLink: true, notDocumented: false },
   // The sources are checked by `npm run types`.
   skipErrorChecking: true,

@@ -1,12 +1,12 @@
 /**
  * Writes the migrations of both engines from the one table definition:
  *
- *   npm run db:generate [name]           from what changed in rows/tables.ts
- *   npm run db:generate -- --custom name  empty files, for what a table definition cannot say
+ *   npm run db:generate [name]           from the changes of the table definitions
+ *   npm run db:generate -- --custom name  empty files, for changes that a table definition cannot express
  *
- * drizzle-kit knows neither STRICT nor WITHOUT ROWID. Every new SQLite table gets the first here, because a column of
- * a plain table would store 0.1 where whole micro-credits are meant; narrow tables read by their key get the second,
- * which saves them one of two trees to write.
+ * drizzle-kit supports neither STRICT nor WITHOUT ROWID. Every new SQLite table becomes STRICT here, because a column
+ * of a plain table would store 0.1 in place of whole micro-credits. Narrow tables that are read by their key become
+ * WITHOUT ROWID, which saves one of two trees to write.
  */
 import { execFileSync } from 'node:child_process'
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -45,7 +45,7 @@ const KEYED = new Set([
   'suppressions',
 ])
 
-/** drizzle-kit reads a module that exports each table by its name: a file that exists while it runs. */
+/** drizzle-kit reads a module that exports each table by its name: this file exists while it runs. */
 function writeSchema(engine: 'sqlite' | 'postgres'): string {
   const folder = join(core, 'node_modules/.schema')
   const path = join(folder, `${engine}.ts`)

@@ -1,9 +1,9 @@
-// Plays random histories of the ledger against its model and invariants, each step held against both:
+// Runs random histories of the ledger and compares each step with a model and with invariants:
 //
 //   npm run ledger-fuzz -- [--engine memory|sqlite|postgres] [--operations 1000000] [--seed n] [--seconds n] [--folder /dev/shm]
 //
-// Each history has the next seed: a failure names its own, and `--seed` of that one with `--operations 1` repeats it.
-// PostgreSQL is started for it. Files go to `--folder`; in memory (/dev/shm) the disk's flushes cost nothing.
+// Each history has the next seed. A failure prints its seed; `--seed` with that value and `--operations 1` repeats
+// it. The script starts PostgreSQL. Files go to `--folder`; in memory (/dev/shm) flushes cost nothing.
 
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -19,7 +19,7 @@ import {
 } from '../packages/core/test/ledger/subjects.ts'
 import { startPostgres } from '../packages/core/test/postgres-server.ts'
 
-/** A new database after so many histories, so that none grows without end. */
+/** Histories on one database, so that it does not grow without limit. */
 const HISTORIES_PER_DATABASE = 500
 const PROGRESS_EVERY_MS = 10_000
 
@@ -39,7 +39,7 @@ const began_ms = Date.now()
 const folder = mkdtempSync(join(values.folder, 'svc-fuzz-'))
 const tally: Tally = new Map()
 
-/** Opens what the history of `seed` is played on, and says how it ends. */
+/** Opens the engine for the history of `seed`, and describes the result. */
 async function engineOf(name: string) {
   if (name === 'memory') {
     return { each: 1, open: async (seed: number) => memorySubject(testRuntime(`${seed}`)) }
@@ -74,7 +74,7 @@ try {
       await subject?.close()
       subject = await engine.open(first + histories)
     }
-    if (!subject) throw new Error('nothing to play on')
+    if (!subject) throw new Error('no engine was opened')
     operations += await playHistory(subject, first + histories, tally)
     histories += 1
     if (Date.now() - told_ms > PROGRESS_EVERY_MS) {

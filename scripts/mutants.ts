@@ -1,9 +1,9 @@
-// Breaks a copy of the code on purpose, one way at a time, and demands that the named test notices:
+// Breaks a copy of the code deliberately, one change at a time, and requires that the named test fails:
 //
 //   npm run mutants -- [--first] [--only text]
 //
-// `--first` takes those alone that `npm test` runs too; `--only` those whose name has the text. It ends with 1 where one
-// survives, or where the list no longer fits the code.
+// `--first` runs only the mutants that `npm test` runs too; `--only` those whose name contains the text. Exits with 1
+// if a mutant survives, or if the list no longer matches the code.
 
 import { parseArgs } from 'node:util'
 import { startPostgres } from '../packages/core/test/postgres-server.ts'

@@ -1,9 +1,10 @@
-// Runs the service under each supported version of Node, in a copy of the working tree that is installed for that version:
+// Runs the service under each supported version of Node, in a copy of the working tree with an install for that
+// version:
 //
-//   npm run node-matrix            all versions of scripts/node-matrix/versions.ts
-//   npm run node-matrix -- 24      those of one line
+//   npm run node-matrix            all versions in scripts/node-matrix/versions.ts
+//   npm run node-matrix -- 24      the versions of one release line
 //
-// The binaries and their headers come from npm. The exit code is 1 when a step fails.
+// The binaries and their headers come from npm. Exits with 1 when a step fails.
 
 import { rmSync } from 'node:fs'
 import { delimiter, dirname } from 'node:path'
@@ -19,7 +20,7 @@ if (versions.length === 0) {
   process.exit(2)
 }
 
-// Children and copies go on 'exit', which is not emitted when a signal ends the process.
+// Children and copies are removed on 'exit', which a signal does not emit.
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(130))
 
 const results: string[] = []
@@ -52,7 +53,10 @@ async function runVersion(version: string): Promise<boolean> {
   return true
 }
 
-/** This version first on the path, so that each child process gets it, and nothing of npm or of a service that is set here. */
+/**
+ * This version is first on the path, so that each child process uses it; without the variables of npm and of a
+ * service.
+ */
 function environment(node: string): NodeJS.ProcessEnv {
   const kept = Object.entries(process.env).filter(
     ([name]) => !/^(svc_|npm_(?!config_)|npm_config_local_prefix|node_|port$|host$)/i.test(name),

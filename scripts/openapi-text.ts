@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { api, openapi } from '@svc/core/contract'
 
-/** The OpenAPI document as it is committed. */
+/** The committed OpenAPI document. */
 export function openApiText(): string {
   const manifest = readFileSync(new URL('../packages/server/package.json', import.meta.url), 'utf8')
   const { version } = JSON.parse(manifest) as { version: string }

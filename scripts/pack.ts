@@ -1,4 +1,4 @@
-/** Makes the tarballs that are published, in `dist/`: `npm run pack`. */
+/** Makes the tarballs for publication in `dist/`: `npm run pack`. */
 import { relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { packAll } from './packages/tarballs.ts'

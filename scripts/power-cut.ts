@@ -1,12 +1,13 @@
-// Cuts the power of the service, in a model of the disk: what it writes and flushes is recorded, and what a power cut
-// could leave at any moment is rebuilt, opened and held against every 201 that had been sent by then:
+// Simulates power cuts of the service in a model of the disk. Its writes and flushes are recorded. Each state that a
+// power cut could leave is rebuilt, opened and compared with every 201 before the cut:
 //
 //   npm run power-cut -- [--states 2000] [--failed-flushes 500] [--served 4] [--seed n] [--quick] [--folder path] [--keep]
 //
-// A power cut leaves what was flushed, and of all other writes any part: none, all, up to a torn one, or sectors of 512
-// bytes in any order. With `--failed-flushes` a flush of SQLite's log fails first, as on Linux: what it was to write is not
-// on disk, the next process reads it from memory, and no later flush writes it. On `--served` states the built service is
-// started; on all others the storage alone. A state that breaks a promise is kept in the folder, and the exit code is 1.
+// A power cut leaves the flushed data, and any part of all other writes: none, all, up to a torn one, or sectors of
+// 512 bytes in any order. With `--failed-flushes` a flush of SQLite's log fails first, as on Linux: its data is not
+// on disk, the next process reads it from memory, and no later flush writes it. On `--served` states the built
+// service starts; on all others only the storage opens. A state that breaks a promise stays in the folder, and the
+// exit code is 1.
 //
 // Needs Linux and a C compiler (cc): the recorder is a library that is loaded before the C library.
 
@@ -41,7 +42,7 @@ const options = {
   folder,
   progress: (text: string) => console.log(text),
 }
-// Children and scratch files go on 'exit', which is not emitted when a signal ends the process.
+// Children and scratch files are removed on 'exit', which a signal does not emit.
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(130))
 const from = performance.now()
 const works = await cutPower('works', options)

@@ -3,8 +3,8 @@
  *
  *   npm run regular-expressions
  *
- * There is no list of exceptions: an expression that is slow on any input is written anew. Exits with 1 when one is slow
- * or cannot be judged in time.
+ * There are no exceptions: rewrite an expression that is slow on any input. Exits with 1 when an expression is slow
+ * or could not be checked in time.
  */
 
 import { readdirSync, readFileSync } from 'node:fs'
@@ -16,7 +16,7 @@ import ts from 'typescript'
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 const JUDGED_WITHIN_MS = 30_000
 
-/** Stands for a part of an expression that is not known from its file: a number between braces, or a letter. */
+/** Stands for a part of an expression that the file does not contain: a number between braces, or a letter. */
 const UNKNOWN_PART = '1'
 
 interface Expression {
@@ -31,7 +31,7 @@ async function main(): Promise<void> {
   const byText = new Map(expressions.map((one) => [`/${one.source}/${one.flags}`, one]))
   const faults: string[] = []
   for (const [text, { source, flags, place }] of byText) {
-    // The flags `d` and `v` change nothing about the time of a match, and the checker does not know them.
+    // The flags `d` and `v` do not change the time of a match, and the checker does not know them.
     const judged = await check(source, flags.replace(/[dv]/g, ''), { timeout: JUDGED_WITHIN_MS })
     if (judged.status === 'safe') continue
     const why =
@@ -70,7 +70,7 @@ function expressionsIn(file: string): Expression[] {
   return found
 }
 
-/** What `new RegExp(…)` makes, as a literal. */
+/** The literal form of a `new RegExp(…)`. */
 function madeBy(node: ts.Node, tree: ts.SourceFile): string | null {
   if (!ts.isNewExpression(node) || node.expression.getText() !== 'RegExp') return null
   const [source, flags] = node.arguments ?? []
@@ -88,7 +88,7 @@ function textOf(node: ts.Expression | undefined, texts: ReadonlyMap<string, stri
   return node.head.text + parts.join('')
 }
 
-/** The texts of a file's own constants. */
+/** The string constants of a file. */
 function constantTexts(tree: ts.SourceFile): Map<string, string> {
   const texts = new Map<string, string>()
   for (const statement of tree.statements) {

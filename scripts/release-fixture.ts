@@ -1,6 +1,6 @@
 /**
- * Makes the fixture of the version that is checked out: a database with something of everything, as that version writes
- * it, for packages/core/test/releases.test.ts. Run once at a release, see docs/internals/releasing.md:
+ * Makes the fixture of the checked-out version: a database with rows of every kind, written by that version, for
+ * packages/core/test/releases.test.ts. Run once for each release, see docs/internals/releasing.md:
  *
  *     node --import tsx scripts/release-fixture.ts <an empty PostgreSQL database's URL>
  */
@@ -19,7 +19,7 @@ const BIN = fileURLToPath(new URL('../packages/cli/bin/svc.js', import.meta.url)
 const FOLDER = fileURLToPath(new URL('../packages/core/test/fixtures/releases', import.meta.url))
 const SETTLED_MAX_MS = 20_000
 
-/** What an answer may hold of what is used here. */
+/** The fields of answers that this script uses. */
 interface Data {
   token: string
   message_id: string
@@ -54,9 +54,9 @@ try {
   svc('export', '--database', `file:${file}`, archive)
   svc('import', archive, '--database', postgres)
   const sql = execFileSync('pg_dump', ['--inserts', '--no-owner', '--no-privileges', postgres])
-  // Commands of psql are no SQL.
+  // Commands of psql are not SQL.
   keep(`${version}.sql.gz`, sql.toString().replaceAll(/^\\.*\n/gm, ''))
-  // The log has gone into the file with the last connection.
+  // The last connection to close moves the log into the file.
   keep(`${version}.db.gz`, readFileSync(file))
   writeFileSync(join(FOLDER, `${version}.json`), `${JSON.stringify(known, null, 2)}\n`)
 } finally {
@@ -69,7 +69,7 @@ function keep(name: string, content: string | Buffer): void {
   console.log(`packages/core/test/fixtures/releases/${name}  ${Math.ceil(packed.length / 1024)} kB`)
 }
 
-/** Runs `svc dev` for as long as `work` takes. */
+/** Runs `svc dev` during `work`. */
 async function run<T>(work: (dev: Dev) => Promise<T>): Promise<T> {
   const child = spawn(process.execPath, [BIN, 'dev', '--json'], {
     env,
@@ -85,7 +85,7 @@ async function run<T>(work: (dev: Dev) => Promise<T>): Promise<T> {
   }
 }
 
-/** Answers what whoever opens the database later must find in it. */
+/** Returns the facts that a later version must find in the database. */
 async function fill({ url, api_key, password, workspace }: Dev): Promise<object> {
   const receiver = createServer((_, response) => response.end()).listen(0, '127.0.0.1')
   await once(receiver, 'listening')
@@ -107,7 +107,7 @@ async function fill({ url, api_key, password, workspace }: Dev): Promise<object>
     post('/api/v1/messages/send', { channel: 'sms', to, content: { text: `To ${to}` }, ...more })
 
   await post('/api/v1/webhooks', { url: `http://127.0.0.1:${port}/hook` })
-  // Nobody is there: its deliveries wait to be tried again.
+  // Nothing listens there: its deliveries wait for a retry.
   await post('/api/v1/webhooks', { url: 'http://127.0.0.1:9/gone', events: ['message.delivered'] })
   await post('/api/v1/contacts', { name: 'Asha', phone: '+15005550101', tags: ['vip'] })
   await post('/api/v1/contacts', { name: 'Björn', email: 'bjoern@example.com' })
@@ -146,7 +146,7 @@ async function fill({ url, api_key, password, workspace }: Dev): Promise<object>
   const scheduled = await send('+15005550006', { scheduled_at: inDays(30) })
   await post(`/api/v1/messages/${scheduled.message_id}/cancel`, {})
   await send('+15005550006', { scheduled_at: inDays(20) })
-  // Due when this server has ended: it waits for the next version.
+  // Due after this server has ended: the next version sends it.
   const soon = new Date(Date.now() + 4_000).toISOString()
   await send('+15005550006', { scheduled_at: soon, metadata: { waits: 'for the next version' } })
   const { messages } = await call('GET', '/api/v1/messages?limit=100')
@@ -157,7 +157,7 @@ async function fill({ url, api_key, password, workspace }: Dev): Promise<object>
   return { api_key, password, account, messages, contacts, suppressions }
 }
 
-/** Until nothing is queued or on its way. */
+/** Resolves when no message is queued or in flight. */
 async function settled(list: () => Promise<{ messages: { status: string }[] }>): Promise<void> {
   const until = Date.now() + SETTLED_MAX_MS
   for (;;) {

@@ -1,6 +1,6 @@
 /**
- * Publishes the packages of the version that is in their manifests: `npm run release [-- --dry-run]`. What is published is
- * what `npm run packages` tried: the same tarballs, in the order in which they need each other.
+ * Publishes the packages in the version of their manifests: `npm run release [-- --dry-run]`. The tarballs are the
+ * ones that `npm run packages` tests, in the order of their dependencies.
  */
 import { execFileSync } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'

@@ -1,14 +1,14 @@
 /**
  * Sends pathological texts, numbers, depths, counts and headers to every endpoint of a running service, and prints for
- * each route the input that kept its event loop busy longest:
+ * each route the input with the longest event loop delay:
  *
  *   npm run slow-inputs -- [--quick] [--minutes n] [--limit-ms 50] [--route text]
  *
  * `--route` tries only the routes whose method and path contain the text.
  *
- * Exits with 1 when an input within the limits kept it busy for longer than the limit. What counts is the processor time
- * of the longest turn, so that other processes of the machine do not change the result much. The database is in memory
- * (/dev/shm): flushes to disk do not count. Linux only.
+ * Exits with 1 when an input within the limits delays the event loop for longer than `--limit-ms`. The measure is the
+ * processor time of the longest turn, so that other processes have little effect. The database is in memory
+ * (/dev/shm), without flushes. Linux only.
  */
 
 import { parseArgs } from 'node:util'

@@ -1,10 +1,10 @@
-// Runs the built service under a steady load for a long time, and looks for what grows:
+// Runs the built service under a steady load for a long time, and checks for growth:
 //
 //   npm run soak -- [--minutes 120] [--rate 50] [--seed n] [--postgres] [--keep]
 //
-// It fails when memory, descriptors, threads, the write-ahead log or the p99 of sends exceed their bounds
-// (scripts/soak/verdict.ts), on an answer that was not expected, on an error in the log, and when what the service stored
-// is not what clients were told. Ctrl+C ends it early, with the report. Linux only: it reads /proc.
+// It fails when memory, descriptors, threads, the write-ahead log or the p99 of sends exceed their limits
+// (scripts/soak/verdict.ts), on an unexpected answer, on an error in the log, and when the stored data differs from
+// the answers to clients. Ctrl+C ends the run early with its report. Linux only: it reads /proc.
 
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

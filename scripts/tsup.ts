@@ -6,11 +6,11 @@ interface Manifest {
 }
 
 /**
- * The tsup options every package builds with: ES modules for Node 20 in `dist/`, laid out as the package's `exports`
- * promise, with its dependencies left outside. `more` adds to them.
+ * The tsup options of every package: ES modules for Node 20 in `dist/`, in the layout of the package's `exports`, with
+ * external dependencies. `more` overrides them.
  *
- * Entries share chunks, so that a class such as an error is the same one whichever entry it came in by.
- * Type declarations are on; `scripts/bootstrap.mjs` turns them off where only the JavaScript is wanted.
+ * Entries share chunks, so that a class such as an error is identical in all entries. Type declarations are on;
+ * `scripts/bootstrap.mjs` turns them off for builds of JavaScript only.
  */
 export function packageBuild(more: Options = {}): Options {
   const { entry, ...rest } = more
@@ -29,7 +29,7 @@ export function packageBuild(more: Options = {}): Options {
   }
 }
 
-/** Type declarations; `paths` names the modules whose types are to be copied in, and the files they are in. */
+/** Options for type declarations; `paths` names the modules whose types are copied in, and their files. */
 export function declarations(paths: Record<string, string[]> = {}): NonNullable<Options['dts']> {
   // tsup sets `baseUrl`, which TypeScript 6 reports as deprecated.
   return { compilerOptions: { ignoreDeprecations: '6.0', paths } }

@@ -6,11 +6,11 @@ import { fail, runStep, say } from './processes.mjs'
 const TSUP = 'node_modules/tsup/dist/cli-default.js'
 const SHARED = ['pnpm-lock.yaml', 'tsconfig.json', 'tsconfig.base.json', 'scripts/tsup.ts']
 
-// One build of type declarations in some 150 was seen to hang for ever; the next try is quick.
+// About one of 150 builds of type declarations hangs forever; the next try is fast.
 const BUILD_LIMIT_MS = 180_000
 const BUILD_TRIES = 2
 
-/** The packages whose `dist` is not made from their present sources, or lacks the type declarations that are wanted. */
+/** The packages whose `dist` is older than their sources, or lacks the requested type declarations. */
 export function staleBuilds(packages, { types }) {
   const hashes = buildHashes(packages)
   return packages.filter(({ name, folder }) => {
@@ -19,7 +19,10 @@ export function staleBuilds(packages, { types }) {
   })
 }
 
-/** Builds what is stale, a package after those it needs and beside those it does not; exits with the reason on failure. */
+/**
+ * Builds the stale packages, each after its dependencies, in parallel where possible; exits with the reason on
+ * failure.
+ */
 export async function build(packages, { types }) {
   const stale = staleBuilds(packages, { types })
   if (stale.length === 0) return
@@ -74,7 +77,7 @@ function buildHashes(packages) {
   return hashes
 }
 
-/** The mark lies in `dist`, so that whoever empties the folder takes the mark along. */
+/** The mark is in `dist`, so that a removal of the folder removes the mark too. */
 function markOf(folder) {
   return join(folder, 'dist', '.built')
 }

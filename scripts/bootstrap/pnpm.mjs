@@ -1,2 +1,2 @@
-// Kept here and not as `packageManager` in package.json: with that pin, other pnpm versions refuse the lockfile.
+// Not `packageManager` in package.json: with that pin, other pnpm versions refuse the lockfile.
 export const PNPM = 'pnpm@10.34.9'

@@ -3,7 +3,7 @@ import { constants } from 'node:os'
 import { isatty } from 'node:tty'
 
 const WATCH_MS = 250
-// The service itself takes up to 25 s to end what is under way.
+// The service itself takes up to 25 s to finish its work in flight.
 const GRACE_MS = 30_000
 const STILL_MS = 10_000
 const OUTPUT_MAX = 20_000
@@ -18,16 +18,16 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => p
 process.on('exit', () => {
   for (const child of children) end(child, child.isGroup ? 'SIGKILL' : 'SIGTERM')
 })
-// Whoever read what we say may be gone; the command is still to be ended in order.
+// The reader of the output may be gone; the command must still end cleanly.
 process.stderr.on('error', () => {})
 const watch = setInterval(() => isParentGone() && leave(), WATCH_MS).unref()
 
-/** One line of the bootstrap's own, on stderr: stdout belongs to the command. */
+/** Prints one line of the bootstrap to stderr: stdout belongs to the command. */
 export function say(text) {
   process.stderr.write(`svc: ${text}\n`)
 }
 
-/** Ends the bootstrap with a sentence, under the tail of what the failed program said. */
+/** Ends the bootstrap with a message, below the end of the failed program's output. */
 export function fail(text, output) {
   const lines = output.split('\n').filter((line) => line.trim() !== '' && !/^ +at /.test(line))
   process.stderr.write(`${lines.slice(-TAIL_LINES).join('\n')}\n`)
@@ -35,7 +35,7 @@ export function fail(text, output) {
   process.exit(1)
 }
 
-/** Whether a process with this id runs, whoever owns it. */
+/** Whether a process with this id runs, under any user. */
 export function isAlive(pid) {
   try {
     process.kill(pid, 0)
@@ -46,8 +46,8 @@ export function isAlive(pid) {
 }
 
 /**
- * Runs the command the bootstrap was given, in its place: same terminal, same signals, and it does not outlive our own
- * parent. Gives the exit code, 128 + n for a death by signal n.
+ * Runs the command in place of the bootstrap: same terminal, same signals, and it ends with our parent. Returns the
+ * exit code; 128 + n for a death by signal n.
  */
 export function runCommand([command, ...args]) {
   return new Promise((resolve) => {
@@ -61,12 +61,12 @@ export function runCommand([command, ...args]) {
 }
 
 /**
- * Runs a program of the bootstrap's own and keeps what it says: `{ code, output, isOverLimit }`. A long one is reported
- * as still going on. Exits at once, without a word, when the bootstrap itself was told to end.
+ * Runs a program and keeps its output: `{ code, output, isOverLimit }`. Prints a line if it takes long. Exits
+ * silently when the bootstrap gets a signal.
  */
 export function runStep(command, args, { cwd, env, limit_ms, doing }) {
   return new Promise((resolve) => {
-    // In a group of its own, so that ending an install ends the compiler it has started, too.
+    // A process group of its own, so that ending an install also ends its compiler.
     const child = start(command, args, {
       cwd,
       env,
@@ -117,13 +117,13 @@ function start(command, args, options) {
 
 function pass(signal) {
   exitCode = 128 + constants.signals[signal]
-  // Ctrl-C in a terminal reaches every process of the foreground group by itself; a second one would mean "at once".
+  // Ctrl-C in a terminal reaches every process of the foreground group; a second signal would mean "end immediately".
   const isFromTerminal = signal === 'SIGINT' && [0, 1, 2].some((fd) => isatty(fd))
   for (const child of children) if (child.isGroup || !isFromTerminal) end(child, signal)
   if (children.size === 0) process.exit(exitCode)
 }
 
-/** npm passes a signal to its shell alone, which dies without a word to us: our parent's end is our signal. */
+/** npm sends a signal only to its shell, which dies without forwarding it: the end of our parent is the signal. */
 function leave() {
   clearInterval(watch)
   if (exitCode === null) pass('SIGTERM')

@@ -7,17 +7,17 @@ export interface Where {
   readonly env: NodeJS.ProcessEnv
 }
 
-/** A program that runs, with what it has said so far. */
+/** A running program and its output. */
 export interface Running {
   readonly child: ChildProcess
-  /** Resolves when the output has what is looked for. @throws Error when the program ends before, or after `limit_ms`. */
+  /** Resolves when the output contains the text. @throws Error when the program ends first, or after `limit_ms`. */
   until(pattern: RegExp, limit_ms: number): Promise<RegExpExecArray>
-  /** The exit code, or the signal it died of. @throws Error after `limit_ms`, when it has been killed. */
+  /** The exit code, or the signal that ended it. @throws Error after `limit_ms`, when it was killed. */
   ended(limit_ms: number): Promise<number | NodeJS.Signals>
   output(): string
 }
 
-/** Starts a program in a process group of its own; what is left of the group is killed when this process ends. */
+/** Starts a program in its own process group. The rest of the group is killed when this process ends. */
 export function start([command = '', ...args]: readonly string[], { cwd, env }: Where): Running {
   const child = spawn(command, args, {
     cwd,
@@ -26,7 +26,7 @@ export function start([command = '', ...args]: readonly string[], { cwd, env }: 
     detached: true,
   })
   const kill = () => killGroup(child)
-  // Before its folder is removed.
+  // Before the removal of its folder.
   process.prependOnceListener('exit', kill)
   let output = ''
   const keep = (chunk: string) => {
@@ -69,13 +69,13 @@ export function start([command = '', ...args]: readonly string[], { cwd, env }: 
       }, limit_ms)
       const end = await closed
       clearTimeout(timer)
-      if (isLate) throw new Error(`not ended within ${limit_ms / 1000} s: ${said()}`)
+      if (isLate) throw new Error(`still running after ${limit_ms / 1000} s: ${said()}`)
       return end
     },
   }
 }
 
-/** Runs a program to its end. @throws Error with its output unless it ends with 0. */
+/** Runs a program to its end. @throws Error with its output if the exit code is not 0. */
 export async function finish(
   command: readonly string[],
   { limit_ms, ...where }: Where & { limit_ms: number },

@@ -7,8 +7,8 @@ import { fileURLToPath } from 'node:url'
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 
 /**
- * Copies the working tree, without what Git ignores, into a temporary folder. The built packages come along: they are the
- * same for each version of Node.
+ * Copies the working tree, without the files that Git ignores, into a temporary folder. Includes the built packages:
+ * they are the same for each version of Node.
  */
 export function copyOfClone(): string {
   const folder = mkdtempSync(join(tmpdir(), 'svc-node-matrix-'))

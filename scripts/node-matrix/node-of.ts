@@ -6,13 +6,13 @@ import { finish } from './command.ts'
 const CACHE = fileURLToPath(new URL('../../node_modules/.cache/node-matrix', import.meta.url))
 const INSTALL_LIMIT_MS = 10 * 60_000
 
-/** The binary of a version: of the running Node where it is that version, else from npm, kept for the next time. */
+/** The binary of a version: the running Node if it is that version, otherwise from npm, cached. */
 export async function binaryOf(version: string): Promise<string> {
   if (process.versions.node === version) return process.execPath
   const os = process.platform === 'win32' ? 'win' : process.platform
   const name = `node-${os}-${process.arch}`
   const folder = join(CACHE, version)
-  // The package has the headers beside the binary, which is where the bootstrap looks for them.
+  // The package has the headers beside the binary, where the bootstrap looks for them.
   const binary = join(folder, 'node_modules', name, 'bin/node')
   if (existsSync(binary)) return binary
   mkdirSync(folder, { recursive: true })

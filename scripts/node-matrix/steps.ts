@@ -1,7 +1,7 @@
 import { finish, start, type Where } from './command.ts'
 
 const STARTS = 30
-/** Long enough for a machine that is busy; a version with a defect fails by what it says, not by a time. */
+/** Long enough for a busy machine; a defective version fails by its output, not by time. */
 const START_LIMIT_MS = 120_000
 const STOP_LIMIT_MS = 60_000
 const INSTALL_LIMIT_MS = 20 * 60_000
@@ -9,13 +9,13 @@ const CURL_LIMIT_MS = 60_000
 const SUITE_LIMIT_MS = 10 * 60_000
 
 /**
- * Garbage is collected after each megabyte that is allocated, not after 16. With better-sqlite3 12 on Node 24 four of four such
- * starts abort, of plain ones about half.
+ * Collects garbage after each allocated megabyte instead of after 16. With better-sqlite3 12 on Node 24, four of four
+ * such starts abort, and about half of the plain ones.
  */
 const SMALL_HEAP = ['--max-semi-space-size=1', '--min-semi-space-size=1']
 const VITEST = 'node_modules/vitest/vitest.mjs'
 
-/** One step of the matrix. `work` gives a remark for the line that reports it. @throws Error with the output. */
+/** One step of the matrix. `work` returns a remark for the line of the report. @throws Error with the output. */
 export interface Step {
   readonly name: string
   work(where: Where): Promise<string>
@@ -28,7 +28,7 @@ export const STEPS: readonly Step[] = [
   { name: 'crash round', work: crashRound },
 ]
 
-/** Installs, starts, sends the message that the output shows, and stops. */
+/** Installs, starts, sends the message of the printed curl, and stops. */
 async function tryNpmStart({ cwd, env }: Where): Promise<string> {
   const service = start(['npm', 'start'], { cwd, env: { ...env, PORT: '0' } })
   const [printed] = await service.until(
@@ -39,16 +39,16 @@ async function tryNpmStart({ cwd, env }: Where): Promise<string> {
   const { data } = JSON.parse(answer) as { data?: { status?: string } }
   if (data?.status !== 'queued') throw new Error(`the printed curl: ${answer}`)
   service.child.kill('SIGTERM')
-  // npm itself dies of the signal; the output stays open until the service has ended, too.
+  // npm itself dies of the signal; the output stays open until the service has ended too.
   await service.ended(STOP_LIMIT_MS)
   const output = service.output()
   if (!output.includes('Stopping…') || /Assertion|FATAL|Segmentation/.test(output)) {
-    throw new Error(`npm start did not end in order:\n${output}`)
+    throw new Error(`npm start did not stop cleanly:\n${output}`)
   }
   return 'accepted'
 }
 
-/** Every other start has a small heap, so that defects of native code in garbage collections show at once. */
+/** Every second start has a small heap, so that defects of native code in garbage collections appear immediately. */
 async function startAndStop({ cwd, env }: Where): Promise<string> {
   for (let i = 1; i <= STARTS; i++) {
     const flags = i % 2 === 0 ? SMALL_HEAP : []

@@ -8,7 +8,7 @@ import type { Tarball } from './tarballs.ts'
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 const LIMIT_MS = 30_000
 
-/** What the light entries may load of other packages: nothing else is there when they are tried. */
+/** The packages that the light entries may load: only these are installed for the test. */
 const LIGHT: Readonly<Record<string, readonly string[]>> = {
   '@svc/core/sms': [],
   '@svc/core/webhooks': [],
@@ -16,7 +16,7 @@ const LIGHT: Readonly<Record<string, readonly string[]>> = {
   '@svc/testkit': [],
 }
 
-/** What is wrong with the entries that promise to be light: each is loaded where its package has no other dependency. */
+/** Faults of the light entries: each is loaded without the other dependencies of its package. */
 export async function faultsOfLightEntries(
   tarballs: readonly Tarball[],
   parent: string,
@@ -31,7 +31,7 @@ export async function faultsOfLightEntries(
     for (const dependency of dependencies) link(dependency, folder)
     const load = ['node', '--input-type=module', '-e', `await import('${entry}')`]
     const { isOk, output } = await runCommand(load, { cwd: folder, limit_ms: LIMIT_MS })
-    if (!isOk) faults.push(`${entry} needs more than it may: ${output}`)
+    if (!isOk) faults.push(`${entry} needs other packages than allowed: ${output}`)
   }
   return faults
 }

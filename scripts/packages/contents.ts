@@ -6,13 +6,13 @@ import type { Tarball } from './tarballs.ts'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 
-/** What no user needs. */
+/** Files that no user needs. */
 const UNWANTED = /(^|\/)(src|test|node_modules|\.built|tsup\.config\.ts|[^/]*\.test\.[^/]*)(\/|$)/
 
-/** Where it was built is nobody else's business: bundlers like to leave such paths in source maps. */
+/** Paths of the build machine: bundlers leave them in source maps. */
 const BUILT_AT = [`"${ROOT}`, `'${ROOT}`, `file://${ROOT}`]
 
-/** Bytes. About half more than there is: what exceeds it was packed by mistake, or is worth a thought. */
+/** Bytes. About half more than the current size: a larger package contains a mistake, or needs a decision. */
 const SIZE_MAX: Readonly<Record<string, number>> = {
   '@svc/core': 1_400_000,
   '@svc/server': 250_000,
@@ -20,7 +20,7 @@ const SIZE_MAX: Readonly<Record<string, number>> = {
   '@svc/cli': 450_000,
 }
 
-/** What is wrong with what is in a tarball. */
+/** Faults in the contents of a tarball. */
 export function faultsOfContents({ manifest, file, files, size, unpacked }: Tarball): string[] {
   const there = new Set(files)
   const wanted = ['README.md', 'CHANGELOG.md', ...targetsOf(manifest), ...dataOf(manifest)]
@@ -30,7 +30,7 @@ export function faultsOfContents({ manifest, file, files, size, unpacked }: Tarb
     ...wanted.filter((path) => !there.has(path)).map((path) => `lacks ${path}`),
     ...files.filter((path) => UNWANTED.test(path)).map((path) => `has ${path}`),
     ...BUILT_AT.filter((path) => text.includes(path)).map((path) => `names ${path}`),
-    ...(size > max ? [`is ${size} bytes large, and may be ${max}`] : []),
+    ...(size > max ? [`has ${size} bytes, more than ${max}`] : []),
   ].map((fault) => `${manifest.name} ${fault}`)
 }
 

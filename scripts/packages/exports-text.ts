@@ -6,13 +6,13 @@ import type { Manifest } from './manifest.ts'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 
-/** One entry of a package: what is imported, and the source that it is made from. */
+/** One entry of a package: its import name, and its source. */
 export interface Entry {
   readonly name: string
   readonly source: string
 }
 
-/** Every entry of every package that is published. */
+/** Every entry of every published package. */
 export function entries(): Entry[] {
   return readdirSync(join(ROOT, 'packages')).flatMap((folder) => {
     const path = join(ROOT, 'packages', folder)
@@ -28,7 +28,7 @@ export function entries(): Entry[] {
   })
 }
 
-/** Every name that every entry exports, read off the sources: those of values, and those of types alone. */
+/** Every name that every entry exports, from the sources: values, and names that are only types. */
 export function exportsText(): string {
   const sections = allExports().map(({ entry, checker, symbols }) => {
     const lines = symbols.map((symbol) => `  ${kindOf(symbol, checker)} ${symbol.name}\n`)
@@ -37,7 +37,7 @@ export function exportsText(): string {
   return sections.join('\n')
 }
 
-/** The exports that no docstring tells of, as `entry name`. */
+/** The exports without a docstring, as `entry name`. */
 export function undocumentedExports(): string[] {
   return allExports().flatMap(({ entry, checker, symbols }) =>
     symbols
@@ -66,7 +66,7 @@ function allExports(): EntryExports[] {
   return found.sort((a, b) => (a.entry < b.entry ? -1 : 1))
 }
 
-/** Names are asked for and no types, so what others have made is not read. */
+/** Only names are needed, not types, so sources of other packages are not read. */
 function programOf(all: readonly Entry[]): ts.Program {
   const options: ts.CompilerOptions = {
     module: ts.ModuleKind.NodeNext,

@@ -5,13 +5,13 @@ import type { Tarball } from './tarballs.ts'
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 const LIMIT_MS = 60_000
 
-/** ES modules alone are promised, so what a resolver of CommonJS makes of the types is not asked. */
+/** Only ES modules are promised, so the types are not checked for a CommonJS resolver. */
 const LINTERS = [
   ['node', 'node_modules/publint/src/cli.js', '--strict'],
   ['node', 'node_modules/@arethetypeswrong/cli/dist/index.js', '--profile', 'esm-only'],
 ]
 
-/** What publint and attw find wrong with a tarball. */
+/** Findings of publint and attw in a tarball. */
 export async function faultsOfFormat({ file, manifest }: Tarball): Promise<string[]> {
   const faults: string[] = []
   for (const linter of LINTERS) {

@@ -1,4 +1,4 @@
-/** A package's `package.json`: what is read of it here. */
+/** The parts of a package's `package.json` that these scripts use. */
 export interface Manifest {
   readonly name: string
   readonly version: string
@@ -8,15 +8,16 @@ export interface Manifest {
   readonly [field: string]: unknown
 }
 
-/** What only the repository needs: tools, their settings, and the condition under which sources are loaded. */
+/** Parts that only the repository needs: tools, their settings, and the condition that loads sources. */
 const OURS_ALONE = new Set(['devDependencies', 'scripts'])
 const SOURCE = 'source'
 
 /**
- * A package's `package.json` as it is published. The repository names each dependency in one version, which its tests ran
- * with (`catalog`); users get the range of what is compatible with it, so that they share `fastify` or `zod` with their
- * own program and get repairs without a release of ours. Packages of ours are released together, and fit only each other.
- * @throws Error for a dependency whose version is not known.
+ * A package's published `package.json`. The repository has each dependency in the one version that its tests used
+ * (`catalog`). Users get the compatible range, so that they share `fastify` or `zod` with their own program and get
+ * fixes without a release of svc. The packages of the repository are released together and depend on each other's
+ * exact version.
+ * @throws Error for a dependency of unknown version.
  */
 export function publishedManifest(
   manifest: Manifest,
@@ -56,7 +57,7 @@ function rangeOf(
 ): string {
   if (range === 'workspace:*') return version
   const tested = range === 'catalog:' ? catalog[name] : undefined
-  if (tested === undefined) throw new Error(`${name}: ${range} is not known outside the repository`)
+  if (tested === undefined) throw new Error(`${name}: the version of ${range} is unknown`)
   return `^${tested}`
 }
 

@@ -6,7 +6,7 @@ import type { Project } from './projects.ts'
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 const GUIDE = join(ROOT, 'docs/guides/embed-core.md')
 
-/** Makes the folder of a project, as it is before anything is installed. */
+/** Makes the folder of a project, before any install. */
 export function createProjectFolder(
   project: Project,
   { parent, registry }: { parent: string; registry: string },
@@ -28,14 +28,14 @@ export function createProjectFolder(
   return folder
 }
 
-/** The block of JavaScript that a page names. @throws Error where there is none. */
+/** The named JavaScript block of a page. @throws Error when it is missing. */
 function codeBlock(page: string, name: string): string {
   const code = new RegExp(`^\`\`\`js ${name}\\n(.*?)^\`\`\``, 'ms').exec(page)?.[1]
   if (code === undefined) throw new Error(`no code block ${name} in ${GUIDE}`)
   return code
 }
 
-/** A module that fails to compile when a name of the list is not exported, or as a type where it is a value. */
+/** A module that fails to compile when a name of the list is not exported, or is a type instead of a value. */
 export function everything(list: string): string {
   const lines = list.split('\n')
   let entry = ''

@@ -1,14 +1,14 @@
-/** A program that somebody else might have: what he installs, and how it is tested. */
+/** An example program: the packages that it installs, and how it is tested. */
 export interface Project {
   readonly name: string
   readonly manager: 'npm' | 'pnpm'
-  /** What is installed, by the names that one types. */
+  /** The packages to install, by the names that a user types. */
   readonly install: readonly string[]
-  /** The folders in `test/packages` whose files it has. */
+  /** The folders in `test/packages` whose files it gets. */
   readonly folders: readonly string[]
-  /** Files that are the code blocks of a guide, by the word after `js`. */
+  /** Files from the code blocks of a guide, by the word after `js`. */
   readonly blocks?: Readonly<Record<string, string>>
-  /** A file of TypeScript that names every export. */
+  /** A TypeScript file that names every export. */
   readonly everything?: string
   readonly commands: readonly (readonly string[])[]
 }
@@ -16,8 +16,8 @@ export interface Project {
 const TEST = ['node', '--test']
 
 /**
- * Every package is installed by both npm and pnpm. npm compiles the native module for each of its projects, which takes a
- * minute, so one has all that needs it; pnpm keeps what it compiled.
+ * Every package is installed by both npm and pnpm. npm compiles the native module again for each project, which takes
+ * a minute, so one npm project has everything that needs it; pnpm reuses its build.
  */
 export const PROJECTS: readonly Project[] = [
   {
@@ -47,7 +47,7 @@ export const PROJECTS: readonly Project[] = [
     commands: [[...TEST, 'app.test.js']],
   },
   {
-    name: 'the core elsewhere',
+    name: 'the core in a second program',
     manager: 'pnpm',
     install: ['@svc/core'],
     folders: ['core'],

@@ -7,7 +7,7 @@ const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 const COMMITTED = join(ROOT, 'docs/reference/api')
 const LIMIT_MS = 5 * 60_000
 
-/** What differs between the reference as it is committed and what the docstrings say now. */
+/** The differences between the committed reference and the current docstrings. */
 export async function faultsOfReference(parent: string): Promise<string[]> {
   const folder = mkdtempSync(join(parent, 'reference-'))
   const command = ['node', 'scripts/generate-api-reference.mjs', folder]

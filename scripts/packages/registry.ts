@@ -5,13 +5,13 @@ import type { AddressInfo } from 'node:net'
 import { basename } from 'node:path'
 import type { Tarball } from './tarballs.ts'
 
-/** A package registry on this machine that has the tarballs and nothing else. */
+/** A package registry on this machine that contains only the tarballs. */
 export interface Registry {
   readonly url: string
   close(): void
 }
 
-/** Starts one. A project that names it for `@svc` installs as if the packages were published. */
+/** Starts a registry. A project that configures it for `@svc` installs as if the packages were published. */
 export async function startRegistry(tarballs: readonly Tarball[]): Promise<Registry> {
   const server = createServer((request, response) => {
     const path = decodeURIComponent(request.url ?? '')

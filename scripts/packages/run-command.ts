@@ -4,13 +4,13 @@ import { delimiter, dirname, join } from 'node:path'
 
 const OUTPUT_MAX = 200_000
 
-/** How a command ended, and the end of what it said. */
+/** The result of a command, and the end of its output. */
 export interface Ended {
   readonly isOk: boolean
   readonly output: string
 }
 
-/** Runs a program to its end, for at most `limit_ms`, with this very Node as its `node`. */
+/** Runs a program to its end, for at most `limit_ms`, with the running Node as its `node`. */
 export function runCommand(
   [command = '', ...args]: readonly string[],
   { cwd, limit_ms }: { cwd: string; limit_ms: number },
@@ -20,7 +20,7 @@ export function runCommand(
       cwd,
       env: environment(),
       stdio: ['ignore', 'pipe', 'pipe'],
-      // In a group of its own, so that ending an install ends the compiler it has started, too.
+      // A process group of its own, so that ending an install also ends its compiler.
       detached: true,
     })
     let output = ''
@@ -33,7 +33,7 @@ export function runCommand(
     child.stdout.setEncoding('utf8').on('data', keep)
     child.stderr.setEncoding('utf8').on('data', keep)
     const limit = setTimeout(() => {
-      keep(`\nended after ${limit_ms / 1000} s\n`)
+      keep(`\nstopped after ${limit_ms / 1000} s\n`)
       end()
     }, limit_ms)
     process.once('exit', end)
@@ -57,7 +57,7 @@ function kill(group: number): void {
   }
 }
 
-/** Nothing that is set for the repository or a service of its own, and headers of this very Node for what is compiled. */
+/** Without the variables of the repository and of a service, and with the headers of the running Node for compilers. */
 function environment(): NodeJS.ProcessEnv {
   const kept = Object.entries(process.env).filter(
     ([name]) =>

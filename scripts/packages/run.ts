@@ -1,7 +1,7 @@
 /**
- * Tries the packages as others get them: `npm run packages [-- <part of a project's name>]`. Packs them, looks at what is in
- * the tarballs, and installs them in programs of somebody else, by npm and by pnpm. Nothing is published; what others
- * have made comes from the registry that npm is set to.
+ * Tests the packages as users get them: `npm run packages [-- <part of a project's name>]`. Packs them, checks the
+ * contents of the tarballs, and installs them in example programs with npm and pnpm. Publishes nothing; dependencies
+ * come from npm's configured registry.
  */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -15,7 +15,7 @@ import { startRegistry } from './registry.ts'
 import { packAll } from './tarballs.ts'
 import { tryProject } from './try-project.ts'
 
-/** Compiling is one thread, and so is most of what is waited for. */
+/** A compiler uses one thread, and so does most other work here. */
 const AT_ONCE = 2
 
 const wanted = process.argv[2] ?? ''
@@ -44,9 +44,9 @@ const checks = [
       return isOk ? [] : [output]
     },
   })),
-  { name: 'what is in the tarballs', work: async () => tarballs.flatMap(faultsOfContents) },
-  { name: 'the reference of what is exported', work: () => faultsOfReference(folder) },
-  { name: 'entries that load little', work: () => faultsOfLightEntries(tarballs, folder) },
+  { name: 'contents of the tarballs', work: async () => tarballs.flatMap(faultsOfContents) },
+  { name: 'the reference of the exports', work: () => faultsOfReference(folder) },
+  { name: 'light entries', work: () => faultsOfLightEntries(tarballs, folder) },
   ...tarballs.map((tarball) => ({
     name: `publint and attw of ${tarball.manifest.name}`,
     work: () => faultsOfFormat(tarball),

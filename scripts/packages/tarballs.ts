@@ -16,29 +16,29 @@ import { promisify } from 'node:util'
 import { parse } from 'yaml'
 import { type Manifest, publishedManifest } from './manifest.ts'
 
-/** A package as it is published. */
+/** A published package. */
 export interface Tarball {
   readonly manifest: Manifest
   /** The `.tgz`. */
   readonly file: string
-  /** Bytes: of the tarball, and of what is in it. */
+  /** Bytes: of the tarball, and of its contents. */
   readonly size: number
   readonly unpacked: number
-  /** The paths of what is in it. */
+  /** The paths of its files. */
   readonly files: readonly string[]
 }
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 
-/** In the order in which they need each other. */
+/** In the order of their dependencies. */
 const PACKAGES = ['core', 'server', 'testkit', 'cli']
 
-/** Never published, whatever `files` says; left out here so that nothing large is copied. */
+/** Never published, for any `files`; skipped here so that no large folder is copied. */
 const NEVER = new Set(['node_modules', 'src', 'test'])
 
 /**
- * Makes the tarballs of all packages in `folder`, from what is built in `dist`: what is installed by tests is, byte for
- * byte, what is published.
+ * Makes the tarballs of all packages in `folder` from the builds in `dist`. The tests install the same bytes that are
+ * published.
  */
 export async function packAll(folder: string): Promise<Tarball[]> {
   mkdirSync(folder, { recursive: true })
@@ -75,7 +75,7 @@ async function pack(
   }
 }
 
-/** What `npm pack --json` says. */
+/** The output of `npm pack --json`. */
 interface Packed {
   readonly filename: string
   readonly size: number

@@ -3,12 +3,12 @@ import { createProjectFolder } from './project-folder.ts'
 import type { Project } from './projects.ts'
 import { type Ended, runCommand } from './run-command.ts'
 
-/** Compiling takes a minute, and many on a machine that is busy. */
+/** Compiling takes a minute, and many minutes on a busy machine. */
 const INSTALL_LIMIT_MS = 15 * 60_000
 const NODE_20_SQLITE = 'better-sqlite3-12@npm:better-sqlite3@12'
 const COMMAND_LIMIT_MS = 5 * 60_000
 
-/** Installs a project from the registry and runs its commands; ends with the first that fails. */
+/** Installs a project from the registry and runs its commands until one fails. */
 export async function tryProject(
   project: Project,
   where: { parent: string; registry: string },
@@ -24,7 +24,7 @@ export async function tryProject(
 }
 
 function installOf({ manager, install }: Project): string[] {
-  // As the error message and the READMEs say for Node 20.
+  // The error message and the READMEs give the same advice for Node 20.
   const needs_more =
     Number(process.versions.napi) < 10 && install.some((name) => /^@svc\/(?!testkit)/.test(name))
   const names = needs_more ? [...install, NODE_20_SQLITE] : install

@@ -1,15 +1,15 @@
 import { get } from 'node:http'
 
-/** An answer to a GET, and how long it took. */
+/** An answer to a GET, and its duration. */
 export interface Asked {
-  /** 0 when there was no answer, or none in time; `text` says why. */
+  /** 0 without an answer in time; `text` then has the reason. */
   status: number
   headers: Record<string, string | string[] | undefined>
   text: string
   ms: number
 }
 
-/** GETs on a connection of its own: one that is kept might be closed by the server just when it is used again. */
+/** GETs on a new connection: the server might close a kept one at the moment of its use. */
 export function ask(url: string, max_ms = 10_000): Promise<Asked> {
   const from = performance.now()
   return new Promise((resolve) => {

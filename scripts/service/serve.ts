@@ -8,16 +8,16 @@ import type { Readable } from 'node:stream'
 import { fileURLToPath } from 'node:url'
 import { ask } from './ask.ts'
 
-/** `svc serve` as a process of its own, watched by its log. */
+/** `svc serve` as a separate process, observed through its log. */
 export interface Service {
   pid: number
   url: string
   metrics_url: string
   startup_ms: number
-  /** How many lines of each level were logged, and the first lines of level `warn` and above. */
+  /** Counts of log lines by level, and the first lines of level `warn` and above. */
   log: ServiceLog
   hasEnded(): boolean
-  /** Resolves when the process has ended, however it ended. */
+  /** Resolves when the process has ended, for any reason. */
   ended: Promise<End>
   /** Sends a signal, and resolves when the process has ended. */
   end(signal: NodeJS.Signals): Promise<End>
@@ -37,17 +37,17 @@ export interface End {
 }
 
 export interface ServiceOptions {
-  /** Holds the database, unless the environment names another one. */
+  /** Contains the database, except when the environment names another one. */
   folder: string
-  /** More of the environment. */
+  /** Further environment variables. */
   env?: Record<string, string>
-  /** The command that takes `serve`; the built one by default. */
+  /** The command that gets `serve`; default: the built one. */
   command?: readonly string[]
-  /** Where its log goes: to the driver, to a full disk, or into a pipe that is not read. */
+  /** The destination of its log: the driver, a full disk, or a pipe without a reader. */
   log_to?: 'driver' | 'full' | 'unread'
 }
 
-/** The built command, as it is installed. */
+/** The built command, as installed. */
 export const BUILT_COMMAND: readonly string[] = [
   process.execPath,
   fileURLToPath(new URL('../../packages/cli/bin/svc.js', import.meta.url)),
@@ -60,7 +60,7 @@ const LINES_KEPT_MAX = 1_000
 /** More than a run can spend. */
 export const SIGNUP_CREDITS = 100_000_000
 
-/** The environment of a service under test: a free port, rate limits that never apply, webhooks to loopback. */
+/** The environment of a service under test: a free port, rate limits out of reach, webhooks to loopback. */
 export function serviceEnv(folder: string): Record<string, string> {
   const { PATH = '', HOME = '', TMPDIR } = process.env
   return {
@@ -84,19 +84,19 @@ export function serviceEnv(folder: string): Record<string, string> {
   }
 }
 
-/** @throws Error when it ends before it listens; the message has what it wrote. */
+/** @throws Error when it ends before it listens; the message contains its output. */
 export async function startService(options: ServiceOptions): Promise<Service> {
   const { folder, env = {}, command = BUILT_COMMAND, log_to = 'driver' } = options
   const [program = '', ...args] = command
   const from = performance.now()
   const taken = log_to === 'driver' ? null : openLog(log_to)
-  // What does not tell its port is given one.
+  // A service whose log shows no port gets a fixed one.
   const port = log_to === 'driver' ? 0 : await freePort()
   const child = spawn(program, [...args, 'serve'], {
     cwd: folder,
     env: { ...serviceEnv(folder), PORT: String(port), ...env },
     stdio: ['ignore', taken?.stdout ?? 'pipe', 'pipe'],
-    // Ctrl+C reaches the driver alone, which then ends the service in order.
+    // Ctrl+C reaches only the driver, which then stops the service cleanly.
     detached: true,
   })
   const log: ServiceLog = { lines: 0, levels: new Map(), kept: [] }
@@ -112,7 +112,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     watch(log_to === 'driver' ? [child.stdout, child.stderr] : [child.stderr], log, resolve)
   })
   const kill = () => child.kill('SIGKILL')
-  // Before its folder is removed.
+  // Before the removal of its folder.
   process.prependOnceListener('exit', kill)
   ended.then(() => process.off('exit', kill))
   const limit = setTimeout(kill, START_MAX_MS)
@@ -138,7 +138,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
   }
 }
 
-/** A place for a log that takes nothing. */
+/** A log destination that accepts no data. */
 function openLog(kind: 'full' | 'unread'): { stdout: number; close(): void } {
   if (kind === 'full') {
     const stdout = openSync('/dev/full', 'w')
@@ -148,7 +148,7 @@ function openLog(kind: 'full' | 'unread'): { stdout: number; close(): void } {
   const file = join(folder, 'log')
   const made = spawnSync('mkfifo', [file])
   if (made.status !== 0) throw new Error(`mkfifo: ${made.stderr}`)
-  // This end reads nothing, and fills the pipe before the service writes.
+  // This end does not read, and fills the pipe before the service writes.
   const filling = openSync(file, constants.O_RDWR | constants.O_NONBLOCK)
   try {
     for (;;) writeSync(filling, Buffer.alloc(4_096))
@@ -174,7 +174,7 @@ async function freePort(): Promise<number> {
   return port
 }
 
-/** Resolves when the service answers there; its metrics address is not known. */
+/** Resolves when the service answers at that address; its metrics address is unknown. */
 async function answering(port: number, hasEnded: () => boolean): Promise<Listening> {
   const url = `http://127.0.0.1:${port}`
   while (!hasEnded()) {
@@ -187,7 +187,7 @@ async function answering(port: number, hasEnded: () => boolean): Promise<Listeni
 
 type Listening = Pick<Service, 'url' | 'metrics_url'>
 
-/** Reads the log line by line, and learns from it where the service listens. */
+/** Reads the log line by line and finds the address of the service in it. */
 function watch(
   streams: readonly (Readable | null)[],
   log: ServiceLog,
@@ -216,7 +216,7 @@ function watch(
   }
 }
 
-/** Runs a command of `svc` on the database of a service, and answers what it wrote. */
+/** Runs a command of `svc` on the database of a service, and returns its output. */
 export function runCommand(
   args: readonly string[],
   { folder, env = {}, command = BUILT_COMMAND }: ServiceOptions,
