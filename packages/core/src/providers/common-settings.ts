@@ -1,28 +1,28 @@
 import { X509Certificate } from 'node:crypto'
 import * as z from 'zod'
 
-/** What every provider's settings have. */
+/** The settings that every provider has. */
 export const commonSettings = {
-  /** How the service calls it: in routes, in records, in the address of its callbacks. */
+  /** The provider's name in routes, in records and in the URL of its callbacks. */
   name: z
     .string()
     .regex(/^[a-z][a-z0-9_-]{0,31}$/, 'must be 1 to 32 of a-z, 0-9, "-" and "_", a letter first'),
-  /** How many messages a second one sender may send; no bound unless told. */
+  /** How many messages a second one sender may send; default: no limit. */
   messages_per_second: z.number().positive().max(100_000).optional(),
 }
 
-/** Numbers or names to send from, the first for whoever names none. */
+/** Numbers or names to send from; the first is the default. */
 export const senders = z.array(z.string().min(1).max(64)).min(1)
 
-/** Whether the provider answers STOP, START and HELP by itself. */
+/** Whether the provider itself answers STOP, START and HELP. */
 export const handlesStop = z.boolean()
 
 const PEM_LENGTH_MAX = 64 * 1024
 
-/** A key or certificates as a file has them (RFC 7468). */
+/** A key or certificates in PEM (RFC 7468). */
 export const pem = z.string().max(PEM_LENGTH_MAX)
 
-/** What a peer's certificate is checked against; what is none would make every connection fail. */
+/** A certificate to verify a peer with; an invalid one would make every connection fail. */
 export const certificate = pem.refine(isCertificate, 'must be a certificate in PEM')
 
 function isCertificate(text: string): boolean {

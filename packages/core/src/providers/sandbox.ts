@@ -12,7 +12,7 @@ import type { ProviderType } from './provider-type.ts'
 
 const SLOW_MS = 30_000
 
-/** How long a call lasts that somebody answers. */
+/** The duration of an answered call. */
 const CALL_S = 30
 
 type Story =
@@ -26,7 +26,7 @@ const INVALID: Story = {
   text: 'The recipient does not exist',
 }
 
-/** Recipients with a story of their own; every other one is delivered to. Contract section 9. */
+/** The result for special recipients; every other one gets the message. Contract section 9. */
 const STORIES: Record<string, Story> = {
   '+15005550001': INVALID,
   'invalid@sandbox.svc': INVALID,
@@ -45,10 +45,10 @@ const STORIES: Record<string, Story> = {
   },
 }
 
-/** Fails once, for now; the next attempt goes through. */
+/** The first attempt fails for now; the second succeeds. */
 const FLAKY = '+15005550009'
 
-/** Writes back when it has got the message. */
+/** Replies to the message. */
 const TALKATIVE = '+15005550008'
 
 const settings = z.strictObject({ type: z.literal('sandbox'), name: z.literal('sandbox') })
@@ -70,8 +70,8 @@ export const sandboxType = {
 } satisfies ProviderType<z.output<typeof settings>>
 
 /**
- * The provider that reaches nobody: what happens follows from the recipient alone, so it keeps nothing, and sending
- * twice is sending once.
+ * A provider without a network. The result depends on the recipient only, so it keeps no state and a repeated message
+ * counts once.
  */
 export function sandbox(): Provider {
   return {
@@ -108,7 +108,7 @@ function outcomeOf(job: SendJob): Outcome {
 function resultOf(job: LookupJob): LookupResult {
   const story = storyOf(job.recipient)
   if (story.kind === 'rejected') return { type: 'not_found', certain: true }
-  // How long it is since a time to come, noted while the clock was ahead, is not known; it is not waited for.
+  // An attempt in the future was made while the clock was ahead; `abs` keeps the wait below `wait_ms`.
   const left = story.wait_ms - Math.abs(job.now_ms - job.attempted_at_ms)
   if (left > 0) return { type: 'found', receipts: [], replies: [], lookup_after_ms: left }
   const receipt: Receipt = {

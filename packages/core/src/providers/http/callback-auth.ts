@@ -7,10 +7,10 @@ import type {
 import { signatureOf } from './request.ts'
 import type { CallbackSettings } from './settings.ts'
 
-/** Workspace, message and signature in the address of a message's own callback. */
+/** The query parameters of a message's callback URL: workspace, message, signature. */
 const NAMES = { workspace_id: 'w', message_id: 'm', signature: 's' } as const
 
-/** The address that a gateway calls about one message: signed, so that nobody can tell of another one with it. */
+/** The URL that a gateway calls about one message; the signature makes it useless for other messages. */
 export function callbackUrlOf(
   ref: MessageRef,
   context: ProviderContext,
@@ -26,7 +26,7 @@ export function callbackUrlOf(
   return `${context.callback_url}?${query}`
 }
 
-/** 128 bits of a keyed hash: nobody can guess one. */
+/** 128 bits of a keyed hash, which cannot be guessed. */
 function signatureFor({ workspace_id, message_id }: MessageRef, context: ProviderContext): string {
   return createHmac('sha256', context.secret)
     .update(JSON.stringify(['http-callback', context.callback_url, workspace_id, message_id]))
@@ -34,7 +34,7 @@ function signatureFor({ workspace_id, message_id }: MessageRef, context: Provide
     .slice(0, 32)
 }
 
-/** Which message a callback's address names; null where it names none, or was not made by us. */
+/** The message that a callback's URL names; null if it names none or its signature is not ours. */
 export function signedRef(query: URLSearchParams, context: ProviderContext): MessageRef | null {
   const workspace_id = query.get(NAMES.workspace_id)
   const message_id = query.get(NAMES.message_id)
@@ -44,7 +44,7 @@ export function signedRef(query: URLSearchParams, context: ProviderContext): Mes
   return isSame(signature, signatureFor(ref, context)) ? ref : null
 }
 
-/** Whether the gateway made this request, as far as its secret tells. */
+/** Whether the sender of this request knows the gateway's secret. */
 export function isAuthentic(
   { headers, body }: CallbackRequest,
   query: URLSearchParams,
@@ -56,14 +56,14 @@ export function isAuthentic(
     case 'hmac':
       return isSame(headers[auth.header.toLowerCase()], signatureOf(auth, body))
     case 'token': {
-      const given = auth.in === 'query' ? query.get(auth.name) : headers[auth.name.toLowerCase()]
-      return isSame(given, auth.token)
+      const token = auth.in === 'query' ? query.get(auth.name) : headers[auth.name.toLowerCase()]
+      return isSame(token, auth.token)
     }
   }
 }
 
-/** In a time that does not depend on where they differ, nor on their lengths. */
-function isSame(given: string | null | undefined, expected: string): boolean {
+/** Compares in a time that depends neither on the first difference nor on the lengths. */
+function isSame(actual: string | null | undefined, expected: string): boolean {
   const hash = (text: string) => createHash('sha256').update(text).digest()
-  return timingSafeEqual(hash(given ?? ''), hash(expected)) && given !== null && given !== undefined
+  return timingSafeEqual(hash(actual ?? ''), hash(expected)) && typeof actual === 'string'
 }

@@ -6,17 +6,17 @@ import type {
   Report,
 } from '../../contract/outside/provider.ts'
 import { isAuthentic, signedRef } from './callback-auth.ts'
-import { tells } from './echo.ts'
+import { containsSecret } from './echo.ts'
 import { codeOf, idOf, messageOf, valueAt, wordOf } from './fields.ts'
 import { type CallbackSettings, type HttpSettings, translated } from './settings.ts'
 
-/** How many messages one callback may tell of. */
-const ITEMS = 1_000
+/** How many messages one callback may report. */
+const MAX_ITEMS = 1_000
 
-/** What one item of a callback says, by the field's place. */
+/** Reads one item of a callback: the value of a field. */
 type Reader = (field: string | undefined) => unknown
 
-/** Reads what the gateway called; see `Provider.readCallback`. */
+/** Reads a request of the gateway; see `Provider.readCallback`. */
 export function readCallback(
   request: CallbackRequest,
   settings: HttpSettings & { callback: CallbackSettings },
@@ -29,13 +29,13 @@ export function readCallback(
   const document = documentOf(request)
   const is_inbound = query.has('inbound')
   const layout = is_inbound ? callback.inbound : callback.receipts
-  if (!layout) return unreadable('The settings do not say how to read such a callback')
+  if (!layout) return unreadable('The settings do not describe this kind of callback')
   const items = layout.list === undefined ? [document] : valueAt(document, layout.list)
-  if (!Array.isArray(items)) return unreadable('There is no list where the settings say')
-  if (items.length > ITEMS) return unreadable(`It tells of more than ${ITEMS} messages`)
+  if (!Array.isArray(items)) return unreadable('There is no list at the place in the settings')
+  if (items.length > MAX_ITEMS) return unreadable(`It reports more than ${MAX_ITEMS} messages`)
   const reports: Report[] = []
   for (const item of items) {
-    const read: Reader = (field) => saidAt(field, item, query)
+    const read: Reader = (field) => fieldOf(field, item, query)
     const report = is_inbound
       ? inboundOf(read, settings)
       : receiptOf(read, callback, { ref, secrets: context.secrets })
@@ -54,7 +54,7 @@ function queryOf(url: string): string {
   return at === -1 ? '' : url.slice(at + 1)
 }
 
-/** A form as an object of its last values; else JSON, undefined where it is none. */
+/** A form as an object (the last value of each name), any other body as JSON; undefined if it is not JSON. */
 function documentOf({ headers, body }: CallbackRequest): unknown {
   const text = new TextDecoder().decode(body)
   if (/^application\/x-www-form-urlencoded\b/i.test(headers['content-type'] ?? '')) {
@@ -67,28 +67,29 @@ function documentOf({ headers, body }: CallbackRequest): unknown {
   }
 }
 
-function saidAt(field: string | undefined, item: unknown, query: URLSearchParams): unknown {
+function fieldOf(field: string | undefined, item: unknown, query: URLSearchParams): unknown {
   if (field === undefined) return undefined
   return field.startsWith('?') ? (query.get(field.slice(1)) ?? undefined) : valueAt(item, field)
 }
 
-/** A receipt, null for a status that means nothing to us, or why it cannot be read. */
+/** The receipt, null for a status that the settings do not translate, or the reason why it cannot be read. */
 function receiptOf(
   read: Reader,
   { receipts }: CallbackSettings,
   { ref, secrets }: { ref: MessageRef | null; secrets: readonly string[] },
 ): Report | null | string {
   if (!receipts) return null
-  const said = wordOf(read(receipts.status))
-  if (said === undefined && !Object.hasOwn(receipts.statuses, '')) return 'It has no status'
-  const status = translated(receipts.statuses, said)
+  const word = wordOf(read(receipts.status))
+  if (word === undefined && !Object.hasOwn(receipts.statuses, '')) return 'It has no status'
+  const status = translated(receipts.statuses, word)
   if (status === undefined) return null
-  // The address is signed for one message: where a list is told of, it names none of the items.
+  // The URL is signed for one message: it names none of the items of a list.
   const about = refOf(read(receipts.reference)) ?? (receipts.list === undefined ? ref : null)
   const provider_message_id = idOf(read(receipts.provider_message_id))
   if (!about && provider_message_id === null) return 'It names no message'
   const is_failed = status === 'failed'
-  const telling = (told: string | null) => (told !== null && !tells(told, secrets) ? told : null)
+  const safe = (text: string | null) =>
+    text !== null && !containsSecret(text, secrets) ? text : null
   return {
     type: 'receipt',
     about,
@@ -97,9 +98,9 @@ function receiptOf(
       status,
       provider_message_id,
       error_code: is_failed
-        ? (telling(codeOf(read(receipts.error_code))) ?? telling(codeOf(said)))
+        ? (safe(codeOf(read(receipts.error_code))) ?? safe(codeOf(word)))
         : null,
-      error_message: is_failed ? telling(messageOf(read(receipts.error_message))) : null,
+      error_message: is_failed ? safe(messageOf(read(receipts.error_message))) : null,
     },
   }
 }
@@ -107,7 +108,7 @@ function receiptOf(
 const UUID = '[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}'
 const REFERENCE = new RegExp(`^(${UUID})\\.(${UUID})$`)
 
-/** What `{{reference}}` was. */
+/** The message of a `{{reference}}`. */
 function refOf(value: unknown): MessageRef | null {
   const [, workspace_id, message_id] = REFERENCE.exec(wordOf(value) ?? '') ?? []
   return workspace_id && message_id ? { workspace_id, message_id } : null
@@ -115,14 +116,14 @@ function refOf(value: unknown): MessageRef | null {
 
 const TEXT_LENGTH = 10_000
 
-/** What somebody wrote; null where it is from no number, or why it cannot be read. */
+/** The received message, null if its sender is not a number, or the reason why it cannot be read. */
 function inboundOf(read: Reader, { callback, senders }: HttpSettings): Report | null | string {
   const inbound = callback?.inbound
   if (!inbound) return null
   const from = wordOf(read(inbound.from))
   const to = wordOf(read(inbound.to))
   const text = read(inbound.text)
-  if (from === undefined || to === undefined) return 'It does not say from whom and to whom'
+  if (from === undefined || to === undefined) return 'It has no sender or no recipient'
   if (typeof text !== 'string') return 'It has no text'
   const digits = from.replace(/^\+/, '')
   if (!/^[1-9]\d{2,14}$/.test(digits)) return null

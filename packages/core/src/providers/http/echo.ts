@@ -3,35 +3,34 @@ import { basicPair } from './request.ts'
 import type { AuthSettings, CallbackSettings, RequestSettings } from './settings.ts'
 import { type Json, literalsOf } from './template.ts'
 
-/** So much of a text in an error is taken for an echo of it. */
+/** An error that contains this many characters of a text repeats that text. */
 const WINDOW = 16
 
-/** Shorter than this, a text is in another one by chance. */
-const SHORTEST = 4
+/** A shorter text can be in an error by chance. */
+const MIN_LENGTH = 4
 
-/** How much of each text is compared. */
+/** How many characters of each text are compared. */
 const COMPARED = 100_000
 
 /**
- * Whether what a gateway says repeats what it was sent: some put the message, or the credentials, into their errors, and
- * those must not be stored or shown.
+ * Whether a text of the gateway repeats the request. Some gateways put the message or the credentials into their errors,
+ * and those must not be stored or shown.
  */
-export function echoes(said: string, content: Content, secrets: readonly string[]): boolean {
-  if (tells(said, secrets)) return true
-  const texts = textsOf(content).filter((text) => text.length >= SHORTEST)
+export function echoes(error: string, content: Content, secrets: readonly string[]): boolean {
+  if (containsSecret(error, secrets)) return true
+  const texts = textsOf(content).filter((text) => text.length >= MIN_LENGTH)
   return texts.some((text) => {
-    if (text.length <= WINDOW) return said.includes(text)
+    if (text.length <= WINDOW) return error.includes(text)
     const compared = text.slice(0, COMPARED)
-    for (let at = 0; at + WINDOW <= said.length; at += 1) {
-      if (compared.includes(said.slice(at, at + WINDOW))) return true
+    for (let at = 0; at + WINDOW <= error.length; at += 1) {
+      if (compared.includes(error.slice(at, at + WINDOW))) return true
     }
     return false
   })
 }
 
-/** Whether one of the secrets is in it. */
-export function tells(said: string, secrets: readonly string[]): boolean {
-  return secrets.some((secret) => said.includes(secret))
+export function containsSecret(text: string, secrets: readonly string[]): boolean {
+  return secrets.some((secret) => text.includes(secret))
 }
 
 function textsOf(value: unknown): string[] {
@@ -40,17 +39,19 @@ function textsOf(value: unknown): string[] {
   return Object.values(value).flatMap(textsOf)
 }
 
-/** A shorter text of a template is in errors by chance. */
-const SHORTEST_LITERAL = 8
+/** A shorter text of a template can be in an error by chance. */
+const MIN_LITERAL_LENGTH = 8
 
 /**
- * Every secret that the settings have, for what must not be told on. A template may have one anywhere, and nothing marks
- * it there: whatever is written out in one and long enough counts.
+ * Every secret in the settings: no text that is stored or shown may contain one. A template may hold a secret at any place,
+ * unmarked, so every literal text of a template counts that is long enough.
  */
 export function secretsOf({ auth, callback, send, lookup }: Secretive): string[] {
-  const written = [send, lookup?.request].flatMap((request) => (request ? writtenIn(request) : []))
-  const secrets = [...secretValues(auth), ...secretValues(callback?.auth), ...written]
-  // Addresses and forms are repeated as they were encoded.
+  const literals = [send, lookup?.request].flatMap((request) =>
+    request ? literalsIn(request) : [],
+  )
+  const secrets = [...secretValues(auth), ...secretValues(callback?.auth), ...literals]
+  // An error repeats URLs and forms in their encoded form.
   return [
     ...new Set(secrets.flatMap((secret) => [secret, encodeURIComponent(secret.toWellFormed())])),
   ]
@@ -63,14 +64,14 @@ interface Secretive {
   lookup?: { request: RequestSettings } | undefined
 }
 
-/** Whole, and word by word: `Bearer x` may be repeated as `x`. */
-function writtenIn({ url, headers, query, form, body }: RequestSettings): string[] {
+/** Each text, and each of its words: an error may repeat `Bearer x` as `x`. */
+function literalsIn({ url, headers, query, form, body }: RequestSettings): string[] {
   return literalsOf([partsOf(url), headers, query, form ?? null, body ?? null] as Json)
     .flatMap((text) => [text, ...text.split(/\s+/)])
-    .filter((text) => text.length >= SHORTEST_LITERAL)
+    .filter((text) => text.length >= MIN_LITERAL_LENGTH)
 }
 
-/** What is part of an address after its host, but for names of parameters and what anybody would call a resource. */
+/** The parts of a URL after its host, except names of parameters and common names of resources. */
 function partsOf(url: string): string[] {
   const [path = '', search = ''] = url.replace(/^https?:\/\/[^/?]*/i, '').split(/\?(.*)/s)
   const segments = path.split('/').filter((segment) => !/^[a-z_-]{1,19}$/.test(segment))

@@ -9,12 +9,12 @@ type Answered = Extract<ProviderAnswer, { type: 'answered' }>
 
 export interface OutcomeContext {
   settings: HttpSettings
-  /** What must not be told on. */
+  /** No text of an outcome may contain one. */
   secrets: readonly string[]
   now_ms: number
 }
 
-/** What an answer means for the message. Source: channels, section 3.6. */
+/** The outcome that an answer means. Source: channels, section 3.6. */
 export function outcomeOf(answer: ProviderAnswer, job: SendJob, context: OutcomeContext): Outcome {
   if (answer.type === 'unanswered') {
     return { type: 'ambiguous', error_code: answer.code, error_message: answer.text }
@@ -25,7 +25,7 @@ export function outcomeOf(answer: ProviderAnswer, job: SendJob, context: Outcome
       error_code: answer.code,
       error_message: answer.text,
       delay_ms: null,
-      // Requests are made of the settings: what makes one impossible is in them.
+      // The settings alone make a request invalid.
       ...(answer.code === 'invalid' && { misconfigured: 'provider' }),
     }
   }
@@ -34,30 +34,30 @@ export function outcomeOf(answer: ProviderAnswer, job: SendJob, context: Outcome
   const { id: id_pointer } = settings.answer
   const provider_message_id = id_pointer ? idOf(valueAt(answer.json, id_pointer)) : null
   if (verdict === 'accepted') {
-    // A repeat may be acknowledged without the id; anything else that lacks it is not the answer that was promised.
+    // A repeat may be acknowledged without the id; any other answer without it is not the one that the settings describe.
     const is_whole = !id_pointer || provider_message_id !== null || answer.status === 409
     if (is_whole) {
       return {
         type: 'accepted',
         provider_message_id,
         lookup_after_ms: lookupAfterMs(settings),
-        // Receipts may bring the gateway's id alone.
+        // Receipts may have the gateway's id only.
         ...(provider_message_id !== null && { part_ids: [provider_message_id] }),
       }
     }
   }
-  const said = saidBy(answer, job, context)
-  if (verdict === 'rejected') return { type: 'rejected', ...said }
+  const error = errorOf(answer, job, context)
+  if (verdict === 'rejected') return { type: 'rejected', ...error }
   if (verdict === 'retry' || verdict === 'misconfigured') {
     return {
       type: 'retry',
-      ...said,
+      ...error,
       delay_ms: retryAfterMs(answer.headers, context.now_ms),
       ...(verdict === 'misconfigured' && { misconfigured: 'provider' }),
     }
   }
   const delay_ms = retryAfterMs(answer.headers, context.now_ms)
-  return { type: 'ambiguous', ...said, ...(answer.status >= 500 && { answered: { delay_ms } }) }
+  return { type: 'ambiguous', ...error, ...(answer.status >= 500 && { answered: { delay_ms } }) }
 }
 
 function lookupAfterMs({ callback, lookup }: HttpSettings): number | null {
@@ -65,40 +65,40 @@ function lookupAfterMs({ callback, lookup }: HttpSettings): number | null {
 }
 
 /**
- * The gateway's own word counts more than its HTTP status; but nothing is accepted with a status that says otherwise, and
- * what is said of words in general ("" and "*") is meant for successes.
+ * The gateway's own status word overrides its HTTP status, with two limits: an HTTP status of failure is never `accepted`,
+ * and the general words ("" and "*") apply to HTTP successes only.
  */
 function verdictOf({ status, json }: Answered, settings: HttpSettings): Verdict | 'ambiguous' {
   const by_status = verdictOfStatus(status, settings)
   const { status: place, statuses } = settings.answer
   if (!place || !statuses) return by_status
-  const said = wordOf(valueAt(json, place))
+  const word = wordOf(valueAt(json, place))
   if (status >= 200 && status < 300) {
-    return (json === undefined ? undefined : translated(statuses, said)) ?? 'ambiguous'
+    return (json === undefined ? undefined : translated(statuses, word)) ?? 'ambiguous'
   }
-  const by_word = said !== undefined && Object.hasOwn(statuses, said) ? statuses[said] : undefined
+  const by_word = word !== undefined && Object.hasOwn(statuses, word) ? statuses[word] : undefined
   return by_word === undefined || by_word === 'accepted' ? by_status : by_word
 }
 
 const TRY_LATER: readonly number[] = [408, 425, 429]
 const CREDENTIALS: readonly number[] = [401, 402, 403, 407]
 
-/** From proxies whose gateway may have taken the message; the last two are Cloudflare's words for it. */
+/** Statuses of proxies whose gateway may have the message; the last two are Cloudflare's. */
 const LOST: readonly number[] = [502, 504, 520, 524]
 
-/** RFC 9110: the answer to what was done is elsewhere. */
+/** RFC 9110: the request was processed, and its answer is at another URL. */
 const SEE_OTHER = 303
 
 /**
- * A gateway that fails with a 5xx may have taken the message before that. Where that can be found out, or a repetition is
- * harmless, it counts as unknown. Elsewhere a message would be lost for each such answer, and nearly all of them are
- * refusals: it is tried again, and may arrive twice.
+ * A gateway that answers 5xx may have the message. If a look-up can tell, or a repeat is harmless, the outcome is
+ * ambiguous. Otherwise each such message would be lost although nearly all of these answers are refusals: it is sent again
+ * and may arrive twice.
  */
 function verdictOfStatus(status: number, settings: HttpSettings): Verdict | 'ambiguous' {
   const { idempotent } = settings
   if (status >= 200 && status < 300) return 'accepted'
   if (status === SEE_OTHER) return 'ambiguous'
-  // Redirects are not followed: the address in the settings is not the right one.
+  // Redirects are not followed: the URL in the settings is wrong.
   if (status < 400 || CREDENTIALS.includes(status)) return 'misconfigured'
   if (TRY_LATER.includes(status)) return 'retry'
   if (status >= 500) {
@@ -108,15 +108,15 @@ function verdictOfStatus(status: number, settings: HttpSettings): Verdict | 'amb
   return status === 409 && idempotent ? 'accepted' : 'rejected'
 }
 
-/** The gateway's code and text for what went wrong; the HTTP status where it has none, or only repeats what it got. */
-function saidBy({ status, json }: Answered, job: SendJob, { settings, secrets }: OutcomeContext) {
-  const { error_code, error_message, status: word } = settings.answer
-  const telling = <T extends string | null>(said: T) =>
-    said !== null && !echoes(said, job.content, secrets) ? said : null
-  const code = [error_code, word].map((at) => (at ? telling(codeOf(valueAt(json, at))) : null))
-  const text = error_message ? telling(messageOf(valueAt(json, error_message))) : null
+/** The gateway's error code and message; the HTTP status if there are none, or if they repeat the request. */
+function errorOf({ status, json }: Answered, job: SendJob, { settings, secrets }: OutcomeContext) {
+  const { error_code, error_message, status: status_word } = settings.answer
+  const safe = (text: string | null) =>
+    text !== null && !echoes(text, job.content, secrets) ? text : null
+  const codes = [error_code, status_word].map((at) => (at ? safe(codeOf(valueAt(json, at))) : null))
+  const text = error_message ? safe(messageOf(valueAt(json, error_message))) : null
   return {
-    error_code: code.find((each) => each !== null) ?? `http_${status}`,
+    error_code: codes.find((code) => code !== null) ?? `http_${status}`,
     error_message: text ?? `The provider answered with status ${status}`,
   }
 }

@@ -10,7 +10,7 @@ import { createProviderClient } from '../http-client.ts'
 import { readCallback } from './callback.ts'
 import { callbackUrlOf } from './callback-auth.ts'
 import { secretsOf } from './echo.ts'
-import { isAskable, resultOf } from './lookup.ts'
+import { canLookUp, resultOf } from './lookup.ts'
 import { outcomeOf } from './outcome.ts'
 import { requestOf } from './request.ts'
 import { type HttpSettings, placeholdersIn } from './settings.ts'
@@ -24,7 +24,7 @@ const UNSUPPORTED: Outcome = {
   error_message: 'The provider is not set up for this kind of content',
 }
 
-/** A gateway that is spoken to as its settings say: one request for each message. */
+/** A gateway described by its settings: one request for each message. */
 export function httpProvider(
   settings: HttpSettings,
   context: ProviderContext,
@@ -38,10 +38,10 @@ export function httpProvider(
     connections: settings.connections,
   })
   const secrets = [context.secret, ...secretsOf(settings)]
-  const places = placeholdersIn(send)
+  const placeholders = placeholdersIn(send)
 
   async function sendOne(job: SendJob): Promise<Outcome> {
-    if (!carries(places, job.content)) return UNSUPPORTED
+    if (!carries(placeholders, job.content)) return UNSUPPORTED
     const answer = await client.call(sendCall(job))
     return outcomeOf(answer, job, { settings, secrets, now_ms: now().getTime() })
   }
@@ -63,7 +63,7 @@ export function httpProvider(
       lookup: (jobs: readonly LookupJob[]) =>
         Promise.all(
           jobs.map(async (job) => {
-            if (!isAskable(lookup, job)) return { type: 'unavailable' } as const
+            if (!canLookUp(lookup, job)) return { type: 'unavailable' } as const
             const values = valuesOf(job, callbackUrlOf(job, context, callback))
             return resultOf(
               await client.call(requestOf(lookup.request, settings.auth, values)),

@@ -3,7 +3,7 @@ import type { HttpCall } from '../../http/client.ts'
 import type { AuthSettings, RequestSettings } from './settings.ts'
 import { fillJson, fillPairs, fillText, type Json, type ValueOf } from './template.ts'
 
-/** The request that a template makes of a message, with the gateway's credentials. */
+/** The request for a message: the filled template with the gateway's credentials. */
 export function requestOf(
   template: RequestSettings,
   auth: AuthSettings | undefined,
@@ -36,7 +36,7 @@ export function requestOf(
   }
 }
 
-/** As part of a path or a query; dots alone, however they are encoded, would lead to another path. */
+/** A value in a path or a query. A segment of dots would lead to another path, even if it is encoded. */
 function encodedPart(value: string): string {
   return /^\.{1,2}$/.test(value) ? '' : encodeURIComponent(value.toWellFormed())
 }
@@ -66,12 +66,12 @@ function credentials(auth: AuthSettings | undefined, signed: string): Record<str
   }
 }
 
-/** User and password as they go over the wire: RFC 7617 section 2. */
+/** User and password, encoded: RFC 7617 section 2. */
 export function basicPair({ user, password }: { user: string; password: string }): string {
   return Buffer.from(`${user}:${password}`).toString('base64')
 }
 
-/** A keyed hash as it stands in a header. */
+/** The keyed hash for a header. */
 export function signatureOf(
   {
     secret,

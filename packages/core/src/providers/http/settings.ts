@@ -7,12 +7,12 @@ import { depthOf, type Json, type Placeholder, placeholdersOf } from './template
 import { carriesContent, HEADER_NAMES, isName } from './values.ts'
 
 const secret = z.string().min(1).max(1_024)
-/** Goes into a header as it stands; a line break, such as a file ends with, would stop every request. */
+/** A value of a header. A line break, such as the one at the end of a file, would make every request fail. */
 const headerSecret = secret.regex(/^[\x20-\x7e]*$/, 'must be printable ASCII')
 const headerName = z.string().regex(/^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,100}$/, 'must be a header name')
 const word = z.string().max(100)
 
-/** Texts with placeholders for what a message brings. */
+/** A text with placeholders for the values of a message. */
 const textTemplate = z.string().max(4_096).superRefine(checkPlaceholders)
 
 const headerTemplate = z
@@ -49,7 +49,7 @@ function checkPlaceholders(template: unknown, context: z.core.$RefinementCtx): v
   }
 }
 
-/** How a keyed hash of what is sent is written into a header. */
+/** How a keyed hash of the request is written into a header. */
 const signatureSettings = {
   header: headerName,
   secret,
@@ -63,9 +63,9 @@ const auth = z.discriminatedUnion('type', [
   z.strictObject({ type: z.literal('bearer'), token: headerSecret }),
   z.strictObject({ type: z.literal('basic'), user: z.string().max(256), password: secret }),
   z.strictObject({ type: z.literal('header'), name: headerName, value: headerSecret }),
-  /** A parameter of the query; of the form where there is one. */
+  /** Parameters of the form if there is one, otherwise of the query. */
   z.strictObject({ type: z.literal('parameters'), parameters: z.record(word, secret) }),
-  /** Of the body; of the path with its query where there is none. */
+  /** A hash of the body; without a body, of the path with its query. */
   z.strictObject({ type: z.literal('hmac'), ...signatureSettings }),
 ])
 
@@ -90,7 +90,7 @@ const requestSettings = z
 const VERDICTS = ['accepted', 'rejected', 'retry', 'misconfigured'] as const
 const STATUSES = ['sent', 'delivered', 'read', 'failed'] as const
 
-/** From the gateway's words to ours: see `translated`. */
+/** The gateway's words and ours: see `translated`. */
 function dictionary<const T extends readonly [string, ...string[]]>(words: T) {
   return z.record(word, z.enum(words)).refine((map) => Object.keys(map).length <= 200, {
     error: 'must have at most 200 words',
@@ -99,7 +99,7 @@ function dictionary<const T extends readonly [string, ...string[]]>(words: T) {
 
 const answerSettings = z
   .strictObject({
-    /** An answer that accepts always has it: one without is taken for no answer. */
+    /** Every accepting answer has it: one without it makes the outcome ambiguous. */
     id: pointer.optional(),
     status: pointer.optional(),
     statuses: dictionary(VERDICTS).optional(),
@@ -111,9 +111,9 @@ const answerSettings = z
   })
 
 const callbackAuth = z.discriminatedUnion('type', [
-  /** What is added to every message's own `{{callback_url}}`. */
+  /** The signature in every message's `{{callback_url}}`. */
   z.strictObject({ type: z.literal('url') }),
-  /** Of the body. */
+  /** A hash of the body. */
   z.strictObject({ type: z.literal('hmac'), ...signatureSettings }),
   z.strictObject({
     type: z.literal('token'),
@@ -124,7 +124,7 @@ const callbackAuth = z.discriminatedUnion('type', [
 ])
 
 const receiptSettings = z.strictObject({
-  /** Where the list is, if a callback tells of several messages; the fields are those of an item then. */
+  /** The place of the list if a callback reports several messages; the fields are those of an item then. */
   list: pointer.optional(),
   reference: field.optional(),
   provider_message_id: field.optional(),
@@ -147,15 +147,15 @@ const callbackSettings = z
   .strictObject({
     auth: callbackAuth.default({ type: 'url' }),
     receipts: receiptSettings.optional(),
-    /** What recipients write: callbacks to `<callback_url>?inbound`. */
+    /** Messages of recipients: callbacks to `<callback_url>?inbound`. */
     inbound: inboundSettings.optional(),
-    /** How many bytes the body of a callback may have; gateways send batches of receipts. */
+    /** The maximum size of a callback's body; gateways send batches of receipts. */
     max_bytes: z
       .int()
       .min(1)
       .max(LIMITS.callback_body_bytes_max)
       .default(LIMITS.callback_body_bytes_max),
-    /** What the gateway wants to read; an empty 200 unless told. */
+    /** The answer that the gateway expects; default: an empty 200. */
     answer: z
       .strictObject({ content_type: z.string().max(100), body: z.string().max(1_024) })
       .optional(),
@@ -165,8 +165,7 @@ const callbackSettings = z
   })
   .refine(({ auth, inbound }) => auth.type !== 'url' || inbound === undefined, {
     path: ['auth'],
-    error:
-      'must be "hmac" or "token" for "inbound": such a callback has no message to be signed for',
+    error: 'must be "hmac" or "token" for "inbound": its address is not signed for a message',
   })
   .refine(
     ({ auth, receipts }) =>
@@ -185,7 +184,7 @@ const callbackSettings = z
       ),
     {
       path: ['auth'],
-      error: 'must be "token" for fields of the query: "hmac" covers the body alone',
+      error: 'must be "token" for fields of the query: "hmac" covers the body only',
     },
   )
 
@@ -194,18 +193,18 @@ const lookupSettings = z.strictObject({
   answer: z.strictObject({
     id: pointer.optional(),
     status: pointer,
-    /** `not_found` only where the gateway has surely never seen the message: it is sent again then. */
+    /** `not_found` only if the gateway certainly never got the message: it is sent again then. */
     statuses: dictionary([...STATUSES, 'not_found']),
     error_code: pointer.optional(),
     error_message: pointer.optional(),
   }),
-  /** HTTP statuses that say the same as the word `not_found`. */
+  /** HTTP statuses that mean `not_found`. */
   not_found: z.array(z.int().min(400).max(499)).max(10).default([404]),
-  /** From one question to the next. */
+  /** The time from one look-up to the next. */
   every_s: z.int().min(1).max(86_400).default(60),
 })
 
-/** A gateway that is spoken to over HTTP as its settings say. */
+/** The settings of a gateway. */
 export const settings = z
   .strictObject({
     type: z.literal('http'),
@@ -213,11 +212,11 @@ export const settings = z
     channels: z.array(z.enum(CHANNELS)).min(1),
     senders: z.partialRecord(z.enum(CHANNELS), senders).default({}),
     handles_stop: handlesStop.default(false),
-    /** Whether the gateway takes one `Idempotency-Key` only once. */
+    /** Whether the gateway accepts each `Idempotency-Key` only once. */
     idempotent: z.boolean().default(false),
-    /** Over connect, headers and body of a call; the port allows 20 s for a message. */
+    /** The limit of a call: connect, headers and body. The port allows 20 s for a message. */
     deadline_s: z.number().min(0.1).max(18).default(15),
-    /** At the same time, from each thread. */
+    /** Simultaneous connections of each thread. */
     connections: z.int().min(1).max(500).default(50),
     auth: auth.optional(),
     send: requestSettings,
@@ -235,27 +234,27 @@ export const settings = z
   )
   .refine(({ send }) => carriesContent(placeholdersIn(send)), {
     path: ['send'],
-    error: 'must have a place for what a message says, such as {{text}}',
+    error: 'must have a placeholder for the content of a message, such as {{text}}',
   })
   .refine(
     ({ answer, lookup }) => answer.id !== undefined || lookup === undefined || !needsId(lookup),
     {
       path: ['lookup'],
-      error: 'needs "answer.id": nothing else tells the {{provider_message_id}}',
+      error: 'needs "answer.id", the only source of {{provider_message_id}}',
     },
   )
 
-/** Whether the gateway can be asked about a message whose id it never told. */
+/** Whether the gateway can look up a message without the gateway's own id. */
 export function findsUnanswered({ lookup }: Pick<HttpSettings, 'lookup'>): boolean {
   return lookup !== undefined && !needsId(lookup)
 }
 
-/** Whether the question can only be asked by the gateway's own id. */
+/** Whether a look-up needs the gateway's own id. */
 export function needsId({ request }: LookupSettings): boolean {
   return placeholdersIn(request).some(({ name }) => name === 'provider_message_id')
 }
 
-/** What a request brings of a message; headers bring nothing but our own ids. */
+/** The placeholders of a request, except in headers, which may only have our own ids. */
 export function placeholdersIn({ url, query, body, form }: RequestSettings): Placeholder[] {
   return placeholdersOf([url, query, body ?? null, form ?? null] as Json)
 }
@@ -267,12 +266,12 @@ export type CallbackSettings = z.output<typeof callbackSettings>
 export type LookupSettings = z.output<typeof lookupSettings>
 export type Verdict = (typeof VERDICTS)[number]
 
-/** What our word for theirs is: "" stands for saying nothing, "*" for every other word. */
+/** Our word for the gateway's: "" stands for no word, "*" for every other word. */
 export function translated<T extends string>(
   words: Readonly<Record<string, T>>,
-  said: string | undefined,
+  word: string | undefined,
 ): T | undefined {
-  if (said === undefined) return Object.hasOwn(words, '') ? words[''] : undefined
-  if (Object.hasOwn(words, said)) return words[said]
+  if (word === undefined) return Object.hasOwn(words, '') ? words[''] : undefined
+  if (Object.hasOwn(words, word)) return words[word]
   return Object.hasOwn(words, '*') ? words['*'] : undefined
 }

@@ -1,13 +1,13 @@
-/** What JSON can say. */
+/** A value in JSON. */
 export type Json = string | number | boolean | null | Json[] | { [name: string]: Json }
 
-/** What a placeholder stands for; undefined where this message has no such thing. */
+/** The value of a placeholder; undefined if the message has none. */
 export type ValueOf = (name: string) => Json | undefined
 
 const PLACEHOLDER = /\{\{([^{}]*)\}\}/g
 const ALONE = /^\{\{([^{}]*)\}\}$/
 
-/** A `{{name}}` in a template, and whether it is the whole of its text: then any JSON value can stand there. */
+/** A `{{name}}` in a template. `is_alone`: it is the whole text, so its value may be any JSON. */
 export interface Placeholder {
   name: string
   is_alone: boolean
@@ -24,7 +24,7 @@ export function placeholdersOf(template: Json): Placeholder[] {
   return Object.values(template).flatMap(placeholdersOf)
 }
 
-/** What is written out in the texts of a template, between its placeholders. */
+/** The literal texts of a template, between its placeholders. */
 export function literalsOf(template: Json): string[] {
   if (typeof template === 'string') {
     return template
@@ -37,16 +37,16 @@ export function literalsOf(template: Json): string[] {
   return Object.values(template).flatMap(literalsOf)
 }
 
-/** How many levels there are, a plain value being one; stops counting at `max`. */
+/** The number of levels (a plain value: 1), counted up to `max`. */
 export function depthOf(template: Json, max: number): number {
   if (max <= 1 || typeof template !== 'object' || template === null) return 1
   return 1 + Math.max(0, ...Object.values(template).map((each) => depthOf(each, max - 1)))
 }
 
 /**
- * The template with values in it. A text that is nothing but a placeholder becomes the value itself, whatever its type;
- * a member of an object is left out where there is none, an item of an array becomes null. Values are never looked at
- * for placeholders, and nothing is put together as JSON text.
+ * Fills a template. A text that is only a placeholder becomes the value itself, of any type. Without a value, a member of
+ * an object is left out and an item of an array becomes null. Placeholders in values are not replaced, and no JSON text is
+ * concatenated.
  */
 export function fillJson(template: Json, value_of: ValueOf): Json | undefined {
   if (typeof template === 'string') {
@@ -63,7 +63,7 @@ export function fillJson(template: Json, value_of: ValueOf): Json | undefined {
   )
 }
 
-/** The same for a text: what is absent is empty. `encode` is applied to values alone. */
+/** Fills a text; a missing value is empty. `encode` applies to values only. */
 export function fillText(
   template: string,
   value_of: ValueOf,
@@ -72,7 +72,7 @@ export function fillText(
   return template.replaceAll(PLACEHOLDER, (_, name: string) => encode(textOf(value_of(name))))
 }
 
-/** Name-value pairs, for a query or a form; a pair is left out where its placeholder has no value. */
+/** Fills the pairs of a query or a form; a pair is left out if its placeholder has no value. */
 export function fillPairs(
   template: Readonly<Record<string, string>>,
   value_of: ValueOf,

@@ -1,7 +1,7 @@
 import type { ProviderType } from '../provider-type.ts'
 import { findsUnanswered, type HttpSettings, settings } from './settings.ts'
 
-/** Any gateway that takes messages over HTTP: docs/guides/generic-http-provider.md. */
+/** Any gateway that accepts messages over HTTP: docs/guides/generic-http-provider.md. */
 export const httpType = {
   settings,
   traits: ({
@@ -23,5 +23,6 @@ export const httpType = {
     messages_per_second: messages_per_second ?? null,
     handles_stop,
   }),
-  open: async (chosen, context) => (await import('./provider.ts')).httpProvider(chosen, context),
+  open: async (settings, context) =>
+    (await import('./provider.ts')).httpProvider(settings, context),
 } satisfies ProviderType<HttpSettings>

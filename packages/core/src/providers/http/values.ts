@@ -3,7 +3,7 @@ import type { Content } from '../../contract/resources/messages.ts'
 import { encodingOf } from '../../sms/index.ts'
 import type { Json, Placeholder, ValueOf } from './template.ts'
 
-/** What a placeholder can name besides `content.<member>…`; the guide says what each is. */
+/** The names of placeholders besides `content.<member>…`; the guide explains each. */
 export const NAMES = [
   'message_id',
   'workspace_id',
@@ -25,7 +25,7 @@ export const NAMES = [
   'provider_message_id',
 ] as const
 
-/** What may be in headers: it is the service's own, so no message can break a header with it. */
+/** The placeholders for headers: values of the service, so that no message can break a header. */
 export const HEADER_NAMES: readonly string[] = ['message_id', 'workspace_id', 'reference']
 
 const CONTENT_PATH = /^content(\.[a-z0-9_]{1,64}){1,8}$/i
@@ -34,10 +34,10 @@ export function isName(name: string): boolean {
   return (NAMES as readonly string[]).includes(name) || CONTENT_PATH.test(name)
 }
 
-/** What a message is at its heart: one of these must have a place in the template. */
+/** The main part of a message: the template must have a place for one of these. */
 const PARTS = ['text', 'html', 'media', 'template', 'audio_url'] as const
 
-/** Whether a template with these placeholders carries what the message is about. */
+/** Whether a template with these placeholders includes the main part of this message. */
 export function carries(placeholders: readonly Placeholder[], content: Content): boolean {
   const names = placeholders.map(({ name }) => name)
   return PARTS.some(
@@ -50,7 +50,7 @@ export function carries(placeholders: readonly Placeholder[], content: Content):
   )
 }
 
-/** Whether a template with these placeholders carries what any message is about. */
+/** Whether a template with these placeholders includes the main part of any message. */
 export function carriesContent(placeholders: readonly Placeholder[]): boolean {
   return placeholders.some(({ name }) => {
     const [first = '', second] = name.split('.')
@@ -59,7 +59,7 @@ export function carriesContent(placeholders: readonly Placeholder[]): boolean {
   })
 }
 
-/** What the placeholders stand for in this message. */
+/** The values of the placeholders for a message. */
 export function valuesOf(
   job: SendJob & { provider_message_id?: string | null },
   callback_url: string,
@@ -95,7 +95,7 @@ export function valuesOf(
   }
 }
 
-/** What gateways such as Kannel call them: 0 the 7-bit alphabet, 2 UCS-2. */
+/** The numbers that gateways such as Kannel use: 0 for the 7-bit alphabet, 2 for UCS-2. */
 const CODINGS = { 'GSM-7': 0, 'UCS-2': 2 } as const
 
 function memberOf(value: unknown, name: string): Json | undefined {
@@ -103,7 +103,7 @@ function memberOf(value: unknown, name: string): Json | undefined {
   return (value as Record<string, Json>)[name]
 }
 
-/** Names one message of ours, 73 characters; for gateways that give back what they were given. */
+/** Names one message in 73 characters, for gateways that return a reference in their callbacks. */
 export function referenceOf({ workspace_id, message_id }: SendJob): string {
   return `${workspace_id}.${message_id}`
 }

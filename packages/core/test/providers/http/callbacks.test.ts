@@ -20,7 +20,7 @@ const json = jsonSettings('http://gateway.test')
 const readJson = reader(json)
 
 describe('a receipt', () => {
-  it('has what the gateway says of it', () => {
+  it('has the status, id and error of the gateway', () => {
     const body = { ref: REFERENCE, id: 'g1', state: 'FAILED', code: 17, reason: 'gone\naway' }
     const receipt = {
       status: 'failed',
@@ -34,7 +34,7 @@ describe('a receipt', () => {
     })
   })
 
-  it('has no error unless it failed', () => {
+  it('has no error for a delivered message', () => {
     const reading = readJson(signedJson({ ref: REFERENCE, state: 'DONE', code: 0, reason: 'ok' }))
     expect(reading).toMatchObject({
       reports: [{ receipt: { status: 'delivered', error_code: null, error_message: null } }],
@@ -42,7 +42,7 @@ describe('a receipt', () => {
   })
 
   it.each([
-    ['a status unheard of', { ref: REFERENCE, state: 'BUFFERED' }, { type: 'read', reports: [] }],
+    ['an unknown status', { ref: REFERENCE, state: 'BUFFERED' }, { type: 'read', reports: [] }],
     ['no status', { ref: REFERENCE }, { type: 'unreadable', reason: 'It has no status' }],
     ['no message', { state: 'DONE' }, { type: 'unreadable', reason: 'It names no message' }],
     ['a reference of another kind', { ref: 'x.y', state: 'DONE' }, { type: 'unreadable' }],
@@ -52,7 +52,7 @@ describe('a receipt', () => {
     expect(readJson(signedJson(body))).toMatchObject(expected)
   })
 
-  it('may be one of a list, of which none is taken where one cannot be read', () => {
+  it('may be one of a list, which is unreadable if one item is', () => {
     const read = reader(json, {
       callback: { ...json.callback, receipts: { ...json.callback.receipts, list: '/results' } },
     })
@@ -65,7 +65,7 @@ describe('a receipt', () => {
     expect(of([item, {}])).toMatchObject({ type: 'unreadable' })
     expect(of({})).toMatchObject({ type: 'unreadable' })
     expect(of(Array(1_001).fill(item))).toMatchObject({ type: 'unreadable' })
-    // An address names one message, and a list is of many.
+    // The URL names one message, a list has several.
     const signed = new URL(callbackUrlOf(ABOUT, CONTEXT, undefined)).search
     expect(read(signedJson({ results: [item] }, signed))).toMatchObject({
       reports: [{ about: null }],
@@ -73,7 +73,7 @@ describe('a receipt', () => {
   })
 })
 
-describe('an address of a message', () => {
+describe('the callback URL of a message', () => {
   const read = reader(querySettings('http://gateway.test'))
   const get = (url: string): CallbackRequest => ({
     method: 'GET',
@@ -83,7 +83,7 @@ describe('an address of a message', () => {
   })
   const url = `${callbackUrlOf(ABOUT, CONTEXT, undefined)}&status=1`
 
-  it('is believed for this message alone', () => {
+  it('is valid for this message only', () => {
     expect(read(get(url))).toMatchObject({ reports: [{ about: ABOUT }] })
     const other = ABOUT.message_id.replace('2', '3')
     expect(read(get(url.replace(ABOUT.message_id, other)))).toEqual({ type: 'forged' })
@@ -91,15 +91,18 @@ describe('an address of a message', () => {
     expect(read(get(url.replace(/&s=[^&]*/, '&s=')))).toEqual({ type: 'forged' })
   })
 
-  it('of another provider or service is not', () => {
+  it('is forged with the signature of another provider or service', () => {
     const elsewhere = { ...CONTEXT, callback_url: 'https://svc.test/callbacks/other' }
-    const foreign = callbackUrlOf(ABOUT, elsewhere, undefined).replace('/other', '/gateway')
-    expect(read(get(`${foreign}&status=1`))).toEqual({ type: 'forged' })
-    const stranger = callbackUrlOf(ABOUT, { ...CONTEXT, secret: 'other' }, undefined)
-    expect(read(get(`${stranger}&status=1`))).toEqual({ type: 'forged' })
+    const of_other_provider = callbackUrlOf(ABOUT, elsewhere, undefined).replace(
+      '/other',
+      '/gateway',
+    )
+    expect(read(get(`${of_other_provider}&status=1`))).toEqual({ type: 'forged' })
+    const of_other_service = callbackUrlOf(ABOUT, { ...CONTEXT, secret: 'other' }, undefined)
+    expect(read(get(`${of_other_service}&status=1`))).toEqual({ type: 'forged' })
   })
 
-  it('may be called with a form', () => {
+  it('accepts a form', () => {
     const form = reader(querySettings('http://gateway.test'), {
       callback: { receipts: { status: '/st', statuses: { D: 'delivered' } } },
     })
@@ -121,7 +124,7 @@ describe('a token', () => {
   })
   const query = querySettings('http://gateway.test')
 
-  it('in the query is part of the address that a message gives, and must come back', () => {
+  it('in the query is part of the callback URL, and required', () => {
     const chosen = settings.parse({ ...query, callback: callback('query') })
     const url = `${callbackUrlOf(ABOUT, CONTEXT, chosen.callback)}&status=1`
     const read = reader(query, { callback: callback('query') })
@@ -134,7 +137,7 @@ describe('a token', () => {
     expect(read({ ...request, url: url.replace(`key=${token}`, '') })).toEqual({ type: 'forged' })
   })
 
-  it('in a header must come', () => {
+  it('in a header is required', () => {
     const url = `${callbackUrlOf(ABOUT, CONTEXT, undefined)}&status=1`
     const read = reader(query, { callback: callback('header') })
     const request = { method: 'GET' as const, url, headers: { key: token }, body: new Uint8Array() }
@@ -146,12 +149,12 @@ describe('a token', () => {
   })
 })
 
-describe('what recipients write', () => {
+describe('a message of a recipient', () => {
   const inbound = (body: unknown) => readJson(signedJson(body, '?inbound'))
-  const said = { id: 'in1', from: '15557654321', to: '15005550100', text: 'STOP\0 it' }
+  const message = { id: 'in1', from: '15557654321', to: '15005550100', text: 'STOP\0 it' }
 
-  it('comes with numbers as ours are written', () => {
-    expect(inbound(said)).toEqual({
+  it('has E.164 numbers with a plus sign', () => {
+    expect(inbound(message)).toEqual({
       type: 'read',
       reports: [
         {
@@ -168,21 +171,21 @@ describe('what recipients write', () => {
 
   it.each([
     [
-      'a name that writes is nobody to answer',
-      { ...said, from: 'BANK' },
+      'a name as the sender is ignored',
+      { ...message, from: 'BANK' },
       { type: 'read', reports: [] },
     ],
-    ['a short code of ours', { ...said, to: '4711' }, { reports: [{ recipient: '4711' }] }],
-    ['no id', { ...said, id: undefined }, { reports: [{ provider_message_id: null }] }],
-    ['no text', { ...said, text: 1 }, { type: 'unreadable', reason: 'It has no text' }],
-    ['nobody', { text: 'x' }, { type: 'unreadable' }],
+    ['a short code of ours', { ...message, to: '4711' }, { reports: [{ recipient: '4711' }] }],
+    ['no id', { ...message, id: undefined }, { reports: [{ provider_message_id: null }] }],
+    ['no text', { ...message, text: 1 }, { type: 'unreadable', reason: 'It has no text' }],
+    ['no sender', { text: 'x' }, { type: 'unreadable' }],
   ])('%s', (_, body, expected) => {
     expect(inbound(body)).toMatchObject(expected)
   })
 
-  it('is not read where the settings do not say how', () => {
+  it('is unreadable without settings for it', () => {
     const { inbound: _, ...callback } = json.callback
     const read = reader(json, { callback })
-    expect(read(signedJson(said, '?inbound'))).toMatchObject({ type: 'unreadable' })
+    expect(read(signedJson(message, '?inbound'))).toMatchObject({ type: 'unreadable' })
   })
 })

@@ -36,7 +36,7 @@ export const CONTEXT: ProviderContext = {
 const TOKEN = 'canary-api-token'
 const HMAC_SECRET = 'canary-hmac-secret'
 
-/** Settings for a gateway at `url` that takes JSON and a key of ours, can be asked, and signs its callbacks. */
+/** Settings for a gateway at `url` with JSON, an idempotency key, look-ups and signed callbacks. */
 export function jsonSettings(url: string, deadline_ms: number = DEADLINES_MS.patient) {
   return {
     type: 'http',
@@ -77,7 +77,7 @@ export function jsonSettings(url: string, deadline_ms: number = DEADLINES_MS.pat
   }
 }
 
-/** Settings for a gateway of the older kind: everything in the query of a GET, no key, no signature. */
+/** Settings for an older gateway: everything in the query of a GET, no key, no signature. */
 export function querySettings(url: string, deadline_ms: number = DEADLINES_MS.patient) {
   return {
     type: 'http',
@@ -97,7 +97,7 @@ export function querySettings(url: string, deadline_ms: number = DEADLINES_MS.pa
   }
 }
 
-const REFUSING: Record<Fate, HttpPlay> = {
+const PLAYS: Record<Fate, HttpPlay> = {
   accept: taken,
   reject: answer(400, { error: { code: 'E_TO', message: 'No such number' } }),
   throttle: answer(429, {}, { 'retry-after': '7' }),
@@ -106,9 +106,9 @@ const REFUSING: Record<Fate, HttpPlay> = {
   drop_after_read: accepting(NO_ANSWER.reset),
 }
 
-const FATES = Object.keys(REFUSING) as Fate[]
+const FATES = Object.keys(PLAYS) as Fate[]
 
-/** What the gateway was asked to send, of a request of either kind. */
+/** The fields of a request in JSON or a query. */
 function fieldsOf({ method, path, body }: PeerRequest): Record<string, string | undefined> {
   if (method !== 'GET') return JSON.parse(body)
   return Object.fromEntries(new URL(path, 'http://peer').searchParams)
@@ -121,14 +121,12 @@ function recipientOf(request: PeerRequest): string {
 async function openGateway(make: (url: string) => object) {
   const peer = await openHttpPeer()
   const fates = new Map<string, Fate>()
-  let has_credentials = true
+  let credentials_are_valid = true
   peer.otherwise((request, socket) => {
-    if (!has_credentials) return answer(401)(request, socket)
+    if (!credentials_are_valid) return answer(401)(request, socket)
     const { ref, to } = fieldsOf(request)
     const play =
-      to === undefined
-        ? lookupPlay(peer, ref)
-        : REFUSING[fates.get(recipientOf(request)) ?? 'accept']
+      to === undefined ? lookupPlay(peer, ref) : PLAYS[fates.get(recipientOf(request)) ?? 'accept']
     play(request, socket)
   })
   const provider = httpProvider(settings.parse(make(peer.url)), CONTEXT)
@@ -136,8 +134,8 @@ async function openGateway(make: (url: string) => object) {
     provider,
     peer,
     fates,
-    forget: () => {
-      has_credentials = false
+    rejectCredentials: () => {
+      credentials_are_valid = false
     },
   }
 }
@@ -152,7 +150,7 @@ async function openBench(
   identityOf: (request: PeerRequest) => string | null,
   callbacks: ProviderBench['callbacks'],
 ): Promise<ProviderBench> {
-  const { provider, peer, fates, forget } = await openGateway(make)
+  const { provider, peer, fates, rejectCredentials } = await openGateway(make)
   return {
     provider,
     secrets: [TOKEN, HMAC_SECRET, CONTEXT.secret],
@@ -172,7 +170,8 @@ async function openBench(
             provider_message_id: idOf(request),
           })),
       connections: peer.connections,
-      turn: async (refusal) => (refusal === 'refuse_connection' ? peer.refuse() : forget()),
+      turn: async (refusal) =>
+        refusal === 'refuse_connection' ? peer.refuse() : rejectCredentials(),
     },
     callbacks,
     async close() {
@@ -192,7 +191,7 @@ const SIGNED: ProviderBench['callbacks'] = {
   signed: (body) => signedCallback(body),
 }
 
-/** A callback as the JSON gateway makes it. */
+/** A callback of the JSON gateway. */
 export function signedJson(body: unknown, query = '') {
   return signedCallback(new TextEncoder().encode(JSON.stringify(body)), query)
 }
@@ -220,7 +219,7 @@ const ADDRESSED: ProviderBench['callbacks'] = {
 
 const REFUSALS = ['refuse_connection', 'bad_credentials'] as const
 
-/** The gateway that takes JSON, under the contract. */
+/** The gateway with JSON, for the contract suite. */
 export const jsonHarness: ProviderHarness = {
   channel: 'sms',
   traits: httpType.traits(settings.parse(jsonSettings('http://127.0.0.1'))),
@@ -236,7 +235,7 @@ export const jsonHarness: ProviderHarness = {
     ),
 }
 
-/** The gateway that takes queries, under the contract. */
+/** The gateway with queries, for the contract suite. */
 export const queryHarness: ProviderHarness = {
   ...jsonHarness,
   traits: httpType.traits(settings.parse(querySettings('http://127.0.0.1'))),
@@ -249,7 +248,7 @@ export const queryHarness: ProviderHarness = {
     ),
 }
 
-/** A provider of these settings and a peer that plays what it is told. */
+/** A provider with these settings and its scripted peer. */
 export async function openHttp(
   make: (url: string) => object,
   now?: () => Date,
@@ -266,7 +265,7 @@ export async function openHttp(
   }
 }
 
-/** A message to send, and to ask about. */
+/** A job to send or to look up. */
 export function httpJob(more: Partial<LookupJob> = {}): SendJob & LookupJob {
   return {
     workspace_id: '11111111-1111-4111-8111-111111111111',

@@ -9,7 +9,7 @@ import { HAS_KANNEL, type Kannel, openKannel } from './kannel.ts'
 
 const TOKEN = 'canary-token-of-16'
 
-/** As in docs/guides/kannel.md. */
+/** The settings of docs/guides/kannel.md. */
 function kannelSettings(url: string, password = 'canary-password') {
   return settings.parse({
     type: 'http',
@@ -72,7 +72,7 @@ describe.runIf(HAS_KANNEL)(
 
     beforeAll(async () => {
       await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-      // What comes in may come before Kannel says that it is up.
+      // The incoming text may arrive before Kannel prints that it is up.
       provider = open('http://127.0.0.1:9/')
       const query = `inbound&token=${TOKEN}&from=%p&to=%P&text=%b&id=%I`
       kannel = await openKannel(`http://127.0.0.1:${port()}/callbacks/kannel?${query}`)
@@ -87,7 +87,7 @@ describe.runIf(HAS_KANNEL)(
     it.each([
       ['GSM-7', 'Price: 5€ @ café & {tax}', 'text Price: 5€ @ café & {tax}'],
       ['UCS-2', 'Привет', 'ucs-2 %04%1F%04%40%048%042%045%04B'],
-    ])('sends a text in %s, and is told that it was delivered', async (_, text, arrived) => {
+    ])('sends a text in %s and reads its receipt', async (_, text, arrived) => {
       const message_id = `22222222-2222-4222-8222-${String(text.length).padStart(12, '0')}`
       const job = httpJob({ message_id, sender: '5678', content: { text } })
       expect(await provider.send([job])).toEqual([
@@ -103,7 +103,7 @@ describe.runIf(HAS_KANNEL)(
       })
     })
 
-    it('takes in what somebody writes', async () => {
+    it('receives a text', async () => {
       await expect.poll(reports, { timeout: 10_000 }).toContainEqual({
         type: 'received',
         channel: 'sms',
@@ -114,7 +114,7 @@ describe.runIf(HAS_KANNEL)(
       })
     })
 
-    it('is told of a wrong password, and of no recipient', async () => {
+    it('gets an error for a wrong password and for a missing recipient', async () => {
       const wrong = open(kannel.url, 'wrong')
       const [refused] = await wrong.send([httpJob()])
       await wrong.close?.()

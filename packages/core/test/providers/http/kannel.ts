@@ -8,20 +8,20 @@ const BEARERBOX = '/usr/sbin/bearerbox'
 const SMSBOX = '/usr/sbin/smsbox'
 const FAKE_SMSC = '/usr/lib/kannel/test/fakesmsc'
 
-/** Whether Kannel and its test peer are on this machine: Debian's packages kannel and kannel-extras. */
+/** Whether Kannel and its test SMSC are installed: Debian's packages kannel and kannel-extras. */
 export const HAS_KANNEL = [BEARERBOX, SMSBOX, FAKE_SMSC].every((file) => existsSync(file))
 
 export interface Kannel {
-  /** Of its `sendsms` service. */
+  /** The URL of its `sendsms` service. */
   url: string
-  /** What its SMSC got: sender, recipient, kind and text of each, as it prints them. */
+  /** The messages of its SMSC, as it prints them: sender, recipient, kind and text. */
   got(): string[]
   close(): Promise<void>
 }
 
 /**
- * Kannel itself, with a fake SMSC behind it that takes what comes and reports it delivered. At its start a text comes in:
- * "4711 5678 text Good day", which Kannel passes on to `inbound_url`.
+ * A real Kannel with a fake SMSC that accepts every message and reports its delivery. At the start the SMSC sends the text
+ * "4711 5678 text Good day", which Kannel forwards to `inbound_url`.
  */
 export async function openKannel(inbound_url: string): Promise<Kannel> {
   const folder = mkdtempSync(join(tmpdir(), 'svc-kannel-'))
@@ -39,18 +39,19 @@ export async function openKannel(inbound_url: string): Promise<Kannel> {
     rmSync(folder, { recursive: true })
   }
   try {
-    await saying(run(BEARERBOX, ['-v', '0', file]), 'Start-up done')
-    await saying(run(SMSBOX, ['-v', '0', file]), 'Connected to bearerbox')
+    await printed(run(BEARERBOX, ['-v', '0', file]), 'Start-up done')
+    await printed(run(SMSBOX, ['-v', '0', file]), 'Connected to bearerbox')
     const text = '4711 5678 text Good day'
     const fake = run(FAKE_SMSC, ['-H', '127.0.0.1', '-r', String(smsc), '-m', '1', text])
-    let said = ''
+    let output = ''
     fake.stderr?.on('data', (chunk) => {
-      said += chunk
+      output += chunk
     })
-    await saying(fake, 'sent message 1')
+    await printed(fake, 'sent message 1')
     return {
       url: `http://127.0.0.1:${sendsms}/cgi-bin/sendsms`,
-      got: () => [...said.matchAll(/Got message \d+: <(.*)>/g)].map(([, what = '']) => what),
+      got: () =>
+        [...output.matchAll(/Got message \d+: <(.*)>/g)].map(([, message = '']) => message),
       close,
     }
   } catch (error) {
@@ -101,17 +102,17 @@ catch-all = yes
 `
 }
 
-/** Resolves once the process has said so; rejects where it ends before. */
-function saying(child: ChildProcess, what: string): Promise<void> {
+/** Resolves once the process has printed this text; rejects if it ends before. */
+function printed(child: ChildProcess, text: string): Promise<void> {
   return new Promise((resolve, reject) => {
-    let said = ''
+    let output = ''
     child.stderr?.on('data', (chunk) => {
-      said += chunk
-      if (said.includes(what)) resolve()
+      output += chunk
+      if (output.includes(text)) resolve()
     })
     child.once('error', reject)
     child.once('exit', () =>
-      reject(new Error(`ended before it said "${what}": ${said.slice(-999)}`)),
+      reject(new Error(`ended before it printed "${text}": ${output.slice(-999)}`)),
     )
   })
 }
@@ -120,12 +121,12 @@ function ended(child: ChildProcess): Promise<void> {
   return new Promise((resolve) => {
     if (child.exitCode !== null || child.signalCode !== null) return resolve()
     child.once('exit', () => resolve())
-    // It has nothing to keep, and takes its time with any other signal.
+    // It has no state to save, and reacts slowly to any other signal.
     child.kill('SIGKILL')
   })
 }
 
-/** Ports that were free just now: a program that cannot be told 0 needs numbers. */
+/** Ports that were free just now, for programs that cannot listen on port 0. */
 async function freePorts(count: number): Promise<number[]> {
   const servers = Array.from({ length: count }, () => createServer())
   const ports = await Promise.all(

@@ -34,11 +34,11 @@ async function outcomeOf(play: HttpPlay, changes: object = {}): Promise<Outcome 
 const MISCONFIGURED = { type: 'retry', misconfigured: 'provider' }
 const RETRY = { type: 'retry', delay_ms: null }
 const UNKNOWN = { type: 'ambiguous', answered: { delay_ms: null } }
-const UNHELPED = { idempotent: false, lookup: undefined }
+const NEITHER = { idempotent: false, lookup: undefined }
 
 describe('an HTTP status', () => {
   it.each<[number, object, object]>([
-    // Receipts that bring the gateway's id alone are matched by the ids of the parts.
+    // Receipts with the gateway's id only are matched by `part_ids`.
     [200, { type: 'accepted', provider_message_id: 'g1', part_ids: ['g1'] }, { type: 'accepted' }],
     [202, { type: 'accepted' }, { type: 'accepted' }],
     [301, MISCONFIGURED, MISCONFIGURED],
@@ -72,14 +72,14 @@ describe('an HTTP status', () => {
     [520, UNKNOWN],
     [521, RETRY],
     [524, UNKNOWN],
-  ])('%i, which a gateway that took it may say too', async (status, unhelped) => {
+  ])('%i, which a gateway that has the message may send too', async (status, neither) => {
     const play = answer(status, { id: 'g1' })
     expect(await outcomeOf(play, { idempotent: true, lookup: undefined })).toMatchObject(UNKNOWN)
     expect(await outcomeOf(play, { idempotent: false })).toMatchObject(UNKNOWN)
-    expect(await outcomeOf(play, UNHELPED)).toMatchObject(unhelped)
+    expect(await outcomeOf(play, NEITHER)).toMatchObject(neither)
   })
 
-  it('503 is unknown only where the gateway can be asked by what it was sent', async () => {
+  it('503 is a retry if a look-up needs the id of the gateway', async () => {
     const { provider, peer, close } = await openHttp((url) => {
       const { lookup, ...others } = jsonSettings(url)
       const request = { method: 'GET', url: `${url}/messages/{{provider_message_id}}` }
@@ -90,10 +90,10 @@ describe('an HTTP status', () => {
     expect(await provider.send([httpJob()])).toMatchObject([RETRY])
   })
 
-  it('503 with Retry-After tells when to try again, known or not', async () => {
+  it('503 with Retry-After sets the delay, ambiguous or not', async () => {
     const play = answer(503, {}, { 'retry-after': '30' })
     expect(await outcomeOf(play)).toMatchObject({ answered: { delay_ms: 30_000 } })
-    expect(await outcomeOf(play, UNHELPED)).toMatchObject({ type: 'retry', delay_ms: 30_000 })
+    expect(await outcomeOf(play, NEITHER)).toMatchObject({ type: 'retry', delay_ms: 30_000 })
   })
 
   it.each<[string, number | null]>([
@@ -106,7 +106,7 @@ describe('an HTTP status', () => {
   })
 })
 
-describe('an answer without the id that it promised', () => {
+describe('an answer without the id of the settings', () => {
   it.each<[keyof typeof ODD_ANSWERS, string]>([
     ['truncated_json', 'ambiguous'],
     ['empty', 'ambiguous'],
@@ -120,12 +120,12 @@ describe('an answer without the id that it promised', () => {
     expect(await outcomeOf(accepting(ODD_ANSWERS[name]))).toMatchObject({ type })
   })
 
-  it('is enough where none was promised', async () => {
+  it('is accepted if the settings have no id', async () => {
     const none = await outcomeOf(ODD_ANSWERS.no_json, { answer: {} })
     expect(none).toMatchObject({ type: 'accepted', provider_message_id: null })
   })
 
-  it('is enough for a repeat', async () => {
+  it('is accepted for a repeat', async () => {
     expect(await outcomeOf(answer(409))).toMatchObject({
       type: 'accepted',
       provider_message_id: null,
@@ -153,7 +153,7 @@ it.each(Object.entries<HttpPlay>(NO_ANSWER))('%s is ambiguous', async (name, pla
   expect(await outcomeOf(accepting(play), { deadline_s })).toMatchObject({ type: 'ambiguous' })
 })
 
-describe('the gateway’s own word', () => {
+describe('the status word of the gateway', () => {
   const words = {
     answer: {
       id: '/id',
@@ -176,7 +176,7 @@ describe('the gateway’s own word', () => {
     ],
     [200, { result: 'full' }, { type: 'retry', error_code: 'full' }],
     [200, { result: 'no_money' }, MISCONFIGURED],
-    [200, { result: 'unheard', id: '1' }, { type: 'ambiguous', error_code: 'unheard' }],
+    [200, { result: 'unknown', id: '1' }, { type: 'ambiguous', error_code: 'unknown' }],
     [200, { id: '1' }, { type: 'ambiguous', error_code: 'http_200' }],
     [200, 'ok', { type: 'ambiguous' }],
     [400, { result: 'full' }, { type: 'retry' }],
@@ -184,7 +184,7 @@ describe('the gateway’s own word', () => {
     [400, { result: 'ok', id: '1' }, { type: 'rejected' }],
     [503, { result: 'full' }, { type: 'retry', error_code: 'full' }],
     [503, { result: 'ok', id: '1' }, UNKNOWN],
-    [400, { result: 'unheard' }, { type: 'rejected', error_code: 'unheard' }],
+    [400, { result: 'unknown' }, { type: 'rejected', error_code: 'unknown' }],
     [200, { result: 'constructor', id: '1' }, { type: 'ambiguous' }],
   ])('%i with %j', async (status, body, expected) => {
     expect(await outcomeOf(answer(status, body), words)).toMatchObject(expected)
@@ -195,7 +195,7 @@ describe('the gateway’s own word', () => {
     [200, { id: '1', error: 'E1' }, { type: 'rejected', error_code: 'E1' }],
     [503, { error: 'E1' }, { type: 'ambiguous', error_code: 'E1' }],
     [504, { error: 'E1' }, { type: 'ambiguous' }],
-  ])('may be meant for nothing, or for all others: %i with %j', async (status, body, expected) => {
+  ])('may be missing ("") or any other word ("*"): %i with %j', async (status, body, expected) => {
     const general = {
       answer: { id: '/id', status: '/error', statuses: { '': 'accepted', '*': 'rejected' } },
     }
@@ -203,11 +203,11 @@ describe('the gateway’s own word', () => {
   })
 })
 
-describe('what the gateway says of an error', () => {
+describe('an error of the gateway', () => {
   const say = (message: unknown, code: unknown = 'E1') =>
     outcomeOf(answer(400, { error: { code, message } }))
 
-  it('is told on, on one line and cut', async () => {
+  it('is passed on, on one line and truncated', async () => {
     expect(await say(`Not\n\u0000 \u202ethat ${'x'.repeat(999)}`)).toMatchObject({
       error_code: 'E1',
       error_message: `Not that ${'x'.repeat(291)}`,
@@ -219,19 +219,22 @@ describe('what the gateway says of an error', () => {
     'Bad text near üße & "mehr" {{to}} $',
     'Bad token canary-api-token',
     'Called https://svc.test with canary-hmac-secret',
-  ])('is not where it repeats what it got: %s', async (message) => {
+  ])('is not passed on if it repeats the request: %s', async (message) => {
     expect(await say(message, 'canary-api-token')).toMatchObject({
       error_code: 'http_400',
       error_message: 'The provider answered with status 400',
     })
   })
 
-  it.each([[{ a: 1 }], [[1]], [''], [null]])('is not where it is no text: %j', async (message) => {
-    expect(await say(message, message)).toMatchObject({ error_code: 'http_400' })
-  })
+  it.each([[{ a: 1 }], [[1]], [''], [null]])(
+    'is not passed on if it is not a text: %j',
+    async (message) => {
+      expect(await say(message, message)).toMatchObject({ error_code: 'http_400' })
+    },
+  )
 })
 
-describe('looking up', () => {
+describe('a look-up', () => {
   const result = async (play: HttpPlay, more: object = {}) => {
     const { provider, peer, close } = await openHttp((url) => jsonSettings(url))
     closing.push(close)
@@ -249,12 +252,12 @@ describe('looking up', () => {
       },
     ],
     [
-      'a state on the way',
+      'a state before the last',
       answer(200, { state: 'ON_ITS_WAY' }),
       { type: 'found', lookup_after_ms: 60_000, receipts: [{ status: 'sent' }] },
     ],
     [
-      'a state unheard of',
+      'an unknown state',
       answer(200, { state: 'X' }),
       { type: 'found', lookup_after_ms: 60_000, receipts: [] },
     ],
@@ -273,7 +276,7 @@ describe('looking up', () => {
   it.each([
     ['Refused for canary-api-token', 'canary-api-token'],
     ['Refused: Grüße & "mehr" {{to}} $&', 'E7'],
-  ])('an error that repeats what it got is not told on: %s', async (text, code) => {
+  ])('does not pass on an error that repeats the request: %s', async (text, code) => {
     const open = await openHttp((url) => {
       const settings = jsonSettings(url)
       const lookup = {
@@ -296,7 +299,7 @@ describe('looking up', () => {
     })
   })
 
-  it('by an id that the gateway never told is not tried', async () => {
+  it('is not sent without the id of the gateway if it needs that id', async () => {
     const { provider, peer, close } = await openHttp((url) => {
       const { lookup, ...others } = jsonSettings(url)
       const request = { method: 'GET', url: `${url}/messages/{{provider_message_id}}` }
@@ -312,13 +315,13 @@ describe('looking up', () => {
   })
 })
 
-it('asks about what is not reported, and not about what is', async () => {
+it('looks up messages only if there are no receipts', async () => {
   expect(await outcomeOf(answer(200, { id: '1' }))).toMatchObject({ lookup_after_ms: null })
-  const asked = await outcomeOf(answer(200, { id: '1' }), { callback: undefined })
-  expect(asked).toMatchObject({ lookup_after_ms: 60_000 })
+  const without_receipts = await outcomeOf(answer(200, { id: '1' }), { callback: undefined })
+  expect(without_receipts).toMatchObject({ lookup_after_ms: 60_000 })
 })
 
-it('does not send what its template has no place for', async () => {
+it('refuses a content that its template has no placeholder for', async () => {
   const { provider, peer, close } = await openHttp(querySettings)
   closing.push(close)
   const media = { media: { type: 'image' as const, url: 'https://pics.test/1.png' } }
@@ -333,8 +336,8 @@ it('does not send what its template has no place for', async () => {
   expect(peer.requests).toHaveLength(1)
 })
 
-// A variable of the environment can stand in any text of a template: the settings do not know it from others.
-describe('a secret that stands in a template', () => {
+// Any text of a template can come from an environment variable: the settings do not know which text is a secret.
+describe('a secret in a template', () => {
   const SECRET = 'canary-tmpl/9'
   const places: [string, object][] = [
     ['a header', { headers: { 'x-key': SECRET } }],
@@ -353,23 +356,23 @@ describe('a secret that stands in a template', () => {
     }
   }
 
-  it.each(places)('is not told on: in %s', async (_, place) => {
-    const said = 'path' in place && String(place.path).startsWith('/c') ? 'canary-tmpl9' : SECRET
+  it.each(places)('is not passed on: in %s', async (_, place) => {
+    const echoed = 'path' in place && String(place.path).startsWith('/c') ? 'canary-tmpl9' : SECRET
     const open = await openHttp((url) => settingsOf(url, place))
     closing.push(open.close)
-    for (const message of [`No ${said}`, `No ${encodeURIComponent(said)}.`]) {
-      open.peer.next(answer(400, { error: { code: said, message } }))
+    for (const message of [`No ${echoed}`, `No ${encodeURIComponent(echoed)}.`]) {
+      open.peer.next(answer(400, { error: { code: echoed, message } }))
       expect(await open.provider.send([httpJob()])).toMatchObject([
         { error_code: 'http_400', error_message: 'The provider answered with status 400' },
       ])
-      const id = { ref: REFERENCE, id: 'g1', state: 'FAILED', code: said, reason: message }
+      const id = { ref: REFERENCE, id: 'g1', state: 'FAILED', code: echoed, reason: message }
       expect(open.provider.readCallback?.(signedJson(id))).toMatchObject({
         reports: [{ receipt: { error_code: 'FAILED', error_message: null } }],
       })
     }
   })
 
-  it('but the words of an address are no secret', async () => {
+  it('is not confused with the common words of an address', async () => {
     const open = await openHttp(jsonSettings)
     closing.push(open.close)
     open.peer.next(answer(400, { error: { message: 'Too many messages' } }))

@@ -20,14 +20,14 @@ async function sent(
   closing.push(close)
   await provider.send([job])
   const [request] = peer.requests
-  if (!request) throw new Error('nothing was sent')
+  if (!request) throw new Error('there was no request')
   return request
 }
 
 const URL_ = 'http://gateway/messages'
 
 describe('a body', () => {
-  it('has each value as JSON, whatever is in it', async () => {
+  it('has each value as JSON', async () => {
     const body = {
       id: '{{message_id}}',
       dest: [{ number: '{{to_digits}}', tries: '{{attempt}}' }],
@@ -58,7 +58,7 @@ describe('a body', () => {
     })
   })
 
-  it('cannot be broken out of', async () => {
+  it('keeps every value inside its JSON string', async () => {
     const { provider, peer, close } = await openHttp((url) => ({
       ...jsonSettings(url),
       send: { url: `${url}/m`, body: { to: '{{to}}', quoted: '"{{text}}"', text: '{{text}}' } },
@@ -93,7 +93,7 @@ describe('a body', () => {
   })
 })
 
-it('a query bears UTF-8, and the coding that the text needs', async () => {
+it('a query has UTF-8 and the coding of the text', async () => {
   const query = { to: '{{to_digits}}', text: '{{text}}', coding: '{{coding}}' }
   const send = { method: 'GET', url: `${URL_}?fixed=1`, query }
   const job = httpJob({ content: { text: 'Привет & пока' } })
@@ -117,12 +117,12 @@ it.each([
   ['..', '/to//send'],
   ['.', '/to//send'],
   ['a.b', '/to/a.b/send'],
-])('a value in the path stays in its place: %s', async (sender, path) => {
+])('a value in the path cannot change the path: %s', async (sender, path) => {
   const send = { url: 'http://gateway/to/{{from}}/send', body: { text: '{{text}}' } }
   expect((await sent({ send }, httpJob({ sender }))).path).toBe(path)
 })
 
-it('half a surrogate pair in the address stops neither this message nor its batch', async () => {
+it('half a surrogate pair in the URL makes neither this message nor its batch fail', async () => {
   const send = { url: 'http://gateway/to/{{text}}' }
   const job = httpJob({ content: { text: 'a\ud800' } })
   expect((await sent({ send }, job)).path).toBe('/to/a%EF%BF%BD')
@@ -153,7 +153,7 @@ describe('credentials', () => {
     expect(request.headers['x-sig']).toBe(hash(request.body))
   })
 
-  it('hmac of the path, where there is no body', async () => {
+  it('hmac of the path without a body', async () => {
     const request = await sent({
       send: { method: 'GET', url: URL_, query: { t: '{{text}}' } },
       auth,
@@ -161,7 +161,7 @@ describe('credentials', () => {
     expect(request.headers['x-sig']).toBe(hash(request.path))
   })
 
-  it('there is no key of ours unless the gateway honours it', async () => {
+  it('have no idempotency key unless the settings say so', async () => {
     const request = await sent({ send, idempotent: false })
     expect(request.headers).not.toHaveProperty('idempotency-key')
   })

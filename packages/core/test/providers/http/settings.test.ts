@@ -6,7 +6,7 @@ import { CONTEXT, jsonSettings, querySettings } from './gateway.ts'
 
 const json = jsonSettings('https://gateway.test')
 
-it('settings need little', () => {
+it('settings need only a name, channels and send', () => {
   const settings = providerSettings.parse({
     type: 'http',
     name: 'gw',
@@ -29,7 +29,7 @@ it('settings need little', () => {
   expect(providerSettings.safeParse(querySettings('http://127.0.0.1:13013')).success).toBe(true)
 })
 
-it('settings open a provider that does what its traits say', async () => {
+it('settings open a provider with the methods of its traits', async () => {
   const provider = await openProvider(providerSettings.parse(json), CONTEXT)
   expect(provider).toMatchObject({
     name: 'gateway',
@@ -47,10 +47,10 @@ const sending = (changes: object) => ({ ...json, send: { ...json.send, ...change
 
 describe('settings are refused', () => {
   it.each<[string, object, string]>([
-    ['a name unheard of', { ...json, timeout: 1 }, 'Unrecognized key'],
-    ['a placeholder unheard of', sending({ body: { a: ['{{nobody}}'] } }), '{{nobody}}'],
+    ['an unknown field', { ...json, timeout: 1 }, 'Unrecognized key'],
+    ['an unknown placeholder', sending({ body: { a: ['{{other}}'] } }), '{{other}}'],
     ['a prototype’s member', sending({ body: '{{constructor}}' }), '{{constructor}}'],
-    ['the content amid a text', sending({ body: 'x {{content}}' }), 'must stand alone'],
+    ['the content inside a text', sending({ body: 'x {{content}}' }), 'must stand alone'],
     ['a body and a form', sending({ form: {} }), 'at most one of: body, form'],
     ['a body with GET', sending({ method: 'GET' }), 'has no body with GET'],
     [
@@ -64,16 +64,16 @@ describe('settings are refused', () => {
     ['a password in the address', sending({ url: 'https://u:p@gw.test/' }), 'must not have a user'],
     ['another protocol', sending({ url: 'file:///etc/passwd' }), 'must be an http'],
     ['a body too deep', sending({ body: deep(17) }), 'at most 16 levels'],
-    ['no place for what is said', sending({ body: { to: '{{to}}' } }), 'a place for what'],
-    ['nothing but a subject', sending({ body: { subject: '{{subject}}' } }), 'a place for what'],
-    ['callbacks that nobody can read', { ...json, callback: {} }, 'at least one of: receipts'],
+    ['no placeholder for the content', sending({ body: { to: '{{to}}' } }), 'a placeholder for'],
+    ['only a subject', sending({ body: { subject: '{{subject}}' } }), 'a placeholder for'],
+    ['callbacks without a layout', { ...json, callback: {} }, 'at least one of: receipts'],
     [
       'a sender for a channel that it does not serve',
       { ...json, senders: { voice: ['+15005550100'] } },
       'the channels of',
     ],
     [
-      'a question by an id that nothing tells',
+      'a look-up by an id that no answer has',
       {
         ...json,
         answer: {},
@@ -82,17 +82,17 @@ describe('settings are refused', () => {
       'answer.id',
     ],
     ['a status without statuses', { ...json, answer: { status: '/s' } }, 'status, statuses'],
-    ['a pointer that is none', { ...json, answer: { id: 'id' } }, 'JSON pointer'],
+    ['an invalid pointer', { ...json, answer: { id: 'id' } }, 'JSON pointer'],
     ['a pointer too deep', { ...json, answer: { id: '/a'.repeat(17) } }, 'JSON pointer'],
     [
-      'a reference, signed by an address of another message',
+      'a reference, authenticated by the URL of another message',
       { ...json, callback: { receipts: json.callback.receipts } },
       'an address is signed for one message',
     ],
     [
-      'what recipients write, signed by an address',
+      'messages of recipients, authenticated by a URL',
       { ...json, callback: { inbound: json.callback.inbound } },
-      'such a callback has no message',
+      'not signed for a message',
     ],
     [
       'a token that ends its line',
@@ -113,7 +113,7 @@ describe('settings are refused', () => {
           receipts: { status: '?status', provider_message_id: '?id', statuses: {} },
         },
       },
-      'covers the body alone',
+      'covers the body only',
     ],
   ])('for %s', (_, settings, reason) => {
     const { success, error } = providerSettings.safeParse(settings)
@@ -121,7 +121,7 @@ describe('settings are refused', () => {
     expect(JSON.stringify(error?.issues)).toContain(reason)
   })
 
-  it('but not for a body of 16 levels', () => {
+  it('except a body of 16 levels, which is valid', () => {
     expect(providerSettings.safeParse(sending({ body: deep(16) })).success).toBe(true)
   })
 })
@@ -139,7 +139,7 @@ function guideOf(name: string): { text: string; examples: unknown[] } {
 describe('the guides', () => {
   const { text: guide, examples } = guideOf('generic-http-provider.md')
 
-  it('have examples that are valid as they stand', () => {
+  it('have valid examples', () => {
     const [gateway, answer] = examples
     const lists = [gateway, ...guideOf('kannel.md').examples].map((list) => list as unknown[])
     expect(lists.map(({ length }) => length)).toEqual([1, 1])
