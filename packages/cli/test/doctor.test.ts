@@ -111,7 +111,7 @@ describe('svc doctor', () => {
     ] as const) {
       here.env.SVC_DATABASE_URL = SVC_DATABASE_URL
       const { list } = await troubles('settings', '--offline')
-      const found = list.filter(({ message }) => message.includes('asks for no TLS'))
+      const found = list.filter(({ message }) => message.includes('does not require TLS'))
       expect(found.map(({ level }) => level)).toEqual(Array(count).fill('warning'))
       expect(JSON.stringify(list)).not.toContain('hunter2')
     }

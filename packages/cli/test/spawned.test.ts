@@ -142,7 +142,7 @@ describe('svc as a process', () => {
     expect(code).toBe(0)
     for (const line of stdout.trim().split('\n')) expect(JSON.parse(line)).toHaveProperty('time')
     // Nobody is left to wonder where the mails are.
-    expect(stdout).toContain('no mail server is used: mails to owners (verify, reset) reach nobody')
+    expect(stdout).toContain('no mail server is set: mails to owners (verify, reset) are not sent')
   })
 
   test('svc serve names a wrong setting in one line', async () => {

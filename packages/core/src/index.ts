@@ -52,7 +52,7 @@ export type {
   SecretsAtRest,
   SecretsStatus,
 } from './operating/secrets-at-rest.ts'
-export type { ProviderSettings } from './providers/registry.ts'
+export { makesCallbacks, type ProviderSettings } from './providers/registry.ts'
 export type { Entry } from './rules/decide.ts'
 export { type Log, type Runtime, systemRuntime } from './runtime/runtime.ts'
 export { DELIVERY_OUTCOMES, type DeliveryOutcome, type Telemetry } from './runtime/telemetry.ts'

@@ -9,35 +9,34 @@ import Fastify, {
   LogController,
 } from 'fastify'
 import type { Logger } from 'pino'
-import { type Admission, createAdmission } from './admission.ts'
-import { createAuthenticator } from './auth.ts'
-import { serveCallbacks } from './callbacks.ts'
-import { boundConnections, type ConnectionBound } from './connections.ts'
+import { type Admission, createAdmission } from './admission/admission.ts'
+import { createAuthenticator } from './admission/authenticator.ts'
+import { createGate } from './admission/gate.ts'
+import { type Load, OVERLOAD } from './admission/load.ts'
+import { createRateLimiter } from './admission/rate-limiter.ts'
+import { serveCallbacks } from './callbacks/callbacks.ts'
+import { closeConnections, stopListening } from './connections/close-connections.ts'
+import { type ConnectionLimit, limitConnections } from './connections/connection-limit.ts'
+import { createRefusal } from './connections/refuse-connection.ts'
 import { type InboxOptions, serveInbox } from './dev/inbox.ts'
 import { answerFailure, unknownRoute } from './failures.ts'
-import { createGate } from './gate.ts'
-import { hangUp, stopListening } from './hang-up.ts'
-import { headerFault } from './header-fault.ts'
-import { acceptJson } from './json-body.ts'
-import { type Load, OVERLOAD } from './load.ts'
 import type { OnAnswered } from './metrics/request-metrics.ts'
-import { mount } from './mount.ts'
 import { serveAccountPages } from './pages/account.ts'
 import { serveDocs } from './pages/docs.ts'
 import { servePayments } from './pages/payment.ts'
 import { serveLanding } from './pages/payment-landing.ts'
 import { serveUnsubscribe } from './pages/unsubscribe.ts'
-import { createRateLimiter } from './rate-limit.ts'
-import { readableUrl } from './readable-url.ts'
-import { createRefusal } from './refuse-connection.ts'
+import { headerFault } from './requests/header-fault.ts'
+import { acceptJson } from './requests/json-body.ts'
+import { readableUrl } from './requests/readable-url.ts'
 import { apiKeyRoutes } from './routes/api-keys.ts'
 import { auditRoutes } from './routes/audit.ts'
 import { billingRoutes } from './routes/billing.ts'
 import { bulkRoutes } from './routes/bulks.ts'
 import { contactRoutes } from './routes/contacts.ts'
 import { healthRoutes } from './routes/health.ts'
-import { messageRoutes } from './routes/messages.ts'
-import { receivedRoutes } from './routes/received.ts'
+import { messageRoutes, receivedRoutes } from './routes/messages.ts'
+import { mount } from './routes/mount.ts'
 import { suppressionRoutes } from './routes/suppressions.ts'
 import { webhookRoutes } from './routes/webhooks.ts'
 import { workspaceRoutes } from './routes/workspaces.ts'
@@ -133,7 +132,7 @@ export async function buildApp(core: Core, options: AppOptions): Promise<Fastify
   const refuse = createRefusal({ limiter, logger: options.logger, newRequestId })
   const { overload: bounds = OVERLOAD } = config
   const { connections_max = readSetting('SVC_CONNECTIONS_MAX') } = config
-  const connections = boundConnections(app.server, connections_max)
+  const connections = limitConnections(app.server, connections_max)
   const gate = createGate(app, {
     bounds,
     connections,
@@ -146,7 +145,7 @@ export async function buildApp(core: Core, options: AppOptions): Promise<Fastify
     state = 'lingering'
     await stopListening(app.server, linger_ms)
     state = 'ending'
-    hangUp(app.server, grace_ms)
+    closeConnections(app.server, grace_ms)
   })
   app.setErrorHandler(answerFailure)
   app.setNotFoundHandler((request, reply) => answerFailure(unknownRoute(), request, reply))
@@ -181,7 +180,7 @@ function dropUnanswered(request: FastifyRequest, reply: FastifyReply): void {
 
 function addHooks(
   app: FastifyInstance,
-  { admission, connections }: { admission: Admission; connections: ConnectionBound },
+  { admission, connections }: { admission: Admission; connections: ConnectionLimit },
   { logger, onAnswered }: AppOptions,
 ): void {
   app.addHook('onRoute', ({ config, url }) => {

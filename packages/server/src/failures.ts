@@ -1,17 +1,17 @@
 import { type Endpoint, INTERNAL_ERROR_TEXT, invalid, SvcError } from '@svc/core/contract'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { hearOut } from './hear-out.ts'
+import { drainBody } from './requests/drain-body.ts'
 
-/** Answers any error with the envelope; whatever is not the caller's fault is logged, and answered with one fixed text. */
+/** Answers an error with the envelope. An error that is not the caller's fault is logged, and answered with a fixed text. */
 export function answerFailure(error: unknown, request: FastifyRequest, reply: FastifyReply): void {
   const failure = noteFailure(error, request, reply)
   reply.header('content-type', 'application/json; charset=utf-8')
   const answer = () => reply.send(failureText(failure))
   if (!isTooLarge(error)) return void answer()
-  // Hung up on while still sending, as the framework would, most clients never see the answer. Who asks to be hung up on
-  // after it, as a proxy does, is heard out first.
+  // The framework would close the connection while the client still sends, and most clients would miss the answer. Of a
+  // client that asks for `Connection: close`, as proxies do, the body is read to its end before the answer.
   reply.removeHeader('connection')
-  if (request.headers.connection?.toLowerCase() === 'close') hearOut(request.raw, answer)
+  if (request.headers.connection?.toLowerCase() === 'close') drainBody(request.raw, answer)
   else answer()
 }
 
@@ -19,7 +19,7 @@ function isTooLarge(error: unknown): boolean {
   return (error as { code?: unknown } | null)?.code === 'FST_ERR_CTP_BODY_TOO_LARGE'
 }
 
-/** Gives the answer the status of the error, and logs what is not the caller's fault; the body is the caller's to write. */
+/** Sets the status and headers of an error, and logs one that is not the client's fault. The caller writes the body. */
 export function noteFailure(
   error: unknown,
   request: FastifyRequest,
@@ -38,7 +38,7 @@ export function failureText({ code, message, details }: SvcError): string {
   return JSON.stringify({ success: false, error: code, message, ...(details && { details }) })
 }
 
-/** Everything that can be thrown, as an error of the contract: no other status ever leaves the service. */
+/** Any thrown value as an error of the contract: the service answers no other status. */
 export function failureOf(error: unknown, endpoint?: Endpoint): SvcError {
   if (error instanceof SvcError) return error
   const { code, statusCode } = (error ?? {}) as { code?: unknown; statusCode?: unknown }
@@ -62,19 +62,19 @@ function typesOf(endpoint: Endpoint | undefined): string {
   return endpoint?.takes_csv ? 'application/json or text/csv' : 'application/json'
 }
 
-/** Whether fastify refused the request, or lost its sender; a status on any other error is not for our callers. */
+/** Whether Fastify refused the request or lost its client. The status of other errors is not for clients. */
 function isFramework(code: unknown): boolean {
   return typeof code === 'string' && (code.startsWith('FST_ERR_') || code === 'ECONNRESET')
 }
 
-/** The answer to a request that the service, overloaded or about to stop, does not take now. */
+/** The error for a request that the service refuses because it is overloaded or about to stop. */
 export function tooBusy(): SvcError {
   return new SvcError('rate_limit_exceeded', 'Too many requests. Please try again later.', {
     retry_after_s: 5,
   })
 }
 
-/** The answer to a path or method that does not exist. */
+/** The error for a path or method that does not exist. */
 export function unknownRoute(): SvcError {
   return new SvcError('not_found', 'Route not found')
 }

@@ -3,13 +3,13 @@ import { type Core, type CoreOptions, createCore, type Runtime, systemRuntime } 
 import type { FastifyListenOptions } from 'fastify'
 import { pino } from 'pino'
 import { buildApp } from './app.ts'
-import type { Backups } from './backups.ts'
 import type { InboxOptions } from './dev/inbox.ts'
-import { logOptions } from './log.ts'
-import { stdoutLog } from './log-destination.ts'
 import type { Metrics } from './metrics/metrics.ts'
 import { versionOf } from './pages/docs.ts'
-import { openPayments } from './payments.ts'
+import type { Backups } from './service/backups.ts'
+import { stdoutLog } from './service/log-destination.ts'
+import { logOptions } from './service/log-options.ts'
+import { openPayments } from './service/payments.ts'
 import { type Config, urlOf } from './settings/config.ts'
 import { warnOfDatabase, warnOfSettings } from './settings/warnings.ts'
 import { targetsOf } from './settings/webhook-targets.ts'
@@ -143,7 +143,7 @@ async function scheduledBackups(
   { log, now }: Runtime,
 ): Promise<Backups | null> {
   if (!backups) return null
-  const { startBackups } = await import('./backups.ts')
+  const { startBackups } = await import('./service/backups.ts')
   const made_by = `svc ${versionOf('@svc/server')}`
   return startBackups(backups, { database_url, made_by, log, now })
 }

@@ -1,6 +1,6 @@
 import { api, type Endpoint } from '@svc/core/contract'
 import { describe, expect, it } from 'vitest'
-import { isShed, OVERLOAD, type Priority, priorityOf } from '../src/load.ts'
+import { isShed, OVERLOAD, type Priority, priorityOf } from '../src/admission/load.ts'
 
 /** From the contract's section 1, not read off the code; what is not named is ordinary. */
 const PRIORITIES: Record<string, Priority> = {

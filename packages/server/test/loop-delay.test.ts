@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { expect, it } from 'vitest'
-import { createLoopDelay, watchLoopDelay } from '../src/loop-delay.ts'
+import { createLoopDelay, watchLoopDelay } from '../src/admission/loop-delay.ts'
 
 /** What is measured of a loop that came round after so many milliseconds each. */
 function measured(rounds: readonly number[]): number {

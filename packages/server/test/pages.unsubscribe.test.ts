@@ -169,7 +169,7 @@ describe('/unsubscribe/:token', () => {
       ]) {
         expect(answer.statusCode).toBe(404)
         expect(answer.headers['content-type']).toBe('text/html; charset=utf-8')
-        expect(answer.body).toContain('<h1>This link leads nowhere</h1>')
+        expect(answer.body).toContain('<h1>Unknown link</h1>')
       }
     }
     expect([...(await suppressed(owner)), ...(await suppressed(foreign))]).toEqual([])

@@ -16,27 +16,27 @@ function warnings(
   env: NodeJS.ProcessEnv,
   { dev = false, somaxconn = null }: { dev?: boolean; somaxconn?: number | null } = {},
 ) {
-  const told: [object, string][] = []
-  const log = { warn: (about: object, text: string) => void told.push([about, text]) }
+  const reported: [object, string][] = []
+  const log = { warn: (about: object, text: string) => void reported.push([about, text]) }
   warnOfSettings(log, readConfig(env), { dev, somaxconn })
-  return told
+  return reported
 }
 
-const NO_MAIL = 'no mail server is used: mails to owners (verify, reset) reach nobody'
+const NO_MAIL = 'no mail server is set: mails to owners (verify, reset) are not sent'
 const NOT_REACHED =
-  'SVC_PUBLIC_URL is not https: these providers report to it how messages fare, and may not reach it'
+  'SVC_PUBLIC_URL is not https: these providers report to it the status of messages, and may refuse it'
 
-it('names the providers that cannot report how messages fare', () => {
+it('names the providers that may not report the status of messages', () => {
   expect(warnings({ ...MAIL, ...TWILIO })).toStrictEqual([[{ providers: ['twilio'] }, NOT_REACHED]])
   expect(warnings({ ...MAIL, ...TWILIO }, { dev: true })).toStrictEqual([])
   const SVC_PUBLIC_URL = 'https://svc.example.com'
   expect(warnings({ ...MAIL, ...TWILIO, SVC_PUBLIC_URL })).toStrictEqual([])
 })
 
-it('repeats no value', () => {
-  const told = warnings({ ...TWILIO, ...stripe('sk_test_hunter2') })
-  expect(told).toHaveLength(3)
-  expect(JSON.stringify(told)).not.toMatch(/hunter2|0a0a|b1b1/)
+it('contains no value of a setting', () => {
+  const reported = warnings({ ...TWILIO, ...stripe('sk_test_hunter2') })
+  expect(reported).toHaveLength(3)
+  expect(JSON.stringify(reported)).not.toMatch(/hunter2|0a0a|b1b1/)
 })
 
 it.each([
@@ -44,12 +44,12 @@ it.each([
   ['rk_test_1', true],
   ['sk_live_1', false],
   ['rk_live_1', false],
-])('with the key %s it is %s that no money moves', (key, isSaid) => {
-  const said = warnings(stripe(key)).some(([, text]) => text.includes('no money moves'))
-  expect(said).toBe(isSaid)
+])('warns of test mode with the key %s: %s', (key, isReported) => {
+  const reported = warnings(stripe(key)).some(([, text]) => text.includes('test mode'))
+  expect(reported).toBe(isReported)
 })
 
-it('has nothing to say of a service that is only tried, but that mails reach nobody where it is not', () => {
+it('is silent under svc dev, and warns of a missing mail server otherwise', () => {
   expect(warnings(stripe('sk_test_1'), { dev: true })).toStrictEqual([])
   expect(warnings({})).toStrictEqual([[{}, NO_MAIL]])
 })
@@ -59,9 +59,11 @@ it.each([
   [4_096, {}, false],
   [4_096, { SVC_LISTEN_BACKLOG: '8192' }, true],
   [null, {}, false],
-])('with net.core.somaxconn %s and %o it is %s that bursts may wait', (somaxconn, env, isSaid) => {
-  const said = warnings(env, { somaxconn }).some(([, text]) => text.includes('net.core.somaxconn'))
-  expect(said).toBe(isSaid)
+])('warns of net.core.somaxconn %s with %o: %s', (somaxconn, env, isReported) => {
+  const reported = warnings(env, { somaxconn }).some(([, text]) =>
+    text.includes('net.core.somaxconn'),
+  )
+  expect(reported).toBe(isReported)
 })
 
 it.each([
@@ -77,9 +79,11 @@ it.each([
   ['postgres://svc:hunter2@[::1]/svc', false],
   ['postgres://svc@%2Frun%2Fpostgresql/svc', false],
   ['file:svc.db', false],
-])('of %s it is %s that others on the network can read along', async (database_url, isSaid) => {
-  const told: string[] = []
-  await warnOfDatabase({ warn: (_, text) => void told.push(text) }, { database_url })
-  expect(told.map((text) => text.includes('asks for no TLS'))).toEqual(isSaid ? [true] : [])
-  expect(told.join()).not.toMatch(/hunter2|example|192/)
+])('warns of a connection without TLS to %s: %s', async (database_url, isReported) => {
+  const reported: string[] = []
+  await warnOfDatabase({ warn: (_, text) => void reported.push(text) }, { database_url })
+  expect(reported.map((text) => text.includes('does not require TLS'))).toEqual(
+    isReported ? [true] : [],
+  )
+  expect(reported.join()).not.toMatch(/hunter2|example|192/)
 })

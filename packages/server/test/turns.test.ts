@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises'
 import { expect, it } from 'vitest'
-import { createTurns } from '../src/turns.ts'
+import { createTurns } from '../src/admission/turns.ts'
 
 it('lets 64 requests begin in a turn, the others in their order', async () => {
   let now = 0

@@ -25,6 +25,11 @@ export function traitsOf(settings: ProviderSettings): Traits {
   return typeOf(settings).traits(settings)
 }
 
+/** Whether the provider reports by HTTP requests to the service. */
+export function makesCallbacks(settings: ProviderSettings): boolean {
+  return traitsOf(settings).callback_bytes !== null
+}
+
 /** Opens the provider and loads the modules that it needs. */
 export function openProvider(
   settings: ProviderSettings,

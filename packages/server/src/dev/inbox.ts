@@ -9,7 +9,7 @@ import {
   workspaceSummary,
 } from '@svc/core/contract'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import type { Admission } from '../admission.ts'
+import type { Admission } from '../admission/admission.ts'
 import { PAGE_CSP, packageFile, servePage, serveReading } from '../pages/page.ts'
 import { isLocal } from './local-only.ts'
 import { messageRow, wholeMessage } from './message-row.ts'

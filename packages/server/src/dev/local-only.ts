@@ -4,12 +4,12 @@ const LOOPBACK_ADDRESS = /^(?:127\.\d+\.\d+\.\d+|::1|::ffff:127\.\d+\.\d+\.\d+)$
 const LOOPBACK_HOST = /^(?:localhost|127\.\d+\.\d+\.\d+|\[::1\])(?::\d+)?$/i
 const LOOPBACK_ORIGIN = /^https?:\/\/(?:localhost|127\.\d+\.\d+\.\d+|\[::1\])(?::\d+)?$/i
 
-/** What only a proxy adds: whoever is behind it is not on this machine. */
+/** Headers that only a proxy adds: its client is not on this machine. */
 const FORWARDED = ['forwarded', 'x-forwarded-for', 'x-forwarded-host', 'x-real-ip', 'via']
 
 /**
- * Whether a browser or program of this machine asks, and by a name of this machine. A page elsewhere whose name was
- * pointed at 127.0.0.1 (DNS rebinding) sends its own name as Host, and a page elsewhere that fetches sends its own as Origin.
+ * Whether the client is a browser or program on this machine that uses a name of this machine. A foreign page whose name
+ * resolves to 127.0.0.1 (DNS rebinding) sends its own name as Host, and a foreign page that fetches sends its own as Origin.
  */
 export function isLocal({ socket, headers }: FastifyRequest): boolean {
   const { host = '', origin } = headers

@@ -1,14 +1,12 @@
 import { type Content, type Message, message as messageRecord } from '@svc/core/contract'
-import { nonGsmCharacters, segments } from '@svc/core/sms'
-import { segmentTexts } from './segment-texts.ts'
+import { GSM7_EXTENSION, nonGsmCharacters, segments } from '@svc/core/sms'
 
-/** A message as a list shows it. */
+/** A message as a row of the list. */
 export type MessageRow = ReturnType<typeof messageRow>
 
 const EXCERPT_MAX = 140
 const NON_GSM_MAX = 20
 
-/** What a line of the list needs of a message. */
 export function messageRow(message: Message) {
   const { id, channel, recipient, status, livemode, error_code, created_at, updated_at } = message
   return {
@@ -24,7 +22,7 @@ export function messageRow(message: Message) {
   }
 }
 
-/** All of a message, and of an SMS how it travels. */
+/** The complete message; for an SMS also its segments and encoding. */
 export function wholeMessage(message: Message) {
   return {
     ...messageRecord.encode(message),
@@ -45,12 +43,30 @@ function smsOf(content: Content) {
   }
 }
 
+/** The segments of an SMS text, in their order: joined, they are the text. */
+function segmentTexts(text: string): string[] {
+  const { encoding, parts } = segments(text)
+  const texts: string[] = []
+  let part = ''
+  let units = 0
+  for (const character of text) {
+    part += character
+    units += encoding === 'UCS-2' ? character.length : GSM7_EXTENSION.has(character) ? 2 : 1
+    if (units === parts[texts.length]) {
+      texts.push(part)
+      part = ''
+      units = 0
+    }
+  }
+  return texts
+}
+
 function excerptOf(content: Content): string {
   const text = textOf(content) ?? ''
   return [...text.slice(0, EXCERPT_MAX * 2)].slice(0, EXCERPT_MAX).join('').replace(/\s+/g, ' ')
 }
 
-/** The first thing to be read of a message. */
+/** The first readable text of a message. */
 function textOf(content: Content): string | undefined {
   if ('subject' in content) return content.subject
   if ('media' in content && content.media) return content.media.caption ?? content.media.type

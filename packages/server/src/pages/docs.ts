@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { type Api, openapi } from '@svc/core/contract'
 import type { FastifyInstance } from 'fastify'
-import type { Admission } from '../admission.ts'
+import type { Admission } from '../admission/admission.ts'
 import { PAGE_CSP, packageFile, servePage } from './page.ts'
 
 /** The library sets style attributes and draws its icons from data; scripts are its own file and ours alone. */

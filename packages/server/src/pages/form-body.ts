@@ -1,6 +1,6 @@
 import { checkValue, invalid } from '@svc/core/contract'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import { isDecodable } from '../readable-url.ts'
+import { isDecodable } from '../requests/readable-url.ts'
 
 /** The one body that the routes of `scope` take: a form's fields, as texts. */
 export function acceptForms(app: FastifyInstance): void {

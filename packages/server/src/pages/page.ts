@@ -5,7 +5,7 @@ import { dirname, extname, join } from 'node:path'
 import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import type { Admission } from '../admission.ts'
+import type { Admission, PageRate } from '../admission/admission.ts'
 import { unknownRoute } from '../failures.ts'
 
 declare module 'fastify' {
@@ -14,9 +14,6 @@ declare module 'fastify' {
     page?: PageRate
   }
 }
-
-/** Counted as any request without a credential; or shown on the headers, counted nowhere and never refused. */
-export type PageRate = 'anonymous' | 'exempt'
 
 /** Something to read beside the API. */
 export interface PageRoute {

@@ -1,7 +1,7 @@
 import type { Core, Purchase } from '@svc/core'
 import { SvcError } from '@svc/core/contract'
 import type { FastifyInstance } from 'fastify'
-import type { Admission } from '../admission.ts'
+import type { Admission } from '../admission/admission.ts'
 import { noteFailure } from '../failures.ts'
 import { serveReading } from './page.ts'
 import { paymentResult } from './payment-html.ts'

@@ -1,7 +1,7 @@
 import type { Core, Purchase, SandboxPayments } from '@svc/core'
 import { api, invalid, SvcError } from '@svc/core/contract'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import type { Admission } from '../admission.ts'
+import type { Admission } from '../admission/admission.ts'
 import { isLocal } from '../dev/local-only.ts'
 import { answerFailure, noteFailure, unknownRoute } from '../failures.ts'
 import { acceptForms } from './form-body.ts'

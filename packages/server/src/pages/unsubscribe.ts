@@ -1,25 +1,24 @@
 import type { Core } from '@svc/core'
 import { SvcError } from '@svc/core/contract'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import type { Admission } from '../admission.ts'
+import type { Admission } from '../admission/admission.ts'
 import { noteFailure } from '../failures.ts'
 import { addPageHeaders, serveReading } from './page.ts'
-import { notice, plainPageCsp } from './plain-page.ts'
-import { unknownLink, unsubscribed, unsubscribeForm } from './unsubscribe-html.ts'
+import { escapeHtml, notice, plainPage, plainPageCsp } from './plain-page.ts'
 
 const PATH = '/unsubscribe/:token'
 const HTML = 'text/html; charset=utf-8'
 
-/** The one field, as a form of either kind, with room for what else a mail program may add. */
+/** Room for the field in a form of either kind, and for fields that a mail program may add. */
 const FORM_BYTES_MAX = 8 * 1024
 
 const ONE_CLICK = /(?:^|&)List-Unsubscribe=One-Click(?:&|\s*$)/i
 const ONE_CLICK_PART = /name="?List-Unsubscribe"?/i
 
 /**
- * Where the unsubscribe links of mails lead: a page with a button for people, and for mail programs the one click of
- * RFC 8058, a `POST` of `List-Unsubscribe=One-Click` that is answered 200 without cookies or a redirect. Opening the
- * link changes nothing.
+ * Serves the target of unsubscribe links in mails: a page with a button for people, and the one-click request of RFC 8058
+ * for mail programs, a `POST` of `List-Unsubscribe=One-Click` that is answered 200 without cookies or a redirect. Opening
+ * the link changes nothing.
  */
 export function serveUnsubscribe(
   app: FastifyInstance,
@@ -50,7 +49,7 @@ export function serveUnsubscribe(
       async handler(request, reply) {
         if (!isOneClick(request)) {
           reply.code(400)
-          return reply.type(HTML).send(notice('That did not work', 'Press the button of the page.'))
+          return reply.type(HTML).send(notice('That did not work', 'Press the button on the page.'))
         }
         if (!(await unsubscribe.take(tokenOf(request)))) throw unknown()
         return reply.type(HTML).send(unsubscribed())
@@ -59,7 +58,7 @@ export function serveUnsubscribe(
   })
 }
 
-/** Mail programs send a form of either kind, and one field is all that it says. RFC 8058, section 3.2. */
+/** Takes any text, because mail programs send forms of two types. Source: RFC 8058, section 3.2. */
 function acceptAnyText(app: FastifyInstance): void {
   app.removeAllContentTypeParsers()
   app.addContentTypeParser(
@@ -69,7 +68,7 @@ function acceptAnyText(app: FastifyInstance): void {
   )
 }
 
-/** Whether a body is `List-Unsubscribe=One-Click`, or has it as a part of a `multipart/form-data`. */
+/** Whether a body is `List-Unsubscribe=One-Click`, or `multipart/form-data` with this field. */
 function isOneClick({ body }: FastifyRequest): boolean {
   if (typeof body !== 'string') return false
   if (ONE_CLICK.test(body)) return true
@@ -85,4 +84,27 @@ function tokenOf({ params }: FastifyRequest): string {
 
 function unknown(): SvcError {
   return new SvcError('not_found', 'There is no such link')
+}
+
+/** Asks for a click, because programs that scan mails open links too. The form posts to the page's own URL. */
+function unsubscribeForm(from: string, address: string): string {
+  return plainPage(
+    'Unsubscribe',
+    `<p>${escapeHtml(from)} will send no more e-mail to ${escapeHtml(address)}.</p>
+<form method="post" accept-charset="utf-8">
+<input type="hidden" name="List-Unsubscribe" value="One-Click">
+<button>Unsubscribe</button>
+</form>`,
+  )
+}
+
+function unsubscribed(): string {
+  return notice(
+    'Unsubscribed',
+    'This sender will send you no more e-mail. You can close this page.',
+  )
+}
+
+function unknownLink(): string {
+  return notice('Unknown link', 'Open the complete link of the mail again.')
 }

@@ -1,7 +1,7 @@
 import type { Core } from '@svc/core'
 import type { api } from '@svc/core/contract'
-import type { Handlers } from '../mount.ts'
-import { paginationOf } from '../paging.ts'
+import type { Handlers } from './mount.ts'
+import { paginationOf } from './paging.ts'
 
 export function auditRoutes(core: Core): Handlers<typeof api.audit> {
   return {

@@ -1,7 +1,7 @@
 import type { Core } from '@svc/core'
 import { type api, SvcError } from '@svc/core/contract'
-import type { Handlers } from '../mount.ts'
-import { paginationOf, sliceOf } from '../paging.ts'
+import type { Handlers } from './mount.ts'
+import { paginationOf, sliceOf } from './paging.ts'
 
 export function billingRoutes({ billing }: Core): Handlers<typeof api.billing> {
   return {

@@ -1,7 +1,7 @@
 import type { Core } from '@svc/core'
 import type { api } from '@svc/core/contract'
-import { keyOf } from '../key-of.ts'
-import type { Handlers } from '../mount.ts'
+import { keyOf } from '../admission/authenticator.ts'
+import type { Handlers } from './mount.ts'
 
 export function bulkRoutes({ messages: { bulks } }: Core): Handlers<typeof api.bulks> {
   return {

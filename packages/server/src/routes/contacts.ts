@@ -1,8 +1,8 @@
 import { Readable } from 'node:stream'
 import { type Core, CSV_HEADER, writeContactsCsv } from '@svc/core'
 import { type api, type Contact, contact } from '@svc/core/contract'
-import type { Handlers } from '../mount.ts'
-import { paginationOf, sliceOf } from '../paging.ts'
+import type { Handlers } from './mount.ts'
+import { paginationOf, sliceOf } from './paging.ts'
 
 export function contactRoutes(core: Core): Handlers<typeof api.contacts> {
   return {

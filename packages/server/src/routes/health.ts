@@ -1,6 +1,6 @@
 import type { Core } from '@svc/core'
 import type { api } from '@svc/core/contract'
-import type { Handlers } from '../mount.ts'
+import type { Handlers } from './mount.ts'
 
 /** How long the database may take to answer before it counts as down. */
 const PING_MAX_MS = 2_000

@@ -2,15 +2,15 @@ import { Readable } from 'node:stream'
 import { setImmediate as turn } from 'node:timers/promises'
 import type { Core } from '@svc/core'
 import { type api, type Message, message } from '@svc/core/contract'
-import { keyOf } from '../key-of.ts'
-import type { Handlers } from '../mount.ts'
-import { paginationOf } from '../paging.ts'
+import { keyOf } from '../admission/authenticator.ts'
+import type { Handlers } from './mount.ts'
+import { paginationOf } from './paging.ts'
 
 export function messageRoutes({ messages }: Core): Handlers<typeof api.messages> {
   return {
-    async send({ identity, body, idempotency_key, replayed: sayReplayed }) {
+    async send({ identity, body, idempotency_key, replayed: markReplayed }) {
       const { data, replayed } = await messages.send(keyOf(identity), body, { idempotency_key })
-      if (replayed) sayReplayed()
+      if (replayed) markReplayed()
       return data
     },
     async get({ viewer, params }) {
@@ -37,6 +37,15 @@ export function messageRoutes({ messages }: Core): Handlers<typeof api.messages>
   }
 }
 
+export function receivedRoutes({ received }: Core): Handlers<typeof api.received> {
+  return {
+    async list({ viewer, query }) {
+      const { received: page, total } = await received.list(viewer, query)
+      return { received: page, pagination: paginationOf(total, query) }
+    },
+  }
+}
+
 type ShortMessage = Awaited<ReturnType<Core['messages']['listShort']>>['messages'][number]
 
 function isWhole(one: ShortMessage): one is Message {
@@ -44,8 +53,8 @@ function isWhole(one: ShortMessage): one is Message {
 }
 
 /**
- * A page with long contents as JSON. Each is read when the client has taken what is before it, and in a turn of the event
- * loop of its own: 100 e-mails of 2 MB are 200 MB.
+ * A page of messages as JSON, when some contents are long. Each long content is read after the client took the text before
+ * it, in its own turn of the event loop: 100 e-mails of 2 MB are 200 MB.
  */
 async function* inPieces(
   page: readonly ShortMessage[],

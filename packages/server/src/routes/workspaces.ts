@@ -1,8 +1,8 @@
 import type { Core } from '@svc/core'
 import type { api } from '@svc/core/contract'
-import type { Authenticator } from '../auth.ts'
-import type { Handlers } from '../mount.ts'
-import { revokedText } from '../revoked-text.ts'
+import type { Authenticator } from '../admission/authenticator.ts'
+import type { Handlers } from './mount.ts'
+import { revokedText } from './revoked-text.ts'
 
 export function workspaceRoutes(
   core: Core,

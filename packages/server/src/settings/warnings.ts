@@ -1,8 +1,8 @@
-import { isDatabaseExposed, type Log } from '@svc/core'
-import { readSomaxconn } from '../connections.ts'
+import { isDatabaseExposed, type Log, makesCallbacks } from '@svc/core'
+import { readSomaxconn } from '../connections/connection-limit.ts'
 import type { Config } from './config.ts'
 
-/** Says at start what of the settings may not be what the operator takes it for; never a value of one. */
+/** Warns at start of settings that the operator may misunderstand. The texts contain no value of a setting. */
 export function warnOfSettings(
   log: Pick<Log, 'warn'>,
   {
@@ -19,13 +19,13 @@ export function warnOfSettings(
 ): void {
   if (dev) return
   if (!providers.some(({ type }) => type === 'smtp')) {
-    log.warn({}, 'no mail server is used: mails to owners (verify, reset) reach nobody')
+    log.warn({}, 'no mail server is set: mails to owners (verify, reset) are not sent')
   }
-  const called = providers.filter(({ type }) => !UNCALLED.includes(type)).map(({ name }) => name)
+  const called = providers.filter(makesCallbacks).map(({ name }) => name)
   if (called.length > 0 && !public_url.startsWith('https://')) {
     log.warn(
       { providers: called },
-      'SVC_PUBLIC_URL is not https: these providers report to it how messages fare, and may not reach it',
+      'SVC_PUBLIC_URL is not https: these providers report to it the status of messages, and may refuse it',
     )
   }
   if (somaxconn !== null && somaxconn < listen_backlog) {
@@ -37,15 +37,15 @@ export function warnOfSettings(
   if (open_secrets_key_file !== null) {
     log.warn(
       { file: open_secrets_key_file },
-      'every user of this machine can read the file of SVC_SECRETS_KEY_FILE: chmod o-rwx it',
+      'every user of this machine can read the file of SVC_SECRETS_KEY_FILE: run chmod o-rwx on it',
     )
   }
   if (stripe && /^.k_test_/.test(stripe.secret_key)) {
-    log.warn({}, 'Stripe is in test mode: credits are added, and no money moves')
+    log.warn({}, 'Stripe is in test mode: purchases add credits, but no money is paid')
   }
 }
 
-/** Says, as `warnOfSettings`, whether others on the network could read what is said to the database. */
+/** Warns at start if others on the network could read the traffic to the database. */
 export async function warnOfDatabase(
   log: Pick<Log, 'warn'>,
   { database_url }: Pick<Config, 'database_url'>,
@@ -54,7 +54,4 @@ export async function warnOfDatabase(
 }
 
 const EXPOSED =
-  'PostgreSQL is on another host and SVC_DATABASE_URL asks for no TLS: the password, messages and keys cross the network unencrypted. Add sslmode=verify-full'
-
-/** Those that report by other ways. */
-const UNCALLED: readonly string[] = ['sandbox', 'smtp', 'smpp']
+  'PostgreSQL is on another host and SVC_DATABASE_URL does not require TLS: the password, messages and keys cross the network unencrypted. Add sslmode=verify-full'

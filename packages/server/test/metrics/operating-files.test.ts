@@ -9,7 +9,7 @@ import { groupingsOf, selectorsOf } from './promql.ts'
 import { isPromtoolInstalled, PROMTOOL, promtool } from './promtool.ts'
 import { openServed, type Served } from './served.ts'
 
-const FOLDER = fileURLToPath(new URL('../../../../docs/operating/', import.meta.url))
+const FOLDER = fileURLToPath(new URL('../../../../docs/operating', import.meta.url))
 const ALERTS = join(FOLDER, 'alerts.yml')
 const read = (name: string) => readFileSync(join(FOLDER, name), 'utf8')
 

@@ -1,18 +1,18 @@
-/** Between two looks at the clock. */
+/** The time between two samples. */
 const SAMPLE_MS = 100
 
-/** So many looks in a row have to find the loop late: one long piece of work is no overload. */
+/** The delay counts when this many samples in a row are late: one long task is no overload. */
 const SAMPLES = 5
 
-/** Measures how late the event loop is. */
+/** Measures the delay of the event loop. */
 export interface LoopDelay {
-  /** To be called when `SAMPLE_MS` have passed since the last time, as the loop counts. */
+  /** Takes a sample; the event loop calls it every `SAMPLE_MS`. */
   sample(): void
-  /** The least that the last looks found, in milliseconds: so late is everything. */
+  /** The smallest delay of the last samples, in milliseconds. */
   readonly delay_ms: number
 }
 
-/** Measures by a clock that counts in milliseconds and never goes back. */
+/** @param now milliseconds of a monotonic clock */
 export function createLoopDelay(now: () => number): LoopDelay {
   const found = new Float64Array(SAMPLES)
   let next = 0
@@ -32,7 +32,7 @@ export function createLoopDelay(now: () => number): LoopDelay {
   }
 }
 
-/** Measures this process until it is told to stop; keeps no process alive. */
+/** Measures this process until `stop`; it does not keep the process alive. */
 export function watchLoopDelay(): { readonly delay_ms: number; stop(): void } {
   const delay = createLoopDelay(() => performance.now())
   const timer = setInterval(() => delay.sample(), SAMPLE_MS).unref()

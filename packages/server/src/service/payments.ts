@@ -5,7 +5,7 @@ import {
   type Runtime,
   type SandboxPayments,
 } from '@svc/core'
-import type { Config } from './settings/config.ts'
+import type { Config } from '../settings/config.ts'
 
 /** Who takes payments. */
 export interface Payments {

@@ -1,21 +1,21 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import type { ConnectionBound } from './connections.ts'
-import { tooBusy } from './failures.ts'
+import type { ConnectionLimit } from '../connections/connection-limit.ts'
+import { tooBusy } from '../failures.ts'
 import { isShed, type Load, type Priority } from './load.ts'
 import { watchLoopDelay } from './loop-delay.ts'
 import { createTurns } from './turns.ts'
 
-/** Keeps out what a service that is overloaded, or about to stop, cannot take. */
+/** Refuses requests while the service is overloaded or about to stop. */
 export interface Gate {
-  /** Resolves when a request of that priority may begin; what is kept may at once. */
+  /** Resolves when a request of this priority may begin; undefined if it may at once, as `kept` requests may. */
   turn(priority: Priority): Promise<void> | undefined
-  /** @throws SvcError 429 when such a request is refused for now. */
+  /** @throws SvcError 429 while such requests are refused. */
   check(priority: Priority, request: Pick<FastifyRequest, 'raw'>): void
-  /** Does a piece of a request's work, which is load until it has ended, however it ends. */
+  /** Runs work of a request, which counts as load until it ends or fails. */
   during<T>(work: () => T | Promise<T>): Promise<T>
 }
 
-/** The gate of an app: it sheds by `bounds`, and once the app is ending, everything but what is kept. */
+/** The gate of an app. It sheds load by `bounds`; once the app is ending, it refuses all requests except `kept` ones. */
 export function createGate(
   app: FastifyInstance,
   {
@@ -25,16 +25,16 @@ export function createGate(
     measured,
   }: {
     bounds: Load
-    connections: ConnectionBound
+    connections: ConnectionLimit
     isEnding: () => boolean
-    /** The load, where it is not to be measured. */
+    /** The load for a test; by default the gate measures it. */
     measured: (() => Load) | undefined
   },
 ): Gate {
   const loop = watchLoopDelay()
   const turns = createTurns()
   app.addHook('onClose', async () => loop.stop())
-  // One object for all requests: nothing is made to look at.
+  // One object for all requests, so that a check allocates nothing.
   const own = {
     requests: 0,
     get delay_ms() {
@@ -49,7 +49,7 @@ export function createGate(
       if (isEnding() || connections.isBeyond(raw.socket)) throw tooBusy()
       if (isShed(priority, load(), bounds)) throw tooBusy()
     },
-    // Counted where work begins and ends, and not at sockets: those of pipelined requests may vanish unheard.
+    // Counted where work begins and ends: the sockets of pipelined requests may close without an event.
     async during(work) {
       own.requests += 1
       try {

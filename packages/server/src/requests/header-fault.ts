@@ -2,8 +2,8 @@ import type { IncomingMessage } from 'node:http'
 import { invalid, type SvcError } from '@svc/core/contract'
 
 /**
- * Headers that a request may have once. Of two, a proxy may go by one and the service by the other: Node joins some and
- * drops the second of others.
+ * Headers that a request may have only once. Of two values, a proxy may use one and the service the other: Node joins the
+ * values of some headers and drops the second value of others.
  */
 const SINGLE = new Map(
   ['Host', 'Authorization', 'X-API-Key', 'Idempotency-Key', 'Content-Type'].map((name) => [
@@ -12,12 +12,12 @@ const SINGLE = new Map(
   ]),
 )
 
-/** `uri-host [ ":" port ]` of RFC 3986, without the comma, by which two values may have been joined; empty is allowed. */
+/** `uri-host [ ":" port ]` of RFC 3986, without the comma, which may join two values; empty is allowed. */
 const HOST = /^(?:\[[\da-f:.]+\]|(?:[\w.~!$&'()*+;=-]|%[\da-f]{2})*)(?::\d*)?$/i
 
 /**
- * What is wrong with the headers of a request, before anything else is looked at; null where nothing is. Source:
- * RFC 9112 section 3.2 for `Host`, which Node does not check.
+ * The fault in the headers of a request, which is checked before anything else; null for none. Source for `Host`, which
+ * Node does not check: RFC 9112 section 3.2.
  */
 export function headerFault({
   rawHeaders,

@@ -1,23 +1,23 @@
-import type { State } from './rate-limit.ts'
-import { createTurns, type Turns } from './turns.ts'
+import type { State } from '../admission/rate-limiter.ts'
+import { createTurns, type Turns } from '../admission/turns.ts'
 
-/** So many clients are remembered; beyond it the one that was noted first is forgotten. */
+/** How many clients are remembered. One more replaces the oldest. */
 const CLIENTS_MAX = 10_000
 
 /**
- * The clients whose bad signatures used up their bucket of requests without credentials. Until its window ends, the bodies
- * of such a client are read and checked one in each turn of the event loop, so that forged ones delay no other request by
- * more than one check. None is refused: the provider itself may call from the same address, through one proxy for
- * instance, and what it tells is often told once.
+ * The clients whose bad signatures used up their bucket of requests without credentials. Until the bucket's window ends,
+ * one body of such a client is read and checked in each turn of the event loop, so that forged bodies delay other requests
+ * by at most one check. No request is refused: the provider itself may call from the same address, for example through one
+ * proxy, and often reports an event only once.
  */
 export interface ForgingClients {
-  /** Takes note of a bad signature: how the client's bucket stands with it. */
+  /** Records a bad signature, with the state of the client's bucket after it. */
   note(client: string, bucket: Pick<State, 'remaining' | 'reset_s'>): void
-  /** Resolves when the body of a request of that client may be read; undefined if it may at once. */
+  /** Resolves when the body of a request of this client may be read; undefined if it may at once. */
   turn(client: string): Promise<void> | undefined
 }
 
-/** @param now milliseconds */
+/** @param now time in milliseconds */
 export function createForgingClients(now: () => number): ForgingClients {
   const forging = new Map<string, { turns: Turns; until: number }>()
   return {

@@ -1,6 +1,6 @@
 import type { Revoked } from '@svc/core'
 
-/** What to know of the API keys and webhooks that ended with a verification or a reset; empty where there were none. */
+/** The sentence about API keys and webhooks that a verification or a reset ended; empty if it ended none. */
 export function revokedText({ api_keys, webhooks }: Revoked): string {
   const ended = [
     ...(api_keys > 0

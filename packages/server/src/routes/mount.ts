@@ -14,30 +14,29 @@ import {
   SvcError,
 } from '@svc/core/contract'
 import type { FastifyInstance, FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
-import type { Admission } from './admission.ts'
-import { type Identity, viewerOf } from './auth.ts'
-import { acceptCsv } from './csv-body.ts'
-import { failureOf, tooBusy } from './failures.ts'
-import { inTime } from './in-time.ts'
-import { plainAddress } from './rate-limit.ts'
-import { keepRaw } from './raw-body.ts'
-import { isDecodable } from './readable-url.ts'
+import type { Admission } from '../admission/admission.ts'
+import { type Identity, viewerOf } from '../admission/authenticator.ts'
+import { plainAddress } from '../admission/rate-limiter.ts'
+import { failureOf, tooBusy } from '../failures.ts'
+import { acceptCsv, acceptRaw } from '../requests/body-parsers.ts'
+import { isDecodable } from '../requests/readable-url.ts'
+import { withTimeout } from '../timeout.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** The line of the API's table that a route serves: a route without one is not served at all. */
+    /** The row of the API's table that a route serves. A route without one, and without `page`, is refused at start. */
     endpoint?: Endpoint
   }
 }
 
-/** What a handler gets: everything decoded, everybody known. */
+/** The argument of a handler: decoded input and the identity of the caller. */
 export interface Call<E> {
-  /** Whose data this is about; empty where an endpoint asks for no credential. */
+  /** The workspace of the caller; empty where an endpoint takes no credential. */
   workspace_id: string
   identity: Identity | null
-  /** Who asks, as the audit log records it. */
+  /** The caller, as the audit log records it. */
   actor: Actor
-  /** Whose data is seen and changed: a test key's are test data. */
+  /** The data that the caller sees and changes: for a test key the test data. */
   viewer: Viewer
   body: Body<E>
   query: Query<E>
@@ -49,39 +48,39 @@ export interface Call<E> {
   countBulkEstimate(): Promise<void>
   /** Counts the call in the bucket of all signups. */
   countSignup(): Promise<void>
-  /** Counts the call among the logins to an account, by where it comes from. */
+  /** Counts the call as a login to an account, by the client's network. */
   countLogin(email: string, knownNetwork: string | null): Promise<void>
-  /** Counts the call as a stranger's: its signature was wrong. */
+  /** Counts the call, whose signature is wrong, as a request without credentials. */
   countBadSignature(): Promise<void>
-  /** Says on the response that it is a stored answer. */
+  /** Marks the response as a stored answer. */
   replayed(): void
-  /** What was sent where an endpoint asks for a signature over the body: all of it still to be believed. */
+  /** The body and signature of a signed request, which the handler must still verify. */
   signed: Signed
   reply: FastifyReply
 }
 
-/** A body as it came, and the header that signs it. */
+/** An unchanged body and the header with its signature. */
 interface Signed {
   body: Uint8Array
   signature: string | undefined
 }
 
 /**
- * Whoever has a key to ask again with need not wait for 10 s. Contract section 12. A little less, or the time limit of
- * PostgreSQL, which is 10 s too, could come first and be told as a fault.
+ * The time limit of requests with an idempotency key, which the client can repeat: 10 s by contract section 12. A little
+ * less, because the time limit of PostgreSQL is 10 s too and would be reported as a fault.
  */
 const REPEATABLE_MAX_MS = 9_500
 
 type Group = Readonly<Record<string, Endpoint>>
 
-/** What a handler answers: the data, or a stream of what is sent, whose type it then says on the reply. */
+/** The result of a handler: the data, or a stream of the response body, whose type the handler sets on the reply. */
 type Answer<E> = E extends { readonly gives_csv: true }
   ? Readable
   : E extends { readonly in_pieces: true }
     ? Data<E> | Readable
     : Data<E>
 
-/** One handler for each endpoint of a group: a forgotten one does not compile. */
+/** One handler for each endpoint of a group: a missing one does not compile. */
 export type Handlers<G extends Group> = {
   [K in keyof G]: (call: Call<G[K]>) => Promise<Answer<G[K]>> | Answer<G[K]>
 }
@@ -116,7 +115,7 @@ export function mount<G extends Group>(
   }
 }
 
-/** What may be asked for again gets its stored answer then, whatever became of it meanwhile. */
+/** The result of a handler. A request with an idempotency key has a time limit: a repetition gets its stored answer. */
 async function answerOf(
   call: Call<Endpoint>,
   handle: (call: Call<Endpoint>) => unknown,
@@ -124,8 +123,8 @@ async function answerOf(
 ): Promise<unknown> {
   if (call.idempotency_key === undefined) return handle(call)
   const work = Promise.resolve(handle(call))
-  return inTime(REPEATABLE_MAX_MS, work, () => {
-    // Nobody hears of its end any more.
+  return withTimeout(REPEATABLE_MAX_MS, work, () => {
+    // The client gets no later failure, so the log does.
     work.catch((error) => {
       if (failureOf(error).status === 500)
         log.error({ err: error, request_id: id }, 'request failed')
@@ -134,13 +133,13 @@ async function answerOf(
   })
 }
 
-/** A body other than JSON is taken by its own routes alone, which have their parsers to themselves. */
+/** Routes that take other bodies than JSON have a scope with parsers of their own. */
 function serve(app: FastifyInstance, endpoint: Endpoint, route: RouteOptions): void {
   const { takes_csv, signed_by } = endpoint
   if (!takes_csv && !signed_by) return void app.route(route)
   app.register(async (scope) => {
     if (takes_csv) acceptCsv(scope)
-    if (signed_by) keepRaw(scope)
+    if (signed_by) acceptRaw(scope)
     scope.route(route)
   })
 }
@@ -174,7 +173,7 @@ function callOf(
   }
 }
 
-/** Who makes a request, once it was admitted. */
+/** The caller of an admitted request, for the audit log. */
 export function actorOf({ identity, ip, id }: FastifyRequest): Actor {
   return {
     kind: identity?.kind ?? 'client',
@@ -195,12 +194,12 @@ function signedOf({ signed_by = '' }: Endpoint, { body, headers }: FastifyReques
   }
 }
 
-/** No body is an empty one; `null` is not. */
+/** A missing body counts as an empty object; `null` does not. */
 function bodyOf({ body }: FastifyRequest): unknown {
   return body === undefined ? {} : body
 }
 
-/** An id that cannot be one is an id that nobody has: the same 404 as for any other. */
+/** An id of a wrong form gets the same 404 as an unknown id. */
 function paramsOf({ params, not_found }: Endpoint, given: unknown): unknown {
   if (!params) return undefined
   const result = params.safeParse(given)
@@ -210,7 +209,7 @@ function paramsOf({ params, not_found }: Endpoint, given: unknown): unknown {
 
 function queryOf({ query }: Endpoint, url: string, given: unknown): unknown {
   if (!query) return undefined
-  // The parser takes broken percent-encoding for plain text.
+  // The parser takes broken percent-encoding as plain text.
   if (url.includes('%') && !isDecodable(url)) {
     throw invalid('', 'The query string must be percent-encoded UTF-8')
   }

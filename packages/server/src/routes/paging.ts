@@ -1,4 +1,4 @@
-/** Page numbers of a query, as a slice. */
+/** The slice of a page. */
 export function sliceOf({ page, limit }: { page: number; limit: number }): {
   limit: number
   offset: number

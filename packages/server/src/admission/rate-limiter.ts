@@ -1,5 +1,8 @@
 import { isIP } from 'node:net'
-import rateLimit from '@fastify/rate-limit'
+import rateLimit, {
+  type FastifyRateLimitOptions,
+  type FastifyRateLimitStore,
+} from '@fastify/rate-limit'
 import type { Core } from '@svc/core'
 import {
   CLIENT_BITS,
@@ -10,15 +13,14 @@ import {
   WIDE_NETWORK_FACTOR,
 } from '@svc/core/contract'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { countersOf } from './counters.ts'
-import { inTime } from './in-time.ts'
+import { withTimeout } from '../timeout.ts'
 
 export type Bucket = keyof typeof RATES
 
-/** Who is counted in a bucket: by an id of any kind, or as a client, by its address. */
+/** The key of a bucket's counter: an id of any kind, or a client by its address. */
 export type Counted = string | Client
 
-/** A client and, of an IPv6 one, the network around it, which counts with `WIDE_NETWORK_FACTOR` times the limit. */
+/** A client, and for IPv6 its network, which counts with `WIDE_NETWORK_FACTOR` times the limit. */
 export interface Client {
   address: string
   network: string | null
@@ -26,13 +28,13 @@ export interface Client {
 
 export interface RateLimiter {
   /**
-   * Counts the request in a bucket and puts that on the response's headers where it has the least remaining.
-   * @throws SvcError `rate_limit_exceeded`, and Error when the counters do not answer: the gate stays shut.
+   * Counts the request in a bucket. The response's headers show the bucket if it has the least remaining.
+   * @throws SvcError `rate_limit_exceeded`, and Error when the counters do not answer, so that the request is refused.
    */
   count(request: FastifyRequest, reply: FastifyReply, bucket: Bucket, who: Counted): Promise<void>
   /**
-   * As `count`, in the caller's own bucket and in one that it shares with others, with one wait for both. A caller that
-   * keeps exceeding its own bucket takes nothing from those it shares the other one with.
+   * As `count`, in the caller's own bucket and in a shared one, with one wait for both. A caller that keeps exceeding its
+   * own bucket uses up nothing of the shared one.
    */
   countShared(
     request: FastifyRequest,
@@ -40,15 +42,15 @@ export interface RateLimiter {
     own: readonly [Bucket, string],
     shared: readonly [Bucket, string],
   ): Promise<void>
-  /** Shows a bucket on the response's headers, and refuses nothing, whether the counters answer or not. */
+  /** Shows a bucket in the response's headers. Refuses no request, even when the counters do not answer. */
   show(request: FastifyRequest, reply: FastifyReply, bucket: Bucket, who: Counted): Promise<void>
-  /** As `show`, of a request that it counts; answers how the bucket stands with it. */
+  /** Counts the request and shows the bucket as `show` does; returns the bucket's state. */
   note(request: FastifyRequest, reply: FastifyReply, bucket: Bucket, who: Counted): Promise<State>
-  /** Counts what never became a request, and tells how the bucket stands, whether the counters answer or not. */
+  /** Counts input that never became a request; returns the bucket's state, even when the counters do not answer. */
   tally(bucket: Bucket, who: Counted): Promise<State>
 }
 
-/** How a bucket stands. */
+/** The state of a bucket. */
 export interface State {
   max: number
   remaining: number
@@ -58,12 +60,12 @@ export interface State {
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Of the buckets the request counted in, the one that its headers describe. */
+    /** The bucket that the response's headers describe: of all that the request counted in, the one with the least remaining. */
     tightest: State | null
   }
 }
 
-/** What the plugin looks at of a request; a real one builds its route options anew at every look. */
+/** The properties of a request that the plugin reads. A real request builds its route options anew at each read. */
 interface Looked {
   key: string
   max: number
@@ -72,48 +74,48 @@ interface Looked {
 
 const NO_ROUTE_OPTIONS = {}
 
-/** A probe shows the counters, and does not wait for them: it may be asked of a process whose database stands still. */
+/** A probe shows the counters but does not wait long for them: the database may be stalled. */
 const SHOW_MAX_MS = 500
 
-/** So many callers are remembered as having exceeded their own bucket; beyond it all are forgotten. */
+/** How many callers that exceeded their own bucket are remembered. One more clears the list. */
 const EXCEEDING_MAX = 10_000
 
-/** Stands for clients that reset their connection before their request was looked at: their address is unknown by then. */
+/** The key for clients that reset their connection before their request was read: their address is unknown. */
 const GONE = 'gone'
 
-/** Stands for all clients of whom a trusted proxy tells what is no address: another text each time is no other client. */
+/** One key for all texts of a trusted proxy that are no address, so that a new text does not make a new client. */
 const NO_ADDRESS = 'no address'
 
-/** The network that clients of IPv6 count in together: what one site gets. Of IPv4, an address is all there is. */
+/** The IPv6 network in which clients count together: the size that one site gets. IPv4 has none. */
 const WIDE_BITS = { ...CLIENT_BITS, ipv6: 48 } as const
 
-/** The client that a request comes from; with `of`, for a count of its own, such as that of one route. */
+/** The client of a request. `of` separates its counter from others, for example by route. */
 export function clientOf({ ip }: { ip: string | undefined }, of = ''): Client {
   const name = (text: string) => (of ? `${of} ${text}` : text)
   const wide = ip === undefined ? null : networkOf(plainAddress(ip) ?? '', WIDE_BITS)
   return { address: name(clientKey({ ip })), network: wide?.includes(':') ? name(wide) : null }
 }
 
-/** What counts as one client: an IPv4 address, or the /64 that one IPv6 customer has. */
+/** The key of one client: an IPv4 address, or the /64 that one IPv6 customer has. */
 export function clientKey({ ip }: { ip: string | undefined }): string {
   if (ip === undefined) return GONE
   return networkOf(plainAddress(ip) ?? '', CLIENT_BITS) ?? NO_ADDRESS
 }
 
-/** The IP address that a proxy told, which may stand in brackets or before a port; null where it told none. */
-export function plainAddress(told: string): string | null {
-  const [, bracketed, before] = /^\[([^\]]*)\](?::\d+)?$|^([\d.]+):\d+$/.exec(told) ?? []
-  const address = bracketed ?? before ?? told
+/** The IP address in a proxy's text, which may have brackets or a port; null for a text without one. */
+export function plainAddress(forwarded: string): string | null {
+  const [, bracketed, before] = /^\[([^\]]*)\](?::\d+)?$|^([\d.]+):\d+$/.exec(forwarded) ?? []
+  const address = bracketed ?? before ?? forwarded
   return isIP(address) === 0 ? null : address
 }
 
-/** The buckets of the contract's section 1. */
+/** The rate limiter with the buckets of contract section 1. */
 export async function createRateLimiter(
   app: FastifyInstance,
   rates: Record<Bucket, RateLimit>,
   core: Pick<Core, 'count'>,
 ): Promise<RateLimiter> {
-  await app.register(rateLimit, { global: false, store: countersOf(core) })
+  await app.register(rateLimit, { global: false, store: storeOf(core) })
   app.decorateRequest('tightest', null)
   const limiters = Object.fromEntries(
     Object.entries(rates).map(([bucket, { window_s }]) => [
@@ -138,11 +140,11 @@ export async function createRateLimiter(
     return { max, remaining, reset_s: ttlInSeconds, exceeded: isExceeded }
   }
 
-  /** Of a client and the network around it, the one with less left. */
+  /** The state with less remaining: of the client, or of its network. */
   async function stateOf(bucket: Bucket, who: Counted, increment: boolean): Promise<State> {
     if (typeof who === 'string') return look(bucket, { key: who, increment })
     const own = await look(bucket, { key: who.address, increment })
-    // What a client is refused does not count against its neighbours.
+    // Refused requests of a client do not count against its network.
     if (who.network === null || own.exceeded) return own
     const shared = await look(bucket, {
       key: who.network,
@@ -152,7 +154,7 @@ export async function createRateLimiter(
     return shared.exceeded || shared.remaining < own.remaining ? shared : own
   }
 
-  /** The headers are on every response: what cannot be known is shown as nothing left for now. */
+  /** Every response has the headers: an unknown state is shown as nothing remaining. */
   function unknown(bucket: Bucket): State {
     return { max: rates[bucket].max, remaining: 0, reset_s: 1, exceeded: false }
   }
@@ -166,8 +168,8 @@ export async function createRateLimiter(
     reply.header('x-ratelimit-reset', state.reset_s)
   }
 
-  /** As `stateOf`; a failure too leaves the headers behind. */
-  async function ask(
+  /** As `stateOf`; sets the headers on a failure too. */
+  async function query(
     request: FastifyRequest,
     reply: FastifyReply,
     ...[bucket, who, increment]: Parameters<typeof stateOf>
@@ -180,12 +182,12 @@ export async function createRateLimiter(
     }
   }
 
-  /** As `stateOf`, for those who do not wait long, and are not held back. */
-  async function glance(...asked: Parameters<typeof stateOf>): Promise<State> {
-    return inTime(SHOW_MAX_MS, stateOf(...asked)).catch(() => unknown(asked[0]))
+  /** As `stateOf`, with a short wait; an unknown state on timeout or failure. */
+  async function queryBriefly(...arguments_: Parameters<typeof stateOf>): Promise<State> {
+    return withTimeout(SHOW_MAX_MS, stateOf(...arguments_)).catch(() => unknown(arguments_[0]))
   }
 
-  /** Callers whose last request exceeded their own bucket. Only a hint: a wrong one costs a second wait. */
+  /** Callers whose last request exceeded their own bucket. A hint only: a wrong entry costs a second wait. */
   const exceeding = new Set<string>()
 
   function pass(request: FastifyRequest, reply: FastifyReply, state: State): void {
@@ -194,7 +196,7 @@ export async function createRateLimiter(
   }
 
   async function count(...[request, reply, bucket, who]: Parameters<RateLimiter['count']>) {
-    pass(request, reply, await ask(request, reply, bucket, who, true))
+    pass(request, reply, await query(request, reply, bucket, who, true))
   }
 
   return {
@@ -207,8 +209,8 @@ export async function createRateLimiter(
         return count(request, reply, ...shared)
       }
       const [mine, ours] = await Promise.all([
-        ask(request, reply, ...own, true),
-        ask(request, reply, ...shared, true),
+        query(request, reply, ...own, true),
+        query(request, reply, ...shared, true),
       ])
       if (mine.exceeded) {
         if (exceeding.size >= EXCEEDING_MAX) exceeding.clear()
@@ -218,18 +220,18 @@ export async function createRateLimiter(
       pass(request, reply, ours)
     },
     async show(request, reply, bucket, who) {
-      show(request, reply, await glance(bucket, who, false))
+      show(request, reply, await queryBriefly(bucket, who, false))
     },
     async note(request, reply, bucket, who) {
-      const state = await glance(bucket, who, true)
+      const state = await queryBriefly(bucket, who, true)
       show(request, reply, state)
       return state
     },
-    tally: (bucket, who) => glance(bucket, who, true),
+    tally: (bucket, who) => queryBriefly(bucket, who, true),
   }
 }
 
-/** The refusal of whoever exceeded a limit. */
+/** The error for a request that exceeds a limit. */
 export function rateExceeded({ reset_s }: State): SvcError {
   const seconds = Math.max(1, reset_s)
   return new SvcError(
@@ -237,4 +239,31 @@ export function rateExceeded({ reset_s }: State): SvcError {
     `Rate limit exceeded. Try again in ${seconds} seconds.`,
     { retry_after_s: seconds },
   )
+}
+
+type StoreCallback = (error: Error | null, result?: { current: number; ttl: number }) => void
+
+/** A store of the plugin that counts in the core; a failure of the core is a failure of the plugin. */
+function storeOf({ count }: Pick<Core, 'count'>): new () => FastifyRateLimitStore {
+  function addTo(key: string, done: StoreCallback, window_ms: number, add: 0 | 1): void {
+    count({ key, window_ms, add }).then(
+      ({ count: current, ends_in_ms: ttl }) => done(null, { current, ttl }),
+      done,
+    )
+  }
+
+  return class implements FastifyRateLimitStore {
+    // Buckets share the store; their keys differ.
+    child(_: FastifyRateLimitOptions): FastifyRateLimitStore {
+      return this
+    }
+
+    incr(key: string, done: StoreCallback, window_ms = 0): void {
+      addTo(key, done, window_ms, 1)
+    }
+
+    read(key: string, done: StoreCallback, window_ms = 0): void {
+      addTo(key, done, window_ms, 0)
+    }
+  }
 }

@@ -4,7 +4,7 @@ import type { Core, KeyIdentity, Viewer } from '@svc/core'
 import { type Endpoint, LIMITS, type Scope, SvcError } from '@svc/core/contract'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 
-/** Who a request is: a workspace's session, or one of its API keys. */
+/** The identity behind a request: a workspace's session, or one of its API keys. */
 export type Identity =
   | {
       kind: 'session'
@@ -18,27 +18,27 @@ export type Identity =
     }
   | ({ kind: 'api_key' } & KeyIdentity)
 
-/** The credential that a request brings, still unchecked. */
+/** The credential in a request, not yet checked. */
 type Credential = { kind: 'jwt'; header: string } | { kind: 'api_key'; key: string }
 
 export interface Authenticator {
-  /** The credential that the endpoint would look at; null when there is none. */
+  /** The credential that the endpoint takes; null when the request has none. */
   credentialOf(request: FastifyRequest, endpoint: Endpoint): Credential | null
   /** @throws SvcError 401, or 403 for an address that the key does not allow. */
   identify(credential: Credential, request: FastifyRequest): Promise<Identity>
-  /** A token for a session; `session_id` makes it another than that of any other login. */
+  /** A token for a session; `session_id` makes the tokens of two logins differ. */
   issueToken(session: { workspace_id: string; token_version: number; session_id: string }): string
 }
 
 interface Claims {
   sub: string
-  /** The workspace's token version when it was issued: a password change ends all before. */
+  /** The workspace's token version at issue: a password change ends all earlier tokens. */
   tv: number
-  /** When it was issued, in seconds. */
+  /** The time of issue, in seconds. */
   iat: number
-  /** When it expires, in seconds. */
+  /** The time of expiry, in seconds. */
   exp: number
-  /** Random, so that two logins within one second are two sessions. Tokens from before there were logouts have none. */
+  /** Random, so that two logins within one second are two sessions. Tokens from before logout existed have none. */
   jti?: string
 }
 
@@ -49,9 +49,9 @@ export async function createAuthenticator(
 ): Promise<Authenticator> {
   await app.register(jwt, {
     secret,
-    // A number is seconds here, whatever the library beneath says of milliseconds.
+    // A number means seconds here, although the library below counts in milliseconds.
     sign: { algorithm: 'HS256', expiresIn: LIMITS.jwt_lifetime_s },
-    // One algorithm, and a token without an end is none: the library's own defaults let both pass.
+    // The library's defaults would accept other algorithms, and tokens that never expire.
     verify: { algorithms: ['HS256'], requiredClaims: ['sub', 'tv', 'iat', 'exp'] },
   })
 
@@ -95,8 +95,8 @@ export async function createAuthenticator(
 }
 
 /**
- * Without the signature: the last character of a base64url text has bits that no decoder reads, so that one signature can
- * be written in several ways.
+ * Leaves the signature out: decoders ignore some bits of the last character of a base64url text, so one signature has
+ * several spellings.
  */
 function sessionHashOf(token: string): string {
   return hash('sha256', token.slice(0, token.lastIndexOf('.')))
@@ -118,7 +118,7 @@ function invalidToken(): SvcError {
   return new SvcError('token_expired', 'Invalid or expired token')
 }
 
-/** The refusal of a request without the credential that an endpoint asks for. */
+/** The error for a request without the credential that an endpoint requires. */
 export function missingCredential({ auth }: Endpoint): SvcError {
   const header = {
     api_key: 'X-API-Key header',
@@ -129,15 +129,21 @@ export function missingCredential({ auth }: Endpoint): SvcError {
   return new SvcError('unauthorized', `Missing ${header}`)
 }
 
-/** Whose data a caller sees and changes: a session all of its workspace's, a test key the test data. */
+/** The identity of a caller on an endpoint that takes API keys only. */
+export function keyOf(identity: Identity | null): KeyIdentity {
+  if (identity?.kind !== 'api_key') throw new Error('the endpoint takes API keys only')
+  return identity
+}
+
+/** The data that a caller sees and changes: for a session all of its workspace's, for a test key the test data. */
 export function viewerOf(identity: Identity | null): Viewer {
   if (identity?.kind === 'api_key') return identity
   return identity?.workspace_id ?? ''
 }
 
 /**
- * @throws SvcError `forbidden` when an API key lacks the scope, and for a test key where there is no test data; a
- * session holds every scope.
+ * A session has every scope.
+ * @throws SvcError `forbidden` when an API key lacks the scope, and for a test key where no test data exists.
  */
 export function requireScope(identity: Identity, scope: Scope | undefined): void {
   if (!scope || identity.kind === 'session') return

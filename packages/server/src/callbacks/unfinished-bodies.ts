@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http'
 
 const MB = 1024 * 1024
 
-/** What the unfinished bodies of one client, and of all clients, may hold at the most, in bytes. */
+/** The maximum of bytes that the unfinished bodies of one client, and of all clients, may hold. */
 const BOUNDS = { client: 8 * MB, all: 64 * MB }
 
 interface Unfinished {
@@ -12,9 +12,9 @@ interface Unfinished {
 }
 
 /**
- * Bounds the memory that bodies hold while they arrive, on routes that refuse no request for load. Where a new body
- * would exceed the bounds of its client or of all clients, the oldest of them is cut: the body of a working client
- * arrives within milliseconds, so the oldest is one that stalls.
+ * Bounds the memory that bodies hold while they arrive, on routes that refuse no request for load. When a new body would
+ * exceed the bounds of its client or of all clients, the connections with the oldest bodies are closed: the body of a
+ * working client arrives within milliseconds, so the oldest one stalls.
  */
 export function createUnfinishedBodies(bounds = BOUNDS): {
   /** Reserves room for a body of at most `bytes`, until it has arrived or its connection is closed. */

@@ -1,8 +1,8 @@
 import { accessSync, constants, mkdirSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { type BackupOptions, backupDatabase, backupsIn, type Log } from '@svc/core'
-import type { BackupSettings } from './settings/backups.ts'
-import { ConfigError } from './settings/variables.ts'
+import type { BackupSettings } from '../settings/backups.ts'
+import { ConfigError } from '../settings/variables.ts'
 
 /** The backups that the server makes by itself. */
 export interface Backups {

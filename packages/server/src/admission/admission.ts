@@ -1,50 +1,60 @@
 import { type Endpoint, emailKey, SvcError } from '@svc/core/contract'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { type Authenticator, type Identity, missingCredential, requireScope } from './auth.ts'
+import {
+  type Authenticator,
+  type Identity,
+  missingCredential,
+  requireScope,
+} from './authenticator.ts'
 import type { Gate } from './gate.ts'
 import { priorityOf } from './load.ts'
-import type { PageRate } from './pages/page.ts'
-import { clientOf, type RateLimiter, type State } from './rate-limit.ts'
+import { clientOf, type RateLimiter, type State } from './rate-limiter.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Whom the admission let in; null where no credential was asked for. */
+    /** The identity that the admission found; null where the endpoint takes no credential. */
     identity: Identity | null
-    /** Whether the body was still to come when the credential was checked. */
+    /** Whether the body had not arrived when the credential was checked. */
     awaitsBody: boolean
   }
 }
 
-/** Who comes in. Runs before a body is read: a stranger learns nothing of the schemas. */
+/**
+ * How the requests of a page count: as any request without a credential; or in no bucket, so that none is refused and the
+ * headers only show the bucket.
+ */
+export type PageRate = 'anonymous' | 'exempt'
+
+/** Decides which requests may enter. It runs before a body is read, so that its refusals show nothing of the schemas. */
 export interface Admission {
   /**
-   * Whoever exceeds a limit, or is a stranger, is told that, however busy the service is; only then is looked at whether
-   * it can take the request, still before its body is read.
-   * @throws SvcError 429, 401, 403 or 429, looked at in that order.
+   * Checks rate limits and the credential first, however busy the service is, and then whether the service has room for
+   * the request.
+   * @throws SvcError 429, 401, 403 or 429, checked in this order.
    */
   admit(endpoint: Endpoint | null, request: FastifyRequest, reply: FastifyReply): Promise<void>
   /**
-   * Checks the credential again where the body was not there yet when it was checked: a client may take its time with
-   * that, and a key or session that ended meanwhile ends the request too.
+   * Checks the credential again if the body had not arrived at the first check: a key or session that ended while the
+   * body arrived ends the request too.
    * @throws SvcError 401 or 403.
    */
   confirm(endpoint: Endpoint, request: FastifyRequest): Promise<void>
-  /** Of a page, which anybody may read. @throws SvcError 429. */
+  /** Admits a request for a page, which needs no credential. @throws SvcError 429. */
   admitVisitor(rate: PageRate, request: FastifyRequest, reply: FastifyReply): Promise<void>
-  /** Counts a request in the bucket that login and its kin have for each e-mail address. */
+  /** Counts a request in the bucket that login and similar endpoints have for each e-mail address. */
   countFor(
     request: FastifyRequest,
     reply: FastifyReply,
     endpoint: Endpoint,
     email: string,
   ): Promise<void>
-  /** Counts a request that turned out to estimate a bulk in the bucket that its workspace has for these. */
+  /** Counts the estimate of a bulk in the workspace's bucket for estimates. */
   countBulkEstimate(request: FastifyRequest, reply: FastifyReply): Promise<void>
   /** Counts a signup in the bucket that all clients share. */
   countSignup(request: FastifyRequest, reply: FastifyReply): Promise<void>
   /**
-   * Counts a login to the account of an e-mail address: in the bucket of the network that it comes from, where the
-   * account knows it, and else in that of the address and in the one that all clients share.
+   * Counts a login to the account of an e-mail address: in the bucket of the client's network where the account knows
+   * this network, else in the bucket of the address and in the one that all clients share.
    */
   countLogin(
     request: FastifyRequest,
@@ -52,9 +62,9 @@ export interface Admission {
     email: string,
     knownNetwork: string | null,
   ): Promise<void>
-  /** Counts a request whose signature was wrong as a stranger's, and refuses nothing for it; answers how its bucket stands. */
+  /** Counts a request with a wrong signature among those without credentials. Refuses none; returns the bucket's state. */
   noteBadSignature(request: FastifyRequest, reply: FastifyReply): Promise<State>
-  /** Does the work of a request that was let in; until it has ended, it is load. */
+  /** Runs the work of an admitted request, which counts as load until it ends. */
   during: Gate['during']
 }
 
@@ -66,7 +76,7 @@ export function createAdmission(
   app.decorateRequest('identity', null)
   app.decorateRequest('awaitsBody', false)
 
-  async function admitStranger(
+  async function admitAnonymous(
     request: FastifyRequest,
     reply: FastifyReply,
     endpoint: Pick<Endpoint, 'path' | 'rate'> | null,
@@ -85,9 +95,9 @@ export function createAdmission(
     endpoint: Endpoint,
     identity: Identity,
   ): Promise<void> {
-    const who = identity.kind === 'api_key' ? identity.api_key_id : identity.workspace_id
+    const caller = identity.kind === 'api_key' ? identity.api_key_id : identity.workspace_id
     const { workspace_id } = identity
-    await limiter.countShared(request, reply, ['general', who], ['workspace', workspace_id])
+    await limiter.countShared(request, reply, ['general', caller], ['workspace', workspace_id])
     if (endpoint.rate === 'bulk') {
       await limiter.count(request, reply, 'bulk', workspace_id)
     }
@@ -97,8 +107,8 @@ export function createAdmission(
   }
 
   /**
-   * A credential that is wrong counts twice: as a stranger's request, and as a failed attempt. Who may make no more of them
-   * gets a 429, whatever is wrong with the credential.
+   * A wrong credential counts twice: as a request without credentials, and as a failed attempt. A client that used up
+   * either bucket gets a 429 in place of the reason.
    */
   async function refuseBadCredential(
     request: FastifyRequest,
@@ -120,11 +130,11 @@ export function createAdmission(
   ): Promise<void> {
     const credential = endpoint && authenticator.credentialOf(request, endpoint)
     if (!credential) {
-      await admitStranger(request, reply, endpoint)
+      await admitAnonymous(request, reply, endpoint)
       if (endpoint && endpoint.auth !== 'none') throw missingCredential(endpoint)
       return
     }
-    // Looked at first: what others send from an address does not hold back who has a good credential there.
+    // Checked first, so that other clients of an address do not block a valid credential.
     const identity = await authenticator
       .identify(credential, request)
       .catch((error) => refuseBadCredential(request, reply, error))
@@ -151,7 +161,7 @@ export function createAdmission(
       gate.during(async () => {
         const priority = priorityOf({ rate })
         await gate.turn(priority)
-        await admitStranger(request, reply, rate === 'exempt' ? { path: '/', rate } : null)
+        await admitAnonymous(request, reply, rate === 'exempt' ? { path: '/', rate } : null)
         gate.check(priority, request)
       }),
     countFor: (request, reply, { path }, email) =>
@@ -167,7 +177,7 @@ export function createAdmission(
         return limiter.count(request, reply, 'auth', `${account} from ${knownNetwork}`)
       }
       await limiter.count(request, reply, 'auth', account)
-      // Last: what is refused for one account does not use up what all have.
+      // Last, so that logins refused for one account do not use up the bucket of all clients.
       await limiter.count(request, reply, 'login_all', 'all')
     },
     noteBadSignature: (request, reply) =>

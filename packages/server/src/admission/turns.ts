@@ -1,20 +1,20 @@
-/** So many requests begin their work in one turn of the event loop: they take about 10 ms. */
+/** How many requests begin in one turn of the event loop; they take about 10 ms. */
 const PER_TURN = 64
 
 /**
- * Lets requests begin in their order, a few in each turn of the event loop, so that between two turns other requests are
- * read, and those that wait for no turn (health) are answered. How long the others wait is how overloaded the process is.
+ * Lets requests begin in their order, a few in each turn of the event loop. Between two turns the process reads other
+ * requests, and answers those that wait for no turn (health). The wait for a turn measures the overload of the process.
  */
 export interface Turns {
   /** Resolves when the request may begin; undefined if it may at once. */
   next(): Promise<void> | undefined
-  /** How long the request that has just begun waited for its turn, in milliseconds. */
+  /** How long the latest request waited for its turn, in milliseconds. */
   readonly delay_ms: number
 }
 
 /**
- * @param now milliseconds of a clock that never goes back
- * @param per_turn how many begin in one turn of the event loop; default 64
+ * @param now milliseconds of a monotonic clock
+ * @param per_turn how many requests begin in one turn of the event loop; default 64
  */
 export function createTurns({
   now = () => performance.now(),
@@ -45,7 +45,7 @@ export function createTurns({
     begun = due.length
     delay_ms = due[0] ? now() - due[0].since : 0
     for (const { begin } of due) begin()
-    // The next turn lets others begin, or finds that nothing waits.
+    // The next turn lets more requests begin, or finds none.
     if (begun > 0) schedule()
   }
 

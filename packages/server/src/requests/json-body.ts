@@ -15,8 +15,8 @@ import type { FastifyInstance } from 'fastify'
 const VALUES_PER_TURN = 2_000
 
 /**
- * The one body that the API takes: JSON in UTF-8, at most 16 levels deep, without texts that no database stores. Fastify's
- * own parser has no limit of depth and drops `__proto__` keys, which are ordinary keys here.
+ * The parser of the API's bodies: JSON in UTF-8, at most 16 levels deep, without texts that a database cannot store.
+ * Fastify's own parser has no limit of depth and drops `__proto__` keys, which are ordinary keys here.
  */
 export function acceptJson(app: FastifyInstance): void {
   app.removeAllContentTypeParsers()
@@ -35,12 +35,12 @@ export function acceptJson(app: FastifyInstance): void {
   )
 }
 
-/** Answers at once where the body is short, so that a send costs no turn of the event loop. */
+/** Returns the value of a short body at once, so that a send costs no turn of the event loop. */
 function parse(bytes: Buffer): unknown | Promise<unknown> {
   if (bytes.length === 0) return undefined
   if (!isUtf8(bytes)) throw malformed('it is not UTF-8')
   const text = bytes.toString('utf8')
-  // Before parsing: a value nested 500,000 deep parses, and then breaks the code that walks it.
+  // Before parsing: a value with 500,000 levels parses, and then breaks the code that walks it.
   const shape = jsonShape(text)
   if (shape.depth > LIMITS.json_depth) {
     throw invalid('', `JSON must be at most ${LIMITS.json_depth} levels deep`)
@@ -48,7 +48,7 @@ function parse(bytes: Buffer): unknown | Promise<unknown> {
   if (shape.values > LIMITS.json_values_of_all) {
     throw invalid('', `JSON must have at most ${LIMITS.json_values_of_all} values`)
   }
-  // NUL and lone surrogates can only come as escapes.
+  // NUL and lone surrogates are possible only as escapes.
   const isSuspect = shape.has_vast_number || text.includes('\\u')
   if (shape.values <= VALUES_PER_TURN) return parseWhole(text, isSuspect)
   return parseInTurns(text, shape, isSuspect)
@@ -60,7 +60,7 @@ function parseWhole(text: string, isSuspect: boolean): unknown {
   return value
 }
 
-/** Reads the items of the longest list a few at a time: other requests are answered in between. */
+/** Parses the items of the longest list a few at a time, so that the event loop serves other requests meanwhile. */
 async function parseInTurns(text: string, shape: JsonShape, isSuspect: boolean): Promise<unknown> {
   await turn()
   const list = longestList(text, VALUES_PER_TURN)
@@ -78,7 +78,7 @@ async function parseInTurns(text: string, shape: JsonShape, isSuspect: boolean):
   }
   const body = parseWhole(around, isSuspect)
   if (!list) return body
-  // A member that is named twice, or a list around the list: short bodies are read in another way.
+  // A repeated member name, or a list around the list, which this way of parsing would read wrong.
   const place = (body as Record<string, unknown> | null)?.[list.name]
   if (Array.isArray(body) || !Array.isArray(place) || place.length > 0) {
     throw malformed('it could not be parsed')

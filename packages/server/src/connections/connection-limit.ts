@@ -2,16 +2,16 @@ import { readFileSync } from 'node:fs'
 import type { Server } from 'node:http'
 import type { Socket } from 'node:net'
 
-/** So many more are told that there are too many; any beyond are closed unanswered. */
+/** How many connections above the limit are answered with a refusal; further ones are closed without an answer. */
 const REFUSED_MAX = 1_000
 
-/** The connections beyond those that a server serves at once. */
-export interface ConnectionBound {
-  /** Whether a connection was opened when there were as many as may be. It carries one request. */
+/** The limit of the connections that a server serves at once. */
+export interface ConnectionLimit {
+  /** Whether a connection was opened when the limit was reached. Such a connection carries one request. */
   isBeyond(socket: Socket): boolean
 }
 
-export function boundConnections(server: Server, max: number): ConnectionBound {
+export function limitConnections(server: Server, max: number): ConnectionLimit {
   const beyond = new WeakSet<Socket>()
   let open = 0
   server.maxConnections = max + REFUSED_MAX
@@ -25,7 +25,7 @@ export function boundConnections(server: Server, max: number): ConnectionBound {
   return { isBeyond: (socket) => beyond.has(socket) }
 }
 
-/** The most connections that the kernel lets wait on any socket; null where it does not say. */
+/** The kernel's limit of connections that wait on one socket; null where it is unknown. */
 export function readSomaxconn(file = '/proc/sys/net/core/somaxconn'): number | null {
   try {
     return Number.parseInt(readFileSync(file, 'utf8'), 10) || null

@@ -2,15 +2,15 @@ import { STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
 import { invalid, type SvcError } from '@svc/core/contract'
 import type { Logger } from 'pino'
-import { failureText } from './failures.ts'
-import { clientOf, type RateLimiter, rateExceeded } from './rate-limit.ts'
+import { clientOf, type RateLimiter, rateExceeded } from '../admission/rate-limiter.ts'
+import { failureText } from '../failures.ts'
 
-/** From the answer to what could not be read until the connection is cut. */
+/** The time from the refusal until the connection is closed. */
 const LINGER_MS = 500
 
 /**
- * Answers what is not HTTP, or came too slowly, as any stranger's request is answered: counted, named and with the
- * envelope. The connection is closed.
+ * Answers input that is not HTTP, or that came too slowly, as a request without credentials: counted, with a request id
+ * and the envelope. Then closes the connection.
  */
 export function createRefusal({
   limiter,
@@ -21,7 +21,7 @@ export function createRefusal({
   logger: Logger | undefined
   newRequestId: () => string
 }): (socket: Socket) => Promise<void> {
-  // Whatever else comes over a connection is as unreadable as what came first.
+  // The rest of the input on a refused connection is unreadable too.
   const refused = new WeakSet<Socket>()
 
   return async (socket) => {
@@ -46,7 +46,7 @@ export function createRefusal({
         }),
       )
     }
-    // Whoever does not hang up is hung up on: at once, an answer on its way could be lost.
+    // Closes connections that the client leaves open, after a wait: an immediate close could lose the answer.
     setTimeout(() => socket.destroy(), LINGER_MS).unref()
   }
 }

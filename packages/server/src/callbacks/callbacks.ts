@@ -1,17 +1,17 @@
 import type { CallbackReading, Core } from '@svc/core'
 import { invalid, SvcError } from '@svc/core/contract'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import type { Admission } from './admission.ts'
+import type { Admission } from '../admission/admission.ts'
+import { clientKey } from '../admission/rate-limiter.ts'
+import { acceptRaw } from '../requests/body-parsers.ts'
 import { createForgingClients } from './forging-clients.ts'
-import { clientKey } from './rate-limit.ts'
-import { keepRaw } from './raw-body.ts'
 import { createUnfinishedBodies } from './unfinished-bodies.ts'
 
 /**
- * What providers call: receipts, what recipients wrote, and the questions by which they check this service. A callback is
- * never refused for load or by a limit, because many providers do not repeat it; a wrong signature counts in the bucket of
- * requests without credentials, and once that is used up, the client's bodies wait for turns. Each provider has a route of its own, so that a body is read only for a provider that
- * exists, and up to its own limit.
+ * The routes that providers call: with receipts, with messages of recipients, and to verify this service. A callback is
+ * never refused for load or by a limit, because many providers do not repeat it. A wrong signature counts in the bucket of
+ * requests without credentials; once that is used up, the client's bodies wait for turns. Each provider has a route of its
+ * own, so that a body is read only for a provider that exists, and up to this provider's limit.
  */
 export function serveCallbacks(
   app: FastifyInstance,
@@ -22,7 +22,7 @@ export function serveCallbacks(
   const bodies = createUnfinishedBodies()
   const forging = createForgingClients(now)
   app.register(async (scope) => {
-    keepRaw(scope)
+    acceptRaw(scope)
     for (const [provider, bytes] of providers.callbackLimits()) {
       scope.route({
         method: ['GET', 'POST'],
@@ -32,9 +32,9 @@ export function serveCallbacks(
         onRequest: (request, reply) => admission.admitVisitor('exempt', request, reply),
         async preParsing(request, _reply, payload) {
           await forging.turn(clientKey(request))
-          const { 'content-length': announced = bytes } = request.headers
-          const held = request.method === 'GET' ? 0 : Math.min(Number(announced), bytes)
-          bodies.reserve(request.raw, clientKey(request), held)
+          const { 'content-length': length = bytes } = request.headers
+          const reserved = request.method === 'GET' ? 0 : Math.min(Number(length), bytes)
+          bodies.reserve(request.raw, clientKey(request), reserved)
           return payload
         },
         handler: async (request, reply) => {
@@ -78,7 +78,7 @@ function answer(reading: CallbackReading, reply: FastifyReply): FastifyReply {
   }
 }
 
-/** A header that came twice is as good as none to whoever checks a signature. */
+/** Leaves out repeated headers, because a signature check must not depend on the choice of one. */
 function plainHeaders({ headers }: FastifyRequest): Record<string, string | undefined> {
   return Object.fromEntries(
     Object.entries(headers).map(([name, value]) => [

@@ -1,9 +1,9 @@
-/** A path that no endpoint has. */
+/** A path without an endpoint. */
 const NOWHERE = '/%25'
 
 /**
- * The URL as the router shall see it. The router answers a path that is no percent-encoded UTF-8 itself, past every
- * hook; seen as a path that nobody serves, it is counted, named and logged as any other.
+ * The URL for the router. The router answers a path that is not percent-encoded UTF-8 without any hook; with a path that
+ * has no endpoint in its place, the request is counted, gets its id and is logged as any other.
  */
 export function readableUrl(url: string): string {
   return url.includes('%') && !isDecodable(url.split('?', 1)[0] ?? '') ? NOWHERE : url
