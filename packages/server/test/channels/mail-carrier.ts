@@ -1,8 +1,8 @@
 import { readProvider } from '@svc/core'
 import { expect } from 'vitest'
-import { postfixReport } from '../../../core/test/providers/smtp-intake-mails.ts'
-import { talkTo } from '../../../core/test/providers/smtp-intake-stage.ts'
-import { headersOf, startSmtpSink } from '../../../core/test/providers/smtp-sink.ts'
+import { postfixReport } from '../../../core/test/providers/smtp/intake-mails.ts'
+import { talkTo } from '../../../core/test/providers/smtp/intake-stage.ts'
+import { headersOf, startSmtpSink } from '../../../core/test/providers/smtp/sink.ts'
 import type { Peer } from './carriage.contract.ts'
 import type { Service } from './service.ts'
 

@@ -1,6 +1,6 @@
 import { readProvider } from '@svc/core'
 import { expect, vi } from 'vitest'
-import { startSmsc } from '../../../core/test/providers/smsc.ts'
+import { startSmsc } from '../../../core/test/providers/smpp/smsc.ts'
 import type { Peer } from './carriage.contract.ts'
 import { newNumber, type Service } from './service.ts'
 

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { feedbackReport, postfixReport } from '../../../core/test/providers/smtp-intake-mails.ts'
+import { feedbackReport, postfixReport } from '../../../core/test/providers/smtp/intake-mails.ts'
 import { carries, openCarriage } from './carriage.contract.ts'
 import { openMail, reported } from './mail-carrier.ts'
 import { CANARY } from './service.ts'

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import type { AddressInfo, Socket } from 'node:net'
 import { pathToFileURL } from 'node:url'
 import { SMTPServer, type SMTPServerSession } from 'smtp-server'
-import { CERTIFICATE, CERTIFICATE_KEY } from './smtp-send-certificate.ts'
+import { CERTIFICATE, CERTIFICATE_KEY } from './send-certificate.ts'
 
 /** A mail that the sink has read whole. */
 export interface SunkMail {

@@ -1,14 +1,5 @@
 import { afterEach, describe, expect, test } from 'vitest'
-import {
-  type Bench,
-  BRIEF,
-  bindTo,
-  jobOf,
-  openBench,
-  openClient,
-  sendOne,
-  until,
-} from './smpp-bench.ts'
+import { type Bench, BRIEF, bindTo, jobOf, openBench, openClient, sendOne, until } from './bench.ts'
 import { startSmsc } from './smsc.ts'
 import type { Behaviour } from './smsc-behaviour.ts'
 
@@ -387,8 +378,8 @@ describe('of two binds', () => {
 describe('nobody to send to', () => {
   test('before it listens nothing is written', async () => {
     bench = await openBench()
-    const { createSmpp } = await import('../../src/providers/smpp/smpp.ts')
-    const { settings } = await import('../../src/providers/smpp/settings.ts')
+    const { createSmpp } = await import('../../../src/providers/smpp/smpp.ts')
+    const { settings } = await import('../../../src/providers/smpp/settings.ts')
     const provider = createSmpp(
       settings.parse({ type: 'smpp', name: 'idle', binds: [bindTo(bench.smsc)] }),
     )

@@ -1,10 +1,10 @@
 import { generateKeyPairSync } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { openSmtp } from '../../src/providers/smtp/smtp.ts'
-import { createSmtpMailer } from '../../src/providers/smtp/smtp-mailer.ts'
-import { verifyDkim } from './smtp-send-dkim-verifier.ts'
-import { context, smtpJob, smtpSettings } from './smtp-send-fixtures.ts'
-import { type SmtpSink, startSmtpSink } from './smtp-sink.ts'
+import { openSmtp } from '../../../src/providers/smtp/smtp.ts'
+import { createSmtpMailer } from '../../../src/providers/smtp/smtp-mailer.ts'
+import { verifyDkim } from './send-dkim-verifier.ts'
+import { context, smtpJob, smtpSettings } from './send-fixtures.ts'
+import { type SmtpSink, startSmtpSink } from './sink.ts'
 
 const keyPair = () =>
   generateKeyPairSync('rsa', {

@@ -1,6 +1,6 @@
 import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { createSecureContext, TLSSocket } from 'node:tls'
-import { CERTIFICATE, CERTIFICATE_KEY } from './smtp-send-certificate.ts'
+import { CERTIFICATE, CERTIFICATE_KEY } from './send-certificate.ts'
 
 /** Where a server of a script can speak: before anything, after a command, after the final dot. */
 export type Verb =

@@ -2,9 +2,9 @@ import { once } from 'node:events'
 import { createServer } from 'node:net'
 import { createTransport } from 'nodemailer'
 import { afterEach, describe, expect, it } from 'vitest'
-import { messageToken } from '../../src/contract/signing/mail-address-token.ts'
-import { INTAKE_LIMITS, type IntakeLimits } from '../../src/providers/smtp/intake.ts'
-import { AWAY, feedbackReport, postfixReport } from './smtp-intake-mails.ts'
+import { messageToken } from '../../../src/contract/signing/mail-address-token.ts'
+import { INTAKE_LIMITS, type IntakeLimits } from '../../../src/providers/smtp/intake.ts'
+import { AWAY, feedbackReport, postfixReport } from './intake-mails.ts'
 import {
   BOUNCE_DOMAIN,
   bounceAddress,
@@ -13,7 +13,7 @@ import {
   openIntake,
   SECRET,
   talkTo,
-} from './smtp-intake-stage.ts'
+} from './intake-stage.ts'
 
 const ends: (() => unknown)[] = []
 afterEach(async () => {
@@ -371,7 +371,7 @@ describe('its end', () => {
     const server = createServer().listen(0, '127.0.0.1')
     await once(server, 'listening')
     ends.push(() => server.close())
-    const { listenForMail } = await import('../../src/providers/smtp/intake.ts')
+    const { listenForMail } = await import('../../../src/providers/smtp/intake.ts')
     const { port } = server.address() as { port: number }
     await expect(
       listenForMail({

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { reportsOf } from '../../src/providers/smtp/bounce-outcome.ts'
-import { readMailReport } from '../../src/providers/smtp/bounce-report.ts'
+import { reportsOf } from '../../../src/providers/smtp/bounce-outcome.ts'
+import { readMailReport } from '../../../src/providers/smtp/bounce-report.ts'
 import {
   AWAY,
   exchangeReport,
@@ -10,8 +10,8 @@ import {
   multipart,
   passedOn,
   postfixReport,
-} from './smtp-intake-mails.ts'
-import { newRef } from './smtp-intake-stage.ts'
+} from './intake-mails.ts'
+import { newRef } from './intake-stage.ts'
 
 const about = newRef()
 

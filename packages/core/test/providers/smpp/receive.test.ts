@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test } from 'vitest'
-import type { Received } from '../../src/contract/outside/provider.ts'
-import { type Bench, jobOf, openBench, until } from './smpp-bench.ts'
+import type { Received } from '../../../src/contract/outside/provider.ts'
+import { type Bench, jobOf, openBench, until } from './bench.ts'
 import type { Incoming } from './smsc-mo.ts'
 
 let bench: Bench

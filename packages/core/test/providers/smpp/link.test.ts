@@ -1,11 +1,12 @@
 import { once } from 'node:events'
 import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { afterEach, describe, expect, test } from 'vitest'
-import type { Provider } from '../../src/contract/outside/provider.ts'
-import { createFramer } from '../../src/providers/smpp/frames.ts'
-import { encodePdu, type Pdu, setSequence } from '../../src/providers/smpp/pdu.ts'
-import { settings } from '../../src/providers/smpp/settings.ts'
-import { createSmpp } from '../../src/providers/smpp/smpp.ts'
+import type { Provider } from '../../../src/contract/outside/provider.ts'
+import { createFramer } from '../../../src/providers/smpp/frames.ts'
+import { encodePdu, type Pdu, setSequence } from '../../../src/providers/smpp/pdu.ts'
+import { settings } from '../../../src/providers/smpp/settings.ts'
+import { createSmpp } from '../../../src/providers/smpp/smpp.ts'
+import { CERTIFICATE, CERTIFICATE_KEY } from '../smtp/send-certificate.ts'
 import {
   type Bench,
   BRIEF,
@@ -17,9 +18,8 @@ import {
   QUICK,
   sendOne,
   until,
-} from './smpp-bench.ts'
+} from './bench.ts'
 import { startSmsc } from './smsc.ts'
-import { CERTIFICATE, CERTIFICATE_KEY } from './smtp-send-certificate.ts'
 
 const closers: (() => Promise<void>)[] = []
 afterEach(async () => {

@@ -1,8 +1,8 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
-import type { Listening, MessageRef, Report, Sink } from '../../src/contract/outside/provider.ts'
-import { messageToken } from '../../src/contract/signing/mail-address-token.ts'
-import { type IntakeLimits, listenForMail } from '../../src/providers/smtp/intake.ts'
+import type { Listening, MessageRef, Report, Sink } from '../../../src/contract/outside/provider.ts'
+import { messageToken } from '../../../src/contract/signing/mail-address-token.ts'
+import { type IntakeLimits, listenForMail } from '../../../src/providers/smtp/intake.ts'
 
 export const SECRET = 'a secret of the tests'
 export const BOUNCE_DOMAIN = 'bounce.example.test'

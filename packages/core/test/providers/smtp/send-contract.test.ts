@@ -1,9 +1,9 @@
-import { openSmtp } from '../../src/providers/smtp/smtp.ts'
-import { smtpType } from '../../src/providers/smtp/type.ts'
-import { providerContract } from './provider.contract.ts'
-import type { Fate, PeerMessage, ProviderBench } from './provider-harness.ts'
-import { context, smtpSettings } from './smtp-send-fixtures.ts'
-import { headersOf, type Play, type SunkMail, startSmtpSink } from './smtp-sink.ts'
+import { openSmtp } from '../../../src/providers/smtp/smtp.ts'
+import { smtpType } from '../../../src/providers/smtp/type.ts'
+import { providerContract } from '../provider.contract.ts'
+import type { Fate, PeerMessage, ProviderBench } from '../provider-harness.ts'
+import { context, smtpSettings } from './send-fixtures.ts'
+import { headersOf, type Play, type SunkMail, startSmtpSink } from './sink.ts'
 
 const CREDENTIALS = { user: 'svc@mail.example', password: 'canary/password@4713' }
 

@@ -6,9 +6,9 @@ import type {
   Provider,
   Report,
   SendJob,
-} from '../../src/contract/outside/provider.ts'
-import { settings, type Timing } from '../../src/providers/smpp/settings.ts'
-import { createSmpp } from '../../src/providers/smpp/smpp.ts'
+} from '../../../src/contract/outside/provider.ts'
+import { settings, type Timing } from '../../../src/providers/smpp/settings.ts'
+import { createSmpp } from '../../../src/providers/smpp/smpp.ts'
 import { type Smsc, type SmscOptions, startSmsc } from './smsc.ts'
 
 export type SettingsInput = z.input<typeof settings>

@@ -3,8 +3,8 @@ import type { AddressInfo } from 'node:net'
 import { createTransport } from 'nodemailer'
 import { SMTPServer } from 'smtp-server'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { MessageRef } from '../../src/contract/outside/provider.ts'
-import { smtpType } from '../../src/providers/smtp/type.ts'
+import type { MessageRef } from '../../../src/contract/outside/provider.ts'
+import { smtpType } from '../../../src/providers/smtp/type.ts'
 import {
   BOUNCE_DOMAIN,
   bounceAddress,
@@ -12,8 +12,8 @@ import {
   newRef,
   openIntake,
   SECRET,
-} from './smtp-intake-stage.ts'
-import { type Postfix, postfixMissing, startPostfix } from './smtp-postfix.ts'
+} from './intake-stage.ts'
+import { type Postfix, postfixMissing, startPostfix } from './postfix.ts'
 
 /** A mail server that refuses whom it is told to. */
 async function startReceiver() {

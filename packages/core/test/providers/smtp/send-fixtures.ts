@@ -1,6 +1,6 @@
-import type { ProviderContext, SendJob } from '../../src/contract/outside/provider.ts'
-import type { EmailContent } from '../../src/contract/resources/content.ts'
-import { type SmtpSettings, settings } from '../../src/providers/smtp/settings.ts'
+import type { ProviderContext, SendJob } from '../../../src/contract/outside/provider.ts'
+import type { EmailContent } from '../../../src/contract/resources/content.ts'
+import { type SmtpSettings, settings } from '../../../src/providers/smtp/settings.ts'
 
 export const WORKSPACE = '0193b3a0-1111-7111-8111-111111111111'
 export const OTHER_WORKSPACE = '0193b3a0-1111-7111-8111-111111111112'

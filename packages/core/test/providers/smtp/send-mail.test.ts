@@ -1,10 +1,10 @@
 import PostalMime from 'postal-mime'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { ProviderContext } from '../../src/contract/outside/provider.ts'
-import type { EmailContent } from '../../src/contract/resources/content.ts'
-import { readMessageToken } from '../../src/contract/signing/mail-address-token.ts'
-import { openSmtp } from '../../src/providers/smtp/smtp.ts'
-import { createSmtpMailer } from '../../src/providers/smtp/smtp-mailer.ts'
+import type { ProviderContext } from '../../../src/contract/outside/provider.ts'
+import type { EmailContent } from '../../../src/contract/resources/content.ts'
+import { readMessageToken } from '../../../src/contract/signing/mail-address-token.ts'
+import { openSmtp } from '../../../src/providers/smtp/smtp.ts'
+import { createSmtpMailer } from '../../../src/providers/smtp/smtp-mailer.ts'
 import {
   context,
   MESSAGE,
@@ -12,8 +12,8 @@ import {
   smtpJob,
   smtpSettings,
   WORKSPACE,
-} from './smtp-send-fixtures.ts'
-import { headersOf, type SmtpSink, type SunkMail, startSmtpSink } from './smtp-sink.ts'
+} from './send-fixtures.ts'
+import { headersOf, type SmtpSink, type SunkMail, startSmtpSink } from './sink.ts'
 
 let sink: SmtpSink
 beforeAll(async () => {

@@ -1,10 +1,10 @@
 import { afterEach, describe, expect, it } from 'vitest'
-import type { Outcome, Provider } from '../../src/contract/outside/provider.ts'
-import { openSmtp } from '../../src/providers/smtp/smtp.ts'
-import { DEADLINES_MS } from './provider-harness.ts'
-import { CERTIFICATE } from './smtp-send-certificate.ts'
-import { context, smtpJob, smtpSettings } from './smtp-send-fixtures.ts'
-import { type ScriptedServer, startScript } from './smtp-send-script.ts'
+import type { Outcome, Provider } from '../../../src/contract/outside/provider.ts'
+import { openSmtp } from '../../../src/providers/smtp/smtp.ts'
+import { DEADLINES_MS } from '../provider-harness.ts'
+import { CERTIFICATE } from './send-certificate.ts'
+import { context, smtpJob, smtpSettings } from './send-fixtures.ts'
+import { type ScriptedServer, startScript } from './send-script.ts'
 
 let closing: (() => Promise<void> | undefined)[] = []
 afterEach(async () => {

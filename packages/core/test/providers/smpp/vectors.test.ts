@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { type PartsOptions, partsOf } from '../../src/providers/smpp/message-parts.ts'
-import { setSequence, submitSm } from '../../src/providers/smpp/pdu.ts'
-import { segments } from '../../src/sms/segments.ts'
+import { type PartsOptions, partsOf } from '../../../src/providers/smpp/message-parts.ts'
+import { setSequence, submitSm } from '../../../src/providers/smpp/pdu.ts'
+import { segments } from '../../../src/sms/segments.ts'
 import smpp from './smsc-library.ts'
 import { readSubmission, type Submission } from './smsc-submission.ts'
 
@@ -15,7 +15,7 @@ interface Vector {
   segments: number
   parts: number[]
 }
-const file = new URL('../segment-vectors.json', import.meta.url)
+const file = new URL('../../segment-vectors.json', import.meta.url)
 const { vectors } = JSON.parse(readFileSync(file, 'utf8')) as { vectors: Vector[] }
 const texts = vectors.filter(({ text }) => text !== '')
 
