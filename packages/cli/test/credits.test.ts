@@ -61,14 +61,14 @@ describe('svc credits adjust', () => {
     expect(id.exec(stdout)?.[1]).toEqual(uuid)
     const { transactions } = await creditsJson<History>('history', '--limit', '1')
     expect(transactions[0]).toMatchObject({ type: 'adjustment', actor: 'asha' })
-    const nobody = ['adjust', '1', '--reason', 'x', '--actor', ' ']
-    expect(await credits(...nobody)).toMatchObject({
+    const argvWithoutName = ['adjust', '1', '--reason', 'x', '--actor', ' ']
+    expect(await credits(...argvWithoutName)).toMatchObject({
       code: 2,
       stderr: 'svc: --actor must be a name\n',
     })
   })
 
-  test('takes more than there is only by force', async () => {
+  test('takes more than the available credits only with --force', async () => {
     const argv = ['adjust', '-10.5', '--reason', 'Fraud']
     expect(await credits(...argv)).toMatchObject({
       code: 1,
@@ -85,11 +85,11 @@ describe('svc credits adjust', () => {
   test.each([
     ['no reason', ['1'], 2],
     ['an empty reason', ['1', '--reason', ' '], 1],
-    ['nothing', ['0', '--reason', 'x'], 1],
-    ['no number', ['-ten', '--reason', 'x'], 2],
-    ['a number of two signs', ['+-1', '--reason', 'x'], 2],
-    ['another amount of an id', ['1', '--reason', 'x', '--id', 'twice'], 1],
-    ['more than an account has room for', ['999999999', '--reason', 'x'], 1],
+    ['an amount of 0', ['0', '--reason', 'x'], 1],
+    ['an invalid number', ['-ten', '--reason', 'x'], 2],
+    ['a number with two signs', ['+-1', '--reason', 'x'], 2],
+    ['another amount for the same id', ['1', '--reason', 'x', '--id', 'twice'], 1],
+    ['an amount above the maximum', ['999999999', '--reason', 'x'], 1],
   ])('refuses %s in one line', async (_, argv, code) => {
     const refused = { code, stdout: '', stderr: expect.stringMatching(ONE_LINE) }
     expect(await credits('adjust', ...argv)).toMatchObject(refused)
@@ -97,7 +97,7 @@ describe('svc credits adjust', () => {
 })
 
 describe('svc credits terms', () => {
-  test('sets what is named and leaves the rest', async () => {
+  test('sets the given limits and keeps the others', async () => {
     const set = await creditsJson('terms', '--credit-limit', '50', '--daily-limit', '100')
     expect(set).toEqual({
       workspace: { id: workspaceId, email: 'ops@example.com' },
@@ -124,8 +124,8 @@ describe('svc credits terms', () => {
   })
 
   test.each([
-    ['nothing to set', [], 2],
-    ['a limit that is none', ['--daily-limit', 'much'], 2],
+    ['no limit', [], 2],
+    ['an invalid limit', ['--daily-limit', 'much'], 2],
     ['a limit below 0', ['--credit-limit', '-1'], 1],
     ['another word', ['--low-balance', 'none'], 2],
   ])('refuses %s in one line', async (_, argv, code) => {
@@ -134,7 +134,7 @@ describe('svc credits terms', () => {
   })
 })
 
-describe('in a shell that does not say SVC_LOW_BALANCE', () => {
+describe('in a shell without SVC_LOW_BALANCE', () => {
   const elsewhere = newFolder()
   const shell = { cwd: elsewhere.path, env: { SVC_SIGNUP_CREDITS: '10' } }
   const startServer = async () => {
@@ -152,7 +152,7 @@ describe('in a shell that does not say SVC_LOW_BALANCE', () => {
   }
   afterAll(() => elsewhere.remove())
 
-  test('a workspace follows the server from its next start on, and keeps what it says', async () => {
+  test('a new workspace uses the default of the server from its next start on', async () => {
     const argv = ['workspaces', 'create', '--name', 'X', '--email', 'x@example.com']
     await svc([...argv, '--password-stdin'], { ...shell, stdin: 'correct horse battery\n' })
     expect(await low('show')).toEqual([null, true])
@@ -160,7 +160,7 @@ describe('in a shell that does not say SVC_LOW_BALANCE', () => {
     expect(await low('show')).toEqual([2, true])
   })
 
-  test('--low-balance default does so too', async () => {
+  test('--low-balance default does the same', async () => {
     expect(await low('terms', '--low-balance', '7')).toEqual([7, false])
     expect(await low('terms', '--low-balance', 'default')).toEqual([7, true])
     await startServer()
@@ -169,9 +169,9 @@ describe('in a shell that does not say SVC_LOW_BALANCE', () => {
 })
 
 describe('svc credits freeze', () => {
-  test('says why, and is undone by unfreeze', async () => {
+  test('records the reason, and unfreeze reverses it', async () => {
     expect((await credits('freeze', '--yes', '--reason', 'Disputed\npayment')).stdout).toBe(
-      'ops@example.com is frozen and spends nothing: svc credits unfreeze undoes it.\n',
+      'ops@example.com is frozen and cannot spend: svc credits unfreeze reverses it.\n',
     )
     const shown = await credits('show')
     expect(shown.stdout).toMatch(/^status\tfrozen: Disputed\\npayment$/m)
@@ -183,19 +183,19 @@ describe('svc credits freeze', () => {
     expect(await creditsJson('unfreeze')).toMatchObject({ frozen_reason: null })
   })
 
-  test('wants a reason', async () => {
+  test('requires a reason', async () => {
     expect(await credits('freeze', '--yes')).toMatchObject({ code: 2 })
     expect(await credits('freeze', '--yes', '--reason', '')).toMatchObject({ code: 1 })
   })
 })
 
-describe('credits that end by themselves', () => {
-  test('a grant expires after the span that was given, and is shown until then', async () => {
+describe('credits that expire', () => {
+  test('a grant expires after the given duration, and show lists it until then', async () => {
     const before = Date.now()
     const { stdout } = await credits('grant', '5', '--expires', '30d', '--reason', 'Trial')
-    const said =
-      /^Gave 5 credits to ops@example\.com, what is left of them until (.+): 15 credits available\.\n$/
-    const until_ms = Date.parse(said.exec(stdout)?.[1] ?? '')
+    const line =
+      /^Gave 5 credits to ops@example\.com, which expire at (.+): 15 credits available\.\n$/
+    const until_ms = Date.parse(line.exec(stdout)?.[1] ?? '')
     expect(until_ms - before).toBeGreaterThanOrEqual(30 * 86_400_000)
     expect(until_ms - before).toBeLessThan(30 * 86_400_000 + 60_000)
     expect(await creditsJson('show')).toMatchObject({
@@ -214,15 +214,15 @@ describe('credits that end by themselves', () => {
   })
 
   test.each([
-    ['a moment that is none', 'soon'],
-    ['a moment that was', '2020-01-01'],
-    ['no span', '0d'],
+    ['an invalid time', 'soon'],
+    ['a past time', '2020-01-01'],
+    ['a duration of 0', '0d'],
   ])('a grant cannot expire at %s', async (_, when) => {
     const refused = { code: 1, stdout: '', stderr: expect.stringMatching(ONE_LINE) }
     expect(await credits('grant', '5', '--expires', when)).toMatchObject(refused)
   })
 
-  test('a hold is shown with what it leaves to be spent', async () => {
+  test('a hold is shown, and reduces the available credits', async () => {
     const core = await createCore({ database_url: `file:${folder.path}/data/svc.db`, threads: 0 })
     const hold = { n: 0, amount: units(4_000_000), channel: 'voice', quantity: 2, unit_price: null }
     const expires_at = new Date('2100-01-01T00:00:00Z')

@@ -27,7 +27,7 @@ beforeAll(async () => {
 afterAll(() => folder.remove())
 
 describe('svc workspaces', () => {
-  test('makes the database and a workspace with the credits of a signup', async () => {
+  test('creates the database and a workspace with the credits of a signup', async () => {
     expect(existsSync(`${folder.path}/data/svc.db`)).toBe(true)
     expect(first).toEqual({
       id: uuid,
@@ -38,7 +38,7 @@ describe('svc workspaces', () => {
     })
   })
 
-  test('lists them', async () => {
+  test('lists the workspaces', async () => {
     const { workspaces } = await svcJson<{ workspaces: object[] }>(['workspaces', 'list'], here)
     expect(workspaces[0]).toMatchObject({ ...first, credits_held: 0, created_at: time })
     const { stdout } = await svc(['workspaces', 'list'], here)
@@ -47,17 +47,17 @@ describe('svc workspaces', () => {
 
   test.each([
     ['an address in use', ['--email', 'OPS@example.com'], password, 'Email already exists', 1],
-    ['an address that is none', ['--email', 'ops'], password, 'Invalid email address format', 1],
+    ['an invalid address', ['--email', 'ops'], password, 'Invalid email address format', 1],
     ['a short password', ['--email', 'b@example.com'], 'short', 'at least 8 characters', 1],
-  ])('refuses %s', async (_, given, stdin, text, code) => {
-    const argv = ['workspaces', 'create', '--name', 'X', '--password-stdin', ...given]
+  ])('refuses %s', async (_, options, stdin, text, code) => {
+    const argv = ['workspaces', 'create', '--name', 'X', '--password-stdin', ...options]
     const ended = await svc(argv, { ...here, stdin })
     expect(ended.code).toBe(code)
     expect(ended.stderr).toMatch(/^svc: [^\n]*\n$/)
     expect(ended.stderr).toContain(text)
   })
 
-  test('says how to give the password where there is no terminal to ask', async () => {
+  test('names --password-stdin without a terminal', async () => {
     const { code, stderr } = await svc([
       'workspaces',
       'create',
@@ -74,7 +74,7 @@ describe('svc workspaces', () => {
 })
 
 describe('svc audit', () => {
-  test('shows what the commands changed and by whom', async () => {
+  test('shows the changes of the commands with their actor', async () => {
     const asha = { ...here, env: { ...here.env, USER: 'asha' } }
     const made = await svcJson<{ id: string }>(['keys', 'create', '--name', 'Audited'], asha)
     const argv = ['audit', '--action', 'api_key.created', '--limit', '1']
@@ -101,7 +101,7 @@ describe('svc audit', () => {
     )
   })
 
-  test('refuses an action that is none in one line', async () => {
+  test('refuses an unknown action in one line', async () => {
     const { code, stderr } = await svc(['audit', '--action', 'flew'], here)
     expect(code).toBe(1)
     expect(stderr).toMatch(/^svc: [^\n]*action[^\n]*\n$/)
@@ -109,7 +109,7 @@ describe('svc audit', () => {
 })
 
 describe('svc keys', () => {
-  test('creates a key that is shown once, lists it without, and revokes it', async () => {
+  test('creates a key and shows it once, lists it without the key, and revokes it', async () => {
     const created = await svcJson<{ id: string; key: string }>(
       ['keys', 'create', '--name', 'Web shop', '--scopes', 'send_messages, read_messages'],
       here,
@@ -140,7 +140,7 @@ describe('svc keys', () => {
     expect(stdout).toMatch(new RegExp(`^${created.id}\tWeb shop\t.*\trevoked\t`, 'm'))
   })
 
-  test('a test key expires after the span that was given', async () => {
+  test('a test key expires after the given duration', async () => {
     const before = Date.now()
     const argv = ['keys', 'create', '--name', 'CI', '--mode', 'test', '--expires', '30d']
     const created = await svcJson<{ key: string; scopes: string[]; expires_at: string }>(argv, here)
@@ -151,26 +151,26 @@ describe('svc keys', () => {
     expect(left_ms).toBeLessThan(30 * 86_400_000 + 60_000)
   })
 
-  test('--test is --mode test', async () => {
+  test('--test means --mode test', async () => {
     const argv = ['keys', 'create', '--name', 'CI', '--test']
     expect(await svcJson(argv, here)).toMatchObject({ mode: 'test' })
     expect(await svc([...argv, '--mode', 'live'], here)).toMatchObject({ code: 2, stdout: '' })
   })
 
-  test('people see the key, the warning goes beside it', async () => {
+  test('prints the key on stdout and the warning on stderr', async () => {
     const { stdout, stderr } = await svc(['keys', 'create', '--name', 'Shop'], here)
     expect(stdout).toMatch(/^key\tsvc_[0-9A-Za-z]{38}$/m)
     expect(stderr).toContain('only once')
   })
 
   test.each([
-    ['a scope that is none', ['create', '--name', 'x', '--scopes', 'fly'], 1],
-    ['a date that is none', ['create', '--name', 'x', '--expires', 'soon'], 1],
-    ['a duration of nothing', ['create', '--name', 'x', '--expires', '0d'], 2],
+    ['an unknown scope', ['create', '--name', 'x', '--scopes', 'fly'], 1],
+    ['an invalid date', ['create', '--name', 'x', '--expires', 'soon'], 1],
+    ['a duration of 0', ['create', '--name', 'x', '--expires', '0d'], 2],
     ['a page size out of bounds', ['list', '--limit', '101'], 1],
     ['an unknown key', ['revoke', '01934f5e-8c00-7a3b-9d2e-5f6a7b8c9d01', '--yes'], 1],
     ['an unknown workspace', ['list', '--workspace', 'nobody@example.com'], 1],
-    ['an id of no workspace', ['list', '--workspace', 'nonsense'], 1],
+    ['an invalid id of a workspace', ['list', '--workspace', 'nonsense'], 1],
   ])('refuses %s in one line', async (_, argv, code) => {
     const ended = await svc(['keys', ...argv], here)
     expect(ended).toMatchObject({
@@ -180,17 +180,17 @@ describe('svc keys', () => {
     })
   })
 
-  test('machines get the refusal as JSON', async () => {
+  test('prints the error as JSON with --json', async () => {
     const { stderr } = await svc(['keys', 'revoke', first.id, '--yes', '--json'], here)
     expect(JSON.parse(stderr)).toEqual({ error: 'not_found', message: 'API key not found' })
   })
 })
 
 describe('svc credits', () => {
-  test('gives credits once for each id', async () => {
+  test('grants credits once for each id', async () => {
     const argv = ['credits', 'grant', '0.1', '--reason', 'Invoice 17', '--id', 'invoice-17']
-    const given = await svcJson<{ credits_balance: number }>(argv, here)
-    expect(given).toEqual({
+    const granted = await svcJson<{ credits_balance: number }>(argv, here)
+    expect(granted).toEqual({
       transaction: {
         id: uuid,
         type: 'grant',
@@ -207,10 +207,10 @@ describe('svc credits', () => {
       repeated: false,
       credits_balance: 2.6,
     })
-    expect(await svcJson(argv, here)).toEqual({ ...given, repeated: true })
+    expect(await svcJson(argv, here)).toEqual({ ...granted, repeated: true })
     const { stdout } = await svc(argv, here)
     expect(stdout).toBe(
-      'invoice-17 was granted before (0.1 credits); nothing was given again. ops@example.com has 2.6 credits available.\n',
+      'invoice-17 was granted before (0.1 credits); nothing was granted again. ops@example.com has 2.6 credits available.\n',
     )
   })
 
@@ -243,8 +243,8 @@ describe('svc credits', () => {
   })
 })
 
-describe('which workspace is meant', () => {
-  test('need not be said while there is one, and must be when there are two', async () => {
+describe('--workspace', () => {
+  test('is optional with one workspace, and required with two', async () => {
     expect((await svc(['credits', 'history'], here)).code).toBe(0)
     await create('second@example.com')
     const ended = await svc(['credits', 'history'], here)
@@ -256,7 +256,7 @@ describe('which workspace is meant', () => {
   })
 })
 
-describe('where there is nothing', () => {
+describe('without a database', () => {
   test.each([[['keys', 'list']], [['credits', 'grant', '1']], [['workspaces', 'list']]])(
     'svc %s says so and makes no database',
     async (argv) => {
@@ -272,7 +272,7 @@ describe('where there is nothing', () => {
     },
   )
 
-  test('a wrong setting is named', async () => {
+  test('names an invalid setting', async () => {
     const env = { SVC_SIGNUP_CREDITS: 'many' }
     const { code, stderr } = await svc(['keys', 'list'], { ...here, env })
     expect(code).toBe(2)

@@ -38,12 +38,12 @@ beforeAll(async () => {
 
 afterAll(() => folder.remove())
 
-test('shows what there is and changes nothing where it is only to look', async () => {
+test('shows the data and changes nothing with --dry-run', async () => {
   const { code, stdout, stderr } = await svc(['recipients', 'erase', ASHA, '--dry-run'], here)
   expect(code).toBe(0)
   expect(stdout).toMatch(/^waiting to be sent\s+1$/m)
   expect(stdout).toMatch(/^contacts\s+1$/m)
-  expect(stderr).toContain('Its contact has asha@example.com too')
+  expect(stderr).toContain('Its contact also has asha@example.com')
   const { code: again, stdout: json } = await svc(
     ['recipients', 'erase', ASHA, '--dry-run', '--json'],
     here,
@@ -52,7 +52,7 @@ test('shows what there is and changes nothing where it is only to look', async (
   expect(JSON.parse(json)).toMatchObject({ address: ASHA, queued: 1, contacts: 1 })
 })
 
-test('asks first: without a terminal it changes nothing', async () => {
+test('changes nothing without a confirmation', async () => {
   const { code, stderr } = await svc(['recipients', 'erase', ASHA], here)
   expect(code).toBe(2)
   expect(stderr).toContain('svc: stdin is not a terminal: add --yes\n')
@@ -61,7 +61,7 @@ test('asks first: without a terminal it changes nothing', async () => {
   })
 })
 
-test('erases, gives credits back, and finds nothing the second time', async () => {
+test('erases, refunds credits, and finds nothing the second time', async () => {
   const done = await svc(['recipients', 'erase', ASHA, '--yes'], here)
   expect(done).toMatchObject({ code: 0 })
   expect(done.stdout).toContain('Erased. Canceled and refunded: 1.')
@@ -72,13 +72,13 @@ test('erases, gives credits back, and finds nothing the second time', async () =
   })
   const again = await svc(['recipients', 'erase', ASHA, '--yes'], here)
   expect(again.code).toBe(0)
-  expect(again.stderr).toContain('There is nothing to erase.')
+  expect(again.stderr).toContain('No data to erase.')
   expect(await svcJson(['recipients', 'erase', ASHA, '--yes'], here)).toMatchObject(nothing)
 })
 
 test.each([
-  ['an address that is none', ['asha'], 'The address must be a phone number', 1],
-  ['a workspace that is none', [ASHA, '--workspace', 'x@example.com'], 'there is no workspace', 1],
+  ['an invalid address', ['asha'], 'The address must be a phone number', 1],
+  ['an unknown workspace', [ASHA, '--workspace', 'x@example.com'], 'there is no workspace', 1],
 ])('refuses %s', async (_, argv, text, code) => {
   const ended = await svc(['recipients', 'erase', ...argv, '--yes'], here)
   expect(ended.code).toBe(code)

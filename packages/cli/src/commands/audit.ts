@@ -17,19 +17,22 @@ export function addAudit(program: Command, context: Context): void {
   const audit = withPage(
     program
       .command('audit')
-      .summary('show who changed what, newest first')
+      .summary('show the audit log, newest first')
       .description(
-        `Shows who changed what and from where, newest first: logins, passwords, API keys, webhooks, grants, limits, freezes,
-pauses, erasures, and settings that differ from those of the last start. Each entry was written in the transaction of the
-change. Message contents, recipients and secrets are never in it.`,
+        `Shows changes with their actors and addresses, newest first: logins, passwords, API keys, webhooks, grants, limits,
+freezes, pauses, erasures, and settings that differ from those of the last start. The transaction of a change also writes
+its entry. Entries never contain message contents, recipients or secrets.`,
       )
       .option(
         '--workspace <id-or-email>',
-        'only this workspace (default: all, and the service itself)',
+        'only this workspace (default: all workspaces and the service)',
       )
       .option('--action <action>', 'only this action, such as api_key.created')
-      .option('--since <time>', 'nothing before: ISO 8601, or a duration before now such as 2h')
-      .option('--until <time>', 'nothing after, in the same form'),
+      .option(
+        '--since <time>',
+        'entries at or after: ISO 8601, or a duration before now such as 2h',
+      )
+      .option('--until <time>', 'entries at or before, in the same form'),
   ).action((options: AuditOptions) => showAudit(context, options))
   withExamples(
     audit,
@@ -42,13 +45,13 @@ change. Message contents, recipients and secrets are never in it.`,
 async function showAudit({ io, output }: Context, options: AuditOptions): Promise<void> {
   const { api, auditEntry, decode } = await import('@svc/core/contract')
   const now = new Date()
-  const moment = (text: string | undefined) => text && momentText(text, { now, back: true })
+  const timeOf = (text: string | undefined) => text && momentText(text, { now, back: true })
   const { page, limit, action, startDate, endDate } = decode(api.audit.list.query, {
     page: options.page,
     limit: options.limit,
     action: options.action,
-    startDate: moment(options.since),
-    endDate: moment(options.until),
+    startDate: timeOf(options.since),
+    endDate: timeOf(options.until),
   })
   const found = await withCore(io, async (core) => {
     const { workspace: selector } = options

@@ -4,7 +4,7 @@ import { findWorkspace, withCore, withWorkspace } from '../connect/operator.ts'
 import { type Context, withExamples } from '../context.ts'
 import { transactionDocument } from '../show/credit-report.ts'
 import { printable } from '../show/text.ts'
-import { readCredits, withActor, withFate } from './credits-entry.ts'
+import { readCredits, withActor, withRetryHint } from './credits-entry.ts'
 
 interface AdjustOptions {
   workspace?: string
@@ -22,13 +22,13 @@ export function addAdjust(credits: Command, context: Context): void {
         .command('adjust')
         .summary('correct a balance, up or down')
         .description(
-          `Corrects the balance of a workspace: the entry stands in the ledger for good, with the reason; another adjustment
-undoes it. One id is booked once, so that repeating with the id that was printed changes nothing.`,
+          `Corrects the balance of a workspace. The entry stays in the ledger with its reason; another adjustment reverses it. Each
+id is booked once: a repetition with the printed id changes nothing.`,
         )
-        .argument('<amount>', 'credits to give, or to take where it is below 0')
-        .requiredOption('--reason <text>', 'stands in the ledger')
-        .option('--id <id>', 'names this adjustment (default: a new one, which is printed)')
-        .option('--force', 'take more than is available'),
+        .argument('<amount>', 'the credits to add; a negative number takes credits')
+        .requiredOption('--reason <text>', 'the reason, recorded in the ledger')
+        .option('--id <id>', 'the id of this adjustment (default: a new one, which is printed)')
+        .option('--force', 'take more credits than are available'),
     ),
   ).action((amount: string, options: AdjustOptions) => adjustCredits(context, amount, options))
   withExamples(
@@ -48,7 +48,7 @@ async function adjustCredits(
   const { entry, repeated, workspace } = await withCore(io, async (core) => {
     const { id: workspaceId } = await findWorkspace(core, selector)
     const adjustment = { amount, id, actor, reason, force }
-    const adjusted = await withFate(id, () => core.credits.adjust(workspaceId, adjustment))
+    const adjusted = await withRetryHint(id, () => core.credits.adjust(workspaceId, adjustment))
     return { ...adjusted, workspace: await core.workspaces.account(workspaceId) }
   })
   if (output.isJson()) {

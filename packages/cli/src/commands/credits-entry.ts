@@ -4,8 +4,8 @@ import { Failure, usage } from '../process/failure.ts'
 import { printable } from '../show/text.ts'
 
 /**
- * The credits that an argument says, `name` being what the help calls it.
- * @throws Failure for anything but a number with at most six decimals.
+ * Reads an amount of credits; `name` is the argument or option in errors.
+ * @throws Failure for anything except a number with at most six decimals.
  */
 export async function readCredits(name: string, text: string): Promise<Units> {
   const { parseCredits } = await import('@svc/core/contract')
@@ -16,11 +16,11 @@ export async function readCredits(name: string, text: string): Promise<Units> {
   }
 }
 
-/** Adds the option that says who books an entry. */
+/** Adds the option for the actor of an entry. */
 export function withActor(command: Command): Command {
   return command.option(
     '--actor <name>',
-    'who does it; stands in the ledger',
+    'your name, recorded in the ledger',
     readActor,
     'operator',
   )
@@ -33,21 +33,21 @@ function readActor(text: string): string {
 }
 
 /**
- * Books something under `id`; where the database went away before it said whether it was booked, the failure names the
- * id, so that it can be repeated and stands once.
- * @throws Failure then, and whatever else `book` throws.
+ * Books an entry with `id`. If the database connection is lost before the commit is confirmed, the failure names the id,
+ * so that the operator can repeat the command safely.
+ * @throws Failure `commit_unknown` in that case, and any other error of `book`.
  */
-export async function withFate<T>(id: string, book: () => Promise<T>): Promise<T> {
+export async function withRetryHint<T>(id: string, book: () => Promise<T>): Promise<T> {
   try {
     return await book()
   } catch (error) {
     if (codeOf(error) !== 'commit_unknown') throw error
-    const message = `the database went away, and nobody knows whether this was booked: repeat it with --id ${printable(id)}, which books it once`
+    const message = `the connection to the database was lost, and the entry may or may not be booked: repeat the command with --id ${printable(id)}, which books it only once`
     throw new Failure('commit_unknown', message)
   }
 }
 
-/** Of an error or of what caused it: whoever passes it on may wrap it. */
+/** The code of an error or of one of its causes. */
 function codeOf(error: unknown): unknown {
   if (!(error instanceof Error)) return undefined
   const { code } = error as { code?: unknown }

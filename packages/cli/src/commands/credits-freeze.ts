@@ -17,12 +17,12 @@ export function addFreeze(credits: Command, context: Context): void {
   const freeze = withWorkspace(
     credits
       .command('freeze')
-      .summary('let a workspace spend nothing')
+      .summary('stop the spending of a workspace')
       .description(
-        `Lets a workspace spend nothing, from its next request on. What was accepted is still sent, refunds are still
-given, credits can still be bought. It asks first; svc credits unfreeze undoes it.`,
+        `Stops the spending of a workspace from its next request on, after asking. Accepted messages are still sent, refunds are
+still booked, and credits can still be bought. svc credits unfreeze reverses it.`,
       )
-      .requiredOption('--reason <text>', 'why; svc credits show shows it')
+      .requiredOption('--reason <text>', 'the reason, which svc credits show shows')
       .option('--yes', 'do not ask'),
   ).action((options: FreezeOptions) => freezeWorkspace(context, options))
   withExamples(
@@ -37,10 +37,10 @@ export function addUnfreeze(credits: Command, context: Context): void {
   const unfreeze = withWorkspace(
     credits
       .command('unfreeze')
-      .summary('let a frozen workspace spend again')
-      .description('Lets a frozen workspace spend again, from its next request on.'),
+      .summary('allow a frozen workspace to spend again')
+      .description('Allows a frozen workspace to spend again, from its next request on.'),
   ).action(({ workspace }: { workspace?: string }) =>
-    setStatus(context, workspace, { change: { status: 'active' }, told: 'may spend again' }),
+    setStatus(context, workspace, { change: { status: 'active' }, result: 'may spend again' }),
   )
   withExamples(unfreeze, 'svc credits unfreeze --workspace ops@example.com')
 }
@@ -49,18 +49,18 @@ async function freezeWorkspace(
   context: Context,
   { workspace, reason, yes }: FreezeOptions,
 ): Promise<void> {
-  const whose = workspace === undefined ? 'the workspace' : printable(workspace)
-  if (!yes) await confirm(context.io, `Let ${whose} spend nothing from now on?`)
+  const name = workspace === undefined ? 'the workspace' : printable(workspace)
+  if (!yes) await confirm(context.io, `Stop the spending of ${name}?`)
   await setStatus(context, workspace, {
     change: { status: 'frozen', reason },
-    told: 'is frozen and spends nothing: svc credits unfreeze undoes it',
+    result: 'is frozen and cannot spend: svc credits unfreeze reverses it',
   })
 }
 
 async function setStatus(
   { io, output }: Context,
   selector: string | undefined,
-  { change, told }: { change: TermsChange; told: string },
+  { change, result }: { change: TermsChange; result: string },
 ): Promise<void> {
   const { workspace, account } = await withCore(io, async (core) => {
     const found = await findWorkspace(core, selector)
@@ -69,6 +69,6 @@ async function setStatus(
       account: await core.credits.setTerms(found.id, change, operatorOf(io)),
     }
   })
-  if (!output.isJson()) return output.line(`${workspace.email} ${told}.`)
+  if (!output.isJson()) return output.line(`${workspace.email} ${result}.`)
   output.document(accountDocument(workspace, account, await import('@svc/core/contract')))
 }

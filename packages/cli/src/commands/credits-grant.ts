@@ -5,7 +5,7 @@ import { type Context, withExamples } from '../context.ts'
 import { momentText } from '../input/time.ts'
 import { transactionDocument } from '../show/credit-report.ts'
 import { printable } from '../show/text.ts'
-import { readCredits, withActor, withFate } from './credits-entry.ts'
+import { readCredits, withActor, withRetryHint } from './credits-entry.ts'
 
 interface GrantOptions {
   workspace?: string
@@ -23,14 +23,14 @@ export function addGrant(credits: Command, context: Context): void {
         .command('grant')
         .summary('give credits to a workspace')
         .description(
-          `Gives credits to a workspace. With --id it is safe to repeat: one id is granted once. With --expires what is
-left of it expires then: what expires first is spent first.`,
+          `Gives credits to a workspace. With --id the command is safe to repeat: each id is granted once. With --expires the unspent
+credits of the grant expire at that time; credits that expire first are spent first.`,
         )
         .argument('<amount>', 'credits, with at most six decimals')
-        .option('--reason <text>', 'stands in the ledger')
+        .option('--reason <text>', 'the reason, recorded in the ledger')
         .option(
           '--id <id>',
-          'names this grant, so that repeating it gives nothing again (default: a new one)',
+          'the id of this grant: a repetition grants nothing (default: a new one)',
         )
         .option('--expires <when>', 'a duration such as 30d or 12h, or a date (default: never)'),
     ),
@@ -55,7 +55,7 @@ async function grantCredits(
   const { entry, repeated, workspace } = await withCore(io, async (core) => {
     const { id: workspaceId } = await findWorkspace(core, selector)
     const grant = { amount, id, actor, description: reason, expires_at }
-    const granted = await withFate(id, () => core.credits.grant(workspaceId, grant))
+    const granted = await withRetryHint(id, () => core.credits.grant(workspaceId, grant))
     return { ...granted, workspace: await core.workspaces.account(workspaceId) }
   })
   if (output.isJson()) {
@@ -66,11 +66,11 @@ async function grantCredits(
     })
   }
   const balance = `${formatCredits(workspace.credits_balance)} credits available`
-  const given = `${formatCredits(entry.amount)} credits`
-  const until = expires_at ? `, what is left of them until ${expires_at.toISOString()}` : ''
+  const size = `${formatCredits(entry.amount)} credits`
+  const until = expires_at ? `, which expire at ${expires_at.toISOString()}` : ''
   output.line(
     repeated
-      ? `${printable(id)} was granted before (${given}); nothing was given again. ${workspace.email} has ${balance}.`
-      : `Gave ${given} to ${workspace.email}${until}: ${balance}.`,
+      ? `${printable(id)} was granted before (${size}); nothing was granted again. ${workspace.email} has ${balance}.`
+      : `Gave ${size} to ${workspace.email}${until}: ${balance}.`,
   )
 }

@@ -13,8 +13,8 @@ export function addHistory(credits: Command, context: Context): void {
         .command('history')
         .summary('show the ledger of a workspace')
         .description(
-          `Shows every change of a balance and of what is held, newest first. Credits that are held are still in the balance,
-but cannot be spent; --json says by what is available, as the API does.`,
+          `Shows every change of the balance and of the held credits, newest first. Held credits are part of the balance but cannot be
+spent; --json shows the available credits, as the API does.`,
         ),
     ),
   ).action((options: PageOptions & { workspace?: string }) => showHistory(context, options))
@@ -55,7 +55,7 @@ async function showHistory(
   if (found.length > limit) output.note(`More: --page ${page + 1}`)
 }
 
-/** A dash where nothing moved. */
+/** The amount, or a dash for 0. */
 function movement<T extends number>(amount: T, text: (amount: T) => string): string {
   return amount === 0 ? '-' : text(amount)
 }

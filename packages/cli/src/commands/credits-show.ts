@@ -4,7 +4,7 @@ import { type Context, withExamples } from '../context.ts'
 import { accountDocument, accountFields } from '../show/credit-report.ts'
 import type { Cell } from '../show/output.ts'
 
-/** How many holds, and how many grants that expire, are shown. */
+/** The most holds, and the most expiring grants, that are shown. */
 const SHOWN_MAX = 20
 
 /** Adds `svc credits show`. */
@@ -12,10 +12,10 @@ export function addShow(credits: Command, context: Context): void {
   const show = withWorkspace(
     credits
       .command('show')
-      .summary('show what a workspace has, and on what terms it spends')
+      .summary('show the credits and limits of a workspace')
       .description(
-        `Shows what a workspace has available and held, its limits, what it holds for calls, and which grants expire next
-with what is left of them; ${SHOWN_MAX} of each at the most.`,
+        `Shows the available and held credits of a workspace, its limits, the holds of calls, and the unspent grants that expire
+next; at most ${SHOWN_MAX} holds and ${SHOWN_MAX} grants.`,
       ),
   ).action((options: { workspace?: string }) => showCredits(context, options))
   withExamples(show, 'svc credits show', 'svc credits show --workspace ops@example.com --json')

@@ -18,15 +18,18 @@ export function addTerms(credits: Command, context: Context): void {
   const terms = withWorkspace(
     credits
       .command('terms')
-      .summary('set on what terms a workspace spends')
+      .summary('set the limits of a workspace')
       .description(
-        'Sets on what terms a workspace spends, from its next request on. What is not named stays as it is.',
+        'Sets the limits of a workspace, from its next request on. Options that are not given change nothing.',
       )
-      .option('--credit-limit <credits>', 'how far below 0 it may go')
-      .option('--daily-limit <credits>', 'the most it may spend on a day (UTC), or none')
+      .option('--credit-limit <credits>', 'the largest negative balance')
+      .option(
+        '--daily-limit <credits>',
+        'the most credits that it may spend in a day (UTC), or none',
+      )
       .option(
         '--low-balance <credits>',
-        'below how much its owner is told, default (what the service says), or never',
+        'notify the owner below this balance; default (the setting of the service), or never',
       ),
   ).action((options: TermsOptions) => setTerms(context, options))
   withExamples(
@@ -50,7 +53,7 @@ async function setTerms({ io, output }: Context, options: TermsOptions): Promise
   output.fields(accountFields(workspace, account, contract))
 }
 
-/** @throws Failure where nothing is to change, or an amount is none. */
+/** @throws Failure without a change, and for an invalid amount. */
 async function changeOf({
   creditLimit,
   dailyLimit,
@@ -71,7 +74,7 @@ async function changeOf({
   }
   if (Object.keys(change).length === 0) {
     throw usage(
-      'say what to set: --credit-limit, --daily-limit or --low-balance (svc credits show shows what is set)',
+      'name a limit: --credit-limit, --daily-limit or --low-balance (svc credits show shows the limits)',
     )
   }
   return change

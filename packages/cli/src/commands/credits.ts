@@ -7,13 +7,13 @@ import { addHistory } from './credits-history.ts'
 import { addShow } from './credits-show.ts'
 import { addTerms } from './credits-terms.ts'
 
-/** Adds `svc credits`: accounts and their ledger, on the database. */
+/** Adds `svc credits`: accounts and their ledger, in the database. */
 export function addCredits(program: Command, context: Context): void {
   const credits = program
     .command('credits')
     .summary('grant and correct credits, set limits, freeze, show the history (operator)')
     .description(
-      'Grants and corrects credits, sets on what terms a workspace spends, and shows its ledger, on the database itself: the server may run meanwhile.',
+      'Grants and corrects credits, sets limits, freezes workspaces, and shows their ledger. It works on the database; the server may run meanwhile.',
     )
   withExamples(
     credits,

@@ -22,13 +22,13 @@ interface RevokeOptions {
   yes?: boolean
 }
 
-/** Adds `svc keys`: API keys, on the database. */
+/** Adds `svc keys`: API keys, in the database. */
 export function addKeys(program: Command, context: Context): void {
   const keys = program
     .command('keys')
     .summary('create, list and revoke API keys (operator)')
     .description(
-      'Creates, lists and revokes API keys, on the database itself: the server may run meanwhile.',
+      'Creates, lists and revokes API keys. It works on the database; the server may run meanwhile.',
     )
   withExamples(keys, 'svc keys create --name "Web shop"', 'svc keys list')
 
@@ -36,16 +36,16 @@ export function addKeys(program: Command, context: Context): void {
     keys
       .command('create')
       .summary('create an API key')
-      .description('Creates an API key and prints it. It is shown this once.')
-      .requiredOption('--name <name>', 'what it is for')
+      .description('Creates an API key and prints it. The key is shown only once.')
+      .requiredOption('--name <name>', 'a name that describes its use')
       .option(
         '--scopes <list>',
-        'send_messages, read_messages, … with commas (default: all; of a test key these two)',
+        'the scopes, separated by commas (default: all; for a test key send_messages,read_messages)',
       )
       .addOption(
         new Option(
           '--mode <mode>',
-          'a test key reaches the sandbox only, is never charged, and sees test data only (default: live)',
+          'a test key uses the sandbox, is never charged, and reads test data only (default: live)',
         ).choices(['live', 'test']),
       )
       .addOption(new Option('--test', 'the same as --mode test').conflicts('mode'))
@@ -63,7 +63,7 @@ export function addKeys(program: Command, context: Context): void {
         .command('list')
         .summary('list the API keys of a workspace')
         .description(
-          'Lists the API keys of a workspace, newest first. The keys themselves are not kept.',
+          'Lists the API keys of a workspace, newest first. The keys themselves are not stored.',
         ),
     ),
   ).action((options: PageOptions & { workspace?: string }) => listKeys(context, options))
@@ -72,9 +72,9 @@ export function addKeys(program: Command, context: Context): void {
   const revoke = withWorkspace(
     keys
       .command('revoke')
-      .summary('revoke an API key at once and for good')
+      .summary('revoke an API key at once and permanently')
       .description(
-        'Revokes an API key: the very next request with it is refused, and it cannot be undone. It asks first.',
+        'Revokes an API key permanently, after asking: the next request with it is refused.',
       )
       .argument('<id>', 'the id of the key, as svc keys list shows it')
       .option('--yes', 'do not ask'),
@@ -111,7 +111,7 @@ async function createKey({ io, output }: Context, options: CreateOptions): Promi
   output.note(created.warning)
 }
 
-/** ISO 8601; a duration counts from now. What is neither is left for the contract to refuse. */
+/** Turns a duration from now into ISO 8601; the contract refuses any other text that is not a time. */
 function expiryOf(text: string): string {
   if (durationMs(text) === 0) throw usage('--expires must be later than now')
   return momentText(text, { now: new Date() })
@@ -145,7 +145,7 @@ async function listKeys(
       key.last_used_at?.toISOString() ?? 'never',
     ]),
   )
-  if (total === 0) output.note('No API key yet: svc keys create --name <name> makes one.')
+  if (total === 0) output.note('No API key yet: svc keys create --name <name> creates one.')
   if (pagination.pages > page) output.note(`More: --page ${page + 1} (of ${pagination.pages})`)
 }
 
@@ -161,7 +161,7 @@ async function revokeKey(
   options: RevokeOptions,
 ): Promise<void> {
   if (!options.yes) {
-    const question = `Revoke the API key ${printable(id)}? Whoever uses it is refused from then on.`
+    const question = `Revoke the API key ${printable(id)}? All requests with it will be refused.`
     await confirm(io, question)
   }
   await withCore(io, async (core) => {

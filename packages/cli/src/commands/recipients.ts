@@ -7,14 +7,12 @@ import { Failure } from '../process/failure.ts'
 import { progressBars } from '../show/progress-bar.ts'
 import { printable } from '../show/text.ts'
 
-/** Adds `svc recipients`: who was written to, on the database. */
+/** Adds `svc recipients`: the erasure of recipients, in the database. */
 export function addRecipients(program: Command, context: Context): void {
   const recipients = program
     .command('recipients')
-    .summary('erase somebody who was written to (operator)')
-    .description(
-      'Erases somebody who was written to, on the database itself: the server may run meanwhile.',
-    )
+    .summary('erase a recipient (operator)')
+    .description('Erases a recipient. It works on the database; the server may run meanwhile.')
   withExamples(recipients, 'svc recipients erase +14155552671 --dry-run')
   addErase(recipients, context)
 }
@@ -30,19 +28,22 @@ interface EraseOptions {
 function addErase(recipients: Command, context: Context): void {
   const erase = recipients
     .command('erase')
-    .summary('take all that tells of an address out of the database')
+    .summary('erase the data of a recipient from the database')
     .description(
-      `Takes all that tells of an address out of the database, whatever its age: of messages to it whom they went to and
-what they said, and the same out of their events; what was received from it; its contacts. What waits to be sent to it
-is canceled and refunded. Shows first what there is, and asks.
+      `Erases the data of a recipient from the database, whatever its age: the recipient and the content of messages and of their
+events, received messages, and contacts. Queued messages are canceled and refunded. The command shows the data first, and
+asks.
 
-The ledger stays as it is. So do suppressions, unless told: whoever wants no more messages must not get them because he
-was forgotten. Backups keep what they have. Run again, it goes on with what is left.`,
+The ledger does not change. Suppressions are kept, except with --forget-suppressions: a recipient who wants no messages must
+not get them after an erasure. Backups keep their data. If the command is interrupted, run it again.`,
     )
     .argument('<address>', 'a phone number in E.164 format, or an e-mail address')
-    .option('--workspace <id-or-email>', 'only in this workspace (default: in all of them)')
-    .option('--dry-run', 'only show what there is')
-    .option('--forget-suppressions', 'remove its suppressions too: it can be written to again')
+    .option('--workspace <id-or-email>', 'only in this workspace (default: all workspaces)')
+    .option('--dry-run', 'only show the data')
+    .option(
+      '--forget-suppressions',
+      'remove its suppressions too, so that it can receive messages again',
+    )
     .option('--yes', 'do not ask')
     .action((address: string, options: EraseOptions) => eraseRecipient(context, address, options))
   withExamples(
@@ -61,27 +62,27 @@ async function eraseRecipient(
     const workspace = selector === undefined ? null : await findWorkspace(core, selector)
     const scope = { workspace_id: workspace?.id }
     const bars = progressBars(io, { isQuiet: output.isJson() })
-    const tell = (name: string) => (progress: { done: number; total: number }) =>
+    const reportAs = (name: string) => (progress: { done: number; total: number }) =>
       bars.report({ name, ...progress })
-    const there = await core.recipients
-      .look(address, { ...scope, onProgress: tell('looked through') })
+    const found = await core.recipients
+      .look(address, { ...scope, onProgress: reportAs('searched') })
       .finally(() => bars.end())
-    const isForgotten = forgetSuppressions === true
+    const forgetsSuppressions = forgetSuppressions === true
     if (dryRun) {
-      if (output.isJson()) return output.document({ address, ...there })
-      return show(output, there, isForgotten)
+      if (output.isJson()) return output.document({ address, ...found })
+      return show(output, found, forgetsSuppressions)
     }
-    if (!output.isJson()) show(output, there, isForgotten)
-    if (isNothing(there, isForgotten)) {
-      if (output.isJson()) return output.document({ address, ...there })
-      return output.note('There is nothing to erase.')
+    if (!output.isJson()) show(output, found, forgetsSuppressions)
+    if (isNothing(found, forgetsSuppressions)) {
+      if (output.isJson()) return output.document({ address, ...found })
+      return output.note('No data to erase.')
     }
     const where = workspace ? ` in ${workspace.email}` : ''
-    if (!yes) await confirm(io, `Erase all that tells of ${printable(address)}${where}?`)
+    if (!yes) await confirm(io, `Erase the data of ${printable(address)}${where}?`)
     const done = await core.recipients
       .erase(
         address,
-        { ...scope, forget_suppressions: isForgotten, onProgress: tell('erased in') },
+        { ...scope, forget_suppressions: forgetsSuppressions, onProgress: reportAs('erased in') },
         operatorOf(io),
       )
       .finally(() => bars.end())
@@ -90,16 +91,16 @@ async function eraseRecipient(
     if (done.under_way > 0) {
       throw new Failure(
         'incomplete',
-        `${messagesText(done.under_way)} still under way: run it again in some minutes`,
+        `${messagesText(done.under_way)} still being sent: run the command again in a few minutes`,
       )
     }
   })
 }
 
-function show(output: Context['output'], there: ErasureReport, isForgotten: boolean): void {
-  const { messages, queued, received, events, conversations, contacts, answers } = there
+function show(output: Context['output'], found: ErasureReport, forgetsSuppressions: boolean): void {
+  const { messages, queued, received, events, conversations, contacts, answers } = found
   output.fields([
-    ['workspaces', String(there.workspaces)],
+    ['workspaces', String(found.workspaces)],
     ['messages', String(messages)],
     ['waiting to be sent', String(queued)],
     ['received', String(received)],
@@ -107,18 +108,18 @@ function show(output: Context['output'], there: ErasureReport, isForgotten: bool
     ['conversations', String(conversations)],
     ['contacts', String(contacts)],
     ['answers to bulks', String(answers)],
-    ['suppressions', `${there.suppressions}${isForgotten ? '' : ' (kept)'}`],
+    ['suppressions', `${found.suppressions}${forgetsSuppressions ? '' : ' (kept)'}`],
   ])
-  for (const other of there.other_addresses) {
-    output.note(`Its contact has ${printable(other)} too: erase that as well if it is meant.`)
+  for (const other of found.other_addresses) {
+    output.note(`Its contact also has ${printable(other)}: erase that address too if necessary.`)
   }
 }
 
 function isNothing(
   { suppressions, workspaces: _, other_addresses: __, ...counts }: ErasureReport,
-  isForgotten: boolean,
+  forgetsSuppressions: boolean,
 ): boolean {
-  const all = [...Object.values(counts), isForgotten ? suppressions : 0]
+  const all = [...Object.values(counts), forgetsSuppressions ? suppressions : 0]
   return all.every((count) => count === 0)
 }
 

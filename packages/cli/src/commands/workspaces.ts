@@ -11,13 +11,13 @@ interface CreateOptions {
   passwordStdin?: boolean
 }
 
-/** Adds `svc workspaces`: accounts, on the database. */
+/** Adds `svc workspaces`: accounts, in the database. */
 export function addWorkspaces(program: Command, context: Context): void {
   const workspaces = program
     .command('workspaces')
     .summary('create and list workspaces (operator)')
     .description(
-      'Creates and lists workspaces, on the database itself: the server may run meanwhile.',
+      'Creates and lists workspaces. It works on the database; the server may run meanwhile.',
     )
   withExamples(workspaces, 'svc workspaces list')
 
@@ -25,13 +25,14 @@ export function addWorkspaces(program: Command, context: Context): void {
     .command('create')
     .summary('create a workspace')
     .description(
-      `Creates a workspace, and the database where there is none yet. Its e-mail address counts as verified. Asks for the password, unless it is piped in.`,
+      `Creates a workspace, and the database if it does not exist. The e-mail address counts as verified. The command asks for the
+      password; --password-stdin reads it from stdin.`,
     )
     .requiredOption('--name <name>', 'the name of the company or team')
-    .requiredOption('--email <address>', 'what to log in with')
+    .requiredOption('--email <address>', 'the e-mail address for the login')
     .option('--phone <number>', 'a phone number in E.164 format')
     .option('--country <country>', 'a country')
-    .option('--password-stdin', 'take the password from the first line of stdin')
+    .option('--password-stdin', 'read the password from the first line of stdin')
     .action((options: CreateOptions) => createWorkspace(context, options))
   withExamples(
     create,
