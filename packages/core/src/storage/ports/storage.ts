@@ -51,8 +51,8 @@ import type {
 } from './workspaces.ts'
 
 /**
- * What every query of the cold door offers: committed rows, and only of the workspace named. A verb `by…` finds one row
- * by its key and is answered at once; all others may take long.
+ * The queries of the cold door: committed rows, and only those of the named workspace. `NEAR_READS` names the queries
+ * that return at once; every other query may take long.
  */
 export interface Reads {
   workspaces: WorkspaceReads
@@ -84,7 +84,27 @@ export interface Reads {
   audit: AuditReads
 }
 
-/** What a transaction offers besides: a change outside `write` does not compile. */
+/**
+ * The queries that find their rows by one key: they run in the calling thread. An engine may run every other query on a
+ * reader thread, so that a long one delays no other request.
+ */
+export const NEAR_READS = {
+  workspaces: ['byId', 'byEmail'],
+  sessions: ['byHash'],
+  loginNetworks: ['byEmail'],
+  contacts: ['byId'],
+  credits: ['account'],
+  purchases: ['byId', 'bySession', 'byPayment'],
+  idempotencyRecords: ['byKey'],
+  messages: ['byId'],
+  bulks: ['byId'],
+  messageParts: ['byProvider'],
+  dispatchPauses: ['byScope'],
+  webhooks: ['byId'],
+  secrets: ['byName'],
+} as const satisfies { [Store in keyof Reads]?: readonly (keyof Reads[Store])[] }
+
+/** The stores of a transaction: queries and changes. A change outside `write` does not compile. */
 export interface Writes extends Reads {
   workspaces: WorkspaceReads & WorkspaceWrites
   accountTokens: AccountTokenReads & AccountTokenWrites

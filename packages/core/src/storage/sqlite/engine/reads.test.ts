@@ -1,36 +1,47 @@
-import { expect, it } from 'vitest'
-import type { Reads } from '../../ports/storage.ts'
+import { describe, expect, it } from 'vitest'
+import { dialects } from '../../../rows/dialect.ts'
+import { tables } from '../../../rows/tables.ts'
+import { NEAR_READS, type Reads } from '../../ports/storage.ts'
+import { openStores } from '../../stores/stores.ts'
+import { dbOver } from './query.ts'
 import { divideReads } from './reads.ts'
 
+type Verbs = Record<string, () => Promise<unknown>>
+
+/** Every verb of every store, as `store.verb`; each returns `side`. */
 function stores(side: string): Reads {
-  const verb = async () => side
-  return {
-    messages: { byId: verb, list: verb, count: verb, bystanders: verb, byIds: verb },
-    credits: { account: verb, entries: verb },
-  } as unknown as Reads
+  const db = dbOver(async () => ({ rows: [] }))
+  const dialect = { locked: <Q>(query: Q) => query, kept: <Q>(query: Q) => query }
+  const real = openStores(db, tables(dialects.sqlite), { ...dialect, present: (at) => at })
+  const named = Object.entries(real).map(([name, store]: [string, object]) => [
+    name,
+    Object.fromEntries(Object.keys(store).map((verb) => [verb, async () => side])),
+  ])
+  return Object.fromEntries(named)
 }
 
-it('fails with what the thread said, and not with what it was asked', async () => {
-  const cause = new Error('no such table')
-  const fail = async () => {
-    throw new Error('Failed query: select 1 params: +255700000001', { cause })
-  }
-  const failing = { messages: { list: fail } } as unknown as Reads
-  const { messages } = divideReads(failing, failing)
-  await expect(messages.list('w1', {}, { limit: 1, offset: 0 })).rejects.toBe(cause)
-})
+describe('divideReads', () => {
+  it('runs exactly the queries of NEAR_READS near', async () => {
+    const divided = Object.entries(divideReads(stores('near'), stores('far')))
+    const verbs = divided.flatMap(([store, own]: [string, Verbs]) =>
+      Object.entries(own).map(([verb, run]) => ({ name: `${store}.${verb}`, run })),
+    )
+    const sides = await Promise.all(verbs.map(async ({ name, run }) => [name, await run()]))
+    const near = sides.flatMap(([name, side]) => (side === 'near' ? [name] : []))
+    const listed = Object.entries(NEAR_READS).flatMap(([store, own]) =>
+      own.map((verb) => `${store}.${verb}`),
+    )
+    expect(near.toSorted()).toEqual(listed.toSorted())
+    expect(verbs.length).toBeGreaterThan(100)
+  })
 
-it('answers one row by its key near by, and asks for all else far away', async () => {
-  const { messages, credits } = divideReads(stores('near'), stores('far'))
-  const verbs: Record<string, () => Promise<unknown>> = { ...messages, ...credits } as never
-  const answers = Object.entries(verbs).map(async ([name, ask]) => [name, await ask()])
-  expect(Object.fromEntries(await Promise.all(answers))).toEqual({
-    byId: 'near',
-    list: 'far',
-    count: 'far',
-    bystanders: 'far',
-    byIds: 'far',
-    account: 'near',
-    entries: 'far',
+  it('throws the error of the thread, without the values of the query', async () => {
+    const cause = new Error('no such table')
+    const fail = async () => {
+      throw new Error('Failed query: select 1 params: +255700000001', { cause })
+    }
+    const failing = { messages: { list: fail } } as unknown as Reads
+    const { messages } = divideReads(failing, failing)
+    await expect(messages.list('w1', {}, { limit: 1, offset: 0 })).rejects.toBe(cause)
   })
 })
