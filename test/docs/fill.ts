@@ -20,7 +20,6 @@ export const PLACEHOLDERS: [RegExp, Filling][] = [
   [/<webhook[_-]id>|(?<=webhooks \S+ )<id>/, ({ dev }) => aWebhook(dev)],
   [/<bulk[_-]id>|(?<=bulk \S+ )<id>/, ({ dev }) => aBulk(dev)],
   [/<(?:key|api_key)>|svc_…/, ({ dev }) => dev.api_key],
-  [/\{base_url\}/, ({ dev }) => dev.url],
   [/01934f5e-8c00-7a3b-9d2e-5f6a7b8c9d01/, ({ dev }) => aContact(dev)],
   [/whsec_…/, ({ secret }) => secret],
   [/(?<=sk_test_)…/, () => HEX],

@@ -16,7 +16,7 @@ const MACHINE_FOLDERS = [
 const ON_MACHINE = /(?<![\w.:/-])\/(?:etc|opt|root|srv|tmp|usr\/local|var)(?=\/|$|\s)/gm
 
 /** What the reader's own server is called by those who reach it. */
-const OWN_ADDRESS = /https:\/\/(?:svc|sms|msg)\.example\.com/g
+const OWN_ADDRESS = /https:\/\/svc\.example\.com/g
 
 /** Hosts of others: on this machine, where nobody listens, so that nothing leaves it. */
 const OTHER_HOSTS =
