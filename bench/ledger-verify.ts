@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { migrateDatabase, verifyLedger } from '@svc/core'
+import { migrateDatabase, verifyLedger } from '@svc/core/operate'
 import { openReadonly } from './database.ts'
 import { type BenchOptions, count, type Figure, median } from './figure.ts'
 import { fillLedger } from './fill-ledger.ts'

@@ -70,7 +70,7 @@ export const FLOORS: readonly (readonly string[])[] = [
   ['dispatch'],
   ['core-options.ts'],
   ['core.ts'],
-  ['index.ts'],
+  ['index.ts', 'operate.ts'],
 ]
 
 const FLOOR_OF = new Map(

@@ -1,4 +1,4 @@
-import type { Overview, Troubles } from '@svc/core'
+import type { Overview, Troubles } from '@svc/core/operate'
 import type { Reading } from '../src/top/reading.ts'
 
 export const START = new Date('2026-05-04T09:00:00Z')

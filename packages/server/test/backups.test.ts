@@ -128,7 +128,7 @@ describe('a server', () => {
     await expect(startServer({ config: wrong })).rejects.toThrow(
       /^SVC_BACKUP_DIR cannot be written to/,
     )
-    const { backupsIn, verifyBackup } = await import('@svc/core')
+    const { backupsIn, verifyBackup } = await import('@svc/core/operate')
     const server = await startServer({ config: readConfig(env) })
     const found = () => backupsIn(join(folder, 'backups'))
     await expect.poll(found, { timeout: 20_000 }).toHaveLength(1)

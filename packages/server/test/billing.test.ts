@@ -1,5 +1,5 @@
 import type { PaymentProvider } from '@svc/core'
-import { signNotification } from '@svc/core'
+import { signNotification } from '@svc/core/operate'
 import { beforeAll, describe, expect, it } from 'vitest'
 import type { Account } from './accounts.ts'
 import type { Answer } from './every-answer.ts'

@@ -1,5 +1,5 @@
-import { signNotification } from '@svc/core'
 import type { Scope } from '@svc/core/contract'
+import { signNotification } from '@svc/core/operate'
 import type { Account } from './accounts.ts'
 import type { CallOptions } from './call.ts'
 import type { Operation } from './fuzz-operations.ts'

@@ -1,4 +1,4 @@
-import { signNotification } from '@svc/core'
+import { signNotification } from '@svc/core/operate'
 import { PAYMENT_SECRET } from './world.ts'
 
 /** A notification about a session as a payment provider sends it, signed at that time. */

@@ -1,12 +1,8 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import {
-  AUDIT_DAYS_DEFAULT,
-  RETENTION_DAYS_MAX,
-  RETENTION_DAYS_MIN,
-  SIGNUP_CREDITS_ON,
-} from '@svc/core'
+import { SIGNUP_CREDITS_ON } from '@svc/core'
 import { LIMITS, QUOTAS, RATES } from '@svc/core/contract'
+import { AUDIT_DAYS_DEFAULT, RETENTION_DAYS_MAX, RETENTION_DAYS_MIN } from '@svc/core/operate'
 import { expect, test } from 'vitest'
 import { readConfig } from '../src/settings/config.ts'
 import { SETTING_GROUPS, SETTINGS } from '../src/settings/table.ts'

@@ -1,4 +1,4 @@
-import type { OperatorAuditEntry } from '@svc/core'
+import type { OperatorAuditEntry } from '@svc/core/operate'
 import type { Command } from 'commander'
 import { findWorkspace, withCore } from '../connect/operator.ts'
 import { type Context, type PageOptions, withExamples, withPage } from '../context.ts'

@@ -67,7 +67,7 @@ async function backup({ io, output }: Context, made_by: string, options: Options
   const verify = verificationOf(options.verify)
   const keep = options.keep === undefined ? null : countOf(options.keep)
   const bars = progressBars(io, { isQuiet: output.isJson() || !output.isTerminal })
-  const { backupDatabase } = await import('@svc/core')
+  const { backupDatabase } = await import('@svc/core/operate')
   const report = await backupDatabase({
     ...{ database, keep, verify, made_by },
     to: targetOf(io, home, { given: options.to, is_kept: keep !== null }),

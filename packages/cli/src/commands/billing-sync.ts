@@ -1,4 +1,4 @@
-import type { SyncReport } from '@svc/core'
+import type { SyncReport } from '@svc/core/operate'
 import type { Command } from 'commander'
 import { findWorkspace, withCore } from '../connect/operator.ts'
 import { paymentsOf } from '../connect/payments.ts'

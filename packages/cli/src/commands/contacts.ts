@@ -142,7 +142,7 @@ async function importFrom(
 
 async function contactsOf(file: string, bytes: Buffer): Promise<unknown[]> {
   if (extname(file).toLowerCase() !== '.json') {
-    const { readContactsCsv } = await import('@svc/core')
+    const { readContactsCsv } = await import('@svc/core/operate')
     return readContactsCsv(bytes, { rows_max: FILE_CONTACTS_MAX })
   }
   const value = jsonOf(file, bytes)
@@ -172,7 +172,7 @@ async function exportTo(
   const { client } = await connect(options, io)
   const found = await client.contacts.export({ search, tag })
   const { api } = await import('@svc/core/contract')
-  const { CSV_HEADER, writeContactsCsv } = await import('@svc/core')
+  const { CSV_HEADER, writeContactsCsv } = await import('@svc/core/operate')
   const text =
     format === 'json'
       ? `${JSON.stringify(api.contacts.export.data.encode(found))}\n`

@@ -3,7 +3,7 @@ import { createWriteStream, existsSync } from 'node:fs'
 import { rename, rm } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { finished } from 'node:stream/promises'
-import type { ExportOptions, MoveReport } from '@svc/core'
+import type { ExportOptions, MoveReport } from '@svc/core/operate'
 import type { Command } from 'commander'
 import { type Context, withExamples } from '../context.ts'
 import { usage } from '../process/failure.ts'
@@ -75,7 +75,7 @@ async function exportTo(
   }
   const database_url = databaseUrl(io, database)
   const bars = moveProgress(io, { isQuiet: output.isJson() })
-  const { exportArchive } = await import('@svc/core')
+  const { exportArchive } = await import('@svc/core/operate')
   const write = (to: ExportOptions['to']) =>
     exportArchive({
       database_url,

@@ -51,7 +51,7 @@ async function importFrom(
   const database_url = databaseUrl(io, database)
   const from = await openSource(file, io)
   const bars = moveProgress(io, { isQuiet: output.isJson() })
-  const { importArchive } = await import('@svc/core')
+  const { importArchive } = await import('@svc/core/operate')
   try {
     const report = await importArchive({
       database_url,

@@ -56,7 +56,9 @@ async function exportLedger(context: Context, options: Options): Promise<void> {
   const until = await readOptional('--until', options.until)
   const database_url = databaseUrl(io, undefined)
   const workspace_id = await workspaceIdOf(context, options.workspace)
-  const { LEDGER_CSV_HEADER, ledgerCsvLine, ledgerJsonLine, readLedger } = await import('@svc/core')
+  const { LEDGER_CSV_HEADER, ledgerCsvLine, ledgerJsonLine, readLedger } = await import(
+    '@svc/core/operate'
+  )
   const isCsv = options.format === 'csv'
   const lineOf = isCsv ? ledgerCsvLine : ledgerJsonLine
   const write = async (to: Writable) => {

@@ -1,4 +1,4 @@
-import type { LedgerDifference, LedgerReport } from '@svc/core'
+import type { LedgerDifference, LedgerReport } from '@svc/core/operate'
 import type { Command } from 'commander'
 import { type Context, withExamples } from '../context.ts'
 import { Failure } from '../process/failure.ts'
@@ -37,7 +37,7 @@ async function verify(
   const database_url = databaseUrl(io, undefined)
   const workspace_id = await workspaceIdOf(context, selector)
   const bars = progressBars(io, { isQuiet: output.isJson() || !output.isTerminal })
-  const { verifyLedger } = await import('@svc/core')
+  const { verifyLedger } = await import('@svc/core/operate')
   const report = await verifyLedger(database_url, {
     workspace_id,
     fast,

@@ -33,7 +33,7 @@ async function migrate(
   { io, output }: Context,
   { database, status }: MigrateOptions,
 ): Promise<void> {
-  const { migrateDatabase, migrationStatus } = await import('@svc/core')
+  const { migrateDatabase, migrationStatus } = await import('@svc/core/operate')
   const url = databaseUrl(io, database)
   if (!status) {
     const applied = await migrateDatabase(url).catch((error) => {

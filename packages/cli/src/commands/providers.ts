@@ -1,4 +1,4 @@
-import type { ProviderStatus } from '@svc/core'
+import type { ProviderStatus } from '@svc/core/operate'
 import type { Command } from 'commander'
 import { withCore } from '../connect/operator.ts'
 import { type Context, withExamples } from '../context.ts'

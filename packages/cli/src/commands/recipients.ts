@@ -1,4 +1,4 @@
-import type { ErasureReport } from '@svc/core'
+import type { ErasureReport } from '@svc/core/operate'
 import type { Command } from 'commander'
 import { findWorkspace, operatorOf, withCore } from '../connect/operator.ts'
 import { type Context, withExamples } from '../context.ts'

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 import { join, resolve } from 'node:path'
-import type { BackupCheck, Verification } from '@svc/core'
+import type { BackupCheck, Verification } from '@svc/core/operate'
 import type { Command } from 'commander'
 import { type Context, withExamples } from '../context.ts'
 import { confirm } from '../input/confirm.ts'
@@ -76,7 +76,7 @@ interface Work {
 }
 
 async function verifyOnly({ output }: Context, file: string, work: Work): Promise<void> {
-  const { verifyBackup } = await import('@svc/core')
+  const { verifyBackup } = await import('@svc/core/operate')
   const check = await verifyBackup(file, work)
   if (output.isJson()) return output.document(check)
   output.line(`The backup is good: ${verdictOf(check)}.`)
@@ -103,7 +103,7 @@ async function putInPlace(
     to === undefined
       ? fileOfDatabase(databaseUrl(io, undefined), 'restore it with pg_restore')
       : join(resolve(cwd, to), 'svc.db')
-  const { restoreDatabase, verifyBackup } = await import('@svc/core')
+  const { restoreDatabase, verifyBackup } = await import('@svc/core/operate')
   const found = await verifyBackup(file, { ...work, verify: 'none' })
   if (!yes) await confirm(io, questionOf(found, pathFrom(cwd, database), existsSync(database)))
   const report = await restoreDatabase({ ...work, backup: file, database, unsealed })

@@ -1,4 +1,5 @@
-import type { Core, DoubtfulChoice, DoubtfulMessage } from '@svc/core'
+import type { Core } from '@svc/core'
+import type { DoubtfulChoice, DoubtfulMessage } from '@svc/core/operate'
 import type { Command } from 'commander'
 import { operatorOf, withCore } from '../connect/operator.ts'
 import { type Context, withExamples } from '../context.ts'

@@ -1,4 +1,4 @@
-import type { ResealOptions, ResealReport, SecretsStatus } from '@svc/core'
+import type { ResealOptions, ResealReport, SecretsStatus } from '@svc/core/operate'
 import type { Command } from 'commander'
 import { databaseFile, operatorOf, withCore } from '../connect/operator.ts'
 import { type Context, withExamples } from '../context.ts'

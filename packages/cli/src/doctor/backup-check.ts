@@ -22,7 +22,7 @@ export async function checkBackups(
       ),
     ]
   }
-  const { backupsIn } = await import('@svc/core')
+  const { backupsIn } = await import('@svc/core/operate')
   const advice = 'the log of svc serve says why; svc backup makes one now'
   let newest: ReturnType<typeof backupsIn>[number] | undefined
   try {

@@ -1,4 +1,4 @@
-import type { DatabaseFacts, QueueFaults } from '@svc/core'
+import type { DatabaseFacts, QueueFaults } from '@svc/core/operate'
 import { type Finding, findingsOf, reasonOf } from './finding.ts'
 
 /** Before it, a reset of the write-ahead log could damage a database. Source: release notes of SQLite 3.51.3. */
@@ -17,7 +17,7 @@ export async function checkDatabase(
   { thorough, now }: { thorough: boolean; now: () => Date },
 ): Promise<{ findings: Finding[]; is_usable: boolean }> {
   const is = findingsOf('database')
-  const { migrationStatus, inspectDatabase, findDamage } = await import('@svc/core')
+  const { migrationStatus, inspectDatabase, findDamage } = await import('@svc/core/operate')
   try {
     const { pending, is_newer, applied } = await migrationStatus(url)
     if (is_newer) {

@@ -3,7 +3,7 @@ import { type Finding, findingsOf, reasonOf } from './finding.ts'
 /** Whether the books add up. */
 export async function checkLedger(url: string, thorough: boolean): Promise<Finding[]> {
   const is = findingsOf('ledger')
-  const { verifyLedger } = await import('@svc/core')
+  const { verifyLedger } = await import('@svc/core/operate')
   try {
     const { ok, entries, workspaces, differences, has_more } = await verifyLedger(url, {
       fast: !thorough,

@@ -12,7 +12,7 @@ export async function checkWebhooks(
   const { webhooks: totals } = await core.overviews.overview()
   const { webhooks } = await core.overviews.troubles(SHOWN_MAX)
   if (webhooks.length === 0) return [is.ok(`${totals.active} deliver`)]
-  const { reachTarget } = await import('@svc/core')
+  const { reachTarget } = await import('@svc/core/operate')
   return Promise.all(
     webhooks.map(async ({ id, workspace_id, url, status, disabled_reason }) => {
       const { host } = new URL(url)

@@ -1,4 +1,4 @@
-import type { BackupCheck, Verification } from '@svc/core'
+import type { BackupCheck, Verification } from '@svc/core/operate'
 import { misconfigured, usage } from '../process/failure.ts'
 
 const LEVELS: readonly Verification[] = ['full', 'fast', 'none']

@@ -11,7 +11,7 @@ interface AmountFormats {
 /** An entry in JSON: the transaction of the API (contract section 8) and the fields for an operator. */
 export async function transactionDocument(entry: Entry): Promise<Record<string, unknown>> {
   const [{ transactionOf }, { creditsOf, transaction }] = await Promise.all([
-    import('@svc/core'),
+    import('@svc/core/operate'),
     import('@svc/core/contract'),
   ])
   return {

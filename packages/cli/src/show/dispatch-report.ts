@@ -1,4 +1,5 @@
-import type { Core, DispatchPause, DoubtfulTotal } from '@svc/core'
+import type { Core } from '@svc/core'
+import type { DispatchPause, DoubtfulTotal } from '@svc/core/operate'
 import type { Output } from './output.ts'
 
 /** The pause of dispatch, the queues, and the doubtful messages. */

@@ -1,4 +1,4 @@
-import type { MoveReport, OnProgress } from '@svc/core'
+import type { MoveReport, OnProgress } from '@svc/core/operate'
 import type { ProcessIo } from '../process/process-io.ts'
 import { type ProgressBars, progressBars } from './progress-bar.ts'
 

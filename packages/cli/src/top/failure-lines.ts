@@ -1,4 +1,4 @@
-import type { Troubles } from '@svc/core'
+import type { Troubles } from '@svc/core/operate'
 import type { Style } from '../show/style.ts'
 import { column, cut, printable } from '../show/text.ts'
 import { agoText } from './amounts.ts'

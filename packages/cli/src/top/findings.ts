@@ -1,4 +1,4 @@
-import type { ProviderStatus } from '@svc/core'
+import type { ProviderStatus } from '@svc/core/operate'
 import { countText, spanText } from './amounts.ts'
 import type { History } from './history.ts'
 import type { Reading } from './reading.ts'

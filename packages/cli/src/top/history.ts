@@ -1,5 +1,5 @@
-import type { Overview } from '@svc/core'
 import type { Channel } from '@svc/core/contract'
+import type { Overview } from '@svc/core/operate'
 
 /** What is counted: messages accepted, handed to a provider, delivered, failed; `left` is no longer queued. */
 export const SERIES = ['accepted', 'sent', 'delivered', 'failed'] as const

@@ -1,5 +1,6 @@
-import type { Core, Overview, Troubles } from '@svc/core'
+import type { Core } from '@svc/core'
 import type { Channel } from '@svc/core/contract'
+import type { Overview, Troubles } from '@svc/core/operate'
 import { pause } from '../connect/polling.ts'
 
 /** What the database tells at one moment. */

@@ -1,21 +1,48 @@
 import { type Actor, SERVICE } from '../audit/actor.ts'
 import { auditRow } from '../audit/entry.ts'
 import { invalid, SvcError } from '../contract/errors.ts'
+import type { Units } from '../contract/fields/units.ts'
 import {
   type CreditPackage,
   billing as endpoints,
   type Transaction,
 } from '../contract/resources/billing.ts'
 import type { PurchaseRow } from '../rows/rows.ts'
-import type { WhichPurchases } from '../storage/ports/billing.ts'
-import { type CheckoutParts, createCheckout } from './checkout.ts'
+import type { PurchaseStatus, WhichPurchases } from '../storage/ports/billing.ts'
+import { type Checkout, type CheckoutParts, createCheckout } from './checkout.ts'
 import type { Notification, Subject } from './payment.ts'
-import { createSyncAll } from './sync-all.ts'
+import { createSyncAll, type SyncOptions, type SyncReport } from './sync-all.ts'
 import { createSyncPurchase, paymentOf } from './sync-purchase.ts'
 import { transactionOf } from './transactions.ts'
 
 /** A purchase, as an operator sees it. */
-export type Purchase = PurchaseRow
+export interface Purchase {
+  id: string
+  workspace_id: string
+  package_id: string
+  status: PurchaseStatus
+  /** The credits that the workspace gets, bonus included, in micro-credits. */
+  credits: Units
+  /** The price in minor units of its currency. */
+  amount: number
+  currency: string
+  provider: string
+  /** The checkout session at the payment provider; null until it has answered. */
+  session_id: string | null
+  /** The payment of the session; null until it is known. */
+  payment_id: string | null
+  checkout_url: string | null
+  success_url: string | null
+  cancel_url: string | null
+  /** The number of changes to this purchase. */
+  version: number
+  /** Why an operator should look at it. While this is set, nothing is granted. */
+  review_reason: string | null
+  expires_at: Date | null
+  created_at: Date
+  updated_at: Date
+  paid_at: Date | null
+}
 
 /** Selling credits: purchases, what payment providers tell of them, refunds. */
 export interface Billing {
@@ -26,7 +53,7 @@ export interface Billing {
    * @throws SvcError `insufficient_credits` where no payment is taken or this one is refused; `validation_error` for an
    * unknown package, or another request under the key.
    */
-  checkout: ReturnType<typeof createCheckout>
+  checkout: Checkout
   /** The changes of the balance, newest first, and how many there are in all. */
   transactions(
     workspaceId: string,
@@ -58,7 +85,7 @@ export interface Billing {
    * reported, and stops no other. For operators.
    * @throws SvcError `validation_error` where no payment is taken.
    */
-  sync: ReturnType<typeof createSyncAll>
+  sync(options?: SyncOptions): Promise<SyncReport>
 }
 
 /** Credit packages, purchases and what came of them. Without `payments` nothing can be bought. */

@@ -15,6 +15,13 @@ type Begun = Data<typeof endpoints.checkout>
 /** A request that came with a key. */
 type Asked = Omit<IdempotencyRecord, 'response'>
 
+/** Begins a purchase, or returns the one that the same key began; `replayed` tells which. */
+export type Checkout = (
+  workspaceId: string,
+  request: Request,
+  options?: { idempotency_key?: string | undefined },
+) => Promise<{ data: Begun; replayed: boolean }>
+
 /** What `createCheckout` is made of. */
 export interface CheckoutParts {
   storage: Storage
@@ -27,7 +34,7 @@ export interface CheckoutParts {
  * Begins purchases. The row is there before the provider is asked, and the provider is asked by the row's id: whoever
  * repeats a request, or comes at the same time with its key, or after a crash, gets on with the same purchase.
  */
-export function createCheckout({ storage, runtime, packages, payments }: CheckoutParts) {
+export function createCheckout({ storage, runtime, packages, payments }: CheckoutParts): Checkout {
   /** The purchase that the key of this request has begun; null where it has begun none. */
   async function begunBefore(
     { idempotencyRecords, purchases }: Pick<Reads, 'idempotencyRecords' | 'purchases'>,
@@ -89,11 +96,7 @@ export function createCheckout({ storage, runtime, packages, payments }: Checkou
     return storage.write(({ purchases }) => purchases.change(purchase, { ...session, updated_at }))
   }
 
-  return async (
-    workspaceId: string,
-    request: Request,
-    { idempotency_key }: { idempotency_key?: string | undefined } = {},
-  ): Promise<{ data: Begun; replayed: boolean }> => {
+  return async (workspaceId, request, { idempotency_key } = {}) => {
     const asked = idempotency_key === undefined ? null : askedOf(request, idempotency_key)
     // What was answered stands, whatever became of the package and the provider since.
     const before = asked && (await begunBefore(storage.read, workspaceId, asked))

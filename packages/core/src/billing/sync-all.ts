@@ -2,6 +2,7 @@ import { invalid } from '../contract/errors.ts'
 import type { Units } from '../contract/fields/units.ts'
 import type { PurchaseRow } from '../rows/rows.ts'
 import type { Runtime } from '../runtime/runtime.ts'
+import type { PurchaseStatus } from '../storage/ports/billing.ts'
 import type { Storage } from '../storage/ports/storage.ts'
 import { expireUnopened } from './expire-unopened.ts'
 import type { PaymentProvider } from './payment.ts'
@@ -27,8 +28,8 @@ export interface SyncProgress {
 export interface SyncChange {
   workspace_id: string
   purchase_id: string
-  was: PurchaseRow['status']
-  status: PurchaseRow['status']
+  was: PurchaseStatus
+  status: PurchaseStatus
   /** What was booked: below zero where credits were taken. */
   credits: Units
   /** Why an operator should look at it, if he should. */

@@ -2,6 +2,7 @@ import { invalid, SvcError } from '../contract/errors.ts'
 import { emailKey } from '../contract/fields/email-address.ts'
 import type { Quotas } from '../contract/limits.ts'
 import type { Contact, ContactFields } from '../contract/resources/contacts.ts'
+import type { Metadata } from '../contract/resources/messages.ts'
 import type { ContactRow } from '../rows/rows.ts'
 import type { Runtime } from '../runtime/runtime.ts'
 import type { Reads, Storage, Writes } from '../storage/ports/storage.ts'
@@ -21,10 +22,14 @@ export interface ContactQuery {
 }
 
 /** What a message needs to know of its contact: where it goes, and what its placeholders may stand for. */
-export type Addressee = Pick<
-  ContactRow,
-  'id' | 'name' | 'phone' | 'email' | 'external_id' | 'attributes'
->
+export interface Addressee {
+  id: string
+  name: string | null
+  phone: string | null
+  email: string | null
+  external_id: string | null
+  attributes: Metadata
+}
 
 /** Whom workspaces know. */
 export interface Contacts {

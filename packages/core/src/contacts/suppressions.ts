@@ -1,6 +1,7 @@
 import type { Body } from '../contract/endpoints/endpoint.ts'
 import { SvcError } from '../contract/errors.ts'
 import { emailKey } from '../contract/fields/email-address.ts'
+import type { Channel } from '../contract/resources/content.ts'
 import type { suppressions as endpoints, Suppression } from '../contract/resources/suppressions.ts'
 import type { SuppressionRow } from '../rows/rows.ts'
 import type { Runtime } from '../runtime/runtime.ts'
@@ -18,10 +19,7 @@ export interface Suppressions {
   /** From then on nothing is sent to the address on that channel. One that stands already stays, and is answered. */
   add(workspaceId: string, request: Body<typeof endpoints.add>): Promise<Suppression>
   /** @throws SvcError `not_found`, also for another workspace's suppression. */
-  remove(
-    workspaceId: string,
-    suppression: Pick<SuppressionRow, 'channel' | 'address'>,
-  ): Promise<void>
+  remove(workspaceId: string, suppression: { channel: Channel; address: string }): Promise<void>
 }
 
 export function createSuppressions({

@@ -2,7 +2,6 @@ import { type Actor, SERVICE } from '../audit/actor.ts'
 import { type AuditedChange, auditRow } from '../audit/entry.ts'
 import { invalid, SvcError } from '../contract/errors.ts'
 import { formatCredits, type Units } from '../contract/fields/units.ts'
-import type { HoldRow, LotRow } from '../rows/rows.ts'
 import { availableOf, dayOf, type Entry, spentOn } from '../rules/decide.ts'
 import { burn, CONSUMING } from '../rules/lots.ts'
 import type { Runtime } from '../runtime/runtime.ts'
@@ -40,6 +39,35 @@ export interface CreditAccount extends AccountRecord {
   spent_today: Units
 }
 
+/** Credits that are set aside for a message until its price is known. */
+export interface Hold {
+  workspace_id: string
+  /** The id of the ledger entry that holds. */
+  id: string
+  message_id: string
+  /** Counts the holds of one message from 0. */
+  n: number
+  amount: Units
+  /** When the hold ends without a settlement. */
+  expires_at: Date
+  created_at: Date
+}
+
+/** A grant that expires. */
+export interface CreditLot {
+  workspace_id: string
+  /** The id of the ledger entry that granted it. */
+  id: string
+  amount: Units
+  remaining: Units
+  granted_seq: number
+  /** The last entry that `remaining` has counted. */
+  counted_seq: number
+  expires_at: Date
+  ended_at: Date | null
+  created_at: Date
+}
+
 /** The accounts of workspaces and their ledger. Amounts are whole micro-credits. */
 export interface Credits extends Holding {
   /**
@@ -64,9 +92,9 @@ export interface Credits extends Holding {
   /** The ledger, newest first. */
   entries(workspaceId: string, page: { limit: number; offset: number }): Promise<Entry[]>
   /** What is held just now, the first to run out first. */
-  holds(workspaceId: string, page: { limit: number; offset: number }): Promise<HoldRow[]>
+  holds(workspaceId: string, page: { limit: number; offset: number }): Promise<Hold[]>
   /** Grants that will expire, the first first, with what is left of each just now. */
-  lots(workspaceId: string): Promise<LotRow[]>
+  lots(workspaceId: string): Promise<CreditLot[]>
 }
 
 export function createCredits(given: {

@@ -1,14 +1,19 @@
 import { type Actor, SERVICE } from '../audit/actor.ts'
 import { auditRow } from '../audit/entry.ts'
 import { invalid } from '../contract/errors.ts'
-import type { DispatchPauseRow } from '../rows/rows.ts'
 import type { Runtime } from '../runtime/runtime.ts'
 import type { Doubt, DoubtfulMessage, DoubtfulTotal } from '../storage/ports/dispatch-pauses.ts'
 import type { Storage } from '../storage/ports/storage.ts'
 import { ALL, type DispatchGate } from './dispatch-gate.ts'
 
 /** Why nothing is sent or delivered. */
-export type DispatchPause = Omit<DispatchPauseRow, 'scope'>
+export interface DispatchPause {
+  cause: 'operator' | 'restore'
+  reason: string
+  /** Of a restore: when the backup was made. */
+  backup_at: Date | null
+  created_at: Date
+}
 
 /** What becomes of messages that were due before a restore: sent, perhaps a second time; or failed and given back. */
 export type DoubtfulChoice = 'send' | 'cancel'

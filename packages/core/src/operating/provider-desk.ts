@@ -25,7 +25,16 @@ export interface ProviderStatus {
   senders: Readonly<Partial<Record<Channel, readonly string[]>>>
   messages_per_second: number | null
   /** What is paused, the whole provider or some senders; empty where all goes. */
-  pauses: Pick<PauseRow, 'sender' | 'cause' | 'code' | 'reason' | 'retry_at' | 'created_at'>[]
+  pauses: {
+    /** Empty for the whole provider. */
+    sender: string
+    cause: 'operator' | 'misconfigured'
+    code: string | null
+    reason: string
+    /** When the provider is tried again; null where an operator must resume it. */
+    retry_at: Date | null
+    created_at: Date
+  }[]
   /** Its connections, where it holds some and this process has them. */
   connections: ReturnType<Listening['states']>
 }

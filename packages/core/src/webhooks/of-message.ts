@@ -1,5 +1,4 @@
 import type { Delivery } from '../contract/resources/webhook-deliveries.ts'
-import type { DeliveryAttemptRow } from '../rows/rows.ts'
 import type { Storage } from '../storage/ports/storage.ts'
 
 /** A delivery with what was sent, and what came back. */
@@ -21,10 +20,14 @@ export type MessageDelivery = Pick<
   /** The body, to the byte. */
   payload: string | null
   /** Oldest first. */
-  attempts: Pick<
-    DeliveryAttemptRow,
-    'number' | 'started_at' | 'duration_ms' | 'response_status' | 'response_body' | 'error'
-  >[]
+  attempts: {
+    number: number
+    started_at: Date
+    duration_ms: number
+    response_status: number | null
+    response_body: string | null
+    error: string | null
+  }[]
 }
 
 /** The deliveries about one message, oldest first. */

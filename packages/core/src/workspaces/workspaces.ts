@@ -10,7 +10,7 @@ import type {
   Workspace,
   WorkspaceSummary,
 } from '../contract/resources/workspaces.ts'
-import type { AccountTokenRow, EndedSessionRow, WorkspaceRow } from '../rows/rows.ts'
+import type { AccountTokenRow, WorkspaceRow } from '../rows/rows.ts'
 import type { Account } from '../rules/decide.ts'
 import type { Runtime } from '../runtime/runtime.ts'
 import type { Storage } from '../storage/ports/storage.ts'
@@ -24,6 +24,15 @@ import { grantSignupCredits, type SignupCreditsOn } from './verification.ts'
 
 /** What tells two logins within one second apart. */
 const SESSION_ID_BYTES = 16
+
+/** A login session. */
+export interface Session {
+  workspace_id: string
+  /** The SHA-256 hash of the token without its signature, in hex. */
+  session_hash: string
+  /** When the token expires. */
+  ends_at: Date
+}
 
 /** Workspaces: signed up, logged in to, changed. */
 export interface Workspaces extends Access {
@@ -46,11 +55,9 @@ export interface Workspaces extends Access {
   /** The network that a client's address lies in, where the account logged in from it lately; else null. */
   knownNetwork(email: string, address: string | null): Promise<string | null>
   /** Whether a session holds: its workspace is there, no new password ended it, and no logout. One query. */
-  hasSession(
-    session: Pick<EndedSessionRow, 'workspace_id' | 'session_hash'> & { token_version: number },
-  ): Promise<boolean>
+  hasSession(session: Omit<Session, 'ends_at'> & { token_version: number }): Promise<boolean>
   /** Ends one session for good, on every server; `ends_at` is when its token expires. */
-  logout(session: EndedSessionRow, actor?: Actor): Promise<void>
+  logout(session: Session, actor?: Actor): Promise<void>
   account(workspaceId: string): Promise<Workspace>
   /** Changes the fields given, and answers the whole. */
   update(

@@ -1,5 +1,6 @@
-import type { Core, Overview, ProviderStatus } from '@svc/core'
+import type { Core } from '@svc/core'
 import { UNITS_PER_CREDIT } from '@svc/core/contract'
+import type { Overview, ProviderStatus } from '@svc/core/operate'
 import type { Registry } from 'prom-client'
 import { register, type Sample } from './series.ts'
 

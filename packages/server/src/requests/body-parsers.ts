@@ -1,5 +1,5 @@
-import { readContactsCsv } from '@svc/core'
 import { LIMITS } from '@svc/core/contract'
+import { readContactsCsv } from '@svc/core/operate'
 import type { FastifyInstance } from 'fastify'
 
 /** Lets the routes of `scope` take a body of any type, unchanged to the byte: its signature covers these bytes. */

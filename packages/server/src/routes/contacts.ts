@@ -1,6 +1,7 @@
 import { Readable } from 'node:stream'
-import { type Core, CSV_HEADER, writeContactsCsv } from '@svc/core'
+import type { Core } from '@svc/core'
 import { type api, type Contact, contact } from '@svc/core/contract'
+import { CSV_HEADER, writeContactsCsv } from '@svc/core/operate'
 import type { Handlers } from './mount.ts'
 import { paginationOf, sliceOf } from './paging.ts'
 

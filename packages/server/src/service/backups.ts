@@ -1,6 +1,7 @@
 import { accessSync, constants, mkdirSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
-import { type BackupOptions, backupDatabase, backupsIn, type Log } from '@svc/core'
+import type { Log } from '@svc/core'
+import { type BackupOptions, backupDatabase, backupsIn } from '@svc/core/operate'
 import type { BackupSettings } from '../settings/backups.ts'
 import { ConfigError } from '../settings/variables.ts'
 

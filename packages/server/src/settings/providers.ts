@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
-import { assertNames, type ProviderSettings, readProvider, readProviders } from '@svc/core'
+import type { ProviderSettings } from '@svc/core'
+import { assertNames, readProvider, readProviders } from '@svc/core/operate'
 import { ConfigError, itemsOf, type Read, readSet, type Variable } from './variables.ts'
 
 const DOMAIN =

@@ -1,6 +1,6 @@
 import { readFileSync, statSync } from 'node:fs'
 import { resolve } from 'node:path'
-import { readSecretsKeys } from '@svc/core'
+import { readSecretsKeys } from '@svc/core/operate'
 import { ConfigError, type Read } from './variables.ts'
 
 /** The keys that encrypt the secrets of the database. */

@@ -1,11 +1,5 @@
-import {
-  type CountryRule,
-  type Prices,
-  readCountries,
-  readPrices,
-  readSequenceLimit,
-  type SequenceLimit,
-} from '@svc/core'
+import type { CountryRule, Prices, SequenceLimit } from '@svc/core'
+import { readCountries, readPrices, readSequenceLimit } from '@svc/core/operate'
 import { ConfigError, type Read } from './variables.ts'
 
 /** Prices, and the rules that protect credits from misuse. */

@@ -1,4 +1,5 @@
-import { isDatabaseExposed, type Log, makesCallbacks } from '@svc/core'
+import type { Log } from '@svc/core'
+import { isDatabaseExposed, makesCallbacks } from '@svc/core/operate'
 import { readSomaxconn } from '../connections/connection-limit.ts'
 import type { Config } from './config.ts'
 

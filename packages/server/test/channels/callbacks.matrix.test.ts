@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
-import { type CallbackRequest, readProvider } from '@svc/core'
+import type { CallbackRequest } from '@svc/core'
+import { readProvider } from '@svc/core/operate'
 import { describe, expect, it } from 'vitest'
 import { querySettings, signedJson } from '../../../core/test/providers/http/gateway.ts'
 import { openHttpPeer } from '../../../core/test/providers/http-peer.ts'

@@ -1,4 +1,5 @@
-import { type CallbackRequest, readProvider } from '@svc/core'
+import type { CallbackRequest } from '@svc/core'
+import { readProvider } from '@svc/core/operate'
 import { jsonSettings, signedJson } from '../../../core/test/providers/http/gateway.ts'
 import {
   answer,

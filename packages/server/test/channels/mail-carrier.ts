@@ -1,4 +1,4 @@
-import { readProvider } from '@svc/core'
+import { readProvider } from '@svc/core/operate'
 import { expect } from 'vitest'
 import { postfixReport } from '../../../core/test/providers/smtp/intake-mails.ts'
 import { talkTo } from '../../../core/test/providers/smtp/intake-stage.ts'

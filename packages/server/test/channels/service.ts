@@ -9,9 +9,9 @@ import {
   type Dispatcher,
   type ProviderSettings,
   systemRuntime,
-  verifyLedger,
 } from '@svc/core'
 import { RATES, type RateLimit } from '@svc/core/contract'
+import { verifyLedger } from '@svc/core/operate'
 import { pino } from 'pino'
 import { afterAll, beforeAll, expect } from 'vitest'
 import { buildApp } from '../../src/app.ts'

@@ -1,4 +1,4 @@
-import { readProvider } from '@svc/core'
+import { readProvider } from '@svc/core/operate'
 import { expect, vi } from 'vitest'
 import { startSmsc } from '../../../core/test/providers/smpp/smsc.ts'
 import type { Peer } from './carriage.contract.ts'

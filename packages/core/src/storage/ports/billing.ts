@@ -1,10 +1,12 @@
 import type { PurchaseRow } from '../../rows/rows.ts'
 import type { IdempotencyRecord } from '../../rules/accept.ts'
 
+export type PurchaseStatus = 'pending' | 'paid' | 'failed' | 'expired' | 'refunded' | 'disputed'
+
 /** Which purchases are meant: all, as far as nothing is said. */
 export interface WhichPurchases {
   workspace_id?: string | undefined
-  status?: PurchaseRow['status'] | undefined
+  status?: PurchaseStatus | undefined
   /** Only those that an operator should look at. */
   in_review?: boolean | undefined
 }

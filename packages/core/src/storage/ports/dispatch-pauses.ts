@@ -1,5 +1,5 @@
 import type { Channel } from '../../contract/resources/messages.ts'
-import type { DispatchPauseRow, MessageQueueRow, MessageRow } from '../../rows/rows.ts'
+import type { DispatchPauseRow } from '../../rows/rows.ts'
 
 /** Which queued messages are meant: accepted by `created_until`, and due by `due_until` or being handed over. */
 export interface Doubt {
@@ -17,11 +17,17 @@ export interface DoubtfulTotal {
 }
 
 /** Nothing in it of what was written. */
-export type DoubtfulMessage = Pick<
-  MessageRow,
-  'id' | 'workspace_id' | 'channel' | 'recipient' | 'created_at' | 'scheduled_at'
-> &
-  Pick<MessageQueueRow, 'attempt' | 'token'>
+export interface DoubtfulMessage {
+  id: string
+  workspace_id: string
+  channel: Channel
+  recipient: string
+  created_at: Date
+  scheduled_at: Date | null
+  attempt: number
+  /** The token of the claim that was in progress; null where none was. */
+  token: string | null
+}
 
 export interface DispatchPauseReads {
   /** The one there is, if there is one. */

@@ -1,5 +1,4 @@
 import type { Channel, MessageStatus } from '../../contract/resources/messages.ts'
-import type { MessageRow, WebhookRow } from '../../rows/rows.ts'
 
 /** How full a queue is. What is claimed is due again when its lease ends. */
 export interface QueueState {
@@ -32,33 +31,33 @@ export interface CreditTotals {
 }
 
 /** How many webhooks there are of each state. */
-export type WebhookTotals = Record<WebhookRow['status'], number>
+export type WebhookTotals = Record<WebhookStatus, number>
 
-export type TroubledWebhook = Pick<
-  WebhookRow,
-  | 'id'
-  | 'workspace_id'
-  | 'url'
-  | 'status'
-  | 'disabled_reason'
-  | 'consecutive_failures'
-  | 'last_success_at'
-  | 'last_failure_at'
->
+export type WebhookStatus = 'active' | 'failing' | 'disabled'
+
+export interface TroubledWebhook {
+  id: string
+  workspace_id: string
+  url: string
+  status: WebhookStatus
+  disabled_reason: string | null
+  consecutive_failures: number
+  last_success_at: Date | null
+  last_failure_at: Date | null
+}
 
 /** Nothing in it of what was written. */
-export type FailedMessage = Pick<
-  MessageRow,
-  | 'id'
-  | 'workspace_id'
-  | 'channel'
-  | 'recipient'
-  | 'provider'
-  | 'error_code'
-  | 'error_message'
-  | 'created_at'
-  | 'failed_at'
->
+export interface FailedMessage {
+  id: string
+  workspace_id: string
+  channel: Channel
+  recipient: string
+  provider: string | null
+  error_code: string | null
+  error_message: string | null
+  created_at: Date
+  failed_at: Date | null
+}
 
 /** What operators see: of the whole service, over all its workspaces. No request of a workspace leads here. */
 export interface OverviewReads {

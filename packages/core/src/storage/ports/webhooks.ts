@@ -1,11 +1,18 @@
+import type { Delivery } from '../../contract/resources/webhook-deliveries.ts'
 import type { DeliveryAttemptRow, DeliveryRow, EventRow, WebhookRow } from '../../rows/rows.ts'
 import type { FanOut, Subscriber } from '../../rules/fan-out.ts'
 
 /** Which deliveries of a webhook. */
-export type DeliveryFilter = Partial<Pick<DeliveryRow, 'status' | 'event' | 'livemode'>>
+export interface DeliveryFilter {
+  status?: Delivery['status'] | undefined
+  event?: string | undefined
+  livemode?: boolean | undefined
+}
 
 /** Which webhooks. */
-export type WebhookFilter = Partial<Pick<WebhookRow, 'mode'>>
+export interface WebhookFilter {
+  mode?: 'all' | 'live' | 'test' | undefined
+}
 
 /** What the owner, or a rotation, changes of a webhook. */
 export type WebhookChange = Partial<
