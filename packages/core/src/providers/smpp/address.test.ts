@@ -12,7 +12,7 @@ const E164 = { ton: 1, npi: 1 }
 const SHORT = { ton: 3, npi: 0 }
 const WORD = { ton: 5, npi: 0 }
 
-describe('a sender', () => {
+describe('sourceOf', () => {
   test.each([
     [null, { ton: 0, npi: 0, digits: '' }],
     ['+14155550100', { ...E164, digits: '14155550100' }],
@@ -23,7 +23,7 @@ describe('a sender', () => {
     ['SVC', { ...WORD, digits: 'SVC' }],
     ['My Shop 24h', { ...WORD, digits: 'My Shop 24h' }],
     ['A[b]', { ...WORD, digits: 'A[b]' }],
-  ])('%j goes as %j', (sender, address) => {
+  ])('encodes the sender %j as %j', (sender, address) => {
     expect(sourceOf(sender, addresses)).toEqual(address)
   })
 
@@ -36,22 +36,22 @@ describe('a sender', () => {
     'a\nb',
     '',
     '+123456789012345678901',
-  ])('%j cannot send', (sender) => {
+  ])('refuses the sender %j', (sender) => {
     expect(sourceOf(sender, addresses)).toBeNull()
   })
 
-  test('goes as the SMSC wants it', () => {
+  test('uses the types of the settings', () => {
     const own = { ...addresses, short_code: { ton: 6, npi: 9 } }
     expect(sourceOf('12345', own)).toEqual({ ton: 6, npi: 9, digits: '12345' })
   })
 })
 
-test('a recipient is international, without its plus sign', () => {
+test('destinationOf encodes a recipient as international, without its plus sign', () => {
   expect(destinationOf('+447700900123', addresses)).toEqual({ ...E164, digits: '447700900123' })
-  expect(destinationOf('someone', addresses)).toBeNull()
+  expect(destinationOf('recipient', addresses)).toBeNull()
 })
 
-describe('an address that comes in', () => {
+describe('an incoming address', () => {
   test.each([
     [1, '447700900123', '+447700900123'],
     [1, '+447700900123', '+447700900123'],
@@ -62,11 +62,11 @@ describe('an address that comes in', () => {
     [3, '12345', '12345'],
     [5, 'Bank', 'Bank'],
     [1, 'Bank', 'Bank'],
-  ])('of type %i, %j, is %j', (ton, digits, text) => {
+  ])('of type %i and digits %j is %j', (ton, digits, text) => {
     expect(textOfAddress({ ton, npi: 1, digits })).toBe(text)
   })
 
-  test('is the sender that was written to, whatever its type', () => {
+  test('is matched with the senders of the settings, whatever its type', () => {
     const senders = ['12345', '+447700900999', 'SVC']
     for (const ton of [0, 1, 2, 3]) {
       expect(ownSenderOf({ ton, npi: 0, digits: '12345' }, senders)).toBe('12345')

@@ -6,12 +6,12 @@ const SHORT_CODE_MAX = 8
 const NUMBER = /^\+?\d{1,20}$/
 // A C-Octet String is ASCII (SMPP 3.4 section 3.1).
 const VISIBLE = /^[\x20-\x7e]+$/
-/** Of an alphanumeric sender: 3GPP TS 23.040 clause 9.1.2.5. */
+/** The most septets of an alphanumeric sender: 3GPP TS 23.040 clause 9.1.2.5. */
 const ALPHANUMERIC_SEPTETS = 11
 
 type Kinds = SmppSettings['addresses']
 
-/** Who sends, on the wire; null where no SMSC could take it. Where there is nobody, the SMSC chooses. */
+/** The sender on the wire; null if no SMSC could accept it. Without a sender, the SMSC chooses one. */
 export function sourceOf(sender: string | null, kinds: Kinds): Address | null {
   if (sender === null) return { ton: 0, npi: 0, digits: '' }
   if (!NUMBER.test(sender)) {
@@ -30,7 +30,7 @@ function isAlphanumeric(sender: string): boolean {
   )
 }
 
-/** The recipient on the wire: international, without its plus sign. Null for what is no number. */
+/** The recipient on the wire: international, without its plus sign. Null if it is not a number. */
 export function destinationOf(recipient: string, kinds: Kinds): Address | null {
   if (!NUMBER.test(recipient)) return null
   return { ...kinds.international, digits: recipient.replace('+', '') }
@@ -38,10 +38,10 @@ export function destinationOf(recipient: string, kinds: Kinds): Address | null {
 
 const TON_UNKNOWN = 0
 const TON_INTERNATIONAL = 1
-/** Shorter ones may be short codes, and a leading 0 is a national number's. */
+/** A shorter number may be a short code, and a number with a leading 0 is national. */
 const INTERNATIONAL = /^[1-9]\d{8,14}$/
 
-/** An address that came in as we write it: E.164 with its plus sign where it is one. */
+/** The text of an incoming address: E.164 with its plus sign if it is international. */
 export function textOfAddress({ ton, digits }: Address): string {
   if (digits.startsWith('+')) return digits
   const isInternational =
@@ -49,7 +49,7 @@ export function textOfAddress({ ton, digits }: Address): string {
   return isInternational && /^\d+$/.test(digits) ? `+${digits}` : digits
 }
 
-/** Which of our senders was written to, as the settings write it; the address itself where it is none of them. */
+/** The sender of the settings that a person wrote to; the address itself if the settings do not have it. */
 export function ownSenderOf(address: Address, senders: readonly string[]): string {
   const digits = address.digits.replace('+', '')
   return senders.find((one) => one.replace('+', '') === digits) ?? textOfAddress(address)

@@ -7,25 +7,25 @@ import type { StatusMeaning } from './status-table.ts'
 import { statusText } from './status-table.ts'
 
 export interface BindEvents {
-  /** There may be room for more, or none is to be had any more. */
+  /** The room of the window, or the state of the connection, may have changed. */
   changed(): void
   deliver(pdu: Pdu, answer: (status: number) => void): void
   note(level: 'info' | 'warn' | 'error', text: string, fields: object): void
 }
 
-/** A place at an SMSC: one connection after the other, each bound anew. */
+/** A bind to an SMSC: a connection, and a new one after each end. */
 export interface Bind {
   readonly name: string
   state(): 'up' | 'connecting' | 'down'
   /** For operators: never the password. */
   detail(): string
-  /** With what the SMSC refused the account, until it takes it; null where it did not. */
+  /** The reason with which the SMSC refused the account, until it accepts it; else null. */
   refusal(): string | null
   room(): number
   outstanding(): number
   submit(pdu: Buffer, answered: OnAnswer): void
   throttle(): void
-  /** The SMSC holds the connection for unbound: another one is made. */
+  /** Connects again, because the SMSC considers the connection unbound. */
   rebind(): void
   close(grace_ms: number): Promise<void>
 }
@@ -38,12 +38,12 @@ interface BindParts {
   meaningOf: (status: number) => StatusMeaning
 }
 
-/** A connection that was silent for less was not ended for that. */
+/** A shorter silence does not end a connection. */
 const IDLE_MIN_MS = 500
-/** So many silences, each ended by an enquire_link in time, show that the SMSC does not end connections for them. */
+/** After this number of silences, each ended by an enquire_link, the SMSC is known not to end connections for them. */
 const SILENCES = 10
 
-/** Binds, and binds again for as long as it is not closed, after growing waits. */
+/** Binds, and binds again after each end, with growing waits, until it is closed. */
 export function openBind(parts: BindParts, events: BindEvents): Bind {
   const { name, account, window, timing, meaningOf } = parts
   const { base_ms, cap_ms, refused_ms, stable_ms } = timing.reconnect
@@ -54,7 +54,7 @@ export function openBind(parts: BindParts, events: BindEvents): Bind {
   let lastEnding: string | null = null
   let refused: string | null = null
   let isClosed = false
-  /** As the settings have it, or sooner than the SMSC has ended a connection because nothing came. */
+  /** The time of the settings, or less than the silence after which the SMSC ended a connection. */
   let { idle_ms } = timing
 
   connect()
@@ -77,7 +77,7 @@ export function openBind(parts: BindParts, events: BindEvents): Bind {
 
   function down(ending: Ending): void {
     session = null
-    // A connection that outlived many silences of that length did not end because of one.
+    // A connection that survived many silences of that length did not end because of one.
     const lasted_ms = upSince === null ? 0 : performance.now() - upSince
     const isSilence = ending.idle_ms !== null && ending.idle_ms >= IDLE_MIN_MS
     if (ending.idle_ms !== null && isSilence && lasted_ms < SILENCES * idle_ms) {
@@ -85,7 +85,7 @@ export function openBind(parts: BindParts, events: BindEvents): Bind {
     }
     const { text, isRefusal } = endingOf(ending)
     refused = isRefusal ? text : null
-    // An account that is thrown out as soon as it is bound waits ever longer too.
+    // The waits also grow for an account that the SMSC disconnects right after the bind.
     if (upSince !== null && performance.now() - upSince >= stable_ms) failures = 0
     failures++
     upSince = null
@@ -95,7 +95,7 @@ export function openBind(parts: BindParts, events: BindEvents): Bind {
         isRefusal ? refused_ms : 0,
       )
       timer = setTimeout(connect, wait_ms)
-      // The same again and again is told once.
+      // The same reason is reported once.
       if (text !== lastEnding) {
         const level = isRefusal ? 'error' : 'warn'
         events.note(level, 'SMPP bind is down', { bind: name, reason: text })
@@ -127,7 +127,7 @@ export function openBind(parts: BindParts, events: BindEvents): Bind {
     submit: (pdu, answered) => (session as Session).submit(pdu, answered),
     throttle: () => session?.throttle(),
     rebind() {
-      // What is outstanding is likely refused in the same way; cut off, it would be in doubt for ever.
+      // The outstanding PDUs are likely refused in the same way; without an answer they would stay in doubt.
       if (session?.isBound()) void session.end(timing.response_ms, 'the SMSC lost the bind')
     },
     async close(grace_ms) {

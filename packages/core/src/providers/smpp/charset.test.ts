@@ -1,13 +1,12 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { GSM7_BASIC, GSM7_EXTENSION } from '../../sms/gsm7.ts'
-import { decodeText, decodeUcs2, encodeUcs2 } from './charset.ts'
-import { decodeGsm7, encodeGsm7 } from './gsm7-octets.ts'
+import { decodeGsm7, decodeText, decodeUcs2, encodeGsm7, encodeUcs2 } from './charset.ts'
 
 const CHARACTERS = [...GSM7_BASIC.replace('\x1b', ''), ...GSM7_EXTENSION.keys()]
 
 describe('the GSM alphabet', () => {
-  test('any text of it comes back', () => {
+  test('decodes any encoded text', () => {
     fc.assert(
       fc.property(fc.array(fc.constantFrom(...CHARACTERS)), (characters) => {
         const text = characters.join('')
@@ -24,7 +23,7 @@ describe('the GSM alphabet', () => {
     ['\f', '1b0a'],
     ['Δ', '10'],
     ['à', '7f'],
-  ])('%j is %s', (text, hex) => {
+  ])('encodes %j as %s', (text, hex) => {
     expect(encodeGsm7(text).toString('hex')).toBe(hex)
   })
 
@@ -34,13 +33,13 @@ describe('the GSM alphabet', () => {
     ['1b1b41', ' A'],
     ['1b41', 'A'],
     ['41ff', 'A\ufffd'],
-  ])('%s, which no text gives, is read as %j', (hex, text) => {
+  ])('decodes %s, which no text encodes to, as %j', (hex, text) => {
     expect(decodeGsm7(Buffer.from(hex, 'hex'))).toBe(text)
   })
 })
 
 describe('UCS-2', () => {
-  test('any units come back, also halves of pairs', () => {
+  test('decodes any encoded units, also halves of surrogate pairs', () => {
     fc.assert(
       fc.property(fc.array(fc.nat({ max: 0xffff })), (units) => {
         const text = String.fromCharCode(...units)
@@ -49,12 +48,12 @@ describe('UCS-2', () => {
     )
   })
 
-  test('is big-endian, and half a unit at the end is none', () => {
+  test('is big-endian, and ignores half a unit at the end', () => {
     expect(encodeUcs2('я😀').toString('hex')).toBe('044fd83dde00')
     expect(decodeUcs2(Buffer.from('044fd8', 'hex'))).toBe('я')
   })
 
-  test('leaves the octets as they are', () => {
+  test('does not change the octets', () => {
     const octets = Buffer.from('044f', 'hex')
     decodeUcs2(octets)
     expect(octets.toString('hex')).toBe('044f')
@@ -76,11 +75,11 @@ describe('data_coding', () => {
     ['gsm', 0x18, '䃩'],
     ['gsm', 0xf0, '¡\ufffd'],
     ['latin1', 0xf1, '@é'],
-  ] as const)('with the alphabet %s, %i says %j', (alphabet, coding, text) => {
+  ] as const)('with the alphabet %s, %i decodes to %j', (alphabet, coding, text) => {
     expect(decodeText(octets, coding, alphabet)).toBe(text)
   })
 
-  test.each([2, 4, 5, 0x14, 0xf4, 0xff, 0x80])('%i is no text', (coding) => {
+  test.each([2, 4, 5, 0x14, 0xf4, 0xff, 0x80])('%i is not a text', (coding) => {
     expect(decodeText(octets, coding, 'gsm')).toBeNull()
   })
 })

@@ -1,6 +1,6 @@
-import { decodeGsm7, encodeGsm7 } from './gsm7-octets.ts'
+import { GSM7_BASIC, GSM7_EXTENSION, SEPTETS } from '../../sms/gsm7.ts'
 
-/** What data_coding 0 means to an SMSC: SMPP 3.4 section 5.2.19 leaves it to an agreement. */
+/** The meaning of data_coding 0 at an SMSC: SMPP 3.4 section 5.2.19 leaves it to an agreement. */
 export type Alphabet = 'gsm' | 'latin1' | 'ascii'
 
 export const DEFAULT_CODING = 0
@@ -16,23 +16,23 @@ export function isWithin(alphabet: Alphabet, text: string): boolean {
   return alphabet === 'gsm' || !BEYOND[alphabet].test(text)
 }
 
-/** A GSM-7 text in the SMSC's alphabet, one character an octet but for the escapes of GSM. */
+/** A GSM-7 text in the SMSC's alphabet: one octet for each character, two with an escape of GSM. */
 export function encodeDefault(alphabet: Alphabet, text: string): Buffer {
   return alphabet === 'gsm' ? encodeGsm7(text) : Buffer.from(text, 'latin1')
 }
 
-/** UTF-16BE; a lone surrogate stays one. */
+/** UTF-16BE; a lone surrogate stays unchanged. */
 export function encodeUcs2(text: string): Buffer {
   return Buffer.from(text, 'utf16le').swap16()
 }
 
-/** An odd octet at the end is left out. */
+/** Ignores an odd octet at the end. */
 export function decodeUcs2(octets: Uint8Array): string {
   const whole = Buffer.from(octets.subarray(0, octets.length & ~1))
   return whole.swap16().toString('utf16le')
 }
 
-/** The text of octets by their data_coding, null where that says that it is none. */
+/** Decodes octets by their data_coding; null if the coding is not of a text. */
 export function decodeText(octets: Buffer, coding: number, alphabet: Alphabet): string | null {
   const kind = kindOf(coding, alphabet)
   switch (kind) {
@@ -68,4 +68,56 @@ function kindOf(coding: number, alphabet: Alphabet): Kind | null {
   if (coding >> 4 === 1) return ([alphabet, null, 'ucs2', null] as const)[(coding >> 2) & 3] ?? null
   if (coding >> 4 === 15) return coding & 4 ? null : alphabet
   return KINDS.get(coding) ?? null
+}
+
+const ESCAPE = 0x1b
+
+/** The code of a UTF-16 code unit in the basic table, or in the extension table if it needs two septets. */
+const CODES = codeTable()
+const EXTENSION_OF = new Map([...GSM7_EXTENSION].map(([character, code]) => [code, character]))
+
+function codeTable(): Uint8Array {
+  const table = new Uint8Array(0x10000)
+  for (let code = 0; code < GSM7_BASIC.length; code++) table[GSM7_BASIC.charCodeAt(code)] = code
+  for (const [character, code] of GSM7_EXTENSION) table[character.charCodeAt(0)] = code
+  return table
+}
+
+/**
+ * The septets of a text in the GSM 7 bit default alphabet, one in each octet, as SMSCs expect them (3GPP TS 23.038 clause
+ * 6.2.1; the network packs them). The text must be GSM-7.
+ */
+export function encodeGsm7(text: string): Buffer {
+  const octets = Buffer.allocUnsafe(2 * text.length)
+  let end = 0
+  for (let i = 0; i < text.length; i++) {
+    const unit = text.charCodeAt(i)
+    if (SEPTETS[unit] === 2) octets[end++] = ESCAPE
+    octets[end++] = CODES[unit] as number
+  }
+  return octets.subarray(0, end)
+}
+
+/**
+ * Decodes septets, one in each octet. A code that the extension table lacks is read from the basic table, an escape that
+ * ends the text or is doubled becomes a space (3GPP TS 23.038 clause 6.2.1, note 1), and more than seven bits U+FFFD.
+ */
+export function decodeGsm7(octets: Uint8Array): string {
+  let text = ''
+  for (let i = 0; i < octets.length; i++) {
+    const code = octets[i] as number
+    if (code !== ESCAPE) {
+      text += basic(code)
+      continue
+    }
+    const next = octets[i + 1]
+    if (next === undefined || next === ESCAPE) text += ' '
+    else text += EXTENSION_OF.get(next) ?? basic(next)
+    i++
+  }
+  return text
+}
+
+function basic(code: number): string {
+  return GSM7_BASIC[code] ?? '\ufffd'
 }

@@ -5,14 +5,14 @@ import { type Delivery, TLV } from './pdu.ts'
 import { receiptOf } from './receipt.ts'
 import type { SmppSettings } from './settings.ts'
 
-/** SMPP 3.4 section 5.2.12: what the message is, and whether a user data header begins it. */
+/** SMPP 3.4 section 5.2.12: the type of the message, and whether it begins with a user data header. */
 const TYPE_MASK = 0x3c
 const MESSAGE = 0x00
 const RECEIPT = 0x04
 const INTERMEDIATE = 0x20
 const UDH_INDICATOR = 0x40
 
-/** What a deliver_sm tells, or for what reason it tells nothing that could be kept. */
+/** The report of a deliver_sm, or the reason why it has none that can be stored. */
 export function reportOf(
   delivery: Delivery,
   settings: SmppSettings,
@@ -31,7 +31,7 @@ function receiptReport(
   settings: SmppSettings,
   isIntermediate: boolean,
 ): Report | { unusable: string } {
-  // Labels are ASCII, which is the same in every alphabet but for what nobody puts into them.
+  // Labels are ASCII, and every alphabet has the same codes for their characters.
   const { octets, data_coding } = withoutHeader(delivery)
   const text = decodeText(octets, data_coding === 0 ? 3 : data_coding, settings.alphabet)
   const receipt = receiptOf(delivery, text ?? '', settings, isIntermediate)
@@ -43,7 +43,7 @@ function receiptReport(
 function receivedReport(delivery: Delivery, settings: SmppSettings): Report | { unusable: string } {
   const { octets, data_coding, header } = withoutHeader(delivery)
   const text = decodeText(octets, data_coding, settings.alphabet)
-  if (text === null) return { unusable: 'a message that is no text' }
+  if (text === null) return { unusable: 'a message that is not a text' }
   const place = placeOf(header) ?? placeOfTlvs(delivery)
   const common = {
     type: 'received' as const,
@@ -53,12 +53,12 @@ function receivedReport(delivery: Delivery, settings: SmppSettings): Report | { 
     recipient: ownSenderOf(delivery.destination, settings.senders ?? []),
   }
   if (!place) return { ...common, content: { text: storable(text), media: [] } }
-  // A pair of surrogates may be cut here: it is whole once the parts are joined.
+  // A surrogate pair may be cut here; it is whole after the parts are joined.
   const units = encodeUcs2(text.replaceAll('\0', '\ufffd')).toString('hex')
   return { ...common, content: { text: null, media: [] }, part: { ...place, units } }
 }
 
-/** No database keeps U+0000, nor half a surrogate pair. */
+/** No database stores U+0000 or half of a surrogate pair. */
 function storable(text: string): string {
   return text.toWellFormed().replaceAll('\0', '\ufffd')
 }
@@ -71,14 +71,14 @@ interface Place {
 
 const NO_HEADER = Buffer.alloc(0)
 
-/** The user data header and what follows it; none where it is longer than all there is. 3GPP TS 23.040 clause 9.2.3.24. */
+/** Separates the user data header; a header longer than the message is none. 3GPP TS 23.040 clause 9.2.3.24. */
 function withoutHeader({ esm_class, octets, data_coding }: Delivery) {
   const length = (esm_class & UDH_INDICATOR) === 0 ? 0 : (octets[0] ?? 0) + 1
   if (length === 0 || length > octets.length) return { octets, data_coding, header: NO_HEADER }
   return { octets: octets.subarray(length), data_coding, header: octets.subarray(1, length) }
 }
 
-/** By the elements for an 8-bit and for a 16-bit reference: clauses 9.2.3.24.1 and 9.2.3.24.8. */
+/** Reads the elements for an 8-bit and for a 16-bit reference: clauses 9.2.3.24.1 and 9.2.3.24.8. */
 function placeOf(header: Buffer): Place | null {
   for (let at = 0; at + 2 <= header.length; at += 2 + (header[at + 1] as number)) {
     const value = header.subarray(at + 2, at + 2 + (header[at + 1] as number))
@@ -100,7 +100,7 @@ function placeOfTlvs({ tlvs }: Delivery): Place | null {
   return valid(reference.readUInt16BE(0), total.readUInt8(0), number.readUInt8(0))
 }
 
-/** Anything else means that there are no parts; and one of one is whole. */
+/** Null if the numbers are invalid, or if the text has only one part. */
 function valid(reference: number, total: number, number: number): Place | null {
   return total < 2 || number < 1 || number > total ? null : { reference, total, number }
 }

@@ -1,7 +1,7 @@
 import type { Report, Sink } from '../../contract/outside/provider.ts'
 import { STATUS } from './status-table.ts'
 
-/** How many reports wait to be stored: what comes beyond them is to come again. */
+/** The most reports that wait to be stored. The SMSC must send further ones again. */
 const WAITING_MAX = 5000
 const BATCH_MAX = 500
 
@@ -11,15 +11,15 @@ interface Arrival {
 }
 
 /**
- * Hands over what the SMSC tells, and acknowledges it once it is stored. What arrives while a batch is being stored makes up
- * the next one, so that its commit is shared.
+ * Stores the reports of the SMSC in batches, and acknowledges each one after it is stored. Reports that arrive while a batch
+ * is being stored form the next batch and share its commit.
  */
 export function createIntake(receive: Sink['receive']) {
   const waiting: Arrival[] = []
   let pumping: Promise<void> | null = null
 
   async function pump(): Promise<void> {
-    // Whatever came in the same packet comes along.
+    // The other reports of the same packet join the batch.
     await Promise.resolve()
     while (waiting.length > 0) {
       const batch = waiting.splice(0, BATCH_MAX)
@@ -34,13 +34,13 @@ export function createIntake(receive: Sink['receive']) {
       await receive(reports)
       return STATUS.ok
     } catch {
-      // The SMSC keeps it and tries again.
+      // The SMSC keeps it and sends it again.
       return STATUS.temporary_error
     }
   }
 
   return {
-    /** `answer` is called with the status to answer with. */
+    /** `answer` receives the status of the answer. */
     add(report: Report, answer: (status: number) => void): void {
       if (waiting.length >= WAITING_MAX) {
         answer(STATUS.temporary_error)
@@ -49,9 +49,71 @@ export function createIntake(receive: Sink['receive']) {
       waiting.push({ report, answer })
       pumping ??= pump()
     },
-    /** Once everything is stored and acknowledged, or could not be. */
+    /** Resolves when every report was stored and acknowledged, or could not be stored. */
     async idle(): Promise<void> {
       await pumping
     },
+  }
+}
+
+const AGAIN_MS = 1000
+const TRIES_MAX = 300
+const OPEN_MAX = 5000
+
+type Store = (report: Report, done: (isStored: boolean) => void) => void
+
+/**
+ * Stores reports that the SMSC does not repeat, such as an answer that came late: retries for five minutes. Reports before
+ * `open`, and reports beyond the limit, are lost.
+ */
+export function createOwnReports() {
+  let store: Store | null = null
+  const timers = new Set<NodeJS.Timeout>()
+
+  function attempt(report: Report, tries: number): void {
+    store?.(report, (isStored) => {
+      if (isStored || !store || tries >= TRIES_MAX || timers.size >= OPEN_MAX) return
+      const timer = setTimeout(() => {
+        timers.delete(timer)
+        attempt(report, tries + 1)
+      }, AGAIN_MS)
+      timers.add(timer)
+    })
+  }
+
+  return {
+    open(by: Store): void {
+      store = by
+    },
+    add: (report: Report): void => attempt(report, 1),
+    close(): void {
+      store = null
+      for (const timer of timers) clearTimeout(timer)
+      timers.clear()
+    },
+  }
+}
+
+const EVERY_MS = 60_000
+
+/** Notes a delivery that cannot be stored, and the reason. */
+export type UnusableNotes = (reason: string) => void
+
+/**
+ * Notes deliveries that cannot be stored, at most one line a minute: `count` is their number since the previous line, this
+ * one included, and `reason` is that of the latest one.
+ */
+export function createUnusableNotes(
+  note: (fields: { reason: string; count: number }) => void,
+  now_ms: () => number = () => performance.now(),
+): UnusableNotes {
+  let noted_at = Number.NEGATIVE_INFINITY
+  let count = 0
+  return (reason) => {
+    count += 1
+    if (now_ms() - noted_at < EVERY_MS) return
+    noted_at = now_ms()
+    note({ reason, count })
+    count = 0
   }
 }

@@ -10,7 +10,7 @@ import {
 } from './charset.ts'
 import { TLV, tlv } from './pdu.ts'
 
-/** What of a submit_sm differs from part to part. */
+/** The fields of a submit_sm that differ from part to part. */
 export interface MessagePart {
   esm_class: number
   data_coding: number
@@ -18,14 +18,14 @@ export interface MessagePart {
   tlvs: readonly Uint8Array[]
 }
 
-/** `alphabet`: the SMSC's alphabet lacks a character, and in UCS-2 the text would be more parts than were priced. */
+/** `alphabet`: the SMSC's alphabet lacks a character, and in UCS-2 the text would have more parts than its price. */
 export type PartsResult = MessagePart[] | 'too_many_parts' | 'alphabet'
 
 export interface PartsOptions {
   alphabet: Alphabet
   long_text: 'udh' | 'sar' | 'payload'
   max_parts: number
-  /** Tells apart the long texts to one recipient, 0 to 255; asked for once, and only for those. */
+  /** Distinguishes the long texts to one recipient, 0 to 255; called once, and only for a long text. */
   reference: () => number
 }
 
@@ -34,8 +34,8 @@ const NONE: readonly Uint8Array[] = []
 const NO_OCTETS = Buffer.alloc(0)
 
 /**
- * A text as the parts of one message: exactly the segments that it was priced by, so the reference has 8 bits (3GPP TS 23.040
- * clause 9.2.3.24.1). With `payload` the SMSC cuts, by rules of its own.
+ * The parts of a text: exactly the segments of its price, so the reference has 8 bits (3GPP TS 23.040 clause 9.2.3.24.1).
+ * With `payload` the SMSC cuts the text, by its own rules.
  */
 export function partsOf(text: string, options: PartsOptions): PartsResult {
   const cut = segments(text)
@@ -66,7 +66,7 @@ function encoderFor(text: string, { encoding, segments: count }: Segmentation, a
 
 const UCS2_SINGLE = 70
 
-/** The text of each segment: they add up to the text. */
+/** The text of each segment; together they are the whole text. */
 export function piecesOf(text: string, { encoding, parts }: Segmentation): string[] {
   const pieces: string[] = []
   let begin = 0

@@ -9,12 +9,12 @@ function answerTo(sequence: number, status = 0, command = SUBMIT_SM_RESP) {
 }
 
 describe('sequence numbers', () => {
-  test('go round from 1 after the last', () => {
+  test('begin again at 1 after the last', () => {
     const { nextSequence } = createOutstanding(1000, MAX)
     expect([nextSequence(), nextSequence(), nextSequence()]).toEqual([MAX, 1, 2])
   })
 
-  test('are not given anew while an answer may come, also one that is late', () => {
+  test('are not used again while an answer may come, also a late one', () => {
     const outstanding = createOutstanding(1000, MAX)
     outstanding.add(1, () => {})
     outstanding.add(2, () => {})
@@ -25,7 +25,7 @@ describe('sequence numbers', () => {
 })
 
 describe('answers', () => {
-  test('reach who waits, once', () => {
+  test('reach their submission once', () => {
     const outstanding = createOutstanding(1000)
     const answers: Answer[] = []
     outstanding.add(1, (answer) => answers.push(answer))
@@ -35,7 +35,7 @@ describe('answers', () => {
     expect(answers).toEqual([{ type: 'answered', status: 0, message_id: 'id' }])
   })
 
-  test('reach who gave up waiting too', () => {
+  test('reach their submission after its timeout too', () => {
     const outstanding = createOutstanding(1000)
     const answers: Answer[] = []
     outstanding.add(1, (answer) => answers.push(answer))
@@ -46,7 +46,7 @@ describe('answers', () => {
     expect(answers.map(({ type }) => type)).toEqual(['unanswered', 'answered'])
   })
 
-  test('of ten thousand that are late the newest are known', () => {
+  test('are recognised for the newest 10,000 submissions after their timeout', () => {
     const outstanding = createOutstanding(1000)
     for (let i = 1; i <= 10_001; i++) outstanding.add(i, () => {})
     outstanding.giveUpOverdue(Number.POSITIVE_INFINITY)
@@ -58,8 +58,8 @@ describe('answers', () => {
     ['a refusal', answerTo(1, 0x0b), { type: 'answered', status: 0x0b }],
     ['a nack', answerTo(1, 0x02, 0x8000_0000), { type: 'answered', status: 0x02 }],
     ['a nack without a reason', answerTo(1, 0, 0x8000_0000), { type: 'unanswered' }],
-    ['the answer to something else', answerTo(1, 0, 0x8000_0015), { type: 'unanswered' }],
-  ])('%s', (_title, pdu, expected) => {
+    ['the answer to another command', answerTo(1, 0, 0x8000_0015), { type: 'unanswered' }],
+  ])('are read from %s', (_title, pdu, expected) => {
     const outstanding = createOutstanding(1000)
     const answers: Answer[] = []
     outstanding.add(1, (answer) => answers.push(answer))

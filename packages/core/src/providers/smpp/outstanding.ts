@@ -1,24 +1,24 @@
 import { type Pdu, readMessageId, SUBMIT_SM_RESP } from './pdu.ts'
 import { STATUS } from './status-table.ts'
 
-/** What became of a PDU that was written. */
+/** The result of a PDU that was written. */
 export type Answer =
   | { type: 'answered'; status: number; message_id: string }
   | { type: 'unanswered'; reason: string }
 
-/** Called once; and once more where the answer comes after it was given up. */
+/** Called once, and once more if the answer comes after the timeout. */
 export type OnAnswer = (answer: Answer) => void
 
-/** How many answers that are overdue are still recognised. */
+/** The most overdue answers that are still recognised. */
 const LATE_MAX = 10_000
 const SEQUENCE_MAX = 0x7fff_ffff
 
 /**
- * The submissions of one connection that wait for their answers. Sequence numbers count up from `first`, and round again from 1
- * (SMPP 3.4 section 3.2); none is given anew while its answer may still come.
+ * The submissions of one connection that wait for their answers. Sequence numbers count up from `first`, and begin again at 1
+ * (SMPP 3.4 section 3.2). None is used again while its answer may still come.
  */
 export function createOutstanding(response_ms: number, first = 1) {
-  /** In the order of their deadlines: all have the same time. */
+  /** In the order of their deadlines, since all have the same timeout. */
   const waiting = new Map<number, { answered: OnAnswer; deadline: number }>()
   const late = new Map<number, OnAnswer>()
   let next = first
@@ -34,7 +34,7 @@ export function createOutstanding(response_ms: number, first = 1) {
     add(sequence: number, answered: OnAnswer): void {
       waiting.set(sequence, { answered, deadline: performance.now() + response_ms })
     },
-    /** Hands an answer to whoever waits for it, if anybody does. */
+    /** Passes an answer to its submission. Returns false if no submission waits for it. */
     settle(pdu: Pdu): boolean {
       const answered = waiting.get(pdu.sequence)?.answered ?? late.get(pdu.sequence)
       if (!answered) return false
@@ -43,7 +43,7 @@ export function createOutstanding(response_ms: number, first = 1) {
       answered(answerOf(pdu))
       return true
     },
-    /** Gives up what should have been answered by `now`. Whether there was any. */
+    /** Ends the wait of submissions whose deadline is before `now`. Returns whether there was one. */
     giveUpOverdue(now: number): boolean {
       let isAny = false
       for (const [sequence, { answered, deadline }] of waiting) {
@@ -56,7 +56,7 @@ export function createOutstanding(response_ms: number, first = 1) {
       }
       return isAny
     },
-    /** Nothing will be answered any more. */
+    /** Ends the wait of all submissions. */
     giveUpAll(reason: string): void {
       const all = [...waiting.values()]
       waiting.clear()
@@ -71,7 +71,7 @@ function after(sequence: number): number {
 }
 
 function answerOf({ command, status, body }: Pdu): Answer {
-  // A nack without a reason, or the answer to something else: whether it has the message is not said.
+  // A nack without a reason, or the answer to another command, does not say whether the SMSC has the message.
   if (status === STATUS.ok && command !== SUBMIT_SM_RESP) {
     return { type: 'unanswered', reason: 'an answer to something else' }
   }

@@ -1,6 +1,16 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { bindTransceiver, MalformedPdu, readDeliverSm, readMessageId, TLV, tlv } from './pdu.ts'
+import {
+  bindTransceiver,
+  createFramer,
+  encodePdu,
+  MalformedPdu,
+  readDeliverSm,
+  readMessageId,
+  setSequence,
+  TLV,
+  tlv,
+} from './pdu.ts'
 
 const ADDRESS = [1, 1, ...Buffer.from('447700900123\0')]
 
@@ -13,7 +23,7 @@ function deliverSm(short_message: Buffer, tlvs: Buffer[] = []): Buffer {
   ])
 }
 
-test('a bind says who and which version: SMPP 3.4 section 4.1.5', () => {
+test('bindTransceiver encodes account and version: SMPP 3.4 section 4.1.5', () => {
   const account = { system_id: 'svc', password: 'pw', system_type: 'OTA' }
   expect(bindTransceiver(account).toString('latin1')).toBe(
     '\0\0\0\x1f\0\0\0\x09\0\0\0\0\0\0\0\0svc\0pw\0OTA\0\x34\0\0\0',
@@ -32,29 +42,29 @@ describe('a deliver_sm', () => {
     })
   })
 
-  test('has its text in message_payload where that is there', () => {
+  test('has the octets of message_payload if there is one', () => {
     const payload = Buffer.alloc(1000, 'x')
     const body = deliverSm(Buffer.alloc(0), [tlv(TLV.message_payload, payload)])
     expect(readDeliverSm(body).octets).toEqual(payload)
   })
 
-  test('may have rubbish behind its fields', () => {
+  test('may have invalid octets after its fields', () => {
     const whole = deliverSm(Buffer.from('hi'), [tlv(TLV.message_state, Buffer.from([2]))])
-    for (const rubbish of ['\0', '\0\0\0', '\x04\x24\xff\xffabc']) {
-      const { octets, tlvs } = readDeliverSm(Buffer.concat([whole, Buffer.from(rubbish, 'latin1')]))
+    for (const padding of ['\0', '\0\0\0', '\x04\x24\xff\xffabc']) {
+      const { octets, tlvs } = readDeliverSm(Buffer.concat([whole, Buffer.from(padding, 'latin1')]))
       expect(octets.toString()).toBe('hi')
       expect([...tlvs.keys()]).toEqual([TLV.message_state])
     }
   })
 
-  test('that ends too early is malformed, wherever it ends', () => {
+  test('is malformed if it is cut anywhere', () => {
     const whole = deliverSm(Buffer.from('hi'))
     for (let length = 0; length < whole.length; length++) {
       expect(() => readDeliverSm(whole.subarray(0, length))).toThrow(MalformedPdu)
     }
   })
 
-  test('may be any octets at all: it is read, or malformed', () => {
+  test('of any octets is read or malformed', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 200 }), (octets) => {
         try {
@@ -75,6 +85,57 @@ test.each([
   ['abc', 'abc'],
   ['abc\0def', 'abc'],
   ['x'.repeat(1000), 'x'.repeat(256)],
-])('the message id in %j is %j', (body, id) => {
+])('readMessageId reads %j as %j', (body, id) => {
   expect(readMessageId(Buffer.from(body))).toBe(id)
+})
+
+const bodies = fc.array(fc.uint8Array({ maxLength: 300 }), { maxLength: 12 })
+
+function streamOf(all: Uint8Array[]): Buffer {
+  return Buffer.concat(
+    all.map((body, i) => {
+      const pdu = encodePdu(0x8000_0004, 0xffff_ffff, body)
+      setSequence(pdu, i + 1)
+      return pdu
+    }),
+  )
+}
+
+describe('createFramer', () => {
+  test('returns every PDU once and in order, wherever the stream is cut', () => {
+    fc.assert(
+      fc.property(bodies, fc.array(fc.nat(50)), (all, cuts) => {
+        const stream = streamOf(all)
+        const framesOf = createFramer()
+        const pdus = []
+        let at = 0
+        for (const length of [...cuts, stream.length]) {
+          pdus.push(...framesOf(stream.subarray(at, at + length)))
+          at += length
+        }
+        expect(pdus).toEqual(
+          all.map((body, i) => ({
+            command: 0x8000_0004,
+            status: 0xffff_ffff,
+            sequence: i + 1,
+            body: Buffer.from(body),
+          })),
+        )
+      }),
+    )
+  })
+
+  test.each([0, 15, 65_537, 0xffff_ffff])('refuses a length of %i', (length) => {
+    const octets = Buffer.alloc(20)
+    octets.writeUInt32BE(length, 0)
+    expect(() => createFramer()(octets)).toThrow(MalformedPdu)
+  })
+
+  test.each([16, 65_536])('accepts a length of %i', (length) => {
+    const octets = Buffer.alloc(length)
+    octets.writeUInt32BE(length, 0)
+    const framesOf = createFramer()
+    expect(framesOf(octets.subarray(0, length - 1))).toEqual([])
+    expect(framesOf(octets.subarray(length - 1))).toMatchObject([{ body: { length: length - 16 } }])
+  })
 })

@@ -1,4 +1,4 @@
-/** SMPP 3.4 section 5.1.2.1, as far as a client of our kind meets them. */
+/** SMPP 3.4 section 5.1.2.1: the commands that this client needs. */
 export const COMMAND = {
   submit_sm: 0x04,
   deliver_sm: 0x05,
@@ -8,7 +8,7 @@ export const COMMAND = {
   alert_notification: 0x102,
 } as const
 
-/** Stands in the command_id of every answer; alone it is generic_nack. */
+/** This bit is set in the command_id of every answer; alone it is generic_nack. */
 export const ANSWER = 0x8000_0000
 export const GENERIC_NACK = ANSWER
 export const SUBMIT_SM_RESP = ANSWER + COMMAND.submit_sm
@@ -24,12 +24,13 @@ export const TLV = {
   message_state: 0x0427,
 } as const
 
-export const HEADER_OCTETS = 16
+const HEADER_OCTETS = 16
+
 const INTERFACE_VERSION = 0x34
-/** Lengths are not enforced on what comes in, but nothing goes on for ever. */
+/** A limit for incoming texts. The lengths of SMPP 3.4 are not enforced. */
 const STRING_MAX = 256
 
-/** One protocol data unit as it came; `body` is what follows the header. */
+/** An incoming protocol data unit; `body` follows the header. */
 export interface Pdu {
   command: number
   status: number
@@ -37,10 +38,44 @@ export interface Pdu {
   body: Buffer
 }
 
-/** What is not as SMPP says. Its text never repeats the contents. */
+/** A violation of SMPP. Its text never repeats the contents. */
 export class MalformedPdu extends Error {}
 
-/** A PDU of whole octets; its sequence number is set when it is written. */
+/** More than any PDU in practice: message_payload may have 64 K octets, but no SMSC sends so many. */
+const PDU_MAX = 65_536
+
+/**
+ * Cuts a stream into PDUs by their command_length. Keeps at most one incomplete PDU.
+ * @throws MalformedPdu for an impossible length: the following PDUs cannot be found.
+ */
+export function createFramer(): (chunk: Buffer) => Pdu[] {
+  let rest: Buffer = Buffer.alloc(0)
+  return (chunk) => {
+    const octets = rest.length === 0 ? chunk : Buffer.concat([rest, chunk])
+    const pdus: Pdu[] = []
+    let at = 0
+    while (octets.length - at >= 4) {
+      const length = octets.readUInt32BE(at)
+      if (length < HEADER_OCTETS || length > PDU_MAX) throw new MalformedPdu('the length is wrong')
+      if (octets.length - at < length) break
+      pdus.push(pduOf(octets.subarray(at, at + length)))
+      at += length
+    }
+    rest = octets.subarray(at)
+    return pdus
+  }
+}
+
+function pduOf(octets: Buffer): Pdu {
+  return {
+    command: octets.readUInt32BE(4),
+    status: octets.readUInt32BE(8),
+    sequence: octets.readUInt32BE(12),
+    body: octets.subarray(HEADER_OCTETS),
+  }
+}
+
+/** Encodes a PDU. Its sequence number is set when it is written. */
 export function encodePdu(command: number, status: number, body: Uint8Array): Buffer {
   const pdu = Buffer.allocUnsafe(HEADER_OCTETS + body.length)
   pdu.set(body, putHeader(pdu, command, status))
@@ -60,7 +95,7 @@ export function bindTransceiver(account: {
   const texts = [account.system_id, account.password, account.system_type]
   const body = Buffer.concat([
     ...texts.map(cString),
-    // interface_version, addr_ton, addr_npi, address_range: whatever is for this account.
+    // interface_version, addr_ton, addr_npi, address_range: everything of this account.
     Buffer.from([INTERFACE_VERSION, 0, 0, 0]),
   ])
   return encodePdu(COMMAND.bind_transceiver, 0, body)
@@ -86,10 +121,10 @@ export interface Submission {
   tlvs: readonly Uint8Array[]
 }
 
-/** What the fields of a submit_sm take beside its texts, its message and its TLVs. */
+/** The octets of a submit_sm without its texts, its message and its TLVs. */
 const FIXED_OCTETS = 17
 
-/** SMPP 3.4 section 4.4.1. One buffer, written once: this is done for every part of every message. */
+/** SMPP 3.4 section 4.4.1. Writes one buffer once, because this runs for every part of every message. */
 export function submitSm(one: Submission): Buffer {
   const { service_type, source, destination, validity_period, short_message, tlvs } = one
   const texts = service_type.length + source.digits.length + destination.digits.length
@@ -101,7 +136,7 @@ export function submitSm(one: Submission): Buffer {
   at = putAddress(pdu, at, source)
   at = putAddress(pdu, at, destination)
   pdu[at++] = one.esm_class
-  // protocol_id, priority_flag, schedule_delivery_time: at once, like any other.
+  // protocol_id, priority_flag, schedule_delivery_time: immediate, with normal priority.
   at = putZeros(pdu, at, 3)
   at = putText(pdu, at, validity_period)
   pdu[at++] = one.registered_delivery
@@ -158,7 +193,7 @@ export interface Delivery {
   destination: Address
   esm_class: number
   data_coding: number
-  /** What short_message or message_payload held, a user data header included. */
+  /** short_message or message_payload, with a user data header if there is one. */
   octets: Buffer
   tlvs: ReadonlyMap<number, Buffer>
 }
@@ -186,7 +221,7 @@ export function readDeliverSm(body: Buffer): Delivery {
   return { source, destination, esm_class, data_coding, octets, tlvs }
 }
 
-/** The id in the body of a submit_sm_resp; '' where there is none. Its end may stand in for the NUL. */
+/** The id in the body of a submit_sm_resp; '' if there is none. The NUL at its end may be missing. */
 export function readMessageId(body: Buffer): string {
   const end = body.indexOf(0)
   return body.toString('latin1', 0, Math.min(end < 0 ? body.length : end, STRING_MAX))
@@ -201,7 +236,7 @@ type Reader = ReturnType<typeof createReader>
 function createReader(body: Buffer) {
   let at = 0
   function octets(count: number): Buffer {
-    if (at + count > body.length) throw new MalformedPdu('a field runs over the end')
+    if (at + count > body.length) throw new MalformedPdu('a field exceeds the PDU')
     at += count
     return body.subarray(at - count, at)
   }
@@ -215,7 +250,7 @@ function createReader(body: Buffer) {
         .toString('latin1')
         .slice(0, -1)
     },
-    /** What cannot be read ends them: some SMSCs pad. The first of its kind counts. */
+    /** Stops at what cannot be read, since some SMSCs pad. The first TLV of a tag counts. */
     tlvs(): Map<number, Buffer> {
       const found = new Map<number, Buffer>()
       while (at + 4 <= body.length) {

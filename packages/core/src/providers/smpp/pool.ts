@@ -3,13 +3,13 @@ import type { Answer } from './outstanding.ts'
 import type { StatusMeaning } from './status-table.ts'
 import type { PartResult } from './verdict.ts'
 
-/** How many PDUs wait for room in a window. */
+/** The most PDUs that wait for room in a window. */
 const QUEUE_MAX = 4096
 const SWEEP_MS = 100
 
 export type Unwritten = Extract<PartResult, { type: 'unwritten' }>
 
-/** As `OnAnswer`; or called once, because it was not written and never will be. */
+/** As `OnAnswer`; or called once with `Unwritten`, because the PDU will not be written. */
 export type OnResult = (result: Answer | Unwritten) => void
 
 interface Queued {
@@ -18,7 +18,7 @@ interface Queued {
   done: OnResult
 }
 
-/** Spreads PDUs over binds: each goes where the least is outstanding, as soon as there is room. */
+/** Distributes PDUs over binds: each goes to the bind with the fewest outstanding PDUs, when it has room. */
 export function createPool(binds: readonly Bind[], meaningOf: (status: number) => StatusMeaning) {
   let queue: Queued[] = []
   let sweeping: NodeJS.Timeout | null = null
@@ -29,7 +29,7 @@ export function createPool(binds: readonly Bind[], meaningOf: (status: number) =
       const bind = roomiest()
       if (!bind) break
       const { pdu, write_by, done } = queue.shift() as Queued
-      // A process that was stopped hears of room before it sweeps.
+      // A process that was suspended may find room before its sweep runs.
       if (write_by <= performance.now()) done(BUSY)
       else write(bind, pdu, done)
     }
@@ -88,9 +88,9 @@ export function createPool(binds: readonly Bind[], meaningOf: (status: number) =
   }
 
   return {
-    /** What became of the binds may have made room, or taken the last. */
+    /** The room or the state of a bind may have changed. */
     changed: pump,
-    /** `write_by`: when it is given up unless it was written, by `performance.now()`. */
+    /** `write_by`: the time of `performance.now()` at which an unwritten PDU is given up. */
     submit(pdu: Buffer, write_by: number, done: OnResult): void {
       const isFull = queue.length >= QUEUE_MAX
       if (!isUp() || isFull) {

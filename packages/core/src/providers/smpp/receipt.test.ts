@@ -3,7 +3,7 @@ import { type Delivery, TLV } from './pdu.ts'
 import { receiptOf, submittedId } from './receipt.ts'
 import { settings } from './settings.ts'
 
-const NOBODY = { ton: 0, npi: 0, digits: '' }
+const ADDRESS = { ton: 0, npi: 0, digits: '' }
 const USUAL = { id_form: 'as_is', unknown_as: 'sent' } as const
 
 function delivery(tlvs: Record<number, string | number[]> = {}): Delivery {
@@ -12,8 +12,8 @@ function delivery(tlvs: Record<number, string | number[]> = {}): Delivery {
       [Number(tag), typeof value === 'string' ? Buffer.from(value) : Buffer.from(value)] as const,
   )
   return {
-    source: NOBODY,
-    destination: NOBODY,
+    source: ADDRESS,
+    destination: ADDRESS,
     esm_class: 4,
     data_coding: 0,
     octets: Buffer.alloc(0),
@@ -43,7 +43,7 @@ describe('a state by its text', () => {
     ['FAILED', 'failed', 'undeliverable'],
     ['SKIPPED', 'failed', 'undeliverable'],
     ['constructor', 'sent', null],
-  ])('%s: %s', (state, status, error_code) => {
+  ])('%s is %s', (state, status, error_code) => {
     const receipt = receiptOf(delivery(), text(state), USUAL, false)
     expect(receipt).toMatchObject({ status, error_code, provider_message_id: '77' })
   })
@@ -61,26 +61,26 @@ describe('a state by its number', () => {
     [7, 'sent'],
     [8, 'failed'],
     [9, 'failed'],
-  ])('%i: %s, whatever the text says', (number, status) => {
+  ])('%i is %s, whatever the text says', (number, status) => {
     const other = status === 'delivered' ? 'UNDELIV' : 'DELIVRD'
-    const told = delivery({ [TLV.message_state]: [number] })
-    expect(receiptOf(told, text(other), USUAL, false)).toMatchObject({ status })
+    const report = delivery({ [TLV.message_state]: [number] })
+    expect(receiptOf(report, text(other), USUAL, false)).toMatchObject({ status })
   })
 
-  test('one that SMPP does not have counts for nothing', () => {
-    const told = delivery({ [TLV.message_state]: [99] })
-    expect(receiptOf(told, text('DELIVRD'), USUAL, false)).toMatchObject({ status: 'delivered' })
+  test('is ignored if SMPP does not have it', () => {
+    const report = delivery({ [TLV.message_state]: [99] })
+    expect(receiptOf(report, text('DELIVRD'), USUAL, false)).toMatchObject({ status: 'delivered' })
   })
 })
 
-describe('what is unknown', () => {
-  test.each(['sent', 'delivered', 'failed'] as const)('counts as %s where that is set', (as) => {
+describe('the state UNKNOWN', () => {
+  test.each(['sent', 'delivered', 'failed'] as const)('counts as %s with that setting', (as) => {
     const own = { ...USUAL, unknown_as: as }
     expect(receiptOf(delivery(), text('UNKNOWN'), own, false)).toMatchObject({ status: as })
   })
 })
 
-test('what failed on the way has not failed for good', () => {
+test('an intermediate failure is not final', () => {
   expect(receiptOf(delivery(), text('UNDELIV'), USUAL, true)).toMatchObject({
     status: 'sent',
     error_code: null,
@@ -88,7 +88,7 @@ test('what failed on the way has not failed for good', () => {
   expect(receiptOf(delivery(), text('DELIVRD'), USUAL, true)).toMatchObject({ status: 'delivered' })
 })
 
-describe('texts as SMSCs write them', () => {
+describe('the text of a receipt', () => {
   test.each([
     'id:77 stat:DELIVRD err:0A1',
     'ID:77 SUB:1 STAT:DELIVRD ERR:0A1 TEXT:',
@@ -96,56 +96,56 @@ describe('texts as SMSCs write them', () => {
     'id: 77 stat: DELIVRD err: 0A1',
     `id:77 ${TAIL} stat:DELIVRD err:0A1 Text:id:99 stat:UNDELIV err:999`,
     'submit date:26043012 id:77 done date:26043012 stat:DELIVRD',
-  ])('%j', (told) => {
-    expect(receiptOf(delivery(), told, USUAL, false)).toMatchObject({
+  ])('is read from %j', (own_text) => {
+    expect(receiptOf(delivery(), own_text, USUAL, false)).toMatchObject({
       provider_message_id: '77',
       status: 'delivered',
     })
   })
 
-  test('an id and a state that the sender wrote do not count', () => {
-    const told = delivery({ [TLV.receipted_message_id]: '77' })
+  test('ignores an id and a state that the author of the message wrote', () => {
+    const report = delivery({ [TLV.receipted_message_id]: '77' })
     const foreign = `${TAIL} err:000 text:id:999 stat:UNDELIV`
     expect(receiptOf(delivery(), foreign, USUAL, false)).toBeNull()
-    expect(receiptOf(told, foreign, USUAL, false)).toMatchObject({
+    expect(receiptOf(report, foreign, USUAL, false)).toMatchObject({
       provider_message_id: '77',
       status: 'sent',
     })
   })
 
-  test('what stands after a text that comes first does', () => {
-    const told = 'text: id:77 stat:DELIVRD err:000'
-    expect(receiptOf(delivery(), told, USUAL, false)).toMatchObject({
+  test('may begin with its label text', () => {
+    const labels = 'text: id:77 stat:DELIVRD err:000'
+    expect(receiptOf(delivery(), labels, USUAL, false)).toMatchObject({
       provider_message_id: '77',
       status: 'delivered',
     })
   })
 
   test.each(['', 'Hello', 'stat:DELIVRD', 'mid:77', `id:${'x'.repeat(65)} stat:DELIVRD`])(
-    '%j tells of no message',
-    (told) => {
-      expect(receiptOf(delivery(), told, USUAL, false)).toBeNull()
+    'names no message in %j',
+    (own_text) => {
+      expect(receiptOf(delivery(), own_text, USUAL, false)).toBeNull()
     },
   )
 })
 
-describe('why it failed', () => {
+describe('the reason of a failure', () => {
   test('is the number in the text', () => {
     expect(receiptOf(delivery(), text('UNDELIV', '0a1'), USUAL, false)?.error_message).toBe(
       'smpp:UNDELIV It could not be delivered (error 0a1)',
     )
   })
 
-  test('is the number of the network where there is one', () => {
-    const told = delivery({ [TLV.network_error_code]: [3, 0, 21] })
-    expect(receiptOf(told, text('UNDELIV', '0a1'), USUAL, false)?.error_message).toBe(
+  test('is the number of the network if there is one', () => {
+    const report = delivery({ [TLV.network_error_code]: [3, 0, 21] })
+    expect(receiptOf(report, text('UNDELIV', '0a1'), USUAL, false)?.error_message).toBe(
       'smpp:UNDELIV It could not be delivered (error 3:21)',
     )
   })
 
   test('never repeats the message', () => {
-    const told = 'id:77 stat:UNDELIV text:err:secret'
-    expect(JSON.stringify(receiptOf(delivery(), told, USUAL, false))).not.toContain('secret')
+    const labels = 'id:77 stat:UNDELIV text:err:secret'
+    expect(JSON.stringify(receiptOf(delivery(), labels, USUAL, false))).not.toContain('secret')
   })
 })
 
@@ -156,33 +156,38 @@ describe('ids', () => {
     ['leading zeros', 'fold', '000123', '123'],
     ['zeros alone', 'fold', '000', '00'],
     ['case', 'fold', '0A1F', 'a1f'],
-    ['hex told, decimal given', 'hex_to_decimal', '26', '1A'],
+    ['hex in the receipt, decimal in the answer', 'hex_to_decimal', '26', '1A'],
     ['the same, with zeros', 'hex_to_decimal', '0000000026', '0000001a'],
-    ['decimal told, hex given', 'decimal_to_hex', '1A', '26'],
+    ['decimal in the receipt, hex in the answer', 'decimal_to_hex', '1A', '26'],
     ['the same, with zeros', 'decimal_to_hex', '0000001A', '0000000026'],
     ['long ones', 'decimal_to_hex', 'ffffffffffffffff', '18446744073709551615'],
-    ['what is no number', 'hex_to_decimal', 'x-1', 'X-1'],
-  ])('%s (%s): %s and %s are one', (_title, id_form, submitted, told) => {
-    const receipt = receiptOf(delivery(), `id:${told} stat:DELIVRD`, { ...USUAL, id_form }, false)
+    ['an id that is not a number', 'hex_to_decimal', 'x-1', 'X-1'],
+  ])('match, %s (%s): %s and %s', (_title, id_form, submitted, reported) => {
+    const receipt = receiptOf(
+      delivery(),
+      `id:${reported} stat:DELIVRD`,
+      { ...USUAL, id_form },
+      false,
+    )
     expect(receipt?.provider_message_id).toBe(submittedId(submitted, id_form))
   })
 
-  test('as_is, another case is another message', () => {
+  test('do not match in another case with as_is', () => {
     const receipt = receiptOf(delivery(), 'id:ab stat:DELIVRD', USUAL, false)
     expect(receipt?.provider_message_id).not.toBe(submittedId('AB', 'as_is'))
   })
 
   test.each<[string, string, string | null, string]>([
-    ['the TLV alone is in the form of the text', '26', null, '1a'],
-    ['both alike are in the form of the text', '26', 'id:26', '1a'],
-    ['a TLV that differs is in the form of the submission', '1A', 'id:26', '1a'],
-    ['a TLV of digits that differs too', '12', 'id:18', '12'],
+    ['a TLV alone has the form of the text', '26', null, '1a'],
+    ['a TLV equal to the text has the form of the text', '26', 'id:26', '1a'],
+    ['a TLV that differs has the form of the submission', '1A', 'id:26', '1a'],
+    ['a TLV of digits that differs has it too', '12', 'id:18', '12'],
     ['a TLV may end with a NUL', '26\0', null, '1a'],
-    ['a TLV that is no id does not count', '\x01', 'id:26', '1a'],
+    ['a TLV that is not an id is ignored', '\x01', 'id:26', '1a'],
   ])('%s', (_title, own, label, id) => {
-    const told = delivery({ [TLV.receipted_message_id]: own })
+    const report = delivery({ [TLV.receipted_message_id]: own })
     const form = { ...USUAL, id_form: 'decimal_to_hex' as const }
-    expect(receiptOf(told, `${label ?? ''} stat:DELIVRD`, form, false)).toMatchObject({
+    expect(receiptOf(report, `${label ?? ''} stat:DELIVRD`, form, false)).toMatchObject({
       provider_message_id: id,
     })
   })
@@ -195,12 +200,12 @@ describe('ids', () => {
     ['x'.repeat(65), null],
     [' 12 ', '12'],
     ['x'.repeat(64), 'x'.repeat(64)],
-  ])('of a submission %j is kept as %j', (given, kept) => {
-    expect(submittedId(given, 'as_is')).toBe(kept)
+  ])('of the submission %j is stored as %j', (id, stored) => {
+    expect(submittedId(id, 'as_is')).toBe(stored)
   })
 })
 
-test('the forms of the settings are the ones tested here', () => {
+test('these tests cover all forms of the settings', () => {
   expect(settings.shape.id_form.unwrap().options).toEqual([
     'as_is',
     'fold',

@@ -6,14 +6,14 @@ export type IdForm = SmppSettings['id_form']
 
 const ID = /^[\x21-\x7e]{1,64}$/
 
-/** An id that the SMSC gave, as it is compared; null where none can be kept. */
+/** The id of a submit_sm_resp in the form for comparison; null if it is unusable. */
 export function submittedId(id: string, form: IdForm): string | null {
   const trimmed = id.trim()
   if (!ID.test(trimmed)) return null
   return form === 'as_is' ? trimmed : folded(trimmed)
 }
 
-/** An id of a receipt, in the form that submit_sm_resp has. What is not in the form that it should be in stays as it is. */
+/** The id of a receipt in the form of submit_sm_resp. An id that does not have the form of the setting stays unchanged. */
 function convertedId(id: string, form: IdForm): string {
   if (form === 'hex_to_decimal' && /^[0-9a-f]+$/i.test(id)) return BigInt(`0x${id}`).toString()
   if (form === 'decimal_to_hex' && /^\d+$/.test(id)) return BigInt(id).toString(16)
@@ -24,7 +24,7 @@ function folded(id: string): string {
   return id.toLowerCase().replace(/^0+(?=.)/, '')
 }
 
-/** What a receipt says: its labels, wherever they stand. SMPP 3.4 appendix B is only an example. */
+/** The labels of a receipt, in any order. SMPP 3.4 appendix B is only an example. */
 interface Labels {
   id: string | null
   state: string | null
@@ -34,12 +34,12 @@ interface Labels {
 const LABELS = { id: /\bid:\s*(\S+)/i, state: /\bstat:\s*([a-z]+)/i, error: /\berr:\s*(\w+)/i }
 
 function labelsOf(text: string): Labels {
-  // What follows is the beginning of the message, and says what its sender likes.
+  // The beginning of the message follows `text:`. Its author could write labels there.
   const end = text.search(/\btext:/i)
   const own = end < 0 ? text : text.slice(0, end)
-  // Some SMSCs begin with it: only there is anything of theirs behind it.
-  const told = end >= 0 && own.trim() === '' ? text : own
-  const find = (label: RegExp) => label.exec(told)?.[1] ?? null
+  // Some SMSCs put `text:` first; then their labels follow it.
+  const labelled = end >= 0 && own.trim() === '' ? text : own
+  const find = (label: RegExp) => label.exec(labelled)?.[1] ?? null
   return {
     id: find(LABELS.id),
     state: find(LABELS.state)?.toUpperCase() ?? null,
@@ -66,7 +66,7 @@ interface Failure {
   text: string
 }
 
-/** How each state ends, by the words of appendix B and of those who write them otherwise. */
+/** The states of a failure, in the words of appendix B and in others that SMSCs use. */
 const FAILURES: Readonly<Record<string, Failure>> = {
   EXPIRED: {
     error_code: 'expired',
@@ -85,7 +85,7 @@ const UNKNOWN_FAILURE: Failure = {
   text: 'What became of it is not known',
 }
 
-/** How a message fares; null where nobody can tell which. */
+/** The receipt of a delivery report; null if it does not name a message. */
 export function receiptOf(
   delivery: Delivery,
   text: string,
@@ -98,30 +98,30 @@ export function receiptOf(
   const number = delivery.tlvs.get(TLV.message_state)?.[0]
   const state = (number === undefined ? undefined : STATES[number]) ?? labels.state
   const status = statusOf(state, unknown_as)
-  // On the way nothing has failed for good.
-  const told = isIntermediate && status === 'failed' ? 'sent' : status
   const base = { provider_message_id: id, error_code: null, error_message: null }
-  if (told !== 'failed') return { ...base, status: told }
+  // An intermediate failure is not final.
+  if (status !== 'failed' || isIntermediate) {
+    return { ...base, status: status === 'failed' ? 'sent' : status }
+  }
   const failure = FAILURES[state ?? ''] ?? UNKNOWN_FAILURE
   const cause = networkErrorOf(delivery) ?? labels.error
   const suffix = cause === null ? '' : ` (error ${cause})`
   return {
     ...base,
-    status: told,
+    status,
     error_code: failure.error_code,
     error_message: `smpp:${state} ${failure.text}${suffix}`,
   }
 }
 
 /**
- * The TLV, where it differs from the text, is in the form of submit_sm_resp: those SMSCs put the id there because their texts
- * write it otherwise.
+ * A TLV that differs from the text has the form of submit_sm_resp: such SMSCs add it because their texts use another form.
  */
 function idOf({ tlvs }: Delivery, label: string | null, form: IdForm): string | null {
   const own = tlvs.get(TLV.receipted_message_id)?.toString('latin1').replace(/\0.*$/s, '').trim()
-  const told = label !== null && ID.test(label) ? label : null
-  if (own === undefined || !ID.test(own)) return told === null ? null : convertedId(told, form)
-  return told === null || told === own ? convertedId(own, form) : submittedId(own, form)
+  const inText = label !== null && ID.test(label) ? label : null
+  if (own === undefined || !ID.test(own)) return inText === null ? null : convertedId(inText, form)
+  return inText === null || inText === own ? convertedId(own, form) : submittedId(own, form)
 }
 
 function statusOf(

@@ -1,12 +1,12 @@
 import type { Outcome, Report, SendJob } from '../../contract/outside/provider.ts'
 import { NOT_CONNECTED, type OnResult, type Pool } from './pool.ts'
-import { createReferences } from './references.ts'
 import type { SmppSettings, Timing } from './settings.ts'
 import type { StatusMeaning } from './status-table.ts'
 import { submissionOf } from './submission.ts'
 import { type PartResult, partResult, verdictOf } from './verdict.ts'
 
-/** How many messages that are out in part are remembered until they are tried again. */
+const PAIRS_MAX = 50_000
+/** The most partly sent messages that are remembered until their retry. */
 const BEGUN_MAX = 10_000
 
 interface Begun {
@@ -20,15 +20,15 @@ interface SendingParts {
   meaningOf: (status: number) => StatusMeaning
   /** Null while nothing is connected. */
   pool: () => Pool | null
-  /** Takes what becomes known after the outcome was told. */
-  tell: (report: Report) => void
+  /** Receives what becomes known after the outcome. */
+  report: (report: Report) => void
 }
 
-/** Sends messages over a pool of binds. What is out in part goes on, when tried again, where it stopped. */
-export function createSending({ settings, timing, meaningOf, pool, tell }: SendingParts) {
+/** Sends messages over a pool of binds. The retry of a partly sent message continues where it stopped. */
+export function createSending({ settings, timing, meaningOf, pool, report }: SendingParts) {
   const references = createReferences(timing.random)
   const begun = new Map<string, Begun>()
-  // What is written is waited for as long as any answer may take.
+  // The rest of the time is for the answer to the last PDU.
   const write_ms = timing.send_ms - timing.response_ms
 
   async function sendOne(job: SendJob): Promise<Outcome> {
@@ -44,25 +44,25 @@ export function createSending({ settings, timing, meaningOf, pool, tell }: Sendi
     await submitAll(job, pdus, results)
     const { outcome, missing } = verdictOf(job.message_id, results, false)
     for (const receipt of missing) {
-      // The core joins it to its part whenever it comes; named, it could be there before the message is `sent`.
+      // Without the message's name the core joins it to its part later; with it, it could precede `sent`.
       const { provider_message_id } = receipt
-      tell({ type: 'receipt', about: null, provider_message_id, receipt })
+      report({ type: 'receipt', about: null, provider_message_id, receipt })
     }
     if (outcome.type === 'retry') remember(job.message_id, { reference, results })
     return outcome
   }
 
-  /** The first part goes alone: what is refused is nearly always refused with it, and then nothing is out in part. */
+  /** The first part goes alone: most refusals come with it, and then no message is partly sent. */
   async function submitAll(job: SendJob, pdus: Buffer[], results: Begun['results']): Promise<void> {
     const write_by = performance.now() + write_ms
     const [first, ...rest] = pdus.flatMap((_, i) => (results[i]?.type === 'accepted' ? [] : [i]))
-    let isTold = false
+    let isOver = false
     const submit = (i: number) =>
       new Promise<void>((resolve) => {
         const done: OnResult = (result) => {
           results[i] =
             result.type === 'answered' ? partResult(result, settings.id_form, meaningOf) : result
-          if (isTold && result.type === 'answered') learn(job, results)
+          if (isOver && result.type === 'answered') reportLate(job, results)
           resolve()
         }
         const open = pool()
@@ -72,11 +72,11 @@ export function createSending({ settings, timing, meaningOf, pool, tell }: Sendi
     if (first === undefined) return
     await submit(first)
     if (results[first]?.type === 'accepted') await Promise.all(rest.map(submit))
-    isTold = true
+    isOver = true
   }
 
-  /** An answer came after the message was called ambiguous: once nothing is open any more, that is told. */
-  function learn(job: SendJob, results: Begun['results']): void {
+  /** An answer came after the outcome `ambiguous`. Reports the result once every part has one. */
+  function reportLate(job: SendJob, results: Begun['results']): void {
     const { workspace_id, message_id } = job
     const about = { workspace_id, message_id }
     const { outcome, missing } = verdictOf(message_id, results, true)
@@ -84,7 +84,7 @@ export function createSending({ settings, timing, meaningOf, pool, tell }: Sendi
     if (outcome.type !== 'accepted') {
       const { error_code, error_message } = outcome
       const suppress = outcome.type === 'rejected' ? outcome.suppress : undefined
-      tell({
+      report({
         type: 'receipt',
         about,
         provider_message_id: null,
@@ -107,9 +107,9 @@ export function createSending({ settings, timing, meaningOf, pool, tell }: Sendi
       error_message: null,
       ...(part_ids && { part_ids }),
     }
-    tell({ type: 'receipt', about, provider_message_id, receipt })
+    report({ type: 'receipt', about, provider_message_id, receipt })
     for (const one of missing) {
-      tell({
+      report({
         type: 'receipt',
         about,
         provider_message_id: one.provider_message_id,
@@ -125,4 +125,26 @@ export function createSending({ settings, timing, meaningOf, pool, tell }: Sendi
   }
 
   return (jobs: readonly SendJob[]): Promise<Outcome[]> => Promise.all(jobs.map(sendOne))
+}
+
+/**
+ * Numbers the long texts from one sender to one recipient, 0 to 255 and again from 0: two texts in flight at once must not be
+ * joined to one. Begins at a random number, so that texts from before a restart rarely have the same one. Beyond `pairs_max`
+ * pairs, the least recently used one is forgotten.
+ */
+export function createReferences(
+  random: () => number,
+  pairs_max = PAIRS_MAX,
+): (sender: string | null, recipient: string) => number {
+  const last = new Map<string, number>()
+  return (sender, recipient) => {
+    const pair = `${sender ?? ''}\n${recipient}`
+    const before = last.get(pair) ?? Math.floor(random() * 256)
+    const reference = (before + 1) % 256
+    // Deleted first, so that the order of the map is that of use.
+    last.delete(pair)
+    last.set(pair, reference)
+    if (last.size > pairs_max) last.delete(last.keys().next().value as string)
+    return reference
+  }
 }

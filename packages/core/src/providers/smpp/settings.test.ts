@@ -3,10 +3,10 @@ import { settings, timingOf } from './settings.ts'
 import { smppType } from './type.ts'
 
 const BIND = { host: 'smsc.example', system_id: 'svc', password: 'secret' }
-const LEAST = { type: 'smpp', name: 'carrier', binds: [BIND] }
+const MINIMAL = { type: 'smpp', name: 'carrier', binds: [BIND] }
 
-test('the least an operator can say', () => {
-  expect(settings.parse(LEAST)).toEqual({
+test('the settings have defaults', () => {
+  expect(settings.parse(MINIMAL)).toEqual({
     type: 'smpp',
     name: 'carrier',
     binds: [{ ...BIND, port: 2775, system_type: '', tls: false, connections: 1 }],
@@ -30,38 +30,38 @@ test('the least an operator can say', () => {
   })
 })
 
-describe('are refused', () => {
+describe('the settings refuse', () => {
   test.each<[string, object]>([
     ['no binds', { binds: [] }],
     ['seventeen binds', { binds: Array(17).fill(BIND) }],
     ['a NUL in the password', { binds: [{ ...BIND, password: 'a\0b' }] }],
     ['no system_id', { binds: [{ ...BIND, system_id: '' }] }],
-    ['an authority that is no certificate', { binds: [{ ...BIND, tls: { ca: 'ca.pem' } }] }],
+    ['an authority that is not a certificate', { binds: [{ ...BIND, tls: { ca: 'ca.pem' } }] }],
     ['port 0', { binds: [{ ...BIND, port: 0 }] }],
-    ['what is no setting', { windows: 10 }],
-    ['a window of nothing', { window: 0 }],
+    ['an unknown setting', { windows: 10 }],
+    ['a window of 0', { window: 0 }],
     ['256 parts', { max_parts: 256 }],
-    ['a status that is none', { errors: { ok: 'retry' } }],
+    ['a malformed status', { errors: { ok: 'retry' } }],
     ['the status of success', { errors: { '0x0': 'retry' } }],
-    ['a class that is none', { errors: { '0x400': 'again' } }],
-    ['an answer that takes longer than a batch may', { response_timeout_s: 16 }],
-    ['an alphabet nobody has', { alphabet: 'utf8' }],
-  ])('%s', (_title, given) => {
-    expect(settings.safeParse({ ...LEAST, ...given }).success).toBe(false)
+    ['an unknown class', { errors: { '0x400': 'again' } }],
+    ['a timeout longer than that of a batch', { response_timeout_s: 16 }],
+    ['an unknown alphabet', { alphabet: 'utf8' }],
+  ])('%s', (_title, more) => {
+    expect(settings.safeParse({ ...MINIMAL, ...more }).success).toBe(false)
   })
 })
 
-test('any message is answered within 20 seconds, whatever is set', () => {
+test('the settings allow less than 20 seconds for a message', () => {
   for (const response_timeout_s of [1, 10, 15]) {
-    const { send_ms, response_ms } = timingOf(settings.parse({ ...LEAST, response_timeout_s }))
+    const { send_ms, response_ms } = timingOf(settings.parse({ ...MINIMAL, response_timeout_s }))
     expect(response_ms).toBe(response_timeout_s * 1000)
     expect(send_ms - response_ms).toBeGreaterThan(0)
     expect(send_ms).toBeLessThan(20_000)
   }
 })
 
-test('what follows from them', () => {
-  const traits = smppType.traits(settings.parse(LEAST))
+test('the settings determine the traits', () => {
+  const traits = smppType.traits(settings.parse(MINIMAL))
   expect(traits).toEqual({
     channels: ['sms'],
     senders: {},
@@ -74,7 +74,7 @@ test('what follows from them', () => {
     handles_stop: false,
   })
   const more = { senders: ['12345', 'SVC'], messages_per_second: 5, handles_stop: true }
-  expect(smppType.traits(settings.parse({ ...LEAST, ...more }))).toMatchObject({
+  expect(smppType.traits(settings.parse({ ...MINIMAL, ...more }))).toMatchObject({
     senders: { sms: ['12345', 'SVC'] },
     messages_per_second: 5,
     handles_stop: true,

@@ -6,16 +6,16 @@ const BINDS_MAX = 16
 const CONNECTIONS_MAX = 16
 const ERRORS_MAX = 256
 
-// Become C-octet strings: a NUL would end them. SMPP 3.4 has room for 15, 8 and 12; some SMSCs take more than that.
+// These become C-octet strings: a NUL would end them. SMPP 3.4 allows 15, 8 and 12; some SMSCs accept more.
 const credential = (max: number) =>
   z.string().regex(new RegExp(`^[\\x20-\\x7e]{0,${max}}$`), `must be at most ${max} visible ASCII`)
 
 const tls = z.union([
   z.boolean(),
   z.strictObject({
-    /** The authority that signed the SMSC's certificate, PEM; the public ones unless told. */
+    /** The authority that signed the SMSC's certificate, PEM; default: the public ones. */
     ca: certificate.optional(),
-    /** The name that the certificate must have; the host unless told. */
+    /** The name that the certificate must have; default: the host. */
     servername: z.string().min(1).max(253).optional(),
   }),
 ])
@@ -27,7 +27,7 @@ const bind = z.strictObject({
   password: credential(64),
   system_type: credential(12).default(''),
   tls: tls.default(false),
-  /** How many connections to it, each with a window of its own. */
+  /** The number of connections, each with its own window. */
   connections: z.number().int().min(1).max(CONNECTIONS_MAX).default(1),
 })
 
@@ -55,33 +55,33 @@ const errors = z
   .refine((map) => Object.keys(map).length <= ERRORS_MAX, `must have at most ${ERRORS_MAX}`)
   .default({})
 
-/** What an operator sets for an account at an SMSC. Source: SMPP 3.4; what it leaves to agreements is set here. */
+/** The settings of an account at an SMSC, with everything that SMPP 3.4 leaves to agreements. */
 export const settings = z.strictObject({
   ...commonSettings,
   type: z.literal('smpp'),
   binds: z.array(bind).min(1).max(BINDS_MAX),
-  /** The first for whoever names none; anything goes, and the SMSC chooses, where there are none. */
+  /** The first is the default. Without this setting any sender is allowed, and the SMSC chooses the default. */
   senders: senders.optional(),
   handles_stop: handlesStop.default(false),
-  /** How many PDUs one connection has under way at the most: throughput is the window by the round trip. */
+  /** The most PDUs in flight on one connection: the throughput is the window divided by the round trip. */
   window: z.number().int().min(1).max(1000).default(10),
-  /** What data_coding 0 means to the SMSC. */
+  /** The meaning of data_coding 0 at the SMSC. */
   alphabet: z.enum(['gsm', 'latin1', 'ascii']).default('gsm'),
-  /** How a text longer than one part goes: cut here with a header, cut here with TLVs, or cut by the SMSC. */
+  /** Who cuts a text longer than one part: the service with a header, the service with TLVs, or the SMSC. */
   long_text: z.enum(['udh', 'sar', 'payload']).default('udh'),
   /** Longer texts are rejected. */
   max_parts: z.number().int().min(1).max(255).default(25),
-  /** Which receipts are asked for. */
+  /** Which receipts are requested. */
   receipts: z.enum(['final', 'all', 'none']).default('final'),
-  /** How long the SMSC may try; as it likes unless told. */
+  /** How long the SMSC may try; default: the SMSC decides. */
   validity_hours: z.number().int().min(1).max(720).optional(),
-  /** What receipts write the ids of submit_sm_resp as. */
+  /** How receipts write the ids of submit_sm_resp. */
   id_form: z.enum(['as_is', 'fold', 'hex_to_decimal', 'decimal_to_hex']).default('as_is'),
-  /** What a receipt that says UNKNOWN counts as. */
+  /** The status for a receipt with UNKNOWN. */
   unknown_as: z.enum(['sent', 'delivered', 'failed']).default('sent'),
   service_type: credential(5).default(''),
   addresses,
-  /** What command_status values mean at this SMSC, where it differs from the table. */
+  /** The classes of command_status values that differ from the table at this SMSC. */
   errors,
   enquire_link_s: z.number().min(1).max(600).default(30),
   response_timeout_s: z.number().min(1).max(15).default(10),
@@ -90,25 +90,25 @@ export const settings = z.strictObject({
 export type SmppSettings = z.output<typeof settings>
 export type BindSettings = SmppSettings['binds'][number]
 
-/** How long things may take, in milliseconds. */
+/** Times and timeouts, in milliseconds. */
 export interface Timing {
-  /** For a connection, TLS included. */
+  /** Timeout of a connection, with TLS. */
   connect_ms: number
-  /** For the answer to any PDU. */
+  /** Timeout of the answer to a PDU. */
   response_ms: number
-  /** Without anything from the SMSC, before it is asked whether it is there. */
+  /** Silence of the SMSC before an enquire_link. */
   idle_ms: number
-  /** How long nothing is sent on a connection after it said "throttled". */
+  /** Pause of a connection after the status "throttled". */
   throttle_ms: number
-  /** For one message altogether. */
+  /** Limit for one message with all its parts. */
   send_ms: number
-  /** Between attempts to connect: full jitter below `cap_ms`, and at the least `refused_ms` after a refusal. */
+  /** Waits between attempts to connect: full jitter below `cap_ms`, and at least `refused_ms` after a refusal. */
   reconnect: { base_ms: number; cap_ms: number; refused_ms: number; stable_ms: number }
-  /** A number in [0, 1), for jitter and for where references begin. */
+  /** A number in [0, 1), for jitter and for the first reference. */
   random: () => number
 }
 
-/** The times that follow from the settings. A batch is to be answered within 20 seconds. */
+/** The times that follow from the settings. A batch must be answered within 20 seconds. */
 export function timingOf({ enquire_link_s, response_timeout_s }: SmppSettings): Timing {
   return {
     connect_ms: 10_000,

@@ -1,23 +1,26 @@
 import type { Listening, Provider, Report, Sink } from '../../contract/outside/provider.ts'
 import { type Bind, openBind } from './bind.ts'
 import { reportOf } from './inbound.ts'
-import { createIntake } from './intake.ts'
+import {
+  createIntake,
+  createOwnReports,
+  createUnusableNotes,
+  type UnusableNotes,
+} from './intake.ts'
 import { type Delivery, MalformedPdu, type Pdu, readDeliverSm } from './pdu.ts'
 import { createPool, type Pool } from './pool.ts'
-import { probe } from './probe.ts'
 import { createSending } from './sending.ts'
+import { openSession } from './session.ts'
 import { type BindSettings, type SmppSettings, type Timing, timingOf } from './settings.ts'
-import { createStatusTable, STATUS } from './status-table.ts'
-import { createTeller } from './teller.ts'
-import { createUnusableNotes, type UnusableNotes } from './unusable-notes.ts'
+import { createStatusTable, STATUS, type StatusMeaning, statusText } from './status-table.ts'
 
 const CLOSE_MS = 1000
 
-/** An SMPP 3.4 client: messages go out, and receipts and replies come in, over the same connections. */
+/** An SMPP 3.4 client: sends messages, and receives receipts and replies, over the same connections. */
 export function createSmpp(settings: SmppSettings, timing: Timing = timingOf(settings)): Provider {
   const meaningOf = createStatusTable(settings.errors)
-  const teller = createTeller()
-  const accounts = settings.binds.flatMap(eachConnection)
+  const ownReports = createOwnReports()
+  const accounts = settings.binds.flatMap(connectionsOf)
   let open: { binds: readonly Bind[]; pool: Pool; close: Listening['close'] } | null = null
 
   const send = createSending({
@@ -25,7 +28,7 @@ export function createSmpp(settings: SmppSettings, timing: Timing = timingOf(set
     timing,
     meaningOf,
     pool: () => open?.pool ?? null,
-    tell: teller.tell,
+    report: ownReports.add,
   })
 
   function listenTo(sink: Sink): Listening {
@@ -36,7 +39,7 @@ export function createSmpp(settings: SmppSettings, timing: Timing = timingOf(set
     function deliver(pdu: Pdu, answer: (status: number) => void, unusable: UnusableNotes): void {
       const report = readReport(pdu)
       if ('unusable' in report) {
-        // Asked for again, it would come again the same.
+        // A repetition would be the same.
         unusable(report.unusable)
         answer(report.status)
       } else intake.add(report, answer)
@@ -56,7 +59,7 @@ export function createSmpp(settings: SmppSettings, timing: Timing = timingOf(set
 
     const binds: Bind[] = accounts.map(({ name, account }) => {
       const unusable = createUnusableNotes((fields) =>
-        note('warn', 'SMPP delivery that cannot be kept', { bind: name, ...fields }),
+        note('warn', 'SMPP delivery that cannot be stored', { bind: name, ...fields }),
       )
       return openBind(
         { name, account, window: settings.window, timing, meaningOf },
@@ -71,14 +74,14 @@ export function createSmpp(settings: SmppSettings, timing: Timing = timingOf(set
 
     async function close(grace_ms: number): Promise<void> {
       pool.close()
-      // What is being stored is acknowledged before its connection goes.
+      // Reports that are being stored are acknowledged before the connection ends.
       await within(grace_ms / 2, intake.idle())
-      teller.close()
+      ownReports.close()
       await Promise.all(binds.map((bind) => bind.close(grace_ms / 2)))
     }
 
     open = { binds, pool, close }
-    teller.open((report, done) => intake.add(report, (status) => done(status === STATUS.ok)))
+    ownReports.open((report, done) => intake.add(report, (status) => done(status === STATUS.ok)))
     return {
       states: () =>
         binds.map((bind) => ({ name: bind.name, state: bind.state(), detail: bind.detail() })),
@@ -91,11 +94,11 @@ export function createSmpp(settings: SmppSettings, timing: Timing = timingOf(set
     send,
     listen: async (sink) => listenTo(sink),
     async check() {
-      if (open) return wrongWith(open.binds)
+      if (open) return problemsOf(open.binds)
       const results = await Promise.all(
         settings.binds.map(async (account) => {
-          const wrong = await probe(account, timing, meaningOf)
-          return wrong === null ? null : `${nameOf(account)}: ${wrong}`
+          const problem = await probe(account, timing, meaningOf)
+          return problem === null ? null : `${nameOf(account)}: ${problem}`
         }),
       )
       return joined(results)
@@ -106,7 +109,7 @@ export function createSmpp(settings: SmppSettings, timing: Timing = timingOf(set
   }
 }
 
-function wrongWith(binds: readonly Bind[]): string | null {
+function problemsOf(binds: readonly Bind[]): string | null {
   return joined(
     binds.map((bind) => (bind.state() === 'up' ? null : `${bind.name}: ${bind.detail()}`)),
   )
@@ -116,7 +119,7 @@ function joined(texts: readonly (string | null)[]): string | null {
   return texts.filter((text) => text !== null).join('; ') || null
 }
 
-function eachConnection(account: BindSettings): { name: string; account: BindSettings }[] {
+function connectionsOf(account: BindSettings): { name: string; account: BindSettings }[] {
   const name = nameOf(account)
   if (account.connections === 1) return [{ name, account }]
   return Array.from({ length: account.connections }, (_, i) => ({
@@ -136,4 +139,32 @@ async function within(ms: number, work: Promise<void>): Promise<void> {
   })
   await Promise.race([work, timeout])
   clearTimeout(timer)
+}
+
+/** Binds once, and unbinds. Resolves with the problem, or null. */
+function probe(
+  account: BindSettings,
+  timing: Timing,
+  meaningOf: (status: number) => StatusMeaning,
+): Promise<string | null> {
+  return new Promise((resolve) => {
+    let isUp = false
+    const session = openSession(
+      account,
+      { window: 1, timing },
+      {
+        up() {
+          isUp = true
+          void session.end(timing.response_ms, 'checked')
+        },
+        down({ reason, status }) {
+          const text = status === null ? reason : statusText(status, meaningOf(status))
+          resolve(isUp ? null : text)
+        },
+        room() {},
+        // The service will receive it.
+        deliver: (_pdu, answer) => answer(STATUS.temporary_error),
+      },
+    )
+  })
 }

@@ -3,7 +3,7 @@ import { createStatusTable, parseStatus, type StatusClass, statusText } from './
 
 const meaningOf = createStatusTable({})
 
-describe('the classes of the study', () => {
+describe('the class of a status', () => {
   const rows: [StatusClass, number[]][] = [
     ['throttled', [0x58]],
     ['retry', [0x14, 0x64, 0x08]],
@@ -13,12 +13,12 @@ describe('the classes of the study', () => {
     ['rejected', [0x0b, 0x01, 0x43, 0x45, 0x65, 0x66, 0x104, 0x62]],
     ['rejected', [0x33, 0x400, 0xffff_ffff]],
   ]
-  test.each(rows)('%s: %j', (of, statuses) => {
+  test.each(rows)('is %s for %j', (of, statuses) => {
     for (const status of statuses) expect(meaningOf(status).class).toBe(of)
   })
 })
 
-describe('what an SMSC means otherwise', () => {
+describe('a status with an own class in the settings', () => {
   const own = createStatusTable({ '0x0400': 'retry', 1025: 'opted_out', '0x45': 'retry' })
   test.each([
     [0x400, 'retry', 'provider_unavailable'],
@@ -42,11 +42,11 @@ test.each([
   ['-1', null],
   ['1e3', null],
   ['', null],
-])('%j is the status %s', (text, status) => {
+])('parseStatus reads %j as %s', (text, status) => {
   expect(parseStatus(text)).toBe(status)
 })
 
-test('a refusal is told by number and words', () => {
+test('statusText has the number and the text of the status', () => {
   expect(statusText(0x0b, meaningOf(0x0b))).toBe('smpp:0x0b The destination address is not valid')
   expect(statusText(0x400, meaningOf(0x400))).toBe('smpp:0x400 The SMSC refused it')
 })

@@ -1,14 +1,14 @@
-/** What a command_status means for the message, or for who sends it. */
+/** The meaning of a command_status for the message, the sender or the account. */
 export const STATUS_CLASSES = [
-  /** The same message may be taken later. */
+  /** The SMSC may accept the same message later. */
   'retry',
-  /** Too much at once: nothing more goes over the connection for a while. */
+  /** Too many messages: the connection pauses. */
   'throttled',
-  /** This message will never be taken. */
+  /** The SMSC will never accept this message. */
   'rejected',
-  /** Nor will anything for this recipient, who wants no more. */
+  /** The recipient opted out: the SMSC will accept no message for this recipient. */
   'opted_out',
-  /** The connection is not bound any more; the message was not taken. */
+  /** The connection is no longer bound; the message was not accepted. */
   'rebind',
   /** The account or the settings are at fault. */
   'provider',
@@ -20,7 +20,7 @@ export type StatusClass = (typeof STATUS_CLASSES)[number]
 
 export interface StatusMeaning {
   class: StatusClass
-  /** Our stable word for it. */
+  /** Our stable error code. */
   error_code: string
   text: string
 }
@@ -34,7 +34,7 @@ export const STATUS = {
   permanent_error: 0x65,
 } as const
 
-/** `[command_status, class, our word, our text]`. Source: SMPP 3.4 section 5.1.3; 0x104 is of SMPP 5.0. */
+/** `[command_status, class, error code, text]`. Source: SMPP 3.4 section 5.1.3; 0x104 is of SMPP 5.0. */
 const ROWS: readonly [number, StatusClass, string, string][] = [
   [0x04, 'rebind', 'not_connected', 'The session is not bound'],
   [0x05, 'rebind', 'not_connected', 'The account is bound already'],
@@ -89,7 +89,7 @@ const UNLISTED: StatusMeaning = {
   text: 'The SMSC refused it',
 }
 
-/** The words for what an operator says of a status that the table knows as something else. */
+/** The error codes for a status whose class the operator changed. */
 const WORDS: Record<StatusClass, string> = {
   retry: 'provider_unavailable',
   throttled: 'rate_limited',
@@ -100,7 +100,7 @@ const WORDS: Record<StatusClass, string> = {
   sender: 'sender_invalid',
 }
 
-/** Says what a command_status other than 0 means: first by `overrides`, what operators set for this SMSC. */
+/** Returns the meaning of a command_status other than 0; `overrides` are the operator's settings for this SMSC. */
 export function createStatusTable(
   overrides: Readonly<Record<string, StatusClass>>,
 ): (status: number) => StatusMeaning {
@@ -115,14 +115,14 @@ export function createStatusTable(
   }
 }
 
-/** Of `0x0400` or `1024`; null for anything else, 0 included. */
+/** Parses `0x0400` or `1024`; null for anything else and for 0. */
 export function parseStatus(text: string): number | null {
   if (!/^(0x[0-9a-f]{1,8}|\d{1,10})$/i.test(text)) return null
   const status = Number(text)
   return status > 0 && status <= 0xffff_ffff ? status : null
 }
 
-/** Of `smpp:0x0b The destination address is not valid`. */
+/** A text such as `smpp:0x0b The destination address is not valid`. */
 export function statusText(status: number, { text }: StatusMeaning): string {
   return `smpp:0x${status.toString(16).padStart(2, '0')} ${text}`
 }

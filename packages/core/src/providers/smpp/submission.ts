@@ -4,7 +4,7 @@ import { partsOf } from './message-parts.ts'
 import { submitSm } from './pdu.ts'
 import type { SmppSettings } from './settings.ts'
 
-/** A message that no SMSC could take. */
+/** The error of a message that no SMSC could accept. */
 export interface Unsendable {
   error_code: string
   error_message: string
@@ -12,7 +12,7 @@ export interface Unsendable {
 
 const REGISTERED: Record<SmppSettings['receipts'], number> = { none: 0x00, final: 0x01, all: 0x11 }
 
-/** The submit_sm PDUs of a message, one for each part and in their order. */
+/** The submit_sm PDUs of a message, one for each part, in order. */
 export function submissionOf(
   job: SendJob,
   settings: SmppSettings,
@@ -50,7 +50,7 @@ const INVALID = {
   },
   recipient: {
     error_code: 'invalid_recipient',
-    error_message: 'smpp: The recipient is no phone number',
+    error_message: 'smpp: The recipient is not a phone number',
   },
   too_many_parts: {
     error_code: 'too_many_parts',

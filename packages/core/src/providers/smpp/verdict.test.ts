@@ -16,10 +16,10 @@ function verdict(results: (PartResult | null)[], isLast = false) {
   return verdictOf('m', results, isLast)
 }
 
-describe('of one part', () => {
+describe('the verdict on one part', () => {
   test.each<[string, PartResult, object]>([
-    ['taken', ok('7'), { type: 'accepted', provider_message_id: '7', part_ids: ['7'] }],
-    ['taken without an id', ok(''), { type: 'accepted', provider_message_id: null }],
+    ['accepted', ok('7'), { type: 'accepted', provider_message_id: '7', part_ids: ['7'] }],
+    ['accepted without an id', ok(''), { type: 'accepted', provider_message_id: null }],
     ['no answer', silence, { type: 'ambiguous', error_code: 'no_answer' }],
     ['not written', unwritten, { type: 'retry', error_code: 'not_connected' }],
     ['throttled', no(0x58), { type: 'retry', error_code: 'rate_limited', delay_ms: 1000 }],
@@ -29,16 +29,16 @@ describe('of one part', () => {
     ['the sender', no(0x0a), { type: 'retry', misconfigured: 'sender' }],
     ['the recipient', no(0x0b), { type: 'rejected', error_code: 'invalid_recipient' }],
     ['opted out', no(0x400), { type: 'rejected', suppress: 'opt_out' }],
-  ])('%s', (_title, result, outcome) => {
-    const { outcome: told, missing } = verdict([result])
-    expect(told).toMatchObject(outcome)
+  ])('%s', (_title, result, expected) => {
+    const { outcome, missing } = verdict([result])
+    expect(outcome).toMatchObject(expected)
     expect(missing).toEqual([])
-    if (told.type === 'retry' && !('misconfigured' in outcome)) {
-      expect(told.misconfigured).toBeUndefined()
+    if (outcome.type === 'retry' && !('misconfigured' in expected)) {
+      expect(outcome.misconfigured).toBeUndefined()
     }
   })
 
-  test('one without an id promises no receipts', () => {
+  test('has no part_ids if the SMSC gave no id', () => {
     expect(verdict([ok('')]).outcome).not.toHaveProperty('part_ids')
     expect(verdict([ok('7'), ok('')]).outcome).toEqual({
       type: 'accepted',
@@ -48,8 +48,8 @@ describe('of one part', () => {
   })
 })
 
-describe('of several', () => {
-  test('all taken: the first id, and all of them', () => {
+describe('the verdict on several parts', () => {
+  test('has the first id and all ids if all were accepted', () => {
     expect(verdict([ok('7'), ok('8'), ok('9')])).toEqual({
       outcome: {
         type: 'accepted',
@@ -63,17 +63,17 @@ describe('of several', () => {
 
   test.each<[string, (PartResult | null)[], object]>([
     ['the first was refused', [no(0x0b), null, null], { type: 'rejected' }],
-    ['the first may come later', [no(0x58), null], { type: 'retry' }],
-    ['one is open', [ok('7'), silence, no(0x0b)], { type: 'ambiguous' }],
-    ['the first is open', [silence, null], { type: 'ambiguous' }],
-    ['another may come later', [ok('7'), no(0x58), ok('9')], { type: 'retry', partial: true }],
+    ['the first can be retried', [no(0x58), null], { type: 'retry' }],
+    ['one is unanswered', [ok('7'), silence, no(0x0b)], { type: 'ambiguous' }],
+    ['the first is unanswered', [silence, null], { type: 'ambiguous' }],
+    ['another can be retried', [ok('7'), no(0x58), ok('9')], { type: 'retry', partial: true }],
     ['another was not written', [ok('7'), unwritten], { type: 'retry', partial: true }],
   ])('%s', (_title, results, outcome) => {
     expect(verdict(results)).toMatchObject({ outcome, missing: [] })
     expect('partial' in verdict(results).outcome).toBe('partial' in outcome)
   })
 
-  test('out in part, and never whole: accepted, and failed by what is missing', () => {
+  test('is accepted, with failed receipts of the missing parts, if it will never be complete', () => {
     const { outcome, missing } = verdict([ok('7'), no(0x58), no(0x0b)])
     expect(outcome).toEqual({
       type: 'accepted',
@@ -92,14 +92,14 @@ describe('of several', () => {
     ])
   })
 
-  test('where there is no other time, what might have come later is missing too', () => {
+  test('has the retryable parts among the missing ones if there is no retry', () => {
     const { outcome, missing } = verdict([ok('7'), no(0x58), null], true)
     expect(outcome).toMatchObject({ type: 'accepted', part_ids: ['7', 'm.2', 'm.3'] })
     expect(missing).toMatchObject([{ error_code: 'rate_limited' }, { error_code: 'rate_limited' }])
     expect(verdict([ok('7'), null], true).missing).toMatchObject([{ error_code: 'not_connected' }])
   })
 
-  test('who wants no more is told with what is missing', () => {
+  test('suppresses an opted-out recipient with the missing part', () => {
     expect(verdict([ok('7'), no(0x400)]).missing).toMatchObject([{ suppress: 'opt_out' }])
   })
 })

@@ -3,22 +3,22 @@ import type { IdForm } from './receipt.ts'
 import { submittedId } from './receipt.ts'
 import { type StatusMeaning, statusText } from './status-table.ts'
 
-/** What became of one part of a message. */
+/** The result of one part of a message. */
 export type PartResult =
   | { type: 'accepted'; message_id: string | null }
   | { type: 'refused'; status: number; meaning: StatusMeaning }
-  /** It was written, and nothing came back. */
+  /** It was written, and no answer came. */
   | { type: 'unanswered'; reason: string }
   /** It was never written. */
   | { type: 'unwritten'; error_code: string; reason: string; misconfigured?: 'provider' }
 
 export interface Verdict {
   outcome: Outcome
-  /** Of a message that is out in part and will never be whole: what is to be told of the parts that are missing. */
+  /** The receipts of the missing parts, if the message is partly sent and will never be complete. */
   missing: Receipt[]
 }
 
-/** How a part is called that the SMSC never gave an id, as it never will be told of. */
+/** An id for a part without an id of the SMSC. No receipt will name it. */
 function placeholder(message_id: string, index: number): string {
   return `${message_id}.${index + 1}`
 }
@@ -34,10 +34,10 @@ export function partResult(
 }
 
 /**
- * What the results of the parts make of the whole message. As long as one is unanswered, nobody knows. Where all were taken
- * it is accepted; where none was, the first that was not says why. Where some were taken, the rest is tried again for as
- * long as what stopped it may pass; else, or where there is no other time (`isLast`), the message is out and failed: it counts
- * as accepted, with ids of our own for the parts that are missing, and receipts for these say that they failed.
+ * The outcome of a message from the results of its parts. With an unanswered part it is in doubt. With all parts accepted it is
+ * accepted; with none, the first failure is the reason. With some accepted, the rest is retried while its reason may pass. If
+ * it will not pass, or if there is no retry (`isLast`), the message counts as accepted and failed: the missing parts get ids of
+ * our own, and receipts for these ids say that they failed.
  */
 export function verdictOf(
   message_id: string,
@@ -107,7 +107,7 @@ function acceptedAs(all: readonly (string | null)[]): Outcome {
   const provider_message_id = all.find((id) => id !== null) ?? null
   const part_ids = all.filter((id) => id !== null)
   const base = { type: 'accepted' as const, provider_message_id, lookup_after_ms: null }
-  // A part without an id could never be told of, and the message never be delivered.
+  // No receipt could name a part without an id, and the message would never be delivered.
   return part_ids.length === all.length ? { ...base, part_ids } : base
 }
 
@@ -131,18 +131,18 @@ function refusalOf(result: PartResult): Refusal {
 const THROTTLED_MS = 1000
 
 function refusedOf(status: number, meaning: StatusMeaning): Refusal {
-  const told = { error_code: meaning.error_code, error_message: statusText(status, meaning) }
+  const error = { error_code: meaning.error_code, error_message: statusText(status, meaning) }
   switch (meaning.class) {
     case 'rejected':
-      return { type: 'rejected', ...told }
+      return { type: 'rejected', ...error }
     case 'opted_out':
-      return { type: 'rejected', ...told, suppress: 'opt_out' }
+      return { type: 'rejected', ...error, suppress: 'opt_out' }
     case 'throttled':
-      return { type: 'retry', ...told, delay_ms: THROTTLED_MS }
+      return { type: 'retry', ...error, delay_ms: THROTTLED_MS }
     case 'provider':
     case 'sender':
-      return { type: 'retry', ...told, delay_ms: null, misconfigured: meaning.class }
+      return { type: 'retry', ...error, delay_ms: null, misconfigured: meaning.class }
     default:
-      return { type: 'retry', ...told, delay_ms: null }
+      return { type: 'retry', ...error, delay_ms: null }
   }
 }

@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
-import { createFramer } from '../../../src/providers/smpp/frames.ts'
+import { createFramer } from '../../../src/providers/smpp/pdu.ts'
 import { settings } from '../../../src/providers/smpp/settings.ts'
 import { smppType } from '../../../src/providers/smpp/type.ts'
 import { providerContract } from '../provider.contract.ts'

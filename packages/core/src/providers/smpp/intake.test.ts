@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
-import { createUnusableNotes } from './unusable-notes.ts'
+import { createUnusableNotes } from './intake.ts'
 
-test('deliveries that cannot be kept are noted once a minute, with how many there were', () => {
+test('createUnusableNotes notes one line a minute, with the number of deliveries', () => {
   let now = 5
   const notes: object[] = []
   const unusable = createUnusableNotes(
