@@ -41,17 +41,17 @@ function post(url: string): HttpCall {
   return { method: 'POST', url, headers, body: '{"text":"canary-content"}' }
 }
 
-/** What an answer that is none says, with no word of what was sent. */
-function expectPlain(given: ProviderAnswer): void {
-  expect(JSON.stringify(given)).not.toMatch(/canary|127\.0\.0\.1|localhost/)
+/** The text of a failure contains nothing of the request. */
+function expectNoLeak(failure: ProviderAnswer): void {
+  expect(JSON.stringify(failure)).not.toMatch(/canary|127\.0\.0\.1|localhost/)
 }
 
 describe('an answer', () => {
-  it('comes with its status, headers and JSON; what was sent arrives as it was', async () => {
+  it('has status, headers and JSON; the peer gets the request unchanged', async () => {
     const peer = await peerOf()
     peer.next(answer(201, { id: 'ä' }, { 'X-Any': '1' }))
-    const given = await clientOf().call(post(`${peer.url}/a?b=%20c`))
-    expect(given).toMatchObject({
+    const answered = await clientOf().call(post(`${peer.url}/a?b=%20c`))
+    expect(answered).toMatchObject({
       type: 'answered',
       status: 201,
       headers: { 'x-any': '1', 'content-type': 'application/json' },
@@ -87,24 +87,24 @@ describe('an answer', () => {
     ['gzip_bomb', { status: 200, body: '', json: undefined }],
     ['redirect', { status: 307 }],
     ['extra_response', { status: 200, json: { id: 'x' } }],
-  ])('may be odd: %s', async (name, expected) => {
+  ])('may be unusual: %s', async (name, expected) => {
     const peer = await peerOf()
     peer.next(ODD_ANSWERS[name])
-    const given = await clientOf().call(post(peer.url))
-    expect(given).toMatchObject({ type: 'answered', ...expected })
+    const answered = await clientOf().call(post(peer.url))
+    expect(answered).toMatchObject({ type: 'answered', ...expected })
     expect(peer.requests).toHaveLength(1)
   })
 
-  it('of 10 MB is cut at the bound, and its connection ends', async () => {
+  it('of 10 MB is truncated at the limit, and its connection ends', async () => {
     const peer = await peerOf()
     peer.next(ODD_ANSWERS.huge_body)
-    const given = await clientOf({ body_max: 1_000 }).call(post(peer.url))
-    expect(given).toMatchObject({ type: 'answered', status: 200, json: undefined })
-    expect(given.type === 'answered' && given.body.length).toBe(1_000)
+    const answered = await clientOf({ body_max: 1_000 }).call(post(peer.url))
+    expect(answered).toMatchObject({ type: 'answered', status: 200, json: undefined })
+    expect(answered.type === 'answered' && answered.body.length).toBe(1_000)
     await expect.poll(peer.connections, { timeout: 10_000 }).toBe(0)
   })
 
-  it('of exactly the bound is whole', async () => {
+  it('with the size of the limit is complete', async () => {
     const peer = await peerOf()
     const text = JSON.stringify({ pad: 'a'.repeat(500) })
     peer.next(answer(200, text), answer(200, `${text} `))
@@ -113,7 +113,7 @@ describe('an answer', () => {
     expect(await client.call(post(peer.url))).toMatchObject({ body: text, json: undefined })
   })
 
-  it('that nobody asked for is never taken for the next one', async () => {
+  it('without a request is not used for the next request', async () => {
     const peer = await peerOf()
     peer.next(ODD_ANSWERS.extra_response, answer(200, { id: 'second' }))
     const client = clientOf()
@@ -122,7 +122,7 @@ describe('an answer', () => {
   })
 })
 
-describe('what was read and not answered is unanswered', () => {
+describe('a request that the peer read and did not answer is unanswered', () => {
   const CODES: Record<keyof typeof NO_ANSWER, string> = {
     hang: 'timeout',
     close: 'reset',
@@ -143,17 +143,17 @@ describe('what was read and not answered is unanswered', () => {
   it.each(Object.entries<HttpPlay>(NO_ANSWER))('%s', async (name, play) => {
     const peer = await peerOf()
     peer.next(accepting(play))
-    const given = await clientOf({ deadline_ms: deadlineMsFor(name) }).call(post(peer.url))
-    expect(given).toMatchObject({
+    const answered = await clientOf({ deadline_ms: deadlineMsFor(name) }).call(post(peer.url))
+    expect(answered).toMatchObject({
       type: 'unanswered',
       code: CODES[name as keyof typeof NO_ANSWER],
     })
-    expectPlain(given)
+    expectNoLeak(answered)
     expect(peer.requests.filter(({ accepted }) => accepted)).toHaveLength(1)
     await expect.poll(peer.connections, { timeout: 10_000 }).toBe(0)
   })
 
-  it('a kept connection that the peer drops on the next request, which is not made again', async () => {
+  it('on a kept connection that the peer resets, without a repeat', async () => {
     const peer = await peerOf()
     const client = clientOf()
     expect(await client.call(post(peer.url))).toMatchObject({ type: 'answered' })
@@ -162,68 +162,68 @@ describe('what was read and not answered is unanswered', () => {
     expect(peer.requests).toHaveLength(2)
   })
 
-  it('a call that is under way when the client closes', async () => {
+  it('if the client closes meanwhile', async () => {
     const peer = await peerOf()
     const client = createProviderClient()
-    let hasAsked: () => void = () => {}
-    const asked = new Promise<void>((resolve) => {
-      hasAsked = resolve
+    let onRequest: () => void = () => {}
+    const requested = new Promise<void>((resolve) => {
+      onRequest = resolve
     })
-    peer.next(() => hasAsked())
+    peer.next(() => onRequest())
     const calling = client.call(post(peer.url))
-    await asked
+    await requested
     await client.close()
     expect(await calling).toMatchObject({ type: 'unanswered', code: 'closed' })
     expect(await client.call(post(peer.url))).toMatchObject({ type: 'not_sent', code: 'closed' })
   })
 })
 
-describe('what surely did not reach the peer is not sent', () => {
-  it('refused', async () => {
-    const given = await clientOf().call(post(await refusedUrl()))
-    expect(given).toMatchObject({ type: 'not_sent', code: 'connect_refused' })
-    expectPlain(given)
+describe('a request that certainly did not reach the peer is not sent', () => {
+  it('if the connection is refused', async () => {
+    const answered = await clientOf().call(post(await refusedUrl()))
+    expect(answered).toMatchObject({ type: 'not_sent', code: 'connect_refused' })
+    expectNoLeak(answered)
   })
 
-  it('a name that does not exist', async () => {
-    const given = await clientOf().call(post('http://canary.invalid/'))
-    expect(given).toMatchObject({ type: 'not_sent', code: 'dns' })
-    expectPlain(given)
+  it('if the host name does not exist', async () => {
+    const answered = await clientOf().call(post('http://canary.invalid/'))
+    expect(answered).toMatchObject({ type: 'not_sent', code: 'dns' })
+    expectNoLeak(answered)
   })
 
   it.each([
-    ['of nobody known', 'localhost', false],
+    ['of an unknown issuer', 'localhost', false],
     ['for another host', 'other.test', true],
-  ])('a certificate %s', async (_, host, is_known) => {
+  ])('if the certificate is %s', async (_, host, is_known) => {
     const certificate = certificateFor(host)
     const peer = await peerOf({ tls: certificate })
-    const given = await clientOf(is_known ? { ca: certificate.cert } : {}).call(post(peer.url))
-    expect(given).toMatchObject({ type: 'not_sent', code: 'tls' })
-    expectPlain(given)
+    const answered = await clientOf(is_known ? { ca: certificate.cert } : {}).call(post(peer.url))
+    expect(answered).toMatchObject({ type: 'not_sent', code: 'tls' })
+    expectNoLeak(answered)
     expect(peer.requests).toEqual([])
   })
 
-  it('while a certificate that is right is taken', async () => {
+  it('but it is sent with a valid certificate', async () => {
     const certificate = certificateFor('localhost')
     const peer = await peerOf({ tls: certificate })
     const client = clientOf({ ca: certificate.cert })
     expect(await client.call(post(peer.url))).toMatchObject({ type: 'answered', status: 200 })
   })
 
-  it('a TLS handshake that never ends', async () => {
+  it('if the TLS handshake does not end', async () => {
     const peer = await peerOf()
-    const given = await clientOf({ connect_ms: 300 }).call(
+    const answered = await clientOf({ connect_ms: 300 }).call(
       post(peer.url.replace('http:', 'https:')),
     )
-    expect(given).toMatchObject({ type: 'not_sent', code: 'connect_timeout' })
+    expect(answered).toMatchObject({ type: 'not_sent', code: 'connect_timeout' })
   })
 
-  it('what waits for a connection until the deadline, and it is not sent later either', async () => {
+  it('if it waits for a connection until the deadline; it is not sent later either', async () => {
     const peer = await peerOf()
     peer.next(NO_ANSWER.hang)
     const client = clientOf({ connections: 1, deadline_ms: DEADLINES_MS.brief })
-    const given = await Promise.all([client.call(post(peer.url)), client.call(post(peer.url))])
-    expect(given).toMatchObject([
+    const answered = await Promise.all([client.call(post(peer.url)), client.call(post(peer.url))])
+    expect(answered).toMatchObject([
       { type: 'unanswered', code: 'timeout' },
       { type: 'not_sent', code: 'busy' },
     ])
@@ -232,16 +232,16 @@ describe('what surely did not reach the peer is not sent', () => {
   })
 
   it.each([
-    ['no address', { url: 'nowhere' }],
+    ['an invalid URL', { url: 'nowhere' }],
     ['another protocol', { url: 'ftp://127.0.0.1/' }],
     ['a header that breaks the line', { headers: { a: 'b\r\nc: d' } }],
     ['a header without a name', { headers: { '': 'b' } }],
-    ['a length of its own', { headers: { 'content-length': '3' } }],
+    ['another length', { headers: { 'content-length': '3' } }],
     ['an expectation', { headers: { expect: '100-continue' } }],
-  ])('%s', async (_, wrong) => {
+  ])('if it has %s', async (_, wrong) => {
     const peer = await peerOf()
-    const given = await clientOf().call({ ...post(peer.url), ...wrong })
-    expect(given).toMatchObject({ type: 'not_sent', code: 'invalid' })
+    const answered = await clientOf().call({ ...post(peer.url), ...wrong })
+    expect(answered).toMatchObject({ type: 'not_sent', code: 'invalid' })
     expect(peer.requests).toEqual([])
   })
 })

@@ -17,34 +17,34 @@ export interface PeerRequest {
   /** Counted from 1, over all connections. */
   id: number
   method: string
-  /** With its query. */
+  /** With the query. */
   path: string
   headers: Record<string, string>
   body: string
-  /** Whether the peer took what was sent, whatever it answered then. This is the truth that outcomes are held against. */
+  /** Whether the peer accepted the message, whatever it answered then. Outcomes are compared with this. */
   accepted: boolean
 }
 
-/** What the peer does once it has read a request. It may set `request.accepted`. */
+/** The reaction of the peer to a request that it has read. It may set `request.accepted`. */
 export type HttpPlay = (request: PeerRequest, socket: Socket) => void
 
 export interface HttpPeer {
-  /** Without a slash at its end. */
+  /** Without a slash at the end. */
   url: string
   requests: readonly PeerRequest[]
-  /** Of the following requests, one each and in their order; afterwards `otherwise`. */
+  /** The reactions to the next requests, in order; afterwards `otherwise`. */
   next(...plays: HttpPlay[]): void
   otherwise(play: HttpPlay): void
   /** How many connections are open. */
   connections(): number
-  /** From now on connections are refused, and those that are open end. */
+  /** Refuses connections from now on and ends the open ones. */
   refuse(): Promise<void>
-  /** Takes connections again, on the same port. */
+  /** Accepts connections again, on the same port. */
   listen(): Promise<void>
   close(): Promise<void>
 }
 
-/** A peer on loopback that says whatever it is told to, byte by byte: no HTTP server would let most of it out. */
+/** A scripted peer on loopback, byte by byte: no HTTP server would send most of these answers. */
 export async function openHttpPeer({ tls }: { tls?: Certificate } = {}): Promise<HttpPeer> {
   const requests: PeerRequest[] = []
   const plays: HttpPlay[] = []
@@ -53,7 +53,7 @@ export async function openHttpPeer({ tls }: { tls?: Certificate } = {}): Promise
   const onSocket = (socket: Socket) => {
     sockets.add(socket)
     socket.on('close', () => sockets.delete(socket))
-    // Who hangs up on us is what is tested.
+    // Some tests close the connection.
     socket.on('error', () => {})
     readRequests(socket, (raw) => {
       const request = { id: requests.length + 1, accepted: false, ...raw }
@@ -95,7 +95,7 @@ function listenOn(server: Server, port: number): Promise<number> {
   })
 }
 
-/** The address of a port that nobody listens on. */
+/** A URL with a port on which no server listens. */
 export async function refusedUrl(): Promise<string> {
   const peer = await openHttpPeer()
   await peer.close()
@@ -104,7 +104,7 @@ export async function refusedUrl(): Promise<string> {
 
 type RawRequest = Omit<PeerRequest, 'id' | 'accepted'>
 
-/** Bodies must come with their length, as ours do. */
+/** Bodies must have a `content-length`, as ours do. */
 function readRequests(socket: Socket, onRequest: (request: RawRequest) => void): void {
   let held = Buffer.alloc(0)
   socket.on('data', (chunk) => {
@@ -137,7 +137,7 @@ function written(status: number, body: string | Buffer, headers: Record<string, 
   ])
 }
 
-/** A whole, well-formed answer; a body that is no text is sent as JSON. */
+/** A complete, valid answer; a body that is not a text is sent as JSON. */
 export function answer(
   status: number,
   body: unknown = {},
@@ -155,7 +155,7 @@ export function answer(
   }
 }
 
-/** Takes the message, and then does so. */
+/** Accepts the message, then reacts with `play`. */
 export function accepting(play: HttpPlay): HttpPlay {
   return (request, socket) => {
     request.accepted = true
@@ -163,12 +163,12 @@ export function accepting(play: HttpPlay): HttpPlay {
   }
 }
 
-/** Takes the message and says so: 200 with an id of its own. */
+/** Accepts the message: 200 with an id. */
 export const taken: HttpPlay = accepting((request, socket) => {
   answer(200, { id: idOf(request), status: 'ok' })(request, socket)
 })
 
-/** The id that `taken` gives to what this request brought. */
+/** The id that `taken` returns for this request. */
 export function idOf({ id }: PeerRequest): string {
   return `peer-${id}`
 }
@@ -192,12 +192,12 @@ function reset(socket: Socket): void {
   socket.resetAndDestroy()
 }
 
-/** Ends the connection once these bytes are surely on their way. */
+/** Calls `then` once the bytes are written. */
 function writeThen(socket: Socket, bytes: Buffer, then: (socket: Socket) => void): void {
   socket.write(bytes, () => then(socket))
 }
 
-/** Every way to misbehave after a request was read that no whole answer comes out of. Source: reliability, section 2.4. */
+/** Every fault after a request was read that leaves it without a complete answer. Source: reliability, section 2.4. */
 export const NO_ANSWER = {
   hang: () => {},
   close: (_, socket) => {
@@ -236,15 +236,15 @@ export const NO_ANSWER = {
   },
 } satisfies Record<string, HttpPlay>
 
-/** Which of them nothing but a deadline ends. */
+/** Those that only a deadline ends. */
 const ENDLESS = ['hang', 'slow_headers', 'slow_body', 'headers_alone']
 
-/** How long to wait where a peer plays this. */
+/** The deadline for a peer with this fault. */
 export function deadlineMsFor(name: string): number {
   return ENDLESS.includes(name) ? DEADLINES_MS.brief : DEADLINES_MS.patient
 }
 
-/** Answers that are whole, and odd. Source: reliability, section 2.4. */
+/** Complete but unusual answers. Source: reliability, section 2.4. */
 export const ODD_ANSWERS = {
   truncated_json: answer(200, '{"id":"x"'),
   empty: answer(200, ''),

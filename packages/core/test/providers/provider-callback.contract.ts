@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { expect, it } from 'vitest'
 import type { CallbackReading, CallbackRequest } from '../../src/contract/outside/provider.ts'
 import type { ProviderBench, ProviderHarness } from './provider-harness.ts'
-import { expectNothingTold } from './provider-outcomes.ts'
+import { expectNoLeak } from './provider-outcomes.ts'
 
 const ABOUT = {
   workspace_id: '11111111-1111-4111-8111-111111111111',
@@ -10,7 +10,7 @@ const ABOUT = {
   provider_message_id: 'peer-77',
 }
 
-/** What a provider that is called promises: it believes who knows the secret alone, and bears whatever anybody sends. */
+/** Tests the promises of a provider with callbacks: it accepts only valid signatures and survives any request. */
 export function callbackContract(harness: ProviderHarness, bench: () => ProviderBench): void {
   function read(request: CallbackRequest): CallbackReading {
     const reading = bench().provider.readCallback?.(request)
@@ -24,26 +24,26 @@ export function callbackContract(harness: ProviderHarness, bench: () => Provider
     return request
   }
 
-  it.each(['delivered', 'failed'] as const)('tell of a message: %s', (status) => {
+  it.each(['delivered', 'failed'] as const)('report a message as %s', (status) => {
     const reading = read(callback(status))
     const reports = reading.type === 'read' ? reading.reports : []
     expect(reports).toMatchObject([{ type: 'receipt', receipt: { status } }])
     const [report] = reports
     if (report?.type !== 'receipt') throw new Error('no receipt')
-    // By at least one of them the message is found.
+    // At least one of them identifies the message.
     const { about, provider_message_id } = report
     if (about)
       expect(about).toEqual({ workspace_id: ABOUT.workspace_id, message_id: ABOUT.message_id })
     else expect(provider_message_id).toBe(ABOUT.provider_message_id)
   })
 
-  it('without headers and query are nobody’s', () => {
+  it('are forged without headers and query', () => {
     const request = callback()
     const url = request.url.split('?')[0] ?? ''
     expect(read({ ...request, url, headers: {} }).type).toBe('forged')
   })
 
-  it('with another secret’s signature are forged', () => {
+  it('are forged with the signature of another secret', () => {
     const request = callback()
     const changed = (text: string) => text.replace(/[a-zA-Z0-9]/g, (c) => (c === 'a' ? 'b' : 'a'))
     const headers = Object.fromEntries(
@@ -57,7 +57,7 @@ export function callbackContract(harness: ProviderHarness, bench: () => Provider
   })
 
   if (harness.callbacks?.signs_body)
-    it('are forged once a bit of them is changed', () => {
+    it('are forged if one bit of the body is changed', () => {
       const request = callback()
       for (let at = 0; at < request.body.length; at += 1) {
         const body = Uint8Array.from(request.body)
@@ -66,7 +66,7 @@ export function callbackContract(harness: ProviderHarness, bench: () => Provider
       }
     })
 
-  it('may be anything at all, and then are believed by nobody', () => {
+  it('are never accepted with random headers, query and body', () => {
     const { url, headers } = callback()
     const [path = ''] = url.split('?')
     const text = fc.string({ unit: 'binary', maxLength: 200 })
@@ -87,7 +87,7 @@ export function callbackContract(harness: ProviderHarness, bench: () => Provider
     )
   })
 
-  it('may be rightly signed rubbish, of which nothing is repeated', () => {
+  it('are read or refused without a repeat of their content if they are signed garbage', () => {
     const json = fc.oneof(
       fc.json(),
       fc.object({ maxDepth: 5 }).map((value) => JSON.stringify(value)),
@@ -104,7 +104,7 @@ export function callbackContract(harness: ProviderHarness, bench: () => Provider
     for (const body of ['canary-4712', '{"canary-4712":', '"canary-4712"', deep]) {
       const signed = bench().callbacks?.signed(bytesOf(body))
       const reading = signed ? read(signed) : null
-      if (reading?.type === 'unreadable') expectNothingTold(reading.reason, ['canary-4712'])
+      if (reading?.type === 'unreadable') expectNoLeak(reading.reason, ['canary-4712'])
     }
   })
 }

@@ -2,82 +2,82 @@ import type { CallbackRequest, Provider, Traits } from '../../src/contract/outsi
 import type { Channel } from '../../src/contract/resources/messages.ts'
 
 /**
- * In what time a provider under trial must be answered. Nothing is meant to run out of the patient one, however slow or
- * busy the machine is; the brief one is for peers that never answer.
+ * Deadlines of a tested provider. The patient one is long enough for a slow or busy machine; the brief one is for peers
+ * that never answer.
  */
 export const DEADLINES_MS = { patient: 15_000, brief: 1_500 } as const
 
-/** What the peer of a provider does with one message. */
+/** How the peer of a provider treats one message. */
 export type Fate =
-  /** Takes it and says so. */
+  /** Accepts it. */
   | 'accept'
-  /** Will never take it, and says so: a bad recipient, for instance. */
+  /** Refuses it for good: a bad recipient, for example. */
   | 'reject'
-  /** Does not take it now, for there were too many. */
+  /** Refuses it for now: too many messages. */
   | 'throttle'
-  /** Says clearly that it did not take it, for it has troubles of its own. */
+  /** Refuses it for now: an error of the peer. */
   | 'unavailable'
-  /** Reads it whole, takes it, and never answers. */
+  /** Reads it to the end, accepts it, and never answers. */
   | 'hang_after_read'
-  /** Reads it whole, takes it, and ends the connection without an answer. */
+  /** Reads it to the end, accepts it, and closes the connection without an answer. */
   | 'drop_after_read'
 
-/** What the peer does with everybody from now on; connections and sessions that are open end first. */
+/** How the peer treats all clients from now on; open connections and sessions end first. */
 export type Refusal = 'refuse_connection' | 'bad_credentials'
 
-/** A message that the peer has read whole. */
+/** A message that the peer has read to its end. */
 export interface PeerMessage {
   recipient: string
-  /** Whether the peer took it; true also where it hung or dropped the connection then. */
+  /** Whether the peer accepted it; also true if the peer then did not answer or closed the connection. */
   accepted: boolean
-  /** By what the peer could tell that it had it before: a key, a Message-ID, an id in the callback's address. */
+  /** What identifies a repeat for the peer: a key, a Message-ID, an id in the callback URL. */
   identity: string | null
-  /** The id that the provider's outcome must bear; null where the peer gives none. */
+  /** The id that the provider's outcome must have; null if the peer has none. */
   provider_message_id: string | null
 }
 
 /**
- * How the contract suite drives one kind of provider: see `http/contract.test.ts` for a whole one. Static facts first:
- * they decide which tests there are.
+ * How the contract suite drives one type of provider; `http/gateway.ts` is a complete example. The static fields select
+ * the tests.
  */
 export interface ProviderHarness {
   channel: Channel
-  /** Of the settings that `open` uses. */
+  /** The traits of the settings that `open` uses. */
   traits: Traits
-  /** Which fates `recipient` can give; all of them unless the kind of provider rules one out. */
+  /** The fates that `recipient` supports: all that the type of provider allows. */
   fates: readonly Fate[]
-  /** Which of these `peer.turn` can do; none where there is no peer. */
+  /** The refusals that `peer.turn` supports; none without a peer. */
   refusals: readonly Refusal[]
-  /** Whether a repeat of a message is recognisable on the wire. */
+  /** Whether the peer can recognise a repeat of a message. */
   identifies: boolean
-  /** Whether `bench.callbacks` is there, and whether its signature covers the body too. */
+  /** Whether the signature of `bench.callbacks` covers the body; null without callbacks. */
   callbacks: { signs_body: boolean } | null
-  /** A new peer, and a new provider that is ready to send to it and waits so long for an answer. */
+  /** A new peer and a new provider that is ready to send to it, with this deadline. */
   open(deadline_ms: number): Promise<ProviderBench>
 }
 
 export interface ProviderBench {
   provider: Provider
-  /** The secrets of its settings and context: what must never be in a text. */
+  /** The secrets of its settings and context, which must not be in any text. */
   secrets: readonly string[]
-  /** A recipient that no one had before; messages to it fare so. */
+  /** A new recipient whose messages get this fate. */
   recipient(fate: Fate): string
-  /** Null for a provider that reaches nobody. */
+  /** Null for a provider without a network. */
   peer: {
-    /** Everything that it has read, in its order: the truth that outcomes are held against. */
+    /** All messages that it has read, in order: outcomes are compared with them. */
     seen(): readonly PeerMessage[]
     connections(): number
     turn(refusal: Refusal): Promise<void>
   } | null
   callbacks: {
-    /** What the peer calls when it is done with a message, signed as it must be. */
+    /** The signed callback of the peer for the final status of a message. */
     of(
       about: { workspace_id: string; message_id: string; provider_message_id: string | null },
       status: 'delivered' | 'failed',
     ): CallbackRequest
-    /** Any body at all, rightly signed. */
+    /** Any body, with a valid signature. */
     signed(body: Uint8Array): CallbackRequest
   } | null
-  /** Closes the provider, if the test did not, and then the peer. */
+  /** Closes the provider, unless the test did, and then the peer. */
   close(): Promise<void>
 }

@@ -2,7 +2,7 @@ import { expect } from 'vitest'
 import type { Outcome } from '../../src/contract/outside/provider.ts'
 import type { PeerMessage } from './provider-harness.ts'
 
-/** Outcomes cross a thread border and are stored. */
+/** Outcomes are sent to other threads and stored. */
 export function expectWellFormed(outcome: Outcome): void {
   expect(structuredClone(outcome)).toEqual(outcome)
   if (outcome.type === 'accepted') {
@@ -18,16 +18,16 @@ export function expectWellFormed(outcome: Outcome): void {
   }
 }
 
-/** Nothing that was sent, and no secret, is told on. */
-export function expectNothingTold(told: unknown, canaries: readonly string[]): void {
-  const text = JSON.stringify(told)
+/** The value contains no content of a request and no secret. */
+export function expectNoLeak(value: unknown, canaries: readonly string[]): void {
+  const text = JSON.stringify(value)
   for (const canary of canaries) expect(text).not.toContain(canary)
 }
 
-/** Never is a message given up or sent again that the peer took, and never is one taken that it did not take. */
+/** A message that the peer accepted is never given up or sent again; one that it refused is never reported as accepted. */
 export function expectTrue(outcome: Outcome, seen: readonly PeerMessage[]): void {
   const [only, ...others] = seen
-  // What was sent twice is judged by the tests that do so.
+  // Tests that send a message twice check it themselves.
   if (!only || others.length > 0) return
   const { accepted, provider_message_id } = only
   if (accepted) expect(['accepted', 'ambiguous']).toContain(outcome.type)

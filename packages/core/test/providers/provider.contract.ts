@@ -9,7 +9,7 @@ import {
   type ProviderHarness,
 } from './provider-harness.ts'
 import { lookupContract } from './provider-lookup.contract.ts'
-import { expectNothingTold, expectTrue, expectWellFormed } from './provider-outcomes.ts'
+import { expectNoLeak, expectTrue, expectWellFormed } from './provider-outcomes.ts'
 
 const CANARY = 'canary-content-4711'
 
@@ -20,7 +20,7 @@ const CONTENTS: Record<SendJob['channel'], Content> = {
   voice: { text: CANARY },
 }
 
-/** Makes jobs, each for another message. */
+/** Makes jobs, each for a new message. */
 export type JobMaker = (recipient: string) => SendJob
 
 function createJobMaker({ channel }: ProviderHarness): JobMaker {
@@ -50,10 +50,10 @@ const TYPES: Record<Fate, Outcome['type']> = {
   drop_after_read: 'ambiguous',
 }
 
-/** Fates that leave the connection to others as it is. */
+/** Fates that do not affect the connection. */
 const CALM: readonly Fate[] = ['accept', 'reject', 'throttle', 'unavailable']
 
-/** What every provider promises the dispatcher, held against what its peer saw. */
+/** Tests the promises of every provider to the dispatcher, compared with the requests of its peer. */
 export function providerContract(name: string, harness: ProviderHarness): void {
   describe(`provider ${name}`, () => {
     let bench: ProviderBench
@@ -73,20 +73,20 @@ export function providerContract(name: string, harness: ProviderHarness): void {
     const has = (fate: Fate) => harness.fates.includes(fate)
     const to = (fate: Fate) => job(bench.recipient(fate))
 
-    /** Sends, and checks what holds of every outcome. */
+    /** Sends, and checks the rules for every outcome. */
     async function send(jobs: readonly SendJob[]): Promise<Outcome[]> {
       const outcomes = await bench.provider.send(jobs)
       expect(outcomes).toHaveLength(jobs.length)
       for (const [at, outcome] of outcomes.entries()) {
         expectWellFormed(outcome)
-        expectNothingTold(outcome, [CANARY, ...bench.secrets])
+        expectNoLeak(outcome, [CANARY, ...bench.secrets])
         expectTrue(outcome, seenFor(bench, jobs[at]?.recipient))
       }
       return outcomes
     }
 
     describe('sending', () => {
-      it('nothing gives nothing', async () => {
+      it('returns nothing for an empty batch', async () => {
         expect(await bench.provider.send([])).toEqual([])
       })
 
@@ -96,11 +96,11 @@ export function providerContract(name: string, harness: ProviderHarness): void {
         const [outcome] = await send([one])
         expect(outcome).toMatchObject({ type })
         if (outcome?.type === 'retry') expect(outcome.misconfigured).toBeUndefined()
-        // Who sends again is the dispatcher alone.
+        // Only the dispatcher sends again.
         if (bench.peer) expect(seenFor(bench, one.recipient)).toHaveLength(1)
       })
 
-      it('answers each job of a batch in its place', async () => {
+      it('answers the jobs of a batch in order', async () => {
         const fates = CALM.filter(has)
         const mixed = Array.from(
           { length: 24 },
@@ -116,7 +116,7 @@ export function providerContract(name: string, harness: ProviderHarness): void {
       })
 
       if (has('hang_after_read'))
-        it('answers the others where one is not answered', async () => {
+        it('answers the other jobs when the peer does not answer one', async () => {
           await becomeBrief()
           const mixed: Fate[] = ['accept', 'hang_after_read', 'accept']
           const outcomes = await send(mixed.map(to))
@@ -124,7 +124,7 @@ export function providerContract(name: string, harness: ProviderHarness): void {
         })
 
       if (has('drop_after_read'))
-        it('goes on after a connection was lost', async () => {
+        it('continues after a lost connection', async () => {
           await send([to('drop_after_read')])
           await expect
             .poll(async () => (await send([to('accept')]))[0], { timeout: 10_000 })
@@ -132,7 +132,7 @@ export function providerContract(name: string, harness: ProviderHarness): void {
         })
 
       if (harness.identifies)
-        it('a repeat bears the same identity, another message another', async () => {
+        it('a repeat has the same identity, another message has another', async () => {
           const one = to('accept')
           await send([one])
           await send([{ ...one, attempt: 2 }])
@@ -146,8 +146,8 @@ export function providerContract(name: string, harness: ProviderHarness): void {
     })
 
     if (harness.refusals.includes('refuse_connection'))
-      describe('a peer that refuses', () => {
-        it('has seen nothing: all is to be tried again, and nothing is misconfigured', async () => {
+      describe('a refused connection', () => {
+        it('is a retry for each message, without `misconfigured`', async () => {
           await bench.peer?.turn('refuse_connection')
           const outcomes = await send([to('accept'), to('accept'), to('accept')])
           for (const outcome of outcomes) {
@@ -160,7 +160,7 @@ export function providerContract(name: string, harness: ProviderHarness): void {
 
     if (harness.refusals.includes('bad_credentials'))
       describe('wrong credentials', () => {
-        it('are said to be the provider’s fault, and no message fails for them', async () => {
+        it('are a retry with `misconfigured`, and no message fails', async () => {
           await bench.peer?.turn('bad_credentials')
           for (const outcome of await send([to('accept'), to('accept')])) {
             expect(outcome).toMatchObject({ type: 'retry', misconfigured: 'provider' })
@@ -178,7 +178,7 @@ export function providerContract(name: string, harness: ProviderHarness): void {
     }
 
     describe('closing', () => {
-      it('ends its connections, and what is sent afterwards is answered still', async () => {
+      it('ends the connections; later messages still get an answer', async () => {
         await send([to('accept')])
         await bench.provider.close?.()
         if (bench.peer) await expect.poll(bench.peer.connections, { timeout: 10_000 }).toBe(0)
@@ -187,7 +187,7 @@ export function providerContract(name: string, harness: ProviderHarness): void {
       })
     })
 
-    it('has what its traits say', () => {
+    it('has the methods of its traits', () => {
       const { provider } = bench
       expect(harness.traits.channels).toContain(harness.channel)
       expect(Boolean(provider.lookup)).toBe(harness.traits.lookup)

@@ -1,237 +1,238 @@
 import type { Channel, Content, MessageStatus } from '../resources/messages.ts'
 
-/** Which message of ours something is about. Providers put both into what comes back to us: no look-up is needed then. */
+/** Identifies one message. Providers put both ids into their callbacks, so that no search is needed. */
 export interface MessageRef {
   workspace_id: string
   message_id: string
 }
 
-/** One message as a provider gets it. Plain data: it crosses a thread border. */
+/** One message for a provider. Plain data, sent to other threads. */
 export interface SendJob extends MessageRef {
   channel: Channel
   /**
-   * Who sends: what the request named, else the first sender that the settings have for the channel. An e-mail's
-   * display name.
+   * The sender: the one in the request, or the first sender in the settings of the channel. For e-mail, the display
+   * name.
    */
   sender: string | null
   recipient: string
   content: Content
-  /** Counted from 1; more than 1 after a transient error. */
+  /** Counted from 1; more than 1 after a temporary error. */
   attempt: number
-  /** When the message was accepted, epoch milliseconds: the same on every attempt. */
+  /** When the service accepted the message, epoch milliseconds: the same for every attempt. */
   created_at_ms: number
-  /** How long a call may last at the most, in seconds: what its held credits pay for. Null on other channels. */
+  /** The maximum duration of a call in seconds, which its held credits pay for. Null on other channels. */
   max_duration_s: number | null
 }
 
-/** Why an address must not be written to again. */
+/** Why an address must not get messages again. */
 export type SuppressionReason = 'opt_out' | 'bounce' | 'complaint'
 
-/** What one call to a provider gave. Providers return it, they never throw across the thread border. */
+/** The result of one attempt. Providers return it and never throw. */
 export type Outcome =
   /** The provider has the message. */
   | {
       type: 'accepted'
       provider_message_id: string | null
-      /** When to ask how it fared; null where it tells by itself. */
+      /** When to look the message up; null if the provider sends receipts. */
       lookup_after_ms: number | null
-      /** Where receipts do not bring our id: the ids they will bring, one for each part of the message in its order. */
+      /** If receipts do not have our id: the ids that they will have, one for each part of the message in order. */
       part_ids?: string[]
-      /** Where taking it over is all there is to it, as for a mail handed to the recipient's own server. */
+      /** The status if no receipt follows, as for a mail that the recipient's own server accepted. */
       status?: 'sent' | 'delivered'
     }
-  /** It will never take this message. `suppress`: nor anything for this recipient. */
+  /** The provider will never accept this message. `suppress`: nor any other for this recipient. */
   | {
       type: 'rejected'
       error_code: string
       error_message: string
       suppress?: SuppressionReason
     }
-  /** It did not take it now; `delay_ms` where it said how long to wait. */
+  /** The provider did not accept the message now; `delay_ms` if it said how long to wait. */
   | {
       type: 'retry'
       error_code: string
       error_message: string
       delay_ms: number | null
       /**
-       * What is wrong lies in the settings or the account, not in the message: nothing more is sent through the
-       * provider, or from this sender, until that is mended.
+       * The fault is in the settings or the account, not in the message: nothing more is sent through the provider, or
+       * from this sender, until it is fixed.
        */
       misconfigured?: 'provider' | 'sender'
       /**
-       * Part of it went out: the rest is to go through this provider alone, which goes on where it stopped, and nothing
-       * is given back.
+       * A part of the message was sent: only this provider may send the rest, from where it stopped, and no credits are
+       * returned.
        */
       partial?: true
     }
-  /** It may have the message: the request was written, and no answer could be read or none that says so for certain. */
+  /** The provider may have the message: the request was written, and no answer says for certain what happened. */
   | {
       type: 'ambiguous'
       error_code: string
       error_message: string
-      /** It did answer, with a server error; `delay_ms` where it said how long to wait. */
+      /** The provider answered with a server error; `delay_ms` if it said how long to wait. */
       answered?: { delay_ms: number | null }
     }
 
-/** What a provider tells of a message after it took it. */
+/** The provider's report on a message that it accepted. */
 export interface Receipt {
   status: Exclude<MessageStatus, 'queued'>
   provider_message_id: string | null
   error_code: string | null
   error_message: string | null
-  /** The recipient must not be written to again. */
+  /** The recipient must not get messages again. */
   suppress?: SuppressionReason
   /**
-   * With `failed`, after `ambiguous`: the provider never took it, as came to be known late. Told by itself alone, and
-   * of a message by its id.
+   * With `failed`, after `ambiguous`: it became known late that the provider never accepted the message. Only in reports
+   * of the provider itself, with the id of the message.
    */
   never_accepted?: true
-  /** Where an acceptance came to be known late: as in `Outcome`. */
+  /** If an acceptance became known late: as in `Outcome`. */
   part_ids?: string[]
-  /** How long the call lasted, in whole seconds; 0 where nobody answered. Absent on other channels, and until it ended. */
+  /** The duration of the call in whole seconds; 0 if it was not answered. Absent on other channels and before its end. */
   duration_s?: number
 }
 
-/** A question about a message that the provider has, or may have. */
+/** A look-up of a message that the provider has or may have. */
 export interface LookupJob extends SendJob {
   provider_message_id: string | null
-  /** When the attempt began that may have reached the provider, epoch milliseconds. */
+  /** The start of the attempt that may have reached the provider, epoch milliseconds. */
   attempted_at_ms: number
-  /** Since when its answer is missed, which is later; absent where the provider took it. */
+  /** Since when its answer is missing, which is later; absent if the provider accepted the message. */
   unknown_since_ms?: number
   now_ms: number
 }
 
-/** What the recipient wrote back. */
+/** A reply of the recipient. */
 export interface Reply {
   provider_message_id: string
   text: string
 }
 
 export type LookupResult =
-  /** It knows the message. More is to come after `lookup_after_ms`; null: this was the last word, or callbacks follow. */
+  /** The provider knows the message. The next look-up is after `lookup_after_ms`; null: this state is final, or callbacks follow. */
   | { type: 'found'; receipts: Receipt[]; replies: Reply[]; lookup_after_ms: number | null }
-  /** It has never seen the message; `certain`: nor can a request for it still be on its way. */
+  /** The provider never got the message; `certain`: and no request for it can still arrive. */
   | { type: 'not_found'; certain?: true }
-  /** It could not answer now. */
+  /** The provider could not answer now. */
   | { type: 'unavailable' }
 
-/** What a recipient wrote: a text, media, or both. */
+/** The content of a received message: a text, media, or both. */
 export interface ReceivedContent {
   text: string | null
   media: { url: string; content_type: string | null }[]
 }
 
-/** What a provider tells by itself. */
+/** A report that a provider sends by itself. */
 export type Report =
-  /** How a message fares; `about` is null where only the provider's id is told. */
+  /** The state of a message; `about` is null if the report has only the provider's id. */
   | {
       type: 'receipt'
       about: MessageRef | null
       provider_message_id: string | null
       receipt: Receipt
     }
-  /** The recipient of this message wants no more, for example by pressing "spam". */
+  /** The recipient of this message wants no more messages, for example by pressing "spam". */
   | { type: 'suppress'; about: MessageRef; reason: SuppressionReason }
   | Received
 
-/** Something a recipient wrote. */
+/** A message from a recipient. */
 export interface Received {
   type: 'received'
   channel: Channel
-  /** Null where the provider gives none. Else the same thing is never taken twice. */
+  /** Null if the provider has none. Otherwise a repeated report is ignored. */
   provider_message_id: string | null
-  /** Who wrote: E.164 with its plus sign. */
+  /** The author: E.164 with its plus sign. */
   sender: string
-  /** To whom: one of our senders. */
+  /** One of our senders. */
   recipient: string
   content: ReceivedContent
   /** Which part of a long text this is; `units` is its text as UTF-16BE in hex, and `content.text` is null. */
   part?: { reference: number; total: number; number: number; units: string }
-  /** What the provider took it for, where it acts on such words by itself. */
+  /** The keyword that the provider recognised, if it handles keywords itself. */
   keyword?: 'stop' | 'start' | 'help'
 }
 
-/** A request that a provider made to us, as it came. */
+/** A request of a provider to us, unchanged. */
 export interface CallbackRequest {
   method: 'GET' | 'POST'
-  /** The public address as the provider called it: `public_url`, the path, and the query as it was encoded. */
+  /** The public URL that the provider called: `public_url`, the path, and the query in its original encoding. */
   url: string
   /** By lower-case name. */
   headers: Readonly<Record<string, string | undefined>>
   body: Uint8Array
 }
 
-/** What a request of a provider turned out to be. */
+/** The content of a callback. */
 export type CallbackReading =
-  /** Nobody who knows the secret sent it. */
+  /** The sender does not know the secret. */
   | { type: 'forged' }
-  /** It is signed, and cannot be read. `reason` never repeats its contents. */
+  /** The signature is valid, but the content cannot be read. `reason` never repeats the content. */
   | { type: 'unreadable'; reason: string }
-  /** `answer` where the provider expects more than an empty 200. */
+  /** `answer` if the provider expects more than an empty 200. */
   | { type: 'read'; reports: Report[]; answer?: { content_type: string; body: string } }
 
-/** Where what comes in by itself is taken. Resolves when it is stored: only then may it be acknowledged. */
+/** Accepts reports that do not arrive over HTTP. */
 export interface Sink {
+  /** Resolves when the reports are stored: only then may the provider acknowledge them. */
   receive(reports: readonly Report[]): Promise<void>
-  /** What operators should know of a connection: never a secret, never a message's contents. */
+  /** Logs an event of a connection for operators: never a secret, never the content of a message. */
   note(level: 'info' | 'warn' | 'error', text: string, fields: object): void
 }
 
 export interface Listening {
-  /** What operators see of it, one line for each connection. */
+  /** The state of each connection, for operators. */
   states(): { name: string; state: 'up' | 'connecting' | 'down'; detail: string }[]
-  /** Takes nothing more in and ends its connections, at most after `grace_ms`. */
+  /** Accepts no more reports and ends its connections, at most after `grace_ms`. */
   close(grace_ms: number): Promise<void>
 }
 
 /**
- * Who carries messages. Batches go in and positional answers come out, one for each job and in their order. Every job
- * is answered within 20 seconds: the whole batch waits for its slowest, and after 30 counts as unanswered. Nothing is
- * retried inside: `retry` and `ambiguous` are answers, and the dispatcher alone decides what follows. Nothing is logged.
+ * Carries messages. It gets batches and returns one answer for each job, in the order of the jobs, within 20 s: the whole
+ * batch waits for its slowest job, and after 30 s it counts as unanswered. A provider does not retry: it returns `retry` or
+ * `ambiguous`, and the dispatcher decides what follows. A provider does not log.
  */
 export interface Provider {
   readonly name: string
   send(jobs: readonly SendJob[]): Promise<Outcome[]>
-  /** Absent where the provider cannot be asked. */
+  /** Absent if the provider has no look-up. */
   lookup?(jobs: readonly LookupJob[]): Promise<LookupResult[]>
-  /** Reads what the provider called; absent where it calls nothing. Called with whatever anybody on the net sends. */
+  /** Reads a callback; absent if the provider makes none. The request is untrusted: any client can send one. */
   readCallback?(request: CallbackRequest): CallbackReading
-  /** Takes in what comes by other ways than HTTP; absent where nothing does. Called once. */
+  /** Accepts reports that do not arrive over HTTP; absent if there are none. Called once. */
   listen?(sink: Sink): Promise<Listening>
-  /** Asks the provider something harmless with the credentials; what is wrong, for the operator, or null. */
+  /** Makes a harmless request with the credentials; returns the fault for the operator, or null. */
   check?(): Promise<string | null>
   /** Ends its connections. */
   close?(): Promise<void>
 }
 
-/** What the service gives a provider that it opens. Plain data: it crosses a thread border. */
+/** The context of an open provider. Plain data, sent to other threads. */
 export interface ProviderContext {
-  /** Where the service is reached from outside, without a slash at its end. */
+  /** The public URL of the service, without a slash at its end. */
   public_url: string
-  /** Where this provider calls us: `<public_url>/callbacks/<name>`. */
+  /** The URL of this provider's callbacks: `<public_url>/callbacks/<name>`. */
   callback_url: string
-  /** Known to this service alone, the same for ever and on every server: for signing what comes back to us. */
+  /** A secret of the service, constant and the same on every server: it signs values that come back in callbacks. */
   secret: string
 }
 
-/** What follows from a provider's settings alone, without opening it. */
+/** The traits that follow from a provider's settings, without opening it. */
 export interface Traits {
   channels: readonly Channel[]
-  /** From whom it may send, the first where the request names nobody; none where anything goes. */
+  /** The allowed senders, the first being the default; none if any sender is allowed. */
   senders: Readonly<Partial<Record<Channel, readonly string[]>>>
-  /** Whether sending one `message_id` twice reaches the recipient once. */
+  /** Whether the recipient gets a message once if the same `message_id` is sent twice. */
   idempotent: boolean
-  /** Whether it can be asked about a message whose id it never told. */
+  /** Whether it can look up a message without its own id for it. */
   lookup: boolean
-  /** How many bytes the body of a callback may have; null where the provider makes none. */
+  /** The maximum size of a callback's body in bytes; null if the provider makes no callbacks. */
   callback_bytes: number | null
-  /** Whether something comes in by other ways than HTTP. */
+  /** Whether reports arrive by another way than HTTP. */
   listens: boolean
-  /** Whether it sends on the connection that it listens on: both are then in the service's own thread. */
+  /** Whether it sends on the connection that it listens on: both are then in the main thread. */
   connected: boolean
-  /** How many messages a second one sender may send; null for as many as there are. */
+  /** How many messages a second one sender may send; null: no limit. */
   messages_per_second: number | null
-  /** Whether it answers STOP, START and HELP by itself. */
+  /** Whether it answers STOP, START and HELP itself. */
   handles_stop: boolean
 }
