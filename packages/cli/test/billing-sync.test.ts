@@ -32,7 +32,7 @@ afterAll(async () => {
   folder.remove()
 })
 
-/** Begins a purchase, of which the service hears no more. */
+/** Starts a purchase whose notifications are lost. */
 async function begin(): Promise<{ id: string; session_id: string }> {
   const { secret_key, webhook_secret, transport } = stripe
   const webhook_secrets = [webhook_secret]
@@ -49,20 +49,20 @@ async function begin(): Promise<{ id: string; session_id: string }> {
 const sync = (...argv: string[]) => svc(['billing', 'sync', ...argv], here())
 
 describe('svc billing sync', () => {
-  test('repairs what no notification told, and tells it', async () => {
+  test('corrects and reports purchases whose notification was lost', async () => {
     const { id, session_id } = await begin()
     stripe.pay(session_id)
     const first = await sync()
     expect(first).toEqual({
       code: 0,
       stdout: `${id}\t${mine}\tpending\tpaid\t+1000\t\n`,
-      stderr: 'purchases\t1\n1 looked at, 1 changed.\n',
+      stderr: 'purchases\t1\n1 checked, 1 changed.\n',
     })
     const again = await sync()
     expect(again).toEqual({
       code: 0,
       stdout: '',
-      stderr: 'purchases\t1\n1 looked at, 0 changed.\n',
+      stderr: 'purchases\t1\n1 checked, 0 changed.\n',
     })
     stripe.refund(stripe.sessions.get(session_id)?.payment_intent ?? '', { amount: 250 })
     expect(await svcJson(['billing', 'sync', '--workspace', mine], here())).toEqual({
@@ -82,7 +82,7 @@ describe('svc billing sync', () => {
     })
   })
 
-  test('refunds at Stripe too', async () => {
+  test('refunds at Stripe', async () => {
     const { id, session_id } = await begin()
     stripe.pay(session_id)
     await sync()
@@ -94,7 +94,7 @@ describe('svc billing sync', () => {
     expect(stripe.kept(session_id)).toBe(0)
   })
 
-  test('grants nothing for a payment that is not what was asked for, and shows it', async () => {
+  test('grants nothing for a payment of another amount, and shows it', async () => {
     const { id, session_id } = await begin()
     const session = stripe.sessions.get(session_id)
     if (session) session.amount_total = 900
@@ -109,14 +109,14 @@ describe('svc billing sync', () => {
     const back = await svc(['billing', 'refund', id, '--yes'], here())
     expect(back).toMatchObject({
       code: 0,
-      stdout: `The payment for ${id} (asked for: 10.00 USD for 1000 credits; amount_mismatch) is refunded: a@b.example has 750 credits available.\n`,
+      stdout: `The payment for ${id} (requested: 10.00 USD for 1000 credits; amount_mismatch) is refunded: a@b.example has 750 credits available.\n`,
     })
     expect(stripe.kept(session_id)).toBe(0)
     const after = await svc(['billing', 'purchases', '--review'], here())
-    expect(after).toMatchObject({ stdout: '', stderr: 'No purchase.\n' })
+    expect(after).toMatchObject({ stdout: '', stderr: 'No purchases.\n' })
   })
 
-  test('ends with 1 when some could not be looked at, and repairs the others', async () => {
+  test('exits with 1 when some purchases could not be checked, and corrects the others', async () => {
     const { id, session_id } = await begin()
     stripe.pay(session_id)
     stripe.sessions.delete(session_id)
@@ -126,19 +126,19 @@ describe('svc billing sync', () => {
     expect(code).toBe(1)
     expect(stdout).toBe(`${paid.id}\t${mine}\tpending\tpaid\t+1000\t\n`)
     expect(stderr).toContain(`${id}: the payment provider knows nothing of it\n`)
-    expect(stderr).toContain('svc: 1 purchase could not be looked at: run it again later\n')
+    expect(stderr).toContain('svc: 1 purchase could not be checked: run the command again later\n')
     const machine = await sync('--json')
     expect(machine.code).toBe(1)
     expect(JSON.parse(machine.stdout)).toMatchObject({ failed: [{ purchase_id: id }] })
     expect(JSON.parse(machine.stderr)).toMatchObject({ error: 'incomplete' })
   })
 
-  test('looks at no purchase from before', async () => {
+  test('checks no older purchase', async () => {
     const { stderr } = await sync('--since', new Date(Date.now() + 60_000).toISOString())
-    expect(stderr).toContain('0 looked at, 0 changed.\n')
+    expect(stderr).toContain('0 checked, 0 changed.\n')
   })
 
-  test.each([['soon'], ['2026-02-30'], ['']])('refuses to begin at %j', async (since) => {
+  test.each([['soon'], ['2026-02-30'], ['']])('refuses --since %j', async (since) => {
     const { code, stderr } = await sync('--since', since)
     expect({ code, stderr }).toEqual({
       code: 2,
@@ -146,13 +146,13 @@ describe('svc billing sync', () => {
     })
   })
 
-  test('asks for the keys where Stripe is not set', async () => {
+  test('names the missing settings without Stripe', async () => {
     const { code, stderr } = await svc(['billing', 'sync'], { cwd: folder.path })
     expect(code).toBe(2)
     expect(stderr).toMatch(/^svc: Stripe is not configured: set STRIPE_SECRET_KEY and .*\n$/)
   })
 
-  test('shows no key, whatever Stripe says', async () => {
+  test('shows no key of an error of Stripe', async () => {
     const wrong = { ...env, STRIPE_SECRET_KEY: 'sk_test_hunter2' }
     const { code, stdout, stderr } = await svc(['billing', 'sync'], { ...here(), env: wrong })
     expect(code).toBe(1)

@@ -22,7 +22,7 @@ const payments = createSandboxPayments({
   now: () => new Date(),
 })
 
-/** Buys the package as a workspace does, and pays it unless told otherwise. */
+/** Buys the package for a workspace, and pays for it by default. */
 async function buy(workspaceId: string, { decision }: { decision?: 'pay' } = {}): Promise<Bought> {
   const core = await createCore({ database_url, credit_packages, payments, threads: 0 })
   try {
@@ -68,7 +68,7 @@ describe('svc billing purchases', () => {
     return purchases.map(({ id }) => id)
   }
 
-  test('lists them newest first, with what they are found by at the provider', async () => {
+  test('lists purchases, newest first, with their ids at the provider', async () => {
     expect(await ids()).toEqual([open.id, paid.id])
     expect(await ids('--limit', '1', '--page', '2')).toEqual([paid.id])
     const argv = ['billing', 'purchases', '--status', 'paid']
@@ -100,18 +100,18 @@ describe('svc billing purchases', () => {
     )
   })
 
-  test('of one workspace, or those to look at', async () => {
+  test('filters by workspace and by review', async () => {
     const other = await workspace('other@example.com')
     expect(await ids('--workspace', other)).toEqual([])
     expect(await ids('--workspace', 'ops@example.com')).toEqual([open.id, paid.id])
     expect(await ids('--review')).toEqual([])
     const { code, stderr } = await svc(['billing', 'purchases', '--review'], here)
-    expect({ code, stderr }).toEqual({ code: 0, stderr: 'No purchase.\n' })
+    expect({ code, stderr }).toEqual({ code: 0, stderr: 'No purchases.\n' })
   })
 
   test.each([
-    ['a status that is none', ['--status', 'gone'], 2],
-    ['a workspace that is none', ['--workspace', 'nobody@example.com'], 1],
+    ['an unknown status', ['--status', 'gone'], 2],
+    ['an unknown workspace', ['--workspace', 'nobody@example.com'], 1],
     ['a page size out of bounds', ['--limit', '101'], 1],
   ])('refuses %s', async (_, argv, code) => {
     const ended = await svc(['billing', 'purchases', ...argv], here)
@@ -123,7 +123,7 @@ describe('svc billing refund', () => {
   const refund = (id: string, ...more: string[]) =>
     svc(['billing', 'refund', id, '--workspace', 'ops@example.com', ...more], here)
 
-  test('asks first, and without a terminal to ask does nothing', async () => {
+  test('does nothing without a confirmation', async () => {
     const { code, stderr } = await refund(paid.id)
     expect({ code, stderr }).toEqual({
       code: 2,
@@ -134,7 +134,7 @@ describe('svc billing refund', () => {
     })
   })
 
-  test('takes the credits with the money, once', async () => {
+  test('refunds the payment and takes the credits, once', async () => {
     const first = await refund(paid.id, '--yes')
     expect(first).toMatchObject({
       code: 0,
@@ -148,8 +148,8 @@ describe('svc billing refund', () => {
   })
 
   test.each([
-    ['what was not paid', () => open.id, 'Nothing was paid for this purchase'],
-    ['a purchase that is none', () => 'nonsense', 'Purchase not found'],
+    ['an unpaid purchase', () => open.id, 'Nothing was paid for this purchase'],
+    ['an unknown purchase', () => 'nonsense', 'Purchase not found'],
   ])('refuses %s', async (_, id, text) => {
     const { code, stderr } = await refund(id(), '--yes')
     expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringContaining(text) })

@@ -2,13 +2,13 @@ import { PassThrough } from 'node:stream'
 import type { Command } from 'commander'
 import { createProgram } from '../src/program.ts'
 
-/** A command of the tree, with what one types to get there: `['messages', 'list']`. */
+/** A command with its words: `['messages', 'list']`. */
 export interface FoundCommand {
   names: string[]
   command: Command
 }
 
-/** Every command that `svc` has, those that only hold others too. */
+/** Every command of `svc`, also those that only have subcommands. */
 export function allCommands(): FoundCommand[] {
   const { program } = createProgram({
     env: {},
@@ -20,7 +20,7 @@ export function allCommands(): FoundCommand[] {
   return under(program, [])
 }
 
-/** Every command that does something. */
+/** Every command that can run. */
 export function leafCommands(): FoundCommand[] {
   return allCommands().filter(({ command }) => command.commands.length === 0)
 }

@@ -23,7 +23,7 @@ afterAll(() => folder.remove())
 const has = (shell: string) => spawnSync(shell, ['-c', 'true']).status === 0
 const titleOf = (shell: string) => (has(shell) ? shell : `${shell} (not installed)`)
 
-/** What bash offers for the last word. */
+/** The completions of bash for the last word. */
 function bash(...words: string[]): string[] {
   const script = `source ./svc.bash; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _svc; printf '%s\\n' "\${COMPREPLY[@]}"`
   const output = execFileSync('bash', ['--norc', '-c', script, 'bash', ...words], {
@@ -33,7 +33,7 @@ function bash(...words: string[]): string[] {
   return output.split('\n').filter(Boolean)
 }
 
-/** What bash offers for the last word of each line, asked in one go. */
+/** The completions of bash for the last word of each line, in one process. */
 function bashOfEach(lines: readonly string[][]): string[][] {
   const script = `source ./svc.bash
 while read -r -a COMP_WORDS; do
@@ -47,7 +47,7 @@ done`
   return output.split('\n').map((line) => line.split(' '))
 }
 
-/** What fish offers for a line. */
+/** The completions of fish for a line. */
 function fish(line: string): string[] {
   const script = `source ./svc.fish; complete -C ${JSON.stringify(line)}`
   const output = execFileSync('fish', ['--no-config', '-c', script], {
@@ -58,7 +58,7 @@ function fish(line: string): string[] {
   return output.split('\n').flatMap((each) => each.split('\t', 1)[0] || [])
 }
 
-/** What a line in an interactive zsh has become after Tab. */
+/** A line in an interactive zsh after Tab. */
 function zsh(line: string): string {
   const script = `
 zmodload zsh/zpty
@@ -89,7 +89,7 @@ describe('bash', () => {
     expect(bash('svc', 'serve', '--config', 'svc.b')).toEqual(['svc.bash'])
   })
 
-  test('knows what is the value of an option, and what a command', () => {
+  test('distinguishes the value of an option from a command', () => {
     expect(bash('svc', '--config', 'send', 'mess')).toEqual(['messages'])
     expect(bash('svc', 'send', '--to', 'messages', '--chan')).toEqual(['--channel'])
     expect(bash('svc', 'send', '--to', '')).toEqual([])
@@ -130,12 +130,12 @@ describe.runIf(has('zsh'))(titleOf('zsh'), () => {
   })
 })
 
-test.each(SHELLS)('the script for %s is one document for machines', async (shell) => {
+test.each(SHELLS)('prints the script for %s as one document with --json', async (shell) => {
   const { script } = await svcJson<{ script: string }>(['completion', shell])
   expect(script).toContain(shell)
 })
 
-test('a shell that is none is a matter of usage', async () => {
+test('exits with 2 for an unknown shell', async () => {
   const { code, stderr } = await svc(['completion', 'tcsh'])
   expect(code).toBe(2)
   expect(stderr).toContain('bash, zsh, fish')

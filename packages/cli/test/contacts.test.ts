@@ -14,7 +14,7 @@ afterAll(() => server.close())
 
 const pathOf = (name: string) => join(server.here.cwd, name)
 
-test('import shows what was rejected, sums up, and ends with 1', async () => {
+test('import shows rejected contacts and a summary, and exits with 1', async () => {
   writeFileSync(
     pathOf('people.csv'),
     'phone,name,tags,city\n+255700000001,Asha,vip,Dodoma\n0700,Nobody,,\n+255700000002,=1+1,,\n',
@@ -27,7 +27,7 @@ test('import shows what was rejected, sums up, and ends with 1', async () => {
   expect(stderr).toBe('svc: 1 of 3 were rejected\n')
 })
 
-test('list shows them, newest first, narrowed by search and tag', async () => {
+test('list shows contacts, newest first, filtered by search and tag', async () => {
   const all = await svc(['contacts', 'list'], server.here)
   expect(all.stdout).toMatch(/^=1\+1\t\+255700000002\t\t\t\S+\nAsha\t\+255700000001\t\tvip\t\S+\n$/)
   const { contacts } = await svcJson<{ contacts: { attributes: object }[] }>(
@@ -53,7 +53,7 @@ test.each(['csv', 'json'])(
   },
 )
 
-test('export goes to stdout without a file', async () => {
+test('export writes to stdout without a file', async () => {
   const { stdout } = await svc(['contacts', 'export'], server.here)
   expect(stdout).toBe(readFileSync(pathOf('out.csv'), 'utf8'))
   expect(stdout).toContain("'=1+1")
@@ -70,7 +70,7 @@ test.each([
   expect(stderr).toContain(message)
 })
 
-test('a file that is no CSV is refused with its line', async () => {
+test('import refuses an invalid CSV file with the line number', async () => {
   writeFileSync(pathOf('broken.csv'), 'phone,name\n+1\n')
   const { code, stderr } = await svc(['contacts', 'import', 'broken.csv'], server.here)
   expect(code).toBe(1)

@@ -6,7 +6,7 @@ import { newFolder, svc, svcJson } from './svc.ts'
 const folder = newFolder()
 const time = expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/)
 
-/** What the gateway was sent; and what it answers next. */
+/** The requests to the gateway, and its next answer. */
 const sent: Record<string, unknown>[] = []
 let answer = { status: 200, body: '{"id":"G1"}' }
 
@@ -21,7 +21,7 @@ const gateway = createServer((request, response) => {
   })
 })
 
-/** Nobody listens there. */
+/** A port without a listener. */
 let closedPort = 0
 let here: { cwd: string; env: NodeJS.ProcessEnv }
 
@@ -72,7 +72,7 @@ afterAll(async () => {
 })
 
 describe('svc providers status', () => {
-  test('shows who carries what, in the order in which they are tried', async () => {
+  test('shows the providers in their order', async () => {
     const { stdout } = await providers('status')
     expect(stdout.split('\n')).toEqual([
       'gateway\thttp\tsms,email\tsms +15005550006, sms +15005550007\t5/s\tactive',
@@ -94,31 +94,31 @@ describe('svc providers status', () => {
     })
   })
 
-  test('says that the sandbox serves everything where there is none', async () => {
+  test('reports that the sandbox serves all channels without a provider', async () => {
     const { code, stdout, stderr } = await svc(['providers', 'status'], { cwd: folder.path })
     expect({ code, stdout }).toEqual({ code: 0, stdout: '' })
     expect(stderr).toContain('the sandbox serves every channel')
-    expect(stderr).toContain('set the same variables as the server')
+    expect(stderr).toContain('set its variables in this shell')
   })
 })
 
 describe('svc providers pause and resume', () => {
-  test('pauses the whole, shows why, and resumes it', async () => {
+  test('pauses a provider, shows the reason, and resumes it', async () => {
     const paused = await providers('pause', 'gateway', '--reason', 'Maintenance')
     expect(paused).toMatchObject({
       code: 0,
       stdout:
-        'gateway carries nothing from within a second or two: svc providers resume gateway undoes it.\n',
+        'gateway is paused within two seconds: svc providers resume gateway ends the pause.\n',
     })
     expect((await providers('status')).stdout).toMatch(
       /^gateway\t.*\tpaused by operator since 20[\dT:.-]+Z: Maintenance$/m,
     )
-    expect((await providers('resume', 'gateway')).stdout).toContain('carries messages again')
+    expect((await providers('resume', 'gateway')).stdout).toContain('is active again')
     expect((await providers('resume', 'gateway')).stdout).toContain('was not paused')
     expect((await providers('status')).stdout).not.toContain('paused')
   })
 
-  test('pauses one sender, and leaves it paused when the whole is resumed', async () => {
+  test('pauses one sender, and keeps that pause when the provider is resumed', async () => {
     const sender = ['--sender', '+15005550007']
     await providers('pause', 'gateway', ...sender, '--reason', 'Moving')
     const { stdout } = await providers('status')
@@ -156,7 +156,7 @@ describe('svc providers pause and resume', () => {
     })
   })
 
-  test('names the senders there are for one that is not', async () => {
+  test('names the known senders for an unknown one', async () => {
     const argv = ['pause', 'gateway', '--sender', '+1', '--reason', 'x']
     expect(await providers(...argv)).toMatchObject({
       code: 1,
@@ -166,23 +166,23 @@ describe('svc providers pause and resume', () => {
 })
 
 describe('svc providers test', () => {
-  test('says what is wrong, without the password, and ends with 1', async () => {
+  test('reports the fault without the password, and exits with 1', async () => {
     const { code, stdout, stderr } = await providers('test', 'smsc')
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
     expect(stderr).toContain(`smsc is not ready: svc@127.0.0.1:${closedPort}: `)
     expect(stderr).not.toContain('canary')
   })
 
-  test('says where there is nothing harmless to ask', async () => {
+  test('reports a provider without a harmless request', async () => {
     expect((await providers('test', 'gateway')).stdout).toContain('send a message through it')
     expect(await providersJson('test', 'gateway')).toEqual({ name: 'gateway', ok: null })
   })
 
-  test('sends a real message outside the books, also while it is paused', async () => {
+  test('sends a real message without a record, also while the provider is paused', async () => {
     await providers('pause', 'gateway', '--reason', 'Trying')
     const argv = ['test', 'gateway', '--to', '+14155552671', '--text', 'Can you read this?']
     const { code, stdout } = await providers(...argv, '--yes')
-    expect({ code, stdout }).toEqual({ code: 0, stdout: 'gateway took the message as G1.\n' })
+    expect({ code, stdout }).toEqual({ code: 0, stdout: 'gateway accepted the message as G1.\n' })
     expect(sent.splice(0)).toEqual([
       { to: '+14155552671', from: '+15005550006', text: 'Can you read this?' },
     ])
@@ -191,7 +191,7 @@ describe('svc providers test', () => {
     expect(history.transactions).toEqual([])
   })
 
-  test('asks before it costs anything', async () => {
+  test('asks before it sends a message', async () => {
     const { code, stderr } = await providers('test', 'gateway', '--to', '+14155552671')
     expect({ code, stderr }).toEqual({
       code: 2,
@@ -200,7 +200,7 @@ describe('svc providers test', () => {
     expect(sent).toEqual([])
   })
 
-  test('tells what the provider refused', async () => {
+  test('reports a refusal of the provider', async () => {
     answer = { status: 400, body: '{}' }
     const { code, stderr } = await providers('test', 'gateway', '--to', '+14155552671', '--yes')
     expect(code).toBe(1)
@@ -210,10 +210,10 @@ describe('svc providers test', () => {
   })
 
   test.each([
-    ['a recipient that is none', ['--to', '12'], 1],
+    ['an invalid recipient', ['--to', '12'], 1],
     ['a channel that it does not serve', ['--to', '+14155552671', '--channel', 'voice'], 1],
-    ['a sender that it has not', ['--to', '+14155552671', '--from', '+1500555'], 1],
-    ['a text for nobody', ['--text', 'Hello'], 2],
+    ['an unknown sender', ['--to', '+14155552671', '--from', '+1500555'], 1],
+    ['a text without a recipient', ['--text', 'Hello'], 2],
   ])('refuses %s, and sends nothing', async (_, argv, code) => {
     const ended = await providers('test', 'gateway', ...argv, '--yes')
     expect(ended).toMatchObject({

@@ -15,10 +15,10 @@ export function addRefund(billing: Command, context: Context): void {
   const refund = withWorkspace(
     billing
       .command('refund')
-      .summary('give a payment back and take its credits')
+      .summary('refund a payment and take its credits')
       .description(
-        `Gives all of a payment back that was not given back before, and takes the credits, below zero where they are
-spent; one in review had granted none, and is closed by it. It asks first; run again, it gives nothing twice.`,
+        `Refunds the rest of a payment, after asking, and takes the credits; the balance may become negative. A purchase in review
+granted no credits, and the refund closes it. A repetition refunds nothing twice.`,
       )
       .argument('<purchase-id>', 'the id of the purchase, as svc billing purchases shows it')
       .option('--yes', 'do not ask'),
@@ -47,12 +47,12 @@ async function refundPurchase(
     }
   })
   const price = `${priceText(purchase)} for ${formatCredits(purchase.credits)} credits`
-  const sum =
+  const title =
     purchase.review_reason === null
       ? price
-      : `the payment for ${purchase.id} (asked for: ${price}; ${purchase.review_reason})`
+      : `the payment for ${purchase.id} (requested: ${price}; ${purchase.review_reason})`
   const payments = await paymentsOf(io, purchase.provider)
-  if (!yes) await confirm(io, `Give ${email} back what is left of ${sum}?`)
+  if (!yes) await confirm(io, `Refund the rest of ${title} to ${email}?`)
   const { refunded, workspace } = await withCore(
     io,
     async (core) => ({
@@ -69,10 +69,10 @@ async function refundPurchase(
     })
   }
   const balance = `${email} has ${formatCredits(credits_balance)} credits available`
-  const told = `${sum[0]?.toUpperCase()}${sum.slice(1)} is ${refunded.status}`
+  const result = `${title[0]?.toUpperCase()}${title.slice(1)} is ${refunded.status}`
   output.line(
     refunded.status === purchase.status
-      ? `${told}, as before: ${balance}.`
-      : `${told}: ${balance}.`,
+      ? `${result}, as before: ${balance}.`
+      : `${result}: ${balance}.`,
   )
 }

@@ -17,13 +17,13 @@ interface SyncOptions {
 export function addSync(billing: Command, context: Context): void {
   const sync = billing
     .command('sync')
-    .summary('look at Stripe for what no notification told, and repair it')
+    .summary('correct purchases after lost notifications of Stripe')
     .description(
-      `Compares every purchase of a time with its payment at Stripe, and brings purchase and credits to how that stands
-now: what was paid, given back or disputed while the service was away. Run again, it changes nothing twice. The exit
-code is 1 when some could not be looked at: those are left as they are.`,
+      `Compares each purchase with its payment at Stripe, and corrects the purchase and its credits: for payments, refunds and
+disputes whose notification was lost. A repetition changes nothing twice. Exits with 1 when some purchases could not be
+checked; those do not change.`,
     )
-    .option('--since <time>', 'no purchase before: ISO 8601, or a duration before now', '30d')
+    .option('--since <time>', 'purchases at or after: ISO 8601, or a duration before now', '30d')
     .option('--workspace <id-or-email>', 'only the purchases of this workspace')
     .action((options: SyncOptions) => syncPurchases(context, options))
   withExamples(
@@ -57,8 +57,8 @@ async function syncPurchases(context: Context, options: SyncOptions): Promise<vo
   } else await showReport(context, report)
   const { failed } = report
   if (failed.length > 0) {
-    const which = failed.length === 1 ? '1 purchase' : `${failed.length} purchases`
-    throw new Failure('incomplete', `${which} could not be looked at: run it again later`)
+    const count = failed.length === 1 ? '1 purchase' : `${failed.length} purchases`
+    throw new Failure('incomplete', `${count} could not be checked: run the command again later`)
   }
 }
 
@@ -79,5 +79,5 @@ async function showReport({ output }: Context, report: SyncReport): Promise<void
     )
   }
   for (const { purchase_id, error } of failed) output.note(`${purchase_id}: ${error}`)
-  output.note(`${looked} looked at, ${changed.length} changed.`)
+  output.note(`${looked} checked, ${changed.length} changed.`)
 }

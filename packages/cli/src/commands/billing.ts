@@ -12,14 +12,14 @@ interface ListOptions extends PageOptions {
   review?: boolean
 }
 
-/** Adds `svc billing`: purchases, on the database and at the payment provider. */
+/** Adds `svc billing`: purchases, in the database and at the payment provider. */
 export function addBilling(program: Command, context: Context): void {
   const billing = program
     .command('billing')
-    .summary('list purchases, refund them, and catch up with Stripe (operator)')
+    .summary('list and refund purchases, and synchronize them with Stripe (operator)')
     .description(
-      `Lists purchases and refunds them, and looks at Stripe for what no notification told. It works on the database
-itself, with STRIPE_SECRET_KEY and STRIPE_WEBHOOK_SECRET from the environment: the server may run meanwhile.`,
+      `Lists and refunds purchases, and corrects them after lost notifications of Stripe. It works on the database; the server may
+run meanwhile. It reads STRIPE_SECRET_KEY and STRIPE_WEBHOOK_SECRET from the environment.`,
     )
   withExamples(billing, 'svc billing purchases', 'svc billing sync --since 30d')
 
@@ -28,12 +28,15 @@ itself, with STRIPE_SECRET_KEY and STRIPE_WEBHOOK_SECRET from the environment: t
       .command('purchases')
       .summary('list purchases')
       .description(
-        `Lists purchases, newest first, with the ids to look them up by at Stripe. The last column says why an operator
-should look at one: nothing is granted for it meanwhile.`,
+        `Lists purchases, newest first, with their ids at Stripe. The last column has the reason why an operator must review a
+purchase; no credits are granted for it until then.`,
       )
-      .option('--workspace <id-or-email>', 'only those of this workspace')
-      .option('--status <status>', `only those that are ${PURCHASE_STATUSES.join(', ')}`)
-      .option('--review', 'only those that an operator should look at'),
+      .option('--workspace <id-or-email>', 'only purchases of this workspace')
+      .option(
+        '--status <status>',
+        `only purchases with this status: ${PURCHASE_STATUSES.join(', ')}`,
+      )
+      .option('--review', 'only purchases that an operator must review'),
   ).action((options: ListOptions) => listPurchases(context, options))
   withExamples(
     purchases,
@@ -57,8 +60,8 @@ async function listPurchases({ io, output }: Context, options: ListOptions): Pro
   const found = await withCore(io, async (core) => {
     const { workspace: selector, review: in_review } = options
     const workspace = selector === undefined ? null : await findWorkspace(core, selector)
-    const which = { workspace_id: workspace?.id, status, in_review }
-    return core.billing.purchases(which, { limit: limit + 1, offset: (page - 1) * limit })
+    const filter = { workspace_id: workspace?.id, status, in_review }
+    return core.billing.purchases(filter, { limit: limit + 1, offset: (page - 1) * limit })
   })
   const shown = found.slice(0, limit)
   if (output.isJson()) {
@@ -79,7 +82,7 @@ async function listPurchases({ io, output }: Context, options: ListOptions): Pro
       { text: purchase.review_reason ?? '', style: 'red' },
     ]),
   )
-  if (found.length === 0) output.note('No purchase.')
+  if (found.length === 0) output.note('No purchases.')
   if (found.length > limit) output.note(`More: --page ${page + 1}`)
 }
 

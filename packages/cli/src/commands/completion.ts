@@ -2,14 +2,14 @@ import { Argument, type Command } from 'commander'
 import { SHELLS, type Shell, scriptFor } from '../completion/script.ts'
 import { type Context, withExamples } from '../context.ts'
 
-/** Adds `svc completion`: what a shell needs to complete commands. */
+/** Adds `svc completion`: completion scripts for shells. */
 export function addCompletion(program: Command, context: Context): void {
   const command = program
     .command('completion')
-    .summary('print what lets a shell complete commands')
+    .summary('print a completion script for a shell')
     .description(
-      `Prints a script that lets bash, zsh or fish complete commands, options and their choices. It starts no process while
-you type. Load it in the file that your shell starts with.`,
+      `Prints a script that completes commands, options and their choices in bash, zsh or fish. It starts no process while you
+type. Load it in the startup file of your shell.`,
     )
     .addArgument(new Argument('<shell>', 'the shell').choices(SHELLS))
     .action((shell: Shell) => {

@@ -15,10 +15,10 @@ interface Filters {
 
 type Report = Awaited<ReturnType<Client['contacts']['import']>>
 
-/** Contacts of one request: far from what the server takes, and its answer comes within a second or two. */
+/** The contacts of one request: far below the limit of the server, and answered within two seconds. */
 const REQUEST_CONTACTS = 1_000
 
-/** Rows of a file at the most. */
+/** The most rows of a file. */
 const FILE_CONTACTS_MAX = 1_000_000
 
 /** Adds `svc contacts`. */
@@ -26,7 +26,9 @@ export function addContacts(program: Command, context: Context): void {
   const contacts = program
     .command('contacts')
     .summary('list, import and export contacts')
-    .description('Lists, imports and exports contacts. The key needs the scope manage_contacts.')
+    .description(
+      'Lists, imports and exports contacts. The API key needs the scope manage_contacts.',
+    )
   withExamples(contacts, 'svc contacts list --tag vip', 'svc contacts import people.csv')
   addList(contacts, context)
   addImport(contacts, context)
@@ -35,8 +37,8 @@ export function addContacts(program: Command, context: Context): void {
 
 function withFilters(command: Command): Command {
   return command
-    .option('--search <text>', 'only those with this in name, phone, e-mail or external_id')
-    .option('--tag <tag>', 'only those with this tag')
+    .option('--search <text>', 'only contacts with this text in name, phone, e-mail or external_id')
+    .option('--tag <tag>', 'only contacts with this tag')
 }
 
 function addList(contacts: Command, context: Context): void {
@@ -59,8 +61,8 @@ function addImport(contacts: Command, context: Context): void {
       .command('import')
       .summary('create and update contacts from a file')
       .description(
-        `Creates and updates contacts from a CSV or JSON file, found by external_id, else by phone, else by e-mail. Shows
-what was rejected, and ends with 1 when anything was; all others are kept.`,
+        `Creates and updates contacts from a CSV or JSON file. An existing contact is found by external_id, else by phone, else by
+e-mail. Rejected contacts are shown, and the command exits with 1; the others are saved.`,
       )
       .argument('<file>', 'CSV with a header row; JSON if it is named .json'),
   ).action((file: string, options: ConnectionOptions) => importFrom(context, file, options))
@@ -72,10 +74,14 @@ function addExport(contacts: Command, context: Context): void {
     withFilters(
       contacts
         .command('export')
-        .summary('write contacts to a file that import reads')
-        .description('Writes contacts to a file, or to stdout, as svc contacts import reads them.')
-        .argument('[file]', 'where to (default: stdout)')
-        .addOption(new Option('--format <format>', 'of the file').choices(['csv', 'json'])),
+        .summary('export contacts to a file')
+        .description(
+          'Exports contacts to a file or to stdout, in the format of svc contacts import.',
+        )
+        .argument('[file]', 'the file (default: stdout)')
+        .addOption(
+          new Option('--format <format>', 'the format of the file').choices(['csv', 'json']),
+        ),
     ),
   ).action((file: string | undefined, options: ConnectionOptions & Filters & { format?: string }) =>
     exportTo(context, file, options),
@@ -148,7 +154,7 @@ async function contactsOf(file: string, bytes: Buffer): Promise<unknown[]> {
   const value = jsonOf(file, bytes)
   const contacts = Array.isArray(value) ? value : (value as { contacts?: unknown } | null)?.contacts
   if (Array.isArray(contacts)) return contacts
-  throw usage(`${file} must hold an array of contacts, or {"contacts": [ … ]}`)
+  throw usage(`${file} must contain an array of contacts, or {"contacts": [ … ]}`)
 }
 
 function jsonOf(file: string, bytes: Buffer): unknown {
@@ -181,7 +187,7 @@ async function exportTo(
     io.stdout.write(text)
     return
   }
-  // Addresses of people: for the owner alone.
+  // Personal data: readable by the owner only.
   const stream = createWriteStream(resolve(io.cwd, file), { mode: 0o600 })
   stream.end(text)
   await finished(stream)

@@ -13,14 +13,14 @@ export function addMigrate(program: Command, context: Context): void {
   const command = withDatabase(
     program
       .command('migrate')
-      .summary("bring the database to this program's schema")
+      .summary("migrate the database to this program's schema")
       .description(
-        `Brings the database to this program's schema and says which migrations ran. svc serve does so by itself; this is
-for a database whose servers may not create tables, and for looking first: --status changes nothing and ends with 1
-unless the database is at this program's schema.`,
+        `Migrates the database to this program's schema and lists the migrations that ran. svc serve does this at its start; use this
+command where servers have no permission to create tables. --status changes nothing, and exits with 1 if the database does
+not have this program's schema.`,
       ),
   )
-    .option('--status', 'only say which migrations it has and lacks')
+    .option('--status', 'only list the applied and the missing migrations')
     .action((options: MigrateOptions) => migrate(context, options))
   withExamples(
     command,
@@ -41,7 +41,7 @@ async function migrate(
     })
     if (output.isJson()) return output.document({ applied })
     for (const name of applied) output.line(`${output.style('green', '✓')} ${name}`)
-    if (applied.length === 0) output.line('The database is at the schema of this program.')
+    if (applied.length === 0) output.line("The database has this program's schema.")
     return
   }
   const { applied, pending, is_newer } = await migrationStatus(url)

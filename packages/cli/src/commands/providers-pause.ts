@@ -3,23 +3,23 @@ import { operatorOf, withCore } from '../connect/operator.ts'
 import { type Context, withExamples } from '../context.ts'
 import { printable } from '../show/text.ts'
 
-const NAME = 'its name, as svc providers status shows it'
+const NAME = 'the name, as svc providers status shows it'
 
 /** Adds `svc providers pause`. */
 export function addPause(providers: Command, context: Context): void {
   const pause = providers
     .command('pause')
-    .summary('let a provider carry nothing')
+    .summary('pause a provider or one of its senders')
     .description(
-      `Lets a provider, or one of its senders, carry nothing more, within a second or two. What it was handed before goes
-its way. Messages go through the next provider that can carry them; where there is none they wait, until they are
-resumed or expire. Only svc providers resume ends it.`,
+      `Pauses a provider, or one of its senders, within two seconds. It does not affect messages that the provider has accepted.
+Other messages go through the next provider of the channel; without one they wait until svc providers resume, or until they
+expire.`,
     )
     .argument('<name>', NAME)
-    .option('--sender <sender>', 'only what is sent from this sender')
+    .option('--sender <sender>', 'only messages from this sender')
     .requiredOption(
       '--reason <text>',
-      'why; status shows it, and so does a message that expires meanwhile',
+      'the reason; svc providers status and messages that expire show it',
     )
     .action((name: string, options: { sender?: string; reason: string }) =>
       pauseProvider(context, name, options),
@@ -35,13 +35,13 @@ resumed or expire. Only svc providers resume ends it.`,
 export function addResume(providers: Command, context: Context): void {
   const resume = providers
     .command('resume')
-    .summary('let a paused provider carry messages again')
+    .summary('end the pause of a provider')
     .description(
-      `Ends a pause, whoever began it: of the whole provider, or with --sender of that sender alone. The server knows
-within a second or two; what waits goes within half a minute.`,
+      `Ends a pause by an operator or by the service: of the whole provider, or with --sender of that sender only. The server
+resumes within two seconds, and sends the waiting messages within half a minute.`,
     )
     .argument('<name>', NAME)
-    .option('--sender <sender>', 'the pause of this sender')
+    .option('--sender <sender>', 'end the pause of this sender')
     .action((name: string, options: { sender?: string }) => resumeProvider(context, name, options))
   withExamples(
     resume,
@@ -57,9 +57,9 @@ async function pauseProvider(
 ): Promise<void> {
   await withCore(io, (core) => core.providers.pause(name, { sender, reason }, operatorOf(io)))
   if (output.isJson()) return output.document({ name, sender: sender ?? null, paused: true })
-  const again = `svc providers resume ${name}${sender === undefined ? '' : ` --sender ${sender}`}`
+  const command = `svc providers resume ${name}${sender === undefined ? '' : ` --sender ${sender}`}`
   output.line(
-    `${printable(titleOf(name, sender))} carries nothing from within a second or two: ${printable(again)} undoes it.`,
+    `${printable(titleOf(name, sender))} is paused within two seconds: ${printable(command)} ends the pause.`,
   )
 }
 
@@ -68,10 +68,10 @@ async function resumeProvider(
   name: string,
   { sender }: { sender?: string },
 ): Promise<void> {
-  const { wasPaused, left } = await withCore(io, async (core) => {
+  const { wasPaused, pauses } = await withCore(io, async (core) => {
     const wasPaused = await core.providers.resume(name, { sender }, operatorOf(io))
     const status = await core.providers.status()
-    return { wasPaused, left: status.find((one) => one.name === name)?.pauses ?? [] }
+    return { wasPaused, pauses: status.find((one) => one.name === name)?.pauses ?? [] }
   })
   if (output.isJson()) {
     return output.document({ name, sender: sender ?? null, paused: false, was_paused: wasPaused })
@@ -79,10 +79,10 @@ async function resumeProvider(
   const title = printable(titleOf(name, sender))
   output.line(
     wasPaused
-      ? `${title} carries messages again, from within a second or two.`
+      ? `${title} is active command within two seconds.`
       : `${title} was not paused; nothing was changed.`,
   )
-  const others = left.map((pause) => (pause.sender === '' ? 'the whole provider' : pause.sender))
+  const others = pauses.map((pause) => (pause.sender === '' ? 'the whole provider' : pause.sender))
   if (others.length > 0) output.note(`Still paused: ${printable(others.join(', '))}`)
 }
 

@@ -23,25 +23,25 @@ type Outcome = Awaited<ReturnType<Core['providers']['send']>>
 export function addTest(providers: Command, context: Context): void {
   const test = providers
     .command('test')
-    .summary('ask a provider whether it takes its settings; send a real message through it')
+    .summary('check the settings of a provider; send a real message through it')
     .description(
-      `Asks a provider something harmless with its credentials and says whether all is well; the exit code is 1 when it is
-not. Nothing is sent and nothing costs.
+      `Sends a harmless request to a provider with its credentials, and shows the result; exits with 1 when the provider refuses.
+It sends no message and costs nothing.
 
-With --to it then sends one real message through this provider alone, whether or not that is paused. The message is
-outside the books: no workspace pays for it, no record of it is kept, and no receipt of it is shown. The provider charges
-you for it, so it asks first.`,
+With --to it also sends one real message through this provider, even if the provider is paused. No workspace pays for the
+message, the service stores no record of it, and shows no receipt of it. The provider charges you for it, so the command
+asks first.`,
     )
-    .argument('<name>', 'its name, as svc providers status shows it')
+    .argument('<name>', 'the name, as svc providers status shows it')
     .option('--to <recipient>', 'send a real message to this phone number or e-mail address')
     .addOption(
       new Option(
         '--channel <channel>',
-        'how it goes (default: what the recipient looks like)',
+        'the channel (default: sms for a phone number, email for an address)',
       ).choices(CHANNELS),
     )
     .option('--from <sender>', "the sender (default: the provider's first)")
-    .option('--text <text>', `what it says (default: "${TEXT}")`)
+    .option('--text <text>', `the text (default: "${TEXT}")`)
     .option('--yes', 'do not ask')
     .action((name: string, options: TestOptions) => testProvider(context, name, options))
   withExamples(
@@ -60,50 +60,50 @@ async function testProvider(context: Context, name: string, options: TestOptions
     if (checked.type === 'wrong') {
       throw new Failure('check_failed', `${name} is not ready: ${checked.text}`)
     }
-    if (request === null) return tellChecked(context, name, checked.type === 'well')
+    if (request === null) return showCheck(context, name, checked.type === 'well')
     if (!options.yes) {
       const { channel, to } = request
       await confirm(
         io,
-        `Send ${channel} to ${printable(to)} through ${printable(name)}, at your own cost there?`,
+        `Send ${channel} to ${printable(to)} through ${printable(name)}, at your own cost?`,
       )
     }
-    tell(context, name, await core.providers.send(name, request))
+    showOutcome(context, name, await core.providers.send(name, request))
   })
 }
 
-function tellChecked({ output }: Context, name: string, isWell: boolean): void {
+function showCheck({ output }: Context, name: string, isWell: boolean): void {
   if (output.isJson()) output.document({ name, ok: isWell ? true : null })
-  else if (isWell) output.line(`${printable(name)} is ready: it takes its settings.`)
+  else if (isWell) output.line(`${printable(name)} is ready: it accepts its settings.`)
   else {
-    output.line(
-      `${printable(name)} has nothing harmless to be asked: send a message through it with --to.`,
-    )
+    output.line(`${printable(name)} has no harmless request: send a message through it with --to.`)
   }
 }
 
-/** Null where nothing is to be sent. */
+/** The request of the options; null without --to. */
 async function requestOf({ to, channel, from, text }: TestOptions) {
   if (to === undefined) {
     if (channel !== undefined || text !== undefined || from !== undefined) {
-      throw usage('--channel, --from and --text are for a real message: say to whom with --to')
+      throw usage(
+        '--channel, --from and --text are for a real message: give its recipient with --to',
+      )
     }
     return null
   }
   const { decode, sendRequest } = await import('@svc/core/contract')
-  const how = channel ?? (to.includes('@') ? 'email' : 'sms')
-  const said = text ?? TEXT
-  const content = how === 'email' ? { subject: said.slice(0, 78), text: said } : { text: said }
-  const given = { channel: how, to, content, ...(from !== undefined && { from }) }
-  return decode(sendRequest({ voice: true }), given)
+  const chosen = channel ?? (to.includes('@') ? 'email' : 'sms')
+  const body = text ?? TEXT
+  const content = chosen === 'email' ? { subject: body.slice(0, 78), text: body } : { text: body }
+  const request = { channel: chosen, to, content, ...(from !== undefined && { from }) }
+  return decode(sendRequest({ voice: true }), request)
 }
 
-function tell({ output }: Context, name: string, outcome: Outcome): void {
+function showOutcome({ output }: Context, name: string, outcome: Outcome): void {
   if (output.isJson()) output.document({ name, ok: outcome.type === 'accepted', outcome })
   if (outcome.type === 'accepted') {
     const id = outcome.provider_message_id ?? outcome.part_ids?.join(', ')
-    const named = id === undefined ? '' : ` as ${printable(id)}`
-    if (!output.isJson()) output.line(`${printable(name)} took the message${named}.`)
+    const idText = id === undefined ? '' : ` as ${printable(id)}`
+    if (!output.isJson()) output.line(`${printable(name)} accepted the message${idText}.`)
     return
   }
   const { type, error_code, error_message } = outcome
@@ -112,6 +112,6 @@ function tell({ output }: Context, name: string, outcome: Outcome): void {
 
 const WORDS: Record<Exclude<Outcome['type'], 'accepted'>, string> = {
   rejected: 'rejected the message',
-  retry: 'did not take the message now',
-  ambiguous: 'may or may not have taken the message',
+  retry: 'did not accept the message now',
+  ambiguous: 'may or may not have accepted the message',
 }

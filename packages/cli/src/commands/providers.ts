@@ -6,15 +6,15 @@ import type { Cell } from '../show/output.ts'
 import { addPause, addResume } from './providers-pause.ts'
 import { addTest } from './providers-test.ts'
 
-/** Adds `svc providers`: who carries messages. */
+/** Adds `svc providers`: the providers of messages. */
 export function addProviders(program: Command, context: Context): void {
   const providers = program
     .command('providers')
-    .summary('show, pause, resume and test who carries messages (operator)')
+    .summary('show, pause, resume and test providers (operator)')
     .description(
-      `Shows who carries messages, in the order in which they are tried, pauses and resumes them, and tests them. It reads
-the settings of providers from its own environment, which must be the server's, and works on the database itself: the
-server may run meanwhile, and knows of what was paused or resumed within a second or two.`,
+      `Shows the providers in the order in which messages use them, pauses and resumes them, and tests them. It reads the settings
+of providers from its own environment, which must be that of the server. It works on the database; the server may run
+meanwhile, and applies pauses within two seconds.`,
     )
   withExamples(
     providers,
@@ -24,11 +24,11 @@ server may run meanwhile, and knows of what was paused or resumed within a secon
   )
   const status = providers
     .command('status')
-    .summary('show which there are and what is paused')
+    .summary('show the providers and their pauses')
     .description(
-      `Shows every provider with its channels, senders and pace, and whether it is active; a pause of one sender has a line
-of its own. A provider that refuses its settings is paused by itself, tried again with single messages, and goes on when
-one is taken.`,
+      `Shows every provider with its channels, senders and rate, and whether it is active; a pause of one sender has its own
+line. The service pauses a provider that refuses its settings, retries it with single messages, and ends the pause when the
+provider accepts one.`,
     )
     .action(() => showStatus(context))
   withExamples(status, 'svc providers status', 'svc providers status --json')
@@ -42,12 +42,12 @@ async function showStatus({ io, output }: Context): Promise<void> {
   if (output.isJson()) return output.document({ providers: providers.map(documentOf) })
   output.table(['NAME', 'TYPE', 'CHANNELS', 'SENDERS', 'PACE', 'STATE'], providers.flatMap(rowsOf))
   if (providers.length === 0) {
-    output.note('No provider is configured: the sandbox serves every channel, and reaches nobody.')
-    output.note("If the server has providers, set the same variables as the server's here.")
+    output.note('No provider is configured: the sandbox serves every channel, and sends nothing.')
+    output.note('If the server has providers, set its variables in this shell too.')
   }
 }
 
-/** Connections are the server's; this process has none. */
+/** Without connections: only the server has them. */
 function documentOf({ connections: _, ...status }: ProviderStatus) {
   const pauses = status.pauses.map(({ sender, ...pause }) => ({
     sender: sender === '' ? null : sender,
@@ -76,8 +76,8 @@ function stateOf(pause: ProviderStatus['pauses'][number] | undefined): Cell {
   const text =
     cause === 'operator'
       ? `paused by operator since ${created_at.toISOString()}: ${reason}`
-      : `paused: refuses its settings (${code ?? 'unknown'}), tried again ${
-          retry_at ? `at ${retry_at.toISOString()}` : 'by nobody'
+      : `paused: refuses its settings (${code ?? 'unknown'}), retried ${
+          retry_at ? `at ${retry_at.toISOString()}` : 'never'
         }: ${reason}`
   return { text, style: 'red' }
 }

@@ -17,23 +17,23 @@ interface Options {
 export function addResumeAll(program: Command, context: Context): void {
   const command = program
     .command('resume')
-    .summary('send and deliver again')
+    .summary('end the pause of all sending and delivering')
     .description(
-      `Ends the pause of all sending and delivering, whoever began it: a server goes on within about a second.
+      `Ends the pause of all sending and delivering, by an operator or by a restore, within about a second.
 
-After a restore, messages that were queued in the backup and due before the restore may have been sent by the server that
-is gone: nobody knows. Where there are such messages it has to be said what becomes of them:
+After a restore, messages that were queued in the backup and due before the restore are doubtful: the old server may have
+sent them. If there are doubtful messages, choose one of:
 
-  --send-all          they are sent: nobody misses a message, and some may get one twice
-  --cancel-doubtful   they fail, and their credits come back: nobody gets one twice, and some may get none
+    --send-all          sends them: no message is lost, but recipients may get a message twice
+    --cancel-doubtful   fails and refunds them: no recipient gets a message twice, but messages may be lost
 
-Those that were being handed over just then are asked about at their provider in either case, as after a crash. Webhook
-deliveries are made again, with the same webhook-id.`,
+For messages whose handover had started, the service asks their provider in both cases, as after a crash. Webhook
+deliveries are repeated with the same webhook-id.`,
     )
-    .option('--dry-run', 'only show whether it is paused, what waits and what is doubtful')
-    .option('--list', 'with --dry-run: every doubtful message by itself')
+    .option('--dry-run', 'only show the pause, the waiting messages and the doubtful messages')
+    .option('--list', 'with --dry-run: list every doubtful message')
     .option('--send-all', 'send the doubtful messages too')
-    .option('--cancel-doubtful', 'fail the doubtful messages, and give their credits back')
+    .option('--cancel-doubtful', 'fail the doubtful messages and refund them')
     .action((options: Options) => resume(context, options))
   withExamples(
     command,
@@ -47,7 +47,7 @@ deliveries are made again, with the same webhook-id.`,
 async function resume(context: Context, options: Options): Promise<void> {
   const { dryRun, list, sendAll, cancelDoubtful } = options
   if (sendAll && cancelDoubtful) throw usage('choose one of --send-all and --cancel-doubtful')
-  if (list && !dryRun) throw usage('--list shows, with --dry-run; nothing was resumed')
+  if (list && !dryRun) throw usage('--list needs --dry-run; nothing was resumed')
   const choice = sendAll ? 'send' : cancelDoubtful ? 'cancel' : null
   await withCore(context.io, async (core) => {
     const state = await dispatchState(core)
@@ -56,18 +56,18 @@ async function resume(context: Context, options: Options): Promise<void> {
   })
 }
 
-async function show({ output }: Context, core: Core, state: DispatchState, isWhole: boolean) {
+async function show({ output }: Context, core: Core, state: DispatchState, withList: boolean) {
   if (output.isJson()) {
     const messages: DoubtfulMessage[] = []
-    if (isWhole)
+    if (withList)
       for await (const message of core.dispatch.doubtfulMessages()) messages.push(message)
     return output.document({
       ...state,
-      ...(isWhole && { doubtful_messages: messages.map(documentOf) }),
+      ...(withList && { doubtful_messages: messages.map(documentOf) }),
     })
   }
   showState(output, state)
-  if (!isWhole) return
+  if (!withList) return
   output.line()
   for await (const message of core.dispatch.doubtfulMessages()) {
     const { id, workspace_id, channel, recipient, created_at } = message
@@ -96,12 +96,14 @@ async function end(
   }
   const resumed = await core.dispatch.resume(choice, operatorOf(io))
   if (output.isJson()) return output.document(resumed)
-  if (!resumed.was_paused) return output.line('It was not paused; nothing was changed.')
+  if (!resumed.was_paused) return output.line('It was not paused; nothing changed.')
   if (choice === 'cancel') {
-    output.line(`Canceled ${resumed.canceled} doubtful messages; their credits came back.`)
+    output.line(`Canceled ${resumed.canceled} doubtful messages and refunded their credits.`)
   }
   if (resumed.begun > 0) {
-    output.line(`${resumed.begun} were being handed over: their provider is asked.`)
+    output.line(
+      `The handover of ${resumed.begun} messages had started: the service asks their provider.`,
+    )
   }
-  output.line('Sending and delivering go on, within about a second.')
+  output.line('Sending and delivering start again within about a second.')
 }

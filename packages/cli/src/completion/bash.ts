@@ -1,6 +1,6 @@
 import { type CompletedCommand, type CompletedOption, optionsWithValue } from './tree.ts'
 
-/** The script for bash, from 3.2 on. */
+/** The completion script for bash 3.2 and later. */
 export function bashScript(commands: readonly CompletedCommand[]): string {
   return `# Completion of svc for bash. Load it with: source <(svc completion bash)
 _svc() {

@@ -1,6 +1,6 @@
 import { type CompletedCommand, type CompletedOption, optionsWithValue } from './tree.ts'
 
-/** The script for fish. */
+/** The completion script for fish. */
 export function fishScript(commands: readonly CompletedCommand[]): string {
   return `# Completion of svc for fish. Load it with: svc completion fish | source
 function __svc_at

@@ -6,13 +6,13 @@ import { zshScript } from './zsh.ts'
 
 const SCRIPTS = { bash: bashScript, zsh: zshScript, fish: fishScript }
 
-/** A shell that commands can be completed in. */
+/** A shell with a completion script. */
 export type Shell = keyof typeof SCRIPTS
 
-/** The shells that commands can be completed in. */
+/** Every shell with a completion script. */
 export const SHELLS = Object.keys(SCRIPTS) as Shell[]
 
-/** What a shell loads to complete the commands of a program. */
+/** The completion script of a program for a shell. */
 export function scriptFor(shell: Shell, program: Command): string {
   return SCRIPTS[shell](commandsOf(program))
 }

@@ -1,18 +1,18 @@
 import type { Command, Option } from 'commander'
 
-/** A command, as a shell needs to know it. */
+/** A command, as a completion script needs it. */
 export interface CompletedCommand {
-  /** What one types to get there: `svc messages list`. */
+  /** The full command: `svc messages list`. */
   path: string
-  /** The names of the commands under it, with what each does. */
+  /** Its subcommands with their summaries. */
   commands: { name: string; summary: string }[]
   options: CompletedOption[]
-  /** What its first argument may be; nothing where that is anything. */
+  /** The choices of its first argument; empty without choices. */
   choices: readonly string[]
   takes_file: boolean
 }
 
-/** An option, as a shell needs to know it. */
+/** An option, as a completion script needs it. */
 export interface CompletedOption {
   /** `--to`, or `-H` and `--header`. */
   names: string[]
@@ -22,7 +22,7 @@ export interface CompletedOption {
   takes_file: boolean
 }
 
-/** The options of a command after which a value follows, each as the words that lead there: `svc send --to`. */
+/** The options of a command that take a value, with the full command: `svc send --to`. */
 export function optionsWithValue({ path, options }: CompletedCommand): string[] {
   return options
     .filter(({ takes_value }) => takes_value)
@@ -68,7 +68,7 @@ function describedOption(option: Option): CompletedOption {
   }
 }
 
-/** By what the help calls it: `<file>`, `<folder>`. */
+/** Whether the placeholder in the help names a file: `<file>`, `<folder>`. */
 function isFile(name: string): boolean {
   return /\b(file|folder|path)\b/.test(name)
 }

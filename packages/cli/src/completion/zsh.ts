@@ -1,6 +1,6 @@
 import { type CompletedCommand, type CompletedOption, optionsWithValue } from './tree.ts'
 
-/** The script for zsh, to be sourced or put where `fpath` looks, as `_svc`. */
+/** The completion script for zsh, to source, or to install as `_svc` in a folder of `fpath`. */
 export function zshScript(commands: readonly CompletedCommand[]): string {
   return `#compdef svc
 # Completion of svc for zsh. Load it with: source <(svc completion zsh)
@@ -55,7 +55,7 @@ function entryArm({ path, commands, options, choices, takes_file }: CompletedCom
   return `    ${quoted(path)}) if [[ "\${words[CURRENT]}" == -* ]]; then entries=(${names.join(' ')}); else${files} entries=(${others.join(' ')}); fi ;;`
 }
 
-/** A colon parts the word from what is said of it. */
+/** An entry of `_describe`: a word and its summary, separated by a colon. */
 function entry(word: string, summary: string): string {
   return quoted(`${word.replaceAll(':', '\\:')}:${summary}`)
 }
