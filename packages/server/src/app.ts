@@ -43,57 +43,57 @@ import { workspaceRoutes } from './routes/workspaces.ts'
 import type { Config } from './settings/config.ts'
 import { readSetting } from './settings/readers.ts'
 
-/** What the API is built with, besides its core. */
+/** The options of the API, besides its core. */
 export interface AppOptions {
   config: Pick<Config, 'rates' | 'trust_proxy'> & {
     jwt_secret: string
-    /** Beyond which load even sends are refused. */
+    /** The load above which even sends are refused. */
     overload?: Load
-    /** How many connections are served at once. */
+    /** The maximum of connections that are served at once. */
     connections_max?: number
   }
   logger?: Logger
-  /** Serves the inbox at `/dev` too, which shows everything: for a service that is only tried. */
+  /** Also serves the inbox at `/dev`, which shows all messages: for `svc dev`. */
   inbox?: InboxOptions | undefined
-  /** The core's payments, where they are only played: serves the page that they are decided on. */
+  /** The core's simulated payments; the app serves the page on which the payer decides them. */
   sandbox_payments?: SandboxPayments | undefined
-  /** Serves the page that a payer comes back to whose checkout named none: for payments that are real. */
+  /** Serves the page to which a payer returns from a real payment if the checkout named no other page. */
   payment_landing?: boolean | undefined
-  /** Where the service is reached from outside, without a slash at its end: providers sign the address they call. */
+  /** The public URL of the service, without a slash at its end: providers sign the URL that they call. */
   public_url?: (() => string) | undefined
-  /** Epoch milliseconds, for the sessions and the health's time stamp. */
+  /** Epoch milliseconds, for sessions and for the time stamp of `/health`. */
   now?: () => number
   /**
-   * How long open connections are served as before once the app is being closed, each answer ending its connection. Only
-   * then are idle ones closed.
+   * How long a closing app still serves open connections; each answer ends its connection. Idle connections are closed
+   * only after that.
    */
   linger_ms?: number
-  /** How long a caller may take after that to send and to listen. */
+  /** How long a client may then take to send its request and read the answer. */
   grace_ms?: number
-  /** Names a request in its answer and in every log line about it. */
+  /** Makes the id of a request, which its answer and its log lines show. */
   newRequestId?: () => string
-  /** How much there is to do; measured unless told. */
+  /** The load of the service; measured by default. */
   load?: (() => Load) | undefined
-  /** Told of each request that was answered. */
+  /** Called after each answered request. */
   onAnswered?: OnAnswered | undefined
 }
 
-/** Whoever sends slowly is not waited for: headers, then the whole request, then silence. */
+/** The time limits of a slow client: for the headers, for the whole request, for silence. */
 const HEADERS_MAX_MS = 10_000
 const REQUEST_MAX_MS = 30_000
 const SILENCE_MAX_MS = 60_000
-/** Node looks for slow senders this often; by default it is every half minute. */
+/** How often Node checks for slow clients; Node's default is 30 s. */
 const SLOWNESS_CHECK_MS = 1_000
 
-/** Clients that send again and again do so within this time, and learn from the answer that the connection ends. */
+/** Clients that send often do so within this time, and the answer tells them that the connection ends. */
 const LINGER_MS = 1_000
-/** Node looks for slow senders no more once it stops listening, so they are cut off then. */
+/** Node does not check for slow clients after it stops listening, so connections are closed after this time. */
 const GRACE_MS = 10_000
 
-/** Longer than any URL can be, so that an id of any length is just an id that nobody has. */
+/** Longer than any URL, so that an id of any length is an unknown id and no error of the router. */
 const PARAMETER_LENGTH_MAX = 65_536
 
-/** The HTTP API over an open core; not yet listening. */
+/** The HTTP API over an open core. It does not listen yet. */
 export async function buildApp(core: Core, options: AppOptions): Promise<FastifyInstance> {
   const { config, now = Date.now, newRequestId = randomUUID } = options
   const { linger_ms = LINGER_MS, grace_ms = GRACE_MS } = options
@@ -105,24 +105,24 @@ export async function buildApp(core: Core, options: AppOptions): Promise<Fastify
     logController: new LogController({ disableRequestLogging: true }),
     genReqId: () => newRequestId(),
     trustProxy: config.trust_proxy.length > 0 ? config.trust_proxy : false,
-    // A logger of its own for each request costs more than the lines it would write; they name the request themselves.
+    // A child logger for each request costs more than its lines; the lines name the request themselves.
     childLoggerFactory: (logger) => logger,
     bodyLimit: LIMITS.body_bytes,
     requestTimeout: REQUEST_MAX_MS,
     connectionTimeout: SILENCE_MAX_MS,
-    // Node would refuse a request without a Host header itself, with an empty body: `headerFault` does.
+    // `headerFault` checks the Host header: Node's own refusal has an empty body.
     http: { connectionsCheckingInterval: SLOWNESS_CHECK_MS, requireHostHeader: false },
     routerOptions: { maxParamLength: PARAMETER_LENGTH_MAX },
     rewriteUrl: ({ url = '/' }) => readableUrl(url),
     forceCloseConnections: 'idle',
-    // The specification knows no 503: requests are served while connections linger, then answered at the gate.
+    // The specification has no 503: requests are served while connections linger, then refused at the gate.
     return503OnClosing: false,
     exposeHeadRoutes: false,
     clientErrorHandler: (_error, socket) => void refuse(socket),
     frameworkErrors: (error, request, reply) => answerFailure(error, request, reply),
   })
   app.server.headersTimeout = HEADERS_MAX_MS
-  // Node would refuse an expectation it does not know with 417, which the specification does not.
+  // Node would refuse an unknown expectation with 417, which is not in the specification.
   app.server.on('checkExpectation', (request, response) => {
     app.server.emit('request', request, response)
   })
@@ -175,7 +175,7 @@ export async function buildApp(core: Core, options: AppOptions): Promise<Fastify
 function dropUnanswered(request: FastifyRequest, reply: FastifyReply): void {
   reply.hijack()
   request.raw.destroy()
-  request.log.debug({ req: request, request_id: request.id }, 'the client has gone')
+  request.log.debug({ req: request, request_id: request.id }, 'the client is gone')
 }
 
 function addHooks(
@@ -184,30 +184,30 @@ function addHooks(
   { logger, onAnswered }: AppOptions,
 ): void {
   app.addHook('onRoute', ({ config, url }) => {
-    // Nothing is served that does not say who may come in.
+    // Each route must state its rate limit and credential.
     if (!config?.endpoint && !config?.page) throw new Error(`${url} is no endpoint of the API`)
   })
   app.addHook('onRequest', (request, reply, done) => {
     reply.header('x-request-id', request.id)
     reply.header('x-content-type-options', 'nosniff')
     reply.header('cache-control', 'no-store')
-    // A connection that was reset cannot be answered, and has no address to count the request under.
+    // A connection that was reset cannot be answered, and has no address for the rate limit.
     if (request.socket.remoteAddress === undefined) return void dropUnanswered(request, reply)
     if (connections.isBeyond(request.raw.socket)) reply.header('connection', 'close')
     const fault = headerFault(request.raw)
-    // Where a request is ambiguous, so may be what follows it on the connection.
+    // After an ambiguous request, the rest of the connection is ambiguous too.
     if (fault) reply.header('connection', 'close')
     const refusal = fault ?? (request.is404 ? unknownRoute() : null)
-    // A route admits for itself; what is refused is a stranger's request all the same, and its body is not looked at.
+    // A route admits its requests itself. A refused request counts as one without credentials; its body is not read.
     if (refusal) admission.admit(null, request, reply).then(() => done(refusal), done)
     else done()
   })
   app.addHook('onResponse', (request, reply, done) => {
     const { statusCode } = reply
     onAnswered?.(request.method, request.routeOptions?.url, statusCode, reply.elapsedTime)
-    // A probe's 503 is an answer, not a fault.
+    // The 503 of a probe is an answer, not a fault.
     const level = statusCode === 500 ? 'error' : statusCode >= 400 ? 'info' : 'debug'
-    // Gathering what a line says costs more than not writing it.
+    // Checked first, because collecting the fields of a line costs time.
     if (logger?.isLevelEnabled(level)) {
       logger[level](
         {

@@ -14,16 +14,16 @@ import { type Config, urlOf } from './settings/config.ts'
 import { warnOfDatabase, warnOfSettings } from './settings/warnings.ts'
 import { targetsOf } from './settings/webhook-targets.ts'
 
-/** How long the last lines may take to be written when the service stops. */
+/** How long the last log lines may take to be written when the service stops. */
 const LOG_DRAIN_MAX_MS = 500
 
 /** A service that listens and dispatches. */
 export interface RunningServer {
   url: string
-  /** Where `/metrics` is; null where it is not served. */
+  /** The URL of `/metrics`; null where it is not served. */
   metrics_url: string | null
   core: Core
-  /** Stops accepting, sees what is under way to its end on open connections, then in dispatch, and closes the database. */
+  /** Stops accepting, ends requests in flight, then dispatch in flight, and closes the database. */
   close(): Promise<void>
 }
 
@@ -40,11 +40,11 @@ export async function startServer({
 }: {
   config: Config
   /**
-   * Relaxes what a production server never may: webhooks to plain http, the inbox at `/dev`, and payments that are played
-   * where Stripe is not set.
+   * Allows what a production server must not: webhooks to plain http, the inbox at `/dev`, and simulated payments where
+   * Stripe is not set.
    */
   dev?: boolean
-  /** What the inbox sends its first message with. */
+  /** The workspace and key with which the inbox sends its first message. */
   demo?: InboxOptions['demo']
   log_level?: string
   lease_ms?: CoreOptions['lease_ms']
@@ -80,7 +80,7 @@ export async function startServer({
     public_url: () => public_url,
     runtime,
     lease_ms,
-    // Nothing can be promised any more; whoever watches the process starts it again.
+    // The service can keep no promise now; a supervisor starts the process again.
     onFailure: (error) => {
       logger.fatal({ err: error }, 'the database failed')
       process.exit(1)
@@ -99,14 +99,14 @@ export async function startServer({
       payment_landing: payments !== undefined,
       inbox: dev ? { demo } : undefined,
       onAnswered: metrics?.onAnswered,
-      // `svc dev` is stopped by hand and should end at once.
+      // `svc dev` is stopped by hand and must end at once.
       ...(dev && { linger_ms: 0 }),
     })
     if (metrics && config.metrics_listen) scraped = await metrics.serve(core, config.metrics_listen)
-    await app.listen(whereTo(config))
+    await app.listen(listenOptions(config))
     const { port } = app.server.address() as AddressInfo
     const url = urlOf(config.host, port)
-    // Which port is free was not known before; providers are told where we are reached.
+    // With port 0 the port is known only now; providers get the public URL.
     if (public_url === urlOf(config.host, 0)) public_url = url
     await core.startDispatch()
     await core.audit.noteSettings(settingTexts(config))
@@ -137,7 +137,7 @@ export async function startServer({
   }
 }
 
-/** None where none are asked for: they are not loaded then. */
+/** The scheduled backups; null, without loading their code, where none are set. */
 async function scheduledBackups(
   { backups, database_url }: Config,
   { log, now }: Runtime,
@@ -148,7 +148,7 @@ async function scheduledBackups(
   return startBackups(backups, { database_url, made_by, log, now })
 }
 
-/** Loaded where it is asked for: a server without metrics starts sooner. */
+/** Loaded only where metrics are set: a server without them starts sooner. */
 async function loadMetrics({ database_url, providers }: Config): Promise<Metrics> {
   const { createMetrics } = await import('./metrics/metrics.ts')
   return createMetrics({
@@ -159,15 +159,15 @@ async function loadMetrics({ database_url, providers }: Config): Promise<Metrics
   })
 }
 
-/** Node knows `fd`; the types of the framework, which hands it on, do not. */
-function whereTo({ listen_fd, host, port, listen_backlog }: Config): FastifyListenOptions {
+/** Node takes `fd`, which the framework passes on although its types lack it. */
+function listenOptions({ listen_fd, host, port, listen_backlog }: Config): FastifyListenOptions {
   const backlog = listen_backlog
   return listen_fd === null
     ? { host, port, backlog }
     : ({ fd: listen_fd, backlog } as FastifyListenOptions)
 }
 
-/** Each setting as text, for the audit log to compare with those of the last start. */
+/** Each setting as text; the audit log compares them with those of the last start. */
 function settingTexts(config: Config): Record<string, string> {
   return Object.fromEntries(
     Object.entries(config).map(([name, value]) => [name, JSON.stringify(value) ?? '']),

@@ -160,7 +160,7 @@ describe.each(['/verify-email', '/reset-password'])('%s', (path) => {
   ])('says of %j that the link is not whole', async (search) => {
     const { status, body } = await open(`${path}${search}`)
     expect(status).toBe(400)
-    expect(body).toContain('<h1>This link is not whole</h1>')
+    expect(body).toContain('<h1>Incomplete link</h1>')
   })
 
   it.each([

@@ -74,7 +74,7 @@ describe('the payment page', () => {
     const { billing } = world().core
     const purchase = await billing.bySession(session_id)
     await billing.refund(purchase?.workspace_id ?? '', purchase?.id ?? '')
-    expect((await open()).body).toContain('<h1>This payment was taken back</h1>')
+    expect((await open()).body).toContain('<h1>This payment was reversed</h1>')
   })
 
   it('Decline: nothing is paid, then or later', async () => {

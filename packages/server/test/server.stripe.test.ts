@@ -78,7 +78,7 @@ describe.each([true, false])('with Stripe set (dev: %s)', (dev) => {
     expect(await landing()).toContain('Thank you. 1,000 credits for 10.00 USD.')
     stripe.refund(stripe.sessions.get(session_id)?.payment_intent ?? '')
     await tell()
-    expect(await landing()).toContain('<h1>This payment was taken back</h1>')
+    expect(await landing()).toContain('<h1>This payment was reversed</h1>')
     expect((await fetch(`${base_url}/pay/cs_none`)).status).toBe(404)
     // Nobody decides here: that is done at Stripe.
     const pay = { method: 'POST', body: new URLSearchParams({ decision: 'pay' }) }

@@ -10,14 +10,14 @@ import {
 } from '@svc/core/contract'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Admission } from '../admission/admission.ts'
-import { PAGE_CSP, packageFile, servePage, serveReading } from '../pages/page.ts'
+import { PAGE_CSP, packageFile, serveHandler, servePage } from '../pages/page.ts'
 import { isLocal } from './local-only.ts'
 import { messageRow, wholeMessage } from './message-row.ts'
 import { createStreams } from './streams.ts'
 import { createWatch, WATCHED_MAX } from './watch.ts'
 
 export interface InboxOptions {
-  /** A key to try the service with, once there is one, and the workspace that it is of. */
+  /** The demo's API key and its workspace; null before they exist. */
   demo?: (() => Demo | null) | undefined
 }
 
@@ -31,7 +31,7 @@ const WORKSPACES_MAX = 1_000
 
 const INBOX_CSP = `${PAGE_CSP}; frame-src 'self'`
 
-/** What stands in a mail runs nothing, loads nothing and leads nowhere; only its own styles and pictures are shown. */
+/** Content of mails runs no script, loads nothing and opens no link; only its own styles and images are shown. */
 const MAIL_CSP =
   "default-src 'none'; style-src 'unsafe-inline'; img-src data:; form-action 'none'; base-uri 'none'; " +
   "frame-ancestors 'self'; sandbox"
@@ -39,8 +39,8 @@ const MAIL_CSP =
 type Read = (request: FastifyRequest, reply: FastifyReply) => Promise<unknown> | unknown
 
 /**
- * The dev inbox at `/dev`: all that every workspace sent, to look at. It asks for no credential and shows everything, so
- * it is there for this machine alone, and for everybody else it is not.
+ * The dev inbox at `/dev`, which shows the messages of all workspaces. It takes no credential, so only this machine can
+ * reach it; any other client gets 404.
  */
 export function serveInbox(
   app: FastifyInstance,
@@ -55,12 +55,12 @@ export function serveInbox(
     servePage(app, admission, { ...shared, path, file, csp: INBOX_CSP })
   }
   const read = (path: string, handler: Read) =>
-    serveReading(app, admission, { ...shared, path }, async (request, reply) => {
+    serveHandler(app, admission, { ...shared, path }, async (request, reply) => {
       reply.header('content-type', 'application/json; charset=utf-8')
       return JSON.stringify(await handler(request, reply))
     })
   const readMail = (path: string, handler: (request: FastifyRequest) => Promise<string> | string) =>
-    serveReading(app, admission, { ...shared, path, csp: MAIL_CSP }, async (request, reply) => {
+    serveHandler(app, admission, { ...shared, path, csp: MAIL_CSP }, async (request, reply) => {
       reply.header('content-type', 'text/html; charset=utf-8')
       reply.header('x-dns-prefetch-control', 'off')
       return handler(request)
@@ -75,7 +75,7 @@ export function serveInbox(
       page: 1,
       limit: PAGE_LENGTH,
       channel: oneOf(CHANNELS, query, 'channel'),
-      // The specification's list knows no `read`; the rows do.
+      // The specification's list has no `read`, but rows do.
       status: oneOf(MESSAGE_STATUSES, query, 'status') as 'sent' | undefined,
       cursor: textOf(query, 'cursor') || undefined,
     })
@@ -103,7 +103,7 @@ export function serveInbox(
   serveStream(app, admission, core, shared)
 }
 
-/** Tells what becomes of a workspace's messages, and of the service's own mails, as it happens. */
+/** Streams the changes of a workspace's messages, and the service's own mails. */
 function serveStream(
   app: FastifyInstance,
   admission: Admission,
@@ -111,17 +111,19 @@ function serveStream(
   shared: { rate: 'exempt'; only: typeof isLocal },
 ): void {
   const streams = createStreams()
-  const watch = createWatch(core, (error) => app.log.warn({ err: error }, 'the inbox saw nothing'))
+  const watch = createWatch(core, (error) =>
+    app.log.warn({ err: error }, 'the inbox could not read messages'),
+  )
   app.addHook('preClose', async () => {
     streams.close()
     watch.close()
   })
-  serveReading(app, admission, { ...shared, path: '/dev/api/stream' }, async ({ query }, reply) => {
+  serveHandler(app, admission, { ...shared, path: '/dev/api/stream' }, async ({ query }, reply) => {
     const workspaceId = textOf(query, 'workspace')
     return streams.open(reply, (send) => {
       send('begin', { watched_max: WATCHED_MAX })
       const leave = [
-        watch.listen(workspaceId, (changes) => send('messages', changes)),
+        watch.subscribe(workspaceId, (changes) => send('messages', changes)),
         core.mails.onMail((mail) => send('mail', mail)),
       ]
       return () => {

@@ -2,19 +2,19 @@ import { PassThrough } from 'node:stream'
 import type { FastifyReply } from 'fastify'
 import { tooBusy } from '../failures.ts'
 
-/** Under the five minutes after which browsers and proxies give up on a silent connection, by far. */
+/** Far below the five minutes after which browsers and proxies close a silent connection. */
 const HEARTBEAT_MS = 15_000
-/** After a lost connection a browser comes back after this. */
+/** How long a browser waits before it connects again. */
 const RETRY_MS = 1_000
 const STREAMS_MAX = 32
-/** Who does not read what was sent is cut off, and comes back for the whole of it. */
+/** A stream with more unread bytes is closed; its client connects again and reads all. */
 const UNREAD_MAX_BYTES = 4_194_304
 
 export interface Streams {
   /**
-   * Answers with a stream of server-sent events, until either side ends it. `begin` gets what sends an event, and
-   * answers what to do at the end.
-   * @throws SvcError when there are as many already as are served at once.
+   * Answers with a stream of server-sent events, until either side ends it. `begin` gets the function that sends an event,
+   * and returns a function to call at the end.
+   * @throws SvcError when the maximum of streams is open.
    */
   open(reply: FastifyReply, begin: (send: Send) => () => void): FastifyReply
   close(): void
@@ -36,13 +36,13 @@ export function createStreams(heartbeat_ms = HEARTBEAT_MS): Streams {
       }
       streams.add(stream)
       write(`retry: ${RETRY_MS}\n\n`)
-      const beating = setInterval(() => write(': still here\n\n'), heartbeat_ms)
+      const heartbeat = setInterval(() => write(': still here\n\n'), heartbeat_ms)
       const end = begin((event, data) =>
         write(`event: ${event}\ndata: ${JSON.stringify(data)}\n\n`),
       )
       stream.once('close', () => {
         streams.delete(stream)
-        clearInterval(beating)
+        clearInterval(heartbeat)
         end()
       })
       return reply.header('content-type', 'text/event-stream; charset=utf-8').send(stream)

@@ -2,28 +2,28 @@ import type { Core } from '@svc/core'
 import type { Message } from '@svc/core/contract'
 import { type MessageRow, messageRow } from './message-row.ts'
 
-/** So many of the newest messages are watched; older ones are shown as they were when they were read. */
+/** The number of the newest messages that are watched; older ones do not update. */
 export const WATCHED_MAX = 200
 
-const LOOK_MS = 300
-/** Looking takes at most this share of the time, however slow the database is. */
-const LOOK_SHARE = 0.1
+const POLL_MS = 300
+/** Polling takes at most this share of the time, however slow the database is. */
+const POLL_SHARE = 0.1
 
-/** What a look at a workspace gave: the rows that are new or changed since the one before. */
+/** The result of a poll: the rows that are new or changed since the last one. */
 export interface Changes {
   messages: MessageRow[]
   total: number
 }
 
 export interface Watch {
-  /** Hears of changes until the answer is called; first, at once, of all that is watched. */
-  listen(workspaceId: string, listener: (changes: Changes) => void): () => void
+  /** Calls `listener` with all watched messages, then with changes; returns the function that ends it. */
+  subscribe(workspaceId: string, listener: (changes: Changes) => void): () => void
   close(): void
 }
 
 /**
- * Tells what becomes of a workspace's newest messages, whichever process sends them: it looks again and again, for all
- * listeners of a workspace at once, and not at all where nobody listens.
+ * Reports the changes of a workspace's newest messages, whichever process sends them: it polls the database, once for all
+ * listeners of a workspace, and not at all without listeners.
  */
 export function createWatch(
   core: Pick<Core, 'messages'>,
@@ -37,7 +37,7 @@ export function createWatch(
     let total: number | null = null
     let timer: NodeJS.Timeout | undefined
 
-    async function look(): Promise<void> {
+    async function poll(): Promise<void> {
       const began = performance.now()
       try {
         const found = await core.messages.list(workspaceId, { page: 1, limit: WATCHED_MAX })
@@ -47,7 +47,7 @@ export function createWatch(
       }
       if (listeners.size === 0) return
       const took_ms = performance.now() - began
-      timer = setTimeout(look, Math.max(LOOK_MS, took_ms / LOOK_SHARE))
+      timer = setTimeout(poll, Math.max(POLL_MS, took_ms / POLL_SHARE))
       timer.unref()
     }
 
@@ -61,18 +61,18 @@ export function createWatch(
         }),
       )
       const changed = [...now].filter(([id, { row }]) => known.get(id)?.row !== row)
-      const isOther = changed.length > 0 || found.total !== total
+      const hasChanged = changed.length > 0 || found.total !== total
       known = now
       total = found.total
-      if (!isOther) return
+      if (!hasChanged) return
       for (const listener of listeners)
         listener({ messages: changed.map(([, { row }]) => row), total })
     }
 
     return {
       listeners,
-      look,
-      /** For one who comes later than the first look. */
+      poll,
+      /** The current rows, for a listener that comes after the first poll. */
       all: (): Changes | null =>
         total !== null ? { messages: [...known.values()].map(({ row }) => row), total } : null,
       stop: () => clearTimeout(timer),
@@ -80,12 +80,12 @@ export function createWatch(
   }
 
   return {
-    listen(workspaceId, listener) {
+    subscribe(workspaceId, listener) {
       let watch = watches.get(workspaceId)
       if (!watch) {
         watch = watchOne(workspaceId)
         watches.set(workspaceId, watch)
-        void watch.look()
+        void watch.poll()
       }
       const { listeners, stop, all } = watch
       const known = all()

@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net'
 import type { Address } from '../settings/readers.ts'
 import { ConfigError } from '../settings/variables.ts'
 
-/** Who scrapes asks seldom, on few connections, and in few bytes. */
+/** Limits for scrapers, which send few requests, on few connections, with few bytes. */
 const CONNECTIONS_MAX = 32
 const HEADERS_MAX_BYTES = 8 * 1024
 const REQUEST_MAX_MS = 5_000
@@ -12,8 +12,8 @@ const GRACE_MS = 3_000
 const INDEX = 'svc: the metrics are at /metrics\n'
 
 /**
- * Serves `GET /metrics` on an address of its own, without credentials: it is for the operator's network alone.
- * @throws ConfigError when it cannot listen there.
+ * Serves `GET /metrics` on an address of its own, without credentials, for the operator's network.
+ * @throws ConfigError when it cannot listen on the address.
  */
 export async function serveMetrics(
   { host, port }: Address,
@@ -21,7 +21,7 @@ export async function serveMetrics(
 ): Promise<{ port: number; close(): Promise<void> }> {
   let scraping: Promise<string> | null = null
 
-  /** Whoever asks meanwhile gets the same. */
+  /** Concurrent requests share one scrape. */
   function shared(): Promise<string> {
     scraping ??= scrape().finally(() => {
       scraping = null
@@ -44,13 +44,13 @@ export async function serveMetrics(
       connectionsCheckingInterval: 1_000,
     },
     (request, response) => {
-      // A body is nothing to us; whoever sends one is not waited for.
+      // A body is not read, so the connection of a client that sends one must end.
       if (request.method !== 'GET') response.setHeader('connection', 'close')
       answer(request, response).catch(() => end(response, 500, 'the metrics could not be read\n'))
     },
   )
   server.maxConnections = CONNECTIONS_MAX
-  // Whoever asks and does not read keeps a connection from others.
+  // A client that does not read its answer would occupy a connection.
   server.timeout = REQUEST_MAX_MS
   await listening(server, { host, port })
   return {

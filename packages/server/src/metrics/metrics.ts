@@ -7,23 +7,23 @@ import { type OnAnswered, requestMetrics } from './request-metrics.ts'
 import { register } from './series.ts'
 import { workMetrics } from './work-metrics.ts'
 
-/** What a service tells Prometheus. */
+/** The metrics of a service for Prometheus. */
 export interface Metrics {
   /** For the core's runtime. */
   telemetry: Telemetry
   /** For the app. */
   onAnswered: OnAnswered
   /**
-   * Serves it all.
-   * @throws ConfigError when the address cannot be listened on.
+   * Serves all metrics.
+   * @throws ConfigError when the server cannot listen on the address.
    */
   serve(core: Core, address: Address): Promise<{ port: number; close(): Promise<void> }>
 }
 
-/** The library's gauges that are called as counters are; `promtool check metrics` takes no offence at the rest. */
+/** Gauges of the library with names of counters, which `promtool check metrics` rejects. */
 const MISNAMED = ['handles', 'requests', 'resources'].map((of) => `nodejs_active_${of}_total`)
 
-/** @param providers the names of all that may carry messages. */
+/** @param providers the names of all providers, the sandbox included */
 export function createMetrics({
   version,
   engine,
@@ -33,7 +33,7 @@ export function createMetrics({
   version: string
   engine: 'sqlite' | 'postgres'
   providers: readonly string[]
-  /** How many lines of the log could not be written. */
+  /** The number of log lines that were dropped. */
   log_lines_dropped: () => number
 }): Metrics {
   const registry = new Registry()
@@ -42,12 +42,18 @@ export function createMetrics({
   const build = { version, engine, node: process.versions.node }
   const dropped = {
     name: 'svc_log_lines_dropped_total',
-    help: 'Log lines that a full disk, a closed pipe or a reader that does not read refused.',
+    help: 'Log lines that were dropped because of a full disk, a closed pipe or a stalled reader.',
   }
   register(registry, { ...dropped, type: 'counter' }, () => [
     { labels: {}, value: log_lines_dropped() },
   ])
-  gauge(registry, 'svc_build_info', 'What runs, as labels of a 1.', () => 1, build)
+  gauge(
+    registry,
+    'svc_build_info',
+    'Versions and engine as labels; the value is 1.',
+    () => 1,
+    build,
+  )
   return {
     telemetry: workMetrics(registry, providers),
     onAnswered: requestMetrics(registry),
@@ -59,13 +65,13 @@ export function createMetrics({
       gauge(
         registry,
         'svc_dispatch_paused',
-        'Whether an operator stopped all sending, 1 or 0.',
+        'Whether an operator paused all sending, 1 or 0.',
         () => Number(core.dispatch.isPaused()),
       )
       return serveMetrics(address, {
         type: registry.contentType,
         async scrape() {
-          await overview.look()
+          await overview.refresh()
           return registry.metrics()
         },
       })

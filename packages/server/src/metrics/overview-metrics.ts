@@ -2,28 +2,29 @@ import type { Core } from '@svc/core'
 import { UNITS_PER_CREDIT } from '@svc/core/contract'
 import type { Overview, ProviderStatus } from '@svc/core/operate'
 import type { Registry } from 'prom-client'
+import { withTimeout } from '../timeout.ts'
 import { register, type Sample } from './series.ts'
 
-/** What stands in the database. */
+/** State that comes from the database. */
 interface Standing {
   overview: Overview
   providers: ProviderStatus[]
 }
 
-/** So long what was read is shown again: several may scrape. */
+/** How long one reading serves several scrapes. */
 const KEPT_MS = 2_000
 
-/** A scrape waits no longer for the database. */
+/** The maximum that a scrape waits for the database. */
 const WAIT_MAX_MS = 2_000
 
 /**
- * Gauges of what stands in the database, for all its servers alike. `look` is to be called before they are read; it
- * never throws, and while the database does not answer they have no value and `svc_database_up` is 0.
+ * Gauges of state in the database, the same on all its servers. Call `refresh` before they are read; it never throws. While
+ * the database does not answer, the gauges have no value and `svc_database_up` is 0.
  */
 export function overviewMetrics(
   registry: Registry,
   core: Pick<Core, 'overviews' | 'providers'>,
-): { look(): Promise<void> } {
+): { refresh(): Promise<void> } {
   let standing: Standing | null = null
   let read_at = Number.NEGATIVE_INFINITY
   let reading: Promise<void> | null = null
@@ -54,11 +55,13 @@ export function overviewMetrics(
   )
 
   return {
-    async look() {
+    async refresh() {
       if (performance.now() - read_at < KEPT_MS && standing) return
-      // One at a time: a database that hangs is not asked again for each scrape.
+      // One reading at a time: scrapes do not add queries to a database that hangs.
       reading ??= read()
-      if (!(await isDone(reading, WAIT_MAX_MS))) standing = null
+      await withTimeout(WAIT_MAX_MS, reading).catch(() => {
+        standing = null
+      })
     },
   }
 }
@@ -66,7 +69,7 @@ export function overviewMetrics(
 function registerStanding(
   gauge: (name: string, help: string, samples: (standing: Standing) => Sample[]) => void,
 ): void {
-  gauge('svc_workspaces', 'Workspaces there are.', ({ overview }) => [
+  gauge('svc_workspaces', 'Number of workspaces.', ({ overview }) => [
     one(overview.credits.workspaces),
   ])
   gauge('svc_workspaces_frozen', 'Workspaces that may not spend.', ({ overview }) => [
@@ -74,42 +77,48 @@ function registerStanding(
   ])
   gauge(
     'svc_credits_balance',
-    'Credits on all accounts, what is held included.',
+    'Credits on all accounts, held credits included.',
     ({ overview }) => [one(overview.credits.balance / UNITS_PER_CREDIT)],
   )
-  gauge('svc_credits_held', 'Credits that are set aside on all accounts.', ({ overview }) => [
+  gauge('svc_credits_held', 'Credits that are held on all accounts.', ({ overview }) => [
     one(overview.credits.held / UNITS_PER_CREDIT),
   ])
-  gauge('svc_queue_waiting', 'What is in a queue, due or not.', ({ overview }) =>
+  gauge('svc_queue_waiting', 'Items in a queue, due or not.', ({ overview }) =>
     byQueue(overview, ({ waiting }) => waiting),
   )
-  gauge('svc_queue_due', 'What should be under way already.', ({ overview }) =>
+  gauge('svc_queue_due', 'Items in a queue that are due.', ({ overview }) =>
     byQueue(overview, ({ due }) => due),
   )
-  gauge('svc_queue_oldest_due_seconds', 'How long the longest-waiting is due.', ({ overview }) =>
-    byQueue(overview, ({ oldest_due_at }) =>
-      oldest_due_at ? Math.max(0, (overview.at.getTime() - oldest_due_at.getTime()) / 1000) : 0,
-    ),
+  gauge(
+    'svc_queue_oldest_due_seconds',
+    'How long the oldest due item has been due.',
+    ({ overview }) =>
+      byQueue(overview, ({ oldest_due_at }) =>
+        oldest_due_at ? Math.max(0, (overview.at.getTime() - oldest_due_at.getTime()) / 1000) : 0,
+      ),
   )
   gauge(
     'svc_outcome_unknown',
-    'Messages of which it is unknown whether a provider has them.',
+    'Messages with an unknown outcome: a provider may or may not have them.',
     (of) => [one(of.overview.message_queue.unknown)],
   )
-  gauge('svc_messages', 'Messages in the history, by their status now.', ({ overview }) =>
+  gauge('svc_messages', 'Messages in the history, by their current status.', ({ overview }) =>
     overview.messages.map(({ channel, status, count }) => ({
       labels: { channel, status },
       value: count,
     })),
   )
-  gauge('svc_webhooks', 'Webhooks, by how they do.', ({ overview }) =>
+  gauge('svc_webhooks', 'Webhooks, by their state.', ({ overview }) =>
     Object.entries(overview.webhooks).map(([status, value]) => ({ labels: { status }, value })),
   )
-  gauge('svc_provider_paused', 'Whether all of a provider or a sender is paused, 1 or 0.', (of) =>
-    of.providers.map(({ name, pauses }) => ({
-      labels: { provider: name },
-      value: pauses.length > 0 ? 1 : 0,
-    })),
+  gauge(
+    'svc_provider_paused',
+    'Whether a provider, or one of its senders, is paused, 1 or 0.',
+    (of) =>
+      of.providers.map(({ name, pauses }) => ({
+        labels: { provider: name },
+        value: pauses.length > 0 ? 1 : 0,
+      })),
   )
 }
 
@@ -125,16 +134,4 @@ function byQueue(
     { labels: { queue: 'messages' }, value: read(message_queue) },
     { labels: { queue: 'deliveries' }, value: read(delivery_queue) },
   ]
-}
-
-async function isDone(work: Promise<void>, max_ms: number): Promise<boolean> {
-  let timer: NodeJS.Timeout | undefined
-  const late = new Promise<false>((resolve) => {
-    timer = setTimeout(resolve, max_ms, false)
-  })
-  try {
-    return await Promise.race([work.then(() => true), late])
-  } finally {
-    clearTimeout(timer)
-  }
 }

@@ -1,7 +1,7 @@
 import type { Registry } from 'prom-client'
 import { counter, histogram } from './series.ts'
 
-/** Told of each answered request: its route's pattern, undefined where it has none. */
+/** Called after each answered request; `route` is the route's pattern, undefined for none. */
 export type OnAnswered = (
   method: string,
   route: string | undefined,
@@ -9,21 +9,21 @@ export type OnAnswered = (
   duration_ms: number,
 ) => void
 
-/** Whatever was asked for, what is no route is one and the same. */
+/** The label of all requests without a route. */
 const NO_ROUTE = 'none'
 
 const BUCKETS = [0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10]
 
-/** Counts requests by what they were for. The address itself, which may hold a token or a number, is on nothing. */
+/** Counts requests by route. No label has the URL itself, which may hold a token or a phone number. */
 export function requestMetrics(registry: Registry): OnAnswered {
   const requests = counter(registry, {
     name: 'svc_http_requests_total',
-    help: 'Requests that were answered, by the pattern of their route.',
+    help: 'Answered requests, by the pattern of their route.',
     labels: ['method', 'route', 'status'],
   })
   const durations = histogram(registry, {
     name: 'svc_http_request_duration_seconds',
-    help: 'How long answering took, from the request line to the last byte.',
+    help: 'Duration of requests, from the request line to the last byte of the answer.',
     labels: ['method', 'route'],
     buckets: BUCKETS,
   })

@@ -1,15 +1,15 @@
 import type { Metric, Registry } from 'prom-client'
 
-/** What a metric is called, and what by. */
+/** The name of a metric and its labels. */
 export interface Named<Label extends string> {
   name: string
   help: string
   labels?: readonly Label[]
 }
 
-/** One number as it is shown. */
+/** One number of a metric. */
 export interface Sample {
-  /** Where it differs from that of the metric. */
+  /** The name, if it differs from the metric's. */
   metricName?: string
   labels: Record<string, string | number>
   value: number
@@ -20,31 +20,31 @@ export interface Count {
   value: number
 }
 
-/** How often something took how long. */
+/** A distribution of durations or other values. */
 export interface Durations {
-  /** Of this many seconds, or of whatever the histogram is of. */
+  /** Adds a value, in seconds or in the histogram's unit. */
   observe(value: number): void
 }
 
-/** So many combinations of labels are told apart; what comes then is counted together. */
+/** The maximum of label combinations; further ones count together as `other`. */
 const SERIES_MAX = 2_000
 
 const OTHER = 'other'
 
-/** Puts a metric into what is scraped. Its samples are made when somebody asks. */
+/** Adds a metric to the registry. A scrape makes its samples. */
 export function register(
   registry: Registry,
   { name, help, type }: { name: string; help: string; type: 'counter' | 'gauge' | 'histogram' },
   samples: () => Sample[],
 ): void {
   const get = async () => ({ name, help, type, aggregator: 'sum', values: samples() })
-  // All that a registry asks of a metric.
+  // The only properties of a metric that a registry reads.
   registry.registerMetric({ name, help, get } as unknown as Metric)
 }
 
 /**
- * A counter that costs an addition: the library's own takes half a microsecond and more, several times a message.
- * @param known combinations of labels that are shown from the start, at 0.
+ * A counter that costs one addition: the library's own takes at least half a microsecond, several times for each message.
+ * @param known label combinations that exist from the start, at 0
  */
 export function counter<Label extends string>(
   registry: Registry,
@@ -58,7 +58,7 @@ export function counter<Label extends string>(
   return series.of
 }
 
-/** A histogram that costs a few comparisons. `buckets` are upper bounds, the least first. */
+/** A histogram that costs a few comparisons. `buckets` are upper bounds in ascending order. */
 export function histogram<Label extends string>(
   registry: Registry,
   { buckets, ...named }: Named<Label> & { buckets: readonly number[] },
@@ -112,7 +112,7 @@ function seriesOf<One>(
   }
 
   function of(...values: string[]): One {
-    // No label that we give holds a line end.
+    // No label has a line end.
     const key = values.length === 1 ? (values[0] as string) : values.join('\n')
     const found = all.get(key)
     if (found) return found.one

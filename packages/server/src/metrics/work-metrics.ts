@@ -3,7 +3,7 @@ import { CHANNELS, ERRORS, MESSAGE_STATUSES, UNITS_PER_CREDIT } from '@svc/core/
 import type { Registry } from 'prom-client'
 import { counter, histogram } from './series.ts'
 
-/** Seconds, from what a commit takes to what a provider may take. */
+/** Buckets in seconds: FAST for commits, SLOW for providers and receivers. */
 const FAST = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5]
 const SLOW = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30]
 const JOBS = [1, 2, 4, 8, 16, 32, 64, 128]
@@ -14,9 +14,9 @@ const LOOKUP_OUTCOMES = ['found', 'not_found', 'unavailable'] as const
 const CALLBACK_OUTCOMES = ['read', 'forged', 'unreadable'] as const
 
 /**
- * What the core tells of its work, as counters and histograms. Each is there from the start for the labels that are
- * known then, so that the first failure is a rise and not a beginning.
- * @param providers the names of all that may carry messages.
+ * Counters and histograms of the core's work. Known label combinations exist from the start, so that the first failure
+ * raises a counter and does not create it.
+ * @param providers the names of all providers, the sandbox included
  */
 export function workMetrics(registry: Registry, providers: readonly string[]): Telemetry {
   const accepting = acceptMetrics(registry)
@@ -49,7 +49,7 @@ function acceptMetrics(registry: Registry) {
     registry,
     {
       name: 'svc_accepts_replayed_total',
-      help: 'Sends and bulks that were answered as the first time.',
+      help: 'Sends and bulks that got their stored answer again.',
       labels: ['channel'],
     },
     CHANNELS.map((channel) => [channel]),
@@ -58,32 +58,32 @@ function acceptMetrics(registry: Registry) {
     registry,
     {
       name: 'svc_accepts_refused_total',
-      help: 'Sends and bulks that were well formed and refused.',
+      help: 'Sends and bulks that were valid but refused.',
       labels: ['channel', 'code'],
     },
     pairs(CHANNELS, Object.keys(ERRORS)),
   )
   const durations = histogram(registry, {
     name: 'svc_accept_duration_seconds',
-    help: 'How long accepting a send or a bulk took, its commit included.',
+    help: 'Duration of accepting a send or a bulk, its commit included.',
     buckets: FAST,
   })
   const statuses = counter(
     registry,
     {
       name: 'svc_message_status_total',
-      help: 'Messages that came to a status.',
+      help: 'Messages that reached a status.',
       labels: ['channel', 'status'],
     },
     pairs(CHANNELS, MESSAGE_STATUSES),
   )
   const refunds = counter(registry, {
     name: 'svc_refunds_total',
-    help: 'Messages whose credits were given back.',
+    help: 'Messages whose credits were refunded.',
   })
   const refunded = counter(registry, {
     name: 'svc_refunded_credits_total',
-    help: 'Credits that were given back.',
+    help: 'Credits that were refunded.',
   })
   return {
     accepted: (channel, count, duration_ms) => {
@@ -112,7 +112,7 @@ function providerMetrics(registry: Registry, providers: readonly string[]) {
     registry,
     {
       name: 'svc_provider_attempts_total',
-      help: 'Messages that a provider was asked to send, by what it made of it.',
+      help: 'Attempts to send a message through a provider, by their outcome.',
       labels: ['provider', 'channel', 'outcome'],
     },
     pairs(providers, CHANNELS).flatMap((pair) =>
@@ -123,7 +123,7 @@ function providerMetrics(registry: Registry, providers: readonly string[]) {
     registry,
     {
       name: 'svc_provider_attempt_duration_seconds',
-      help: 'How long a provider took for the call that an attempt was part of.',
+      help: 'Duration of the call to a provider that an attempt was part of.',
       labels: ['provider'],
       buckets: SLOW,
     },
@@ -133,7 +133,7 @@ function providerMetrics(registry: Registry, providers: readonly string[]) {
     registry,
     {
       name: 'svc_provider_lookups_total',
-      help: 'Messages that a provider was asked about.',
+      help: 'Lookups of messages at a provider, by their outcome.',
       labels: ['provider', 'outcome'],
     },
     pairs(providers, LOOKUP_OUTCOMES),
@@ -142,7 +142,7 @@ function providerMetrics(registry: Registry, providers: readonly string[]) {
     registry,
     {
       name: 'svc_provider_pauses_total',
-      help: 'How often a provider, or one of its senders, was paused because it refused its settings.',
+      help: 'Pauses of a provider, or of one of its senders, because it refused its settings.',
       labels: ['provider'],
     },
     providers.map((provider) => [provider]),
@@ -151,7 +151,7 @@ function providerMetrics(registry: Registry, providers: readonly string[]) {
     registry,
     {
       name: 'svc_provider_callbacks_total',
-      help: 'Requests that providers made, by what they were.',
+      help: 'Callbacks of providers, by their outcome.',
       labels: ['provider', 'outcome'],
     },
     pairs(providers, CALLBACK_OUTCOMES),
@@ -160,7 +160,7 @@ function providerMetrics(registry: Registry, providers: readonly string[]) {
     registry,
     {
       name: 'svc_messages_received_total',
-      help: 'Messages that recipients wrote.',
+      help: 'Messages received from recipients.',
       labels: ['provider', 'channel'],
     },
     pairs(providers, CHANNELS),
@@ -190,21 +190,21 @@ function deliveryMetrics(registry: Registry) {
     registry,
     {
       name: 'svc_delivery_attempts_total',
-      help: 'Tries of webhook deliveries, by the class of the answer or why there was none.',
+      help: 'Attempts of webhook deliveries, by the class of the answer or the fault.',
       labels: ['outcome'],
     },
     DELIVERY_OUTCOMES.map((outcome) => [outcome]),
   )
   const durations = histogram(registry, {
     name: 'svc_delivery_attempt_duration_seconds',
-    help: 'How long receivers took to answer a try, or not to.',
+    help: 'Duration of attempts of webhook deliveries.',
     buckets: SLOW,
   })
   const ends = counter(
     registry,
     {
       name: 'svc_deliveries_total',
-      help: 'Webhook deliveries that were acknowledged, or given up after their tries.',
+      help: 'Webhook deliveries that were acknowledged, or that failed after all attempts.',
       labels: ['outcome'],
     },
     [['delivered'], ['failed']],
@@ -223,19 +223,19 @@ function deliveryMetrics(registry: Registry) {
 function storageMetrics(registry: Registry) {
   const commits = histogram(registry, {
     name: 'svc_commit_duration_seconds',
-    help: 'How long a transaction took, until it was on disk.',
+    help: 'Duration of transactions, until they were on disk.',
     buckets: FAST,
   })
   const jobs = histogram(registry, {
     name: 'svc_commit_jobs',
-    help: 'How many jobs shared a commit.',
+    help: 'Number of jobs in one commit.',
     buckets: JOBS,
   })
   const claims = histogram(
     registry,
     {
       name: 'svc_claim_duration_seconds',
-      help: 'How long asking a queue for due work took.',
+      help: 'Duration of claims of due work from a queue.',
       labels: ['queue'],
       buckets: FAST,
     },
@@ -245,7 +245,7 @@ function storageMetrics(registry: Registry) {
     registry,
     {
       name: 'svc_claimed_total',
-      help: 'Messages and deliveries that were taken from their queue to be worked on.',
+      help: 'Messages and deliveries that were claimed from their queue.',
       labels: ['queue'],
     },
     QUEUES.map((queue) => [queue]),
@@ -254,7 +254,7 @@ function storageMetrics(registry: Registry) {
     registry,
     {
       name: 'svc_sweeps_total',
-      help: 'Looks for what had ended by itself: holds, grants, old answers.',
+      help: 'Sweeps of expired holds, grants and stored answers, by their outcome.',
       labels: ['outcome'],
     },
     [['done'], ['failed']],

@@ -1,17 +1,17 @@
 import { LIMITS } from '@svc/core/contract'
 import { escapeHtml, plainPage } from './plain-page.ts'
 
-/** Asks to verify an address. Opening the page changes nothing: programs that look at mails open links too. */
+/** The form to verify an address. Opening the page changes nothing, because programs that scan mails open links too. */
 export function verifyForm(token: string): string {
   return plainPage(
     'Verify your e-mail address',
-    `<p>Is the address that the mail was sent to yours?</p>
-<p>Verifying it revokes the API keys and disables the webhooks that were created before. Sessions go on.</p>
+    `<p>Does the e-mail address of the mail belong to you?</p>
+<p>Verifying it revokes the API keys and disables the webhooks that were created before. Sessions continue.</p>
 ${form('verify-email', token, '<button>Verify the address</button>')}`,
   )
 }
 
-/** Asks for a new password; `before` says what was wrong with the last one, and whether the box was ticked. */
+/** The form for a new password; `before` has the fault of the last attempt, and whether the box was ticked. */
 export function resetForm(token: string, before?: { fault: string; revokes: boolean }): string {
   const alert = before ? `<p role="alert">${escapeHtml(before.fault)}</p>\n` : ''
   const ticked = before?.revokes ? ' checked' : ''
@@ -22,7 +22,7 @@ export function resetForm(token: string, before?: { fault: string; revokes: bool
   return plainPage('Choose a new password', `${alert}${form('reset-password', token, field)}`)
 }
 
-/** Its target is relative: a proxy may serve all this under a path. */
+/** The target is relative, because a proxy may serve the page under a path. */
 function form(action: string, token: string, fields: string): string {
   return `<form method="post" action="${action}" accept-charset="utf-8">
 <input type="hidden" name="token" value="${escapeHtml(token)}">

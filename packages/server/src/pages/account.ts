@@ -7,26 +7,26 @@ import { actorOf } from '../routes/mount.ts'
 import { revokedText } from '../routes/revoked-text.ts'
 import { resetForm, verifyForm } from './account-html.ts'
 import { acceptForms } from './form-body.ts'
-import { addPageHeaders, serveReading } from './page.ts'
+import { addPageHeaders, serveHandler } from './page.ts'
 import { notice, plainPageCsp } from './plain-page.ts'
 
-/** The longest password there is, percent-encoded, and the token, with room to spare. */
+/** Room for the longest password, percent-encoded, and the token. */
 const FORM_BYTES_MAX = 8 * 1024
 
 const CSP = plainPageCsp()
 const HTML = 'text/html; charset=utf-8'
 
-/** One link of a mail: what it shows, and what its form does. */
+/** The page of a mail's link and its form. */
 interface AccountPage {
   path: string
-  /** What the form is counted as. */
+  /** The endpoint whose rate limit counts the form. */
   endpoint: Endpoint
   form(token: string): string
-  /** Answers the page that follows. */
+  /** Returns the next page. */
   submit(fields: unknown, actor: Actor): Promise<{ status: number; html: string }>
 }
 
-/** What the links of mails lead to: two pages that need no script, whose forms come back to them. */
+/** Serves the targets of links in mails: two pages without scripts, whose forms post to the page's own URL. */
 export function serveAccountPages(app: FastifyInstance, admission: Admission, core: Core): void {
   app.register(async (scope) => {
     acceptForms(scope)
@@ -47,7 +47,7 @@ function accountPages({ workspaces }: Core): AccountPage[] {
       form: verifyForm,
       async submit(fields, actor) {
         const { revoked } = await workspaces.verifyEmail(decode(verify_email.body, fields), actor)
-        const text = `Thank you. That was all.${revokedText(revoked)}`
+        const text = `Thank you. You can close this page.${revokedText(revoked)}`
         return { status: 200, html: notice('Address verified', text) }
       },
     },
@@ -72,7 +72,7 @@ function accountPages({ workspaces }: Core): AccountPage[] {
   ]
 }
 
-/** A ticked box is a text in a form. */
+/** Turns the text of a ticked box into a boolean. */
 function withBoolean(fields: unknown): unknown {
   return isTicked(fields) ? { ...fields, revoke_api_keys: true } : fields
 }
@@ -82,7 +82,7 @@ function isTicked(fields: unknown): fields is { revoke_api_keys: 'true' } {
   return revoke_api_keys === 'true'
 }
 
-/** The form once more, as it was filled in, where the password alone is to blame. */
+/** The form again with its values, if the password is the fault; null otherwise. */
 function tryAgain(error: unknown, fields: unknown): string | null {
   const token = tokenOf(fields)
   if (!(error instanceof SvcError) || error.details?.[0]?.path !== 'password') return null
@@ -91,12 +91,12 @@ function tryAgain(error: unknown, fields: unknown): string | null {
 
 function serve(app: FastifyInstance, admission: Admission, page: AccountPage): void {
   const { path, endpoint } = page
-  serveReading(app, admission, { path, csp: CSP }, async ({ query }, reply) => {
+  serveHandler(app, admission, { path, csp: CSP }, async ({ query }, reply) => {
     reply.type(HTML)
     const token = tokenOf(query)
     if (token !== null) return page.form(token)
     reply.code(400)
-    return notice('This link is not whole', 'Open the link of the mail again, all of it.')
+    return notice('Incomplete link', 'Open the complete link of the mail again.')
   })
   app.route({
     method: 'POST',

@@ -2,7 +2,7 @@ import { checkValue, invalid } from '@svc/core/contract'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { isDecodable } from '../requests/readable-url.ts'
 
-/** The one body that the routes of `scope` take: a form's fields, as texts. */
+/** Lets the routes of `app` take only forms; the body is an object of their fields as texts. */
 export function acceptForms(app: FastifyInstance): void {
   app.removeAllContentTypeParsers()
   app.addContentTypeParser<string>(

@@ -10,29 +10,29 @@ import { unknownRoute } from '../failures.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** What is no endpoint of the API, for anybody to read: how its requests are counted. */
+    /** For a route that is no endpoint of the API and takes no credential: how its requests count. */
     page?: PageRate
   }
 }
 
-/** Something to read beside the API. */
+/** The route of a page or file. */
 export interface PageRoute {
   path: string
-  /** `anonymous` unless told. */
+  /** Default: `anonymous`. */
   rate?: PageRate | undefined
-  /** Its Content-Security-Policy; without one `PAGE_CSP`. */
+  /** Its Content-Security-Policy; default: `PAGE_CSP`. */
   csp?: string | undefined
-  /** Whom it is there for; for all others it is a path that nobody serves. */
+  /** Selects the requests that get the page; others get the 404 of an unknown route. */
   only?: ((request: FastifyRequest) => boolean) | undefined
 }
 
 /** A page, or a file that belongs to one. */
 export type Page = PageRoute & {
-  /** Its media type; without one, what the file's name says, and of a text HTML. */
+  /** Its media type; default: by the file's extension, HTML for text. */
   type?: string
 } & ({ html: string } | { file: string } | { text: () => string })
 
-/** Nothing but the page's own files: no inline script or style, no other host, no frame around it. */
+/** Allows only the page's own files: no inline script or style, no other host, no frame around it. */
 export const PAGE_CSP =
   "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
   "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
@@ -48,24 +48,24 @@ const TYPES: Record<string, string> = {
 }
 const COMPRESSIBLE = /^text\/|^application\/json|\+xml/
 
-/** Below this, compressing saves no packet. */
+/** Shorter content is not compressed, because that saves no packet. */
 const COMPRESS_FROM_BYTES = 1_400
 
 const compress = promisify(gzip)
 const require = createRequire(import.meta.url)
 
-/** Where a file of a package is: one that is installed, or this one (`@svc/server`). */
+/** The path of a file in an installed package, or in this one (`@svc/server`). */
 export function packageFile(name: string, path: string): string {
   return join(dirname(require.resolve(`${name}/package.json`)), path)
 }
 
 /**
- * Serves one page or file at one path, from memory; no other path leads to it or through it. A browser may keep it, but
- * asks whether it changed before it uses it again (ETag, 304), and runs nothing that its policy does not name.
+ * Serves one page or file at one path, from memory; no other path serves it. A browser may cache it, but asks for changes
+ * before it uses it again (ETag, 304), and runs only what the page's policy allows.
  */
 export function servePage(app: FastifyInstance, admission: Admission, page: Page): void {
   let loading: Promise<Content> | null = null
-  serveReading(app, admission, page, async (request, reply) => {
+  serveHandler(app, admission, page, async (request, reply) => {
     loading ??= contentOf(page).catch((error) => {
       loading = null
       throw error
@@ -74,8 +74,8 @@ export function servePage(app: FastifyInstance, admission: Admission, page: Page
   })
 }
 
-/** Serves what is read at a path, with the headers of a page; it is kept by nobody unless the handler says so. */
-export function serveReading(
+/** Serves the result of `handler` at a path, with the headers of a page. It is not cached, unless the handler allows it. */
+export function serveHandler(
   app: FastifyInstance,
   admission: Admission,
   { path, rate = 'anonymous', csp = PAGE_CSP, only }: PageRoute,
@@ -97,11 +97,11 @@ export function serveReading(
   })
 }
 
-/** What a browser is told about whatever it shows. */
+/** Adds the security headers of a page. */
 export function addPageHeaders(reply: FastifyReply, csp: string): void {
   reply.header('content-security-policy', csp)
   reply.header('cross-origin-resource-policy', 'same-origin')
-  // An address may hold a token.
+  // The page's URL may hold a token.
   reply.header('referrer-policy', 'no-referrer')
 }
 
@@ -116,7 +116,7 @@ async function contentOf(page: Page): Promise<Content> {
   const plain = await bytesOf(page)
   const type = page.type ?? ('file' in page ? TYPES[extname(page.file)] : HTML)
   if (!type) throw new Error(`${page.path} needs a media type`)
-  // Weak, because it names the plain form and the compressed one alike.
+  // Weak, because the plain and the compressed form share it.
   const etag = `W/"${createHash('sha256').update(plain).digest('base64url')}"`
   const isLong = plain.length >= COMPRESS_FROM_BYTES
   return {
@@ -132,7 +132,7 @@ function bytesOf(page: Page): Buffer | Promise<Buffer> {
   return Buffer.from('html' in page ? page.html : page.text())
 }
 
-/** Longer than the tags of all versions that a cache can hold: the rest of such a header is not read. */
+/** Longer than the tags of all versions in a cache; the rest of the header is not read. */
 const IF_NONE_MATCH_LENGTH = 1_000
 
 /** Whether an `If-None-Match` header names a tag. Source: RFC 9110, section 13.1.2. */

@@ -2,16 +2,16 @@ import type { Purchase } from '@svc/core'
 import { creditsOf } from '@svc/core/contract'
 import { escapeHtml, notice, plainPage } from './plain-page.ts'
 
-/** What a payment page says of how a payment stands. */
+/** The status that a payment page shows. */
 export type PaymentStatus = 'open' | 'paid' | 'failed' | 'expired'
 
-/** Asks whether to pay. Its form comes back to where the page is. */
+/** The form to pay. It posts to the page's own URL. */
 export function paymentForm(purchase: Purchase): string {
   const title = `Pay ${priceText(purchase)} for ${creditsText(purchase)}`
   return plainPage(
     title,
-    `<p>This page plays the payment provider: no money moves. What you choose is told to the service as a real
-provider would tell it.</p>
+    `<p>This page simulates the payment provider: no money is paid. The service gets your choice as a notification, as from
+a real provider.</p>
 <form method="post" accept-charset="utf-8">
 <button name="decision" value="pay">Pay ${escapeHtml(priceText(purchase))}</button>
 <button class="quiet" name="decision" value="decline">Decline the payment</button>
@@ -20,29 +20,29 @@ provider would tell it.</p>
   )
 }
 
-/** Says what became of a payment. */
+/** The result of a payment. */
 export function paymentResult(purchase: Purchase, status: Exclude<PaymentStatus, 'open'>): string {
   switch (status) {
     case 'paid':
-      if (purchase.status === 'refunded' || purchase.status === 'disputed') return takenBack()
+      if (purchase.status === 'refunded' || purchase.status === 'disputed') return reversed()
       return notice('Paid', `Thank you. ${creditsText(purchase)} for ${priceText(purchase)}.`)
     case 'failed':
       return notice('Payment declined', 'Nothing was paid, and no credits were added.')
     case 'expired':
-      return notice('This checkout has ended', 'Nothing was paid. Begin a new one.')
+      return notice('This checkout has ended', 'Nothing was paid. Start a new checkout.')
   }
 }
 
-function takenBack(): string {
-  return notice('This payment was taken back', 'Its credits were taken back too.')
+function reversed(): string {
+  return notice('This payment was reversed', 'Its credits were removed too.')
 }
 
-/** Says that the payer may come back. */
+/** The page after a cancel: the payer may return. */
 export function paymentCanceled(): string {
-  return notice('Canceled', 'Nothing was paid. Until it ends, this checkout can still be paid.')
+  return notice('Canceled', 'Nothing was paid. You can still pay this checkout until it ends.')
 }
 
-/** `10.00 USD`; with as many digits as the currency has. */
+/** A price such as `10.00 USD`, with the digits of its currency. */
 export function priceText({ amount, currency }: Pick<Purchase, 'amount' | 'currency'>): string {
   const { maximumFractionDigits: digits = 2 } = new Intl.NumberFormat('en-US', {
     style: 'currency',

@@ -3,15 +3,15 @@ import { SvcError } from '@svc/core/contract'
 import type { FastifyInstance } from 'fastify'
 import type { Admission } from '../admission/admission.ts'
 import { noteFailure } from '../failures.ts'
-import { serveReading } from './page.ts'
+import { serveHandler } from './page.ts'
 import { paymentResult } from './payment-html.ts'
 import { notice, plainPageCsp } from './plain-page.ts'
 
 const HTML = 'text/html; charset=utf-8'
 
 /**
- * Where a payer comes back to from the payment provider whose checkout named no `success_url`. It reads and changes
- * nothing; only who paid knows the session's id.
+ * The page to which a payer returns from the payment provider if the checkout named no `success_url`. It changes nothing;
+ * only the payer knows the session's id.
  */
 export function serveLanding(app: FastifyInstance, admission: Admission, { billing }: Core): void {
   app.register(async (scope) => {
@@ -20,7 +20,7 @@ export function serveLanding(app: FastifyInstance, admission: Admission, { billi
       reply.type(HTML).send(notice('That did not work', message))
     })
     const page = { path: '/pay/:session_id', csp: plainPageCsp() }
-    serveReading(scope, admission, page, async (request, reply) => {
+    serveHandler(scope, admission, page, async (request, reply) => {
       const { session_id } = request.params as { session_id: string }
       const purchase = await billing.bySession(session_id)
       if (!purchase) throw new SvcError('not_found', 'There is no such checkout')
@@ -34,7 +34,7 @@ function landing(purchase: Purchase): string {
   if (status === 'pending') {
     return notice(
       'Your payment is being confirmed',
-      'The credits are added as soon as it is, by itself. This page says so when it is loaded again.',
+      'The credits are added when it is confirmed. Reload this page to see the result.',
     )
   }
   return paymentResult(purchase, status === 'failed' || status === 'expired' ? status : 'paid')

@@ -5,7 +5,7 @@ import type { Admission } from '../admission/admission.ts'
 import { isLocal } from '../dev/local-only.ts'
 import { answerFailure, noteFailure, unknownRoute } from '../failures.ts'
 import { acceptForms } from './form-body.ts'
-import { addPageHeaders, serveReading } from './page.ts'
+import { addPageHeaders, serveHandler } from './page.ts'
 import { paymentCanceled, paymentForm, paymentResult } from './payment-html.ts'
 import { notice, plainPageCsp } from './plain-page.ts'
 
@@ -17,8 +17,8 @@ const HTML = 'text/html; charset=utf-8'
 type Payable = Purchase & { session_id: string }
 
 /**
- * The payment page of `svc dev`, for browsers of this machine alone: Pay, Decline, Cancel. What is chosen reaches the
- * service as a signed notification, by the same endpoint that a real payment provider calls.
+ * The payment page of `svc dev`, for browsers on this machine only: Pay, Decline, Cancel. The choice reaches the service as
+ * a signed notification, by the endpoint that a real payment provider calls.
  */
 export function servePayments(
   app: FastifyInstance,
@@ -34,9 +34,9 @@ export function servePayments(
       reply.type(HTML).send(notice('That did not work', message))
     })
     const page = { path: PATH, csp: plainPageCsp(), only: isLocal }
-    serveReading(scope, admission, page, async (request, reply) => {
+    serveHandler(scope, admission, page, async (request, reply) => {
       const purchase = await purchaseOf(request)
-      allow(reply, purchase)
+      allowRedirects(reply, purchase)
       const state = await payments.look(purchase)
       const status = state?.status ?? 'expired'
       reply.type(HTML)
@@ -54,7 +54,7 @@ export function servePayments(
       },
       async handler(request, reply) {
         const purchase = await purchaseOf(request)
-        allow(reply, purchase)
+        allowRedirects(reply, purchase)
         const { decision } = (request.body ?? {}) as { decision?: unknown }
         return decide(purchase, decision, reply)
       },
@@ -71,20 +71,20 @@ export function servePayments(
   async function decide(purchase: Payable, decision: unknown, reply: FastifyReply) {
     if (decision === 'cancel') {
       const { cancel_url } = purchase
-      if (cancel_url) return reply.redirect(leadTo(cancel_url, purchase), 303)
+      if (cancel_url) return reply.redirect(returnUrl(cancel_url, purchase), 303)
       return reply.type(HTML).send(paymentCanceled())
     }
     if (decision !== 'pay' && decision !== 'decline') {
       throw invalid('decision', 'decision must be pay, decline or cancel')
     }
-    await tell(await payments.decide(purchase, decision))
+    await notify(await payments.decide(purchase, decision))
     const state = await payments.look(purchase)
     const target = state?.status === 'paid' ? purchase.success_url : purchase.cancel_url
-    // Without one, back to the page, which then says what became of it; loaded again, it asks nothing twice.
-    return reply.redirect(target ? leadTo(target, purchase) : purchase.session_id, 303)
+    // Without a target, back to the page, which shows the result; a reload does not submit the form again.
+    return reply.redirect(target ? returnUrl(target, purchase) : purchase.session_id, 303)
   }
 
-  async function tell({ body, signature = '' }: Awaited<ReturnType<SandboxPayments['decide']>>) {
+  async function notify({ body, signature = '' }: Awaited<ReturnType<SandboxPayments['decide']>>) {
     const { method, path, signed_by } = api.billing.notify
     const { statusCode } = await app.inject({
       method,
@@ -96,14 +96,14 @@ export function servePayments(
   }
 }
 
-/** Lets the form lead on to where the payer is sent; a browser would stop at the border of this origin. */
-function allow(reply: FastifyReply, { success_url, cancel_url }: Payable): void {
+/** Allows the form's redirect to the URLs of the purchase; a browser would block a redirect to another origin. */
+function allowRedirects(reply: FastifyReply, { success_url, cancel_url }: Payable): void {
   const targets = [success_url, cancel_url].flatMap((url) => (url ? [new URL(url).origin] : []))
   reply.header('content-security-policy', plainPageCsp(...new Set(targets)))
-  // Without a referrer a browser sends the form with `Origin: null`, by which nobody knows it for the page's own.
+  // Without a referrer a browser sends the form with `Origin: null`, which `isLocal` refuses.
   reply.header('referrer-policy', 'same-origin')
 }
 
-function leadTo(url: string, { session_id }: Payable): string {
+function returnUrl(url: string, { session_id }: Payable): string {
   return new URL(url.replaceAll('{CHECKOUT_SESSION_ID}', session_id)).href
 }

@@ -16,20 +16,19 @@ button + button { margin-top: 0.625rem; }
 const STYLE_HASH = createHash('sha256').update(STYLE).digest('base64')
 
 /**
- * What a plain page may do: nothing but its very style, and forms to where it came from, which may send on to those
- * `origins` too.
+ * The policy of a plain page: its own style, and forms to its own origin, which may redirect to `origins` too.
  */
 export function plainPageCsp(...origins: string[]): string {
   const targets = ["'self'", ...origins].join(' ')
   return `default-src 'none'; style-src 'sha256-${STYLE_HASH}'; form-action ${targets}; base-uri 'none'; frame-ancestors 'none'`
 }
 
-/** A page that says one thing. */
+/** A page with one text. */
 export function notice(title: string, text: string): string {
   return plainPage(title, `<p>${escapeHtml(text)}</p>`)
 }
 
-/** A page that needs no script. `body` is HTML. */
+/** A page without a script. `body` is HTML. */
 export function plainPage(title: string, body: string): string {
   return `<!doctype html>
 <html lang="en">
@@ -50,7 +49,7 @@ ${body}
 `
 }
 
-/** The text, so that it is nothing but text wherever it stands in HTML. */
+/** The text with its special characters escaped, for any place in HTML. */
 export function escapeHtml(text: string): string {
   return text.replace(/[&<>"']/g, (character) => ENTITIES[character] ?? '')
 }

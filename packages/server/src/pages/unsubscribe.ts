@@ -3,7 +3,7 @@ import { SvcError } from '@svc/core/contract'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Admission } from '../admission/admission.ts'
 import { noteFailure } from '../failures.ts'
-import { addPageHeaders, serveReading } from './page.ts'
+import { addPageHeaders, serveHandler } from './page.ts'
 import { escapeHtml, notice, plainPage, plainPageCsp } from './plain-page.ts'
 
 const PATH = '/unsubscribe/:token'
@@ -32,7 +32,7 @@ export function serveUnsubscribe(
       const html = code === 'not_found' ? unknownLink() : notice('That did not work', message)
       reply.type(HTML).send(html)
     })
-    serveReading(scope, admission, { path: PATH, csp: plainPageCsp() }, async (request, reply) => {
+    serveHandler(scope, admission, { path: PATH, csp: plainPageCsp() }, async (request, reply) => {
       const found = await unsubscribe.look(tokenOf(request))
       if (!found) throw unknown()
       return reply.type(HTML).send(unsubscribeForm(found.workspace_name, found.masked_address))

@@ -6,9 +6,9 @@ import { paginationOf, sliceOf } from './paging.ts'
 export function billingRoutes({ billing }: Core): Handlers<typeof api.billing> {
   return {
     packages: () => ({ packages: billing.packages() }),
-    async checkout({ workspace_id, body, idempotency_key, replayed: sayReplayed }) {
+    async checkout({ workspace_id, body, idempotency_key, replayed: markReplayed }) {
       const { data, replayed } = await billing.checkout(workspace_id, body, { idempotency_key })
-      if (replayed) sayReplayed()
+      if (replayed) markReplayed()
       return data
     },
     async transactions({ workspace_id, query }) {

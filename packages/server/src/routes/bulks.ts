@@ -5,18 +5,18 @@ import type { Handlers } from './mount.ts'
 
 export function bulkRoutes({ messages: { bulks } }: Core): Handlers<typeof api.bulks> {
   return {
-    async send({ identity, body, idempotency_key, replayed: sayReplayed }) {
+    async send({ identity, body, idempotency_key, replayed: markReplayed }) {
       const { data, replayed } = await bulks.send(keyOf(identity), body, { idempotency_key })
-      if (replayed) sayReplayed()
+      if (replayed) markReplayed()
       return data
     },
     async get({ viewer, params }) {
       return { bulk: await bulks.get(viewer, params.id) }
     },
     cancel: ({ viewer, params }) => bulks.cancel(viewer, params.id),
-    async retry({ identity, params, replayed: sayReplayed }) {
+    async retry({ identity, params, replayed: markReplayed }) {
       const { data, replayed } = await bulks.retry(keyOf(identity), params.id)
-      if (replayed) sayReplayed()
+      if (replayed) markReplayed()
       return data
     },
   }

@@ -46,7 +46,7 @@ async function* csvOf(pages: AsyncIterable<Contact[]>): AsyncGenerator<string> {
   if (head) yield head
 }
 
-/** The envelope, with as much of the list in each piece as was read. */
+/** The envelope in pieces, one for each page of contacts. */
 async function* jsonOf(pages: AsyncIterable<Contact[]>): AsyncGenerator<string> {
   let head = '{"success":true,"data":{"contacts":['
   let isFirst = true

@@ -1,8 +1,9 @@
 import type { Core } from '@svc/core'
 import type { api } from '@svc/core/contract'
+import { withTimeout } from '../timeout.ts'
 import type { Handlers } from './mount.ts'
 
-/** How long the database may take to answer before it counts as down. */
+/** The time limit of the database's answer, after which it counts as down. */
 const PING_MAX_MS = 2_000
 
 export function healthRoutes(
@@ -14,7 +15,7 @@ export function healthRoutes(
       const database = await databaseState(core)
       const queue = queueState(core)
       const status = database === 'ok' && queue === 'ok' ? 'ok' : 'degraded'
-      // Rate counters are the only cache: rows that servers share, or in this process, which is answering.
+      // The rate counters are the only cache: in shared rows of the database, or in this process, which answers.
       const cache = core.sharesCounters ? database : 'ok'
       return { status, timestamp: new Date(now()), services: { database, cache, queue } }
     },
@@ -33,16 +34,10 @@ function queueState(core: Core): 'ok' | 'paused' | 'stopped' {
 }
 
 async function databaseState(core: Core): Promise<'ok' | 'error'> {
-  let timer: NodeJS.Timeout | undefined
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error('the database did not answer')), PING_MAX_MS)
-  })
   try {
-    await Promise.race([core.ping(), late])
+    await withTimeout(PING_MAX_MS, core.ping())
     return 'ok'
   } catch {
     return 'error'
-  } finally {
-    clearTimeout(timer)
   }
 }

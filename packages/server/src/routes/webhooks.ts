@@ -52,7 +52,7 @@ export function webhookRoutes(core: Core): Handlers<typeof api.webhooks> {
   }
 }
 
-/** The warning stands beside the record, which is the same wherever it is shown. */
+/** Puts the warning beside the webhook, because the record has no such field elsewhere. */
 function warned<T extends { warning?: string }>({ warning, ...webhook }: T) {
   return { webhook, ...(warning !== undefined && { warning }) }
 }

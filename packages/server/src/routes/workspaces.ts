@@ -19,14 +19,14 @@ export function workspaceRoutes(
       }
     },
     async login({ body, countLogin, actor }) {
-      // Asked in the same way for an e-mail address that no account has.
+      // An e-mail address without an account takes the same path.
       await countLogin(body.email, await workspaces.knownNetwork(body.email, actor.address))
       const { workspace, ...session } = await workspaces.login(body, actor)
       const token = authenticator.issueToken({ workspace_id: workspace.id, ...session })
       return { workspace, token }
     },
     async logout({ identity, actor }) {
-      if (identity?.kind !== 'session') throw new Error('a logout is let in with a session only')
+      if (identity?.kind !== 'session') throw new Error('logout takes a session only')
       const { workspace_id, session_hash, ends_at } = identity
       await workspaces.logout({ workspace_id, session_hash, ends_at }, actor)
       return { message: 'Logged out. This token is no longer valid.' }
@@ -59,7 +59,7 @@ export function workspaceRoutes(
       }
     },
     async change_password({ workspace_id, body, countFor, actor }) {
-      // Whoever holds a stolen token shall not guess the password with it, wherever he calls from.
+      // A limit for each workspace, so that a stolen token cannot be used to guess the password from many addresses.
       await countFor(workspace_id)
       await workspaces.changePassword(workspace_id, body, actor)
       return {

@@ -7,19 +7,19 @@ import { ConfigError } from '../settings/variables.ts'
 
 /** The backups that the server makes by itself. */
 export interface Backups {
-  /** Makes one if the last is old enough, or there is none; resolves when that has ended, well or not. */
-  look(): Promise<void>
-  /** Ends one that is being made. */
+  /** Makes a backup if it is due; resolves when the backup is done or has failed. */
+  check(): Promise<void>
+  /** Cancels a running backup. */
   stop(): Promise<void>
 }
 
-const LOOK_EVERY_MS = 30_000
+const CHECK_EVERY_MS = 30_000
 const RETRY_MS = 10 * 60_000
 
 /**
- * Makes a backup of the SQLite database again and again. When the last one was is read from the files, so a restart
- * neither skips nor repeats one. One that fails is logged, and tried again after ten minutes, or sooner where they are made
- * more often than that.
+ * Makes backups of the SQLite database at an interval. The names of the files tell the time of the last one, so a restart
+ * neither skips nor repeats a backup. A failure is logged, and retried after ten minutes or after the interval, if that is
+ * shorter.
  * @throws ConfigError when the folder cannot be written to.
  */
 export function startBackups(
@@ -42,19 +42,19 @@ export function startBackups(
   const stopping = new AbortController()
   let failed_at: Date | null = null
   let making: Promise<void> | null = null
-  const timer = setInterval(() => void look(), LOOK_EVERY_MS).unref()
+  const timer = setInterval(() => void check(), CHECK_EVERY_MS).unref()
 
   function isDue(): boolean {
     const at_ms = now().getTime()
     const since = (time: Date | undefined | null) =>
       time && time.getTime() <= at_ms ? at_ms - time.getTime() : Number.POSITIVE_INFINITY
     if (since(failed_at) < Math.min(RETRY_MS, every_ms)) return false
-    // One of a time to come was named by a clock that was wrong.
+    // A backup with a time in the future comes from a wrong clock.
     const last = backupsIn(dir).find(({ at }) => at.getTime() <= at_ms)
     return since(last?.at) >= every_ms
   }
 
-  async function lookOnce(): Promise<void> {
+  async function makeIfDue(): Promise<void> {
     try {
       if (stopping.signal.aborted || !isDue()) return
       const database = fileOf(database_url)
@@ -70,16 +70,16 @@ export function startBackups(
     }
   }
 
-  function look(): Promise<void> {
-    making ??= lookOnce().finally(() => {
+  function check(): Promise<void> {
+    making ??= makeIfDue().finally(() => {
       making = null
     })
     return making
   }
 
-  void look()
+  void check()
   return {
-    look,
+    check,
     async stop() {
       clearInterval(timer)
       stopping.abort()

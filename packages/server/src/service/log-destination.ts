@@ -1,36 +1,37 @@
 import { write as writeAsync, writeSync } from 'node:fs'
 
-/** Where log lines go. Writing to it never waits and never throws. */
+/** The destination of log lines. Writing to it never waits and never throws. */
 export interface LogDestination {
-  /** Takes a line with its newline; one that cannot be kept is dropped and counted. */
+  /** Takes a line with its newline; a line that does not fit in the buffer is dropped and counted. */
   write(line: string): void
-  /** How many lines were dropped so far. */
+  /** The number of lines dropped so far. */
   readonly dropped: number
-  /** Resolves when all lines were written or dropped, or after `max_ms`. */
+  /** Resolves when all lines are written or dropped, or after `max_ms`. */
   drained(max_ms: number): Promise<void>
-  /** Writes what waits, in one attempt, for a process that may be about to end. */
+  /** Writes the waiting lines in one attempt, because the process may be about to end. */
   flushSync(): void
 }
 
-/** So much may wait for a reader that does not read; what comes then is dropped. */
+/** The maximum that waits for a reader; further lines are dropped. */
 const WAITING_MAX_BYTES = 1024 * 1024
 
-/** At the most so much is written at once. */
+/** The maximum of one write. */
 const CHUNK_BYTES = 64 * 1024
 
-/** A full pipe, which its reader may empty at any time, and anything else, which takes longer, are tried again after this. */
+/** The wait before a retry: short for a full pipe, which its reader may empty at any time. */
 const FULL_RETRY_MS = 50
+/** The wait after other faults. */
 const FAILED_RETRY_MS = 1_000
 
 const NEWLINE = Buffer.from('\n')
 
 interface Line {
   bytes: Buffer
-  /** Tells of so many lost lines; undefined for a line of the service. */
-  tells_of?: number
+  /** The number of lost lines that this line reports; undefined for a line of the service. */
+  reported?: number
 }
 
-/** How a file is written to: as `fs.write` and `fs.writeSync` do. */
+/** The writing functions of a file, with the meaning of `fs.write` and `fs.writeSync`. */
 export interface Writing {
   write(bytes: Buffer, done: (error: NodeJS.ErrnoException | null, written: number) => void): void
   /** @throws the system's error. */
@@ -38,9 +39,9 @@ export interface Writing {
 }
 
 /**
- * A destination on an open file. Lines are written in the order in which they came, by a thread of Node's, many at once. Those
- * that a full disk, a closed pipe or an I/O error refuses are dropped; a full pipe is waited for, with a bounded number of bytes.
- * When writing works again, the first line says how many were lost, and since when.
+ * A destination on an open file. A thread of Node writes lines in their order, many at once. Lines that a full disk, a
+ * closed pipe or an I/O error refuses are dropped. Lines wait for a full pipe, up to a number of bytes. When writing works
+ * again, the first line reports the number of lost lines and the time of the first loss.
  */
 export function createLogDestination(
   { write, writeSync: writeNow }: Writing,
@@ -48,43 +49,43 @@ export function createLogDestination(
 ): LogDestination {
   let waiting: Line[] = []
   let waiting_bytes = 0
-  /** How many of the waiting lines are being written. */
+  /** The number of waiting lines in the current write. */
   let in_flight = 0
   let retry: NodeJS.Timeout | undefined
   let dropped = 0
-  /** Lines that no report has told of yet, and when the first of them was lost. */
-  let untold = 0
+  /** The number of lost lines without a written report, and the time of the first loss. */
+  let unreported = 0
   let lost_since = ''
-  /** When the first line was lost that the waiting report does not tell of. */
+  /** The time of the first loss after the waiting report was made. */
   let lost_meanwhile = ''
-  /** Whether the beginning of the first waiting line was written. */
+  /** Whether the first waiting line was written in part. */
   let is_cut = false
-  /** Whether the last line in the file is one that was cut off and then dropped. */
+  /** Whether the last line in the file is incomplete, because its rest was dropped. */
   let is_torn = false
   const idle: (() => void)[] = []
 
   function lose(lines: number): void {
     if (lines === 0) return
-    if (untold === 0) lost_since = now().toISOString()
-    if (untold === waiting[0]?.tells_of) lost_meanwhile = now().toISOString()
-    untold += lines
+    if (unreported === 0) lost_since = now().toISOString()
+    if (unreported === waiting[0]?.reported) lost_meanwhile = now().toISOString()
+    unreported += lines
     dropped += lines
   }
 
   function report(): Line {
-    const line = { level: 40, time: now().toISOString(), lost: untold, since: lost_since }
+    const line = { level: 40, time: now().toISOString(), lost: unreported, since: lost_since }
     const text = JSON.stringify({ ...line, msg: 'log lines were lost' })
-    return { bytes: Buffer.from(`${text}\n`), tells_of: untold }
+    return { bytes: Buffer.from(`${text}\n`), reported: unreported }
   }
 
-  /** Puts a report of what was lost in front, in place of one that was not written. */
+  /** Puts a report of the lost lines in front, in place of an earlier one that was not written. */
   function prepare(): void {
-    if (is_cut || untold === 0) return
-    if (waiting[0]?.tells_of !== undefined) waiting.shift()
+    if (is_cut || unreported === 0) return
+    if (waiting[0]?.reported !== undefined) waiting.shift()
     waiting.unshift(report())
   }
 
-  /** The next lines that are written at once: one at least. */
+  /** The lines of the next write: at least one. */
   function chunk(): Line[] {
     let bytes = 0
     const end = waiting.findIndex(({ bytes: { length } }, i) => {
@@ -100,24 +101,24 @@ export function createLogDestination(
   }
 
   /**
-   * Takes out of the waiting lines what was written, and leaves the rest of a line that was written in part. `mends` says
-   * whether what was written began with the newline after a torn line.
+   * Removes the written bytes from the waiting lines; the rest of a line written in part stays. `mends` tells whether the
+   * written bytes began with the newline after an incomplete line.
    */
-  function took(written: number, mends: boolean): void {
+  function removeWritten(written: number, mends: boolean): void {
     let left = mends ? written - 1 : written
     if (mends) is_torn = false
     for (let [line] = waiting; line && left > 0; [line] = waiting) {
       const taken = Math.min(left, line.bytes.length)
       left -= taken
-      if (line.tells_of === undefined) waiting_bytes -= taken
+      if (line.reported === undefined) waiting_bytes -= taken
       is_cut = taken < line.bytes.length
       if (is_cut) {
         waiting[0] = { ...line, bytes: line.bytes.subarray(taken) }
       } else {
         waiting.shift()
-        if (line.tells_of === undefined) continue
-        untold -= line.tells_of
-        if (untold > 0) lost_since = lost_meanwhile
+        if (line.reported === undefined) continue
+        unreported -= line.reported
+        if (unreported > 0) lost_since = lost_meanwhile
       }
     }
   }
@@ -125,12 +126,12 @@ export function createLogDestination(
   function dropAll(): void {
     is_torn ||= is_cut
     is_cut = false
-    lose(waiting.filter(({ tells_of }) => tells_of === undefined).length)
+    lose(waiting.filter(({ reported }) => reported === undefined).length)
     waiting = []
     waiting_bytes = 0
   }
 
-  function goOn(): void {
+  function writeNext(): void {
     if (in_flight > 0 || retry) return
     if (waiting.length === 0) for (const resolve of idle.splice(0)) resolve()
     prepare()
@@ -141,13 +142,13 @@ export function createLogDestination(
     write(bytesOf(lines), (error, written) => {
       in_flight = 0
       settle(error, written, mends)
-      goOn()
+      writeNext()
     })
   }
 
   function settle(error: NodeJS.ErrnoException | null, written: number, mends: boolean): void {
     if (!error && written > 0) {
-      took(written, mends)
+      removeWritten(written, mends)
       return
     }
     const is_full = !error || error.code === 'EAGAIN' || error.code === 'EWOULDBLOCK'
@@ -156,7 +157,7 @@ export function createLogDestination(
     const wait_ms = is_full ? FULL_RETRY_MS : FAILED_RETRY_MS
     retry = setTimeout(() => {
       retry = undefined
-      goOn()
+      writeNext()
     }, wait_ms).unref()
   }
 
@@ -166,7 +167,7 @@ export function createLogDestination(
       if (waiting_bytes + bytes.length > WAITING_MAX_BYTES) return lose(1)
       waiting.push({ bytes })
       waiting_bytes += bytes.length
-      goOn()
+      writeNext()
     },
     get dropped() {
       return dropped
@@ -181,29 +182,29 @@ export function createLogDestination(
         })
         clearTimeout(retry)
         retry = undefined
-        goOn()
+        writeNext()
       })
     },
     flushSync() {
       try {
         if (in_flight === 0) {
           prepare()
-          while (waiting.length > 0) took(writeNow(bytesOf(waiting)), is_torn)
+          while (waiting.length > 0) removeWritten(writeNow(bytesOf(waiting)), is_torn)
           return
         }
-        // What a thread is writing it writes before the process ends, perhaps after this.
+        // The thread finishes its write before the process ends, maybe after this one.
         for (let line = waiting[in_flight]; line; line = waiting[in_flight]) {
           const written = writeNow(line.bytes)
           waiting_bytes -= line.bytes.length
           waiting.splice(in_flight, 1)
           if (written === line.bytes.length) continue
-          // Its rest would come after what the thread writes.
+          // Its rest would follow the lines of the thread's write.
           is_torn = true
           lose(1)
           return
         }
       } catch {
-        // One attempt: what is left is tried again if the process goes on.
+        // One attempt: if the process goes on, the remaining lines are retried.
       }
     },
   }
@@ -213,10 +214,10 @@ const STDOUT = 1
 
 let stdout: LogDestination | undefined
 
-/** The destination of this process's log: its stdout, which is one for all that log. */
+/** The destination of this process's log: its stdout, which all loggers share. */
 export function stdoutLog(): LogDestination {
   if (stdout) return stdout
-  // Node makes a pipe or socket non-blocking when its stream is first asked for; otherwise a full one would hold up a thread,
+  // Node makes a pipe or socket non-blocking when its stream is first read; otherwise a full pipe would block a thread,
   // and with it the end of the process.
   void process.stdout
   const made = createLogDestination({

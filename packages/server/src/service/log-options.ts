@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify'
 import type { LoggerOptions } from 'pino'
 
-/** Never in a log, wherever it stands: credentials, and what messages say and to whom. */
+/** Fields that never appear in a log, at any depth: credentials, contents and recipients of messages. */
 const REDACTED = [
   'authorization',
   'x-api-key',
@@ -29,7 +29,7 @@ export function logOptions(level: string): LoggerOptions {
       censor: '[redacted]',
     },
     serializers: {
-      // A request is named by its route: the address itself may hold a token or a phone number.
+      // The route names a request, because its URL may hold a token or a phone number.
       req: (request: FastifyRequest) => ({
         method: request.method,
         route: request.routeOptions?.url ?? null,
@@ -40,7 +40,7 @@ export function logOptions(level: string): LoggerOptions {
 }
 
 function errorFields(error: Error & { code?: unknown }): object {
-  // What is thrown need not be an error; then nobody knows what is in it.
+  // A thrown value that is no error may contain anything.
   if (!(error instanceof Error)) return { type: error === null ? 'null' : typeof error }
   const { name, code, stack, cause } = error
   const message = messageOf(error)
@@ -56,7 +56,7 @@ function errorFields(error: Error & { code?: unknown }): object {
   }
 }
 
-/** Of a failed query, what was asked: drizzle's message goes on with the parameters, and secrets are among them. */
+/** The message of an error. Drizzle's message of a failed query also has the parameters, which include secrets. */
 function messageOf(error: Error & { query?: unknown }): string {
   return typeof error.query === 'string' ? `Failed query: ${error.query}` : error.message
 }

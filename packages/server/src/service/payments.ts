@@ -7,17 +7,17 @@ import {
 } from '@svc/core'
 import type { Config } from '../settings/config.ts'
 
-/** Who takes payments. */
+/** The payment provider of the service. */
 export interface Payments {
-  /** Undefined: nobody, and every purchase is refused. */
+  /** Undefined for none: every purchase is refused. */
   payments: PaymentProvider | undefined
-  /** The same, where it is only played: it needs a page to decide on. */
+  /** The same provider if it is the simulated one, which needs a page. */
   sandbox_payments: SandboxPayments | undefined
 }
 
 const SECRET_BYTES = 32
 
-/** Stripe where it is set; else, where the service is only tried, payments that are played. */
+/** Stripe where it is set; else simulated payments under `svc dev`. */
 export async function openPayments(
   { stripe }: Pick<Config, 'stripe'>,
   { runtime, dev, public_url }: { runtime: Runtime; dev: boolean; public_url: () => string },
@@ -28,7 +28,7 @@ export async function openPayments(
     return { payments, sandbox_payments: undefined }
   }
   if (!dev) return { payments: undefined, sandbox_payments: undefined }
-  // What signs their notifications need not outlive the process, which sends them to itself.
+  // The process sends the notifications to itself, so their secret need not outlive it.
   const secret = bytes(SECRET_BYTES).toString('hex')
   const sandbox_payments = createSandboxPayments({ secret, public_url, now })
   return { payments: sandbox_payments, sandbox_payments }

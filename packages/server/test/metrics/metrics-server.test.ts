@@ -156,9 +156,9 @@ describe('a database that does not answer', () => {
     return {
       asked,
       registry,
-      look: metrics.look,
+      refresh: metrics.refresh,
       async up() {
-        await metrics.look()
+        await metrics.refresh()
         return readExposition(await registry.metrics())
       },
     }
@@ -173,9 +173,9 @@ describe('a database that does not answer', () => {
   })
 
   it('is not asked again for each scrape while it hangs', async () => {
-    const { look, asked } = await scrapeOf(silent)
-    await Promise.all([look(), look(), look()])
-    await look()
+    const { refresh, asked } = await scrapeOf(silent)
+    await Promise.all([refresh(), refresh(), refresh()])
+    await refresh()
     expect(asked.times).toBe(1)
   })
 
@@ -185,16 +185,16 @@ describe('a database that does not answer', () => {
       const registry = new Registry()
       let isDown = true
       const { overview } = served.core.overviews
-      const { look } = overviewMetrics(registry, {
+      const { refresh } = overviewMetrics(registry, {
         ...served.core,
         overviews: {
           ...served.core.overviews,
           overview: () => (isDown ? Promise.reject(new Error('down')) : overview()),
         },
       })
-      await look()
+      await refresh()
       isDown = false
-      await look()
+      await refresh()
       expect(nonZero(readExposition(await registry.metrics()), 'svc_database_up')).toEqual({
         '': 1,
       })
