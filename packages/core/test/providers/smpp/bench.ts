@@ -14,8 +14,8 @@ import { type Smsc, type SmscOptions, startSmsc } from './smsc.ts'
 export type SettingsInput = z.input<typeof settings>
 
 /**
- * Waits of our own that a test need not notice, and a jitter that is none. For the SMSC's answers it is patient: none is
- * late only because the machine is busy.
+ * Short waits of the client, and no jitter. The timeouts of the SMSC's answers are long, so that no answer is late because
+ * the machine is busy.
  */
 export const QUICK: Timing = {
   connect_ms: 15_000,
@@ -34,8 +34,8 @@ export const WORKSPACE = '0197a0f0-0000-7000-8000-000000000001'
 
 let jobs = 0
 
-/** A job for another message. */
-export function jobOf(text: string, given: Partial<SendJob> = {}): SendJob {
+/** A job for a new message. */
+export function jobOf(text: string, more: Partial<SendJob> = {}): SendJob {
   jobs += 1
   return {
     workspace_id: WORKSPACE,
@@ -47,11 +47,11 @@ export function jobOf(text: string, given: Partial<SendJob> = {}): SendJob {
     attempt: 1,
     created_at_ms: 1_750_000_000_000,
     max_duration_s: null,
-    ...given,
+    ...more,
   }
 }
 
-/** What comes of one job. */
+/** Sends one job and returns its outcome. */
 export async function sendOne(provider: Provider, job: SendJob): Promise<Outcome> {
   const [outcome] = await provider.send([job])
   if (!outcome) throw new Error('no outcome')
@@ -64,27 +64,27 @@ export interface Note {
   fields: object
 }
 
-/** A provider that listens, with all that it told. */
+/** A provider that listens, and everything that it reported. */
 export interface Client {
   provider: Provider
   listening: Listening
-  /** What was stored, in its order, and in which batches. */
+  /** The stored reports in order, and in their batches. */
   reports: Report[]
   batches: Report[][]
   notes: Note[]
-  /** How storing goes from now on: at once unless told. */
+  /** Replaces the store of reports, which stores at once by default. */
   storing(how: (reports: readonly Report[]) => Promise<void>): void
-  send(text: string, given?: Partial<SendJob>): Promise<Outcome>
+  send(text: string, more?: Partial<SendJob>): Promise<Outcome>
   /** Resolves when all its binds are up. */
   up(): Promise<void>
   close(): Promise<void>
 }
 
 export async function openClient(
-  given: Omit<SettingsInput, 'type' | 'name'>,
+  more: Omit<SettingsInput, 'type' | 'name'>,
   timing: Partial<Timing> = {},
 ): Promise<Client> {
-  const own = settings.parse({ type: 'smpp', name: 'carrier', ...given })
+  const own = settings.parse({ type: 'smpp', name: 'carrier', ...more })
   const provider = createSmpp(own, { ...QUICK, ...timing })
   const reports: Report[] = []
   const batches: Report[][] = []
@@ -98,7 +98,7 @@ export async function openClient(
     },
     note: (level, text, fields) => void notes.push({ level, text, fields }),
   })
-  if (!listening) throw new Error('it does not listen')
+  if (!listening) throw new Error('the provider does not listen')
   return {
     provider,
     listening,
@@ -127,7 +127,7 @@ export interface Bench extends Client {
 /** An SMSC and a client that is bound to it. */
 export async function openBench({
   smsc: options = {},
-  settings: given = {},
+  settings: more = {},
   timing = {},
 }: {
   smsc?: SmscOptions
@@ -135,7 +135,7 @@ export async function openBench({
   timing?: Partial<Timing>
 } = {}): Promise<Bench> {
   const smsc = await startSmsc(options)
-  const client = await openClient({ binds: [bindTo(smsc)], ...given }, timing)
+  const client = await openClient({ binds: [bindTo(smsc)], ...more }, timing)
   await client.up()
   return {
     ...client,

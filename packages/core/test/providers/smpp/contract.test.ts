@@ -84,7 +84,7 @@ async function openBench(deadline_ms: number): Promise<ProviderBench> {
   }
 }
 
-/** Stands before the SMSC and reads along to whom messages go, whether they are taken or not. */
+/** A proxy to the SMSC that notes the recipient of each message, accepted or not. */
 async function startTap(port: number) {
   const recipients: string[] = []
   const sockets = new Set<Socket>()

@@ -7,8 +7,8 @@ import { type Smsc, startSmsc } from './smsc.ts'
 
 const HOW = isKannelInstalled ? 'Kannel' : 'Kannel (not installed: apt-get install kannel)'
 
-// Kannel is a client that others wrote: what it understands of the test SMSC, and the SMSC of it, is SMPP.
-describe.runIf(isKannelInstalled)(`the test SMSC, seen by ${HOW}`, () => {
+// Kannel is an independent client: what Kannel and the test SMSC both understand is SMPP.
+describe.runIf(isKannelInstalled)(`the test SMSC with ${HOW}`, () => {
   let smsc: Smsc
   let kannel: Kannel
   let calls: Awaited<ReturnType<typeof startCalls>>
@@ -33,7 +33,7 @@ describe.runIf(isKannelInstalled)(`the test SMSC, seen by ${HOW}`, () => {
     return smsc.messages.find((message) => message.to === to)
   }
 
-  it('is bound to as a transceiver of SMPP 3.4', () => {
+  it('accepts a bind as a transceiver of SMPP 3.4', () => {
     expect(smsc.sessions()).toMatchObject([
       { system_id: 'svc', mode: 'transceiver', interface_version: 0x34 },
     ])
@@ -44,7 +44,7 @@ describe.runIf(isKannelInstalled)(`the test SMSC, seen by ${HOW}`, () => {
     ['255700000002', `${'a'.repeat(152)}€${'b'.repeat(170)}€`, {}, 3],
     ['255700000003', 'Привет, мир! 😀', { coding: '2' }, 1],
     ['255700000004', 'Добрый день. '.repeat(15), { coding: '2' }, 3],
-  ])('takes what is sent to %s whole', async (to, text, more, parts) => {
+  ])('receives the whole text to %s', async (to, text, more, parts) => {
     await kannel.send({ from: 'Acme', to, text, charset: 'UTF-8', ...more })
     const message = await arrived(to)
     expect(message).toMatchObject({ from: 'Acme', to, text })
@@ -59,7 +59,7 @@ describe.runIf(isKannelInstalled)(`the test SMSC, seen by ${HOW}`, () => {
     ['255700000013', 'DELIVRD', 'tlv', '1'],
     ['255700000014', 'UNDELIV', 'both', '2'],
     ['255700000015', 'EXPIRED', 'text', '2'],
-  ] as const)('tells of %s with a receipt: %s by %s', async (to, state, by, type) => {
+  ] as const)('sends %s a receipt: %s by %s', async (to, state, by, type) => {
     const dlr_url = `${calls.url}/dlr?to=${to}&id=%F&type=%d`
     await kannel.send({ from: '12345', to, text: 'hello', 'dlr-mask': '3', 'dlr-url': dlr_url })
     const { id } = (await arrived(to))?.parts[0] ?? { id: '' }
@@ -70,13 +70,13 @@ describe.runIf(isKannelInstalled)(`the test SMSC, seen by ${HOW}`, () => {
   })
 
   it.each([
-    ['short', 'STOP, says somebody with € and {}', 'UTF-8', {}],
+    ['short', 'STOP, with € and {}', 'UTF-8', {}],
     ['Greek', 'ένα δύο', 'UTF-16BE', {}],
     ['long', 'long '.repeat(60).trim(), 'UTF-8', {}],
     ['cut anywhere', 'длинный текст 😀 '.repeat(12).trim(), 'UTF-16BE', { cut_anywhere: true }],
     ['the last part first', 'backwards '.repeat(40).trim(), 'UTF-8', { is_reversed: true }],
     ['message_payload', 'in one piece '.repeat(40).trim(), 'UTF-8', { long: 'payload' }],
-  ] as const)('brings a text from a phone: %s', async (_, text, charset, more) => {
+  ] as const)('delivers a text from a phone: %s', async (_, text, charset, more) => {
     const statuses = await smsc.mo({ from: '+255700000099', to: '12345', text, ...more })
     expect(new Set(statuses)).toEqual(new Set([0]))
     const call = await calls.called((query) => query.from !== undefined)
@@ -84,25 +84,25 @@ describe.runIf(isKannelInstalled)(`the test SMSC, seen by ${HOW}`, () => {
     expect(call.text).toBe(text)
   })
 
-  it('throttles: Kannel takes it for what it is, and sends again', async () => {
+  it('throttles so that Kannel sends again', async () => {
     smsc.next('throttle')
     await kannel.send({ from: '12345', to: '255700000021', text: 'again' })
     expect(await arrived('255700000021')).toMatchObject({ text: 'again' })
     expect(smsc.counts.submits).toBe(smsc.accepted.length + 1)
   })
 
-  it('asks whether Kannel is there, and is answered', async () => {
+  it('gets an answer to enquire_link', async () => {
     expect(await smsc.enquire()).toHaveLength(1)
   })
 
-  it('is left in order', async () => {
+  it('receives an unbind at the end', async () => {
     await kannel.close()
     await smsc.when(() => smsc.sessions().length === 0)
     expect(smsc.counts).toMatchObject({ binds: 1, refused_binds: 0, unbinds: 1 })
   })
 })
 
-/** Takes Kannel's calls; each is asked for once. */
+/** Receives Kannel's HTTP requests; each is returned once. */
 async function startCalls() {
   const come: Record<string, string>[] = []
   let waiting: (() => void)[] = []
@@ -130,7 +130,7 @@ async function startCalls() {
   }
 }
 
-/** Kannel escapes octets: of UTF-16BE where `charset` says so. */
+/** Kannel escapes octets, of UTF-16BE if `charset` says so. */
 function queryOf(url: string): Record<string, string> {
   const pairs = (url.split('?')[1] ?? '').split('&').map((pair) => {
     const [key = '', value = ''] = pair.split('=')

@@ -22,20 +22,20 @@ const START_MS = 20_000
 const END_MS = 5_000
 
 export interface KannelOptions {
-  /** Where its SMSC is: on this machine. */
+  /** The port of the SMSC on this machine. */
   smsc_port: number
   system_id?: string
   password?: string
-  /** What it calls for a text that came in, with Kannel's escapes such as `%p`. */
+  /** The address that Kannel calls for an incoming text, with Kannel's escapes such as `%p`. */
   mo_url?: string
-  /** How many submit_sm may be unanswered; Kannel's own 10 unless told. */
+  /** The most unanswered submit_sm; default: Kannel's 10. */
   window?: number
 }
 
 /** A request of `sendsms`; every field as Kannel's user guide names it. */
 export type SendSms = Record<string, string>
 
-/** One of Kannel's processes, and what it printed first. */
+/** One of Kannel's processes, and its first lines. */
 interface Box {
   child: ChildProcess
   lines: string[]
@@ -43,7 +43,7 @@ interface Box {
 
 export type Kannel = Awaited<ReturnType<typeof startKannel>>
 
-/** A Kannel gateway (bearerbox and smsbox) out of a folder of its own, bound to an SMSC as a transceiver. */
+/** Starts a Kannel gateway (bearerbox and smsbox) in a new folder, bound to an SMSC as a transceiver. */
 export async function startKannel(options: KannelOptions) {
   const folder = mkdtempSync(join(tmpdir(), 'svc-kannel-'))
   const [admin, box, sendsms] = (await freePorts(3)) as [number, number, number]
@@ -69,12 +69,12 @@ export async function startKannel(options: KannelOptions) {
   }
   const url = `http://127.0.0.1:${sendsms}`
   return {
-    /** Where `sendsms` is asked. */
+    /** The address of `sendsms`. */
     url,
     pids: boxes.map(({ child }) => child.pid as number),
     path: (fields: SendSms) =>
       `/cgi-bin/sendsms?${new URLSearchParams({ ...ACCOUNT, ...fields }).toString()}`,
-    /** Hands a message over; @throws Error where Kannel does not take it. */
+    /** Sends a message. @throws Error if Kannel does not accept it. */
     async send(fields: SendSms): Promise<void> {
       const query = new URLSearchParams({ ...ACCOUNT, ...fields })
       const response = await fetch(`${url}/cgi-bin/sendsms?${query}`)
@@ -99,7 +99,7 @@ function configuration(
       ['smsbox-interface', '127.0.0.1'],
       ['box-allow-ip', '127.0.0.1'],
       ['dlr-storage', 'internal'],
-      // A minute else, after what was refused for the time being.
+      // The default after a temporary refusal is a minute.
       ['sms-resend-freq', 1],
     ],
     [
@@ -146,7 +146,7 @@ function configuration(
     .join('\n')
 }
 
-/** Only warnings are printed: a line for each message would slow it down. */
+/** Prints only warnings: a line for each message would be slow. */
 function start(program: string, file: string, folder: string): Box {
   const child = spawn(program, ['-v', '2', file], {
     cwd: folder,
@@ -169,7 +169,7 @@ async function ended(child: ChildProcess): Promise<void> {
   clearTimeout(timer)
 }
 
-/** Resolves when what is answered there has `sign` in it. */
+/** Resolves when the answer of this address contains `sign`. */
 async function answering(url: string, sign: string, { child, lines }: Box): Promise<void> {
   const until = Date.now() + START_MS
   for (;;) {
@@ -185,7 +185,7 @@ async function answering(url: string, sign: string, { child, lines }: Box): Prom
   }
 }
 
-/** Kannel takes no port 0. */
+/** Kannel does not support port 0. */
 async function freePorts(count: number): Promise<number[]> {
   const servers = Array.from({ length: count }, () => createServer().listen(0, '127.0.0.1'))
   await Promise.all(servers.map((server) => once(server, 'listening')))

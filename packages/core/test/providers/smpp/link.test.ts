@@ -25,14 +25,14 @@ afterEach(async () => {
   for (const close of closers.splice(0).reverse()) await close()
 })
 
-async function bound(given: Parameters<typeof openBench>[0] = {}): Promise<Bench> {
-  const bench = await openBench(given)
+async function bound(options: Parameters<typeof openBench>[0] = {}): Promise<Bench> {
+  const bench = await openBench(options)
   closers.push(bench.close)
   return bench
 }
 
-async function client(...given: Parameters<typeof openClient>): Promise<Client> {
-  const opened = await openClient(...given)
+async function client(...options: Parameters<typeof openClient>): Promise<Client> {
+  const opened = await openClient(...options)
   closers.push(opened.close)
   return opened
 }
@@ -41,7 +41,7 @@ function downNotes({ notes }: Client) {
   return notes.filter(({ text }) => text === 'SMPP bind is down')
 }
 
-test('an SMSC that was silent is given a message only once it has answered', async () => {
+test('a silent SMSC gets a message only after it answered an enquire_link', async () => {
   const { smsc, send } = await bound({ timing: BRIEF })
   await new Promise((resolve) => setTimeout(resolve, 600))
   smsc.silence()
@@ -50,7 +50,7 @@ test('an SMSC that was silent is given a message only once it has answered', asy
 })
 
 describe('a bind', () => {
-  test('says who we are, and is noted without the password', async () => {
+  test('names the account, and is noted without the password', async () => {
     const { smsc, notes, listening, provider } = await bound({
       settings: {},
     })
@@ -69,27 +69,30 @@ describe('a bind', () => {
     ['password', '0x0e'],
     ['system_id', '0x0f'],
     ['bind_failed', '0x0d'],
-  ] as const)('refused for the %s is the account’s fault, and tried again', async (why, code) => {
-    const { smsc, ...one } = await bound()
-    smsc.nextBind(why, Number.POSITIVE_INFINITY)
-    smsc.dropAll()
-    await until(() => one.listening.states()[0]?.detail.includes(code) === true)
-    expect(await one.send('Hi')).toMatchObject({
-      type: 'retry',
-      error_code: 'provider_unauthorized',
-      misconfigured: 'provider',
-    })
-    expect(await one.provider.check?.()).toContain(code)
-    await smsc.when(() => smsc.counts.refused_binds > 2)
-    const refusals = downNotes(one).filter(({ level }) => level === 'error')
-    expect(refusals).toHaveLength(1)
-    expect(JSON.stringify([one.notes, one.listening.states()])).not.toContain('secret')
-    smsc.clear()
-    await one.up()
-    expect(await one.send('Hi')).toMatchObject({ type: 'accepted' })
-  })
+  ] as const)(
+    'refused for the %s is a problem of the account, and is retried',
+    async (why, code) => {
+      const { smsc, ...one } = await bound()
+      smsc.nextBind(why, Number.POSITIVE_INFINITY)
+      smsc.dropAll()
+      await until(() => one.listening.states()[0]?.detail.includes(code) === true)
+      expect(await one.send('Hi')).toMatchObject({
+        type: 'retry',
+        error_code: 'provider_unauthorized',
+        misconfigured: 'provider',
+      })
+      expect(await one.provider.check?.()).toContain(code)
+      await smsc.when(() => smsc.counts.refused_binds > 2)
+      const refusals = downNotes(one).filter(({ level }) => level === 'error')
+      expect(refusals).toHaveLength(1)
+      expect(JSON.stringify([one.notes, one.listening.states()])).not.toContain('secret')
+      smsc.clear()
+      await one.up()
+      expect(await one.send('Hi')).toMatchObject({ type: 'accepted' })
+    },
+  )
 
-  test('refused because the old one is still there is nobody’s fault', async () => {
+  test('refused because the previous one still exists is not a problem of the account', async () => {
     const { smsc, ...one } = await bound()
     smsc.nextBind('already_bound', 3)
     smsc.dropAll()
@@ -103,7 +106,7 @@ describe('a bind', () => {
   test.each([
     ['no_response', 'no answer to the bind'],
     ['drop', 'closed by the SMSC'],
-  ] as const)('met with %s is tried again', async (behaviour, reason) => {
+  ] as const)('is retried after %s', async (behaviour, reason) => {
     const { smsc, ...one } = await bound({ timing: BRIEF })
     smsc.nextBind(behaviour)
     smsc.dropAll()
@@ -114,7 +117,7 @@ describe('a bind', () => {
     expect(await one.send('Hi')).toMatchObject({ type: 'accepted' })
   })
 
-  test('to nobody is tried until somebody is there', async () => {
+  test('is retried until the SMSC is there', async () => {
     const smsc = await startSmsc()
     closers.push(smsc.close)
     await smsc.down()
@@ -129,7 +132,7 @@ describe('a bind', () => {
 })
 
 describe('a connection that ends', () => {
-  test.each(['dropAll', 'unbindAll'] as const)('by %s is made again', async (how) => {
+  test.each(['dropAll', 'unbindAll'] as const)('by %s is replaced', async (how) => {
     const { smsc, ...one } = await bound()
     await one.send('a')
     smsc[how]()
@@ -141,7 +144,7 @@ describe('a connection that ends', () => {
     expect(downNotes(one)).toMatchObject([{ level: 'warn', fields: { reason } }])
   })
 
-  test('leaves in doubt what was under way, and untouched what was not', async () => {
+  test('leaves messages in flight in doubt, and retries the others', async () => {
     const { smsc, ...one } = await bound({ settings: { window: 2 } })
     smsc.next('hold', 2)
     const sending = one.provider.send(['a', 'b', 'c', 'd'].map((text) => jobOf(text)))
@@ -152,7 +155,7 @@ describe('a connection that ends', () => {
     expect(smsc.accepted.map(({ text }) => text)).toEqual(['a', 'b'])
   })
 
-  test('without a word is noticed by its silence', async () => {
+  test('without a sign is noticed by its silence', async () => {
     const { smsc, ...one } = await bound({ timing: { ...BRIEF, idle_ms: 40 } })
     await smsc.when(() => (smsc.sessions()[0]?.enquire_links ?? 0) > 2)
     expect(one.listening.states()).toMatchObject([{ state: 'up' }])
@@ -163,7 +166,7 @@ describe('a connection that ends', () => {
     await one.up()
   })
 
-  test('is asked about at once where a submission was not answered', async () => {
+  test('is checked at once after an unanswered submission', async () => {
     const { smsc, ...one } = await bound({ timing: BRIEF })
     smsc.silence()
     smsc.next('no_response')
@@ -172,7 +175,7 @@ describe('a connection that ends', () => {
     expect(downNotes(one)).toMatchObject([{ fields: { reason: 'no answer to enquire_link' } }])
   })
 
-  test('and its SMSC, which begins its ids anew, is met again', async () => {
+  test('is replaced also if the SMSC restarts its ids', async () => {
     const { smsc, ...one } = await bound()
     const first = await one.send('a')
     await smsc.restart()
@@ -185,7 +188,7 @@ describe('a connection that ends', () => {
 })
 
 describe('closing', () => {
-  test('waits for what is under way, unbinds, and ends', async () => {
+  test('waits for messages in flight, unbinds, and ends', async () => {
     const { smsc, ...one } = await bound()
     smsc.next('hold')
     const sending = one.send('Hi')
@@ -201,7 +204,7 @@ describe('closing', () => {
     await smsc.when(() => smsc.sessions().length === 0)
   })
 
-  test('waits no longer than it may', async () => {
+  test('waits at most the grace period', async () => {
     const { smsc, ...one } = await bound({ timing: { response_ms: 10_000, send_ms: 18_000 } })
     smsc.next('no_response')
     const sending = one.send('Hi')
@@ -210,7 +213,7 @@ describe('closing', () => {
     expect(await sending).toMatchObject({ type: 'ambiguous', error_message: 'smpp: closed' })
   })
 
-  test('acknowledges what is being stored', async () => {
+  test('acknowledges reports that are being stored', async () => {
     const { smsc, ...one } = await bound()
     let finish = () => {}
     let begun = () => {}
@@ -235,7 +238,7 @@ describe('closing', () => {
     await closing
   })
 
-  test('while it waits to connect anew ends that', async () => {
+  test('ends the wait for the next connection', async () => {
     const { smsc, ...one } = await bound({
       timing: { reconnect: { ...QUICK.reconnect, base_ms: 60_000, cap_ms: 60_000 } },
     })
@@ -256,26 +259,26 @@ describe('a check', () => {
       binds: [{ ...bindTo(smsc), password }],
     })
     const provider = createSmpp(own, QUICK)
-    const wrong = await provider.check?.()
+    const problem = await provider.check?.()
     await smsc.when(() => smsc.sessions().length === 0)
-    return [wrong, provider]
+    return [problem, provider]
   }
 
-  test('of one that does not listen binds, and unbinds', async () => {
-    const [wrong] = await checked('secret')
-    expect(wrong).toBeNull()
+  test('of a provider that does not listen binds, and unbinds', async () => {
+    const [problem] = await checked('secret')
+    expect(problem).toBeNull()
   })
 
-  test('says what is wrong, but not the password', async () => {
-    const [wrong] = await checked('wrong-1')
-    expect(wrong).toMatch(/^svc@127\.0\.0\.1:\d+: smpp:0x0e The password is not valid$/)
+  test('names the problem without the password', async () => {
+    const [problem] = await checked('wrong-1')
+    expect(problem).toMatch(/^svc@127\.0\.0\.1:\d+: smpp:0x0e The password is not valid$/)
   })
 })
 
 describe('TLS', () => {
   const tls = { key: CERTIFICATE_KEY, cert: CERTIFICATE }
 
-  test('is spoken where it is set, with a certificate that fits', async () => {
+  test('is used with a matching certificate', async () => {
     const smsc = await startSmsc({ tls })
     closers.push(smsc.close)
     const one = await client({ binds: [{ ...bindTo(smsc), tls: { ca: CERTIFICATE } }] })
@@ -284,23 +287,23 @@ describe('TLS', () => {
   })
 
   test.each([
-    ['nobody known has signed', { tls: true }, 'DEPTH_ZERO_SELF_SIGNED_CERT'],
+    ['is self-signed', { tls: true }, 'DEPTH_ZERO_SELF_SIGNED_CERT'],
     [
       'is for another name',
       { tls: { ca: CERTIFICATE, servername: 'smsc.example' } },
       'ERR_TLS_CERT_ALTNAME_INVALID',
     ],
-  ])('is not trusted with a certificate that %s', async (_title, given, reason) => {
+  ])('refuses a certificate that %s', async (_title, tlsOf, reason) => {
     const smsc = await startSmsc({ tls })
     closers.push(smsc.close)
-    const one = await client({ binds: [{ ...bindTo(smsc), ...given }] })
+    const one = await client({ binds: [{ ...bindTo(smsc), ...tlsOf }] })
     await until(() => downNotes(one).length > 0)
     expect(downNotes(one)[0]).toMatchObject({ fields: { reason } })
     expect(smsc.counts.binds).toBe(0)
   })
 })
 
-/** An SMSC that answers what it is told to, octet by octet, and takes any bind. */
+/** An SMSC that accepts any bind, and whose other answers the test writes. */
 async function startRaw(onPdu: (pdu: Pdu, socket: Socket, reply: Reply) => void) {
   const sockets = new Set<Socket>()
   const got: Pdu[] = []
@@ -338,12 +341,12 @@ const SUBMIT_SM = 0x04
 const SUBMIT_SM_RESP = 0x8000_0004
 const id = (text: string) => Buffer.from(`${text}\0`)
 
-describe('an SMSC that does not keep to the rules', () => {
+describe('an SMSC that violates SMPP', () => {
   test.each([
-    ['a length that none has', Buffer.from('0000000f00000000', 'hex')],
-    ['a length beyond all bounds', Buffer.from('7fffffff80000004', 'hex')],
-    ['what is not SMPP at all', Buffer.from('HTTP/1.1 400 Bad Request\r\n\r\n')],
-  ])('%s: the connection is given up, and made again', async (_title, octets) => {
+    ['an impossible length', Buffer.from('0000000f00000000', 'hex')],
+    ['a length beyond the limit', Buffer.from('7fffffff80000004', 'hex')],
+    ['octets that are not SMPP', Buffer.from('HTTP/1.1 400 Bad Request\r\n\r\n')],
+  ])('sends %s: the connection is replaced', async (_title, octets) => {
     let submits = 0
     const raw = await startRaw(({ command, sequence }, socket, reply) => {
       if (command !== SUBMIT_SM) return
@@ -361,7 +364,7 @@ describe('an SMSC that does not keep to the rules', () => {
     expect(await one.send('b')).toMatchObject({ type: 'accepted' })
   })
 
-  test('answers that nobody waits for, and answers that come twice, change nothing', async () => {
+  test('sends answers without a request, and answers twice: they change nothing', async () => {
     const raw = await startRaw(({ command, sequence }, _socket, reply) => {
       if (command !== SUBMIT_SM) return
       reply(SUBMIT_SM_RESP, 0, sequence + 1000, id('no'))
@@ -379,7 +382,7 @@ describe('an SMSC that does not keep to the rules', () => {
     expect(downNotes(one)).toEqual([])
   })
 
-  test('answers in another order, and in pieces, find their messages', async () => {
+  test('answers in another order, and in pieces: each message gets its answer', async () => {
     const held: number[] = []
     const raw = await startRaw(({ command, sequence }, socket) => {
       if (command !== SUBMIT_SM) return
@@ -402,7 +405,7 @@ describe('an SMSC that does not keep to the rules', () => {
     ])
   })
 
-  test('a nack of what it could not number ends the connection', async () => {
+  test('sends a nack without a sequence number: the connection ends', async () => {
     const raw = await startRaw(({ command }, _socket, reply) => {
       if (command === SUBMIT_SM) reply(0x8000_0000, 0x02, 0)
     })
@@ -419,7 +422,7 @@ describe('an SMSC that does not keep to the rules', () => {
     ['an empty id', id(''), null],
     ['an id without its end', Buffer.from('77'), '77'],
     ['an id of other octets', Buffer.from([0xff, 0x01, 0]), null],
-  ])('an acceptance with %s is one', async (_title, body, provider_message_id) => {
+  ])('accepts with %s: the message is accepted', async (_title, body, provider_message_id) => {
     const raw = await startRaw(({ command, sequence }, _socket, reply) => {
       if (command === SUBMIT_SM) reply(SUBMIT_SM_RESP, 0, sequence, body)
     })
@@ -428,7 +431,7 @@ describe('an SMSC that does not keep to the rules', () => {
     expect(await one.send('a')).toMatchObject({ type: 'accepted', provider_message_id })
   })
 
-  test('commands that no client has are answered by a nack, and bad deliveries refused', async () => {
+  test('sends unknown commands and malformed deliveries: they are refused', async () => {
     const raw = await startRaw(({ command, sequence }, _socket, reply) => {
       if (command !== SUBMIT_SM) return
       reply(0x0b, 0, 500, Buffer.from('outbind\0\0'))
@@ -450,7 +453,7 @@ describe('an SMSC that does not keep to the rules', () => {
     expect(one.notes.at(-1)).toMatchObject({ fields: { reason: 'a text does not end' } })
   })
 
-  test('a connection of which nobody knows that it is gone is given up', async () => {
+  test('stops reading: the connection is replaced', async () => {
     const raw = await startRaw(() => {})
     const one = await client({ binds: [bindTo(raw)] }, { ...BRIEF, idle_ms: 40 })
     await one.up()

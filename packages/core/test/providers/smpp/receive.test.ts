@@ -32,7 +32,7 @@ describe('a receipt', () => {
     }
   })
 
-  test('that comes twice is told twice: whoever stores it knows', async () => {
+  test('that comes twice is reported twice: the store ignores the second', async () => {
     bench = await openBench()
     await bench.send('Hi')
     expect(await bench.smsc.receipt('1', 'DELIVRD', { times: 2 })).toEqual([0, 0])
@@ -40,7 +40,7 @@ describe('a receipt', () => {
     expect(bench.reports[0]).toEqual(bench.reports[1])
   })
 
-  test('on the way says nothing final', async () => {
+  test('that is intermediate is not final', async () => {
     bench = await openBench()
     await bench.send('Hi')
     await bench.smsc.receipt('1', 'UNDELIV', { intermediate: true })
@@ -54,28 +54,34 @@ describe('a receipt', () => {
     ['padded', 'hex', 'hex_to_decimal'],
     ['padded', 'decimal', 'fold'],
     ['upper_hex', 'hex', 'fold'],
-  ] as const)('whose id is %s then %s is found by %s', async (given, told, id_form) => {
-    bench = await openBench({ smsc: { id_form: given, first_id: 43_981 }, settings: { id_form } })
-    const outcome = await bench.send('Hi')
-    const id = bench.smsc.accepted[0]?.id ?? ''
-    for (const by of ['tlv', 'text', 'both'] as const) {
-      await bench.smsc.receipt(id, 'DELIVRD', { by, id_form: told })
-    }
-    expect(outcome.type).toBe('accepted')
-    const known = outcome.type === 'accepted' ? outcome.provider_message_id : null
-    expect(
-      bench.reports.map((one) => 'provider_message_id' in one && one.provider_message_id),
-    ).toEqual([known, known, known])
-  })
+  ] as const)(
+    'with an id in %s, then in %s, matches with %s',
+    async (answered, reported, id_form) => {
+      bench = await openBench({
+        smsc: { id_form: answered, first_id: 43_981 },
+        settings: { id_form },
+      })
+      const outcome = await bench.send('Hi')
+      const id = bench.smsc.accepted[0]?.id ?? ''
+      for (const by of ['tlv', 'text', 'both'] as const) {
+        await bench.smsc.receipt(id, 'DELIVRD', { by, id_form: reported })
+      }
+      expect(outcome.type).toBe('accepted')
+      const known = outcome.type === 'accepted' ? outcome.provider_message_id : null
+      expect(
+        bench.reports.map((one) => 'provider_message_id' in one && one.provider_message_id),
+      ).toEqual([known, known, known])
+    },
+  )
 
-  test('of which nobody can tell whose it is is acknowledged, and operators are told', async () => {
+  test('without an id is acknowledged, and noted for operators', async () => {
     bench = await openBench()
     const fields = { esm_class: 4, short_message: Buffer.from('stat:DELIVRD'), data_coding: 0 }
     expect(await bench.smsc.deliver(fields)).toBe(0)
     expect(bench.reports).toEqual([])
     expect(bench.notes).toContainEqual({
       level: 'warn',
-      text: 'SMPP delivery that cannot be kept',
+      text: 'SMPP delivery that cannot be stored',
       fields: {
         provider: 'carrier',
         bind: `svc@127.0.0.1:${bench.smsc.port}`,
@@ -89,7 +95,7 @@ describe('a receipt', () => {
 })
 
 describe('acknowledgement', () => {
-  test('comes once it is stored, and not before', async () => {
+  test('comes after the report is stored', async () => {
     bench = await openBench()
     let finish = () => {}
     bench.storing(
@@ -100,14 +106,14 @@ describe('acknowledgement', () => {
     )
     await bench.send('Hi')
     const answered = bench.smsc.receipt('1')
-    // Whatever was sent before it has been answered by now.
+    // The answers to everything sent before have arrived now.
     await bench.smsc.enquire()
     expect(bench.smsc.undelivered()).toBe(1)
     finish()
     expect(await answered).toEqual([0])
   })
 
-  test('is a temporary refusal where it could not be stored', async () => {
+  test('is a temporary refusal if the report could not be stored', async () => {
     bench = await openBench()
     bench.storing(async () => {
       throw new Error('no database')
@@ -119,7 +125,7 @@ describe('acknowledgement', () => {
     expect(bench.reports).toHaveLength(1)
   })
 
-  test('receipts that come while others are stored are stored together', async () => {
+  test('comes for batches of reports that arrived during a store', async () => {
     bench = await openBench()
     await bench.provider.send(Array.from({ length: 50 }, () => jobOf('Hi')))
     let finish = () => {}
@@ -137,11 +143,13 @@ describe('acknowledgement', () => {
     finish()
     expect((await Promise.all(answers)).flat()).toEqual(ids.map(() => 0))
     expect(calls).toBeLessThanOrEqual(2)
-    const told = bench.reports.map((one) => 'provider_message_id' in one && one.provider_message_id)
-    expect(told).toEqual(ids)
+    const reported = bench.reports.map(
+      (one) => 'provider_message_id' in one && one.provider_message_id,
+    )
+    expect(reported).toEqual(ids)
   })
 
-  test('what was not acknowledged when the connection went comes again', async () => {
+  test('comes on the next connection if the first one ended', async () => {
     bench = await openBench()
     await bench.send('Hi')
     let stored = 0
@@ -154,7 +162,7 @@ describe('acknowledgement', () => {
   })
 })
 
-describe('what somebody writes', () => {
+describe('an incoming text', () => {
   function textsOf(reports: readonly unknown[]): Received[] {
     return (reports as Received[]).filter(({ type }) => type === 'received')
   }
@@ -184,12 +192,12 @@ describe('what somebody writes', () => {
     ['with a 16-bit reference', { long: 'udh16' }],
     ['with TLVs', { long: 'sar' }],
     ['the last part first', { is_reversed: true }],
-    ['cut through characters', { cut_anywhere: true }],
+    ['cut within characters', { cut_anywhere: true }],
   ]
-  test.each(LONGS)('arrives in parts that make the text again: %s', async (_title, given) => {
+  test.each(LONGS)('arrives in parts that make up the text: %s', async (_title, more) => {
     bench = await openBench()
     const text = 'Привет 😀😀😀'.repeat(20)
-    await bench.smsc.mo({ from: FROM, to: '12345', text, reference: 200, ...given })
+    await bench.smsc.mo({ from: FROM, to: '12345', text, reference: 200, ...more })
     const parts = textsOf(bench.reports)
     expect(parts.length).toBeGreaterThan(3)
     for (const { content, part } of parts) {
@@ -205,14 +213,14 @@ describe('what somebody writes', () => {
     )
   })
 
-  test('arrives whole where it came whole', async () => {
+  test('arrives whole in message_payload', async () => {
     bench = await openBench()
     const text = 'Привет 😀'.repeat(50)
     await bench.smsc.mo({ from: FROM, to: '12345', text, long: 'payload' })
     expect(bench.reports).toMatchObject([{ content: { text } }])
   })
 
-  test('that no database could keep arrives as what can be kept', async () => {
+  test('has U+FFFD in place of characters that no database can store', async () => {
     bench = await openBench()
     await bench.smsc.deliver({
       ...{ source_addr: '14155550100', source_addr_ton: 1, destination_addr: '12345' },
@@ -222,7 +230,7 @@ describe('what somebody writes', () => {
     expect(bench.reports).toMatchObject([{ content: { text: 'A\ufffd\ufffd' } }])
   })
 
-  test('in parts, of which one has what no database could keep, has U+FFFD there', async () => {
+  test('has U+FFFD in place of U+0000 in a part', async () => {
     bench = await openBench()
     await bench.smsc.deliver({
       ...{ source_addr: '14155550100', source_addr_ton: 1, destination_addr: '12345' },
@@ -234,9 +242,9 @@ describe('what somebody writes', () => {
   })
 
   test.each([
-    ['binary', { data_coding: 4 }, 'a message that is no text'],
-    ['an acknowledgement of a phone', { esm_class: 0x08 }, 'neither a text nor a receipt'],
-  ])('%s is acknowledged, and operators are told', async (_title, fields, reason) => {
+    ['binary', { data_coding: 4 }, 'a message that is not a text'],
+    ['an acknowledgement by a phone', { esm_class: 0x08 }, 'neither a text nor a receipt'],
+  ])('that is %s is acknowledged, and noted for operators', async (_title, fields, reason) => {
     bench = await openBench()
     const short_message = Buffer.from('canary-4711')
     expect(await bench.smsc.deliver({ short_message, ...fields })).toBe(0)
@@ -245,7 +253,7 @@ describe('what somebody writes', () => {
     expect(JSON.stringify(bench.notes)).not.toContain('canary')
   })
 
-  test('a receipt by its TLV alone is one, whatever its class', async () => {
+  test('with the TLV of a receipt is a receipt, whatever its class', async () => {
     bench = await openBench()
     await bench.send('Hi')
     await bench.smsc.deliver({

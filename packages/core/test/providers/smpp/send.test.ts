@@ -9,7 +9,7 @@ afterEach(() => bench.close())
 const LONG = 'abc €'.repeat(80)
 
 describe('a message', () => {
-  test('arrives as it was given', async () => {
+  test('arrives unchanged', async () => {
     bench = await openBench()
     const outcome = await bench.send('Hello [€5]', { sender: 'SVC' })
     expect(outcome).toEqual({
@@ -40,13 +40,13 @@ describe('a message', () => {
   test.each([
     ['+14155550199', { source: '14155550199', source_ton: 1, source_npi: 1 }],
     ['12345', { source: '12345', source_ton: 3, source_npi: 0 }],
-  ])('from %s', async (sender, expected) => {
+  ])('has the sender %s', async (sender, expected) => {
     bench = await openBench()
     await bench.send('Hi', { sender })
     expect(bench.smsc.accepted).toMatchObject([expected])
   })
 
-  test('goes with what the settings say', async () => {
+  test('has the fields of the settings', async () => {
     bench = await openBench({
       settings: { receipts: 'all', validity_hours: 49, service_type: 'CMT', alphabet: 'latin1' },
       smsc: { alphabet: 'latin1' },
@@ -63,19 +63,19 @@ describe('a message', () => {
   })
 
   test.each([
-    ['a sender nobody can have', 'Hi', { sender: 'Twelve chars' }, 'sender_invalid'],
-    ['a recipient that is no number', 'Hi', { recipient: 'you' }, 'invalid_recipient'],
+    ['an impossible sender', 'Hi', { sender: 'Twelve chars' }, 'sender_invalid'],
+    ['a recipient that is not a number', 'Hi', { recipient: 'you' }, 'invalid_recipient'],
     ['too many parts', 'a'.repeat(307), {}, 'too_many_parts'],
     ['no text', '', {}, 'invalid_content'],
-  ])('is rejected unsent for %s', async (_title, text, given, error_code) => {
+  ])('is rejected unsent for %s', async (_title, text, more, error_code) => {
     bench = await openBench({ settings: { max_parts: 2 } })
-    expect(await bench.send(text, given)).toMatchObject({ type: 'rejected', error_code })
+    expect(await bench.send(text, more)).toMatchObject({ type: 'rejected', error_code })
     expect(bench.smsc.counts.submits).toBe(0)
   })
 })
 
 describe('a long text', () => {
-  test('is put together by the phone, each part with an id', async () => {
+  test('is joined by the phone, and has an id for each part', async () => {
     bench = await openBench()
     const outcome = await bench.send(LONG)
     expect(bench.smsc.messages).toMatchObject([{ text: LONG }])
@@ -87,7 +87,7 @@ describe('a long text', () => {
     expect(outcome).toMatchObject({ part_ids: numbers.map((_, i) => ids[numbers.indexOf(i + 1)]) })
   })
 
-  test('two to one recipient are told apart', async () => {
+  test('is distinguished from another one to the same recipient', async () => {
     bench = await openBench()
     await bench.provider.send([jobOf(LONG), jobOf(LONG.toUpperCase())])
     expect(bench.smsc.messages.map(({ text }) => text).sort()).toEqual([LONG.toUpperCase(), LONG])
@@ -100,21 +100,21 @@ describe('a long text', () => {
   test.each([
     ['sar', 4],
     ['payload', 1],
-  ] as const)('goes by %s where that is set', async (long_text, count) => {
+  ] as const)('is sent by %s with that setting', async (long_text, count) => {
     bench = await openBench({ settings: { long_text } })
     expect(await bench.send(LONG)).toMatchObject({ type: 'accepted' })
     expect(bench.smsc.messages).toMatchObject([{ text: LONG }])
     expect(bench.smsc.accepted).toHaveLength(count)
   })
 
-  test('whose first part is refused goes no further', async () => {
+  test('ends after a refusal of its first part', async () => {
     bench = await openBench()
     bench.smsc.next({ type: 'reject', code: 0x0b })
     expect(await bench.send(LONG)).toMatchObject({ type: 'rejected' })
     expect(bench.smsc.counts.submits).toBe(1)
   })
 
-  test('that was throttled in the middle goes on there when tried again', async () => {
+  test('that was throttled in the middle is continued by the retry', async () => {
     bench = await openBench()
     const job = jobOf(LONG)
     bench.smsc.next({ type: 'respond_late', ms: 0 })
@@ -133,7 +133,7 @@ describe('a long text', () => {
     expect(outcome).toMatchObject({ type: 'accepted', part_ids: ids })
   })
 
-  test('of which a part will never be taken is out, and told to have failed', async () => {
+  test('with a refused part is accepted, and reported as failed', async () => {
     bench = await openBench()
     bench.smsc.next({ type: 'respond_late', ms: 0 })
     bench.smsc.next({ type: 'reject', code: 0x45 })
@@ -157,20 +157,20 @@ describe('a long text', () => {
   })
 })
 
-describe('what the SMSC answers', () => {
+describe('the outcome of an answer', () => {
   test.each<[string, Behaviour, object]>([
     ['throttled', 'throttle', { type: 'retry', error_code: 'rate_limited', delay_ms: 1000 }],
     ['queue full', 'queue_full', { type: 'retry' }],
     ['system error', 'system_error', { type: 'retry' }],
     ['temporary', { type: 'reject', code: 0x64 }, { type: 'retry' }],
     ['a nack', 'nack', { type: 'rejected' }],
-    ['its own code', { type: 'reject', code: 0x400 }, { type: 'retry' }],
+    ['a code of the settings', { type: 'reject', code: 0x400 }, { type: 'retry' }],
     ['the sender', { type: 'reject', code: 0x0a }, { type: 'retry', misconfigured: 'sender' }],
     ['the account', { type: 'reject', code: 0x0d }, { type: 'retry', misconfigured: 'provider' }],
-    ['its end', 'unbind', { type: 'ambiguous' }],
-    ['nothing, gone before', 'drop_before_read', { type: 'ambiguous' }],
-    ['nothing, gone after', 'drop_after_read', { type: 'ambiguous' }],
-    ['nothing', 'no_response', { type: 'ambiguous', error_code: 'no_answer' }],
+    ['an unbind', 'unbind', { type: 'ambiguous' }],
+    ['none, disconnected before', 'drop_before_read', { type: 'ambiguous' }],
+    ['none, disconnected after', 'drop_after_read', { type: 'ambiguous' }],
+    ['none', 'no_response', { type: 'ambiguous', error_code: 'no_answer' }],
   ])('%s', async (_title, behaviour, expected) => {
     bench = await openBench({
       settings: { errors: { '0x0400': 'retry' } },
@@ -180,7 +180,7 @@ describe('what the SMSC answers', () => {
     expect(await bench.send('Hi')).toMatchObject(expected)
   })
 
-  test('that it is not bound: it is bound anew, and the message tried again', async () => {
+  test('"not bound" is a retry after a new bind', async () => {
     bench = await openBench()
     bench.smsc.next({ type: 'reject', code: 0x04 }, 3)
     const outcomes = await bench.provider.send([jobOf('a'), jobOf('b'), jobOf('c')])
@@ -190,7 +190,7 @@ describe('what the SMSC answers', () => {
     expect(await bench.send('d')).toMatchObject({ type: 'accepted' })
   })
 
-  test('that was throttled stops the window', async () => {
+  test('"throttled" stops the window', async () => {
     bench = await openBench({ settings: { window: 1 }, timing: { throttle_ms: 60_000, ...BRIEF } })
     bench.smsc.next('throttle')
     const outcomes = await bench.provider.send([jobOf('a'), jobOf('b')])
@@ -202,7 +202,7 @@ describe('what the SMSC answers', () => {
     expect(bench.listening.states()).toMatchObject([{ state: 'up' }])
   })
 
-  test('that was throttled lets the rest wait, and no longer than that', async () => {
+  test('"throttled" delays the rest for the pause only', async () => {
     bench = await openBench({ settings: { window: 1 } })
     bench.smsc.next('throttle')
     const outcomes = await bench.provider.send([jobOf('a'), jobOf('b')])
@@ -210,8 +210,8 @@ describe('what the SMSC answers', () => {
   })
 })
 
-describe('an answer that comes late', () => {
-  test('is told: the SMSC has the message', async () => {
+describe('a late answer', () => {
+  test('is reported: the SMSC has the message', async () => {
     bench = await openBench({ smsc: { id_form: 'upper_hex', first_id: 171 }, timing: BRIEF })
     bench.smsc.next('hold')
     const job = jobOf('Hi')
@@ -235,7 +235,7 @@ describe('an answer that comes late', () => {
     ])
   })
 
-  test('of a long text is told once all parts are known', async () => {
+  test('of a long text is reported when all parts have answers', async () => {
     bench = await openBench({ timing: BRIEF })
     bench.smsc.next({ type: 'respond_late', ms: 0 })
     bench.smsc.next('hold', 3)
@@ -248,7 +248,7 @@ describe('an answer that comes late', () => {
     ])
   })
 
-  test('to the first of several parts: the others were never sent, and that is told', async () => {
+  test('to the first of several parts reports the unsent ones as failed', async () => {
     bench = await openBench({ timing: BRIEF })
     bench.smsc.next('hold')
     const job = jobOf(LONG)
@@ -264,7 +264,7 @@ describe('an answer that comes late', () => {
     expect(bench.smsc.counts.submits).toBe(1)
   })
 
-  test('is told again until it is stored', async () => {
+  test('is reported again until it is stored', async () => {
     bench = await openBench({ timing: BRIEF })
     let refusals = 0
     bench.storing(async () => {
@@ -278,7 +278,7 @@ describe('an answer that comes late', () => {
     expect(refusals).toBe(2)
   })
 
-  test('does not hold up what follows', async () => {
+  test('does not delay the next message', async () => {
     bench = await openBench({ settings: { window: 1 }, timing: { ...BRIEF, send_ms: 15_000 } })
     bench.smsc.next('hold')
     await bench.send('a')
@@ -289,7 +289,7 @@ describe('an answer that comes late', () => {
 })
 
 describe('a receipt before the answer', () => {
-  test('is told by the id, which the answer then brings', async () => {
+  test('is reported by the id, which the answer then brings', async () => {
     bench = await openBench()
     bench.smsc.next({ type: 'early_receipt', state: 'DELIVRD' })
     const outcome = await bench.send('Hi')
@@ -302,7 +302,7 @@ describe('a receipt before the answer', () => {
 })
 
 describe('the window', () => {
-  test('is never overrun, and everything goes through', async () => {
+  test('is never exceeded, and every message is accepted', async () => {
     bench = await openBench({ settings: { window: 7 }, timing: { send_ms: 20_000 } })
     const outcomes = await bench.provider.send(
       Array.from({ length: 300 }, (_, i) => jobOf(`text ${i}`)),
@@ -315,7 +315,7 @@ describe('the window', () => {
     expect(new Set(bench.smsc.accepted.map(({ sequence }) => sequence)).size).toBe(300)
   })
 
-  test('that stays full: what does not fit was not written, and is tried again', async () => {
+  test('that stays full leaves the other messages unwritten: they are retries', async () => {
     bench = await openBench({ settings: { window: 2 }, timing: { ...BRIEF, send_ms: 1_800 } })
     bench.smsc.next('no_response', 2)
     bench.smsc.next('hold', Number.POSITIVE_INFINITY)
@@ -326,7 +326,7 @@ describe('the window', () => {
 })
 
 describe('several binds', () => {
-  test('share the work, and the loss of one is not that of the others', async () => {
+  test('share the messages, and continue after the loss of one', async () => {
     const other = await startSmsc()
     const first = await startSmsc()
     const client = await openClient({
@@ -351,15 +351,15 @@ describe('several binds', () => {
     const before = other.accepted.length
     expect((await some()).every(({ type }) => type === 'accepted')).toBe(true)
     expect(other.accepted.length).toBe(before + 30)
-    // Until it has tried to connect again, it knows only that the connection was closed.
+    // Before the next attempt to connect, the reason is only that the connection was closed.
     await expect.poll(() => client.provider.check?.()).toContain('ECONNREFUSED')
     await client.close()
     await other.close()
   })
 })
 
-describe('of two binds', () => {
-  test('the one with the least outstanding is given the next', async () => {
+describe('two binds', () => {
+  test('get messages by their outstanding PDUs', async () => {
     const [first, other] = [await startSmsc(), await startSmsc()]
     for (const smsc of [first, other]) smsc.next('hold', Number.POSITIVE_INFINITY)
     const client = await openClient({ binds: [bindTo(first), bindTo(other)], window: 5 })
@@ -375,8 +375,8 @@ describe('of two binds', () => {
   })
 })
 
-describe('nobody to send to', () => {
-  test('before it listens nothing is written', async () => {
+describe('a provider without a connection', () => {
+  test('writes nothing before it listens', async () => {
     bench = await openBench()
     const { createSmpp } = await import('../../../src/providers/smpp/smpp.ts')
     const { settings } = await import('../../../src/providers/smpp/settings.ts')
@@ -392,7 +392,7 @@ describe('nobody to send to', () => {
     expect(bench.smsc.sessions()).toHaveLength(1)
   })
 
-  test('after it was closed nothing is written', async () => {
+  test('writes nothing after it was closed', async () => {
     bench = await openBench()
     await bench.close()
     expect(await bench.send('Hi')).toMatchObject({ type: 'retry', error_code: 'not_connected' })

@@ -1,4 +1,4 @@
-/** What the test SMSC uses of npm `smpp` 0.5.1, which brings no types. */
+/** The part of npm `smpp` 0.5.1 that the test SMSC uses. The package has no types. */
 declare module 'smpp' {
   import type { EventEmitter } from 'node:events'
   import type { AddressInfo, Socket } from 'node:net'
@@ -11,7 +11,7 @@ declare module 'smpp' {
     command_status: number
     sequence_number: number
     isResponse(): boolean
-    /** Its answer; of an unknown command a generic_nack. */
+    /** The answer to it; a generic_nack to an unknown command. */
     response(fields?: Record<string, unknown>): Pdu
     toBuffer(): Buffer
     [field: string]: unknown
@@ -19,7 +19,7 @@ declare module 'smpp' {
 
   export interface Session extends EventEmitter {
     socket: Socket
-    /** False where the connection has gone. The callback gets the response, if ever one comes. */
+    /** False if the connection has ended. The callback gets the response if one comes. */
     send(pdu: Pdu, on_response?: (response: Pdu) => void): boolean
     close(done?: () => void): void
     destroy(done?: () => void): void

@@ -5,8 +5,8 @@ const RECEIPT_AFTER_MS = 500
 const MO = /^mo\s+(\S+)\s+(\S+)\s+(.+)$/
 
 /**
- * The test SMSC by itself, for trying the service out: prints what `SVC_PROVIDERS` needs and each message, and sends
- * receipts. `mo <from> <to> <text>` on its input is a text from a phone.
+ * Runs the test SMSC by itself, for trying the service: prints a value for `SVC_PROVIDERS` and each message, and sends
+ * receipts. A line `mo <from> <to> <text>` on its input is a text from a phone.
  */
 export async function runAlone(start: typeof startSmsc): Promise<void> {
   const smsc = await start({

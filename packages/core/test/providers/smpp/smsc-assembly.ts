@@ -1,16 +1,16 @@
 import type { Submission } from './smsc-submission.ts'
 
-/** One text as the recipient's phone shows it. */
+/** A text as the recipient's phone shows it. */
 export interface Whole<S extends Submission> {
   from: string
   to: string
-  /** Null where it is no text. */
+  /** Null if it is not a text. */
   text: string | null
-  /** In their order. */
+  /** In order. */
   parts: S[]
 }
 
-/** Puts long texts together as phones do: by who sends, to whom, reference and total; a part that comes again replaces the former. */
+/** Joins long texts as phones do: by sender, recipient, reference and total. A repeated part replaces the previous one. */
 export function createAssembly<S extends Submission>() {
   const wholes: Whole<S>[] = []
   const begun = new Map<string, Map<number, S>>()
@@ -32,7 +32,7 @@ export function createAssembly<S extends Submission>() {
   return {
     add,
     wholes,
-    /** Of how many texts some parts are missing. */
+    /** The number of incomplete texts. */
     begun: () => begun.size,
   }
 }

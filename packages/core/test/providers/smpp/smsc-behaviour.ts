@@ -2,34 +2,34 @@ import type { ReceiptOptions } from './smsc-receipt.ts'
 import { STATUS } from './smsc-status.ts'
 
 type Plain =
-  /** ESME_RTHROTTLED, ESME_RSYSERR, ESME_RMSGQFUL: not taken. */
+  /** ESME_RTHROTTLED, ESME_RSYSERR, ESME_RMSGQFUL: not accepted. */
   | 'throttle'
   | 'system_error'
   | 'queue_full'
-  /** Taken, and never answered. */
+  /** Accepted, and never answered. */
   | 'no_response'
-  /** Taken; the answer waits for `release()`. */
+  /** Accepted; the answer waits for `release()`. */
   | 'hold'
-  /** Taken; the connection breaks before the answer. */
+  /** Accepted; the connection breaks before the answer. */
   | 'drop_after_read'
-  /** Not taken; the connection breaks. */
+  /** Not accepted; the connection breaks. */
   | 'drop_before_read'
-  /** Not taken and not answered: the SMSC unbinds. */
+  /** Not accepted and not answered: the SMSC unbinds. */
   | 'unbind'
-  /** Not taken: a generic_nack comes. */
+  /** Not accepted; the answer is a generic_nack. */
   | 'nack'
 
-/** What befalls a submit_sm in place of being taken and answered. */
+/** What the SMSC does with a submit_sm, in place of accepting and answering it. */
 export type Behaviour =
   | Plain
-  /** Not taken: any command_status. */
+  /** Not accepted; the answer has this command_status. */
   | { type: 'reject'; code: number }
-  /** Taken; the answer comes after so many milliseconds. */
+  /** Accepted; the answer comes after `ms` milliseconds. */
   | { type: 'respond_late'; ms: number }
-  /** Taken; its receipt comes before the answer. */
+  /** Accepted; the receipt comes before the answer. */
   | { type: 'early_receipt'; state: string; options?: ReceiptOptions }
 
-/** What befalls a bind in place of being checked: a refusal, silence, or a broken connection. */
+/** What the SMSC does with a bind, in place of checking it: a refusal, silence, or a broken connection. */
 export type BindBehaviour =
   | 'password'
   | 'system_id'
@@ -38,7 +38,7 @@ export type BindBehaviour =
   | 'no_response'
   | 'drop'
 
-/** With which command_status a submit_sm is refused; null where it is taken. */
+/** The command_status with which a submit_sm is refused; null if it is accepted. */
 export function refusalOf(behaviour: Behaviour): number | null {
   if (behaviour === 'throttle') return STATUS.throttled
   if (behaviour === 'system_error') return STATUS.system_error
@@ -53,7 +53,7 @@ export const BIND_REFUSALS: Readonly<Record<string, number>> = {
   bind_failed: STATUS.bind_failed,
 }
 
-/** What is to befall the next ones, in turn; an entry may hold for many, also for `Infinity`. */
+/** The behaviours for the next requests, in order; an entry may count for several, also for `Infinity`. */
 export function createScript<B>() {
   let entries: { behaviour: B; times: number }[] = []
   return {

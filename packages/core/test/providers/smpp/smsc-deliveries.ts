@@ -9,7 +9,7 @@ interface Delivery {
   settle(status: number | null): void
 }
 
-/** Delivers and redelivers: what no receiving session is there for, or was not answered when its session ended, waits. */
+/** Delivers and redelivers. A delivery waits if no receiver is bound, or if its session ended without an answer. */
 export function createDeliveries(links: () => readonly Link[]) {
   let waiting: Delivery[] = []
   const sent = new Map<Delivery, Link>()
@@ -38,11 +38,11 @@ export function createDeliveries(links: () => readonly Link[]) {
   }
 
   return {
-    /** Answers the command_status of the deliver_sm_resp; null where the SMSC was closed before it came. */
+    /** Resolves with the command_status of the deliver_sm_resp; null if the SMSC was closed before. */
     deliver(system_id: string | null, fields: Record<string, unknown>): Promise<number | null> {
       return new Promise((settle) => give({ system_id, fields, settle }))
     },
-    /** Somebody has bound. */
+    /** A client has bound. */
     bound: giveWaiting,
     /** A session has ended. */
     ended(link: Link): void {
@@ -53,7 +53,7 @@ export function createDeliveries(links: () => readonly Link[]) {
       }
       giveWaiting()
     },
-    /** How many deliver_sm were not answered yet. */
+    /** The number of unanswered deliver_sm. */
     open: () => waiting.length + sent.size,
     close(): void {
       for (const { settle } of [...waiting, ...sent.keys()]) settle(null)

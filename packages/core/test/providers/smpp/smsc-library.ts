@@ -1,6 +1,6 @@
 import smpp from 'smpp'
 
-// The library turns octets into text by rules of its own, and dates into `Date`. A witness needs what was on the wire.
+// The library converts octets to text by its own rules, and dates to `Date`. The tests need the octets of the wire.
 for (const command of ['submit_sm', 'deliver_sm', 'submit_multi', 'data_sm']) {
   for (const field of ['short_message', 'validity_period', 'schedule_delivery_time']) {
     delete smpp.commands[command]?.params?.[field]?.filter

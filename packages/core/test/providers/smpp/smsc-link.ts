@@ -12,9 +12,9 @@ export interface Link {
   mode: Mode | null
   interface_version: number
   system_type: string
-  /** How often the client asked whether the SMSC is there. */
+  /** The number of enquire_link of the client. */
   enquire_links: number
-  /** How many submit_sm were read and not answered at once, at the most. */
+  /** The highest number of unanswered submit_sm. */
   most_open: number
   open: number
 }
@@ -37,12 +37,12 @@ export function respond(link: Link, pdu: Pdu, fields: Record<string, unknown> = 
   link.session.send(pdu.response(fields))
 }
 
-/** SMPP 3.4 section 4.3: for what is no command or not one of these. */
+/** SMPP 3.4 section 4.3: the answer to a malformed or unknown command. */
 export function nack(link: Link, sequence_number: number, command_status: number): void {
   link.session.send(new smpp.PDU('generic_nack', { sequence_number, command_status }))
 }
 
-/** From now on everything goes out in pieces of `octets`, each a write of its own: frames are cut anywhere. */
+/** Splits all further output into writes of `octets`: frames are cut anywhere. */
 export function writeInPieces(socket: Socket, octets: number): void {
   const write = socket.write.bind(socket) as (data: Buffer, done?: () => void) => boolean
   let last = Promise.resolve()

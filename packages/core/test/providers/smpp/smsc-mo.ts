@@ -1,26 +1,26 @@
 import { cut, encoded, octetsMax } from './smsc-text.ts'
 
-/** What somebody writes to one of the client's numbers. */
+/** A text from a phone to one of the client's numbers. */
 export interface Incoming {
   from: string
   to: string
   text: string
-  /** By what the parts of a long text say so; `udh8` unless told. `payload`: one deliver_sm with all of it. */
+  /** How the parts of a long text are marked; default: `udh8`. `payload`: one deliver_sm with the whole text. */
   long?: 'udh8' | 'udh16' | 'sar' | 'payload'
-  /** Cuts surrogate pairs and escape sequences too, as some SMSCs do. */
+  /** Cuts within surrogate pairs and escape sequences too, as some SMSCs do. */
   cut_anywhere?: boolean
   /** The last part comes first. */
   is_reversed?: boolean
-  /** What the parts have in common, 0 to 255; counted unless told. */
+  /** The common reference of the parts, 0 to 255; default: counted. */
   reference?: number
 }
 
-/** How many octets a concatenation header takes, with its length octet. */
+/** The octets of a concatenation header, with its length octet. */
 const HEADER_OCTETS = { udh8: 6, udh16: 7, sar: 6, payload: 0 }
 
 let references = 0
 
-/** The fields of the deliver_sm that bring a text. */
+/** The fields of the deliver_sm PDUs of a text. */
 export function incomingParts(incoming: Incoming): Record<string, unknown>[] {
   const { text, long = 'udh8', cut_anywhere = false, is_reversed = false } = incoming
   const whole = encoded(text)

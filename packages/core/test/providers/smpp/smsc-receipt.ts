@@ -1,32 +1,32 @@
 import { MESSAGE_STATES } from './smsc-status.ts'
 import type { Submission } from './smsc-submission.ts'
 
-/** How an SMSC writes the ids that it counts. `padded`: ten decimal digits. */
+/** How an SMSC writes its ids. `padded`: ten decimal digits. */
 export type IdForm = 'decimal' | 'hex' | 'upper_hex' | 'padded'
 
 export interface ReceiptOptions {
-  /** Where the id and the state stand; `both` unless told. */
+  /** The place of the id and the state; default: `both`. */
   by?: 'tlv' | 'text' | 'both'
-  /** How the id is written; as in the submit_sm_resp unless told. */
+  /** How the id is written; default: as in the submit_sm_resp. */
   id_form?: IdForm
-  /** How many times it comes, each by a deliver_sm of its own. */
+  /** The number of deliver_sm with this receipt. */
   times?: number
-  /** What a network gives as the reason, three characters; 000 unless told. */
+  /** The reason of the network, three characters; default: 000. */
   error?: string
-  /** More is to come. */
+  /** The receipt is not final. */
   intermediate?: boolean
-  /** Stands in place of the usual text; `{id}` and `{state}` are filled in. */
+  /** Replaces the usual text; `{id}` and `{state}` are filled in. */
   format?: string
 }
 
-/** A message's id, written as told. */
+/** The id of a message in a form. */
 export function idOf(serial: number, form: IdForm): string {
   if (form === 'hex') return serial.toString(16)
   if (form === 'upper_hex') return serial.toString(16).toUpperCase()
   return form === 'padded' ? String(serial).padStart(10, '0') : String(serial)
 }
 
-/** The fields of a deliver_sm that tells how a message fared: SMPP 3.4 sections 2.11, 4.6.1 and appendix B. */
+/** The fields of a deliver_sm with a receipt: SMPP 3.4 sections 2.11, 4.6.1 and appendix B. */
 export function receiptFields(
   message: Submission,
   id: string,

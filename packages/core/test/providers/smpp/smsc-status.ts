@@ -1,4 +1,4 @@
-/** SMPP 3.4 section 5.1.3, what the test SMSC answers by itself. */
+/** SMPP 3.4 section 5.1.3: the statuses of the test SMSC. */
 export const STATUS = {
   ok: 0x00,
   invalid_message_length: 0x01,
@@ -19,7 +19,7 @@ export const STATUS = {
   query_failed: 0x67,
 } as const
 
-/** SMPP 3.4 section 5.2.28 and appendix B: how a message fares, in a receipt's text and as its number. */
+/** SMPP 3.4 section 5.2.28 and appendix B: the states of a message, as text and as number. */
 export const MESSAGE_STATES: Readonly<Record<string, number>> = {
   SCHEDULED: 0,
   ENROUTE: 1,

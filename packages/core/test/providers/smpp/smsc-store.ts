@@ -2,9 +2,9 @@ import { createAssembly, type Whole } from './smsc-assembly.ts'
 import { type IdForm, idOf } from './smsc-receipt.ts'
 import type { Submission } from './smsc-submission.ts'
 
-/** A submit_sm that the SMSC took: the truth that a client's story is held against. */
+/** A submit_sm that the SMSC accepted: the results of a client are compared with it. */
 export interface Accepted extends Submission {
-  /** As the submit_sm_resp gave it, or would have. */
+  /** As in the submit_sm_resp, sent or not. */
   id: string
   /** The number behind it. */
   serial: number
@@ -12,7 +12,7 @@ export interface Accepted extends Submission {
   is_answered: boolean
 }
 
-/** Keeps what was taken, for ever; ids are counted from `first_id`. */
+/** Keeps all accepted messages; ids are counted from `first_id`. */
 export function createStore({
   id_form,
   first_id,
@@ -39,7 +39,7 @@ export function createStore({
       for (const whole of assembly.wholes.slice(before)) onMessage?.(whole)
       return one
     },
-    /** The newest with the id: ids come again after a restart. */
+    /** The newest message with the id: ids repeat after a restart. */
     find: (id: unknown): Accepted | undefined => accepted.findLast((one) => one.id === id),
     beginIdsAnew(): void {
       next_id = first_id

@@ -2,7 +2,7 @@ import type { Pdu } from 'smpp'
 import { STATUS } from './smsc-status.ts'
 import { type Alphabet, octetsMax, textOf } from './smsc-text.ts'
 
-/** Which part of a long text a short message is, and by what it says so. */
+/** The place of a short message in a long text, and how it is marked. */
 export interface Part {
   by: 'udh8' | 'udh16' | 'sar'
   reference: number
@@ -25,21 +25,21 @@ export interface Submission {
   data_coding: number
   registered_delivery: number
   validity_period: string
-  /** What short_message or message_payload held, header and all. */
+  /** short_message or message_payload, with its header. */
   octets: Buffer
-  /** Whether that was message_payload: then the SMSC cuts it itself. */
+  /** Whether it was message_payload: then the SMSC cuts the text. */
   is_payload: boolean
   /** The user data header with its length octet. */
   udh: Buffer | null
   part: Part | null
-  /** What a phone shows of this part alone; null where it is no text. */
+  /** The text that a phone shows of this part; null if it is not a text. */
   text: string | null
 }
 
 const NUMBER = /^\d{3,20}$/
 const ALPHANUMERIC = /^[\x20-\x7e]{1,11}$/
 
-/** Reads a submit_sm as an SMSC does, or says with which command_status it refuses. */
+/** Reads a submit_sm as an SMSC does, or returns the command_status of the refusal. */
 export function readSubmission(
   pdu: Pdu,
   system_id: string,
@@ -90,7 +90,7 @@ function addresses(pdu: Pdu) {
   return { source, source_ton, source_npi, dest, dest_ton, dest_npi }
 }
 
-/** Its elements fill it exactly (3GPP TS 23.040 clause 9.2.3.24). */
+/** The elements must fill the header exactly (3GPP TS 23.040 clause 9.2.3.24). */
 function isHeader(udh: Buffer, octets: number): boolean {
   if (udh.length > octets || udh.length !== (udh[0] as number) + 1) return false
   let at = 1
@@ -118,7 +118,7 @@ function partOfTlvs(pdu: Pdu): Part | null {
   return valid({ by: 'sar', reference, total, number } as Partial<Part> & Pick<Part, 'by'>)
 }
 
-/** A number of nought or beyond the total means that there are no parts (3GPP TS 23.040 clause 9.2.3.24.1). */
+/** A number of 0 or beyond the total means that there are no parts (3GPP TS 23.040 clause 9.2.3.24.1). */
 function valid({ by, reference, total, number }: { by: Part['by']; [field: string]: unknown }) {
   if (typeof reference !== 'number' || typeof total !== 'number' || typeof number !== 'number') {
     return null

@@ -1,9 +1,9 @@
 import smpp from './smsc-library.ts'
 
-/** What the octets of data_coding 0 mean: SMPP 3.4 leaves it to the SMSC. */
+/** The meaning of data_coding 0: SMPP 3.4 leaves it to the SMSC. */
 export type Alphabet = 'gsm' | 'latin1' | 'ascii'
 
-/** What a phone shows of one part; null where it is no text. A half of a surrogate pair is shown as U+FFFD. */
+/** The text that a phone shows of one part; null if it is not a text. Half of a surrogate pair becomes U+FFFD. */
 export function textOf(octets: Buffer, data_coding: number, alphabet: Alphabet): string | null {
   if (data_coding === 0 && alphabet === 'gsm') return smpp.encodings.ASCII.decode(octets)
   if (data_coding <= 1) return octets.toString(alphabet === 'latin1' ? 'latin1' : 'ascii')
@@ -12,20 +12,20 @@ export function textOf(octets: Buffer, data_coding: number, alphabet: Alphabet):
   return null
 }
 
-/** How many octets of a body one short message carries: 160 septets, or 140 octets (3GPP TS 23.040). */
+/** The most octets of a short message's body: 160 septets, or 140 octets (3GPP TS 23.040). */
 export function octetsMax(data_coding: number, udh_octets: number): number {
   if (data_coding > 1) return 140 - udh_octets
   return Math.floor(((140 - udh_octets) * 8) / 7)
 }
 
-/** A text as a phone sends it: in the GSM alphabet where that has all its characters, else in UCS-2. */
+/** Encodes a text as a phone does: in the GSM alphabet if that has all its characters, else in UCS-2. */
 export function encoded(text: string): { data_coding: 0 | 8; octets: Buffer } {
   return smpp.encodings.ASCII.match(text)
     ? { data_coding: 0, octets: smpp.encodings.ASCII.encode(text) }
     : { data_coding: 8, octets: smpp.encodings.UCS2.encode(text) }
 }
 
-/** Cuts encoded text into parts of `octets_max`; `anywhere` also within a surrogate pair, as some SMSCs do. */
+/** Cuts an encoded text into parts of `octets_max`; with `anywhere` also within a surrogate pair, as some SMSCs do. */
 export function cut(
   { data_coding, octets }: { data_coding: 0 | 8; octets: Buffer },
   { octets_max, anywhere = false }: { octets_max: number; anywhere?: boolean },
@@ -40,7 +40,7 @@ export function cut(
   return parts
 }
 
-/** How many octets before `end` belong together with what follows it. */
+/** The number of octets before `end` that must stay with the following ones. */
 function held(data_coding: 0 | 8, octets: Buffer, end: number): number {
   if (data_coding === 0) return octets[end - 1] === 0x1b ? 1 : 0
   const unit = octets.readUInt16BE(end - 2)

@@ -4,7 +4,7 @@ import { afterEach, describe, expect, it } from 'vitest'
 import { type Smsc, type SmscOptions, startSmsc } from './smsc.ts'
 import { STATUS } from './smsc-status.ts'
 
-// The client here is npm `smpp` itself, given octets: what Kannel does not do, and what must go wrong when told.
+// The client is npm `smpp`, with octets as bodies: it does what Kannel does not, and the failures that tests set.
 
 let smsc: Smsc
 const clients: Session[] = []
@@ -44,7 +44,7 @@ async function client() {
         short_message: Buffer.from('hello'),
         ...fields,
       }),
-    /** What is delivered to it from now on, each answered at once. */
+    /** The further deliveries, each answered at once. */
     deliveries(command_status = 0) {
       const come: Pdu[] = []
       session.on('deliver_sm', (pdu: Pdu) => {
@@ -56,8 +56,8 @@ async function client() {
   }
 }
 
-describe('binding', () => {
-  it('checks who it is', async () => {
+describe('a bind to the test SMSC', () => {
+  it('is checked', async () => {
     const { bind } = await start()
     expect(await bind({ system_id: 'other' })).toMatchObject({ command_status: 0x0f })
     expect(await bind({ password: 'wrong' })).toMatchObject({ command_status: 0x0e })
@@ -66,7 +66,7 @@ describe('binding', () => {
     expect(smsc.counts).toMatchObject({ binds: 1, refused_binds: 3 })
   })
 
-  it('takes nothing from who has not, or only receives', async () => {
+  it('is necessary for a submit_sm, and not as a receiver', async () => {
     const { ask, submit } = await start()
     expect(await submit()).toMatchObject({ command_status: STATUS.invalid_bind_status })
     await ask('bind_receiver', { system_id: 'svc', password: 'secret' })
@@ -79,14 +79,14 @@ describe('binding', () => {
     ['system_id', 0x0f],
     ['already_bound', 0x05],
     ['bind_failed', 0x0d],
-  ] as const)('refuses when told: %s', async (behaviour, status) => {
+  ] as const)('is refused as the test sets: %s', async (behaviour, status) => {
     const { bind } = await start()
     smsc.nextBind(behaviour)
     expect(await bind()).toMatchObject({ command_status: status })
     expect(await bind()).toMatchObject({ command_status: 0 })
   })
 
-  it('nacks a command that there is not', async () => {
+  it('is not necessary for the nack of an unknown command', async () => {
     const { session } = await start()
     const nack = once(session, 'generic_nack')
     session.socket.write(Buffer.from('00000010000000ff0000000000000007', 'hex'))
@@ -94,8 +94,8 @@ describe('binding', () => {
   })
 })
 
-describe('what it takes', () => {
-  it('is remembered as it was on the wire', async () => {
+describe('a submit_sm to the test SMSC', () => {
+  it('is kept as it was on the wire', async () => {
     const { bind, submit } = await start()
     await bind()
     const octets = Buffer.from('1b65205000', 'hex')
@@ -126,7 +126,7 @@ describe('what it takes', () => {
     ],
     ['nothing', { short_message: Buffer.alloc(0) }, STATUS.invalid_message_length],
     [
-      'a header that is longer than all',
+      'a header that is longer than the message',
       { esm_class: 0x40, short_message: Buffer.from([9, 0, 3]) },
       STATUS.invalid_esm_class,
     ],
@@ -136,7 +136,7 @@ describe('what it takes', () => {
       STATUS.invalid_esm_class,
     ],
     ['two texts', { message_payload: Buffer.from('too') }, STATUS.invalid_message_length],
-  ])('is not what no phone could get: %s', async (_, fields, status) => {
+  ])('is refused if no phone could receive it: %s', async (_, fields, status) => {
     const { bind, submit } = await start()
     await bind()
     expect(await submit(fields)).toMatchObject({ command_status: status })
@@ -147,7 +147,7 @@ describe('what it takes', () => {
     ['udh8', (n: number) => ({ esm_class: 0x40, header: [5, 0, 3, 7, 2, n] })],
     ['udh16', (n: number) => ({ esm_class: 0x40, header: [6, 8, 4, 0, 7, 2, n] })],
     ['sar', (n: number) => ({ sar_msg_ref_num: 7, sar_total_segments: 2, sar_segment_seqnum: n })],
-  ] as const)('is one text again, by %s, whichever part comes first', async (by, placeOf) => {
+  ] as const)('is joined to a text, by %s, in any order of the parts', async (by, placeOf) => {
     const { bind, submit } = await start()
     await bind()
     for (const [number, text] of [
@@ -165,7 +165,7 @@ describe('what it takes', () => {
     expect(smsc.accepted[0]?.part).toEqual({ by, reference: 7, total: 2, number: 2 })
   })
 
-  it('is shown part by part: half a character is none', async () => {
+  it('shows half of a character as U+FFFD', async () => {
     const { bind, submit } = await start()
     await bind()
     const octets = Buffer.from('😀', 'utf16le').swap16()
@@ -177,7 +177,7 @@ describe('what it takes', () => {
     expect(smsc.messages[0]?.text).toBe('\ufffd\ufffd')
   })
 
-  it('may be all in message_payload', async () => {
+  it('may have its text in message_payload', async () => {
     const { bind, submit } = await start()
     await bind()
     const message_payload = Buffer.from('long '.repeat(100))
@@ -187,13 +187,13 @@ describe('what it takes', () => {
   })
 })
 
-describe('what can befall a message', () => {
+describe('a behaviour of the test SMSC', () => {
   it.each([
     ['throttle', 0x58],
     ['system_error', 0x08],
     ['queue_full', 0x14],
     [{ type: 'reject', code: 0x45 }, 0x45],
-  ] as const)('it is refused: %j', async (behaviour, status) => {
+  ] as const)('refuses: %j', async (behaviour, status) => {
     const { bind, submit } = await start()
     await bind()
     smsc.next(behaviour, 2)
@@ -206,16 +206,16 @@ describe('what can befall a message', () => {
   it.each([
     ['drop_after_read', 1],
     ['drop_before_read', 0],
-  ] as const)('%s breaks the connection', async (behaviour, taken) => {
+  ] as const)('%s breaks the connection', async (behaviour, accepted) => {
     const { bind, submit, closed } = await start()
     await bind()
     smsc.next(behaviour)
     void submit()
     await closed
-    expect(smsc.accepted.map(({ is_answered }) => is_answered)).toEqual(Array(taken).fill(false))
+    expect(smsc.accepted.map(({ is_answered }) => is_answered)).toEqual(Array(accepted).fill(false))
   })
 
-  it('is taken and never answered, or held until released', async () => {
+  it('accepts without an answer, or holds the answer', async () => {
     const { bind, submit } = await start()
     await bind()
     smsc.next('no_response')
@@ -229,14 +229,14 @@ describe('what can befall a message', () => {
     expect(smsc.accepted.map(({ is_answered }) => is_answered)).toEqual([false, true, true])
   })
 
-  it('is nacked', async () => {
+  it('answers with a nack', async () => {
     const { bind, submit } = await start()
     await bind()
     smsc.next('nack')
     expect(await submit()).toMatchObject({ command: 'generic_nack', command_status: 0x02 })
   })
 
-  it('finds the SMSC unbinding', async () => {
+  it('unbinds', async () => {
     const { session, bind, submit, closed } = await start()
     await bind()
     smsc.next('unbind')
@@ -247,8 +247,8 @@ describe('what can befall a message', () => {
   })
 })
 
-describe('receipts', () => {
-  it('say the id and the state where they are told to', async () => {
+describe('a receipt of the test SMSC', () => {
+  it('has the id and the state in the set places', async () => {
     const { bind, submit, deliveries } = await start({ id_form: 'hex', first_id: 0xab })
     await bind()
     const come = deliveries()
@@ -281,7 +281,7 @@ describe('receipts', () => {
     expect(order).toEqual(['deliver_sm', 'submit_sm_resp'])
   })
 
-  it('tell how the client answered', async () => {
+  it('resolves with the status of the client', async () => {
     const { bind, submit, deliveries } = await start()
     await bind()
     deliveries(0x64)
@@ -289,11 +289,11 @@ describe('receipts', () => {
     expect(await smsc.receipt('1')).toEqual([0x64])
   })
 
-  it('wait for somebody to bind, and come again when they were not answered', async () => {
+  it('waits for a bind, and is repeated if it was not answered', async () => {
     const first = await start()
     await first.bind()
     await first.submit()
-    const told = smsc.receipt('1')
+    const answered = smsc.receipt('1')
     await once(first.session, 'deliver_sm')
     first.session.destroy()
     await smsc.when(() => smsc.sessions().length === 0)
@@ -301,17 +301,17 @@ describe('receipts', () => {
     const second = await client()
     const come = second.deliveries()
     await second.bind()
-    expect(await told).toEqual([0])
+    expect(await answered).toEqual([0])
     expect(come).toMatchObject([{ receipted_message_id: '1' }])
   })
 })
 
-describe('texts from phones', () => {
+describe('a text from a phone', () => {
   it.each([
     ['udh8', 153, { esm_class: 0x40 }, '05000309020'],
     ['udh16', 152, { esm_class: 0x40 }, '0608040009020'],
     ['sar', 153, { esm_class: 0, sar_msg_ref_num: 9, sar_total_segments: 2 }, null],
-  ] as const)('come in parts, by %s', async (long, octets, fields, header) => {
+  ] as const)('arrives in parts, by %s', async (long, octets, fields, header) => {
     const { bind, deliveries } = await start()
     await bind()
     const come = deliveries()
@@ -330,8 +330,8 @@ describe('texts from phones', () => {
   })
 })
 
-describe('its connections', () => {
-  it('begin ids anew after a restart, and a receipt is of the newest with its id', async () => {
+describe('a connection to the test SMSC', () => {
+  it('gets ids from the beginning after a restart, and receipts of the newest message with an id', async () => {
     const first = await start()
     await first.bind()
     await first.submit({ destination_addr: '255700000001' })
@@ -348,7 +348,7 @@ describe('its connections', () => {
     expect(smsc.accepted.map(({ id }) => id)).toEqual(['1', '1'])
   })
 
-  it('answer enquire_link, and fall silent when told', async () => {
+  it('gets answers to enquire_link, until the test sets silence', async () => {
     const { bind, ask } = await start()
     await bind()
     expect(await ask('enquire_link')).toMatchObject({ command_status: 0 })
@@ -359,12 +359,12 @@ describe('its connections', () => {
     })
     await smsc.when(() => smsc.sessions()[0]?.enquire_links === 2)
     smsc.silence(false)
-    // Answers come in the order of the questions.
+    // Answers come in the order of the requests.
     await ask('enquire_link')
     expect(isAnswered).toBe(false)
   })
 
-  it('can cut everything into pieces', async () => {
+  it('can get everything in pieces', async () => {
     const { bind, submit, deliveries } = await start({ piece_octets: 3 })
     expect(await bind()).toMatchObject({ system_id: 'testsmsc' })
     const come = deliveries()
@@ -373,7 +373,7 @@ describe('its connections', () => {
     expect(String(come[0]?.short_message)).toBe('in pieces')
   })
 
-  it('are ended after what is no PDU', async () => {
+  it('ends after octets that are not a PDU', async () => {
     const { session, closed } = await start()
     session.socket.write(Buffer.from('GET / HTTP/1.1\r\n\r\n'))
     await closed

@@ -18,21 +18,20 @@ import { STATUS } from './smsc-status.ts'
 import { type Accepted, createStore } from './smsc-store.ts'
 import { readSubmission } from './smsc-submission.ts'
 import type { Alphabet } from './smsc-text.ts'
-import { createWatchers } from './smsc-watchers.ts'
 
 export interface SmscOptions {
   system_id?: string
   password?: string
-  /** What data_coding 0 means; `gsm` unless told. */
+  /** The meaning of data_coding 0; default: `gsm`. */
   alphabet?: Alphabet
-  /** How submit_sm_resp writes the ids, which are counted from `first_id` (1). */
+  /** How submit_sm_resp writes the ids, which are counted from `first_id` (default: 1). */
   id_form?: IdForm
   first_id?: number
-  /** Everything it sends goes out in pieces of so many octets. */
+  /** The number of octets of each write. */
   piece_octets?: number
-  /** Speaks TLS with this. */
+  /** The key and certificate for TLS. */
   tls?: { key: string | Buffer; cert: string | Buffer }
-  /** Called with each message taken, once it is whole. */
+  /** Called with each accepted message after its last part. */
   onMessage?: (whole: Whole<Accepted>) => void
 }
 
@@ -40,7 +39,7 @@ export type { Accepted } from './smsc-store.ts'
 
 export type Smsc = Awaited<ReturnType<typeof startSmsc>>
 
-/** An SMSC on this machine that speaks SMPP 3.4 on npm `smpp`, does what it is told, and remembers all it took. */
+/** Starts an SMSC on loopback that speaks SMPP 3.4 with npm `smpp`, behaves as the test sets, and keeps all messages. */
 export async function startSmsc(options: SmscOptions = {}) {
   const { system_id = 'svc', password = 'secret', alphabet = 'gsm', id_form = 'decimal' } = options
   const { first_id = 1, piece_octets, tls, onMessage } = options
@@ -56,10 +55,10 @@ export async function startSmsc(options: SmscOptions = {}) {
   const deliveries = createDeliveries(() => links)
 
   function bind(link: Link, pdu: Pdu, mode: Mode) {
-    const told = binds.take()
-    if (told === 'no_response') return
-    if (told === 'drop') return link.session.destroy()
-    const refusal = (told && BIND_REFUSALS[told]) ?? refusalOfBind(link, pdu)
+    const behaviour = binds.take()
+    if (behaviour === 'no_response') return
+    if (behaviour === 'drop') return link.session.destroy()
+    const refusal = (behaviour && BIND_REFUSALS[behaviour]) ?? refusalOfBind(link, pdu)
     if (refusal !== STATUS.ok) {
       counts.refused_binds += 1
       return respond(link, pdu, { command_status: refusal })
@@ -85,39 +84,39 @@ export async function startSmsc(options: SmscOptions = {}) {
     counts.submits += 1
     const refuse = (command_status: number) => respond(link, pdu, { command_status })
     if (!link.mode || link.mode === 'receiver') return refuse(STATUS.invalid_bind_status)
-    const told = submits.take()
-    if (told === 'drop_before_read') return link.session.destroy()
-    if (told === 'nack') return nack(link, pdu.sequence_number, STATUS.invalid_command_length)
-    if (told === 'unbind') return unbind(link)
-    const refusal = told && refusalOf(told)
+    const behaviour = submits.take()
+    if (behaviour === 'drop_before_read') return link.session.destroy()
+    if (behaviour === 'nack') return nack(link, pdu.sequence_number, STATUS.invalid_command_length)
+    if (behaviour === 'unbind') return unbind(link)
+    const refusal = behaviour && refusalOf(behaviour)
     if (refusal) return refuse(refusal)
     const submission = readSubmission(pdu, link.system_id, alphabet)
     if (typeof submission === 'number') return refuse(submission)
     const one = store.take(submission)
     link.open += 1
     link.most_open = Math.max(link.most_open, link.open)
-    afterwards(link, pdu, one, told)
+    respondAs(behaviour, link, pdu, one)
   }
 
-  function afterwards(link: Link, pdu: Pdu, one: Accepted, told: Behaviour | null) {
+  function respondAs(behaviour: Behaviour | null, link: Link, pdu: Pdu, one: Accepted) {
     const answer = () => {
       link.open -= 1
       one.is_answered = link.session.send(pdu.response({ message_id: one.id }))
       watchers.changed()
     }
-    if (told === 'no_response') return
-    if (told === 'drop_after_read') return link.session.destroy()
-    if (told === 'hold') return void held.push(answer)
-    if (typeof told === 'object' && told?.type === 'respond_late') {
-      return void setTimeout(answer, told.ms).unref()
+    if (behaviour === 'no_response') return
+    if (behaviour === 'drop_after_read') return link.session.destroy()
+    if (behaviour === 'hold') return void held.push(answer)
+    if (typeof behaviour === 'object' && behaviour?.type === 'respond_late') {
+      return void setTimeout(answer, behaviour.ms).unref()
     }
-    if (typeof told === 'object' && told?.type === 'early_receipt') {
-      void receipt(one.id, told.state, told.options)
+    if (typeof behaviour === 'object' && behaviour?.type === 'early_receipt') {
+      void receipt(one.id, behaviour.state, behaviour.options)
     }
     answer()
   }
 
-  /** Unbinds in order: the connection ends once the client answered. */
+  /** Unbinds: the connection ends after the client answered. */
   function unbind(link: Link): void {
     link.mode = null
     link.session.send(new smpp.PDU('unbind'), () => link.session.close())
@@ -159,7 +158,7 @@ export async function startSmsc(options: SmscOptions = {}) {
       else nack(link, pdu.sequence_number, STATUS.invalid_command)
       watchers.changed()
     })
-    // What cannot be read as PDUs: SMPP has no way to go on after that.
+    // The stream cannot be read as PDUs: SMPP has no way to continue.
     session.on('error', () => {
       nack(link, 0, STATUS.invalid_command_length)
       session.destroy()
@@ -186,12 +185,12 @@ export async function startSmsc(options: SmscOptions = {}) {
     await ended
   }
 
-  async function receipt(id: string, state = 'DELIVRD', told: ReceiptOptions = {}) {
+  async function receipt(id: string, state = 'DELIVRD', more: ReceiptOptions = {}) {
     const message = store.find(id)
-    if (!message) throw new Error(`no message ${id} was taken`)
-    const written = idOf(message.serial, told.id_form ?? id_form)
-    const fields = receiptFields(message, written, state, told)
-    const times = Array.from({ length: told.times ?? 1 })
+    if (!message) throw new Error(`no message ${id} was accepted`)
+    const written = idOf(message.serial, more.id_form ?? id_form)
+    const fields = receiptFields(message, written, state, more)
+    const times = Array.from({ length: more.times ?? 1 })
     return Promise.all(times.map(() => deliveries.deliver(message.system_id, fields)))
   }
 
@@ -199,44 +198,44 @@ export async function startSmsc(options: SmscOptions = {}) {
 
   return {
     port,
-    /** Every submit_sm that was taken, in its order; also across restarts. */
+    /** Every accepted submit_sm, in order, also across restarts. */
     accepted: store.accepted,
-    /** Texts as phones show them, long ones once all their parts came. */
+    /** Texts as phones show them, long ones after all their parts. */
     messages: store.messages,
-    /** How many texts lack parts. */
+    /** The number of incomplete texts. */
     incomplete: store.incomplete,
     counts,
-    /** The connections that are there now. */
-    sessions: () => links.map(({ session: _, ...told }) => ({ ...told })),
-    /** What befalls the next submit_sm, or the next `times`; told again, the ones after those. */
+    /** The present connections. */
+    sessions: () => links.map(({ session: _, ...state }) => ({ ...state })),
+    /** Sets the behaviour for the next submit_sm, or the next `times`; a further call sets that of the following ones. */
     next: submits.next,
-    /** What befalls the next bind. */
+    /** Sets the behaviour for the next bind. */
     nextBind: binds.next,
-    /** Nothing more befalls anybody. */
+    /** Removes all behaviours. */
     clear(): void {
       submits.clear()
       binds.clear()
     },
-    /** Whether enquire_link is left unanswered from now on. */
+    /** Sets whether enquire_link stays unanswered. */
     silence(is = true): void {
       is_silent = is
     },
-    /** Answers what was held. */
+    /** Sends the held answers. */
     release(): void {
       const answers = held
       held = []
       for (const answer of answers) answer()
     },
-    /** Sends a receipt of a taken message, the newest with the id; answers what the client said, once for each. */
+    /** Sends a receipt of the newest message with the id. Resolves with the client's statuses, one for each deliver_sm. */
     receipt,
-    /** Somebody writes; answers what the client said to each part. */
+    /** Sends a text from a phone. Resolves with the client's status for each part. */
     mo: (incoming: Incoming) =>
       Promise.all(incomingParts(incoming).map((fields) => deliveries.deliver(null, fields))),
     /** Any deliver_sm. */
     deliver: (fields: Record<string, unknown>) => deliveries.deliver(null, fields),
-    /** How many deliver_sm the client did not answer yet. */
+    /** The number of unanswered deliver_sm. */
     undelivered: deliveries.open,
-    /** Asks every client whether it is there; answers when all have answered. */
+    /** Sends an enquire_link to every client. Resolves when all have answered. */
     enquire: () =>
       Promise.all(
         links.map(
@@ -246,24 +245,47 @@ export async function startSmsc(options: SmscOptions = {}) {
             }),
         ),
       ),
-    /** Unbinds every session in order. */
+    /** Unbinds every session. */
     unbindAll: () => links.forEach(unbind),
     /** Breaks every connection. */
     dropAll: () => links.forEach(({ session }) => void session.destroy()),
-    /** Is gone, until `up`; ids go on. */
+    /** Stops until `up`; ids continue. */
     down,
     up: async () => void (await listen(port)),
-    /** Goes and comes again on the same port; ids begin anew. */
+    /** Stops and starts on the same port; ids begin again. */
     async restart(): Promise<void> {
       await down()
       store.beginIdsAnew()
       await listen(port)
     },
-    /** Resolves when `holds` does, which is asked after everything that happens. */
+    /** Resolves when `holds` does. It is checked after each event. */
     when: watchers.when,
     async close(): Promise<void> {
       deliveries.close()
       if ('listening' in server && server.listening) await down()
+    },
+  }
+}
+
+/** Waits for conditions, which are checked again on each change. */
+function createWatchers() {
+  let watchers: { holds(): boolean; resolve(): void }[] = []
+
+  function changed(): void {
+    const done = watchers.filter(({ holds }) => holds())
+    watchers = watchers.filter((watcher) => !done.includes(watcher))
+    for (const { resolve } of done) resolve()
+  }
+
+  return {
+    /** Checks every condition. */
+    changed,
+    /** Resolves when `holds` does. */
+    when(holds: () => boolean): Promise<void> {
+      return new Promise((resolve) => {
+        watchers.push({ holds, resolve })
+        changed()
+      })
     },
   }
 }

@@ -30,7 +30,7 @@ const PDU = smpp.PDU as unknown as new (
   octets: Buffer,
 ) => ConstructorParameters<typeof smpp.PDU>[1] & { command: string }
 
-/** The parts of a text as an SMSC that others wrote reads them. */
+/** The parts of a text as an independent SMSC reads them. */
 function partsRead(text: string, options: Partial<PartsOptions> = {}): Submission[] {
   const parts = partsOf(text, { ...USUAL, ...options })
   if (typeof parts === 'string') throw new Error(parts)
@@ -62,7 +62,7 @@ function unitsOf({ octets, udh, data_coding }: Submission): number {
   return (octets.length - (udh?.length ?? 0)) / (data_coding === 8 ? 2 : 1)
 }
 
-describe('each text of the vectors goes in the parts that it is priced by, and arrives', () => {
+describe('each text of the vectors arrives in the parts of its price', () => {
   test.each(texts.map((vector) => [vector.id, vector.note, vector] as const))(
     '%i: %s',
     (_id, _note, { text, encoding, segments: count, parts }) => {
@@ -95,7 +95,7 @@ describe('each text of the vectors goes in the parts that it is priced by, and a
     }
   })
 
-  test('in one piece where the SMSC cuts', () => {
+  test('in one piece if the SMSC cuts', () => {
     for (const { text, segments: count } of texts) {
       const read = partsRead(text, { long_text: 'payload' })
       expect(read).toHaveLength(1)
@@ -105,7 +105,7 @@ describe('each text of the vectors goes in the parts that it is priced by, and a
   })
 })
 
-test('any text at all arrives in as many parts as were priced', () => {
+test('any text arrives in the parts of its price', () => {
   const piece = fc.oneof(
     fc.constantFrom('a', '€', '[', '\n', 'Δ', 'я', '😀', '\u001b', '\0', 'e\u0301'),
     fc.string({ unit: 'binary', maxLength: 3 }),
@@ -126,7 +126,7 @@ test('any text at all arrives in as many parts as were priced', () => {
 
 describe('an escape in a text', () => {
   test.each(['\u001be', 'pay \u001be 5', `${'a'.repeat(200)}\u001b(`])(
-    '%j never becomes one on the wire',
+    'is never an escape on the wire: %j',
     (text) => {
       const read = partsRead(text)
       expect(read.every(({ data_coding }) => data_coding === 8)).toBe(true)
@@ -134,31 +134,31 @@ describe('an escape in a text', () => {
     },
   )
 
-  test('0x1b is written before extension characters alone', () => {
+  test('is written only before extension characters', () => {
     const [{ octets } = { octets: Buffer.alloc(0) }] = partsRead('a€[b]')
     expect(octets.toString('hex')).toBe('611b651b3c621b3e')
   })
 })
 
-describe('an SMSC whose own alphabet is another', () => {
+describe('an SMSC with another alphabet', () => {
   test.each([
     ['latin1', 'Grüße, señor [£5]', 0],
     ['ascii', 'Plain [text] ~ {}', 0],
     ['latin1', 'Δ 5€', 8],
     ['ascii', 'Grüße', 8],
-  ] as const)('%s: %j goes with data_coding %i, and arrives', (alphabet, text, coding) => {
+  ] as const)('receives in %s: %j with data_coding %i', (alphabet, text, coding) => {
     const read = partsRead(text, { alphabet })
     expect(read).toMatchObject([{ data_coding: coding, text }])
   })
 
-  test('cuts where the price was cut', () => {
+  test('gets the parts of the price', () => {
     const text = '[]'.repeat(100)
     const read = partsRead(text, { alphabet: 'latin1' })
     expect(read.map((part) => part.text?.length)).toEqual([76, 76, 48])
     expect(joined(read)).toBe(text)
   })
 
-  test('has no room in UCS-2 for a text that was priced in GSM-7', () => {
+  test('does not get in UCS-2 a long text that was priced in GSM-7', () => {
     const options = { ...USUAL, alphabet: 'latin1' as const }
     expect(partsOf(`€${'a'.repeat(69)}`, options)).toHaveLength(1)
     expect(partsOf(`€${'a'.repeat(70)}`, options)).toBe('alphabet')
@@ -167,8 +167,8 @@ describe('an SMSC whose own alphabet is another', () => {
   })
 })
 
-describe('how many parts', () => {
-  test('255 at the most', () => {
+describe('the number of parts', () => {
+  test('is at most 255', () => {
     const most = 'a'.repeat(255 * 153)
     const parts = partsOf(most, USUAL)
     expect(parts).toHaveLength(255)
@@ -178,18 +178,18 @@ describe('how many parts', () => {
     expect(partsOf(`${most}a`, USUAL)).toBe('too_many_parts')
   })
 
-  test('fewer where fewer are allowed', () => {
+  test('is at most that of the settings', () => {
     const options = { ...USUAL, max_parts: 2 }
     expect(partsOf('a'.repeat(306), options)).toHaveLength(2)
     expect(partsOf('a'.repeat(307), options)).toBe('too_many_parts')
   })
 
-  test('a short text takes no reference', () => {
-    let asked = 0
-    const reference = () => ++asked
+  test('needs a reference only if it is more than one', () => {
+    let calls = 0
+    const reference = () => ++calls
     partsOf('a'.repeat(160), { ...USUAL, reference })
-    expect(asked).toBe(0)
+    expect(calls).toBe(0)
     partsOf('a'.repeat(161), { ...USUAL, reference })
-    expect(asked).toBe(1)
+    expect(calls).toBe(1)
   })
 })
