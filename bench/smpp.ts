@@ -4,7 +4,7 @@ import {
   isKannelInstalled,
   type Kannel,
   startKannel,
-} from '../packages/core/test/providers/kannel.ts'
+} from '../packages/core/test/providers/smpp/kannel.ts'
 import { type Child, startChild } from './child.ts'
 import { type BenchOptions, count, type Figure, median } from './figure.ts'
 import type { SmsLoad, SmsLoadHandlers } from './processes/sms-load.ts'
