@@ -2,7 +2,7 @@ import { type Actor, SERVICE } from '../audit/actor.ts'
 import { type AuditedChange, auditRow } from '../audit/entry.ts'
 import { invalid, SvcError } from '../contract/errors.ts'
 import { formatCredits, type Units } from '../contract/fields/units.ts'
-import { availableOf, dayOf, type Entry, spentOn } from '../rules/decide.ts'
+import { availableOf, type Entry, spendingDay, spentOn } from '../rules/decide.ts'
 import { burn, CONSUMING } from '../rules/lots.ts'
 import type { Runtime } from '../runtime/runtime.ts'
 import type { AccountRecord } from '../storage/ports/credits.ts'
@@ -109,7 +109,7 @@ export function createCredits(given: {
   async function account(workspaceId: string): Promise<CreditAccount> {
     const found = await read.credits.account(workspaceId)
     if (!found) throw notFound()
-    const spent_today = spentOn(found, dayOf(runtime.now()))
+    const spent_today = spentOn(found, spendingDay(found, runtime.now()))
     return { ...found, available: availableOf(found), spent_today }
   }
 

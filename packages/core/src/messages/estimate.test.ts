@@ -93,3 +93,35 @@ it.each(CASES)(
     expect(await send()).toBe(reason ?? 'accepted')
   },
 )
+
+it('counts what a server with a clock ahead spent after midnight, as the sending does', async () => {
+  const workspace_id = await workspaceWith(2 * SMS_PRICE, units(SMS_PRICE))
+  const identity: KeyIdentity = {
+    workspace_id,
+    api_key_id: 'key',
+    scopes: [],
+    mode: 'live',
+    daily_credit_limit: null,
+  }
+  const at = runtime.now()
+  const tomorrow = new Date(at.getTime() + 24 * 3_600_000)
+  const send = async (when: Date) => {
+    const request = make.send(workspace_id)
+    const debit = request.debit && { ...request.debit, at: when }
+    return (await storage.hot.accept([{ ...request, debit }]))[0]?.outcome
+  }
+  expect(await send(tomorrow)).toBe('accepted')
+  const request = { channel: 'sms', to: '+14155552671', content: { text: 'x' } } as const
+  const found = onlyRecipient(request, {
+    priceOf: createPricing(DEFAULT_PRICES),
+    countryFault: ANY_COUNTRY,
+  })
+  const estimate = await estimateOf({ storage, quotas: QUOTAS }, identity, {
+    channel: 'sms',
+    found,
+    isStrict: true,
+    at,
+  })
+  expect(estimate).toMatchObject({ block_reason: 'daily_limit', can_send: false })
+  expect(await send(at)).toBe('daily_limit')
+})

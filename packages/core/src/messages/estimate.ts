@@ -4,7 +4,7 @@ import { type Units, units } from '../contract/fields/units.ts'
 import { LIMITS } from '../contract/limits.ts'
 import type { Channel, SmsContent } from '../contract/resources/content.ts'
 import type { EstimatedMessage, estimate as endpoint } from '../contract/resources/estimate.ts'
-import { type Account, availableOf, dayOf, spentOn } from '../rules/decide.ts'
+import { type Account, availableOf, mayNotSpend } from '../rules/decide.ts'
 import { suppressedAddress } from '../rules/suppression.ts'
 import { addTestUse } from '../rules/test-usage.ts'
 import { inTurns } from '../runtime/in-turns.ts'
@@ -69,10 +69,7 @@ export async function estimateOf(
   const exceeds = use !== null && 'outcome' in addTestUse(workspace_id, usage ?? undefined, use)
   const block_reason = exceeds
     ? 'daily_limit'
-    : blockOf(needed, account, {
-        day: dayOf(at),
-        key: spending && { limit: spending.limit, spent },
-      })
+    : blockOf(needed, account, { at, key: spending && { limit: spending.limit, spent } })
   return {
     can_send: sendable.length > 0 && block_reason === null && !(isStrict && isFaulty),
     block_reason,
@@ -85,18 +82,16 @@ export async function estimateOf(
   }
 }
 
-/** What the debit would be refused for: what costs nothing has none. */
+/** Why the debit would be refused; null also where nothing is charged. */
 function blockOf(
   needed: Units,
   account: Account,
-  { day, key }: { day: number; key: { limit: Units; spent: Units } | null },
+  { at, key }: { at: Date; key: { limit: Units; spent: Units } | null },
 ): Estimate['block_reason'] {
   if (needed === 0) return null
-  if (account.status !== 'active') return 'account_frozen'
-  if (availableOf(account) - needed < -account.credit_limit) return 'insufficient_credits'
-  const { daily_limit: limit } = account
-  const limits = [key, limit === null ? null : { limit, spent: spentOn(account, day) }]
-  return limits.some((one) => one && one.spent + needed > one.limit) ? 'daily_limit' : null
+  const refusal = mayNotSpend(account, needed, at)
+  if (refusal) return refusal.reason
+  return key && key.spent + needed > key.limit ? 'daily_limit' : null
 }
 
 /** A single send as the one recipient of itself. */

@@ -126,7 +126,7 @@ const SIGNS: Record<EntryKind, { amount: -1 | 0 | 1 | 'any'; held: -1 | 0 | 1 }>
 export function decide(account: Account, operation: Operation): Decision {
   assertShape(operation)
   const spends = GUARDED.has(operation.kind)
-  const refused = spends && refusal(account, operation)
+  const refused = spends && mayNotSpend(account, requiredBy(operation), operation.at)
   if (refused) return refused
   const after: Account = {
     ...account,
@@ -135,7 +135,7 @@ export function decide(account: Account, operation: Operation): Decision {
     seq: account.seq + 1,
   }
   if (spends) {
-    after.spent_on = spendingDay(account, operation)
+    after.spent_on = spendingDay(account, operation.at)
     after.spent = (spentOn(account, after.spent_on) + requiredBy(operation)) as Units
   }
   after.low_state = lowState(account, after)
@@ -145,17 +145,19 @@ export function decide(account: Account, operation: Operation): Decision {
   return { ok: true, account: after, entry: entryOf(after, operation) }
 }
 
-/** Why an operation that spends may not. */
-function refusal(account: Account, operation: Operation): Refusal | null {
+/**
+ * Why `required` may not be spent at that moment; null where it may. The one rule of spending: bookings and estimates ask
+ * it.
+ */
+export function mayNotSpend(account: Account, required: Units, at: Date): Refusal | null {
   if (account.status !== 'active') return { ok: false, reason: 'account_frozen' }
-  const required = requiredBy(operation)
   const available = availableOf(account)
   if (available - required < -account.credit_limit) {
     return { ok: false, reason: 'insufficient_credits', required, available }
   }
   const { daily_limit: limit } = account
   if (limit === null) return null
-  const spent = spentOn(account, spendingDay(account, operation))
+  const spent = spentOn(account, spendingDay(account, at))
   return spent + required > limit
     ? { ok: false, reason: 'daily_limit', required, limit, spent }
     : null
@@ -176,10 +178,11 @@ export function dayOf(at: Date): number {
 }
 
 /**
- * On which day an operation spends. One that came right before midnight, or to a server whose clock is behind, and is
- * decided after the first of the new day, spends on the new day too: to go back would forget what was spent on it.
+ * The day (UTC) on which a moment's spending counts, from 1970. When a request that came right before midnight, or to a
+ * server whose clock is behind, is decided after the first spending of the next day, it counts on the next day too: the
+ * account keeps the sum of one day only.
  */
-function spendingDay({ spent_on }: Account, { at }: Operation): number {
+export function spendingDay({ spent_on }: Pick<Account, 'spent_on'>, at: Date): number {
   const day = dayOf(at)
   return spent_on === day + 1 ? spent_on : day
 }
