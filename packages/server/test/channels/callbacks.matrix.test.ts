@@ -7,10 +7,10 @@ import { openHttpPeer } from '../../../core/test/providers/http-peer.ts'
 import { statusFields } from '../../../core/test/providers/twilio/callbacks.ts'
 import { APP_SECRET } from '../../../core/test/providers/whatsapp-cloud/peer.ts'
 import {
-  newsOf,
   notificationOf,
   signedCallback,
   statusOf,
+  updatesOf,
 } from '../../../core/test/providers/whatsapp-cloud/webhooks.ts'
 import { openCarriage, type Peer } from './carriage.contract.ts'
 import { openGateway } from './gateway-carrier.ts'
@@ -291,7 +291,7 @@ async function openMetaPeer(): Promise<CallbackPeer> {
   const signed = (secret: string, to: string, number = peer.number) =>
     signedCallback(
       secret,
-      notificationOf(newsOf(number, { statuses: [statusOf(peer.takenFor(to), 'delivered')] })),
+      notificationOf(updatesOf(number, { statuses: [statusOf(peer.takenFor(to), 'delivered')] })),
     )
   const other = { number: '+15550009999', phone_number_id: '999999999999999' }
   return {

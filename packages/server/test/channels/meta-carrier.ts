@@ -6,10 +6,10 @@ import {
   VERIFY_TOKEN,
 } from '../../../core/test/providers/whatsapp-cloud/peer.ts'
 import {
-  newsOf,
   notificationOf,
   signedCallback,
   statusOf,
+  updatesOf,
 } from '../../../core/test/providers/whatsapp-cloud/webhooks.ts'
 import type { Peer } from './carriage.contract.ts'
 import { newNumber } from './service.ts'
@@ -30,8 +30,8 @@ export async function openMeta(more: Parameters<MetaPeer['settings']>[0] = {}) {
   }
 
   /** Signed news of our number. */
-  const news = (told: Parameters<typeof newsOf>[1]): CallbackRequest =>
-    signedCallback(APP_SECRET, notificationOf(newsOf(number, told)))
+  const news = (told: Parameters<typeof updatesOf>[1]): CallbackRequest =>
+    signedCallback(APP_SECRET, notificationOf(updatesOf(number, told)))
 
   function callback(to: string, status: 'sent' | 'delivered' | 'failed'): CallbackRequest {
     const options = status === 'failed' ? { code: 131_026 } : {}

@@ -1,16 +1,15 @@
 import type { SendJob } from '../../contract/outside/provider.ts'
 import type { WhatsappContent } from '../../contract/resources/content.ts'
-import { isRefusal, type Refusal, refusal } from './refusal.ts'
 import type { WhatsappCloudSettings } from './settings.ts'
-import { templateBody } from './template.ts'
+import { isRefusal, type Refusal, refusal, templateBody } from './template.ts'
 
 type Media = NonNullable<WhatsappContent['media']>
 
 const CAPTIONED: ReadonlySet<Media['type']> = new Set(['image', 'video', 'document'])
 
 /**
- * A message as Meta takes it, JSON, or why it is not even tried. What it is about goes with it and comes back in every
- * status, so that a status which beats the answer to the call is matched. Source: Meta, Cloud API, Messages.
+ * The body of a call to Meta as JSON, or the reason why no call is made. It contains our ids, which come back in every
+ * status, so that a status that arrives before the answer can be matched. Source: Meta, Cloud API, Messages.
  */
 export function messageBody(
   job: SendJob,
@@ -21,7 +20,7 @@ export function messageBody(
   return JSON.stringify({
     messaging_product: 'whatsapp',
     recipient_type: 'individual',
-    // With its plus sign: without it Meta may take the number for one of the sender's country.
+    // With the plus sign: without it Meta may read the number as one of the sender's country.
     to: job.recipient,
     ...payload,
     biz_opaque_callback_data: `${job.workspace_id}.${job.message_id}`,
@@ -51,7 +50,7 @@ function mediaOf({ type, url, caption, filename }: Media): Payload | Refusal {
     [type]: {
       link: url,
       ...(caption !== undefined && { caption }),
-      // Shown for documents alone; Meta refuses it elsewhere.
+      // For documents only; Meta refuses it elsewhere.
       ...(filename !== undefined && type === 'document' && { filename }),
     },
   }

@@ -4,18 +4,17 @@ import { notificationReports } from './notification.ts'
 import type { WhatsappCloudSettings } from './settings.ts'
 
 type CallbackSettings = Pick<WhatsappCloudSettings, 'app_secret' | 'verify_token' | 'senders'> & {
-  /** Where media are asked for: `<api_url>/<api_version>`. */
+  /** The URL of media: `<api_url>/<api_version>`. */
   graph_url: string
 }
 
-/** `X-Hub-Signature-256` of a body: `sha256=` and hex HMAC-SHA256 of its raw bytes under the app's secret. */
+/** `X-Hub-Signature-256` of a body: `sha256=` and the hex HMAC-SHA256 of its raw bytes with the app's secret. */
 export function signatureOf(app_secret: string, body: string | Uint8Array): string {
   return `sha256=${createHmac('sha256', app_secret).update(body).digest('hex')}`
 }
 
 /**
- * What Meta calls: once a GET that makes sure of the address, then POSTs that tell what happened. Source: Meta, Webhooks,
- * Getting started.
+ * Meta verifies the URL with one GET, then sends notifications with POST. Source: Meta, Webhooks, Getting started.
  */
 export function readCallback(
   request: CallbackRequest,
@@ -28,8 +27,8 @@ export function readCallback(
 
 function readVerification(url: string, { verify_token }: CallbackSettings): CallbackReading {
   const params = URL.canParse(url) ? new URL(url).searchParams : new URLSearchParams()
-  const isMeant = only(params, 'hub.mode') === 'subscribe'
-  if (!isMeant || !isEqual(only(params, 'hub.verify_token') ?? '', verify_token)) {
+  const isSubscription = only(params, 'hub.mode') === 'subscribe'
+  if (!isSubscription || !isEqual(only(params, 'hub.verify_token') ?? '', verify_token)) {
     return { type: 'forged' }
   }
   const challenge = only(params, 'hub.challenge') ?? ''
@@ -39,13 +38,13 @@ function readVerification(url: string, { verify_token }: CallbackSettings): Call
   return { type: 'read', reports: [], answer: { content_type: 'text/plain', body: challenge } }
 }
 
-/** Null where it is missing or given more than once. */
+/** Null for a parameter that is missing or repeated. */
 function only(params: URLSearchParams, name: string): string | null {
   const [value, ...more] = params.getAll(name)
   return value === undefined || more.length > 0 ? null : value
 }
 
-// Meta escapes what is not ASCII, so only the bytes as they came are what was signed.
+// Meta signs the raw bytes, in which it has escaped all but ASCII.
 function readNotification(
   { headers, body }: CallbackRequest,
   settings: CallbackSettings,
@@ -64,9 +63,9 @@ function readNotification(
     : { type: 'read', reports }
 }
 
-/** In a time that tells nothing of where two texts differ, nor how long the secret one is. */
-function isEqual(given: string, expected: string): boolean {
-  return timingSafeEqual(digestOf(given), digestOf(expected))
+/** Compares in a time that depends neither on the first difference nor on the length of the secret. */
+function isEqual(actual: string, expected: string): boolean {
+  return timingSafeEqual(digestOf(actual), digestOf(expected))
 }
 
 function digestOf(text: string): Buffer {

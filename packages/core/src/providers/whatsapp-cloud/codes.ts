@@ -1,27 +1,27 @@
-/** What an error of Meta's means for what is being sent. */
+/** The meaning of an error of Meta for a message. */
 export type ErrorKind =
-  /** This message will never be taken. */
+  /** Meta will never accept this message. */
   | 'rejected'
-  /** The same message may be taken later. */
+  /** Meta may accept the same message later. */
   | 'unavailable'
-  /** Too much at once from the number, the app or the business. */
+  /** Too many messages of the number, the app or the business. */
   | 'rate'
-  /** Too much at once to this recipient. */
+  /** Too many messages to this recipient. */
   | 'pair_rate'
   /** The token, the app or the business account is at fault. */
   | 'provider'
-  /** The number that sends is at fault. */
+  /** The sending number is at fault. */
   | 'sender'
 
-/** An error of Meta's in our own words: its own may repeat what the message says. */
+/** An error of Meta in our words: Meta's own text may repeat the message. */
 export interface CodeMeaning {
   kind: ErrorKind
-  /** Our stable word for it. */
+  /** Our stable code. */
   error_code: string
   text: string
 }
 
-/** `[code, kind, our word, our text]`. Source: Meta, WhatsApp Cloud API, Error codes. */
+/** `[code, kind, our code, our text]`. Source: Meta, WhatsApp Cloud API, Error codes. */
 const ROWS: readonly [number, ErrorKind, string, string][] = [
   [0, 'provider', 'provider_unauthorized', 'The access token is not valid any more'],
   [3, 'provider', 'provider_unauthorized', 'The app lacks a capability or permission'],
@@ -85,12 +85,12 @@ const PERMISSION: CodeMeaning = {
   text: 'The permission is not granted or was removed',
 }
 
-/** What a code means, or null where Meta's list does not have it. */
+/** The meaning of a code; null if it is not in Meta's list. */
 export function meaningOf(code: number): CodeMeaning | null {
   return MEANINGS.get(code) ?? (code >= 200 && code <= 299 ? PERMISSION : null)
 }
 
-/** As an `error_message` has it: `whatsapp_cloud:131047 Outside the 24 hour window`. */
+/** An `error_message`, for example `whatsapp_cloud:131047 Outside the 24 hour window`. */
 export function errorText(code: number, text: string): string {
   return `whatsapp_cloud:${code} ${text}`
 }

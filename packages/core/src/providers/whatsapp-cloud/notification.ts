@@ -4,7 +4,7 @@ import { receivedOf } from './received.ts'
 import type { WhatsappCloudSettings } from './settings.ts'
 import { statusReport } from './status.ts'
 
-/** Meta gathers up to a thousand updates in one call; this is beyond what a body of its size could mean. */
+/** Meta sends up to a thousand updates in one call. */
 const REPORTS_MAX = 10_000
 
 interface Known {
@@ -13,8 +13,8 @@ interface Known {
 }
 
 /**
- * What a notification tells, or why it cannot be read. Whatever is not about messages of our own numbers is passed over:
- * one app may serve several services, and Meta adds kinds of updates as it likes. Source: Meta, Cloud API, Webhooks.
+ * The reports of a notification, or the reason why it cannot be read. Ignores all but messages of our own numbers: one app
+ * may serve several services, and Meta adds types of updates. Source: Meta, Cloud API, Webhooks.
  */
 export function notificationReports(notification: unknown, known: Known): Report[] | string {
   if (!isRecord(notification) || !Array.isArray(notification.entry)) return 'the body has no entry'
@@ -54,7 +54,7 @@ function* valueReports(
   }
 }
 
-/** The objects of what should be a list of them. */
+/** The objects in a list; none if it is not a list. */
 function records(list: unknown): Record<string, unknown>[] {
   return Array.isArray(list) ? list.filter(isRecord) : []
 }

@@ -6,15 +6,15 @@ import { type CodeMeaning, errorText, meaningOf } from './codes.ts'
 
 type Answered = Extract<ProviderAnswer, { type: 'answered' }>
 
-/** When the call was made and which attempt it was: what waiting times follow from. */
+/** The time and number of an attempt, from which delays follow. */
 export interface Attempt {
   attempt: number
   now_ms: number
 }
 
 /**
- * What an answer means. Meta's code decides and not the HTTP status, which its documents call unreliable; the status
- * only where there is no code, or one that nobody told us of. Source: Meta, Cloud API, Error codes.
+ * The outcome of an answer. Meta's code decides, not the HTTP status, which its documents call unreliable; the status
+ * decides only without a code or with an unknown one. Source: Meta, Cloud API, Error codes.
  */
 export function outcomeOf(answer: ProviderAnswer, attempt: Attempt): Outcome {
   if (answer.type === 'not_sent') {
@@ -29,7 +29,7 @@ export function outcomeOf(answer: ProviderAnswer, attempt: Attempt): Outcome {
   return byStatus(`whatsapp_cloud:${answer.status} No error of Meta`, answer, attempt)
 }
 
-/** An id of Meta's as far as it is sane: it is stored, shown and compared. */
+/** A valid id of Meta, which can be stored, shown and compared; otherwise null. */
 export function wamidOf(value: unknown): string | null {
   return typeof value === 'string' && /^[\x21-\x7e]{1,256}$/.test(value) ? value : null
 }
@@ -37,13 +37,13 @@ export function wamidOf(value: unknown): string | null {
 function acceptedOf({ json }: Answered): Outcome {
   const messages = isRecord(json) && Array.isArray(json.messages) ? json.messages : []
   const wamid = isRecord(messages[0]) ? wamidOf(messages[0].id) : null
-  // It may well have been sent; only a status can tell.
+  // The message may have been sent; only a status can tell.
   if (wamid === null) return ambiguous('whatsapp_cloud The answer names no message')
   return {
     type: 'accepted',
     provider_message_id: wamid,
     lookup_after_ms: null,
-    // Statuses of a message whose opaque data got lost bring this alone.
+    // A status without the opaque data has this id only.
     part_ids: [wamid],
   }
 }
@@ -62,12 +62,12 @@ function errorOf(json: unknown): GraphError | null {
 const SUBCODE_NO_SUCH_OBJECT = 33
 
 function failureOf({ code, subcode }: GraphError, answer: Answered, attempt: Attempt): Outcome {
-  // What does not exist is the phone number ID of the address, not something of the message.
+  // The phone number ID in the URL does not exist, not a part of the message.
   const isNumberMissing = code === 100 && subcode === SUBCODE_NO_SUCH_OBJECT
   const meaning = meaningOf(isNumberMissing ? SUBCODE_NO_SUCH_OBJECT : code)
   if (!meaning) return byStatus(errorText(code, `HTTP ${answer.status}`), answer, attempt)
   const text = errorText(code, meaning.text)
-  // A gateway that says so on behalf of something that may still be at work.
+  // A gateway sends this status while the server behind it may still process the message.
   const isUnsure = meaning.kind === 'unavailable' && isGateway(answer.status)
   return isUnsure ? ambiguous(text) : outcomeOfMeaning({ ...meaning, text }, answer, attempt)
 }
@@ -87,24 +87,24 @@ function outcomeOfMeaning(
       return { ...retry(error_code, text), delay_ms: retryAfterMs(headers, now_ms) }
     case 'rate':
     case 'pair_rate': {
-      const told_ms = retryAfterMs(headers, now_ms) ?? 0
-      return { ...retry(error_code, text), delay_ms: Math.max(backoffMs(kind, attempt), told_ms) }
+      const min_ms = retryAfterMs(headers, now_ms) ?? 0
+      return { ...retry(error_code, text), delay_ms: Math.max(backoffMs(kind, attempt), min_ms) }
     }
   }
 }
 
 const BACKOFF_MAX_MS = 300_000
 
-/** The first wait, doubled by each attempt. To one recipient Meta lets one message pass in 6 s. */
+/** The first delay, doubled by each attempt. Meta accepts one message in 6 s to one recipient. */
 const FIRST_BACKOFF_MS = { rate: 2_000, pair_rate: 6_000 } as const
 
 function backoffMs(kind: keyof typeof FIRST_BACKOFF_MS, attempt: number): number {
   return Math.min(FIRST_BACKOFF_MS[kind] * 2 ** (attempt - 1), BACKOFF_MAX_MS)
 }
 
-/** For codes that nobody told us of, and for answers that are not Meta's: something between has spoken. */
+/** The outcome of an unknown code, or of an answer that is not Meta's but of a proxy. */
 function byStatus(text: string, { status, headers }: Answered, { now_ms }: Attempt): Outcome {
-  // Under a status of success, an error leaves open whether the message was taken.
+  // An error with a status of success leaves open whether Meta accepted the message.
   if (status < 300 || isGateway(status)) return ambiguous(text)
   if (status >= 500 || status === 408 || status === 425 || status === 429) {
     const error_code = status === 429 ? 'rate_limited' : 'provider_unavailable'
@@ -113,7 +113,7 @@ function byStatus(text: string, { status, headers }: Answered, { now_ms }: Attem
   if ([401, 402, 403, 407].includes(status)) {
     return { ...retry('provider_unauthorized', text), misconfigured: 'provider' }
   }
-  // A redirection or nothing there: the address or the version is not that of the API.
+  // A redirect or a missing resource: the URL or the version is not that of the API.
   if (status < 400 || status === 404 || status === 410) {
     return { ...retry('provider_misconfigured', text), misconfigured: 'provider' }
   }

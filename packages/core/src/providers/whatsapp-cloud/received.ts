@@ -5,18 +5,18 @@ import { wamidOf } from './outcome.ts'
 type Fields = Record<string, unknown>
 
 interface Where {
-  /** Our number that it was written to. */
+  /** Our number, the recipient. */
   recipient: string
-  /** Where media are asked for. */
+  /** The URL of media. */
   graph_url: string
 }
 
 const TEXT_MAX = 65_536
 
 /**
- * What somebody wrote to us, or null for what no text or medium stands for: reactions, locations, contact cards, orders,
- * system notes, what Meta itself calls unsupported, and messages of groups. So is what comes from people who show a user
- * name instead of their number, for there is no number to answer to. Source: Meta, Cloud API, Messages webhook.
+ * A received text or medium. Null for other types (reactions, locations, contact cards, orders, system notes, those that
+ * Meta calls unsupported), for messages of groups, and for senders who show a user name instead of a number, because there
+ * is no number to reply to. Source: Meta, Cloud API, Messages webhook.
  */
 export function receivedOf(message: Fields, { recipient, graph_url }: Where): Received | null {
   const { from, group_id } = message
@@ -61,7 +61,7 @@ function textContent(value: unknown): ReceivedContent | null {
   return text === null ? null : { text, media: [] }
 }
 
-// Meta's own download addresses end within minutes; this one gives a new one, to whoever has the access token.
+// Meta's download URLs expire within minutes; this URL returns a new one to a client with the access token.
 function mediaContent(
   { id, mime_type, caption }: Fields,
   graph_url: string,
@@ -72,7 +72,7 @@ function mediaContent(
   return { text: textOf(caption), media }
 }
 
-/** A text as the database can keep it: neither U+0000 nor halves of a surrogate pair. */
+/** A text that the database can store: without U+0000 and halves of surrogate pairs. */
 function textOf(value: unknown): string | null {
   if (typeof value !== 'string' || value === '') return null
   return value.slice(0, TEXT_MAX).toWellFormed().replaceAll('\u0000', '\ufffd')

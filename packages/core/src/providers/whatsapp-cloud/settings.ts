@@ -3,13 +3,13 @@ import { phone, text } from '../../contract/fields/fields.ts'
 import { LIMITS } from '../../contract/limits.ts'
 import { commonSettings, handlesStop } from '../common-settings.ts'
 
-/** A version lives about two years. Source: Meta, Graph API, Changelog. */
+/** A version is supported for about two years. Source: Meta, Graph API, Changelog. */
 const API_VERSION = 'v25.0'
 const API_URL = 'https://graph.facebook.com'
 const SENDERS_MAX = 100
 const TEMPLATES_MAX = 1000
 
-// Goes into a header or beside one: visible ASCII cannot end the line.
+// A value for a header: visible ASCII cannot end the line.
 const secretText = (min: number, max: number) =>
   z
     .string()
@@ -64,28 +64,28 @@ function isLoopback(hostname: string): boolean {
   return hostname === 'localhost' || hostname === '[::1]' || /^127(\.\d{1,3}){3}$/.test(hostname)
 }
 
-/** What an operator sets for numbers of one Meta app. Source: Meta, WhatsApp Cloud API. */
+/** The settings for the numbers of one Meta app. Source: Meta, WhatsApp Cloud API. */
 export const settings = z.strictObject({
   ...commonSettings,
   type: z.literal('whatsapp_cloud'),
-  /** Of a system user with `whatsapp_business_messaging`. */
+  /** The token of a system user with `whatsapp_business_messaging`. */
   access_token: secretText(1, 1024),
-  /** Signs what Meta calls. */
+  /** Meta signs its callbacks with it. */
   app_secret: secretText(8, 256),
-  /** Chosen by the operator, and told to Meta with the callback address. */
+  /** Chosen by the operator and entered at Meta with the callback URL. */
   verify_token: secretText(8, 256),
-  /** Numbers in E.164 and their IDs at Meta, a list or a map; the first for whoever names none. */
+  /** Numbers in E.164 and their IDs at Meta, a list or a map; the first is the default sender. */
   senders,
   api_version: z
     .string()
     .regex(/^v\d{1,3}\.\d{1,2}$/, 'must be like v25.0')
     .default(API_VERSION),
-  /** What `content.template.id` stands for. */
+  /** The templates for `content.template.id`. */
   templates: templates.optional(),
-  /** Where Meta's API is; another for a proxy or a stand-in. */
+  /** The URL of Meta's API; another one for a proxy or a test. */
   api_url: apiUrl.default(API_URL),
   handles_stop: handlesStop.default(false),
 })
 
-/** The settings as they are once read: `senders` is a list. */
+/** The parsed settings: `senders` is a list. */
 export type WhatsappCloudSettings = z.output<typeof settings>

@@ -3,7 +3,7 @@ import type { MessageRef, Receipt, Report } from '../../contract/outside/provide
 import { errorText, meaningOf } from './codes.ts'
 import { wamidOf } from './outcome.ts'
 
-/** `played` is of voice messages: more than delivered. Source: Meta, Cloud API, Status messages webhook. */
+/** `played` is for voice messages: more than delivered. Source: Meta, Cloud API, Status messages webhook. */
 const STATUSES: ReadonlyMap<unknown, Receipt['status']> = new Map([
   ['sent', 'sent'],
   ['delivered', 'delivered'],
@@ -13,15 +13,15 @@ const STATUSES: ReadonlyMap<unknown, Receipt['status']> = new Map([
 ])
 
 /**
- * How a message of ours fares; null for what says nothing about one. Nothing is concluded from the order in which
- * statuses come: Meta promises none, leaves `delivered` out before `read`, and may send it after `failed`.
+ * The receipt of a status; null if the status is unknown or names no message. The order of statuses means nothing: Meta
+ * promises none, may omit `delivered` before `read`, and may send it after `failed`.
  */
-export function statusReport(given: Record<string, unknown>): Report | null {
-  const status = STATUSES.get(given.status)
-  const about = refOf(given.biz_opaque_callback_data)
-  const provider_message_id = wamidOf(given.id)
+export function statusReport(fields: Record<string, unknown>): Report | null {
+  const status = STATUSES.get(fields.status)
+  const about = refOf(fields.biz_opaque_callback_data)
+  const provider_message_id = wamidOf(fields.id)
   if (!status || (!about && provider_message_id === null)) return null
-  const error = status === 'failed' ? errorOf(given.errors) : NO_ERROR
+  const error = status === 'failed' ? errorOf(fields.errors) : NO_ERROR
   return {
     type: 'receipt',
     about,
@@ -33,7 +33,7 @@ export function statusReport(given: Record<string, unknown>): Report | null {
 const UUID = '[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}'
 const REF = new RegExp(`^(${UUID})\\.(${UUID})$`, 'i')
 
-/** What we had sent along, or null where it is not ours. */
+/** The message in our opaque data; null if the data is not ours. */
 function refOf(opaque: unknown): MessageRef | null {
   const [, workspace_id, message_id] = typeof opaque === 'string' ? (REF.exec(opaque) ?? []) : []
   if (workspace_id === undefined || message_id === undefined) return null

@@ -1,6 +1,17 @@
+import type { Outcome } from '../../contract/outside/provider.ts'
 import type { WhatsappContent } from '../../contract/resources/content.ts'
-import { isRefusal, type Refusal, refusal } from './refusal.ts'
 import type { WhatsappCloudSettings } from './settings.ts'
+
+/** A message that Meta would refuse, or would send differently, is rejected before any call. */
+export type Refusal = Extract<Outcome, { type: 'rejected' }>
+
+export function refusal(error_code: string, error_message: string): Refusal {
+  return { type: 'rejected', error_code, error_message }
+}
+
+export function isRefusal(result: object | string): result is Refusal {
+  return typeof result === 'object' && 'error_code' in result
+}
 
 type TemplateContent = NonNullable<WhatsappContent['template']>
 
@@ -10,7 +21,7 @@ interface Parameter {
   text: string
 }
 
-/** What is filled into one place of a template. Source: Meta, Template messages. */
+/** The variables of one part of a template. Source: Meta, Template messages. */
 interface Component {
   type: 'header' | 'body' | 'button'
   sub_type?: 'url'
@@ -18,7 +29,7 @@ interface Component {
   parameters: Parameter[]
 }
 
-/** A template as Meta takes it. */
+/** A template in Meta's format. */
 export interface TemplateBody {
   name: string
   language: { code: string }
@@ -26,8 +37,8 @@ export interface TemplateBody {
 }
 
 /**
- * The template with its variables in Meta's form. Names are `1`, `2`, … without a gap, or those of the template's
- * parameters; `header.` before one puts it into the header, and `button.0` fills the address (or the code) of a button.
+ * The template with its variables in Meta's format. The names are `1`, `2`, … without a gap, or those of the template's
+ * parameters. The prefix `header.` means the header; `button.0` is the address (or the code) of a button.
  */
 export function templateBody(
   { name, id, language, variables = {} }: TemplateContent,
@@ -77,7 +88,7 @@ function componentsOf(entries: readonly [string, string][]): Component[] | Refus
   ]
 }
 
-/** Null for a mixture of positions and names, and for positions with a gap. */
+/** Null for positions mixed with names, and for positions with a gap. */
 function parametersOf(entries: readonly [string, string][]): Parameter[] | null {
   const positions = entries.filter(([name]) => POSITION.test(name))
   if (positions.length === 0) {
@@ -91,11 +102,11 @@ function parametersOf(entries: readonly [string, string][]): Parameter[] | null 
 
 function buttonOf(name: string, text: string): Component {
   const index = BUTTON.exec(name)?.[1] ?? '0'
-  // A button that copies a one-time code is a `url` button to this API as well.
+  // In this API a button that copies a one-time code is a `url` button too.
   return { type: 'button', sub_type: 'url', index, parameters: [{ type: 'text', text }] }
 }
 
-/** Meta's rule for the text of a parameter: one line, no long gaps, something to read. */
+/** Meta's rule for a parameter: one line, not blank, at most four spaces in a row. */
 function isVariable(value: string): boolean {
   return value.trim() !== '' && !/[\r\n\t]| {5}/.test(value)
 }

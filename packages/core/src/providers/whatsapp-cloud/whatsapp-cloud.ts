@@ -13,7 +13,7 @@ export interface WhatsappCloudOptions {
   http?: ProviderClient
 }
 
-/** Sends through Meta's Cloud API, each message in a call of its own; Meta has no other way. */
+/** Sends through Meta's Cloud API, which takes one message a call. */
 export function openWhatsappCloud(
   settings: WhatsappCloudSettings,
   { now_ms = Date.now, http = createProviderClient() }: WhatsappCloudOptions = {},
@@ -62,12 +62,12 @@ export function openWhatsappCloud(
   }
 }
 
-/** The first where none is named. */
+/** The sender with this number; the first for null. */
 function senderOf(number: string | null, senders: readonly Sender[]): Sender | undefined {
   return number === null ? senders[0] : senders.find((sender) => sender.number === number)
 }
 
-/** It was one when the message was accepted: the settings have changed since. */
+/** The settings have changed since the message was accepted. */
 const UNKNOWN_SENDER: Outcome = {
   type: 'retry',
   error_code: 'sender_invalid',

@@ -4,15 +4,15 @@ import { APP_SECRET, type MetaPeer, startMetaPeer, VERIFY_TOKEN } from './peer.t
 import type { MetaMessage } from './requests.ts'
 import {
   inboundOf,
-  newsOf,
   notificationOf,
   signedCallback,
   statusOf,
+  updatesOf,
   verificationCall,
 } from './webhooks.ts'
 
 const STATUS_AFTER_MS = 300
-/** By the last digit of the recipient: the calls that are made, and the statuses in each. */
+/** For the last digit of the recipient: the callbacks, and the statuses in each. */
 const FATES: Readonly<Record<string, readonly (readonly string[])[]>> = {
   5: [['sent', 'delivered', 'read']],
   6: [['delivered'], ['sent']],
@@ -25,10 +25,10 @@ const USUAL = [['sent'], ['delivered'], ['read']]
 const TEXT = /^text\s+(\+\d+)\s+(.+)$/
 
 /**
- * The test Meta by itself, for trying the service out: prints what `SVC_PROVIDERS` needs and each message it takes. With
- * the address of our callbacks as its argument it tells there how each message fares: `sent`, `delivered`, `read` one
- * after the other, or as `FATES` says. On its input, `verify` makes sure of the address, and `text <from> <words>` is a
- * person who writes.
+ * Runs the test Meta alone, to try the service: prints the value of `SVC_PROVIDERS` and each message that it accepts. With
+ * the URL of our callbacks as its argument it sends the statuses of each message there: `sent`, `delivered`, `read`, one
+ * after the other, or those in `FATES`. Commands on its input: `verify` verifies the URL, `text <from> <words>` sends a
+ * message from a person.
  *
  *     node --conditions=source --import tsx packages/core/test/providers/whatsapp-cloud/alone.ts \
  *       http://127.0.0.1:3000/callbacks/wa
@@ -37,7 +37,7 @@ async function runAlone(callback_url: string | undefined): Promise<void> {
   const peer = await startMetaPeer({
     onMessage(message) {
       console.log(JSON.stringify(message))
-      if (callback_url !== undefined) void tellHowItFares(peer, message, callback_url)
+      if (callback_url !== undefined) void sendStatuses(peer, message, callback_url)
     },
   })
   console.log(`SVC_PROVIDERS='${JSON.stringify([peer.settings()])}'`)
@@ -45,32 +45,32 @@ async function runAlone(callback_url: string | undefined): Promise<void> {
     const [, from, body] = TEXT.exec(line) ?? []
     if (line === 'verify' && callback_url !== undefined) await verify(callback_url)
     else if (from && body && callback_url !== undefined) {
-      const written = inboundOf(from, 'text', { id: `wamid.${randomUUID()}`, text: { body } })
-      await tell(peer, callback_url, { messages: [written] })
-    } else console.error('verify | text <from> <words>, with a callback address as the argument')
+      const message = inboundOf(from, 'text', { id: `wamid.${randomUUID()}`, text: { body } })
+      await sendUpdates(peer, callback_url, { messages: [message] })
+    } else console.error('verify | text <from> <words>, with a callback URL as the argument')
   }
 }
 
-async function tellHowItFares(peer: MetaPeer, message: MetaMessage, url: string): Promise<void> {
+async function sendStatuses(peer: MetaPeer, message: MetaMessage, url: string): Promise<void> {
   for (const statuses of FATES[message.to.slice(-1)] ?? USUAL) {
     await new Promise((resolve) => setTimeout(resolve, STATUS_AFTER_MS))
-    const told = statuses.map((status) =>
+    const updates = statuses.map((status) =>
       statusOf(message, status, status === 'failed' ? { code: 131026 } : {}),
     )
-    await tell(peer, url, { statuses: told }, message)
+    await sendUpdates(peer, url, { statuses: updates }, message)
   }
 }
 
-async function tell(
+async function sendUpdates(
   peer: MetaPeer,
   url: string,
-  told: Parameters<typeof newsOf>[1],
+  updates: Parameters<typeof updatesOf>[1],
   { phone_number_id }: { phone_number_id?: string } = {},
 ): Promise<void> {
   const [first] = peer.numbers
   const number = peer.numbers.find((each) => each.phone_number_id === phone_number_id) ?? first
   if (!number) return
-  const { headers, body } = signedCallback(APP_SECRET, notificationOf(newsOf(number, told)))
+  const { headers, body } = signedCallback(APP_SECRET, notificationOf(updatesOf(number, updates)))
   await posted(url, { method: 'POST', headers: { ...headers } as Record<string, string>, body })
 }
 

@@ -15,10 +15,10 @@ import {
   CALLBACK_URL,
   inboundOf,
   metaJson,
-  newsOf,
   notificationOf,
   signedCallback,
   statusOf,
+  updatesOf,
   verificationCall,
 } from './webhooks.ts'
 
@@ -43,17 +43,19 @@ function read(request: CallbackRequest): CallbackReading {
   return reading
 }
 
-/** What a signed notification tells. */
-function told(notification: unknown): Report[] {
+/** The reports of a signed notification. */
+function reportsOf(notification: unknown): Report[] {
   const reading = read(signedCallback(APP_SECRET, notification))
   if (reading.type !== 'read') throw new Error(`it is ${reading.type}`)
   return reading.reports
 }
 
-const statuses = (...given: object[]) => told(notificationOf(newsOf(NUMBER, { statuses: given })))
-const messages = (...given: object[]) => told(notificationOf(newsOf(NUMBER, { messages: given })))
+const statuses = (...updates: object[]) =>
+  reportsOf(notificationOf(updatesOf(NUMBER, { statuses: updates })))
+const messages = (...updates: object[]) =>
+  reportsOf(notificationOf(updatesOf(NUMBER, { messages: updates })))
 
-describe('the verification of the address', () => {
+describe('the verification of the URL', () => {
   it('is answered with the challenge, as text', () => {
     expect(read(verificationCall(VERIFY_TOKEN, { challenge: '1158201444' }))).toEqual({
       type: 'read',
@@ -62,16 +64,16 @@ describe('the verification of the address', () => {
     })
   })
 
-  it('says nothing to who has another token', () => {
+  it('refuses another token', () => {
     for (const token of ['', `${VERIFY_TOKEN}x`, VERIFY_TOKEN.slice(1), VERIFY_TOKEN.toUpperCase()])
       expect(read(verificationCall(token))).toEqual({ type: 'forged' })
   })
 
-  it('says nothing to another mode', () => {
+  it('refuses another mode', () => {
     expect(read(verificationCall(VERIFY_TOKEN, { mode: 'unsubscribe' })).type).toBe('forged')
   })
 
-  it('says nothing where the token is given twice, or nothing is', () => {
+  it('refuses a repeated token and a missing query', () => {
     const request = verificationCall('wrong-token')
     const twice = `${request.url}&hub.verify_token=${VERIFY_TOKEN}`
     expect(read({ ...request, url: twice }).type).toBe('forged')
@@ -84,16 +86,18 @@ describe('the verification of the address', () => {
 })
 
 describe('the signature', () => {
-  it('is that of the published example', () => {
+  it('matches the published example', () => {
     const body = '{"object":"whatsapp_business_account","entry":[]}'
     expect(signatureOf('app-secret', body)).toBe(
       'sha256=d3e4f9da0ce6c71ab3dba55929b8eeeee2455349e534924ead19f98d143e904f',
     )
   })
 
-  it('is of the bytes as they came: JSON written anew is another body', () => {
+  it('covers the raw bytes: the same JSON in other bytes is forged', () => {
     const notification = notificationOf(
-      newsOf(NUMBER, { messages: [inboundOf('+14155550100', 'text', { text: { body: '🙂/é' } })] }),
+      updatesOf(NUMBER, {
+        messages: [inboundOf('+14155550100', 'text', { text: { body: '🙂/é' } })],
+      }),
     )
     const request = signedCallback(APP_SECRET, notification)
     expect(Buffer.from(request.body).toString()).toContain('\\ud83d\\ude42\\/\\u00e9')
@@ -126,7 +130,7 @@ describe('statuses', () => {
     ['delivered', 'delivered'],
     ['read', 'read'],
     ['played', 'read'],
-  ])('%s is %s, by what was sent along and by the id', (status, expected) => {
+  ])('%s is %s, with our ids and the id of Meta', (status, expected) => {
     const receipt = {
       status: expected,
       provider_message_id: 'wamid.one',
@@ -143,7 +147,7 @@ describe('statuses', () => {
     [131047, 'outside_window', 'whatsapp_cloud:131047 Outside the 24 hour window'],
     [131042, 'payment_required', 'whatsapp_cloud:131042 The payment method of the account fails'],
     [999_999, 'undelivered', 'whatsapp_cloud:999999 Unknown error'],
-  ])('failed says why: %i', (code, error_code, error_message) => {
+  ])('failed has an error: %i', (code, error_code, error_message) => {
     const reports = statuses(statusOf(SENT, 'failed', { code }))
     expect(reports).toMatchObject([{ receipt: { status: 'failed', error_code, error_message } }])
     expect(JSON.stringify(reports)).not.toMatch(/secret contents|14155550100/)
@@ -157,20 +161,20 @@ describe('statuses', () => {
     },
   )
 
-  it('suppress nobody: an opt-out is from marketing alone', () => {
+  it('do not suppress the recipient: an opt-out is only from marketing', () => {
     const [report] = statuses(statusOf(SENT, 'failed', { code: 131050 }))
     expect(report).toMatchObject({ receipt: { error_code: 'opted_out' } })
     expect(JSON.stringify(report)).not.toContain('suppress')
   })
 
-  it('are told in the order in which they come, whatever that is', () => {
+  it('are reported in the order in which they arrive', () => {
     const fates = ['read', 'failed', 'delivered', 'sent', 'delivered']
     const reports = statuses(...fates.map((fate) => statusOf(SENT, fate)))
     const seen = reports.map((report) => (report.type === 'receipt' ? report.receipt.status : null))
     expect(seen).toEqual(fates)
   })
 
-  it('without what was sent along are matched by the id', () => {
+  it('have the id of Meta only if our ids are missing', () => {
     expect(statuses(statusOf(SENT, 'delivered', { without_opaque: true }))).toMatchObject([
       { about: null, provider_message_id: 'wamid.one' },
     ])
@@ -188,22 +192,22 @@ describe('statuses', () => {
     7,
     null,
     { a: 1 },
-  ])('do not take %j for ours', (opaque) => {
+  ])('do not read %j as our ids', (opaque) => {
     const status = { ...statusOf(SENT, 'delivered'), biz_opaque_callback_data: opaque }
     expect(statuses(status)).toMatchObject([{ about: null, provider_message_id: 'wamid.one' }])
   })
 
-  it.each(['deleted', 'warning', 'unheard_of', '', null, 7])('pass over %j', (status) => {
+  it.each(['deleted', 'warning', 'unknown', '', null, 7])('ignore the status %j', (status) => {
     expect(statuses({ ...statusOf(SENT, 'sent'), status })).toEqual([])
   })
 
-  it('pass over what names no message', () => {
+  it('ignore an update that names no message', () => {
     const nameless = { ...statusOf(SENT, 'sent', { without_opaque: true }), id: undefined }
     expect(statuses(nameless)).toEqual([])
   })
 })
 
-describe('what people write', () => {
+describe('a received message', () => {
   const from = '+14155550100'
 
   it.each([
@@ -246,9 +250,9 @@ describe('what people write', () => {
     ])
   })
 
-  it('goes to the number that it was written to', () => {
+  it('has the recipient’s number', () => {
     const written = inboundOf(from, 'text', { text: { body: 'a' } })
-    const reports = told(notificationOf(newsOf(OTHER, { messages: [written] })))
+    const reports = reportsOf(notificationOf(updatesOf(OTHER, { messages: [written] })))
     expect(reports).toMatchObject([{ recipient: OTHER.number }])
   })
 
@@ -266,7 +270,7 @@ describe('what people write', () => {
     ['image', { image: { mime_type: 'image/png' } }],
     ['image', { image: { id: '../../secrets' } }],
     ['text', { text: { body: 'to a group' }, group_id: 'g' }],
-  ])('that is not a text or a medium is passed over: %s %j', (type, fields) => {
+  ])('is ignored if it is neither text nor media: %s %j', (type, fields) => {
     const plain = inboundOf(from, 'text', { text: { body: 'after it' } })
     expect(messages(inboundOf(from, type, fields), plain)).toMatchObject([
       { content: { text: 'after it' } },
@@ -281,7 +285,7 @@ describe('what people write', () => {
     },
   )
 
-  it('can be stored: no NUL, no half of a surrogate pair, no endless text', () => {
+  it('can be stored: no NUL, no half of a surrogate pair, a limited length', () => {
     const body = `a\u0000b\ud83d${'c'.repeat(100_000)}`
     const [report] = messages(inboundOf(from, 'text', { text: { body } }))
     const text = report?.type === 'received' ? (report.content.text ?? '') : ''
@@ -293,16 +297,18 @@ describe('what people write', () => {
 describe('a notification', () => {
   const stranger: MetaNumber = { number: '+15550009999', phone_number_id: '999' }
 
-  it('gathers updates of several numbers, entries and kinds', () => {
+  it('may have updates of several numbers, entries and types', () => {
     const written = inboundOf('+14155550100', 'text', { text: { body: 'a' } })
     const both = { statuses: [statusOf(SENT, 'sent')], messages: [written] }
-    const reports = told(notificationOf(newsOf(NUMBER, both), newsOf(OTHER, both)))
+    const reports = reportsOf(notificationOf(updatesOf(NUMBER, both), updatesOf(OTHER, both)))
     expect(reports.map(({ type }) => type)).toEqual(['receipt', 'received', 'receipt', 'received'])
   })
 
-  it('of another service’s number is passed over, and what stands beside it is not', () => {
+  it('is read without the updates for numbers of other services', () => {
     const news = { statuses: [statusOf(SENT, 'sent')] }
-    expect(told(notificationOf(newsOf(stranger, news), newsOf(NUMBER, news)))).toHaveLength(1)
+    expect(
+      reportsOf(notificationOf(updatesOf(stranger, news), updatesOf(NUMBER, news))),
+    ).toHaveLength(1)
   })
 
   it.each([
@@ -311,18 +317,18 @@ describe('a notification', () => {
     ['no metadata', [{ changes: [{ field: 'messages', value: { statuses: [{}] } }] }]],
     ['nothing', []],
   ])('may have %s', (_, entry) => {
-    expect(told({ object: 'whatsapp_business_account', entry })).toEqual([])
+    expect(reportsOf({ object: 'whatsapp_business_account', entry })).toEqual([])
   })
 
-  it('of another product of the same app is taken and passed over', () => {
-    const news = notificationOf(newsOf(NUMBER, { statuses: [statusOf(SENT, 'sent')] }))
-    expect(told({ ...news, object: 'page' })).toEqual([])
+  it('is ignored if it is of another product of the same app', () => {
+    const news = notificationOf(updatesOf(NUMBER, { statuses: [statusOf(SENT, 'sent')] }))
+    expect(reportsOf({ ...news, object: 'page' })).toEqual([])
   })
 
-  it('may have fields that nobody knows, anywhere', () => {
+  it('may have unknown fields', () => {
     const extra = { invented: { deep: [1] } }
-    const value = newsOf(NUMBER, { statuses: [{ ...statusOf(SENT, 'read'), ...extra }] })
-    expect(told({ ...notificationOf({ ...value, ...extra }), ...extra })).toHaveLength(1)
+    const value = updatesOf(NUMBER, { statuses: [{ ...statusOf(SENT, 'read'), ...extra }] })
+    expect(reportsOf({ ...notificationOf({ ...value, ...extra }), ...extra })).toHaveLength(1)
   })
 
   it.each(['', 'x', '[]', 'null', '{}', '{"entry":{}}'])('cannot be %j', (text) => {
@@ -330,12 +336,12 @@ describe('a notification', () => {
     expect(reading).toMatchObject({ type: 'unreadable', reason: expect.any(String) })
   })
 
-  it('is read with thousands of updates, and bounded', () => {
+  it('is read with up to 10,000 updates', () => {
     const many = (count: number) => {
       const all = Array.from({ length: count }, (_, i) =>
         statusOf({ ...SENT, wamid: `wamid.${i}` }, 'sent'),
       )
-      return read(signedCallback(APP_SECRET, notificationOf(newsOf(NUMBER, { statuses: all }))))
+      return read(signedCallback(APP_SECRET, notificationOf(updatesOf(NUMBER, { statuses: all }))))
     }
     const reading = many(10_000)
     expect(reading.type === 'read' && reading.reports.length).toBe(10_000)
@@ -344,7 +350,7 @@ describe('a notification', () => {
 })
 
 describe('the local Meta', () => {
-  it('writes JSON as Meta does', () => {
+  it('writes JSON in Meta’s form', () => {
     expect(metaJson({ a: 'é/🙂' })).toBe('{"a":"\\u00e9\\/\\ud83d\\ude42"}')
     expect(JSON.parse(metaJson({ a: 'é/🙂' }))).toEqual({ a: 'é/🙂' })
   })

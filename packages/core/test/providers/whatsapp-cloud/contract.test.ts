@@ -6,7 +6,7 @@ import { providerContract } from '../provider.contract.ts'
 import type { Fate, PeerMessage, ProviderBench } from '../provider-harness.ts'
 import { APP_SECRET, type MetaFault, startMetaPeer, VERIFY_TOKEN } from './peer.ts'
 import { type MetaRequest, NUMBERS } from './requests.ts'
-import { newsOf, notificationOf, signedCallback, statusOf } from './webhooks.ts'
+import { notificationOf, signedCallback, statusOf, updatesOf } from './webhooks.ts'
 
 const FAULTS: Record<Exclude<Fate, 'accept'>, MetaFault> = {
   reject: { type: 'error', status: 400, code: 131026 },
@@ -64,8 +64,8 @@ async function openBench(deadline_ms: number): Promise<ProviderBench> {
       of({ workspace_id, message_id, provider_message_id }, status) {
         const opaque = `${workspace_id}.${message_id}`
         const message = { wamid: provider_message_id ?? 'wamid.any', to: '+14155550100', opaque }
-        const told = statusOf(message, status, status === 'failed' ? { code: 131026 } : {})
-        return signedCallback(APP_SECRET, notificationOf(newsOf(number, { statuses: [told] })))
+        const update = statusOf(message, status, status === 'failed' ? { code: 131026 } : {})
+        return signedCallback(APP_SECRET, notificationOf(updatesOf(number, { statuses: [update] })))
       },
       signed: (body) => signedCallback(APP_SECRET, null, { body }),
     },
@@ -77,8 +77,8 @@ async function openBench(deadline_ms: number): Promise<ProviderBench> {
 }
 
 function seenOf({ body, taken }: MetaRequest): PeerMessage {
-  const given: unknown = JSON.parse(body)
-  const { to, biz_opaque_callback_data: identity } = isRecord(given) ? given : {}
+  const message: unknown = JSON.parse(body)
+  const { to, biz_opaque_callback_data: identity } = isRecord(message) ? message : {}
   return {
     recipient: String(to),
     accepted: taken !== null,

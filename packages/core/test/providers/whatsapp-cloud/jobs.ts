@@ -4,8 +4,8 @@ import type { WhatsappContent } from '../../../src/contract/resources/content.ts
 export const WORKSPACE = '0197a0f0-0000-7000-8000-000000000001'
 export const MESSAGE = '0197a0f0-0000-7000-8000-0000000000aa'
 
-/** A job for one message, as the dispatcher gives it. */
-export function jobOf(content: WhatsappContent, given: Partial<SendJob> = {}): SendJob {
+/** A job of the dispatcher for one message. */
+export function jobOf(content: WhatsappContent, fields: Partial<SendJob> = {}): SendJob {
   return {
     workspace_id: WORKSPACE,
     message_id: MESSAGE,
@@ -16,11 +16,11 @@ export function jobOf(content: WhatsappContent, given: Partial<SendJob> = {}): S
     attempt: 1,
     created_at_ms: 1_750_000_000_000,
     max_duration_s: null,
-    ...given,
+    ...fields,
   }
 }
 
-/** What comes of one job. */
+/** The outcome of one job. */
 export async function sendOne(provider: Provider, job: SendJob): Promise<Outcome> {
   const [outcome] = await provider.send([job])
   if (!outcome) throw new Error('no outcome')

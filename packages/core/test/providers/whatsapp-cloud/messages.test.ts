@@ -23,7 +23,7 @@ beforeEach(() => {
   peer.accepted.length = 0
 })
 
-/** What Meta took for it. */
+/** The message that Meta accepted. */
 async function taken(content: WhatsappContent) {
   expect(await sendOne(provider, jobOf(content))).toMatchObject({ type: 'accepted' })
   const { type, body } = peer.accepted.at(-1) ?? {}
@@ -36,7 +36,7 @@ const template = (variables: Record<string, string>, name = 'order_update', lang
 const texts = (...values: string[]) => values.map((text) => ({ type: 'text', text }))
 
 describe('a message', () => {
-  it('goes out once, with what it is about, and its id comes back', async () => {
+  it('is sent once, with our ids, and the outcome has the id of Meta', async () => {
     const outcome = await sendOne(provider, jobOf({ text: 'Hello 🙂 "\\ \u2028' }))
     const [message] = peer.accepted
     expect(outcome).toEqual({
@@ -60,24 +60,24 @@ describe('a message', () => {
     })
   })
 
-  it('goes out from the number that it names', async () => {
+  it('is sent from the number in the job', async () => {
     await sendOne(provider, jobOf({ text: 'a' }, { sender: '+15550783882' }))
     expect(peer.accepted).toMatchObject([{ phone_number_id: '106540352242923' }])
   })
 
-  it('waits where its number has left the settings', async () => {
+  it('waits if its number is no longer in the settings', async () => {
     const outcome = await sendOne(provider, jobOf({ text: 'a' }, { sender: '+15550000000' }))
     expect(outcome).toMatchObject({ type: 'retry', misconfigured: 'sender' })
     expect(peer.requests).toEqual([])
   })
 
-  it('of another channel is none of ours', async () => {
+  it('of another channel is rejected', async () => {
     const outcome = await sendOne(provider, jobOf({ text: 'a' }, { channel: 'sms' }))
     expect(outcome).toMatchObject({ type: 'rejected', error_code: 'unsupported_channel' })
     expect(peer.requests).toEqual([])
   })
 
-  it('may show where its links lead', async () => {
+  it('may show a preview of its links', async () => {
     expect(await taken({ text: 'https://a.example', preview_url: true })).toEqual({
       body: 'https://a.example',
       preview_url: true,
@@ -101,7 +101,7 @@ describe('media', () => {
     expect(peer.requests).toHaveLength(1)
   })
 
-  it('have a file name where people see it: on documents', async () => {
+  it('have a file name only on documents', async () => {
     const filename = 'a"b\\c.pdf'
     const document = await taken({ media: { type: 'document', url, filename } })
     expect(document).toEqual({ link: url, filename })
@@ -115,7 +115,7 @@ describe('a template', () => {
     expect(await taken(content)).toEqual({ name: 'hello_world', language: { code: 'en_US' } })
   })
 
-  it('may be one of the settings', async () => {
+  it('may be an id in the settings', async () => {
     const body = { name: 'hello_world', language: { code: 'en_US' } }
     expect(await taken({ template: { id: 'welcome' } })).toEqual(body)
     peer.templates.push({ name: 'hello_world', language: 'sw', body: 0 })
@@ -132,7 +132,7 @@ describe('a template', () => {
     },
   )
 
-  it('takes variables by position, in the order of their numbers', async () => {
+  it('accepts variables by position, in the order of their numbers', async () => {
     peer.templates.push({ name: 'twelve', language: 'en_US', body: 12 })
     const names = Array.from({ length: 12 }, (_, i) => String(12 - i))
     const variables = Object.fromEntries(names.map((name) => [name, `v${name}`]))
@@ -145,7 +145,7 @@ describe('a template', () => {
     })
   })
 
-  it('takes variables by name', async () => {
+  it('accepts variables by name', async () => {
     const variables = { first_name: 'Asha', order_id: 'A1' }
     await sendOne(provider, template(variables, 'order_named', 'sw'))
     expect(peer.accepted[0]?.body.template).toMatchObject({
@@ -161,7 +161,7 @@ describe('a template', () => {
     })
   })
 
-  it('takes variables for its header and its button', async () => {
+  it('accepts variables for its header and its button', async () => {
     await sendOne(provider, template({ '1': '4711', 'button.0': '4711' }, 'login_code'))
     await sendOne(provider, template({ '1': 'b', 'header.1': 'h' }, 'headed'))
     const components = peer.accepted.map(({ body }) => body.template)
@@ -194,7 +194,7 @@ describe('a template', () => {
     expect(peer.requests).toEqual([])
   })
 
-  it('takes four spaces', async () => {
+  it('accepts four spaces', async () => {
     const outcome = await sendOne(provider, template({ '1': 'a    b', '2': 'c' }))
     expect(outcome).toMatchObject({ type: 'accepted' })
   })
@@ -211,7 +211,7 @@ describe('a template', () => {
     expect(peer.requests).toEqual([])
   })
 
-  it('that is not approved is told by Meta', async () => {
+  it('is rejected by Meta if it is not approved', async () => {
     expect(await sendOne(provider, template({}, 'unheard_of'))).toEqual({
       type: 'rejected',
       error_code: 'template_unknown',
@@ -223,8 +223,8 @@ describe('a template', () => {
   })
 })
 
-describe('whatever a tenant writes', () => {
-  it('stays where it was put', async () => {
+describe('any text of a workspace', () => {
+  it('stays inside its field', async () => {
     const nasty = fc.oneof(
       fc.string({ unit: 'binary', minLength: 1, maxLength: 50 }),
       fc.constantFrom('"},"to":"+19005550100', '\\', '\\"', '{{1}}', '</script>', '__proto__'),

@@ -24,7 +24,7 @@ afterEach(() => provider.close?.())
 
 const send = (attempt = 1) => sendOne(provider, jobOf({ text: 'the secret contents' }, { attempt }))
 
-/** The table of Meta's codes as it was studied: what is for the account, for later, and for nobody. */
+/** Meta's codes by kind: the account's fault, the sender's fault, to retry, too many messages, rejected. */
 const PROVIDER = [0, 3, 10, 190, 200, 210, 299, 368, 131005, 131031, 131042]
 const SENDER = [33, 131037, 131045, 131048, 133010]
 const UNAVAILABLE = [1, 2, 131000, 131016, 131057, 133004]
@@ -33,7 +33,7 @@ const REJECTED = [
   100, 130472, 130497, 131008, 131009, 131021, 131026, 131030, 131047, 131049, 131050, 131051,
   131052, 131053, 132000, 132001, 132005, 132007, 132012, 132015, 132016, 132068, 132069,
 ]
-/** By which only the code can be told to decide: Meta's own table has each under several. */
+/** Meta sends each code with several of these statuses. */
 const STATUSES = [200, 400, 403, 429, 500]
 
 const everywhere = (codes: readonly number[]) =>
@@ -50,7 +50,7 @@ describe('a code of Meta decides, whatever the HTTP status', () => {
     expect(await send()).toMatchObject({ type: 'retry', misconfigured: 'sender' })
   })
 
-  it.each(everywhere(UNAVAILABLE))('%i under %i is for later', async (code, status) => {
+  it.each(everywhere(UNAVAILABLE))('%i under %i is a retry', async (code, status) => {
     peer.fail({ type: 'error', status, code })
     expect(await send()).toEqual({
       type: 'retry',
@@ -60,7 +60,7 @@ describe('a code of Meta decides, whatever the HTTP status', () => {
     })
   })
 
-  it.each(everywhere(RATE))('%i under %i is too much for now', async (code, status) => {
+  it.each(everywhere(RATE))('%i under %i is a retry with a growing delay', async (code, status) => {
     peer.fail({ type: 'error', status, code })
     expect(await send()).toEqual({
       type: 'retry',
@@ -70,7 +70,7 @@ describe('a code of Meta decides, whatever the HTTP status', () => {
     })
   })
 
-  it.each(everywhere(REJECTED))('%i under %i is for good', async (code, status) => {
+  it.each(everywhere(REJECTED))('%i under %i is rejected', async (code, status) => {
     peer.fail({ type: 'error', status, code })
     const outcome = await send()
     expect(outcome).toEqual({
@@ -80,7 +80,7 @@ describe('a code of Meta decides, whatever the HTTP status', () => {
     })
   })
 
-  it('says what it means in our own words alone', async () => {
+  it('has an error message in our own words only', async () => {
     peer.fail({ type: 'error', status: 400, code: 131047 })
     expect(await send()).toEqual({
       type: 'rejected',
@@ -89,7 +89,7 @@ describe('a code of Meta decides, whatever the HTTP status', () => {
     })
   })
 
-  it('a number ID that is not there is the sender’s fault, not a parameter of the message', async () => {
+  it('a missing number ID is the sender’s fault, not a parameter of the message', async () => {
     peer.fail({ type: 'error', status: 400, code: 100, subcode: 33 })
     expect(await send()).toMatchObject({ type: 'retry', misconfigured: 'sender' })
   })
@@ -102,7 +102,7 @@ describe('a code of Meta decides, whatever the HTTP status', () => {
     },
   )
 
-  it('an opt-out from marketing suppresses nobody: one-time codes and receipts go on', async () => {
+  it('an opt-out from marketing does not suppress the recipient: one-time codes still arrive', async () => {
     peer.fail({ type: 'error', status: 400, code: 131050 })
     expect(await send()).toMatchObject({ type: 'rejected', error_code: 'opted_out' })
     peer.fail({ type: 'error', status: 400, code: 131050 })
@@ -110,18 +110,18 @@ describe('a code of Meta decides, whatever the HTTP status', () => {
   })
 })
 
-describe('how long to wait', () => {
+describe('the delay', () => {
   it.each([
     [130429, [2_000, 4_000, 8_000]],
     [131056, [6_000, 12_000, 24_000]],
-  ])('after %i is doubled by each attempt', async (code, delays) => {
+  ])('after %i doubles with each attempt', async (code, delays) => {
     for (const [i, delay_ms] of delays.entries()) {
       peer.fail({ type: 'error', status: 400, code })
       expect(await send(i + 1)).toMatchObject({ type: 'retry', delay_ms })
     }
   })
 
-  it('is bounded however often it was tried', async () => {
+  it('has a maximum', async () => {
     peer.fail({ type: 'error', status: 400, code: 131056 })
     expect(await send(5_000)).toMatchObject({ delay_ms: 300_000 })
   })
@@ -131,13 +131,13 @@ describe('how long to wait', () => {
     ['Fri, 01 May 2026 12:01:00 GMT', 60_000],
     ['1', 2_000],
     ['soon', 2_000],
-  ])('is what Retry-After says where that is longer: %s', async (header, delay_ms) => {
+  ])('is at least Retry-After: %s', async (header, delay_ms) => {
     peer.fail({ type: 'error', status: 429, code: 4, headers: { 'retry-after': header } })
     expect(await send()).toMatchObject({ type: 'retry', delay_ms })
   })
 })
 
-describe('what Meta’s list does not have', () => {
+describe('an answer that is not in Meta’s list', () => {
   it.each([
     [400, 'rejected'],
     [413, 'rejected'],
@@ -147,7 +147,7 @@ describe('what Meta’s list does not have', () => {
     [502, 'ambiguous'],
     [504, 'ambiguous'],
     [200, 'ambiguous'],
-  ])('goes by the HTTP status: %i %s', async (status, type) => {
+  ])('is judged by its HTTP status: %i %s', async (status, type) => {
     peer.fail({ type: 'error', status, code: 999_999 })
     const outcome = await send()
     expect(outcome).toMatchObject({ type })
@@ -155,15 +155,18 @@ describe('what Meta’s list does not have', () => {
     expect(outcome).toHaveProperty('error_message', `whatsapp_cloud:999999 HTTP ${status}`)
   })
 
-  it.each([301, 302, 401, 403, 404])('%i without an error of Meta: not the API', async (status) => {
-    const headers = { 'content-type': 'text/html', location: 'http://127.0.0.1:9/' }
-    peer.fail({ type: 'raw', status, body: '<p>the secret contents</p>', headers })
-    const outcome = await send()
-    expect(outcome).toMatchObject({ type: 'retry', misconfigured: 'provider' })
-    expect(JSON.stringify(outcome)).not.toContain('secret')
-  })
+  it.each([301, 302, 401, 403, 404])(
+    '%i without an error of Meta is misconfigured',
+    async (status) => {
+      const headers = { 'content-type': 'text/html', location: 'http://127.0.0.1:9/' }
+      peer.fail({ type: 'raw', status, body: '<p>the secret contents</p>', headers })
+      const outcome = await send()
+      expect(outcome).toMatchObject({ type: 'retry', misconfigured: 'provider' })
+      expect(JSON.stringify(outcome)).not.toContain('secret')
+    },
+  )
 
-  it('a page of whoever stands between refuses this one message, and stops nobody else', async () => {
+  it('rejects one message for a page of a proxy, without pausing the provider', async () => {
     peer.fail({ type: 'raw', status: 400, body: '<p>blocked</p>' })
     const outcome = await send()
     expect(outcome).toMatchObject({ type: 'rejected', error_code: 'provider_rejected' })
@@ -177,12 +180,12 @@ describe('what Meta’s list does not have', () => {
     ['no message', '{"messages":[]}'],
     ['an id that is none', '{"messages":[{"id":"a b\\u0000"}]}'],
     ['a page', '<html>OK</html>'],
-  ])('success with %s leaves open what became of it', async (_, body) => {
+  ])('is ambiguous for success with %s', async (_, body) => {
     peer.fail({ type: 'raw', status: 200, body, is_taken: true })
     expect(await send()).toMatchObject({ type: 'ambiguous' })
   })
 
-  it('any answer at all gives a sane outcome, and none with an error is an acceptance', () => {
+  it('gives a valid outcome for any answer, and never accepts one with an error', () => {
     fc.assert(
       fc.property(
         fc.integer({ min: 100, max: 599 }),
@@ -202,8 +205,8 @@ describe('what Meta’s list does not have', () => {
   })
 })
 
-describe('the line', () => {
-  it('breaks before an answer: nobody knows, and nothing is sent again', async () => {
+describe('a lost connection', () => {
+  it('is ambiguous, and the message is not sent again', async () => {
     const before = peer.requests.length
     peer.fail('drop_before', 'drop_after')
     expect(await send()).toMatchObject({ type: 'ambiguous' })
@@ -213,7 +216,7 @@ describe('the line', () => {
 })
 
 describe('the check', () => {
-  it('has nothing to say where Meta knows every number', async () => {
+  it('returns null if Meta knows every number', async () => {
     expect(await provider.check?.()).toBeNull()
     expect(peer.requests.at(-1)).toMatchObject({
       method: 'GET',
@@ -224,7 +227,7 @@ describe('the check', () => {
   it.each([
     ['a revoked token', { access_token: 'EAAother' }, '+15550783881: whatsapp_cloud:190 '],
     [
-      'an ID that is not there',
+      'a missing ID',
       { senders: [{ number: '+15550783881', phone_number_id: '404' }] },
       '+15550783881: whatsapp_cloud:100 The sending number does not exist',
     ],
@@ -233,19 +236,19 @@ describe('the check', () => {
       { senders: [{ number: '+15550783881', phone_number_id: '106540352242923' }] },
       '+15550783881: Meta knows its phone number ID as another number',
     ],
-  ])('tells %s', async (_, given, text) => {
-    const wrong = openWhatsappCloud(peer.settings(given))
-    const said = await wrong.check?.()
+  ])('reports %s', async (_, changes, text) => {
+    const wrong = openWhatsappCloud(peer.settings(changes))
+    const fault = await wrong.check?.()
     await wrong.close?.()
-    expect(said).toContain(text)
-    expect(said).not.toContain('EAA')
+    expect(fault).toContain(text)
+    expect(fault).not.toContain('EAA')
   })
 
-  it('tells that nobody is there', async () => {
+  it('reports a refused connection', async () => {
     const gone = await startMetaPeer()
-    const lonely = openWhatsappCloud(gone.settings())
+    const unreachable = openWhatsappCloud(gone.settings())
     await gone.close()
-    expect(await lonely.check?.()).toBe('+15550783881: The connection was refused')
-    await lonely.close?.()
+    expect(await unreachable.check?.()).toBe('+15550783881: The connection was refused')
+    await unreachable.close?.()
   })
 })

@@ -17,7 +17,7 @@ import {
 } from './requests.ts'
 import { metaJson } from './webhooks.ts'
 
-/** What goes wrong with a call. The line may break before or after Meta has acted; `raw` stands in for something between. */
+/** A fault of a call. `drop_before` and `drop_after` close the connection before and after Meta acts; `raw` is an answer of a proxy. */
 export type MetaFault =
   | { type: 'error'; status: number; code: number; subcode?: number; headers?: Headers }
   | { type: 'raw'; status: number; body: string; headers?: Headers; is_taken?: boolean }
@@ -27,28 +27,28 @@ export type MetaFault =
 
 type Headers = Record<string, string>
 
-/** A Meta of our own for tests, speaking the Cloud API and keeping what it took. */
+/** A test Meta with the Cloud API, which keeps the messages that it accepts. */
 export interface MetaPeer {
-  /** Without a slash at its end: for `api_url`. */
+  /** The value of `api_url`, without a slash at the end. */
   url: string
   numbers: readonly MetaNumber[]
   templates: MetaTemplate[]
-  /** Every call that came, the ones with faults too. */
+  /** Every call, also those with faults. */
   requests: MetaRequest[]
-  /** What it took, in its order. */
+  /** The accepted messages, in order. */
   accepted: MetaMessage[]
-  /** Each of the next calls meets one of these; null for none. */
+  /** Gives each of the next calls one of these faults; null for none. */
   fail(...faults: (MetaFault | null)[]): void
-  /** Every message to this recipient meets it. */
+  /** Gives every message to this recipient a fault. */
   meet(to: string, fault: MetaFault): void
-  /** From now on no access token is valid. */
+  /** Makes every access token invalid. */
   revoke(): void
-  /** From now on connections are refused; those that are open end. */
+  /** Refuses connections from now on and ends the open ones. */
   refuse(): Promise<void>
   /** How many connections are open. */
   connections(): number
-  /** The settings of a provider that sends through it. */
-  settings(given?: Partial<WhatsappCloudSettings>): WhatsappCloudSettings
+  /** The settings of a provider for this peer. */
+  settings(changes?: Partial<WhatsappCloudSettings>): WhatsappCloudSettings
   close(): Promise<void>
 }
 
@@ -75,7 +75,7 @@ interface Answer {
   headers?: Headers
 }
 
-/** Starts one on a port of the system's choice. */
+/** Starts a test Meta on a port that the system chooses. */
 export async function startMetaPeer({
   numbers = NUMBERS,
   access_token = 'EAAlocal',
@@ -126,9 +126,9 @@ export async function startMetaPeer({
     if (method !== 'POST' || edge === undefined) {
       return failed({ status: 400, code: 3, message: 'Unsupported request' })
     }
-    const given = parsed(body)
-    const fault = faultOfBody(given, { from, templates })
-    return fault ? failed(fault) : take(request, from, given as Record<string, unknown>)
+    const content = parsed(body)
+    const fault = faultOfBody(content, { from, templates })
+    return fault ? failed(fault) : take(request, from, content as Record<string, unknown>)
   }
 
   async function onRequest(incoming: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -148,10 +148,10 @@ export async function startMetaPeer({
   }
 
   const server = createServer((incoming, response) => {
-    // Who breaks off a call is told nothing.
+    // The client has closed the connection.
     onRequest(incoming, response).catch(() => response.destroy())
   })
-  // Longer than clients keep theirs: who reuses a connection on a busy machine does not meet its end.
+  // Longer than the client's idle limit, so that the server never closes a connection that the client reuses.
   server.keepAliveTimeout = 60_000
   server.on('connection', (socket) => {
     sockets.add(socket)
@@ -178,7 +178,7 @@ export async function startMetaPeer({
     },
     refuse: close,
     connections: () => sockets.size,
-    settings: (given = {}) =>
+    settings: (changes = {}) =>
       settings.parse({
         type: 'whatsapp_cloud',
         name: 'wa',
@@ -187,7 +187,7 @@ export async function startMetaPeer({
         verify_token: VERIFY_TOKEN,
         senders: [...numbers],
         api_url: url,
-        ...given,
+        ...changes,
       }),
     close,
   }
@@ -213,7 +213,7 @@ function failed({ status, ...error }: MetaError): Answer {
   return json(status, errorBody(error))
 }
 
-/** As Meta writes numbers for people. */
+/** A number in Meta's display format. */
 function shownOf({ number, phone_number_id }: MetaNumber): object {
   const display_phone_number = number.replace(/^(\+\d)(\d{3})(\d{3})(\d+)$/, '$1 $2-$3-$4')
   return { display_phone_number, id: phone_number_id }
@@ -228,6 +228,6 @@ function parsed(body: string): unknown {
 }
 
 function recipientOf(body: string): unknown {
-  const given = parsed(body)
-  return typeof given === 'object' && given !== null && 'to' in given ? given.to : null
+  const message = parsed(body)
+  return typeof message === 'object' && message !== null && 'to' in message ? message.to : null
 }

@@ -1,6 +1,6 @@
 import { isRecord } from '../../../src/contract/fields/fields.ts'
 
-/** A number of the business, as Meta knows it. */
+/** A number of the business at Meta. */
 export interface MetaNumber {
   number: string
   phone_number_id: string
@@ -12,40 +12,40 @@ export const NUMBERS: readonly [MetaNumber, MetaNumber] = [
   { number: '+15550783882', phone_number_id: '106540352242923' },
 ]
 
-/** An approved template: how many variables its body has, or their names. */
+/** An approved template; `body` is the number of its variables, or their names. */
 export interface MetaTemplate {
   name: string
   language: string
   body: number | readonly string[]
-  /** How many variables the header has; none unless told. */
+  /** How many variables the header has; default: none. */
   header?: number
   /** Whether its first button takes a variable. */
   button?: boolean
 }
 
-/** A request that reached the API, whole. */
+/** A complete request to the API. */
 export interface MetaRequest {
   method: string
   path: string
   headers: Readonly<Record<string, string | string[] | undefined>>
   body: string
-  /** What Meta took of it, whatever it answered then; null where it took nothing. */
+  /** The message that Meta accepted, whatever it answered; null if it accepted none. */
   taken: MetaMessage | null
 }
 
-/** A message that Meta has taken: the truth that outcomes are compared with. */
+/** A message that Meta has accepted; outcomes are compared with it. */
 export interface MetaMessage {
   wamid: string
   phone_number_id: string
-  /** With its plus sign. */
+  /** With the plus sign. */
   to: string
   type: string
-  /** What was asked for, whole. */
+  /** The body of the request. */
   body: Record<string, unknown>
   opaque: string | null
 }
 
-/** Why Meta refuses a call. `message` repeats what was sent, as Meta's does now and then. */
+/** Why Meta refuses a call. `message` repeats parts of the request, as Meta's sometimes does. */
 export interface MetaError {
   status: number
   code: number
@@ -53,7 +53,7 @@ export interface MetaError {
   subcode?: number
 }
 
-/** An error as the Graph API answers it. */
+/** An error in the format of the Graph API. */
 export function errorBody({ code, message, subcode }: Omit<MetaError, 'status'>): object {
   return {
     error: {
@@ -67,7 +67,7 @@ export function errorBody({ code, message, subcode }: Omit<MetaError, 'status'>)
   }
 }
 
-/** What Meta finds wrong with the body of a message, or null. Source: Meta, Cloud API, Messages. */
+/** The error of Meta for the body of a message, or null. Source: Meta, Cloud API, Messages. */
 export function faultOfBody(
   body: unknown,
   { from, templates }: { from: MetaNumber; templates: readonly MetaTemplate[] },
@@ -122,7 +122,7 @@ function faultOfMedia(type: keyof typeof MEDIA_FIELDS, payload: Fields): MetaErr
   return extra(payload, MEDIA_FIELDS[type])
 }
 
-/** Meta refuses fields that it does not know. */
+/** Meta refuses unknown fields. */
 function extra(payload: Fields, allowed: readonly string[]): MetaError | null {
   const unknown = Object.keys(payload).find((name) => !allowed.includes(name))
   return unknown === undefined ? null : refused(100, `Unexpected key "${unknown}"`)

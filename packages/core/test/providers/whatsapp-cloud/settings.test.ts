@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { providerSettings, traitsOf } from '../../../src/providers/registry.ts'
 
-const GIVEN = {
+const SETTINGS = {
   type: 'whatsapp_cloud',
   name: 'wa',
   access_token: 'EAAtoken',
@@ -10,12 +10,12 @@ const GIVEN = {
   senders: { '+15550783882': '2', '+15550783881': '1' },
 }
 
-const isRead = (changed: object) => providerSettings.safeParse({ ...GIVEN, ...changed }).success
+const isRead = (changed: object) => providerSettings.safeParse({ ...SETTINGS, ...changed }).success
 
 describe('settings of whatsapp_cloud', () => {
-  it('are read with what Meta has by default', () => {
-    expect(providerSettings.parse(GIVEN)).toEqual({
-      ...GIVEN,
+  it('have defaults for Meta’s API', () => {
+    expect(providerSettings.parse(SETTINGS)).toEqual({
+      ...SETTINGS,
       senders: [
         { number: '+15550783882', phone_number_id: '2' },
         { number: '+15550783881', phone_number_id: '1' },
@@ -26,13 +26,13 @@ describe('settings of whatsapp_cloud', () => {
     })
   })
 
-  it('can be read again once read: they cross a thread border', () => {
-    const once = providerSettings.parse(GIVEN)
+  it('can be parsed again after a structured clone', () => {
+    const once = providerSettings.parse(SETTINGS)
     expect(providerSettings.parse(structuredClone(once))).toEqual(once)
   })
 
-  it('say whence and how fast is sent, the first sender first', () => {
-    expect(traitsOf(providerSettings.parse(GIVEN))).toEqual({
+  it('give the traits: senders in order, and the pace', () => {
+    expect(traitsOf(providerSettings.parse(SETTINGS))).toEqual({
       channels: ['whatsapp'],
       senders: { whatsapp: ['+15550783882', '+15550783881'] },
       idempotent: false,
@@ -43,8 +43,8 @@ describe('settings of whatsapp_cloud', () => {
       messages_per_second: 80,
       handles_stop: false,
     })
-    const told = { ...GIVEN, messages_per_second: 20, handles_stop: true }
-    expect(traitsOf(providerSettings.parse(told))).toMatchObject({
+    const changed = { ...SETTINGS, messages_per_second: 20, handles_stop: true }
+    expect(traitsOf(providerSettings.parse(changed))).toMatchObject({
       messages_per_second: 20,
       handles_stop: true,
     })
@@ -56,8 +56,8 @@ describe('settings of whatsapp_cloud', () => {
     'http://127.0.0.1:8080',
     'http://localhost:8080',
     'http://[::1]:8080',
-  ])('take %s for the API', (api_url) => {
-    const read = providerSettings.parse({ ...GIVEN, api_url })
+  ])('accept %s as api_url', (api_url) => {
+    const read = providerSettings.parse({ ...SETTINGS, api_url })
     expect(read).toMatchObject({ api_url: api_url.replace(/\/$/, '') })
   })
 
@@ -70,14 +70,14 @@ describe('settings of whatsapp_cloud', () => {
     'https://graph.facebook.com/?a=b',
     'https://graph.facebook.com/#a',
     'graph.facebook.com',
-  ])('refuse %s for the API', (api_url) => {
+  ])('refuse %s as api_url', (api_url) => {
     expect(isRead({ api_url })).toBe(false)
   })
 
   it.each([
     ['no sender', { senders: [] }],
-    ['a sender that is no number', { senders: { '15550783881': '1' } }],
-    ['an ID that would leave its place in the address', { senders: { '+15550783881': '1/../2' } }],
+    ['a sender that is not a number', { senders: { '15550783881': '1' } }],
+    ['an ID that would change the path', { senders: { '+15550783881': '1/../2' } }],
     ['one ID for two numbers', { senders: { '+15550783881': '1', '+15550783882': '1' } }],
     [
       'one number twice',
@@ -89,18 +89,18 @@ describe('settings of whatsapp_cloud', () => {
       },
     ],
     ['a token that would end its header', { access_token: 'EAA\r\nx: y' }],
-    ['a secret that is too short to be one', { app_secret: '1234567' }],
+    ['a secret that is too short', { app_secret: '1234567' }],
     ['an empty verify token', { verify_token: '' }],
-    ['a version that would leave its place', { api_version: 'v25.0/../v1' }],
-    ['anything that is not a setting', { acess_token: 'x' }],
+    ['a version that would change the path', { api_version: 'v25.0/../v1' }],
+    ['an unknown setting', { acess_token: 'x' }],
   ])('refuse %s', (_, changed) => {
     expect(isRead(changed)).toBe(false)
   })
 
-  it('never repeat a secret in what is wrong', () => {
+  it('do not repeat a secret in an error', () => {
     const secret = 'hunter2 with a space'
     const { error } = providerSettings.safeParse({
-      ...GIVEN,
+      ...SETTINGS,
       access_token: secret,
       app_secret: secret,
       verify_token: secret,

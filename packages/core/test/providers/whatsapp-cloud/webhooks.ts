@@ -5,16 +5,16 @@ import type { MetaMessage, MetaNumber } from './requests.ts'
 /** One `changes[].value` of the field `messages`. */
 export type MetaValue = Record<string, unknown>
 
-/** `errors` of a failed status: Meta's title and details may repeat what was written. */
+/** `errors` of a failed status: Meta's title and details may repeat the message. */
 export interface StatusOptions {
   code?: number
-  /** As where an app drops it, or the message was sent without it. */
+  /** Leaves out our opaque data, as if the message was sent without it. */
   without_opaque?: boolean
 }
 
 const AT = '1750263773'
 
-/** A status as Meta tells it. Source: Meta, Cloud API, Status messages webhook. */
+/** A status in Meta's format. Source: Meta, Cloud API, Status messages webhook. */
 export function statusOf(
   message: Pick<MetaMessage, 'wamid' | 'to' | 'opaque'>,
   status: string,
@@ -44,7 +44,7 @@ function errorOf(code: number): object {
   }
 }
 
-/** A message of a person, of any type: `fields` has what stands under the type's name, and more. */
+/** A message of a person, of any type; `fields` has the member named by the type, and others. */
 export function inboundOf(
   from: string,
   type: string,
@@ -54,23 +54,23 @@ export function inboundOf(
   return { from: from.replace('+', ''), id, timestamp: AT, type, ...fields }
 }
 
-/** What is told of one number. */
-export function newsOf(
+/** The updates of one number. */
+export function updatesOf(
   { number, phone_number_id }: MetaNumber,
-  told: { statuses?: readonly object[]; messages?: readonly object[] },
+  updates: { statuses?: readonly object[]; messages?: readonly object[] },
 ): MetaValue {
-  const contacts = told.messages && {
+  const contacts = updates.messages && {
     contacts: [{ profile: { name: 'Zoë 🙂' }, wa_id: '14155550100', user_id: 'US.1234567890' }],
   }
   return {
     messaging_product: 'whatsapp',
     metadata: { display_phone_number: number.slice(1), phone_number_id },
     ...contacts,
-    ...told,
+    ...updates,
   }
 }
 
-/** The body of one call, each value in a change of its own, each change in an entry of its own. */
+/** The body of one callback: an entry with one change for each value. */
 export function notificationOf(...values: MetaValue[]): object {
   return {
     object: 'whatsapp_business_account',
@@ -81,17 +81,17 @@ export function notificationOf(...values: MetaValue[]): object {
   }
 }
 
-/** JSON as Meta writes it: only ASCII, and slashes escaped, so that writing it anew gives other bytes. */
+/** JSON in Meta's form: ASCII only, with escaped slashes, so that JSON.stringify gives other bytes. */
 export function metaJson(value: unknown): string {
   return JSON.stringify(value)
     .replaceAll('/', '\\/')
     .replace(/[\u007f-\uffff]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)
 }
 
-/** Where the service is called: `<SVC_PUBLIC_URL>/callbacks/<name>`. */
+/** The URL of callbacks: `<SVC_PUBLIC_URL>/callbacks/<name>`. */
 export const CALLBACK_URL = 'https://svc.test/callbacks/wa'
 
-/** A body as it is posted, signed by the app's secret; `body` where it is to be other bytes. */
+/** A callback signed with the app's secret; `body` replaces the bytes of the notification. */
 export function signedCallback(
   app_secret: string,
   notification: unknown,
@@ -110,7 +110,7 @@ export function signedCallback(
   }
 }
 
-/** The call by which Meta makes sure of an address. */
+/** The request with which Meta verifies a URL. */
 export function verificationCall(
   verify_token: string,
   { challenge = '1158201444', mode = 'subscribe' }: { challenge?: string; mode?: string } = {},
