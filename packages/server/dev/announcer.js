@@ -1,14 +1,14 @@
-/** What came within this is told once, and not each by itself. */
-const GATHER_MS = 1_500
+/** The interval of announcements: messages within it are announced together. */
+const INTERVAL_MS = 1_500
 
-/** Tells whoever listens instead of looking what is new. */
+/** Announces new messages to users of a screen reader. */
 export function createAnnouncer(element) {
   let arrived = 0
   setInterval(() => {
     if (arrived > 0)
       element.textContent = arrived === 1 ? 'A new message' : `${arrived} new messages`
     arrived = 0
-  }, GATHER_MS)
+  }, INTERVAL_MS)
 
   return {
     say(text) {

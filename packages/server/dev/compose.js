@@ -2,7 +2,7 @@ import { h } from './dom.js'
 import { MAILBOXES, PHONES } from './recipients.js'
 import { sendMessage } from './requests.js'
 
-/** What each kind of message begins with, and the fields it asks for. */
+/** The kinds of messages with the initial values of their fields. */
 const KINDS = {
   sms: { channel: 'sms', title: 'SMS', fields: { text: 'Hello from svc' } },
   email: {
@@ -41,7 +41,7 @@ export function createComposer(dialog, { keyOf, onSent }) {
     h('h2', { id: 'composer-title' }, 'Send a test message'),
     h('label', {}, 'Kind', kind),
     h('label', {}, 'To', to),
-    h('details', {}, h('summary', {}, 'Recipients with a story of their own'), magic),
+    h('details', {}, h('summary', {}, 'Test recipients'), magic),
     fields,
     h('label', {}, 'API key', key),
     problem,
@@ -57,15 +57,15 @@ export function createComposer(dialog, { keyOf, onSent }) {
   function arrange() {
     const { channel, fields: texts, json } = KINDS[kind.value]
     const recipients = channel === 'email' ? MAILBOXES : PHONES
-    const isOther = to.value.includes('@') !== (channel === 'email')
-    if (to.value === '' || isOther) to.value = recipients[0][0]
+    const hasOtherForm = to.value.includes('@') !== (channel === 'email')
+    if (to.value === '' || hasOtherForm) to.value = recipients[0][0]
     magic.replaceChildren(
-      ...recipients.map(([address, story]) => {
+      ...recipients.map(([address, result]) => {
         const take = () => {
           to.value = address
           to.focus()
         }
-        return h('li', {}, h('button', { type: 'button', onclick: take }, address), ` ${story}`)
+        return h('li', {}, h('button', { type: 'button', onclick: take }, address), ` ${result}`)
       }),
     )
     const inputs = json

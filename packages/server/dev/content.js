@@ -1,6 +1,6 @@
 import { h } from './dom.js'
 
-/** What a message says, as its reader would see it. */
+/** The content of a message, as the recipient sees it. */
 export function contentOf(message, workspace) {
   switch (message.channel) {
     case 'sms':
@@ -61,8 +61,8 @@ function whatsappOf({ text, preview_url, media, template }) {
   }
   if (template) bubble.append(...templateOf(template))
   const note = {
-    media: 'The medium is described and not fetched.',
-    template: 'The text of a template is kept at WhatsApp: this is what fills it.',
+    media: 'The inbox does not load the media.',
+    template: 'WhatsApp keeps the text of a template: these are its variables.',
     text: preview_url ? 'With a preview of the first link.' : '',
   }[media ? 'media' : template ? 'template' : 'text']
   return [h('div', { class: 'phone' }, bubble), note && h('p', { class: 'facts' }, note)].filter(
@@ -85,7 +85,7 @@ function voiceOf({ text, language, voice, audio_url }) {
   ].filter(Boolean)
 }
 
-/** A mail: its HTML in a frame that may do nothing, its text beside it. */
+/** A mail: its HTML in a sandboxed frame, and its plain text. */
 export function mailOf({ subject, html, text, reply_to, headers = {} }, address) {
   const lines = [
     ['Subject', subject],
@@ -105,7 +105,7 @@ export function mailOf({ subject, html, text, reply_to, headers = {} }, address)
       : h('pre', { class: 'mail-text', tabindex: '0' }, text),
     html && text ? fold('Plain text', text) : null,
     html ? fold('HTML source', html) : null,
-    html ? h('p', { class: 'facts' }, 'Scripts, links and pictures of other hosts are off.') : null,
+    html ? h('p', { class: 'facts' }, 'Scripts, links and remote images are off.') : null,
   ].filter(Boolean)
 }
 
@@ -113,7 +113,7 @@ function fold(title, text) {
   return h('details', {}, h('summary', {}, title), h('pre', { tabindex: '0' }, text))
 }
 
-/** Names and values. */
+/** A table of names and values. */
 export function table(entries) {
   return h(
     'dl',

@@ -1,15 +1,15 @@
 import { badge, h, time } from './dom.js'
 
-/** Webhook deliveries with what was sent and what came back; those named in `unfolded` stay open. */
+/** Webhook deliveries with their payloads and responses; those in `unfolded` are shown open. */
 export function deliveriesOf(deliveries, unfolded) {
   if (deliveries.length === 0) {
     return [
       h(
         'p',
         { class: 'facts' },
-        'No webhook was told. ',
+        'No webhook got an event. ',
         h('code', {}, 'svc webhooks listen'),
-        ' sets one up and prints what comes.',
+        ' creates a webhook and prints its events.',
       ),
     ]
   }
@@ -25,7 +25,7 @@ export function deliveriesOf(deliveries, unfolded) {
       payload,
       attempts,
     } = delivery
-    const tries = `${attempt_count} of ${max_attempts} attempts`
+    const count = `${attempt_count} of ${max_attempts} attempts`
     const fold = h(
       'details',
       { class: 'delivery', open: unfolded.has(id) },
@@ -34,12 +34,12 @@ export function deliveriesOf(deliveries, unfolded) {
         {},
         badge(status),
         h('strong', {}, event),
-        h('span', { class: 'address' }, url ?? 'a webhook that is gone'),
+        h('span', { class: 'address' }, url ?? 'a deleted webhook'),
       ),
       h(
         'p',
         { class: 'facts' },
-        tries,
+        count,
         ...(next_attempt_at ? [' · next ', time(next_attempt_at)] : []),
       ),
       h('h4', {}, 'Payload'),
@@ -69,7 +69,7 @@ function attemptOf({ number, started_at, duration_ms, response_status, response_
 }
 
 function pretty(payload) {
-  if (payload === null) return 'It is kept no more.'
+  if (payload === null) return 'The payload was deleted.'
   try {
     return JSON.stringify(JSON.parse(payload), null, 2)
   } catch {

@@ -1,6 +1,6 @@
 /**
  * An element. A property that begins with `on` is a listener, any other an attribute; null and false leave it out.
- * Children are elements or text: nothing that a message says is ever read as HTML.
+ * Children are elements or text, so that the text of a message is never parsed as HTML.
  */
 export function h(tag, properties = {}, ...children) {
   const element = document.createElement(tag)
@@ -13,7 +13,7 @@ export function h(tag, properties = {}, ...children) {
   return element
 }
 
-/** A moment, as short as it can be told apart today. */
+/** A time; with the date, if that is not today. */
 export function time(at) {
   const date = new Date(at)
   const isToday = date.toDateString() === new Date().toDateString()
@@ -21,12 +21,12 @@ export function time(at) {
   return h('time', { datetime: at, title: date.toLocaleString() }, day + date.toLocaleTimeString())
 }
 
-/** A status, a word in its colour. */
+/** A status as a coloured word. */
 export function badge(status) {
   return h('span', { class: 'badge', 'data-status': status }, status)
 }
 
-/** A line that works as pasted, with a button that copies it. */
+/** A command with a button that copies it. */
 export function code(text) {
   const button = h('button', { type: 'button', class: 'copy' }, 'Copy')
   button.addEventListener('click', async () => {

@@ -2,22 +2,22 @@ import { code, h } from './dom.js'
 
 const EXAMPLE = { channel: 'sms', to: '+15005550006', content: { text: 'Hello from svc' } }
 
-/** What to do where there are messages and none is open. */
-export function howToGoOn() {
+/** The text beside the list when no message is open. */
+export function listHint() {
   const keys = (name) => h('kbd', {}, name)
   return h(
     'p',
     { class: 'notice' },
-    'Choose one. ',
+    'Select an entry. ',
     keys('↑'),
     keys('↓'),
-    ' go through the list, ',
+    ' move in the list, ',
     keys('Esc'),
-    ' comes back to it.',
+    ' returns to it.',
   )
 }
 
-/** What to do where there is no message: the command that sends the first one, with a key if one is known. */
+/** The text when there is no message: the command that sends the first one, with a key if one is known. */
 export function firstMessage({ key, onCompose }) {
   const command = [
     `curl -s ${location.origin}/api/v1/messages/send \\`,
@@ -29,21 +29,25 @@ export function firstMessage({ key, onCompose }) {
     'div',
     { class: 'notice' },
     h('h2', {}, 'No messages yet'),
-    h('p', {}, 'Whatever this workspace sends shows up here at once. Paste this in a terminal:'),
+    h('p', {}, 'Messages of this workspace appear here at once. Paste this into a terminal:'),
     code(command),
     h(
       'p',
       {},
       'or ',
-      h('button', { type: 'button', class: 'link', onclick: onCompose }, 'send a test from here'),
-      '. The other ways in are in the ',
+      h(
+        'button',
+        { type: 'button', class: 'link', onclick: onCompose },
+        'send a test message from here',
+      ),
+      '. Other endpoints are in the ',
       h('a', { href: '/docs' }, 'API reference'),
       '.',
     ),
   )
 }
 
-/** What to expect where there is no mail. */
+/** The text when there is no mail. */
 export function firstMail() {
   return h(
     'div',
@@ -52,8 +56,8 @@ export function firstMail() {
     h(
       'p',
       {},
-      'What the service itself writes to owners of workspaces stands here, with its links: a signup asks to verify ' +
-        'the address, a forgotten password to choose a new one.',
+      'This list shows the mails of the service to owners of workspaces, with their links: to verify an address after a ' +
+        'signup, to choose a new password.',
     ),
   )
 }

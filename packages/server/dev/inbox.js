@@ -2,15 +2,15 @@ import { createAnnouncer } from './announcer.js'
 import { createComposer } from './compose.js'
 import { h } from './dom.js'
 import { createFilter } from './filter.js'
-import { firstMail, firstMessage, howToGoOn } from './guide.js'
+import { firstMail, firstMessage, listHint } from './guide.js'
 import { mailLine, messageLine } from './lines.js'
 import { createList, LINES_MAX } from './list.js'
 import { mailView } from './mail.js'
 import { createMessageView } from './message.js'
 import { listen, read } from './requests.js'
 
-/** So many messages the stream tells of at once. */
-const TOLD_MAX = 200
+/** The maximum of messages in one event of the stream. */
+const EVENT_MESSAGES_MAX = 200
 
 const $ = (id) => document.getElementById(id)
 const body = h('div')
@@ -18,9 +18,9 @@ const back = h('button', { type: 'button', class: 'back', onclick: goBack }, 'â†
 $('detail').append(back, body)
 
 const state = { workspaces: [], demo: null, workspace: null, view: null, mails: [] }
-/** Of the list: how many there are in all, where the next page begins, which question it answers. */
-const found = { total: 0, cursor: null, asked: 0 }
-/** Ends the stream of the workspace before; of this one, whether anything was heard yet. */
+/** The list: the total, the cursor of the next page, and the number of the latest request. */
+const found = { total: 0, cursor: null, request: 0 }
+/** The stream of the workspace: the function that ends it, and whether an event has come. */
 const stream = { stop: () => {}, hasBegun: false }
 
 const announcer = createAnnouncer($('news'))
@@ -47,19 +47,19 @@ function openId() {
   return location.hash.split('/')[3] ?? ''
 }
 
-/** A key of the workspace that is looked at, if one is known. */
+/** A key of the shown workspace, if one is known. */
 function keyOf() {
   return state.demo?.workspace_id === state.workspace ? state.demo.api_key : null
 }
 
 async function load(cursor) {
-  found.asked += 1
-  const { asked } = found
+  found.request += 1
+  const { request } = found
   const isMails = state.view === 'mails'
   const query = { workspace: state.workspace, ...filter.values(), ...(cursor && { cursor }) }
   const page = await (isMails ? read('mails') : read('messages', query))
-  // Somebody chose something else meanwhile.
-  if (asked !== found.asked) return
+  // The user chose something else meanwhile.
+  if (request !== found.request) return
   if (isMails) state.mails = page.mails
   found.cursor = page.next_cursor
   found.total = isMails ? page.mails.length : page.total
@@ -80,16 +80,16 @@ function showCount() {
   if (openId() === '') showNothing()
 }
 
-/** What stands beside the list while nothing is open: how to begin, or how to go on. */
+/** Shows the guide beside the list while no entry is open. */
 function showNothing() {
   messageView.close()
   body.replaceChildren(guide())
 }
 
 function guide() {
-  if (list.length > 0) return howToGoOn()
+  if (list.length > 0) return listHint()
   if (state.view === 'mails') return firstMail()
-  if (filter.isSet()) return h('p', { class: 'notice' }, 'Nothing matches the filter.')
+  if (filter.isSet()) return h('p', { class: 'notice' }, 'No message matches the filter.')
   return firstMessage({ key: keyOf(), onCompose: composer.open })
 }
 
@@ -104,20 +104,20 @@ function showProblem(error) {
 }
 
 function onMessages({ messages, total }) {
-  const isNews = stream.hasBegun
+  const isChange = stream.hasBegun
   stream.hasBegun = true
   messageView.refresh(messages.map(({ id }) => id))
   if (state.view !== 'messages') return
-  const wanted = messages.filter(filter.wants)
+  const wanted = messages.filter(filter.matches)
   const fresh = wanted.filter(({ id }) => !list.has(id))
-  // More came at once than is told of: what lies between is read.
-  if (isNews && fresh.length >= TOLD_MAX) return reload()
-  for (const row of messages) if (!filter.wants(row)) list.remove(row.id)
+  // The event may lack messages, so the list is read again.
+  if (isChange && fresh.length >= EVENT_MESSAGES_MAX) return reload()
+  for (const row of messages) if (!filter.matches(row)) list.remove(row.id)
   list.put(wanted)
   if (!filter.isSet()) found.total = total
   list.open(openId())
   showCount()
-  if (!isNews) return
+  if (!isChange) return
   announcer.count(fresh.length)
   const open = messages.find(({ id }) => id === openId())
   if (open) announcer.say(`${open.recipient}: ${open.status}`)
@@ -140,7 +140,7 @@ function onState(name) {
   if (wasAway) load().catch(showProblem)
 }
 
-function enter(workspace) {
+function openWorkspace(workspace) {
   state.workspace = workspace
   $('workspace').value = workspace
   stream.stop()
@@ -148,7 +148,7 @@ function enter(workspace) {
   stream.stop = listen(workspace, { onMessages, onMail, onState })
 }
 
-function turnTo(view) {
+function openView(view) {
   state.view = view
   filter.offer(view === 'messages')
   for (const name of ['messages', 'mails']) {
@@ -165,16 +165,16 @@ function workspaceOf(id) {
   return byId(id) ?? byId(state.demo?.workspace_id) ?? state.workspaces[0]
 }
 
-/** Shows what the address says: `#/<workspace>/<messages|mails>/<id>`. */
+/** Shows the entry that the page's URL names: `#/<workspace>/<messages|mails>/<id>`. */
 async function follow() {
-  const [, given, name, id = ''] = location.hash.split('/')
-  const workspace = workspaceOf(given)?.id
+  const [, workspaceId, name, id = ''] = location.hash.split('/')
+  const workspace = workspaceOf(workspaceId)?.id
   if (!workspace) return showProblem(new Error('There is no workspace yet.'))
   const view = name === 'mails' ? 'mails' : 'messages'
   const isOther = workspace !== state.workspace || view !== state.view
-  if (workspace !== state.workspace) enter(workspace)
+  if (workspace !== state.workspace) openWorkspace(workspace)
   if (isOther) {
-    turnTo(view)
+    openView(view)
     await reload()
   }
   list.open(view === 'mails' ? Number(id) : id)
@@ -183,7 +183,7 @@ async function follow() {
   $('detail').scrollTop = 0
   if (view === 'mails') openMail(id)
   else await messageView.open(workspace, id)
-  // On a phone the list has made way, and the keyboard with it.
+  // On a phone the list is hidden, so the focus moves to the button that shows it.
   if (back.offsetParent) back.focus()
 }
 
@@ -211,7 +211,7 @@ addEventListener('keydown', ({ key }) => {
 filter.onChange(reload)
 $('compose').addEventListener('click', composer.open)
 $('older').addEventListener('click', () => load(found.cursor).catch(showProblem))
-// Workspaces may have come since.
+// Workspaces may have been added.
 $('workspace').addEventListener('focus', () => loadWorkspaces().catch(showProblem))
 $('workspace').addEventListener('change', ({ target }) => {
   location.hash = `#/${target.value}/${state.view}/`

@@ -2,7 +2,7 @@ import { badge, h, time } from './dom.js'
 
 const CHANNELS = { sms: 'SMS', whatsapp: 'WA', email: '@', voice: 'Call' }
 
-/** What stands in the line of a message. */
+/** The parts of a message's line in the list. */
 export function messageLine({ channel, recipient, status, excerpt, created_at, livemode }) {
   return [
     h('span', { class: 'channel', 'data-channel': channel, title: channel }, CHANNELS[channel]),
@@ -13,7 +13,7 @@ export function messageLine({ channel, recipient, status, excerpt, created_at, l
   ]
 }
 
-/** What stands in the line of a mail. */
+/** The parts of a mail's line in the list. */
 export function mailLine({ to, subject, at }) {
   return [
     h('span', { class: 'channel', 'data-channel': 'email' }, CHANNELS.email),

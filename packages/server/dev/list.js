@@ -1,11 +1,11 @@
 import { h } from './dom.js'
 
-/** So many lines are kept at the most: older ones are dropped, however much comes in. */
+/** The maximum of lines; older lines are dropped. */
 export const LINES_MAX = 1_000
 
 /**
- * A list of lines, newest first, to go through with the arrow keys: `content(row)` is what stands in a line, `href(row)`
- * what it opens.
+ * A list of lines, newest first, with arrow keys: `content(row)` returns the parts of a line, `href(row)` the target of its
+ * link.
  */
 export function createList(element, { content, href, newerFirst }) {
   let lines = new Map()
@@ -22,8 +22,8 @@ export function createList(element, { content, href, newerFirst }) {
     return { row, link, item: before?.item ?? h('li', {}, link) }
   }
 
-  /** One line is in the order of the Tab key; the arrows lead to the others. */
-  function reach(link) {
+  /** Makes one line reachable with the Tab key; arrow keys reach the others. */
+  function makeReachable(link) {
     for (const other of links()) other.tabIndex = other === link ? 0 : -1
   }
 
@@ -36,13 +36,13 @@ export function createList(element, { content, href, newerFirst }) {
     }
     while (element.children.length > ordered.length) element.lastElementChild.remove()
     const all = links()
-    if (!all.some((link) => link.tabIndex === 0) && all[0]) reach(all[0])
+    if (!all.some((link) => link.tabIndex === 0) && all[0]) makeReachable(all[0])
   }
 
   element.addEventListener('animationend', ({ target }) => target.classList.remove('moved'))
   element.addEventListener(
     'focusin',
-    ({ target }) => target.closest('a') && reach(target.closest('a')),
+    ({ target }) => target.closest('a') && makeReachable(target.closest('a')),
   )
   element.addEventListener('keydown', (event) => {
     const all = links()
@@ -62,7 +62,7 @@ export function createList(element, { content, href, newerFirst }) {
   })
 
   return {
-    /** Puts rows in their places, each once. */
+    /** Adds or updates rows. */
     put(rows) {
       for (const row of rows) lines.set(row.id, lineOf(row, lines.get(row.id)))
       show()
@@ -82,9 +82,9 @@ export function createList(element, { content, href, newerFirst }) {
         else link.removeAttribute('aria-current')
       }
       const link = lines.get(id)?.link
-      if (link) reach(link)
+      if (link) makeReachable(link)
     },
-    /** Gives the keyboard to the open line, or to the first. */
+    /** Moves the focus to the open line, or to the first. */
     focus() {
       const link = lines.get(openId)?.link ?? links()[0]
       if (link) link.focus()

@@ -1,7 +1,7 @@
 import { mailOf, table } from './content.js'
 import { h, time } from './dom.js'
 
-/** A mail of the service's own, with its link to open. */
+/** A mail of the service to an owner, with its link. */
 export function mailView({ id, to, subject, text, html, link, at, kind }) {
   const isAddress = link && /^https?:\/\//.test(link)
   return [

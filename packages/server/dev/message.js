@@ -3,15 +3,15 @@ import { deliveriesOf } from './deliveries.js'
 import { badge, h, time } from './dom.js'
 import { read } from './requests.js'
 
-/** A delivery that waits is looked at again after this, however far off its next attempt is. */
-const LOOK_AGAIN_MS = 2_000
+/** The interval at which a message with a pending delivery is read again. */
+const REFRESH_MS = 2_000
 
-/** Shows one message in `element`, as it stands, and goes on showing it. */
+/** Shows one message in `element`, and its changes. */
 export function createMessageView(element, { onError }) {
   let shown = null
   let timer
 
-  async function look() {
+  async function load() {
     clearTimeout(timer)
     const view = shown
     if (!view) return
@@ -19,8 +19,8 @@ export function createMessageView(element, { onError }) {
       const found = await read(`messages/${view.id}`, { workspace: view.workspace })
       if (shown !== view) return
       fill(view, found)
-      const isMoving = found.deliveries.some(({ status }) => status === 'pending')
-      if (isMoving) timer = setTimeout(look, LOOK_AGAIN_MS)
+      const hasPending = found.deliveries.some(({ status }) => status === 'pending')
+      if (hasPending) timer = setTimeout(load, REFRESH_MS)
     } catch (error) {
       if (shown === view) onError(error)
     }
@@ -29,10 +29,10 @@ export function createMessageView(element, { onError }) {
   return {
     open(workspace, id) {
       shown = { workspace, id, parts: null, unfolded: new Set() }
-      return look()
+      return load()
     },
-    /** Looks again if it is this message that changed. */
-    refresh: (ids) => (shown && ids.includes(shown.id) ? look() : undefined),
+    /** Reads the shown message again if it is one of `ids`. */
+    refresh: (ids) => (shown && ids.includes(shown.id) ? load() : undefined),
     close() {
       shown = null
       clearTimeout(timer)
@@ -43,11 +43,7 @@ export function createMessageView(element, { onError }) {
     if (!view.parts) {
       view.parts = {
         head: h('header'),
-        content: h(
-          'section',
-          { 'aria-label': 'What it says' },
-          ...contentOf(message, view.workspace),
-        ),
+        content: h('section', { 'aria-label': 'Content' }, ...contentOf(message, view.workspace)),
         deliveries: h('section'),
         timeline: h('section'),
         record: h('section'),
@@ -58,7 +54,7 @@ export function createMessageView(element, { onError }) {
     head.replaceChildren(...headOf(message))
     sent.replaceChildren(h('h3', {}, 'Webhooks'), ...deliveriesOf(deliveries, view.unfolded))
     past.replaceChildren(
-      h('h3', {}, 'What happened'),
+      h('h3', {}, 'Timeline'),
       h('ol', { class: 'timeline' }, ...timeline.map(entryOf)),
     )
     if (record.childElementCount === 0)
@@ -74,11 +70,11 @@ export function createMessageView(element, { onError }) {
 function headOf(message) {
   const { channel, recipient, status, error_code, error_message, credits_used, credits_refunded } =
     message
-  const refunded = credits_refunded > 0 ? `, ${credits_refunded} came back` : ''
+  const refunded = credits_refunded > 0 ? `, ${credits_refunded} refunded` : ''
   const facts = [
     channel,
     message.livemode ? null : 'test key',
-    message.provider && `by ${message.provider}`,
+    message.provider && `via ${message.provider}`,
     `${credits_used} ${credits_used === 1 ? 'credit' : 'credits'}${refunded}`,
   ].filter(Boolean)
   return [
@@ -97,10 +93,10 @@ function headOf(message) {
   ].filter(Boolean)
 }
 
-/** The way of a message, as far as it has come. */
+/** The statuses of a message, with the time of each that it reached. */
 function steps(message) {
   const { status, channel, sent_at, failed_at } = message
-  const way =
+  const statuses =
     status === 'failed'
       ? ['queued', sent_at && 'sent', 'failed'].filter(Boolean)
       : [
@@ -119,7 +115,7 @@ function steps(message) {
   return h(
     'ol',
     { class: 'steps', 'aria-label': `Status: ${status}` },
-    ...way.map((step) =>
+    ...statuses.map((step) =>
       h(
         'li',
         {
@@ -135,8 +131,8 @@ function steps(message) {
 }
 
 function entryOf({ at, kind, ...entry }) {
-  const said = {
-    status: () => [badge(entry.status), entry.applied ? '' : ' (came too late to count)'],
+  const texts = {
+    status: () => [badge(entry.status), entry.applied ? '' : ' (too late to apply)'],
     provider: () => [
       h('strong', {}, entry.provider),
       ` attempt ${entry.attempt}: ${entry.outcome}`,
@@ -144,13 +140,13 @@ function entryOf({ at, kind, ...entry }) {
     ledger: () => [
       h('strong', {}, 'credits'),
       ` ${entry.type} ${signed(entry.credits)}`,
-      entry.reference.type === 'bulk' ? ' for all of its bulk' : '',
+      entry.reference.type === 'bulk' ? ' for the whole bulk' : '',
       `, balance ${entry.balance_after}`,
     ],
     webhook: () => [h('strong', {}, 'webhook'), ` ${entry.event}: ${entry.status}`],
   }[kind]
   const cause = entry.error_code ? [' ', h('code', {}, entry.error_code)] : []
-  const words = said ? [...said(), ...cause] : [h('strong', {}, kind), ' ', JSON.stringify(entry)]
+  const words = texts ? [...texts(), ...cause] : [h('strong', {}, kind), ' ', JSON.stringify(entry)]
   return h('li', {}, time(at), h('span', {}, ...words))
 }
 

@@ -1,4 +1,4 @@
-/** What the sandbox does follows from the recipient alone. */
+/** Recipients of the sandbox, with the result of a message to each. */
 export const PHONES = [
   ['+15005550006', 'sent, delivered'],
   ['+15005550001', 'failed: invalid_recipient'],

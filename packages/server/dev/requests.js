@@ -1,4 +1,4 @@
-/** Reads of this page's server. @throws Error with the server's own text. */
+/** Reads from this page's server. @throws Error with the server's message. */
 export async function read(path, query = {}) {
   const response = await fetch(`/dev/api/${path}?${new URLSearchParams(query)}`)
   const body = await response.json()
@@ -6,7 +6,7 @@ export async function read(path, query = {}) {
   return body
 }
 
-/** Sends a message as any client would, by the API. @throws Error with what the API says is wrong. */
+/** Sends a message through the API, like any client. @throws Error with the API's message. */
 export async function sendMessage(key, message) {
   const response = await fetch('/api/v1/messages/send', {
     method: 'POST',
@@ -20,7 +20,7 @@ export async function sendMessage(key, message) {
 
 const RECONNECT_MS = 2_000
 
-/** Hears of a workspace's messages and of mails as they come, over every interruption. Answers how to stop. */
+/** Receives messages of a workspace and mails, also after interruptions. Returns the function that ends it. */
 export function listen(workspace, { onMessages, onMail, onState }) {
   let source
   let timer
@@ -31,7 +31,7 @@ export function listen(workspace, { onMessages, onMail, onState }) {
     source.addEventListener('mail', ({ data }) => onMail(JSON.parse(data)))
     source.addEventListener('error', () => {
       onState('reconnecting')
-      // After an answer that is no stream a browser gives up for good.
+      // A browser does not retry after a response that is not a stream.
       if (source.readyState !== EventSource.CLOSED) return
       timer = setTimeout(connect, RECONNECT_MS)
     })

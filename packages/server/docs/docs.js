@@ -1,4 +1,4 @@
-// The library leaves the choice of colours to the page.
+// The page must choose the colour scheme of the library.
 const dark = matchMedia('(prefers-color-scheme: dark)')
 const follow = () => document.documentElement.classList.toggle('dark-mode', dark.matches)
 dark.addEventListener('change', follow)
@@ -13,6 +13,6 @@ window.SwaggerUIBundle({
   filter: true,
   tryItOutEnabled: true,
   requestSnippetsEnabled: true,
-  // It would send the document to a host of its maker's.
+  // The default validator would send the document to a host of the library's maker.
   validatorUrl: null,
 })
