@@ -204,7 +204,7 @@ export function createLogDestination(
           return
         }
       } catch {
-        // One attempt: if the process goes on, the remaining lines are retried.
+        // One attempt: if the process continues, the remaining lines are retried.
       }
     },
   }

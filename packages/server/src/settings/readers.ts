@@ -55,7 +55,7 @@ const READERS = {
   credit_packages: readPackages,
 } satisfies Record<SettingType, (text: string, setting: Setting) => unknown>
 
-/** The texts of lists that are not set; a setting of another type is null then, and a choice undefined. */
+/** The texts of lists that are not set. Without a text, a choice is undefined and a setting of another type null. */
 const EMPTY: Partial<Record<SettingType, string>> = { networks: '', credit_packages: '[]' }
 
 type Unset<Type extends SettingType> = Type extends 'networks' | 'credit_packages'
@@ -102,7 +102,7 @@ function readPort(text: string, { env }: Setting): number {
   throw new ConfigError(`${env} must be a number from 0 to 65535, got "${text}"`)
 }
 
-/** An IPv6 address stands in brackets. */
+/** Reads `host:port`; an IPv6 address has brackets. */
 function readHostPort(text: string, { env, example }: Setting): Address {
   const [, bracketed, plain, digits] = /^(?:\[([^\]]+)\]|([^:[\]\s/]+)):(\d{1,5})$/.exec(text) ?? []
   const host = bracketed ?? plain ?? ''
@@ -169,7 +169,7 @@ function readCredits(text: string, { env }: Setting): string {
   try {
     if (parseCredits(text) >= 0) return text
   } catch {
-    // The error below says it.
+    // The error below names the value.
   }
   throw new ConfigError(`${env} must be a number of credits, for example 100 or 0.5, got "${text}"`)
 }

@@ -4,7 +4,7 @@
  * It imports nothing, because the command loads it for `--help`.
  */
 
-/** What a setting is about. */
+/** The name of a group of settings. */
 export type SettingGroup = keyof typeof SETTING_GROUPS
 
 /** The groups in the order in which they are shown, with their titles. */
@@ -76,7 +76,7 @@ interface Row {
   readonly details?: string
   /** The default, as the environment would hold it. */
   readonly default?: string
-  /** In place of `default`: what holds when the setting is not set. */
+  /** The default in words, in place of `default`. */
   readonly default_words?: string
   /** Whether code computes the default from other settings. `DERIVED` in config.ts holds this code. */
   readonly is_derived?: true
@@ -640,24 +640,24 @@ export interface Setting {
   readonly group: SettingGroup
   readonly kind: SettingKind
   readonly type: SettingType
-  /** One line: what it does. */
+  /** The description in one line. */
   readonly summary: string
-  /** Markdown: what it does, with links from docs/operating. */
+  /** The description in Markdown, with links relative to docs/operating. */
   readonly details: string
   /** The default as text, or in words; null for none. */
   readonly default: string | null
   /** The default as the environment would hold it; null for none, and for one that code computes. */
   readonly default_text: string | null
-  /** The bounds of a number; null where its type has none of its own. */
+  /** The bounds of a number; null for the bounds of its type. */
   readonly min: number | null
   readonly max: number | null
-  /** The values that it takes; null where that are not a few. */
+  /** The values of a choice; null for other types. */
   readonly choices: readonly string[] | null
   /** A value that the environment could hold. */
   readonly example: string
-  /** Whether it must not be shown. */
+  /** Whether the value must not be shown. */
   readonly is_secret: boolean
-  /** Its place in `Config`; null where it is part of a field that several settings make up. */
+  /** Its place in `Config`; null if it is part of a field that several settings make up. */
   readonly field: string | null
 }
 
