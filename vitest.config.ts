@@ -6,7 +6,7 @@ const source = { ssr: { resolve: { conditions: ['source'] } }, resolve: { condit
 
 const FILES = ['packages/*/src/**/*.test.ts', 'packages/*/test/**/*.test.ts', 'test/**/*.test.ts']
 
-/** Those that put another module in the place of one: whoever shared their process would get it too. */
+/** These replace modules, so no other file may share their process. */
 const ALONE = ['packages/server/test/postgres/differential.test.ts']
 
 function project(name: string, test: TestProjectInlineConfiguration['test']) {
@@ -19,16 +19,16 @@ export default defineConfig({
     reporters: ['default', './test/report-skipped.ts'],
     // One PostgreSQL for the whole run.
     globalSetup: ['packages/core/test/postgres-server.ts'],
-    // vitest leaves one processor free, which on two halves the speed.
+    // By default vitest leaves one processor free, which halves the speed on two.
     maxWorkers: 2,
     projects: [
-      // Loading the service anew for each of 300 files took a third of the time.
+      // Loading the service again for each of 300 files took a third of the time.
       project('shared', {
         include: FILES,
         exclude: [...configDefaults.exclude, ...ALONE],
         isolate: false,
         setupFiles: ['test/nothing-left-behind.ts'],
-        // Where these are set, ink draws the last frame of a view alone; it looks once, when it is loaded.
+        // If these are set, ink draws only the last frame of a view; it reads them once, at load.
         env: { CI: 'false', CONTINUOUS_INTEGRATION: 'false' },
       }),
       project('alone', { include: ALONE }),

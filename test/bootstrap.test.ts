@@ -26,7 +26,7 @@ interface Ended {
   readonly stderr: string
 }
 
-/** Starts a program; `ended` resolves when it and everyone else who holds its output has gone. */
+/** Starts a program; `ended` resolves when it and all other processes that hold its output have ended. */
 function start(
   command: string,
   args: readonly string[],
@@ -41,7 +41,7 @@ function module(source: string): string[] {
   return ['--input-type=module', '-e', source]
 }
 
-/** A program that runs `script` the way the bootstrap runs its command. */
+/** A program that runs `script` as the bootstrap runs its command. */
 function running(script: string): string[] {
   return module(
     `import { runCommand } from '${PROCESSES}'
@@ -49,7 +49,7 @@ function running(script: string): string[] {
   )
 }
 
-/** A service that says when it is up, and ends in order when it is told to. */
+/** A service that prints when it is ready, and ends cleanly on a signal. */
 const SERVICE = `
   setInterval(() => {}, 1000)
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'])
@@ -61,7 +61,7 @@ async function untilUp(): Promise<void> {
 }
 
 describe('the bootstrap', () => {
-  it('tells the user of a Node that is too old in one line', async () => {
+  it('prints one line for a Node that is too old', async () => {
     cpSync(fileURLToPath(SCRIPTS), join(folder, 'scripts'), { recursive: true })
     writeFileSync(join(folder, 'package.json'), '{"engines":{"node":"^1.2 || >=99"}}')
     const { code, stdout, stderr } = await start('node', ['scripts/bootstrap.mjs']).ended
@@ -71,7 +71,7 @@ describe('the bootstrap', () => {
 })
 
 describe('runCommand', () => {
-  it('ends with the exit code of the command and leaves its output alone', async () => {
+  it('ends with the exit code of the command and does not change its output', async () => {
     const ended = await start('node', running("console.log('out'); process.exit(3)")).ended
     expect(ended).toEqual({ code: 3, stdout: 'out\n', stderr: '' })
   })

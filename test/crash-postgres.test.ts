@@ -12,7 +12,7 @@ let result: CrashResult
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), 'svc-crash-test-'))
   result = await crash({
-    // Everything that can happen, once.
+    // Each fault once.
     cycles: 5,
     seed: 7,
     folder,
@@ -27,20 +27,20 @@ afterAll(() => {
   rmSync(folder, { recursive: true, force: true })
 })
 
-describe('two servers on a PostgreSQL that is killed, restarted, halted and cut off under load', () => {
+describe('two servers on a PostgreSQL that is killed, restarted, stopped and disconnected under load', () => {
   it('keep every promise', () => {
     expect(result.violations.broken()).toEqual([])
   })
 
-  it('met each misfortune while they were sending, refunding and delivering', () => {
-    const { evidence, misfortunes } = result
+  it('send, refund and deliver during each fault', () => {
+    const { evidence, faults } = result
     const { messages, entries, events } = evidence.stored
-    expect(misfortunes.map(({ kind }) => kind).sort()).toEqual([
+    expect(faults.map(({ kind }) => kind).sort()).toEqual([
       'a server was killed',
       'connections were cut',
-      'the database stood still for 3 s',
       'the database was killed',
       'the database was restarted',
+      'the database was stopped for 3 s',
     ])
     const outcomes = evidence.operations.flatMap(({ tries }) => tries.map((each) => each.outcome))
     expect(new Set(outcomes)).toEqual(new Set(['ok', 'fail', 'info']))
@@ -49,11 +49,11 @@ describe('two servers on a PostgreSQL that is killed, restarted, halted and cut 
     expect(events.length).toBeGreaterThan(100)
   })
 
-  it('own up to requests that failed, and to nothing else', () => {
+  it('answer failed requests with 400, 429 or 500 only', () => {
     const statuses = result.evidence.operations.flatMap(({ tries }) =>
       tries.flatMap((each) => ('status' in each && each.status ? [each.status] : [])),
     )
-    // 400 is for a recipient that is none.
+    // 400 is for an invalid recipient.
     expect([...new Set(statuses)].filter((status) => ![400, 429, 500].includes(status))).toEqual([])
   })
 })

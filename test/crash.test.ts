@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { check } from '../scripts/crash/check.ts'
 import type { Evidence } from '../scripts/crash/evidence.ts'
-import { idsTold } from '../scripts/crash/operations.ts'
+import { idsAnswered } from '../scripts/crash/operations.ts'
 import { type CrashResult, crash } from '../scripts/crash/run.ts'
 import { createViolations } from '../scripts/crash/violations.ts'
 
@@ -17,7 +17,7 @@ beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), 'svc-crash-test-'))
   result = await crash({
     cycles: 4,
-    // Two lives that are cut short at work, two before, and one start that is: in about the least time.
+    // This seed kills two lives at work, two before their first webhook, and one start, in a short time.
     seed: 7,
     folder,
     node_args: ['--conditions=source', '--import', 'tsx'],
@@ -35,13 +35,13 @@ describe('a service that is killed under load', () => {
     expect(result.violations.broken()).toEqual([])
   })
 
-  it('was sending, refunding and delivering while it was killed', () => {
-    const { evidence, misfortunes } = result
+  it('sends, refunds and delivers until each kill', () => {
+    const { evidence, faults } = result
     const { messages, entries, events } = evidence.stored
     const unanswered = evidence.operations.filter(({ tries }) =>
       tries.some(({ outcome }) => outcome === 'info'),
     )
-    expect(misfortunes.filter(({ kind }) => /under load/.test(kind))).toHaveLength(4)
+    expect(faults.filter(({ kind }) => /under load/.test(kind))).toHaveLength(4)
     expect(unanswered.length).toBeGreaterThan(0)
     expect(messages.length).toBeGreaterThan(100)
     expect(entries.filter(({ kind }) => kind === 'refund').length).toBeGreaterThan(0)
@@ -49,7 +49,7 @@ describe('a service that is killed under load', () => {
   })
 })
 
-/** What the rules say to a copy of the evidence with one thing changed. */
+/** The rules that are broken in a copy of the evidence with one change. */
 function brokenBy(change: (evidence: Evidence) => void): string[] {
   const { operations, accounts, received, stored, outages } = result.evidence
   const copy: Evidence = {
@@ -68,13 +68,13 @@ function brokenBy(change: (evidence: Evidence) => void): string[] {
 function remove<T>(items: T[], test: (item: T) => boolean): T {
   const at = items.findIndex(test)
   const [item] = items.splice(at, at === -1 ? 0 : 1)
-  if (item === undefined) throw new Error('there is nothing to remove')
+  if (item === undefined) throw new Error('no item to remove')
   return item
 }
 
 function first<T>(items: readonly T[], test: (item: T) => boolean): T {
   const item = items.find(test)
-  if (item === undefined) throw new Error('there is nothing to change')
+  if (item === undefined) throw new Error('no item to change')
   return item
 }
 
@@ -84,84 +84,84 @@ describe('the rules notice', () => {
       'an accepted message that is lost',
       'every 201 is in the database',
       ({ operations, stored }) => {
-        const [id] = idsTold(first(operations, (each) => idsTold(each).length > 0))
+        const [id] = idsAnswered(first(operations, (each) => idsAnswered(each).length > 0))
         remove(stored.messages, (message) => message.id === id)
       },
     ],
     [
-      'a refused one that is kept',
-      'what was refused is not in the database',
+      'a refused message that is stored',
+      'no refused request is in the database',
       ({ operations, stored }) => {
-        // A request with a key may be answered 429 while its work goes on.
+        // A request with a key may be answered with 429 while its work continues.
         const { op } = first(stored.messages, ({ op }) => operations[op]?.idempotency_key === null)
         const operation = operations[op]
         if (operation) operation.tries = [{ outcome: 'fail', status: 429, text: '' }]
       },
     ],
     [
-      'a wish that became two messages',
-      'one wish with an Idempotency-Key is one message, however often it was sent',
+      'an operation that became two messages',
+      'one operation with an Idempotency-Key is one message, for any number of tries',
       ({ stored }) => {
         const message = first(stored.messages, () => true)
         stored.messages.push({ ...message, id: 'another' })
       },
     ],
     [
-      'two answers to one wish',
-      'one wish with an Idempotency-Key is answered with one id',
+      'two ids for one operation',
+      'one operation with an Idempotency-Key gets one id in all answers',
       ({ operations }) => {
         const keyed = first(
           operations,
-          (each) => each.idempotency_key !== null && idsTold(each).length > 0,
+          (each) => each.idempotency_key !== null && idsAnswered(each).length > 0,
         )
         keyed.tries.push({ outcome: 'ok', message_id: 'another', replayed: false })
       },
     ],
     [
-      'a message that is not at its end',
-      'each message ends as its recipient demands',
+      'a message without a final status',
+      "each message ends in its recipient's status",
       ({ stored }) => {
         first(stored.messages, ({ status }) => status === 'delivered').status = 'sent'
       },
     ],
     [
-      'a message that nobody paid',
+      'a message without a debit',
       'a live message is debited once, at its price; a test message never',
       ({ stored }) => remove(stored.entries, ({ kind }) => kind === 'send'),
     ],
     [
-      'a hole in the books',
+      'a gap in the ledger',
       'the entries of a workspace are numbered without a gap',
       ({ stored }) => remove(stored.entries, ({ kind }) => kind === 'send'),
     ],
     [
       'a balance that is not the sum',
-      'the balance of an account is what its last entry says',
+      'the balance of an account is that of its last entry',
       ({ stored }) => {
         first(stored.balances, () => true).balance += 1
       },
     ],
     [
       'an amount that was changed',
-      'each entry says the balance that the ones before it add up to',
+      'each entry has the balance that follows from the entries before it',
       ({ stored }) => {
         first(stored.entries, ({ kind }) => kind === 'refund').amount += 1
       },
     ],
     [
-      'a refund that is missing',
-      'a message that no provider took is refunded once, and no other',
+      'a missing refund',
+      'a message that no provider accepted is refunded once, and no other',
       ({ stored }) => remove(stored.entries, ({ kind }) => kind === 'refund'),
     ],
     [
-      'a refund that came twice',
-      'a message that no provider took is refunded once, and no other',
+      'a double refund',
+      'a message that no provider accepted is refunded once, and no other',
       ({ stored }) =>
         stored.entries.push({ ...first(stored.entries, ({ kind }) => kind === 'refund') }),
     ],
     [
       'a debit without its message',
-      'every debit and refund is about a message that is there',
+      'every debit and refund names an existing message',
       ({ stored }) => remove(stored.messages, ({ livemode }) => livemode === 1),
     ],
     [
@@ -177,27 +177,27 @@ describe('the rules notice', () => {
       ({ stored }) => remove(stored.events, ({ event }) => event === 'message.delivered'),
     ],
     [
-      'an event that nobody received',
-      'the receiver saw each event, in the bytes that are stored',
+      'an event that no receiver got',
+      'the receiver got each event, in the stored bytes',
       ({ received, stored }) => {
         ;(received as Map<string, unknown>).delete(first(stored.events, () => true).id)
       },
     ],
     [
-      'an event that the database forgot',
-      'the receiver saw no event that the database does not know',
+      'an event that the database lost',
+      'the receiver got no event that the database does not have',
       ({ stored }) => remove(stored.events, () => true),
     ],
     [
       'a delivery that was given up',
-      'each event is delivered to the one webhook, and it says so',
+      'each event is delivered once, to its webhook',
       ({ stored }) => {
         first(stored.events, () => true).delivered = 0
       },
     ],
     [
-      'work that was left',
-      'nothing waits in a queue',
+      'work that remains',
+      'the queues are empty',
       ({ stored }) => {
         stored.waiting.messages = 1
       },

@@ -1,4 +1,4 @@
-/** The cycles a walk through a directed graph runs into, each from a node round to itself; empty if there is none. */
+/** The cycles of a directed graph, each from a node back to itself; empty if there is none. */
 export function cyclesOf(
   edges: readonly { readonly from: string; readonly target: string }[],
 ): string[][] {

@@ -6,7 +6,7 @@ import { type FaultsResult, playFaults } from '../scripts/faults/run.ts'
 import { SCENARIOS } from '../scripts/faults/scenarios.ts'
 
 const RUN_MAX_MS = 240_000
-/** Those that one service after the other can live through in a few seconds. */
+/** The scenarios that take a few seconds. */
 const PLAYED = [
   'stopped',
   'resets',
@@ -35,14 +35,14 @@ afterAll(() => {
   rmSync(folder, { recursive: true, force: true })
 })
 
-describe('a service around which things go wrong', () => {
+describe('a service with injected faults', () => {
   it('keeps every promise', () => {
     expect(result.violations.broken()).toEqual([])
   })
 
-  it('was sending while they did', () => {
+  it('sends messages around the faults', () => {
     expect(result.accepted).toBeGreaterThan(100)
     expect(result.notes.join('\n')).toMatch(/100 connections were reset/)
-    expect(result.notes.join('\n')).toMatch(/ended by itself with 1/)
+    expect(result.notes.join('\n')).toMatch(/exited on its own with 1/)
   })
 })

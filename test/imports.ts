@@ -1,8 +1,8 @@
 /** One import in a source text, static or dynamic, or a re-export. */
 export interface Import {
-  /** What stands between the quotes; `process.env` for a use of the environment, which is an import in all but name. */
+  /** The text between the quotes; `process.env` for a use of the environment, which has the effect of an import. */
   readonly specifier: string
-  /** Whether it is gone when the program runs. */
+  /** Whether the compiler removes it. */
   readonly is_type_only: boolean
 }
 
@@ -17,7 +17,7 @@ const TEMPLATE_PART = /(?:\\[\s\S]|\$(?!\{)|[^`\\$])*(`|\$\{)/y
 const REGEXP = /\/(?:\\.|\[(?:\\.|[^\]\\\n])*\]|[^/\\[\n])+\/\w*/y
 const BEFORE_REGEXP = /(?:^|[(,=:[!&|?{};+*%^~>-]|\b(?:return|typeof|case|in|of|await|yield))\s*$/
 
-/** The imports of a TypeScript text; what only looks like one in a comment, a string or a regular expression is not. */
+/** The imports of a TypeScript text, without those in comments, strings and regular expressions. */
 export function importsOf(source: string): Import[] {
   const { code, strings } = codeOf(source)
   const found: Import[] = []

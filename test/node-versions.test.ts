@@ -8,17 +8,17 @@ const read = (path: string) => readFileSync(`${ROOT}/${path}`, 'utf8')
 const enginesOf = (path: string) => (JSON.parse(read(path)) as { engines: object }).engines
 
 describe('the versions of Node', () => {
-  it('that the README names are those that the matrix runs', () => {
+  it('in the README are those of the matrix', () => {
     const named = read('README.md').match(/\b\d{2}\.\d+\.\d+\b/g)
     expect(named).toEqual([...NODE_VERSIONS])
   })
 
-  it('that CI runs are the lines of the matrix', () => {
+  it('in CI are the release lines of the matrix', () => {
     const lines = /^for node in (.*); do$/m.exec(read('.ci/run'))?.[1]?.split(' ')
     expect(lines).toEqual(NODE_VERSIONS.map((version) => version.split('.')[0]))
   })
 
-  it('that manifests ask for are the same in each package', () => {
+  it('in the manifests are the same for each package', () => {
     const packages = readdirSync(`${ROOT}/packages`).map((name) => `packages/${name}/package.json`)
     const engines = ['package.json', ...packages].map(enginesOf)
     expect(engines).toEqual(engines.map(() => ({ node: '^20.19 || ^22.14 || >=24' })))

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, vi } from 'vitest'
 
-/** What a process has one of, and its files of tests share. */
+/** Global state of a process that its test files share. */
 interface Held {
   env: NodeJS.ProcessEnv
   variables: Record<string, string | undefined>
@@ -18,7 +18,7 @@ beforeAll(() => {
   before = held()
 })
 
-// Files share a process: what one of them leaves behind fails that one, not whichever comes next.
+// Test files share a process: a file that leaves a change behind must fail itself, not a later file.
 afterAll(() => {
   const after = held()
   const changed = [...new Set([...Object.keys(before.variables), ...Object.keys(after.variables)])]

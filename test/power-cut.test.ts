@@ -11,10 +11,10 @@ beforeAll(() => {
 })
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
-// `npm run power-cut` tries thousands. One recording of each kind, of the built service.
+// A short form of `npm run power-cut`: one recording of each kind, of the built service.
 const missing = recorderMissing()
 it.runIf(missing === null)(
-  `keeps what was promised through a power cut, also after a failed flush${missing ? ` (missing: ${missing})` : ''}`,
+  `keeps every promise through a power cut, also after a failed flush${missing ? ` (missing: ${missing})` : ''}`,
   { timeout: 240_000 },
   async () => {
     const options = {

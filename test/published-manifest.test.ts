@@ -15,7 +15,7 @@ const manifest = {
 }
 
 describe('publishedManifest', () => {
-  it('names what others can install, and nothing that only the repository has', () => {
+  it('contains only entries that a user can install', () => {
     expect(publishedManifest(manifest, { zod: '4.6.7' })).toEqual({
       name: '@svc/one',
       version: '1.2.3',
@@ -29,8 +29,8 @@ describe('publishedManifest', () => {
     })
   })
 
-  it('refuses a dependency whose version nobody knows', () => {
-    expect(() => publishedManifest(manifest, {})).toThrow('zod: catalog: is not known')
+  it('refuses a dependency of unknown version', () => {
+    expect(() => publishedManifest(manifest, {})).toThrow('zod: the version of catalog: is unknown')
     const linked = { ...manifest, dependencies: { zod: 'link:../zod' } }
     expect(() => publishedManifest(linked, { zod: '4.6.7' })).toThrow('link:../zod')
   })

@@ -1,7 +1,7 @@
 import { relative } from 'node:path'
 import type { Reporter, TestModule, Vitest } from 'vitest/node'
 
-/** Lists the skipped tests after the summary: their titles say what is missing. */
+/** Lists the skipped tests after the summary: their titles name what is missing. */
 export default class ReportSkipped implements Reporter {
   #isFiltered = false
 
@@ -10,7 +10,7 @@ export default class ReportSkipped implements Reporter {
   }
 
   onTestRunEnd(modules: readonly TestModule[]): void {
-    // `-t` skips what it does not name.
+    // `-t` skips all tests that it does not match.
     if (this.#isFiltered) return
     const lines = modules.flatMap(({ moduleId, children }) =>
       [...children.allTests('skipped')].map(

@@ -2,9 +2,9 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { LETTERS } from '../scripts/slow-inputs/inputs.ts'
 import { openTrial, type Trial } from '../scripts/slow-inputs/run.ts'
 
-/** How many times longer than plain letters of the same length an input may keep the event loop busy. */
+/** The maximum ratio of an input's event loop delay to that of plain letters of the same length. */
 const TIMES = 15
-/** Shorter delays are the machine's own. */
+/** Shorter delays are noise of the machine. */
 const NOTHING_MS = 5
 
 let trial: Trial

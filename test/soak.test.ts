@@ -34,16 +34,16 @@ afterAll(() => {
 })
 
 describe('a short soak', () => {
-  it('finds nothing wrong with the service', () => {
+  it('finds no violation', () => {
     expect(result.violations.broken()).toEqual([])
     expect(reportOf(result).text).toMatch(/PASSED$/)
   })
 
-  it('sent, delivered and measured', () => {
-    const { told, stored, samples, wishes } = result
+  it('sends, delivers and measures', () => {
+    const { answers, stored, samples, operations } = result
     expect(stored.messages).toBeGreaterThan(20)
-    expect(told.received).toBeGreaterThan(20)
-    expect([...wishes.keys()]).toContain('a request that is reset')
+    expect(answers.received).toBeGreaterThan(20)
+    expect([...operations.keys()]).toContain('a request that is reset')
     expect(samples.length).toBeGreaterThan(0)
     for (const sample of samples) {
       expect(sample.rss_mib).toBeGreaterThan(30)
@@ -56,15 +56,15 @@ describe('a short soak', () => {
   })
 })
 
-describe('its rules notice', () => {
+describe('the rules of a soak notice', () => {
   it.each([
     ['a lost message', 'delete from messages where id = (select min(id) from messages)'],
     [
-      'a doubled message',
+      'a message that is stored twice',
       "insert into messages select 'another', workspace_id, op, livemode, recipient, status, error_code, credits_used, credits_refunded from messages limit 1",
     ],
     [
-      'another end',
+      'another final status',
       "update messages set status = 'sent' where id = (select min(id) from messages)",
     ],
     [
@@ -72,7 +72,7 @@ describe('its rules notice', () => {
       'update messages set credits_used = credits_used + 1 where id = (select min(id) from messages)',
     ],
     [
-      'a change that was not announced',
+      'a change without an event',
       "delete from events where event <> 'message.received' and id = (select min(id) from events where event <> 'message.received')",
     ],
     [
@@ -84,7 +84,7 @@ describe('its rules notice', () => {
       "update received set digest = x'00' where event_id = (select min(event_id) from received)",
     ],
     [
-      'a delivery that was not noted',
+      'a delivery that is not recorded',
       "update deliveries set status = 'pending' where id = (select min(id) from deliveries)",
     ],
   ])('%s', (_, damage) => {
@@ -101,7 +101,7 @@ describe('its rules notice', () => {
   })
 })
 
-describe('its bounds', () => {
+describe('the limits of a soak', () => {
   const CALM: Sample = {
     at_s: 0,
     rss_mib: 250,
@@ -125,7 +125,7 @@ describe('its bounds', () => {
     return histogram.take()
   }
 
-  /** Two hours with a sample every 30 s, `share` of them past. */
+  /** Two hours with a sample every 30 s; `share` is the part of the run that has passed. */
   function run(change: (share: number) => Partial<Sample>): Sample[] {
     return Array.from({ length: 240 }, (_, i) => ({
       ...CALM,
@@ -140,7 +140,7 @@ describe('its bounds', () => {
       .filter(({ ok }) => ok === false)
       .map(({ text }) => text.split(/[,:]| at most| after| in /)[0])
 
-  it('hold in a calm run, whose garbage comes and goes', () => {
+  it('hold in a calm run with garbage collections', () => {
     expect(failed(run((share) => ({ heap_mib: 60 + 40 * ((share * 60) % 1) })))).toEqual([])
   })
 

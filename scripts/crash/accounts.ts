@@ -1,15 +1,15 @@
 import { createClient } from '@svc/core/contract'
 
-/** A workspace that sends, and what its owner knows of it. */
+/** A workspace that sends, with the data that its owner has. */
 export interface Account {
   workspace_id: string
   token: string
-  /** One key that pays and one that does not. */
+  /** A live key and a test key. */
   keys: { live: string; test: string }
   webhook: { id: string; secret: string; path: string }
 }
 
-/** Signs up, logs in and makes keys and a webhook, as anyone would. */
+/** Signs up, logs in and makes keys and a webhook through the API. */
 export async function openAccount(
   base_url: string,
   receiverUrl: string,

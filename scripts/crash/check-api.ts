@@ -1,17 +1,17 @@
 import { createClient, formatCredits } from '@svc/core/contract'
 import { openConnection, requestBytes } from '../../bench/connection.ts'
 import type { Evidence } from './evidence.ts'
-import { idsTold } from './operations.ts'
+import { idsAnswered } from './operations.ts'
 import { pause } from './stage.ts'
 import type { Violations } from './violations.ts'
 
 const CONNECTIONS = 32
 
-/** A request that is refused for overload is asked again, for as long as this in all. */
+/** A request that is refused for overload is repeated for at most this time in total. */
 const REFUSED_WAIT_MS = 250
 const REFUSED_MAX_MS = 120_000
 
-/** Asks the running service for everything it promised: a caller has the API and nothing else. */
+/** Compares the API of the running service with everything that it promised. */
 export async function checkApi(
   url: string,
   { operations, accounts, stored }: Evidence,
@@ -21,7 +21,7 @@ export async function checkApi(
   const totals = rule('the API counts the messages and credits that the database has')
 
   const waiting = operations.flatMap((operation) =>
-    idsTold(operation).map((id) => ({ id, operation })),
+    idsAnswered(operation).map((id) => ({ id, operation })),
   )
   const until = performance.now() + REFUSED_MAX_MS
   async function ask(): Promise<void> {
@@ -36,7 +36,7 @@ export async function checkApi(
           headers: { 'X-API-Key': key },
         }),
       )
-      // A machine that is too busy to answer refuses to; nothing is said of the message.
+      // An overloaded machine refuses the request, which says nothing about the message.
       if (status === 429 && performance.now() < until) {
         waiting.push({ id, operation })
         await pause(REFUSED_WAIT_MS)

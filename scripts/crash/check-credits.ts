@@ -2,11 +2,11 @@ import type { Evidence, StoredEntry, StoredMessage } from './evidence.ts'
 import type { Operation } from './operations.ts'
 import type { Violations } from './violations.ts'
 
-/** Nobody paid twice, nobody paid for nothing, nobody got back what was earned, and the books agree with themselves. */
+/** Checks debits, refunds, balances and the numbering of ledger entries. */
 export function checkCredits({ operations, stored }: Evidence, violations: Violations): void {
   checkBooks(stored.entries, stored.balances, violations)
   const byMessage = new Map<string, StoredEntry[]>()
-  const stray = violations.rule('every debit and refund is about a message that is there')
+  const stray = violations.rule('every debit and refund names an existing message')
   const messages = new Map(stored.messages.map((message) => [message.id, message]))
   for (const entry of stored.entries) {
     if (entry.kind !== 'send' && entry.kind !== 'refund') continue
@@ -25,8 +25,8 @@ function checkBooks(
   { rule }: Violations,
 ): void {
   const gap = rule('the entries of a workspace are numbered without a gap')
-  const sum = rule('each entry says the balance that the ones before it add up to')
-  const last = rule('the balance of an account is what its last entry says')
+  const sum = rule('each entry has the balance that follows from the entries before it')
+  const last = rule('the balance of an account is that of its last entry')
   const running = new Map<string, { seq: number; balance: number }>()
   for (const { workspace_id, seq, amount, balance_after } of entries) {
     const before = running.get(workspace_id) ?? { seq: 0, balance: 0 }
@@ -45,8 +45,8 @@ function checkBooks(
 
 function messageRules({ rule }: Violations) {
   const debited = rule('a live message is debited once, at its price; a test message never')
-  const refunded = rule('a message that no provider took is refunded once, and no other')
-  const noted = rule('a message says what came back')
+  const refunded = rule('a message that no provider accepted is refunded once, and no other')
+  const noted = rule('a message has the amount of its refund')
   return (message: StoredMessage, entries: readonly StoredEntry[], operation?: Operation): void => {
     const { id, livemode, credits_used, credits_refunded } = message
     const amounts = (kind: string) =>

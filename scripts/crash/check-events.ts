@@ -2,13 +2,13 @@ import type { Evidence, StoredEvent } from './evidence.ts'
 import type { Fate } from './recipients.ts'
 import type { Violations } from './violations.ts'
 
-/** Each change of a message was announced once, reached its receiver, and nothing was announced that never happened. */
+/** Checks that each change of a message raised one event, and that its receiver got exactly these events. */
 export function checkEvents(evidence: Evidence, violations: Violations): void {
   const { operations, accounts, received, stored } = evidence
   const once = violations.rule('each change of a message raises one event')
-  const reached = violations.rule('each event is delivered to the one webhook, and it says so')
-  const seen = violations.rule('the receiver saw each event, in the bytes that are stored')
-  const unknown = violations.rule('the receiver saw no event that the database does not know')
+  const reached = violations.rule('each event is delivered once, to its webhook')
+  const seen = violations.rule('the receiver got each event, in the stored bytes')
+  const unknown = violations.rule('the receiver got no event that the database does not have')
   const replies = violations.rule('each reply of a recipient raises one event')
 
   const byMessage = new Map<string, StoredEvent[]>()

@@ -1,21 +1,23 @@
 import type { Evidence, StoredMessage } from './evidence.ts'
-import { idsTold, isUnsure, type Operation } from './operations.ts'
+import { idsAnswered, isUnsure, type Operation } from './operations.ts'
 import type { Fate } from './recipients.ts'
 import type { Violations } from './violations.ts'
 
-/** What was promised with a 201 is there, once, and at its end; what was refused is not there. */
+/** Checks that each 201 is stored once and in its final state, and that no refused request is stored. */
 export function checkMessages(
   { operations, accounts, stored, outages }: Evidence,
   { rule }: Violations,
 ): void {
   const lost = rule('every 201 is in the database')
-  const twice = rule('one wish with an Idempotency-Key is one message, however often it was sent')
-  const told = rule('one wish with an Idempotency-Key is answered with one id')
-  const unwanted = rule('what was refused is not in the database')
-  const refused = rule('a sound request is refused only for overload')
-  const failed = rule('no request fails while the database is there')
-  const wrong = rule('each message ends as its recipient demands')
-  const strange = rule('every message was sent by somebody, in that workspace')
+  const twice = rule(
+    'one operation with an Idempotency-Key is one message, for any number of tries',
+  )
+  const answered = rule('one operation with an Idempotency-Key gets one id in all answers')
+  const unwanted = rule('no refused request is in the database')
+  const refused = rule('a valid request is refused only for overload')
+  const failed = rule('no request fails while the database is available')
+  const wrong = rule("each message ends in its recipient's status")
+  const strange = rule('every message belongs to an operation of its workspace')
 
   const byOperation = new Map<number, StoredMessage[]>()
   for (const message of stored.messages) {
@@ -36,11 +38,11 @@ export function checkMessages(
   for (const operation of operations) {
     const name = nameOf(operation)
     const found = (byOperation.get(operation.number) ?? []).map(({ id }) => id)
-    const ids = idsTold(operation)
+    const ids = idsAnswered(operation)
     for (const id of ids) if (!found.includes(id)) lost(`${name}: ${id}`)
-    if (ids.length > 1 && operation.idempotency_key) told(`${name}: ${ids.join(', ')}`)
+    if (ids.length > 1 && operation.idempotency_key) answered(`${name}: ${ids.join(', ')}`)
     if (found.length > 1) twice(`${name}: ${found.join(', ')}`)
-    if (found.length > 0 && ids.length === 0 && !isUnsure(operation) && !isUnderWay(operation)) {
+    if (found.length > 0 && ids.length === 0 && !isUnsure(operation) && !isInFlight(operation)) {
       unwanted(`${name}: ${found.join(', ')}`)
     }
     for (const each of operation.tries) {
@@ -54,8 +56,8 @@ export function checkMessages(
   }
 }
 
-/** A request with a key is answered 429 after 9.5 s, and its work goes on. */
-function isUnderWay({ idempotency_key, tries }: Operation): boolean {
+/** A request with a key is answered with 429 after 9.5 s, and its work continues. */
+function isInFlight({ idempotency_key, tries }: Operation): boolean {
   return (
     idempotency_key !== null && tries.some((each) => each.outcome === 'fail' && each.status === 429)
   )
@@ -65,7 +67,7 @@ function isItsEnd({ status, error_code }: StoredMessage, fate: Fate | null): boo
   return status === fate?.status && error_code === fate.error_code
 }
 
-/** An operation in a few words. */
+/** A short description of an operation. */
 export function nameOf({ number, idempotency_key, recipient, tries }: Operation): string {
   const outcomes = tries.map(({ outcome }) => outcome).join(', ')
   return `operation ${number} to ${recipient.to}${idempotency_key ? ', keyed' : ''} (${outcomes})`

@@ -4,7 +4,7 @@ import { checkMessages } from './check-messages.ts'
 import type { Evidence } from './evidence.ts'
 import type { Violations } from './violations.ts'
 
-/** Looks at everything that must hold however often the service was killed. */
+/** Checks all rules that must hold after any number of kills. */
 export function check(evidence: Evidence, violations: Violations): void {
   const { rule } = violations
   checkMessages(evidence, violations)
@@ -15,11 +15,11 @@ export function check(evidence: Evidence, violations: Violations): void {
   checkCredits(evidence, violations)
   checkEvents(evidence, violations)
   const { waiting, open_attempts, damage } = evidence.stored
-  const left = rule('nothing waits in a queue')
+  const left = rule('the queues are empty')
   if (waiting.messages > 0) left(`${waiting.messages} messages`)
   if (waiting.deliveries > 0) left(`${waiting.deliveries} deliveries`)
-  open_attempts.forEach(rule('every attempt has its outcome written'))
-  damage.forEach(rule('the database finds itself sound'))
+  open_attempts.forEach(rule('every attempt has an outcome'))
+  damage.forEach(rule('the database finds no damage in itself'))
 }
 
 function checkAnswers(

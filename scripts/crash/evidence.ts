@@ -2,24 +2,24 @@ import type { Account } from './accounts.ts'
 import type { Operation } from './operations.ts'
 import type { ReceivedEvent } from './receiver.ts'
 
-/** All that is known at the end: what callers were told, what receivers got, and what the database says. */
+/** The facts at the end: answers to callers, events at receivers, and the contents of the database. */
 export interface Evidence {
   operations: readonly Operation[]
   accounts: readonly Account[]
   received: ReadonlyMap<string, ReceivedEvent>
   stored: Stored
-  /** Whether the database was away at times, so that a request could fail. */
+  /** Whether the database was unavailable at times, so that a request could fail. */
   outages: boolean
 }
 
-/** Asks the database. */
+/** Runs a query on the database. */
 export type Query = <Row>(sql: string) => Promise<Row[]>
 
-/** A message as the database has it. Credits are micro-credits. */
+/** A stored message. Credits are micro-credits. */
 export interface StoredMessage {
   id: string
   workspace_id: string
-  /** The number of the operation that it was sent by. */
+  /** The number of its operation. */
   op: number
   recipient: string
   livemode: 0 | 1
@@ -27,7 +27,7 @@ export interface StoredMessage {
   error_code: string | null
   credits_used: number
   credits_refunded: number
-  /** Whether a kill came between a call of the provider and the writing of its answer. */
+  /** Whether a kill came between a call of the provider and the write of its answer. */
   interrupted: 0 | 1
 }
 
@@ -47,12 +47,12 @@ export interface StoredEvent {
   event: string
   message_id: string
   body: string
-  /** How many deliveries there are of it, and how many of them were delivered. */
+  /** The number of its deliveries, and of those that were delivered. */
   deliveries: number
   delivered: number
 }
 
-/** What a database says after the last message came to its end. */
+/** The contents of a database after the last message reached its final status. */
 export interface Stored {
   messages: StoredMessage[]
   /** By workspace and `seq`. */
@@ -60,10 +60,10 @@ export interface Stored {
   balances: { workspace_id: string; balance: number; held: number; seq: number }[]
   answers: { workspace_id: string; key: string; message_id: string }[]
   events: StoredEvent[]
-  /** Attempts whose outcome was never written. */
+  /** Attempts without a stored outcome. */
   open_attempts: string[]
   waiting: { messages: number; deliveries: number }
-  /** What the database itself found damaged. */
+  /** Damage that the database itself found. */
   damage: string[]
 }
 
@@ -80,7 +80,7 @@ const EVENTS = `select e.id, e.workspace_id, e.event, e.message_id, e.body, coal
   count(*) filter (where status = 'delivered') as delivered from deliveries group by workspace_id, event_id) d
   on d.workspace_id = e.workspace_id and d.event_id = e.id`
 
-/** Reads everything that the rules look at, but what the engine says of itself. */
+/** Reads all data that the rules need, except the engine's own checks. */
 export async function readStored(query: Query): Promise<Omit<Stored, 'damage'>> {
   const attempts = await query<{ message_id: string; number: number }>(
     `select message_id, number from message_attempts where outcome = 'started'`,
@@ -100,7 +100,7 @@ export async function readStored(query: Query): Promise<Omit<Stored, 'damage'>> 
   }
 }
 
-/** How much is still to be done. */
+/** The number of queued rows. */
 export async function readWaiting(query: Query): Promise<Stored['waiting']> {
   const count = async (table: string) =>
     (await query<{ n: number }>(`select count(*) as n from ${table}`))[0]?.n ?? 0

@@ -1,15 +1,18 @@
 import type { Random } from './random.ts'
 import { RECIPIENTS, type Recipient, SLOW } from './recipients.ts'
 
-/** What the caller of one request knows: accepted, refused, or nothing, since no answer came, or one that owns up to it. */
+/**
+ * The result of one request for its caller: accepted, refused, or unknown (no answer, or an answer that leaves it
+ * open).
+ */
 export type Try =
   | { outcome: 'ok'; message_id: string; replayed: boolean }
   | { outcome: 'fail'; status: number; text: string }
   | { outcome: 'info'; status?: number; text?: string }
 
-/** One wish to send a message, and what came of every try. The log of these lies outside the service. */
+/** One message to send, and the results of all tries. The log of operations is outside the service. */
 export interface Operation {
-  /** Unique; travels in the message's metadata. */
+  /** Unique; is in the message's metadata. */
   number: number
   account: number
   mode: 'live' | 'test'
@@ -18,20 +21,20 @@ export interface Operation {
   tries: Try[]
 }
 
-/** The ids that an operation's callers were told; a sound service tells one only. */
-export function idsTold({ tries }: Operation): string[] {
+/** The ids in the answers of an operation; a correct service returns only one. */
+export function idsAnswered({ tries }: Operation): string[] {
   const ids = tries.flatMap((each) => (each.outcome === 'ok' ? [each.message_id] : []))
   return [...new Set(ids)]
 }
 
-/** Whether nobody knows if some try was carried out. */
+/** Whether the effect of some try is unknown. */
 export function isUnsure({ tries }: Operation): boolean {
   return tries.some(({ outcome }) => outcome === 'info')
 }
 
-/** Makes up what is sent. */
+/** Generates operations. */
 export interface Operations {
-  /** In order of their numbers. */
+  /** In the order of their numbers. */
   readonly all: readonly Operation[]
   next(): Operation
 }
@@ -40,7 +43,7 @@ const KEYED_PERCENT = 50
 const TEST_PERCENT = 10
 const SLOW_EVERY = 400
 
-/** @param slow how many messages may go to the recipient that takes 30 seconds. */
+/** @param slow the maximum of messages to the recipient that takes 30 seconds. */
 export function createOperations(
   random: Random,
   { accounts, slow }: { accounts: number; slow: number },

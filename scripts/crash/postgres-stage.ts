@@ -1,32 +1,32 @@
 import { connectTo } from '../../packages/core/test/postgres-client.ts'
 import { type PostgresServer, startPostgres } from '../../packages/core/test/postgres-server.ts'
 import type { Random } from './random.ts'
-import { live, type Misfortune, type Play, pause, type Stage } from './stage.ts'
+import { type Fault, live, type Play, pause, type Stage } from './stage.ts'
 import { openVictims, type Victim, type VictimOptions, type Victims } from './victim.ts'
 
 export interface PostgresStageOptions extends VictimOptions {
-  /** How long the database stands still when it does. */
+  /** Default duration of a stop of the database. */
   standstill_ms: number
-  /** How long claimed work is a server's own, unless that is left to it. */
+  /** The lease of claimed work; default: that of the server. */
   lease_ms?: number | undefined
 }
 
 const SERVERS = 2
 
-/** Connections are cut so often, one time after the other. */
+/** The number of times that connections are cut in one round. */
 const CUTS = 10
 const CUT_EVERY_MS = 100
 
-/** How long the database stays away. */
+/** The duration of an outage of the database. */
 const AWAY_MS = { min: 0, max: 3_000 }
 
-/** So long after the end of a misfortune, requests must be accepted again. */
+/** After this time from the end of a fault, requests must be accepted again. */
 const RECOVERY_MAX_MS = 15_000
 
-/** All that anybody ever waits for an answer. */
+/** The maximum wait for any answer. */
 const ANSWER_MAX_MS = 25_000
 
-/** Several servers on one PostgreSQL: any of them can be killed, and the database and the way to it can fail. */
+/** Several servers on one PostgreSQL. Faults hit a server, the database, or the connections. */
 export async function openPostgresStage(options: PostgresStageOptions): Promise<Stage> {
   const postgres = await startPostgres()
   try {
@@ -48,25 +48,25 @@ async function openStage(postgres: PostgresServer, options: PostgresStageOptions
   })
   const servers = await Promise.all(Array.from({ length: SERVERS }, victims.start))
   const urls = () => servers.map(({ url }) => url)
-  const misfortunes: Record<string, (play: Play) => Promise<void>> = {
+  const faults: Record<string, (play: Play) => Promise<void>> = {
     'a server was killed': (play) => killOne(servers, victims, play),
     'the database was killed': ({ chance }) => restart(postgres, 'kill', chance),
     'the database was restarted': ({ chance }) => restart(postgres, 'shutDown', chance),
     'connections were cut': ({ chance }) => cut(postgres, chance),
-    [`the database stood still for ${standstill_ms / 1_000} s`]: () =>
-      standStill(postgres, standstill_ms),
+    [`the database was stopped for ${standstill_ms / 1_000} s`]: () =>
+      freeze(postgres, standstill_ms),
   }
   const bag: string[] = []
 
-  async function suffer(play: Play): Promise<Misfortune[]> {
+  async function causeFault(play: Play): Promise<Fault[]> {
     const { chance, traffic, violations } = play
-    // Each of them once, in any order, before one comes again.
-    if (bag.length === 0) bag.push(...Object.keys(misfortunes))
+    // Each fault once, in random order, before one repeats.
+    if (bag.length === 0) bag.push(...Object.keys(faults))
     const [kind = ''] = bag.splice(chance.between(0, bag.length), 1)
     traffic.aim(urls())
     await live(play)
     traffic.slowest_ms()
-    await misfortunes[kind]?.(play)
+    await faults[kind]?.(play)
     traffic.aim(urls())
     await recovery(kind, play)
     const slowest_ms = traffic.slowest_ms()
@@ -77,7 +77,7 @@ async function openStage(postgres: PostgresServer, options: PostgresStageOptions
 
   return {
     urls,
-    suffer,
+    causeFault,
     query: (sql) => ask(postgres, sql),
     damage: () => damage(postgres),
     outages: true,
@@ -104,13 +104,13 @@ async function restart(postgres: PostgresServer, end: 'kill' | 'shutDown', chanc
   await postgres.start()
 }
 
-async function standStill(postgres: PostgresServer, ms: number) {
+async function freeze(postgres: PostgresServer, ms: number) {
   await postgres.pause()
   await pause(ms)
   await postgres.resume()
 }
 
-/** Ends about half of the servers' sessions, whatever they are doing, several times. */
+/** Ends about half of the servers' sessions, several times. */
 async function cut(postgres: PostgresServer, chance: Random) {
   for (let i = 0; i < CUTS; i++) {
     const sessions = await ask<{ pid: number }>(
@@ -123,9 +123,9 @@ async function cut(postgres: PostgresServer, chance: Random) {
   }
 }
 
-/** Resolves when requests are accepted again, by nobody's help. */
+/** Resolves when requests are accepted again, without any action. */
 async function recovery(kind: string, { traffic, violations }: Play): Promise<void> {
-  const never = violations.rule('the service takes requests again by itself')
+  const never = violations.rule('the service accepts requests again without any action')
   const before = traffic.accepted()
   const until = performance.now() + RECOVERY_MAX_MS
   while (traffic.accepted() === before) {
@@ -143,7 +143,7 @@ async function ask<Row>({ url }: PostgresServer, sql: string): Promise<Row[]> {
   }
 }
 
-/** Reads everything, so that a page with a wrong checksum is noticed, and looks whether the indexes agree with it. */
+/** Reads every page, which checks its checksum, and checks that the indexes agree with the tables. */
 async function damage(postgres: PostgresServer): Promise<string[]> {
   const check = `select bt_index_check(i.indexrelid, true) from pg_index i
     join pg_class c on c.oid = i.indexrelid join pg_am on pg_am.oid = c.relam

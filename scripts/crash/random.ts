@@ -1,10 +1,10 @@
-/** Numbers that look random and are the same for the same seed (mulberry32). */
+/** Pseudo-random numbers, the same for the same seed (mulberry32). */
 export interface Random {
   /** In [0, 1). */
   next(): number
   /** Whole, from `min` to below `max`. */
   between(min: number, max: number): number
-  /** True in so many cases of a hundred. */
+  /** True in this percentage of calls. */
   percent(share: number): boolean
   pick<T>(items: readonly T[]): T
 }

@@ -3,27 +3,27 @@ import type { AddressInfo } from 'node:net'
 import { verify } from '@svc/core/webhooks'
 import type { Account } from './accounts.ts'
 
-/** One event, as a receiver came to know it. */
+/** One event, as its receiver got it. */
 export interface ReceivedEvent {
   event: string
-  /** The message it is about. */
+  /** The id of its message. */
   message_id: string
   path: string
-  /** The body as it first came; every repetition has the same bytes. */
+  /** The body of the first delivery; every repetition has the same bytes. */
   body: string
   times: number
 }
 
-/** Receives the webhooks of all accounts, each under its own path, and believes none without its signature. */
+/** Receives the webhooks of all accounts, each on its own path, and refuses deliveries without a valid signature. */
 export interface Receiver {
   url: string
   /** By event id. */
   events: ReadonlyMap<string, ReceivedEvent>
-  /** What was wrong with what came: forged, or changed on the way. */
+  /** Wrong deliveries: a wrong signature, or a changed body. */
   faults: readonly string[]
-  /** How many deliveries came. */
+  /** The number of deliveries. */
   deliveries(): number
-  /** How many different messages were reported to be at their end. */
+  /** The number of messages whose final status was reported. */
   finished(): number
   trust(accounts: readonly Account[]): void
   close(): Promise<void>
@@ -32,7 +32,7 @@ export interface Receiver {
 const FINAL = new Set(['message.delivered', 'message.failed'])
 
 /**
- * @param flaky whether now and then a first try is answered 500, so that there are retries to be killed in.
+ * @param flaky whether some first tries are answered with 500, so that kills can hit retries.
  * @param anytime whether the service's clock may differ from this one.
  */
 export async function openReceiver({
@@ -64,7 +64,7 @@ export async function openReceiver({
     const known = events.get(id)
     if (known) {
       known.times += 1
-      if (known.body !== body) faults.push(`event ${id} came with another body`)
+      if (known.body !== body) faults.push(`event ${id} arrived with another body`)
       return 200
     }
     const { event, data } = JSON.parse(body) as { event: string; data: { message_id: string } }
@@ -89,14 +89,14 @@ export async function openReceiver({
   }
 }
 
-/** A server on loopback that reads each request whole and answers with the status that `receive` gives. */
+/** A server on loopback that reads each request to its end and answers with the status of `receive`. */
 export async function openEndpoint(
   receive: (path: string, headers: IncomingHttpHeaders, body: string) => number,
 ): Promise<Pick<Receiver, 'url' | 'close'>> {
   const server = createServer((request, response) => {
     const chunks: Buffer[] = []
     request.on('data', (chunk: Buffer) => chunks.push(chunk))
-    // Half a request comes from a service that was killed while it wrote: it was not delivered.
+    // Half a request comes from a service that was killed during its write: it was not delivered.
     request.on('error', () => {})
     request.on('end', () => {
       const body = Buffer.concat(chunks).toString()

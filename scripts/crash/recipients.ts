@@ -1,18 +1,18 @@
-/** What the sandbox has in store for a message. Source: contract section 9. */
+/** The result of a message in the sandbox. Source: contract section 9. */
 export interface Fate {
   status: 'delivered' | 'failed'
   error_code: string | null
-  /** Whether the provider takes it: whoever does is paid, so only the others get their credits back. */
+  /** Whether the provider accepts it: accepted messages are charged, the others are refunded. */
   is_accepted: boolean
   /** Whether the recipient writes back. */
   replies: boolean
 }
 
-/** Somebody to write to. */
+/** A recipient of the test. */
 export interface Recipient {
   channel: 'sms' | 'email'
   to: string
-  /** Null where the API refuses the address. */
+  /** Null if the API refuses the address. */
   fate: Fate | null
 }
 
@@ -42,7 +42,7 @@ function email(to: string, fate: Fate | null): Recipient {
 /** The recipient whose message takes 30 seconds. */
 export const SLOW = sms('+15005550005', DELIVERED)
 
-/** Recipients of every fate; the rejected ones are many, since each of them is a refund. */
+/** Recipients of every fate. Most are rejected ones, because each of them causes a refund. */
 export const RECIPIENTS: readonly Recipient[] = [
   sms('+255700000001', DELIVERED),
   sms('+255700000002', DELIVERED),

@@ -1,8 +1,8 @@
 import type { CrashResult } from './run.ts'
-import type { Misfortune } from './stage.ts'
+import type { Fault } from './stage.ts'
 
 /** The result on one page. */
-export function reportOf({ evidence, violations, misfortunes, seconds }: CrashResult): string {
+export function reportOf({ evidence, violations, faults, seconds }: CrashResult): string {
   const { operations, received, stored } = evidence
   const tries = operations.flatMap((operation) => operation.tries)
   const of = <T>(items: readonly T[], test: (item: T) => boolean) =>
@@ -15,11 +15,11 @@ export function reportOf({ evidence, violations, misfortunes, seconds }: CrashRe
   )
   const deliveries = [...received.values()].reduce((sum, { times }) => sum + times, 0)
   return [
-    `${misfortunes.length} misfortunes in ${Math.round(seconds)} s`,
-    ...countsOf(misfortunes),
+    `${faults.length} faults in ${Math.round(seconds)} s`,
+    ...countsOf(faults),
     '',
     `requests    ${of(tries, () => true)}: ${of(tries, ({ outcome }) => outcome === 'ok')} accepted, ${of(tries, ({ outcome }) => outcome === 'fail')} refused, ${of(tries, ({ outcome }) => outcome === 'info')} without an answer`,
-    `            ${of(tries, (each) => each.outcome === 'ok' && each.replayed)} answered again from the stored answer; of ${of(unsure, () => true)} wishes nobody was ever told of ${of(unsure, ({ number }) => storedOps.has(number))} were carried out`,
+    `            ${of(tries, (each) => each.outcome === 'ok' && each.replayed)} repeated the stored answer; of ${of(unsure, () => true)} operations without any answer ${of(unsure, ({ number }) => storedOps.has(number))} were stored`,
     `messages    ${of(stored.messages, () => true)}: ${of(stored.messages, ({ status }) => status === 'delivered')} delivered, ${of(stored.messages, ({ status }) => status === 'failed')} failed, ${of(stored.messages, ({ interrupted }) => interrupted === 1)} interrupted in the call of the provider`,
     `ledger      ${of(stored.entries, () => true)} entries: ${of(stored.entries, ({ kind }) => kind === 'send')} debits, ${of(stored.entries, ({ kind }) => kind === 'refund')} refunds`,
     `webhooks    ${of(stored.events, () => true)} events, ${deliveries.toLocaleString('en-US')} deliveries: ${of([...received.values()], ({ times }) => times > 1)} events came more than once`,
@@ -32,10 +32,10 @@ export function reportOf({ evidence, violations, misfortunes, seconds }: CrashRe
   ].join('\n')
 }
 
-/** How often each thing happened, and the slowest answer that anybody got meanwhile. */
-function countsOf(misfortunes: readonly Misfortune[]): string[] {
-  return [...new Set(misfortunes.map(({ kind }) => kind))].map((kind) => {
-    const all = misfortunes.filter((each) => each.kind === kind)
+/** The number of times of each fault, and the slowest answer during it. */
+function countsOf(faults: readonly Fault[]): string[] {
+  return [...new Set(faults.map(({ kind }) => kind))].map((kind) => {
+    const all = faults.filter((each) => each.kind === kind)
     const slowest_ms = Math.max(...all.map((each) => each.slowest_ms))
     return `            ${all.length} times ${kind}; slowest answer ${Math.round(slowest_ms)} ms`
   })

@@ -7,33 +7,33 @@ import { openPostgresStage } from './postgres-stage.ts'
 import { randomFrom } from './random.ts'
 import { openReceiver, type Receiver } from './receiver.ts'
 import { openSqliteStage } from './sqlite-stage.ts'
-import { type Misfortune, type Play, pause, type Stage } from './stage.ts'
+import { type Fault, type Play, pause, type Stage } from './stage.ts'
 import { startTraffic } from './traffic.ts'
 import { createViolations, type Violations } from './violations.ts'
 
-/** How a service is to be tormented. */
+/** The settings of a crash run. */
 export interface CrashOptions {
-  /** How often something happens to it under load. */
+  /** The number of faults under load. */
   cycles: number
-  /** Decides what is sent, and what happens when; what it interrupts is up to the machine. */
+  /** Determines the requests and the faults; which work a fault interrupts depends on the machine. */
   seed: number
-  /** An empty folder for what the service writes. */
+  /** An empty folder for the service's files. */
   folder: string
   node_args: readonly string[]
-  /** Another module than the service's own, to see whether the rules notice what is wrong with it. */
+  /** A module in place of the service's own, to test whether the rules notice its defects. */
   entry?: string
-  /** Whether messages that take 30 s and receivers that refuse now and then take part: they make the end longer. */
+  /** Whether messages that take 30 s, and receivers that sometimes refuse, take part: they make the end longer. */
   patient: boolean
   /** Several servers on a PostgreSQL, instead of one on a SQLite file. */
   postgres?: { standstill_ms: number; lease_ms?: number }
   progress(text: string): void
 }
 
-/** What came of it. */
+/** The result of a run. */
 export interface CrashResult {
   evidence: Evidence
   violations: Violations
-  misfortunes: Misfortune[]
+  faults: Fault[]
   seconds: number
 }
 
@@ -41,16 +41,16 @@ const CONNECTIONS = 64
 const ACCOUNTS = ['asha', 'baraka']
 const SLOW_MESSAGES = 20
 
-/** What a killed server has claimed waits for its lease to end on PostgreSQL; traffic goes on meanwhile. */
+/** On PostgreSQL the claimed rows of a killed server wait for the end of their lease; traffic continues meanwhile. */
 const BACKLOG_MAX = { sqlite: 1_500, postgres: 5_000 }
 
 /**
- * How long the last messages may take to come to their end: the slowest takes 30 s, a lease a minute, a refused webhook
- * 5 s or 30 s.
+ * The maximum time until the last messages reach their final status: the slowest takes 30 s, a lease a minute, a
+ * refused webhook 5 s or 30 s.
  */
 const QUIET_MAX_MS = { sqlite: 120_000, postgres: 240_000 }
 
-/** Lets one misfortune after the other befall a service under load, lets it come to rest, and looks at what is left. */
+/** Runs the faults one after the other on a service under load, waits until it is idle, and checks the rules. */
 export async function crash(options: CrashOptions): Promise<CrashResult> {
   const from = performance.now()
   const { postgres } = options
@@ -61,12 +61,12 @@ export async function crash(options: CrashOptions): Promise<CrashResult> {
   try {
     const scene = await openScene(options, stage, receiver)
     const { traffic, operations, violations } = scene
-    const misfortunes: Misfortune[] = []
+    const faults: Fault[] = []
     for (let cycle = 1; cycle <= options.cycles; cycle++) {
-      const befell = await stage.suffer(scene)
-      misfortunes.push(...befell)
+      const caused = await stage.causeFault(scene)
+      faults.push(...caused)
       options.progress(
-        `${cycle}/${options.cycles}: ${operations.all.length} sends, ${receiver.finished()} at their end; ${befell.map(({ kind }) => kind).join(', ')}`,
+        `${cycle}/${options.cycles}: ${operations.all.length} sends, ${receiver.finished()} at their end; ${caused.map(({ kind }) => kind).join(', ')}`,
       )
     }
     traffic.aim(stage.urls())
@@ -76,7 +76,7 @@ export async function crash(options: CrashOptions): Promise<CrashResult> {
     await checkApi(stage.urls()[0] ?? '', evidence, violations)
     check(evidence, violations)
     noteFaults(receiver, stage, violations)
-    return { evidence, violations, misfortunes, seconds: (performance.now() - from) / 1000 }
+    return { evidence, violations, faults, seconds: (performance.now() - from) / 1000 }
   } finally {
     await stage.close()
     await receiver.close()
@@ -93,7 +93,7 @@ async function openScene(
   stage: Stage,
   receiver: Receiver,
 ): Promise<Scene> {
-  // Apart, so that what happens does not depend on how much could be sent until then.
+  // A separate generator, so that the faults do not depend on the number of requests until then.
   const chance = randomFrom(seed)
   const random = randomFrom(seed + 1)
   const [url = ''] = stage.urls()
@@ -114,7 +114,7 @@ async function openScene(
   return { chance, accounts, receiver, operations, traffic, violations: createViolations() }
 }
 
-/** Resolves when nothing waits any more, or when it has waited too long for that. */
+/** Resolves when the queues are empty, or after too long a wait. */
 async function quiet({ progress, postgres }: CrashOptions, { query }: Stage): Promise<void> {
   const until = performance.now() + QUIET_MAX_MS[postgres ? 'postgres' : 'sqlite']
   for (let i = 0; performance.now() < until; i++) {
@@ -130,12 +130,12 @@ async function look(
   { accounts, receiver, operations, violations }: Scene,
 ): Promise<Evidence> {
   const stored = { ...(await readStored(query)), damage: await damage() }
-  const missing = violations.rule('messages were sent at all')
-  if (stored.messages.length === 0) missing('there is not one')
+  const missing = violations.rule('at least one message was sent')
+  if (stored.messages.length === 0) missing('there is none')
   return { operations: operations.all, accounts, received: receiver.events, stored, outages }
 }
 
-/** What a server says that could not reach its database, or was refused by its own overload meanwhile. */
+/** Log lines of a server that could not reach its database, or refused requests for overload meanwhile. */
 const AWAY = /DatabaseAway|rate_limit_exceeded|PostgresError|no answer within|"status":500/
 
 function noteFaults(receiver: Receiver, stage: Stage, { rule }: Violations): void {

@@ -1,7 +1,7 @@
 import { readConfig, startServer } from '@svc/server'
 
-// The service as `svc serve` runs it, but for the lease where that is given. The process that kills it is told where it
-// listens.
+// The service as `svc serve` runs it, with another lease if the environment sets one. It sends its address to the
+// process that kills it.
 const { SVC_CRASH_LEASE_MS } = process.env
 const { url } = await startServer({
   config: readConfig(process.env),

@@ -1,20 +1,20 @@
 import { join } from 'node:path'
 import { openReadonly } from '../../bench/database.ts'
-import { live, type Misfortune, type Play, type Stage } from './stage.ts'
+import { type Fault, live, type Play, type Stage } from './stage.ts'
 import { openVictims, type VictimOptions } from './victim.ts'
 
-/** Of the services that follow on a killed one, so many are killed while they start. */
+/** The percentage of starts after a kill that are killed too. */
 const KILLED_AT_START_PERCENT = 35
 
-/** One service on a SQLite file: all that can befall it is to be killed. */
+/** One service on a SQLite file. Its only fault is a kill. */
 export async function openSqliteStage(options: VictimOptions): Promise<Stage> {
   const victims = openVictims(options)
   let victim = await victims.start()
   const database = openReadonly(join(options.folder, 'svc.db'))
   const query = async <Row>(sql: string) => database.prepare(sql).all() as Row[]
 
-  /** One life under load, its end, now and then a second end while starting again, and the next life. */
-  async function suffer(play: Play): Promise<Misfortune[]> {
+  /** One life under load, its kill, sometimes a second kill during the next start, and the next life. */
+  async function causeFault(play: Play): Promise<Fault[]> {
     const { chance, traffic } = play
     traffic.aim([victim.url])
     await live(play)
@@ -32,7 +32,7 @@ export async function openSqliteStage(options: VictimOptions): Promise<Stage> {
 
   return {
     urls: () => [victim.url],
-    suffer,
+    causeFault,
     query,
     async damage() {
       const found = await query<{ integrity_check: string }>('pragma integrity_check')

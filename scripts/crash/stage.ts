@@ -4,52 +4,52 @@ import type { Receiver } from './receiver.ts'
 import type { Traffic } from './traffic.ts'
 import type { Violations } from './violations.ts'
 
-/** A service on its database, and what can befall them. */
+/** A service on its database, and its possible faults. */
 export interface Stage {
-  /** Where the service answers. */
+  /** The addresses of the service. */
   urls(): readonly string[]
-  /** Lets something bad happen, as chance has it, and resolves when the service is whole again. Answers what it was. */
-  suffer(play: Play): Promise<Misfortune[]>
+  /** Causes a random fault, and resolves when the service runs again. Returns the faults. */
+  causeFault(play: Play): Promise<Fault[]>
   query: Query
-  /** What the database finds damaged in itself. */
+  /** Damage that the database finds in itself. */
   damage(): Promise<string[]>
-  /** Whether the database was away at times. */
+  /** Whether the database was unavailable at times. */
   outages: boolean
-  /** Everything that the servers wrote. */
+  /** The output of all servers. */
   log(): string
-  /** Kills whatever is left. */
+  /** Kills the remaining processes. */
   close(): Promise<void>
 }
 
-/** Everybody around the service while it suffers. */
+/** The clients, the receiver and the generator around the service. */
 export interface Play {
-  /** Decides what happens, and when. */
+  /** Determines the faults and their times. */
   chance: Random
   traffic: Traffic
   receiver: Receiver
   violations: Violations
 }
 
-export interface Misfortune {
+export interface Fault {
   /** In words that follow a number of times. */
   kind: string
-  /** The slowest answer that anybody got meanwhile. */
+  /** The duration of the slowest answer during the fault, in ms. */
   slowest_ms: number
 }
 
 const LIFE_MS = { min: 200, max: 1_500 }
 
-/** So many lives count from the first webhook on: a service that has hardly begun is killed in the other ones. */
+/** The percentage of lives whose time starts with the first webhook; the others are killed soon after their start. */
 const AT_WORK_PERCENT = 60
 const AT_WORK_MAX_MS = 5_000
 
-/** Lets the service work for a while. */
+/** Lets the service work for a random time. */
 export async function live({ chance, receiver }: Play): Promise<void> {
   if (chance.percent(AT_WORK_PERCENT)) await atWork(receiver)
   await pause(chance.between(LIFE_MS.min, LIFE_MS.max))
 }
 
-/** Resolves when the service has delivered something, or does not come to it. */
+/** Resolves when the service has delivered a webhook, or after a timeout. */
 async function atWork(receiver: Receiver): Promise<void> {
   const before = receiver.deliveries()
   const until = performance.now() + AT_WORK_MAX_MS

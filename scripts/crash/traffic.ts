@@ -3,15 +3,17 @@ import type { Account } from './accounts.ts'
 import type { Operation, Operations, Try } from './operations.ts'
 import type { Random } from './random.ts'
 
-/** Callers that send without a pause, whoever is there to answer. */
+/** Callers that send without a pause, whether a server answers or not. */
 export interface Traffic {
-  /** Where the service is now: nowhere when it is dead, in several places where it has several servers. */
+  /** The addresses of the service: none when it is dead, several when it has several servers. */
   aim(urls: readonly string[]): void
-  /** How many were accepted so far. */
+  /** The number of accepted messages so far. */
   accepted(): number
-  /** How long the slowest answer took since this was last asked. */
+  /** The duration of the slowest answer since the last call, in ms. */
   slowest_ms(): number
-  /** Stops making new wishes, tries once more what nobody knows of, and resolves when all callers are done. */
+  /**
+   * Starts no new operations, repeats those with an unknown result once, and resolves when all callers have finished.
+   */
   finish(): Promise<void>
 }
 
@@ -20,17 +22,17 @@ export interface TrafficOptions {
   accounts: readonly Account[]
   random: Random
   connections: number
-  /** How many messages came to their end so far. */
+  /** The number of messages that reached their final status so far. */
   finished: () => number
-  /** So many messages may be under way: enough to be killed in the middle of, few enough to be done with at the end. */
+  /** The maximum of messages in flight: enough to hit some with a kill, few enough to finish soon at the end. */
   backlog_max: number
-  /** Told of each 201 when it arrives. */
+  /** Called for each 201 when it arrives. */
   onAccepted?: (message_id: string, operation: Operation) => void
 }
 
-/** A wish that got no answer is tried again by most callers, not by all. */
+/** The percentage of operations without an answer that are repeated. */
 const RETRY_PERCENT = 75
-/** Impatient callers send the same wish twice at once, or again after it was accepted. */
+/** The percentage of operations that are sent twice at once, or again after their 201. */
 const TWICE_PERCENT = 6
 
 const WAIT_MS = 5
@@ -79,7 +81,7 @@ export function startTraffic(options: TrafficOptions): Traffic {
     }
   }
 
-  /** Whoever got no answer tries another server, where there is one. */
+  /** Repeats a request without an answer on another server, if there is one. */
   async function caller(_: unknown, number: number): Promise<void> {
     for (let tries = number; !isFinishing || (urls.length > 0 && again.length > 0); tries++) {
       const target = urls[tries % urls.length]
@@ -131,7 +133,7 @@ function bytesOf(operation: Operation, account: Account, url: string): Buffer {
 }
 
 function tryOf({ status, head, body }: { status: number; head: string; body: string }): Try {
-  // An internal error says that something went wrong, and not what was done until then.
+  // An internal error leaves open how much of the work was done.
   if (status >= 500) return { outcome: 'info', status, text: body }
   if (status !== 201) return { outcome: 'fail', status, text: body }
   const { data } = JSON.parse(body) as { data: { message_id: string } }

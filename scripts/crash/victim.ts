@@ -3,14 +3,14 @@ import { closeSync, openSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
-/** A running service that is about to be killed. */
+/** A running service that will be killed. */
 export interface Victim {
   url: string
-  /** How long it took until it listened. */
+  /** Time from its start until it listened, in ms. */
   startup_ms: number
-  /** SIGKILL, and resolves when it is dead. */
+  /** Sends SIGKILL, and resolves when the process is dead. */
   kill(): Promise<void>
-  /** Resolves when its process has ended, for whatever reason. */
+  /** Resolves when its process has ended, for any reason. */
   ended: Promise<void>
 }
 
@@ -18,9 +18,9 @@ export interface Victim {
 export interface Victims {
   /** @throws Error when it ends before it listens. */
   start(): Promise<Victim>
-  /** Kills one `ms` after its process began, wherever it is then: opening, recovering, or listening already. */
+  /** Kills a service `ms` after its process began: during its opening, its recovery, or later. */
   startAndKill(ms: number): Promise<void>
-  /** Everything that all of them wrote. */
+  /** The output of all of them. */
   log(): string
 }
 
@@ -30,14 +30,14 @@ export interface VictimOptions {
   entry?: string
   /** Arguments for node; `--conditions=source` and the like. */
   node_args: readonly string[]
-  /** More of the environment. */
+  /** Further environment variables. */
   env?: Record<string, string>
 }
 
 const NO_LIMIT = '999999999/60'
 const START_MAX_MS = 240_000
 
-/** A day is too short to spend this. */
+/** More than a run can spend. */
 export const SIGNUP_CREDITS = 1_000_000
 
 export function openVictims({ folder, entry, node_args, env: more }: VictimOptions): Victims {

@@ -1,8 +1,8 @@
-/** What was found wrong, by the rule it breaks. */
+/** The violations found, by rule. */
 export interface Violations {
-  /** How many rules were looked at. */
+  /** The number of rules that were checked. */
   rules(): number
-  /** Announces a rule, in words that say what holds; answers where to note what breaks it. */
+  /** Adds a rule, as a sentence that must hold; returns the function that notes a violation. */
   rule(text: string): (example: string) => void
   broken(): { rule: string; times: number; examples: string[] }[]
 }

@@ -9,21 +9,21 @@ import type { Scenario, Scene } from './scenario.ts'
 const FLOOD = { full: 6_000, short: 300 }
 const SLOW = { full: 200, short: 10 }
 const RESETS = { full: 1_000, short: 100 }
-/** How long slow clients stay; the service closes the silent among them after 10 s, the others after a minute. */
+/** How long slow clients stay; the service closes silent ones after 10 s, the others after a minute. */
 const SLOW_MS = { full: 90_000, short: 1_000 }
-/** Beyond a flood and slow clients. */
+/** Descriptors for other uses during a flood and with slow clients. */
 const RSS_MAX_MORE_MIB = 300
-/** A probe that waits for longer counts as failed with most load balancers; tests run on machines that are busy. */
+/** Most load balancers count a longer wait as a failed probe; the tests run on busy machines. */
 const HEALTH_MAX_MS = { full: 5_000, short: 60_000 }
 const ANSWER_MAX_MS = 60_000
 const FLOOD_ANSWERS = ['200', '429']
 
-/** What happens when clients are many, slow, or gone. */
+/** Faults with many clients, slow clients and clients that reset. */
 export const CLIENTS: readonly Scenario[] = [
   {
     name: 'flood',
     title: 'thousands of clients connect at once',
-    // During a flood other requests may be refused as too many, too.
+    // During a flood other requests may also be refused with 429.
     fails: true,
     missing: () =>
       FLOOD.full < descriptorsMax() ? null : `${FLOOD.full} open files are more than ulimit -n`,
@@ -66,7 +66,7 @@ async function flood(scene: Scene): Promise<void> {
   await settles(scene, before)
 }
 
-/** One request on a connection of its own: the status, or how it ended. */
+/** One request on its own connection: the status, or the reason of its end. */
 function one(url: string, bytes: Buffer): Promise<string> {
   const { hostname, port } = new URL(url)
   return new Promise((resolve) => {
@@ -95,13 +95,13 @@ function one(url: string, bytes: Buffer): Promise<string> {
   })
 }
 
-/** Asks for `/health` twice a second; `stop` answers how long the slowest answer took. */
+/** Requests `/health` twice a second; `stop` returns the duration of the slowest answer. */
 function watchHealth({ service, violations, short }: Scene) {
   const max_ms = HEALTH_MAX_MS[short ? 'short' : 'full']
   const late = violations.rule('/health is answered in time')
   const worker = new Worker(new URL('./health-probe.mjs', import.meta.url), {
     workerData: { url: service().url, max_ms },
-    // Plain JavaScript, which needs none of this process's loaders.
+    // Plain JavaScript, without the loaders of this process.
     execArgv: [],
   })
   const seen = once(worker, 'message')
@@ -129,7 +129,7 @@ async function slowClients(scene: Scene): Promise<void> {
   const closed = { head: 0, body: 0, reading: 0 }
   let isOver = false
 
-  /** Sends a part at once, and then a byte of the rest each second, but never the last. */
+  /** Sends a part immediately, and then a byte of the rest each second, but never the last one. */
   async function send(kind: keyof typeof closed, bytes: Buffer, at: number): Promise<void> {
     const { hostname, port } = new URL(url)
     const socket = connect({ host: hostname, port: Number(port) })
@@ -154,7 +154,7 @@ async function slowClients(scene: Scene): Promise<void> {
     send('head', whole, 20),
     send('body', whole, bodyAt + 5),
   ])
-  // Many answers on one connection, none of which is read; few of them, since each answer is work.
+  // Many answers on one connection without a reader; few such connections, because each answer is work.
   const readers = Math.ceil(size / 10)
   for (let i = 0; i < readers; i++) {
     sending.push([send('reading', Buffer.concat(Array(50).fill(list)), 50 * list.length)])
@@ -186,7 +186,7 @@ async function resets(scene: Scene): Promise<void> {
   for (let left = size; left > 0; left -= 10) {
     await Promise.all(
       Array.from({ length: 10 }, () =>
-        // Half of them once the request is whole.
+        // Half of them after the complete request.
         reset(url, whole.subarray(0, chance.between(0, 2 * whole.length)), chance.between(0, 3)),
       ),
     )
@@ -207,7 +207,7 @@ function reset(url: string, bytes: Buffer, wait_ms: number): Promise<void> {
   })
 }
 
-/** What clients took comes back when they are gone. */
+/** The resources of clients must be free after their end. */
 async function settles(
   { service, violations, note }: Scene,
   before: { descriptors: number; rss: number },
@@ -216,10 +216,10 @@ async function settles(
   const more = () => descriptorsOf(pid) - before.descriptors
   const until = performance.now() + 30_000
   while (more() > 20 && performance.now() < until) await pause(100)
-  const left = violations.rule('descriptors of clients that are gone are closed')
+  const left = violations.rule('descriptors of closed clients are closed')
   if (more() > 20) left(`${more()} more than before`)
   const rss = figuresOf(pid).rss_mib - before.rss
-  const large = violations.rule(`clients that are gone leave less than ${RSS_MAX_MORE_MIB} MiB`)
+  const large = violations.rule(`closed clients leave less than ${RSS_MAX_MORE_MIB} MiB`)
   if (rss > RSS_MAX_MORE_MIB) large(`${Math.round(rss)} MiB`)
   note(`afterwards ${more()} descriptors and ${Math.round(rss)} MiB more than before`)
 }

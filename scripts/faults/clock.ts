@@ -5,15 +5,15 @@ import { injectionMissing } from './inject.ts'
 import type { Scenario, Scene } from './scenario.ts'
 
 const HOUR_MS = 3_600_000
-/** An Idempotency-Key holds for 24 hours by the clock: a jump of a whole day forwards would end it. */
+/** An Idempotency-Key is valid for 24 hours of the clock: a step of a whole day forward would end it. */
 const DAY_MS = 23 * HOUR_MS
 
-/** Of requests without credentials, so that the traffic keeps out of it. */
+/** The limit for requests without credentials, which the traffic does not use. */
 const LIMIT = { max: 20, window_s: 2 }
 const WORK_MS = { full: 15_000, short: 500 }
 const FINISH_MAX_MS = 60_000
 
-/** What happens when the clock of the machine is set. */
+/** Faults of the machine's clock. */
 export const CLOCK: readonly Scenario[] = [
   jump('clock-hour-back', 'the clock is set back by an hour', -HOUR_MS),
   jump('clock-hour-forward', 'the clock is set forward by an hour', HOUR_MS),
@@ -36,7 +36,7 @@ function jump(name: string, title: string, ms: number): Scenario {
       const { short, service, violations } = scene
       await pause(WORK_MS[short ? 'short' : 'full'])
       const health = await healthOf(service().url)
-      const well = violations.rule('/health says ok on a service that works')
+      const well = violations.rule('/health is ok on a working service')
       if (health?.status !== 'ok') well(`${name}: ${health?.status ?? 'no answer'}`)
     },
   }
@@ -46,22 +46,22 @@ function anonymous({ service }: Scene) {
   return ask(`${service().url}/api/v1/billing/packages`)
 }
 
-/** Uses a rate limit up. */
+/** Uses up a rate limit. */
 async function exhaust(scene: Scene, name: string): Promise<void> {
-  const limited = scene.violations.rule('a rate limit refuses what is beyond it')
+  const limited = scene.violations.rule('a rate limit refuses requests above it')
   for (let i = 0; i <= LIMIT.max; i++) {
     if ((await anonymous(scene)).status === 429) return
   }
   limited(name)
 }
 
-/** A limit that was used up ends with its window, whatever the clock says. */
+/** A used-up limit ends with its window, for any step of the clock. */
 async function limitEnds(scene: Scene, name: string): Promise<void> {
   const { violations, note } = scene
-  const late = violations.rule('a rate limit ends after its window, whatever the clock says')
+  const late = violations.rule('a rate limit ends after its window, for any step of the clock')
   const wrong = violations.rule('Retry-After is within the window of its limit')
   const from = performance.now()
-  // Twice, since another window may have begun when the clock was set.
+  // Twice, because another window may have begun when the clock was set.
   while (performance.now() - from < 2_000 * LIMIT.window_s + 1_000) {
     const reply = await anonymous(scene)
     const after = Number(reply.headers['retry-after'] ?? 0)
@@ -74,10 +74,10 @@ async function limitEnds(scene: Scene, name: string): Promise<void> {
   late(name)
 }
 
-/** Messages accepted after the jump come to their end, and webhooks tell of it. */
+/** Messages accepted after the step reach their final status, and webhooks report it. */
 async function messagesEnd(scene: Scene, name: string): Promise<void> {
   const { receiver, violations, short, note } = scene
-  const stuck = violations.rule('messages are sent and told of, whatever the clock says')
+  const stuck = violations.rule('messages are sent and reported, for any step of the clock')
   const enough = receiver.finished() + (short ? 20 : 200)
   const from = performance.now()
   while (receiver.finished() < enough) {
@@ -86,5 +86,5 @@ async function messagesEnd(scene: Scene, name: string): Promise<void> {
     }
     await pause(20)
   }
-  note(`messages went on within ${Math.round(performance.now() - from)} ms`)
+  note(`messages continued within ${Math.round(performance.now() - from)} ms`)
 }

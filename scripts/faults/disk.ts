@@ -5,14 +5,14 @@ import { expectHealth } from './health.ts'
 import { injectionMissing } from './inject.ts'
 import type { Scenario, Scene } from './scenario.ts'
 
-/** How long a fault lasts after the service has told of it. */
+/** The duration of a fault after the service has reported it. */
 const LASTS_MS = { full: 5_000, short: 300 }
 
 async function last({ short }: Scene): Promise<void> {
   await pause(LASTS_MS[short ? 'short' : 'full'])
 }
 
-/** What happens when the disk of the data folder fills up, breaks, or can only be read. */
+/** Faults of the data folder's disk: full, broken, read-only. */
 export const DISK: readonly Scenario[] = [
   {
     name: 'disk-full',
@@ -32,7 +32,7 @@ export const DISK: readonly Scenario[] = [
   },
   writesFail('disk-full-injected', 'ENOSPC', 'every write to the data folder fails with ENOSPC'),
   writesFail('write-error', 'EIO', 'every write to the data folder fails with EIO'),
-  writesFail('read-only', 'EROFS', 'the data folder can only be read (EROFS)'),
+  writesFail('read-only', 'EROFS', 'the data folder is read-only (EROFS)'),
   {
     name: 'flush-error',
     title: 'a flush fails with EIO',
@@ -52,7 +52,7 @@ export const DISK: readonly Scenario[] = [
   },
 ]
 
-/** Writes a file until the disk is full, while the service takes its part too. */
+/** Writes a file until the disk is full, while the service writes too. */
 function fill(file: string): number {
   const block = Buffer.alloc(4_096)
   const fd = openSync(file, 'w')

@@ -1,4 +1,4 @@
-// Asks for `/health` twice a second, in a thread of its own: the thread of the driver is itself late in a flood.
+// Requests `/health` twice a second, in a separate thread, because the driver's thread is itself delayed in a flood.
 
 import { get } from 'node:http'
 import { parentPort, workerData } from 'node:worker_threads'
@@ -13,7 +13,7 @@ parentPort.on('message', () => {
   isOver = true
 })
 
-/** Null when it was answered with 200 in time, or else what was wrong. */
+/** Null after a 200 in time, otherwise the reason of the failure. */
 function ask() {
   return new Promise((resolve) => {
     const request = get(`${url}/health`, { agent: false }, (response) => {

@@ -10,18 +10,18 @@ interface Health {
   services: Record<string, string>
 }
 
-/** What `/health` says; null when it does not answer. */
+/** The body of `/health`; null without an answer. */
 export async function healthOf(url: string): Promise<Health | null> {
   const reply = await ask(`${url}/health`, ASK_MAX_MS)
   return reply.status === 200 ? (JSON.parse(reply.text) as Health) : null
 }
 
-/** Waits until `/health` says whether the database takes writes as it is; a service that has ended says nothing. */
+/** Waits until `/health` reports the given state of the database; a service that has ended is not checked. */
 export async function expectHealth(
   { service, violations, note }: Scene,
   { database, name }: { database: 'ok' | 'error'; name: string },
 ): Promise<void> {
-  const told = violations.rule('/health tells whether the database takes writes')
+  const reported = violations.rule('/health reports whether the database takes writes')
   const from = performance.now()
   let last: Health | null = null
   while (performance.now() - from < TELLS_MAX_MS) {
@@ -34,5 +34,5 @@ export async function expectHealth(
     }
     await pause(100)
   }
-  told(`${name}: "database" is ${last?.services.database ?? 'not answered'}, not ${database}`)
+  reported(`${name}: "database" is ${last?.services.database ?? 'not answered'}, not ${database}`)
 }

@@ -1,7 +1,7 @@
-// Makes calls fail and shifts the clock of a process, as a file says that can be changed while it runs. LD_PRELOAD.
+// Makes calls of a process fail and shifts its clock. A control file, which can change at runtime, sets the faults. LD_PRELOAD.
 //
 //   SVC_FAULT_FOLDER   only calls on files in this folder fail
-//   SVC_FAULT_CONTROL  a file that holds a `struct control`
+//   SVC_FAULT_CONTROL  a file that contains a `struct control`
 
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -23,7 +23,7 @@ struct control {
   int32_t write_errno;      // 0: writes succeed
   int32_t flush_errno;      // 0: flushes succeed
   int64_t clock_offset_ms;
-  int64_t failed;           // how many calls failed
+  int64_t failed;           // number of calls that failed
 };
 
 static volatile struct control none;
@@ -48,7 +48,7 @@ static int is_inside(const char *path) {
   return strncmp(path, folder, folder_length) == 0 && path[folder_length] == '/';
 }
 
-// Whether a call on this descriptor is to fail, with errno set. Names are looked up only while there is a fault.
+// Whether a call on this descriptor must fail, with errno set. Names are looked up only during a fault.
 static int fails(int fd, int error) {
   char link[32], path[4096];
   if (error == 0) return 0;

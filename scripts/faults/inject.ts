@@ -4,27 +4,27 @@ import { constants } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
-/** Makes calls of a process fail, and shifts its clock, while it runs. */
+/** Makes calls of a running process fail, and shifts its clock. */
 export interface Injection {
   /** For the environment of that process. */
   env: Record<string, string>
-  /** Lets each write to a file of the data folder fail; null lets them succeed. */
+  /** Makes each write to a file of the data folder fail; null stops that. */
   failWrites(error: 'EIO' | 'EROFS' | 'ENOSPC' | null): void
-  /** Lets each flush of such a file fail. */
+  /** Makes each flush of such a file fail. */
   failFlushes(error: 'EIO' | null): void
   shiftClock(ms: number): void
-  /** How many calls failed so far. */
+  /** The number of calls that failed so far. */
   failed(): number
   close(): void
 }
 
-/** Why nothing can be injected here, or null. */
+/** The reason why injection is impossible here, or null. */
 export function injectionMissing(): string | null {
   if (process.platform !== 'linux') return 'LD_PRELOAD needs Linux'
   return spawnSync('cc', ['--version']).status === 0 ? null : 'no C compiler (cc)'
 }
 
-/** @param folder holds the library and its control file; it is not `data`. */
+/** @param folder contains the library and its control file; it is not `data`. */
 export function openInjection({ folder, data }: { folder: string; data: string }): Injection {
   const library = join(folder, 'inject.so')
   const source = fileURLToPath(new URL('./inject.c', import.meta.url))

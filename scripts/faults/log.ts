@@ -3,11 +3,11 @@ import { pause } from '../crash/stage.ts'
 import { healthOf } from './health.ts'
 import type { Scenario, Scene } from './scenario.ts'
 
-/** So many messages are accepted with a log that takes nothing: more lines than a pipe holds. */
+/** Messages to accept without a log reader: they write more lines than a pipe can hold. */
 const MESSAGES = { full: 1_500, short: 100 }
 const ACCEPT_MAX_MS = 120_000
 
-/** What happens when nothing takes the log. */
+/** Faults of the log destination. */
 export const LOG: readonly Scenario[] = [
   {
     name: 'log-full',
@@ -18,20 +18,20 @@ export const LOG: readonly Scenario[] = [
   },
   {
     name: 'log-unread',
-    title: 'the log goes into a pipe that is not read',
+    title: 'the log goes into a pipe without a reader',
     service: { log_to: 'unread' },
     play: (scene) => workOn(scene, 'log-unread'),
   },
 ]
 
-/** The service works on as if its log were read; SIGTERM, which follows, ends it in order. */
+/** The service continues as with a log reader; the SIGTERM that follows ends it cleanly. */
 async function workOn(scene: Scene, name: string): Promise<void> {
   const { traffic, service, violations, short } = scene
-  const stuck = violations.rule('a log that takes nothing stops nothing')
+  const stuck = violations.rule('a blocked log does not stop the service')
   const enough = traffic.accepted() + MESSAGES[short ? 'short' : 'full']
   const until = performance.now() + ACCEPT_MAX_MS
   while (traffic.accepted() < enough && performance.now() < until) await pause(20)
-  if (traffic.accepted() < enough) stuck(`${name}: requests are not accepted any more`)
+  if (traffic.accepted() < enough) stuck(`${name}: requests are no longer accepted`)
   const health = await healthOf(service().url)
-  if (health?.status !== 'ok') stuck(`${name}: /health says ${health?.status ?? 'nothing'}`)
+  if (health?.status !== 'ok') stuck(`${name}: /health is ${health?.status ?? 'not answered'}`)
 }

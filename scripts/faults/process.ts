@@ -6,30 +6,30 @@ const STOPPED_MS = { full: 40_000, short: 1_000 }
 const STOPS = { full: 6, short: 1 }
 const CALLERS = 12
 
-/** What happens when the process stands still, or is told to end under load. */
+/** A stopped process, and SIGTERM under load. */
 export const PROCESS: readonly Scenario[] = [
   {
     name: 'stopped',
-    title: 'the process stands still (SIGSTOP)',
+    title: 'the process is stopped (SIGSTOP)',
     async play({ service, short, receiver, violations, note }) {
       const { pid } = service()
       process.kill(pid, 'SIGSTOP')
       await pause(STOPPED_MS[short ? 'short' : 'full'])
       process.kill(pid, 'SIGCONT')
       const from = performance.now()
-      const stuck = violations.rule('messages are sent and told of after a standstill')
+      const stuck = violations.rule('messages are sent and reported after a stop')
       const enough = receiver.finished() + 20
       while (receiver.finished() < enough) {
         if (performance.now() - from > 60_000) return stuck('not within 60 s')
         await pause(10)
       }
-      note(`messages went on ${Math.round(performance.now() - from)} ms after SIGCONT`)
+      note(`messages continued ${Math.round(performance.now() - from)} ms after SIGCONT`)
     },
   },
   {
     name: 'term',
-    title: 'SIGTERM comes while clients use keep-alive connections',
-    // A service that is about to end refuses new work as too many requests.
+    title: 'SIGTERM arrives while clients use keep-alive connections',
+    // A stopping service refuses new work with 429.
     fails: true,
     async play(scene) {
       const cut = scene.violations.rule('SIGTERM cuts off no request that was sent')
@@ -44,12 +44,12 @@ export const PROCESS: readonly Scenario[] = [
         }
         await restarted
       }
-      scene.note(`${answered} requests were answered on connections that SIGTERM ended`)
+      scene.note(`${answered} requests were answered on connections that SIGTERM closed`)
     },
   },
 ]
 
-/** Sends one request after the other on one connection, until an answer says that it is closed. */
+/** Sends requests one after the other on one connection, until an answer closes it. */
 async function callUntilClosed({ service, accounts }: Scene) {
   const { url } = service()
   const [account] = accounts

@@ -6,7 +6,7 @@ import { openAccount } from '../crash/accounts.ts'
 import { check } from '../crash/check.ts'
 import { checkApi } from '../crash/check-api.ts'
 import { type Evidence, readStored, readWaiting } from '../crash/evidence.ts'
-import { createOperations, idsTold } from '../crash/operations.ts'
+import { createOperations, idsAnswered } from '../crash/operations.ts'
 import { randomFrom } from '../crash/random.ts'
 import { openReceiver } from '../crash/receiver.ts'
 import { pause } from '../crash/stage.ts'
@@ -17,7 +17,7 @@ import { type Injection, openInjection } from './inject.ts'
 import type { Scenario, Scene } from './scenario.ts'
 
 export interface FaultsOptions {
-  /** Played one after the other on one service. */
+  /** Scenarios that run one after the other on one service. */
   scenarios: readonly Scenario[]
   seed: number
   /** An empty folder. */
@@ -35,12 +35,12 @@ export interface FaultsResult {
 
 const CONNECTIONS = 6
 const ACCOUNTS = ['asha', 'baraka']
-/** So much waits at most, to be done with soon at the end. */
+/** The maximum of waiting messages, so that the end is short. */
 const BACKLOG_MAX = 300
-/** So many messages are accepted before a fault, and after it. */
+/** Messages to accept before a fault, and after it. */
 const ACCEPTED = { full: 300, short: 30 }
 const RECOVERY_MAX_MS = 60_000
-/** What is under way when the clock is set back is dated anew three minutes later, or at the next start. */
+/** Rows in flight at a clock step backwards are corrected three minutes later, or at the next start. */
 const QUIET_MAX_MS = { before_end: 240_000, after_start: 30_000 }
 const END_MAX_MS = 60_000
 const ERROR_LEVEL = 50
@@ -55,10 +55,10 @@ const NO_INJECTION: Injection = {
 }
 
 function notInjected(): never {
-  throw new Error('the scenario does not say that it injects')
+  throw new Error('the scenario does not declare that it injects')
 }
 
-/** Plays scenarios on one service under load, and then looks whether everything it promised is there. */
+/** Runs scenarios on one service under load, and then checks all promises. */
 export async function playFaults(options: FaultsOptions): Promise<FaultsResult> {
   const { scenarios, folder } = options
   const data = join(folder, 'data')
@@ -160,7 +160,7 @@ async function play(
     await traffic.finish()
     const isUp = !scene.service().hasEnded()
     if (isUp) await quiet(data, { max_ms: QUIET_MAX_MS.before_end, progress })
-    // The short form has ended it and started the next one already.
+    // The short form has already ended it and started the next one.
     if (!short || !isUp) {
       await endIn(scene.service(), violations)
       service = await startService({ ...serviceOptions, log_to: 'driver' })
@@ -180,7 +180,7 @@ async function play(
     await verifyLedger(serviceOptions, violations)
     return {
       violations,
-      accepted: operations.all.flatMap(idsTold).length,
+      accepted: operations.all.flatMap(idsAnswered).length,
       seconds: (performance.now() - from) / 1_000,
       notes,
     }
@@ -196,8 +196,8 @@ async function playOne(scenario: Scenario, scene: Scene): Promise<void> {
   const service = scene.service()
   const errorsBefore = errorsIn(service)
   await scenario.play(scene)
-  const alone = rule('the service runs until it is told to end')
-  const clear = rule('a service that ends says why, and its code is not 0')
+  const alone = rule('the service runs until a signal ends it')
+  const clear = rule('a service that exits logs the reason, and its code is not 0')
   const must = rule('the service ends where it can promise nothing any more')
   if (!fails && scene.service() === service) {
     const errors = errorsIn(service) - errorsBefore
@@ -211,8 +211,8 @@ async function playOne(scenario: Scenario, scene: Scene): Promise<void> {
   }
   if (scene.service() !== service) return
   const { code, signal } = await service.ended
-  scene.note(`ended by itself with ${signal ?? code}`)
-  if (ends === 'never') alone(`${name}: it ended with ${signal ?? code}`)
+  scene.note(`exited on its own with ${signal ?? code}`)
+  if (ends === 'never') alone(`${name}: it exited with ${signal ?? code}`)
   const said = service.log.kept.filter((line) => levelOf(line) >= 60 || levelOf(line) === 0)
   if (said.length === 0 || !code) clear(`${name}: ${signal ?? code}, ${said.join(' ')}`)
   else scene.note(`said: ${said.at(-1)?.slice(0, 200)}`)
@@ -227,7 +227,7 @@ function errorsIn({ log }: Service): number {
   return [...log.levels].reduce((sum, [level, n]) => sum + (level >= ERROR_LEVEL ? n : 0), 0)
 }
 
-/** Resolves when so many more messages were accepted, or when that takes too long. */
+/** Resolves when this many more messages were accepted, or after a timeout. */
 async function acceptMore(
   { traffic, service }: Scene,
   more: number,
@@ -245,9 +245,9 @@ async function acceptMore(
   }
 }
 
-/** SIGTERM must end it, with code 0. */
+/** SIGTERM must end it with code 0. */
 async function endIn(service: Service, { rule }: Violations): Promise<void> {
-  const inOrder = rule('SIGTERM ends the service in order')
+  const inOrder = rule('SIGTERM ends the service with code 0')
   if (service.hasEnded()) return
   const limit = setTimeout(() => service.end('SIGKILL'), END_MAX_MS)
   const { code, signal } = await service.end('SIGTERM')
@@ -264,7 +264,7 @@ async function ask<Row>(data: string, sql: string): Promise<Row[]> {
   }
 }
 
-/** Resolves when nothing waits any more, or when it has waited too long for that. */
+/** Resolves when the queues are empty, or after too long a wait. */
 async function quiet(
   data: string,
   { max_ms, progress }: { max_ms: number; progress(text: string): void },

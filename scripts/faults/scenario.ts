@@ -4,40 +4,40 @@ import type { Play } from '../crash/stage.ts'
 import type { Service, ServiceOptions } from '../service/serve.ts'
 import type { Injection } from './inject.ts'
 
-/** One thing that goes wrong around a service that is under load. */
+/** One fault around a service under load. */
 export interface Scenario {
   /** For `--only`. */
   name: string
-  /** What happens, in words that follow "while". */
+  /** The fault, in words that follow "while". */
   title: string
-  /** Why it cannot be played here, or null. */
+  /** The reason why it cannot run on this machine, or null. */
   missing?: () => string | null
-  /** How the service is started. */
+  /** Options for the start of the service. */
   service?: Pick<ServiceOptions, 'env' | 'log_to'>
   /** Whether `injection` is needed. */
   injects?: boolean
-  /** The data folder is a file system of so many MiB of its own, which only root can make. */
+  /** The data folder is a separate file system of this size in MiB, which only root can make. */
   disk_mib?: number
-  /** Whether requests may be refused as too many, or fail with 500, and errors be logged, while it lasts. */
+  /** Whether 429 and 500 answers, and logged errors, are allowed during the fault. */
   fails?: boolean
-  /** Whether the service may end by itself, and is then started again. */
+  /** Whether the service may exit on its own; it is then restarted. */
   ends?: 'never' | 'may' | 'must'
-  /** Lets it happen, looks at the service meanwhile, and undoes it. */
+  /** Causes the fault, observes the service, and ends the fault. */
   play(scene: Scene): Promise<void>
 }
 
 export interface Scene extends Play {
-  /** The one that runs now. */
+  /** The running service. */
   service(): Service
-  /** Ends the one that runs now if it runs, starts the next, and sends traffic to it. */
+  /** Ends the running service if there is one, starts the next, and sends traffic to it. */
   restart(): Promise<void>
   accounts: readonly Account[]
   operations: Operations
   /** The data folder. */
   data: string
   injection: Injection
-  /** Whether it is played in a few seconds, for the tests: waits and numbers are smaller. */
+  /** Whether it must take only seconds, for the tests: waits and numbers are smaller. */
   short: boolean
-  /** What was seen, for the report. */
+  /** Observations for the report. */
   note(text: string): void
 }

@@ -5,5 +5,5 @@ import { LOG } from './log.ts'
 import { PROCESS } from './process.ts'
 import type { Scenario } from './scenario.ts'
 
-/** All of them, in the order in which they are played. */
+/** All scenarios, in their order. */
 export const SCENARIOS: readonly Scenario[] = [...DISK, ...LOG, ...CLOCK, ...PROCESS, ...CLIENTS]

@@ -1,11 +1,11 @@
-/** One way to break the code, and the test that must notice. */
+/** One way to break the code, and the test that must then fail. */
 export interface Mutant {
   name: string
   file: string
-  /** What is replaced: it must stand in the file exactly once. */
+  /** The replaced text; it must be in the file exactly once. */
   from: string
   to: string
-  /** Where the test is that must fail, and its name or the beginning of it. */
+  /** The test that must fail: its file, and its name or the beginning of it. */
   test: { file: string; name: string }
   /** Whether that test needs a PostgreSQL server. */
   postgres?: true
@@ -18,24 +18,24 @@ const BOOKS = 'packages/core/test/ledger/ledger.test.ts'
 const DECIDE = 'packages/core/src/rules/decide.ts'
 const DECIDE_TEST = 'packages/core/src/rules/decide.test.ts'
 
-/** Those without which nothing else about money could be believed; the tests of the repository run them. */
+/** The most important rules of money; the tests of the repository run these mutants. */
 export const FIRST: readonly Mutant[] = [
   {
-    name: 'decide does not ask whether the funds are there',
+    name: 'decide ignores the available funds',
     file: DECIDE,
     from: 'available - required < -account.credit_limit',
     to: 'required < 0',
     test: { file: BOOKS, name: 'the rules of the ledger keep its books' },
   },
   {
-    name: 'the table lets a fact be booked twice (SQLite)',
+    name: 'the table accepts a second entry for a fact (SQLite)',
     file: 'packages/core/migrations/sqlite/0000_init.sql',
     from: 'CREATE UNIQUE INDEX `ledger_entries_reference`',
     to: 'CREATE INDEX `ledger_entries_reference`',
     test: { file: GUARDS, name: 'on SQLite the table itself books a fact once' },
   },
   {
-    name: 'a purchase is changed whatever version was read',
+    name: 'a purchase is changed without a check of its version',
     file: `${STORAGE}/stores/purchases.ts`,
     from: 'eq(t.id, id), eq(t.version, version)))',
     to: 'eq(t.id, id)))',
@@ -53,14 +53,14 @@ export const FIRST: readonly Mutant[] = [
 /** All others. */
 export const MORE: readonly Mutant[] = [
   {
-    name: 'decide does not ask whether the funds are there, on paper',
+    name: 'decide ignores the available funds, in its unit test',
     file: DECIDE,
     from: 'available - required < -account.credit_limit',
     to: 'false',
     test: { file: DECIDE_TEST, name: 'only where the credits are there' },
   },
   {
-    name: 'the table lets a fact be booked twice (PostgreSQL)',
+    name: 'the table accepts a second entry for a fact (PostgreSQL)',
     file: 'packages/core/migrations/postgres/0000_init.sql',
     from: 'CREATE UNIQUE INDEX "ledger_entries_reference"',
     to: 'CREATE INDEX "ledger_entries_reference"',
@@ -68,14 +68,14 @@ export const MORE: readonly Mutant[] = [
     postgres: true,
   },
   {
-    name: 'the table lets a hold end twice (SQLite)',
+    name: 'the table accepts a second end of a hold (SQLite)',
     file: 'packages/core/migrations/sqlite/0004_ledger.sql',
     from: 'CREATE UNIQUE INDEX `ledger_entries_resolves`',
     to: 'CREATE INDEX `ledger_entries_resolves`',
     test: { file: GUARDS, name: 'on SQLite the table itself ends a hold once' },
   },
   {
-    name: 'the table lets a hold end twice (PostgreSQL)',
+    name: 'the table accepts a second end of a hold (PostgreSQL)',
     file: 'packages/core/migrations/postgres/0004_ledger.sql',
     from: 'CREATE UNIQUE INDEX "ledger_entries_resolves"',
     to: 'CREATE INDEX "ledger_entries_resolves"',
@@ -83,7 +83,7 @@ export const MORE: readonly Mutant[] = [
     postgres: true,
   },
   {
-    name: 'the answer of a request is not kept with it (PostgreSQL)',
+    name: 'the answer of a request is not stored with it (PostgreSQL)',
     file: `${STORAGE}/postgres/accept.ts`,
     from: 'tx.write(insertAnswers, plan.answers)',
     to: 'void insertAnswers',
@@ -101,28 +101,28 @@ export const MORE: readonly Mutant[] = [
     test: { file: GUARDS, name: 'a message that got its credits back gets none again' },
   },
   {
-    name: 'a refund is not noted on its message',
+    name: 'a refund is not stored on its message',
     file: 'packages/core/src/rules/step.ts',
     from: '  message.credits_refunded = message.credits_used\n',
     to: '',
     test: { file: BOOKS, name: 'the rules of the ledger keep its books' },
   },
   {
-    name: 'a daily limit of a workspace is not asked for',
+    name: 'the daily limit of a workspace is ignored',
     file: DECIDE,
     from: 'return spent + required > limit',
     to: 'return spent + required < 0',
     test: { file: BOOKS, name: 'the rules of the ledger keep its books' },
   },
   {
-    name: 'a daily limit of a key is not asked for',
+    name: 'the daily limit of a key is ignored',
     file: 'packages/core/src/rules/accept.ts',
     from: 'if (before + required > limit) {',
     to: 'if (before + required < 0) {',
     test: { file: SQLITE_SUITE, name: 'lets a key spend its limit to the last micro-credit' },
   },
   {
-    name: 'what was spent stays when the day ends',
+    name: 'the spent amount is not reset at the end of the day',
     file: DECIDE,
     from: 'return spent_on === day ? spent : (0 as Units)',
     to: 'return day < 0 && spent_on < 0 ? (0 as Units) : spent',
@@ -136,21 +136,21 @@ export const MORE: readonly Mutant[] = [
     test: { file: BOOKS, name: 'the rules of the ledger keep its books' },
   },
   {
-    name: 'who is low is told again and again',
+    name: 'a low balance is reported again and again',
     file: DECIDE,
     from: "availableOf(before) >= low_balance ? 'due' : before.low_state",
     to: "'due'",
     test: { file: DECIDE_TEST, name: 'is told once' },
   },
   {
-    name: 'the answer of a request is not kept with it (SQLite)',
+    name: 'the answer of a request is not stored with it (SQLite)',
     file: `${STORAGE}/sqlite/accept.ts`,
     from: 'for (const answer of plan.answers) insertAnswer(answer)',
     to: 'void insertAnswer',
     test: { file: SQLITE_SUITE, name: 'replays later, and after the storage was opened again' },
   },
   {
-    name: 'a notification needs some signature, no matter whose',
+    name: 'a notification with any signature is accepted',
     file: 'packages/core/src/billing/notification-signature.ts',
     from: 'timingSafeEqual(Buffer.from(digest), expected)',
     to: 'timingSafeEqual(expected, expected) && digest.length > 0',
@@ -160,7 +160,7 @@ export const MORE: readonly Mutant[] = [
     },
   },
   {
-    name: 'suppressions are not asked',
+    name: 'suppressions are ignored',
     file: `${STORAGE}/sqlite/accept.ts`,
     from: 'if (!isSuppressed(message)) continue',
     to: 'if (isSuppressed(message) || message.id !== "") continue',
@@ -181,28 +181,28 @@ export const MORE: readonly Mutant[] = [
     test: { file: BOOKS, name: 'the rules of the ledger keep its books' },
   },
   {
-    name: 'an expiry takes what is held or gone',
+    name: 'an expiry takes held or spent credits',
     file: 'packages/core/src/rules/lots.ts',
     from: 'return Math.min(remaining, Math.max(0, available)) as Units',
     to: 'return remaining',
     test: { file: BOOKS, name: 'the rules of the ledger keep its books' },
   },
   {
-    name: 'what is spent burns the lot that expires last',
+    name: 'spending uses the lot that expires last',
     file: 'packages/core/src/rules/lots.ts',
     from: 'a.expires_at.getTime() - b.expires_at.getTime()',
     to: 'b.expires_at.getTime() - a.expires_at.getTime()',
     test: { file: BOOKS, name: 'the rules of the ledger keep its books' },
   },
   {
-    name: 'an adjustment takes what is not there, unforced',
+    name: 'an adjustment makes the balance negative without --force',
     file: 'packages/core/src/credits/adjust.ts',
     from: 'if (amount < 0 && left < 0 && !force)',
     to: 'if (amount < 0 && left < 0 && force === undefined)',
     test: { file: BOOKS, name: 'the rules of the ledger keep its books' },
   },
   {
-    name: 'a payment that went back takes no credits along',
+    name: 'a refunded payment takes no credits back',
     file: 'packages/core/src/billing/sync.ts',
     from: 'return units(credits - Number(back))',
     to: 'return units(credits - 0 * Number(back))',
@@ -216,7 +216,7 @@ export const MORE: readonly Mutant[] = [
     test: { file: BOOKS, name: 'the rules of the ledger keep its books' },
   },
   {
-    name: 'the ledger may be changed afterwards',
+    name: 'ledger entries can be changed',
     file: 'packages/core/migrations/sqlite/0001_ledger_append_only.sql',
     from: 'BEFORE UPDATE ON',
     to: 'BEFORE UPDATE OF id ON',

@@ -6,13 +6,13 @@ import { join } from 'node:path'
 import type { Mutant } from './list.ts'
 import { breakTree, copyTree, vitestOf, writeSettings } from './tree.ts'
 
-/** What became of one mutant. */
+/** The result of one mutant. */
 export interface Fate {
   mutant: Mutant
-  /** `noticed`: its test failed. `survived`: it passed. `unclear`: it did not run, so nothing is shown. */
+  /** `noticed`: its test failed. `survived`: it passed. `unclear`: it did not run. */
   outcome: 'noticed' | 'survived' | 'unclear'
   seconds: number
-  /** What was printed where the outcome is unclear. */
+  /** The output, if the result is unclear. */
   output: string
 }
 
@@ -23,9 +23,9 @@ interface Ran {
 }
 
 /**
- * Applies one mutant after the other to a copy of the repository, runs the test that must notice, and mends the copy.
- * Before that, each of these tests must pass on the copy as it is.
- * @throws Error where the list is out of date: a text that is not there, a test that is not there or fails by itself.
+ * Applies one mutant after the other to a copy of the repository, runs the test that must fail, and restores the
+ * copy. First, each of these tests must pass on the unchanged copy.
+ * @throws Error when the list is out of date: a missing text, or a test that is missing or fails without a mutant.
  */
 export async function runMutants(
   mutants: readonly Mutant[],
@@ -56,7 +56,7 @@ async function assertSound(folder: string, mutants: readonly Mutant[]): Promise<
     const { failed, passed, output } = await runTests(folder, file, names)
     if (failed > 0 || passed < names.length) {
       const said = `${file}: ${passed} passed and ${failed} failed, of ${names.length} names`
-      throw new Error(`the tests are not sound as they are\n${said}\n${output}`)
+      throw new Error(`the tests fail without a mutant\n${said}\n${output}`)
     }
   }
 }
@@ -74,13 +74,13 @@ async function fateOf(folder: string, mutant: Mutant): Promise<Fate> {
   }
 }
 
-/** Runs the tests of these names, and counts those that passed and failed. */
+/** Runs the tests with these names, and counts passed and failed ones. */
 async function runTests(folder: string, file: string, names: readonly string[]): Promise<Ran> {
   const report = join(folder, 'report.json')
   rmSync(report, { force: true })
   const pattern = names.map((name) => name.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')).join('|')
   const options = ['--reporter=json', `--outputFile=${report}`, '--root', folder, '-t', pattern]
-  // Not the environment of the tests that started this.
+  // Without the environment of the tests that started this process.
   const env = Object.fromEntries(
     Object.entries(process.env).filter(([name]) => !/^(VITEST|TEST$|NODE_ENV$)/.test(name)),
   )

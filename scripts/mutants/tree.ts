@@ -4,12 +4,12 @@ import { fileURLToPath } from 'node:url'
 import type { Mutant } from './list.ts'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
-/** What the tests of the mutants need. */
+/** The files that the tests of the mutants need. */
 const COPIED = ['package.json', 'tsconfig.json', 'tsconfig.base.json']
 const CORE = 'packages/core'
 const COPIED_OF_CORE = ['package.json', 'src', 'test', 'migrations']
 
-/** Copies as much of the repository to `folder` as the tests need, with the dependencies linked. */
+/** Copies these files to `folder`, with the dependencies linked. */
 export function copyTree(folder: string): void {
   mkdirSync(join(folder, CORE), { recursive: true })
   const copy = (path: string) => cpSync(join(ROOT, path), join(folder, path), { recursive: true })
@@ -20,7 +20,7 @@ export function copyTree(folder: string): void {
   }
 }
 
-/** The tests' settings in a copy: no server of their own. */
+/** The tests' settings in a copy: without a server. */
 export function writeSettings(folder: string, postgresUrl: string | null): void {
   const settings = {
     ssr: { resolve: { conditions: ['source'] } },
@@ -30,7 +30,7 @@ export function writeSettings(folder: string, postgresUrl: string | null): void 
       provide: { postgresUrl: postgresUrl ?? '' },
       testTimeout: 60_000,
       hookTimeout: 60_000,
-      // The first failure says it all.
+      // One failure is enough.
       bail: 1,
       pool: 'threads',
     },
@@ -40,8 +40,8 @@ export function writeSettings(folder: string, postgresUrl: string | null): void 
 }
 
 /**
- * Breaks the copy as the mutant says; answers how to mend it.
- * @throws Error when what it replaces does not stand in the file exactly once: the list is out of date then.
+ * Applies a mutant to the copy; returns the function that restores it.
+ * @throws Error when the text to replace is not in the file exactly once: the list is then out of date.
  */
 export function breakTree(folder: string, { name, file, from, to }: Mutant): () => void {
   const path = join(folder, file)
@@ -55,7 +55,7 @@ export function breakTree(folder: string, { name, file, from, to }: Mutant): () 
   return () => writeFileSync(path, text)
 }
 
-/** Where vitest is started from. */
+/** The folder in which vitest starts. */
 export function vitestOf(): string {
   return join(dirname(fileURLToPath(import.meta.resolve('vitest/package.json'))), 'vitest.mjs')
 }

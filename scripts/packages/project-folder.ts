@@ -15,7 +15,7 @@ export function createProjectFolder(
   for (const name of project.folders) {
     cpSync(join(ROOT, 'test/packages', name), folder, { recursive: true })
   }
-  const manifest = { name: 'somebody-else', private: true, type: 'module' }
+  const manifest = { name: 'example-program', private: true, type: 'module' }
   writeFileSync(join(folder, 'package.json'), JSON.stringify(manifest))
   writeFileSync(join(folder, '.npmrc'), `@svc:registry=${registry}\n`)
   for (const [file, block] of Object.entries(project.blocks ?? {})) {

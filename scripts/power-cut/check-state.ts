@@ -18,7 +18,7 @@ export function writeState(folder: string, files: ReadonlyMap<string, Buffer>): 
   }
 }
 
-/** Opens what a power cut left as the service does, and answers what is not as it was promised. */
+/** Opens a state after a power cut as the service does, and returns the broken promises. */
 export async function faultsOf(folder: string, due: readonly Accepted[]): Promise<string[]> {
   const file = join(folder, FILE)
   try {
@@ -49,15 +49,15 @@ function missingFrom(file: string, due: readonly Accepted[]): string[] {
     )
     return [
       ...damage.slice(0, EXAMPLES_MAX).map((text) => `the file is damaged: ${text}`),
-      ...told('are lost', lost, due),
-      ...told('are not debited exactly once', wrong, due),
+      ...violation('are lost', lost, due),
+      ...violation('are not debited exactly once', wrong, due),
     ]
   } finally {
     database.close()
   }
 }
 
-function told(what: string, found: readonly Accepted[], due: readonly Accepted[]): string[] {
+function violation(what: string, found: readonly Accepted[], due: readonly Accepted[]): string[] {
   if (found.length === 0) return []
   const examples = found.slice(0, EXAMPLES_MAX).map(({ message_id }) => message_id)
   return [`${found.length} of ${due.length} acknowledged messages ${what}: ${examples.join(', ')}`]

@@ -1,28 +1,28 @@
 import type { Random } from '../crash/random.ts'
 import type { Change } from './records.ts'
 
-/** A disk with a cache that loses its content in a power cut. */
+/** A disk with a cache that a power cut clears. */
 export interface Disk {
   apply(change: Change): void
-  /** What a power cut now would leave: each file's name and bytes. Everything not flushed is there in part, or not. */
+  /** A state that a power cut can leave now: each file's name and bytes, with any part of the unflushed data. */
   powerCut(random: Random): Map<string, Buffer>
-  /** Whether a power cut now can leave more than one state. */
+  /** Whether a power cut now could leave more than one state. */
   isUnsettled(): boolean
 }
 
-/** The smallest part that a disk writes whole. */
+/** The smallest part that a disk writes atomically. */
 const SECTOR_BYTES = 512
 
 interface Write {
-  /** The bytes at `offset`; null where the file was cut to `offset` bytes. */
+  /** The bytes at `offset`; null if the file was truncated to `offset` bytes. */
   bytes: Buffer | null
   offset: number
 }
 
 interface File {
-  /** What every power cut leaves. */
+  /** Flushed data, which every power cut leaves. */
   flushed: Content
-  /** What came later. */
+  /** Later data. */
   pending: Write[]
 }
 
@@ -31,10 +31,10 @@ interface Content {
   size: number
 }
 
-/** Which of the unflushed writes reached the disk. */
+/** Selects the unflushed writes that reached the disk. */
 type Choice = (write: number, of: number) => (sector: number, sectors: number) => boolean
 
-/** @param random decides what a failed flush wrote before it failed. */
+/** @param random decides which data a failed flush wrote before its failure. */
 export function createDisk(random: Random): Disk {
   const names = new Map<string, File>()
   let flushedNames = new Map<string, File>()
@@ -47,7 +47,7 @@ export function createDisk(random: Random): Disk {
 
   function fileOf(name: string): File {
     const file = names.get(name)
-    if (!file) throw new Error(`${name} is changed and was never made`)
+    if (!file) throw new Error(`${name} is changed and was never created`)
     return file
   }
 
@@ -62,7 +62,7 @@ export function createDisk(random: Random): Disk {
     file.pending = []
   }
 
-  /** Linux takes what it could not write for written: no later flush tries again, until it is written to again. */
+  /** Linux marks data as written after a failed flush: no later flush writes it, until the process writes it again. */
   function failToFlush(name: string): void {
     const file = fileOf(name)
     write(file.flushed, file.pending, random.percent(60) ? nothing : chooseBy(random))
@@ -119,7 +119,7 @@ function chooseBy(random: Random): Choice {
   if (kind < 2) return nothing
   if (kind < 3) return everything
   if (kind < 6) {
-    // Up to a moment in which a write was torn.
+    // Up to a torn write.
     const moment = random.next()
     return (write, of) => (sector, sectors) => (write + sector / sectors) / of < moment
   }
@@ -128,7 +128,7 @@ function chooseBy(random: Random): Choice {
   return () => () => random.percent(share)
 }
 
-/** Carries out so much of each write as `choose` says. */
+/** Applies the part of each write that `choose` returns. */
 function write(content: Content, writes: readonly Write[], choose: Choice): void {
   for (const [number, { bytes, offset }] of writes.entries()) {
     const has = choose(number, writes.length)
@@ -148,7 +148,7 @@ function write(content: Content, writes: readonly Write[], choose: Choice): void
   }
 }
 
-/** What a file gains is zero, as with every file system. */
+/** New bytes of a file are zero, as in every file system. */
 function resize(content: Content, size: number): void {
   if (size > content.bytes.length) {
     const larger = Buffer.alloc(Math.max(size, content.bytes.length * 2))

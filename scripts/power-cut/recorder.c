@@ -1,12 +1,12 @@
-// Records what a process writes into one folder, and when it flushes it. Loaded with LD_PRELOAD.
+// Records the writes and flushes of a process in one folder. Loaded with LD_PRELOAD.
 //
-//   SVC_RECORD_FOLDER  the folder, without a slash at its end
-//   SVC_RECORD_LOG     where the records go, outside of the folder
+//   SVC_RECORD_FOLDER  the folder, without a final slash
+//   SVC_RECORD_LOG     the file for the records, outside of the folder
 //   SVC_RECORD_FAIL    "<end of a file name>:<n>": the n-th flush of such files fails with EIO and does nothing
 //
-// One record: the time at which the call returned (CLOCK_MONOTONIC, ns), an offset, a length, a kind, the length of the
-// file's name; then the name, then the bytes. Calls that change files are made one at a time, so that their order in the
-// log is the order in which they happened.
+// One record: the return time of the call (CLOCK_MONOTONIC, ns), an offset, a length, a kind, the length of the file's
+// name; then the name, then the bytes. Calls that change files run one at a time, so that the log has their real
+// order.
 
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -26,14 +26,14 @@
 #include <unistd.h>
 
 enum kind {
-  CREATED = 1,  // a file that was not there
+  CREATED = 1,  // a new file
   WRITTEN = 2,
   CUT = 3,      // ftruncate: the offset is the new size
   FLUSHED = 4,
   FLUSH_FAILED = 5,
   REMOVED = 6,
   RENAMED = 7,  // the bytes are the new name
-  UNKNOWN = 8,  // a way to change a file that is not followed; the bytes name it
+  UNKNOWN = 8,  // an untracked way to change a file; the bytes name it
 };
 
 struct record {
@@ -78,7 +78,7 @@ __attribute__((constructor)) static void begin(void) {
   if (log_file < 0) abort();
 }
 
-// The part of a path behind the folder; an empty one for the folder itself; NULL outside of it.
+// The part of a path after the folder; empty for the folder itself; NULL outside of it.
 static const char *inside(const char *path) {
   if (log_file < 0 || path == NULL || strncmp(path, folder, folder_length) != 0) return NULL;
   if (path[folder_length] == '\0') return path + folder_length;
@@ -104,7 +104,7 @@ static void note(enum kind kind, const char *name, uint64_t offset, const void *
   if (syscall(SYS_writev, log_file, parts, 3) != (long)total) abort();
 }
 
-// The name of a file that is followed. A descriptor that was closed unseen and given out again is found by its inode.
+// The name of a tracked file. A descriptor that was closed by an untracked call and reused is found by its inode.
 static const char *name_of(int fd) {
   if (fd < 0 || fd >= FILES_MAX || names[fd] == NULL) return NULL;
   struct stat now;
@@ -161,7 +161,7 @@ int open64(const char *path, int flags, ...) { MODE(flags) return opened(AT_FDCW
 int openat(int at, const char *path, int flags, ...) { MODE(flags) return opened(at, path, flags, mode); }
 int openat64(int at, const char *path, int flags, ...) { MODE(flags) return opened(at, path, flags | O_LARGEFILE, mode); }
 
-// A write whose place is known; `call` answers how many bytes were written.
+// A write at a known place; `call` returns the number of written bytes.
 #define WRITE(fd, at, bytes, call) \
   ssize_t written = -1; \
   LOCKED({ \
@@ -184,7 +184,7 @@ ssize_t write(int fd, const void *bytes, size_t length) {
   WRITE(fd, lseek(fd, 0, SEEK_CUR) - written, bytes, syscall(SYS_write, fd, bytes, length));
 }
 
-// Ways that neither SQLite nor the service uses: one that appears must be followed before anything is believed.
+// Calls that neither SQLite nor the service uses: if one appears, it must be tracked first.
 #define UNFOLLOWED(fd, what, call) \
   long result = -1; \
   LOCKED({ \
@@ -265,7 +265,7 @@ static int flushed(int fd, long call) {
       note(FLUSH_FAILED, name, 0, NULL, 0);
       errno = EIO;
     } else {
-      // What a power cut leaves is decided by the records, so that nothing has to wait for this machine's disk.
+      // The records determine the states after a power cut, so no flush has to wait for this machine's disk.
       note(FLUSHED, name, 0, NULL, 0);
       result = 0;
     }

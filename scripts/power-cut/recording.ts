@@ -10,12 +10,12 @@ import { startTraffic } from '../crash/traffic.ts'
 import { openVictims, type Victim } from '../crash/victim.ts'
 import { type Change, readChanges } from './records.ts'
 
-/** What one service after the other wrote on one data folder, and what their callers were promised meanwhile. */
+/** The changes of successive services on one data folder, and the promises to their callers. */
 export interface Recording {
   changes: Change[]
-  /** Where in `changes` each process began. */
+  /** The index in `changes` at which each process began. */
   starts: number[]
-  /** Every 201, in order, and when it had arrived by the monotonic clock. */
+  /** Every 201, in order, with its arrival by the monotonic clock. */
   accepted: Accepted[]
   accounts: readonly Account[]
 }
@@ -33,19 +33,19 @@ export interface RecordOptions {
   /** The recorder's library. */
   recorder: string
   random: Random
-  /** How many processes follow on the first one. */
+  /** The number of processes after the first one. */
   lives: number
-  /** Whether a flush of the log fails in the second process, and in some of the later ones but the last. */
+  /** Whether a flush of the log fails in the second process and in some later ones, but not in the last. */
   fails: boolean
-  /** So many messages each process accepts before it is killed; one whose flush fails ends by that. */
+  /** The messages that each process accepts before its kill; a failed flush ends a process earlier. */
   accepted: number
 }
 
 const CONNECTIONS = 8
-/** Enough to be busy with, and few enough for a database that is copied hundreds of times. */
+/** Enough for load, and few enough for a database that is copied hundreds of times. */
 const BACKLOG_MAX = 200
 const LIFE_MAX_MS = 60_000
-/** A start flushes the log a few times, and each further flush brings a few messages. */
+/** A start flushes the log a few times, and each further flush has a few messages. */
 const FLUSHES = { min: 1, max: 90 }
 
 export async function record(options: RecordOptions): Promise<Recording> {
@@ -57,7 +57,7 @@ export async function record(options: RecordOptions): Promise<Recording> {
   const accepted: Accepted[] = []
   const starts: number[] = []
 
-  /** Starts the next process; null where it ends before it listens, as after a failed flush. */
+  /** Starts the next process; null if it ends before it listens, as after a failed flush. */
   async function start(fails: boolean): Promise<Victim | null> {
     starts.push(existsSync(log) ? statSync(log).size : 0)
     const flush = random.between(FLUSHES.min, FLUSHES.max)
@@ -115,7 +115,7 @@ export async function record(options: RecordOptions): Promise<Recording> {
   }
 }
 
-/** Lets a process work until it accepted enough or ended by itself, and kills it. */
+/** Lets a process accept enough messages or end on its own, and kills it. */
 async function live(
   victim: Victim,
   { traffic, enough }: { traffic: ReturnType<typeof startTraffic>; enough: number },

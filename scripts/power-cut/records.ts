@@ -3,18 +3,18 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
-/** What a process did to one file, in the order in which it happened. */
+/** The changes of a process to one file, in their order. */
 export interface Change {
   kind: 'created' | 'written' | 'cut' | 'flushed' | 'flush failed' | 'removed' | 'renamed'
-  /** Within the recorded folder; empty for the folder itself. */
+  /** Relative to the recorded folder; empty for the folder itself. */
   name: string
-  /** When the call returned, by the monotonic clock (`process.hrtime.bigint()`). */
+  /** The return time of the call, by the monotonic clock (`process.hrtime.bigint()`). */
   at_ns: bigint
-  /** Where the bytes were written; the new size of a file that was cut. */
+  /** The offset of the bytes; the new size of a truncated file. */
   offset: number
-  /** What was written; the new name of a renamed file. */
+  /** The written bytes; the new name of a renamed file. */
   bytes: Buffer
-  /** Where its record begins in the log. */
+  /** The offset of its record in the log. */
   log_at: number
 }
 
@@ -31,15 +31,15 @@ const KINDS: readonly (Change['kind'] | 'unknown')[] = [
 
 const HEAD_BYTES = 24
 
-/** What the recorder needs and this machine does not have; null where nothing is missing. */
+/** The requirement of the recorder that this machine lacks; null if there is none. */
 export function recorderMissing(): string | null {
   if (process.platform !== 'linux') return 'Linux'
   return spawnSync('cc', ['--version']).status === 0 ? null : 'a C compiler (cc)'
 }
 
 /**
- * Compiles the recorder into a folder and answers its path.
- * @throws Error where it cannot be compiled or would not be loaded.
+ * Compiles the recorder into a folder and returns its path.
+ * @throws Error when it cannot be compiled or would not be loaded.
  */
 export function compileRecorder(folder: string): string {
   const missing = recorderMissing()
@@ -56,8 +56,8 @@ export function compileRecorder(folder: string): string {
 }
 
 /**
- * Reads what was recorded.
- * @throws Error when files were changed in a way that the recorder does not follow.
+ * Reads the records.
+ * @throws Error when files were changed in a way that the recorder does not track.
  */
 export function readChanges(log: string): Change[] {
   const all = readFileSync(log)
@@ -76,10 +76,10 @@ export function readChanges(log: string): Change[] {
       bytes: all.subarray(body, body + length),
     }
     at = body + length
-    // The index of the log is memory that processes share: it is made anew after a power cut.
+    // The log's index is shared memory of the processes: it is rebuilt after a power cut.
     if (name.endsWith('-shm')) continue
     if (kind === undefined || kind === 'unknown') {
-      throw new Error(`${name} is changed by ${change.bytes}, which the recorder does not follow`)
+      throw new Error(`${name} is changed by ${change.bytes}, which the recorder does not track`)
     }
     changes.push({ ...change, kind })
   }

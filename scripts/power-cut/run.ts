@@ -12,47 +12,49 @@ import { type Accepted, type Recording, record } from './recording.ts'
 import { compileRecorder } from './records.ts'
 
 export interface PowerCutOptions {
-  /** How many power cuts are tried of a service whose disk works. */
+  /** The number of power cuts of a service on a working disk. */
   states: number
-  /** How many are tried after a flush of the log has failed. */
+  /** The number of power cuts after a failed flush of the log. */
   failed_flushes: number
-  /** How many of all these the built service is started on. */
+  /** The number of these states on which the built service starts. */
   served: number
-  /** How many messages each recorded process accepts. */
+  /** The number of messages that each recorded process accepts. */
   accepted: number
-  /** Decides what is sent, what fails and what a power cut leaves; the order of threads is up to the machine. */
+  /**
+   * Determines the requests, the faults and the state after a power cut; the order of threads depends on the machine.
+   */
   seed: number
-  /** An empty folder for recordings and for the states that break a promise. */
+  /** An empty folder for recordings and for states that break a promise. */
   folder: string
   progress(text: string): void
 }
 
-/** What was found with one kind of recordings. */
+/** The results with one kind of recordings. */
 export interface PowerCutResult {
   recordings: number
-  /** How many flushes failed. */
+  /** The number of failed flushes. */
   failed_flushes: number
   states: number
-  /** In how many of them something was not yet flushed. */
+  /** The number of states with unflushed data. */
   unsettled: number
-  /** How many times an acknowledged message was looked for. */
+  /** The number of look-ups of an acknowledged message. */
   checked: number
-  /** How many states the service was started on. */
+  /** The number of states on which the service was started. */
   served: number
-  /** What each broken state breaks, and where it was kept. */
+  /** The broken promises of each broken state, and its folder. */
   broken: { folder: string; faults: string[] }[]
 }
 
-/** Lives that follow on the first one: one where the disk works, so that states after a recovery are among them. */
+/** Lives after the first one: one with a working disk, so that states after a recovery are included. */
 const LIVES = { works: 1, fails: 3 }
 
-/** So many are tried of one recording: failed flushes differ more from each other than the moments after one. */
+/** States of one recording: failed flushes differ more from each other than the moments after one. */
 const STATES_PER_RECORDING = { works: 200, fails: 60 }
 
-/** So many recordings in a row may have no flush that failed. */
+/** The maximum of consecutive recordings without a failed flush. */
 const BARREN_MAX = 10
 
-/** So many changes from the start of a process on are looked at closely: what it finds is recovered in them. */
+/** The number of changes after the start of a process that get more power cuts: they contain its recovery. */
 const START_CHANGES = 120
 const AT_START_PERCENT = 35
 
@@ -73,7 +75,7 @@ export async function cutPower(
   }
   const recorder = compileRecorder(folder)
   const random = randomFrom(seed)
-  // States are written and opened by the thousand: in memory their flushes cost nothing.
+  // Thousands of states are written and opened: in memory their flushes cost nothing.
   const scratch = await mkdtemp(join(existsSync('/dev/shm') ? '/dev/shm' : tmpdir(), 'svc-power-'))
   const clear = () => rmSync(scratch, { recursive: true, force: true, maxRetries: 3 })
   process.once('exit', clear)
@@ -117,14 +119,14 @@ interface Trial {
   result: PowerCutResult
 }
 
-/** Plays the changes once, and stops for each power cut. */
+/** Replays the changes once, and stops at each power cut. */
 async function tryStates(recording: Recording, trial: Trial): Promise<void> {
   const { kind, count, random, scratch, options, result } = trial
   const { changes, accepted } = recording
   const failed = changes.findIndex((change) => change.kind === 'flush failed')
   result.failed_flushes += changes.filter((change) => change.kind === 'flush failed').length
   const from = kind === 'works' ? 0 : failed + 1
-  // The service can be killed before the flush that was to fail.
+  // The kill can come before the flush that should fail.
   if (kind === 'fails' && failed === -1) return
   const moments = Array.from({ length: count }, () => momentIn(recording, from, random))
   const disk = createDisk(random)
@@ -132,7 +134,7 @@ async function tryStates(recording: Recording, trial: Trial): Promise<void> {
   let done = 0
   for (const moment of moments.sort((a, b) => a - b)) {
     for (; done < moment; done++) disk.apply(changes[done] as (typeof changes)[number])
-    // The power fails just before the next change is over: all that was promised until then counts.
+    // The power fails just before the end of the next change: all promises until then count.
     const until = changes[moment]?.at_ns
     while (due < accepted.length && (!until || (accepted[due] as Accepted).at_ns < until)) due += 1
     const files = disk.powerCut(random)
@@ -162,7 +164,7 @@ function momentIn({ changes, starts }: Recording, from: number, random: Random):
   return random.between(from, changes.length + 1)
 }
 
-/** Starts the service on a state and asks it for each message. */
+/** Starts the service on a state and requests each message. */
 async function serve(
   folder: string,
   due: readonly Accepted[],

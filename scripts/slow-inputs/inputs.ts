@@ -1,23 +1,23 @@
 import { apiFor, type Endpoint, LIMITS } from '../../packages/core/src/contract/index.ts'
 
-/** One request that might keep the event loop busy. */
+/** One request that could delay the event loop. */
 export interface Input {
-  /** What is unusual about it. */
+  /** Its unusual part. */
   name: string
   method: string
   path: string
-  /** Which credential the endpoint asks for. */
+  /** The credential of the endpoint. */
   auth: Endpoint['auth']
   headers?: Record<string, string>
   body?: string
-  /** Whether its body is unusual JSON, as long as the endpoint takes it, whatever the endpoint. */
+  /** Whether its body is unusual JSON of the maximum length, for any endpoint. */
   is_syntax?: true
 }
 
 const KB = 1024
 const MB = 1024 * KB
 
-/** Bodies that an endpoint accepts, by path: what is unusual replaces one text in them at a time. */
+/** Valid bodies of endpoints, by path. Each input replaces one text in them. */
 const ACCEPTED: Record<string, Record<string, unknown>> = {
   '/api/v1/auth/signup': {
     email: 'a@example.com',
@@ -50,7 +50,7 @@ const endpoints: Endpoint[] = Object.values(apiFor({ voice: false })).flatMap((g
   Object.values(group as Record<string, Endpoint>),
 )
 
-/** Texts that regular expressions and normalisations are slow on, about `length` long. */
+/** Texts that are slow for regular expressions and normalisations, about `length` long. */
 export function slowTexts(length: number): [name: string, text: string][] {
   const of = (unit: string) => unit.repeat(Math.ceil(length / unit.length)).slice(0, length)
   return [
@@ -70,7 +70,7 @@ export function slowTexts(length: number): [name: string, text: string][] {
     ['equals signs', `${of('=')}x`],
     ['plus signs', of('+')],
     ['combining marks', of('e\u0301\u0323\u0302')],
-    ['ligatures that grow', of('\ufdfa')],
+    ['ligatures that expand', of('\ufdfa')],
     ['full-width forms', of('\uff21\uff0e')],
     ['emoji', of('\ud83d\ude00')],
     ['joined emoji', of('\ud83d\udc68\u200d\ud83d\udc69\u200d')],
@@ -81,7 +81,7 @@ export function slowTexts(length: number): [name: string, text: string][] {
   ]
 }
 
-/** All inputs; `quick` takes one of each kind. */
+/** All inputs; `quick`: one of each kind. */
 export function inputs({ quick }: { quick: boolean }): Input[] {
   return endpoints
     .flatMap((endpoint) => [
@@ -144,7 +144,7 @@ function pathInputs(endpoint: Endpoint, quick: boolean): Input[] {
   ]
 }
 
-/** A body of the same length that is nothing unusual. */
+/** A body of the same length without unusual parts. */
 export const LETTERS = 'letters'
 
 function bodyInputs(endpoint: Endpoint, quick: boolean): Input[] {
@@ -205,7 +205,7 @@ function replaced(value: unknown, [key, ...rest]: string[], text: string): unkno
   return { ...record, [key]: replaced(record[key], rest, text) }
 }
 
-/** What costs most within the limits. */
+/** The most expensive inputs within the limits. */
 function largeInputs(): Input[] {
   const phone = (i: number) => `+2557${String(10_000_000 + i)}`
   const key = { method: 'POST', auth: 'api_key' } as const
@@ -235,10 +235,7 @@ function largeInputs(): Input[] {
       '100 variables for each of 1,000 recipients',
       bulk({ text: 'Hi {{v1}}' }, (i) => ({ to: phone(i), variables: variables(100) })),
     ],
-    [
-      '1,000 recipients that are wrong',
-      bulk({ text: 'Hi' }, (i) => ({ to: `x${i}`, variables: 7 })),
-    ],
+    ['1,000 invalid recipients', bulk({ text: 'Hi' }, (i) => ({ to: `x${i}`, variables: 7 }))],
     [
       '9,000 variables for each of 20 recipients',
       JSON.stringify({
@@ -340,7 +337,7 @@ function largeInputs(): Input[] {
   ]
 }
 
-/** Paths that are no endpoints of the API. */
+/** Paths outside the API. */
 function pageInputs(quick: boolean): Input[] {
   const pages = ['/docs', '/openapi.json', '/unsubscribe/a', '/account/verify-email?token=a']
   const page = {

@@ -9,11 +9,11 @@ import { type Input, inputs } from './inputs.ts'
 export interface Slow {
   input: Input
   status: number
-  /** The longest turn of the event loop, as processor time; the smallest of its tries. */
+  /** The longest turn of the event loop, in processor time; the minimum of its tries. */
   delay_ms: number
 }
 
-/** Each input that is slow at first is tried so often: a compilation or a collection can fall into a single try. */
+/** The number of tries of a slow input: a compilation or a garbage collection can fall into a single try. */
 const TRIES = 4
 const WAIT_MAX_MS = 120_000
 const NO_LIMIT = '999999999/60'
@@ -21,22 +21,22 @@ const NO_LIMIT = '999999999/60'
 export interface Options {
   /** One input of each kind, instead of all. */
   quick: boolean
-  /** Only inputs whose method and path contain this; all by default. */
+  /** Only inputs whose method and path contain this text; default: all. */
   route?: string
-  /** Delays above this are tried again. */
+  /** Longer delays are tried again. */
   suspect_ms: number
 }
 
-/** A service of its own, and the inputs that it can be tried with. */
+/** A running service, and its inputs. */
 export interface Trial {
   inputs: Input[]
-  /** Sends an input, more than once where it is slow, and keeps the shortest delay. */
+  /** Sends an input, repeatedly if it is slow, and returns the shortest delay. */
   attempt(input: Input): Promise<Slow>
   close(): Promise<void>
 }
 
 export async function openTrial({ quick, route = '', suspect_ms }: Options): Promise<Trial> {
-  // In memory, where there is one: a flush to disk would count as a delay.
+  // In memory, where possible: a flush to disk would count as a delay.
   const folder = mkdtempSync(join(existsSync('/dev/shm') ? '/dev/shm' : tmpdir(), 'svc-slow-'))
   const agent = new Agent({ keepAlive: true, timeout: WAIT_MAX_MS })
   const service = await startService(folder, 'service', {
@@ -72,7 +72,10 @@ export async function openTrial({ quick, route = '', suspect_ms }: Options): Pro
   }
 }
 
-/** Tries every input, in rounds until `until_ms`, and tells for each route the slowest one, the worst route first. */
+/**
+ * Sends every input, in rounds until `until_ms`, and returns the slowest input of each route, the slowest route
+ * first.
+ */
 export async function slowInputs(
   options: Options & {
     until_ms: number
@@ -114,7 +117,7 @@ async function login(service: Service, agent: Agent): Promise<string> {
   return JSON.parse(text).data.token
 }
 
-/** The status of the answer; 0 where the connection was closed without one. */
+/** The status of the answer; 0 if the connection was closed without one. */
 async function send(
   { url, key }: Service,
   agent: Agent,

@@ -8,7 +8,7 @@ import {
 import type { Violations } from '../crash/violations.ts'
 import type { Histogram } from './histogram.ts'
 
-/** A request, the statuses that it may be answered with, and whether its time counts as one of a send. */
+/** A request, its valid statuses, and whether its duration counts as that of a send. */
 export interface Call extends RequestParts {
   expect: readonly number[]
   is_send?: boolean
@@ -20,11 +20,11 @@ export interface Reply {
   data: Record<string, unknown>
 }
 
-/** Keep-alive connections that requests take turns on. */
+/** Shared keep-alive connections. */
 export interface Clients {
-  /** Null when there was no answer. */
+  /** Null without an answer. */
   request(call: Call): Promise<Reply | null>
-  /** Sends bytes on a connection of its own, and resets that at once, without reading. */
+  /** Sends bytes on a new connection, and resets it immediately, without reading. */
   reset(bytes: Buffer): Promise<void>
   /** The whole request. */
   bytes(parts: RequestParts): Buffer
@@ -32,7 +32,7 @@ export interface Clients {
   close(): void
 }
 
-/** @param connections how many there are from the beginning on; what finds none free waits. */
+/** @param connections their number; requests wait for a free one. */
 export async function openClients(
   { url, connections }: { url: string; connections: number },
   { rule }: Violations,
@@ -44,9 +44,9 @@ export async function openClients(
   const waiting: ((connection: Connection | null) => void)[] = []
   let requests = 0
 
-  /** Null where the connection was lost, and has to be opened anew. */
+  /** Null after the connection was lost, until it is opened again. */
   function take(): Promise<Connection | null> {
-    // The one that was idle for longest, so that all of them stay in use.
+    // The connection with the longest idle time, so that all of them stay in use.
     if (free.length > 0) return Promise.resolve(free.shift() ?? null)
     return new Promise((resolve) => waiting.push(resolve))
   }

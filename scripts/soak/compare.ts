@@ -2,7 +2,7 @@ import type { Account } from '../crash/accounts.ts'
 import type { Violations } from '../crash/violations.ts'
 import { digestOf, type OpLog } from './op-log.ts'
 
-/** Asks the database of the service, page by page. */
+/** Reads the database of the service, page by page. */
 export type Query = <Row>(sql: string) => Promise<Row[]>
 
 const PAGE = 5_000
@@ -12,7 +12,7 @@ const MESSAGES = `select id, workspace_id, cast(metadata ->> 'op' as integer) as
 const EVENTS = 'select id, workspace_id, event, message_id, body from events'
 const DELIVERIES = 'select id, workspace_id, event_id, status from deliveries'
 
-/** Each rule and the rows that break it. `m` is what the service stored, `a` what clients were told. */
+/** Each rule and its query for violations. `m` is the stored data, `a` the answers to clients. */
 const RULES: [rule: string, sql: string][] = [
   [
     'every 201 is in the database',
@@ -20,20 +20,20 @@ const RULES: [rule: string, sql: string][] = [
      where m.id is null`,
   ],
   [
-    'no message is there that was not asked for, and none twice',
+    'every message was requested, and is stored once',
     `select m.id as what from messages m where not exists (select 1 from accepted a where a.message_id = m.id)
      and (not exists (select 1 from unsure u where u.op = m.op)
      or exists (select 1 from messages b where b.op = m.op and b.id < m.id))`,
   ],
   [
-    'each message ends as its recipient demands, in its workspace',
+    "each message ends in its recipient's status, in its workspace",
     `select m.id || ' is ' || m.status || ' ' || coalesce(m.error_code, '') || ', not ' || e.status as what
      from expected e join messages m on m.id = e.id where m.workspace_id <> e.workspace_id
      or m.recipient <> e.recipient or m.livemode <> e.livemode or m.status <> e.status
      or m.error_code is not e.error_code`,
   ],
   [
-    'each message costs its price, which comes back where no provider took it',
+    'each message costs its price, refunded if no provider accepted it',
     `select m.id || ' cost ' || m.credits_used || ', back ' || m.credits_refunded as what from expected e
      join messages m on m.id = e.id where m.credits_used <> e.price or m.credits_refunded <> e.refund`,
   ],
@@ -50,16 +50,16 @@ const RULES: [rule: string, sql: string][] = [
      (select count(*) from expected where replies = 1) as due) where found <> due`,
   ],
   [
-    'the receiver saw each event, in the bytes that are stored',
+    'the receiver got each event, in the stored bytes',
     `select v.id as what from events v left join received r on r.event_id = v.id
      where r.event_id is null or r.digest <> v.digest or r.changed > 0`,
   ],
   [
-    'the receiver saw no event that the database does not know',
+    'the receiver got no event that the database does not have',
     `select r.event_id as what from received r left join events v on v.id = r.event_id where v.id is null`,
   ],
   [
-    'each event is delivered to the one webhook, and it says so',
+    'each event is delivered once, to its webhook',
     `select v.id as what from events v where 1 <> (select count(*) from deliveries d where d.event_id = v.id)
      or not exists (select 1 from deliveries d where d.event_id = v.id and d.status = 'delivered')`,
   ],
@@ -67,7 +67,7 @@ const RULES: [rule: string, sql: string][] = [
 
 const EXAMPLES_MAX = 3
 
-/** Copies what the service stored beside what clients were told, and looks for differences. */
+/** Copies the stored data beside the answers to clients, and compares them. */
 export async function compare(
   log: OpLog,
   query: Query,
@@ -148,7 +148,7 @@ export async function compare(
   }
 }
 
-/** Looks at the copies for what breaks a rule. */
+/** Finds the violations of a rule in the copies. */
 export function checkRules(database: OpLog['database'], { rule }: Violations): void {
   for (const [text, sql] of RULES) {
     const broken = rule(text)

@@ -1,11 +1,11 @@
-/** Counts durations in steps of 2 %, so that many can be kept and added up. */
+/** Counts durations in steps of 2 %, so that many can be stored and added up. */
 export interface Histogram {
   add(ms: number): void
-  /** What was added since this was last asked. */
+  /** The durations since the last call. */
   take(): Durations
 }
 
-/** How many durations fell into each step. */
+/** The number of durations in each step. */
 export type Durations = ReadonlyMap<number, number>
 
 const STEP = Math.log(1.02)
@@ -25,7 +25,7 @@ export function createHistogram(): Histogram {
   }
 }
 
-/** The time that a share of all durations stayed below, in milliseconds; NaN when there are none. */
+/** The percentile in milliseconds; NaN without durations. */
 export function percentile(parts: readonly Durations[], share: number): number {
   const all = new Map<number, number>()
   let total = 0

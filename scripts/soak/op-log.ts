@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { openWritable } from '../../bench/database.ts'
 
-/** What must become of one message that was accepted. */
+/** The expected end of one accepted message. */
 export interface Expected {
   workspace_id: string
   livemode: 0 | 1
@@ -16,16 +16,16 @@ export interface Expected {
   replies: 0 | 1
 }
 
-/** What clients were told and what the receiver got, in a file: a run of any length keeps its memory. */
+/** The answers to clients and the events at the receiver, in a file: the memory of a long run does not grow. */
 export interface OpLog {
-  /** Notes a message that a 201 named. */
+  /** Notes an accepted message. */
   accepted(message_id: string, op: number, expected: Expected): void
-  /** Notes a request without an answer: it may have made one message, or none. */
+  /** Notes a request without an answer: it made one message, or none. */
   unsure(op: number, expected: Expected): void
   received(event_id: string, event: string, body: string): void
-  /** How many of each there are. */
+  /** The number of each. */
   counts(): { accepted: number; unsure: number; received: number }
-  /** The file, with everything written. */
+  /** The path of the file, after all writes. */
   database: ReturnType<typeof openWritable>
   flush(): void
   close(): void

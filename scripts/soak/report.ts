@@ -1,9 +1,10 @@
 import type { SoakResult } from './run.ts'
 import { judge, tableOf } from './verdict.ts'
 
-/** The result on one page, and whether every bound and every rule held. */
+/** The result on one page, and whether every limit and every rule held. */
 export function reportOf(result: SoakResult): { text: string; isSound: boolean } {
-  const { seconds, samples, violations, requests, wishes, told, stored, log, ledger } = result
+  const { seconds, samples, violations, requests, operations, answers, stored, log, ledger } =
+    result
   const findings = judge(samples)
   const broken = violations.broken()
   const number = (value: number) => value.toLocaleString('en-US')
@@ -11,9 +12,9 @@ export function reportOf(result: SoakResult): { text: string; isSound: boolean }
   const isSound = broken.length === 0 && findings.every(({ ok }) => ok !== false)
   const text = [
     `${(seconds / 60).toFixed(1)} minutes, ${number(requests)} requests (${(requests / seconds).toFixed(1)}/s)`,
-    ...[...wishes].map(([name, times]) => `  ${number(times).padStart(9)} × ${name}`),
-    `messages   ${number(told.accepted)} accepted, ${number(told.unsure)} without an answer, ${number(stored.messages)} stored`,
-    `webhooks   ${number(stored.events)} events, ${number(told.received)} deliveries, ${number(stored.repeated)} events more than once`,
+    ...[...operations].map(([name, times]) => `  ${number(times).padStart(9)} × ${name}`),
+    `messages   ${number(answers.accepted)} accepted, ${number(answers.unsure)} without an answer, ${number(stored.messages)} stored`,
+    `webhooks   ${number(stored.events)} events, ${number(answers.received)} deliveries, ${number(stored.repeated)} events more than once`,
     `log        ${number(log.lines)} lines, ${number(warnings)} warnings`,
     `ledger     ${ledger.split('\n').join('\n           ')}`,
     '',

@@ -14,19 +14,19 @@ import { openClients } from './clients.ts'
 import { compare, type Query } from './compare.ts'
 import { createHistogram, percentile } from './histogram.ts'
 import { createOpLog, type OpLog } from './op-log.ts'
+import { createOperations } from './operations.ts'
 import { type Sample, takeSample } from './sample.ts'
-import { createWishes } from './wishes.ts'
 
 export interface SoakOptions {
   minutes: number
-  /** Requests in a second. */
+  /** Requests a second. */
   rate: number
   seed: number
-  /** An empty folder for what the service and the driver write. */
+  /** An empty folder for the files of the service and the driver. */
   folder: string
-  /** Whether the service runs on a PostgreSQL that is started for it. */
+  /** Whether the service uses a PostgreSQL that is started for it. */
   postgres: boolean
-  /** The command that takes `serve`; the built one by default. */
+  /** The command that gets `serve`; default: the built one. */
   command?: readonly string[]
   /** Ends the run early, with its report. */
   signal: AbortSignal
@@ -38,29 +38,29 @@ export interface SoakResult {
   samples: Sample[]
   violations: Violations
   requests: number
-  wishes: ReadonlyMap<string, number>
-  told: ReturnType<OpLog['counts']>
+  operations: ReadonlyMap<string, number>
+  answers: ReturnType<OpLog['counts']>
   stored: { messages: number; events: number; repeated: number }
   log: Service['log']
   ledger: string
 }
 
 const ACCOUNTS = ['asha', 'baraka']
-/** Fewer at a low rate: each is used before the server closes it as idle, after 72 s. */
+/** Fewer at a low rate: each connection must be used before the server closes it as idle, after 72 s. */
 const CONNECTIONS_MAX = 32
 const TICK_MS = 20
 const SAMPLE_EVERY_MS = 5_000
 /** A long run is sampled less often, so that its samples fit into memory. */
 const SAMPLES_MAX = 20_000
-/** Shorter runs have a sample after each of so many parts. */
+/** Shorter runs have a sample after each of this many parts. */
 const SAMPLES_MIN = 20
 /** Runs of this length have messages that take 30 s. */
 const SLOW_MIN_MS = 120_000
-/** Wishes that wait for an answer; when there are more, the driver begins none until some have ended. */
+/** The maximum of operations in flight; above it, the driver starts no more. */
 const RUNNING_MAX = 1_000
 const QUIET_MAX_MS = 180_000
 
-/** Runs the service under a steady load for a while, ends it, and compares what it stored with what was sent. */
+/** Runs the service under a steady load, ends it, and compares the stored data with the requests. */
 export async function soak(options: SoakOptions): Promise<SoakResult> {
   const { folder, postgres } = options
   const database = postgres ? await startPostgres() : null
@@ -99,7 +99,7 @@ async function run(
       ACCOUNTS.map((name) => openAccount(service.url, receiver.url, name)),
     )
     receiver.trust(accounts)
-    const wishes = createWishes({
+    const operations = createOperations({
       accounts,
       random: randomFrom(seed),
       clients,
@@ -112,7 +112,7 @@ async function run(
     service.ended.then(() => {
       ended.early = true
     })
-    const load = keepUp(options, wishes, () => ended.early)
+    const load = keepUp(options, operations, () => ended.early)
     const samples = await watch(options, {
       service,
       times,
@@ -135,8 +135,8 @@ async function run(
       samples,
       violations,
       requests: clients.requests(),
-      wishes: wishes.counts,
-      told: log.counts(),
+      operations: operations.counts,
+      answers: log.counts(),
       stored,
       log: service.log,
       ledger: ledger.output.trim(),
@@ -148,10 +148,10 @@ async function run(
   }
 }
 
-/** Begins wishes at the rate asked for, and resolves when the time is over and the last has ended. */
+/** Starts operations at the given rate, and resolves when the time is over and the last one has ended. */
 async function keepUp(
   { minutes, rate, signal }: SoakOptions,
-  wishes: ReturnType<typeof createWishes>,
+  operations: ReturnType<typeof createOperations>,
   hasEnded: () => boolean,
 ): Promise<void> {
   const from = performance.now()
@@ -159,17 +159,17 @@ async function keepUp(
   for (;;) {
     const elapsed = performance.now() - from
     if (signal.aborted || hasEnded() || elapsed >= minutes * 60_000) break
-    // What a stall of the machine left undone is left out: making up for it would be a burst.
+    // Requests that a stall of the machine delayed are skipped: sending them later would be a burst.
     due = Math.max(due, elapsed - 1_000)
-    while (due <= elapsed && wishes.running() < RUNNING_MAX) {
-      due += (1_000 / rate) * wishes.begin()
+    while (due <= elapsed && operations.running() < RUNNING_MAX) {
+      due += (1_000 / rate) * operations.begin()
     }
     await pause(TICK_MS)
   }
-  while (wishes.running() > 0 && !hasEnded()) await pause(TICK_MS)
+  while (operations.running() > 0 && !hasEnded()) await pause(TICK_MS)
 }
 
-/** Samples the service until the load is over. */
+/** Samples the service until the load has ended. */
 async function watch(
   { minutes, folder, progress }: SoakOptions,
   {
@@ -196,7 +196,7 @@ async function watch(
   const end = over.then(() => {
     isOver = true
   })
-  let told_s = 0
+  let reported_s = 0
   for (let number = 1; ; number++) {
     const left = from + number * every - performance.now()
     if (left > 0) await Promise.race([pause(left), end])
@@ -209,14 +209,14 @@ async function watch(
       failed((error as Error).message)
       continue
     }
-    if (at_s - told_s < 60) continue
+    if (at_s - reported_s < 60) continue
     progress(
       lineOf(
-        samples.filter((each) => each.at_s > told_s),
+        samples.filter((each) => each.at_s > reported_s),
         log,
       ),
     )
-    told_s = at_s
+    reported_s = at_s
   }
   await end
   return samples
@@ -240,7 +240,7 @@ function lineOf(samples: readonly Sample[], log: OpLog): string {
   ].join(' · ')
 }
 
-/** Resolves when nothing waits any more, or when it has waited too long for that. */
+/** Resolves when the queues are empty, or after too long a wait. */
 async function quiet(query: Query, progress: (text: string) => void): Promise<void> {
   const until = performance.now() + QUIET_MAX_MS
   while (performance.now() < until) {
@@ -248,7 +248,7 @@ async function quiet(query: Query, progress: (text: string) => void): Promise<vo
     if (messages + deliveries === 0) return
     await pause(200)
   }
-  progress('queues are not empty, and the time for that is over')
+  progress('the queues are not empty in time')
 }
 
 async function endInOrder(
@@ -256,11 +256,11 @@ async function endInOrder(
   hasEnded: boolean,
   { rule }: Violations,
 ): Promise<void> {
-  const alone = rule('the service runs until it is told to end')
-  const inOrder = rule('SIGTERM ends the service in order')
+  const alone = rule('the service runs until a signal ends it')
+  const inOrder = rule('SIGTERM ends the service with code 0')
   const { code, signal } = await service.end('SIGTERM')
-  if (hasEnded) alone(`it ended with ${signal ?? code}`)
-  else if (code !== 0) inOrder(`it ended with ${signal ?? code}`)
+  if (hasEnded) alone(`it exited with ${signal ?? code}`)
+  else if (code !== 0) inOrder(`it exited with ${signal ?? code}`)
 }
 
 function noteLog({ log }: Service, { rule }: Violations): void {
@@ -268,10 +268,10 @@ function noteLog({ log }: Service, { rule }: Violations): void {
   const isWrong = (level: number) => level === 0 || level >= 50
   const lines = log.kept.filter((line) => isWrong(Number(/^\{"level":(\d+)/.exec(line)?.[1] ?? 0)))
   const total = [...log.levels].reduce((sum, [level, n]) => sum + (isWrong(level) ? n : 0), 0)
-  for (let i = 0; i < total; i++) wrong((lines[i] ?? 'a line that was not kept').slice(0, 300))
+  for (let i = 0; i < total; i++) wrong((lines[i] ?? 'a line that was dropped').slice(0, 300))
 }
 
-/** Believes no delivery without its signature, and notes what came. */
+/** Refuses deliveries without a valid signature, and notes the others. */
 async function openReceiver(log: OpLog, { rule }: Violations) {
   const forged = rule('every delivery is signed')
   let secrets = new Map<string, string>()
@@ -292,7 +292,7 @@ async function openReceiver(log: OpLog, { rule }: Violations) {
   }
 }
 
-/** Opened for each question: a connection that stays would hold the log back that the service writes. */
+/** Opened for each query: a permanent connection would keep the service's log from being truncated. */
 function sqliteQuery(file: string): Query {
   return async <Row>(sql: string) => {
     const database = openReadonly(file)

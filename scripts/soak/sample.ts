@@ -6,21 +6,21 @@ import { descriptorsOf, type Figures, figuresOf } from '../service/figures.ts'
 import type { Service } from '../service/serve.ts'
 import type { Durations, Histogram } from './histogram.ts'
 
-/** What was measured of a service at one moment, and the durations of requests since the moment before. */
+/** Figures of a service at one moment, and the durations of requests since the sample before. */
 export interface Sample extends Figures {
-  /** Seconds since the beginning. */
+  /** Seconds since the start. */
   at_s: number
   heap_mib: number
   descriptors: number
-  /** Both 0 where the database is PostgreSQL. */
+  /** Both 0 with PostgreSQL. */
   wal_mib: number
   database_mib: number
-  /** Of the event loop, since the sample before. */
+  /** Delay of the event loop, since the sample before. */
   lag_p99_ms: number
   waiting: number
-  /** How late the longest-waiting message or delivery is. */
+  /** Lateness of the oldest due message or delivery. */
   oldest_due_s: number
-  /** Of the machine, in the last minute. */
+  /** Load of the machine, in the last minute. */
   load: number
   sends: Durations
   all: Durations
@@ -51,7 +51,7 @@ export async function takeSample(
   }
 }
 
-/** The values of every series of a metric. */
+/** The values of all series of a metric. */
 function numbersOf(text: string, name: string): number[] {
   const lines = text.matchAll(new RegExp(`^${name}(?:\\{[^}]*\\})? (\\S+)$`, 'gm'))
   return [...lines].map(([, value]) => Number(value))

@@ -1,27 +1,27 @@
 import { percentile } from './histogram.ts'
 import type { Sample } from './sample.ts'
 
-/** One bound, and whether the run kept it; null where the run was too short to tell. */
+/** One limit, and whether the run kept it; null if the run was too short to judge. */
 export interface Finding {
   text: string
   ok: boolean | null
 }
 
-/** Memory and descriptors are judged in runs of this length; shorter ones are mostly start. */
+/** Memory and descriptors are judged in runs of at least this length; shorter ones are mostly start. */
 export const TREND_MIN_S = 20 * 60
 
-/** The service writes its log back at 32 MiB, and cuts it to 64 MiB when a long reader let it grow. */
+/** The service checkpoints its log at 32 MiB, and truncates it to 64 MiB after a long reader. */
 const WAL_MAX_MIB = 64
 const DESCRIPTORS_MAX_MORE = 8
 const THREADS_MAX_MORE = 2
-/** Per hour, of the lowest value of each minute: what the garbage collector leaves. */
+/** Per hour, of the minimum of each minute: the memory that remains after garbage collection. */
 const RSS_SLOPE_MAX_MIB = 24
 const HEAP_SLOPE_MAX_MIB = 8
 const P99_MAX_TIMES = 3
-/** Times below this are the machine's noise, not the service's. */
+/** Shorter times are noise of the machine. */
 const P99_FLOOR_MS = 50
 
-/** Holds samples against the bounds. The first quarter is warm-up for memory: caches fill in it. */
+/** Compares samples with the limits. The first quarter is warm-up for memory, because caches fill. */
 export function judge(samples: readonly Sample[]): Finding[] {
   const { first, last, warm } = parts(samples)
   const isLong = lengthOf(samples) >= TREND_MIN_S
@@ -53,7 +53,7 @@ export function judge(samples: readonly Sample[]): Finding[] {
   }
 }
 
-/** A table of the first and the last quarter, and what each figure gained in an hour. */
+/** A table of the first and the last quarter, and the growth of each figure in an hour. */
 export function tableOf(samples: readonly Sample[]): string {
   const { first, last } = parts(samples)
   const mean = (part: readonly Sample[], of: (sample: Sample) => number) =>
@@ -133,7 +133,7 @@ function lowestByMinute(samples: readonly Sample[], name: 'rss_mib' | 'heap_mib'
   return [...lowest.values()]
 }
 
-/** Of the line with the least squares. */
+/** The slope of the least-squares line. */
 function slopePerHour(points: readonly Point[]): number {
   const mean = (of: (point: Point) => number) =>
     points.reduce((sum, point) => sum + of(point), 0) / points.length

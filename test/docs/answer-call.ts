@@ -11,7 +11,7 @@ import { answerSvc, type World } from './svc-calls.ts'
 const OURS = /^@svc\/(?:core|server|cli|testkit)$/
 const PROGRAM_OF_OURS = /^(?:packages|bench|scripts)\//
 
-/** Does what a page calls, or sees that it is called rightly. */
+/** Runs the call of a page, or checks that its arguments are valid. */
 export async function answerCall(
   call: Call,
   world: World & {
@@ -38,18 +38,18 @@ export async function answerCall(
   const known = NOT_RUN[name]?.find((one) => one.arguments.test(argv.join(' ')))
   if (!known) return refused(call)
   call.stdout.write(known.prints ?? '')
-  // Whoever writes to it is not to be cut off.
+  // Read to the end, so that the writing program is not cut off.
   await text(call.stdin)
-  // Whoever clones goes into the clone.
+  // The next commands of a page run in its clone.
   if (name === 'git' && argv[0] === 'clone') {
     symlinkSync(world.folder, resolve(call.cwd, argv.at(-1) ?? ''))
   }
-  if (name === 'systemctl') await world.service.tell(argv)
+  if (name === 'systemctl') await world.service.control(argv)
   return 0
 }
 
 function refused({ name, argv, stderr }: Call): number {
-  stderr.write(`${name} ${argv.join(' ')}: not known to test/docs/elsewhere.ts\n`)
+  stderr.write(`${name} ${argv.join(' ')}: missing in test/docs/elsewhere.ts\n`)
   return 127
 }
 
@@ -67,7 +67,7 @@ function answerNpm(call: Call, world: World): number | Promise<number> {
   return script !== undefined && script in scripts ? 0 : refused(call)
 }
 
-/** As an installation of our packages leaves a folder, as far as the command goes. */
+/** Makes the files of an installation of the packages, as far as the command needs them. */
 function installInto([folder = '', ...packages]: string[], world: World): number {
   if (packages.length === 0 || !packages.every((name) => /^(?:\.\/)?dist\/svc-.+\.tgz$/.test(name)))
     return 1
@@ -77,7 +77,7 @@ function installInto([folder = '', ...packages]: string[], world: World): number
   return 0
 }
 
-/** A program of the repository that goes on until it is stopped. */
+/** A program of the repository that runs until a signal ends it. */
 async function runUntilItSpeaks({ argv, env, stdout, stderr, gone }: Call): Promise<number> {
   const file = argv.find((word) => PROGRAM_OF_OURS.test(word)) ?? ''
   if (!exists(file)) {

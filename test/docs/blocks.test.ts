@@ -12,7 +12,7 @@ const blocks = pages.flatMap((page) => page.blocks.map((block) => ({ page, block
 
 const infoOf = ({ language, words }: Block) => [language, ...words].join(' ')
 
-/** Who runs or checks a block; undefined where nobody does. */
+/** The file that runs or checks a block; undefined if there is none. */
 function checkerOf(page: Page, block: Block): string | undefined {
   if (isShell(block) || isSql(block)) return 'commands.test.ts'
   if (PROGRAMS[`${page.path} ${infoOf(block)}`]) return 'programs.test.ts'
@@ -24,12 +24,12 @@ it('every block is run or checked', () => {
   const unchecked = blocks.filter(({ page, block }) => !checkerOf(page, block))
   expect(
     unchecked.map(
-      ({ page, block }) => `${placeOf(page, block)}: nothing checks \`${infoOf(block)}\``,
+      ({ page, block }) => `${placeOf(page, block)}: no test checks \`${infoOf(block)}\``,
     ),
   ).toEqual([])
 })
 
-it('what is not run here can be meant', async () => {
+it('blocks that are not run here are valid', async () => {
   const faults: string[] = []
   for (const { page, block } of blocks) {
     if (checkerOf(page, block) !== 'data-blocks.ts') continue
@@ -58,7 +58,7 @@ it('commands within sentences exist, with their options', () => {
   expect(faults).toEqual([])
 })
 
-it.each(CHECKED_ELSEWHERE)('$by reads $page, and has something to read', ({ page, info, by }) => {
+it.each(CHECKED_ELSEWHERE)('$by reads $page, which has such a block', ({ page, info, by }) => {
   const name = page.split('/').at(-1) ?? page
   expect(readFileSync(join(ROOT, by), 'utf8')).toContain(name)
   const found = blocks.filter(

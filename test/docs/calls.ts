@@ -2,7 +2,7 @@ import { createServer, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { PassThrough, type Readable, Writable } from 'node:stream'
 
-/** A command as the shell called it. */
+/** A command as called by the shell. */
 export interface Call {
   name: string
   argv: string[]
@@ -11,11 +11,11 @@ export interface Call {
   stdin: Readable
   stdout: Writable
   stderr: Writable
-  /** Aborts when the shell has given it up. */
+  /** Aborts when the shell has ended the call. */
   gone: AbortSignal
 }
 
-/** Carries out a call, and answers its exit code. */
+/** Runs a call, and returns its exit code. */
 export type Answer = (call: Call) => Promise<number>
 
 /** Answers the calls of the stand-ins in `folder`, on a socket there. */
@@ -66,7 +66,7 @@ async function take(socket: Socket, answer: Answer): Promise<void> {
   socket.end()
 }
 
-/** The first line that comes; what comes after it goes to `rest`. */
+/** The first line of the input; later input goes to `rest`. */
 function firstLine(socket: Socket, rest: PassThrough): Promise<string> {
   return new Promise((resolve) => {
     const chunks: Buffer[] = []
@@ -80,7 +80,7 @@ function firstLine(socket: Socket, rest: PassThrough): Promise<string> {
       resolve(Buffer.concat(chunks).toString())
     }
     socket.on('data', look)
-    // Nobody may be reading when it ends in the middle.
+    // The reader may end before the output does.
     socket.on('close', () => rest.end())
   })
 }

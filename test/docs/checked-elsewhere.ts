@@ -1,4 +1,4 @@
-/** Blocks that a test of their own runs: a page, a language, perhaps the word behind it, and the file that reads them. */
+/** Blocks that another test runs: page, language and perhaps the word after it, and the file that reads them. */
 export const CHECKED_ELSEWHERE: { page: string; info: RegExp; by: string }[] = [
   {
     page: 'docs/guides/receive-webhooks.md',

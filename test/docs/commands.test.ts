@@ -3,9 +3,9 @@ import { readPages } from './pages.ts'
 import { follow, type Setting } from './reader.ts'
 import { isShell } from './shell-page.ts'
 
-/** What pages take for granted that is otherwise not so. */
+/** Conditions that a page assumes. */
 const SETTINGS: Record<string, Setting> = {
-  // Calls are taken only where somebody makes them.
+  // Calls need a provider with voice.
   'docs/guides/twilio.md': {
     env: {
       SVC_PROVIDERS: JSON.stringify([
@@ -39,29 +39,29 @@ const SETTINGS: Record<string, Setting> = {
   },
 }
 
-/** Of waiting for the others, too. */
+/** Includes the wait for the other pages. */
 const TIMEOUT_MS = 300_000
 
-/** Two at a time: more of them only make each other late. */
+/** Two at a time: more would only delay each other. */
 const AT_ONCE = 2
-let under_way = 0
+let running = 0
 const waiting: (() => void)[] = []
 
 async function inTurn<T>(act: () => Promise<T>): Promise<T> {
-  if (under_way >= AT_ONCE) await new Promise<void>((resolve) => waiting.push(resolve))
-  else under_way++
+  if (running >= AT_ONCE) await new Promise<void>((resolve) => waiting.push(resolve))
+  else running++
   try {
     return await act()
   } finally {
     const next = waiting.shift()
     if (next) next()
-    else under_way--
+    else running--
   }
 }
 
 const pages = readPages().filter(({ blocks }) => blocks.some(isShell))
 
-describe('what a reader pastes works, page by page', {
+describe('the commands of each page work', {
   concurrent: true,
   timeout: TIMEOUT_MS,
 }, () => {

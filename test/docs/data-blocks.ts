@@ -10,10 +10,10 @@ import { allCommands } from '../../packages/cli/test/commands-in.ts'
 import { readProvider, readProviders } from '../../packages/core/src/channels/read-providers.ts'
 import type { Block, Page } from './pages.ts'
 
-/** Throws where a block is wrong. */
+/** Throws when a block is wrong. */
 type Check = (block: Block, page: Page) => void | Promise<void>
 
-/** What is checked of a block that is not run, by its language and the word behind that. */
+/** The checks of blocks that are not run, by language and the word after it. */
 export const DATA_CHECKS: Record<string, Check> = {
   'json providers.json': ({ code }) => void readProviders(code, variableOf),
   'json svc.config.json': ({ code }) => readsAsConfig(code),
@@ -43,7 +43,7 @@ const SMTP = {
   mail_domain: 'example.com',
 }
 
-/** The check for a block: by language and word, else by language alone. */
+/** The check of a block: by language and word, otherwise by language. */
 export function checkFor({ language, words }: Block): Check | undefined {
   return DATA_CHECKS[`${language} ${words[0] ?? ''}`.trim()]
 }
@@ -58,20 +58,20 @@ async function readsAsConfig(code: string): Promise<void> {
   }
 }
 
-/** `…` in an answer stands for a value that the reader's differs in. */
+/** `…` in an answer stands for a value that differs for each reader. */
 function isAnswer(name: string, value: unknown): void {
   const [group = '', action = ''] = name.split('.')
   const groups: Record<string, Record<string, Endpoint>> = api
   const endpoint = groups[group]?.[action]
-  if (!endpoint?.data) throw new Error(`the API has no ${name} that answers`)
+  if (!endpoint?.data) throw new Error(`the API has no ${name} with an answer`)
   const { success, data, ...others } = value as { success: unknown; data: unknown }
-  if (success !== true || Object.keys(others).length > 0) throw new Error('is no answer')
+  if (success !== true || Object.keys(others).length > 0) throw new Error('is not an answer')
   const issues = endpoint.data.safeParse(data).error?.issues ?? []
   const wrong = issues.filter(({ path }) => valueAt(data, path) !== '…')
   if (wrong.length > 0) throw new Error(JSON.stringify(wrong))
   const shape = (endpoint.data as { shape?: object }).shape ?? {}
   const unknown = Object.keys(data as object).filter((key) => !(key in shape))
-  if (unknown.length > 0) throw new Error(`${name} answers no ${unknown}`)
+  if (unknown.length > 0) throw new Error(`${name} has no ${unknown} in its answer`)
 }
 
 function valueAt(value: unknown, path: readonly PropertyKey[]): unknown {
@@ -88,7 +88,7 @@ function isEvent(value: { event: string; data: Record<string, unknown> }): void 
 }
 
 function isLogLine({ level, msg }: Record<string, unknown>): void {
-  if (typeof level !== 'number' || typeof msg !== 'string') throw new Error('is no line of the log')
+  if (typeof level !== 'number' || typeof msg !== 'string') throw new Error('is not a log line')
 }
 
 const ROW = {
@@ -106,7 +106,7 @@ function isContent(channel: string, content: unknown): void {
   decode(api.messages.send.body, { channel, to: '+14155550100', content })
 }
 
-/** @throws Error with the number of the line within the block. */
+/** @throws Error with the number of the line in the block. */
 function eachLine(code: string, check: (value: Record<string, unknown>) => void): void {
   for (const [i, line] of code.trimEnd().split('\n').entries()) {
     try {
@@ -119,14 +119,14 @@ function eachLine(code: string, check: (value: Record<string, unknown>) => void)
 
 function isUsedByACommand({ words: [name = ''] }: Block, page: Page): void {
   const isUsed = page.blocks.some(({ language, code }) => language === 'sh' && code.includes(name))
-  if (!isUsed) throw new Error(`no command of the page takes ${name}`)
+  if (!isUsed) throw new Error(`no command of the page reads ${name}`)
 }
 
-/** A line of a file of `name=value`: settings of ours have a name that is known, commands of ours can be called so. */
+/** Checks a line of a `name=value` file: settings of svc must exist, and commands of svc must be valid. */
 function isSettingLine(line: string): void {
   if (/^(?:[#;].*|\[\w+\]|\s*)$/.test(line)) return
   const [, name = '', value = ''] = /^([\w-]+)\s*=\s*(.+)$/.exec(line) ?? []
-  if (name === '') throw new Error(`is no setting: ${line}`)
+  if (name === '') throw new Error(`is not a setting: ${line}`)
   for (const [, variable = ''] of line.matchAll(/\b(SVC_[A-Z_]+)=/g)) isVariable(variable)
   const [, call] = /^\S*\/svc (.+)$/.exec(value) ?? []
   if (/^Exec/.test(name) && call !== undefined) isCommand(call)
@@ -136,7 +136,7 @@ function isCronLine(line: string): void {
   const [, rest = ''] = /^(?:[\d*,/-]+ ){5}\w+ (.+)$/.exec(line) ?? []
   for (const [, variable = ''] of rest.matchAll(/\b(SVC_[A-Z_]+)=/g)) isVariable(variable)
   const [, call] = /(?:^|\s)svc (.+)$/.exec(rest) ?? []
-  if (call === undefined) throw new Error(`is no line of cron that calls svc: ${line}`)
+  if (call === undefined) throw new Error(`is not a cron line that calls svc: ${line}`)
   isCommand(call)
 }
 
@@ -146,7 +146,7 @@ export function isVariable(name: string): void {
 
 const COMMANDS = allCommands()
 
-/** Whether `svc` has a command with these options. @throws Error that says what it has not. */
+/** Whether `svc` has a command with these options. @throws Error that names the missing part. */
 export function isCommand(call: string): void {
   const words = call.trim().split(/\s+/)
   const fitting = COMMANDS.filter(({ names }) => names.every((name, i) => words[i] === name))
@@ -169,5 +169,5 @@ function hidesNoCommand(code: string): void {
     /^\s*(?:\$ |npx |npm |svc (?!top {2})|curl |podman |docker |apt-get |systemctl ).*/m.exec(
       code,
     ) ?? []
-  if (command !== undefined) throw new Error(`a command is no text: ${command.trim()}`)
+  if (command !== undefined) throw new Error(`a command in a text block: ${command.trim()}`)
 }

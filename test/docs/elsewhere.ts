@@ -1,11 +1,11 @@
-/** Why a command is not run here. */
+/** Reasons why a command is not run here. */
 const ROOT_ONLY = 'changes the machine; needs root'
 const INSTALLS = 'installs from the network'
-const ITSELF = 'is a run of the tests, or of what takes minutes'
+const ITSELF = 'is a run of the tests, or takes minutes'
 
 /**
- * Programs that a page may call and that are not run here: what of them is known to be right. Whoever calls them
- * otherwise fails.
+ * Programs that a page may call and that are not run here, with the valid arguments. A call with other arguments
+ * fails.
  */
 export const NOT_RUN: Readonly<
   Record<string, { arguments: RegExp; why: string; prints?: string }[]>
@@ -26,9 +26,7 @@ export const NOT_RUN: Readonly<
   ],
   sha256sum: [{ arguments: /^-c$/, why: INSTALLS }],
   useradd: [{ arguments: /^(?:--[\w-]+ (?:\/\S+ )?)+svc$/, why: ROOT_ONLY }],
-  nginx: [
-    { arguments: /^-t$/, why: 'deploy/nginx is tried with a real one by the tests of the server' },
-  ],
+  nginx: [{ arguments: /^-t$/, why: 'the tests of the server run deploy/nginx with a real nginx' }],
   certbot: [{ arguments: /^certonly --webroot -w \S+ -d \S+ --deploy-hook .+$/, why: INSTALLS }],
   git: [
     { arguments: /^clone \S+ \S*svc$/, why: INSTALLS },
@@ -44,9 +42,13 @@ export const NOT_RUN: Readonly<
       why: ROOT_ONLY,
     },
   ],
-  pg_dump: [{ arguments: /^--format=custom --file=svc\.dump postgres:/, why: 'is of PostgreSQL' }],
-  createdb: [{ arguments: /^\w+$/, why: 'is of PostgreSQL' }],
-  pg_restore: [{ arguments: /^--dbname=\S+ --exit-on-error svc\.dump$/, why: 'is of PostgreSQL' }],
+  pg_dump: [
+    { arguments: /^--format=custom --file=svc\.dump postgres:/, why: 'belongs to PostgreSQL' },
+  ],
+  createdb: [{ arguments: /^\w+$/, why: 'belongs to PostgreSQL' }],
+  pg_restore: [
+    { arguments: /^--dbname=\S+ --exit-on-error svc\.dump$/, why: 'belongs to PostgreSQL' },
+  ],
   podman: [
     { arguments: /^build -f deploy\/Containerfile -t svc \.$/, why: INSTALLS },
     { arguments: /^run -d(?: (?:--?[a-z-]+) \S+)+ svc$/, why: INSTALLS },
@@ -55,10 +57,10 @@ export const NOT_RUN: Readonly<
   '.ci/run': [{ arguments: /^$/, why: ITSELF }],
 }
 
-/** Scripts of the repository's package.json that a page may name; they are not run but must be there. */
+/** Scripts of package.json that a page may name; they are not run but must exist. */
 export const NPM_NOT_RUN = { install: INSTALLS, run: ITSELF, test: ITSELF }
 
-/** Programs of the machine that pages may use as they are. */
+/** Programs of the machine that pages may use. */
 export const TOOLS = [
   'awk',
   'base64',

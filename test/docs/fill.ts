@@ -1,6 +1,6 @@
 import type { DevServer } from '../../packages/cli/test/dev-server.ts'
 
-/** What a placeholder of a page stands for; made when a page has it. */
+/** The value for a placeholder of a page; made when a page contains it. */
 type Filling = (given: {
   dev: DevServer
   secret: string
@@ -9,7 +9,7 @@ type Filling = (given: {
 
 const HEX = '0123456789abcdef'.repeat(2)
 
-/** What stands in pages for something of the reader's. The first that fits wins. */
+/** The placeholders of the pages. The first match wins. */
 export const PLACEHOLDERS: [RegExp, Filling][] = [
   [/<this repository>/, () => 'https://git.example.com/svc.git'],
   [/<message[_-]id>|<message>/, ({ dev }) => aMessage(dev)],
@@ -28,7 +28,7 @@ export const PLACEHOLDERS: [RegExp, Filling][] = [
   [/(?<=[=:"'])…/, () => `filled-in-${HEX}`],
 ]
 
-/** Fills in what stands for something of the reader's in the code of a page. */
+/** Replaces the placeholders in the code of a page. */
 export async function filled(code: string, given: Parameters<Filling>[0]): Promise<string> {
   let text = code
   for (const [pattern, filling] of PLACEHOLDERS) {
@@ -40,7 +40,7 @@ export async function filled(code: string, given: Parameters<Filling>[0]): Promi
   return text
 }
 
-/** Asks the page's own server. @throws Error with what it answered, where that is no success. */
+/** Requests the page's own server. @throws Error with the answer if it is not a success. */
 export async function ask<T>(
   dev: DevServer,
   path: string,

@@ -6,7 +6,7 @@ import { exists, type Page, pageOf, prose, ROOT, readPages } from './pages.ts'
 const INDEX = 'docs/README.md'
 /** Folders whose files a page may mention by their path. */
 const FOLDERS = /(?<![\w./@-])(?:\.ci|bench|deploy|docs|packages|scripts|test)\/[\w.@/-]*\w/g
-/** What building and running makes. */
+/** Files made by builds and runs. */
 const MADE = /\/dist(?:\/|$)|^bench\/results/
 
 const pages = readPages()
@@ -26,7 +26,7 @@ function linksOf(page: Page): Link[] {
   )
 }
 
-/** The pages and files of ours that a page links to. */
+/** The pages and files of the repository that a page links to. */
 function targetsOf(page: Page): (Link & { path: string; anchor: string })[] {
   return linksOf(page)
     .filter(({ target }) => !/^[a-z]+:/.test(target))
@@ -54,7 +54,7 @@ function anchorsOf(page: Page): Set<string> {
   )
 }
 
-it('every link leads somewhere', () => {
+it('every link has a target', () => {
   const broken = pages.flatMap((page) =>
     targetsOf(page).flatMap(({ line, target, path, anchor }) => {
       if (!exists(path)) return [`${page.path}:${line}: ${target}: no such file`]
@@ -86,7 +86,7 @@ it('every page has one title, which is its first line', () => {
   expect(wrong.map(({ path }) => path)).toEqual([])
 })
 
-it('every path of this repository that is mentioned is there', () => {
+it('every mentioned path of this repository exists', () => {
   const missing = pages.flatMap((page) =>
     page.lines.flatMap((line, i) =>
       (line.replaceAll(/\]\([^)]*\)/g, ']').match(FOLDERS) ?? [])

@@ -9,16 +9,16 @@ const ADDRESS = /postgres:\/\/(\w+):password@(?:db\.example|localhost)\/(\w+)/g
 const CREATED = /create (role|database) (\w+)/g
 const NAME = /\bsvc(?:_[a-z]+)?\b/g
 
-/** What a page needs of PostgreSQL. Each section has roles and databases of its own, whatever it calls them. */
+/** The PostgreSQL databases of a page. Each section has its own roles and databases, under any names. */
 export interface PageDatabases {
-  /** The lines of a script, with the addresses and the names that are used here. */
+  /** The lines of a script, with the addresses and names of these databases. */
   withNames(lines: string[]): string[]
-  /** Runs statements as a role in its database; as `admin`, as whoever may do all. */
+  /** Runs statements as a role in its database; `admin` is the superuser. */
   run(role: string, statements: string): Promise<void>
   close(): Promise<void>
 }
 
-/** Makes the databases that the addresses of a page name, but those that its own SQL makes. */
+/** Creates the databases that the addresses of a page name, except those that its own SQL creates. */
 export async function openDatabases(page: Page): Promise<PageDatabases> {
   const server = inject('postgresUrl')
   const prefix = `docs_${randomBytes(4).toString('hex')}`
@@ -82,7 +82,7 @@ function addressOf(server: string, role: string, database: string): string {
 async function runIn(url: string, statements: string): Promise<void> {
   const client = await connectTo(url)
   try {
-    // One by one: a database is not made within a transaction.
+    // One by one: a database cannot be created in a transaction.
     for (const statement of statements.split(/;\s*$/m)) await client.query(statement)
   } finally {
     await client.end()

@@ -6,10 +6,10 @@ export const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 
 /** A fenced block of code. */
 export interface Block {
-  /** Of its opening fence, from 1. */
+  /** Line of its opening fence, from 1. */
   line: number
   language: string
-  /** What stands behind the language. */
+  /** The words after the language. */
   words: string[]
   /** Without the indentation of its fence. */
   code: string
@@ -17,18 +17,18 @@ export interface Block {
 
 /** A page of the documentation. */
 export interface Page {
-  /** From the root of the repository. */
+  /** Relative to the root of the repository. */
   path: string
   lines: string[]
   blocks: Block[]
 }
 
-/** What is made from the source, and compared with it elsewhere. */
+/** Generated from the source, and compared with it by another test. */
 const GENERATED = 'docs/reference/api/'
 
 const FENCE = /^( *)(`{3,})(.*)$/
 
-/** Every page that somebody wrote. */
+/** Every page that is not generated. */
 export function readPages(): Page[] {
   const packages = readdirSync(join(ROOT, 'packages')).map((name) => `packages/${name}/README.md`)
   const docs = readdirSync(join(ROOT, 'docs'), { recursive: true, encoding: 'utf8' })
@@ -39,12 +39,12 @@ export function readPages(): Page[] {
     .map((path) => pageOf(path, readFileSync(join(ROOT, path), 'utf8')))
 }
 
-/** Where a block begins, as an editor opens it. */
+/** The place of a block, in the form that editors open. */
 export function placeOf(page: Page, block: Block): string {
   return `${page.path}:${block.line}`
 }
 
-/** @throws Error where a fence is never closed. */
+/** @throws Error when a fence is not closed. */
 export function pageOf(path: string, text: string): Page {
   const lines = text.split('\n')
   const blocks: Block[] = []
@@ -61,7 +61,7 @@ export function pageOf(path: string, text: string): Page {
   return { path, lines, blocks }
 }
 
-/** The lines that are not in a block, by number; those of blocks are empty. */
+/** The lines by number; those of blocks are empty. */
 export function prose(page: Page): string[] {
   const lines = [...page.lines]
   for (const { line, code } of page.blocks) lines.fill('', line - 1, line + code.split('\n').length)

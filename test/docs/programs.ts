@@ -9,31 +9,31 @@ import { startDevServer } from '../../packages/cli/test/dev-server.ts'
 import { createReceiver } from '../../packages/testkit/src/receiver.ts'
 import { ask } from './fill.ts'
 
-/** Runs a block, and looks at what it does. */
+/** Runs a block, and checks its effects. */
 type Trial = (code: string) => Promise<void>
 
-/** Programs that pages show, by page and info string. Those of one page that have no name are tried one by one. */
+/** Programs of pages, by page and info string. Several of one page without a name are run one by one. */
 export const PROGRAMS: Record<string, Trial[]> = {
   'README.md js': [verifiesRealDeliveries],
   'README.md js send': [sendsOnce(runsModule)],
   'README.md python': [ifInstalled('python3', sendsOnce(runsPython))],
   'packages/core/README.md js': [sendsAMessage],
-  'packages/server/README.md js': [servesUntilItIsEnded],
+  'packages/server/README.md js': [servesUntilStopped],
   'packages/testkit/README.md js': [
     sendsToAReceiver,
     showsWhatWasWaited,
     hasMatchers,
     runsAWholeService,
   ],
-  'docs/guides/accounts.md js': [handsMailsOn],
-  'docs/guides/receive-webhooks.md php': [tellsTheAuthentic('php', php)],
-  'docs/guides/receive-webhooks.md go': [tellsTheAuthentic('go', go)],
-  'docs/guides/receive-webhooks.md ruby': [tellsTheAuthentic('ruby', ruby)],
+  'docs/guides/accounts.md js': [forwardsMails],
+  'docs/guides/receive-webhooks.md php': [verifiesSignature('php', php)],
+  'docs/guides/receive-webhooks.md go': [verifiesSignature('go', go)],
+  'docs/guides/receive-webhooks.md ruby': [verifiesSignature('ruby', ruby)],
 }
 
 const SECRET = `whsec_${Buffer.alloc(32, 7).toString('base64')}`
 
-/** Modules by what a program calls them; loaded from source. */
+/** Modules by the names that programs import; loaded from source. */
 const MODULES: Record<string, () => Promise<object>> = {
   '@svc/core': () => import('@svc/core'),
   '@svc/server': () => import('@svc/server'),
@@ -42,7 +42,7 @@ const MODULES: Record<string, () => Promise<object>> = {
   'node:crypto': () => import('node:crypto'),
 }
 
-/** Runs a module with what it finds around it, and answers what it leaves under `names` and what it printed. */
+/** Runs a module with the given globals; returns its values under `names` and its output. */
 async function runModule(
   code: string,
   around: Record<string, unknown>,
@@ -102,7 +102,7 @@ async function verifiesRealDeliveries(code: string): Promise<void> {
     await ask(dev, '/messages/send', body)
     await receiver.waitFor('message.delivered')
     const [delivery] = receiver.requests
-    if (!delivery) throw new Error('nothing was delivered')
+    if (!delivery) throw new Error('no webhook was delivered')
     const raw = Buffer.from(delivery.body)
     const headers = delivery.headers as Record<string, string>
     expect(isAuthentic(raw, headers, secret)).toBe(true)
@@ -153,7 +153,7 @@ function sendsAMessage(code: string): Promise<void> {
   })
 }
 
-function servesUntilItIsEnded(code: string): Promise<void> {
+function servesUntilStopped(code: string): Promise<void> {
   return inFolder(async (folder) => {
     const ends: (() => Promise<void>)[] = []
     const process = {
@@ -209,7 +209,7 @@ async function runsAWholeService(code: string): Promise<void> {
   expect(printed).toEqual(promised(code))
 }
 
-function handsMailsOn(code: string): Promise<void> {
+function forwardsMails(code: string): Promise<void> {
   return inFolder(async (folder) => {
     const here = `import { createCore } from '@svc/core'\n${inThere(code, folder)}`
     const sent: unknown[] = []
@@ -229,7 +229,7 @@ function handsMailsOn(code: string): Promise<void> {
   })
 }
 
-/** What the comments behind `console.log` say that it prints, as values. */
+/** The output that the comments after `console.log` state, as values. */
 function promised(code: string): unknown[][] {
   return [...code.matchAll(/console\.log\(.*\) \/\/ (.+)$/gm)].map(([, text = '']) =>
     [...text.matchAll(/\[[^\]]*\]|\S+/g)].map(([word]) =>
@@ -238,10 +238,10 @@ function promised(code: string): unknown[][] {
   )
 }
 
-/** A program that prints whether it takes the body on its input for authentic. */
+/** A program that prints whether it accepts the signature of the body on its input. */
 type Program = (code: string, signature: string) => { file: string; text: string; run: string[] }
 
-/** A machine can lack a language: its blocks are not tried there. */
+/** The blocks of a language that the machine does not have are skipped. */
 function ifInstalled(command: string, trial: Trial): Trial {
   const flag = command === 'go' ? 'version' : '--version'
   return async (code) => {
@@ -249,7 +249,7 @@ function ifInstalled(command: string, trial: Trial): Trial {
   }
 }
 
-function tellsTheAuthentic(command: string, program: Program): Trial {
+function verifiesSignature(command: string, program: Program): Trial {
   return ifInstalled(command, (code) =>
     inFolder(async (folder) => {
       const body = '{"event":"webhook.test"}'

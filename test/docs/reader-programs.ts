@@ -6,8 +6,8 @@ import { NOT_RUN, TOOLS } from './elsewhere.ts'
 const STAND_IN = fileURLToPath(new URL('stand-in.mjs', import.meta.url))
 
 /**
- * Makes a folder of programs, which is all that a page has: some of the machine as they are, and stand-ins that hand
- * on how they are called to the socket `calls`.
+ * Makes a folder with all programs that a page can use: some of the machine, and stand-ins that send their calls to
+ * the socket `calls`.
  */
 export function writePrograms(folder: string, calls: string): string {
   const bin = join(folder, 'bin')
@@ -20,19 +20,19 @@ export function writePrograms(folder: string, calls: string): string {
     chmodSync(file, 0o755)
   }
   const node = process.execPath
-  // Behind `--`: else node 20 takes a program's `--env-file` for its own.
-  const asked = (name: string) => `exec ${node} -- ${STAND_IN} ${calls} ${name} "$@"`
-  const answered = ['svc', 'npx', 'npm', 'pnpm', 'sql', ...Object.keys(NOT_RUN)]
-  for (const name of answered) write(name, asked(name))
-  write('node', `case " $* " in *" packages/"*) ${asked('node')} ;; esac\nexec ${node} "$@"`)
-  // An answer that is an error is one here.
+  // After `--`: otherwise Node 20 reads a program's `--env-file` as its own.
+  const forward = (name: string) => `exec ${node} -- ${STAND_IN} ${calls} ${name} "$@"`
+  const forwarded = ['svc', 'npx', 'npm', 'pnpm', 'sql', ...Object.keys(NOT_RUN)]
+  for (const name of forwarded) write(name, forward(name))
+  write('node', `case " $* " in *" packages/"*) ${forward('node')} ;; esac\nexec ${node} "$@"`)
+  // An HTTP error must end the script of a page.
   write(
     'curl',
-    `case " $* " in *" https://"*) ${asked('curl')} ;; esac
+    `case " $* " in *" https://"*) ${forward('curl')} ;; esac
 case " $* " in *" -f"*) ;; *) set -- --fail-with-body "$@" ;; esac
 exec ${programOf('curl')} -sS --max-time 20 "$@"`,
   )
-  // There is no user of the service here.
+  // The user of the service does not exist here.
   write(
     'install',
     `for word; do shift; case $word in -o | -g) skip=1 ;; *) [ "\${skip-}" ] || set -- "$@" "$word"; skip= ;; esac; done

@@ -8,31 +8,31 @@ import type { Setting } from './reader.ts'
 import { sectionOf } from './sections.ts'
 import { scriptOf } from './shell-page.ts'
 
-/** What a machine has before anybody begins. */
+/** The folders of a fresh machine. */
 const MACHINE_FOLDERS = [
   ...['etc/svc', 'etc/nginx/conf.d', 'etc/systemd/system', 'opt', 'root', 'srv', 'tmp'],
   ...['usr/local/bin', 'usr/local/src', 'var/backups', 'var/lib', 'var/www'],
 ]
 const ON_MACHINE = /(?<![\w.:/-])\/(?:etc|opt|root|srv|tmp|usr\/local|var)(?=\/|$|\s)/gm
 
-/** What the reader's own server is called by those who reach it. */
+/** The public address of the reader's server. */
 const OWN_ADDRESS = /https:\/\/svc\.example\.com/g
 
-/** Hosts of others: on this machine, where nobody listens, so that nothing leaves it. */
+/** Other hosts: replaced by this machine, where nothing listens, so that no request leaves it. */
 const OTHER_HOSTS =
   /\b(?:[a-z-]+\.)*(?:smtp|smsc|smpp|gateway|carrier)[a-z.-]*\.example(?:\.com|\.net)?\b/g
 
-/** What a reader has to replace; a variable of the shell is none, and the command itself replaces `{event_id}`. */
+/** Placeholders that must be replaced; not variables of the shell, nor `{event_id}`, which the command replaces. */
 const LEFT = /…|(?<!\$)\{(?!event_id\})[a-z_]+\}(?!\})|<(?!\/?p>)[A-Za-z][\w -]*>/
 
-/** The file of the reader that a block shows. */
+/** The reader's file that a block shows. */
 export function fileFor(words: readonly string[]): string | undefined {
   return words.find((word) => /^(?:people\.csv|providers\.json)$/.test(word))
 }
 
 /**
- * The commands of a page as they can be run here, each on its line of the page.
- * @throws Error naming the line, where it is not known what stands for something.
+ * The commands of a page in a form that runs here, each on its line of the page.
+ * @throws Error with the line of an unknown placeholder.
  */
 export async function scriptFor(
   page: Page,
@@ -68,9 +68,9 @@ export async function scriptFor(
       .replaceAll(/(?:127\.0\.0\.1|localhost):8080/g, `127.0.0.1:${receiver.port}`)
       .replaceAll('127.0.0.1:9464', `127.0.0.1:${given.metrics_port}`)
       .replaceAll(OTHER_HOSTS, 'localhost')
-      // Here the commands share a process, which is in another folder.
+      // The commands run in one process here, in another folder.
       .replaceAll('SVC_PROVIDERS=./', `SVC_PROVIDERS=${folder}/`)
-      // The customer of an operator is one who is there, where the page makes none.
+      // The customer is an existing workspace, if the page creates none.
       .replaceAll('ops@example.com', (email) =>
         script.includes('workspaces create') ? email : dev.workspace.email,
       )
@@ -85,7 +85,7 @@ function assertNothingLeft(page: Page, script: string): void {
   if (left.length > 0) throw new Error(left.join('\n'))
 }
 
-/** An empty machine, or one that is set up, with the data of the page's own server. */
+/** A fresh machine, or one that is set up with the data of the page's own server. */
 function makeMachine(machine: string, given: { dev: DevServer; folder: string } | null): void {
   for (const name of MACHINE_FOLDERS) mkdirSync(join(machine, name), { recursive: true })
   if (!given) return

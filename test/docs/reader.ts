@@ -19,21 +19,21 @@ import { createService } from './service.ts'
 const PATIENCE_MS = 150_000
 const SECRET = `whsec_${Buffer.alloc(32, 7).toString('base64')}`
 
-/** What has to be so before a page, or one section of it, can be followed. */
+/** The conditions before a page, or one of its sections. */
 export interface Setting {
-  /** The page begins when the service does not run. */
+  /** Whether the service is stopped at the start of the page. */
   is_stopped?: boolean
-  /** What the service is started with. */
+  /** Environment variables of the service. */
   env?: NodeJS.ProcessEnv
-  /** Commands in front of the first block of a section. */
+  /** Commands before the first block of a section. */
   sections?: Record<string, string>
-  /** The configuration file that the machine's `svc` takes. */
+  /** The configuration file of the machine's `svc`. */
   config?: string
 }
 
 /**
- * Follows a page: everything that it has in shell blocks, in one shell, in a folder and against a service of its own.
- * Answers what went wrong, by page and line; an empty text where nothing did.
+ * Follows a page: runs all its shell blocks in one shell, in a folder and against a service of its own. Returns the
+ * failures by page and line; empty text without failures.
  */
 export async function follow(page: Page, setting: Setting = {}): Promise<string> {
   const dev = await startDevServer(setting.env)
@@ -69,7 +69,7 @@ export async function follow(page: Page, setting: Setting = {}): Promise<string>
       SVC_API_KEY: dev.api_key,
       SVC_WEBHOOK_SECRET: SECRET,
       TOKEN: token,
-      // Without it, another server of this machine would be asked.
+      // Without it, the commands would use another server of this machine.
       PORT: port,
       ...(config && { SVC_CONFIG: config }),
     }
@@ -106,7 +106,7 @@ async function runScript(
   return `${page.path} ended with ${code ?? signal}:\n${told}`
 }
 
-/** The files that pages speak of; answers the signature of the delivery among them. */
+/** Writes the files that pages mention; returns the signature of the delivery. */
 function writeFiles(page: Page, folder: string): string {
   const write = (name: string, text: string) => writeFileSync(join(folder, name), text)
   const { headers, body } = sign(fixture('message.delivered'), { secret: SECRET })
@@ -123,7 +123,7 @@ function writeFiles(page: Page, folder: string): string {
   return headers['X-Svc-Signature'] ?? ''
 }
 
-/** A receiver of webhooks, which does all right. */
+/** A webhook receiver that accepts every delivery. */
 async function openReceiver(): Promise<{ port: number; close(): Promise<unknown> }> {
   const handled = new Map<string | null, number>()
   const hooks = webhookHandler({

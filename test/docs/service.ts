@@ -3,14 +3,14 @@ import { untilSeen } from '../../packages/cli/test/svc.ts'
 
 const PATIENCE_MS = 60_000
 
-/** The service of a machine, as its init system holds it. */
+/** The service of a machine, controlled as by its init system. */
 export interface Service {
-  /** What `systemctl` was told. */
-  tell(argv: readonly string[]): Promise<void>
+  /** Runs a `systemctl` command. */
+  control(argv: readonly string[]): Promise<void>
   stop(): Promise<void>
 }
 
-/** A service that is not started yet, with what its unit gives it. */
+/** A stopped service, with the environment of its unit. */
 export function createService(cwd: string, env: NodeJS.ProcessEnv): Service {
   let running: SvcProcess | undefined
   const stop = async () => {
@@ -19,7 +19,7 @@ export function createService(cwd: string, env: NodeJS.ProcessEnv): Service {
     running = undefined
   }
   return {
-    async tell(argv) {
+    async control(argv) {
       const isOurs = argv.some((word) => /^svc(?:\.service)?$/.test(word))
       const starts = argv.includes('--now') || /^(?:start|restart)$/.test(argv[0] ?? '')
       if (!isOurs || !(starts || argv[0] === 'stop')) return

@@ -6,14 +6,14 @@ export function isShell(block: Block): boolean {
   return SHELL.includes(block.language)
 }
 
-/** SQL that is run where it stands, by the role that its first word names. */
+/** SQL that is run, by the role that its first word names. */
 export function isSql({ language, words }: Block): boolean {
   return language === 'sql' && words.length > 0
 }
 
 /**
- * A script with the commands of a page, each on the line that it has there, so that bash names the line of the page.
- * `before` gives what is done in front of a block, on the line of its fence.
+ * A script with the commands of a page, each on its own line number, so that bash names the line of the page.
+ * `before` returns commands for the line of a block's fence.
  */
 export function scriptOf(page: Page, before: (block: Block) => string): string {
   const lines = page.lines.map(() => '')
@@ -32,7 +32,7 @@ export function scriptOf(page: Page, before: (block: Block) => string): string {
   return lines.join('\n')
 }
 
-/** What somebody types in a session that is shown; what is answered becomes comments. */
+/** The input of a shown session; its output becomes comments. */
 function typed(session: string): string {
   return session.replaceAll(/^(?:\$ (.*)|(.+))$/gm, (_, command) => command ?? '')
 }

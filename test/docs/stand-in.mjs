@@ -1,4 +1,4 @@
-// Hands a command that a page calls, with all that it was given, to the test that runs the page.
+// Sends the call of a page's command, with its input, to the test that runs the page.
 import { connect } from 'node:net'
 
 const [socketPath, name, ...argv] = process.argv.slice(2)
@@ -22,6 +22,6 @@ function take({ stdout, stderr, code }) {
 }
 
 function end(code) {
-  // What was written comes out first.
+  // After the output is written.
   process.stdout.write('', () => process.stderr.write('', () => process.exit(code)))
 }

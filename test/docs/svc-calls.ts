@@ -12,14 +12,14 @@ type Command = FoundCommand['command']
 /** A machine may have more to do. */
 const PATIENCE_MS = 60_000
 
-/** What a page's commands work on. */
+/** The world of a page's commands. */
 export interface World {
   folder: string
-  /** Has the service deliver something to all webhooks. */
+  /** Makes the service deliver an event to all webhooks. */
   send(): Promise<unknown>
 }
 
-/** Commands that go on until they are stopped, and what says that they are up. */
+/** Commands that run until a signal, and the output that marks them as ready. */
 const LASTING: { words: string; isUp: RegExp; sends?: RegExp; serves?: true }[] = [
   { words: 'dev', isUp: /http:\/\/127\.0\.0\.1:\d+/, serves: true },
   { words: 'serve', isUp: /listening|http:\/\/127\.0\.0\.1:\d+/i, serves: true },
@@ -28,7 +28,7 @@ const LASTING: { words: string; isUp: RegExp; sends?: RegExp; serves?: true }[] 
   { words: 'messages tail', isUp: /^/, sends: /\S/ },
 ]
 
-/** Commands that would ask a provider which is not here; that they can be called so is what is checked. */
+/** Commands that need an absent provider: only their arguments are checked. */
 const ONLY_PARSED = ['providers test', 'billing refund', 'billing sync']
 
 /** Runs `svc` as the shell called it. */
@@ -37,13 +37,13 @@ export async function answerSvc(call: Call, world: World): Promise<number> {
   if (ONLY_PARSED.includes(names)) return parse(call)
   const lasting = LASTING.find(({ words }) => words === names)
   if (lasting) return runUntilUp(call, lasting, world)
-  // A reader on a terminal is asked, and says yes.
+  // A reader on a terminal confirms with yes.
   const asks = command.options.some(({ long }) => long === '--yes')
   const argv = asks && !call.argv.includes('--yes') ? [...call.argv, '--yes'] : call.argv
   return run(argv, { ...call, stopSignal: () => call.gone })
 }
 
-/** The command that is called, and its name behind `svc`. */
+/** The called command, and its name after `svc`. */
 function commandOf({ argv, ...io }: Call): { command: Command; names: string } {
   let command = createProgram(io).program
   const names: string[] = []
@@ -96,7 +96,7 @@ interface Lasting {
   ended: Promise<number>
 }
 
-/** Within this process. */
+/** Runs in this process. */
 function started(call: Call, env: NodeJS.ProcessEnv): Lasting {
   const stopping = new AbortController()
   let text = ''
@@ -120,7 +120,7 @@ function started(call: Call, env: NodeJS.ProcessEnv): Lasting {
   }
 }
 
-/** As a process of its own: the log of a server goes to that one's stdout. */
+/** Runs as a separate process, because the log of a server goes to stdout. */
 function spawned({ argv, cwd, stderr }: Call, env: NodeJS.ProcessEnv): Lasting {
   const { child, stdout, ended, ...all } = spawnSvc(argv, { cwd, env })
   const text = () => stdout() + all.stderr()
@@ -135,7 +135,7 @@ function spawned({ argv, cwd, stderr }: Call, env: NodeJS.ProcessEnv): Lasting {
   }
 }
 
-/** A port and a data folder that the page's own server does not hold. */
+/** A port and a data folder that the page's own server does not use. */
 function ownPlace(env: NodeJS.ProcessEnv, { folder }: World): NodeJS.ProcessEnv {
   return { ...env, PORT: '0', SVC_DATA_DIR: mkdtempSync(join(folder, 'data-')) }
 }

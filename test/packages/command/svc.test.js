@@ -1,4 +1,4 @@
-// The command as npx runs it.
+// The command as started by npx.
 import assert from 'node:assert/strict'
 import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -23,7 +23,7 @@ after(() => {
   rmSync(folder, { recursive: true })
 })
 
-/** Starts a command that goes on, and gives its lines until one of them fits. */
+/** Starts a long-running command, and returns the first line of its output that matches. */
 async function start(args, env, isReady) {
   const child = spawn(SVC, args, {
     cwd: folder,
@@ -47,12 +47,12 @@ async function stop(child) {
   assert.deepEqual(await ended, [0, null])
 }
 
-test('svc --version says which', async () => {
+test('svc --version prints the version', async () => {
   const { stdout } = await promisify(execFile)(SVC, ['--version'])
   assert.match(stdout, /^\d+\.\d+\.\d+/)
 })
 
-test('svc dev prints a curl that sends as pasted', async () => {
+test('svc dev prints a curl command that works', async () => {
   const args = ['dev', '--port', '0']
   const { child, text } = await start(args, {}, (line) => /^\s+-d '/.test(line))
   const curl = /curl .*?-d '[^']*'/s.exec(text)?.[0] ?? ''
@@ -63,7 +63,7 @@ test('svc dev prints a curl that sends as pasted', async () => {
   await stop(child)
 })
 
-test('svc serve serves', async () => {
+test('svc serve answers', async () => {
   const env = { SVC_DATABASE_URL: `file:${folder}/serve.db`, PORT: '0', HOST: '127.0.0.1' }
   const { child, text } = await start(['serve'], env, (line) => /http:\/\//.test(line))
   const url = /http:\/\/[\d.]+:\d+/.exec(text)?.[0]

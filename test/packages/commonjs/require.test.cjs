@@ -1,9 +1,9 @@
-// A CommonJS program requires every entry; the classes are those that `import` gives.
+// A CommonJS program requires every entry and gets the same classes as with `import`.
 const assert = require('node:assert/strict')
 const { test } = require('node:test')
 
 for (const entry of ['@svc/core', '@svc/core/contract', '@svc/core/sms', '@svc/core/webhooks']) {
-  test(`${entry} can be required, and is what import gives`, async () => {
+  test(`${entry} can be required, and equals its import`, async () => {
     const required = require(entry)
     const imported = await import(entry)
     assert.ok(Object.keys(required).length > 0)
@@ -21,7 +21,7 @@ test('the testkit can be required', () => {
   assert.ok(sign(fixture('message.sent'), { secret }).headers['X-Svc-Signature'])
 })
 
-test('an error of the core is an instance of what the contract exports', async () => {
+test('an error of the core is an instance of the class that the contract exports', async () => {
   const { createCore } = require('@svc/core')
   const { SvcError } = require('@svc/core/contract')
   const core = await createCore({ database_url: 'file:./required.db' })

@@ -1,4 +1,4 @@
-// The core finds its migrations and its threads wherever it is run from.
+// The core finds its migrations and its threads from any working folder.
 import assert from 'node:assert/strict'
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { createCore, migrationStatus } from '@svc/core'
 
-// Nobody may write there, not even root.
+// No user may write there, not even root.
 const READ_ONLY = '/proc'
 
 test('a core opens, sends and delivers from a folder that it may not write to', async () => {

@@ -1,4 +1,4 @@
-// The program of the guide, as `app.js` beside this file, run as its reader would run it.
+// The program of the guide, as `app.js` beside this file, in the way that a reader runs it.
 import assert from 'node:assert/strict'
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -47,18 +47,22 @@ test('a message that the app sends is delivered', async () => {
   assert.equal(await untilAtItsEnd(body.id), 'delivered')
 })
 
-test('one that cannot be reached fails', async () => {
+test('a message to an unreachable recipient fails', async () => {
   const { body } = await send({ channel: 'sms', to: '+15005550001', content: { text: 'Hello' } })
   assert.equal(await untilAtItsEnd(body.id), 'failed')
 })
 
-test('what is wrong with a request is told', async () => {
-  const { status, body } = await send({ channel: 'sms', to: 'nobody', content: { text: 'Hello' } })
+test('an invalid request is answered with its faults', async () => {
+  const { status, body } = await send({
+    channel: 'sms',
+    to: 'no number',
+    content: { text: 'Hello' },
+  })
   assert.equal(status, 400)
   assert.equal(body.error, 'validation_error')
 })
 
-test('the app ends in order when it is told to', async () => {
+test('the app ends cleanly on SIGTERM', async () => {
   const ended = once(app, 'exit')
   app.kill('SIGTERM')
   assert.deepEqual(await ended, [0, null])

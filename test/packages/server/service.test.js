@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createReceiver, createTestService } from '@svc/testkit'
 
-test('a service with a clock of its own sends, retries and delivers', async () => {
+test('a service with a simulated clock sends, retries and delivers', async () => {
   const service = await createTestService()
   let secret = ''
   const receiver = await createReceiver({ secret: () => secret, now: service.now, script: [500] })

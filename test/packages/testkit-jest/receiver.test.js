@@ -3,7 +3,7 @@ import { createReceiver, createSender, fixture, sign } from '@svc/testkit'
 
 const secret = `whsec_${'a'.repeat(32)}`
 
-test('the matchers tell what was received', async () => {
+test('the matchers check received events', async () => {
   const receiver = await createReceiver({ secret })
   await createSender({ secret }).deliver(receiver.url, fixture('message.failed'))
   expect(receiver).toHaveReceivedEvent('message.failed')
@@ -12,13 +12,13 @@ test('the matchers tell what was received', async () => {
   await receiver.close()
 })
 
-test('the matchers tell what was signed', async () => {
+test('the matchers check signatures', async () => {
   const { headers, body } = sign(fixture('message.sent'), { secret })
   expect({ headers, body }).toBeSignedBy(secret)
   expect({ headers, body }).not.toBeSignedBy(`whsec_${'b'.repeat(32)}`)
 })
 
-test('a receiver is asked to refuse forgeries', async () => {
+test('a receiver rejects forgeries', async () => {
   const receiver = await createReceiver({ secret })
   await expect(receiver.url).toRejectForgery({ secret })
   await receiver.close()

@@ -4,7 +4,7 @@ import { createSender, fixture, verify, webhookHandler } from '@svc/testkit'
 
 const secret = `whsec_${'a'.repeat(32)}`
 
-test('a receiver made with the handler takes what is genuine and refuses what is not', async () => {
+test('a receiver with the handler accepts genuine deliveries and refuses others', async () => {
   const seen = []
   const handler = webhookHandler({
     secret,
@@ -19,7 +19,7 @@ test('a receiver made with the handler takes what is genuine and refuses what is
   assert.equal(forged.status, 403)
 })
 
-test('what does not verify is explained', () => {
+test('a failed verification has a reason', () => {
   const { ok } = verify({ secret, headers: {}, body: '{}' })
   assert.equal(ok, false)
 })

@@ -1,4 +1,4 @@
-// A program in strict TypeScript that uses what the guides show. It is compiled, never run.
+// A strict TypeScript program with the code of the guides. It is compiled, not run.
 import { once } from 'node:events'
 import { type Core, createCore, type Mailer, systemRuntime } from '@svc/core'
 import { createClient, decode, SvcError, sendRequest } from '@svc/core/contract'

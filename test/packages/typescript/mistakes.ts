@@ -1,4 +1,4 @@
-// What the types must refuse: each of these lines is an error, or this file does not compile.
+// The types must refuse each of these lines; otherwise this file does not compile.
 import { type Core, createCore } from '@svc/core'
 import { createClient, SvcError } from '@svc/core/contract'
 import { countSegments } from '@svc/core/sms'
@@ -6,7 +6,7 @@ import { verify } from '@svc/core/webhooks'
 import { startServer } from '@svc/server'
 import { createSender, fixture, webhookHandler } from '@svc/testkit'
 
-// @ts-expect-error a database is needed
+// @ts-expect-error a database is required
 await createCore({})
 // @ts-expect-error there is no such option
 await createCore({ database_url: 'file:./svc.db', databse: 'x' })
@@ -15,7 +15,7 @@ await createCore({ database_url: 'file:./svc.db', signup_credits: 100 })
 
 declare const core: Core
 const identity = await core.apiKeys.authenticate('key', '127.0.0.1')
-// @ts-expect-error a key is no identity
+// @ts-expect-error a key is not an identity
 await core.messages.send('key', { channel: 'sms', to: '+15005550006', content: { text: 'x' } })
 // @ts-expect-error there is no such channel
 await core.messages.send(identity, { channel: 'fax', to: '+15005550006', content: { text: 'x' } })
@@ -27,16 +27,16 @@ await core.apiKeys.create('id', { name: 'x', scopes: ['everything'], mode: 'live
 new SvcError('no_such_code', 'text')
 
 const client = createClient({ base_url: 'http://127.0.0.1:3000', api_key: 'key' })
-// @ts-expect-error a recipient is needed
+// @ts-expect-error a recipient is required
 await client.messages.send({ channel: 'sms', content: { text: 'x' } })
 // @ts-expect-error there is no such endpoint
 await client.messages.recall({})
 
-// @ts-expect-error a text is counted
+// @ts-expect-error only a text can be counted
 countSegments(7)
-// @ts-expect-error the body is needed
+// @ts-expect-error the body is required
 verify({ secret: 'x', headers: {} })
-// @ts-expect-error settings are needed
+// @ts-expect-error settings are required
 await startServer({})
 // @ts-expect-error there is no such event
 fixture('message.lost')
