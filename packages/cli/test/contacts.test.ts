@@ -62,8 +62,8 @@ test('export writes to stdout without a file', async () => {
 test.each([
   ['absent.csv', null, 'cannot read absent.csv: there is no such file'],
   ['broken.json', '{', 'broken.json is not JSON'],
-  ['other.json', '{"people":[]}', 'other.json must hold an array of contacts'],
-])('a file that is none: %s', async (name, text, message) => {
+  ['other.json', '{"people":[]}', 'other.json must contain an array of contacts'],
+])('import refuses an invalid file: %s', async (name, text, message) => {
   if (text !== null) writeFileSync(pathOf(name), text)
   const { code, stderr } = await svc(['contacts', 'import', name], server.here)
   expect(code).toBe(2)

@@ -58,7 +58,7 @@ async function report(...more: string[]): Promise<{ ended: Ended; report: Report
   return { ended, report: JSON.parse(ended.stdout) as Report }
 }
 
-/** What is found of one check, but for what is well. */
+/** The warnings and errors of one check. */
 async function troubles(check: string, ...more: string[]) {
   const { ended, report: found } = await report(...more)
   const list = found.findings.filter((one) => one.check === check && one.level !== 'ok')
@@ -66,7 +66,7 @@ async function troubles(check: string, ...more: string[]) {
 }
 
 describe('svc doctor', () => {
-  test('finds no error in a new database, and says what it looked at', async () => {
+  test('finds no error in a new database, and lists its checks', async () => {
     const { ended, report: found } = await report('--offline')
     expect(ended.code).toBe(0)
     expect(found).toMatchObject({ ok: true, errors: 0 })
@@ -79,16 +79,16 @@ describe('svc doctor', () => {
     )
   })
 
-  test('shows a line for each finding, and one for what to do', async () => {
+  test('prints one line for each finding, and one for its advice', async () => {
     const piped = await svc(['doctor', '--offline'], here)
-    expect(piped.stdout).toMatch(/^ok\tledger\tadds up: 1 entries of 1 workspaces\t$/m)
+    expect(piped.stdout).toMatch(/^ok\tledger\tconsistent: 1 entries of 1 workspaces\t$/m)
     expect(piped.stdout).toMatch(/^warning\tbackups\t[^\t]+\tset SVC_BACKUP_EVERY=24h/m)
     const shown = await svc(['doctor', '--offline'], { ...here, terminal: true })
     expect(shown.stdout).toMatch(/\n {18} {2}\S*set SVC_BACKUP_EVERY=24h/)
     expect(shown.stdout).toMatch(/0 errors, \d warnings\.\n$/)
   })
 
-  test('names a setting that cannot be meant, and looks no further', async () => {
+  test('names an invalid setting, and stops', async () => {
     here.env.SVC_TRUST_PROXY = 'everybody'
     const { ended, report: found } = await report()
     expect(ended.code).toBe(1)
@@ -96,14 +96,14 @@ describe('svc doctor', () => {
     expect(found.findings.at(-1)?.message).toMatch(/^SVC_TRUST_PROXY must list CIDR networks/)
   })
 
-  test('warns where the proxy would be taken for its clients', async () => {
+  test('warns when the proxy counts as one client', async () => {
     here.env.SVC_PUBLIC_URL = 'https://msg.example.com'
     const { list } = await troubles('settings', '--offline')
     expect(list.map(({ message }) => message).join()).toContain('SVC_TRUST_PROXY is not set')
   })
 
-  test('warns of a PostgreSQL on another host without TLS, and not of one with', async () => {
-    // Loopback, by a name that does not say so.
+  test('warns of a PostgreSQL on another host without TLS', async () => {
+    // A name of loopback that does not look like loopback.
     const url = 'postgres://svc:hunter2@127.1:9/svc'
     for (const [SVC_DATABASE_URL, count] of [
       [url, 1],
@@ -117,7 +117,7 @@ describe('svc doctor', () => {
     }
   })
 
-  test('says that nobody but the owner may read the files', async () => {
+  test('warns when other users can read the files', async () => {
     chmodSync(file(), 0o644)
     const { code, list } = await troubles('disk', '--offline')
     expect(code).toBe(0)
@@ -126,15 +126,15 @@ describe('svc doctor', () => {
     ])
   })
 
-  test('says where there is no database, in what it would be', async () => {
+  test('reports the missing data folder', async () => {
     here.env.SVC_DATA_DIR = join(folder.path, 'nowhere')
     const { code, list } = await troubles('disk')
     expect(code).toBe(1)
-    expect(list[0]?.message).toContain('nowhere is not there')
+    expect(list[0]?.message).toContain('nowhere does not exist')
   })
 
-  test('goes on where one thing cannot be looked at, and says why', async () => {
-    // Longer than a name may be, for whoever runs the test: permissions hold nobody up who is root.
+  test('continues after a check that fails, with the reason', async () => {
+    // A name that is too long fails for every user; missing permissions do not stop root.
     here.env.SVC_DATABASE_URL = `file:${folder.path}/data/${'x'.repeat(300)}`
     const { ended, report: found } = await report('--offline')
     expect(ended.code).toBe(1)
@@ -148,7 +148,7 @@ describe('svc doctor', () => {
     expect(found.findings.map(({ check }) => check)).toContain('server')
   })
 
-  test('tells a database of a newer version, and one that is behind', async () => {
+  test('reports a newer database, and one without all migrations', async () => {
     change(`insert into svc_migrations (hash, applied_at) values ('ffff', 1)`)
     const newer = await troubles('database', '--offline')
     expect(newer.code).toBe(1)
@@ -160,7 +160,7 @@ describe('svc doctor', () => {
     expect(behind.list[0]?.message).toMatch(/^the schema is behind by 0013_test_data/)
   })
 
-  test('sees that the file is damaged', async () => {
+  test('detects a damaged file', async () => {
     const { size } = statSync(file())
     const descriptor = openSync(file(), 'r+')
     for (let at = 4096 * 3; at < size; at += 4096)
@@ -174,7 +174,7 @@ describe('svc doctor', () => {
     ).toBe(true)
   })
 
-  test('is not content with a file that is no database', async () => {
+  test('reports a file that is not a database', async () => {
     const descriptor = openSync(file(), 'w')
     writeSync(descriptor, 'Dear diary')
     closeSync(descriptor)
@@ -183,14 +183,14 @@ describe('svc doctor', () => {
     expect(list[0]).toMatchObject({ level: 'error' })
   })
 
-  test('adds the ledger up', async () => {
+  test('verifies the ledger', async () => {
     change('update credit_accounts set balance = balance + 1')
     const { code, list } = await troubles('ledger', '--offline')
     expect(code).toBe(1)
-    expect(list[0]?.message).toMatch(/^does not add up: \d+ differences, the first in workspace /)
+    expect(list[0]?.message).toMatch(/^inconsistent: \d+ differences, the first in workspace /)
   })
 
-  test('finds work that nobody can do, and totals that are wrong', async () => {
+  test('finds queue rows without a message, and wrong totals', async () => {
     change(`insert into message_queue (message_id, workspace_id, channel, task, due_at, attempt)
       values ('m', 'w', 'sms', 'send', 1, 0);
       insert into delivery_queue (delivery_id, workspace_id, webhook_id, due_at, token)
@@ -201,26 +201,26 @@ describe('svc doctor', () => {
     expect(list.map(({ message }) => message)).toEqual([
       '1 rows of the message queue have no message',
       '1 rows of the delivery queue have no delivery',
-      '1 rows are claimed for more than an hour: a clock was ahead when they were',
-      '1 totals of lists differ from what is listed',
+      '1 rows are claimed for more than an hour: a clock was fast at the claim',
+      '1 totals of lists differ from the lists',
       expect.stringMatching(/^1 messages are due, the oldest for \d+ min$/),
     ])
   })
 
-  test('sees a message that no list counts', async () => {
+  test('finds a message that no total counts', async () => {
     change(`insert into messages (id, workspace_id, channel, recipient, content, metadata, livemode, status, accepted,
         credits_used, credits_refunded, sequence, created_at, updated_at)
       select 'm', id, 'sms', '+14155550123', '{}', '{}', 1, 'delivered', 1, 0, 0, 1, 1, 1 from workspaces`)
     const { code, list } = await troubles('queue', '--offline')
     expect(code).toBe(1)
-    expect(list[0]?.message).toBe('1 totals of lists differ from what is listed')
+    expect(list[0]?.message).toBe('1 totals of lists differ from the lists')
   })
 
-  test('takes its own slowness for no wrong clock', async () => {
+  test('does not report its own slowness as a wrong clock', async () => {
     const began = Date.now()
-    let asked = 0
-    // Whatever it looks at takes a minute.
-    const now = () => new Date(began + 60_000 * asked++)
+    let calls = 0
+    // Each step takes a minute.
+    const now = () => new Date(began + 60_000 * calls++)
     const looked = await checkDatabase(`file:${file()}`, { thorough: true, now })
     expect(looked.findings.map(({ level }) => level)).toEqual(['ok', 'ok'])
     for (const [ahead_ms, level] of [
@@ -233,7 +233,9 @@ describe('svc doctor', () => {
     }
   })
 
-  test('reports a PostgreSQL that goes on after a failed flush', { timeout: 120_000 }, async () => {
+  test('reports a PostgreSQL that continues after a failed flush', {
+    timeout: 120_000,
+  }, async () => {
     const server = await startPostgres({ settings: { data_sync_retry: 'on' } })
     try {
       await migrateDatabase(server.url)
@@ -244,7 +246,7 @@ describe('svc doctor', () => {
           check: 'database',
           level: 'error',
           message:
-            'data_sync_retry is on: after a failed flush PostgreSQL goes on, and a later power cut loses what was answered with 201',
+            'data_sync_retry is on: after a failed flush PostgreSQL continues, and a later power cut loses requests that were answered with 201',
           advice: 'set data_sync_retry = off',
         },
       ])
@@ -253,34 +255,34 @@ describe('svc doctor', () => {
     }
   })
 
-  test('sees that a clock was ahead', async () => {
+  test('detects that a clock was fast', async () => {
     change(`update credit_accounts set updated_at = ${Date.now() + 600_000}`)
     const { code, list } = await troubles('clock', '--offline')
     expect(code).toBe(1)
-    expect(list[0]?.message).toMatch(/^the last entry was booked (599|600) s from now/)
+    expect(list[0]?.message).toMatch(/^the last entry was booked (599|600) s in the future/)
   })
 
-  test('says that all is paused, and by what it goes on', async () => {
+  test('reports a pause, and the command that ends it', async () => {
     await svcJson(['pause', '--reason', 'moving house'], here)
     const { code, list } = await troubles('queue', '--offline')
     expect(code).toBe(0)
     expect(list[0]).toMatchObject({
       level: 'warning',
       message: expect.stringMatching(/moving house$/),
-      advice: 'svc resume lets it go on',
+      advice: 'svc resume ends the pause',
     })
   })
 
-  test('asks providers, unless told not to', async () => {
+  test('contacts providers, except with --offline', async () => {
     here.env.SVC_SMTP_URL = 'smtp://127.0.0.1:1'
     here.env.SVC_MAIL_DOMAIN = 'example.com'
-    const asked = await troubles('providers')
-    expect(asked.code).toBe(1)
-    expect(asked.list[0]?.message).toMatch(/^smtp does not take its settings: /)
+    const calls = await troubles('providers')
+    expect(calls.code).toBe(1)
+    expect(calls.list[0]?.message).toMatch(/^smtp does not accept its settings: /)
     expect(await troubles('providers', '--offline')).toEqual({ code: 0, list: [] })
   })
 
-  test('connects to receivers in trouble, and only to where deliveries may go', async () => {
+  test('connects to failing receivers, and only to allowed targets', async () => {
     const receiver = createServer().listen(0, '127.0.0.1')
     await new Promise((resolve) => receiver.once('listening', resolve))
     const { port } = receiver.address() as AddressInfo
@@ -296,17 +298,15 @@ describe('svc doctor', () => {
       )
       here.env.SVC_WEBHOOK_ALLOW_HTTP = 'true'
       here.env.SVC_WEBHOOK_ALLOW_NETS = '127.0.0.0/8'
-      expect((await troubles('webhooks')).list[0]?.message).toMatch(
-        /it can be connected to from here$/,
-      )
-      expect((await troubles('webhooks', '--offline')).list[0]?.message).not.toContain('connected')
+      expect((await troubles('webhooks')).list[0]?.message).toMatch(/a connection from here works$/)
+      expect((await troubles('webhooks', '--offline')).list[0]?.message).not.toContain('connection')
     } finally {
       receiver.close()
     }
     expect((await troubles('webhooks')).list[0]?.message).toMatch(/from here \(ECONNREFUSED\)$/)
   })
 
-  test('asks the server here and at its public address', async () => {
+  test('checks the server on this machine and at its public address', async () => {
     const server = createServer((request, response) => {
       const isLive = request.url === '/health/live'
       const status = {
@@ -332,11 +332,11 @@ describe('svc doctor', () => {
     }
   })
 
-  test('looks whether backups are made', async () => {
+  test('checks the backups', async () => {
     here.env.SVC_BACKUP_EVERY = '1h'
     const none = await troubles('backups', '--offline')
     expect(none.code).toBe(0)
-    expect(none.list[0]?.message).toMatch(/^there is none yet in .*backups$/)
+    expect(none.list[0]?.message).toMatch(/^there is no backup yet in .*backups$/)
     mkdirSync(join(folder.path, 'data/backups'))
     await svcJson(['backup', '--to', join(folder.path, 'data/backups')], here)
     expect(await troubles('backups', '--offline')).toEqual({ code: 0, list: [] })
@@ -345,6 +345,6 @@ describe('svc doctor', () => {
     renameSync(join(kept_in, name), join(kept_in, 'svc-2026-05-04T09-00-00-000Z.db'))
     const old = await troubles('backups', '--offline')
     expect(old.code).toBe(1)
-    expect(old.list[0]?.message).toMatch(/^the last is of 2026-05-04T09:00:00.000Z, .*: too old$/)
+    expect(old.list[0]?.message).toMatch(/^the newest is of 2026-05-04T09:00:00.000Z, .*: too old$/)
   })
 })

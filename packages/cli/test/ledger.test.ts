@@ -14,19 +14,19 @@ beforeAll(async () => {
 
 afterAll(() => folder.remove())
 
-test('clean books: says what was checked, with the trial balance, and ends with 0', async () => {
+test('verify shows the trial balance of a consistent ledger, and exits with 0', async () => {
   const { code, stdout } = await svc(['ledger', 'verify'], here)
   expect(code).toBe(0)
   expect(stdout).toContain('promo:operator\t1\t-0.1\n')
   expect(stdout).toContain('workspaces\t2\t2.6\n')
-  expect(stdout).toMatch(/^The books add up: 2 entries of 1 workspace, and 0 messages/m)
+  expect(stdout).toMatch(/^The ledger is consistent: 2 entries of 1 workspace, and 0 messages/m)
   const report = await svcJson(['ledger', 'verify', '--workspace', 'ops@example.com'], here)
   expect(report).toMatchObject({ ok: true, entries: 2, differences: [] })
   const shown = await svc(['ledger', 'verify'], { ...here, terminal: true })
   expect(shown.stderr).toContain('entries')
 })
 
-test('exports CSV with exact decimals that no spreadsheet runs, and JSON lines', async () => {
+test('export writes CSV with exact decimals and escaped formulas, and JSON lines', async () => {
   const { code, stdout, stderr } = await svc(['ledger', 'export'], here)
   expect({ code, stderr }).toEqual({ code: 0, stderr: '2 entries.\n' })
   const [header, , grant] = stdout.split('\r\n')
@@ -55,7 +55,7 @@ test('exports CSV with exact decimals that no spreadsheet runs, and JSON lines',
   })
 })
 
-test('exports to a file, once, and within a time', async () => {
+test('export writes a new file, and filters by time', async () => {
   const argv = ['ledger', 'export', '--out', 'a.csv', '--until', '2020-01-01T00:00:00Z']
   expect(await svcJson(argv, here)).toMatchObject({ entries: 0 })
   expect(readFileSync(`${folder.path}/a.csv`, 'utf8').split('\r\n')).toHaveLength(2)
@@ -66,14 +66,14 @@ test('exports to a file, once, and within a time', async () => {
   }
 })
 
-test('a difference: says which and ends with 1', async () => {
+test('verify shows a difference, and exits with 1', async () => {
   const database = new Sqlite(`${folder.path}/data/svc.db`)
   database.exec('update credit_accounts set balance = balance + 1')
   database.close()
   const { code, stdout, stderr } = await svc(['ledger', 'verify'], here)
   expect(code).toBe(1)
   expect(stdout).toMatch(/^balance\t[0-9a-f-]+\t\t\t2600001\t2600000$/m)
-  expect(stderr).toBe('svc: the books do not add up: 2 differences\n')
+  expect(stderr).toBe('svc: the ledger is inconsistent: 2 differences\n')
   const asJson = await svc(['ledger', 'verify', '--json'], here)
   expect(asJson.code).toBe(1)
   expect(JSON.parse(asJson.stdout)).toMatchObject({
@@ -83,7 +83,7 @@ test('a difference: says which and ends with 1', async () => {
   expect(JSON.parse(asJson.stderr)).toMatchObject({ error: 'ledger_differs' })
 })
 
-test('without a database it says where to look, and ends as no difference does', async () => {
+test('verify names the settings without a database, and exits with 2', async () => {
   const { code, stderr } = await svc(['ledger', 'verify'], { cwd: `${folder.path}/none` })
   expect(code).toBe(2)
   expect(stderr).toContain('set SVC_DATABASE_URL or SVC_DATA_DIR')

@@ -15,7 +15,7 @@ beforeEach(() => {
 })
 afterEach(() => folder.remove())
 
-/** Runs the command as shipped; only the user and the paths are the test's, and the program tells what it was given. */
+/** Runs the shipped command with the user and paths of the test, and a program that prints its environment and arguments. */
 function call(secrets: string | null, env: NodeJS.ProcessEnv = {}, user = userInfo().username) {
   const at = (name: string) => join(folder.path, name)
   const script = shipped('bin/svc')
@@ -32,8 +32,8 @@ function call(secrets: string | null, env: NodeJS.ProcessEnv = {}, user = userIn
   return { status, stderr, lines: stdout.split('\n') }
 }
 
-describe('the command of a machine', () => {
-  it("has the service's settings and secrets, quoted or not, and hands on what it was called with", () => {
+describe('deploy/bin/svc', () => {
+  it('sets the settings and secrets of the service, quoted or not, and passes its arguments', () => {
     const { status, lines } = call(
       '# note\n\nPLAIN=a=b&c$HOME\nSINGLE=\'x # y\'\nDOUBLE="two words"\n; note\nEMPTY=',
       { XDG_CONFIG_HOME: '/elsewhere' },
@@ -48,7 +48,7 @@ describe('the command of a machine', () => {
     expect(lines.join()).not.toContain('XDG_CONFIG_HOME')
   })
 
-  it('lets the caller set a variable for one command, and needs no secrets', () => {
+  it('keeps the variables of the caller, and works without secrets', () => {
     expect(call('PORT=1', { PORT: '2' }).lines).toContain('PORT=2')
     expect(call(null, { SVC_CONFIG: '/other' }).lines).toContain('SVC_CONFIG=/other')
   })
@@ -59,7 +59,7 @@ describe('the command of a machine', () => {
     ['A=it"s', /secrets\.env:1 holds a quote within/],
     ['no setting', /secrets\.env:1 must be NAME=value/],
     ['A-B=1', /secrets\.env:1 must be NAME=value/],
-  ])('refuses what systemd might read otherwise: %j', (secrets, line) => {
+  ])('refuses a line that systemd may read in another way: %j', (secrets, line) => {
     const { status, stderr } = call(secrets)
     expect([status, stderr.trim().split('\n').length]).toEqual([2, 1])
     expect(stderr).toMatch(line)
@@ -67,8 +67,8 @@ describe('the command of a machine', () => {
   })
 })
 
-describe('what is deployed fits together', () => {
-  it('the unit and the command run one program with one configuration', () => {
+describe('the files in deploy', () => {
+  it('use one program and one configuration in the unit and the command', () => {
     const unit = shipped('systemd/svc.service')
     const command = shipped('bin/svc')
     const program = /^program=(.*)$/m.exec(command)?.[1]
@@ -80,12 +80,12 @@ describe('what is deployed fits together', () => {
     expect(unit).toContain('User=svc\n')
   })
 
-  it('nginx goes where the socket listens', () => {
+  it('use one address in nginx and the socket', () => {
     const address = /^ListenStream=(.*)$/m.exec(shipped('systemd/svc.socket'))?.[1]
     expect(shipped('nginx/svc.conf')).toContain(`server ${address} `)
   })
 
-  it('the unit waits for longer than the service takes to end', () => {
+  it('give the unit a longer stop timeout than the service needs', () => {
     const seconds = Number(/^TimeoutStopSec=(\d+)$/m.exec(shipped('systemd/svc.service'))?.[1])
     expect(seconds).toBeGreaterThan(10 + 25)
   })

@@ -235,7 +235,7 @@ describe('svc messages estimate', () => {
 })
 
 test.each([['cancel', '--yes'], ['timeline']])(
-  '%s of what is not there is rows in one line',
+  '%s reports a missing message in one line',
   async (command, ...more) => {
     for (const id of [UNKNOWN, 'nonsense']) {
       const { code, stderr } = await run('messages', command, id, ...more)

@@ -39,7 +39,7 @@ const rowsIn = ({ tables }: Report, name: string) =>
   tables.find(({ table }) => table === name)?.rows
 
 describe('svc export and svc import', () => {
-  test('move the service to PostgreSQL and back without loss', async () => {
+  test('move the database to PostgreSQL and back without loss', async () => {
     const out = await svcJson<Report>(['export', 'a.jsonl.gz'], here)
     expect(out).toMatchObject({ file: path('a.jsonl.gz'), made_by: 'svc 0.1.0' })
     expect(rowsIn(out, 'workspaces')).toBe(1)
@@ -64,23 +64,23 @@ describe('svc export and svc import', () => {
     expect(existsSync(path('back/svc.db'))).toBe(true)
   })
 
-  test('say what they did, to people', async () => {
+  test('print a summary', async () => {
     const out = await svc(['export', 'a.jsonl.gz'], here)
     expect(out.code).toBe(0)
     expect(out.stdout).toMatch(
-      /^Exported \d+ rows in \d+ tables to \.\/a\.jsonl\.gz\. It holds secrets[^\n]*\n$/,
+      /^Exported \d+ rows in \d+ tables to \.\/a\.jsonl\.gz\. It contains secrets[^\n]*\n$/,
     )
     expect(out.stderr).toMatch(/^workspaces\t1\n/)
     const into = await svc(['import', 'a.jsonl.gz', ...pg()], here)
     expect(into).toMatchObject({
       code: 0,
-      stdout: expect.stringMatching(/^Imported \d+ rows in \d+ tables; every checksum holds/),
+      stdout: expect.stringMatching(/^Imported \d+ rows in \d+ tables; every checksum matches/),
     })
     expect(into.stderr).toContain('workspaces\t1\n')
     expect(into.stderr).toContain('workspaces (verify)\t1\n')
   })
 
-  test('show a bar for each table on a terminal', async () => {
+  test('show a progress bar for each table on a terminal', async () => {
     const { stderr } = await svc(['export', 'a.jsonl.gz'], { ...here, terminal: true })
     const shown = stripVTControlCharacters(stderr)
     expect(shown).toMatch(/\rledger_entries +█{24} 100% {2}1 of 1\n/)
@@ -100,7 +100,7 @@ describe('svc export and svc import', () => {
     expect(moved.tables).toEqual(out.tables)
   })
 
-  test('name the file after the time where none is given', async () => {
+  test('name the file after the time by default', async () => {
     const { file } = await svcJson<Report>(['export'], here)
     expect(file).toMatch(/\/svc-20\d\d-\d\d-\d\dT[\d-]+Z\.jsonl\.gz$/)
     expect(readdirSync(folder.path).filter((name) => name.includes('.part-'))).toEqual([])
@@ -108,7 +108,7 @@ describe('svc export and svc import', () => {
 })
 
 describe('svc export refuses', () => {
-  test('a file that is there, unless it is told to overwrite it', async () => {
+  test('an existing file, except with --force', async () => {
     writeFileSync(path('a.jsonl.gz'), 'mine')
     const ended = await svc(['export', 'a.jsonl.gz'], here)
     expect(ended).toMatchObject({
@@ -120,13 +120,13 @@ describe('svc export refuses', () => {
     expect(statSync(path('a.jsonl.gz')).mode & 0o777).toBe(0o600)
   })
 
-  test('while a server runs, and leaves nothing; a snapshot it makes', async () => {
+  test('a database with a running server, except with --snapshot', async () => {
     const server = start(['dev', '--json'], { ...here, env: { PORT: '0' } })
     await server.until(/^\{.*\}$/m)
     const ended = await svc(['export', 'b.jsonl.gz'], here)
     expect(ended.code).toBe(1)
     expect(ended.stderr).toMatch(
-      /^svc: a server runs on \S+svc\.db: stop it first, or give --snapshot[^\n]*\n$/,
+      /^svc: a server runs on \S+svc\.db: stop it first, or use --snapshot[^\n]*\n$/,
     )
     expect(readdirSync(folder.path).filter((name) => name.startsWith('b.'))).toEqual([])
     const snapshot = await svcJson<Report>(['export', 'c.jsonl.gz', '--snapshot'], here)
@@ -136,7 +136,7 @@ describe('svc export refuses', () => {
     await server.stop()
   })
 
-  test('a database that is not there or behind, and names the way out', async () => {
+  test('a missing or unmigrated database, with advice', async () => {
     const missing = await svc(['export', '--database', 'file:other.db'], here)
     expect(missing.code).toBe(1)
     expect(missing.stderr).toMatch(/^svc: the database is none of svc[^\n]*or give --database\n$/)
@@ -159,18 +159,23 @@ describe('svc import refuses', () => {
     expect(ended).toMatchObject({
       code: 1,
       stderr:
-        'svc: the database is not empty: there are rows in workspaces: import into a new one, named by --database or SVC_DATABASE_URL\n',
+        'svc: the database is not empty: there are rows in workspaces: import into a new database, set with --database or SVC_DATABASE_URL\n',
     })
   })
 
   test.each([
     [
-      'something else',
+      'another file',
       (bytes: Buffer) => Buffer.concat([Buffer.from('x'), bytes]),
       'foreign',
       'this is no archive of svc',
     ],
-    ['a part', (bytes: Buffer) => bytes.subarray(0, -40), 'truncated', 'the archive is truncated'],
+    [
+      'a truncated archive',
+      (bytes: Buffer) => bytes.subarray(0, -40),
+      'truncated',
+      'the archive is truncated',
+    ],
   ])('%s, and writes nothing', async (_, edit, code, text) => {
     await svc(['export', 'a.jsonl.gz'], here)
     const stdin = edit(readFileSync(path('a.jsonl.gz')))
@@ -185,7 +190,7 @@ describe('svc import refuses', () => {
     expect(existsSync(path('new/svc.db'))).toBe(false)
   })
 
-  test('a file that is not there', async () => {
+  test('a missing file', async () => {
     const ended = await svc(['import', 'b.jsonl.gz'], here)
     expect(ended).toMatchObject({
       code: 2,
@@ -193,7 +198,7 @@ describe('svc import refuses', () => {
     })
   })
 
-  test('to go on when it is stopped, and leaves nothing', async () => {
+  test('to continue after a stop signal, and leaves no file', async () => {
     await svc(['export', 'a.jsonl.gz'], here)
     const stdin = new PassThrough()
     const [stdout, stderr] = [new PassThrough(), new PassThrough()]
@@ -216,7 +221,7 @@ describe('svc import refuses', () => {
 })
 
 describe('svc migrate', () => {
-  test('says what is missing, adds it, and says so', async () => {
+  test('lists the missing migrations, and applies them', async () => {
     const before = await svc(['migrate', '--status', ...pg()], here)
     expect(before.code).toBe(1)
     expect(before.stdout).toMatch(/^0000_init\tpending$/m)
@@ -231,7 +236,7 @@ describe('svc migrate', () => {
     expect(await svcJson(['migrate', ...pg()], here)).toEqual({ applied: [] })
   })
 
-  test('says so when the database is newer', async () => {
+  test('refuses a newer database', async () => {
     await svc(['migrate', ...pg()], here)
     const client = await database.connect()
     await client.query("insert into svc_migrations values ('of the future', 0)")
@@ -242,9 +247,9 @@ describe('svc migrate', () => {
     }
   })
 
-  test('does not make a file to look at it', async () => {
+  test('--status does not create a file', async () => {
     const { code } = await svc(['migrate', '--status', '--database', 'file:x.db'], here)
-    expect({ code, isThere: existsSync(path('x.db')) }).toEqual({ code: 1, isThere: false })
+    expect({ code, exists: existsSync(path('x.db')) }).toEqual({ code: 1, exists: false })
     expect((await svc(['migrate', '--database', 'file:x.db'], here)).code).toBe(0)
     expect(existsSync(path('x.db'))).toBe(true)
   })

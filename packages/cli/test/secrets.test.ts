@@ -15,19 +15,19 @@ beforeEach(() => {
 })
 afterEach(() => folder.remove())
 
-/** As it is run with these keys. */
+/** The folder and environment with these keys. */
 const having = (...keys: string[]) => ({
   cwd: folder.path,
   env: { PORT: '1', ...(keys.length > 0 && { SVC_SECRETS_KEY: keys.join(',') }) },
 })
 
-/** Makes a database with one webhook, as a service with these keys has it. Answers its secrets. */
+/** Creates a database with one webhook, encrypted with these keys. Returns its secrets. */
 async function prepare(...secrets_keys: string[]): Promise<string[]> {
   const argv = ['workspaces', 'create', '--name', 'Example', '--email', 'ops@example.com']
-  const given = { ...having(...secrets_keys), stdin: 'correct horse battery\n' }
+  const here = { ...having(...secrets_keys), stdin: 'correct horse battery\n' }
   const { workspace } = await svcJson<{ workspace: { id: string } }>(
     [...argv, '--password-stdin'],
-    given,
+    here,
   )
   const core = await createCore({
     database_url: `file:${folder.path}/data/svc.db`,
@@ -50,7 +50,7 @@ interface Report {
   findings: { check: string; level: string; message: string; advice: string | null }[]
 }
 
-/** What the doctor finds of secrets. */
+/** The findings of `svc doctor` about secrets. */
 async function found(...keys: string[]) {
   const ended = await svc(['doctor', '--offline', '--json'], having(...keys))
   const { findings } = JSON.parse(ended.stdout) as Report
@@ -61,7 +61,7 @@ const idOf = async (key: string) =>
   (await svcJson<{ key_id: string }>(['secrets', 'status'], having(key))).key_id
 
 describe('svc secrets', () => {
-  test('encrypts what is plain, changes the key, and tells when the old one is free', async () => {
+  test('encrypts plain text, changes the key, and reports an unused key', async () => {
     await prepare()
     const [key, other] = [await idOf(KEY), await idOf(OTHER)]
     expect(await svcJson(['secrets', 'status'], having())).toEqual({
@@ -84,7 +84,7 @@ describe('svc secrets', () => {
     const first = await svc(['secrets', 'encrypt'], having(OTHER))
     expect(first).toMatchObject({
       code: 0,
-      stdout: `Encrypted 3 values with the key ${other}; 0 were before.\n`,
+      stdout: `Encrypted 3 values with the key ${other}; 0 already were.\n`,
     })
     expect(first.stderr).toContain('Unused pages of the file')
     expect(await found(OTHER)).toMatchObject([{ level: 'ok' }])
@@ -94,7 +94,7 @@ describe('svc secrets', () => {
     ])
     const second = await svc(['secrets', 'encrypt'], having(KEY, OTHER))
     expect(second.stdout).toContain(`Encrypted 3 values with the key ${key}`)
-    expect(second.stderr).toContain(`The key ${other} encrypts nothing in the database any more`)
+    expect(second.stderr).toContain(`The key ${other} encrypts no value in the database`)
     const { stdout } = await svc(['secrets', 'status'], having(KEY, OTHER))
     expect(stdout).toBe(`${key}\t3\tencrypts new values\n${other}\t0\tdecrypts\nplain text\t0\t\n`)
     expect(await svcJson(['secrets', 'encrypt'], having(KEY))).toEqual({
@@ -105,20 +105,20 @@ describe('svc secrets', () => {
     })
   })
 
-  test('stores plain text again, when that is meant', async () => {
+  test('stores plain text again after a confirmation', async () => {
     await prepare(KEY)
-    const asked = await svc(['secrets', 'decrypt'], having(KEY))
-    expect(asked).toMatchObject({ code: 2, stderr: expect.stringContaining('add --yes') })
+    const unconfirmed = await svc(['secrets', 'decrypt'], having(KEY))
+    expect(unconfirmed).toMatchObject({ code: 2, stderr: expect.stringContaining('add --yes') })
     const { stdout } = await svc(['secrets', 'decrypt', '--yes'], having(KEY))
-    expect(stdout).toBe('Decrypted 3 values; 0 were plain text before.\n')
+    expect(stdout).toBe('Decrypted 3 values; 0 already were plain text.\n')
     expect(await svcJson(['secrets', 'status'], having())).toMatchObject({ plain: 3 })
   })
 
-  test('names the key that is missing; the service does not start without it', async () => {
+  test('names the missing key, without which the service does not start', async () => {
     await prepare(KEY)
     const key = await idOf(KEY)
     const before = await svc(['secrets', 'status'], having(OTHER))
-    expect(before.stdout).toContain(`${key}\t3\tnot given: these cannot be read\n`)
+    expect(before.stdout).toContain(`${key}\t3\tmissing: these values cannot be read\n`)
     for (const keys of [[], [OTHER]]) {
       expect(await found(...keys)).toMatchObject([
         { level: 'error', message: expect.stringContaining(`key id ${key}`) },
@@ -132,24 +132,24 @@ describe('svc secrets', () => {
     const ended = await svc(['secrets', 'encrypt'], having(OTHER))
     expect(ended).toMatchObject({
       code: 1,
-      stderr: expect.stringContaining('3 values cannot be decrypted, and stay as they are'),
+      stderr: expect.stringContaining('3 values cannot be decrypted, and did not change'),
     })
-    // What needs no secret goes on without the key.
+    // Commands that need no secret work without the key.
     expect((await svc(['workspaces', 'list'], having())).code).toBe(0)
   })
 
-  test('gives up what cannot be read, when that is meant', async () => {
+  test('discards unreadable values after a confirmation', async () => {
     await prepare(KEY)
-    const asked = await svc(['secrets', 'discard'], having(OTHER))
-    expect(asked).toMatchObject({ code: 2, stderr: expect.stringContaining('add --yes') })
+    const unconfirmed = await svc(['secrets', 'discard'], having(OTHER))
+    expect(unconfirmed).toMatchObject({ code: 2, stderr: expect.stringContaining('add --yes') })
     const { stdout } = await svc(['secrets', 'discard', '--yes'], having(OTHER))
-    expect(stdout).toBe('Gave up 1 secrets of the service, and secrets of 1 webhooks.\n')
+    expect(stdout).toBe('Discarded 1 secrets of the service, and secrets of 1 webhooks.\n')
     expect(await found(OTHER)).toMatchObject([{ level: 'ok' }])
     const { stdout: audit } = await svc(['audit'], having())
     expect(audit).toContain('secrets.discarded')
   })
 
-  test('leaves no plain secret in the database, its log, a backup or an export', async () => {
+  test('leaves no plain-text secret in the database, its log, a backup or an export', async () => {
     const secrets = await prepare(KEY)
     await svcJson(['backup'], having(KEY))
     await svcJson(['export', 'svc.jsonl.gz'], having())
@@ -168,7 +168,7 @@ describe('svc secrets', () => {
     }
   })
 
-  test('takes the key from a file that the configuration file names', async () => {
+  test('reads the key from a file that the configuration file names', async () => {
     await prepare(KEY)
     writeFileSync(join(folder.path, 'secrets.key'), `${KEY}\n`, { mode: 0o600 })
     writeFileSync(

@@ -20,8 +20,8 @@ const KEEP_MAX = 10_000
 
 const ADVICE = {
   not_found: 'set SVC_DATABASE_URL or SVC_DATA_DIR, or give --database',
-  no_folder: 'name another with --to',
-  no_space: 'name another folder with --to, or remove something',
+  no_folder: 'choose another folder with --to',
+  no_space: 'choose another folder with --to, or free space',
   exists: 'choose another name with --to',
   newer: 'back it up with that version',
 }
@@ -31,21 +31,24 @@ export function addBackup(program: Command, context: Context): void {
   const command = withDatabase(
     program
       .command('backup')
-      .summary('copy the SQLite database to one verified file, while the server runs')
+      .summary('back up the SQLite database to one verified file')
       .description(
-        `Copies the SQLite database, as it stands at one moment, to one file, while the server goes on. The copy is verified
-before it gets its name, so a file named svc-<time>.db is always whole. It holds secrets and messages: only its owner may
-read it. svc restore puts it back. For PostgreSQL see docs/operating/backup.md.`,
+        `Copies the SQLite database to one file, as of one moment; the server may run meanwhile. The copy gets its name after its
+verification, so a file named svc-<time>.db is always complete. It contains secrets and messages: only its owner can read
+it. svc restore restores it. For PostgreSQL see docs/operating/backup.md.`,
       ),
   )
     .option(
       '--to <path>',
-      "a folder, or a new file's name that ends in .db (default: SVC_BACKUP_DIR, or backups in the data folder)",
+      'a folder, or the name of a new file that ends in .db (default: SVC_BACKUP_DIR, or backups in the data folder)',
     )
-    .option('--keep <n>', 'how many stay in the folder; the oldest go (default: all)')
+    .option(
+      '--keep <n>',
+      'keep this many backups in the folder and remove the oldest (default: all)',
+    )
     .option(
       '--verify <how>',
-      'fast: checksum, structure and sums of the books; full: every row too; none',
+      'fast: checksum, structure and sums of the ledger; full: also every row; none',
       'fast',
     )
     .action((options: Options) => backup(context, `svc ${program.version()}`, options))
@@ -62,7 +65,7 @@ async function backup({ io, output }: Context, made_by: string, options: Options
     databaseUrl(io, options.database),
     'back it up with pg_dump or pg_basebackup',
   )
-  // Where the server puts its own; beside another database than the server's.
+  // The folder of the server's backups; for another database, the folder of that database.
   const home = options.database === undefined ? dataFolder(io) : dirname(database)
   const verify = verificationOf(options.verify)
   const keep = options.keep === undefined ? null : countOf(options.keep)
@@ -70,7 +73,7 @@ async function backup({ io, output }: Context, made_by: string, options: Options
   const { backupDatabase } = await import('@svc/core/operate')
   const report = await backupDatabase({
     ...{ database, keep, verify, made_by },
-    to: targetOf(io, home, { given: options.to, is_kept: keep !== null }),
+    to: targetOf(io, home, { option: options.to, hasKeep: keep !== null }),
     signal: stopSignalOf(io),
     onProgress: bars.report,
   })
@@ -81,25 +84,27 @@ async function backup({ io, output }: Context, made_by: string, options: Options
   if (output.isJson()) return output.document(report)
   const shown = pathFrom(io.cwd, report.file)
   output.line(`Backed up to ${shown}, ${contentOf(report)}; ${verdictOf(report)}.`)
-  output.note('It holds secrets: keep it as safe as the database, and a copy on another machine.')
+  output.note(
+    'It contains secrets: protect it like the database, and keep a copy on another machine.',
+  )
   for (const name of report.removed) output.note(`Removed the older ${name}.`)
 }
 
-/** Only what is called like a database is a file: a folder's name must not become one by mistake. */
+/** The folder or file of the backup. Only a name that ends in .db is a file, so that a folder is not taken for one. */
 function targetOf(
   { cwd, env }: ProcessIo,
   home: string,
-  { given, is_kept }: { given: string | undefined; is_kept: boolean },
+  { option, hasKeep }: { option: string | undefined; hasKeep: boolean },
 ): string {
-  const named = given ?? (env.SVC_BACKUP_DIR?.trim() || undefined)
+  const named = option ?? (env.SVC_BACKUP_DIR?.trim() || undefined)
   const target = named === undefined ? join(home, 'backups') : resolve(cwd, named)
-  if (given !== undefined && !is_kept && extname(target) === '.db') return target
+  if (option !== undefined && !hasKeep && extname(target) === '.db') return target
   try {
     mkdirSync(target, { recursive: true, mode: 0o700 })
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
-    if (code === 'EEXIST') throw usage(`${pathFrom(cwd, target)} is no folder`)
-    throw misconfigured(`cannot make the folder ${pathFrom(cwd, target)} (${code})`)
+    if (code === 'EEXIST') throw usage(`${pathFrom(cwd, target)} is not a folder`)
+    throw misconfigured(`cannot create the folder ${pathFrom(cwd, target)} (${code})`)
   }
   return target
 }

@@ -17,19 +17,19 @@ const STYLES: Record<Finding['level'], StyleName> = { ok: 'green', warning: 'yel
 export function addDoctor(program: Command, context: Context): void {
   const command = program
     .command('doctor')
-    .summary('look for what is wrong, and say what to do about it')
+    .summary('check the service, with advice for each problem')
     .description(
-      `Looks at the settings, the disk, the database and its settings, the clock, the ledger, the secrets, the queues, the
-providers, the webhooks, the backups and the running server, and says of each finding what to do about it. Changes nothing, sends nothing, and
-may run beside the server. Ends with 1 if there is an error; a warning alone is 0.`,
+      `Checks the settings, the disk, the database and its settings, the clock, the ledger, the secrets, the queues, the providers,
+the webhooks, the backups and the running server, and gives advice for each problem. It changes nothing and sends nothing;
+the server may run meanwhile. Exits with 1 after an error, and with 0 after warnings only.`,
     )
     .option(
       '--offline',
-      'ask nobody outside: neither providers nor receivers nor the public address',
+      'contact no other machine: no providers, no receivers, and not the public address',
     )
     .option(
       '--thorough',
-      'look at every page of the database and every row of the ledger, however long that takes',
+      'check every page of the database and every row of the ledger, which may take long',
     )
     .action((options: DoctorOptions) => doctor(context, options))
   withExamples(command, 'svc doctor', 'svc doctor --offline --json')
@@ -38,11 +38,11 @@ may run beside the server. Ends with 1 if there is an error; a warning alone is 
 async function doctor(context: Context, options: DoctorOptions): Promise<void> {
   const { output } = context
   const findings: Finding[] = []
-  const tell = (found: readonly Finding[]) => {
+  const report = (found: readonly Finding[]) => {
     findings.push(...found)
     if (!output.isJson()) for (const finding of found) show(context, finding)
   }
-  for await (const found of checks(context, options)) tell(found)
+  for await (const found of checks(context, options)) report(found)
   const count = (level: Finding['level']) => findings.filter((one) => one.level === level).length
   const [errors, warnings] = [count('error'), count('warning')]
   if (output.isJson()) output.document({ ok: errors === 0, errors, warnings, findings })
@@ -50,7 +50,7 @@ async function doctor(context: Context, options: DoctorOptions): Promise<void> {
   if (errors > 0) throw new Failure('unwell', `${sum(errors, 'error')} found`)
 }
 
-/** One after the other, those first that others rest on. */
+/** Runs the checks in order; later ones depend on earlier ones. */
 async function* checks(
   { io }: Context,
   { offline = false, thorough = false }: DoctorOptions,
@@ -65,29 +65,29 @@ async function* checks(
   const url = databaseUrl(io, undefined)
   if (url.startsWith('file:')) {
     const { checkFolder } = await import('../doctor/folder-check.ts')
-    yield await seen('disk', () => checkFolder(url.slice('file:'.length)))
+    yield await findingsOrError('disk', () => checkFolder(url.slice('file:'.length)))
   }
   const { checkDatabase } = await import('../doctor/database-check.ts')
   const database = await checkDatabase(url, { thorough, now })
   yield database.findings
   if (database.is_usable) yield* serviceChecks({ io, config, url, offline, thorough })
   const { checkBackups } = await import('../doctor/backup-check.ts')
-  yield await seen('backups', () => checkBackups(config, now()))
+  yield await findingsOrError('backups', () => checkBackups(config, now()))
   const { checkServer } = await import('../doctor/server-check.ts')
-  yield await seen('server', () => checkServer(config, { offline }))
+  yield await findingsOrError('server', () => checkServer(config, { offline }))
 }
 
-/** What a check found; that it could not look is a finding too, and the others go on. */
-async function seen(check: string, look: () => Promise<Finding[]>): Promise<Finding[]> {
+/** The findings of a check. An error of the check becomes a finding, and the other checks continue. */
+async function findingsOrError(check: string, run: () => Promise<Finding[]>): Promise<Finding[]> {
   try {
-    return await look()
+    return await run()
   } catch (error) {
     const advice = 'run as the user of the service, and with its settings'
     return [findingsOf(check).error(explain(error).message, advice)]
   }
 }
 
-/** What needs a database that can be used. */
+/** The checks that need a usable database. */
 async function* serviceChecks({
   io,
   config,
@@ -113,12 +113,12 @@ async function* serviceChecks({
   ])
   const [{ checkWork }, { checkProviders }, { checkWebhooks }, { checkSecrets }] = rest
   const targets = targetsOf(config, { dev: false })
-  yield await seen('database', () =>
+  yield await findingsOrError('database', () =>
     withCore(io, async (core) => [
-      ...(await seen('secrets', () => checkSecrets(core))),
-      ...(await seen('queue', () => checkWork(core))),
-      ...(await seen('providers', () => checkProviders(core, { offline }))),
-      ...(await seen('webhooks', () => checkWebhooks(core, { offline, targets }))),
+      ...(await findingsOrError('secrets', () => checkSecrets(core))),
+      ...(await findingsOrError('queue', () => checkWork(core))),
+      ...(await findingsOrError('providers', () => checkProviders(core, { offline }))),
+      ...(await findingsOrError('webhooks', () => checkWebhooks(core, { offline, targets }))),
     ]),
   )
 }

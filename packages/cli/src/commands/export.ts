@@ -22,9 +22,9 @@ interface Options {
 
 const ADVICE = {
   not_found: 'set SVC_DATABASE_URL or SVC_DATA_DIR, or give --database',
-  behind: 'svc migrate brings it there',
+  behind: 'run svc migrate',
   newer: 'export it with that version',
-  in_use: 'stop it first, or give --snapshot if what it accepts from now on may be left out',
+  in_use: 'stop it first, or use --snapshot if later messages may be missing',
 }
 
 /** Adds `svc export`. */
@@ -32,18 +32,18 @@ export function addExport(program: Command, context: Context): void {
   const command = withDatabase(
     program
       .command('export')
-      .summary('write all that the database holds to one file')
+      .summary('export the whole database to one file')
       .description(
-        `Writes all that the database holds to one file that svc import reads, on either engine: accounts, keys, ledger,
-messages, queues and secrets, with a checksum for each table. The database is not changed. The file holds secrets and
-messages: only its owner may read it.
+        `Exports the whole database to one file, which svc import reads on both engines: accounts, keys, ledger, messages, queues
+and secrets, with a checksum for each table. The database does not change. The file contains secrets and messages: only its
+owner can read it.
 
-While a server runs it is refused, since what is accepted afterwards would be missing. --snapshot exports
-nevertheless, as everything stands at one moment: for a backup, never for a move.`,
+The command refuses a database on which a server runs, because later messages would be missing. --snapshot exports it
+anyway, as of one moment: for a backup, never for a move.`,
       )
       .argument('[file]', '- writes to stdout (default: svc-<time>.jsonl.gz)'),
   )
-    .option('--snapshot', 'export although a server runs: what it accepts afterwards is not in it')
+    .option('--snapshot', 'export while a server runs: later messages are missing')
     .option('--force', 'overwrite the file')
     .action((file: string | undefined, options: Omit<Options, 'made_by'>) =>
       exportTo(context, file, { made_by: `svc ${program.version()}`, ...options }),
@@ -91,14 +91,14 @@ async function exportTo(
     if (output.isJson()) return output.document(documentOf(report, path))
     const text = `Exported ${amountOf(report)}`
     if (isPipe) output.note(`${text}.`)
-    else output.line(`${text} to ${shown}. It holds secrets: keep it as safe as the database.`)
+    else output.line(`${text} to ${shown}. It contains secrets: protect it like the database.`)
   } catch (error) {
     bars.end()
     throw withAdvice(error, ADVICE)
   }
 }
 
-/** Writes beside the file and puts it in place when it is whole and on disk; a failure leaves nothing. */
+/** Writes a temporary file and renames it when it is complete and on disk; a failure leaves no file. */
 async function writeFile(
   path: string,
   write: (to: ExportOptions['to']) => Promise<MoveReport>,

@@ -12,7 +12,7 @@ import { amountOf, documentOf, moveProgress } from '../show/move-report.ts'
 const NOTHING = 'nothing was written'
 
 const ADVICE = {
-  not_empty: 'import into a new one, named by --database or SVC_DATABASE_URL',
+  not_empty: 'import into a new database, set with --database or SVC_DATABASE_URL',
   in_use: 'stop it first',
   newer: 'install that version',
   foreign: NOTHING,
@@ -26,11 +26,11 @@ export function addImport(program: Command, context: Context): void {
   const command = withDatabase(
     program
       .command('import')
-      .summary('fill an empty database from such a file')
+      .summary('import an export into an empty database')
       .description(
-        `Fills an empty database from a file that svc export wrote, on either engine, making and migrating it first. The
-file is verified while it is read, and the database before it is kept: whatever fails, nothing was written. A database
-that has any row, or on which a server runs, is refused.`,
+        `Imports a file of svc export into an empty database, on both engines; creates and migrates the database first. It verifies
+the file while it reads it, and the database before it commits: after any failure the database is empty. It refuses a
+database that has rows, or on which a server runs.`,
       )
       .argument('<file>', '- reads stdin'),
   ).action((file: string, { database }: { database?: string }) =>
@@ -61,7 +61,7 @@ async function importFrom(
     })
     bars.end()
     if (output.isJson()) return output.document(documentOf(report, null))
-    output.line(`Imported ${amountOf(report)}; every checksum holds in the new database.`)
+    output.line(`Imported ${amountOf(report)}; every checksum matches in the new database.`)
   } catch (error) {
     bars.end()
     throw withAdvice(error, ADVICE)

@@ -26,15 +26,17 @@ export function addLedgerExport(ledger: Command, context: Context): void {
   const command = withOneWorkspace(
     ledger
       .command('export')
-      .summary('write the entries for the books')
+      .summary('export the entries')
       .description(
-        'Writes every entry of the ledger, by workspace and number, as all stands at one moment. Amounts are credits, exact.',
+        'Exports every entry of the ledger, ordered by workspace and number, as of one moment. Amounts are exact credits.',
       ),
   )
-    .addOption(new Option('--format <format>', 'the form').choices(['csv', 'jsonl']).default('csv'))
-    .option('--since <time>', 'entries from then on: ISO 8601, or a duration before now')
-    .option('--until <time>', 'entries before then, said the same way')
-    .option('--out <file>', '- writes to stdout', '-')
+    .addOption(
+      new Option('--format <format>', 'the format').choices(['csv', 'jsonl']).default('csv'),
+    )
+    .option('--since <time>', 'entries at or after: ISO 8601, or a duration before now')
+    .option('--until <time>', 'entries before, in the same form')
+    .option('--out <file>', 'the file; - for stdout', '-')
     .action((options: Options) => exportLedger(context, options))
   withExamples(
     command,
@@ -79,12 +81,12 @@ async function readOptional(option: string, text: string | undefined): Promise<D
   return text === undefined ? undefined : readPast(option, text)
 }
 
-/** Waits for a slow reader, so that nothing piles up in memory. */
+/** Writes and waits for a slow reader, so that memory does not grow. */
 async function put(to: Writable, text: string): Promise<void> {
   if (!to.write(text)) await once(to, 'drain')
 }
 
-/** Writes beside the file and puts it in place when it is whole; a failure leaves nothing. */
+/** Writes a temporary file and renames it when it is complete; a failure leaves no file. */
 async function toFile(path: string, write: (to: Writable) => Promise<number>): Promise<number> {
   const part = `${path}.part`
   const stream = createWriteStream(part, { flags: 'w', mode: 0o600, flush: true })

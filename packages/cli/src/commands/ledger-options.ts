@@ -4,27 +4,27 @@ import type { Context } from '../context.ts'
 import { Failure } from '../process/failure.ts'
 import { withAdvice } from '../settings/database-option.ts'
 
-/** Adds the option that keeps a command to one workspace. */
+/** Adds the option that limits a command to one workspace. */
 export function withOneWorkspace(command: Command): Command {
-  return command.option('--workspace <id-or-email>', 'this workspace alone (default: all)')
+  return command.option('--workspace <id-or-email>', 'only this workspace (default: all)')
 }
 
-/** What to do about a database that cannot be read. */
+/** Advice for a database that cannot be read. */
 const ADVICE: Readonly<Record<string, string>> = {
   not_found: 'set SVC_DATABASE_URL or SVC_DATA_DIR',
-  behind: 'svc migrate brings it there',
+  behind: 'run svc migrate',
   newer: 'use that version',
 }
 
-/** What is said of a database that cannot be read. It ends with 2: 1 is for books that do not add up. */
+/** Explains a database that cannot be read. The exit code is 2, because 1 means an inconsistent ledger. */
 export function asUnreadable(thrown: unknown): unknown {
-  const said = withAdvice(thrown, ADVICE)
-  return said instanceof Failure && said.code in ADVICE
-    ? new Failure(said.code, said.message, 2)
-    : said
+  const failure = withAdvice(thrown, ADVICE)
+  return failure instanceof Failure && failure.code in ADVICE
+    ? new Failure(failure.code, failure.message, 2)
+    : failure
 }
 
-/** The workspace that is meant, if one is. */
+/** The id of the workspace that `selector` names; undefined without a selector. */
 export async function workspaceIdOf(
   { io }: Context,
   selector: string | undefined,

@@ -19,12 +19,12 @@ export function addLedgerVerify(ledger: Command, context: Context): void {
       .command('verify')
       .summary('recompute every balance and compare')
       .description(
-        `Recomputes every balance from its entries and holds the entries against messages, bulks, refunds, purchases, holds
-and lots, as all stands at one moment. Nothing is changed. Ends with 1 if anything is not as it must be; amounts of a
-difference are whole micro-credits.`,
+        `Recomputes every balance from its entries, and compares the entries with messages, bulks, refunds, purchases, holds and
+lots, as of one moment. It changes nothing. Exits with 1 after listing all differences; their amounts are in whole
+micro-credits.`,
       ),
   )
-    .option('--fast', 'look at rows one by one only where sums differ: for very long histories')
+    .option('--fast', 'compare rows only where sums differ: for very long histories')
     .action((options: VerifyOptions) => verify(context, options))
   withExamples(command, 'svc ledger verify', 'svc ledger verify --workspace ops@example.com --json')
 }
@@ -55,7 +55,7 @@ async function verify(
     const found = report.has_more
       ? `more than ${length} differences`
       : counted(length, 'difference')
-    throw new Failure('ledger_differs', `the books do not add up: ${found}`)
+    throw new Failure('ledger_differs', `the ledger is inconsistent: ${found}`)
   }
 }
 
@@ -80,7 +80,7 @@ function show({ output }: Context, report: LedgerReport): void {
     ],
   )
   output.line(
-    `The books add up: ${counted(entries, 'entry', 'entries')} of ${counted(workspaces, 'workspace')}, and ${counted(messages, 'message')}, with refunds, purchases, holds and lots.`,
+    `The ledger is consistent: ${counted(entries, 'entry', 'entries')} of ${counted(workspaces, 'workspace')}, and ${counted(messages, 'message')}, with refunds, purchases, holds and lots.`,
   )
 }
 
@@ -92,7 +92,7 @@ function cellsOf({ check, workspace_id, seq, about, stands, should }: LedgerDiff
   return [check, workspace_id, seq === null ? '' : String(seq), about ?? '', stands, should]
 }
 
-/** Whole micro-credits as credits, exactly: a sum over all workspaces may be past what a number holds. */
+/** Whole micro-credits as exact credits: a sum over all workspaces may exceed the range of a number. */
 function decimalOf(micro: string): string {
   const digits = micro.replace('-', '').padStart(7, '0')
   const decimals = digits.slice(-6).replace(/(?<!0)0+$/, '')

@@ -79,7 +79,7 @@ async function resumeProvider(
   const title = printable(titleOf(name, sender))
   output.line(
     wasPaused
-      ? `${title} is active command within two seconds.`
+      ? `${title} is active again within two seconds.`
       : `${title} was not paused; nothing was changed.`,
   )
   const others = pauses.map((pause) => (pause.sender === '' ? 'the whole provider' : pause.sender))

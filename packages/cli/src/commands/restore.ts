@@ -20,28 +20,28 @@ interface Options {
 const ADVICE = {
   in_use: 'stop it first',
   newer: 'install that version',
-  damaged: 'nothing was changed; take another backup',
+  damaged: 'nothing was changed; use another backup',
   foreign: 'nothing was changed',
-  no_space: 'make room first',
-  unsealed: 'give --unsealed to take it nevertheless',
+  no_space: 'free space first',
+  unsealed: 'add --unsealed to restore it anyway',
 }
 
 /** Adds `svc restore`. */
 export function addRestore(program: Command, context: Context): void {
   const command = program
     .command('restore')
-    .summary('put a backup in the place of the SQLite database')
+    .summary('restore the SQLite database from a backup')
     .description(
-      `Puts a backup in the place of the SQLite database, after verifying it. The server must be stopped; the database that
-was there is kept beside the new one. A server started afterwards accepts, but sends and delivers nothing until you say
-so: what was queued may have been sent after the backup was made. svc resume --dry-run shows what that is.
+      `Verifies a backup and replaces the SQLite database with it. Stop the server first. The old database is kept beside the new
+one. The next server accepts messages, but sends and delivers nothing until svc resume: messages that were queued in the
+backup may have been sent since. svc resume --dry-run shows them.
 
---verify alone only verifies the file and changes nothing.`,
+--verify only verifies the file and changes nothing.`,
     )
-    .argument('<file>', 'a file that svc backup made')
+    .argument('<file>', 'a file of svc backup')
     .option('--verify', 'only verify the file')
-    .option('--to <folder>', "the data folder to restore into (default: where the server's is)")
-    .option('--unsealed', 'take a copy that svc backup did not make, and that has no checksum')
+    .option('--to <folder>', 'the data folder to restore into (default: that of the server)')
+    .option('--unsealed', 'accept a copy without a checksum, which svc backup did not make')
     .option('--yes', 'do not ask')
     .action((file: string, options: Options) => restore(context, file, options))
   withExamples(
@@ -51,9 +51,9 @@ so: what was queued may have been sent after the backup was made. svc resume --d
   )
 }
 
-async function restore(context: Context, given: string, options: Options): Promise<void> {
+async function restore(context: Context, path: string, options: Options): Promise<void> {
   const { io, output } = context
-  const file = resolve(io.cwd, given)
+  const file = resolve(io.cwd, path)
   const bars = progressBars(io, { isQuiet: output.isJson() || !output.isTerminal })
   const work = {
     signal: stopSignalOf(io),
@@ -86,7 +86,7 @@ async function verifyOnly({ output }: Context, file: string, work: Work): Promis
       `${check.as_of.toISOString()}${check.as_of_from === 'rows' ? ' (by its newest row)' : ''}`,
     ],
     ['made by', check.made_by],
-    ['holds', contentOf(check)],
+    ['contains', contentOf(check)],
     ['sha256', check.sha256],
     ['migrations missing', check.migrations_missing.join(', ') || null],
   ])
@@ -114,18 +114,18 @@ async function putInPlace(
     `Restored ${pathFrom(cwd, database)} as of ${as_of}, ${contentOf(report)}; ${verdictOf(report)}.`,
   )
   if (report.kept !== null) {
-    output.line(`The database that was there is kept as ${pathFrom(cwd, report.kept)}.`)
+    output.line(`The old database is kept as ${pathFrom(cwd, report.kept)}.`)
   }
   for (const name of report.migrated) output.line(`Migrated: ${name}`)
   output.line(`
-A server started on it sends and delivers nothing until you say so:
-  svc resume --dry-run   what may have been sent after ${as_of}
-  svc billing sync       what was paid since
-Lost is what came after that time: API keys, accounts and suppressions. Whoever wrote STOP since then is written to
-again, unless you suppress the address before you resume.`)
+The next server sends and delivers nothing until svc resume. Before that, run:
+  svc resume --dry-run   shows messages that may have been sent after ${as_of}
+  svc billing sync       adds payments since that time
+Changes after that time are lost: API keys, accounts and suppressions. A recipient who has written STOP since then gets
+messages again, except if you add the suppression before svc resume.`)
 }
 
-function questionOf(found: BackupCheck, database: string, isThere: boolean): string {
-  const what = `Restore ${database} as of ${found.as_of.toISOString()}?`
-  return isThere ? `${what} The database that is there is kept beside it.` : what
+function questionOf(found: BackupCheck, database: string, exists: boolean): string {
+  const question = `Restore ${database} as of ${found.as_of.toISOString()}?`
+  return exists ? `${question} The old database is kept beside it.` : question
 }

@@ -7,23 +7,23 @@ import { Failure, misconfigured } from '../process/failure.ts'
 import { stopSignalOf } from '../process/process-io.ts'
 import { progressBars } from '../show/progress-bar.ts'
 
-/** Adds `svc secrets`: how the database's secrets are encrypted. */
+/** Adds `svc secrets`: the encryption of the secrets in the database. */
 export function addSecrets(program: Command, context: Context): void {
   const secrets = program
     .command('secrets')
     .summary('encrypt the secrets in the database, and change their key')
     .description(
-      `Says with which keys the secrets in the database are encrypted, and encrypts them anew: those of sessions and providers,
-and the secrets and headers of webhooks. The server may run meanwhile. The keys are those of SVC_SECRETS_KEY or
-SVC_SECRETS_KEY_FILE: the first encrypts, all decrypt. A key is never shown, only its id.`,
+      `Shows the keys that encrypt the secrets in the database, and encrypts the secrets again: those of sessions and providers,
+and the secrets and headers of webhooks. The server may run meanwhile. The keys come from SVC_SECRETS_KEY or
+SVC_SECRETS_KEY_FILE: the first key encrypts, all keys decrypt. Only the id of a key is shown, never the key.`,
     )
   withExamples(secrets, 'svc secrets status', 'svc secrets encrypt')
 
   const status = secrets
     .command('status')
-    .summary('count the values by the key that they are encrypted with')
+    .summary('count the values by their key')
     .description(
-      'Counts the secrets in the database by the key that they are encrypted with, and those in plain text.',
+      'Counts the secrets in the database by the key that encrypts them, and those in plain text.',
     )
     .action(() => showStatus(context))
   withExamples(status, 'svc secrets status')
@@ -32,9 +32,9 @@ SVC_SECRETS_KEY_FILE: the first encrypts, all decrypt. A key is never shown, onl
     .command('encrypt')
     .summary('encrypt every value with the first key')
     .description(
-      `Encrypts every secret with the first key: those in plain text, and those encrypted with another key, which can be
-removed afterwards. Every running server must have the first key already. Works in batches; interrupted, it goes on where
-it was when it is run again.`,
+      `Encrypts every secret with the first key: those in plain text, and those with another key, which you can remove afterwards.
+Every running server must already have the first key. The command works in batches; after an interruption, run it again to
+continue.`,
     )
     .action(() => encryptAll(context))
   withExamples(encrypt, 'svc secrets encrypt')
@@ -43,8 +43,8 @@ it was when it is run again.`,
     .command('decrypt')
     .summary('store every value as plain text again')
     .description(
-      `Stores every secret as plain text again. Asks first. A server that has a key goes on to encrypt what is new: run it while
-none runs, or once more after the servers were started without a key.`,
+      `Stores every secret as plain text again, after asking. A server with a key continues to encrypt new secrets: stop all
+servers first, or run the command again after the servers have started without a key.`,
     )
     .option('--yes', 'do not ask')
     .action((options: { yes?: boolean }) => decryptAll(context, options))
@@ -52,12 +52,11 @@ none runs, or once more after the servers were started without a key.`,
 
   const discard = secrets
     .command('discard')
-    .summary('give up the values whose key is lost')
+    .summary('discard the values whose key is lost')
     .description(
-      `Gives up every value that cannot be decrypted, for a key that is lost for good. Asks first. The secrets of the service are
-made anew: sessions end, and so do unsubscribe links that were sent before. A webhook gets a new secret, loses its headers
-and is disabled; its owner rotates the secret to see one, and enables it. Run it while no server runs, with the keys that are
-left.`,
+      `Discards every value that cannot be decrypted because its key is lost, after asking. The service gets new secrets: sessions
+end, and earlier unsubscribe links stop working. A webhook gets a new secret, loses its headers, and is disabled; its owner
+rotates the secret to see it, and enables the webhook. Stop all servers first, and use the remaining keys.`,
     )
     .option('--yes', 'do not ask')
     .action((options: { yes?: boolean }) => discardLost(context, options))
@@ -75,7 +74,7 @@ async function showStatus({ io, output }: Context): Promise<void> {
         String(values),
         is_given
           ? useOf(key_id, found)
-          : { text: 'not given: these cannot be read', style: 'red' as const },
+          : { text: 'missing: these values cannot be read', style: 'red' as const },
       ]),
       ['plain text', String(found.plain), found.key_id === null ? 'stores new values' : ''],
     ],
@@ -92,20 +91,20 @@ async function encryptAll(context: Context): Promise<void> {
     const { key_id } = await core.secretsAtRest.status()
     if (key_id === null) {
       throw misconfigured(
-        'there is no key to encrypt with: set SVC_SECRETS_KEY or SVC_SECRETS_KEY_FILE (openssl rand -base64 32 makes one)',
+        'there is no key: set SVC_SECRETS_KEY or SVC_SECRETS_KEY_FILE (openssl rand -base64 32 creates one)',
       )
     }
-    const report = await followed(context, core.secretsAtRest.encrypt)
+    const report = await withProgress(context, core.secretsAtRest.encrypt)
     const after = await core.secretsAtRest.status()
     if (output.isJson()) output.document({ key_id, ...report })
     else {
       output.line(
-        `Encrypted ${sum(report.changed)} with the key ${key_id}; ${report.unchanged} were before.`,
+        `Encrypted ${sum(report.changed)} with the key ${key_id}; ${report.unchanged} already were.`,
       )
       noteUnused(context, after)
       if (report.changed > 0 && databaseFile(io) !== null) {
         output.note(
-          'Unused pages of the file, and older backups, may still hold what was there before: see docs/operating/secrets.md.',
+          'Unused pages of the file, and older backups, may still contain the old values: see docs/operating/secrets.md.',
         )
       }
     }
@@ -117,10 +116,10 @@ async function decryptAll(context: Context, { yes }: { yes?: boolean }): Promise
   const { io, output } = context
   if (!yes) await confirm(io, 'Store every secret in the database as plain text?')
   await withCore(io, async (core) => {
-    const report = await followed(context, core.secretsAtRest.decrypt)
+    const report = await withProgress(context, core.secretsAtRest.decrypt)
     if (output.isJson()) output.document(report)
     else
-      output.line(`Decrypted ${sum(report.changed)}; ${report.unchanged} were plain text before.`)
+      output.line(`Decrypted ${sum(report.changed)}; ${report.unchanged} already were plain text.`)
     assertWhole(report)
   })
 }
@@ -130,18 +129,18 @@ async function discardLost(context: Context, { yes }: { yes?: boolean }): Promis
   await withCore(io, async (core) => {
     const { keys } = await core.secretsAtRest.status()
     const lost = keys.filter(({ is_given }) => !is_given)
-    const ids = lost.map(({ key_id }) => key_id).join(', ') || 'no key that is missing'
-    if (!yes) await confirm(io, `Give up for good what is encrypted with ${ids}?`)
-    const report = await followed(context, core.secretsAtRest.discard)
+    const ids = lost.map(({ key_id }) => key_id).join(', ') || 'no missing key'
+    if (!yes) await confirm(io, `Discard permanently all values that are encrypted with ${ids}?`)
+    const report = await withProgress(context, core.secretsAtRest.discard)
     if (output.isJson()) return output.document(report)
     output.line(
-      `Gave up ${report.secrets} secrets of the service, and secrets of ${report.webhooks} webhooks.`,
+      `Discarded ${report.secrets} secrets of the service, and secrets of ${report.webhooks} webhooks.`,
     )
   })
 }
 
-/** Does it with a bar, until it is stopped. */
-async function followed<Report>(
+/** Runs the work with a progress bar, until it is stopped. */
+async function withProgress<Report>(
   { io, output }: Context,
   work: (options: ResealOptions) => Promise<Report>,
 ): Promise<Report> {
@@ -151,7 +150,7 @@ async function followed<Report>(
     bars.report({ name: 'rows', ...progress })
   const actor = operatorOf(io)
   const report = await work({ signal, onProgress, actor }).finally(bars.end)
-  if (signal.aborted) throw new Failure('stopped', 'stopped: run it again to go on')
+  if (signal.aborted) throw new Failure('stopped', 'stopped: run the command again to continue')
   return report
 }
 
@@ -159,7 +158,7 @@ function noteUnused({ output }: Context, { keys, key_id }: SecretsStatus): void 
   for (const key of keys) {
     if (key.key_id === key_id || !key.is_given || key.values > 0) continue
     output.note(
-      `The key ${key.key_id} encrypts nothing in the database any more; older backups may need it.`,
+      `The key ${key.key_id} encrypts no value in the database; older backups may need it.`,
     )
   }
 }
@@ -168,7 +167,7 @@ function assertWhole({ unreadable }: ResealReport): void {
   if (unreadable === 0) return
   throw new Failure(
     'incomplete',
-    `${sum(unreadable)} cannot be decrypted, and stay as they are: svc secrets status shows whether a key is missing`,
+    `${sum(unreadable)} cannot be decrypted, and did not change: svc secrets status shows whether a key is missing`,
   )
 }
 

@@ -1,17 +1,17 @@
 import type { DatabaseFacts, QueueFaults } from '@svc/core/operate'
 import { type Finding, findingsOf, reasonOf } from './finding.ts'
 
-/** Before it, a reset of the write-ahead log could damage a database. Source: release notes of SQLite 3.51.3. */
+/** In older versions a reset of the write-ahead log can damage a database. Source: release notes of SQLite 3.51.3. */
 const SQLITE_MIN = [3, 51, 3]
 
 const LOG_MAX = 256 * 1024 * 1024
 const CONNECTIONS_MIN = 40
 const CLOCK_OFF_MS = 2_000
 const CLOCK_WRONG_MS = 30_000
-/** Of a file larger than this, the pages are looked at only when asked for. */
+/** The pages of a larger file are checked only with --thorough. */
 const PAGES_SIZE_MAX = 1024 * 1024 * 1024
 
-/** Whether the database can be used, keeps what it is given, and is at this program's schema. */
+/** Checks that the database is usable and durable, and has this program's schema. */
 export async function checkDatabase(
   url: string,
   { thorough, now }: { thorough: boolean; now: () => Date },
@@ -26,16 +26,16 @@ export async function checkDatabase(
     }
     if (applied.length === 0) {
       return unusable(
-        is.warning('the database is empty', 'svc serve makes its tables when it starts'),
+        is.warning('the database is empty', 'svc serve creates its tables at its start'),
       )
     }
     if (pending.length > 0) {
-      const advice = 'the next start does it; back up first: svc backup'
+      const advice = 'the next start migrates it; back up first: svc backup'
       return unusable(is.warning(`the schema is behind by ${pending.join(', ')}`, advice))
     }
     const facts = await inspectDatabase(url, { now })
-    const isLooked = thorough || facts.size_bytes <= PAGES_SIZE_MAX
-    const damage = isLooked ? await findDamage(url) : null
+    const isChecked = thorough || facts.size_bytes <= PAGES_SIZE_MAX
+    const damage = isChecked ? await findDamage(url) : null
     const findings = [
       ...engineFindings(facts),
       ...clockFindings(facts, now()),
@@ -48,10 +48,11 @@ export async function checkDatabase(
     }
     const size = `${Math.ceil(facts.size_bytes / 1024 / 1024).toLocaleString('en')} MB`
     const name = facts.engine === 'sqlite' ? 'SQLite' : 'PostgreSQL'
-    const well = is.ok(`${name} ${facts.version}, ${size}, ${applied.length} migrations`)
-    return { findings: [well, ...findings], is_usable: damage === null }
+    const summary = is.ok(`${name} ${facts.version}, ${size}, ${applied.length} migrations`)
+    return { findings: [summary, ...findings], is_usable: damage === null }
   } catch (error) {
-    const advice = 'is SVC_DATABASE_URL right, the server up, and its address reachable from here?'
+    const advice =
+      'check SVC_DATABASE_URL, and that the database server runs and can be reached from here'
     return unusable(is.error(reasonOf(error), advice))
   }
 }
@@ -68,7 +69,7 @@ function engineFindings({ engine, version, settings, log_bytes }: DatabaseFacts)
       findings.push(
         is.error(
           `SQLite ${version} has a fault that can damage the database`,
-          `reinstall svc: it brings ${SQLITE_MIN.join('.')} or newer`,
+          `reinstall svc: it includes ${SQLITE_MIN.join('.')} or newer`,
         ),
       )
     }
@@ -76,7 +77,7 @@ function engineFindings({ engine, version, settings, log_bytes }: DatabaseFacts)
       findings.push(
         is.error(
           `journal_mode is ${settings.journal_mode}, not wal`,
-          'start svc serve once; it sets it, and refuses to run without',
+          'start svc serve once: it sets wal, and does not run without it',
         ),
       )
     }
@@ -85,42 +86,42 @@ function engineFindings({ engine, version, settings, log_bytes }: DatabaseFacts)
       findings.push(
         is.warning(
           `the write-ahead log has grown to ${megabytes} MB`,
-          'something reads the database for long and keeps it from being written back: a tool left open?',
+          'a long read keeps SQLite from shortening it: close other programs that have the database open',
         ),
       )
     }
     return findings
   }
-  const wanted: [name: string, value: string, why: string][] = [
-    ['fsync', 'on', 'a power cut loses what was answered with 201'],
+  const required: [name: string, value: string, risk: string][] = [
+    ['fsync', 'on', 'a power cut loses requests that were answered with 201'],
     ['full_page_writes', 'on', 'a power cut can leave torn pages'],
     [
       'data_sync_retry',
       'off',
-      'after a failed flush PostgreSQL goes on, and a later power cut loses what was answered with 201',
+      'after a failed flush PostgreSQL continues, and a later power cut loses requests that were answered with 201',
     ],
   ]
-  for (const [name, value, why] of wanted) {
+  for (const [name, value, risk] of required) {
     if (settings[name] === value) continue
-    findings.push(is.error(`${name} is ${settings[name]}: ${why}`, `set ${name} = ${value}`))
+    findings.push(is.error(`${name} is ${settings[name]}: ${risk}`, `set ${name} = ${value}`))
   }
   if (settings.data_checksums === 'off') {
     findings.push(
       is.warning(
-        'data checksums are off: damage of the disk goes unnoticed',
-        'pg_checksums --enable, while PostgreSQL is stopped',
+        'data checksums are off: damage of the disk is not detected',
+        'stop PostgreSQL and run pg_checksums --enable',
       ),
     )
   }
   if (settings.autovacuum === 'off') {
     findings.push(
-      is.warning('autovacuum is off: the queues grow slower and slower', 'set autovacuum = on'),
+      is.warning('autovacuum is off: the queues become slower and slower', 'set autovacuum = on'),
     )
   }
   if (Number(settings.max_connections) < CONNECTIONS_MIN) {
     findings.push(
       is.warning(
-        `max_connections is ${settings.max_connections}; each server of svc takes 18`,
+        `max_connections is ${settings.max_connections}; each server of svc uses 18`,
         `set max_connections to ${CONNECTIONS_MIN} or more`,
       ),
     )
@@ -132,7 +133,7 @@ function clockFindings({ clock_off_ms, newest_at }: DatabaseFacts, ours: Date): 
   const is = findingsOf('clock')
   const off_ms = Math.abs(clock_off_ms)
   const seconds = (ms: number) => `${Math.round(ms / 1000)} s`
-  const advice = 'set both machines by NTP: timedatectl set-ntp true'
+  const advice = 'synchronize both machines with NTP: timedatectl set-ntp true'
   if (off_ms > CLOCK_WRONG_MS) {
     return [
       is.error(`this machine's clock and the database's differ by ${seconds(off_ms)}`, advice),
@@ -147,7 +148,7 @@ function clockFindings({ clock_off_ms, newest_at }: DatabaseFacts, ours: Date): 
   if (ahead_ms > CLOCK_OFF_MS) {
     return [
       is.error(
-        `the last entry was booked ${seconds(ahead_ms)} from now: this clock is behind, or was ahead then`,
+        `the last entry was booked ${seconds(ahead_ms)} in the future: this clock is slow now, or was fast then`,
         advice,
       ),
     ]
@@ -158,26 +159,26 @@ function clockFindings({ clock_off_ms, newest_at }: DatabaseFacts, ours: Date): 
 function faultFindings(faults: QueueFaults): Finding[] {
   const is = findingsOf('queue')
   const report = 'please report it with the output of svc doctor --json; a restore is not needed'
-  const texts: Record<keyof QueueFaults, [what: string, advice: string]> = {
+  const texts: Record<keyof QueueFaults, [fault: string, advice: string]> = {
     messages_gone: ['rows of the message queue have no message', report],
     deliveries_gone: ['rows of the delivery queue have no delivery', report],
     leases_ahead: [
-      'rows are claimed for more than an hour: a clock was ahead when they were',
-      'set this clock by NTP; a running service brings them back within seconds, else the next start does',
+      'rows are claimed for more than an hour: a clock was fast at the claim',
+      'synchronize this clock with NTP; a running service releases them within seconds, else the next start',
     ],
-    counts_differ: ['totals of lists differ from what is listed', report],
+    counts_differ: ['totals of lists differ from the lists', report],
   }
   return (Object.keys(texts) as (keyof QueueFaults)[]).flatMap((name) => {
-    const [what, advice] = texts[name]
-    return faults[name] > 0 ? [is.error(`${faults[name]} ${what}`, advice)] : []
+    const [fault, advice] = texts[name]
+    return faults[name] > 0 ? [is.error(`${faults[name]} ${fault}`, advice)] : []
   })
 }
 
-function isOlder(version: string, least: readonly number[]): boolean {
+function isOlder(version: string, minimums: readonly number[]): boolean {
   const parts = version.split('.').map(Number)
-  for (const [i, wanted] of least.entries()) {
+  for (const [i, minimum] of minimums.entries()) {
     const part = parts[i] ?? 0
-    if (part !== wanted) return part < wanted
+    if (part !== minimum) return part < minimum
   }
   return false
 }

@@ -1,13 +1,13 @@
-/** What one look found. An `error` is something that loses, stops or endangers what the service promises. */
+/** A result of a check. An `error` breaks or endangers a promise of the service. */
 export interface Finding {
   check: string
   level: 'ok' | 'warning' | 'error'
   message: string
-  /** What to do about it; null where nothing is. */
+  /** What to do; null for `ok`. */
   advice: string | null
 }
 
-/** Findings of one check, which says of itself what it is about. */
+/** Creates findings of one check. */
 export function findingsOf(check: string) {
   return {
     ok: (message: string): Finding => ({ check, level: 'ok', message, advice: null }),
@@ -26,7 +26,7 @@ export function findingsOf(check: string) {
   }
 }
 
-/** What went wrong, in one line. */
+/** The reason of an error in one line. */
 export function reasonOf(error: unknown): string {
   const text = error instanceof Error ? error.message : String(error)
   const cause = error instanceof Error ? (error.cause as { code?: unknown } | undefined) : undefined

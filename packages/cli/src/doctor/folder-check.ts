@@ -5,12 +5,12 @@ import { type Finding, findingsOf } from './finding.ts'
 
 const MB = 1024 * 1024
 const FREE_MIN = 200 * MB
-const FREE_WANTED = 1024 * MB
+const FREE_ADVISED = 1024 * MB
 
-/** Who may read besides the owner. */
+/** The permissions of users other than the owner. */
 const OTHERS = 0o077
 
-/** File systems by the number that statfs(2) gives. On the first, locks and flushes do not hold; the second forgets. */
+/** File systems by the type of statfs(2): on a network, locks and flushes are not reliable; in memory, data is lost. */
 const NETWORK: Record<number, string> = {
   26985: 'NFS',
   4283649346: 'SMB',
@@ -20,13 +20,13 @@ const NETWORK: Record<number, string> = {
 }
 const IN_MEMORY: Record<number, string> = { 16914836: 'tmpfs', 2240043254: 'ramfs' }
 
-/** The folder of a SQLite file: whether it is on a disk, with room, and for nobody else to read. */
+/** Checks the folder of a SQLite file: a disk with free space, readable by the owner only. */
 export async function checkFolder(file: string): Promise<Finding[]> {
   const is = findingsOf('disk')
   const folder = dirname(file)
   if (!existsSync(folder)) {
     return [
-      is.error(`${folder} is not there`, 'start svc dev or svc serve once, or set SVC_DATA_DIR'),
+      is.error(`${folder} does not exist`, 'start svc dev or svc serve once, or set SVC_DATA_DIR'),
     ]
   }
   const findings: Finding[] = []
@@ -35,7 +35,7 @@ export async function checkFolder(file: string): Promise<Finding[]> {
   if (NETWORK[kind]) {
     findings.push(
       is.error(
-        `${folder} is on ${NETWORK[kind]}, where SQLite's locks and flushes cannot be relied on`,
+        `${folder} is on ${NETWORK[kind]}, where locks and flushes of SQLite are not reliable`,
         'move the database to a local disk, or use PostgreSQL',
       ),
     )
@@ -50,19 +50,19 @@ export async function checkFolder(file: string): Promise<Finding[]> {
   }
   const size = statSync(file, { throwIfNoEntry: false })?.size ?? 0
   const free = bavail * bsize
-  // A backup or a migration may need the whole once more.
+  // A backup or a migration may need the size of the database once more.
   if (free < FREE_MIN + size) {
     findings.push(
       is.error(
         `${mb(free)} are free in ${folder}, and the database has ${mb(size)}`,
-        'make room, or move the folder: with a full disk every request is refused',
+        'free space, or move the folder: with a full disk every request is refused',
       ),
     )
-  } else if (free < FREE_WANTED + 2 * size) {
+  } else if (free < FREE_ADVISED + 2 * size) {
     findings.push(
       is.warning(
         `${mb(free)} are free in ${folder}, and the database has ${mb(size)}`,
-        'make room soon',
+        'free space soon',
       ),
     )
   }
@@ -72,7 +72,7 @@ export async function checkFolder(file: string): Promise<Finding[]> {
   if (open.length > 0 && process.platform !== 'win32') {
     findings.push(
       is.warning(
-        `others on this machine may read ${open.join(', ')}`,
+        `other users of this machine can read ${open.join(', ')}`,
         `chmod go-rwx ${open.join(' ')}`,
       ),
     )
@@ -84,7 +84,7 @@ export async function checkFolder(file: string): Promise<Finding[]> {
   if (!isWritable) {
     findings.push(
       is.error(
-        `${folder} cannot be written to by this user`,
+        `this user cannot write to ${folder}`,
         'run as the user of the service, or change its owner',
       ),
     )

@@ -1,6 +1,6 @@
 import { type Finding, findingsOf, reasonOf } from './finding.ts'
 
-/** Whether the books add up. */
+/** Checks that the ledger is consistent. */
 export async function checkLedger(url: string, thorough: boolean): Promise<Finding[]> {
   const is = findingsOf('ledger')
   const { verifyLedger } = await import('@svc/core/operate')
@@ -9,14 +9,16 @@ export async function checkLedger(url: string, thorough: boolean): Promise<Findi
       fast: !thorough,
     })
     if (ok) {
-      return [is.ok(`adds up: ${entries.toLocaleString('en')} entries of ${workspaces} workspaces`)]
+      return [
+        is.ok(`consistent: ${entries.toLocaleString('en')} entries of ${workspaces} workspaces`),
+      ]
     }
     const [first] = differences
     const number = `${has_more ? 'more than ' : ''}${differences.length}`
     return [
       is.error(
-        `does not add up: ${number} differences, the first in workspace ${first?.workspace_id} (${first?.check})`,
-        'svc ledger verify names each; change nothing by hand, and see docs/operating/ledger.md',
+        `inconsistent: ${number} differences, the first in workspace ${first?.workspace_id} (${first?.check})`,
+        'svc ledger verify lists them; change nothing by hand, and see docs/operating/ledger.md',
       ),
     ]
   } catch (error) {

@@ -1,7 +1,7 @@
 import type { Core } from '@svc/core'
 import { type Finding, findingsOf, reasonOf } from './finding.ts'
 
-/** Whether those who carry messages take their settings; asks each unless `offline`. */
+/** Checks that the providers accept their settings; contacts none with `offline`. */
 export async function checkProviders(
   core: Core,
   { offline }: { offline: boolean },
@@ -11,7 +11,7 @@ export async function checkProviders(
   if (states.length === 0) {
     return [
       is.warning(
-        'none is configured: every channel is served by the sandbox, and nothing leaves this machine',
+        'no provider is configured: the sandbox serves every channel, and sends nothing',
         'see docs/guides for e-mail, Twilio, WhatsApp, SMPP and others',
       ),
     ]
@@ -19,12 +19,12 @@ export async function checkProviders(
   const findings: Finding[] = []
   for (const { name, channels, pauses } of states) {
     for (const { sender, reason, retry_at } of pauses) {
-      const who = sender === '' ? name : `${name} from ${sender}`
-      const until = retry_at ? `, tried again at ${retry_at.toISOString()}` : ''
+      const title = sender === '' ? name : `${name} from ${sender}`
+      const until = retry_at ? `, retried at ${retry_at.toISOString()}` : ''
       findings.push(
         is.warning(
-          `${who} is paused: ${reason}${until}`,
-          `svc providers resume ${name}, when it is mended`,
+          `${title} is paused: ${reason}${until}`,
+          `svc providers resume ${name}, when the fault is fixed`,
         ),
       )
     }
@@ -36,15 +36,15 @@ export async function checkProviders(
     if (checked.type === 'wrong') {
       findings.push(
         is.error(
-          `${name} does not take its settings: ${checked.text}`,
-          'compare them with the account there',
+          `${name} does not accept its settings: ${checked.text}`,
+          'compare them with your account at the provider',
         ),
       )
     } else if (checked.type === 'well') {
-      findings.push(is.ok(`${name} takes its settings (${channels.join(', ')})`))
+      findings.push(is.ok(`${name} accepts its settings (${channels.join(', ')})`))
     } else {
-      findings.push(is.ok(`${name} cannot be asked without sending (${channels.join(', ')})`))
+      findings.push(is.ok(`${name} cannot be checked without a message (${channels.join(', ')})`))
     }
   }
-  return findings.length > 0 ? findings : [is.ok(`${states.length} configured, not asked`)]
+  return findings.length > 0 ? findings : [is.ok(`${states.length} configured, not contacted`)]
 }

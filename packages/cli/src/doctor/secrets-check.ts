@@ -1,7 +1,7 @@
 import type { Core } from '@svc/core'
 import { type Finding, findingsOf } from './finding.ts'
 
-/** Whether the secrets in the database are encrypted, all with the first key. */
+/** Checks that all secrets in the database are encrypted with the first key. */
 export async function checkSecrets(core: Pick<Core, 'secretsAtRest'>): Promise<Finding[]> {
   const is = findingsOf('secrets')
   const { key_id, plain, keys } = await core.secretsAtRest.status()
@@ -10,7 +10,7 @@ export async function checkSecrets(core: Pick<Core, 'secretsAtRest'>): Promise<F
     const ids = missing.map((key) => key.key_id).join(', ')
     return [
       is.error(
-        `${sumOf(missing)} are encrypted with a key that is not given (key id ${ids})`,
+        `${sumOf(missing)} are encrypted with a missing key (key id ${ids})`,
         'svc serve refuses to start without it: set SVC_SECRETS_KEY or SVC_SECRETS_KEY_FILE, with every key in use',
       ),
     ]
@@ -18,7 +18,7 @@ export async function checkSecrets(core: Pick<Core, 'secretsAtRest'>): Promise<F
   if (key_id === null) {
     return [
       is.warning(
-        'no key is set: the database and its backups hold the secrets of sessions and webhooks as plain text',
+        'no key is set: the database and its backups contain the secrets of sessions and webhooks as plain text',
         'set SVC_SECRETS_KEY or SVC_SECRETS_KEY_FILE, then svc secrets encrypt: docs/operating/secrets.md',
       ),
     ]

@@ -3,7 +3,7 @@ import { type Finding, findingsOf, reasonOf } from './finding.ts'
 
 const ANSWER_MAX_MS = 5_000
 
-/** Whether a server answers here, and at the address that others are told. */
+/** Checks that a server answers on this machine and at its public address. */
 export async function checkServer(
   { host, port, public_url }: Pick<Config, 'host' | 'port' | 'public_url'>,
   { offline }: { offline: boolean },
@@ -23,14 +23,14 @@ export async function checkServer(
         ? is.ok(`answers at ${public_url}`)
         : is.error(
             `${public_url}/health/live answers ${answer.status}`,
-            'SVC_PUBLIC_URL, or the proxy there, leads elsewhere',
+            'SVC_PUBLIC_URL is wrong, or its proxy forwards to another server',
           ),
     )
   } catch (error) {
     findings.push(
       is.error(
         `${public_url} cannot be reached from here: ${reasonOf(error)}`,
-        'links in mails and the callbacks of providers go there: check name, certificate and proxy',
+        'links in mails and callbacks of providers use it: check name, certificate and proxy',
       ),
     )
   }
@@ -44,9 +44,9 @@ async function healthOf(url: string, is: ReturnType<typeof findingsOf>): Promise
     if (status === 'ok') return is.ok(`answers at ${url}`)
     return is.error(
       `${url} is ${status}: ${JSON.stringify(services)}`,
-      'its log says why; the other findings may, too',
+      'see its log and the other findings',
     )
   } catch {
-    return is.warning(`no server answers at ${url}`, 'svc serve, if it is meant to run here')
+    return is.warning(`no server answers at ${url}`, 'start svc serve if it should run here')
   }
 }

@@ -5,7 +5,7 @@ import { settingsOf } from '../settings/data-folder.ts'
 import { withOrigins } from '../settings/setting-sources.ts'
 import { type Finding, findingsOf, reasonOf } from './finding.ts'
 
-/** Whether the settings can be meant. The configuration is null where they cannot. */
+/** Checks the settings. The configuration is null when they are invalid. */
 export async function checkSettings(
   io: ProcessIo,
 ): Promise<{ findings: Finding[]; config: Config | null }> {
@@ -23,7 +23,7 @@ export async function checkSettings(
     findings.push(is.warning(text, 'docs/operating/configuration.md'))
   }
   warnOfSettings({ warn }, config, { dev: false })
-  // A URL that cannot be read is what the check of the database tells.
+  // The check of the database reports an invalid URL.
   await warnOfDatabase(
     {
       warn: (_fields, text) => findings.push(is.warning(text, 'docs/operating/postgresql.md#tls')),
@@ -31,7 +31,7 @@ export async function checkSettings(
     config,
   ).catch(() => {})
   findings.push(...exposure(config, is))
-  return { findings: findings.length > 0 ? findings : [is.ok('can be meant')], config }
+  return { findings: findings.length > 0 ? findings : [is.ok('valid')], config }
 }
 
 function exposure(
@@ -41,15 +41,15 @@ function exposure(
   if (!isLoopback(host) && public_url.startsWith('http://')) {
     return [
       is.warning(
-        `keys and passwords go over ${host} unencrypted`,
-        'put a proxy with TLS before it (docs/operating/nginx.md), and set SVC_PUBLIC_URL to its https address',
+        `keys and passwords are sent to ${host} without encryption`,
+        'use a reverse proxy with TLS (docs/operating/nginx.md), and set SVC_PUBLIC_URL to its https address',
       ),
     ]
   }
   if (public_url.startsWith('https://') && trust_proxy.length === 0) {
     return [
       is.warning(
-        'SVC_TRUST_PROXY is not set: all who come through the proxy count as one client, and share its rate limits',
+        'SVC_TRUST_PROXY is not set: all clients behind the proxy count as one client, and share its rate limits',
         'set it to the address of the proxy, such as 127.0.0.1/32',
       ),
     ]

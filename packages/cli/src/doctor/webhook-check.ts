@@ -3,7 +3,7 @@ import { type Finding, findingsOf } from './finding.ts'
 
 const SHOWN_MAX = 10
 
-/** Whether receivers acknowledge; those that do not are connected to once more, unless `offline`. */
+/** Checks the receivers; tries to connect to those that fail, except with `offline`. */
 export async function checkWebhooks(
   core: Core,
   { offline, targets }: { offline: boolean; targets: TargetPolicy },
@@ -11,24 +11,24 @@ export async function checkWebhooks(
   const is = findingsOf('webhooks')
   const { webhooks: totals } = await core.overviews.overview()
   const { webhooks } = await core.overviews.troubles(SHOWN_MAX)
-  if (webhooks.length === 0) return [is.ok(`${totals.active} deliver`)]
+  if (webhooks.length === 0) return [is.ok(`${totals.active} active`)]
   const { reachTarget } = await import('@svc/core/operate')
   return Promise.all(
     webhooks.map(async ({ id, workspace_id, url, status, disabled_reason }) => {
       const { host } = new URL(url)
-      const why = disabled_reason ? ` (${disabled_reason})` : ''
-      const what = `${host} of workspace ${workspace_id} is ${status}${why}`
+      const reason = disabled_reason ? ` (${disabled_reason})` : ''
+      const state = `${host} of workspace ${workspace_id} is ${status}${reason}`
       const fault = offline ? null : await reachTarget(url, targets)
-      const reached = offline ? '' : `; ${inSettings(fault) ?? 'it can be connected to from here'}`
+      const reached = offline ? '' : `; ${inSettings(fault) ?? 'a connection from here works'}`
       return is.warning(
-        `${what}${reached}`,
+        `${state}${reached}`,
         `its owner sees each attempt: GET /api/v1/webhooks/${id}/deliveries`,
       )
     }),
   )
 }
 
-/** Names the settings in the place of the core's option that they make. */
+/** Names the settings in place of the option of the core. */
 function inSettings(fault: string | null): string | undefined {
   return fault?.replace(
     'webhook_targets does',

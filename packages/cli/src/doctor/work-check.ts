@@ -4,7 +4,7 @@ import { type Finding, findingsOf } from './finding.ts'
 const MESSAGE_LATE_MS = 60_000
 const DELIVERY_LATE_MS = 5 * 60_000
 
-/** Whether what is due gets done. */
+/** Checks that due messages and deliveries are sent. */
 export async function checkWork(core: Core): Promise<Finding[]> {
   const is = findingsOf('queue')
   const { at, message_queue, delivery_queue, pause } = await core.overviews.overview()
@@ -13,10 +13,10 @@ export async function checkWork(core: Core): Promise<Finding[]> {
   if (pause) {
     findings.push(
       is.warning(
-        `nothing is sent or delivered since ${pause.created_at.toISOString()}: ${pause.reason}`,
+        `all sending and delivering is paused since ${pause.created_at.toISOString()}: ${pause.reason}`,
         pause.cause === 'restore'
           ? 'svc resume --dry-run shows what is doubtful; then svc resume'
-          : 'svc resume lets it go on',
+          : 'svc resume ends the pause',
       ),
     )
   } else {
@@ -24,15 +24,15 @@ export async function checkWork(core: Core): Promise<Finding[]> {
       findings.push(
         is.error(
           `${message_queue.due} messages are due, the oldest for ${minutes(late_ms(message_queue.oldest_due_at))}`,
-          'does a server run on this database? Are its providers paused (svc providers status)?',
+          'check that a server runs on this database, and that its providers are not paused (svc providers status)',
         ),
       )
     }
     if (late_ms(delivery_queue.oldest_due_at) > DELIVERY_LATE_MS) {
       findings.push(
         is.warning(
-          `${delivery_queue.due} deliveries of webhooks are due, the oldest for ${minutes(late_ms(delivery_queue.oldest_due_at))}`,
-          'receivers that do not answer hold up their own; svc top names them',
+          `${delivery_queue.due} webhook deliveries are due, the oldest for ${minutes(late_ms(delivery_queue.oldest_due_at))}`,
+          'a receiver that does not answer delays its own deliveries; svc top shows it',
         ),
       )
     }
@@ -40,13 +40,13 @@ export async function checkWork(core: Core): Promise<Finding[]> {
   if (message_queue.unknown > 0) {
     findings.push(
       is.warning(
-        `of ${message_queue.unknown} messages it is unknown whether a provider has them`,
-        'each is looked up, or ends as outcome_unknown after ten minutes where the provider cannot be asked; many of them mean that a provider does not answer',
+        `it is unknown whether a provider has accepted ${message_queue.unknown} messages`,
+        'the service asks the provider; without an answer a message ends as outcome_unknown after ten minutes. If there are many, a provider does not answer',
       ),
     )
   }
   const { waiting } = message_queue
-  return findings.length > 0 ? findings : [is.ok(`${waiting} messages wait, none too long`)]
+  return findings.length > 0 ? findings : [is.ok(`${waiting} messages wait, none is late`)]
 }
 
 function minutes(ms: number): string {
