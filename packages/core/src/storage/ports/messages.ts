@@ -1,6 +1,12 @@
 import type { Units } from '../../contract/fields/units.ts'
 import type { Channel, MessageStatus } from '../../contract/resources/messages.ts'
-import type { BulkRow, MessageAttemptRow, MessageEventRow, MessageRow } from '../../rows/rows.ts'
+import type {
+  BulkRow,
+  MessageAttemptRow,
+  MessageEventRow,
+  MessagePartRow,
+  MessageRow,
+} from '../../rows/rows.ts'
 
 /** What a list may be narrowed by. Bounds are inclusive. */
 export interface MessageFilter {
@@ -65,4 +71,9 @@ export interface BulkReads {
   retryOf(workspaceId: string, bulkId: string): Promise<BulkRow | null>
   /** How many of its messages have which status just now, and what was given back for them all. */
   progress(workspaceId: string, bulkId: string): Promise<BulkProgress>
+}
+
+export interface MessagePartReads {
+  /** All that a provider knows by one of these ids, of whatever workspace, newest first. */
+  byProvider(provider: string, providerMessageIds: readonly string[]): Promise<MessagePartRow[]>
 }

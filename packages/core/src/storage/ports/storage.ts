@@ -31,8 +31,7 @@ import type {
   ReceivedMessageWrites,
 } from './inbound.ts'
 import type { LowBalanceReads, LowBalanceWrites } from './low-balances.ts'
-import type { MessagePartReads } from './message-parts.ts'
-import type { BulkReads, MessageReads, MessageWrites } from './messages.ts'
+import type { BulkReads, MessagePartReads, MessageReads, MessageWrites } from './messages.ts'
 import type { OverviewReads } from './overview.ts'
 import type { PauseReads, PauseWrites } from './provider-pauses.ts'
 import type { RetentionReads, RetentionWrites } from './retention.ts'

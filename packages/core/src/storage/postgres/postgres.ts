@@ -1,5 +1,6 @@
 import { dialects } from '../../rows/dialect.ts'
-import { tables } from '../../rows/tables.ts'
+import type { ApiKeyRow } from '../../rows/rows.ts'
+import { type Tables, tables } from '../../rows/tables.ts'
 import type { Log, Runtime } from '../../runtime/runtime.ts'
 import type { Telemetry } from '../../runtime/telemetry.ts'
 import { createClockSteps } from '../clock-steps.ts'
@@ -12,16 +13,16 @@ import { alone } from './engine/alone.ts'
 import { type Clock, type ClockKind, clockOf } from './engine/clock.ts'
 import { openCold } from './engine/cold.ts'
 import { ANSWER_MAX_MS, connect } from './engine/connection.ts'
-import { type Database, databaseOn } from './engine/database.ts'
+import { type Database, databaseOn, statement } from './engine/database.ts'
 import { isEverybodys, refusesWrites } from './engine/failure.ts'
 import { migrate } from './engine/migrate.ts'
 import { createQueue, type Queue } from './engine/queue.ts'
+import { namesOf } from './engine/rows.ts'
 import { createWaker, type Waker } from './engine/wake.ts'
 import { prepareAccept } from './verbs/accept.ts'
 import { prepareClaimDeliveries } from './verbs/claim-deliveries.ts'
 import { prepareClaimMessages } from './verbs/claim-messages.ts'
 import { prepareCount, prepareSweepCounters } from './verbs/counters.ts'
-import { prepareFindApiKeys } from './verbs/find-api-keys.ts'
 import { prepareRecordDeliveries } from './verbs/record-deliveries.ts'
 import { prepareRedate } from './verbs/redate.ts'
 import { prepareSettle } from './verbs/settle.ts'
@@ -161,5 +162,18 @@ function hotDoor(parts: {
     count: gather(prepareCount(database, clock), batches(), bounds),
     sweepCounters: prepareSweepCounters(database, clock),
     onWake: waker.onWake,
+  }
+}
+
+/** The verb `findApiKey` on PostgreSQL, for many at once: requests that arrive together ask together. */
+function prepareFindApiKeys(database: Database, t: Tables) {
+  const find = statement<ApiKeyRow>(
+    'find_api_keys',
+    `select ${namesOf(t.api_keys).join(', ')} from api_keys where key_hash = any($1::text[])`,
+  )
+  return async (hashes: readonly string[]): Promise<(ApiKeyRow | null)[]> => {
+    const found = await database.rows(find, [...new Set(hashes)])
+    const byHash = new Map(found.map((key) => [key.key_hash, key]))
+    return hashes.map((hash) => byHash.get(hash) ?? null)
   }
 }

@@ -4,14 +4,14 @@ import { dialects } from '../../rows/dialect.ts'
 import { tables } from '../../rows/tables.ts'
 import type { Runtime } from '../../runtime/runtime.ts'
 import type { Storage } from '../ports/storage.ts'
-import type { StoreDialect } from '../stores/store-dialect.ts'
+import type { StoreDialect } from '../stores/dialect.ts'
 import { openStores } from '../stores/stores.ts'
 import { connect } from './engine/connection.ts'
 import { openEngine } from './engine/engine.ts'
 import { dbOver, type Query, queryOver } from './engine/query.ts'
 import { openReaders } from './engine/readers.ts'
 import { divideReads } from './engine/reads.ts'
-import { memoryCounters } from './verbs/counters.ts'
+import { prepareCount } from './verbs/counters.ts'
 
 /** SQLite has one writer, which holds every row. */
 const dialect: StoreDialect = {
@@ -59,7 +59,7 @@ export function openSqlite(
       cancel,
       claimDeliveries,
       recordDeliveries,
-      count: memoryCounters(),
+      count: prepareCount(),
     },
     async startDispatch() {
       await engine.takeDispatch()

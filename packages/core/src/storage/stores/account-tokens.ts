@@ -1,9 +1,10 @@
-import { and, asc, eq, gt, lt, lte } from 'drizzle-orm'
+import { and, eq, gt, lt } from 'drizzle-orm'
 import type { Db } from '../../rows/dialect.ts'
 import type { AccountTokenRow } from '../../rows/rows.ts'
 import type { Tables } from '../../rows/tables.ts'
 import type { AccountTokenReads, AccountTokenWrites } from '../ports/workspaces.ts'
-import type { StoreDialect } from './store-dialect.ts'
+import type { StoreDialect } from './dialect.ts'
+import { removeOldest } from './pages.ts'
 
 export function accountTokenStore(
   db: Db,
@@ -44,12 +45,8 @@ export function accountTokenStore(
     },
     end,
     async forget(before, limit) {
-      const ended = lt(t.expires_at, before)
-      const at = { at: t.expires_at }
-      const oldest = db.select(at).from(t).where(ended).orderBy(asc(t.expires_at))
-      const [last] = await oldest.limit(1).offset(limit - 1)
-      const some = last ? and(ended, lte(t.expires_at, last.at)) : ended
-      return (await db.delete(t).where(some).returning(at)).length
+      const by = t.expires_at
+      return removeOldest(db, { from: t, by, condition: lt(by, before) }, limit)
     },
   }
 }

@@ -1,8 +1,9 @@
-import { and, asc, desc, eq, gte, lt, lte, ne, sql } from 'drizzle-orm'
+import { and, desc, eq, gte, lt, lte, ne, sql } from 'drizzle-orm'
 import { type Db, rowCount } from '../../rows/dialect.ts'
 import type { Tables } from '../../rows/tables.ts'
 import { idFloor } from '../../runtime/runtime.ts'
 import type { AuditFilter, AuditReads, AuditWrites, OverfullAudit } from '../ports/audit.ts'
+import { removeOldest } from './pages.ts'
 
 export function auditStore(db: Db, { audit_entries: t }: Tables): AuditReads & AuditWrites {
   const matching = ({ action, from, until }: AuditFilter) =>
@@ -50,19 +51,13 @@ export function auditStore(db: Db, { audit_entries: t }: Tables): AuditReads & A
     },
     async forget(before, limit) {
       // The newest entry of the settings is what the next start compares with.
-      const ended = and(lt(t.id, idFloor(before)), ne(t.action, 'settings.changed'))
-      const oldest = db.select({ id: t.id }).from(t).where(ended).orderBy(asc(t.id))
-      const [last] = await oldest.limit(1).offset(limit - 1)
-      const some = last ? and(ended, lte(t.id, last.id)) : ended
-      return (await db.delete(t).where(some).returning({ id: t.id })).length
+      const condition = and(lt(t.id, idFloor(before)), ne(t.action, 'settings.changed'))
+      return removeOldest(db, { from: t, by: t.id, condition }, limit)
     },
     async trim({ workspace_id, action, oldest_kept }, limit) {
       const own = and(eq(t.workspace_id, workspace_id), eq(t.action, action))
-      const over = and(own, lt(t.id, oldest_kept))
-      const oldest = db.select({ id: t.id }).from(t).where(over).orderBy(asc(t.id))
-      const [last] = await oldest.limit(1).offset(limit - 1)
-      const some = last ? and(own, lte(t.id, last.id)) : over
-      return (await db.delete(t).where(some).returning({ id: t.id })).length
+      const condition = and(own, lt(t.id, oldest_kept))
+      return removeOldest(db, { from: t, by: t.id, condition }, limit)
     },
   }
 }

@@ -5,7 +5,7 @@ import type { ContactRow } from '../../rows/rows.ts'
 import type { Tables } from '../../rows/tables.ts'
 import type { ContactFilter, ContactReads, ContactWrites } from '../ports/contacts.ts'
 import { blocksOf, filledUp } from './batches.ts'
-import { includes } from './includes.ts'
+import { includes } from './dialect.ts'
 
 export function contactStore(
   db: Db,

@@ -2,7 +2,7 @@ import { and, asc, eq, inArray, lte } from 'drizzle-orm'
 import type { Db } from '../../rows/dialect.ts'
 import type { Tables } from '../../rows/tables.ts'
 import type { CreditHoldReads, CreditHoldWrites } from '../ports/credits.ts'
-import { isBehind } from './overdue-page.ts'
+import { isAfter } from './pages.ts'
 
 export function creditHoldStore(
   db: Db,
@@ -23,7 +23,12 @@ export function creditHoldStore(
       const past = db
         .select()
         .from(t)
-        .where(and(lte(t.expires_at, now), isBehind(t, after)))
+        .where(
+          and(
+            lte(t.expires_at, now),
+            isAfter([t.expires_at, t.id], after && [after.expires_at, after.id]),
+          ),
+        )
       return await past.orderBy(asc(t.expires_at), asc(t.id)).limit(limit)
     },
   }

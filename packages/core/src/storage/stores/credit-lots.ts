@@ -3,7 +3,7 @@ import type { Units } from '../../contract/fields/units.ts'
 import type { Db } from '../../rows/dialect.ts'
 import type { Tables } from '../../rows/tables.ts'
 import type { CreditLotReads, CreditLotWrites } from '../ports/credits.ts'
-import { isBehind } from './overdue-page.ts'
+import { isAfter } from './pages.ts'
 
 export function creditLotStore(
   db: Db,
@@ -57,7 +57,11 @@ export function creditLotStore(
       await db.update(t).set({ ended_at: at }).where(byId(workspaceId, id))
     },
     async due(now, { after, limit }) {
-      const past = and(lte(t.expires_at, now), isNull(t.ended_at), isBehind(t, after))
+      const past = and(
+        lte(t.expires_at, now),
+        isNull(t.ended_at),
+        isAfter([t.expires_at, t.id], after && [after.expires_at, after.id]),
+      )
       const lots = db.select().from(t).where(past)
       return await lots.orderBy(asc(t.expires_at), asc(t.id)).limit(limit)
     },

@@ -6,7 +6,8 @@ import type { Tables } from '../../rows/tables.ts'
 import type { Recipient } from '../../rules/recipient.ts'
 import type { ErasureReads, ErasureWrites, IdWindow, SearchedTable } from '../ports/erasure.ts'
 import { blocksOf, filledUp } from './batches.ts'
-import { includes } from './includes.ts'
+import { includes } from './dialect.ts'
+import { isAfter } from './pages.ts'
 
 /** The routes whose answers name recipients. */
 const BULK_ROUTES = ['bulks.send', 'bulks.retry', 'bulks.send test', 'bulks.retry test']
@@ -91,8 +92,6 @@ export function erasureStore(
     },
     async answers(workspaceId, recipient, { after, limit }) {
       const { route, key, response } = answers
-      const behind =
-        after && or(gt(route, after.route), and(eq(route, after.route), gt(key, after.key)))
       const found = db
         .select({ route, key, response })
         .from(answers)
@@ -100,7 +99,7 @@ export function erasureStore(
           and(
             eq(answers.workspace_id, workspaceId),
             inArray(route, BULK_ROUTES),
-            behind ?? undefined,
+            isAfter([route, key], after && [after.route, after.key]),
             includesName(response, 'to', recipient),
           ),
         )

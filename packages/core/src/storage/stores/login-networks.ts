@@ -1,10 +1,11 @@
-import { and, asc, desc, eq, gte, lt, lte, notInArray } from 'drizzle-orm'
+import { and, desc, eq, gte, lt, notInArray } from 'drizzle-orm'
 import { emailKey } from '../../contract/fields/email-address.ts'
 import { LIMITS } from '../../contract/limits.ts'
 import type { Db } from '../../rows/dialect.ts'
 import type { Tables } from '../../rows/tables.ts'
 import type { LoginNetworkReads, LoginNetworkWrites } from '../ports/workspaces.ts'
-import type { StoreDialect } from './store-dialect.ts'
+import type { StoreDialect } from './dialect.ts'
+import { removeOldest } from './pages.ts'
 
 export function loginNetworkStore(
   db: Db,
@@ -49,12 +50,8 @@ export function loginNetworkStore(
       await db.delete(t).where(eq(t.workspace_id, workspaceId))
     },
     async forget(before, limit) {
-      const old = lt(t.last_login_at, before)
-      const at = { at: t.last_login_at }
-      const oldest = db.select(at).from(t).where(old).orderBy(asc(t.last_login_at))
-      const [last] = await oldest.limit(1).offset(limit - 1)
-      const some = last ? and(old, lte(t.last_login_at, last.at)) : old
-      return (await db.delete(t).where(some).returning(at)).length
+      const by = t.last_login_at
+      return removeOldest(db, { from: t, by, condition: lt(by, before) }, limit)
     },
   }
 }

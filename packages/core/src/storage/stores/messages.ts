@@ -16,7 +16,14 @@ import { units } from '../../contract/fields/units.ts'
 import { type Db, rowCount } from '../../rows/dialect.ts'
 import type { MessageRow } from '../../rows/rows.ts'
 import type { Tables } from '../../rows/tables.ts'
-import type { MessageFilter, MessageReads, MessageWrites } from '../ports/messages.ts'
+import type {
+  MessageFilter,
+  MessagePartReads,
+  MessageReads,
+  MessageWrites,
+} from '../ports/messages.ts'
+import { filledUp } from './batches.ts'
+import { removeOldest } from './pages.ts'
 
 /** Past this, so many ids would have to be put in order that going through the messages costs less. */
 const OFFSET_BY_KIND_MAX = 10_000
@@ -182,12 +189,8 @@ export function messageStore(
         .where(calls)
     },
     async forgetAnswers(before, limit) {
-      const ended = lt(answers.created_at, before)
-      const at = { at: answers.created_at }
-      const oldest = db.select(at).from(answers).where(ended).orderBy(asc(answers.created_at))
-      const [last] = await oldest.limit(1).offset(limit - 1)
-      const some = last ? and(ended, lte(answers.created_at, last.at)) : ended
-      return (await db.delete(answers).where(some).returning(at)).length
+      const by = answers.created_at
+      return removeOldest(db, { from: answers, by, condition: lt(by, before) }, limit)
     },
   }
 }
@@ -211,4 +214,14 @@ interface Listed extends Page {
 
 function totalOf(kinds: Kind[]): number {
   return kinds.reduce((sum, { count }) => sum + count, 0)
+}
+
+export function messagePartStore(db: Db, { message_parts: t }: Tables): MessagePartReads {
+  return {
+    async byProvider(provider, ids) {
+      if (ids.length === 0) return []
+      const known = and(eq(t.provider, provider), inArray(t.provider_message_id, filledUp(ids)))
+      return db.select().from(t).where(known).orderBy(desc(t.created_at), desc(t.message_id))
+    },
+  }
 }

@@ -1,8 +1,9 @@
-import { and, asc, eq, gt, inArray, or } from 'drizzle-orm'
+import { asc, inArray } from 'drizzle-orm'
 import type { Db } from '../../rows/dialect.ts'
 import type { Tables } from '../../rows/tables.ts'
 import type { ParkedReceiptReads, ParkedReceiptWrites } from '../ports/inbound.ts'
 import { blocksOf, filledUp } from './batches.ts'
+import { isAfter } from './pages.ts'
 
 export function parkedReceiptStore(
   db: Db,
@@ -10,13 +11,8 @@ export function parkedReceiptStore(
 ): ParkedReceiptReads & ParkedReceiptWrites {
   return {
     async due(limit, after) {
-      const behind =
-        after &&
-        or(
-          gt(t.created_at, after.created_at),
-          and(eq(t.created_at, after.created_at), gt(t.id, after.id)),
-        )
-      const found = db.select().from(t).where(behind)
+      const isLater = isAfter([t.created_at, t.id], after && [after.created_at, after.id])
+      const found = db.select().from(t).where(isLater)
       return found.orderBy(asc(t.created_at), asc(t.id)).limit(limit)
     },
     async park(receipts) {

@@ -1,7 +1,8 @@
-import { and, count, desc, eq, gt, gte, isNotNull, ne, or } from 'drizzle-orm'
+import { and, count, desc, eq, gte, isNotNull, ne, or } from 'drizzle-orm'
 import type { Db } from '../../rows/dialect.ts'
 import type { Tables } from '../../rows/tables.ts'
 import type { BegunPurchases, PurchaseReads, PurchaseWrites } from '../ports/billing.ts'
+import { isAfter } from './pages.ts'
 
 export function purchaseStore(db: Db, { purchases: t }: Tables): PurchaseReads & PurchaseWrites {
   const begunIn = ({ provider, since, workspace_id }: BegunPurchases) =>
@@ -27,17 +28,12 @@ export function purchaseStore(db: Db, { purchases: t }: Tables): PurchaseReads &
       return row ?? null
     },
     async begun(which, { is_pending, after, limit }) {
-      const isLater =
-        after &&
-        or(
-          gt(t.created_at, after.created_at),
-          and(eq(t.created_at, after.created_at), gt(t.id, after.id)),
-        )
+      const isLater = isAfter([t.created_at, t.id], after && [after.created_at, after.id])
       const status = is_pending ? eq(t.status, 'pending') : ne(t.status, 'pending')
       return db
         .select()
         .from(t)
-        .where(and(begunIn(which), status, isLater ?? undefined))
+        .where(and(begunIn(which), status, isLater))
         .orderBy(t.created_at, t.id)
         .limit(limit)
     },

@@ -10,7 +10,8 @@ import type {
   ReceivedMessageWrites,
 } from '../ports/inbound.ts'
 import { blocksOf, filledUp } from './batches.ts'
-import type { StoreDialect } from './store-dialect.ts'
+import type { StoreDialect } from './dialect.ts'
+import { removeOldest } from './pages.ts'
 
 export function receivedMessageStore(
   db: Db,
@@ -140,12 +141,8 @@ function partStore(db: Db, { received_parts: t }: Tables) {
       if (last) await db.delete(t).where(and(between(pair), lt(t.created_at, last.at)))
     },
     async forgetParts(before: Date, limit: number) {
-      const ended = lt(t.created_at, before)
-      const at = { at: t.created_at }
-      const oldest = db.select(at).from(t).where(ended).orderBy(asc(t.created_at))
-      const [last] = await oldest.limit(1).offset(limit - 1)
-      const some = last ? and(ended, lte(t.created_at, last.at)) : ended
-      return (await db.delete(t).where(some).returning(at)).length
+      const by = t.created_at
+      return removeOldest(db, { from: t, by, condition: lt(by, before) }, limit)
     },
   }
 }

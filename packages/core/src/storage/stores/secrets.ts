@@ -1,8 +1,15 @@
-import { eq } from 'drizzle-orm'
-import type { Db } from '../../rows/dialect.ts'
-import type { Sealed } from '../../rows/sealed.ts'
+import { and, asc, eq, gt, type SQL, sql } from 'drizzle-orm'
+import { type Db, rowCount } from '../../rows/dialect.ts'
+import { KEY_ID_LENGTH, SEALED_PREFIX, type Sealed } from '../../rows/sealed.ts'
 import type { Tables } from '../../rows/tables.ts'
-import type { SecretReads, SecretWrites } from '../ports/secrets.ts'
+import type {
+  SealedValueReads,
+  SealedValueWrites,
+  SecretReads,
+  SecretWrites,
+} from '../ports/secrets.ts'
+import type { StoreDialect } from './dialect.ts'
+import { isAfter } from './pages.ts'
 
 export function secretStore(db: Db, { secrets: t }: Tables): SecretReads & SecretWrites {
   async function byName(name: string): Promise<Sealed | null> {
@@ -14,6 +21,76 @@ export function secretStore(db: Db, { secrets: t }: Tables): SecretReads & Secre
     async keepFirst(secret) {
       await db.insert(t).values(secret).onConflictDoNothing({ target: t.name })
       return (await byName(secret.name)) ?? secret.value
+    },
+  }
+}
+
+/** All secrets as they are kept, of every workspace: with the overview, the stores whose queries name none. */
+export function sealedValueStore(
+  db: Db,
+  { secrets, webhooks }: Tables,
+  { locked }: Pick<StoreDialect, 'locked'>,
+): SealedValueReads & SealedValueWrites {
+  // Literals, not parameters: grouping by an expression needs both to be the same text.
+  const prefix = sql.raw(`'${SEALED_PREFIX}'`)
+  const [from, length] = [SEALED_PREFIX.length + 1, KEY_ID_LENGTH].map((n) => sql.raw(`${n}`))
+
+  /** The id of a value's key; null for plain text. */
+  const keyOf = (value: SQL): SQL<string | null> =>
+    sql`case when substr(${value}, 1, ${sql.raw(`${SEALED_PREFIX.length}`)}) = ${prefix}
+        then substr(${value}, ${from}, ${length}) end`
+
+  function formsOf(table: typeof secrets | typeof webhooks, value: SQL, condition: SQL) {
+    const key_id = keyOf(value)
+    return db.select({ key_id, count: rowCount }).from(table).where(condition).groupBy(key_id)
+  }
+
+  const countOf = async (table: typeof secrets | typeof webhooks) =>
+    (await db.select({ n: rowCount }).from(table))[0]?.n ?? 0
+
+  return {
+    async forms() {
+      const headers = sql`cast(${webhooks.headers} as text)`
+      const { secret, previous_secret: previous, accepted_secret: accepted } = webhooks
+      const found = [
+        ...(await formsOf(secrets, sql`${secrets.value}`, sql`true`)),
+        ...(await formsOf(webhooks, sql`${secret}`, sql`true`)),
+        ...(await formsOf(webhooks, sql`${previous}`, sql`${previous} is not null`)),
+        // A JSON text stands in quotes.
+        ...(await formsOf(webhooks, sql`substr(${headers}, 2)`, sql`${headers} <> '{}'`)),
+        // Never encrypted: a fingerprint, or a secret of a version that had none.
+        ...(await formsOf(webhooks, sql`''`, sql`substr(${accepted}, 1, 7) <> 'sha256:'`)),
+      ]
+      const counts = new Map<string | null, number>()
+      for (const { key_id, count } of found) counts.set(key_id, (counts.get(key_id) ?? 0) + count)
+      return [...counts].map(([key_id, count]) => ({ key_id, count }))
+    },
+    async countRows() {
+      return { secrets: await countOf(secrets), webhooks: await countOf(webhooks) }
+    },
+    async lockSecrets(after, limit) {
+      const later = db.select().from(secrets).where(gt(secrets.name, after))
+      return locked(later.orderBy(asc(secrets.name)).limit(limit))
+    },
+    async changeSecret(name, value) {
+      await db.update(secrets).set({ value }).where(eq(secrets.name, name))
+    },
+    async removeSecret(name) {
+      await db.delete(secrets).where(eq(secrets.name, name))
+    },
+    async lockWebhooks(after, limit) {
+      const { workspace_id, id, secret, previous_secret, accepted_secret, headers } = webhooks
+      const later = isAfter([workspace_id, id], [after.workspace_id, after.id])
+      const found = db
+        .select({ workspace_id, id, secret, previous_secret, accepted_secret, headers })
+        .from(webhooks)
+        .where(later)
+      return locked(found.orderBy(asc(workspace_id), asc(id)).limit(limit))
+    },
+    async changeWebhook(workspaceId, webhookId, change) {
+      const { workspace_id, id } = webhooks
+      const one = and(eq(workspace_id, workspaceId), eq(id, webhookId))
+      await db.update(webhooks).set(change).where(one)
     },
   }
 }

@@ -1,7 +1,8 @@
-import { and, asc, eq, lt, lte } from 'drizzle-orm'
+import { and, eq, lt } from 'drizzle-orm'
 import type { Db } from '../../rows/dialect.ts'
 import type { Tables } from '../../rows/tables.ts'
 import type { SessionReads, SessionWrites } from '../ports/workspaces.ts'
+import { removeOldest } from './pages.ts'
 
 export function sessionStore(
   db: Db,
@@ -26,12 +27,8 @@ export function sessionStore(
       return ended.length === 1
     },
     async forget(before, limit) {
-      const expired = lt(t.ends_at, before)
-      const at = { at: t.ends_at }
-      const oldest = db.select(at).from(t).where(expired).orderBy(asc(t.ends_at))
-      const [last] = await oldest.limit(1).offset(limit - 1)
-      const some = last ? and(expired, lte(t.ends_at, last.at)) : expired
-      return (await db.delete(t).where(some).returning(at)).length
+      const by = t.ends_at
+      return removeOldest(db, { from: t, by, condition: lt(by, before) }, limit)
     },
   }
 }

@@ -4,7 +4,7 @@ import { type Db, rowCount } from '../../rows/dialect.ts'
 import type { Tables } from '../../rows/tables.ts'
 import type { SuppressionFilter, SuppressionReads, SuppressionWrites } from '../ports/contacts.ts'
 import { blocksOf, filledUp } from './batches.ts'
-import { includes } from './includes.ts'
+import { includes } from './dialect.ts'
 
 export function suppressionStore(
   db: Db,

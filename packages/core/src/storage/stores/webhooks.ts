@@ -9,7 +9,7 @@ import type {
   WebhookWrites,
 } from '../ports/webhooks.ts'
 import { blocksOf, filledUp } from './batches.ts'
-import type { StoreDialect } from './store-dialect.ts'
+import type { StoreDialect } from './dialect.ts'
 
 export function webhookStore(
   db: Db,

@@ -3,7 +3,7 @@ import { emailKey } from '../../contract/fields/email-address.ts'
 import type { Db } from '../../rows/dialect.ts'
 import type { Tables } from '../../rows/tables.ts'
 import type { WorkspaceReads, WorkspaceWrites } from '../ports/workspaces.ts'
-import type { StoreDialect } from './store-dialect.ts'
+import type { StoreDialect } from './dialect.ts'
 
 export function workspaceStore(
   db: Db,

@@ -1,4 +1,5 @@
 import {
+  chownSync,
   closeSync,
   existsSync,
   fdatasyncSync,
@@ -19,7 +20,6 @@ import type { Connection } from '../engine/connection.ts'
 import { Sqlite } from '../engine/driver.ts'
 import { takeFileLock } from '../engine/file-lock.ts'
 import { appliedIn } from '../engine/migrate.ts'
-import { shareOwner } from '../engine/owner.ts'
 import { createPace } from './backup-pace.ts'
 import { sealBackup } from './backup-seal.ts'
 import { checkBackup } from './check-backup.ts'
@@ -223,4 +223,14 @@ export function fullDiskTold(error: unknown, folder: string): unknown {
     return refusal('no_space', `the disk of ${folder} is full; nothing was changed`, error)
   }
   return error
+}
+
+/**
+ * Gives what root has made to whom `model` belongs: the server runs as that user, and could not open it otherwise. Anybody
+ * else owns what they make.
+ */
+export function shareOwner(model: string, made: string): void {
+  if (process.getuid?.() !== 0) return
+  const { uid, gid } = statSync(model)
+  chownSync(made, uid, gid)
 }

@@ -18,14 +18,13 @@ import { refusal } from '../../archive/refusal.ts'
 import type { BackupCheck } from '../../backup/report.ts'
 import { verifyLedger } from '../../ledger/verify-ledger.ts'
 import type { Connection } from '../engine/connection.ts'
-import { takeDispatchLock } from '../engine/dispatch-lock.ts'
 import { Sqlite } from '../engine/driver.ts'
+import { takeDispatchLock } from '../engine/file-lock.ts'
 import { flushLog } from '../engine/flush-log.ts'
 import { migrate } from '../engine/migrate.ts'
-import { shareOwner } from '../engine/owner.ts'
 import { pauseIn } from './backup-seal.ts'
 import { type CheckOptions, checkBackup } from './check-backup.ts'
-import { fullDiskTold, syncFolder } from './make-backup.ts'
+import { fullDiskTold, shareOwner, syncFolder } from './make-backup.ts'
 
 export interface RestoreOptions extends CheckOptions {
   backup: string

@@ -17,8 +17,8 @@ import { refusal } from '../../archive/refusal.ts'
 import type { ArchiveTable, ColumnKind } from '../../archive/tables.ts'
 import { migrationsOf, statusOf } from '../../migrations.ts'
 import { type Connection, connect } from '../engine/connection.ts'
-import { takeDispatchLock } from '../engine/dispatch-lock.ts'
 import { Sqlite } from '../engine/driver.ts'
+import { takeDispatchLock } from '../engine/file-lock.ts'
 import { appliedIn, migrate } from '../engine/migrate.ts'
 
 /** How long a statement waits for another process that writes. */

@@ -9,12 +9,11 @@ import {
   type SpendingLimit,
   spendingKey,
 } from '../../../rules/accept.ts'
-import { suppressedAddress, suppressionKey } from '../../../rules/suppression.ts'
 import type { Connection } from '../engine/connection.ts'
 import { insertInto, selectFrom } from '../engine/rows.ts'
 import { addCounts } from './count-rows.ts'
 import { creditRows } from './credit-rows.ts'
-import { prepareIsSuppressed } from './find-suppressed.ts'
+import { prepareFindSuppressed } from './find-suppressed.ts'
 
 /** The verb `accept` on SQLite: look up, plan, write, inside the writer's transaction. */
 export function prepareAccept(connection: Connection, t: Tables) {
@@ -25,7 +24,7 @@ export function prepareAccept(connection: Connection, t: Tables) {
     ['request_hash', 'response'],
     'workspace_id = ? and route = ? and key = ?',
   )
-  const isSuppressed = prepareIsSuppressed(connection)
+  const findSuppressed = prepareFindSuppressed(connection)
   const findSpent = selectFrom(
     connection,
     t.api_key_spending,
@@ -51,7 +50,7 @@ export function prepareAccept(connection: Connection, t: Tables) {
     const state: AcceptState = {
       accounts: new Map(),
       answers: new Map(),
-      suppressed: new Set(),
+      suppressed: findSuppressed(requests.flatMap(({ messages }) => messages)),
       spent: new Map(),
       test_usage: new Map(),
     }
@@ -60,20 +59,11 @@ export function prepareAccept(connection: Connection, t: Tables) {
       if (debit) credits.load(state.accounts, workspace_id)
       if (debit && request.spending) lookUpSpent(state, workspace_id, request.spending)
       if (request.test_use) lookUpTestUsage(state, workspace_id)
-      lookUpSuppressed(state, request)
       if (!idempotency) continue
       const found = findAnswer(workspace_id, idempotency.route, idempotency.key)[0]
       if (found) state.answers.set(idempotencyKeyOf(workspace_id, idempotency), found)
     }
     return state
-  }
-
-  function lookUpSuppressed({ suppressed }: AcceptState, { messages }: AcceptRequest): void {
-    for (const message of messages) {
-      if (!isSuppressed(message)) continue
-      const { workspace_id, channel } = message
-      suppressed.add(suppressionKey({ workspace_id, channel, address: suppressedAddress(message) }))
-    }
   }
 
   function lookUpSpent({ spent }: AcceptState, workspaceId: string, of: SpendingLimit): void {

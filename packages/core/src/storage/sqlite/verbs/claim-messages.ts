@@ -8,13 +8,12 @@ import {
   type DueMessage,
   planClaim,
 } from '../../../rules/claim.ts'
-import { suppressedAddress, suppressionKey } from '../../../rules/suppression.ts'
 import type { Log } from '../../../runtime/runtime.ts'
 import { type ClockSteps, REDATED } from '../../clock-steps.ts'
 import type { MessageClaim } from '../../ports/hot.ts'
 import type { Connection } from '../engine/connection.ts'
 import { decoder, insertInto, selectFrom, updateOf } from '../engine/rows.ts'
-import { prepareIsSuppressed } from './find-suppressed.ts'
+import { prepareFindSuppressed } from './find-suppressed.ts'
 import { prepareRedate } from './redate.ts'
 
 /** The verb `claimMessages` on SQLite: take what is due, move its due time to the lease's end, journal the attempts. */
@@ -51,7 +50,7 @@ export function prepareClaimMessages(
     set: ['due_at', 'set_at', 'token', 'attempt'],
   })
   const redate = prepareRedate(connection)
-  const isSuppressed = prepareIsSuppressed(connection)
+  const findSuppressed = prepareFindSuppressed(connection)
   const journal = insertInto(connection, t.message_attempts)
   const findAttempt = selectFrom(
     connection,
@@ -67,15 +66,6 @@ export function prepareClaimMessages(
       steps.redated(count)
       if (count > 0) log?.warn({ rows: count }, REDATED)
     })
-  }
-
-  /** The suppressed recipients of these messages, by `suppressionKey`. */
-  function findSuppressed(waited: readonly DueMessage[]): Set<string> {
-    return new Set(
-      waited
-        .filter(isSuppressed)
-        .map((message) => suppressionKey({ ...message, address: suppressedAddress(message) })),
-    )
   }
 
   /** The providers of interrupted attempts, by message id. */

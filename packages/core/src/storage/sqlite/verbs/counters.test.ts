@@ -2,7 +2,7 @@ import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { beforeEach, describe, expect, it } from 'vitest'
 import type { Counting } from '../../ports/hot.ts'
-import { memoryCounters } from './counters.ts'
+import { prepareCount } from './counters.ts'
 
 const MB = 1024 * 1024
 const BATCH = 10_000
@@ -19,7 +19,7 @@ setFlagsFromString('--expose-gc')
 const collect = runInNewContext('gc') as () => void
 
 /** Batch after batch of keys that are never seen again, each batch a second after the last. */
-async function flood(count: ReturnType<typeof memoryCounters>, batches: number): Promise<void> {
+async function flood(count: ReturnType<typeof prepareCount>, batches: number): Promise<void> {
   for (let batch = 0; batch < batches; batch++) {
     elapsed_ms = batch * 1_000
     const countings = Array.from(
@@ -38,7 +38,7 @@ async function flood(count: ReturnType<typeof memoryCounters>, batches: number):
 
 describe('counters in memory', () => {
   it('outlast a flood of others until their window ends', async () => {
-    const count = memoryCounters()
+    const count = prepareCount()
     const held = { key: 'held back', window_ms: 60_000, add: 1 as const }
     await count(Array.from({ length: 5 }, () => ({ ...held, now: NOW, elapsed_ms })))
     await flood(count, 50)
@@ -51,7 +51,7 @@ describe('counters in memory', () => {
   })
 
   it('are swept out when they have ended, before they are too many', async () => {
-    const count = memoryCounters()
+    const count = prepareCount()
     collect()
     const before = process.memoryUsage().heapUsed
     await flood(count, 80)

@@ -13,7 +13,7 @@ const SWEEP_AT = 100_000
  * its window ends: a client that is held back cannot flush its own by sending under many names. Windows are measured by
  * `elapsed_ms`: a clock that is set forwards or back neither shortens nor lengthens them.
  */
-export function memoryCounters(): HotDoor['count'] {
+export function prepareCount(): HotDoor['count'] {
   const windows = new Map<string, Window>()
   let sweepAt = SWEEP_AT
 
