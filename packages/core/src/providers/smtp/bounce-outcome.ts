@@ -3,7 +3,7 @@ import type { EnhancedStatus, MailReport, RecipientStatus } from './bounce-repor
 
 type DeliveryStatus = Extract<MailReport, { type: 'delivery_status' }>
 
-/** What the failure of one recipient means. */
+/** The meaning of one recipient's failure. */
 interface Meaning {
   error_code: 'bounced' | 'undelivered'
   text: string
@@ -41,18 +41,18 @@ const TOO_LONG: Meaning = {
 }
 
 /**
- * What a report says of the message that it is about; nothing where that changes nothing, as with a report that
- * somebody took back a mark as spam.
+ * The reports of a mail about its message; none if the mail changes nothing, such as a report that a person removed a spam
+ * mark.
  *
  * | Action | Status | receipt |
  * |---|---|---|
  * | delivered | | `delivered` |
  * | relayed, expanded, delayed | | `sent` |
- * | failed | 5.1.x, 5.2.1 | `failed`, `bounced`; the recipient is not written to again |
+ * | failed | 5.1.x, 5.2.1 | `failed`, `bounced`; the recipient is suppressed |
  * | failed | 5.2.x, such as a full mailbox | `failed`, `bounced` |
  * | failed | others: policy, routing, the sender (5.1.7 to 5.1.9); 4.x.x, tried for too long | `failed`, `undelivered` |
  *
- * The words are ours: a server's repeat addresses.
+ * The texts are ours, because those of servers repeat addresses.
  */
 export function reportsOf(report: MailReport, about: MessageRef): Report[] {
   if (report.type === 'delivery_status') {
@@ -62,7 +62,7 @@ export function reportsOf(report: MailReport, about: MessageRef): Report[] {
   return report.feedback_type === 'abuse' ? [{ type: 'suppress', about, reason: 'complaint' }] : []
 }
 
-/** A mail has one recipient; where that is a list or leads on to others, it has failed when it failed for all of them. */
+/** A mail has one recipient. If that is a list or forwards to others, the mail failed when it failed for all of them. */
 function receiptOf({ recipients }: DeliveryStatus): Receipt {
   const [first] = recipients
   if (first && recipients.every(({ action }) => action === 'failed')) {
@@ -89,7 +89,7 @@ function failure({ status }: RecipientStatus, all: readonly RecipientStatus[]): 
   }
 }
 
-/** The numbers are IANA's, SMTP Enhanced Status Codes. */
+/** Source: IANA, SMTP Enhanced Status Codes. */
 function meaningOf(status: EnhancedStatus | null): Meaning {
   const [kind, subject, detail] = status ?? []
   if (kind !== 5) return kind === 4 ? TOO_LONG : REFUSED

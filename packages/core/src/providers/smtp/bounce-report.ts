@@ -1,27 +1,26 @@
 import PostalMime, { type Attachment } from 'postal-mime'
-import { type Fields, readFieldGroups } from './bounce-fields.ts'
 
-/** What became of one recipient. RFC 3464, section 2.3.3. */
+/** The result for one recipient. RFC 3464, section 2.3.3. */
 export type Action = 'failed' | 'delayed' | 'delivered' | 'relayed' | 'expanded'
 
 /** Class, subject and detail of RFC 3463. */
 export type EnhancedStatus = readonly [number, number, number]
 
-/** What a report says of one recipient. */
+/** The status of one recipient. */
 export interface RecipientStatus {
   action: Action
   /** Null where none can be read. */
   status: EnhancedStatus | null
 }
 
-/** What a mail turned out to be. `evidence` is where a proof may stand of what it is about. */
+/** A report in a mail. `evidence` is the text that may prove which message it is about. */
 export type MailReport =
   | { type: 'delivery_status'; recipients: RecipientStatus[]; evidence: string }
   | { type: 'feedback'; feedback_type: string; evidence: string }
 
 /**
- * How much of a mail is looked at: reports stand at its beginning, and a line costs the parser 12 microseconds, however
- * short. More is cut off, as if the mail had ended there.
+ * The part of a mail that is read: reports are at its beginning, and the parser needs 12 microseconds for each line, however
+ * short. The rest is ignored, as if the mail ended there.
  */
 export const REPORT_BYTES_READ = 256 * 1024
 const LINES_READ = 6_000
@@ -29,9 +28,17 @@ const HEADER_BYTES_MAX = 64 * 1024
 const NESTING_MAX = 8
 const EVIDENCE_LENGTH_MAX = 32 * 1024
 
+const GROUPS_MAX = 100
+const FIELDS_MAX = 64
+const VALUE_LENGTH_MAX = 2_000
+const TEXT_LENGTH_MAX = 64 * 1024
+
+/** Fields by lower-case name; the first one of a name. */
+type Fields = ReadonlyMap<string, string>
+
 const ACTIONS: readonly string[] = ['failed', 'delayed', 'delivered', 'relayed', 'expanded']
 
-/** RFC 3464, and RFC 6533 where addresses are international. */
+/** RFC 3464, and RFC 6533 for international addresses. */
 const STATUS_TYPES = ['message/delivery-status', 'message/global-delivery-status']
 const FEEDBACK_TYPE = 'message/feedback-report'
 const RETURNED_TYPES = [
@@ -43,9 +50,9 @@ const RETURNED_TYPES = [
 ]
 
 /**
- * Reads a delivery status notification (RFC 3464) or a feedback report (RFC 5965) out of a mail; null where it is
- * neither, as an answer by a person or by a machine (`Auto-Submitted: auto-replied`) is not. Takes whatever bytes there
- * are and throws nothing; who sent them, and whether they are true, is not looked at.
+ * Reads a delivery status notification (RFC 3464) or a feedback report (RFC 5965) from a mail; null for any other mail, such
+ * as an answer by a person or a machine (`Auto-Submitted: auto-replied`). Accepts any bytes and never throws. It does not
+ * check the sender or the truth of the report.
  */
 export async function readMailReport(raw: Uint8Array): Promise<MailReport | null> {
   const parts = await partsOf(beginningOf(raw))
@@ -61,8 +68,8 @@ export async function readMailReport(raw: Uint8Array): Promise<MailReport | null
 function feedbackOf(groups: Fields[], returned: string): MailReport | null {
   const kind = groups[0]?.get('feedback-type')?.toLowerCase()
   if (kind === undefined) return null
-  const told = groups[0]?.get('original-mail-from') ?? ''
-  return { type: 'feedback', feedback_type: kind, evidence: `${told}\n${returned}` }
+  const from = groups[0]?.get('original-mail-from') ?? ''
+  return { type: 'feedback', feedback_type: kind, evidence: `${from}\n${returned}` }
 }
 
 function deliveryStatusOf(groups: Fields[]): MailReport | null {
@@ -76,24 +83,24 @@ function deliveryStatusOf(groups: Fields[]): MailReport | null {
   }
 }
 
-/** Null for a group that is about the whole mail. */
+/** Null for the group of the whole mail. */
 function recipientStatusOf(fields: Fields): RecipientStatus | null {
   // Comments may follow: `failed (expired)`.
   const action = /^[a-z]+/.exec(fields.get('action')?.toLowerCase() ?? '')?.[0] ?? ''
   if (!ACTIONS.includes(action)) return null
-  // Its type is before it: `smtp; 550 5.1.1 …`
-  const said = fields.get('diagnostic-code')?.replace(/^[\w-]+\s*;\s*(?:[245]\d\d[ -])?/, '')
+  // The type comes first: `smtp; 550 5.1.1 …`
+  const diagnostic = fields.get('diagnostic-code')?.replace(/^[\w-]+\s*;\s*(?:[245]\d\d[ -])?/, '')
   return {
     action: action as Action,
-    status: moreExact(statusIn(fields.get('status')), statusIn(said)),
+    status: moreExact(statusIn(fields.get('status')), statusIn(diagnostic)),
   }
 }
 
-/** Many say 5.0.0, which means nothing, where the server that refused had said more. RFC 3463, section 3.1. */
-function moreExact(status: EnhancedStatus | null, said: EnhancedStatus | null) {
-  if (status === null) return said
+/** Many reports have 5.0.0, without a meaning, although the refusing server gave more. RFC 3463, section 3.1. */
+function moreExact(status: EnhancedStatus | null, diagnostic: EnhancedStatus | null) {
+  if (status === null) return diagnostic
   const [kind, subject, detail] = status
-  return subject === 0 && detail === 0 && said?.[0] === kind ? said : status
+  return subject === 0 && detail === 0 && diagnostic?.[0] === kind ? diagnostic : status
 }
 
 function statusIn(text = ''): EnhancedStatus | null {
@@ -104,7 +111,7 @@ function statusIn(text = ''): EnhancedStatus | null {
 async function partsOf(raw: Uint8Array): Promise<Attachment[] | null> {
   try {
     const { attachments } = await PostalMime.parse(raw, {
-      // What comes back with a report is evidence, and what it holds is no report.
+      // A returned mail is evidence. A report inside it does not count.
       forceRfc822Attachments: true,
       maxNestingDepth: NESTING_MAX,
       maxHeadersSize: HEADER_BYTES_MAX,
@@ -127,4 +134,42 @@ function beginningOf(raw: Uint8Array): Uint8Array {
     if (end < 0) return bytes
   }
   return bytes.subarray(0, end + 1)
+}
+
+/**
+ * Reads groups of fields that blank lines separate, as in `message/delivery-status` (RFC 3464, section 2.1), and in
+ * `message/feedback-report` with its one group (RFC 5965, section 3). Joins folded lines, ignores lines that are not
+ * fields, and cuts what exceeds the limits.
+ */
+function readFieldGroups(text: string): Fields[] {
+  const groups: Map<string, string>[] = []
+  let group: Map<string, string> | null = null
+  let name = ''
+  for (const line of text.slice(0, TEXT_LENGTH_MAX).split(/\r\n|\n|\r/)) {
+    if (line.trim() === '') {
+      group = null
+      continue
+    }
+    if (/^[ \t]/.test(line)) {
+      const value = group?.get(name)
+      if (value !== undefined) group?.set(name, joined(value, line))
+      continue
+    }
+    const colon = line.indexOf(':')
+    name = colon < 1 ? '' : line.slice(0, colon).trim().toLowerCase()
+    if (name === '') continue
+    if (group === null) {
+      if (groups.length === GROUPS_MAX) break
+      group = new Map()
+      groups.push(group)
+    }
+    // Then the folded lines that follow belong to no field.
+    if (group.has(name) || group.size === FIELDS_MAX) name = ''
+    else group.set(name, joined('', line.slice(colon + 1)))
+  }
+  return groups
+}
+
+function joined(value: string, more: string): string {
+  return `${value} ${more.trim()}`.trim().slice(0, VALUE_LENGTH_MAX)
 }

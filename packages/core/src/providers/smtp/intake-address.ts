@@ -1,24 +1,24 @@
 import type { MessageRef } from '../../contract/outside/provider.ts'
 import { readMessageToken } from '../../contract/signing/mail-address-token.ts'
 
-/** To whom reports may come, and the secret that their tokens are made with. */
+/** The domain of the addresses for reports, and the secret of their tokens. */
 export interface Recipients {
   bounce_domain: string
   secret: string
 }
 
 /**
- * Whom a mail to us is for: a message by its token, or whoever hears complaints; for complaints alone it takes a proof
- * inside the mail, because anybody may write there.
+ * The recipient of a mail to us: a message by its token, or the address for complaints. Only a mail to the latter needs a
+ * proof inside it, because any person may write there.
  */
 export type Recipient = { type: 'message'; ref: MessageRef } | { type: 'complaints' }
 
-/** Where mailbox providers send their feedback reports to, once it is registered with them. */
+/** The address for feedback reports of mailbox providers, which the operator registers with them. */
 const COMPLAINTS = 'fbl'
 
-const TOKENS_LOOKED_AT = 20
+const TOKENS_MAX = 20
 
-/** Null for an address that is none of ours. No case matters in it. */
+/** Null for an address that is not ours. Case does not matter. */
 export function recipientOf(
   { bounce_domain, secret }: Recipients,
   address: string,
@@ -32,18 +32,18 @@ export function recipientOf(
 }
 
 /**
- * The message whose token stands in what came back with a report: in our envelope sender, or in our link to unsubscribe.
- * Null where there is none; an id without a token proves nothing, because whoever reads one mail could guess at others.
+ * The message whose token is in the returned part of a report: in our envelope sender, or in our link to unsubscribe. Null
+ * if there is none. An id without a token proves nothing, because a reader of one mail could guess the ids of others.
  */
 export function provenIn({ secret }: Recipients, evidence: string): MessageRef | null {
   const found = evidence.matchAll(/(?<![0-9a-z])[0-9a-z]{62}(?![0-9a-z])/gi)
-  let looked = 0
+  let checked = 0
   for (const [token] of found) {
     const ref =
       readMessageToken(secret, 'bounce', token) ?? readMessageToken(secret, 'unsubscribe', token)
     if (ref) return ref
-    looked += 1
-    if (looked === TOKENS_LOOKED_AT) break
+    checked += 1
+    if (checked === TOKENS_MAX) break
   }
   return null
 }

@@ -7,23 +7,23 @@ import { reportsOf } from './bounce-outcome.ts'
 import { REPORT_BYTES_READ, readMailReport } from './bounce-report.ts'
 import { provenIn, type Recipient, type Recipients, recipientOf } from './intake-address.ts'
 
-/** Where mail is taken in. */
+/** The address and limit of the mail intake. */
 export interface IntakeSettings {
   host: string
-  /** 0 for any that is free. */
+  /** 0 for any free port. */
   port: number
-  /** The largest mail that is taken; 10 MiB unless told. */
+  /** The largest accepted mail; default: 10 MiB. */
   max_bytes?: number | undefined
 }
 
-/** What may take how long, and how much of it there may be. */
+/** Limits of number and time. */
 export interface IntakeLimits {
   clients: number
-  /** How many of them from one IPv4 address, or one IPv6 /48. */
+  /** Clients of one IPv4 address, or of one IPv6 /48. */
   clients_of_site: number
   recipients: number
-  /** How many addresses that are not ours a connection may try. */
-  strangers: number
+  /** Addresses that are not ours, for each connection. */
+  unknown_addresses: number
   silence_ms: number
   connection_ms: number
   store_ms: number
@@ -33,22 +33,21 @@ const MAX_BYTES = 10 * 1024 * 1024
 
 export const INTAKE_LIMITS: IntakeLimits = {
   clients: 50,
-  // As many as Postfix opens to one server.
+  // The number that Postfix opens to one server.
   clients_of_site: 20,
   recipients: 10,
-  strangers: 10,
+  unknown_addresses: 10,
   silence_ms: 60_000,
   connection_ms: 300_000,
   store_ms: 30_000,
 }
 
 /**
- * Takes in what other mail servers send back to `b+<token>@bounce_domain`, by SMTP (RFC 5321): delivery status
- * notifications and feedback reports. It relays nothing, knows no user and answers no mail. An address that is not ours
- * is refused (550); a mail is acknowledged (250) once what it says is stored, and when that failed the sender is asked
- * to come again (451). A mail that says nothing of use is acknowledged and dropped: a refusal would make a bounce of a
- * bounce.
- * @throws Error where the port cannot be listened on.
+ * Receives mail of other servers to `b+<token>@bounce_domain`, by SMTP (RFC 5321): delivery status notifications and
+ * feedback reports. It relays nothing, has no users and answers no mail. It refuses an address that is not ours (550),
+ * acknowledges a mail after its reports are stored (250), and asks the sender to retry if that failed (451). A mail without
+ * a usable report is acknowledged and dropped, because a refusal would cause a bounce of a bounce.
+ * @throws Error if the server cannot listen on the port.
  */
 export async function listenForMail({
   intake,
@@ -62,17 +61,17 @@ export async function listenForMail({
 }): Promise<Listening> {
   const { SMTPServer } = await import('smtp-server')
   const counts = { taken: 0, dropped: 0, refused: 0 }
-  const strangers = new WeakMap<SMTPServerSession, number>()
-  /** Each open connection, with where it comes from. */
+  const unknown = new WeakMap<SMTPServerSession, number>()
+  /** Each open connection with its network. */
   const sockets = new Map<Socket, string>()
-  /** The ids of the sessions whose mail is being taken. */
+  /** The ids of the sessions whose mail is being received. */
   const busy = new Set<string>()
   let closing = false
 
   const server = new SMTPServer({
     name: recipients.bounce_domain,
     banner: 'reports only',
-    // Nobody is known here, and the library's certificate is a pretence: its key is public.
+    // There are no users, and the key of the library's certificate is public.
     disabledCommands: ['AUTH', 'STARTTLS'],
     authOptional: true,
     disableReverseLookup: true,
@@ -84,15 +83,17 @@ export async function listenForMail({
     onRcptTo({ address }, session, done) {
       if (recipientOf(recipients, address)) return done()
       counts.refused += 1
-      const tried = (strangers.get(session) ?? 0) + 1
-      strangers.set(session, tried)
+      const tried = (unknown.get(session) ?? 0) + 1
+      unknown.set(session, tried)
       done(
-        tried < limits.strangers ? answer(550, 'No such address') : answer(421, 'Too many of them'),
+        tried < limits.unknown_addresses
+          ? answer(550, 'No such address')
+          : answer(421, 'Too many of them'),
       )
     },
     onData(stream, session, done) {
       busy.add(session.id)
-      take(stream, session)
+      receive(stream, session)
         .then(
           () => done(),
           (error: unknown) => done(error instanceof Error ? error : answer(451, TRY_AGAIN)),
@@ -100,7 +101,7 @@ export async function listenForMail({
         .finally(() => {
           busy.delete(session.id)
           // Its answer is written first.
-          if (closing) setImmediate(hangUp)
+          if (closing) setImmediate(closeIdle)
         })
     },
     onClose: ({ id }) => void busy.delete(id),
@@ -109,7 +110,7 @@ export async function listenForMail({
     const site = networkOf(socket.remoteAddress ?? '', SITE_BITS) ?? ''
     const others = [...sockets.values()].filter((one) => one === site).length
     if (others >= limits.clients_of_site) {
-      // Not by the library: its own refusal waits, and counts among all clients meanwhile.
+      // Not by the library: its refusal waits, and counts among all clients until then.
       socket.write('421 Too many connections from your network. Please try again later\r\n')
       return socket.destroySoon()
     }
@@ -121,7 +122,7 @@ export async function listenForMail({
     })
   })
 
-  async function take(stream: SMTPServerDataStream, session: SMTPServerSession): Promise<void> {
+  async function receive(stream: SMTPServerDataStream, session: SMTPServerSession): Promise<void> {
     const raw = await beginningOf(stream)
     if (stream.sizeExceeded) throw answer(552, 'The mail is too large')
     const to = session.envelope.rcptTo.flatMap(
@@ -149,7 +150,7 @@ export async function listenForMail({
     })
     const reports = report ? unique(refs).flatMap((ref) => reportsOf(report, ref)) : []
     if (reports.length === 0) {
-      sink.note('info', 'a mail that tells nothing of use was dropped', {
+      sink.note('info', 'a mail without a usable report was dropped', {
         kind: report?.type ?? 'no report',
         message_ids: refs.map(({ message_id }) => message_id),
       })
@@ -157,15 +158,15 @@ export async function listenForMail({
     return reports
   }
 
-  /** Ends the connections that nothing is under way on. */
-  function hangUp(): void {
+  /** Ends the connections on which no mail is in progress. */
+  function closeIdle(): void {
     for (const connection of server.connections) {
       if (!busy.has(connection.session.id)) connection.send(421, 'Closing')
     }
   }
 
   server.on('error', ({ code }: NodeJS.ErrnoException) => {
-    // Of a single connection, which ends by it; that nothing could be listened on is thrown.
+    // The error of a single connection, which ends. A failure to listen is thrown.
     if (!server.server.listening) return
     sink.note('info', 'a connection of the mail intake failed', { code: code ?? 'unknown' })
   })
@@ -185,14 +186,14 @@ export async function listenForMail({
       closing = true
       server.options.closeTimeout = Math.max(1, grace_ms)
       const closed = new Promise<void>((resolve) => server.close(resolve))
-      hangUp()
+      closeIdle()
       await closed
       for (const socket of sockets.keys()) socket.destroy()
     },
   }
 }
 
-/** What counts as one site that connects. */
+/** The networks that `clients_of_site` counts. */
 const SITE_BITS = { ipv4: 32, ipv6: 48 } as const
 
 const TRY_AGAIN = 'It could not be stored. Please try again later'
@@ -201,7 +202,7 @@ function answer(responseCode: number, text: string): Error {
   return Object.assign(new Error(text), { responseCode })
 }
 
-/** All is read, so that the sender can be answered; what nobody looks at is not kept. */
+/** Reads the whole mail, so that the sender can be answered; keeps only the part that is read for reports. */
 async function beginningOf(stream: SMTPServerDataStream): Promise<Uint8Array> {
   const chunks: Buffer[] = []
   let length = 0
@@ -213,7 +214,7 @@ async function beginningOf(stream: SMTPServerDataStream): Promise<Uint8Array> {
   return Buffer.concat(chunks)
 }
 
-/** @throws Error where the work takes longer; what becomes of it then concerns nobody. */
+/** @throws Error if the work takes longer. Its later result is ignored. */
 async function inTime(work: Promise<void>, ms: number): Promise<void> {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<never>((_, reject) => {

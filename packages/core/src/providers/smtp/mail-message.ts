@@ -14,14 +14,14 @@ const NAMES = new Map<string, string>(EMAIL_HEADERS.map((name) => [name.toLowerC
 
 type Headers = Record<string, string>
 
-/** The `Message-ID` of a message, angle brackets included: the same on every attempt. */
+/** The `Message-ID` of a message with its angle brackets: the same on every attempt. */
 export function messageIdOf({ message_id }: MessageRef, { mail_domain }: SmtpSettings): string {
   return `<${message_id}@${mail_domain}>`
 }
 
 /**
- * One message as the mail library is given it: addresses as objects or checked, never as text to be parsed, and the
- * envelope apart, with one recipient. Null where the recipient is not one plain address.
+ * One message for the mail library: addresses are objects or checked, never text to be parsed, and the envelope is separate,
+ * with one recipient. Null if the recipient is not one plain address.
  */
 export function mailMessage(
   job: SendJob,
@@ -49,7 +49,7 @@ export function mailMessage(
   }
 }
 
-/** Where failures are reported to: an address that names the message, where somebody reads it. */
+/** The address for reports of failures: it names the message if the service receives bounces. */
 function returnPath(
   ref: MessageRef,
   from: MailSender,
@@ -69,7 +69,7 @@ function replyTo({ reply_to }: EmailContent): { replyTo?: MailSender } {
   return address === null ? {} : { replyTo: { name: '', address: address.address } }
 }
 
-/** The caller's headers under their proper names, each once, and a way to unsubscribe. */
+/** The caller's headers under their proper names, each once, and a link to unsubscribe. */
 function headersOf(
   ref: MessageRef,
   content: EmailContent,
@@ -77,19 +77,19 @@ function headersOf(
   context: ProviderContext,
 ): Headers {
   const headers: Headers = {}
-  for (const [given, value] of Object.entries(content.headers ?? {})) {
-    const name = NAMES.get(given.toLowerCase())
+  for (const [any_case, value] of Object.entries(content.headers ?? {})) {
+    const name = NAMES.get(any_case.toLowerCase())
     if (name) headers[name] = value
   }
   if (headers[UNSUBSCRIBE] !== undefined) return headers
-  // Without an address to call, "one click" promises what nobody keeps.
+  // "One click" needs an address that can be called.
   delete headers[ONE_CLICK]
   const url = settings.unsubscribe ? unsubscribeUrl(ref, context) : null
   if (url === null) return headers
   return { ...headers, [UNSUBSCRIBE]: `<${url}>`, [ONE_CLICK]: 'List-Unsubscribe=One-Click' }
 }
 
-/** Null where the service has no address that a mailbox provider would call: RFC 8058 section 3.1 wants https. */
+/** Null if the service has no address that a mailbox provider would call: RFC 8058 section 3.1 requires https. */
 function unsubscribeUrl(ref: MessageRef, { public_url, secret }: ProviderContext): string | null {
   const { protocol, hostname } = new URL(public_url)
   const isTrial = isLoopback(hostname.replace(/^\[|\]$/g, ''))

@@ -28,11 +28,11 @@ describe('the address of a sender', () => {
     ['ａｄｍｉｎ', 'mail'],
     ['bounce+x', 'mail'],
     ['Acme Support', 'acme-support'],
-  ])('of %j begins with %s', (name, slug) => {
+  ])('begins with the slug of %j: %s', (name, slug) => {
     expect(slugOf(name)).toBe(slug)
   })
 
-  it('is the same for ever, and another for everybody else', () => {
+  it('is constant, and different for each workspace', () => {
     expect(senderOf('Acme')).toEqual(senderOf('Acme'))
     const others = Array.from(
       { length: 1_000 },
@@ -41,7 +41,7 @@ describe('the address of a sender', () => {
     expect(new Set([...others, senderOf('Acme').address]).size).toBe(1_001)
   })
 
-  it('is a plain one, whatever the name', () => {
+  it('is a plain address for any name', () => {
     for (const name of ['a@b', 'x\r\ny', '<>', '"', 'b+token', '../..', '\ud800', 'İ', '½']) {
       expect(senderOf(name).address).toMatch(/^[a-z0-9]+(-[a-z0-9]+)*@mail\.example$/)
     }
@@ -60,7 +60,7 @@ describe('a display name', () => {
     ['x'.repeat(200), 'x'.repeat(100)],
     [`${'x'.repeat(99)}😀`, `${'x'.repeat(99)}\ufffd`],
     [null, ''],
-  ])('%j is shown as %j', (given, shown) => {
-    expect(displayName(given)).toBe(shown)
+  ])('of %j is shown as %j', (name, shown) => {
+    expect(displayName(name)).toBe(shown)
   })
 })

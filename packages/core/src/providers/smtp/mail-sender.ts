@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { LIMITS } from '../../contract/limits.ts'
 import type { SmtpSettings } from './settings.ts'
 
-/** Who a mail comes from, as two things: a name is never pasted into an address. */
+/** The sender of a mail. Name and address are separate, so that no name becomes part of an address. */
 export interface MailSender {
   name: string
   address: string
@@ -12,8 +12,8 @@ const SLUG_LENGTH_MAX = 24
 const FALLBACK = 'mail'
 
 /**
- * What stands for whoever runs a domain (RFC 2142), for its machines, or for somebody who asks for secrets. Not given
- * out, though a workspace's mark follows.
+ * Names of the operators of a domain (RFC 2142), of its machines, or of roles that ask for secrets. No workspace gets one,
+ * although its mark follows.
  */
 const RESERVED = new Set(
   (
@@ -23,20 +23,19 @@ const RESERVED = new Set(
   ).split(' '),
 )
 
-// Controls would end the line, marks of direction turn the shown order round, and the rest looks like an address.
+// Controls would end the line, direction marks change the shown order, and the rest looks like an address.
 const UNSHOWN = /[\p{Cc}\p{Zl}\p{Zp}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069<>@"\\]/gu
 
-/** The display name, made fit to be shown: one line that cannot pass for an address. */
+/** The display name as it is shown: one line that does not look like an address. */
 export function displayName(text: string | null): string {
   const cleaned = (text ?? '').toWellFormed().replace(UNSHOWN, ' ').replace(/\s+/g, ' ').trim()
   return cleaned.slice(0, LIMITS.sender_name_length).toWellFormed()
 }
 
 /**
- * The sender of a workspace's mail: `<name>-<mark>@<mail_domain>`. The name is a slug of the display name; the mark is
- * the workspace's alone, so whatever name somebody chooses, the address of another workspace is out of his reach, and
- * filters and blocks that receivers set hit the one they mean. Source: interface, Overview; the form of the name is
- * ours.
+ * The sender of a workspace's mail: `<name>-<mark>@<mail_domain>`. The name is a slug of the display name. The mark belongs to
+ * the workspace, so no name leads to the address of another workspace, and the filters and blocks of receivers affect only
+ * the workspace they are meant for. Source: interface, Overview; the form of the name is ours.
  */
 export function mailSender(
   { mail_domain, from_local_part }: Pick<SmtpSettings, 'mail_domain' | 'from_local_part'>,
@@ -59,7 +58,7 @@ function slugOf(name: string): string {
   return words.join('-').slice(0, SLUG_LENGTH_MAX).replace(/-$/, '')
 }
 
-/** 32 bits: workspaces cannot choose their ids, and to hit one mark by chance takes two thousand million signups. */
+/** 32 bits: workspaces cannot choose their ids, and to get a given mark by chance takes 2,000 million signups. */
 function markOf(workspace_id: string): string {
   return createHash('sha256').update(`sender ${workspace_id}`).digest('hex').slice(0, 8)
 }

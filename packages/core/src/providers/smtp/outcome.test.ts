@@ -11,7 +11,7 @@ describe('a server that does not relay', () => {
     '550 5.7.54 SMTP; Unable to relay recipient in non-accepted domain',
     '550 relay not permitted',
     '550-Please log in first.\n550 Relaying to example.com is denied',
-  ])('%s', (reply) => {
+  ])('is a problem of the settings: %s', (reply) => {
     expect(refused(reply)).toMatchObject({
       type: 'retry',
       error_code: 'provider_unauthorized',
@@ -20,40 +20,40 @@ describe('a server that does not relay', () => {
   })
 })
 
-// Whoever sends chooses the recipient: with its name nobody may stop the mail of all.
-describe('a recipient that is called relay', () => {
+// Callers choose the recipients: no name of a recipient may stop the mail of all workspaces.
+describe('a recipient with the name relay', () => {
   it.each([
     ['550 5.1.1 <relay@example.com>: User unknown', 'invalid_recipient'],
     ['550 No such user relay@example.com', 'invalid_recipient'],
     ['550 No such domain relay.example', 'invalid_recipient'],
     ['550 5.1.1 relay is not known here', 'invalid_recipient'],
     ['550 5.7.1 <ada@relay.example>: blocked', 'blocked'],
-  ])('%s', (reply, error_code) => {
+  ])('does not stop the provider: %s', (reply, error_code) => {
     const outcome = refused(reply)
     expect(outcome).toMatchObject({ type: 'rejected', error_code })
   })
 })
 
-// What is wrong is not the recipient: it must stay reachable.
-describe('an address status that is not the recipient’s', () => {
+// The recipient is not the problem and must stay reachable.
+describe('an address status that is not about the recipient', () => {
   it.each([
     '550 5.1.7 Bad sender',
     '550 5.1.8 Bad sender domain',
     '550 5.1.9 Non-compliant mailer',
-  ])('%s', (reply) => {
+  ])('does not suppress: %s', (reply) => {
     for (const stage of ['RCPT TO', 'DATA']) {
       expect(refused(reply, stage)).not.toHaveProperty('suppress')
     }
   })
 })
 
-describe('a command that was not understood', () => {
+describe('a command that the server does not understand', () => {
   it.each([
     ['MAIL FROM', '555 Unsupported option'],
     ['MAIL FROM', '501 5.5.4 Invalid arguments'],
     ['RCPT TO', '555 5.5.4 Unsupported option'],
     ['RCPT TO', '501 5.5.4 Invalid arguments'],
-  ])('at %s: %s', (stage, reply) => {
+  ])('is named as such at %s: %s', (stage, reply) => {
     const { error_message } = refused(reply, stage)
     expect(error_message).toContain('does not understand an address of the mail, or a parameter')
   })

@@ -3,7 +3,7 @@ import type { Failure } from './transport.ts'
 
 type Failed = Exclude<Outcome, { type: 'accepted' }>
 
-/** What an answer of a server means, before it is put into words. */
+/** The meaning of a server's answer. */
 interface Meaning {
   kind: 'rejected' | 'retry' | 'misconfigured'
   error_code: string
@@ -11,7 +11,7 @@ interface Meaning {
   suppress?: 'bounce'
 }
 
-/** A reply taken apart: `550 5.1.1 …` (RFC 5321 section 4.2, RFC 2034). */
+/** A parsed reply: `550 5.1.1 …` (RFC 5321 section 4.2, RFC 2034). */
 interface Reply {
   code: number
   enhanced: string | null
@@ -88,16 +88,16 @@ const MISUNDERSTOOD: Meaning = {
   text: 'The mail server does not understand an address of the mail, or a parameter with it',
 }
 
-/** A certificate that does not hold, or a peer that speaks no TLS; the words are OpenSSL's and Node's. */
+/** Codes of OpenSSL and Node for an invalid certificate, or for a peer without TLS. */
 const TLS_CAUSE = /^(?:ERR_TLS|ERR_SSL|CERT_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO_|HOSTNAME_|EPROTO$)/
 
-/** `530 534 535 538`: who the client is, or how he may say it. RFC 4954 section 6. */
+/** Codes about authentication. RFC 4954 section 6. */
 const NOT_AUTHENTICATED = new Set([530, 534, 535, 538])
 
 /**
- * What is told of a mail that a server did not take. By the server's answer, never by the library's word, which is the
- * same for a mailbox that is full and one that never was; the words that are shown are ours, because a server's repeat
- * addresses. Without an answer it depends on whether the mail was written to its end.
+ * The outcome of a mail that a server did not accept. It follows from the server's answer, not from the library's code, which
+ * is the same for a full mailbox and for one that does not exist. The texts are ours, because those of servers repeat
+ * addresses. Without an answer, the outcome depends on whether the mail was written to its end.
  */
 export function outcomeOf(failure: Failure): Failed {
   const reply = replyOf(failure)
@@ -112,7 +112,7 @@ export function outcomeOf(failure: Failure): Failed {
   return inWords(unanswered(failure), failure.cause ?? failure.code)
 }
 
-/** What is wrong, for the operator. */
+/** The problem, for the operator. */
 export function faultOf(failure: Failure): string {
   return outcomeOf(failure).error_message
 }
@@ -152,11 +152,11 @@ function ofTransient({ enhanced }: Reply): Meaning {
   return enhanced === '4.2.1' || enhanced === '4.7.28' ? RATE : UNAVAILABLE
 }
 
-/** What stands in the way of every mail, whoever it is for. */
+/** A problem of every mail, whatever its recipient. */
 function ofAccount({ code, enhanced, stage, text }: Reply): Meaning | null {
   if (stage.startsWith('AUTH') || NOT_AUTHENTICATED.has(code)) return UNAUTHORIZED
   if (stage === 'STARTTLS') return INSECURE
-  // The session was in another state than the client thought: the next one is new.
+  // The session was not in the state that the client expected; the next mail gets a new one.
   if (code === 503) return UNAVAILABLE
   if (stage === 'CONN' || stage === 'EHLO' || stage === 'HELO') return REFUSES_US
   if (enhanced === '5.4.5') return RATE
@@ -165,17 +165,17 @@ function ofAccount({ code, enhanced, stage, text }: Reply): Meaning | null {
     return { ...MISUNDERSTOOD, kind: 'misconfigured', error_code: 'provider_refused' }
   }
   if (stage === 'MAIL FROM' && !isSize(code, enhanced)) return BAD_SENDER
-  return stage === 'RCPT TO' && speaksOfRelaying(enhanced, text) ? NO_RELAY : null
+  return stage === 'RCPT TO' && isAboutRelaying(enhanced, text) ? NO_RELAY : null
 }
 
-function speaksOfRelaying(enhanced: string | null, text: string): boolean {
+function isAboutRelaying(enhanced: string | null, text: string): boolean {
   const isPolicy = enhanced === null || enhanced.startsWith('5.7.')
   return isPolicy && /\brelay/i.test(withoutAddresses(text))
 }
 
 /**
- * Removes the addresses and domains that a server repeats: a caller chooses them, and must not pause the provider for
- * other workspaces by the word "relay" in them.
+ * Removes the addresses and domains that a server repeats: callers choose them, and the word "relay" in them must not pause
+ * the provider for other workspaces.
  */
 function withoutAddresses(text: string): string {
   const words = text.replace(/<[^<>]*>/g, ' ').split(/\s/)
@@ -188,14 +188,14 @@ function ofMail({ code, enhanced, stage }: Reply): Meaning {
   if (enhanced === '5.2.2' || (code === 552 && enhanced === null && isRecipient)) return FULL
   if (isSize(code, enhanced)) return TOO_LARGE
   if (isMisunderstood(code, enhanced)) return MISUNDERSTOOD
-  if (enhanced === '5.2.1' || speaksOfRecipient(enhanced)) return { ...NO_SUCH, suppress: 'bounce' }
+  if (enhanced === '5.2.1' || isAboutRecipient(enhanced)) return { ...NO_SUCH, suppress: 'bounce' }
   if (enhanced?.startsWith('5.7.')) return BLOCKED
-  // Without an enhanced code it may as well be a policy: the mail is lost, the address not yet.
+  // Without an enhanced code it may also be a policy: the mail is rejected, the address not suppressed.
   return isRecipient && enhanced === null && code !== 554 ? NO_SUCH : REFUSED
 }
 
-/** Of the address status codes three are of the sender or of the way: RFC 3463 section 3.2, RFC 7505 section 4.1. */
-function speaksOfRecipient(enhanced: string | null): boolean {
+/** Three of the address codes are about the sender or the route: RFC 3463 section 3.2, RFC 7505 section 4.1. */
+function isAboutRecipient(enhanced: string | null): boolean {
   return enhanced !== null && /^5\.1\.(?!(?:7|8|9)$)/.test(enhanced)
 }
 

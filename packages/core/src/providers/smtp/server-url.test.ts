@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { isLoopback, mailServer } from './server-url.ts'
 
-describe('the address of a mail server', () => {
+describe('mailServer', () => {
   it.each([
     ['smtp://mail.example', 'mail.example', 587, false, null],
     ['smtps://mail.example/', 'mail.example', 465, true, null],
@@ -15,7 +15,7 @@ describe('the address of a mail server', () => {
       true,
       { user: 'u@mail.example', password: 'p/: é' },
     ],
-  ])('%s is read', (url, host, port, is_tls, credentials) => {
+  ])('reads %s', (url, host, port, is_tls, credentials) => {
     expect(mailServer(url)).toEqual({ host, port, is_tls, credentials })
   })
 
@@ -32,7 +32,7 @@ describe('the address of a mail server', () => {
     'smtp://mail example',
     'smtp://mail.example\n',
     'smtp://mail_1.example',
-  ])('%j is refused', (url) => {
+  ])('refuses %j', (url) => {
     expect(mailServer(url)).toBeNull()
   })
 })
@@ -45,6 +45,6 @@ it.each([
   ['127.0.0.1.example', false],
   ['localhost.example', false],
   ['10.0.0.1', false],
-])('%s is this machine: %s', (host, expected) => {
+])('isLoopback of %s is %s', (host, expected) => {
   expect(isLoopback(host)).toBe(expected)
 })

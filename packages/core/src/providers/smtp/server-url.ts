@@ -1,8 +1,8 @@
-/** A mail server as its address names it. */
+/** The mail server of an address. */
 export interface MailServer {
   host: string
   port: number
-  /** TLS from the first byte (RFC 8314, section 3), and not by STARTTLS. */
+  /** TLS from the first byte (RFC 8314, section 3), not by STARTTLS. */
   is_tls: boolean
   credentials: { user: string; password: string } | null
 }
@@ -10,8 +10,8 @@ export interface MailServer {
 const HOST = /^(?:[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?|\[[0-9a-f:.]{2,45}\])$/i
 
 /**
- * Reads `smtp://user:password@host:port` (port 587 unless told) or `smtps://…` (465), or answers null. A query is
- * refused: what it would set has a setting, and a server must not be weakened by an address that was pasted in.
+ * Parses `smtp://user:password@host:port` (default port: 587) or `smtps://…` (465); null for anything else. A query is
+ * refused: its options are settings, and an address from elsewhere must not weaken the security.
  */
 export function mailServer(text: string): MailServer | null {
   if (/[\s\p{Cc}]/u.test(text) || !URL.canParse(text)) return null
@@ -31,7 +31,7 @@ export function mailServer(text: string): MailServer | null {
   }
 }
 
-/** Whether a host is this machine, so that nothing sent to it crosses a network. */
+/** Whether a host is this machine, so that no data crosses a network. */
 export function isLoopback(host: string): boolean {
   return host === 'localhost' || host === '::1' || /^127(\.\d{1,3}){3}$/.test(host)
 }

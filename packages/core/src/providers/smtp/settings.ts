@@ -5,7 +5,7 @@ import { LIMITS } from '../../contract/limits.ts'
 import { certificate, commonSettings, pem } from '../common-settings.ts'
 import { mailServer } from './server-url.ts'
 
-/** What receivers still take: RFC 8301, section 3.2. */
+/** The shortest key that receivers accept: RFC 8301, section 3.2. */
 const RSA_BITS_MIN = 1024
 
 const domain = z
@@ -37,16 +37,16 @@ const dkim = z.strictObject({
   private_key: privateKey,
 })
 
-/** Where bounces are taken in: a mail server of its own that takes nothing else. */
+/** The mail server that receives bounces and nothing else. */
 const intake = z.strictObject({
   host: z.string().min(1).max(253).default('127.0.0.1'),
-  /** 25, or where a mail server hands on what is for the bounce domain; 0 for any that is free. */
+  /** 25, or the port to which a mail server forwards the mail of the bounce domain; 0 for any free port. */
   port: z.int().min(0).max(65_535),
-  /** The largest mail that is taken. */
+  /** The largest accepted mail. */
   max_bytes: z.int().min(64_000).max(100_000_000).optional(),
 })
 
-/** What an operator sets for sending e-mail through a mail server. */
+/** The settings for e-mail through a mail server. */
 export const settings = z.strictObject({
   ...commonSettings,
   type: z.literal('smtp'),
@@ -58,39 +58,39 @@ export const settings = z.strictObject({
       (text) => mailServer(text) !== null,
       'must be smtp://user:password@host:port or smtps://…, without path and query',
     ),
-  /** Whose addresses mail comes from. */
+  /** The domain of the senders' addresses. */
   mail_domain: domain,
-  /** The one address that all mail comes from, before its `@`; without it every workspace has its own. */
+  /** The local part of one address for all mail; default: every workspace has its own address. */
   from_local_part: z
     .string()
     .refine(
       (text) => text.length <= LIMITS.email_local_length && emailAddress(`${text}@a.example`),
-      'must be what stands before the @ of an address',
+      'must be the part of an address before the @',
     )
     .optional(),
-  /** Signs here; leave it out where the mail server signs. */
+  /** Makes the service sign; not needed if the mail server signs. */
   dkim: dkim.optional(),
-  /** To the server at the same time, from each thread that sends. */
+  /** The most connections to the server, from each sending thread. */
   connections: z.int().min(1).max(100).default(10),
-  /** Never send in plain text; true unless the server is this machine. */
+  /** Refuse connections without TLS; default: true, except for a server on this machine. */
   require_tls: z.boolean().optional(),
-  /** What the server's certificate is checked against where no public authority gave it. */
+  /** The authority of the server's certificate, if it is not a public one. */
   certificate_authority: certificate.optional(),
-  /** Ask servers that can to report failures and delays (RFC 3461). */
+  /** Request reports of failures and delays from servers that support it (RFC 3461). */
   dsn: z.boolean().default(true),
-  /** Give every mail that has none a one-click way to unsubscribe (RFC 8058). */
+  /** Add one-click unsubscribing to every mail without it (RFC 8058). */
   unsubscribe: z.boolean().default(true),
-  /** Where bounces go: `b+<token>@<bounce_domain>`; `bounce.<mail_domain>` unless told, where there is an intake. */
+  /** The domain of bounces to `b+<token>@<bounce_domain>`; default with an intake: `bounce.<mail_domain>`. */
   bounce_domain: domain.optional(),
-  /** Send again what may have arrived: the same `Message-ID`, but a recipient may have it twice. */
+  /** Send a mail in doubt again: with the same `Message-ID`, but the recipient may get it twice. */
   resend_unknown: z.boolean().default(false),
   intake: intake.optional(),
 })
 
-/** The settings as they are once read. */
+/** The parsed settings. */
 export type SmtpSettings = z.output<typeof settings>
 
-/** Where bounces come back to with their message's token, or null where nobody would read them. */
+/** The domain of bounces, or null if the service does not receive them. */
 export function bounceDomain({ bounce_domain, intake, mail_domain }: SmtpSettings): string | null {
   return bounce_domain ?? (intake ? `bounce.${mail_domain}` : null)
 }

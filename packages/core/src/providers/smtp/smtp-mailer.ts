@@ -8,7 +8,7 @@ import { openTransport } from './transport.ts'
 const SEND_MAX_MS = 20_000
 const CONNECTIONS = 2
 
-/** Carries the service's own mails to owners through the server that carries everybody's, from `no-reply@`. */
+/** Sends the service's own mails to owners, from `no-reply@`, through the server of the messages. */
 export function createSmtpMailer(settings: SmtpSettings): Mailer & { close(): void } {
   const transport = openTransport({ ...settings, connections: CONNECTIONS })
   const address = `no-reply@${settings.mail_domain}`
@@ -18,7 +18,7 @@ export function createSmtpMailer(settings: SmtpSettings): Mailer & { close(): vo
     if (recipient === null) throw new Error('the owner has no address to write to')
     const late = new AbortController()
     const timer = setTimeout(() => late.abort(), SEND_MAX_MS)
-    const handing = await transport.hand(
+    const result = await transport.send(
       {
         from: { name: '', address },
         to: { name: '', address: recipient.address },
@@ -32,8 +32,8 @@ export function createSmtpMailer(settings: SmtpSettings): Mailer & { close(): vo
       late.signal,
     )
     clearTimeout(timer)
-    if (handing.type === 'taken') return
-    const { failure } = handing
+    if (result.type === 'accepted') return
+    const { failure } = result
     throw Object.assign(new Error(faultOf(failure)), { code: failure.code })
   }
 

@@ -13,7 +13,7 @@ import { type Failure, openTransport, type Transport } from './transport.ts'
 /** Less than the 20 seconds in which every job of a batch must be answered. */
 const SEND_MAX_MS = 18_000
 
-/** Opens e-mail through a mail server. `send_max_ms` bounds one call, and is for trials. */
+/** Opens e-mail through a mail server. `send_max_ms` is the limit of one call, for tests. */
 export function openSmtp(
   settings: SmtpSettings,
   context: ProviderContext,
@@ -26,7 +26,7 @@ export function openSmtp(
     name: settings.name,
     async send(jobs) {
       const late = new AbortController()
-      // One for each mail of the batch, and no leak.
+      // Each mail of the batch adds a listener; it is not a leak.
       setMaxListeners(0, late.signal)
       const timer = setTimeout(() => late.abort(), send_max_ms)
       try {
@@ -56,7 +56,7 @@ export function openSmtp(
 
 const LATE: Failure = { code: 'EABORT', cause: null, stage: '', reply: null, is_written: false }
 
-/** The library's own times begin anew with every byte that a server sends. */
+/** The library's own timeouts restart with every byte of the server. */
 async function inTime(verifying: Promise<Failure | null>, ms: number): Promise<Failure | null> {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<Failure>((resolve) => {
@@ -81,11 +81,11 @@ async function sendOne(
     signal: AbortSignal
   },
 ): Promise<Outcome> {
-  const mail = written(job, settings, context)
+  const mail = writeMail(job, settings, context)
   if (mail === null) return NO_ADDRESS
   if (mail === 'unwritable') return UNWRITABLE
-  const handing = await transport.hand(mail, signal)
-  if (handing.type === 'failed') return outcomeOf(handing.failure)
+  const result = await transport.send(mail, signal)
+  if (result.type === 'failed') return outcomeOf(result.failure)
   return {
     type: 'accepted',
     provider_message_id: messageIdOf(job, settings),
@@ -93,8 +93,8 @@ async function sendOne(
   }
 }
 
-/** One job that makes no mail must not keep the others of its batch from theirs. */
-function written(...[job, settings, context]: Parameters<typeof mailMessage>) {
+/** A job that cannot be written must not prevent the other mails of its batch. */
+function writeMail(...[job, settings, context]: Parameters<typeof mailMessage>) {
   try {
     return mailMessage(job, settings, context)
   } catch {

@@ -1,23 +1,20 @@
 import type { Readable } from 'node:stream'
 import { createTransport, type SendMailOptions } from 'nodemailer'
-import { dkimOptions } from './dkim.ts'
 import { isLoopback, type MailServer, mailServer } from './server-url.ts'
 import type { SmtpSettings } from './settings.ts'
 
-/** What became of one mail. */
-export type Handing =
-  /** The server has it. */
-  { type: 'taken' } | { type: 'failed'; failure: Failure }
+/** The result of sending one mail. */
+export type SendResult = { type: 'accepted' } | { type: 'failed'; failure: Failure }
 
-/** Why a server does not have a mail, or may not have it. */
+/** The reason why a server does not have a mail, or may not have it. */
 export interface Failure {
-  /** The library's word, such as `ETIMEDOUT`. */
+  /** The library's code, such as `ETIMEDOUT`. */
   code: string
-  /** What the system or TLS called it, where it was theirs. */
+  /** The code of the system or of TLS, if it was their error. */
   cause: string | null
-  /** What was asked of the server when it failed: `CONN`, `EHLO`, `STARTTLS`, `AUTH …`, `MAIL FROM`, `RCPT TO`, `DATA`. */
+  /** The command that failed: `CONN`, `EHLO`, `STARTTLS`, `AUTH …`, `MAIL FROM`, `RCPT TO`, `DATA`. */
   stage: string
-  /** The server's answer, its code first; null where none came. It may hold addresses: to be read, never to be shown. */
+  /** The server's answer, with its code first; null if none came. It may contain addresses and is never shown. */
   reply: string | null
   /** Whether the mail was written to its end: without an answer, the server may have it. */
   is_written: boolean
@@ -25,9 +22,9 @@ export interface Failure {
 
 /** Connections to one mail server. */
 export interface Transport {
-  /** Hands one mail over; a mail that `signal` gives up is failed, and its connection cut. */
-  hand(mail: SendMailOptions, signal: AbortSignal): Promise<Handing>
-  /** Connects and logs in; what is wrong, or null. */
+  /** Sends one mail. If `signal` aborts, the mail has failed and its connection ends. */
+  send(mail: SendMailOptions, signal: AbortSignal): Promise<SendResult>
+  /** Connects and logs in; resolves with the failure, or null. */
   verify(): Promise<Failure | null>
   close(): void
 }
@@ -37,17 +34,36 @@ const DNS_MAX_MS = 5_000
 const ANSWER_MAX_MS = 18_000
 
 /**
- * How often a mail is given to another connection when the one it was given to turns out to be closed, not a byte of the
- * mail written: servers close what is idle, and that is no failure of the mail's.
+ * The number of further connections for a mail whose connection is found closed before a byte of the mail was written:
+ * servers close idle connections, and the mail did not fail.
  */
 const STALE_MAX = 1
 
-/** What tells of one mail how far it got. */
+/** The signed fields, if a mail has them. RFC 8058 section 4 requires both fields for unsubscribing. */
+const SIGNED = [
+  'from',
+  'reply-to',
+  'to',
+  'subject',
+  'date',
+  'message-id',
+  'in-reply-to',
+  'references',
+  'mime-version',
+  'content-type',
+  'content-transfer-encoding',
+  'auto-submitted',
+  'list-id',
+  'list-unsubscribe',
+  'list-unsubscribe-post',
+]
+
+/** The progress of one mail. */
 interface Progress {
   stream: Readable | null
 }
 
-/** Opens nothing yet: connections are made when there is something to send, and kept. */
+/** Connections are opened by the first mails, and kept. */
 export function openTransport(settings: SmtpSettings): Transport {
   const transporter = createTransport({
     ...serverOptions(settings),
@@ -59,7 +75,7 @@ export function openTransport(settings: SmtpSettings): Transport {
     greetingTimeout: CONNECT_MAX_MS,
     dnsTimeout: DNS_MAX_MS,
     socketTimeout: ANSWER_MAX_MS,
-    // Nothing that a caller sent is ever read as a path or an address to load from.
+    // No text of a caller is read as a path or an address to load from.
     disableFileAccess: true,
     disableUrlAccess: true,
     ...(settings.dkim && { dkim: dkimOptions(settings.dkim) }),
@@ -75,11 +91,11 @@ export function openTransport(settings: SmtpSettings): Transport {
     done()
   })
   return {
-    async hand(mail, signal) {
+    async send(mail, signal) {
       const progress: Progress = { stream: null }
       try {
         await transporter.sendMail(Object.assign({}, mail, { signal, progress }))
-        return { type: 'taken' }
+        return { type: 'accepted' }
       } catch (error) {
         return { type: 'failed', failure: failureOf(error, progress) }
       }
@@ -105,7 +121,7 @@ function serverOptions(settings: SmtpSettings) {
     port,
     secure: is_tls,
     requireTLS,
-    // A server of this machine seldom has a certificate that anybody could check.
+    // A server on this machine seldom has a certificate that can be verified.
     ignoreTLS: isHere && !requireTLS,
     tls: {
       minVersion: 'TLSv1.2' as const,
@@ -113,9 +129,19 @@ function serverOptions(settings: SmtpSettings) {
     },
     ...(credentials && {
       auth: { user: credentials.user, pass: credentials.password },
-      // Who gave a password means it to be used, though the list of what the server offers was cut on its way.
+      // A configured password must be used, even if the server's list of features was cut on its way.
       forceAuth: true,
     }),
+  }
+}
+
+/** The library's options for signing (RFC 6376). */
+function dkimOptions({ domain, selector, private_key }: NonNullable<SmtpSettings['dkim']>) {
+  return {
+    domainName: domain,
+    keySelector: selector,
+    privateKey: private_key,
+    headerFieldNames: SIGNED.join(':'),
   }
 }
 
@@ -126,7 +152,7 @@ function failureOf(error: unknown, { stream }: Progress): Failure {
     cause: typeof originalCode === 'string' ? originalCode : null,
     stage: typeof command === 'string' ? command : '',
     reply: typeof response === 'string' ? response : null,
-    // The final dot is written when the mail was read to its end, and never before.
+    // The final dot is written after the mail was read to its end, never before.
     is_written: stream?.readableEnded === true,
   }
 }

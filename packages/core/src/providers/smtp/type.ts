@@ -1,7 +1,7 @@
 import type { ProviderType } from '../provider-type.ts'
 import { type SmtpSettings, settings } from './settings.ts'
 
-/** E-mail through a mail server. It cannot be asked how a mail fares: bounces tell, where they are taken in. */
+/** E-mail through a mail server. It has no look-up: bounces report failures, if the service receives them. */
 export const smtpType = {
   settings,
   traits: ({ resend_unknown, intake, messages_per_second }) => ({
@@ -15,8 +15,5 @@ export const smtpType = {
     messages_per_second: messages_per_second ?? null,
     handles_stop: false,
   }),
-  open: async (given, context) => {
-    const { openSmtp } = await import('./smtp.ts')
-    return openSmtp(given, context)
-  },
+  open: async (settings, context) => (await import('./smtp.ts')).openSmtp(settings, context),
 } satisfies ProviderType<SmtpSettings>

@@ -1,4 +1,4 @@
-/** Mails as other servers send them back; each is what it is called after, with names and addresses of these tests. */
+/** Reports as real servers write them, with the names and addresses of these tests. */
 
 /** One part of a `multipart/report`. */
 interface Part {
@@ -7,7 +7,7 @@ interface Part {
   encoding?: string
 }
 
-/** A mail of parts, lines as in SMTP. */
+/** A mail of several parts, with the line ends of SMTP. */
 export function multipart(
   {
     type = 'multipart/report; report-type=delivery-status',
@@ -36,24 +36,24 @@ export function multipart(
   return text.join('\n').replace(/\r?\n/g, '\r\n')
 }
 
-export interface Told {
+export interface ReportFields {
   action?: string
   status?: string
   diagnostic?: string
   envelope_id?: string
-  /** What else the returned headers say. */
+  /** Further returned headers. */
   returned?: string
 }
 
-/** As Postfix 3.7.11 wrote it for a recipient that another server refused. */
+/** The report of Postfix 3.7.11 on a recipient that another server refused. */
 export function postfixReport({
   action = 'failed',
   status = '5.1.1',
   diagnostic = `smtp; 550 5.1.1 <gone@receiver.example.test>: User unknown in
-    local recipient table of this server, which is told at length`,
+    local recipient table of this server, described in a long line`,
   envelope_id = 'm1',
   returned = 'Subject: News',
-}: Told = {}): string {
+}: ReportFields = {}): string {
   const headers = `Received: by relay.example.test (Postfix)
 	id 4F65041C0E3; Sat, 21 Nov 2026 22:52:16 +0000 (UTC)
 Date: Sat, 21 Nov 2026 22:52:16 +0000 (UTC)
@@ -89,7 +89,7 @@ ${returned}
   ])
 }
 
-/** As Exchange writes it: a page for people first, and a status after the name of a rule of its own. */
+/** The report of Exchange: first a page for people, and a status with the name of its own rule. */
 export function exchangeReport(): string {
   return multipart(
     { headers: 'From: postmaster@contoso.example\nSubject: Undeliverable: News\n' },
@@ -118,7 +118,7 @@ X-Display-Name: gone
   )
 }
 
-/** As Gmail writes it: the code with a hyphen, over several lines, in base64. */
+/** The report of Gmail: the code with a hyphen, over several lines, in base64. */
 export function gmailReport(): string {
   const status = `Reporting-MTA: dns; googlemail.example
 Arrival-Date: Sat, 21 Nov 2026 14:52:16 -0800 (PST)
@@ -175,7 +175,7 @@ Source-IP: 192.0.2.1
   )
 }
 
-/** What a machine answers for somebody who is away. */
+/** An automatic answer for a person who is away. */
 export const AWAY = `From: ben@receiver.example.test
 Subject: Away: News
 Auto-Submitted: auto-replied

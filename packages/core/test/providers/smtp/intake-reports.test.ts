@@ -18,8 +18,8 @@ const about = newRef()
 const read = (mail: string | Uint8Array) =>
   readMailReport(typeof mail === 'string' ? Buffer.from(mail) : mail)
 
-/** What a mail comes to. */
-async function meant(mail: string) {
+/** The reports of a mail. */
+async function reportsIn(mail: string) {
   const report = await read(mail)
   return report && reportsOf(report, about)
 }
@@ -47,42 +47,47 @@ const many = (groups: readonly string[]) =>
     },
   ])
 
-describe('what reports of real servers come to', () => {
-  it('Postfix', async () => {
-    expect(await meant(postfixReport())).toEqual([gone('smtp:5.1.1 The recipient does not exist')])
+describe('a report of a real server', () => {
+  it('of Postfix is read', async () => {
+    expect(await reportsIn(postfixReport())).toEqual([
+      gone('smtp:5.1.1 The recipient does not exist'),
+    ])
   })
 
-  it('Exchange', async () => {
-    expect(await meant(exchangeReport())).toEqual([
+  it('of Exchange is read', async () => {
+    expect(await reportsIn(exchangeReport())).toEqual([
       gone('smtp:5.1.10 The recipient does not exist'),
     ])
   })
 
-  it('Gmail: the status of the server that refused, for one that says nothing', async () => {
-    expect(await meant(gmailReport())).toEqual([gone('smtp:5.2.1 The mailbox is disabled')])
+  it('of Gmail is read with the status of the refusing server, if its own has no meaning', async () => {
+    expect(await reportsIn(gmailReport())).toEqual([gone('smtp:5.2.1 The mailbox is disabled')])
   })
 
-  it('RFC 5965: a complaint', async () => {
-    expect(await meant(feedbackReport())).toEqual([
+  it('of RFC 5965 is a complaint', async () => {
+    expect(await reportsIn(feedbackReport())).toEqual([
       { type: 'suppress', about, reason: 'complaint' },
     ])
-    expect(await meant(feedbackReport({ kind: 'Abuse' }))).toHaveLength(1)
+    expect(await reportsIn(feedbackReport({ kind: 'Abuse' }))).toHaveLength(1)
   })
 
-  it.each(['not-spam', 'fraud', 'virus', 'other', 'auth-failure'])('%s: nothing', async (kind) => {
-    expect(await meant(feedbackReport({ kind }))).toEqual([])
-  })
+  it.each(['not-spam', 'fraud', 'virus', 'other', 'auth-failure'])(
+    'of type %s changes nothing',
+    async (kind) => {
+      expect(await reportsIn(feedbackReport({ kind }))).toEqual([])
+    },
+  )
 })
 
-describe('every action and status', () => {
+describe('the action and status of a report', () => {
   it.each([
     ['5.1.0', 'The recipient does not exist'],
     ['5.1.2', 'The recipient does not exist'],
     ['5.1.6 (moved)', 'The recipient does not exist'],
     ['5.2.1', 'The mailbox is disabled'],
-  ])('failed %s: bounced for good', async (status, text) => {
+  ])('failed %s bounces and suppresses', async (status, text) => {
     const mail = postfixReport({ status, diagnostic: 'x; y' })
-    expect(await meant(mail)).toEqual([gone(`smtp:${status.split(' ')[0]} ${text}`)])
+    expect(await reportsIn(mail)).toEqual([gone(`smtp:${status.split(' ')[0]} ${text}`)])
   })
 
   it.each([
@@ -97,9 +102,9 @@ describe('every action and status', () => {
     ['5.6.1', 'undelivered', 'The mail server refuses the mail'],
     ['4.1.1', 'undelivered', 'The mail could not be delivered for too long'],
     ['2.1.5', 'undelivered', 'The mail server refuses the mail'],
-  ])('failed %s: %s, and the address stays', async (status, code, text) => {
+  ])('failed %s is %s and does not suppress', async (status, code, text) => {
     const mail = postfixReport({ status, diagnostic: 'x; y' })
-    expect(await meant(mail)).toEqual([receipt('failed', code, `smtp:${status} ${text}`)])
+    expect(await reportsIn(mail)).toEqual([receipt('failed', code, `smtp:${status} ${text}`)])
   })
 
   it.each([
@@ -121,8 +126,8 @@ describe('every action and status', () => {
       'smtp; 550 Unknown',
       receipt('failed', 'undelivered', 'smtp: The mail server refuses the mail'),
     ],
-  ])('failed %j where the server had said %j', async (status, diagnostic, expected) => {
-    expect(await meant(postfixReport({ status, diagnostic }))).toEqual([expected])
+  ])('failed %j with the diagnostic %j', async (status, diagnostic, expected) => {
+    expect(await reportsIn(postfixReport({ status, diagnostic }))).toEqual([expected])
   })
 
   it.each([
@@ -131,8 +136,8 @@ describe('every action and status', () => {
     ['relayed (no DSN there)', 'sent'],
     ['expanded', 'sent'],
     ['delayed', 'sent'],
-  ])('%s: %s, whatever the status', async (action, status) => {
-    expect(await meant(postfixReport({ action }))).toEqual([receipt(status)])
+  ])('%s is %s, whatever the status', async (action, status) => {
+    expect(await reportsIn(postfixReport({ action }))).toEqual([receipt(status)])
   })
 
   it.each([
@@ -144,31 +149,31 @@ describe('every action and status', () => {
     [['failed 5.1.1', 'delivered 2.0.0'], receipt('delivered')],
     [['relayed 2.0.0', 'failed 5.1.1'], receipt('sent')],
     [['delayed 4.4.1', 'failed 5.1.1'], receipt('sent')],
-  ])('%j: one mail, one receipt', async (groups, expected) => {
+  ])('of several recipients make one receipt: %j', async (groups, expected) => {
     const mail = many(
       groups.map((group) => {
         const [action, status] = group.split(' ')
         return `Final-Recipient: rfc822; a@b.example\nAction: ${action}\nStatus: ${status}`
       }),
     )
-    expect(await meant(mail)).toEqual([expected])
+    expect(await reportsIn(mail)).toEqual([expected])
   })
 })
 
-describe('what is no report', () => {
+describe('a mail that is not a report', () => {
   it.each([
     ['an answer of a machine', AWAY],
-    ['a report of another mail, passed on', passedOn(postfixReport())],
-    ['a complaint about another mail, passed on', passedOn(feedbackReport())],
-    ['a report that says nothing', many([])],
+    ['a forwarded report on another mail', passedOn(postfixReport())],
+    ['a forwarded complaint about another mail', passedOn(feedbackReport())],
+    ['a report without recipients', many([])],
     ['an unknown action', postfixReport({ action: 'exploded' })],
     ['a mail without a header', '\r\n\r\nAction: failed\r\n'],
     ['nothing', ''],
-  ])('%s', async (_, mail) => {
+  ])('is ignored: %s', async (_, mail) => {
     expect(await read(mail)).toBeNull()
   })
 
-  it('bytes of any kind: read without a throw', async () => {
+  it('of any bytes does not throw', async () => {
     await fc.assert(
       fc.asyncProperty(fc.uint8Array({ maxLength: 4_000 }), async (bytes) => {
         expect(await read(bytes)).toBeNull()
@@ -176,7 +181,7 @@ describe('what is no report', () => {
     )
   })
 
-  it('reports with anything changed: read without a throw, and never more than one', async () => {
+  it('or a report with any changes does not throw, and gives at most one report', async () => {
     const mails = [postfixReport(), exchangeReport().slice(-1_500), gmailReport(), feedbackReport()]
     const change = fc.record({
       at: fc.nat(3_000),
@@ -202,7 +207,7 @@ describe('what is no report', () => {
             (text, { at, length, put }) => text.slice(0, at) + put + text.slice(at + length),
             mail,
           )
-          expect(((await meant(changed)) ?? []).length).toBeLessThanOrEqual(1)
+          expect(((await reportsIn(changed)) ?? []).length).toBeLessThanOrEqual(1)
         },
       ),
       { numRuns: 500 },
@@ -210,7 +215,7 @@ describe('what is no report', () => {
   })
 })
 
-describe('what is beyond all measure', () => {
+describe('a mail beyond the limits', () => {
   const HEAD = 'Content-Type: multipart/report; boundary=b\r\n\r\n'
 
   it.each([
@@ -226,21 +231,21 @@ describe('what is beyond all measure', () => {
           (_, i) => `--b${i || ''}\nContent-Type: multipart/mixed; boundary=b${i + 1}\n\n`,
         ).join(''),
     ],
-  ])('%s: nothing is read', async (_, mail) => {
+  ])('is ignored: %s', async (_, mail) => {
     expect(await read(mail)).toBeNull()
   })
 
-  it('a report before it is read all the same', async () => {
+  it('is read if it begins with a report', async () => {
     const mail = postfixReport().replace(/--\r\n$/, '')
     const long = `${mail}\r\nContent-Type: text/plain\r\n\r\n${'x\r\n'.repeat(300_000)}`
-    expect(await meant(long)).toEqual([gone('smtp:5.1.1 The recipient does not exist')])
+    expect(await reportsIn(long)).toEqual([gone('smtp:5.1.1 The recipient does not exist')])
   })
 
-  it('recipients and fields without end: the first of them', async () => {
+  it('is read for its first recipients and fields', async () => {
     const group = 'Final-Recipient: rfc822; a@b.example\nAction: failed\nStatus: 5.1.1'
     const report = await read(many(Array.from({ length: 1_000 }, () => group)))
     expect(report?.type === 'delivery_status' && report.recipients.length).toBe(99)
     const fields = Array.from({ length: 1_000 }, (_, i) => `X-${i}: y`).join('\n')
-    expect(await meant(many([`Action: failed\nStatus: 5.1.1\n${fields}`]))).toHaveLength(1)
+    expect(await reportsIn(many([`Action: failed\nStatus: 5.1.1\n${fields}`]))).toHaveLength(1)
   })
 })

@@ -7,12 +7,12 @@ import { type IntakeLimits, listenForMail } from '../../../src/providers/smtp/in
 export const SECRET = 'a secret of the tests'
 export const BOUNCE_DOMAIN = 'bounce.example.test'
 
-let made = 0
+let count = 0
 
-/** Ids that no other message has. */
+/** The ids of a new message. */
 export function newRef(): MessageRef {
-  made += 1
-  const tail = made.toString(16).padStart(12, '0')
+  count += 1
+  const tail = count.toString(16).padStart(12, '0')
   return {
     workspace_id: `01999c7e-8f5c-7000-8a3b-${tail}`,
     message_id: `01999c7e-8f5d-7001-9a3b-${tail}`,
@@ -24,7 +24,7 @@ export function bounceAddress(ref: MessageRef): string {
   return `b+${messageToken(SECRET, 'bounce', ref)}@${BOUNCE_DOMAIN}`
 }
 
-/** Keeps what it gets, and fails when it is told to. */
+/** Keeps all reports. `before` can delay or fail the store. */
 export function createSink() {
   const reports: Report[] = []
   const notes: { level: string; text: string; fields: object }[] = []
@@ -32,7 +32,7 @@ export function createSink() {
   const sink = {
     reports,
     notes,
-    /** What storing does before it stores. */
+    /** Runs before each store. */
     before: async (): Promise<void> => {},
     async receive(more: readonly Report[]) {
       await sink.before()
@@ -40,7 +40,7 @@ export function createSink() {
       for (const wake of waiting.splice(0)) wake()
     },
     note: (level: string, text: string, fields: object) => void notes.push({ level, text, fields }),
-    /** Resolves once so many reports have come. */
+    /** Resolves after `count` reports have come. */
     async came(count: number): Promise<Report[]> {
       while (reports.length < count) await new Promise<void>((resolve) => waiting.push(resolve))
       return reports
@@ -68,7 +68,7 @@ export async function openIntake(
   return { ...listening, port: Number(listening.states()[0]?.name.split(':').at(-1)) }
 }
 
-/** Talks SMTP by hand, line by line: what a mail library would never say can be said too. */
+/** Talks SMTP line by line, so that a test can send what no mail library sends. */
 export async function talkTo(port: number) {
   const socket = connect(port, '127.0.0.1')
   let text = ''
@@ -85,7 +85,7 @@ export async function talkTo(port: number) {
   })
   const closed = once(socket, 'close')
 
-  /** The next whole answer; what ended the connection is an empty one. */
+  /** The next complete answer; an empty one if the connection ended. */
   async function answer(): Promise<string> {
     for (;;) {
       const found = /^(?:\d{3}-[^\n]*\n)*\d{3} [^\n]*\n/.exec(text)
@@ -109,7 +109,7 @@ export async function talkTo(port: number) {
     say,
     answer,
     write: (raw: string | Uint8Array) => void socket.write(raw),
-    /** Says all that goes before a mail, and the mail; the last answer. */
+    /** Sends the commands before a mail, and the mail. Resolves with the last answer. */
     async mail(to: readonly string[], raw: string, from = ''): Promise<string> {
       await say('EHLO sender.example.test')
       await say(`MAIL FROM:<${from}>`)

@@ -32,7 +32,7 @@ async function open(limits: Partial<IntakeLimits> = {}, more: { max_bytes?: numb
   return { sink, intake, talk }
 }
 
-/** A promise that is kept when it is told to. */
+/** A promise that resolves on `open`. */
 function gate() {
   let open = () => {}
   const passed = new Promise<void>((resolve) => {
@@ -44,7 +44,7 @@ function gate() {
 const COMPLAINTS = `fbl@${BOUNCE_DOMAIN}`
 
 describe('the mail intake', () => {
-  it('takes a report for the message whose token is in the address, in any case', async () => {
+  it('receives a report on the message whose token is in the address, in any case', async () => {
     const { sink, intake, talk } = await open()
     const about = newRef()
     const { mail } = await talk()
@@ -59,7 +59,7 @@ describe('the mail intake', () => {
     ])
   })
 
-  it('takes several mails on one connection, and a complaint from a sender with a name', async () => {
+  it('receives several mails on one connection, and a complaint with an envelope sender', async () => {
     const { sink, talk } = await open()
     const [first, second] = [newRef(), newRef()]
     const { mail } = await talk()
@@ -71,16 +71,16 @@ describe('the mail intake', () => {
     ])
   })
 
-  it('relays nothing and knows no other address', async () => {
-    const { sink, intake, talk } = await open({ strangers: 100 })
+  it('relays nothing and refuses other addresses', async () => {
+    const { sink, intake, talk } = await open({ unknown_addresses: 100 })
     const about = newRef()
     const own = bounceAddress(about)
     const { say } = await talk()
     await say('EHLO sender.example.test')
     await say('MAIL FROM:<>')
-    const strangers = [
-      'someone@elsewhere.example',
-      `someone@${BOUNCE_DOMAIN}`,
+    const others = [
+      'user@elsewhere.example',
+      `user@${BOUNCE_DOMAIN}`,
       `postmaster@${BOUNCE_DOMAIN}`,
       `b+@${BOUNCE_DOMAIN}`,
       own.replace(BOUNCE_DOMAIN, 'elsewhere.example'),
@@ -92,17 +92,17 @@ describe('the mail intake', () => {
       `b+${messageToken('another secret', 'bounce', about)}@${BOUNCE_DOMAIN}`,
       `b+${messageToken(SECRET, 'unsubscribe', about)}@${BOUNCE_DOMAIN}`,
     ]
-    for (const address of strangers) {
+    for (const address of others) {
       expect(await say(`RCPT TO:<${address}>`), address).toMatch(/^550 /)
     }
     expect(await say('DATA')).toMatch(/^503 /)
     expect(await say('AUTH PLAIN AGEAYg==')).toMatch(/^500 /)
     expect(await say('STARTTLS')).toMatch(/^500 /)
     expect(sink.reports).toEqual([])
-    expect(intake.states()[0]?.detail).toContain(`${strangers.length} addresses refused`)
+    expect(intake.states()[0]?.detail).toContain(`${others.length} addresses refused`)
   })
 
-  it('promises nothing in its greeting that it does not do', async () => {
+  it('offers only features that it has', async () => {
     const { talk } = await open({}, { max_bytes: 12_345 })
     const { say } = await talk()
     const features = await say('EHLO sender.example.test')
@@ -110,7 +110,7 @@ describe('the mail intake', () => {
     expect(features).not.toMatch(/AUTH|STARTTLS|DSN/)
   })
 
-  it('acknowledges and drops what says nothing of use, and notes no word of it', async () => {
+  it('acknowledges and drops mails without a usable report, and notes none of their text', async () => {
     const { sink, intake, talk } = await open()
     const about = newRef()
     const { mail } = await talk()
@@ -120,13 +120,13 @@ describe('the mail intake', () => {
     expect(sink.notes).toHaveLength(useless.length)
     expect(sink.notes[0]).toEqual({
       level: 'info',
-      text: 'a mail that tells nothing of use was dropped',
+      text: 'a mail without a usable report was dropped',
       fields: { kind: 'no report', message_ids: [about.message_id] },
     })
     expect(intake.states()[0]?.detail).toContain(`${useless.length} mails dropped`)
   })
 
-  it('asks the sender to come again where storing failed, and takes it then', async () => {
+  it('asks the sender to retry if the store failed, and receives the retry', async () => {
     const { sink, talk } = await open()
     const to = [bounceAddress(newRef())]
     const { mail } = await talk()
@@ -138,16 +138,16 @@ describe('the mail intake', () => {
     expect(sink.reports).toHaveLength(1)
   })
 
-  it('asks the sender to come again where storing takes too long', async () => {
+  it('asks the sender to retry if the store takes too long', async () => {
     const { sink, talk } = await open({ store_ms: 20 })
-    const { passed, open: let_go } = gate()
+    const { passed, open: release } = gate()
     sink.before = () => passed
     const { mail } = await talk()
     expect(await mail([bounceAddress(newRef())], postfixReport())).toMatch(/^451 /)
-    let_go()
+    release()
   })
 
-  it('acknowledges nothing before it is stored', async () => {
+  it('acknowledges only after the store', async () => {
     const { sink, talk } = await open()
     const [begun, stored] = [gate(), gate()]
     sink.before = () => {
@@ -161,7 +161,7 @@ describe('the mail intake', () => {
       return text
     })
     await begun.passed
-    // Another connection is answered meanwhile: had this one been, it would have been heard of.
+    // Another connection gets an answer, so an answer to this one would have arrived.
     const { say } = await talk()
     expect(await say('EHLO sender.example.test')).toMatch(/^250/)
     expect(answered).toBe(false)
@@ -175,15 +175,15 @@ describe('feedback reports to the address for complaints', () => {
     'the envelope sender that the report names': (about: ReturnType<typeof newRef>) => ({
       mail_from: bounceAddress(about),
     }),
-    'the return path of the mail that came back': (about: ReturnType<typeof newRef>) => ({
+    'the return path of the returned mail': (about: ReturnType<typeof newRef>) => ({
       returned: `Return-Path: <${bounceAddress(about)}>`,
     }),
-    'the link to unsubscribe in it': (about: ReturnType<typeof newRef>) => ({
+    'the link to unsubscribe in that mail': (about: ReturnType<typeof newRef>) => ({
       returned: `List-Unsubscribe: <https://svc.example/unsubscribe/${messageToken(SECRET, 'unsubscribe', about)}>`,
     }),
   }
 
-  it.each(Object.entries(proofs))('are believed by %s', async (_, proof) => {
+  it.each(Object.entries(proofs))('are proven by %s', async (_, proof) => {
     const { sink, talk } = await open()
     const about = newRef()
     const { mail } = await talk()
@@ -191,7 +191,7 @@ describe('feedback reports to the address for complaints', () => {
     expect(sink.reports).toEqual([{ type: 'suppress', about, reason: 'complaint' }])
   })
 
-  it('are dropped where they name a bare id, or a token of nobody', async () => {
+  it('are dropped if they name an id without a token, or an invalid token', async () => {
     const { sink, talk } = await open()
     const about = newRef()
     const forged = messageToken('another secret', 'bounce', about)
@@ -205,7 +205,7 @@ describe('feedback reports to the address for complaints', () => {
     expect(sink.reports).toEqual([])
   })
 
-  it('and a bounce there, by an envelope id that holds a token', async () => {
+  it('may be a bounce with a token in its envelope id', async () => {
     const { sink, talk } = await open()
     const about = newRef()
     const envelope_id = messageToken(SECRET, 'bounce', about)
@@ -214,7 +214,7 @@ describe('feedback reports to the address for complaints', () => {
     expect(sink.reports).toMatchObject([{ type: 'receipt', about }])
   })
 
-  it('and no token inside counts against the one in the address', async () => {
+  it('are about the token in the address, not about one inside', async () => {
     const { sink, talk } = await open()
     const [about, other] = [newRef(), newRef()]
     const { mail } = await talk()
@@ -223,8 +223,8 @@ describe('feedback reports to the address for complaints', () => {
   })
 })
 
-describe('bounds', () => {
-  it('mails that are too large: refused, said before or found out', async () => {
+describe('the limits of the mail intake', () => {
+  it('refuse mails that are too large, declared or not', async () => {
     const { sink, talk } = await open({}, { max_bytes: 20_000 })
     const to = [bounceAddress(newRef())]
     const { say, mail } = await talk()
@@ -235,7 +235,7 @@ describe('bounds', () => {
     expect(await mail(to, postfixReport())).toMatch(/^250 /)
   })
 
-  it('recipients: more are told to come later', async () => {
+  it('defer further recipients', async () => {
     const { talk } = await open({ recipients: 2 })
     const { say } = await talk()
     await say('EHLO sender.example.test')
@@ -247,8 +247,8 @@ describe('bounds', () => {
     expect(answers).toEqual(['250', '250', '452'])
   })
 
-  it('whoever tries addresses: hung up on', async () => {
-    const { talk } = await open({ strangers: 3 })
+  it('end a connection that tries addresses', async () => {
+    const { talk } = await open({ unknown_addresses: 3 })
     const { say, closed } = await talk()
     await say('EHLO sender.example.test')
     await say('MAIL FROM:<>')
@@ -260,14 +260,14 @@ describe('bounds', () => {
     await closed
   })
 
-  it('connections: one too many is told to come later', async () => {
+  it('defer further connections', async () => {
     const { intake, talk } = await open({ clients: 1 })
     await talk()
     const transport = createTransport({ host: '127.0.0.1', port: intake.port })
     await expect(transport.verify()).rejects.toMatchObject({ responseCode: 421 })
   })
 
-  it('connections of one address: one too many is told to come later, and others are served', async () => {
+  it('defer further connections of one address, and serve other addresses', async () => {
     const { intake, talk } = await open({ clients: 4, clients_of_site: 2 })
     const [first] = [await talk(), await talk()]
     const from = (localAddress: string) =>
@@ -281,7 +281,7 @@ describe('bounds', () => {
     expect(await from('127.0.0.1').verify()).toBe(true)
   })
 
-  it('silence, and connections that never end: hung up on', async () => {
+  it('end silent connections and endless ones', async () => {
     const silent = await (await open({ silence_ms: 30 })).talk()
     await silent.closed
     const { talk } = await open({ connection_ms: 60 })
@@ -290,7 +290,7 @@ describe('bounds', () => {
     await busy.closed
   })
 
-  it('a sender that leaves in the middle of a mail: nothing is taken of it', async () => {
+  it('do not count a mail whose sender disconnects in the middle of it', async () => {
     const { sink, intake, talk } = await open()
     const { say, write, end } = await talk()
     await say('EHLO sender.example.test')
@@ -302,12 +302,12 @@ describe('bounds', () => {
     const about = newRef()
     const { mail } = await talk()
     await mail([bounceAddress(about)], postfixReport())
-    // Nothing is left under way, or this would take a minute.
+    // No mail is in progress, or this would take a minute.
     await intake.close(60_000)
     expect(sink.reports).toMatchObject([{ about }])
   })
 
-  it('noise on the line: answered, or hung up on', async () => {
+  it('allow noise: it is answered, or the connection ends', async () => {
     const { sink, talk } = await open()
     for (const noise of ['GET / HTTP/1.1', '\0'.repeat(100), 'x'.repeat(100_000), '\xff\xfe']) {
       const { say } = await talk()
@@ -319,8 +319,8 @@ describe('bounds', () => {
   })
 })
 
-describe('its end', () => {
-  it('waits for what is being stored, and hangs up on all others at once', async () => {
+describe('closing the mail intake', () => {
+  it('waits for reports that are being stored, and ends all other connections at once', async () => {
     const { sink, intake, talk } = await open()
     const [begun, stored] = [gate(), gate()]
     sink.before = () => {
@@ -342,7 +342,7 @@ describe('its end', () => {
     expect(sink.reports).toHaveLength(1)
   })
 
-  it('waits no longer than it may', async () => {
+  it('waits at most the grace period', async () => {
     const { sink, intake, talk } = await open()
     const [begun, stored] = [gate(), gate()]
     sink.before = () => {
@@ -358,7 +358,7 @@ describe('its end', () => {
     stored.open()
   })
 
-  it('gives the port back', async () => {
+  it('frees the port', async () => {
     const { intake } = await open()
     await intake.close(1_000)
     await intake.close(1_000)
@@ -366,8 +366,10 @@ describe('its end', () => {
     await once(server, 'listening')
     server.close()
   })
+})
 
-  it('a port that is taken is an error', async () => {
+describe('opening the mail intake', () => {
+  it('fails on a used port', async () => {
     const server = createServer().listen(0, '127.0.0.1')
     await once(server, 'listening')
     ends.push(() => server.close())

@@ -15,7 +15,7 @@ import {
 } from './intake-stage.ts'
 import { type Postfix, postfixMissing, startPostfix } from './postfix.ts'
 
-/** A mail server that refuses whom it is told to. */
+/** A mail server that refuses some recipients. */
 async function startReceiver() {
   const answers: Record<string, [number, string]> = {
     gone: [550, '5.1.1 <gone@receiver.example.test>: User unknown in local table'],
@@ -46,7 +46,7 @@ async function startReceiver() {
 describe.runIf(postfixMissing === null)(
   postfixMissing === null
     ? 'bounces of a real Postfix'
-    : `bounces of a real Postfix: not tried, ${postfixMissing}`,
+    : `bounces of a real Postfix (not run: ${postfixMissing})`,
   () => {
     const sink = createSink()
     let postfix: Postfix
@@ -110,7 +110,7 @@ describe.runIf(postfixMissing === null)(
       ['full', 'bounced', 'smtp:5.2.2 The mailbox is full', {}],
       ['policy', 'undelivered', 'smtp:5.7.1 The mail violates a policy of the mail server', {}],
       ['bare', 'undelivered', 'smtp:5.0.0 The mail server refuses the mail', {}],
-    ])('%s: refused for good, reported as %s', async (local, error_code, error_message, more) => {
+    ])('of %s, refused permanently, are %s', async (local, error_code, error_message, more) => {
       const about = await send(local)
       expect(await reportOf(about)).toEqual({
         type: 'receipt',
@@ -126,7 +126,7 @@ describe.runIf(postfixMissing === null)(
       })
     })
 
-    it('later: refused for now, which changes nothing yet', async () => {
+    it('of a temporary refusal change nothing yet', async () => {
       const about = await send('later')
       expect(await reportOf(about)).toMatchObject({
         about,
@@ -134,7 +134,7 @@ describe.runIf(postfixMissing === null)(
       })
     })
 
-    it('later: refused for now until Postfix gives up, and the address stays', async () => {
+    it('of a temporary refusal fail when Postfix gives up, and do not suppress', async () => {
       const about = await send('later', 'FAILURE', await start(1))
       const report = await reportOf(about)
       expect(report).toMatchObject({
@@ -144,12 +144,12 @@ describe.runIf(postfixMissing === null)(
       expect(report).not.toHaveProperty('receipt.suppress')
     })
 
-    it('anybody else: relayed, where that was asked for', async () => {
-      const about = await send('anybody', 'SUCCESS,FAILURE')
+    it('report a relayed mail on request', async () => {
+      const about = await send('relayed', 'SUCCESS,FAILURE')
       expect(await reportOf(about)).toMatchObject({ about, receipt: { status: 'sent' } })
     })
 
-    it('a mail as the provider sends it', async () => {
+    it('work for a mail of the provider', async () => {
       const settings = smtpType.settings.parse({
         name: 'mail',
         type: 'smtp',
@@ -183,7 +183,7 @@ describe.runIf(postfixMissing === null)(
       })
     })
 
-    it('comes again when it could not be stored', async () => {
+    it('are sent again if they could not be stored', async () => {
       let failures = 0
       sink.before = async () => {
         if (failures === 2) return

@@ -12,7 +12,7 @@ const run = promisify(execFile)
 const POSTFIX = '/usr/sbin/postfix'
 const START_MAX_MS = 15_000
 
-/** Why there is no Postfix to try with; null where there is. Debian's package is `postfix`. */
+/** Why Postfix cannot run here; null if it can. Debian's package is `postfix`. */
 export const postfixMissing: string | null = missing()
 
 function missing(): string | null {
@@ -27,15 +27,14 @@ export interface Postfix {
 }
 
 /**
- * Runs a Postfix of its own, in a folder of its own and on loopback alone: it relays all mail to `relay_port`, except
- * what is for `bounce_domain`, which goes to `bounce_port`. A mail that waits for a second is told
- * of to its sender.
+ * Runs a Postfix in a new folder, only on loopback. It relays all mail to `relay_port`, except mail to `bounce_domain`, which
+ * goes to `bounce_port`. It reports a mail to its sender that waits for a second.
  */
 export async function startPostfix(to: {
   relay_port: number
   bounce_domain: string
   bounce_port: number
-  /** How long it tries; also to report a failure. */
+  /** How long it retries a mail, and also a report. */
   gives_up_after_s: number
 }): Promise<Postfix> {
   const folder = mkdtempSync(join(tmpdir(), 'svc-postfix-'))
@@ -43,7 +42,7 @@ export async function startPostfix(to: {
   const log = join(folder, 'log')
   const config = join(folder, 'config')
   for (const name of ['config', 'queue', 'data']) mkdirSync(join(folder, name), { mode: 0o755 })
-  // Its daemons are another user, who must get there.
+  // The user of its daemons needs access.
   await run('chmod', ['755', folder])
   await run('chown', ['postfix', join(folder, 'data')])
   writeFileSync(join(config, 'main.cf'), mainCf({ folder, log, ...to }))
@@ -104,7 +103,7 @@ queue_run_delay = 1s
 `
 }
 
-/** As Debian's, without what is not used, and nothing in a chroot. */
+/** Debian's file without unused services, and without a chroot. */
 function masterCf(port: number): string {
   return `127.0.0.1:${port} inet n - n - - smtpd
 postlog unix-dgram n - n - 1 postlogd
@@ -123,7 +122,7 @@ scache unix - - n - 1 scache
 `
 }
 
-/** Postfix takes no port 0. */
+/** Postfix does not support port 0. */
 async function freePort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1')
   await once(server, 'listening')
@@ -133,7 +132,7 @@ async function freePort(): Promise<number> {
   return port
 }
 
-/** Resolves when it greets. @throws Error when it ended, or takes too long. */
+/** Resolves at its greeting. @throws Error if it ended, or takes too long. */
 async function isUp(port: number, ended: Promise<unknown>): Promise<void> {
   const until = performance.now() + START_MAX_MS
   let failed = false
@@ -152,7 +151,7 @@ async function greets(port: number): Promise<boolean> {
     const [greeting] = (await once(socket, 'data')) as [Buffer]
     return greeting.toString().startsWith('220 ')
   } catch {
-    // Asked again at once it would be kept busy.
+    // A retry at once would keep it busy.
     await pause(50)
     return false
   } finally {

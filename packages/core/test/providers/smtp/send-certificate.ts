@@ -1,4 +1,4 @@
-/** Of `localhost` and `127.0.0.1`, signed by itself, for a hundred years; known to the tests alone. */
+/** A self-signed certificate of `localhost` and `127.0.0.1` for 100 years, only for tests. */
 export const CERTIFICATE = `-----BEGIN CERTIFICATE-----
 MIIBmzCCAUGgAwIBAgIUJa7PVz9QrPvNKMOji32OsKTZxD8wCgYIKoZIzj0EAwIw
 FDESMBAGA1UEAwwJbG9jYWxob3N0MCAXDTI2MTEyMTIyNDYxOVoYDzIxMjYxMDI4

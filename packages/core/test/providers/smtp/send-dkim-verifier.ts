@@ -1,6 +1,6 @@
 import { createHash, createPublicKey, createVerify } from 'node:crypto'
 
-/** What a signature says of itself, and whether it holds. */
+/** The tags of a signature, and whether it is valid. */
 export interface DkimVerdict {
   holds: boolean
   /** The names of `h=`, lower-case. */
@@ -10,8 +10,8 @@ export interface DkimVerdict {
 }
 
 /**
- * Verifies the one `DKIM-Signature` of a mail with the key given instead of DNS: `rsa-sha256`, relaxed/relaxed, all of
- * the body. Written from RFC 6376 alone (sections 3.4.2, 3.4.4, 3.5, 3.7, 5.4.2).
+ * Verifies the one `DKIM-Signature` of a mail with this key in place of DNS: `rsa-sha256`, relaxed/relaxed, the whole body.
+ * Source: only RFC 6376 (sections 3.4.2, 3.4.4, 3.5, 3.7, 5.4.2).
  */
 export function verifyDkim(raw: string, public_key: string): DkimVerdict {
   const end = raw.indexOf('\r\n\r\n')

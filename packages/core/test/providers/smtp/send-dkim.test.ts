@@ -31,11 +31,11 @@ async function signed(job: Parameters<typeof smtpJob>[0]): Promise<string> {
 
 const lines = Array.from({ length: 300 }, (_, i) => `${i} Grüße  😀\t .\n..\n`).join('')
 
-describe('a signature', () => {
+describe('a DKIM signature', () => {
   it.each<[string, Parameters<typeof smtpJob>[0]]>([
     ['of a text', {}],
     [
-      'of a text and an html in many letters',
+      'of a text and an html with many characters',
       { content: { text: lines, html: `<p>${lines}</p>` } },
     ],
     [
@@ -61,12 +61,12 @@ describe('a signature', () => {
         },
       },
     ],
-  ])('%s holds', async (_, job) => {
+  ])('%s is valid', async (_, job) => {
     const verdict = verifyDkim(await signed(job), publicKey)
     expect(verdict).toMatchObject({ holds: true, domain: 'mail.example', selector: 'svc1' })
   })
 
-  it('covers what is shown, and both fields of unsubscribing (RFC 8058)', async () => {
+  it('covers the visible fields, and both fields for unsubscribing (RFC 8058)', async () => {
     const { signed: names } = verifyDkim(await signed({}), publicKey)
     expect(names).toEqual(
       expect.arrayContaining([
@@ -87,16 +87,16 @@ describe('a signature', () => {
     ['another body', (raw: string) => `${raw}x`, publicKey],
     ['another subject', (raw: string) => raw.replace('Subject: c', 'Subject: C'), publicKey],
     [
-      'another way to unsubscribe',
+      'another link to unsubscribe',
       (raw: string) => raw.replace('<https://svc', '<http://svc'),
       publicKey,
     ],
     [
-      'no promise of one click',
+      'no field for one click',
       (raw: string) => raw.replace('List-Unsubscribe-Post', 'X-Unsubscribe-Post'),
       publicKey,
     ],
-  ])('does not hold with %s', async (_, change, key) => {
+  ])('is invalid with %s', async (_, change, key) => {
     const raw = await signed({})
     expect(change(raw) !== raw || key !== publicKey).toBe(true)
     expect(verifyDkim(change(raw), key).holds).toBe(false)

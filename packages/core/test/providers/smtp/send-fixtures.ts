@@ -12,17 +12,17 @@ export const context: ProviderContext = {
   secret: 'canary-secret-of-the-service',
 }
 
-/** Settings as the operator's, read as the service reads them. */
-export function smtpSettings(given: Partial<Record<keyof SmtpSettings, unknown>>): SmtpSettings {
-  return settings.parse({ type: 'smtp', name: 'smtp', mail_domain: 'mail.example', ...given })
+/** Settings of an operator, parsed as the service does. */
+export function smtpSettings(more: Partial<Record<keyof SmtpSettings, unknown>>): SmtpSettings {
+  return settings.parse({ type: 'smtp', name: 'smtp', mail_domain: 'mail.example', ...more })
 }
 
 export const CONTENT = 'canary-content'
 
-/** A job, and what is different in it. */
+/** A job with these differences. */
 export function smtpJob({
   content,
-  ...given
+  ...more
 }: Partial<Omit<SendJob, 'content'>> & { content?: Partial<EmailContent> } = {}): SendJob {
   return {
     workspace_id: WORKSPACE,
@@ -34,6 +34,6 @@ export function smtpJob({
     attempt: 1,
     created_at_ms: Date.UTC(2026, 4, 4, 9, 30, 5),
     max_duration_s: null,
-    ...given,
+    ...more,
   }
 }

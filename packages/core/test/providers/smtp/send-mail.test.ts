@@ -23,13 +23,13 @@ afterAll(() => sink.close())
 
 type Settings = Parameters<typeof smtpSettings>[0]
 
-/** What arrives of one job. */
+/** Sends one job and returns the mail that arrives. */
 async function sent(
   job: Parameters<typeof smtpJob>[0] = {},
   settings: Settings = {},
-  given: Partial<ProviderContext> = {},
+  more: Partial<ProviderContext> = {},
 ): Promise<SunkMail> {
-  const provider = openSmtp(smtpSettings({ url: sink.url, ...settings }), { ...context, ...given })
+  const provider = openSmtp(smtpSettings({ url: sink.url, ...settings }), { ...context, ...more })
   const before = sink.mails.length
   const [outcome] = await provider.send([smtpJob(job)])
   await provider.close?.()
@@ -41,10 +41,10 @@ async function sent(
 const field = ({ raw }: SunkMail, name: string) =>
   headersOf(raw).flatMap(([key, value]) => (key.toLowerCase() === name.toLowerCase() ? value : []))
 
-const content = (given: Partial<EmailContent>) => ({ content: given })
+const content = (fields: Partial<EmailContent>) => ({ content: fields })
 
 describe('a mail', () => {
-  it('goes to one recipient, with its fields, and with nothing besides', async () => {
+  it('goes to one recipient, with exactly its fields', async () => {
     const mail = await sent({ sender: 'Acme Ltd', content: { subject: 'Hi', text: 'Hello' } })
     expect(mail.to.map(({ address }) => address)).toEqual(['asha@rcpt.example'])
     expect(headersOf(mail.raw)).toEqual([
@@ -64,7 +64,7 @@ describe('a mail', () => {
     ])
   })
 
-  it('bears the same Message-ID and Date on every attempt', async () => {
+  it('has the same Message-ID and Date on every attempt', async () => {
     const [first, second] = [await sent(), await sent({ attempt: 2 })]
     for (const name of ['Message-ID', 'Date', 'From', 'List-Unsubscribe']) {
       expect(field(second, name)).toEqual(field(first, name))
@@ -75,35 +75,35 @@ describe('a mail', () => {
     ['text', { text: 'Grüße 😀' }],
     ['html', { text: undefined, html: '<p>Grüße 😀</p>' }],
     ['both', { text: 'Grüße 😀', html: '<p>Grüße 😀</p>' }],
-  ])('of %s is read as it was written', async (_, given) => {
+  ])('of %s arrives unchanged', async (_, texts) => {
     const { raw } = await sent(
-      content({ subject: `Ä ${'ö'.repeat(300)} 😀`, ...given } as EmailContent),
+      content({ subject: `Ä ${'ö'.repeat(300)} 😀`, ...texts } as EmailContent),
     )
     const read = await PostalMime.parse(raw)
     expect(read.subject).toBe(`Ä ${'ö'.repeat(300)} 😀`)
     expect([read.text?.trim(), read.html?.trim()]).toEqual([
-      given.text,
-      'html' in given ? given.html : undefined,
+      texts.text,
+      'html' in texts ? texts.html : undefined,
     ])
     expect(
       Math.max(...raw.split('\r\n').map((line) => Buffer.byteLength(line))),
     ).toBeLessThanOrEqual(998)
   })
 
-  it('with a line of dots arrives as it is', async () => {
+  it('with a line of dots arrives unchanged', async () => {
     const { raw } = await sent(content({ text: 'a\n.\n..\nRCPT TO:<evil@x.example>\n.\nb' }))
     expect((await PostalMime.parse(raw)).text?.trim()).toBe(
       'a\n.\n..\nRCPT TO:<evil@x.example>\n.\nb',
     )
   })
 
-  it('says where to answer', async () => {
+  it('has the address for replies', async () => {
     expect(field(await sent(content({ reply_to: 'help@acme.example' })), 'Reply-To')).toEqual([
       'help@acme.example',
     ])
   })
 
-  it('has the headers that the caller gave, under their proper names', async () => {
+  it('has the headers of the caller, under their proper names', async () => {
     const headers = {
       'x-entity-ref-id': 'A 1',
       'In-Reply-To': '<a@b.example>',
@@ -115,7 +115,7 @@ describe('a mail', () => {
     expect(field(mail, 'List-Id')).toEqual(['<l.acme.example>'])
   })
 
-  it('has the files that go with it, byte for byte', async () => {
+  it('has its attachments, byte for byte', async () => {
     const bytes = Uint8Array.from({ length: 5_000 }, (_, i) => i % 256)
     const attachments = [
       {
@@ -141,7 +141,7 @@ describe('a mail', () => {
   })
 })
 
-it('that cannot be written fails alone: the others of its batch are sent', async () => {
+it('a mail that cannot be written does not fail the others of its batch', async () => {
   const provider = openSmtp(smtpSettings({ url: sink.url }), context)
   const outcomes = await provider.send([smtpJob({ message_id: 'no UUID' }), smtpJob()])
   await provider.close?.()
@@ -152,7 +152,7 @@ it('that cannot be written fails alone: the others of its batch are sent', async
 })
 
 describe('the envelope', () => {
-  it('asks for reports of failures and delays, and names the message', async () => {
+  it('requests reports of failures and delays, and names the message', async () => {
     const mail = await sent()
     expect(mail.from.args).toMatchObject({ RET: 'HDRS', ENVID: MESSAGE })
     expect(mail.to[0]?.args).toMatchObject({
@@ -165,7 +165,7 @@ describe('the envelope', () => {
   it.each([
     ['bounce.mail.example', { intake: { port: 0 } }],
     ['returns.example', { bounce_domain: 'returns.example' }],
-  ])('comes from an address at %s that names the message', async (domain, settings) => {
+  ])('has a sender at %s that names the message', async (domain, settings) => {
     const [local = '', at] = (await sent({}, settings)).from.address.split('@')
     expect(at).toBe(domain)
     expect(local.length).toBeLessThanOrEqual(64)
@@ -175,14 +175,14 @@ describe('the envelope', () => {
     })
   })
 
-  it('comes from the sender itself where nobody reads bounces', async () => {
+  it('has the sender of the mail if the service does not receive bounces', async () => {
     const mail = await sent({ sender: 'Acme' })
     expect(field(mail, 'From')).toEqual([`Acme <${mail.from.address}>`])
   })
 })
 
-describe('who it is from', () => {
-  it('is never the same for two workspaces, though they call themselves alike', async () => {
+describe('the sender', () => {
+  it('is different for two workspaces of the same name', async () => {
     const [ours, theirs] = [
       await sent({ sender: 'Acme' }),
       await sent({ sender: 'Acme', workspace_id: OTHER_WORKSPACE }),
@@ -190,16 +190,16 @@ describe('who it is from', () => {
     expect(theirs.from.address).not.toBe(ours.from.address)
   })
 
-  it('is the one address that the operator set', async () => {
+  it('is the one address of the settings', async () => {
     const mail = await sent({ sender: 'Acme' }, { from_local_part: 'hello' })
     expect(field(mail, 'From')).toEqual(['Acme <hello@mail.example>'])
   })
 })
 
-describe('unsubscribing', () => {
+describe('the link to unsubscribe', () => {
   const own = { headers: { 'list-unsubscribe': '<https://acme.example/u>' } }
 
-  it('by one click names the message to us alone', async () => {
+  it('names the message by a token that only the service reads', async () => {
     const [value = ''] = field(await sent(), 'List-Unsubscribe')
     const token = value.replace(/^.*\//, '').replace('>', '')
     const ref = { workspace_id: WORKSPACE, message_id: MESSAGE }
@@ -207,28 +207,28 @@ describe('unsubscribing', () => {
     expect(readMessageToken(context.secret, 'bounce', token)).toBeNull()
   })
 
-  it('is the caller’s where he gave a way, once, and says nothing of one click', async () => {
+  it('is that of the caller if there is one, without one click', async () => {
     const mail = await sent(content(own))
     expect(field(mail, 'List-Unsubscribe')).toEqual(['<https://acme.example/u>'])
     expect(field(mail, 'List-Unsubscribe-Post')).toEqual([])
   })
 
-  it('stands once, however often and in whichever case it was given', async () => {
+  it('occurs once, also if the caller gave several in any case', async () => {
     const headers = { ...own.headers, 'List-Unsubscribe': '<https://acme.example/2>' }
     expect(field(await sent(content({ headers })), 'List-Unsubscribe')).toHaveLength(1)
   })
 
   it.each([
-    ['is not wanted', { unsubscribe: false }, {}],
-    ['could not be called', {}, { public_url: 'http://svc.example' }],
-  ])('is left out where it %s, and so is the promise of one click', async (_, settings, given) => {
+    ['the settings do not want it', { unsubscribe: false }, {}],
+    ['it could not be called', {}, { public_url: 'http://svc.example' }],
+  ])('is omitted if %s, and so is one click', async (_, settings, more) => {
     const headers = { 'List-Unsubscribe-Post': 'List-Unsubscribe=One-Click' }
-    const mail = await sent(content({ headers }), settings, given)
+    const mail = await sent(content({ headers }), settings, more)
     expect(field(mail, 'List-Unsubscribe')).toEqual([])
     expect(field(mail, 'List-Unsubscribe-Post')).toEqual([])
   })
 
-  it('can be tried on this machine without https', async () => {
+  it('may be http on a loopback address', async () => {
     const mail = await sent({}, {}, { public_url: 'http://127.0.0.1:3000' })
     expect(field(mail, 'List-Unsubscribe')[0]).toMatch(
       /^<http:\/\/127\.0\.0\.1:3000\/unsubscribe\//,
@@ -251,17 +251,17 @@ const NAMES = [
   'List-Unsubscribe-Post',
 ]
 
-describe('nothing that a caller writes becomes a recipient, a sender or a header', () => {
+describe('no text of a caller becomes a recipient, a sender or a header', () => {
   it.each([
     ['a subject', content({ subject: CRLF })],
     ['a display name', { sender: CRLF }],
-    ['a display name that holds an address', { sender: `Bank <${EVIL}>` }],
-    ['a display name that holds two', { sender: `"Bank" <${EVIL}>, a@b.example` }],
+    ['a display name with an address', { sender: `Bank <${EVIL}>` }],
+    ['a display name with two addresses', { sender: `"Bank" <${EVIL}>, a@b.example` }],
     ['a display name of a group', { sender: `group: ${EVIL};` }],
     ['a display name of an encoded word', { sender: `=?utf-8?q?Bank_=3C${EVIL}=3E?=` }],
     ['a text', content({ text: CRLF })],
     ['an html', content({ text: CRLF, html: CRLF })],
-  ])('%s', async (_, job) => {
+  ])('from %s', async (_, job) => {
     const mail = await sent(job as Parameters<typeof smtpJob>[0])
     expect(mail.to.map(({ address }) => address)).toEqual(['asha@rcpt.example'])
     expect(mail.from.address).toMatch(/^[a-z0-9-]+@mail\.example$/)
@@ -275,16 +275,16 @@ describe('nothing that a caller writes becomes a recipient, a sender or a header
 
   it.each([
     ['a header', { headers: { 'X-Entity-Ref-ID': CRLF } }],
-    ['an address to answer', { reply_to: `a@b.example\r\nBcc: ${EVIL}` }],
-    ['a way to unsubscribe', { headers: { 'List-Unsubscribe': `<https://a.example/${CRLF}>` } }],
+    ['an address for replies', { reply_to: `a@b.example\r\nBcc: ${EVIL}` }],
+    ['a link to unsubscribe', { headers: { 'List-Unsubscribe': `<https://a.example/${CRLF}>` } }],
     ['a header of another name', { headers: { Bcc: EVIL } }],
     ['the name of a file', { attachments: [{ filename: CRLF, content: 'AAAA' }] }],
     [
       'the type of a file',
       { attachments: [{ filename: 'a', content: 'AAAA', content_type: `a/b${CRLF}` }] },
     ],
-  ])('%s, were it let through', async (_, given) => {
-    const mail = await sent(content(given as Partial<EmailContent>))
+  ])('from %s, if the API accepted it', async (_, fields) => {
+    const mail = await sent(content(fields as Partial<EmailContent>))
     expect(mail.to.map(({ address }) => address)).toEqual(['asha@rcpt.example'])
     const names = headersOf(mail.raw).map(([name]) => name.toLowerCase())
     expect(names).not.toContain('bcc')
@@ -299,9 +299,9 @@ describe('nothing that a caller writes becomes a recipient, a sender or a header
     `<${EVIL}>`,
     `"${EVIL} "@rcpt.example`,
     'ok@rcpt.example> SIZE=1',
-    'nobody',
+    'recipient',
     '',
-  ])('a recipient %j is refused before anybody hears of it', async (recipient) => {
+  ])('the recipient %j is refused before a connection', async (recipient) => {
     const provider = openSmtp(smtpSettings({ url: sink.url }), context)
     const before = sink.mails.length
     expect(await provider.send([smtpJob({ recipient })])).toMatchObject([
@@ -311,7 +311,7 @@ describe('nothing that a caller writes becomes a recipient, a sender or a header
     expect(sink.mails).toHaveLength(before)
   })
 
-  it('a text that names a file or an address to load is a text', async () => {
+  it('a text with the name of a file or an address is not loaded', async () => {
     const text = 'data:text/plain,x'
     const html = '<img src="file:///etc/passwd"><img src="http://127.0.0.1/x">'
     const read = await PostalMime.parse((await sent(content({ text, html }))).raw)
@@ -328,7 +328,7 @@ describe('a mail to an owner', () => {
     kind: 'verify_email',
   } as const
 
-  it('goes through the same server, from nobody who reads answers', async () => {
+  it('goes through the same server, from no-reply', async () => {
     const mailer = createSmtpMailer(smtpSettings({ url: sink.url }))
     await mailer.send(mail)
     mailer.close()

@@ -2,7 +2,7 @@ import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { createSecureContext, TLSSocket } from 'node:tls'
 import { CERTIFICATE, CERTIFICATE_KEY } from './send-certificate.ts'
 
-/** Where a server of a script can speak: before anything, after a command, after the final dot. */
+/** The points at which a scripted server answers: first, after a command, after the final dot. */
 export type Verb =
   | 'greeting'
   | 'EHLO'
@@ -17,15 +17,15 @@ export type Verb =
   | 'QUIT'
 
 /**
- * A reply as it goes out, without its line break at the end; or nothing for ever (`hang`); or the end of the connection
- * (`drop`). To `DATA` also an end in the middle of the mail (`cut`), or reading no more of it (`stall`).
+ * A reply without its final line break; or no reply (`hang`); or the end of the connection (`drop`). For `DATA` also an end in
+ * the middle of the mail (`cut`), or no further reading (`stall`).
  */
 export type Act = string
 
 export interface ScriptedServer {
   port: number
-  /** What was said to it, over all connections, in its order; `dot` once a mail was there whole. */
-  heard: readonly string[]
+  /** The commands of all connections in order; `dot` after a complete mail. */
+  commands: readonly string[]
   connections(): number
   close(): Promise<void>
 }
@@ -45,26 +45,26 @@ const POLITE: Record<Verb, Act> = {
 }
 
 /**
- * A mail server made of nothing but sockets that says what it is told to, in the places that are given, and else what is
- * polite. An act that is a list is used up one for each time, its last one for ever.
+ * A mail server of plain sockets that answers as the script says, and by default accepts everything. A list of acts is used
+ * in order, and its last act for all further times.
  */
 export async function startScript(
   script: Partial<Record<Verb, Act | readonly Act[]>>,
   { tls = false }: { tls?: boolean } = {},
 ): Promise<ScriptedServer> {
-  const heard: string[] = []
+  const commands: string[] = []
   const sockets = new Set<Socket>()
   const used = new Map<Verb, number>()
 
   function actOf(verb: Verb): Act {
-    const given = script[verb] ?? POLITE[verb]
-    if (typeof given === 'string') return given
+    const acts = script[verb] ?? POLITE[verb]
+    if (typeof acts === 'string') return acts
     const at = used.get(verb) ?? 0
     used.set(verb, at + 1)
-    return given[Math.min(at, given.length - 1)] ?? POLITE[verb]
+    return acts[Math.min(at, acts.length - 1)] ?? POLITE[verb]
   }
 
-  /** Whether it went on. */
+  /** Returns whether the dialogue continues. */
   function act(socket: Socket, verb: Verb): boolean {
     const what = actOf(verb)
     if (what === 'drop') socket.destroy()
@@ -90,15 +90,15 @@ export async function startScript(
         held = held.slice(at + end.length)
         if (isData) {
           isData = false
-          heard.push('dot')
+          commands.push('dot')
           act(socket, 'dot')
           continue
         }
-        heard.push(line)
+        commands.push(line)
         const verb = line.slice(0, 4).toUpperCase() === 'STAR' ? 'STARTTLS' : line.slice(0, 4)
-        const wentOn = act(socket, verb as Verb)
-        isData = verb === 'DATA' && wentOn
-        if (verb === 'STARTTLS' && wentOn) {
+        const continues = act(socket, verb as Verb)
+        isData = verb === 'DATA' && continues
+        if (verb === 'STARTTLS' && continues) {
           socket.off('data', onData)
           serve(secured(socket))
           return
@@ -121,7 +121,7 @@ export async function startScript(
   })
   return {
     port,
-    heard,
+    commands,
     connections: () => sockets.size,
     close: () =>
       new Promise((resolve) => {

@@ -4,48 +4,48 @@ import { pathToFileURL } from 'node:url'
 import { SMTPServer, type SMTPServerSession } from 'smtp-server'
 import { CERTIFICATE, CERTIFICATE_KEY } from './send-certificate.ts'
 
-/** A mail that the sink has read whole. */
+/** A mail that the sink has read to its end. */
 export interface SunkMail {
-  /** The envelope, with the parameters that came with each address. */
+  /** The envelope, with the parameters of each address. */
   from: { address: string; args: Record<string, unknown> }
   to: { address: string; args: Record<string, unknown> }[]
   raw: string
-  /** Whether it was taken, whatever was answered then. */
+  /** Whether the sink accepted the mail, whatever its answer. */
   accepted: boolean
-  /** Whether it came by TLS, and who logged in. */
+  /** Whether it came over TLS, and the user that logged in. */
   secure: boolean
   user: string | null
 }
 
-/** What the sink does with a mail to somebody. A reply is whole: `550 5.1.1 No such user`. */
+/** What the sink does with a mail to an address. A reply is complete: `550 5.1.1 No such user`. */
 export type Play =
   | { at: 'rcpt' | 'data'; reply: string }
-  /** Takes it and says nothing. */
+  /** Accepts the mail and does not answer. */
   | { at: 'data'; reply: 'hang' }
-  /** Takes it and hangs up. */
+  /** Accepts the mail and closes the connection. */
   | { at: 'data'; reply: 'drop' }
 
 export interface SmtpSink {
   url: string
   port: number
   mails: readonly SunkMail[]
-  /** Every mail to this address fares so from now on. */
+  /** Sets what happens to further mails to this address. */
   meet(address: string, play: Play): void
   connections(): number
-  /** Nobody's password is right any more, and who is there has to log in again. */
+  /** Makes all passwords invalid, and closes all connections. */
   revoke(): void
-  /** Ends all connections, and nobody is listening any more. */
+  /** Closes all connections, and stops listening. */
   close(): Promise<void>
 }
 
 export interface SinkOptions {
-  /** Who may log in; nobody has to where it is not said. */
+  /** The one valid login; default: no login is necessary. */
   credentials?: { user: string; password: string }
   tls?: 'none' | 'starttls' | 'from_the_start'
   onMail?(mail: SunkMail): void
 }
 
-/** A mail server that keeps what it is given, on a port of the system's choice. */
+/** A mail server that keeps all mails, on a free port. */
 export async function startSmtpSink({
   credentials,
   tls = 'none',
@@ -65,7 +65,7 @@ export async function startSmtpSink({
       ...(tls === 'starttls' ? [] : ['STARTTLS']),
       ...(credentials ? [] : ['AUTH']),
     ],
-    // Replies are the plays' from their first letter to their last.
+    // The library adds nothing to the replies of the plays.
     hideENHANCEDSTATUSCODES: true,
     hideDSN: false,
     allowInsecureAuth: tls === 'none',
@@ -107,13 +107,13 @@ export async function startSmtpSink({
       socketOf.delete(remotePort)
     })
   })
-  // Connections that are cut are what this is for.
+  // Tests cut connections.
   server.on('error', () => {})
   server.listen(0, '127.0.0.1')
   await once(server.server, 'listening')
   const { port } = server.server.address() as AddressInfo
   const user = credentials ? `${credentials.user}:${credentials.password}@` : ''
-  const hangUp = () => {
+  const closeConnections = () => {
     for (const socket of sockets) socket.destroy()
   }
 
@@ -125,11 +125,11 @@ export async function startSmtpSink({
     connections: () => sockets.size,
     revoke() {
       isRevoked = true
-      hangUp()
+      closeConnections()
     },
     async close() {
       const closed = new Promise<void>((resolve) => server.close(resolve))
-      hangUp()
+      closeConnections()
       await closed
     },
   }
@@ -158,7 +158,7 @@ function pathOf({ address, args }: Path): { address: string; args: Record<string
   return { address, args: { ...(args as object) } }
 }
 
-/** The fields of a mail's header, unfolded, in their order. */
+/** The fields of a mail's header, unfolded, in order. */
 export function headersOf(raw: string): [name: string, value: string][] {
   const [head = ''] = raw.split('\r\n\r\n', 1)
   return head
