@@ -1,7 +1,7 @@
 import type { PaymentProvider } from './billing/payment.ts'
 import type { CountryRule } from './channels/country-rule.ts'
-import type { Prices } from './channels/price.ts'
-import { parseCredits, type Units } from './contract/fields/units.ts'
+import { createPricing, DEFAULT_PRICES, type Prices } from './channels/price.ts'
+import { parseCredits, type Units, units } from './contract/fields/units.ts'
 import { LIMITS, QUOTAS, type Quotas } from './contract/limits.ts'
 import type { Mailer } from './contract/outside/mail.ts'
 import type { CreditPackage } from './contract/resources/billing.ts'
@@ -9,94 +9,113 @@ import type { ReplyTexts } from './inbound/reply.ts'
 import type { SequenceLimit } from './messages/sequence-detector.ts'
 import type { ProviderSettings } from './providers/registry.ts'
 import type { Runtime } from './runtime/runtime.ts'
+import { readSecretsKeys } from './secrets/keys.ts'
 import type { TargetPolicy } from './webhooks/target.ts'
 import type { SignupCreditsOn } from './workspaces/verification.ts'
 
-/** What a service is opened with. Only `database_url` must be given. */
+/** The options of `createCore`. Only `database_url` is required. */
 export interface CoreOptions {
   /** `file:/path/to/svc.db` (SQLite) or `postgres://…`. */
   database_url: string
   /**
-   * Keys that encrypt the secrets in the database, each 32 bytes as base64, base64url or 64 hex digits: the first encrypts,
-   * all decrypt. Without one they are stored as plain text.
+   * Keys that encrypt the secrets in the database, each 32 bytes as base64, base64url or 64 hex digits. The first encrypts,
+   * all decrypt. Default: none, and the secrets are stored as plain text.
    */
   secrets_keys?: readonly string[]
   /**
-   * Whether opening is refused while the database holds values of keys that are not given; true by default. False is
-   * only for programs that read and write no secrets.
+   * Whether opening fails while the database holds values of missing keys. Default true. False is only for programs that
+   * read and write no secrets.
    */
   require_secrets_keys?: boolean
-  /** Decimal strings of credits; those left out keep the specification's prices. */
+  /** Prices as decimal strings of credits. Default for each channel: the specification's price. */
   prices?: Partial<Prices>
-  /** Which countries may be written to; all unless told. */
+  /** Countries to which messages may be sent. Default: all. */
   countries?: CountryRule | null
-  /** How many numbers that follow one another a workspace may write to before it is frozen; any unless told. */
+  /** Freezes a workspace that sends to more consecutive numbers than this. Default: no limit. */
   sequence_limit?: SequenceLimit | null
-  /** How much a workspace may have and use; those left out are `QUOTAS`. */
+  /** Limits of what a workspace has and uses. Default for each: its value in `QUOTAS`. */
   quotas?: Partial<Quotas> | undefined
-  /** How many recipients a bulk may have: 1,000 unless told, 10,000 at the most. */
+  /** Maximum recipients of a bulk, up to 10,000. Default 1,000. */
   bulk_recipients_max?: number | undefined
   /**
-   * After how many days, 7 or more, recipients, contents and events are erased, while this process dispatches; never
-   * unless told. The ledger keeps all.
+   * Age in days, 7 or more, at which recipients, contents and events are erased while this process dispatches. The ledger
+   * is kept. Default: never.
    */
   retention_days?: number | null | undefined
-  /** After how many days, 7 or more, entries of the audit log are removed while this process dispatches; default 365. */
+  /** Age in days, 7 or more, at which audit entries are removed while this process dispatches. Default 365. */
   audit_retention_days?: number | undefined
-  /** Credits a new workspace starts with, as a decimal string. */
+  /** Credits of a new workspace, as a decimal string. Default 0. */
   signup_credits?: string
   /**
-   * When it gets them: at once, or with the first verification of its e-mail address. `verification` by default where
-   * mails to owners are sent for real (`mailer`, or a provider of type `smtp`), else `signup`.
+   * When a new workspace gets its credits: at signup, or at the first verification of its e-mail address. Default
+   * `verification` where mails to owners are really sent (`mailer`, or a provider of type `smtp`), else `signup`.
    */
   signup_credits_on?: SignupCreditsOn | undefined
-  /** The most a new workspace may spend on a day (UTC), as a decimal string; no such limit unless told. */
+  /** Maximum credits that a new workspace spends on a day (UTC), as a decimal string. Default: no limit. */
   signup_daily_limit?: string | null
   /**
-   * Below how many credits (a decimal string) owners are told who chose no threshold of their own; null for never.
-   * Dispatching begins with giving it to them; unless told, they keep what they have.
+   * Owners without a threshold of their own are mailed when their credits fall below this decimal string; null for never.
+   * Dispatching writes it to their accounts at its start. Default: the accounts keep their thresholds.
    */
   low_balance?: string | null
-  /** What can be bought; nothing unless told. */
+  /** Credit packages that can be bought. Default: none. */
   credit_packages?: readonly CreditPackage[]
-  /** Takes the payments for it. Without one every purchase fails. */
+  /** Takes the payments. Without it every purchase fails. */
   payments?: PaymentProvider | undefined
-  /** What is answered to STOP, START and HELP; in English, unless told. */
+  /** Replies to STOP, START and HELP. Default: English texts. */
   reply_texts?: Partial<ReplyTexts> | undefined
   webhook_targets?: TargetPolicy
-  /** Who carries messages, in the order in which they are tried; the sandbox serves what nobody here does. */
+  /** The providers in the order in which they are tried. The sandbox serves the channels that none of them serves. */
   providers?: readonly ProviderSettings[]
-  /** Where the links of mails lead, without a slash at its end; asked for each. `http://127.0.0.1:3000` unless told. */
+  /** Base URL of links in mails, without a slash at its end; called for each mail. Default `http://127.0.0.1:3000`. */
   public_url?: () => string
-  /** Carries the mails to owners; a provider of type `smtp` unless told. Without either they reach nobody, and `mails` shows them. */
+  /** Sends the mails to owners. Default: a provider of type `smtp`; without one, `mails` shows them and none is sent. */
   mailer?: Mailer
   /**
-   * Threads for providers and webhooks; 1 unless told. 0 does everything in this thread, which a `runtime` with a
+   * Threads for providers and webhooks. Default 1. With 0 all work is done in this thread, which a `runtime` with a
    * simulated clock needs.
    */
   threads?: number
   /**
-   * How long work that a server has claimed is its own: what a killed one held is taken up by another after it. About a
-   * minute unless told; much less only where providers and receivers are known to answer at once.
+   * Lease of claimed work in milliseconds: another server takes over after it. Default: about a minute. Much less is only
+   * safe with providers and receivers that answer at once.
    */
   lease_ms?: number | undefined
-  /** How long PostgreSQL may take to do one thing before whoever asked is told that it failed; 10 s unless told. */
+  /** Maximum time of a PostgreSQL operation in milliseconds before the caller gets an error. Default 10,000. */
   answer_max_ms?: number | undefined
   runtime?: Runtime
-  /** Told when the database failed in a way that only a restart mends; the process should end. */
+  /** Called after a database failure that only a restart repairs: the process should end. */
   onFailure?: (error: Error) => void
 }
 
-/** Decimal credits as units; null for no text. */
-export function optionalCredits(
-  option: keyof CoreOptions,
-  text: string | null = null,
-): Units | null {
+/**
+ * The options with their defaults, checked and converted.
+ * @throws RangeError that names the wrong option.
+ */
+export function readOptions(options: CoreOptions) {
+  return {
+    lowBalance: optionalCredits('low_balance', options.low_balance),
+    dailyLimit: optionalCredits('signup_daily_limit', options.signup_daily_limit),
+    signupCredits: optionalCredits('signup_credits', options.signup_credits) ?? units(0),
+    recipients_max: bulkRecipientsMax(options),
+    quotas: quotasOf(options),
+    priceOf: ofOption('prices', () => createPricing({ ...DEFAULT_PRICES, ...options.prices })),
+    keys: ofOption('secrets_keys', () => readSecretsKeys(options.secrets_keys ?? [])),
+    threads: options.threads ?? 1,
+    targets: options.webhook_targets ?? { allow_http: false },
+    providers: options.providers ?? [],
+    public_url: options.public_url ?? (() => 'http://127.0.0.1:3000'),
+    retention_days: options.retention_days ?? null,
+  }
+}
+
+/** Decimal credits as units; null without a text. */
+function optionalCredits(option: keyof CoreOptions, text: string | null = null): Units | null {
   return text === null ? null : ofOption(option, () => parseCredits(text))
 }
 
-/** What `read` makes of an option. What it throws names the option. */
-export function ofOption<T>(option: keyof CoreOptions, read: () => T): T {
+/** The result of `read`; its errors get the option's name. */
+function ofOption<T>(option: keyof CoreOptions, read: () => T): T {
   try {
     return read()
   } catch (error) {
@@ -104,8 +123,7 @@ export function ofOption<T>(option: keyof CoreOptions, read: () => T): T {
   }
 }
 
-/** @throws RangeError for a quota that is no whole number from 1. */
-export function quotasOf({ quotas }: CoreOptions): Quotas {
+function quotasOf({ quotas }: CoreOptions): Quotas {
   for (const [name, value] of Object.entries(quotas ?? {})) {
     if (Number.isSafeInteger(value) && value >= 1) continue
     throw new RangeError(`quotas: ${name} must be a whole number from 1`)
@@ -113,10 +131,7 @@ export function quotasOf({ quotas }: CoreOptions): Quotas {
   return { ...QUOTAS, ...quotas }
 }
 
-/** @throws RangeError for a number that no bulk may have. */
-export function bulkRecipientsMax({
-  bulk_recipients_max = LIMITS.bulk_recipients,
-}: CoreOptions): number {
+function bulkRecipientsMax({ bulk_recipients_max = LIMITS.bulk_recipients }: CoreOptions): number {
   if (
     !Number.isInteger(bulk_recipients_max) ||
     bulk_recipients_max < 1 ||

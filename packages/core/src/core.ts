@@ -3,27 +3,14 @@ import { type Audit, createAudit } from './audit/audit.ts'
 import { type Billing, createBilling } from './billing/billing.ts'
 import { createCarriers } from './channels/carriers.ts'
 import { openCountryRule } from './channels/country-rule.ts'
-import { createPace } from './channels/pace.ts'
 import { createPauses } from './channels/pauses.ts'
-import { createPricing, DEFAULT_PRICES } from './channels/price.ts'
 import { type Contacts, createContacts } from './contacts/contacts.ts'
 import { createSuppressions, type Suppressions } from './contacts/suppressions.ts'
 import { createUnsubscribe, type Unsubscribe } from './contacts/unsubscribe.ts'
-import { units } from './contract/fields/units.ts'
-import {
-  bulkRecipientsMax,
-  type CoreOptions,
-  ofOption,
-  optionalCredits,
-  quotasOf,
-} from './core-options.ts'
+import { type CoreOptions, readOptions } from './core-options.ts'
 import { type Credits, createCredits } from './credits/credits.ts'
-import { type Dispatcher, startDispatcher } from './dispatch/dispatcher.ts'
-import { type Listeners, startListening } from './dispatch/listening.ts'
-import { type OpenedProviders, openPerformer } from './dispatch/open-performer.ts'
-import { createProviders } from './dispatch/performer.ts'
-import { startProviderWatch } from './dispatch/provider-watch.ts'
-import { createRouting } from './dispatch/routing.ts'
+import type { Dispatcher } from './dispatch/dispatcher.ts'
+import { createDispatching, type DispatchParts } from './dispatch/dispatching.ts'
 import { createInbound, type Incoming } from './inbound/inbound.ts'
 import { createReceivedMessages, type ReceivedMessages } from './inbound/received-messages.ts'
 import { createOutbox } from './mail/outbox.ts'
@@ -34,7 +21,7 @@ import { createSenders } from './messages/sender.ts'
 import { createSequenceGuard } from './messages/sequence-guard.ts'
 import { createAuditRetention } from './operating/audit-retention.ts'
 import { createDispatchControl, type DispatchControl } from './operating/dispatch-control.ts'
-import { createDispatchGate } from './operating/dispatch-gate.ts'
+import { createDispatchGate, type DispatchGate } from './operating/dispatch-gate.ts'
 import { createRecipients, type Recipients } from './operating/erasure.ts'
 import { openSecrets } from './operating/open-secrets.ts'
 import { createOverviews, type Overviews } from './operating/overview.ts'
@@ -42,12 +29,10 @@ import { createProviderDesk, type ProviderDesk } from './operating/provider-desk
 import { createRetention } from './operating/retention.ts'
 import type { SecretsAtRest } from './operating/secrets-at-rest.ts'
 import { smtpMailerOf } from './providers/owner-mailer.ts'
-import { SANDBOX, traitsOf } from './providers/registry.ts'
 import { createGate } from './runtime/closing.ts'
 import { withHarmlessTelemetry } from './runtime/harmless-telemetry.ts'
 import { systemRuntime } from './runtime/runtime.ts'
 import { openTracing } from './runtime/tracing.ts'
-import { readSecretsKeys } from './secrets/keys.ts'
 import { openStorage } from './storage/open.ts'
 import type { Counter, Counting } from './storage/ports/hot.ts'
 import { createTargetGuard } from './webhooks/target.ts'
@@ -61,252 +46,204 @@ export interface Core {
   workspaces: Workspaces
   apiKeys: ApiKeys
   credits: Credits
-  /** Who changed what. */
+  /** The audit log. */
   audit: Audit
   billing: Billing
   providers: ProviderDesk
-  /** How the whole service stands, for its operator. */
+  /** The state of the whole service, for its operator. */
   overviews: Overviews
-  /** Erasing somebody who was written to. */
+  /** Erases a recipient. */
   recipients: Recipients
-  /** The stop of all sending and delivering. */
+  /** Pauses and resumes all sending and delivering. */
   dispatch: DispatchControl
-  /** Whether calls are made: the channel `voice` is offered then. */
+  /** Whether a provider makes calls: the channel `voice` is offered then. */
   hasVoice: boolean
   messages: Messages
-  /** What recipients wrote. */
+  /** Messages that recipients wrote. */
   received: ReceivedMessages
   webhooks: Webhooks
   contacts: Contacts
   suppressions: Suppressions
-  /** What the unsubscribe links of e-mails do. */
+  /** Handles the unsubscribe links of e-mails. */
   unsubscribe: Unsubscribe
   mails: Mails
-  /** Whether counters are kept by the database, for all its servers. */
+  /** Whether the database keeps the counters, for all its servers. */
   sharesCounters: boolean
-  /** Counts a request, or only looks: exact over all servers on one PostgreSQL; with SQLite, in this process. */
+  /** Counts a request, or reads its counter: exact over all servers on one PostgreSQL; with SQLite, in this process. */
   count(counting: Omit<Counting, 'now' | 'elapsed_ms'>): Promise<Counter>
-  /** A secret that the service made for itself: the same for every server of the database, and for ever. */
+  /** A secret that the service generated: the same for all servers of the database, and permanent. */
   secret(name: string): Promise<string>
-  /** How the database's secrets are encrypted. */
+  /** The encryption of secrets in the database. */
   secretsAtRest: SecretsAtRest
   /** Resolves when the database answers. */
   ping(): Promise<void>
   /**
-   * Begins to send messages and deliver webhooks.
-   * @throws Error when another process does so on this database already.
+   * Starts to send messages and deliver webhooks.
+   * @throws Error when another process already does so on this database.
    */
   startDispatch(): Promise<Dispatcher>
-  /** Whether this process is sending and delivering. */
+  /** Whether this process sends and delivers. */
   isDispatching(): boolean
   /**
-   * Stops dispatching, lets what is under way end for at most `grace_ms` (25,000 unless given), and closes the database.
-   * From the first call on, everything else here throws or rejects with an error whose `code` is `closed`; a later call
-   * returns the promise of the first.
+   * Stops dispatching, waits at most `grace_ms` (default 25,000) for work in flight, and closes the database. After the
+   * first call every other function throws or rejects with an error of `code` `closed`; a later call returns the promise
+   * of the first.
    */
   close(options?: { grace_ms?: number }): Promise<void>
 }
 
 /** The mails to owners. */
 export interface Mails extends Pick<SandboxMailer, 'list' | 'onMail'> {
-  /** Resolves when none is waiting to be sent or under way. */
+  /** Resolves when no mail is waiting or in flight. */
   idle(): Promise<void>
 }
 
 const GRACE_MS = 25_000
 
-/** What providers sign with, so that they know their own again. */
+/** The name of the secret that providers sign with, to recognise their own tokens. */
 const PROVIDERS_SECRET = 'providers'
 
-/** Two, so that a page deep in a long history does not hold up the first page of another. */
+/** Two, so that a page deep in a long history does not hold up the first page of another workspace. */
 const READING_THREADS = 2
 const MAIL_GRACE_MS = 5_000
 
 /**
- * Opens the service on its database, creating and migrating that as needed.
- * @throws Error naming the option that cannot be meant; and, with `code` `secrets_key`, the keys that the database's
- *   secrets need and that are not given.
+ * Opens the service on its database, and creates and migrates that as needed.
+ * @throws Error that names a wrong option; with `code` `secrets_key`, an error that names the keys that the database's
+ *   secrets need and `secrets_keys` lacks.
  */
 export async function createCore(options: CoreOptions): Promise<Core> {
+  const parts = await openParts(options)
+  const api = bindApi(parts)
+  const entrance = createGate()
+  let closing: Promise<void> | null = null
+
+  async function closeAll(grace_ms: number): Promise<void> {
+    const calls = entrance.close(grace_ms)
+    try {
+      await parts.dispatching.stop(grace_ms)
+      await calls
+      await parts.dispatching.closeProviders()
+      await parts.outbox.close(Math.min(grace_ms, MAIL_GRACE_MS))
+      await parts.smtpMailer?.close()
+      await api.apiKeys.close()
+    } finally {
+      await parts.storage.close()
+    }
+  }
+
+  return {
+    ...entrance.guard(api),
+    isDispatching: parts.dispatching.isRunning,
+    close({ grace_ms = GRACE_MS } = {}) {
+      closing ??= closeAll(grace_ms)
+      return closing
+    },
+  }
+}
+
+type Parts = Awaited<ReturnType<typeof openParts>>
+
+/** Opens the database and the parts that several features share. */
+async function openParts(options: CoreOptions) {
   const runtime = withHarmlessTelemetry(options.runtime ?? systemRuntime())
-  const {
-    threads = 1,
-    webhook_targets: targets = { allow_http: false },
-    providers = [],
-    public_url = () => 'http://127.0.0.1:3000',
-    retention_days: days = null,
-  } = options
-  const lowBalance = optionalCredits('low_balance', options.low_balance)
-  const dailyLimit = optionalCredits('signup_daily_limit', options.signup_daily_limit)
-  const signupCredits = optionalCredits('signup_credits', options.signup_credits) ?? units(0)
-  const recipients_max = bulkRecipientsMax(options)
-  const quotas = quotasOf(options)
-  const priceOf = ofOption('prices', () => createPricing({ ...DEFAULT_PRICES, ...options.prices }))
+  const read = readOptions(options)
+  const { threads, providers, targets, public_url, retention_days: days } = read
   const countryFault = await openCountryRule(options.countries ?? null)
-  const keys = ofOption('secrets_keys', () => readSecretsKeys(options.secrets_keys ?? []))
   const tracing = await openTracing()
   const storage = await openStorage(options.database_url, runtime, {
     onFailure: options.onFailure,
     reading_threads: threads === 0 ? 0 : READING_THREADS,
     answer_max_ms: options.answer_max_ms,
   })
-  const { sealer, secret, secretsAtRest } = await openSecrets(keys, {
+  const secrets = await openSecrets(read.keys, {
     storage,
     runtime,
     required: options.require_secrets_keys ?? true,
   })
-  const wakeDeliveries = () => dispatcher?.wakeDeliveries()
-  const inbound = createInbound({
+  const dispatching = createDispatching({
     storage,
     runtime,
-    texts: options.reply_texts,
-    isOurs: ({ channel, sender }) => carriers.hasSender(channel, sender),
-    onQueued() {
-      dispatcher?.wake()
-      wakeDeliveries()
-    },
-  })
-  const receive = (name: string, incoming: readonly Incoming[]) => {
-    const { handles_stop = false } = carriers.traits(name) ?? {}
-    return inbound.receive({ name, handles_stop }, incoming)
-  }
-  const reports = createReportIntake({
-    storage,
-    runtime,
-    receive,
-    onSettled: wakeDeliveries,
+    sealer: secrets.sealer,
     tracing,
+    providers,
+    targets,
+    public_url,
+    secret: () => secrets.secret(PROVIDERS_SECRET),
+    threads,
+    lease_ms: options.lease_ms,
   })
-  let dispatcher: Dispatcher | null = null
-  let starting: Promise<Dispatcher> | null = null
-  let opening: Promise<OpenedProviders> | null = null
-  let listeners: Listeners | null = null
-  let closing: Promise<void> | null = null
-  const entrance = createGate()
-  const carriers = createCarriers(providers)
-  const pauses = createPauses({ storage, runtime })
-  const retention = days === null ? null : createRetention({ storage, runtime, days })
-  const auditRetention = createAuditRetention({
-    storage,
+  const smtpMailer = smtpMailerOf(providers)
+  const sandboxMailer = createSandboxMailer(runtime)
+  const mailer = options.mailer ?? smtpMailer ?? sandboxMailer
+  const outbox = createOutbox({ mailer, log: runtime.log })
+  return {
+    options,
+    ...read,
     runtime,
-    days: options.audit_retention_days,
-  })
+    countryFault,
+    tracing,
+    storage,
+    ...secrets,
+    dispatching,
+    carriers: createCarriers(providers),
+    smtpMailer,
+    sandboxMailer,
+    outbox,
+    retention: days === null ? null : createRetention({ storage, runtime, days }),
+    auditRetention: createAuditRetention({ storage, runtime, days: options.audit_retention_days }),
+    mails: createOwnerMails({ storage, runtime, outbox, public_url }),
+    signupCreditsOn:
+      options.signup_credits_on ?? (mailer === sandboxMailer ? 'signup' : 'verification'),
+  }
+}
+
+/** The service's functions, not yet guarded against calls after `close`. */
+function bindApi(parts: Parts) {
+  const { options, storage, runtime, dispatching, mails, secret, secretsAtRest } = parts
+  const { carriers, lowBalance, quotas } = parts
   const gate = createDispatchGate({
     storage,
     log: runtime.log,
     onOpened() {
-      dispatcher?.wake()
-      wakeDeliveries()
+      dispatching.wake()
+      dispatching.wakeDeliveries()
     },
   })
-
-  /** Opened on first use: by then it is known where the service is reached. */
-  function openedProviders(): Promise<OpenedProviders> {
-    opening ??= openProviders()
-    return opening
-  }
-
-  async function openProviders(): Promise<OpenedProviders> {
-    const settings = {
-      targets,
-      providers: [SANDBOX, ...providers],
-      public_url: public_url(),
-      secret: await secret(PROVIDERS_SECRET),
-    }
-    return { settings, providers: createProviders(settings) }
-  }
-
-  async function start(): Promise<Dispatcher> {
-    const right = await storage.startDispatch()
-    try {
-      dispatcher = await startWith(right)
-      return dispatcher
-    } catch (error) {
-      await listeners?.close(0)
-      listeners = null
-      await right.release()
-      throw error
-    }
-  }
-
-  async function startWith(right: { release(): Promise<void> }): Promise<Dispatcher> {
-    await gate.refresh()
-    await pauses.refresh()
-    if (options.low_balance !== undefined) {
-      const at = runtime.now()
-      await storage.write(({ lowBalances }) => lowBalances.setDefault(lowBalance, at))
-    }
-    const opened = await openedProviders()
-    listeners = await startListening({
-      providers: providers.filter((one) => traitsOf(one).listens).map(({ name }) => name),
-      open: opened.providers.open,
-      receiveReports: reports.receiveReports,
-      log: runtime.log,
-    })
-    return startDispatcher({
-      storage,
-      runtime,
-      sealer,
-      right,
-      performer: await openPerformer(runtime, threads, opened),
-      routing: createRouting({ carriers, pace: createPace(), pauses, elapsed: runtime.elapsed }),
-      gate,
-      receive,
-      watch: startProviderWatch({ pauses, gate, settleParked: reports.settleParked, runtime }),
-      listeners,
-      lease_ms: options.lease_ms,
-      mailLowBalance: mails.lowBalance,
-      retention,
-      auditRetention,
-      tracing,
-    })
-  }
-
-  const apiKeys = createApiKeys({ storage, runtime, quotas })
-  const contacts = createContacts({ storage, runtime, quotas })
-  const sandboxMailer = createSandboxMailer(runtime)
-  const smtpMailer = smtpMailerOf(providers)
-  const mailer = options.mailer ?? smtpMailer ?? sandboxMailer
-  const sendsMails = mailer !== sandboxMailer
-  const outbox = createOutbox({ mailer, log: runtime.log })
-  const mails = createOwnerMails({
-    storage,
-    runtime,
-    outbox,
-    public_url,
-  })
+  const intake = bindIntake(parts)
   const dispatch = createDispatchControl({ storage, runtime, gate })
-  const desk = createProviderDesk({
+  const contacts = createContacts({ storage, runtime, quotas })
+  const providers = createProviderDesk({
     storage,
     runtime,
-    providers,
-    open: async (name) => (await openedProviders()).providers.open(name),
-    connectionsOf: (name) => listeners?.statesOf(name) ?? [],
-    receiveReports: reports.receiveReports,
-    onResumed: () => dispatcher?.wake(),
+    providers: parts.providers,
+    open: dispatching.provider,
+    connectionsOf: dispatching.connectionsOf,
+    receiveReports: intake.reports.receiveReports,
+    onResumed: dispatching.wake,
   })
-  const api = {
+  return {
     workspaces: createWorkspaces({
       storage,
       runtime,
       passwords: createPasswords(),
       mails,
-      signupCredits,
-      signupCreditsOn: options.signup_credits_on ?? (sendsMails ? 'verification' : 'signup'),
-      limits: { daily_limit: dailyLimit, low_balance: lowBalance },
+      signupCredits: parts.signupCredits,
+      signupCreditsOn: parts.signupCreditsOn,
+      limits: { daily_limit: parts.dailyLimit, low_balance: lowBalance },
     }),
-    apiKeys,
+    apiKeys: createApiKeys({ storage, runtime, quotas }),
     credits: createCredits({
       storage,
       runtime,
       lowBalance: options.low_balance === undefined ? undefined : lowBalance,
     }),
     audit: createAudit({ storage, runtime, secret }),
-    providers: desk,
+    providers,
     overviews: createOverviews({
       storage,
       runtime,
-      providers: desk.status,
+      providers: providers.status,
       pause: dispatch.pause,
     }),
     recipients: createRecipients({ storage, runtime }),
@@ -318,36 +255,21 @@ export async function createCore(options: CoreOptions): Promise<Core> {
       packages: options.credit_packages ?? [],
       payments: options.payments ?? null,
     }),
-    messages: createMessages({
-      storage,
-      runtime,
-      quotas,
-      priceOf,
-      countryFault,
-      senders: createSenders({ storage, carriers }),
-      sequences: options.sequence_limit
-        ? createSequenceGuard({
-            storage,
-            runtime,
-            limit: options.sequence_limit,
-            onFrozen: mails.frozen,
-          })
-        : null,
-      contacts,
-      recipients_max,
-      tracing,
-      onQueued: () => dispatcher?.wake(),
-    }),
+    messages: bindMessages(parts, contacts),
     received: createReceivedMessages({ storage }),
     webhooks: createWebhooks({
       storage,
       runtime,
-      sealer,
+      sealer: parts.sealer,
       quotas,
-      targets: createTargetGuard(targets),
-      onQueued: (webhookId) => dispatcher?.deliverNow(webhookId),
+      targets: createTargetGuard(parts.targets),
+      onQueued: dispatching.deliverNow,
     }),
-    mails: { list: sandboxMailer.list, onMail: sandboxMailer.onMail, idle: outbox.idle },
+    mails: {
+      list: parts.sandboxMailer.list,
+      onMail: parts.sandboxMailer.onMail,
+      idle: parts.outbox.idle,
+    },
     contacts,
     suppressions: createSuppressions({ storage, runtime }),
     unsubscribe: createUnsubscribe({ storage, runtime, secret: () => secret(PROVIDERS_SECRET) }),
@@ -356,45 +278,80 @@ export async function createCore(options: CoreOptions): Promise<Core> {
       const [counter] = await storage.hot.count([
         { ...counting, now: runtime.now(), elapsed_ms: runtime.elapsed() },
       ])
-      if (!counter) throw new Error('every look at a counter is answered')
+      if (!counter) throw new Error('the storage returned no counter')
       return counter
     },
     secret,
     secretsAtRest,
     ping: storage.ping,
-    startDispatch() {
-      starting ??= start().catch((error) => {
-        starting = null
-        throw error
-      })
-      return starting
-    },
+    startDispatch: () => dispatching.start(dispatchParts(parts, gate, intake)),
   } satisfies Omit<Core, 'close' | 'isDispatching'>
+}
 
-  async function closeAll(grace_ms: number): Promise<void> {
-    const calls = entrance.close(grace_ms)
-    try {
-      await starting?.catch(() => {})
-      await dispatcher?.stop(grace_ms)
-      dispatcher = null
-      await calls
-      // Providers that could not be opened are not there to be closed.
-      const opened = await opening?.catch(() => null)
-      await opened?.providers.close()
-      await outbox.close(Math.min(grace_ms, MAIL_GRACE_MS))
-      await smtpMailer?.close()
-      await apiKeys.close()
-    } finally {
-      await storage.close()
-    }
-  }
+function bindMessages(parts: Parts, contacts: Contacts): Messages {
+  const { options, storage, runtime, carriers, mails } = parts
+  const { sequence_limit } = options
+  return createMessages({
+    storage,
+    runtime,
+    quotas: parts.quotas,
+    priceOf: parts.priceOf,
+    countryFault: parts.countryFault,
+    senders: createSenders({ storage, carriers }),
+    sequences: sequence_limit
+      ? createSequenceGuard({ storage, runtime, limit: sequence_limit, onFrozen: mails.frozen })
+      : null,
+    contacts,
+    recipients_max: parts.recipients_max,
+    tracing: parts.tracing,
+    onQueued: parts.dispatching.wake,
+  })
+}
 
-  return {
-    ...entrance.guard(api),
-    isDispatching: () => dispatcher !== null,
-    close({ grace_ms = GRACE_MS } = {}) {
-      closing ??= closeAll(grace_ms)
-      return closing
+/** Takes in what providers report and what recipients write. */
+function bindIntake({ options, storage, runtime, tracing, carriers, dispatching }: Parts) {
+  const inbound = createInbound({
+    storage,
+    runtime,
+    texts: options.reply_texts,
+    isOurs: ({ channel, sender }) => carriers.hasSender(channel, sender),
+    onQueued() {
+      dispatching.wake()
+      dispatching.wakeDeliveries()
     },
+  })
+  const receive = (name: string, incoming: readonly Incoming[]) => {
+    const { handles_stop = false } = carriers.traits(name) ?? {}
+    return inbound.receive({ name, handles_stop }, incoming)
+  }
+  const reports = createReportIntake({
+    storage,
+    runtime,
+    receive,
+    onSettled: dispatching.wakeDeliveries,
+    tracing,
+  })
+  return { receive, reports }
+}
+
+function dispatchParts(
+  { options, storage, runtime, carriers, mails, lowBalance, retention, auditRetention }: Parts,
+  gate: DispatchGate,
+  { receive, reports }: ReturnType<typeof bindIntake>,
+): DispatchParts {
+  return {
+    carriers,
+    pauses: createPauses({ storage, runtime }),
+    gate,
+    reports,
+    receive,
+    mailLowBalance: mails.lowBalance,
+    async beforeStart() {
+      if (options.low_balance === undefined) return
+      const at = runtime.now()
+      await storage.write(({ lowBalances }) => lowBalances.setDefault(lowBalance, at))
+    },
+    retention,
+    auditRetention,
   }
 }

@@ -1,0 +1,175 @@
+import type { Carriers } from '../channels/carriers.ts'
+import { createPace } from '../channels/pace.ts'
+import type { Pauses } from '../channels/pauses.ts'
+import type { Provider } from '../contract/outside/provider.ts'
+import type { Incoming } from '../inbound/inbound.ts'
+import type { createReportIntake } from '../messages/reports.ts'
+import type { AuditRetention } from '../operating/audit-retention.ts'
+import type { DispatchGate } from '../operating/dispatch-gate.ts'
+import type { Retention } from '../operating/retention.ts'
+import { type ProviderSettings, SANDBOX, traitsOf } from '../providers/registry.ts'
+import type { Runtime } from '../runtime/runtime.ts'
+import type { Tracing } from '../runtime/tracing.ts'
+import type { Sealer } from '../secrets/sealer.ts'
+import type { LowBalance } from '../storage/ports/low-balances.ts'
+import type { Storage } from '../storage/ports/storage.ts'
+import type { TargetPolicy } from '../webhooks/target.ts'
+import { type Dispatcher, startDispatcher } from './dispatcher.ts'
+import { type Listeners, startListening } from './listening.ts'
+import { type OpenedProviders, openPerformer } from './open-performer.ts'
+import { createProviders } from './performer.ts'
+import { startProviderWatch } from './provider-watch.ts'
+import { createRouting } from './routing.ts'
+
+/** Starts and stops dispatching in this process, and opens the providers on first use. */
+export interface Dispatching {
+  /** A message may be due. Does nothing while this process does not dispatch; the same holds for the next two. */
+  wake(): void
+  /** A delivery may be due. */
+  wakeDeliveries(): void
+  /** A delivery of this webhook was requested: its receiver is tried at once, even with an open breaker. */
+  deliverNow(webhookId: string): void
+  /**
+   * Starts once; further calls return the same dispatcher. A start that failed can be repeated.
+   * @throws Error when another process has the right to dispatch.
+   */
+  start(parts: DispatchParts): Promise<Dispatcher>
+  isRunning(): boolean
+  /** The provider of that name, opened in this thread. */
+  provider(name: string): Promise<Provider>
+  connectionsOf(name: string): ReturnType<Listeners['statesOf']>
+  /** Stops the dispatcher after its work in flight, at most after `grace_ms`. */
+  stop(grace_ms: number): Promise<void>
+  /** Closes the providers that were opened. */
+  closeProviders(): Promise<void>
+}
+
+/** The parts of the service that dispatching uses. */
+export interface DispatchParts {
+  carriers: Carriers
+  pauses: Pauses
+  gate: DispatchGate
+  reports: ReturnType<typeof createReportIntake>
+  receive: (provider: string, incoming: readonly Incoming[]) => Promise<void>
+  mailLowBalance: (low: LowBalance) => void
+  /** Runs before the first claim. */
+  beforeStart: () => Promise<void>
+  retention: Retention | null
+  auditRetention: AuditRetention
+}
+
+export function createDispatching({
+  storage,
+  runtime,
+  sealer,
+  tracing,
+  providers,
+  targets,
+  public_url,
+  secret,
+  threads,
+  lease_ms,
+}: {
+  storage: Storage
+  runtime: Runtime
+  sealer: Sealer
+  tracing: Tracing | null
+  providers: readonly ProviderSettings[]
+  targets: TargetPolicy
+  public_url: () => string
+  /** The secret that providers sign with. */
+  secret: () => Promise<string>
+  threads: number
+  lease_ms: number | undefined
+}): Dispatching {
+  let dispatcher: Dispatcher | null = null
+  let starting: Promise<Dispatcher> | null = null
+  let opening: Promise<OpenedProviders> | null = null
+  let listeners: Listeners | null = null
+
+  /** Opens the providers on first use, because the public URL is known only then. */
+  function openedProviders(): Promise<OpenedProviders> {
+    opening ??= openProviders()
+    return opening
+  }
+
+  async function openProviders(): Promise<OpenedProviders> {
+    const settings = {
+      targets,
+      providers: [SANDBOX, ...providers],
+      public_url: public_url(),
+      secret: await secret(),
+    }
+    return { settings, providers: createProviders(settings) }
+  }
+
+  async function start(parts: DispatchParts): Promise<Dispatcher> {
+    const right = await storage.startDispatch()
+    try {
+      dispatcher = await startWith(right, parts)
+      return dispatcher
+    } catch (error) {
+      await listeners?.close(0)
+      listeners = null
+      await right.release()
+      throw error
+    }
+  }
+
+  async function startWith(
+    right: { release(): Promise<void> },
+    { carriers, pauses, gate, reports, beforeStart, ...parts }: DispatchParts,
+  ): Promise<Dispatcher> {
+    await gate.refresh()
+    await pauses.refresh()
+    await beforeStart()
+    const opened = await openedProviders()
+    const { log, elapsed } = runtime
+    listeners = await startListening({
+      providers: providers.filter((one) => traitsOf(one).listens).map(({ name }) => name),
+      open: opened.providers.open,
+      receiveReports: reports.receiveReports,
+      log,
+    })
+    return startDispatcher({
+      storage,
+      runtime,
+      sealer,
+      right,
+      performer: await openPerformer(runtime, threads, opened),
+      routing: createRouting({ carriers, pace: createPace(), pauses, elapsed }),
+      gate,
+      watch: startProviderWatch({ pauses, gate, settleParked: reports.settleParked, runtime }),
+      listeners,
+      lease_ms,
+      tracing,
+      ...parts,
+    })
+  }
+
+  return {
+    wake: () => dispatcher?.wake(),
+    wakeDeliveries: () => dispatcher?.wakeDeliveries(),
+    deliverNow: (webhookId) => dispatcher?.deliverNow(webhookId),
+    start(parts) {
+      starting ??= start(parts).catch((error) => {
+        starting = null
+        throw error
+      })
+      return starting
+    },
+    isRunning: () => dispatcher !== null,
+    provider: async (name) => (await openedProviders()).providers.open(name),
+    connectionsOf: (name) => listeners?.statesOf(name) ?? [],
+    async stop(grace_ms) {
+      await starting?.catch(() => {})
+      await dispatcher?.stop(grace_ms)
+      dispatcher = null
+    },
+    async closeProviders() {
+      // Providers that failed to open need no closing.
+      const opened = await opening?.catch(() => null)
+      await opened?.providers.close()
+    },
+  }
+}
