@@ -13,177 +13,64 @@ import {
   openWebhook,
   type WebhookSecrets,
 } from '../webhooks/sealed-webhook.ts'
-import type { Lane } from './lane.ts'
-import { chunks } from './message-lane.ts'
+import { batches, type Lane } from './lane.ts'
 import type { Performer } from './performer.ts'
 import { persist } from './persist.ts'
-import { createShares, type Whose } from './shares.ts'
+import { createShares, type ReceiverRef, type Shares } from './shares.ts'
 
-/** While a secret is being changed a try may be two requests. */
-const TRY_MAX_MS = 2 * LIMITS.webhook_deadline_ms
+/** One attempt may take two requests while the secret is rotated. */
+const ATTEMPT_MAX_MS = 2 * LIMITS.webhook_deadline_ms
 
-/** Longer than one try, or two tries of one delivery would be under way at once. */
-const LEASE_MS = TRY_MAX_MS + 30_000
+/** Longer than one attempt: otherwise two attempts of one delivery could be in flight. */
+const LEASE_MS = ATTEMPT_MAX_MS + 30_000
 
 const SLOTS = 4096
-/** Callers wait for the writer of a SQLite file while it claims: 128 rows take about 2 ms. */
+/** Requests wait for the writer of a SQLite file while it claims: 128 rows take about 2 ms. */
 const CLAIM_MAX = 128
 
-/** Each batch is one task of a thread; it holds one webhook's deliveries only, so that none waits for a stranger's. */
-const TASK_BATCH_MAX = 32
+/** A batch is one task of a thread. It holds deliveries of one webhook, so that none waits for another receiver. */
+const BATCH_MAX = 32
 
-/** A delivery whose thread died so often in a row may be what kills it: that counts as its failure. */
+/** After so many threads in a row died with a delivery, the delivery may be the cause: the attempt counts as failed. */
 const LOST_MAX = 3
 
-/** Deliveries on their way to the receivers. */
+/** Attempts the deliveries that are due. */
 export interface DeliveryLane extends Lane<ClaimedDelivery> {
-  /** Somebody says that this webhook's receiver is repaired: one that is taken for dead is tried at once. */
-  hurry(webhookId: string): void
+  /** Makes the next probe of a receiver with an open breaker due at once. */
+  probeNow(webhookId: string): void
 }
 
-/** Opens the lane. */
-export function deliveryLane({
-  storage,
-  runtime,
-  sealer,
-  performer,
-  tracing = null,
-  lease_ms = LEASE_MS,
-}: {
+interface DeliveryLaneParts {
   storage: Storage
   runtime: Runtime
   sealer: Sealer
   performer: Performer
   tracing?: Tracing | null
-  /** How long a claim is its claimant's. */
+  /** The length of a claim's lease. */
   lease_ms?: number | undefined
-}): DeliveryLane {
+}
+
+interface BatchParts extends DeliveryLaneParts {
+  shares: Shares
+  losses: Losses
+}
+
+/** A delivery that holds a slot. */
+interface Begun<Delivery> {
+  delivery: Delivery
+  is_probe: boolean
+}
+
+type OpenedDelivery = Begun<Opened<ClaimedDelivery>>
+
+/** Opens the lane. */
+export function deliveryLane(options: DeliveryLaneParts): DeliveryLane {
+  const { storage, runtime, lease_ms = LEASE_MS } = options
   const shares = createShares({ slots: SLOTS })
-  const losses = new Map<string, number>()
-
-  async function deliver(
-    batch: readonly Begun<Opened<ClaimedDelivery>>[],
-    look: () => void,
-    start_by_ms: number,
-  ): Promise<void> {
-    const began = runtime.elapsed()
-    const jobs = batch.map(({ delivery }) => ({ ...delivery, ...secretsInTurn(delivery) }))
-    const answered = await performer
-      .deliver(jobs, start_by_ms)
-      .catch((error): (DeliverAnswer | null)[] => {
-        runtime.log.error({ err: error }, 'a batch of deliveries was lost')
-        return batch.map(() => null)
-      })
-    const was_called = answered !== null
-    const answers = answered ?? batch.map(() => null)
-    end(batch, answers, began)
-    const results = batch.map((each, i) => resultOf(each, answers[i] ?? null, was_called))
-    const written = persist(results, storage.hot.recordDeliveries, runtime.log)
-    // The receivers have room again: what is claimed for them now shares the commit of what is recorded.
-    look()
-    await written
-    for (const result of results) tellAttempt(runtime, result)
-    tracing?.delivered(results)
-  }
-
-  /** Gives the receivers' slots back. */
-  function end(
-    batch: readonly Begun<Whose>[],
-    answers: readonly (DeliverAnswer | null)[],
-    began: number,
-  ): void {
-    const at = runtime.elapsed()
-    for (const [i, { delivery, is_probe }] of batch.entries()) {
-      const answer = answers[i] ?? null
-      const status = answer?.response_status ?? null
-      shares.ended(delivery, answer && { ...answer, status }, { began, at, is_probe })
-    }
-  }
-
-  function resultOf(
-    { delivery, is_probe }: Begun<Opened<ClaimedDelivery>>,
-    answer: DeliverAnswer | null,
-    was_called: boolean,
-  ): DeliveryResult {
-    const { workspace_id, webhook_id, delivery_id, token, previous_secret } = delivery
-    const { started_at_ms, used_other_secret, ...rest } = answer ?? lost(runtime.now().getTime())
-    if (answer) losses.delete(delivery_id)
-    const turn = secretsInTurn(delivery)
-    const signed_with = used_other_secret ? turn.other_secret : turn.secret
-    return {
-      workspace_id,
-      webhook_id,
-      delivery_id,
-      token,
-      started_at: new Date(started_at_ms),
-      ...rest,
-      signed_with:
-        previous_secret === null || signed_with === null ? null : fingerprintOf(signed_with),
-      is_probe,
-      is_unknown: answer === null && (!was_called || isExcused(delivery_id)),
-    }
-  }
-
-  /** Whether the loss of a try is not the delivery's fault yet. */
-  function isExcused(deliveryId: string): boolean {
-    const before = losses.get(deliveryId) ?? 0
-    losses.delete(deliveryId)
-    if (before + 1 >= LOST_MAX) return false
-    losses.set(deliveryId, before + 1)
-    const [oldest] = losses.keys()
-    if (losses.size > SLOTS && oldest !== undefined) losses.delete(oldest)
-    return true
-  }
-
-  /**
-   * With their secrets in plain text, those of one webhook; those that cannot be decrypted apart. Opening takes 5 µs a
-   * value, which is not worth a thread, and is done once for those that have the same.
-   */
-  function open(group: readonly Begun<ClaimedDelivery>[]) {
-    const ready: Begun<Opened<ClaimedDelivery>>[] = []
-    const unreadable: Begun<ClaimedDelivery>[] = []
-    const known = new Map<string, WebhookSecrets>()
-    for (const one of group) {
-      const { workspace_id, webhook_id: id, secret, previous_secret, headers } = one.delivery
-      const sealed = JSON.stringify([secret, previous_secret, headers])
-      try {
-        const secrets =
-          known.get(sealed) ??
-          openWebhook(sealer, { workspace_id, id }, { secret, previous_secret, headers })
-        known.set(sealed, secrets)
-        ready.push({ ...one, delivery: { ...one.delivery, ...secrets } })
-      } catch (error) {
-        if (!(error instanceof SealedError)) throw error
-        if (unreadable.length === 0) {
-          runtime.log.error({ err: error }, 'deliveries wait: a secret cannot be decrypted')
-        }
-        unreadable.push(one)
-      }
-    }
-    return { ready, unreadable }
-  }
-
-  /** Not tried, and no attempt is counted; as with a receiver that fails, few are claimed until one can be read. */
-  async function putBack(batch: readonly Begun<ClaimedDelivery>[]): Promise<void> {
-    if (batch.length === 0) return
-    const answer = { ...lost(runtime.now().getTime()), error: 'unreadable_secret' }
-    end(
-      batch,
-      batch.map(() => answer),
-      runtime.elapsed(),
-    )
-    const { started_at_ms, used_other_secret: _, ...rest } = answer
-    const results = batch.map(({ delivery, is_probe }): DeliveryResult => {
-      const { workspace_id, webhook_id, delivery_id, token } = delivery
-      const of = { workspace_id, webhook_id, delivery_id, token }
-      return { ...of, ...rest, started_at: new Date(started_at_ms), is_probe, is_unknown: true }
-    })
-    await persist(results, storage.hot.recordDeliveries, runtime.log)
-  }
-
+  const parts: BatchParts = { ...options, shares, losses: createLosses() }
   return {
     name: 'deliveries',
-    hurry: shares.hurry,
+    probeNow: shares.probeNow,
     slots: SLOTS,
     batch: CLAIM_MAX,
     claim: (limit) =>
@@ -196,8 +83,8 @@ export function deliveryLane({
         token: runtime.id(),
       }),
     async run(deliveries, done, look, claimed_ms) {
-      // A try that begins by then ends within the lease: later ones may be another server's.
-      const start_by_ms = claimed_ms + lease_ms - Math.min(TRY_MAX_MS, lease_ms / 2)
+      // An attempt that begins by then ends within the lease.
+      const start_by_ms = claimed_ms + lease_ms - Math.min(ATTEMPT_MAX_MS, lease_ms / 2)
       const at = runtime.elapsed()
       const groups = new Map<string, Begun<ClaimedDelivery>[]>()
       for (const delivery of deliveries) {
@@ -206,29 +93,161 @@ export function deliveryLane({
         if (group) group.push(one)
         else groups.set(delivery.webhook_id, [one])
       }
-      await Promise.all(
-        [...groups.values()].flatMap((group) => {
-          const { ready, unreadable } = open(group)
-          return [
-            ...chunks(ready, TASK_BATCH_MAX).map((batch) =>
-              deliver(batch, look, start_by_ms).finally(() => done(batch.length)),
-            ),
-            putBack(unreadable).finally(() => done(unreadable.length)),
-          ]
-        }),
-      )
+      const work: Promise<void>[] = []
+      for (const group of groups.values()) {
+        const { readable, unreadable } = openSecrets(parts, group)
+        for (const batch of batches(readable, BATCH_MAX)) {
+          const delivered = deliverBatch(parts, batch, look, start_by_ms)
+          work.push(delivered.finally(() => done(batch.length)))
+        }
+        if (unreadable.length > 0) {
+          work.push(postpone(parts, unreadable).finally(() => done(unreadable.length)))
+        }
+      }
+      await Promise.all(work)
     },
   }
 }
 
-/** A delivery that has its slot. */
-interface Begun<Delivery> {
-  delivery: Delivery
-  is_probe: boolean
+/** Posts a batch to its receiver and stores the results. No request starts after `start_by_ms`. */
+async function deliverBatch(
+  parts: BatchParts,
+  batch: readonly OpenedDelivery[],
+  look: () => void,
+  start_by_ms: number,
+): Promise<void> {
+  const { storage, runtime, performer, tracing, shares } = parts
+  const began = runtime.elapsed()
+  const jobs = batch.map(({ delivery }) => ({ ...delivery, ...secretsInTurn(delivery) }))
+  const received = await performer
+    .deliver(jobs, start_by_ms)
+    .catch((error): (DeliverAnswer | null)[] => {
+      runtime.log.error({ err: error }, 'a batch of deliveries was lost')
+      return batch.map(() => null)
+    })
+  const was_called = received !== null
+  const answers = received ?? batch.map(() => null)
+  freeSlots(shares, batch, answers, { began, at: runtime.elapsed() })
+  const results = batch.map((each, i) => resultOf(parts, each, answers[i] ?? null, was_called))
+  const stored = persist(results, storage.hot.recordDeliveries, runtime.log)
+  // The receivers have free slots again: the next claim shares the commit of these results.
+  look()
+  await stored
+  for (const result of results) reportAttempt(runtime, result)
+  tracing?.delivered(results)
 }
 
-/** A thread that died says nothing of its deliveries. */
-function lost(at_ms: number): DeliverAnswer {
+/** Puts back deliveries with an unreadable secret. No attempt is counted; for the shares, their receiver has failed. */
+async function postpone(
+  { storage, runtime, shares }: BatchParts,
+  batch: readonly Begun<ClaimedDelivery>[],
+): Promise<void> {
+  const answer = { ...lostAnswer(runtime.now().getTime()), error: 'unreadable_secret' }
+  const at = runtime.elapsed()
+  const answers = batch.map(() => answer)
+  freeSlots(shares, batch, answers, { began: at, at })
+  const { started_at_ms, used_other_secret: _, ...rest } = answer
+  const results = batch.map(({ delivery, is_probe }): DeliveryResult => {
+    const { workspace_id, webhook_id, delivery_id, token } = delivery
+    const ids = { workspace_id, webhook_id, delivery_id, token }
+    return { ...ids, ...rest, started_at: new Date(started_at_ms), is_probe, is_unknown: true }
+  })
+  await persist(results, storage.hot.recordDeliveries, runtime.log)
+}
+
+function freeSlots(
+  shares: Shares,
+  batch: readonly Begun<ReceiverRef>[],
+  answers: readonly (DeliverAnswer | null)[],
+  { began, at }: { began: number; at: number },
+): void {
+  for (const [i, { delivery, is_probe }] of batch.entries()) {
+    const answer = answers[i] ?? null
+    const status = answer?.response_status ?? null
+    shares.ended(delivery, answer && { ...answer, status }, { began, at, is_probe })
+  }
+}
+
+/** `was_called`: the batch started in time; its `answer` is null if the thread died. */
+function resultOf(
+  { runtime, losses }: BatchParts,
+  { delivery, is_probe }: OpenedDelivery,
+  answer: DeliverAnswer | null,
+  was_called: boolean,
+): DeliveryResult {
+  const { workspace_id, webhook_id, delivery_id, token, previous_secret } = delivery
+  const { started_at_ms, used_other_secret, ...rest } =
+    answer ?? lostAnswer(runtime.now().getTime())
+  if (answer) losses.forget(delivery_id)
+  const turn = secretsInTurn(delivery)
+  const signed_with = used_other_secret ? turn.other_secret : turn.secret
+  return {
+    workspace_id,
+    webhook_id,
+    delivery_id,
+    token,
+    started_at: new Date(started_at_ms),
+    ...rest,
+    signed_with:
+      previous_secret === null || signed_with === null ? null : fingerprintOf(signed_with),
+    is_probe,
+    is_unknown: answer === null && (!was_called || losses.isExcused(delivery_id)),
+  }
+}
+
+/** Decrypts the secrets of one webhook's deliveries. Equal ones are decrypted once: 5 µs a value needs no thread. */
+function openSecrets(
+  { runtime, sealer }: BatchParts,
+  group: readonly Begun<ClaimedDelivery>[],
+): { readable: OpenedDelivery[]; unreadable: Begun<ClaimedDelivery>[] } {
+  const readable: OpenedDelivery[] = []
+  const unreadable: Begun<ClaimedDelivery>[] = []
+  const known = new Map<string, WebhookSecrets>()
+  for (const one of group) {
+    const { workspace_id, webhook_id: id, secret, previous_secret, headers } = one.delivery
+    const sealed = JSON.stringify([secret, previous_secret, headers])
+    try {
+      const secrets =
+        known.get(sealed) ??
+        openWebhook(sealer, { workspace_id, id }, { secret, previous_secret, headers })
+      known.set(sealed, secrets)
+      readable.push({ ...one, delivery: { ...one.delivery, ...secrets } })
+    } catch (error) {
+      if (!(error instanceof SealedError)) throw error
+      if (unreadable.length === 0) {
+        runtime.log.error({ err: error }, 'deliveries wait: a secret cannot be decrypted')
+      }
+      unreadable.push(one)
+    }
+  }
+  return { readable, unreadable }
+}
+
+/** Counts how often in a row a delivery was lost with its thread. */
+interface Losses {
+  /** Counts a loss. False if the delivery reached `LOST_MAX`; its count then starts again. */
+  isExcused(deliveryId: string): boolean
+  forget(deliveryId: string): void
+}
+
+function createLosses(): Losses {
+  const counts = new Map<string, number>()
+  return {
+    isExcused(deliveryId) {
+      const count = (counts.get(deliveryId) ?? 0) + 1
+      counts.delete(deliveryId)
+      if (count >= LOST_MAX) return false
+      counts.set(deliveryId, count)
+      const [oldest] = counts.keys()
+      if (counts.size > SLOTS && oldest !== undefined) counts.delete(oldest)
+      return true
+    },
+    forget: (deliveryId) => counts.delete(deliveryId),
+  }
+}
+
+/** The answer of a delivery that was lost with its thread. */
+function lostAnswer(at_ms: number): DeliverAnswer {
   return {
     started_at_ms: at_ms,
     duration_ms: 0,
@@ -240,7 +259,7 @@ function lost(at_ms: number): DeliverAnswer {
   }
 }
 
-function tellAttempt(runtime: Runtime, result: DeliveryResult): void {
+function reportAttempt(runtime: Runtime, result: DeliveryResult): void {
   const { workspace_id, webhook_id, delivery_id, duration_ms, response_status, error } = result
   runtime.log.debug(
     { workspace_id, webhook_id, delivery_id, duration_ms, response_status, error },

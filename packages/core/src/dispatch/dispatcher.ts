@@ -17,29 +17,26 @@ import type { ProviderWatch } from './provider-watch.ts'
 import type { Routing } from './routing.ts'
 import { startSweeper } from './sweeper.ts'
 
-/** What came in is stored within it; a connection is not waited for longer. */
+/** Enough to store the reports that arrived; connections that stay open longer are closed. */
 const LISTENERS_GRACE_MS = 5_000
 
-/** What sends messages and delivers webhooks, while it runs. */
+/** Sends messages and delivers webhooks. */
 export interface Dispatcher {
-  /** There may be a message due. */
+  /** Messages may be due. */
   wake(): void
-  /** There may be a delivery due. */
+  /** Deliveries may be due. */
   wakeDeliveries(): void
-  /** Something is due for this webhook because somebody asked: its receiver is tried at once, also if taken for dead. */
+  /** A caller requested a delivery to this webhook: attempts it at once, even if the receiver's breaker is open. */
   deliverNow(webhookId: string): void
-  /** Resolves when nothing is due and nothing under way; what waits for a later time does not count. */
+  /** Resolves when nothing is due and nothing is in flight. Work scheduled for later does not count. */
   idle(): Promise<void>
-  /** Sees to what time alone has ended, now and not within the minute. */
+  /** Sweeps now instead of within the minute. */
   sweep(): Promise<void>
-  /** Claims no more, sees what is under way to its end, at most for `grace_ms`. What is left is recovered later. */
+  /** Claims no more and waits for the work in flight, at most `grace_ms`. The rest is recovered later. */
   stop(grace_ms: number): Promise<void>
 }
 
-/**
- * Starts both lanes, the sweeper and the watch for low balances, holding the right to dispatch until the last work is
- * done.
- */
+/** Starts both lanes, the sweeper and the low-balance watch. Holds the right to dispatch until the last work is done. */
 export function startDispatcher({
   storage,
   runtime,
@@ -59,25 +56,26 @@ export function startDispatcher({
 }: {
   storage: Storage
   runtime: Runtime
-  /** Opens the secrets of webhooks. */
+  /** Decrypts the secrets of webhooks. */
   sealer: Sealer
   right: { release(): Promise<void> }
   performer: Performer
   routing: Routing
-  /** Whether anything is claimed at all; unless told, it is. */
+  /** Nothing is claimed while the gate is paused. */
   gate?: Pick<DispatchGate, 'isPaused'>
-  /** How long claimed work is this process's; the lanes know unless told. */
+  /** The length of a claim's lease; each lane has its default. */
   lease_ms?: number | undefined
-  /** Takes in what recipients wrote back. */
+  /** Stores the replies of recipients. */
   receive: (provider: string, incoming: readonly Incoming[]) => Promise<void>
-  /** Keeps up how the providers stand, and ends with the dispatcher. */
+  /** Stops with the dispatcher. */
   watch?: ProviderWatch
-  /** What providers tell by themselves, taken in until the end. */
+  /** Close after the last provider call has ended. */
   listeners?: Listeners
-  /** Promises the owner a mail that says so; false when too many are waiting. */
+  /** Queues a mail to the owner; false if too many mails are queued. */
   mailLowBalance?: (low: LowBalance) => void
-  /** What makes histories forget; null where they are kept for ever. */
+  /** Null if messages are kept for ever. */
   retention?: Retention | null
+  /** Null if the audit log is kept for ever. */
   auditRetention?: AuditRetention | null
   tracing?: Tracing | null
 }): Dispatcher {
@@ -110,8 +108,8 @@ export function startDispatcher({
   const wake = () => {
     for (const lane of lanes) lane.wake()
   }
-  // What other processes on this database have queued.
-  const deafen = storage.hot.onWake?.((work) => {
+  // Work that other processes on this database queued.
+  const unsubscribe = storage.hot.onWake?.((work) => {
     if (work !== 'deliveries') messages.wake()
     if (work !== 'messages') deliveries.wake()
   })
@@ -119,7 +117,7 @@ export function startDispatcher({
     wake: messages.wake,
     wakeDeliveries: deliveries.wake,
     deliverNow(webhookId) {
-      lane.hurry(webhookId)
+      lane.probeNow(webhookId)
       deliveries.wake()
     },
     sweep: sweeper.sweep,
@@ -132,7 +130,7 @@ export function startDispatcher({
       } while (!lanes.every((lane) => lane.isQuiet()))
     },
     async stop(grace_ms) {
-      deafen?.()
+      unsubscribe?.()
       const others = [sweeper.stop(), lowBalances.stop(), watch?.stop()]
       await Promise.all([...others, ...lanes.map((lane) => lane.stop(grace_ms))])
       await listeners?.close(LISTENERS_GRACE_MS)

@@ -1,22 +1,22 @@
-/** How much each provider is being asked just now, and whether it is slow to answer. */
+/** The messages in flight to each provider, and whether the provider is slow. */
 export interface InFlight {
-  /** The call is over when the answer is called. */
+  /** Counts a call; the caller calls the returned function when the call ends. */
   began(provider: string, messages: number): () => void
-  /** Whether a slow provider is asked about as many as it may; `more` are about to follow. */
+  /** Whether the provider is slow and has its maximum of messages in flight, counting `more` that are about to start. */
   isFull(provider: string, more?: number): boolean
 }
 
-/** Who answers later than this is slow, until it answers sooner again. */
+/** A provider is slow after a call that took longer, until a faster call ends. */
 const SLOW_MS = 5_000
 
 /**
- * @param max how many messages a slow provider is asked about at once: one that hangs, with a long backlog, would else
- *   take all there is room for, and whatever goes another way would wait for it
+ * @param max maximum messages in flight to a slow provider. Without it, a provider that hangs with a long backlog would
+ *   take all slots, and the messages of other providers would wait.
  */
 export function createInFlight({ max, elapsed }: { max: number; elapsed: () => number }): InFlight {
   interface Calls {
     messages: number
-    /** When those began that are under way, the oldest first. */
+    /** The starts of the calls in flight, the oldest first. */
     began: Set<{ at_ms: number }>
     wasSlow: boolean
   }

@@ -1,19 +1,19 @@
+import { uptime } from 'node:os'
 import type { Log } from '../runtime/runtime.ts'
 import type { Telemetry } from '../runtime/telemetry.ts'
-import { uptimeMs } from './uptime.ts'
 
-/** One kind of background work: what to claim, and what to do with it. */
+/** One kind of background work: how to claim items and how to run them. */
 export interface Lane<Item> {
   name: 'messages' | 'deliveries'
-  /** How many items may be in flight at once. */
+  /** Maximum items in flight. */
   slots: number
-  /** How many one claim takes at the most. */
+  /** Maximum items of one claim. */
   batch: number
   claim(limit: number): Promise<Item[]>
   /**
-   * Sees the items through to a written result. Says `done` of each part as it ends, so that a slow one holds no slots
-   * but its own; and `look` where more may be claimed before that.
-   * @param claimed_ms when the claim began, by `uptimeMs`: the leases end no sooner than their length after it
+   * Resolves when every item has a stored result. Calls `done` for each part as it ends, so that a slow part holds only
+   * its own slots, and `look` when more may be claimed before that.
+   * @param claimed_ms when the claim began, in `uptimeMs`; the leases end at least their length later
    */
   run(
     items: Item[],
@@ -24,23 +24,23 @@ export interface Lane<Item> {
 }
 
 export interface RunningLane {
-  /** There may be something due: look now, not at the next poll. */
+  /** Items may be due: claims now, not at the next poll. */
   wake(): void
-  /** Whether the last look found nothing due and nothing is in flight. */
+  /** Whether the last claim found nothing due and nothing is in flight. */
   isQuiet(): boolean
-  /** Resolves at the next quiet moment. */
+  /** Resolves when the lane is quiet. */
   quiet(): Promise<void>
-  /** Claims no more and resolves when nothing is in flight, or after `grace_ms`. */
+  /** Claims no more. Resolves when nothing is in flight, or after `grace_ms`. */
   stop(grace_ms: number): Promise<void>
 }
 
-/** What falls due without a wake-up (retries, schedules, other processes' work) is found this late at the most. */
+/** Maximum delay of items that fall due without a wake-up: retries, schedules, work of other processes. */
 const POLL_MS = 250
 
-/** After a failed claim, so that a database that is down is not hammered. */
+/** After a failed claim, to spare a database that is down. */
 const FAULT_PAUSE_MS = 1_000
 
-/** Claims and runs until stopped. */
+/** Claims and runs items until it is stopped. */
 export function startLane<Item>(lane: Lane<Item>, log: Log, telemetry?: Telemetry): RunningLane {
   let inFlight = 0
   let stopping = false
@@ -55,7 +55,7 @@ export function startLane<Item>(lane: Lane<Item>, log: Log, telemetry?: Telemetr
     ring()
   }
 
-  /** Until somebody wakes the lane; or `ms`. */
+  /** Resolves when the lane is woken, at most after `ms`. */
   async function sleep(ms: number): Promise<void> {
     if (woken || stopping) return
     await new Promise<void>((resolve) => {
@@ -94,7 +94,7 @@ export function startLane<Item>(lane: Lane<Item>, log: Log, telemetry?: Telemetr
       const items = await lane.claim(limit)
       telemetry?.claimed(lane.name, items.length, performance.now() - began)
       if (items.length > 0) launch(items, claimed_ms)
-      // A full batch means that more is waiting.
+      // A full batch means that more items are due.
       if (items.length === limit) return
     } catch (error) {
       log.error({ err: error, lane: lane.name }, 'claiming failed')
@@ -133,4 +133,18 @@ export function startLane<Item>(lane: Lane<Item>, log: Log, telemetry?: Telemetr
       }
     },
   }
+}
+
+/**
+ * Milliseconds since the machine started, to 10 ms, for leases: the same in all threads, not moved by corrections of the
+ * clock, and running while the process is stopped or the machine sleeps.
+ */
+export function uptimeMs(): number {
+  return uptime() * 1_000
+}
+
+export function batches<T>(items: readonly T[], size: number): T[][] {
+  const all: T[][] = []
+  for (let at = 0; at < items.length; at += size) all.push(items.slice(at, at + size))
+  return all
 }

@@ -2,16 +2,16 @@ import type { Listening, Provider } from '../contract/outside/provider.ts'
 import type { ReceiveReports } from '../messages/reports.ts'
 import type { Log } from '../runtime/runtime.ts'
 
-/** What comes in by other ways than HTTP. */
+/** Reports of providers that do not arrive over HTTP. */
 export interface Listeners {
-  /** What operators see of a provider's connections. */
+  /** The states of a provider's connections, for operators. */
   statesOf(provider: string): ReturnType<Listening['states']>
   close(grace_ms: number): Promise<void>
 }
 
 /**
- * Begins to listen for all of these providers.
- * @throws Error when one of them cannot, for example because its port is taken; none listens then.
+ * Starts listening for all of these providers.
+ * @throws Error if one cannot listen, for example because its port is in use. None listens then.
  */
 export async function startListening({
   providers,

@@ -7,13 +7,13 @@ import {
   type PerformerSettings,
 } from './performer.ts'
 
-/** The providers of this thread, and what other threads open theirs with. */
+/** The providers of this thread, and the settings from which other threads open theirs. */
 export interface OpenedProviders {
   settings: PerformerSettings
   providers: ReturnType<typeof createProviders>
 }
 
-/** Does the work in so many threads, or, with 0, in this one; what holds a connection is always done here. */
+/** Works in `threads` threads, or with 0 in this thread. Providers that hold a connection always run in this thread. */
 export async function openPerformer(
   { now, log, telemetry }: Runtime,
   threads: number,

@@ -8,15 +8,16 @@ import type {
 import { openProvider, type ProviderSettings } from '../providers/registry.ts'
 import { createDeliverer, type DeliverAnswer, type DeliverJob } from '../webhooks/deliver.ts'
 import type { TargetPolicy } from '../webhooks/target.ts'
-import { uptimeMs } from './uptime.ts'
+import { uptimeMs } from './lane.ts'
 
 /**
- * Who does the work that the dispatcher hands out: plain data in, plain data out, positional, no database. In
- * production a pool of threads, in tests this process.
+ * Runs jobs: plain data in and out, results in the order of the jobs, no database. A pool of threads in production, this
+ * thread in tests.
  */
 export interface Performer {
   /**
-   * Null where the work was not begun by `start_by_ms` (`uptimeMs`) and the provider was not called: the lease may have ended.
+   * Null if the batch did not start by `start_by_ms` (`uptimeMs`): the lease may have ended, so the provider was not
+   * called.
    */
   send(provider: string, jobs: readonly SendJob[], start_by_ms: number): Promise<Outcome[] | null>
   lookup(provider: string, jobs: readonly LookupJob[]): Promise<LookupResult[]>
@@ -25,20 +26,20 @@ export interface Performer {
   close(): Promise<void>
 }
 
-/** What a performer is made from. Plain data: threads get a copy. */
+/** Plain data: each thread gets a copy. */
 export interface PerformerSettings {
   targets: TargetPolicy
   providers: readonly ProviderSettings[]
-  /** Where the service is reached from outside, without a slash at its end. */
+  /** The public URL of the service, without a slash at its end. */
   public_url: string
-  /** What providers sign with. */
+  /** The secret with which providers sign. */
   secret: string
 }
 
-/** The providers of this thread, each opened when it is first used, and only once. */
+/** Opens a provider of this thread once, at its first use. */
 export type Providers = (name: string) => Promise<Provider>
 
-/** Opens providers by their names. @throws Error for a name that no settings have. */
+/** Opens providers by name. @throws Error for a name that is not in the settings. */
 export function createProviders({
   providers,
   public_url,
@@ -56,7 +57,7 @@ export function createProviders({
       const context = { public_url, callback_url: `${public_url}/callbacks/${name}`, secret }
       const opening = opened.get(name) ?? openProvider(found, context)
       opened.set(name, opening)
-      // One that could not be opened is opened anew.
+      // The next use tries again.
       opening.catch(() => opened.get(name) === opening && opened.delete(name))
       return opening
     },
@@ -66,7 +67,7 @@ export function createProviders({
   }
 }
 
-/** Does the work where it is called. */
+/** Runs jobs in the calling thread. */
 export function createPerformer({
   now,
   targets,

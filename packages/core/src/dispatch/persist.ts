@@ -1,11 +1,11 @@
 import type { Log } from '../runtime/runtime.ts'
 
-/** Pauses between tries: together about a lease, after which the work counts as interrupted. */
+/** Pauses between attempts: about one lease in total, after which the work counts as interrupted. */
 const PAUSES_MS = [100, 500, 2_000, 5_000, 10_000, 10_000, 10_000, 10_000, 10_000]
 
 /**
- * Writes down what happened, which cannot happen again: a write that fails is repeated, first item by item, so that one
- * that can never be written does not keep its neighbours from it.
+ * Stores results that cannot be had again: a failed write is retried for each item alone, so that an item that can never
+ * be stored does not block the others.
  */
 export async function persist<Item>(
   items: readonly Item[],
@@ -15,7 +15,7 @@ export async function persist<Item>(
   try {
     await write(items)
   } catch (error) {
-    log.warn({ err: error, items: items.length }, 'outcomes were not written; trying each alone')
+    log.warn({ err: error, items: items.length }, 'outcomes were not stored; retrying each alone')
     await Promise.all(items.map((item) => persistOne(item, write, log)))
   }
 }
@@ -26,13 +26,13 @@ async function persistOne<Item>(
   log: Log,
 ): Promise<void> {
   for (const pause of PAUSES_MS) {
-    // A process that has nothing else to do need not stay for it: the lease ends, and the work is taken up again.
+    // Unreferenced: a process may end instead. The lease then ends, and another claim takes the work.
     await new Promise((resolve) => setTimeout(resolve, pause).unref())
     try {
       await write([item])
       return
     } catch (error) {
-      log.error({ err: error }, 'an outcome was not written')
+      log.error({ err: error }, 'an outcome was not stored')
     }
   }
 }

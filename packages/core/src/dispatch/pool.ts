@@ -6,14 +6,14 @@ import type { Telemetry } from '../runtime/telemetry.ts'
 import type { Performer, PerformerSettings } from './performer.ts'
 
 /**
- * More batches than both lanes have slots: what waited for its turn inside the pool would use up its deadline there.
- * Nearly all of a batch's time is waiting for the network.
+ * More batches than both lanes have slots, because a batch that is queued in the pool uses up its deadline there. A batch
+ * spends nearly all its time waiting for the network.
  */
 const BATCHES_PER_THREAD = 8192
 
 /**
- * Work done in threads, so that signing, parsing and slow peers never hold up the event loop that answers requests. A
- * provider that sends on the connection it listens on is left to `here`: what arrives there is written by this thread.
+ * Works in threads, so that signing and parsing do not block the event loop that answers requests. `here` serves the
+ * providers that send and receive on one connection, because this thread stores what they receive.
  */
 export function createPool({
   threads,
@@ -36,20 +36,20 @@ export function createPool({
     minThreads: 1,
     maxThreads: threads,
     concurrentTasksPerWorker: BATCHES_PER_THREAD,
-    // With the default, a thread without tasks blocks in `Atomics.wait`. Its event loop then stands still: it does not
-    // see that a peer has closed an idle connection, and writes the next request to it.
+    // With the default, a thread without tasks blocks in `Atomics.wait`. Its event loop then stops: it does not notice
+    // that a peer closed an idle connection, and writes the next request to it.
     atomics: 'disabled',
-    // A thread that is stopped and started again loses its connections.
+    // A restarted thread has lost its connections.
     idleTimeout: Number.POSITIVE_INFINITY,
-    // A loader that this process runs with is of no use to built code, and slow to start.
+    // Built code needs none of this process's loaders, which start slowly.
     execArgv: [],
   })
-  // A thread that dies is replaced, and its batches are answered as lost.
+  // Piscina replaces a thread that dies and rejects its batches.
   pool.on('error', (error) => {
     log.error({ err: error }, 'a worker thread died')
     telemetry?.threadDied()
   })
-  // Nothing to do, so answered when the thread has loaded.
+  // An empty batch: resolves when the thread has loaded.
   const loaded = pool.run({ jobs: [], start_by_ms: 0 }, { name: 'deliver' })
   loaded.catch(() => {})
   return {
@@ -63,14 +63,14 @@ export function createPool({
         : pool.run({ provider, jobs }, { name: 'lookup' }),
     deliver: (jobs, start_by_ms) => pool.run({ jobs, start_by_ms }, { name: 'deliver' }),
     async close() {
-      // Node 20 aborts the process when a thread is ended while it loads a module.
+      // Node 20 aborts the process when a thread is terminated while it loads a module.
       await Promise.allSettled([loaded])
       await Promise.all([pool.destroy(), here.close()])
     },
   }
 }
 
-/** The built worker. Node 20 cannot run a thread from TypeScript, so sources use the build's too. */
+/** The built worker, also for sources: Node 20 cannot start a thread from TypeScript. */
 function workerFile(): string {
   for (const place of ['./worker.js', './dispatch/worker.js', '../../dist/dispatch/worker.js']) {
     const file = fileURLToPath(new URL(place, import.meta.url))

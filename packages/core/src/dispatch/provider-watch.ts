@@ -4,17 +4,20 @@ import type { DispatchGate } from '../operating/dispatch-gate.ts'
 import type { Runtime } from '../runtime/runtime.ts'
 
 export interface ProviderWatch {
-  /** Looks now. */
+  /** Runs one round now. */
   look(): Promise<void>
   stop(): Promise<void>
 }
 
 const EVERY_MS = 1_000
 
-/** So many pages of parked receipts each time: a fast provider tells of more in a second than one page holds. */
+/** Pages of parked receipts in one round: a fast provider reports more in a second than one page holds. */
 const PAGES_MAX = 10
 
-/** Keeps up what is paused, by whatever server or command, and settles receipts that came before what they tell of. */
+/**
+ * Every second, rereads the pauses, which other servers and commands may have changed, and settles the parked receipts:
+ * those that arrived before the provider's id of their message was stored.
+ */
 export function startProviderWatch({
   pauses,
   gate,
@@ -22,9 +25,9 @@ export function startProviderWatch({
   runtime,
 }: {
   pauses: Pauses
-  /** Whether anything at all is claimed. */
+  /** The pause of all dispatch. */
   gate?: Pick<DispatchGate, 'refresh'>
-  /** Says how many it looked at. */
+  /** Settles one page and returns the number of receipts in it. */
   settleParked: () => Promise<number>
   runtime: Runtime
 }): ProviderWatch {
@@ -43,7 +46,7 @@ export function startProviderWatch({
       await pauses.refresh()
       await settleAll()
     } catch (error) {
-      runtime.log.warn({ err: error }, 'the state of the providers could not be read')
+      runtime.log.warn({ err: error }, 'the states of the providers could not be read')
     }
   }
 

@@ -1,11 +1,11 @@
 import { beforeEach, describe, expect, it } from 'vitest'
 import {
-  hurry,
   isOpen,
   LIMIT_MAX,
   LIMIT_START,
   newReceiver,
   noteAnswer,
+  probeNow,
   type Receiver,
   type ReceiverAnswer,
   roomOf,
@@ -143,7 +143,7 @@ describe('the breaker', () => {
   it('probes at once when somebody says that it is repaired, and only then', () => {
     round(timeout, 5)
     expect(roomOf(receiver, at)).toBe(0)
-    hurry(receiver)
+    probeNow(receiver)
     expect(roomOf(receiver, at)).toBe(1)
     round(timeout, 1)
     expect(roomOf(receiver, at)).toBe(0)
@@ -151,7 +151,7 @@ describe('the breaker', () => {
 
   it('is no business of one that is alive and asked for time', () => {
     round({ status: 429, retry_after_ms: 60_000 }, 1)
-    hurry(receiver)
+    probeNow(receiver)
     expect(roomOf(receiver, at)).toBe(0)
   })
 

@@ -1,29 +1,29 @@
 /**
- * How many deliveries one receiver may have under way: more while it answers well, fewer while it struggles, one now and
- * then while it is dead. Plain data and pure functions; times are milliseconds.
+ * Limits the deliveries in flight to one receiver: more while it answers well, fewer while it fails or is slow, and only
+ * probes while its breaker is open. Plain data and pure functions; times are milliseconds.
  */
 export interface Receiver {
   workspace_id: string
   in_flight: number
-  /** How many it may have at once. */
+  /** Maximum deliveries in flight. */
   limit: number
-  /** Until its first trouble the limit doubles with each round; from then on each round adds one. */
+  /** Each round doubles the limit until it is lowered for the first time; after that each round adds one. */
   is_growing_fast: boolean
-  /** The fastest answer, slowly forgotten: what `slow` is measured against. */
+  /** The duration of the fastest attempt, slowly forgotten: the measure of a slow attempt. */
   fastest_ms: number | null
   has_answered: boolean
-  /** Time-outs, failed connections and 5xx in a row. */
+  /** Timeouts, failed connections and 5xx in a row. */
   failures: number
-  /** How many probes have failed since the breaker opened, and one; 0 while it is closed. */
+  /** 0 while the breaker is closed, otherwise 1 plus the probes that failed since it opened. */
   opened: number
-  /** Nothing is sent before: the next probe, or what a `Retry-After` asked for. */
+  /** The time of the next probe, or the end of a `Retry-After`: nothing is sent before. */
   waits_until: number
-  /** Trouble of what began before this was answered for already. */
+  /** When the limit was last lowered: attempts that began before do not lower it again. */
   lowered_at: number
   touched_at: number
 }
 
-/** What a try told of its receiver. */
+/** The result of one attempt: the receiver's answer, or the error. */
 export interface ReceiverAnswer {
   status: number | null
   error: string | null
@@ -34,27 +34,27 @@ export interface ReceiverAnswer {
 export const LIMIT_START = 8
 export const LIMIT_MAX = 256
 
-/** One that never answers sooner than this would hold many slots for long; it gets at most so many. */
+/** A receiver whose fastest attempt takes longer holds its slots for long: its limit stays below `LIMIT_LONG`. */
 const LONG_MS = 5_000
 const LIMIT_LONG = 32
 
-/** So many failures in a row open the breaker. */
+/** The number of failures in a row that opens the breaker. */
 const OPENS_AFTER = 5
 
-/** How long until the next probe. */
+/** The wait before each probe. */
 const PROBE_AFTER_MS: readonly number[] = [30_000, 60_000, 120_000, 300_000]
 
-/** A `Retry-After` holds back all that waits for a receiver for so long at the most; its own delivery for longer. */
+/** Maximum wait of all deliveries to a receiver for its `Retry-After`; the delivery that it answered may wait longer. */
 const PAUSE_MAX_MS = 60 * 60_000
 
-/** An answer is slow past this, and past so many times the fastest. */
+/** An attempt is slow if it takes longer than this and than `SLOW_TIMES` the fastest attempt. */
 const SLOW_MS = 1_000
 const SLOW_TIMES = 4
 
-/** By how much the fastest answer is forgotten with each answer. */
+/** With each attempt, the fastest duration grows by this factor. */
 const FORGETS = 1.001
 
-/** A receiver of which nothing is known. */
+/** A receiver without a history. */
 export function newReceiver(workspace_id: string): Receiver {
   return {
     workspace_id,
@@ -71,32 +71,32 @@ export function newReceiver(workspace_id: string): Receiver {
   }
 }
 
-/** How many more it may have now. */
+/** How many more deliveries may start now. */
 export function roomOf(receiver: Receiver, at: number): number {
   if (at < receiver.waits_until) return 0
   const limit = receiver.opened > 0 ? 1 : receiver.limit
   return Math.max(0, Math.floor(limit) - receiver.in_flight)
 }
 
-/** Whether its breaker is open, so that what it is sent is a probe. */
+/** Whether the breaker is open, so that the next delivery is a probe. */
 export function isOpen({ opened }: Receiver): boolean {
   return opened > 0
 }
 
-/** Somebody says that it is repaired: while the breaker is open, the next probe is due at once. */
-export function hurry(receiver: Receiver): void {
+/** Makes the next probe due at once. Does nothing while the breaker is closed. */
+export function probeNow(receiver: Receiver): void {
   if (receiver.opened > 0) receiver.waits_until = 0
 }
 
-/** Takes note of how one try ended that began at `began`. `is_probe`: it was sent while the breaker was open. */
+/** Records the result of an attempt that began at `began`. `is_probe`: the breaker was open when it began. */
 export function noteAnswer(
   receiver: Receiver,
   answer: ReceiverAnswer,
   { began, at, is_probe }: { began: number; at: number; is_probe: boolean },
 ): void {
   const { status, retry_after_ms } = answer
-  const isAsked = status === 429 || status === 503
-  if (isAsked && retry_after_ms !== null) {
+  const asksToWait = status === 429 || status === 503
+  if (asksToWait && retry_after_ms !== null) {
     const until = at + Math.min(retry_after_ms, PAUSE_MAX_MS)
     receiver.waits_until = Math.max(receiver.waits_until, until)
   }
@@ -105,17 +105,17 @@ export function noteAnswer(
     return
   }
   receiver.has_answered = true
-  // What was sent before the breaker opened and answers now shows as well as a probe that the receiver is there.
-  if (receiver.opened > 0) close(receiver, isAsked)
+  // Not only for a probe: an answer to an earlier attempt shows too that the receiver works again.
+  if (receiver.opened > 0) close(receiver, asksToWait)
   receiver.failures = 0
   const isSlow = noteTime(receiver, answer.duration_ms)
   if (status === 429) lower(receiver, 0.5, began, at)
   else if (isSlow) lower(receiver, 0.75, began, at)
-  // Who acknowledges nothing may never have asked for webhooks.
+  // Only a 2xx raises the limit: the owner of the address may never have asked for webhooks.
   else if (status !== null && status < 300) raise(receiver)
 }
 
-/** No answer, or one that says that the receiver cannot work. */
+/** No answer, or an answer of a receiver that cannot work. */
 function isDead({ status, error }: ReceiverAnswer): boolean {
   if (status === null) return error !== 'blocked_target'
   return status >= 500
@@ -147,14 +147,14 @@ function close(receiver: Receiver, isAskedToWait: boolean): void {
   if (!isAskedToWait) receiver.waits_until = 0
 }
 
-/** Answers whether it was slow. */
+/** Returns whether the attempt was slow. */
 function noteTime(receiver: Receiver, duration_ms: number): boolean {
   const before = receiver.fastest_ms ?? duration_ms
   receiver.fastest_ms = Math.min(before * FORGETS, duration_ms)
   return duration_ms > Math.max(SLOW_MS, SLOW_TIMES * before)
 }
 
-/** Once for each round: what was under way together tells of the same trouble. */
+/** Once a round: attempts that were in flight together have the same cause. */
 function lower(receiver: Receiver, factor: number, began: number, at: number): void {
   if (began < receiver.lowered_at) return
   receiver.lowered_at = at
@@ -162,7 +162,7 @@ function lower(receiver: Receiver, factor: number, began: number, at: number): v
   receiver.limit = Math.max(1, receiver.limit * factor)
 }
 
-/** Only what is used grows: of what a receiver does not fill nothing is known. */
+/** A limit that is less than half used does not grow: nothing shows that the receiver could take more. */
 function raise(receiver: Receiver): void {
   if (receiver.in_flight * 2 < receiver.limit) return
   const more = receiver.is_growing_fast ? 1 : 1 / receiver.limit

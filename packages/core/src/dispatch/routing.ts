@@ -5,38 +5,38 @@ import type { Outcome } from '../contract/outside/provider.ts'
 import type { Route, Routed } from '../rules/claim.ts'
 import type { Settlement } from '../rules/settlement.ts'
 
-/** Who carries what, just now. */
+/** Chooses the provider of each message. */
 export interface Routing {
   /**
-   * Chooses who carries a message, and counts it; or says for how long it should wait. Whoever `isBusy` is not asked now.
+   * Returns the provider and counts the message for its pace, or returns how long the message waits. Providers that are
+   * `isBusy` are not chosen.
    */
   route(message: Routed, isBusy?: (provider: string) => boolean): Route
-  /** The sender that the message has with this provider. */
+  /** The message's sender with this provider. */
   senderOf(provider: string, message: Pick<Routed, 'channel' | 'sender'>): string | null
   abilitiesOf(provider: string): Settlement['abilities']
-  /** Learns from what a provider said, for what comes after. */
-  learn(
+  /** Starts and ends pauses according to a provider's outcomes. */
+  noteOutcomes(
     provider: string,
-    answers: readonly { sender: string | null; outcome: Outcome }[],
+    results: readonly { sender: string | null; outcome: Outcome }[],
   ): Promise<void>
 }
 
-/** How long a message waits whose provider is paused, before it is looked at again: or longer, see `LOOKS_PER_S`. */
+/** How long a message waits for a paused provider before it is claimed again; longer with many, see `RECLAIMS_PER_S`. */
 const PAUSED_WAIT_MS = 15_000
 
-/** The same where its provider has as much under way as a slow one may. */
+/** The same for a slow provider that has its maximum in flight. */
 const BUSY_WAIT_MS = 1_000
 
 /**
- * So many of those that wait for a provider are looked at again each second, however many there are: what is due first
- * is claimed first, and whatever goes another way would stand behind all of them each time.
+ * Maximum rate at which waiting messages are claimed again. Claims take the oldest due messages first, so a larger rate
+ * would delay the messages of other providers behind all of them.
  */
-const LOOKS_PER_S = 1_000
+const RECLAIMS_PER_S = 1_000
 
 /**
- * Routes in the order of the settings. After a transient error the next provider that can carry the message is asked,
- * and after the last the first again; what may have arrived, whole or in part, is never handed to another, but waits for
- * the one that may have it.
+ * Routes in the order of the settings. After a transient error the message goes to the next provider that can carry it,
+ * and after the last to the first again. A message that a provider may have, whole or in part, waits for that provider.
  */
 export function createRouting({
   carriers,
@@ -51,17 +51,17 @@ export function createRouting({
 }): Routing {
   const spread = createSpread()
 
-  /** For whoever sent the message: why an operator paused a provider is not theirs to know. */
-  function whyNot({ channel }: Routed, able: readonly Carrier[]): string {
+  /** The sender of the message reads this text; an operator's reason for a pause is not for the sender. */
+  function waitReason({ channel }: Routed, able: readonly Carrier[]): string {
     if (able.length > 0) return 'The provider is paused'
-    if (!carriers.serves(channel)) return 'Its provider is not in the settings'
-    return 'No provider that may be asked can send from this sender'
+    if (!carriers.serves(channel)) return 'The provider of this message is not in the settings'
+    return 'No available provider can send from this sender'
   }
 
   return {
     route(message, isBusy = () => false) {
       const at_ms = elapsed()
-      const able = inTurn(carriers.of(message), message)
+      const able = inOrder(carriers.of(message), message)
       let soonest = Number.POSITIVE_INFINITY
       let busy = false
       for (const { provider, sender } of able) {
@@ -80,44 +80,44 @@ export function createRouting({
         soonest = Math.min(soonest, wait_ms)
       }
       if (soonest < Number.POSITIVE_INFINITY) {
-        return { provider: null, wait_ms: soonest, error_message: 'It waits for its turn' }
+        return { provider: null, wait_ms: soonest, error_message: 'The rate limit is reached' }
       }
       if (busy) {
         const wait_ms = spread(BUSY_WAIT_MS, at_ms)
         return { provider: null, wait_ms, error_message: 'The provider is slow' }
       }
       const wait_ms = spread(PAUSED_WAIT_MS, at_ms)
-      return { provider: null, wait_ms, error_message: whyNot(message, able) }
+      return { provider: null, wait_ms, error_message: waitReason(message, able) }
     },
     senderOf: carriers.senderOf,
     abilitiesOf(provider) {
       const { idempotent = false, lookup = false } = carriers.traits(provider) ?? {}
       return { idempotent, lookup }
     },
-    async learn(provider, answers) {
-      for (const { sender, outcome } of answers) {
+    async noteOutcomes(provider, results) {
+      for (const { sender, outcome } of results) {
         if (outcome.type === 'accepted') await pauses.worked(provider, sender)
         if (outcome.type !== 'retry' || !outcome.misconfigured) continue
-        const whose = outcome.misconfigured === 'sender' ? sender : null
-        // Senders that are not in the settings are what requests name: there is no end of them.
-        if (whose !== null && !carriers.isListed(provider, whose)) continue
-        await pauses.misconfigured(provider, whose, outcome)
+        const paused = outcome.misconfigured === 'sender' ? sender : null
+        // Requests can name any number of senders that are not in the settings: those are not paused.
+        if (paused !== null && !carriers.isListed(provider, paused)) continue
+        await pauses.misconfigured(provider, paused, outcome)
       }
     },
   }
 }
 
-/** How long each should wait, this long at the least, so that no more than `LOOKS_PER_S` are due in any second. */
+/** Returns waits of at least `least_ms` such that at most `RECLAIMS_PER_S` messages fall due in any second. */
 function createSpread(): (least_ms: number, at_ms: number) => number {
   let full_until_ms = 0
   return (least_ms, at_ms) => {
-    full_until_ms = Math.max(full_until_ms + 1_000 / LOOKS_PER_S, at_ms + least_ms)
+    full_until_ms = Math.max(full_until_ms + 1_000 / RECLAIMS_PER_S, at_ms + least_ms)
     return Math.ceil(full_until_ms - at_ms)
   }
 }
 
-/** Who is asked, in this order. */
-function inTurn(
+/** The providers to try, in this order. */
+function inOrder(
   able: readonly Carrier[],
   {
     attempt,

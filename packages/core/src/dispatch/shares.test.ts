@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest'
 import type { ReceiverAnswer } from './receiver.ts'
-import { createShares, type Shares, type Whose } from './shares.ts'
+import { createShares, type ReceiverRef, type Shares } from './shares.ts'
 
 const ok: ReceiverAnswer = { status: 200, error: null, retry_after_ms: null, duration_ms: 20 }
 const timeout: ReceiverAnswer = { ...ok, status: null, error: 'timeout' }
@@ -12,7 +12,7 @@ beforeEach(() => {
   at = 1_000_000
 })
 
-function roomFor({ webhook_id, workspace_id }: Whose): number {
+function roomFor({ webhook_id, workspace_id }: ReceiverRef): number {
   const rooms = shares.rooms(at)
   return Math.min(
     rooms.room_of_webhook.get(webhook_id) ?? rooms.limit_per_webhook,
@@ -20,103 +20,103 @@ function roomFor({ webhook_id, workspace_id }: Whose): number {
   )
 }
 
-function begin(whose: Whose, count: number): { end(answer: ReceiverAnswer | null): void } {
+function begin(ref: ReceiverRef, count: number): { end(answer: ReceiverAnswer | null): void } {
   const began = at
-  const probes = Array.from({ length: count }, () => shares.began(whose, at))
+  const probes = Array.from({ length: count }, () => shares.began(ref, at))
   return {
     end(answer) {
-      for (const is_probe of probes) shares.ended(whose, answer, { began, at, is_probe })
+      for (const is_probe of probes) shares.ended(ref, answer, { began, at, is_probe })
     },
   }
 }
 
-const whose = (webhook_id: string, workspace_id = 'w1'): Whose => ({ webhook_id, workspace_id })
+const ref = (webhook_id: string, workspace_id = 'w1'): ReceiverRef => ({ webhook_id, workspace_id })
 
 describe('shares of the slots', () => {
   it('gives one of which nothing is known a few, less what it has', () => {
-    expect(roomFor(whose('a'))).toBe(8)
-    const three = begin(whose('a'), 3)
-    expect(roomFor(whose('a'))).toBe(5)
+    expect(roomFor(ref('a'))).toBe(8)
+    const three = begin(ref('a'), 3)
+    expect(roomFor(ref('a'))).toBe(5)
     three.end(ok)
-    expect(roomFor(whose('a'))).toBeGreaterThanOrEqual(8)
+    expect(roomFor(ref('a'))).toBeGreaterThanOrEqual(8)
   })
 
   it('gives a workspace a quarter at the most, and others theirs', () => {
-    const begun = Array.from({ length: 25 }, (_, i) => begin(whose(`a${i}`), 4))
-    expect(roomFor(whose('fresh'))).toBe(0)
-    expect(roomFor(whose('fresh', 'w2'))).toBe(8)
+    const begun = Array.from({ length: 25 }, (_, i) => begin(ref(`a${i}`), 4))
+    expect(roomFor(ref('fresh'))).toBe(0)
+    expect(roomFor(ref('fresh', 'w2'))).toBe(8)
     begun[0]?.end(ok)
-    expect(roomFor(whose('fresh'))).toBe(4)
+    expect(roomFor(ref('fresh'))).toBe(4)
   })
 
   it('gives failing receivers of all workspaces a quarter at the most, and none to those that answer less for it', () => {
     for (let i = 0; i < 60; i++) {
-      begin(whose(`bad${i}`, `w${i}`), 1).end(timeout)
-      begin(whose(`good${i}`, `w${i}`), 1).end(ok)
+      begin(ref(`bad${i}`, `w${i}`), 1).end(timeout)
+      begin(ref(`good${i}`, `w${i}`), 1).end(ok)
     }
     const rooms = shares.rooms(at)
     const bad = Array.from({ length: 60 }, (_, i) => rooms.room_of_webhook.get(`bad${i}`) ?? 8)
     expect(bad.reduce((sum, room) => sum + room, 0)).toBe(100)
-    for (let i = 0; i < 25; i++) begin(whose(`bad${i}`, `w${i}`), 4)
-    expect(roomFor(whose('bad30', 'w30'))).toBe(0)
-    expect(roomFor(whose('good30', 'w30'))).toBeGreaterThanOrEqual(8)
+    for (let i = 0; i < 25; i++) begin(ref(`bad${i}`, `w${i}`), 4)
+    expect(roomFor(ref('bad30', 'w30'))).toBe(0)
+    expect(roomFor(ref('good30', 'w30'))).toBeGreaterThanOrEqual(8)
   })
 
   it('keeps none that fails from its share for others that fail and have nothing due', () => {
-    for (let i = 0; i < 300; i++) begin(whose(`gone${i}`, `w${i}`), 5).end(timeout)
-    begin(whose('dead', 'w'), 5).end(timeout)
+    for (let i = 0; i < 300; i++) begin(ref(`gone${i}`, `w${i}`), 5).end(timeout)
+    begin(ref('dead', 'w'), 5).end(timeout)
     at += 30_000
-    const rooms = Array.from({ length: 4 }, () => roomFor(whose('dead', 'w')))
+    const rooms = Array.from({ length: 4 }, () => roomFor(ref('dead', 'w')))
     expect(rooms.toSorted()).toEqual([0, 0, 0, 1])
   })
 
   it('forgets that one is dead for which nothing was due for an hour', () => {
-    begin(whose('dead'), 5).end(timeout)
+    begin(ref('dead'), 5).end(timeout)
     at += 59 * 60_000
-    expect(roomFor(whose('dead'))).toBe(1)
+    expect(roomFor(ref('dead'))).toBe(1)
     at += 60_000
-    expect(roomFor(whose('dead'))).toBe(8)
+    expect(roomFor(ref('dead'))).toBe(8)
   })
 
   it('gives one each to those of which nothing is known, once such as they fill half', () => {
-    begin(whose('known', 'known'), 1).end(ok)
-    const begun = Array.from({ length: 25 }, (_, i) => begin(whose(`a${i}`, `w${i}`), 8))
-    expect(roomFor(whose('fresh', 'w99'))).toBe(1)
-    expect(roomFor(whose('a1'))).toBe(0)
-    expect(roomFor(whose('known', 'known'))).toBeGreaterThanOrEqual(8)
+    begin(ref('known', 'known'), 1).end(ok)
+    const begun = Array.from({ length: 25 }, (_, i) => begin(ref(`a${i}`, `w${i}`), 8))
+    expect(roomFor(ref('fresh', 'w99'))).toBe(1)
+    expect(roomFor(ref('a1'))).toBe(0)
+    expect(roomFor(ref('known', 'known'))).toBeGreaterThanOrEqual(8)
     begun[0]?.end(ok)
-    expect(roomFor(whose('fresh', 'w99'))).toBe(8)
+    expect(roomFor(ref('fresh', 'w99'))).toBe(8)
   })
 
   it('takes a try of which nothing is known as no answer', () => {
-    for (let i = 0; i < 10; i++) begin(whose('a'), 8).end(null)
-    expect(roomFor(whose('a'))).toBe(8)
+    for (let i = 0; i < 10; i++) begin(ref('a'), 8).end(null)
+    expect(roomFor(ref('a'))).toBe(8)
   })
 
   it('says which tries are probes of one that is taken for dead', () => {
-    expect(shares.began(whose('a'), at)).toBe(false)
-    begin(whose('a'), 5).end(timeout)
+    expect(shares.began(ref('a'), at)).toBe(false)
+    begin(ref('a'), 5).end(timeout)
     at += 30_000
-    expect(shares.began(whose('a'), at)).toBe(true)
+    expect(shares.began(ref('a'), at)).toBe(true)
   })
 
   it('forgets what an idle one has shown, and not that one is dead', () => {
-    for (let i = 0; i < 10; i++) begin(whose('quick'), roomFor(whose('quick'))).end(ok)
+    for (let i = 0; i < 10; i++) begin(ref('quick'), roomFor(ref('quick'))).end(ok)
     for (let i = 0; i < 3; i++) {
-      begin(whose('dead'), 5).end(timeout)
+      begin(ref('dead'), 5).end(timeout)
       at += 60_000 * 2 ** i
     }
-    expect(roomFor(whose('quick'))).toBe(8)
-    begin(whose('dead'), 1).end(timeout)
+    expect(roomFor(ref('quick'))).toBe(8)
+    begin(ref('dead'), 1).end(timeout)
     at += 120_000
-    expect(roomFor(whose('dead'))).toBe(0)
+    expect(roomFor(ref('dead'))).toBe(0)
   })
 
   it('remembers a bounded number, the dead too', () => {
-    for (let i = 0; i < 6_000; i++) begin(whose(`a${i}`), 5).end(timeout)
+    for (let i = 0; i < 6_000; i++) begin(ref(`a${i}`), 5).end(timeout)
     const { room_of_webhook } = shares.rooms(at)
     expect(room_of_webhook.size).toBe(5_000)
-    expect(roomFor(whose('a0'))).toBe(8)
-    expect(roomFor(whose('a5999'))).toBe(0)
+    expect(roomFor(ref('a0'))).toBe(8)
+    expect(roomFor(ref('a5999'))).toBe(0)
   })
 })

@@ -1,15 +1,15 @@
 import {
-  hurry,
   isOpen,
   LIMIT_START,
   newReceiver,
   noteAnswer,
+  probeNow,
   type Receiver,
   type ReceiverAnswer,
   roomOf,
 } from './receiver.ts'
 
-/** What a claim may take. Rooms are of those that differ from the limits: how many more each may have now. */
+/** How many deliveries a claim may take. A room is the number of free slots, listed where it differs from the limit. */
 export interface Rooms {
   limit_per_webhook: number
   limit_per_workspace: number
@@ -17,27 +17,27 @@ export interface Rooms {
   room_of_workspace: Map<string, number>
 }
 
-/** Whose a delivery is. */
-export interface Whose {
+/** The receiver of a delivery. */
+export interface ReceiverRef {
   webhook_id: string
   workspace_id: string
 }
 
 /**
- * Who may have how many slots now. A workspace has a quarter of them at the most, and receivers that fail, of all
- * workspaces together, as many: the rest is for those that answer. Those of which nothing is known yet get one each
- * once such as they fill half. Lives in this process; other processes find out for themselves.
+ * Shares the slots between receivers. A workspace gets at most a quarter of them. All failing receivers together get at
+ * most a quarter too, so that the rest stays for receivers that answer. Unknown receivers, which have neither answered
+ * nor failed yet, get one slot each once they fill half of the slots. Each process keeps its own shares.
  */
 export interface Shares {
-  /** @param at milliseconds of `Runtime.elapsed`, as in every other verb: the clock may be set back. */
+  /** @param at milliseconds of `Runtime.elapsed`, as in the other functions: the clock may be set back. */
   rooms(at: number): Rooms
-  /** Takes a slot. Answers whether the delivery is a probe of a receiver that is taken for dead. */
-  began(whose: Whose, at: number): boolean
-  /** Lets a receiver that is taken for dead be tried at once. */
-  hurry(webhookId: string): void
-  /** Gives the slot back. `answer` is null where nothing is known of how it went. */
+  /** Takes a slot. Returns whether the delivery is a probe: the receiver's breaker is open. */
+  began(ref: ReceiverRef, at: number): boolean
+  /** Makes the next probe of a receiver with an open breaker due at once. */
+  probeNow(webhookId: string): void
+  /** Frees the slot. `answer` is null if the result is not known. */
   ended(
-    whose: Whose,
+    ref: ReceiverRef,
     answer: ReceiverAnswer | null,
     when: { began: number; at: number; is_probe: boolean },
   ): void
@@ -47,13 +47,13 @@ const WORKSPACE_SHARE = 0.25
 const FAILING_SHARE = 0.25
 const UNKNOWN_SHARE = 0.5
 
-/** Of how many receivers something is remembered; the others begin anew. */
+/** Maximum receivers with a history; forgotten receivers start again. */
 const REMEMBERED_MAX = 5_000
 
-/** What an idle receiver has shown is of no use after this. */
+/** The history of an idle receiver is out of date after this. */
 const FORGOTTEN_AFTER_MS = 60_000
 
-/** That one is dead is known for longer; nothing was due for one that was not even probed for so long. */
+/** An open breaker is kept for longer. A receiver that was not probed for so long had no deliveries due. */
 const DEAD_FORGOTTEN_AFTER_MS = 60 * 60_000
 
 export function createShares({ slots }: { slots: number }): Shares {
@@ -63,7 +63,7 @@ export function createShares({ slots }: { slots: number }): Shares {
   let unknown = 0
   let turn = 0
 
-  /** Changes a receiver, and keeps count of those in flight to such as fail and such as are not known. */
+  /** Changes a receiver and updates the numbers in flight to failing receivers, unknown receivers and its workspace. */
   function change(receiver: Receiver, by: (receiver: Receiver) => void): void {
     const before = receiver.in_flight
     const [wasFailing, wasUnknown] = [isFailing(receiver), isUnknown(receiver)]
@@ -75,8 +75,8 @@ export function createShares({ slots }: { slots: number }): Shares {
     else workspaces.delete(receiver.workspace_id)
   }
 
-  /** As the one that was used last. */
-  function touch({ webhook_id, workspace_id }: Whose, at: number): Receiver {
+  /** Moves the receiver to the end: the map stays in the order of use. */
+  function touch({ webhook_id, workspace_id }: ReceiverRef, at: number): Receiver {
     const receiver = receivers.get(webhook_id) ?? newReceiver(workspace_id)
     receivers.delete(webhook_id)
     receivers.set(webhook_id, receiver)
@@ -98,8 +98,8 @@ export function createShares({ slots }: { slots: number }): Shares {
   }
 
   /**
-   * What is left of their share for those that fail. Who of them has anything due is not known here, so that each look
-   * goes on where the one before ended: those that have nothing keep none from theirs for long.
+   * Divides the free part of their share between the failing receivers. Which of them have deliveries due is not known
+   * here, so each call continues where the last one ended: receivers without any do not block the others for long.
    */
   function roomsOfFailing(at: number): Map<string, number> {
     const rooms = new Map<string, number>()
@@ -138,19 +138,19 @@ export function createShares({ slots }: { slots: number }): Shares {
       )
       return { limit_per_webhook, limit_per_workspace, room_of_webhook, room_of_workspace }
     },
-    began(whose, at) {
-      const receiver = touch(whose, at)
+    began(ref, at) {
+      const receiver = touch(ref, at)
       change(receiver, (one) => {
         one.in_flight += 1
       })
       return isOpen(receiver)
     },
-    hurry(webhookId) {
+    probeNow(webhookId) {
       const receiver = receivers.get(webhookId)
-      if (receiver) hurry(receiver)
+      if (receiver) probeNow(receiver)
     },
-    ended(whose, answer, when) {
-      const receiver = touch(whose, when.at)
+    ended(ref, answer, when) {
+      const receiver = touch(ref, when.at)
       change(receiver, (one) => {
         if (answer) noteAnswer(one, answer, when)
         one.in_flight = Math.max(0, one.in_flight - 1)
@@ -163,7 +163,7 @@ function isFailing({ failures }: Receiver): boolean {
   return failures > 0
 }
 
-/** It has neither answered nor failed yet. */
+/** Whether the receiver has neither answered nor failed yet. */
 function isUnknown({ failures, has_answered }: Receiver): boolean {
   return failures === 0 && !has_answered
 }

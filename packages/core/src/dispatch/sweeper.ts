@@ -8,23 +8,23 @@ import type { Runtime } from '../runtime/runtime.ts'
 import type { Storage } from '../storage/ports/storage.ts'
 
 export interface Sweeper {
-  /** Sweeps once, now. Resolves when all that had ended is gone, or when another server is at it. */
+  /** Sweeps once, now. Resolves when everything that ended is removed, or if another server is sweeping. */
   sweep(): Promise<void>
-  /** Sweeps no more, and lets a sweep under way end its step. */
+  /** Starts no further sweep and waits for the step that is running. */
   stop(): Promise<void>
 }
 
 const EVERY_MS = 60_000
 
-/** One step is one transaction: sends wait while it runs. */
+/** Rows of one step, which is one transaction: sends wait while it runs. */
 const STEP_MAX = 1_000
 
-/** Of holds and lots, which take several statements each. */
+/** The same for holds and lots, which take several statements each. */
 const CREDITS_STEP_MAX = 100
 
 /**
- * Removes what has ended and is never read again, and books what ends by itself: holds that ran out, grants that
- * expired. Histories forget what has had its time. Of several servers on a database, one at a time.
+ * Once a minute, removes rows that expired and are never read again, releases holds and expires lots that reached their
+ * end, and applies the retention times. Of several servers on a database, one sweeps at a time.
  */
 export function startSweeper({
   storage,
@@ -34,9 +34,9 @@ export function startSweeper({
 }: {
   storage: Storage
   runtime: Runtime
-  /** What makes histories forget; null where they are kept for ever. */
+  /** Null if messages are kept for ever. */
   retention?: Retention | null
-  /** What removes old entries of the audit log; null where they are kept for ever. */
+  /** Null if the audit log is kept for ever. */
   auditRetention?: AuditRetention | null
 }): Sweeper {
   let stopping = false
@@ -48,7 +48,7 @@ export function startSweeper({
     while (!stopping && (await step()) >= STEP_MAX);
   }
 
-  /** What fails must not hold up what comes after it. */
+  /** A step that fails must not stop the next steps. */
   async function alone(step: string, work: () => Promise<unknown>): Promise<void> {
     try {
       await work()

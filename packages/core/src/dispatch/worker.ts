@@ -10,7 +10,7 @@ const performer = createPerformer({
   providers: createProviders(settings),
 })
 
-// What a thread of the pool runs, by name. A thread holds no database handle and no state but its connections.
+// The functions that the pool runs by name. A thread holds no database handle and no state except its connections.
 export const send = ({ provider, jobs, start_by_ms }: SendTask) =>
   performer.send(provider, jobs, start_by_ms)
 export const lookup = ({ provider, jobs }: { provider: string; jobs: LookupJob[] }) =>

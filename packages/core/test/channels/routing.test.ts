@@ -78,8 +78,8 @@ function route(given: Partial<Routed> = {}) {
   })
 }
 
-const learn = (provider: string, outcome: Outcome, sender: string | null = null) =>
-  routing.learn(provider, [{ sender, outcome }])
+const note = (provider: string, outcome: Outcome, sender: string | null = null) =>
+  routing.noteOutcomes(provider, [{ sender, outcome }])
 
 async function pause(provider: string, given: Partial<PauseRow> = {}): Promise<void> {
   const row: PauseRow = {
@@ -118,7 +118,7 @@ describe('a message', () => {
     expect(route({ sender: B })).toEqual({
       provider: null,
       wait_ms: 15_000,
-      error_message: 'No provider that may be asked can send from this sender',
+      error_message: 'No available provider can send from this sender',
     })
   })
 })
@@ -168,7 +168,7 @@ describe('a message whose provider is not in the settings any more', () => {
     expect(route({ provider: 'gone', attempt: 1 })).toEqual({
       provider: null,
       wait_ms: 15_000,
-      error_message: 'Its provider is not in the settings',
+      error_message: 'The provider of this message is not in the settings',
     })
   })
 
@@ -217,20 +217,20 @@ describe('a provider that refuses its settings', () => {
   beforeEach(() => start([gateway('a', {})]))
 
   it('is asked again with one message after a minute, and goes on when it takes it', async () => {
-    await learn('a', misconfigured('provider'))
+    await note('a', misconfigured('provider'))
     expect(route()).toMatchObject({ provider: null, error_message: 'The provider is paused' })
     clock.advance(MINUTE_MS)
     const routes = Array.from({ length: 5 }, () => route().provider)
     expect(routes).toEqual(['a', null, null, null, null])
-    await learn('a', accepted)
+    await note('a', accepted)
     expect(Array.from({ length: 5 }, () => route().provider)).toEqual(Array(5).fill('a'))
   })
 
   it('is left alone for longer when it refuses again', async () => {
-    await learn('a', misconfigured('provider'))
+    await note('a', misconfigured('provider'))
     clock.advance(MINUTE_MS)
     expect(route().provider).toBe('a')
-    await learn('a', misconfigured('provider'))
+    await note('a', misconfigured('provider'))
     clock.advance(4 * MINUTE_MS)
     expect(route().provider).toBeNull()
     clock.advance(MINUTE_MS)
@@ -239,27 +239,27 @@ describe('a provider that refuses its settings', () => {
 
   it('is paused for the sender alone where that is what is wrong', async () => {
     start([gateway('a', { senders: { sms: [A, B] } })])
-    await learn('a', misconfigured('sender'), A)
+    await note('a', misconfigured('sender'), A)
     expect(route({ sender: A }).provider).toBeNull()
     expect(route({ sender: B }).provider).toBe('a')
   })
 
   it('is not paused for senders that requests made up', async () => {
-    await learn('a', misconfigured('sender'), 'Acme')
+    await note('a', misconfigured('sender'), 'Acme')
     expect(await storage.read.providerPauses.list()).toEqual([])
     expect(route({ sender: 'Acme' }).provider).toBe('a')
   })
 
   it('is not paused by what else it says', async () => {
-    await learn('a', { type: 'retry', ...fault, delay_ms: null })
-    await learn('a', { type: 'rejected', ...fault })
-    await learn('a', { type: 'ambiguous', ...fault })
+    await note('a', { type: 'retry', ...fault, delay_ms: null })
+    await note('a', { type: 'rejected', ...fault })
+    await note('a', { type: 'ambiguous', ...fault })
     expect(route().provider).toBe('a')
   })
 
   it('is not counted as tried while another carries the messages before it', async () => {
     start([gateway('b', {}), gateway('a', {})])
-    await learn('a', misconfigured('provider'))
+    await note('a', misconfigured('provider'))
     clock.advance(MINUTE_MS)
     expect(route().provider).toBe('b')
     await pause('b')
@@ -278,8 +278,8 @@ describe('the pace', () => {
     expect(route()).toEqual({ provider: 'a', sender: null })
     const waits = [1, 2].map(() => route())
     expect(waits).toEqual([
-      { provider: null, wait_ms: 750, error_message: 'It waits for its turn' },
-      { provider: null, wait_ms: 1_750, error_message: 'It waits for its turn' },
+      { provider: null, wait_ms: 750, error_message: 'The rate limit is reached' },
+      { provider: null, wait_ms: 1_750, error_message: 'The rate limit is reached' },
     ])
   })
 })

@@ -169,7 +169,7 @@ it.each([1, 24])(
   },
 )
 
-it('probes a dead receiver at once after hurry()', async () => {
+it('probes a dead receiver at once after probeNow()', async () => {
   const to = await webhook()
   await queue(to, 20)
   answer = async () => timeout
@@ -178,7 +178,7 @@ it('probes a dead receiver at once after hurry()', async () => {
   answer = async () => ok
   await after(1_000)
   expect(jobs).toHaveLength(first)
-  opened.hurry(to.id)
+  opened.probeNow(to.id)
   await after(0)
   await after(60_000)
   expect((await deliveries(to)).every(({ status }) => status === 'delivered')).toBe(true)

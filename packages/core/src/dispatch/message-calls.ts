@@ -1,0 +1,151 @@
+import type { Outcome } from '../contract/outside/provider.ts'
+import type { Incoming } from '../inbound/inbound.ts'
+import type { ClaimedMessage } from '../rules/claim.ts'
+import type { Log } from '../runtime/runtime.ts'
+import type { InFlight } from './in-flight.ts'
+import { uptimeMs } from './lane.ts'
+import {
+  lookupJob,
+  NOT_CALLED,
+  repliesIn,
+  type SendResult,
+  sendJob,
+  sendResult,
+  UNANSWERED,
+  UNAVAILABLE,
+} from './message-results.ts'
+import type { Performer } from './performer.ts'
+import { reportAttempts, type SettleParts, settleMessages } from './settle-messages.ts'
+
+export interface CallParts extends SettleParts {
+  performer: Performer
+  inFlight: InFlight
+  /** Stores the replies of recipients. */
+  receive: (provider: string, incoming: readonly Incoming[]) => Promise<void>
+  lease_ms: number
+  call_max_ms: number
+}
+
+/** Sends a batch through a provider and stores its outcomes. The provider is not called after `start_by_ms`. */
+export async function sendBatch(
+  parts: CallParts,
+  provider: string,
+  messages: readonly ClaimedMessage[],
+  start_by_ms: number,
+): Promise<void> {
+  const { runtime, routing, performer, inFlight, tracing, call_max_ms } = parts
+  const end = inFlight.began(provider, messages.length)
+  const began_at = runtime.now()
+  const began = performance.now()
+  const outcomes = await callProvider(
+    async () => {
+      // Checked here too: the lane may claim lost messages again while the performer loads.
+      const isLate = uptimeMs() > start_by_ms
+      const jobs = messages.map((message) => sendJob(routing, message))
+      const outcomes = isLate ? null : await performer.send(provider, jobs, start_by_ms)
+      return outcomes ?? messages.map(() => NOT_CALLED)
+    },
+    {
+      call_max_ms,
+      log: runtime.log,
+      onLate: (late) => settleLate(parts, messages, late),
+    },
+  ).finally(end)
+  const took = { began_at, duration_ms: performance.now() - began }
+  const results = messages.map((message, i) =>
+    sendResult(routing, message, outcomes?.[i] ?? UNANSWERED),
+  )
+  const links = reportAttempts({ runtime, tracing }, provider, messages, results, took)
+  await noteOutcomes(parts, provider, results)
+  await settleMessages(parts, messages, results, links)
+}
+
+/** An error here must not keep the outcomes from being stored. */
+async function noteOutcomes(
+  { runtime, routing }: CallParts,
+  provider: string,
+  results: readonly SendResult[],
+): Promise<void> {
+  try {
+    await routing.noteOutcomes(provider, results)
+  } catch (error) {
+    runtime.log.warn({ err: error, provider }, 'the state of a provider was not stored')
+  }
+}
+
+/** A late outcome counts if it stays true after the claim was lost: the provider accepted the message or was not called. */
+async function settleLate(
+  parts: CallParts,
+  messages: readonly ClaimedMessage[],
+  outcomes: readonly Outcome[],
+): Promise<void> {
+  const known = messages.flatMap((message, i) => {
+    const outcome = outcomes[i]
+    return outcome?.type === 'accepted' || outcome === NOT_CALLED ? [{ message, outcome }] : []
+  })
+  await settleMessages(
+    parts,
+    known.map(({ message }) => message),
+    known.map(({ message, outcome }) => sendResult(parts.routing, message, outcome)),
+  )
+}
+
+/** Looks a batch up with its provider and stores the findings. */
+export async function lookUpBatch(
+  parts: CallParts,
+  provider: string,
+  messages: readonly ClaimedMessage[],
+): Promise<void> {
+  const { runtime, routing, performer, inFlight, lease_ms, call_max_ms } = parts
+  const time = { now: runtime.now(), lease_ms }
+  const jobs = messages.map((message) => lookupJob(routing, message, time))
+  const end = inFlight.began(provider, messages.length)
+  const found = await callProvider(() => performer.lookup(provider, jobs), {
+    call_max_ms,
+    log: runtime.log,
+  }).finally(end)
+  const results = messages.map((_, i) => found?.[i] ?? UNAVAILABLE)
+  for (const { type } of results) runtime.telemetry?.lookedUp(provider, type)
+  // Before the look-up is settled: a lost look-up is repeated, and a repeated reply is ignored.
+  const replies = repliesIn(routing, messages, results)
+  if (replies.length > 0) await parts.receive(provider, replies)
+  await settleMessages(
+    parts,
+    messages,
+    results.map((found) => ({ task: 'lookup', found })),
+  )
+}
+
+/**
+ * Returns null after `call_max_ms` or an error: a provider that neither answers nor fails must not hold its messages for
+ * ever. `onLate` gets results that arrive later.
+ */
+async function callProvider<T>(
+  call: () => Promise<T[]>,
+  {
+    call_max_ms,
+    log,
+    onLate,
+  }: { call_max_ms: number; log: Log; onLate?: (results: T[]) => Promise<void> },
+): Promise<T[] | null> {
+  let timer: NodeJS.Timeout | undefined
+  let isOver = false
+  const timeout = new Promise<null>((resolve) => {
+    timer = setTimeout(() => {
+      isOver = true
+      resolve(null)
+    }, call_max_ms)
+  })
+  const answer = call()
+  answer
+    .then((results) => (isOver ? onLate?.(results) : undefined))
+    .catch((error) => isOver && log.error({ err: error }, 'a late answer of a provider was lost'))
+  try {
+    return await Promise.race([answer, timeout])
+  } catch (error) {
+    log.error({ err: error }, 'a provider call failed')
+    return null
+  } finally {
+    clearTimeout(timer)
+  }
+}

@@ -1,0 +1,162 @@
+import type {
+  LookupJob,
+  LookupResult,
+  Outcome,
+  Reply,
+  SendJob,
+} from '../contract/outside/provider.ts'
+import type { VoiceContent } from '../contract/resources/content.ts'
+import type { Incoming } from '../inbound/inbound.ts'
+import { SANDBOX } from '../providers/registry.ts'
+import type { ClaimedMessage } from '../rules/claim.ts'
+import type { Settlement } from '../rules/settlement.ts'
+import { heldMinutes } from '../rules/voice-minutes.ts'
+import type { Runtime } from '../runtime/runtime.ts'
+import type { InFlight } from './in-flight.ts'
+import type { Routing } from './routing.ts'
+
+export type Result = Settlement['result']
+export type SendResult = Extract<Result, { task: 'send' }> & { sender: string | null }
+
+export const UNANSWERED: Outcome = {
+  type: 'ambiguous',
+  error_code: 'no_answer',
+  error_message: 'The provider did not answer',
+}
+export const NOT_CALLED: Outcome = {
+  type: 'retry',
+  error_code: 'not_called',
+  error_message: 'The service stood still for too long; the provider was not called',
+  delay_ms: 0,
+}
+const INTERRUPTED: Outcome = {
+  type: 'ambiguous',
+  error_code: 'interrupted',
+  error_message: 'The service stopped while the provider was being called',
+}
+const EXPIRED: Outcome = {
+  type: 'rejected',
+  error_code: 'expired',
+  error_message: 'The message was not sent before it expired',
+}
+export const UNAVAILABLE: LookupResult = { type: 'unavailable' }
+const NOTHING_MORE: LookupResult = {
+  type: 'found',
+  receipts: [],
+  replies: [],
+  lookup_after_ms: null,
+}
+
+/** The provider of the claim's route for a send; for a look-up, the provider that has the message. */
+export function providerOf({ task, route, provider }: ClaimedMessage): string {
+  return (task === 'send' ? route?.provider : null) ?? provider ?? SANDBOX.name
+}
+
+function senderOf(routing: Routing, message: ClaimedMessage): string | null {
+  return routing.senderOf(providerOf(message), message)
+}
+
+export function sendJob(routing: Routing, message: ClaimedMessage): SendJob {
+  const { workspace_id, message_id, channel, recipient, content, attempt } = message
+  return {
+    workspace_id,
+    message_id,
+    channel,
+    sender: senderOf(routing, message),
+    recipient,
+    content,
+    attempt,
+    created_at_ms: message.created_at.getTime(),
+    // A call must not cost more than the credits held for it.
+    max_duration_s: channel === 'voice' ? heldMinutes(content as VoiceContent) * 60 : null,
+  }
+}
+
+export function lookupJob(
+  routing: Routing,
+  message: ClaimedMessage,
+  { now, lease_ms }: { now: Date; lease_ms: number },
+): LookupJob {
+  const { provider_message_id, unknown_since } = message
+  return {
+    ...sendJob(routing, message),
+    provider_message_id,
+    attempted_at_ms: attemptedAtMs(message, lease_ms),
+    ...(unknown_since && { unknown_since_ms: unknown_since.getTime() }),
+    now_ms: now.getTime(),
+  }
+}
+
+/** When the attempt began, or up to a lease earlier: the start of an attempt in doubt is not recorded. */
+function attemptedAtMs(
+  { sent_at, unknown_since, created_at }: ClaimedMessage,
+  lease_ms: number,
+): number {
+  if (sent_at) return sent_at.getTime()
+  return unknown_since ? unknown_since.getTime() - lease_ms : created_at.getTime()
+}
+
+export function sendResult(
+  routing: Routing,
+  message: ClaimedMessage,
+  outcome: Outcome,
+): SendResult {
+  const { attempt, unknown_since } = message
+  const sender = senderOf(routing, message)
+  // A message stays in doubt if an earlier attempt is in doubt.
+  return outcome === NOT_CALLED && unknown_since === null
+    ? { task: 'send', attempt, outcome, sender, never_called: true }
+    : { task: 'send', attempt, outcome, sender }
+}
+
+/** The result of a message for which no provider is called now; null if one must be called. */
+export function resultWithoutCall(
+  { routing, inFlight, runtime }: { routing: Routing; inFlight: InFlight; runtime: Runtime },
+  message: ClaimedMessage,
+): Result | null {
+  const { task, attempt, route, expires_at } = message
+  if (task !== 'send') {
+    const isFull = inFlight.isFull(providerOf(message))
+    return isFull ? { task: 'lookup', found: UNAVAILABLE } : null
+  }
+  if (message.interrupted) {
+    return { task: 'send', attempt, outcome: INTERRUPTED, sender: senderOf(routing, message) }
+  }
+  if (message.status !== 'queued') return { task: 'lookup', found: NOTHING_MORE }
+  if (message.suppressed) return { task: 'suppressed' }
+  if (route?.provider === null) {
+    return { task: 'postponed', wait_ms: route.wait_ms, error_message: route.error_message }
+  }
+  if (expires_at && expires_at <= runtime.now()) return { task: 'send', attempt, outcome: EXPIRED }
+  return null
+}
+
+/** The replies of recipients that the look-ups found. */
+export function repliesIn(
+  routing: Routing,
+  messages: readonly ClaimedMessage[],
+  found: readonly LookupResult[],
+): Incoming[] {
+  return messages.flatMap((message, i): Incoming[] => {
+    const result = found[i]
+    if (result?.type !== 'found') return []
+    return result.replies.map((reply) => incomingReply(routing, message, reply))
+  })
+}
+
+function incomingReply(
+  routing: Routing,
+  message: ClaimedMessage,
+  { provider_message_id, text }: Reply,
+): Incoming {
+  const { workspace_id, livemode, channel } = message
+  return {
+    type: 'received',
+    channel,
+    provider_message_id,
+    sender: message.recipient,
+    recipient: senderOf(routing, message) ?? providerOf(message),
+    content: { text, media: [] },
+    about: { workspace_id, livemode },
+  }
+}
