@@ -1,18 +1,212 @@
-import { expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { units } from '../contract/fields/units.ts'
-import { hasWaited } from './claim.ts'
+import { claimLookups, type DueMessage, hasWaited, planClaim, type Route } from './claim.ts'
 
 const created_at = new Date('2026-05-04T09:00:00.000Z')
+const now = new Date('2026-05-04T09:00:10.000Z')
+const LATE = new Date('2026-05-04T09:01:00.001Z')
 
-it.each([
-  ['a message that was accepted just now', null, 0, false],
-  ['one after a minute', null, 60_000, false],
-  ['one after more than a minute', null, 60_001, true],
-  ['a scheduled one, however soon', new Date('2026-05-04T09:00:01.000Z'), 1_000, true],
-])('%s', (_, scheduled_at, ms, waited) => {
-  const paid = { api_key_id: 'k1', credits_used: units(1_000_000), livemode: true }
-  const message = { created_at, scheduled_at, ...paid }
-  const now = new Date(created_at.getTime() + ms)
-  expect(hasWaited(message, now)).toBe(waited)
-  expect(hasWaited({ ...message, livemode: false }, now)).toBe(false)
+const carried: Route = { provider: 'primary', sender: 'ACME' }
+const unrouted: Route = { provider: null, wait_ms: 5_000, error_message: 'No provider' }
+
+function due(message_id: string, changes: Partial<DueMessage> = {}): DueMessage {
+  return {
+    message_id,
+    workspace_id: 'w1',
+    task: 'send',
+    token: null,
+    attempt: 0,
+    unknown_since: null,
+    api_key_id: 'k1',
+    credits_used: units(1_000_000),
+    channel: 'sms',
+    sender: 'ACME',
+    recipient: '+255700000001',
+    content: { text: 'Hello' },
+    livemode: true,
+    status: 'queued',
+    accepted: false,
+    provider: null,
+    provider_message_id: null,
+    created_at,
+    scheduled_at: null,
+    expires_at: null,
+    sent_at: null,
+    ...changes,
+  }
+}
+
+interface Given {
+  at?: Date
+  suppressed?: string[]
+  interrupted?: [message_id: string, provider: string][]
+  route?: (message_id: string) => Route
+}
+
+/** Plans a claim with the token `t2`; records which messages were routed. */
+function claim(messages: DueMessage[], given: Given = {}) {
+  const routed: string[] = []
+  const plan = planClaim(messages, {
+    now: given.at ?? now,
+    token: 't2',
+    suppressed: new Set(given.suppressed),
+    interrupted: new Map(given.interrupted),
+    route: (message) => {
+      const { message_id } = message as DueMessage
+      routed.push(message_id)
+      return given.route?.(message_id) ?? carried
+    },
+  })
+  return { ...plan, routed }
+}
+
+describe('planClaim', () => {
+  it('leases a sendable message and journals its next attempt', () => {
+    const message = due('m1', { attempt: 2 })
+    const { claimed, leases, attempts } = claim([message])
+    expect(claimed).toEqual([
+      {
+        ...message,
+        token: 't2',
+        attempt: 3,
+        interrupted: false,
+        suppressed: false,
+        route: carried,
+      },
+    ])
+    expect(leases).toEqual([{ message_id: 'm1', token: 't2', attempt: 3 }])
+    expect(attempts).toEqual([
+      {
+        workspace_id: 'w1',
+        message_id: 'm1',
+        number: 3,
+        provider: 'primary',
+        outcome: 'started',
+        provider_message_id: null,
+        error_code: null,
+        error_message: null,
+        started_at: now,
+        finished_at: null,
+      },
+    ])
+  })
+
+  it('releases a message that waited and whose recipient is suppressed now', () => {
+    const message = due('m1', { attempt: 1 })
+    const suppressed = ['w1\nsms\n+255700000001']
+    const { claimed, leases, attempts, routed } = claim([message], { at: LATE, suppressed })
+    expect(claimed).toMatchObject([{ suppressed: true, route: null, attempt: 1, token: 't2' }])
+    expect(leases).toEqual([{ message_id: 'm1', token: null, attempt: 1 }])
+    expect([attempts, routed]).toEqual([[], []])
+  })
+
+  it('compares e-mail addresses in lower case, within workspace and channel', () => {
+    const mail = { channel: 'email', recipient: 'Ann@Example.com' } as const
+    const messages = [due('m1', mail), due('m2', { ...mail, workspace_id: 'w2' }), due('m3')]
+    const suppressed = ['w1\nemail\nann@example.com', 'w1\nvoice\n+255700000001']
+    const { claimed } = claim(messages, { at: LATE, suppressed })
+    expect(claimed.map((one) => one.suppressed)).toEqual([true, false, false])
+  })
+
+  it.each([
+    ['that did not wait', due('m1'), now],
+    ['of a test key', due('m1', { livemode: false }), LATE],
+    ['that answers STOP', due('m1', { api_key_id: null, credits_used: units(0) }), LATE],
+  ])('sends a message %s to a suppressed recipient', (_, message, at) => {
+    const { claimed } = claim([message], { at, suppressed: ['w1\nsms\n+255700000001'] })
+    expect(claimed).toMatchObject([{ suppressed: false, route: carried }])
+  })
+
+  it('releases a message that no provider can take now, without an attempt', () => {
+    const { claimed, leases, attempts } = claim([due('m1', { attempt: 4 })], {
+      route: () => unrouted,
+    })
+    expect(claimed).toMatchObject([{ route: unrouted, suppressed: false, attempt: 4 }])
+    expect(leases).toEqual([{ message_id: 'm1', token: null, attempt: 4 }])
+    expect(attempts).toEqual([])
+  })
+
+  it('takes over an interrupted attempt with its provider, without a new attempt', () => {
+    const message = due('m1', { token: 't1', attempt: 1 })
+    const { claimed, leases, attempts, routed } = claim([message], {
+      at: LATE,
+      suppressed: ['w1\nsms\n+255700000001'],
+      interrupted: [['m1', 'secondary']],
+    })
+    const route = { provider: 'secondary', sender: null }
+    expect(claimed).toMatchObject([{ interrupted: true, suppressed: false, attempt: 1, route }])
+    expect(leases).toEqual([{ message_id: 'm1', token: 't2', attempt: 1 }])
+    expect([attempts, routed]).toEqual([[], []])
+  })
+
+  it('takes over an interrupted attempt whose row is gone without a route', () => {
+    const { claimed, leases } = claim([due('m1', { token: 't1', attempt: 1 })])
+    expect(claimed).toMatchObject([{ interrupted: true, token: 't2', route: null }])
+    expect(leases).toEqual([{ message_id: 'm1', token: 't2', attempt: 1 }])
+  })
+
+  it.each([
+    ['a look-up', due('m1', { task: 'lookup', status: 'sent', provider: 'primary', attempt: 1 })],
+    ['a message that is not queued any more', due('m1', { status: 'failed', attempt: 1 })],
+  ])('leases %s without a route and without an attempt', (_, message) => {
+    const { claimed, leases, attempts, routed } = claim([message])
+    expect(claimed).toMatchObject([{ route: null, suppressed: false, interrupted: false }])
+    expect(leases).toEqual([{ message_id: 'm1', token: 't2', attempt: 1 }])
+    expect([attempts, routed]).toEqual([[], []])
+  })
+
+  it('keeps the order of the batch and decides each message by itself', () => {
+    const messages = [
+      due('m3'),
+      due('m1', { token: 't1', attempt: 1 }),
+      due('m4', { attempt: 1 }),
+      due('m2', { task: 'lookup', attempt: 1 }),
+      due('m5'),
+    ]
+    const { claimed, leases, attempts, routed } = claim(messages, {
+      route: (id) => (id === 'm4' ? unrouted : carried),
+    })
+    const ids = ['m3', 'm1', 'm4', 'm2', 'm5']
+    expect(claimed.map(({ message_id }) => message_id)).toEqual(ids)
+    expect(leases.map(({ message_id }) => message_id)).toEqual(ids)
+    expect(leases.map(({ token }) => token)).toEqual(['t2', 't2', null, 't2', 't2'])
+    expect(attempts.map(({ message_id }) => message_id)).toEqual(['m3', 'm5'])
+    expect(routed).toEqual(['m3', 'm4', 'm5'])
+  })
+
+  it('plans nothing for no message', () => {
+    expect(claim([])).toEqual({ claimed: [], leases: [], attempts: [], routed: [] })
+  })
+})
+
+describe('claimLookups', () => {
+  const ids = (messages: readonly DueMessage[]) => messages.map(({ message_id }) => message_id)
+
+  it('names the sendable messages that waited and the interrupted attempts', () => {
+    const messages = [
+      due('sendable'),
+      due('interrupted', { token: 't1' }),
+      due('interrupted look-up', { token: 't1', task: 'lookup' }),
+      due('look-up', { task: 'lookup' }),
+      due('failed', { status: 'failed' }),
+      due('test', { livemode: false }),
+    ]
+    const { waited, interrupted } = claimLookups(messages, LATE)
+    expect([ids(waited), ids(interrupted)]).toEqual([['sendable'], ['interrupted']])
+    expect(ids(claimLookups(messages, now).waited)).toEqual([])
+  })
+})
+
+describe('hasWaited', () => {
+  it.each([
+    ['false for a message that was accepted just now', null, 0, false],
+    ['false after a minute', null, 60_000, false],
+    ['true after more than a minute', null, 60_001, true],
+    ['true for a scheduled message, however soon', new Date(created_at.getTime() + 1), 1, true],
+  ])('is %s', (_, scheduled_at, ms, waited) => {
+    const message = due('m1', { scheduled_at })
+    const at = new Date(created_at.getTime() + ms)
+    expect(hasWaited(message, at)).toBe(waited)
+    expect(hasWaited({ ...message, livemode: false }, at)).toBe(false)
+  })
 })
