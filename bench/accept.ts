@@ -7,8 +7,8 @@ import { inFolder, startService } from './service.ts'
 const FLOOR = 0.5
 
 /**
- * Durably accepted sends a second, as a share of what the framework can do with a route that does nothing: the same
- * bodies, the same answers, the same 64 connections, in turns.
+ * Durably accepted sends a second, as a share of a bare framework route: the same bodies, the same answers, the same 64
+ * connections, in turns.
  */
 export async function run({ quick }: BenchOptions): Promise<Figure[]> {
   return inFolder(async (folder) => {
@@ -25,14 +25,14 @@ export async function run({ quick }: BenchOptions): Promise<Figure[]> {
     try {
       const sides: [string, Side][] = [
         ['accept', sideOf(accepting, async () => {})],
-        ['accept, dispatching', sideOf(dispatching, () => dispatching.child.ask('idle', null))],
+        ['accept, dispatching', sideOf(dispatching, () => dispatching.child.request('idle', null))],
       ]
       const figures: Figure[] = []
       for (const [name, service] of sides) {
         const rounds = await inTurns(load, { service, bare: bare.side }, planOf(quick))
         const { value, raw } = compare(['service', rounds.service], ['bare route', rounds.bare])
         const figure: Figure = { name, value, unit: 'x', raw }
-        // The goal is for accepting; how much sending leaves of it is for information.
+        // The goal is for accepting; accepting while sending is shown for information.
         figures.push(name === 'accept' ? { ...figure, floor: FLOOR } : figure)
       }
       return figures

@@ -9,47 +9,47 @@ import { inFolder, type Service, startService } from './service.ts'
 const MESSAGES = 200_000
 const BULK = 1_000
 
-/** Few enough that accepting alone is far from its limit: the figure is about waiting, not about capacity. */
+/** Far below the limit of accepting: the figure is about waiting, not about capacity. */
 const PER_S = 100
 
-/** With a backlog draining, accepts may take this many times as long. */
+/** The maximum ratio of the time to accept beside a draining backlog to the time without one. */
 const RATIO_MAX = 3
 
 type Paced = Awaited<ReturnType<PacedLoadHandlers['run']>>
 
 interface Round extends Paced {
-  /** Messages that were sent and are out of the queue, a second. */
+  /** Messages a second that were sent and left the queue. */
   sent_per_s: number
-  /** Webhooks that arrived, a second. */
+  /** Webhooks received a second. */
   reported_per_s: number
   loop_p99_ms: number
 }
 
 /**
- * What accepts wait while 200,000 queued messages are sent and reported to a webhook: 100 sends a second, alternating
- * between a service that has a backlog, which drains only during its own rounds, and one that has none.
+ * The wait of accepts while 200,000 queued messages are sent and reported to a webhook: 100 sends a second, alternating
+ * between a service with a backlog, which drains only during its own rounds, and a service without one.
  */
 export async function run({ quick }: BenchOptions): Promise<Figure[]> {
   return inFolder(async (folder) => {
     const load = startChild<PacedLoadHandlers>('paced-load.ts', { folder })
     const receiver = startChild<ReceiverHandlers>('receiver.ts', { folder })
-    const { url: webhook_url } = await receiver.ask('start', null)
+    const { url: webhook_url } = await receiver.request('start', null)
     const start = (name: string) =>
       startService(folder, name, { dispatch: true, webhook_url, webhook_events: ['message.sent'] })
     const [idle, behind] = [await start('idle'), await start('behind')]
     const children = [load, receiver, idle.child, behind.child]
     try {
-      await behind.child.ask('pause', null)
+      await behind.child.request('pause', null)
       await queue(behind, quick ? MESSAGES / 4 : MESSAGES)
       const ms = quick ? 3_000 : 5_000
       const without: Round[] = []
       const draining: Round[] = []
       for (let round = 0; round <= (quick ? 3 : 6); round++) {
         const quiet = await measure({ load, receiver, service: idle }, ms)
-        await idle.child.ask('idle', null)
-        await behind.child.ask('resume', null)
+        await idle.child.request('idle', null)
+        await behind.child.request('resume', null)
         const busy = await measure({ load, receiver, service: behind }, ms)
-        await behind.child.ask('pause', null)
+        await behind.child.request('pause', null)
         // The first round of each only warms up.
         if (round > 0) {
           without.push(quiet)
@@ -86,11 +86,11 @@ async function measure(
   const look = async () => ({
     at: performance.now(),
     queued: queuedIn(service.database),
-    reported: (await receiver.ask('count', null)).requests,
-    delay: await service.child.ask('delay', null),
+    reported: (await receiver.request('count', null)).requests,
+    delay: await service.child.request('delay', null),
   })
   const from = await look()
-  const paced = await load.ask('run', { url: service.url, key: service.key, per_s: PER_S, ms })
+  const paced = await load.request('run', { url: service.url, key: service.key, per_s: PER_S, ms })
   const to = await look()
   const seconds = (to.at - from.at) / 1_000
   return {
@@ -119,7 +119,7 @@ function figures(without: readonly Round[], draining: readonly Round[]): Figure[
     const name = `${quantile}_ms` as const
     const ratio = median(draining.map((round, i) => round[name] / (without[i] as Round)[name]))
     return {
-      name: `${quantile} of ${PER_S} sends/s beside a backlog that drains`,
+      name: `${quantile} of ${PER_S} sends/s beside a draining backlog`,
       value: of(draining, name),
       unit: 'ms',
       ...(quantile === 'p99' && { floor: RATIO_MAX * of(without, name) }),
@@ -133,7 +133,7 @@ function figures(without: readonly Round[], draining: readonly Round[]): Figure[
       name: 'drained beside those sends',
       value: of(draining, 'sent_per_s'),
       unit: '/s',
-      raw: `rounds ${all(draining, 'sent_per_s')}, reported to the webhook ${all(draining, 'reported_per_s')}; event loop late p99 ${count(of(draining, 'loop_p99_ms'))} ms`,
+      raw: `rounds ${all(draining, 'sent_per_s')}, reported to the webhook ${all(draining, 'reported_per_s')}; event loop delay p99 ${count(of(draining, 'loop_p99_ms'))} ms`,
     },
   ]
 }

@@ -13,14 +13,14 @@ const SVC = fileURLToPath(new URL('../packages/cli/bin/svc.js', import.meta.url)
 
 const MESSAGES = 1_000_000
 const PER_S = 500
-/** With a backup going on, the slowest sends may take so many times as long. */
+/** The maximum ratio of the slowest sends during a backup to those without one. */
 const RATIO_MAX = 3
-/** A backup is followed from its beginning for so long at the most. */
+/** The maximum time of a backup that is measured. */
 const ROUND_MS = 10_000
 
 /**
- * What a backup of a database with a million messages costs those who send meanwhile, 500 a second whether or not they
- * are answered: in turns with and without one. Each copy's books are verified.
+ * The effect of a backup of a database with a million messages on 500 sends a second, which do not wait for answers:
+ * in turns with and without a backup. The ledger of each copy is verified.
  */
 export async function run({ quick }: BenchOptions): Promise<Figure[]> {
   return inFolder(async (folder) => {
@@ -41,20 +41,20 @@ export async function run({ quick }: BenchOptions): Promise<Figure[]> {
     const during: Paced[] = []
     const took_ms: number[] = []
     try {
-      await load.ask('run', round)
+      await load.request('run', round)
       for (let i = 0; i < (quick ? 3 : 5); i++) {
-        without.push(await load.ask('run', round))
+        without.push(await load.request('run', round))
         const backup = startBackup(file, to)
         const [paced, { file: copy, duration_ms }] = await Promise.all([
-          load.ask('run', { ...round, ms: Math.max(round.ms, took_ms.at(-1) ?? 0) }),
+          load.request('run', { ...round, ms: Math.max(round.ms, took_ms.at(-1) ?? 0) }),
           backup,
         ])
         during.push(paced)
         took_ms.push(duration_ms)
         const { ok } = await verifyLedger(`file:${copy}`, { fast: true })
-        if (!ok) throw new Error('the books of the copy do not add up')
+        if (!ok) throw new Error('the ledger of the copy does not add up')
         rmSync(copy)
-        await service.child.ask('idle', null)
+        await service.child.request('idle', null)
       }
     } finally {
       await Promise.all([load.end(), service.child.end()])

@@ -9,10 +9,10 @@ const FLOOR = 0.4
 
 const RECIPIENTS = 1_000
 
-/** Different bulks that are sent in turn. */
+/** The number of different bulks, sent in turn. */
 const REQUESTS = 8
 
-/** What the process that only inserts is asked. */
+/** The requests of the process that only inserts. */
 interface InsertHandlers {
   [name: string]: (input: never) => unknown
   start(input: { file: string; pattern_file: string; rows: number }): void
@@ -20,8 +20,8 @@ interface InsertHandlers {
 }
 
 /**
- * Recipients a second of `POST /messages/bulk`, a text rendered for each, as a share of inserting the same rows and
- * nothing else: the same engine and settings, as durable, a transaction for each 1,000.
+ * Recipients a second of `POST /messages/bulk`, with a rendered text for each, as a share of only inserting the same
+ * rows: the same engine, settings and durability, one transaction for each 1,000.
  */
 export async function run({ quick }: BenchOptions): Promise<Figure[]> {
   return inFolder(async (folder) => {
@@ -43,14 +43,14 @@ export async function run({ quick }: BenchOptions): Promise<Figure[]> {
     }
 
     async function insert(): Promise<number> {
-      const { inserted, seconds } = await bare.ask('run', { ms })
+      const { inserted, seconds } = await bare.request('run', { ms })
       return inserted / seconds
     }
 
     try {
       await send()
       const file = join(folder, 'bare.db')
-      await bare.ask('start', { file, pattern_file: service.database, rows: RECIPIENTS })
+      await bare.request('start', { file, pattern_file: service.database, rows: RECIPIENTS })
       await insert()
       const measured: { ours: number; theirs: number }[] = []
       for (let round = 0; round < rounds; round++) {
@@ -67,7 +67,7 @@ export async function run({ quick }: BenchOptions): Promise<Figure[]> {
   })
 }
 
-/** A bulk whose texts, addresses and variables all differ. */
+/** A bulk with different texts, addresses and variables. */
 function bulkRequest({ url, key }: { url: string; key: string }, n: number): Buffer {
   return requestBytes(url, {
     method: 'POST',

@@ -3,26 +3,26 @@ import { openSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
-/** What a process of a benchmark can be asked, by name. */
+/** The requests that a process of a benchmark answers, by name. */
 export type Handlers = Record<string, (input: never) => unknown>
 
-/** What a process has used up to now. */
+/** The resources that a process has used so far. */
 export interface Usage {
   at_ms: number
   /** Of all threads. */
   cpu_ms: number
-  /** How long the main thread's event loop was not waiting for anything. */
+  /** Time in which the main thread's event loop was not idle. */
   busy_ms: number
 }
 
-/** Another process, and the questions it answers. */
+/** Another process, and its requests. */
 export interface Child<H extends Handlers> {
-  ask<Name extends keyof H & string>(
+  request<Name extends keyof H & string>(
     name: Name,
     input: Parameters<H[Name]>[0],
   ): Promise<Awaited<ReturnType<H[Name]>>>
   usage(): Promise<Usage>
-  /** Resolves when it has gone. */
+  /** Resolves when the process has ended. */
   end(): Promise<void>
 }
 
@@ -33,8 +33,8 @@ interface Reply {
 }
 
 /**
- * Starts a file of `processes/` in a process of its own; what it prints goes to a file in `folder`. A `.mjs` runs in
- * plain node, a `.ts` as this process does.
+ * Starts a file of `processes/` in a separate process; its output goes to a file in `folder`. A `.mjs` runs in plain
+ * node, a `.ts` with the loader of this process.
  * @param node_args more arguments for node, such as `--cpu-prof`.
  */
 export function startChild<H extends Handlers>(
@@ -72,7 +72,7 @@ export function startChild<H extends Handlers>(
     })
   })
 
-  function ask(question: string, input: unknown): Promise<unknown> {
+  function request(question: string, input: unknown): Promise<unknown> {
     return new Promise((resolve, reject) => {
       if (hasEnded) return reject(new Error(`${file} has ended`))
       const id = ++questions
@@ -82,8 +82,8 @@ export function startChild<H extends Handlers>(
   }
 
   return {
-    ask: ask as Child<H>['ask'],
-    usage: () => ask('usage', null) as Promise<Usage>,
+    request: request as Child<H>['request'],
+    usage: () => request('usage', null) as Promise<Usage>,
     end() {
       if (child.connected) child.disconnect()
       return ended
@@ -91,7 +91,7 @@ export function startChild<H extends Handlers>(
   }
 }
 
-/** What a process used between two moments: shares of one core and of its event loop. */
+/** The usage of a process between two moments: shares of one core and of its event loop. */
 export function between(from: Usage, to: Usage): { cpu_ms: number; cpu: number; loop: number } {
   const time = to.at_ms - from.at_ms
   const cpu_ms = to.cpu_ms - from.cpu_ms

@@ -13,7 +13,7 @@ interface Dev {
   api_key: string
 }
 
-/** How long the command takes to start, beside a Node that does nothing; and `svc send`, beside its request alone. */
+/** The start time of the command, beside an empty Node program; and `svc send`, beside only its request. */
 export async function run({ quick }: BenchOptions): Promise<Figure[]> {
   return inFolder(async (folder) => {
     const env = { ...process.env, SVC_DATA_DIR: folder, SVC_RATE_LIMIT_GENERAL: '100000/60' }
@@ -39,7 +39,7 @@ async function measured(
     send: [],
     request: [],
   }
-  // In turn, so that what else the machine does falls on all of them; the first round warms up.
+  // In turn, so that other work on the machine affects all of them; the first round warms up.
   for (let i = 0; i <= times; i++) {
     const round = {
       node: await timeOf(['-e', '0'], env),
@@ -74,7 +74,7 @@ async function startDev(env: NodeJS.ProcessEnv): Promise<{ child: ChildProcess; 
   })
   const lines = createInterface({ input: child.stdout })
   for await (const line of lines) return { child, dev: JSON.parse(line) as Dev }
-  throw new Error('svc dev ended before it said where it is')
+  throw new Error('svc dev ended before it printed its address')
 }
 
 async function timeOf(argv: string[], env: NodeJS.ProcessEnv): Promise<number> {

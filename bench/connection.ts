@@ -1,6 +1,6 @@
 import { connect } from 'node:net'
 
-/** What came back: the status, the raw header lines and the body. */
+/** An answer: the status, the raw header lines and the body. */
 export interface Answer {
   status: number
   head: string
@@ -9,7 +9,7 @@ export interface Answer {
 
 /** One keep-alive connection that carries one request at a time. */
 export interface Connection {
-  /** @throws Error when the connection ends before the whole answer is here: the server may have acted or not. */
+  /** @throws Error when the connection ends before the complete answer: the server may have acted or not. */
   request(bytes: Buffer): Promise<Answer>
   close(): void
 }
@@ -22,7 +22,7 @@ export interface RequestParts {
   body?: unknown
 }
 
-/** A whole HTTP/1.1 request as bytes. Preparing it once keeps the sender cheaper than any server it measures. */
+/** A complete HTTP/1.1 request as bytes. Preparing it once keeps the client cheaper than any measured server. */
 export function requestBytes(
   url: string,
   { method, path, headers = {}, body }: RequestParts,
@@ -39,7 +39,7 @@ export function requestBytes(
   return Buffer.from(`${lines.join('\r\n')}\r\n\r\n${text}`)
 }
 
-/** @throws Error when nobody listens there. */
+/** @throws Error when no server listens there. */
 export async function openConnection(url: string): Promise<Connection> {
   const { hostname, port } = new URL(url)
   const socket = connect({ host: hostname, port: Number(port), noDelay: true })
@@ -81,13 +81,13 @@ export async function openConnection(url: string): Promise<Connection> {
   }
 }
 
-/** The answer that these bytes are, or null while some are missing. */
+/** The answer in these bytes, or null while some are missing. */
 function answerIn(bytes: Buffer): Answer | null {
   const headEnd = bytes.indexOf('\r\n\r\n')
   if (headEnd === -1) return null
   const head = bytes.toString('latin1', 0, headEnd)
   const length = /\r\ncontent-length: *(\d+)/i.exec(head)?.[1]
-  if (length === undefined) throw new Error('only answers with a Content-Length are understood')
+  if (length === undefined) throw new Error('only answers with a Content-Length are supported')
   const end = headEnd + 4 + Number(length)
   if (bytes.length < end) return null
   return { status: Number(head.slice(9, 12)), head, body: bytes.toString('utf8', headEnd + 4, end) }

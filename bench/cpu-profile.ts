@@ -4,7 +4,7 @@ import { join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { count, percent } from './figure.ts'
 
-/** The part of a `.cpuprofile` that is read. */
+/** The used part of a `.cpuprofile`. */
 interface CpuProfile {
   nodes: { id: number; callFrame: Frame }[]
   samples: number[]
@@ -14,20 +14,20 @@ interface CpuProfile {
 interface Frame {
   functionName: string
   url: string
-  /** Counted from 0. */
+  /** From 0. */
   lineNumber: number
   columnNumber: number
 }
 
-/** Where a thread waits: what V8 calls so, and where a thread of the pool sleeps until there is work. */
+/** Functions in which a thread waits: V8's name for it, and the wait of an idle thread of the pool. */
 const IDLE = new Set(['(idle)', '(root)', 'atomicsWaitLoop'])
 
-/** Threads that worked less than this share of the busiest one's time are left out. */
+/** Threads with less than this share of the busiest one's time are omitted. */
 const SHOWN_SHARE = 0.1
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 
-/** The functions in which most time was spent (their own, not what they called), thread by thread, busiest first. */
+/** The functions with the most time of their own, without their callees, by thread, the busiest first. */
 export function selfTimes(folder: string, limit: number): string[] {
   const profiles = readdirSync(folder)
     .filter((name) => name.endsWith('.cpuprofile'))
@@ -74,7 +74,7 @@ function nameOf({ functionName, url, lineNumber, columnNumber }: Frame): string 
 
 const sourceMaps = new Map<string, SourceMap | null>()
 
-/** The source map beside a built file; null where there is none. */
+/** The source map beside a built file; null if there is none. */
 function sourceMapOf(file: string): SourceMap | null {
   const known = sourceMaps.get(file)
   if (known !== undefined) return known

@@ -1,6 +1,6 @@
 import { Sqlite } from '../packages/core/src/storage/sqlite/engine/driver.ts'
 
-/** A SQLite file, for looking at what a service wrote. */
+/** A SQLite file, to inspect the data of a service. */
 export interface Database {
   prepare(sql: string): {
     all(...values: unknown[]): unknown[]
@@ -10,18 +10,18 @@ export interface Database {
   close(): void
 }
 
-/** A SQLite file of a driver's own. */
+/** A SQLite file of the driver. */
 export interface WritableDatabase extends Database {
   prepare(sql: string): ReturnType<Database['prepare']> & { run(...values: unknown[]): unknown }
   exec(sql: string): void
 }
 
-/** Makes a database, or opens it. */
+/** Creates a database, or opens it. */
 export function openWritable(file: string): WritableDatabase {
   return new Sqlite(file) as WritableDatabase
 }
 
-/** Opens a database that another process may be writing. */
+/** Opens a database that another process may write. */
 export function openReadonly(file: string): Database {
   return new Sqlite(file, { readonly: true }) as Database
 }

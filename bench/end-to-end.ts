@@ -8,15 +8,15 @@ import { inFolder, type Service, startService } from './service.ts'
 const CONNECTIONS = 32
 const FLOOR_PER_S = 3_000
 
-/** So many messages are on their way at the most: enough to fill every batch, too few to be a growing backlog. */
+/** The maximum of messages in flight: enough to fill every batch, too few for a growing backlog. */
 const BACKLOG_MAX = 2_000
 
-/** How often the sender is told how far the receiver is. */
+/** The interval at which the sender is notified of the receiver's progress. */
 const TELL_MS = 20
 
 const WARM_MS = 3_000
 
-/** How long the last messages may take to come through. */
+/** The maximum time until the last messages arrive. */
 const DRAIN_MS = 30_000
 
 /** The processes of one run. */
@@ -26,7 +26,7 @@ export interface Stage {
   service: Service
 }
 
-/** Sends, dispatches to the sandbox and reports to a receiver, all on this machine; answers messages a second. */
+/** Sends, dispatches to the sandbox and reports to a receiver, all on this machine; returns messages a second. */
 export async function run({ quick }: BenchOptions): Promise<Figure[]> {
   return inFolder(async (folder) => {
     const stage = await openStage(folder)
@@ -42,9 +42,9 @@ export async function run({ quick }: BenchOptions): Promise<Figure[]> {
 export async function openStage(folder: string, node_args: string[] = []): Promise<Stage> {
   const load = startChild<LoadHandlers>('load.ts', { folder })
   const receiver = startChild<ReceiverHandlers>('receiver.ts', { folder })
-  const { url: webhook_url } = await receiver.ask('start', null)
+  const { url: webhook_url } = await receiver.request('start', null)
   const service = await startService(folder, 'service', { dispatch: true, webhook_url, node_args })
-  await receiver.ask('trust', service.secret)
+  await receiver.request('trust', service.secret)
   return { load, receiver, service }
 }
 
@@ -53,13 +53,13 @@ export async function closeStage({ load, receiver, service }: Stage): Promise<vo
 }
 
 /**
- * Keeps a bounded number of messages on their way for `ms`, and counts those whose webhook arrived.
+ * Keeps a bounded number of messages in flight for `ms`, and counts those whose webhook arrived.
  * @throws Error when a message or a webhook was lost, or a signature was wrong.
  */
 export async function sustain(stage: Stage, ms: number): Promise<Figure> {
   const { load, receiver, service } = stage
   const relay = startRelay(stage)
-  const sending = load.ask('run', {
+  const sending = load.request('run', {
     urls: [service.url],
     key: service.key,
     connections: CONNECTIONS,
@@ -93,7 +93,7 @@ interface Look {
 
 async function look({ load, receiver, service }: Stage): Promise<Look> {
   const [{ messages }, ...usages] = await Promise.all([
-    receiver.ask('count', null),
+    receiver.request('count', null),
     service.child.usage(),
     load.usage(),
     receiver.usage(),
@@ -107,13 +107,13 @@ function shares(from: Look, to: Look): string {
   return `of one core: service ${percent(service.cpu)} (event loop ${percent(service.loop)} busy), generator ${cpu('load')}, receiver ${cpu('receiver')}`
 }
 
-/** Tells the sender how far the receiver is, until stopped. */
+/** Notifies the sender of the receiver's progress, until stopped. */
 function startRelay({ load, receiver }: Stage) {
   let isStopped = false
   const ended = (async () => {
     while (!isStopped) {
-      const { messages } = await receiver.ask('count', null)
-      await load.ask('seen', messages)
+      const { messages } = await receiver.request('count', null)
+      await load.request('seen', messages)
       await pause(TELL_MS)
     }
   })()
@@ -127,7 +127,7 @@ function startRelay({ load, receiver }: Stage) {
 
 async function drained(receiver: Child<ReceiverHandlers>, sent: number): Promise<void> {
   const until = performance.now() + DRAIN_MS
-  while ((await receiver.ask('count', null)).messages < sent) {
+  while ((await receiver.request('count', null)).messages < sent) {
     if (performance.now() > until) return
     await pause(TELL_MS)
   }
@@ -143,7 +143,7 @@ async function verifyAll(
     client.messages.list({ limit: 1 }),
     client.messages.list({ limit: 1, status: 'delivered' }),
   ])
-  const { messages, forged } = await receiver.ask('count', null)
+  const { messages, forged } = await receiver.request('count', null)
   const found = {
     stored: all.pagination.total,
     delivered: delivered.pagination.total,

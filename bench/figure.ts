@@ -1,17 +1,17 @@
-/** One measured thing, in the form in which every benchmark reports. */
+/** One measurement, in the form of all benchmark reports. */
 export interface Figure {
   name: string
   value: number
   unit: 'x' | '/s' | 'ms' | 's' | 'MB'
-  /** The least that is acceptable, or for a time or a size the most. */
+  /** The minimum, or for a time or a size the maximum. */
   floor?: number
-  /** The numbers it came from, and what else helps to judge it. */
+  /** The underlying numbers, and other facts to judge it. */
   raw?: string
 }
 
 /** Options of one run of the benchmarks. */
 export interface BenchOptions {
-  /** Fewer and shorter rounds: for trying a change out, not for quoting. */
+  /** Fewer and shorter rounds: to try a change, not to quote. */
   quick: boolean
 }
 
@@ -24,7 +24,7 @@ export function lineOf({ name, value, unit, floor, raw }: Figure): string {
   return `${name}  ${amount(value, unit)}${limit}${raw ? `  ${raw}` : ''}`
 }
 
-/** Whether a smaller number is the better one. */
+/** Whether a smaller number is better. */
 function isBounded(unit: Figure['unit']): boolean {
   return unit === 'ms' || unit === 's' || unit === 'MB'
 }
@@ -42,26 +42,26 @@ function amount(value: number, unit: Figure['unit']): string {
   return unit === 'x' || unit === '/s' ? `${count(value)}${unit}` : `${count(value)} ${unit}`
 }
 
-/** A number with three digits that matter, thousands with commas. */
+/** A number with three significant digits and commas for thousands. */
 export function count(value: number): string {
   if (Math.abs(value) >= 100) return Math.round(value).toLocaleString('en-US')
   return String(Number(value.toPrecision(3)))
 }
 
-/** A share of one as whole per cent. */
+/** A share of one in whole per cent. */
 export function percent(share: number): string {
   return `${Math.round(share * 100)} %`
 }
 
-/** The middle one; of an even number the lower of the two. */
+/** The median; of an even number of values the lower one of the middle. */
 export function median(values: readonly number[]): number {
   return quantile(values, 0.5)
 }
 
-/** The value that a share of the values does not exceed (nearest rank). */
+/** The nearest-rank quantile. */
 export function quantile(values: readonly number[], share: number): number {
   const sorted = values.toSorted((a, b) => a - b)
   const value = sorted[Math.max(0, Math.ceil(share * sorted.length) - 1)]
-  if (value === undefined) throw new Error('there is nothing to measure')
+  if (value === undefined) throw new Error('no values to measure')
   return value
 }

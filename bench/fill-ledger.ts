@@ -4,8 +4,8 @@ const AT = 1_780_000_000_000
 const SMALL_WORKSPACES = 10
 
 /**
- * Fills a SQLite file that has the tables with so many entries that add up: half of them one workspace's, of each 100
- * about 95 sends with their messages, two refunds, two purchases and a bulk of five.
+ * Fills a SQLite file that has the tables with this number of consistent entries: half of them of one workspace; of
+ * each 100 about 95 sends with their messages, two refunds, two purchases and a bulk of five.
  */
 export function fillLedger(file: string, total: number): void {
   const database = new Sqlite(file)
@@ -45,7 +45,7 @@ const MESSAGE = `insert into messages (id, workspace_id, bulk_id, channel, recip
   accepted, credits_used, credits_refunded, segments, encoding, provider, sequence, created_at, updated_at)`
 const SENT = `'sms', '+14155552671', '{"text":"Your order A1 is ready, pick it up between nine and five"}', '{}', 1`
 
-/** What the entries are about. */
+/** The subjects of the entries. */
 const ABOUT = `insert into bulks (id, workspace_id, channel, livemode, total, accepted, rejected, duplicates, credits_used, created_at)
   select ref_id, workspace_id, 'sms', 1, 5, 5, 0, 0, 5000000, created_at from ledger_entries where ref_type = 'bulk';
 insert into purchases (id, workspace_id, package_id, status, credits, amount, currency, provider, session_id, version, created_at, updated_at, paid_at)

@@ -3,19 +3,19 @@ import { Sqlite } from '../packages/core/src/storage/sqlite/engine/driver.ts'
 
 const core = createRequire(new URL('../packages/core/package.json', import.meta.url))
 
-/** So many rows are written at once: a service on the same file waits for no more. */
+/** Rows of one write: the maximum that a service on the same file waits for. */
 const BLOCK = 100_000
 
-/** SQL of a value for the number `i`, in words that both engines know. */
+/** SQL of a value for the number `i`, valid on both engines. */
 const VALUES = {
-  // The oldest few, which going back through the history finds last.
+  // The oldest few, which a walk back through the history finds last.
   status: `case when i < 5 then 'sent' when mod(i, 10) = 3 then 'failed' else 'delivered' end`,
   channel: `case when i between 10 and 14 then 'whatsapp' else 'sms' end`,
 }
 const COUNTED = `insert into message_counts (workspace_id, channel, status, count)
   select workspace_id, channel, status, count(*) from messages group by workspace_id, channel, status`
 
-/** Makes the one message that a SQLite file has into `total`, all older than it. */
+/** Multiplies the one message of a SQLite file to `total`, all older than it. */
 export async function fillSqlite(file: string, total: number): Promise<void> {
   const database = new Sqlite(file) as unknown as SqliteFile
   const id = `printf('%08x-%04x-7000-8000-000000000000', i / 65536, i % 65536)`

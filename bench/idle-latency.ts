@@ -3,16 +3,16 @@ import { openReadonly } from './database.ts'
 import { type BenchOptions, count, type Figure, quantile } from './figure.ts'
 import { inFolder, type Service, startService } from './service.ts'
 
-/** The goal for the time from a 201 to the call of the provider. */
+/** The maximum time from a 201 to the call of the provider. */
 const GOAL_MS = 10
 
-/** The first messages only warm up: threads start and code is compiled. */
+/** The first messages warm up: threads start and code is compiled. */
 const WARM_UP = 10
 
-/** Pauses between the messages, long enough for each to be done with before the next one comes. */
+/** Pauses between the messages, long enough to finish each before the next one. */
 const PAUSE_MS = { min: 40, spread: 60 }
 
-/** Epoch milliseconds of one message's way. */
+/** Epoch milliseconds of one message's steps. */
 interface Way {
   id: string
   accepted_at: number
@@ -22,8 +22,8 @@ interface Way {
 }
 
 /**
- * How soon an idle service hands a message on. The call to the provider lies between `started_at`, when the message was
- * claimed, and `sent_at`, when the provider's answer was there: the second bounds it from above.
+ * The latency of an idle service. The call to the provider is between `started_at`, when the message was claimed, and
+ * `sent_at`, when the provider's answer arrived: the second is its upper bound.
  */
 export async function run({ quick }: BenchOptions): Promise<Figure[]> {
   return inFolder(async (folder) => {
@@ -55,7 +55,7 @@ export async function run({ quick }: BenchOptions): Promise<Figure[]> {
   })
 }
 
-/** Sends one message after the other with pauses; answers when each 201 arrived, those of the warm-up left out. */
+/** Sends one message after the other with pauses; returns the time of each 201, without the warm-up. */
 async function sendSlowly({ url, key, child }: Service, messages: number) {
   const connection = await openConnection(url)
   const arrivals = new Map<string, number>()
@@ -76,7 +76,7 @@ async function sendSlowly({ url, key, child }: Service, messages: number) {
       setTimeout(resolve, PAUSE_MS.min + Math.random() * PAUSE_MS.spread),
     )
   }
-  await child.ask('idle', null)
+  await child.request('idle', null)
   connection.close()
   return arrivals
 }
@@ -96,5 +96,5 @@ function waysOf(file: string, arrivals: Map<string, number>): Way[] {
     return accepted_at === undefined ? [] : [{ ...row, accepted_at }]
   })
   if (ways.length === arrivals.size) return ways
-  throw new Error(`of ${arrivals.size} messages only ${ways.length} were delivered`)
+  throw new Error(`only ${ways.length} of ${arrivals.size} messages were delivered`)
 }

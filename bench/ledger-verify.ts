@@ -8,13 +8,13 @@ import { inFolder } from './service.ts'
 const ENTRIES = 1_000_000
 const ROUNDS = 7
 
-/** Verifying costs at most ten times a bare sum over the same entries. */
+/** Verification costs at most ten times a bare sum over the same entries. */
 const FLOOR = 0.1
 
-/** What verifying may add to memory, however many entries there are. */
+/** The maximum growth of memory by a verification, for any number of entries. */
 const RSS_MAX_MB = 64
 
-/** The bare sum is this much of what `svc ledger verify` takes, row by row and `--fast`, in turns; and what memory it took. */
+/** The bare sum as a share of `svc ledger verify`, row by row and `--fast`, in turns; and its memory. */
 export async function run({ quick }: BenchOptions): Promise<Figure[]> {
   const entries = quick ? ENTRIES / 20 : ENTRIES
   const less = await measured(entries / 5, 0)
@@ -40,7 +40,7 @@ export async function run({ quick }: BenchOptions): Promise<Figure[]> {
   ]
 }
 
-/** Times of each round, in ms; the first, which is left out, only warms up. */
+/** Times of each round in ms, without the first one, which warms up. */
 function measured(entries: number, rounds: number) {
   return inFolder(async (folder) => {
     const file = join(folder, 'svc.db')
@@ -57,7 +57,7 @@ function measured(entries: number, rounds: number) {
           grown = Math.max(grown, process.memoryUsage().rss - rss)
         },
       })
-      if (!report.ok || report.entries !== entries) throw new Error('the books do not add up')
+      if (!report.ok || report.entries !== entries) throw new Error('the ledger does not add up')
     }
     for (let round = 0; round <= rounds; round++) {
       const sum = await timed(async () => bareSum(file))
@@ -78,7 +78,7 @@ function bareSum(file: string): void {
   database.close()
 }
 
-/** CPU time: other work on the machine does not count. */
+/** CPU time, without other work on the machine. */
 async function timed(work: () => Promise<void>): Promise<number> {
   const from = process.cpuUsage()
   await work()

@@ -7,13 +7,13 @@ import { inFolder, type Service, startService } from './service.ts'
 const SHORT = 1_000
 const LONG = 1_000_000
 
-/** A page of a long history costs at most twice what one of a short history costs. */
+/** A page of a long history costs at most twice a page of a short history. */
 const FLOOR = 0.5
 
-/** The server answers others while it reads for long. */
+/** The server answers other requests during long reads. */
 const DELAY_MAX_MS = 50
 
-/** Each filter's messages are many, or a few that are the oldest of all. */
+/** Each filter matches many messages, or a few of the oldest. */
 const QUERIES = {
   'no filter': '',
   'status, many': 'status=delivered',
@@ -24,8 +24,8 @@ const QUERIES = {
 }
 
 /**
- * The first page of `GET /messages` with a long history, as a share of its speed with a short one; and whether others
- * are answered while pages deep in the long one are read.
+ * The first page of `GET /messages` with a long history, as a share of its speed with a short one; and the delay of
+ * other requests while pages deep in the long one are read.
  */
 export async function run({ quick }: BenchOptions): Promise<Figure[]> {
   const long = quick ? LONG / 10 : LONG
@@ -49,7 +49,7 @@ export async function run({ quick }: BenchOptions): Promise<Figure[]> {
   })
 }
 
-/** The same on PostgreSQL, first pages alone: its server reads in processes of its own. */
+/** The same on PostgreSQL, only first pages: its server reads in separate processes. */
 export async function runPostgres({ quick }: BenchOptions): Promise<Figure[]> {
   const long = quick ? LONG / 10 : LONG
   return inFolder(async (folder) => {
@@ -90,11 +90,11 @@ async function firstPages(
   for (const [of, query] of Object.entries(QUERIES)) {
     const path = `/api/v1/messages?${query}`
     const times = { short: [] as number[], long: [] as number[] }
-    // In turns, so that whatever else the machine does meets both.
+    // In turns, so that other work on the machine affects both.
     for (let round = 0; round < rounds + 1; round++) {
       for (const side of ['short', 'long'] as const) {
         const taken = await timesOf(sides[side], path, 10)
-        // The first round only warms up.
+        // The first round warms up.
         if (round > 0) times[side].push(...taken)
       }
     }
@@ -110,11 +110,14 @@ async function firstPages(
   return figures
 }
 
-/** Pages at the end of the history, one after the other on two connections, while others ask for the first and for one. */
+/**
+ * Pages at the end of the history, one after the other on two connections, beside requests for the first page and for
+ * one message.
+ */
 async function deepPages(service: Service, { long, rounds }: Sizes): Promise<Figure[]> {
   const deep = `/api/v1/messages?page=${long / 50}`
   await timesOf(service, deep, 2)
-  await service.child.ask('delay', null)
+  await service.child.request('delay', null)
   const ends = Array.from({ length: 2 }, () => timesOf(service, deep, rounds / 2))
   let isReading = true
   const reading = Promise.all(ends).finally(() => {
@@ -123,14 +126,14 @@ async function deepPages(service: Service, { long, rounds }: Sizes): Promise<Fig
   const others: number[] = []
   while (isReading) others.push(...(await timesOf(service, '/api/v1/messages/none', 5)))
   const taken = (await reading).flat()
-  const delay = await service.child.ask('delay', null)
+  const delay = await service.child.request('delay', null)
   return [
     {
-      name: 'lists, event loop held up while the last page is read, p99',
+      name: 'lists, event loop delay while the last page is read, p99',
       value: delay.p99_ms,
       unit: 'ms',
       floor: DELAY_MAX_MS,
-      raw: `max ${count(delay.max_ms)} ms; the last page p50 ${count(median(taken))} ms; another's request meanwhile p50 ${count(median(others))} ms, p99 ${count(quantile(others, 0.99))} ms`,
+      raw: `max ${count(delay.max_ms)} ms; the last page p50 ${count(median(taken))} ms; other requests p50 ${count(median(others))} ms, p99 ${count(quantile(others, 0.99))} ms`,
     },
   ]
 }
@@ -149,7 +152,7 @@ async function sendOne({ url, key }: Service): Promise<void> {
   if (status !== 201) throw new Error(`answered ${status}: ${body}`)
 }
 
-/** How long each of some requests took, in milliseconds, one after the other. */
+/** The duration of each of several requests, one after the other, in ms. */
 async function timesOf({ url, key }: Service, path: string, requests: number): Promise<number[]> {
   const connection = await openConnection(url)
   const bytes = requestBytes(url, { method: 'GET', path, headers: { 'X-API-Key': key } })

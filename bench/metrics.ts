@@ -6,17 +6,17 @@ import { inFolder, type Service, startService } from './service.ts'
 
 const FLOOR = 0.98
 
-/** Prometheus asks every fifteen seconds where nobody sets anything; so often is a worse case. */
+/** Prometheus scrapes every fifteen seconds by default; this is a worse case. */
 const SCRAPE_EVERY_MS = 1_000
 
-/** A difference of a fiftieth is less than one round's chance: many short ones, so that both meet the same machine. */
+/** A fiftieth is less than the noise of one round: many short rounds, so that both meet the same machine. */
 function planOf(quick: boolean): Plan {
   return quick ? { rounds: 5, ms: 1_500 } : { rounds: 21, ms: 2_500 }
 }
 
 /**
- * Accepted sends a second of a service that counts and is scraped every second, as a share of those of one that is told
- * to count nothing: the same service, database and load, in turns.
+ * Accepted sends a second of a service that counts and is scraped every second, as a share of a service without
+ * telemetry: the same database and load, in turns.
  */
 export async function run({ quick }: BenchOptions): Promise<Figure[]> {
   return inFolder(async (folder) => {
@@ -47,7 +47,7 @@ function sideOf({ url, key, child }: Service): Side {
     urls: [url],
     key,
     usages: async () => [await child.usage()],
-    settle: () => child.ask('idle', null),
+    settle: () => child.request('idle', null),
   }
 }
 
@@ -57,7 +57,7 @@ function scrapeOf({ metrics_url }: Service): { readonly done: number; stop(): vo
   async function scrape(): Promise<void> {
     const response = await fetch(metrics_url as string)
     const text = await response.text()
-    if (!text.includes('svc_messages_accepted_total')) throw new Error(`a scrape gave: ${text}`)
+    if (!text.includes('svc_messages_accepted_total')) throw new Error(`a scrape returned: ${text}`)
     done += 1
   }
   const timer = setInterval(() => void scrape(), SCRAPE_EVERY_MS)

@@ -6,7 +6,7 @@ import { inFolder, startService } from './service.ts'
 const CONNECTIONS = 3_000
 const ROUND_MS = 6_000
 
-/** What the gate is set to; off is a bound that nothing reaches. */
+/** The settings of the gate; off is a limit out of reach. */
 const GATES = {
   on: { SVC_OVERLOAD_DELAY_MS: '200' },
   off: { SVC_OVERLOAD_DELAY_MS: '9999999', SVC_OVERLOAD_REQUESTS: '9999999' },
@@ -17,8 +17,8 @@ type Probe = Awaited<ReturnType<BurstHandlers['probe']>>
 type Round = Burst & { probe: Probe }
 
 /**
- * 3,000 clients that connect at the same moment and send without end, to a service whose gate sheds by delay and to one
- * whose gate is off, in turns; a probe of health beside them. Who is refused waits for a second.
+ * 3,000 clients that connect at the same moment and send without a pause, to a service whose gate sheds by delay and
+ * to a service without the gate, in turns; beside them a health probe. A refused client waits for a second.
  */
 export async function run({ quick }: BenchOptions): Promise<Figure[]> {
   return inFolder(async (folder) => {
@@ -37,11 +37,11 @@ export async function run({ quick }: BenchOptions): Promise<Figure[]> {
           const { url, key, child } = services[gate]
           const ms = quick ? ROUND_MS / 2 : ROUND_MS
           const [burst, probe] = await Promise.all([
-            load.ask('run', { url, key, connections: CONNECTIONS, ms }),
-            prober.ask('probe', { url, ms }),
+            load.request('run', { url, key, connections: CONNECTIONS, ms }),
+            prober.request('probe', { url, ms }),
           ])
           rounds[gate].push({ ...burst, probe })
-          await child.ask('idle', null)
+          await child.request('idle', null)
         }
       }
       return figures(rounds)

@@ -20,15 +20,15 @@ const PROFILED = [
   'smpp-bulk',
 ] as const
 
-/** A kind of load under which the service can be profiled. */
+/** A load under which the service can be profiled. */
 export type Profiled = (typeof PROFILED)[number]
 
-/** Whether the service can be profiled under a load of this name. */
+/** Whether this is the name of such a load. */
 export function isProfiled(name: string): name is Profiled {
   return PROFILED.some((each) => each === name)
 }
 
-/** Prints where the service spends its time under load: its functions by the time in themselves. */
+/** Prints the functions in which the service spends its time under load, by their own time. */
 export async function profile(name: Profiled, { quick }: BenchOptions): Promise<void> {
   await inFolder(async (folder) => {
     const profiles = join(folder, 'profiles')
@@ -51,7 +51,7 @@ async function profileAccept(folder: string, ms: number, options: ServiceOptions
   const load = startChild<LoadHandlers>('load.ts', { folder })
   const service = await startService(folder, 'service', options)
   const { url, key } = service
-  const { sent, seconds } = await load.ask('run', { urls: [url], key, connections: 64, ms })
+  const { sent, seconds } = await load.request('run', { urls: [url], key, connections: 64, ms })
   await Promise.all([load.end(), stopped(service)])
   console.log(`${count(sent / seconds)} accepted a second while profiled`)
 }
@@ -64,8 +64,8 @@ async function profileWhole(folder: string, node_args: string[], ms: number) {
   console.log(`while profiled: ${lineOf(figure)}`)
 }
 
-/** Ends a service in order: a profile is written at the end. */
+/** Stops a service cleanly, because a profile is written at the end. */
 async function stopped({ child }: Awaited<ReturnType<typeof startService>>): Promise<void> {
-  await child.ask('stop', null)
+  await child.request('stop', null)
   await child.end()
 }

@@ -5,16 +5,16 @@ import type { Load, LoadHandlers } from './processes/load.ts'
 
 const CONNECTIONS = 64
 
-/** One side of a comparison: somebody who answers sends, in one process or more. */
+/** One side of a comparison: a server of sends, in one or more processes. */
 export interface Side {
   urls: string[]
   key: string
   usages(): Promise<Usage[]>
-  /** Resolves when what a round left behind is done. */
+  /** Resolves when the remaining work of a round is finished. */
   settle(): Promise<void>
 }
 
-/** What one round of load on one side gave. */
+/** The result of one round of load on one side. */
 export interface Round {
   per_s: number
   p99_ms: number
@@ -24,7 +24,7 @@ export interface Round {
   loop: number
   load_cpu_us: number
   load_loop: number
-  /** How busy the processors of the machine were, whoever used them. */
+  /** Usage of the machine's processors, by all processes. */
   machine: number
 }
 
@@ -33,22 +33,22 @@ export interface Plan {
   ms: number
 }
 
-/** Rounds for a figure to quote, or for trying a change out. */
+/** Rounds for a figure to quote, or to try a change. */
 export function planOf(quick: boolean): Plan {
   return quick ? { rounds: 3, ms: 1_500 } : { rounds: 7, ms: 4_000 }
 }
 
-/** A framework's route that does nothing: the same bodies, the same answers. */
+/** A bare framework route: the same bodies, the same answers. */
 export async function startBareRoute(
   folder: string,
 ): Promise<{ side: Side; end(): Promise<void> }> {
   const child = startChild<{ start(_: null): { url: string } }>('bare-route.mjs', { folder })
-  const { url } = await child.ask('start', null)
+  const { url } = await child.request('start', null)
   const usages = async () => [await child.usage()]
   return { side: { urls: [url], key: '-', usages, settle: async () => {} }, end: child.end }
 }
 
-/** Loads the sides in turns, `rounds` times each; the first round of each only warms up. */
+/** Loads the sides in turns, `rounds` times each; the first round of each warms up. */
 export async function inTurns<Name extends string>(
   load: Child<LoadHandlers>,
   sides: Record<Name, Side>,
@@ -66,7 +66,7 @@ export async function inTurns<Name extends string>(
   return measured as Record<Name, Round[]>
 }
 
-/** How many times as much one side did as the other: the middle of the rounds, and what that is worth. */
+/** The ratio of the two sides: the median of the rounds, and its spread. */
 export function compare(
   [name, ours]: [string, readonly Round[]],
   [otherName, theirs]: [string, readonly Round[]],
@@ -89,7 +89,7 @@ async function measure(
   const request: Load = { urls, key, connections: CONNECTIONS, ms }
   const machineFrom = processors()
   const [sideFrom, loadFrom] = await Promise.all([usages(), load.usage()])
-  const { sent, seconds, p99_ms } = await load.ask('run', request)
+  const { sent, seconds, p99_ms } = await load.request('run', request)
   const [sideTo, loadTo] = await Promise.all([usages(), load.usage()])
   const machineTo = processors()
   const used = sideFrom.map((from, i) => between(from, sideTo[i] as Usage))

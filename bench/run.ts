@@ -59,7 +59,7 @@ function refuse(): void {
   process.exitCode = 2
 }
 
-/** What the figures were measured on. A flush that costs nothing would make every durable one a lie. */
+/** The machine of the figures. A disk with free flushes would make every durable figure wrong. */
 async function machine(): Promise<string> {
   const flushes = await inFolder(flushesPerSecond)
   return `${cpus().length} × ${cpus()[0]?.model}, Node ${process.version}, ${count(flushes)} flushes/s on ${tmpdir()}, load ${loadavg().map(count).join(' ')}`

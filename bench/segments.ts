@@ -3,7 +3,7 @@ import { pathToFileURL } from 'node:url'
 import { Bench } from 'tinybench'
 import { countSegments } from '../packages/core/src/sms/index.ts'
 
-/** One measured comparison: how many times as fast as the reference, and the least that is acceptable. */
+/** One comparison: the speed as a multiple of the reference, and its minimum. */
 interface Figure {
   name: string
   ratio: number
@@ -26,13 +26,13 @@ const texts: { name: string; text: string; floor?: number }[] = [
   { name: 'segments gsm 1600 with extensions', text: ofLength(marked, 1600) },
   { name: 'segments ucs-2 160', text: ofLength(cyrillic, 160) },
   { name: 'segments ucs-2 1600', text: ofLength(cyrillic, 1600) },
-  // The worst case: the whole text is read as GSM-7 before its last character says otherwise.
+  // The worst case: the text reads as GSM-7 until its last character.
   { name: 'segments ucs-2 1600, last character', text: `${ofLength(plain, 1599)}я` },
 ]
 
 /** Compares `countSegments` with split-sms in its faster mode (`summary`), text by text, in one process. */
 export async function run(): Promise<Figure[]> {
-  // Every text first: a compiler that has seen one kind of string alone writes code that no server would run.
+  // Every text first: a compiler that has seen only one kind of string writes code that no server would run.
   for (const { text } of texts) await ratioOf(text)
   const figures: Figure[] = []
   for (const { name, text, floor } of texts) {
@@ -42,7 +42,7 @@ export async function run(): Promise<Figure[]> {
   return figures
 }
 
-/** Of five short rounds, so that a neighbour's burst on the machine spoils one round and not the figure. */
+/** Five short rounds, so that a burst of other work spoils one round and not the figure. */
 async function medianRatio(text: string): Promise<number> {
   const ratios: number[] = []
   for (let round = 0; round < 5; round++) ratios.push(await ratioOf(text))
@@ -52,14 +52,14 @@ async function medianRatio(text: string): Promise<number> {
 async function ratioOf(text: string): Promise<number> {
   const theirs = () => split(text, { summary: true }).parts.length
   const ours = () => countSegments(text)
-  if (ours() !== theirs()) throw new Error(`not the same work: ${ours()} and ${theirs()} segments`)
+  if (ours() !== theirs()) throw new Error(`different results: ${ours()} and ${theirs()} segments`)
   const bench = new Bench({ time: 150, iterations: 5, warmupTime: 30, warmupIterations: 2 })
   bench.add('ours', many(ours)).add('theirs', many(theirs))
   await bench.run()
   return rateOf(bench, 'ours') / rateOf(bench, 'theirs')
 }
 
-/** A hundred calls a sample, so that reading the clock is not what is measured; the sum keeps them from being dropped. */
+/** A hundred calls a sample, so that the clock is not measured; the sum keeps the calls from being optimized away. */
 function many(count: () => number): () => number {
   return () => {
     let sum = 0
@@ -75,7 +75,7 @@ function rateOf(bench: Bench, name: string): number {
 }
 
 function ofLength(sentence: string, length: number): string {
-  // Through UTF-8 and back, as a text from a request: not a rope that the first reader would have to flatten.
+  // Through UTF-8 and back, like a text from a request: not a rope that the first reader would have to flatten.
   return Buffer.from(
     sentence.repeat(Math.ceil(length / sentence.length)).slice(0, length),
   ).toString()

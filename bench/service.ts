@@ -3,9 +3,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type Child, type Handlers, startChild } from './child.ts'
 
-/** What the process of a service is asked. */
+/** The requests of a service's process. */
 export interface ServiceHandlers extends Handlers {
-  /** @param input.dispatch whether it sends what it accepts; without that, accepting alone is seen. */
+  /** @param input.dispatch whether it sends the accepted messages; without it, only accepting is measured. */
   start(input: {
     dispatch: boolean
     webhook_url: string | null
@@ -17,28 +17,28 @@ export interface ServiceHandlers extends Handlers {
     secret: string
     metrics_url: string | null
   }
-  /** How long its event loop was held up since this was asked before. */
+  /** The delay of its event loop since the last call. */
   delay(_: null): { p99_ms: number; max_ms: number }
-  /** The longest turn of its event loop since this was asked before, without the time that other processes took. Linux only. */
+  /** The longest turn of its event loop since the last call, without the time of other processes. Linux only. */
   turn(_: null): { max_ms: number }
-  /** Answers when everything accepted has been sent, and every webhook delivered. */
+  /** Resolves when every accepted message is sent, and every webhook is delivered. */
   idle(_: null): void
-  /** Stops sending and delivering; accepting goes on. */
+  /** Stops sending and delivering; accepting continues. */
   pause(_: null): void
   /** Ends the pause. */
   resume(_: null): void
-  /** Ends it in order. */
+  /** Stops it cleanly. */
   stop(_: null): void
 }
 
-/** A service in a process of its own, on an empty database. */
+/** A service in a separate process, on an empty database. */
 export interface Service {
   child: Child<ServiceHandlers>
   url: string
   key: string
-  /** What its webhook's deliveries are signed with. */
+  /** The signing secret of its webhook's deliveries. */
   secret: string
-  /** Where its metrics are, if it serves them. */
+  /** The address of its metrics, if it serves them. */
   metrics_url: string | null
   database: string
 }
@@ -46,7 +46,7 @@ export interface Service {
 /** Every limit is counted, and none is reached. */
 const NO_LIMIT = '999999999/60'
 
-/** What a service runs with that is to be measured and not to be held back. */
+/** The settings of a service under measurement, without limits. */
 export function serviceEnvironment(folder: string): Record<string, string> {
   return {
     HOST: '127.0.0.1',
@@ -65,18 +65,18 @@ export function serviceEnvironment(folder: string): Record<string, string> {
 export interface ServiceOptions {
   dispatch: boolean
   webhook_url?: string | null
-  /** What the webhook is told of; deliveries alone where it is not given. */
+  /** The events of the webhook; default: only deliveries. */
   webhook_events?: string[]
-  /** A SQLite file of its own where none is given. */
+  /** The database; default: a new SQLite file. */
   database_url?: string
-  /** Of a workspace that another service on the database has made; one is made where none is given. */
+  /** The key of a workspace that another service on the database has created; default: a new one. */
   key?: string | null
   node_args?: string[]
-  /** More settings. */
+  /** Further settings. */
   env?: Record<string, string>
 }
 
-/** Starts a service whose data is in `folder`/`name`. */
+/** Starts a service with its data in `folder`/`name`. */
 export async function startService(
   folder: string,
   name: string,
@@ -101,11 +101,11 @@ export async function startService(
     },
     node_args,
   })
-  const started = await child.ask('start', { dispatch, webhook_url, webhook_events, key })
+  const started = await child.request('start', { dispatch, webhook_url, webhook_events, key })
   return { child, ...started, database: join(data, 'svc.db') }
 }
 
-/** Gives `work` a folder that is gone afterwards. */
+/** Passes a temporary folder to `work`, and removes it afterwards. */
 export async function inFolder<T>(work: (folder: string) => Promise<T>): Promise<T> {
   const folder = mkdtempSync(join(tmpdir(), 'svc-bench-'))
   try {

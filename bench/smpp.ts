@@ -16,18 +16,18 @@ const CONNECTIONS = 64
 
 const RECIPIENTS = 1_000
 
-/** How many submit_sm either side may have unanswered. */
+/** The maximum of unanswered submit_sm on each side. */
 const WINDOW = 64
 
-/** Bulks on their way at once. */
+/** Bulk requests in flight. */
 const BULK_CONNECTIONS = 2
 
-/** Linux counts processor time in hundredths of a second. */
+/** The unit of processor time on Linux is a hundredth of a second. */
 const TICK_MS = 10
 
 const TEXT = 'Your code is @@@@@@@. It expires in ten minutes.'
 
-/** How an SMSC process is asked. */
+/** The requests of an SMSC process. */
 interface RawSmscHandlers {
   [name: string]: (input: never) => unknown
   start(input: { receipts: boolean }): { port: number }
@@ -35,17 +35,17 @@ interface RawSmscHandlers {
   reached(count: number): number
 }
 
-/** One way from HTTP to the SMSC. */
+/** One path from HTTP to the SMSC. */
 interface Way {
   load: Omit<SmsLoad, 'messages'>
   messages: number
-  /** Milliseconds of CPU up to now, of all its processes. */
+  /** Milliseconds of CPU so far, of all its processes. */
   cpu(): Promise<number>
-  /** Resolves when what is recorded afterwards is recorded. */
+  /** Resolves when all later records are written. */
   settle(): Promise<void>
 }
 
-/** What one round gave. */
+/** The result of one round. */
 interface Round {
   /** From the first request to the last message at the SMSC. */
   per_s: number
@@ -62,9 +62,9 @@ interface Stage {
 }
 
 /**
- * Messages a second from HTTP to the SMPP connection of one local SMSC, as a share of what Kannel does: single sends and
- * bulk requests, each message stored, charged and durable before its answer. Kannel keeps them in memory.
- * Nothing is measured where Kannel is not installed.
+ * Messages a second from HTTP to the SMPP connection of one local SMSC, as a share of Kannel's: single sends and bulk
+ * requests. The service stores, charges and commits each message before its answer; Kannel keeps them in memory.
+ * Without Kannel nothing is measured.
  * @throws Error when a message was lost or sent twice.
  */
 export async function run({ quick }: BenchOptions): Promise<Figure[]> {
@@ -105,7 +105,7 @@ export async function run({ quick }: BenchOptions): Promise<Figure[]> {
   })
 }
 
-/** One long round of the service alone, ended in order so that what it was told to write is written; answers how fast it was. */
+/** One long round of the service alone, with a clean end that writes the profile; returns its rate. */
 export async function loadSmpp(
   folder: string,
   { node_args, is_bulk, quick }: { node_args: string[]; is_bulk: boolean; quick: boolean },
@@ -115,7 +115,7 @@ export async function loadSmpp(
   const wayOf = is_bulk ? bulkWay : singleWay
   try {
     const { per_s, cpu_us } = await measure(stage, wayOf(service, quick ? 10_000 : 40_000))
-    await service.child.ask('stop', null)
+    await service.child.request('stop', null)
     return `${count(per_s)} a second while profiled, ${count(cpu_us)} µs of CPU each`
   } finally {
     await Promise.all([service.child.end(), stage.load.end(), stage.smsc.end()])
@@ -126,7 +126,7 @@ export async function loadSmpp(
 async function openStage(folder: string): Promise<Stage> {
   const load = startChild<SmsLoadHandlers>('sms-load.ts', { folder })
   const smsc = startChild<RawSmscHandlers>('raw-smsc.mjs', { folder })
-  const { port } = await smsc.ask('start', { receipts: false })
+  const { port } = await smsc.request('start', { receipts: false })
   return { load, smsc, port }
 }
 
@@ -157,7 +157,7 @@ async function startSmppService(
     env: { ...serviceEnvironment(data), SVC_PROVIDERS: JSON.stringify([provider]) },
     node_args,
   })
-  const { url, key } = await child.ask('start', {
+  const { url, key } = await child.request('start', {
     dispatch: true,
     webhook_url: null,
     webhook_events: [],
@@ -166,16 +166,21 @@ async function startSmppService(
   return { child, url, key }
 }
 
-/** Sends, and waits until everything is at the SMSC and recorded. @throws Error when something was lost or sent twice. */
+/**
+ * Sends, and waits until everything is at the SMSC and recorded. @throws Error when a message was lost or sent twice.
+ */
 async function measure({ load, smsc }: Stage, way: Way): Promise<Round> {
-  const before = (await smsc.ask('count', null)).submitted
+  const before = (await smsc.request('count', null)).submitted
   const [cpu, smscUsage] = [await way.cpu(), await smsc.usage()]
   const total = Math.ceil(way.messages / way.load.messages_each) * way.load.messages_each
-  const arriving = smsc.ask('reached', before + total)
-  const { sent, from_ms, taken_ms } = await load.ask('run', { ...way.load, messages: way.messages })
+  const arriving = smsc.request('reached', before + total)
+  const { sent, from_ms, taken_ms } = await load.request('run', {
+    ...way.load,
+    messages: way.messages,
+  })
   const arrived_ms = await arriving
   await way.settle()
-  const { submitted, doubled } = await smsc.ask('count', null)
+  const { submitted, doubled } = await smsc.request('count', null)
   if (submitted - before !== sent || doubled > 0) {
     throw new Error(`of ${sent} messages ${submitted - before} arrived, ${doubled} twice`)
   }
@@ -242,11 +247,11 @@ function serviceWay(
     },
     messages,
     cpu: async () => (await child.usage()).cpu_ms,
-    settle: () => child.ask('idle', null),
+    settle: () => child.request('idle', null),
   }
 }
 
-/** Milliseconds of CPU that a process has used: fields 14 and 15 of /proc/<pid>/stat, proc(5). */
+/** Milliseconds of CPU of a process: fields 14 and 15 of /proc/<pid>/stat, proc(5). */
 function cpuOf(pid: number): number {
   const after = readFileSync(`/proc/${pid}/stat`, 'latin1').split(') ')[1] ?? ''
   const fields = after.split(' ')
@@ -258,7 +263,7 @@ function figureOf(name: string, ours: readonly Round[], theirs: readonly Round[]
   const of = (rounds: readonly Round[], field: keyof Round) =>
     median(rounds.map((round) => round[field]))
   const side = (rounds: readonly Round[]) =>
-    `${count(of(rounds, 'per_s'))}/s (${rounds.map(({ per_s }) => count(per_s)).join(', ')}; taken at ${count(of(rounds, 'taken_per_s'))}/s), ${count(of(rounds, 'cpu_us'))} µs of CPU each (SMSC ${count(of(rounds, 'smsc_cpu_us'))})`
+    `${count(of(rounds, 'per_s'))}/s (${rounds.map(({ per_s }) => count(per_s)).join(', ')}; accepted at ${count(of(rounds, 'taken_per_s'))}/s), ${count(of(rounds, 'cpu_us'))} µs of CPU each (SMSC ${count(of(rounds, 'smsc_cpu_us'))})`
   const cpu = of(theirs, 'cpu_us') / of(ours, 'cpu_us')
   return {
     name,

@@ -7,7 +7,7 @@ import { type Handlers, startChild } from './child.ts'
 import { type BenchOptions, count, type Figure, median } from './figure.ts'
 import { inFolder } from './service.ts'
 
-/** What the process of the mail server is asked. */
+/** The requests of the mail server's process. */
 interface MailSinkHandlers extends Handlers {
   start(_: null): { port: number }
   taken(_: null): number
@@ -20,7 +20,7 @@ const core = createRequire(new URL('../packages/core/package.json', import.meta.
 const { createTransport }: MailLibrary = core('nodemailer')
 
 const CONNECTIONS = 10
-/** As the dispatcher hands them out. */
+/** In the form of the dispatcher. */
 const BATCH = 64
 const BATCHES_AT_ONCE = 4
 
@@ -32,12 +32,14 @@ const content = {
 
 type SendBatch = () => Promise<void>
 
-/** Mails a second through the provider, over those through the mail library alone: one process, one server, in turns. */
+/**
+ * Mails a second through the provider, over those through the mail library alone: one process, one server, in turns.
+ */
 export async function run({ quick }: BenchOptions): Promise<Figure[]> {
   const { rounds, batches } = quick ? { rounds: 3, batches: 16 } : { rounds: 9, batches: 64 }
   return inFolder(async (folder) => {
     const sink = startChild<MailSinkHandlers>('mail-sink.mjs', { folder })
-    const { port } = await sink.ask('start', null)
+    const { port } = await sink.request('start', null)
     const provider = openProvider(port)
     const bare = createTransport({
       host: '127.0.0.1',
@@ -56,11 +58,12 @@ export async function run({ quick }: BenchOptions): Promise<Figure[]> {
     const cpus = { ours: [] as number[], theirs: [] as number[] }
     for (let round = 0; round <= rounds; round++) {
       for (const side of ['ours', 'theirs'] as const) {
-        const before = await sink.ask('taken', null)
+        const before = await sink.request('taken', null)
         const { rate, cpu_us } = await roundOf(sides[side], batches)
-        const taken = (await sink.ask('taken', null)) - before
-        if (taken !== batches * BATCH) throw new Error(`${taken} of ${batches * BATCH} mails came`)
-        // The first round only warms up.
+        const taken = (await sink.request('taken', null)) - before
+        if (taken !== batches * BATCH)
+          throw new Error(`${taken} of ${batches * BATCH} mails arrived`)
+        // The first round warms up.
         if (round === 0) continue
         rates[side].push(rate)
         cpus[side].push(cpu_us)
@@ -107,7 +110,7 @@ function bareMail() {
 async function sendOurs(provider: Provider): Promise<void> {
   const outcomes = await provider.send(Array.from({ length: BATCH }, job))
   const lost = outcomes.find(({ type }) => type !== 'accepted')
-  if (lost) throw new Error(`a mail was not taken: ${JSON.stringify(lost)}`)
+  if (lost) throw new Error(`a mail was not accepted: ${JSON.stringify(lost)}`)
 }
 
 const workspace_id = randomUUID()
@@ -126,7 +129,7 @@ function job(): SendJob {
   }
 }
 
-/** Mails a second, and the microseconds of CPU that each cost this process. */
+/** Mails a second, and microseconds of CPU of this process for each. */
 async function roundOf(send: SendBatch, batches: number) {
   let left = batches
   const cpuFrom = process.cpuUsage()

@@ -8,19 +8,19 @@ import { inFolder } from './service.ts'
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 const SVC = join(ROOT, 'packages/cli', commandOf('packages/cli/package.json'))
 
-/** The file behind the `svc` command. */
+/** The file of the `svc` command. */
 function commandOf(manifest: string): string {
   const { bin } = JSON.parse(readFileSync(join(ROOT, manifest), 'utf8')) as { bin: { svc: string } }
   return bin.svc
 }
 
-/** What `svc dev` prints when it can be used. */
+/** The line that `svc dev` prints when it is ready. */
 const READY = 'svc is running at'
 
 const READY_MAX_MS = 120_000
 const IDLE_MS = 10_000
 
-/** How long a user waits: for the service, for the command's help; and how much memory an idle service holds. */
+/** A user's waiting times for the service and for the command's help; and the memory of an idle service. */
 export async function run({ quick }: BenchOptions): Promise<Figure[]> {
   return inFolder(async (folder) => {
     const env = { ...process.env, PORT: '0', SVC_DATA_DIR: folder }
@@ -41,7 +41,7 @@ export async function run({ quick }: BenchOptions): Promise<Figure[]> {
         name: 'npm start, warm',
         value: median(starts) / 1000,
         unit: 's',
-        raw: `till it says that it runs; ${rangeOf(starts)}; svc dev alone ${count(dev.ms)} ms`,
+        raw: `until it prints that it runs; ${rangeOf(starts)}; svc dev alone ${count(dev.ms)} ms`,
       },
       { name: 'svc --help', value: median(helps), unit: 'ms', raw: rangeOf(helps) },
       { name: 'svc dev, idle', value: rss, unit: 'MB', raw: 'resident' },
@@ -70,7 +70,7 @@ function spawnIn(command: string, args: string[], env: NodeJS.ProcessEnv): Start
   }
 }
 
-/** Resolves when the service says that it runs, with the time that took. */
+/** Resolves with the time at which the service prints that it runs. */
 async function ready({ child, from }: Started): Promise<{ child: ChildProcess; ms: number }> {
   let output = ''
   return new Promise((resolve, reject) => {
@@ -89,7 +89,7 @@ async function ready({ child, from }: Started): Promise<{ child: ChildProcess; m
   })
 }
 
-/** Ends it, and resolves when everyone it started has gone too. */
+/** Ends it, and resolves when all its children have ended too. */
 async function ended(child: ChildProcess): Promise<void> {
   const gone = new Promise((resolve) => child.once('close', resolve))
   child.kill('SIGTERM')

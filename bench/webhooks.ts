@@ -6,7 +6,7 @@ import { type BenchOptions, count, type Figure, median, percent, quantile } from
 import type { DelivererHandlers } from './processes/deliverer.ts'
 import { inFolder } from './service.ts'
 
-/** What the process of a receiver is asked. */
+/** The requests of a receiver's process. */
 interface SinkHandlers {
   [name: string]: (input: never) => unknown
   start(_: null): { port: number }
@@ -25,7 +25,7 @@ const PER_S = 300
 const DEAD_SHARE = 0.1
 const WARM_MS = 3_000
 
-/** What dead receivers cost those that answer, and what the backlog of one costs another workspace. */
+/** The effect of dead receivers on others, and of one backlog on another workspace. */
 export async function runFairness({ quick }: BenchOptions): Promise<Figure[]> {
   const plan = quick
     ? { rounds: 1, ms: 8_000, deadline_ms: 3_000, rows: 20_000 }
@@ -43,8 +43,8 @@ export async function runFairness({ quick }: BenchOptions): Promise<Figure[]> {
   const slowest = await besideBacklog(plan.rows)
   return [
     {
-      name: `webhook-fairness, p99 wait of none dead over that with ${percent(DEAD_SHARE)} of ${WORKSPACES * WEBHOOKS_EACH} receivers hanging`,
-      // A cost has a ceiling; a figure with a floor is its inverse.
+      name: `webhook-fairness, p99 wait without dead receivers over that with ${percent(DEAD_SHARE)} of ${WORKSPACES * WEBHOOKS_EACH} hanging`,
+      // A cost has a maximum; a figure with a floor is its inverse.
       value: 1 / median(ratios),
       unit: 'x',
       floor: 1 / 1.5,
@@ -55,12 +55,12 @@ export async function runFairness({ quick }: BenchOptions): Promise<Figure[]> {
       value: slowest.max,
       unit: 'ms',
       floor: 1_000,
-      raw: `the slowest of ${slowest.of}, median ${count(slowest.p50)} ms; ${count(slowest.drained)}/s of the backlog went out meanwhile`,
+      raw: `the slowest of ${slowest.of}, median ${count(slowest.p50)} ms; ${count(slowest.drained)}/s of the backlog were delivered meanwhile`,
     },
   ]
 }
 
-/** Durable deliveries a second, and how many times as many as with one commit per attempt. */
+/** Durable deliveries a second, and as a multiple of those with one commit per attempt. */
 export async function runDeliveries({ quick }: BenchOptions): Promise<Figure[]> {
   const { rounds, many, few } = quick
     ? { rounds: 2, many: 20_000, few: 2_000 }
@@ -70,17 +70,17 @@ export async function runDeliveries({ quick }: BenchOptions): Promise<Figure[]> 
   let raw = ''
   for (let round = 0; round < rounds; round++) {
     await onStage([['/ok'], ['/ok']], async ({ sink, deliverer }) => {
-      await deliverer.ask('queue', { webhook: 0, count: few })
+      await deliverer.request('queue', { webhook: 0, count: few })
       const from = performance.now()
-      await deliverer.ask('oneByOne', few)
+      await deliverer.request('oneByOne', few)
       theirs.push((few / (performance.now() - from)) * 1000)
-      await deliverer.ask('queue', { webhook: 1, count: many })
+      await deliverer.request('queue', { webhook: 1, count: many })
       const before = [await deliverer.usage(), await sink.usage()] as const
       const began = performance.now()
-      await deliverer.ask('begin', {})
-      // The receiver is asked first: counting rows is work of the process that is measured.
-      while ((await sink.ask('count', null)).received < few + many) await pause(20)
-      while ((await deliverer.ask('recorded', 1)) < many) await pause(20)
+      await deliverer.request('begin', {})
+      // The receiver counts first: counting rows is work of the measured process.
+      while ((await sink.request('count', null)).received < few + many) await pause(20)
+      while ((await deliverer.request('recorded', 1)) < many) await pause(20)
       ours.push((many / (performance.now() - began)) * 1000)
       const used = between(before[0], await deliverer.usage())
       const receiver = between(before[1], await sink.usage())
@@ -115,36 +115,36 @@ async function waitsWith(
     Array.from({ length: WEBHOOKS_EACH }, (_, i) => (isDead(i) ? '/hang' : '/ok')),
   )
   return onStage(paths, async ({ sink, deliverer }) => {
-    await deliverer.ask('begin', { deadline_ms })
-    await deliverer.ask('produce', { per_s: PER_S, ms: WARM_MS })
-    await sink.ask('waits', null)
-    await deliverer.ask('produce', { per_s: PER_S, ms })
+    await deliverer.request('begin', { deadline_ms })
+    await deliverer.request('produce', { per_s: PER_S, ms: WARM_MS })
+    await sink.request('waits', null)
+    await deliverer.request('produce', { per_s: PER_S, ms })
     await pause(500)
-    const waits = (await sink.ask('waits', null)).map(([, wait]) => wait)
+    const waits = (await sink.request('waits', null)).map(([, wait]) => wait)
     return { p50: median(waits), p99: quantile(waits, 0.99) }
   })
 }
 
 async function besideBacklog(rows: number) {
   return onStage([['/backlog'], ['/new']], async ({ sink, deliverer }) => {
-    await deliverer.ask('queue', { webhook: 0, count: rows })
-    await deliverer.ask('begin', {})
+    await deliverer.request('queue', { webhook: 0, count: rows })
+    await deliverer.request('begin', {})
     await pause(1_000)
-    await sink.ask('waits', null)
-    const before = await sink.ask('count', null)
+    await sink.request('waits', null)
+    const before = await sink.request('count', null)
     const from = performance.now()
-    await deliverer.ask('produce', { per_s: 10, ms: 3_000, only: 1 })
-    const after = await sink.ask('count', null)
+    await deliverer.request('produce', { per_s: 10, ms: 3_000, only: 1 })
+    const after = await sink.request('count', null)
     const seconds = (performance.now() - from) / 1000
     await pause(1_000)
-    const found = (await sink.ask('waits', null)).filter(([path]) => path === '/new')
+    const found = (await sink.request('waits', null)).filter(([path]) => path === '/new')
     const waits = found.map(([, wait]) => wait)
     const drained = ((after.paths['/backlog'] ?? 0) - (before.paths['/backlog'] ?? 0)) / seconds
     return { max: Math.max(...waits), p50: median(waits), of: waits.length, drained }
   })
 }
 
-/** A receiver and a process that delivers to it, on a database of its own. */
+/** A receiver and a process that delivers to it, on a new database. */
 async function onStage<T>(paths: string[][], work: (stage: Stage) => Promise<T>): Promise<T> {
   return inFolder(async (folder) => {
     const data = join(folder, 'data')
@@ -152,9 +152,9 @@ async function onStage<T>(paths: string[][], work: (stage: Stage) => Promise<T>)
     const sink = startChild<SinkHandlers>('sink.mjs', { folder })
     const deliverer = startChild<DelivererHandlers>('deliverer.ts', { folder })
     try {
-      const { port } = await sink.ask('start', null)
+      const { port } = await sink.request('start', null)
       const urls = paths.map((each) => each.map((path) => `http://127.0.0.1:${port}${path}`))
-      await deliverer.ask('open', { folder: data, urls })
+      await deliverer.request('open', { folder: data, urls })
       return await work({ sink, deliverer })
     } finally {
       await Promise.all([deliverer.end(), sink.end()])

@@ -7,11 +7,11 @@ import { inFolder, startService } from '../service.ts'
 
 const FLOOR = 0.35
 
-/** Where the processors are the limit, a second server has none to use. */
+/** If the processors are the limit, a second server gains nothing. */
 const FLOOR_OF_TWO = 0.95
 
 /**
- * Durably accepted sends a second on PostgreSQL: of one server as a share of the bare route, and of two servers on one
+ * Durably accepted sends a second on PostgreSQL: one server as a share of the bare route, and two servers on one
  * database as a share of one. The same 64 connections, in turns.
  */
 export async function run({ quick }: BenchOptions): Promise<Figure[]> {

@@ -9,14 +9,14 @@ const CEILING = 2
 const BATCH = 64
 const LEASE_MS = 30_000
 
-/** A queue of so many rows, all due. */
+/** The number of rows in the queue, all due. */
 interface Queue {
   storage: Storage
   pool: Pool
   times_ms: number[]
 }
 
-/** What a claim costs in a queue of 1,000,000 rows, as a multiple of one in a queue of 1,000; in turns. */
+/** The cost of a claim in a queue of 1,000,000 rows, as a multiple of one in a queue of 1,000; in turns. */
 export async function run({ quick }: BenchOptions): Promise<Figure[]> {
   const sizes = quick ? [1_000, 100_000] : [1_000, 1_000_000]
   const claims = quick ? 40 : 200
@@ -58,7 +58,7 @@ async function fill(serverUrl: string, size: number): Promise<Queue> {
   const url = serverUrl.replace(/[^/]*$/, name)
   const storage = await openStorage(url, systemRuntime())
   const pool = new Pool({ connectionString: url, max: 1 })
-  // As if accepted one after the other, one each millisecond; ids grow with time.
+  // As if accepted one by one, one a millisecond; ids grow with time.
   await pool.query(
     `insert into messages (id, workspace_id, channel, recipient, content, metadata, livemode, status, accepted,
        credits_used, credits_refunded, sequence, created_at, updated_at)

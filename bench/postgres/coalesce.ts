@@ -11,8 +11,8 @@ const CALLERS = [16, 64]
 const PLENTY = units(900_000_000_000_000)
 
 /**
- * Sends of one hot workspace, whose every send changes the same balance: those that the service coalesces into shared
- * commits, against one transaction with `SELECT … FOR UPDATE` for each request. The same callers, in turns.
+ * Sends of one hot workspace, which all change the same balance: the service coalesces them into shared commits; the
+ * comparison is one transaction with `SELECT … FOR UPDATE` for each request. The same callers, in turns.
  */
 export async function run({ quick }: BenchOptions): Promise<Figure[]> {
   const database = await startPostgres()
@@ -36,7 +36,7 @@ export async function run({ quick }: BenchOptions): Promise<Figure[]> {
     const figures: Figure[] = []
     for (const callers of CALLERS) {
       const rates: { ours: number; theirs: number }[] = []
-      // The first round only warms up.
+      // The first round warms up.
       for (let round = 0; round <= plan.rounds; round++) {
         const ours = await rateOf(coalesced, callers, plan.ms)
         const theirs = await rateOf(plain, callers, plan.ms)
@@ -59,7 +59,7 @@ export async function run({ quick }: BenchOptions): Promise<Figure[]> {
   }
 }
 
-/** How often a second `send` ends, when `callers` call it again and again. */
+/** Ends of `send` a second, when `callers` call it repeatedly. */
 async function rateOf(send: () => Promise<void>, callers: number, ms: number): Promise<number> {
   const from = performance.now()
   const until = from + ms

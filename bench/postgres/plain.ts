@@ -4,7 +4,7 @@ import { type Account, decide } from '../../packages/core/src/rules/decide.ts'
 
 const core = createRequire(new URL('../../packages/core/package.json', import.meta.url))
 
-/** As much of the driver as is used here. */
+/** The part of the driver that is used here. */
 interface Queryable {
   query<Row = unknown>(
     query: string | { name: string; text: string; values: unknown[] },
@@ -17,13 +17,13 @@ export interface Pool extends Queryable {
   end(): Promise<void>
 }
 
-/** The driver that the service uses. */
+/** The driver of the service. */
 export const { Pool }: { Pool: new (options: { connectionString: string; max: number }) => Pool } =
   core('pg')
 
 /**
- * One send as it is commonly written: a transaction of its own for each request, which locks the account by
- * `SELECT … FOR UPDATE`, writes the same rows as the service, and commits. Statements are prepared.
+ * One send in the usual way: one transaction for each request, which locks the account by `SELECT … FOR UPDATE`,
+ * writes the same rows as the service, and commits. Statements are prepared.
  */
 export async function sendPlainly(pool: Pool, request: AcceptRequest): Promise<void> {
   const { workspace_id, debit, messages } = request

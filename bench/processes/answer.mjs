@@ -1,8 +1,8 @@
 import { performance } from 'node:perf_hooks'
 
-// Plain JavaScript, as what is measured is: it runs in node on the built packages, with no loader in between.
+// Plain JavaScript, like the measured code: it runs in node on the built packages, without a loader.
 
-/** Answers the parent's questions, and ends when the parent is gone. */
+/** Answers the parent's requests, and ends with the parent. */
 export function answer(handlers) {
   const all = { ...handlers, usage }
   process.on('message', async ({ id, name, input }) => {

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { createRequire } from 'node:module'
 import { answer } from './answer.mjs'
 
-// The very engine that the service writes with, under the settings of `storage/sqlite/connection.ts`.
+// The engine of the service, with the settings of the service's connection.
 const core = createRequire(new URL('../../packages/core/package.json', import.meta.url))
 const Sqlite = core(Number(process.versions.napi) < 10 ? 'better-sqlite3-12' : 'better-sqlite3')
 
@@ -12,7 +12,7 @@ let connection
 let inserts
 
 answer({
-  /** Makes the tables of a service's database anew, and takes the newest of its rows for a pattern. */
+  /** Creates the tables of a service's database again, with its newest rows as a pattern. */
   start({ file, pattern_file, rows }) {
     const pattern = new Sqlite(pattern_file, { readonly: true })
     connection = new Sqlite(file)
@@ -42,7 +42,7 @@ answer({
     })
     pattern.close()
   },
-  /** Inserts them again and again under new ids, all in one transaction each time. */
+  /** Inserts the rows repeatedly under new ids, in one transaction each time. */
   run({ ms }) {
     const insertAll = connection.transaction((prefix) => {
       const count = inserts[0].values.length

@@ -1,13 +1,13 @@
 import { createRequire } from 'node:module'
 import { answer } from './answer.mjs'
 
-// The very fastify that the service is built on.
+// The fastify version of the service.
 const fastify = createRequire(new URL('../../packages/server/package.json', import.meta.url))(
   'fastify',
 )
 
 answer({
-  // What the framework alone can do: it parses the same body and answers the same JSON, and does nothing between.
+  // The framework's maximum: parses the same body and returns the same JSON, without other work.
   async start() {
     const app = fastify()
     app.post('/api/v1/messages/send', async (_request, reply) => {

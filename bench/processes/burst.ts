@@ -2,11 +2,11 @@ import { type Connection, openConnection, requestBytes } from '../connection.ts'
 import { quantile } from '../figure.ts'
 import { answer } from './answer.mjs'
 
-/** How a process is asked that opens many connections at once. */
+/** The requests of a process that opens many connections at once. */
 export type BurstHandlers = typeof handlers
 
 const handlers = {
-  /** Opens the connections at the same moment; each sends one request after the other for so long. */
+  /** Opens the connections at the same moment; each sends one request after the other for this time. */
   async run({ url, key, connections, ms }: Burst) {
     const from = performance.now()
     const until = from + ms
@@ -33,7 +33,7 @@ const handlers = {
         const { status } = await connection.request(request)
         statuses.set(status, (statuses.get(status) ?? 0) + 1)
         if (status === 201) accepted_ms.push(performance.now() - began)
-        // A client that is told to wait does so, if not for as long as it is told.
+        // A refused client waits, but at most a second.
         else await new Promise((resolve) => setTimeout(resolve, 1_000))
       }
     }
@@ -46,7 +46,7 @@ const handlers = {
       accept_p99_ms: accepted_ms.length > 0 ? quantile(accepted_ms, 0.99) : 0,
     }
   },
-  /** Asks for health on new connections, one after the other, for so long. */
+  /** Requests health on new connections, one after the other, for this time. */
   async probe({ url, ms }: { url: string; ms: number }) {
     const until = performance.now() + ms
     const probes_ms: number[] = []

@@ -14,14 +14,14 @@ import { openWebhook } from '../../packages/core/src/webhooks/sealed-webhook.ts'
 import { builders, plainSealer } from '../../packages/core/test/fixtures.ts'
 import { answer } from './answer.mjs'
 
-/** How a process is asked that delivers webhooks, on a database of its own. */
+/** The requests of a process that delivers webhooks, with its own database. */
 export type DelivererHandlers = typeof handlers
 
 const BLOCK = 1_000
 const TICK_MS = 10
 const LEASE_MS = 60_000
 
-/** With one commit per attempt: as many under way as the lane would have. */
+/** With one commit for each attempt: as many in flight as the lane would have. */
 const ONE_BY_ONE = 256
 
 const runtime = { ...systemRuntime(), random: Math.random }
@@ -49,13 +49,13 @@ const handlers = {
       return made
     })
   },
-  /** So many deliveries to that webhook, all due. */
+  /** Queues this number of due deliveries to the webhook. */
   async queue({ webhook, count }: { webhook: number; count: number }) {
     for (let left = count; left > 0; left -= BLOCK) {
       await queue(Array.from({ length: Math.min(BLOCK, left) }, () => webhook))
     }
   },
-  /** Begins to deliver. */
+  /** Starts the deliveries. */
   begin({ deadline_ms }: { deadline_ms?: number }) {
     const settings = { targets: targets(deadline_ms), providers: [], public_url: '', secret: '' }
     const performer = createPool({
@@ -71,7 +71,7 @@ const handlers = {
     })
     lane = startLane(deliveryLane({ storage, runtime, sealer, performer }), runtime.log)
   },
-  /** Queues so many deliveries a second, to one webhook after the other, for so long. */
+  /** Queues deliveries at this rate for this time, to one webhook after the other. */
   async produce({ per_s, ms, only }: { per_s: number; ms: number; only?: number }) {
     const from = performance.now()
     let made = 0
@@ -84,7 +84,7 @@ const handlers = {
     }
     return made
   },
-  /** Delivers that many in this thread, and commits each attempt by itself; answers when it is done. */
+  /** Delivers this number in this thread, with one commit for each attempt; resolves at the end. */
   async oneByOne(count: number) {
     const deliverer = createDeliverer({ now: runtime.now, targets: targets() })
     let commits: Promise<unknown> = Promise.resolve()
@@ -101,9 +101,9 @@ const handlers = {
         token: runtime.id(),
       })
       const posted = claimed.map(async (delivery) => {
-        const [given] = await deliverer.deliver([{ ...opened(delivery), other_secret: null }])
-        if (!given) throw new Error('no answer')
-        const { started_at_ms, used_other_secret: _, ...rest } = given
+        const [report] = await deliverer.deliver([{ ...opened(delivery), other_secret: null }])
+        if (!report) throw new Error('no answer')
+        const { started_at_ms, used_other_secret: _, ...rest } = report
         const result = { ...delivery, ...rest, started_at: new Date(started_at_ms) }
         commits = commits.then(() => storage.hot.recordDeliveries([result]))
         await commits
@@ -113,7 +113,7 @@ const handlers = {
     }
     await deliverer.close()
   },
-  /** How many deliveries to that webhook are recorded as delivered. */
+  /** The number of deliveries to that webhook that are recorded as delivered. */
   recorded(webhook: number) {
     const { workspace_id, id } = webhooks[webhook] as WebhookRow
     return storage.read.webhooks.countDeliveries(workspace_id, id, { status: 'delivered' })

@@ -2,24 +2,24 @@ import { type Connection, openConnection, requestBytes } from '../connection.ts'
 import { quantile } from '../figure.ts'
 import { answer } from './answer.mjs'
 
-/** Different requests that are sent in turn, so that nothing is measured that knows them by heart. */
+/** The number of different requests, sent in turn, so that no cache of requests is measured. */
 const REQUESTS = 512
 
-/** How a process that makes load is asked. */
+/** The requests of a process that generates load. */
 export type LoadHandlers = typeof handlers
 
-/** One stretch of load. */
+/** One period of load. */
 export interface Load {
-  /** Connections are spread evenly over them. */
+  /** The addresses; connections are spread evenly over them. */
   urls: string[]
   key: string
   connections: number
   ms: number
-  /** So many messages may be accepted and not yet be seen at the receiver; then senders wait. */
+  /** The maximum of messages that are accepted and not yet seen at the receiver; above it, senders wait. */
   backlog_max?: number
 }
 
-/** One connection, and what it sends in turn. */
+/** One connection, and its requests in turn. */
 interface Sender {
   connection: Connection
   requests: Buffer[]
@@ -29,7 +29,7 @@ let seen = 0
 let ring: (() => void)[] = []
 
 const handlers = {
-  /** Sends as fast as answers come, one request at a time on each connection. */
+  /** Sends at the rate of the answers, one request at a time on each connection. */
   async run({ urls, key, connections, ms, backlog_max = Number.POSITIVE_INFINITY }: Load) {
     const targets = urls.map((url) => ({
       url,
@@ -70,7 +70,7 @@ const handlers = {
       p99_ms: quantile(latencies_ms, 0.99),
     }
   },
-  /** Tells how many messages of this run have come through to the end. */
+  /** Reports the number of messages of this run that have arrived. */
   seen(count: number) {
     seen = count
     const waiting = ring

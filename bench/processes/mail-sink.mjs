@@ -1,7 +1,7 @@
 import { createServer } from 'node:net'
 import { answer } from './answer.mjs'
 
-// Takes mail as cheaply as can be: what is measured is who sends it. Asked as `MailSinkHandlers`.
+// Accepts mail at minimal cost, because the sender is measured. Requests: `MailSinkHandlers`.
 
 const EHLO = '250-bench\r\n250-PIPELINING\r\n250-8BITMIME\r\n250-ENHANCEDSTATUSCODES\r\n250 DSN\r\n'
 const OK = '250 2.0.0 OK\r\n'

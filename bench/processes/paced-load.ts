@@ -2,16 +2,16 @@ import { openConnection, requestBytes } from '../connection.ts'
 import { quantile } from '../figure.ts'
 import { answer } from './answer.mjs'
 
-/** How a process that sends at a steady pace is asked. */
+/** The requests of a process that sends at a steady rate. */
 export type PacedLoadHandlers = typeof handlers
 
-/** Connections that are free for whoever's turn it is: enough that none has to wait for one. */
+/** Shared connections: enough that no request waits for one. */
 const CONNECTIONS = 64
 
 const handlers = {
   /**
-   * Sends so many a second for so long, whether or not what was sent before has been answered. A time counts from when a
-   * request should have begun, so that who is held up by the one before is held up.
+   * Sends at this rate for this time, without waiting for answers. A duration starts when its request was due, so
+   * that a delay by earlier requests counts.
    */
   async run({ url, key, per_s, ms }: { url: string; key: string; per_s: number; ms: number }) {
     const open = await Promise.all(Array.from({ length: CONNECTIONS }, () => openConnection(url)))

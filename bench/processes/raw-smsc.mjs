@@ -1,8 +1,8 @@
 import { createServer } from 'node:net'
 import { answer } from './answer.mjs'
 
-// An SMSC that costs as little as one can: it reads headers and addresses, takes everything, and answers a count as the
-// id. Plain JavaScript on Buffers. Asked as `RawSmscHandlers`.
+// An SMSC of minimal cost: it reads headers and addresses, accepts everything, and returns a counter as the id. Plain
+// JavaScript on Buffers. Requests: `RawSmscHandlers`.
 
 const BIND_RECEIVER = 1
 const BIND_TRANSMITTER = 2
@@ -16,7 +16,7 @@ const RESPONSE = 0x80000000
 const ROK = 0
 const RINVCMDID = 3
 
-/** Recipients end in so many digits of their own, by which lost and doubled messages are found. */
+/** The number of final digits by which recipients differ; they show lost and repeated messages. */
 const OWN_DIGITS = 7
 
 const times = new Uint8Array(10 ** OWN_DIGITS)
@@ -35,7 +35,7 @@ answer({
     return { port: server.address().port }
   },
   count: () => ({ submitted, doubled, receipted }),
-  /** Answers when so many short messages have come since the start, with the time of the last. */
+  /** Resolves when this number of short messages has arrived since the start, with the time of the last. */
   reached(count) {
     return new Promise((resolve) => {
       watcher = { count, resolve }
@@ -51,7 +51,7 @@ function watch() {
   resolve(now())
 }
 
-/** Of the machine, so that it compares with other processes' times. */
+/** The machine's clock, comparable with the times of other processes. */
 function now() {
   return performance.timeOrigin + performance.now()
 }
@@ -121,7 +121,7 @@ function submit(octets, at, end, sequence, answers) {
   )
 }
 
-/** A PDU whose body is one C-octet string, or, where that is empty and it has none, nothing. */
+/** A PDU whose body is one C-octet string, or no body. */
 function pdu(command, sequence, text) {
   const hasBody =
     command !== (ENQUIRE_LINK | RESPONSE) >>> 0 && command !== (UNBIND | RESPONSE) >>> 0
@@ -137,7 +137,7 @@ function pdu(command, sequence, text) {
 
 let receipts_sent = 0
 
-/** A deliver_sm that says that a message was delivered (SMPP 3.4 appendix B). */
+/** A deliver_sm that reports a message as delivered (SMPP 3.4 appendix B). */
 function receipt(id, source, dest) {
   receipts_sent += 1
   const text = `id:${id} sub:001 dlvrd:001 submit date:2601010000 done date:2601010000 stat:DELIVRD err:000 text:`

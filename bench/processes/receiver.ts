@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net'
 import { verify } from '@svc/core/webhooks'
 import { answer } from './answer.mjs'
 
-/** How a process that receives webhooks is asked. */
+/** The requests of a process that receives webhooks. */
 export type ReceiverHandlers = typeof handlers
 
 const seen = new Set<string>()
@@ -25,10 +25,10 @@ const handlers = {
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
     return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/` }
   },
-  trust(given: string) {
-    secret = given
+  trust(value: string) {
+    secret = value
   },
-  /** `messages` are the different messages that were reported as delivered. */
+  /** `messages` is the number of different messages that were reported as delivered. */
   count: (_: null) => ({ requests, messages: seen.size, forged }),
 }
 

@@ -4,7 +4,7 @@ import { createCore } from '@svc/core'
 import { buildApp, readConfig, startServer } from '@svc/server'
 import { answer } from './answer.mjs'
 
-// The service as an operator runs it, and a workspace in it that can pay for everything. Asked as `ServiceHandlers`.
+// The service as an operator runs it, with a workspace that can pay for everything. Requests: `ServiceHandlers`.
 
 let running
 
@@ -12,13 +12,13 @@ const delays = monitorEventLoopDelay({ resolution: 1 })
 let turns
 
 answer({
-  async start({ dispatch, webhook_url, webhook_events, key: given }) {
+  async start({ dispatch, webhook_url, webhook_events, key: existing_key }) {
     running = dispatch ? await startServer({ config: readConfig(process.env) }) : await accepting()
     const { core, url, metrics_url = null } = running
-    if (given !== null) return { url, key: given, secret: '', metrics_url }
+    if (existing_key !== null) return { url, key: existing_key, secret: '', metrics_url }
     const workspace = await core.workspaces.create({
       email: 'bench@example.com',
-      password: 'not used by anybody',
+      password: 'a password without a user',
       company_name: 'Bench',
     })
     const { key } = await core.apiKeys.create(workspace.id, {
@@ -50,12 +50,12 @@ answer({
   resume: () => running.core.dispatch.resume(),
   async stop() {
     await running.close()
-    // A profile is written when the process ends in order.
+    // A clean end writes the profile.
     setImmediate(() => process.exit())
   },
 })
 
-/** All of the service but its dispatcher. */
+/** The service without its dispatcher. */
 async function accepting() {
   const config = readConfig(process.env)
   const core = await createCore({
@@ -76,8 +76,8 @@ async function accepting() {
 }
 
 /**
- * The longest turn of the event loop: the smaller of the time that passed in it and the processor time of the main
- * thread. So a turn is not longer for what the other processes of the machine did meanwhile.
+ * The longest turn of the event loop: the minimum of its duration and of the main thread's processor time in it, so
+ * that other processes of the machine do not lengthen it.
  */
 function watchTurns() {
   const file = openSync('/proc/self/schedstat')

@@ -1,7 +1,7 @@
 import { createServer } from 'node:net'
 import { answer } from './answer.mjs'
 
-// Receives webhooks as cheaply as can be: what is measured is who sends them. `/hang…` is never answered. Asked as
+// Receives webhooks at minimal cost, because the sender is measured. `/hang…` is never answered. Requests:
 // `SinkHandlers`.
 
 const HEAD_END = Buffer.from('\r\n\r\n')
@@ -17,9 +17,9 @@ answer({
       const server = createServer(serve)
       server.listen(0, '127.0.0.1', () => resolve({ port: server.address().port }))
     }),
-  /** How many were answered, in all and by path. */
+  /** The number of answered requests, in total and by path. */
   count: () => ({ received, paths: Object.fromEntries(counts) }),
-  /** How long each has waited that was answered since this was asked before, as [path, milliseconds]. */
+  /** The wait of each request that was answered since the last call, as [path, milliseconds]. */
   waits() {
     const found = waits
     waits = []

@@ -1,16 +1,16 @@
 import { type Connection, openConnection, type RequestParts, requestBytes } from '../connection.ts'
 import { answer } from './answer.mjs'
 
-/** Stands in a request where a recipient's own digits go; everything between two of them belongs to one message. */
+/** The placeholder for a recipient's own digits; the bytes between two of them belong to one message. */
 const MARK = '@@@@@@@'
 
-/** How a process that makes load is asked. */
+/** The requests of a process that generates load. */
 export type SmsLoadHandlers = typeof handlers
 
-/** So many messages, in requests of one kind. */
+/** The number of messages, in requests of one kind. */
 export interface SmsLoad {
   url: string
-  /** With a `@@@@@@@` wherever a message's own seven digits belong. */
+  /** With `@@@@@@@` in place of a message's own seven digits. */
   request: RequestParts
   status: number
   messages_each: number
@@ -21,7 +21,7 @@ export interface SmsLoad {
 let next_number = 1
 
 const handlers = {
-  /** Sends as fast as answers come, one request at a time on each connection; no two messages are alike. */
+  /** Sends at the rate of the answers, one request at a time on each connection; all messages differ. */
   async run({ url, request, status, messages_each, connections, messages }: SmsLoad) {
     const open = await Promise.all(Array.from({ length: connections }, () => openConnection(url)))
     let left = Math.ceil(messages / messages_each)
@@ -41,7 +41,7 @@ const handlers = {
   },
 }
 
-/** The bytes of a request; each time with digits of their own. The bytes are the same ones: one request at a time. */
+/** The bytes of a request with new digits. The buffer is reused, because there is one request at a time. */
 function templateOf(url: string, request: RequestParts, messages_each: number): () => Buffer {
   const bytes = requestBytes(url, request)
   const marks: number[] = []
@@ -60,7 +60,7 @@ function templateOf(url: string, request: RequestParts, messages_each: number): 
   }
 }
 
-/** Of the machine, so that it compares with other processes' times. */
+/** The machine's clock, comparable with the times of other processes. */
 function now(): number {
   return performance.timeOrigin + performance.now()
 }

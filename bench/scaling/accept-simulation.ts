@@ -2,26 +2,26 @@ import { quantile } from '../figure.ts'
 import { seeded } from './random.ts'
 import { createTimeline } from './timeline.ts'
 
-/** What accepting costs, and who asks. Times in milliseconds. */
+/** The cost of accepting, and the load. Times in milliseconds. */
 export interface AcceptLoad {
   seed: number
   servers: number
-  /** Batches that one server has under way at once. */
+  /** The maximum of concurrent batches of one server. */
   slots: number
   batch_max: number
   db_cores: number
-  /** A batch works so long on a core, with its account locks held. */
+  /** The time that a batch works on a core, with its account locks held. */
   fixed_ms: number
   per_request_ms: number
   flush_ms: number
   /** Requests a millisecond, of all workspaces, at random moments (Poisson). */
   rate_per_ms: number
-  /** The share of them that is the hot workspace's; the others never meet. */
+  /** The share of the hot workspace; the other requests have different workspaces. */
   hot_share: number
   requests: number
 }
 
-/** What became of the requests. */
+/** The results of the requests. */
 export interface AcceptOutcome {
   per_s: number
   mean_batch: number
@@ -41,9 +41,9 @@ interface Server {
 }
 
 /**
- * Discrete-event simulation of accepting: requests gather at their server, a batch takes the hot account's lock if it
- * has a request of that workspace, works on a core of the database, and waits for a flush that it shares with all who
- * commit meanwhile; only then is the lock free. Locks, cores and batches are first come, first served.
+ * Discrete-event simulation of accepting. Requests gather at their server. A batch takes the hot account's lock if it
+ * has a request of that workspace, works on a core of the database, and waits for a flush that concurrent commits
+ * share; then the lock is released. Locks, cores and batches are first come, first served.
  */
 export function simulateAccept(load: AcceptLoad): AcceptOutcome {
   const random = seeded(load.seed)
@@ -114,7 +114,7 @@ export function simulateAccept(load: AcceptLoad): AcceptOutcome {
   }
 }
 
-/** The mean time in the system of M/D/1 (Pollaczek–Khinchine): what the simulation must give for a single queue. */
+/** The mean time in the system of M/D/1 (Pollaczek–Khinchine): the expected result for a single queue. */
 export function meanOfSingleQueue(rate_per_ms: number, service_ms: number): number {
   const used = rate_per_ms * service_ms
   return service_ms + (used * service_ms) / (2 * (1 - used))
@@ -125,7 +125,7 @@ function spreadOf(latencies: number[]): { p50_ms: number; p99_ms: number } {
   return { p50_ms: quantile(latencies, 0.5), p99_ms: quantile(latencies, 0.99) }
 }
 
-/** So many may have it at once; the others wait in their order. */
+/** The number of concurrent holders; the others wait in their order. */
 function resource(units: number) {
   const waiting: (() => void)[] = []
   let free = units

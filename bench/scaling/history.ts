@@ -3,27 +3,27 @@ import { PARTITIONED, sqlOfPlan } from '../../packages/core/test/scaling/plan.ts
 import type { Scratch, ScratchDatabase } from './scratch.ts'
 import { costOf, costOfVerbs, makeWorkspaces, VERBS } from './verbs.ts'
 
-/** What lists of one workspace cost when it has so many messages; milliseconds until answered. */
+/** The cost of one workspace's lists at this number of messages; milliseconds until the answer. */
 export interface ListCost {
   rows: number
-  /** The database's CPU for the newest 50 and how many there are. */
+  /** The database's CPU for the newest 50 and the total. */
   cpu_ms: number
   /** The newest 50. */
   page_ms: number
   /** 50 after an offset of a tenth of the history. */
   deep_page_ms: number
-  /** How many there are: every page says it. */
+  /** The total, which every page contains. */
   count_ms: number
-  /** A recipient whom nobody wrote to: a search through all. */
+  /** A recipient without messages: a search through all. */
   search_ms: number
   /** Of all indexes of `messages`. */
   index_bytes: number
 }
 
-/** How often each is asked. */
-const ASKED = 16
+/** The number of queries of each kind. */
+const QUERIES = 16
 
-/** Fills one workspace up to each size, and asks for its lists. */
+/** Fills one workspace up to each size, and reads its lists. */
 export async function costOfLists(
   scratch: Scratch,
   database: ScratchDatabase,
@@ -54,13 +54,14 @@ async function askFor(
   )
   const first = { limit: 50, offset: 0 }
   const deep = { limit: 50, offset: rows / 10 }
-  const wallOf = async (ask: () => Promise<unknown>) => (await costOf(scratch, ASKED, ask)).wall_ms
+  const wallOf = async (query: () => Promise<unknown>) =>
+    (await costOf(scratch, QUERIES, query)).wall_ms
   const page = () => messages.list(workspaceId, {}, first)
   const total = () => messages.count(workspaceId, {})
   return {
     rows,
     index_bytes,
-    cpu_ms: (await costOf(scratch, ASKED, () => Promise.all([page(), total()]))).cpu_ms,
+    cpu_ms: (await costOf(scratch, QUERIES, () => Promise.all([page(), total()]))).cpu_ms,
     page_ms: await wallOf(page),
     deep_page_ms: await wallOf(() => messages.list(workspaceId, {}, deep)),
     count_ms: await wallOf(total),
@@ -92,7 +93,7 @@ async function fill(
   await pool.query('vacuum analyze messages')
 }
 
-/** What a batch of 64 through all verbs costs the database's CPU, by how many partitions each history has. */
+/** The database's CPU for a batch of 64 through all verbs, by the number of partitions of each history. */
 export interface PartitionCost {
   partitions: number
   cpu_ms: number
@@ -100,7 +101,7 @@ export interface PartitionCost {
 
 const BATCH = 64
 
-/** Partitions every history by months around now, as the page says, and measures the verbs on it. */
+/** Partitions every history by months around now, as the page describes, and measures the verbs on it. */
 export async function costOfPartitions(
   scratch: Scratch,
   counts: readonly number[],
@@ -124,7 +125,7 @@ export async function costOfPartitions(
   return costs
 }
 
-/** The first partition is for what was before this month; half of the others are past it. */
+/** The first partition has everything before this month; half of the others are after it. */
 async function partition({ pool }: ScratchDatabase, count: number): Promise<void> {
   if (count === 0) return
   await pool.query(sqlOfPlan('tools'))

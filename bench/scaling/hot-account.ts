@@ -2,7 +2,7 @@ import { builders } from '../../packages/core/test/fixtures.ts'
 import type { Scratch, ScratchDatabase } from './scratch.ts'
 import { costOf, type LinearCost, lineThrough, makeWorkspaces } from './verbs.ts'
 
-/** How long one workspace's account stays locked. */
+/** The time that one workspace's account is locked. */
 export interface HotCost {
   /** A batch of single sends: a debit and a ledger entry for each. */
   sends: LinearCost
@@ -14,7 +14,7 @@ const SMALL = 8
 const LARGE = 512
 const BULK = 1_000
 
-/** Accepts batch after batch of one workspace; nobody else is about, so a batch's time is its lock's. */
+/** Accepts batch after batch of one workspace without other load, so a batch's time is that of its lock. */
 export async function costOfHotAccount(
   scratch: Scratch,
   database: ScratchDatabase,

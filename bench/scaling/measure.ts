@@ -18,7 +18,7 @@ const SMALL = 8
 const LARGE = 256
 const WORKSPACES = 256
 
-/** Everything that was measured, before it is put into a model. */
+/** All measurements, as input of a model. */
 export interface Measurements {
   small: Record<Verb, BatchCost>
   large: Record<Verb, BatchCost>
@@ -32,7 +32,7 @@ export interface Measurements {
   partitions: PartitionCost[]
 }
 
-/** Measures on a server of its own, `say` being told what comes next. */
+/** Measures on a new server; `say` gets a description of each step. */
 export async function measure(quick: boolean, say: (text: string) => void): Promise<Measurements> {
   const scratch = await startScratch()
   try {
@@ -77,7 +77,7 @@ async function measureVerbs(scratch: Scratch, quick: boolean) {
   }
 }
 
-/** What the model is given of them. */
+/** The input of the model. */
 export function modelled({
   each,
   vacuum,

@@ -1,6 +1,6 @@
 import type { LinearCost } from './verbs.ts'
 
-/** What the run measured; milliseconds and bytes for each message where nothing else is said. */
+/** The measurements of the run; milliseconds and bytes for each message, except where stated. */
 export interface Measured {
   server_cpu_ms: number
   db_cpu_ms: number
@@ -8,18 +8,18 @@ export interface Measured {
   stored_bytes: number
   index_bytes: number
   vacuum_ms: number
-  /** How long a batch of one workspace keeps its account locked, this machine's flush included. */
+  /** The time that a batch of one workspace locks its account, including this machine's flush. */
   hot: LinearCost
   bulk_message_ms: number
   /** This machine's flush. */
   flush_ms: number
   /** One page of a list and its total, in a history of `LIST_ROWS`. */
   list_cpu_ms: number
-  /** How much more of its CPU the database needs with a year of monthly partitions. */
+  /** The factor of the database's CPU with a year of monthly partitions. */
   partition_factor: number
 }
 
-/** A stage of growth: what there is of everything. Assumed, not measured. */
+/** A stage of growth and its resources. Assumed, not measured. */
 export interface Step {
   name: string
   servers: number
@@ -30,17 +30,17 @@ export interface Step {
   disk_gb: number
   disk_mb_s: number
   flush_ms: number
-  /** How many times the pace of a fresh installation vacuum is allowed. */
+  /** The pace of vacuum, as a multiple of a fresh installation's. */
   vacuum_pace: number
   partitioned: boolean
-  /** Whether lists are asked of replicas. */
+  /** Whether replicas serve lists. */
   replicas: boolean
   nodes: number
-  /** How many nodes' worth of work those nodes do, with workspaces of unequal size. */
+  /** The capacity of the nodes, in nodes, with workspaces of unequal size. */
   speedup: number
 }
 
-/** Messages a second at which each resource is used up, and how much history fits. */
+/** Messages a second at which each resource is used up, and the maximum history. */
 export interface Limits {
   per_s: Record<Resource, number>
   first: Resource
@@ -57,30 +57,30 @@ export type Resource =
   | 'vacuum'
   | 'connections'
 
-/** Lists asked for each message sent. */
+/** Lists for each sent message. */
 export const LISTS_PER_MESSAGE = 0.05
 export const LIST_ROWS = 100_000
 
 /** Connections of one server: two pools of eight, and one that listens (`storage/postgres/connection.ts`). */
 export const CONNECTIONS_PER_SERVER = 17
 
-/** Reserved for superusers by PostgreSQL, and kept for whoever looks after it. */
+/** Reserved for superusers by PostgreSQL, and for administrators. */
 const CONNECTIONS_KEPT = 10
 
-/** Batches of one server that may be committing: two of each of three verbs, one of each claim (`postgres.ts`). */
+/** Concurrent batches of one server: two of each of three verbs, one of each claim (`postgres.ts`). */
 const COMMITS_AT_ONCE = 8
 
-/** What a batch holds under load, and how many transactions a message passes: six verbs. */
+/** The size of a batch under load, and the number of transactions of a message: six verbs. */
 const BATCH = 64
 const TRANSACTIONS = 6
 
-/** A commit that arrives while the disk is flushing waits for the rest of that flush, and for the next. */
+/** A commit that arrives during a flush waits for the rest of it, and for the next one. */
 const FLUSHES_PER_COMMIT = 1.5
 
-/** What is written to the WAL is written to the tables too, later and in pages. */
+/** Data in the WAL is written to the tables too, later and in pages. */
 const WRITES_PER_WAL = 2
 
-/** No resource is planned to be used further. */
+/** The maximum planned use of a resource. */
 const USABLE = 0.7
 
 const GB = 1e9
@@ -111,12 +111,12 @@ export function limitsOf(step: Step, measured: Measured): Limits {
   }
 }
 
-/** How many servers the connections of the database allow; each node of several has servers of its own. */
+/** The number of servers for the connections of the database; each of several nodes has its own servers. */
 function serversFor({ connections_max, nodes }: Step): number {
   return nodes * Math.floor((connections_max - CONNECTIONS_KEPT) / CONNECTIONS_PER_SERVER)
 }
 
-/** Messages a second of one workspace: batches of it follow each other, each behind its commit's flush. */
+/** Messages a second of one workspace: its batches run one after the other, each until its commit's flush. */
 export function hotLimit(measured: Measured, flush_ms: number, batch: number): number {
   const { fixed_ms, per_item_ms } = measured.hot
   const held_ms = Math.max(0, fixed_ms - measured.flush_ms) + flush_ms + per_item_ms * batch

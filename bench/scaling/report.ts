@@ -43,8 +43,8 @@ function figuresOf({ path, vacuum, each, sizes, partitions }: Measurements, meas
   return [
     `whole path, ${count(path.messages)} messages at ${count(path.per_s)}/s: server ${per(path.server_cpu_ms)} of CPU each (main thread ${percent(path.server_loop)} busy), PostgreSQL ${per(path.db_cpu_ms)}`,
     `stored for each message: ${count(each.table_bytes)} bytes of rows, ${count(each.index_bytes)} of indexes; WAL ${count(each.wal_bytes)} bytes; ${count(each.transactions * sizes.large)} transaction ids for a batch of ${sizes.large}`,
-    `vacuum at its own pace: ${per(vacuum.paced_ms)} a message; ${percent(vacuum.hot_share)} of the updates of messages left the index alone`,
-    `a commit alone: ${count(measured.flush_ms)} ms; the hot account is locked for ${count(measured.hot.fixed_ms)} ms + ${per(measured.hot.per_item_ms)} a send, ${per(measured.bulk_message_ms)} a message of a bulk`,
+    `vacuum at its default pace: ${per(vacuum.paced_ms)} a message; ${percent(vacuum.hot_share)} of the updates of messages changed no index`,
+    `one commit: ${count(measured.flush_ms)} ms; the hot account is locked for ${count(measured.hot.fixed_ms)} ms + ${per(measured.hot.per_item_ms)} a send, ${per(measured.bulk_message_ms)} a message of a bulk`,
     `database CPU of 64 messages with ${partitions.map((cost) => `${cost.partitions} partitions: ${count(cost.cpu_ms)} ms`).join(', ')}`,
   ]
 }

@@ -6,15 +6,15 @@ import type { Storage } from '../../packages/core/src/storage/ports/storage.ts'
 import { type PostgresServer, startPostgres } from '../../packages/core/test/postgres-server.ts'
 import { Pool } from '../postgres/plain.ts'
 
-/** Linux counts a process's time in hundredths of a second. */
+/** The unit of processor time on Linux is a hundredth of a second. */
 const TICK_MS = 10
 
-/** A server of our own whose time is accounted for. */
+/** A private server with accounting of its time. */
 export interface Scratch {
   server: PostgresServer
-  /** Milliseconds of CPU of all its processes, those that have ended included. */
+  /** Milliseconds of CPU of all its processes, including ended ones. */
   cpu_ms(): number
-  /** An empty database; answers its URL. */
+  /** Creates an empty database; returns its URL. */
   create(name: string): Promise<string>
   /** A new database with the service's schema. */
   open(name: string): Promise<ScratchDatabase>
@@ -26,12 +26,12 @@ export interface ScratchDatabase {
   storage: Storage
   runtime: Runtime
   pool: Pool
-  /** The one row of a query. */
+  /** The only row of a query. */
   one<Row>(query: string, values?: unknown[]): Promise<Row>
   close(): Promise<void>
 }
 
-/** Starts it. Vacuum runs when it is measured, and not in between. */
+/** Starts it. Vacuum runs only when it is measured. */
 export async function startScratch(): Promise<Scratch> {
   const server = await startPostgres({
     settings: { autovacuum: 'off', shared_buffers: '512MB', max_wal_size: '8GB' },
@@ -81,7 +81,7 @@ function cpuOf(postmaster: number): number {
     if (!/^\d+$/.test(entry)) continue
     const fields = statOf(entry)
     if (Number(entry) === postmaster) {
-      // Its own, and of its children that have ended.
+      // Its own time, and that of its ended children.
       ticks += sum(fields.slice(11, 15))
     } else if (Number(fields[1]) === postmaster) ticks += sum(fields.slice(11, 13))
   }

@@ -1,8 +1,8 @@
 import { seeded } from './random.ts'
 
 /**
- * How many nodes' worth of work so many nodes do, when whole workspaces are spread over them by chance and their
- * sizes fall as 1/rank (Zipf): the fullest node is the limit. The mean over `rounds` ways of spreading them.
+ * The capacity of several nodes, in nodes, when complete workspaces are spread over them at random and their sizes
+ * fall as 1/rank (Zipf): the fullest node is the limit. The mean of `rounds` spreads.
  */
 export function speedupOf(
   nodes: number,

@@ -28,7 +28,7 @@ const LARGE = {
 
 const SPREAD = { workspaces: 10_000, rounds: 50, seed: 1 }
 
-/** The way that growth takes, each step with what the one before it had. The sizes are examples. */
+/** The path of growth; each step includes the steps before it. The sizes are examples. */
 export const STEPS: readonly Step[] = [
   { ...SMALL, name: 'one server', servers: 1 },
   { ...SMALL, name: '4 servers, one PostgreSQL', servers: 4 },

@@ -1,10 +1,10 @@
 import type { ScratchDatabase } from './scratch.ts'
 
-/** The tables that a message leaves rows in for good, and the two that it passes through. */
+/** The tables that keep rows of a message permanently, and the two that it passes through. */
 const HISTORIES = `'messages', 'message_attempts', 'message_events', 'ledger_entries', 'events', 'deliveries', 'delivery_attempts'`
 const QUEUES = `'message_queue', 'delivery_queue'`
 
-/** What the database has written up to now. */
+/** The database's writes so far. */
 export interface Written {
   wal_bytes: number
   /** Transaction ids that were used. */
@@ -22,7 +22,7 @@ export function writtenBy({ one }: ScratchDatabase): Promise<Written> {
   )
 }
 
-/** What each of `messages` messages wrote between two moments. */
+/** The writes for each of `messages` messages between two moments. */
 export function eachOf(messages: number, from: Written, to: Written): Written {
   const each = (of: keyof Written) => (to[of] - from[of]) / messages
   return {
@@ -33,20 +33,20 @@ export function eachOf(messages: number, from: Written, to: Written): Written {
   }
 }
 
-/** How vacuum keeps up. */
+/** The speed of vacuum. */
 export interface VacuumCost {
-  /** At the pace that PostgreSQL sets itself: all of its vacuum processes together. */
+  /** At PostgreSQL's default pace: all of its vacuum processes together. */
   paced_ms: number
-  /** The share of the updates of `messages` that left its index alone. */
+  /** The share of the updates of `messages` that changed no index. */
   hot_share: number
 }
 
-/** What removing the dead rows of `messages` messages took, for each message. */
+/** The cost of removing the dead rows of `messages` messages, for each message. */
 export async function costOfVacuum(
   { one, pool }: ScratchDatabase,
   messages: number,
 ): Promise<VacuumCost> {
-  // Statistics are handed over once a second.
+  // Statistics are published once a second.
   await new Promise((resolve) => setTimeout(resolve, 1_500))
   const { hot_share } = await one<{ hot_share: number }>(
     `select n_tup_hot_upd::float8 / greatest(1, n_tup_upd) as hot_share
@@ -64,7 +64,7 @@ export async function costOfVacuum(
   return { paced_ms: (performance.now() - from) / messages, hot_share }
 }
 
-/** The middle time of a commit that changes one row: two round trips and a flush, nobody else about. */
+/** The median time of a commit that changes one row: two round trips and a flush, without other load. */
 export async function costOfCommit({ pool }: ScratchDatabase): Promise<number> {
   await pool.query('create table flushed (n int)')
   await pool.query('insert into flushed values (0)')

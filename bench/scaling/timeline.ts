@@ -4,7 +4,7 @@ interface Planned {
   run: () => void
 }
 
-/** Simulated time: runs what was planned in the order of its moments, and of planning where they are the same. */
+/** Simulated time: runs planned actions in the order of their times, then of their planning. */
 export function createTimeline() {
   const heap: Planned[] = []
   let now = 0

@@ -18,11 +18,11 @@ const DELIVERED = {
 
 type Settlement = Parameters<HotDoor['settle']>[0][number]
 
-/** What every message passes through, in this order. */
+/** The verbs of every message, in this order. */
 export const VERBS = ['accept', 'claim', 'settle', 'receipt', 'claim delivery', 'record'] as const
 export type Verb = (typeof VERBS)[number]
 
-/** Of one batch: milliseconds of the database's CPU, and until it was answered in the fastest quarter of them. */
+/** Of one batch: milliseconds of the database's CPU, and until the answer in the fastest quarter of them. */
 export interface BatchCost {
   cpu_ms: number
   wall_ms: number
@@ -34,7 +34,7 @@ export interface LinearCost {
   per_item_ms: number
 }
 
-/** Workspaces that can pay, each with a webhook that wants to hear of deliveries. */
+/** Workspaces that can pay, each with a webhook for deliveries. */
 export async function makeWorkspaces(
   { storage, runtime }: ScratchDatabase,
   make: Builders,
@@ -54,7 +54,7 @@ export async function makeWorkspaces(
   return made
 }
 
-/** Takes `batches` batches of `size` messages through every verb, verb by verb; answers what a batch of each cost. */
+/** Takes `batches` batches of `size` messages through every verb, verb by verb; returns the cost of a batch of each. */
 export async function costOfVerbs(
   scratch: Scratch,
   database: ScratchDatabase,
@@ -139,11 +139,11 @@ async function claimAllDeliveries(
     const claim = { ...time, lease_ms: LEASE_MS, token: runtime.id(), ...bounds }
     claimed.push(await storage.hot.claimDeliveries(claim))
   })
-  if (claimed.length !== batches) throw new Error('a claim was not made')
+  if (claimed.length !== batches) throw new Error('a claim is missing')
   return claimed
 }
 
-/** What one of `batches` steps costs, one after the other. */
+/** The cost of one of `batches` sequential steps. */
 export async function costOf(
   scratch: Scratch,
   batches: number,
@@ -156,11 +156,11 @@ export async function costOf(
     await step(i)
     times.push(performance.now() - from)
   }
-  // What else the machine does meanwhile makes the others longer.
+  // Other work on the machine makes the others longer.
   return { cpu_ms: (scratch.cpu_ms() - cpu) / batches, wall_ms: quantile(times, 0.25) }
 }
 
-/** The line through the costs of a small and of a large batch; no part of it is below nothing. */
+/** The line through the costs of a small and of a large batch; neither of its parts is negative. */
 export function lineThrough(
   [small, cost]: [size: number, ms: number],
   [large, other]: [size: number, ms: number],
@@ -171,5 +171,5 @@ export function lineThrough(
 
 function expectWhole(what: string, batches: readonly unknown[][], count: number): void {
   const got = batches.reduce((sum, batch) => sum + batch.length, 0)
-  if (got !== count) throw new Error(`${got} of ${count} ${what} came through`)
+  if (got !== count) throw new Error(`${got} of ${count} ${what} arrived`)
 }

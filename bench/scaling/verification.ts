@@ -1,6 +1,6 @@
 import { type AcceptLoad, meanOfSingleQueue, simulateAccept } from './accept-simulation.ts'
 
-/** A figure that both models give, and how far apart they may be. */
+/** A figure of both models, and their maximum difference. */
 export interface Check {
   name: string
   analytic: number
@@ -8,12 +8,12 @@ export interface Check {
   tolerance: number
 }
 
-/** Whether the two agree. */
+/** Whether the models agree. */
 export function agrees({ analytic, simulated, tolerance }: Check): boolean {
   return Math.abs(simulated - analytic) <= tolerance * analytic
 }
 
-/** Compares the simulation with what is known by calculation: where one is wrong, the two differ. */
+/** Compares the simulation with calculated results: they differ if one is wrong. */
 export function checksOf(
   cost: Pick<AcceptLoad, 'fixed_ms' | 'per_request_ms' | 'flush_ms'>,
 ): Check[] {

@@ -8,7 +8,7 @@ const CONNECTIONS = 32
 const BACKLOG_MAX = 2_000
 const TELL_MS = 20
 
-/** What one message costs from its request to its acknowledged webhook, under load, in batches as they arise. */
+/** The cost of one message from its request to its acknowledged webhook, under load, with natural batches. */
 export interface PathCost {
   messages: number
   per_s: number
@@ -16,34 +16,34 @@ export interface PathCost {
   server_cpu_ms: number
   /** Of all processes of PostgreSQL. */
   db_cpu_ms: number
-  /** The share of the time that the server's main thread was busy. */
+  /** The busy share of the server's main thread. */
   server_loop: number
 }
 
-/** Runs a real service on the scratch server against the sandbox and a receiver, for so long. */
+/** Runs a real service on the scratch server with the sandbox and a receiver, for this time. */
 export async function costOfWholePath(scratch: Scratch, ms: number): Promise<PathCost> {
   const database_url = await scratch.create('whole_path')
   return inFolder(async (folder) => {
     const load = startChild<LoadHandlers>('load.ts', { folder })
     const receiver = startChild<ReceiverHandlers>('receiver.ts', { folder })
-    const { url: webhook_url } = await receiver.ask('start', null)
+    const { url: webhook_url } = await receiver.request('start', null)
     const service = await startService(folder, 'service', {
       dispatch: true,
       webhook_url,
       database_url,
     })
-    await receiver.ask('trust', service.secret)
-    const seen = async () => (await receiver.ask('count', null)).messages
+    await receiver.request('trust', service.secret)
+    const seen = async () => (await receiver.request('count', null)).messages
     let before_run = 0
     const tell = async () => {
-      await load.ask('seen', (await seen()) - before_run)
+      await load.request('seen', (await seen()) - before_run)
     }
-    // What is still asked when the processes end is answered by nobody.
+    // Requests that are open at the end of the processes have no reader.
     const relay = setInterval(() => void tell().catch(() => {}), TELL_MS)
     try {
       const send = async (time: number) => {
         before_run = await seen()
-        return load.ask('run', {
+        return load.request('run', {
           urls: [service.url],
           key: service.key,
           connections: CONNECTIONS,
@@ -52,10 +52,10 @@ export async function costOfWholePath(scratch: Scratch, ms: number): Promise<Pat
         })
       }
       await send(ms / 4)
-      await service.child.ask('idle', null)
+      await service.child.request('idle', null)
       const before = { usage: await service.child.usage(), cpu: scratch.cpu_ms() }
       const { sent, seconds } = await send(ms)
-      await service.child.ask('idle', null)
+      await service.child.request('idle', null)
       const used = between(before.usage, await service.child.usage())
       return {
         messages: sent,

@@ -46,9 +46,9 @@ export async function openTrial({ quick, route = '', suspect_ms }: Options): Pro
   let token = await login(service, agent)
 
   async function once(input: Input): Promise<Slow> {
-    await service.child.ask('turn', null)
+    await service.child.request('turn', null)
     const status = await send(service, agent, input, token)
-    const { max_ms } = await service.child.ask('turn', null)
+    const { max_ms } = await service.child.request('turn', null)
     if (input.path.endsWith('/logout') && status === 200) token = await login(service, agent)
     return { input, status, delay_ms: max_ms }
   }
@@ -65,7 +65,7 @@ export async function openTrial({ quick, route = '', suspect_ms }: Options): Pro
     },
     async close() {
       agent.destroy()
-      await service.child.ask('stop', null)
+      await service.child.request('stop', null)
       await service.child.end()
       rmSync(folder, { recursive: true, force: true })
     },
