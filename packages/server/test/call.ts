@@ -18,10 +18,10 @@ export interface CallOptions {
 export type Call = (method: string, path: string, options?: CallOptions) => Promise<Answer>
 
 /** Calls an app without a socket. Every answer is held against what is promised of all of them. */
-export function callerOf(app: FastifyInstance): { call: Call; underWay: () => number } {
+export function callerOf(app: FastifyInstance): { call: Call; inFlight: () => number } {
   let count = 0
   return {
-    underWay: () => count,
+    inFlight: () => count,
     async call(method, path, options = {}) {
       count += 1
       try {

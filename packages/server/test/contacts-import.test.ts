@@ -37,7 +37,7 @@ const refuse = (message: string) =>
   refusal('validation_error', `Request body must be valid CSV: ${message}`, '')
 
 describe(`POST ${IMPORT} with JSON`, () => {
-  it('makes what is new, changes what is known, and counts what stays as it is', async () => {
+  it('creates new contacts, changes known ones, and counts unchanged ones', async () => {
     const kept = await world().contact(owner, { name: 'Kept', phone: '+255700000001' })
     await world().contact(owner, { name: 'Before', email: 'a@x.example', tags: ['a'] })
     await world().advance(1_000)
@@ -55,7 +55,7 @@ describe(`POST ${IMPORT} with JSON`, () => {
     ])
   })
 
-  it('finds by external_id, else by phone, else by e-mail', async () => {
+  it('finds contacts by external_id, else by phone, else by e-mail', async () => {
     const byId = await world().contact(owner, { external_id: 'x' })
     const byPhone = await world().contact(owner, { phone: '+255700000002' })
     const byMail = await world().contact(owner, { email: 'c@x.example' })
@@ -73,7 +73,7 @@ describe(`POST ${IMPORT} with JSON`, () => {
     ])
   })
 
-  it('rejects what is not valid one by one, and says why', async () => {
+  it('rejects invalid contacts one by one, with the reason', async () => {
     await world().contact(owner, { phone: '+255700000001', external_id: 'known' })
     await world().contact(owner, { email: 'taken@x.example', external_id: 'other' })
     const report = await imported([
@@ -103,7 +103,7 @@ describe(`POST ${IMPORT} with JSON`, () => {
     expect(await all()).toHaveLength(3)
   })
 
-  it('takes one after the other: a later one finds what an earlier one made or gave up', async () => {
+  it('processes contacts in their order: a later one finds what an earlier one created or released', async () => {
     await world().contact(owner, { external_id: 'a', phone: '+255700000001' })
     const report = await imported([
       { external_id: 'a', phone: '+255700000002' },
@@ -120,7 +120,7 @@ describe(`POST ${IMPORT} with JSON`, () => {
     ])
   })
 
-  it('joins attributes, as far as they fit, and replaces tags', async () => {
+  it('merges attributes as far as they fit, and replaces tags', async () => {
     const some = Object.fromEntries(Array.from({ length: 49 }, (_, i) => [`k${i}`, i]))
     await world().contact(owner, { external_id: 'a', tags: ['x'], attributes: some })
     expect(
@@ -135,7 +135,7 @@ describe(`POST ${IMPORT} with JSON`, () => {
     expect(await all()).toMatchObject([{ tags: ['y'], attributes: { ...some, k0: 'new', k49: 1 } }])
   })
 
-  it('lifts no opt-out, and makes those that it names', async () => {
+  it('keeps opt-outs, and adds those in the import', async () => {
     await world().suppression(owner, { address: '+255700000001', reason: 'opt_out' })
     await imported([
       { phone: '+255700000001', subscriptions: { sms: 'subscribed', voice: 'unsubscribed' } },
@@ -148,7 +148,7 @@ describe(`POST ${IMPORT} with JSON`, () => {
     expect(body.data.suppressions).toMatchObject([{ address: '+255700000001', reason: 'opt_out' }])
   })
 
-  it('touches nobody of another workspace', async () => {
+  it('changes no contact of another workspace', async () => {
     const other = await world().signup()
     const theirs = await world().contact(other, { phone: '+255700000001', external_id: 'x' })
     expect(await imported([{ phone: '+255700000001', external_id: 'x', name: 'ours' }])).toEqual({
@@ -158,7 +158,7 @@ describe(`POST ${IMPORT} with JSON`, () => {
     expect(await all(other)).toStrictEqual([theirs])
   })
 
-  it('may be done by many at once: everybody is made once', async () => {
+  it('creates each contact once in concurrent imports', async () => {
     const contacts = Array.from({ length: 120 }, (_, i) => ({
       external_id: `${i}`,
       phone: phone(i),
@@ -178,12 +178,12 @@ describe(`POST ${IMPORT} with JSON`, () => {
       'contacts must have at most 10000 items',
       'contacts',
     ],
-  ])('400 for the whole, case %#', async (json, message, path) => {
+  ])('returns 400 for the whole import, case %#', async (json, message, path) => {
     const { status, body } = await post(json)
     expect([status, body]).toStrictEqual([400, refusal('validation_error', message, path)])
   })
 
-  it('400 for a body over 4 MB, in either form', async () => {
+  it('returns 400 for a body over 4 MB, in either form', async () => {
     const large = 'x'.repeat(LIMITS.contact_import_body_bytes)
     const message = 'Request body is too large'
     const bodies = [await post({ contacts: [large] }), await postCsv(`phone\n${large}`)]
@@ -192,13 +192,16 @@ describe(`POST ${IMPORT} with JSON`, () => {
     }
   })
 
-  it.each(['text/plain', 'application/xml', 'multipart/form-data'])('400 for %s', async (type) => {
-    const { status, body } = await postCsv('phone\n+255700000001', type)
-    const message = 'Content-Type must be application/json or text/csv'
-    expect([status, body]).toStrictEqual([400, refusal('validation_error', message, '')])
-  })
+  it.each(['text/plain', 'application/xml', 'multipart/form-data'])(
+    'returns 400 for %s',
+    async (type) => {
+      const { status, body } = await postCsv('phone\n+255700000001', type)
+      const message = 'Content-Type must be application/json or text/csv'
+      expect([status, body]).toStrictEqual([400, refusal('validation_error', message, '')])
+    },
+  )
 
-  it('no other endpoint takes CSV', async () => {
+  it('is the only endpoint that accepts CSV', async () => {
     const headers = { 'content-type': 'text/csv' }
     const options = { token: owner.token, raw: 'phone\n+255700000001', headers }
     const { status, body } = await world().call('POST', CONTACTS, options)
@@ -208,13 +211,13 @@ describe(`POST ${IMPORT} with JSON`, () => {
 })
 
 describe(`POST ${IMPORT} with CSV`, () => {
-  it('takes quotes, CRLF, a byte order mark, empty lines and any order of columns', async () => {
+  it('accepts quotes, CRLF, a byte order mark, empty lines and any order of columns', async () => {
     const csv =
       '\ufeffName,E Mail,phone,TAGS,external_id,City\r\n' +
       '"Kimani, ""Neema""\r\n",x,+255700000001,"vip; new",crm-1,Dodoma\r\n\r\n' +
       'Żółw,, +255700000002 ,"a,b",,\r\n'
     const report = await importedCsv(csv)
-    // A name is one line.
+    // A name has one line.
     expect(report.errors).toStrictEqual([
       { index: 0, path: 'name', message: 'Text must be one line' },
     ])
@@ -231,19 +234,19 @@ describe(`POST ${IMPORT} with CSV`, () => {
     ])
   })
 
-  it('takes semicolons, and lines that end with LF, with CR or not at all', async () => {
+  it('accepts semicolons, and lines that end with LF, with CR or without either', async () => {
     const report = await importedCsv('phone;name\n+255700000001;A\n+255700000002;B')
     expect(report.created).toBe(2)
     expect((await importedCsv('phone,name\r+255700000001,A\r')).unchanged).toBe(1)
   })
 
-  it('an empty cell says nothing', async () => {
+  it('leaves a field as it is for an empty cell', async () => {
     await world().contact(owner, { phone: '+255700000001', name: 'Asha', tags: ['a'] })
     const report = await importedCsv('phone,name,tags,email\n+255700000001,,,\n')
     expect(report).toStrictEqual({ ...DONE, unchanged: 1 })
   })
 
-  it('rejects a row by itself, and names it by its place under the header', async () => {
+  it('rejects a single row, with its position under the header', async () => {
     const csv =
       'phone,attributes\n+255700000001,"{""a"":1}"\n0700,\n+255700000002,{a\n+255700000003,7\n'
     expect(await importedCsv(csv)).toMatchObject({
@@ -256,7 +259,7 @@ describe(`POST ${IMPORT} with CSV`, () => {
     })
   })
 
-  it('rejects a row whose cell has more items or values than are looked at', async () => {
+  it('rejects a row whose cell has too many items or values', async () => {
     const members = Object.fromEntries(Array.from({ length: 10_000 }, (_, i) => [`k${i}`, 1]))
     const attributes = JSON.stringify(members).replaceAll('"', '""')
     const csv = [
@@ -276,7 +279,7 @@ describe(`POST ${IMPORT} with CSV`, () => {
     })
   })
 
-  it('keeps a column named __proto__ as any other', async () => {
+  it('keeps a column named __proto__ like any other', async () => {
     await importedCsv('phone,__proto__\n+255700000001,x\n')
     const { body } = await world().call('GET', CONTACTS, { token: owner.token })
     expect(Object.entries(body.data.contacts[0].attributes)).toStrictEqual([['__proto__', 'x']])
@@ -296,13 +299,13 @@ describe(`POST ${IMPORT} with CSV`, () => {
     ['phone,name\n+1,a\0\n', 'it has the character U+0000'],
     [Buffer.from('phone,name\n+1,\xff\n', 'latin1'), 'it is not UTF-8'],
     [`phone,${Array.from({ length: 100 }, (_, i) => `c${i}`)}`, 'it has more than 100 columns'],
-  ])('400 for %j, and nothing is made', async (raw, message) => {
+  ])('returns 400 for %j and creates no contact', async (raw, message) => {
     const { status, body } = await postCsv(raw)
     expect([status, body]).toStrictEqual([400, refuse(message)])
     expect(await all()).toStrictEqual([])
   })
 
-  it('400 for rows too many', async () => {
+  it('returns 400 for too many rows', async () => {
     const rows = Array.from({ length: LIMITS.contact_import_rows + 1 }, (_, i) => phone(i))
     const { status, body } = await postCsv(`phone\n${rows.join('\n')}`)
     const message = 'contacts must have at most 10000 items'
@@ -327,7 +330,7 @@ describe(`GET ${CONTACTS}/export`, () => {
       subscriptions: { sms: 'unsubscribed', email: 'unsubscribed' },
     },
   ]
-  /** What an import can know of a contact. */
+  /** The fields of a contact that an import sets. */
   const known = (contacts: Record<string, unknown>[]) =>
     contacts.map(({ id: _, created_at: __, updated_at: ___, ...own }) => own)
 
@@ -335,7 +338,7 @@ describe(`GET ${CONTACTS}/export`, () => {
     for (const contact of NASTY) await world().contact(owner, contact)
   })
 
-  it('is CSV with a name to be saved by, where CSV was asked for', async () => {
+  it('returns CSV with a file name for format=csv', async () => {
     const { text, headers } = await exportCsv('&search=full')
     expect(headers).toMatchObject({
       'content-type': 'text/csv; charset=utf-8',
@@ -349,7 +352,7 @@ describe(`GET ${CONTACTS}/export`, () => {
     )
   })
 
-  it('lets no spreadsheet run a cell; phone numbers stay as they are', async () => {
+  it('contains no cell that a spreadsheet would run; phone numbers stay unchanged', async () => {
     const { text } = await exportCsv()
     const cells = [...text.matchAll(/"((?:[^"]|"")*)"|[^,"\r\n]+/g)].map(
       (cell) => cell[1] ?? cell[0],
@@ -359,17 +362,20 @@ describe(`GET ${CONTACTS}/export`, () => {
     expect(cells).toContain('+255700000001')
   })
 
-  it.each(['csv', 'json'])('comes back as it was by an import of %s elsewhere', async (format) => {
-    const other = await world().signup()
-    const report =
-      format === 'csv'
-        ? await importedCsv((await exportCsv()).text, other)
-        : await imported(await all(), other)
-    expect(report).toStrictEqual({ ...DONE, created: NASTY.length })
-    expect(known((await all(other)).reverse())).toStrictEqual(known(await all()))
-  })
+  it.each(['csv', 'json'])(
+    'restores the contacts by an import of %s into another workspace',
+    async (format) => {
+      const other = await world().signup()
+      const report =
+        format === 'csv'
+          ? await importedCsv((await exportCsv()).text, other)
+          : await imported(await all(), other)
+      expect(report).toStrictEqual({ ...DONE, created: NASTY.length })
+      expect(known((await all(other)).reverse())).toStrictEqual(known(await all()))
+    },
+  )
 
-  it('changes nothing where it came from', async () => {
+  it('changes no contact of the same workspace', async () => {
     const { text } = await exportCsv()
     expect(await importedCsv(text)).toStrictEqual({ ...DONE, unchanged: NASTY.length })
   })
@@ -390,15 +396,15 @@ describe(`GET ${CONTACTS}/export`, () => {
   it.each([
     ['format=xml', 'format must be one of: json, csv', 'format'],
     ['tag=', 'tag must not be empty', 'tag'],
-  ])('400 for %s', async (query, message, path) => {
+  ])('returns 400 for %s', async (query, message, path) => {
     const { token } = owner
     const { status, body } = await world().call('GET', `${CONTACTS}/export?${query}`, { token })
     expect([status, body]).toStrictEqual([400, refusal('validation_error', message, path)])
   })
 })
 
-describe('as many as one import may hold', () => {
-  it('come in and go out whole, and others are served meanwhile', async () => {
+describe('the maximum of one import', () => {
+  it('imports and exports completely, while other requests are served', async () => {
     const count = LIMITS.contact_import_rows
     const rows = Array.from({ length: count }, (_, i) => `${phone(i)},Name ${i},"a;b",Dodoma`)
     let isDone = false

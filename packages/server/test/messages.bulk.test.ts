@@ -29,7 +29,7 @@ const bulk = (body: object, headers: Record<string, string> = {}, as = key): Pro
 const listed = async (bulkId: string) =>
   (await world().call('GET', `/api/v1/messages?bulk_id=${bulkId}&limit=100`, { key })).body.data
     .messages
-/** What each recipient is told, by address. */
+/** The text that each recipient gets, by address. */
 const contents = async (answer: Answer): Promise<Record<string, unknown>> => {
   expect(answer.status, answer.text).toBe(201)
   const messages = await listed(answer.body.data.bulk_id)
@@ -95,12 +95,12 @@ describe('201', () => {
     ])
   })
 
-  it('takes the smallest body: addresses alone, and no placeholder', async () => {
+  it('accepts the smallest body: addresses only, no placeholder', async () => {
     const answer = await bulk({ content: { text: 'Hello' }, recipients: [phone(1), phone(2)] })
     expect(await textsOf(answer)).toStrictEqual({ [phone(1)]: 'Hello', [phone(2)]: 'Hello' })
   })
 
-  it('is one entry of the ledger, whatever the number of messages', async () => {
+  it('writes one entry in the ledger, for any number of messages', async () => {
     const before = await world().written(owner)
     const answer = await bulk({
       content: { text: 'a'.repeat(161) },
@@ -119,7 +119,7 @@ describe('201', () => {
     })
   })
 
-  it('takes 1,000 recipients, each with a text of its own', async () => {
+  it('accepts 1,000 recipients with different texts', async () => {
     const recipients = Array.from({ length: 1_000 }, (_, n) => ({ to: phone(n), name: `N${n}` }))
     const { status, body } = await bulk({ recipients })
     expect(status).toBe(201)
@@ -130,7 +130,7 @@ describe('201', () => {
     expect(data.message).toMatchObject({ recipient: phone(999), content: { text: 'Hi N999' } })
   })
 
-  it('prices each rendered text by itself', async () => {
+  it('prices each rendered text separately', async () => {
     const { body } = await bulk({
       recipients: [
         { to: phone(1), name: 'a'.repeat(157) },
@@ -154,7 +154,7 @@ describe('201', () => {
     expect((await listed(body.data.bulk_id))[0].livemode).toBe(false)
   })
 
-  it('hands on scheduled_at, expires_in and from', async () => {
+  it('passes on scheduled_at, expires_in and from', async () => {
     const { body } = await bulk({
       content: { text: 'x' },
       recipients: [phone(1)],
@@ -170,7 +170,7 @@ describe('201', () => {
 })
 
 describe('a repeated address', () => {
-  it('is sent to once and counted', async () => {
+  it('gets one message, and is counted', async () => {
     const { body } = await bulk({
       content: { text: 'x' },
       recipients: [phone(1), phone(2), { to: phone(1), name: 'again' }, phone(1)],
@@ -179,7 +179,7 @@ describe('a repeated address', () => {
     expect(body.data.credits_used).toBe(2)
   })
 
-  it('is the same in upper and lower case, for e-mail', async () => {
+  it('is recognized in upper and lower case, for e-mail', async () => {
     const { body } = await bulk({
       channel: 'email',
       content: { subject: 'S', text: 'x' },
@@ -188,7 +188,7 @@ describe('a repeated address', () => {
     expect(body.data).toMatchObject({ accepted: 1, duplicates: 1, credits_used: 0.1 })
   })
 
-  it('is written to when what came first was rejected', async () => {
+  it('gets a message if the earlier occurrence was rejected', async () => {
     const { body } = await bulk({
       validation: 'permissive',
       recipients: [phone(1), { to: phone(1), name: 'Asha' }],
@@ -224,7 +224,7 @@ describe('placeholders', () => {
     expect(await render(text, recipient)).toBe(rendered)
   })
 
-  it('are looked up in the variables, the name, the contact and the defaults, in that order', async () => {
+  it('take values from the variables, the name, the contact and the defaults, in this order', async () => {
     const { id } = (
       await world().call('POST', '/api/v1/contacts', {
         token: owner.token,
@@ -260,7 +260,7 @@ describe('placeholders', () => {
     })
   })
 
-  it('find a contact by its id in upper case too', async () => {
+  it('find a contact by its id in upper case', async () => {
     const { id } = await world().contact(owner, { phone: '+255711000003', name: 'Asha' })
     const { status, body } = await bulk({
       recipients: [{ contact_id: id.toUpperCase() }, { contact_id: id }],
@@ -270,7 +270,7 @@ describe('placeholders', () => {
     expect(await listed(body.data.bulk_id)).toMatchObject([{ content: { text: 'Hi Asha' } }])
   })
 
-  it('are filled in everywhere people read, HTML-escaped in html only', async () => {
+  it('are filled in every text, and HTML-escaped only in html', async () => {
     const answer = await bulk({
       channel: 'email',
       content: {
@@ -299,7 +299,7 @@ describe('placeholders', () => {
       { media: { type: 'image', url: 'https://x.example/a.png', caption: 'For {{name}}' } },
       { media: { type: 'image', url: 'https://x.example/a.png', caption: 'For Asha' } },
     ],
-  ])('are filled in in whatsapp: %j', async (content, filled) => {
+  ])('are filled in WhatsApp content: %j', async (content, filled) => {
     const answer = await bulk({
       channel: 'whatsapp',
       content,
@@ -315,7 +315,7 @@ describe('placeholders', () => {
     ['{{#if x}}', '{{#if x}} is not a placeholder such as {{name}} or {{name|fallback}}'],
     ['{{name', '"{{" must begin a placeholder such as {{name}}'],
     ['{{name}', '"{{" must begin a placeholder such as {{name}}'],
-  ])('nothing else stands in their braces: %s', async (text, why) => {
+  ])('refuse any other text in braces: %s', async (text, why) => {
     const { status, body } = await bulk({
       content: { text },
       recipients: [to],
@@ -326,7 +326,7 @@ describe('placeholders', () => {
   })
 })
 
-/** Everything that can be wrong with one recipient: the request, then field, address, word and text of the fault. */
+/** Every fault of one recipient: the request, then field, address, code and text of the fault. */
 const FAULTS: [string, object, unknown, string, string | null, string, string][] = [
   ['a bad phone number', {}, '0700', '', '0700', 'invalid_recipient', E164],
   ['an empty address', {}, { to: '' }, '.to', '', 'invalid_recipient', E164],
@@ -349,7 +349,7 @@ const FAULTS: [string, object, unknown, string, string | null, string, string][]
     'No value for {{a}}, {{c}}',
   ],
   [
-    'a text that became too long',
+    'a text that becomes too long',
     { content: { text: '{{a}}{{a}}' } },
     { to: phone(9), variables: { a: 'x'.repeat(801) } },
     '',
@@ -358,7 +358,7 @@ const FAULTS: [string, object, unknown, string, string | null, string, string][]
     'content.text must be at most 1600 characters',
   ],
   [
-    'a text that became empty',
+    'a text that becomes empty',
     { content: { text: '{{a}}' } },
     { to: phone(9), variables: { a: '' } },
     '',
@@ -367,7 +367,7 @@ const FAULTS: [string, object, unknown, string, string | null, string, string][]
     'Missing required field: content.text',
   ],
   [
-    'a subject that became two lines',
+    'a subject that gets a line break',
     { channel: 'email', content: { subject: '{{a}}', text: 'x' } },
     { to: 'asha@example.com', variables: { a: 'x\r\nBcc: b@example.com' } },
     '',
@@ -376,7 +376,7 @@ const FAULTS: [string, object, unknown, string, string | null, string, string][]
     'Subject must not contain line breaks',
   ],
   [
-    'a contact that there is not',
+    'an unknown contact',
     {},
     { contact_id: '01934f5e-8c00-7a3b-9d2e-5f6a7b8c9d01' },
     '.contact_id',
@@ -385,7 +385,7 @@ const FAULTS: [string, object, unknown, string, string | null, string, string][]
     'Contact not found',
   ],
   [
-    'metadata that are too much with those of the request',
+    'metadata too large together with those of the request',
     { metadata: { a: 'x'.repeat(5_000) } },
     { to: phone(9), name: 'x', metadata: { b: 'x'.repeat(5_000) } },
     '',
@@ -401,7 +401,7 @@ describe.each(FAULTS)('%s', (_, request, faulty, field, to, error, message) => {
       ? { to: 'good@example.com', name: 'x', variables: { a: 'x', c: 'x' } }
       : { to: phone(1), name: 'x', variables: { a: 'x', c: 'x' } }
 
-  it('refuses all, in strict validation, naming who', async () => {
+  it('is refused with the whole bulk in strict validation, with its index', async () => {
     const before = await world().written(owner)
     const answer = await bulk({ ...request, recipients: [good(), faulty] })
     expect(answer.status).toBe(400)
@@ -416,7 +416,7 @@ describe.each(FAULTS)('%s', (_, request, faulty, field, to, error, message) => {
     expect(await world().written(owner)).toStrictEqual(before)
   })
 
-  it('is left out and not charged, in permissive validation', async () => {
+  it('is left out and not charged in permissive validation', async () => {
     const answer = await bulk({
       ...request,
       recipients: [faulty, good()],
@@ -434,7 +434,7 @@ describe.each(FAULTS)('%s', (_, request, faulty, field, to, error, message) => {
     expect(await listed(answer.body.data.bulk_id)).toHaveLength(1)
   })
 
-  it('refuses the request when nobody is left', async () => {
+  it('makes the request fail when no recipient remains', async () => {
     const before = await world().written(owner)
     const answer = await bulk({ ...request, recipients: [faulty], validation: 'permissive' })
     expect(answer.status).toBe(400)
@@ -448,7 +448,7 @@ const ONE_OF = 'recipients.# must have exactly one of: to, contact_id'
 const NO_VARIABLE = 'Variable a must be a string, a number or a boolean'
 const to = phone(9)
 
-/** Recipients that cannot be read: path and text of the fault, `#` for the index, then address and word. */
+/** Recipients that cannot be read: path and text of the fault (`#` for the index), then address and code. */
 const UNREADABLE: [unknown, string, string, string | null, string][] = [
   [5, '', 'recipients.# must be an object', null, 'invalid_recipient'],
   [null, '', 'recipients.# must be an object', null, 'invalid_recipient'],
@@ -508,7 +508,7 @@ describe.each(UNREADABLE)('a recipient such as %j', (faulty, path, text, address
   const content = { text: 'x' }
   const at = (index: number) => text.replaceAll('#', String(index))
 
-  it('refuses all, in strict validation, naming the path', async () => {
+  it('is refused with the whole bulk in strict validation, with its path', async () => {
     const before = await world().written(owner)
     const { status, body } = await bulk({ content, recipients: [phone(1), faulty, phone(2)] })
     expect(status).toBe(400)
@@ -516,7 +516,7 @@ describe.each(UNREADABLE)('a recipient such as %j', (faulty, path, text, address
     expect(await world().written(owner)).toStrictEqual(before)
   })
 
-  it('is left out and not charged, in permissive validation', async () => {
+  it('is left out and not charged in permissive validation', async () => {
     const before = await world().balance(owner)
     const recipients = [phone(1), phone(2), phone(1), faulty]
     const { status, body } = await bulk({ content, recipients, validation: 'permissive' })
@@ -534,7 +534,7 @@ describe.each(UNREADABLE)('a recipient such as %j', (faulty, path, text, address
     expect(await world().balance(owner)).toBe(before - 2)
   })
 
-  it('refuses the request when nobody is left', async () => {
+  it('makes the request fail when no recipient remains', async () => {
     const { status, body } = await bulk({
       content,
       recipients: [faulty],
@@ -544,7 +544,7 @@ describe.each(UNREADABLE)('a recipient such as %j', (faulty, path, text, address
     expect(body).toStrictEqual(refusal('validation_error', at(0), `recipients.0${path}`))
   })
 
-  it('is told by an estimate', async () => {
+  it('appears in the estimate', async () => {
     const { status, body } = await world().call('POST', '/api/v1/messages/estimate', {
       key,
       json: { channel: 'sms', content, recipients: [phone(1), faulty], validation: 'permissive' },
@@ -570,7 +570,7 @@ describe('a suppressed recipient', () => {
   })
   const TEXT = 'The recipient is suppressed on this channel'
 
-  it('refuses a send, before any charge, and names the field', async () => {
+  it("makes a send fail before any charge, with the field's name", async () => {
     const before = await world().written(owner)
     const { status, body } = await world().send(key, { to: gone })
     expect(status).toBe(400)
@@ -578,7 +578,7 @@ describe('a suppressed recipient', () => {
     expect(await world().written(owner)).toStrictEqual(before)
   })
 
-  it('refuses a strict bulk, and names the index', async () => {
+  it('makes a strict bulk fail, with its index', async () => {
     const before = await world().written(owner)
     const { status, body } = await bulk({
       content: { text: 'x' },
@@ -589,7 +589,7 @@ describe('a suppressed recipient', () => {
     expect(await world().written(owner)).toStrictEqual(before)
   })
 
-  it('is left out of a permissive one, uncharged', async () => {
+  it('is left out of a permissive bulk and not charged', async () => {
     const before = await world().balance(owner)
     const { body } = await bulk({
       content: { text: 'x' },
@@ -610,7 +610,7 @@ describe('a suppressed recipient', () => {
     expect(await world().balance(owner)).toBe(before - 1)
   })
 
-  it('refuses a permissive bulk to nobody else', async () => {
+  it('makes a permissive bulk fail when no recipient remains', async () => {
     const { status } = await bulk({
       content: { text: 'x' },
       recipients: [gone],
@@ -619,7 +619,7 @@ describe('a suppressed recipient', () => {
     expect(status).toBe(400)
   })
 
-  it('is no concern of another channel', async () => {
+  it('is not suppressed on another channel', async () => {
     const { status } = await bulk({
       channel: 'whatsapp',
       content: { text: 'x' },
@@ -715,7 +715,7 @@ describe('400', () => {
     ])
   })
 
-  it('names every fault of a recipient that cannot be read, among the others', async () => {
+  it('names each fault of an unreadable recipient, among the others', async () => {
     const { body } = await bulk({
       content: { text: '{{a}}' },
       recipients: [{ to: phone(1) }, { to: 5, name: '', metadata: [] }, 'x'],
@@ -738,7 +738,7 @@ describe('400', () => {
     )
   })
 
-  it('refuses what would be too large together', async () => {
+  it('refuses messages that are too large together', async () => {
     const html = 'x'.repeat(1_000_000)
     const recipients = Array.from({ length: 70 }, (_, n) => ({ to: `a${n}@b.example`, name: 'x' }))
     const { status, body } = await bulk({
@@ -757,16 +757,22 @@ describe('400', () => {
       { subject: 'x', text: 'x'.repeat(10_000) },
       { metadata: { note: 'x'.repeat(8_000) } },
     ],
-  ])('of a test key stores no more than 16 million characters: %s', async (_, content, more) => {
-    const { key: test } = await world().key(owner, { mode: 'test' })
-    const recipients = Array.from({ length: 999 }, (_, n) => ({ to: `a${n}@b.example`, name: 'x' }))
-    const large = { channel: 'email', content, recipients, ...more }
-    const { status, body } = await bulk(large, {}, test)
-    expect(status).toBe(400)
-    expect(body.message).toBe(tooLarge(16))
-  })
+  ])(
+    'limits the stored text of a test key to 16 million characters: %s',
+    async (_, content, more) => {
+      const { key: test } = await world().key(owner, { mode: 'test' })
+      const recipients = Array.from({ length: 999 }, (_, n) => ({
+        to: `a${n}@b.example`,
+        name: 'x',
+      }))
+      const large = { channel: 'email', content, recipients, ...more }
+      const { status, body } = await bulk(large, {}, test)
+      expect(status).toBe(400)
+      expect(body.message).toBe(tooLarge(16))
+    },
+  )
 
-  it('stores the longest texts with the most metadata for 1,000 recipients', async () => {
+  it('stores the longest texts with the largest metadata for 1,000 recipients', async () => {
     const { status, body } = await bulk({
       channel: 'whatsapp',
       content: { text: 'ж'.repeat(4_096) },
@@ -777,7 +783,7 @@ describe('400', () => {
     expect(body.data.accepted).toBe(1_000)
   })
 
-  it('refuses a body over 4 MB, and takes one just below', async () => {
+  it('refuses a body over 4 MB, and accepts one just below', async () => {
     const body = (length: number) => ({
       channel: 'email',
       content: { subject: 'x', text: 'x' },
@@ -792,7 +798,7 @@ describe('400', () => {
 })
 
 describe('402', () => {
-  it('sends nothing when the credits do not pay for all', async () => {
+  it('sends no message when the credits do not pay for all', async () => {
     const poor = await world().signup({ credits: 2.5 })
     const { key: own } = await world().key(poor)
     const before = await world().written(poor)
@@ -804,7 +810,7 @@ describe('402', () => {
     expect(await world().written(poor)).toStrictEqual(before)
   })
 
-  it('sends nothing over the daily limit of the key, until the next day', async () => {
+  it('sends no message over the daily limit of the key, until the next day', async () => {
     const account = await world().signup({ credits: 100 })
     const limited = await world().key(account, { daily_credit_limit: 3 })
     const send = (n: number) =>
@@ -830,7 +836,7 @@ describe('402', () => {
 })
 
 describe('Idempotency-Key', () => {
-  it('sends once, and answers the same again', async () => {
+  it('sends once, and returns the same answer again', async () => {
     const before = await world().written(owner)
     const body = { content: { text: 'x' }, recipients: [phone(1), phone(2)] }
     const first = await bulk(body, { 'idempotency-key': 'bulk' })
@@ -846,7 +852,7 @@ describe('Idempotency-Key', () => {
     expect(other.body.message).toBe('This Idempotency-Key was used with another request body')
   })
 
-  it('is answered again when the contact is gone meanwhile, and the credits', async () => {
+  it('returns the stored answer although contact and credits are gone', async () => {
     const poor = await world().signup({ credits: 1 })
     const { key: own } = await world().key(poor)
     const { id } = await world().contact(poor, { phone: '+255733000001' })

@@ -19,7 +19,7 @@ const limits = ({ status, headers }: Answer) => [
   Number(headers['x-ratelimit-reset']),
 ]
 
-/** The last of so many answers. */
+/** The last of `count` answers. */
 async function last(times: number, ask: () => Promise<Answer>): Promise<Answer> {
   for (let i = 1; i < times; i++) await ask()
   return ask()
@@ -43,7 +43,7 @@ describe('general: 100 in 60 seconds', () => {
   const list = (as = key) => world().call('GET', '/api/v1/messages', { key: as })
   const account = () => world().call('GET', '/api/v1/account', { token: owner.token })
 
-  it('counts down, refuses the next, and begins anew when the window ends', async () => {
+  it('counts down, refuses the next request, and starts again when the window ends', async () => {
     expect(limits(await list())).toStrictEqual([200, 100, 99, 60])
     await world().advance(30_500)
     expect(limits(await list())).toStrictEqual([200, 100, 98, 30])
@@ -56,7 +56,7 @@ describe('general: 100 in 60 seconds', () => {
   })
 
   it.each([-24, -1, 1, 24])(
-    'is measured in time that has passed, though the clock is set by %i hours',
+    'uses elapsed time, although the clock is set by %i hours',
     async (hours) => {
       await last(100, list)
       world().step(hours * 60 * MINUTE_MS)
@@ -67,17 +67,17 @@ describe('general: 100 in 60 seconds', () => {
     },
   )
 
-  it('counts each key, and the sessions of a workspace, by themselves', async () => {
+  it('counts each key, and the sessions of a workspace, separately', async () => {
     const { key: sibling } = await world().key(owner)
     expectRefused(await last(101, list), 100, 60)
     expect(limits(await list(sibling))).toStrictEqual([200, 100, 99, 60])
-    // Two keys were made with the session.
+    // The session made two keys.
     expect(limits(await account())).toStrictEqual([200, 100, 97, 60])
     expectRefused(await last(98, account), 100, 60)
     expect((await list(sibling)).status).toBe(200)
   })
 
-  it('lets exactly 100 of 150 in that come at once', async () => {
+  it('admits exactly 100 of 150 concurrent requests', async () => {
     const answers = await Promise.all(Array.from({ length: 150 }, () => list()))
     const statuses = answers.map(({ status }) => status)
     expect(statuses.filter((status) => status === 200)).toHaveLength(100)
@@ -86,7 +86,7 @@ describe('general: 100 in 60 seconds', () => {
     expect(new Set(left).size).toBe(100)
   })
 
-  it('counts whatever becomes of the request, and refuses before looking at it', async () => {
+  it('counts requests with any result, and refuses before it reads them', async () => {
     const { key: narrow } = await world().key(owner, { scopes: ['manage_contacts'] })
     expect(limits(await list(narrow))).toStrictEqual([403, 100, 99, 60])
     const broken = () => world().call('POST', '/api/v1/messages/send', { key, raw: '{' })
@@ -101,7 +101,7 @@ describe('general: 100 in 60 seconds', () => {
     expectRefused(await list(narrow), 100, 60)
   })
 
-  it('belongs to the key, wherever it is used from', async () => {
+  it('belongs to the key, from any address', async () => {
     let n = 0
     const roam = () => world().call('GET', '/api/v1/messages', { key, from: `203.0.113.${++n}` })
     expectRefused(await last(101, roam), 100, 60)
@@ -121,7 +121,7 @@ describe('workspace: 500 in 60 seconds', () => {
 
   it('counts the requests of all keys and sessions together', async () => {
     const [extra = '', ...five] = await keys(6)
-    // Six keys were made with the session.
+    // The session made six keys.
     for (const key of five.slice(0, 4)) expect((await last(100, () => list(key))).status).toBe(200)
     expect(limits(await last(93, () => list(five[4] as string)))).toStrictEqual([200, 500, 1, 60])
     expect(limits(await list(extra))).toStrictEqual([200, 500, 0, 60])
@@ -134,7 +134,7 @@ describe('workspace: 500 in 60 seconds', () => {
     expect((await list(extra)).status).toBe(200)
   })
 
-  it('leaves the other keys their share while one exceeds its own limit without end', async () => {
+  it('leaves the other keys their share while one key keeps exceeding its own limit', async () => {
     const [runaway = '', other = ''] = await keys(2)
     expectRefused(await last(700, () => list(runaway)), 100, 60)
     expect(limits(await list(other))).toStrictEqual([200, 100, 99, 60])
@@ -144,7 +144,7 @@ describe('workspace: 500 in 60 seconds', () => {
 })
 
 describe('estimates of bulks: 60 in 5 minutes', () => {
-  it('counts them for each workspace, and neither other estimates nor bulks', async () => {
+  it('counts them for each workspace, but no other estimates and no bulks', async () => {
     const owner = await world().signup({ credits: 10 })
     const { key } = await world().key(owner)
     const { key: sibling } = await world().key(owner)
@@ -171,7 +171,7 @@ describe('auth routes: 5 in 15 minutes', () => {
   const login = (from: string, email = `${from}@example.com`) =>
     world().call('POST', '/api/v1/auth/login', { json: { email, password: 'wrong one' }, from })
 
-  it('counts each route and address by itself', async () => {
+  it('counts each route and address separately', async () => {
     expect(limits(await signup('192.0.2.1'))).toStrictEqual([400, 5, 4, 900])
     expectRefused(await last(5, () => signup('192.0.2.1')), 5, 900)
     expect(limits(await signup('192.0.2.2'))).toStrictEqual([400, 5, 4, 900])
@@ -180,7 +180,7 @@ describe('auth routes: 5 in 15 minutes', () => {
     expect((await signup('192.0.2.1')).status).toBe(400)
   })
 
-  it('counts logins for each e-mail address too, in any case, from wherever they come', async () => {
+  it('also counts logins for each e-mail address, in any case and from any client', async () => {
     for (let i = 1; i <= 5; i++) {
       const email = i % 2 ? 'victim@example.com' : 'Victim@Example.COM'
       expect((await login(`192.0.2.${i}`, email)).status).toBe(401)
@@ -189,7 +189,7 @@ describe('auth routes: 5 in 15 minutes', () => {
     expect((await login('192.0.2.6', 'other@example.com')).status).toBe(401)
   })
 
-  it('shows, of its two counters, the one with less left', async () => {
+  it('shows the one of its two counters with less remaining', async () => {
     for (let i = 1; i <= 3; i++) await login(`192.0.2.${i}`, 'shown@example.com')
     expect(limits(await login('192.0.2.9', 'shown@example.com'))).toStrictEqual([401, 5, 1, 900])
     await last(3, () => login('192.0.2.8', `${Math.random()}@example.com`))
@@ -197,7 +197,7 @@ describe('auth routes: 5 in 15 minutes', () => {
   })
 
   it.each(['forgot-password', 'resend-verification'])(
-    'counts %s for each e-mail address too, known or not, wherever it comes from',
+    'also counts %s for each e-mail address, known or not, from any client',
     async (route) => {
       const { email } = await world().signup()
       for (const address of [email, `nobody.${route}@example.com`]) {
@@ -212,7 +212,7 @@ describe('auth routes: 5 in 15 minutes', () => {
     },
   )
 
-  it('counts guesses of the current password for each workspace, wherever they come from', async () => {
+  it('counts guesses of the current password for each workspace, from any client', async () => {
     const { token } = await world().signup()
     let n = 0
     const json = { current_password: 'a guess', new_password: 'long enough' }
@@ -226,7 +226,7 @@ describe('auth routes: 5 in 15 minutes', () => {
     expectRefused(await guess(), 5, 900)
   })
 
-  it('counts changes of passwords for each client address', async () => {
+  it('counts password changes for each client address', async () => {
     const owners = await Promise.all([1, 2, 3].map(() => world().signup()))
     let n = 0
     const guess = () => {
@@ -238,7 +238,7 @@ describe('auth routes: 5 in 15 minutes', () => {
     expectRefused(await guess(), 5, 900)
   })
 
-  it('refuses even the right password when there were too many wrong ones', async () => {
+  it('refuses even the right password after too many wrong ones', async () => {
     const { email, password } = await world().signup()
     for (let i = 1; i <= 4; i++) await login(`192.0.2.${i}`, email)
     const json = { email, password }
@@ -247,11 +247,11 @@ describe('auth routes: 5 in 15 minutes', () => {
   })
 })
 
-describe('logins from a network that the account logged in from', () => {
+describe('logins from a network that the account has logged in from', () => {
   const login = (from: string, { email, password = 'wrong one' }: Partial<Account>) =>
     world().call('POST', '/api/v1/auth/login', { json: { email, password }, from })
 
-  /** An account whose first login, from a network that it did not know yet, counts no more. */
+  /** An account whose signup lies in an earlier window of the limits. */
   async function settled(): Promise<Account> {
     const owner = await world().signup()
     await world().advance(QUARTER_MS)
@@ -265,18 +265,18 @@ describe('logins from a network that the account logged in from', () => {
     return answers
   }
 
-  it('are let in, however many failed elsewhere', async () => {
+  it('are admitted, however many failed elsewhere', async () => {
     const owner = await settled()
     expect((await attack(owner)).map(({ status }) => status)).toStrictEqual([
       401, 401, 401, 401, 401, 429,
     ])
     expectRefused(await login('192.0.2.1', owner), 5, 900)
-    // Another address of the network where the account logged in.
+    // Another address of the network that the account logged in from.
     expect(limits(await login('198.51.0.201', owner))).toStrictEqual([200, 5, 4, 900])
     expectRefused(await login('198.52.0.1', owner), 5, 900)
   })
 
-  it('are limited too, all addresses of the network together', async () => {
+  it('have a limit too, for all addresses of the network together', async () => {
     const { email, password } = await settled()
     for (let i = 1; i <= 5; i++) {
       expect((await login(`198.51.0.${200 + i}`, { email })).status).toBe(401)
@@ -287,7 +287,7 @@ describe('logins from a network that the account logged in from', () => {
     expect(limits(await login('192.0.2.2', { email }))).toStrictEqual([401, 5, 4, 900])
   })
 
-  it('are known to be so by the /48 of IPv6', async () => {
+  it('are recognized by the /48 of IPv6', async () => {
     const owner = await settled()
     expect((await login('2001:db8:77:1::1', owner)).status).toBe(200)
     await attack(owner)
@@ -295,7 +295,7 @@ describe('logins from a network that the account logged in from', () => {
     expectRefused(await login('2001:db8:78:1::1', owner), 5, 900)
   })
 
-  it('are so for 30 days after the last one', async () => {
+  it('are recognized for 30 days after the last login', async () => {
     const owner = await settled()
     const DAY_MS = 24 * 60 * MINUTE_MS
     await world().advance(20 * DAY_MS)
@@ -307,7 +307,7 @@ describe('logins from a network that the account logged in from', () => {
     expectRefused(await login('198.51.0.5', owner), 5, 900)
   })
 
-  it('do not tell clients elsewhere that there is an account', async () => {
+  it('do not show other clients that the account exists', async () => {
     const seen = ({ status, headers, body }: Answer) => {
       const { 'x-request-id': _, date: __, ...rest } = headers
       return { status, rest, body }
@@ -318,7 +318,7 @@ describe('logins from a network that the account logged in from', () => {
     expect(known.map(seen)).toStrictEqual(unknown.map(seen))
   })
 
-  it('are so after a reset by mail only where that came from', async () => {
+  it('are recognized after a reset by mail only from the network of the reset', async () => {
     const owner = await settled()
     expect((await login('203.0.113.1', owner)).status).toBe(200)
     const json = { email: owner.email }
@@ -339,7 +339,7 @@ describe('logins from a network that the account logged in from', () => {
 describe('without credentials: 100 in 60 seconds', () => {
   const knock = (from: string, path = '/api/v1/messages') => world().call('GET', path, { from })
 
-  it('counts each address, whatever it asks for', async () => {
+  it('counts each address, for any path', async () => {
     expect(limits(await knock('192.0.2.1'))).toStrictEqual([401, 100, 99, 60])
     expect(limits(await knock('192.0.2.1', '/nothing'))).toStrictEqual([404, 100, 98, 60])
     expect(limits(await knock('192.0.2.1', '/api/v1/messages/%zz'))).toStrictEqual([
@@ -352,7 +352,7 @@ describe('without credentials: 100 in 60 seconds', () => {
     expect((await knock('192.0.2.2')).status).toBe(401)
   })
 
-  it('is one counter for the /64 of an IPv6 customer, and for both spellings of an IPv4 one', async () => {
+  it('has one counter for the /64 of an IPv6 customer, and for both spellings of an IPv4 address', async () => {
     await last(99, () => knock('2001:db8:0:1::1'))
     expect(limits(await knock('2001:db8:0:1:ffff:ffff:ffff:ffff'))).toStrictEqual([401, 100, 0, 60])
     expectRefused(await knock('2001:0DB8:0000:0001::2'), 100, 60)
@@ -362,7 +362,7 @@ describe('without credentials: 100 in 60 seconds', () => {
     expect(limits(await knock('::ffff:192.0.2.78'))).toStrictEqual([401, 100, 99, 60])
   })
 
-  it('does not hold back whoever has a key', async () => {
+  it('does not limit a client with a key', async () => {
     const { key } = await world().key(await world().signup())
     await last(101, () => knock('192.0.2.3'))
     const answer = await world().call('GET', '/api/v1/messages', { key, from: '192.0.2.3' })
@@ -387,7 +387,7 @@ describe('failed authentication: 60 in 15 minutes', () => {
   const withToken = (token: string, from: string) =>
     world().call('GET', '/api/v1/account', { token, from })
 
-  it('counts bad keys and bad tokens of an address together', async () => {
+  it('counts wrong keys and wrong tokens of an address together', async () => {
     expect(limits(await withKey('svc_bad', '192.0.2.1'))).toStrictEqual([401, 60, 59, 900])
     await last(29, () => withKey('svc_bad', '192.0.2.1'))
     expect(limits(await last(30, () => withToken('bad', '192.0.2.1')))).toStrictEqual([
@@ -398,7 +398,7 @@ describe('failed authentication: 60 in 15 minutes', () => {
     expect((await withKey('svc_bad', '192.0.2.2')).status).toBe(401)
   })
 
-  it('lets a valid key and a valid token pass, whatever their address failed before', async () => {
+  it('admits a valid key and a valid token from any address', async () => {
     const owner = await world().signup()
     const { id, key } = await world().key(owner)
     await last(61, () => withKey('svc_bad', '192.0.2.1'))
@@ -407,14 +407,14 @@ describe('failed authentication: 60 in 15 minutes', () => {
     expectRefused(await withKey('svc_bad', '192.0.2.1'), 60, 900)
     expect(limits(await withKey(key, '192.0.2.1'))).toStrictEqual([200, 100, 98, 60])
     await world().call('DELETE', `/api/v1/api-keys/${id}`, { token: owner.token })
-    // That it was a key once is not told there.
+    // The answer does not show that the key was valid once.
     expectRefused(await withKey(key, '192.0.2.1'), 60, 900)
     expect((await withKey(key, '192.0.2.9')).body.message).toBe('API key has been deactivated')
     await world().advance(QUARTER_MS)
     expect((await withKey('svc_bad', '192.0.2.1')).status).toBe(401)
   })
 
-  it('lets no more than 60 guesses through that come at once', async () => {
+  it('admits at most 60 concurrent guesses', async () => {
     const answers = await Promise.all(
       Array.from({ length: 90 }, () => withKey('svc_bad', '192.0.2.1')),
     )
@@ -435,7 +435,7 @@ describe('failed authentication: 60 in 15 minutes', () => {
 describe('the /48 of an IPv6 site: eight times the limit of one client', () => {
   const site = (prefix: string, i: number) => `${prefix}:${i.toString(16)}::1`
 
-  it('counts what its /64s are let do without credentials, and nothing that they are refused', async () => {
+  it('counts the admitted requests of its /64s without credentials, but no refused ones', async () => {
     const knock = (i: number) => world().call('GET', '/nothing', { from: site('2001:db8:a', i) })
     await last(130, () => knock(0))
     for (let i = 1; i < 8; i++) await last(i < 7 ? 100 : 99, () => knock(i))
@@ -446,7 +446,7 @@ describe('the /48 of an IPv6 site: eight times the limit of one client', () => {
     expect(limits(await knock(9))).toStrictEqual([404, 100, 99, 60])
   })
 
-  it('counts its attempts to sign in', async () => {
+  it('counts its sign-in requests', async () => {
     const login = (i: number) => {
       const json = { email: `site${i}@example.com`, password: 'wrong one' }
       return world().call('POST', '/api/v1/auth/login', { json, from: site('2001:db8:c', i) })
@@ -467,7 +467,7 @@ describe('the /48 of an IPv6 site: eight times the limit of one client', () => {
   })
 })
 
-describe('ceilings of all clients together: 200 times what one may', () => {
+describe('ceilings of all clients together: 200 times the limit of one', () => {
   const world = useWorld({
     rates: { login_all: { max: 3, window_s: 900 }, signup_all: { max: 2, window_s: 900 } },
   })
@@ -477,7 +477,7 @@ describe('ceilings of all clients together: 200 times what one may', () => {
       from: `203.0.113.${n}`,
     })
 
-  it('login', async () => {
+  it('limits logins', async () => {
     for (let n = 1; n <= 3; n++) expect((await post('login', n)).status).toBe(401)
     expectRefused(await post('login', 4), 3, 900)
     // The network of an account that logged in before is exempt.
@@ -494,9 +494,9 @@ describe('ceilings of all clients together: 200 times what one may', () => {
     expect((await post('login', 4)).status).toBe(401)
   })
 
-  it('signup', async () => {
+  it('limits signups', async () => {
     const company_name = 'Example'
-    // A body that cannot be a signup is none.
+    // A body that is no signup does not count.
     for (let n = 1; n <= 3; n++) expect((await post('signup', n)).status).toBe(400)
     for (let n = 1; n <= 2; n++)
       expect((await post('signup', n, { company_name })).status).toBe(201)
@@ -506,7 +506,7 @@ describe('ceilings of all clients together: 200 times what one may', () => {
   })
 })
 
-it('holds back nobody for longer than a window, however often he knocks', async () => {
+it('limits a client for one window at most, however often it tries', async () => {
   for (let i = 0; i < 3; i++) {
     const answer = await last(101, () => world().call('GET', '/x', { from: '192.0.2.1' }))
     expectRefused(answer, 100, 60)

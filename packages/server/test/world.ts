@@ -28,17 +28,17 @@ export const JWT_SECRET = 'a secret of the tests, of more than 32 bytes'
 /** Signs the notifications of the sandbox's payments. */
 export const PAYMENT_SECRET = 'whsec_of_the_tests'
 
-/** What can be bought in every world. */
+/** The credit packages of every world. */
 export const PACKAGES = readCreditPackages(`[
   { "id": "starter", "name": "Starter", "credits": 1000, "price": { "amount": 1000, "currency": "USD" } },
   { "id": "large", "name": "Large", "description": "For campaigns", "credits": 10000, "bonus_credits": 500.5,
     "price": { "amount": 9000, "currency": "JPY" } }
 ]`)
 
-/** Where the clock of every world stands at first. */
+/** The initial time of every world's clock. */
 export const BEGINNING_MS = Date.parse('2026-05-04T09:00:00.000Z')
 
-/** How long whatever is under way may take to end. */
+/** The maximum of time for work in flight to end. */
 const END_MAX_MS = 5_000
 
 /** A limit that no test reaches, for tests that are not about limits. */
@@ -49,7 +49,7 @@ const PLENTY = Object.fromEntries(
   Object.keys(QUOTAS).map((name) => [name, UNLIMITED.max]),
 ) as unknown as Quotas
 
-/** The load of a service that has nothing else to do. */
+/** The load of an idle service. */
 export const QUIET: Load = { requests: 1, delay_ms: 0 }
 
 /** A line of the service's log. */
@@ -59,50 +59,50 @@ export type LogLine = Record<string, unknown> & { level: number; msg: string }
 const ERROR_LEVEL = 50
 
 export interface WorldOptions {
-  /** `'specified'` for those of the contract; a bucket that is not named is never full. */
+  /** `'specified'` for those of the contract; a bucket without an entry is unlimited. */
   rates?: 'specified' | Partial<Record<keyof typeof RATES, RateLimit>>
-  /** One that is not named is more than any test needs. */
+  /** A quota without an entry is more than any test needs. */
   quotas?: Partial<Quotas>
   trust_proxy?: string[]
   overload?: Load
   connections_max?: number
-  /** What the load is taken for; quiet unless told. */
+  /** The load; default: idle. */
   load?: (() => Load) | 'measured'
   signup_credits?: string
   signup_credits_on?: CoreOptions['signup_credits_on']
-  /** What messages cost, and what must not be sent. */
+  /** Prices, and rules about recipients. */
   spend?: Pick<CoreOptions, 'prices' | 'countries' | 'sequence_limit'>
   signup_daily_limit?: string
   low_balance?: string | null
-  /** Whether webhooks may go to plain http; true unless said otherwise. */
+  /** Whether webhooks may use plain http; default: true. */
   allow_http?: boolean
-  /** Networks that webhooks may reach although they are not public: this machine unless told. */
+  /** Networks that webhooks may reach although they are not public; default: this machine. */
   allow_nets?: string[]
   /** Whether messages are sent and webhooks delivered. */
   dispatch?: boolean
   /** Whether it listens on a port, for tests that need sockets. */
   listen?: boolean
   log_level?: string
-  /** How long connections are served as before once the app is being closed; 0 by default. */
+  /** How long a closing app still serves open connections; default: 0. */
   linger_ms?: number
   grace_ms?: number
   /** Whether the dev inbox is served. */
   inbox?: InboxOptions
-  /** A database of its own on SQLite unless told. */
+  /** Default: a SQLite database of its own. */
   database_url?: string
-  /** Where ids, bytes and chances come from, instead of the real world; told the world's clock. */
+  /** The source of ids, bytes and random numbers, in place of the real one. */
   chance?: (now: () => Date) => Pick<Runtime, 'id' | 'bytes' | 'random'>
-  /** Who takes payments: the sandbox unless told; null for nobody. */
+  /** The payment provider; default: the sandbox; null for none. */
   payments?: PaymentProvider | null
-  /** Puts something else in place of parts of the core, to see what the server makes of it. */
+  /** Replaces parts of the core. */
   alter?: (core: Core) => Core
 }
 
 export type World = Awaited<ReturnType<typeof openWorld>>
 
 /**
- * The real service on a throw-away database, with a clock that stands still until it is moved. `close` throws when
- * something was left under way, and when a fault was logged that no test took note of.
+ * The real service on a temporary database, with a clock that moves only on demand. `close` throws when work is still in
+ * flight, and when a fault was logged that the test did not take.
  */
 export async function openWorld(options: WorldOptions = {}) {
   const folder = mkdtempSync(join(tmpdir(), 'svc-server-'))
@@ -131,7 +131,7 @@ export async function openWorld(options: WorldOptions = {}) {
     webhook_targets: {
       allow_http: options.allow_http ?? true,
       allow_nets: options.allow_nets ?? ['127.0.0.0/8', '::1/128'],
-      // Nobody answers there, and says so at once.
+      // No server listens there, and a connection fails at once.
       dns: ['127.0.0.1:1'],
     },
     credit_packages: PACKAGES,
@@ -158,12 +158,12 @@ export async function openWorld(options: WorldOptions = {}) {
   })
   const dispatcher = options.dispatch ? await core.startDispatch() : null
   const url = options.listen ? await app.listen({ host: '127.0.0.1', port: 0 }) : null
-  const { call, underWay } = callerOf(app)
+  const { call, inFlight } = callerOf(app)
   const takeFaults = () => lines.splice(0).filter(({ level }) => level >= ERROR_LEVEL)
 
-  /** Throws when requests are under way, work does not end, or a fault was logged. */
+  /** Throws when requests are in flight, work does not end, or a fault was logged. */
   async function settle(): Promise<void> {
-    if (underWay() > 0) throw new Error(`${underWay()} requests were left under way`)
+    if (inFlight() > 0) throw new Error(`${inFlight()} requests are still in flight`)
     if (dispatcher) await within(END_MAX_MS, 'the dispatcher to be idle', dispatcher.idle())
     const faults = takeFaults()
     if (faults.length > 0) throw new Error(`faults were logged: ${JSON.stringify(faults)}`)
@@ -177,22 +177,22 @@ export async function openWorld(options: WorldOptions = {}) {
     lines,
     takeFaults,
     settle,
-    /** Where it listens. */
+    /** The address that it listens on. */
     url: url ?? 'http://not-listening.invalid',
     get dispatcher(): Dispatcher {
       if (!dispatcher) throw new Error('this world does not dispatch')
       return dispatcher
     },
     now,
-    /** Sees to the end what is due, moves the clock, and sees to the end what is due then. */
+    /** Finishes the due work, moves the clock, and finishes the work that is due then. */
     async advance(ms: number): Promise<void> {
-      // Under way work would find its lease run out, as after a long sleep of the machine.
+      // Work in flight would find its lease expired, as after a long sleep of the machine.
       await dispatcher?.idle()
       clock.ms += ms
       clock.elapsed_ms += ms
       await dispatcher?.idle()
     },
-    /** Corrects the clock, forwards or backwards: no time passes. */
+    /** Sets the clock forwards or backwards without elapsed time. */
     step(ms: number): void {
       clock.ms += ms
     },
@@ -210,7 +210,7 @@ export async function openWorld(options: WorldOptions = {}) {
   }
 }
 
-/** A world for the tests around it: opened before the first, looked at after each, closed after the last. */
+/** A world for the tests around it: opened before the first, settled after each, closed after the last. */
 export function useWorld(options: WorldOptions = {}): () => World {
   let world: World | undefined
   beforeAll(async () => {
@@ -224,7 +224,7 @@ export function useWorld(options: WorldOptions = {}): () => World {
   }
 }
 
-/** Limits that no test reaches, but for those given. */
+/** Limits that no test reaches, except `rates`. */
 export function ratesOf(rates: WorldOptions['rates'] = {}): Record<keyof typeof RATES, RateLimit> {
   if (rates === 'specified') return RATES
   return {

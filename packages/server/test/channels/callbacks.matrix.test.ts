@@ -19,23 +19,23 @@ import { CANARY, newNumber, PUBLIC_URL, type Service, useStage } from './service
 import { openTwilio } from './twilio-carrier.ts'
 
 /**
- * What the service does with callbacks that are not as they should be, cell by cell. Source: reliability study, section
+ * The service's reaction to incorrect callbacks, cell by cell. Source: reliability study, section
  * 2.4; shown in docs/internals/provider-matrix.md.
  */
 type Reaction =
-  /** Answered 200, and nothing is otherwise than before. */
+  /** Answered 200; no state changes. */
   | 'ignore'
-  /** Answered with that status, and nothing is otherwise than before. */
+  /** Answered with this status; no state changes. */
   | 403
   | 404
-  /** Answered 200; the message is delivered, and its webhook is told so once. */
+  /** Answered 200; the message is delivered, and its webhook gets one event. */
   | 'deliver'
 
 interface CallbackPeer extends Peer {
   callback(to: string, status: 'sent' | 'delivered' | 'failed'): CallbackRequest
-  /** Signed as it should be, of messages that nobody has. */
+  /** Correctly signed, about unknown messages. */
   ofNobody: Record<string, () => CallbackRequest>
-  /** Of a message of ours, by somebody else or for somewhere else. */
+  /** About one of our messages, from another account or for another address. */
   misplaced: Record<string, (to: string) => [CallbackRequest, Reaction]>
 }
 
@@ -48,7 +48,7 @@ interface Sent {
 interface Cell {
   cell: string
   reaction: Reaction
-  /** What was told before, in this order. */
+  /** The earlier callbacks, in this order. */
   before?: readonly ('sent' | 'delivered' | 'failed')[]
   request(sent: Sent): CallbackRequest
 }
@@ -140,7 +140,7 @@ describe.each([
     return { peer, service, to, id }
   }
 
-  /** All that a callback could change. */
+  /** All state that a callback could change. */
   async function standing(id: string): Promise<{ events: string[]; [field: string]: unknown }> {
     const { service, tenant } = stage()
     await service.idle()
@@ -178,7 +178,7 @@ describe.each([
     for (const request of Object.values(peer.ofNobody)) await expectReaction(id, 'ignore', request)
   })
 
-  it('another account, another address → as the table says', async () => {
+  it('another account, another address → as in the table', async () => {
     const { id, peer, to } = await sent()
     for (const [name, make] of Object.entries(peer.misplaced)) {
       const [request, reaction] = make(to)
@@ -188,7 +188,7 @@ describe.each([
     }
   })
 
-  it('a name that no provider has → 404', async () => {
+  it('an unknown provider name → 404', async () => {
     const { id, peer, to } = await sent()
     const request = peer.callback(to, 'delivered')
     const url = request.url.replace(/\/callbacks\/\w+/, '/callbacks/nobody')
@@ -196,7 +196,7 @@ describe.each([
   })
 })
 
-it('an address that is signed for one message is refused for another → 403', async () => {
+it('an address signed for one message is refused for another → 403', async () => {
   const stage = await openCarriage(openQueryPeer)
   const { service, tenant, peer } = stage
   const sent = async () => {
@@ -220,7 +220,7 @@ it('an address that is signed for one message is refused for another → 403', a
   await stage.close()
 })
 
-it('a receipt by an id that is never known is kept for a while, and given up with a word in the log', async () => {
+it('a receipt with an unknown id is kept for a while, then dropped with a log line', async () => {
   const stage = await openCarriage(openGatewayPeer)
   const { service, peer, tenant } = stage
   const content = { text: CANARY }
@@ -338,7 +338,7 @@ interface QueryPeer extends Peer {
   requests: readonly { path: string }[]
 }
 
-/** A gateway of the older kind: its callbacks are known by their address alone. */
+/** An older gateway: only their address identifies its callbacks. */
 async function openQueryPeer(): Promise<QueryPeer> {
   const gateway = await openHttpPeer()
   const settings = readProvider({ ...querySettings(gateway.url), deadline_s: 10 })
@@ -350,12 +350,12 @@ async function openQueryPeer(): Promise<QueryPeer> {
     secrets: ['canary-api-token'],
     recipient: newNumber,
     taken: (to) => sends(to).length,
-    tell: () => Promise.reject(new Error('it is told by hand')),
+    tell: () => Promise.reject(new Error('the test reports it')),
     close: gateway.close,
   }
 }
 
-/** The address that the gateway was given for what was sent to somebody. */
+/** The callback address that the gateway got with the message to a recipient. */
 function addressOf(peer: Peer, to: string): string {
   const request = (peer as QueryPeer).requests.find(({ path }) => path.includes(to.slice(1)))
   const dlr = new URL(request?.path ?? '', 'http://peer').searchParams.get('dlr')

@@ -16,8 +16,8 @@ import { openSmsc } from './smsc-carrier.ts'
 import { openTwilio } from './twilio-carrier.ts'
 
 /**
- * What becomes of messages whose provider does not answer as it should, cell by cell, held against what the provider
- * knows that it took. Source: reliability study, section 2.4; shown in docs/internals/provider-matrix.md.
+ * The result for messages whose provider does not answer correctly, cell by cell, compared with the messages that the
+ * provider accepted. Source: reliability study, section 2.4; shown in docs/internals/provider-matrix.md.
  */
 type Reaction = 'retry' | 'reconcile' | 'fail+refund' | 'fail no refund'
 
@@ -29,7 +29,7 @@ interface Sending {
   to: string
   id: string
   status(): Promise<string>
-  /** Minute by minute, as the dispatcher would see them. */
+  /** Minute by minute, as the dispatcher sees them. */
   minutes(count: number): Promise<void>
 }
 
@@ -37,9 +37,9 @@ interface Cell {
   cell: string
   reaction: Reaction
   channel?: 'sms' | 'whatsapp' | 'email'
-  /** How many sends the provider may have taken in the end. */
+  /** How many sends the provider may have accepted at the end. */
   taken: number
-  /** Sets the peer up; answers what goes on once the message was sent. */
+  /** Sets up the peer; returns the steps that follow the send. */
   open(): Promise<Scene>
 }
 
@@ -48,7 +48,7 @@ type Peer = Awaited<Parameters<typeof openCarriage>[0] extends () => infer P ? P
 interface Scene {
   peer: Peer
   recipient?: string
-  /** What happens after the first attempt; the message has ended, or is `sent`, once it is through. */
+  /** The steps after the first attempt; after them the message has ended, or is `sent`. */
   next(sending: Sending): Promise<void>
 }
 
@@ -58,7 +58,7 @@ const CONTENTS = {
   email: { subject: CANARY, text: CANARY },
 }
 
-/** After it the outcome is no longer asked for. */
+/** After this time the service queries the outcome no more. */
 const UNKNOWN_MINUTES = 11
 
 const waits = async ({ minutes, status }: Sending): Promise<void> => {
@@ -66,7 +66,7 @@ const waits = async ({ minutes, status }: Sending): Promise<void> => {
   await minutes(UNKNOWN_MINUTES)
 }
 
-/** A gateway that cannot be asked, and knows no repetition. */
+/** A gateway without lookup, which does not detect repetitions. */
 const UNHELPED = { idempotent: false, lookup: undefined }
 
 const CELLS: readonly Cell[] = [
@@ -213,7 +213,7 @@ const CELLS: readonly Cell[] = [
     open: () =>
       gatewayScene(NO_ANSWER.reset, async (peer, { service, minutes, to }) => {
         await service.advance(50_000)
-        // It does not know the message; that it never will is not sure yet.
+        // The provider does not know the message yet; it may know it later.
         expect(peer.sends(to)).toHaveLength(1)
         await minutes(3)
         expect(peer.sends(to)).toHaveLength(2)
@@ -313,7 +313,7 @@ const CELLS: readonly Cell[] = [
         async next({ minutes, service, to }) {
           peer.twilio.plays(to, { type: 'accept' })
           await service.advance(170_000)
-          // Its lists lag behind: that the message is not there proves nothing yet.
+          // Its lists lag, so a missing message proves nothing yet.
           expect(peer.twilio.posted()).toHaveLength(1)
           await minutes(6)
           expect(peer.twilio.posted()).toHaveLength(2)
@@ -489,7 +489,7 @@ const CELLS: readonly Cell[] = [
 /** Cells whose first attempt ends only when the scene ends it. */
 const UNENDED = /restarted|before the submit_sm_resp|callback comes/
 
-describe('a provider that does not answer as it should', () => {
+describe('a provider that does not answer correctly', () => {
   it.each(CELLS)('$cell → $reaction', async ({ cell, reaction, channel = 'sms', taken, open }) => {
     const scene = await open()
     const { peer } = scene
@@ -525,7 +525,7 @@ describe('a provider that does not answer as it should', () => {
   })
 })
 
-it('what failed as unknown is delivered, when its provider says so after all', async () => {
+it('an unknown outcome becomes delivered when the provider reports it later', async () => {
   const stage = await openCarriage(() => openMeta())
   const { service, tenant } = stage
   const peer = stage.peer as Awaited<ReturnType<typeof openMeta>>
@@ -542,7 +542,7 @@ it('what failed as unknown is delivered, when its provider says so after all', a
   await stage.close()
 })
 
-/** A gateway that plays this once, and then takes everything. */
+/** A gateway with this behaviour once, which then accepts every message. */
 async function gatewayScene(
   play: HttpPlay,
   goesOn: (peer: Awaited<ReturnType<typeof openGateway>>, sending: Sending) => Promise<void>,
