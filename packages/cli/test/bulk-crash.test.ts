@@ -19,11 +19,11 @@ let server: DevServer
 let proxy: Server
 let url: string
 
-/** What the road to the server does with the next request for a bulk. */
-type Accident = 'none' | 'before' | 'after' | 'refused' | 'cut'
-let accidentOf: (request: number) => Accident
+/** The fault that the proxy injects into a bulk request. */
+type Fault = 'none' | 'before' | 'after' | 'refused' | 'cut'
+let faultOf: (request: number) => Fault
 let kill: () => void
-let asked = 0
+let bulkRequests = 0
 
 beforeAll(async () => {
   server = await startDevServer({ SVC_RATE_LIMIT_BULK: '8/2', SVC_SIGNUP_CREDITS: '200' })
@@ -33,8 +33,8 @@ beforeAll(async () => {
 })
 
 beforeEach(() => {
-  asked = 0
-  accidentOf = () => 'none'
+  bulkRequests = 0
+  faultOf = () => 'none'
   kill = () => {}
 })
 
@@ -44,14 +44,14 @@ afterAll(async () => {
   await server.close()
 })
 
-/** Hands a request on to the server and its answer back, unless an accident happens to it. */
+/** Forwards a request to the server and returns its answer, except for an injected fault. */
 async function pass(request: IncomingMessage, response: ServerResponse): Promise<void> {
   const { method = 'GET', url: path = '/', headers } = request
   const body = await buffer(request)
   const isBulk = method === 'POST' && path === '/api/v1/messages/bulk'
-  const accident = isBulk ? accidentOf(++asked) : 'none'
-  if (accident === 'refused') return void request.socket.destroy()
-  if (accident === 'before') return void kill()
+  const fault = isBulk ? faultOf(++bulkRequests) : 'none'
+  if (fault === 'refused') return void request.socket.destroy()
+  if (fault === 'before') return void kill()
   const { 'x-api-key': key = '', 'idempotency-key': idempotency = '' } = headers
   const answer = await fetch(`${server.url}${path}`, {
     method,
@@ -63,8 +63,8 @@ async function pass(request: IncomingMessage, response: ServerResponse): Promise
     ...(method !== 'GET' && { body }),
   })
   const text = await answer.text()
-  if (accident === 'after') return void kill()
-  if (accident === 'cut') return void request.socket.destroy()
+  if (fault === 'after') return void kill()
+  if (fault === 'cut') return void request.socket.destroy()
   const retry = answer.headers.get('retry-after')
   response.writeHead(answer.status, {
     'content-type': 'application/json',
@@ -87,7 +87,7 @@ function send(file: string, ...more: string[]): SvcProcess {
   return spawnSvc(argv, { cwd: server.here.cwd })
 }
 
-/** All messages there are, by whom they went to. */
+/** The recipients of all messages, sorted. */
 async function sentTo(): Promise<string[]> {
   const found: string[] = []
   let cursor: string | null = null
@@ -101,15 +101,15 @@ async function sentTo(): Promise<string[]> {
   return found.sort()
 }
 
-test('killed at any moment and started again until it is done, it sends each row once', async () => {
+test('sends each row once when it is killed at any time and started again', async () => {
   const file = write('killed.csv', RECIPIENTS)
-  // Before the server hears of it, after it has it, and in between at no moment in particular.
-  const deaths: Accident[] = ['before', 'after', 'none', 'after', 'none']
+  // Before the request, after it, and at an arbitrary time.
+  const deaths: Fault[] = ['before', 'after', 'none', 'after', 'none']
   for (const [round, death] of deaths.entries()) {
     const child = send(file)
-    const deadly = asked + 2 + (round % 2)
+    const deadly = bulkRequests + 2 + (round % 2)
     kill = () => child.child.kill('SIGKILL')
-    accidentOf = (request) => {
+    faultOf = (request) => {
       if (request !== deadly) return 'none'
       if (death === 'none') setTimeout(kill, (round * 7) % 23)
       return death
@@ -117,11 +117,11 @@ test('killed at any moment and started again until it is done, it sends each row
     const { code } = await child.ended
     expect(code).toBe(137)
   }
-  accidentOf = () => 'none'
+  faultOf = () => 'none'
   const last = await send(file).ended
   expect({
     code: last.code,
-    stderr: last.stderr.replaceAll(/^The server's rate.*\n/gm, ''),
+    stderr: last.stderr.replaceAll(/^The rate limit of the server.*\n/gm, ''),
   }).toEqual({ code: 0, stderr: '' })
   expect(last.stdout).toMatch(/^accepted\t80$/m)
   expect(await sentTo()).toEqual(RECIPIENTS)
@@ -138,55 +138,55 @@ test('killed at any moment and started again until it is done, it sends each row
   expect(credits.credits_balance).toBe(120)
 }, 180_000)
 
-test('waits for a server that went away and came back, whose answers were lost on the way', async () => {
+test('waits for a server that was unreachable, and repeats requests whose answers were lost', async () => {
   const before = await sentTo()
   const recipients = ['+255750001001', '+255750001002', '+255750001003', '+255750001004']
   const file = write('outage.csv', [...recipients, '+255750001005', '+255750001006'])
-  accidentOf = (request) => (request === 2 ? 'cut' : request === 3 ? 'refused' : 'none')
+  faultOf = (request) => (request === 2 ? 'cut' : request === 3 ? 'refused' : 'none')
   const { code, stderr } = await send(file).ended
   expect(code).toBe(0)
-  expect(stderr.match(/cannot be reached: trying again in 0:0\d/g)).toHaveLength(2)
-  expect(asked).toBeGreaterThanOrEqual(4)
+  expect(stderr.match(/cannot be reached: retrying in 0:0\d/g)).toHaveLength(2)
+  expect(bulkRequests).toBeGreaterThanOrEqual(4)
   expect((await sentTo()).length).toBe(before.length + 6)
 }, 60_000)
 
-test('ends with 3 when an outage lasts too long, and goes on from there', async () => {
+test('exits with 3 after a long outage, and continues', async () => {
   const before = await sentTo()
   const file = write('gone.csv', RECIPIENTS.slice(0, 2 * BATCH))
-  accidentOf = (request) => (request > 1 ? 'refused' : 'none')
+  faultOf = (request) => (request > 1 ? 'refused' : 'none')
   const gone = await send(file, '--patience', '1s').ended
   expect(gone.code).toBe(3)
-  expect(gone.stderr).toContain('4 of 8 rows are dealt with, and the same command goes on')
-  accidentOf = () => 'none'
+  expect(gone.stderr).toContain('4 of 8 rows are finished; run the same command')
+  faultOf = () => 'none'
   expect(await send(file).ended).toMatchObject({ code: 0 })
   expect((await sentTo()).length).toBe(before.length + 2 * BATCH)
 }, 60_000)
 
-test('ends on Ctrl-C after the batch under way', async () => {
+test('stops on Ctrl-C after the batch in flight', async () => {
   const file = write('signal.csv', RECIPIENTS.slice(0, 2 * BATCH + 1))
   let child: SvcProcess | null = null
-  accidentOf = (request) => {
+  faultOf = (request) => {
     if (request === 1) child?.child.kill('SIGINT')
     return 'none'
   }
   child = send(file)
   const { code, stderr } = await child.ended
   expect(code).toBe(1)
-  expect(stderr).toContain('stopped: 4 of 9 rows are dealt with, and the same command goes on')
+  expect(stderr).toContain('stopped: 4 of 9 rows are finished; run the same command')
 }, 60_000)
 
-test('stops in order where nobody reads its output any more', async () => {
+test('stops in order when its output has no reader', async () => {
   const before = await sentTo()
   const file = write('unread.csv', RECIPIENTS.slice(0, 3 * BATCH))
   let child: SvcProcess | null = null
-  accidentOf = (request) => {
+  faultOf = (request) => {
     if (request === 2) child?.child.stdout?.destroy()
     return 'none'
   }
   child = send(file)
   const { code, stderr } = await child.ended
   expect(code).toBe(1)
-  expect(stderr).toContain('stopped: 8 of 12 rows are dealt with, and the same command goes on')
+  expect(stderr).toContain('stopped: 8 of 12 rows are finished; run the same command')
   expect(await send(file).ended).toMatchObject({ code: 0 })
   expect((await sentTo()).length).toBe(before.length + 3 * BATCH)
 }, 60_000)

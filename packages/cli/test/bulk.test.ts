@@ -11,7 +11,7 @@ type Listed = WireData<(typeof api)['messages']['list']>
 
 const TEXT = ['--channel', 'sms', '--text', 'Hi {{name|there}}, order {{order_id}}']
 
-const NOBODY = '01934f5e-8c00-7a3b-9d2e-5f6a7b8c9d01'
+const UNKNOWN = '01934f5e-8c00-7a3b-9d2e-5f6a7b8c9d01'
 
 let server: DevServer
 
@@ -34,7 +34,7 @@ function linesOf(name: string): Record<string, unknown>[] {
   return lines.map((line) => JSON.parse(line) as Record<string, unknown>)
 }
 
-/** The rows of a result file without what differs each time. */
+/** The rows of a result file, without the fields that change. */
 function rowsOf(name: string): unknown[][] {
   return linesOf(name).flatMap(({ type, line, to, error, message_id }) =>
     type === 'row' ? [[line, to, error ?? typeof message_id]] : [],
@@ -52,7 +52,7 @@ async function sentTo(recipient: string): Promise<Listed['messages']> {
 }
 
 describe('svc bulk send', () => {
-  test('fills in the columns, and names what happened to each row', async () => {
+  test('fills in the columns, and records the result of each row', async () => {
     const people = write(
       'people.csv',
       '\ufeffname;To;order_id;metadata.row;unused',
@@ -65,7 +65,7 @@ describe('svc bulk send', () => {
     const { code, stdout, stderr } = await run('send', people, ...TEXT, '--yes')
     expect(code).toBe(1)
     expect(stdout).toContain('sent\t5 of 5\t2 accepted\t2 rejected\t1 duplicates\t2 credits\n')
-    expect(stderr).toContain('2 of 5 rows were rejected: people.csv.results.jsonl says which')
+    expect(stderr).toContain('2 of 5 rows were rejected: see people.csv.results.jsonl')
     expect(rowsOf('people.csv.results.jsonl')).toEqual([
       [2, '+255710000001', 'string'],
       [3, '+255710000002', 'string'],
@@ -78,7 +78,7 @@ describe('svc bulk send', () => {
     expect(second).toMatchObject({ content: { text: 'Hi there, order A2' } })
   })
 
-  test('names each row of a batch in which all are rejected, and goes on', async () => {
+  test('records each row of a batch that is rejected completely, and continues', async () => {
     const people = write('bad.csv', 'to,order_id', 'x,1', '+255710000011,', '+255710000012,3')
     const { stdout } = await run('send', people, ...TEXT, '--yes', '--batch', '2')
     expect(stdout).toContain('sent\t3 of 3\t1 accepted\t2 rejected')
@@ -90,7 +90,7 @@ describe('svc bulk send', () => {
     ])
   })
 
-  test('sends to an address once, however far its rows are apart', async () => {
+  test('sends to an address once, also in different batches', async () => {
     const rows = ['a@example.com,1', 'b@example.com,2', 'A@EXAMPLE.com,3', 'b@example.com,4']
     const people = write('mail.csv', 'email,n', ...rows)
     const mail = ['--channel', 'email', '--subject', 'S {{n}}', '--text', 'x']
@@ -101,7 +101,7 @@ describe('svc bulk send', () => {
     ])
   })
 
-  test('when all is sent, tells so again and sends nothing', async () => {
+  test('shows the result of a finished run again, and sends nothing', async () => {
     const people = write('again.csv', 'to', '+255710000021')
     const argv = ['send', people, '--channel', 'sms', '--text', 'x', '--yes'] as const
     expect((await run(...argv)).code).toBe(0)
@@ -116,8 +116,8 @@ describe('svc bulk send', () => {
     ['another text', ['--text', 'y'], 'to\n+255710000031\n', 'content'],
     ['another file', ['--text', 'x'], 'to\n+255710000032\n', 'same.csv has changed'],
     ['another sender', ['--text', 'x', '--from', 'Z'], 'to\n+255710000031\n', 'sender'],
-  ])('refuses to go on with %s', async (_, more, csv, why) => {
-    const results = `same-${more.length}-${csv.length}-${why.length}.jsonl`
+  ])('refuses to continue with %s', async (_, more, csv, reason) => {
+    const results = `same-${more.length}-${csv.length}-${reason.length}.jsonl`
     const send = (...argv: string[]) =>
       run('send', 'same.csv', '--channel', 'sms', '--yes', '--results', results, ...argv)
     write('same.csv', 'to', '+255710000031')
@@ -125,11 +125,11 @@ describe('svc bulk send', () => {
     writeFileSync(pathOf('same.csv'), csv)
     const { code, stderr } = await send(...more)
     expect(code).toBe(2)
-    expect(stderr).toContain(why)
+    expect(stderr).toContain(reason)
     expect(stderr).toContain('--restart')
   })
 
-  test('goes on with another API key of the same workspace, and with no other', async () => {
+  test('continues with another API key of the same workspace only', async () => {
     const people = write('keys.csv', 'to', '+255710000035', '+255710000036')
     const argv = ['send', people, '--channel', 'sms', '--text', 'x', '--yes', '--batch', '1']
     await run(...argv)
@@ -138,32 +138,32 @@ describe('svc bulk send', () => {
     const end = lines.findIndex((line) => line.includes('"type":"batch"'))
     const [first = '', ...more] = lines.slice(0, end + 1)
     const begun = [first.replace(/"key_sha256":"\w+"/, '"key_sha256":"0"'), ...more, ''].join('\n')
-    writeFileSync(file, begun.replace(/"bulk_id":"[^"]+"/, `"bulk_id":"${NOBODY}"`))
+    writeFileSync(file, begun.replace(/"bulk_id":"[^"]+"/, `"bulk_id":"${UNKNOWN}"`))
     const refused = await run(...argv)
     expect(refused.code).toBe(2)
-    expect(refused.stderr).toContain('its API key was of another workspace')
-    // What a crash cut short was not finished.
+    expect(refused.stderr).toContain('its API key belonged to another workspace')
+    // A line that a crash cut is incomplete.
     writeFileSync(file, `${begun}{"type":"row","line":3,"to":"+2557`)
     expect(await run(...argv)).toMatchObject({ code: 0 })
     expect(rowsOf('keys.csv.results.jsonl').map(([line]) => line)).toEqual([2, 3])
   })
 
-  test('names a result file that is none, or is damaged', async () => {
+  test('refuses a file that is not a result file, or is damaged', async () => {
     const people = write('damaged.csv', 'to', '+255710000037')
     const argv = ['send', people, '--channel', 'sms', '--text', 'x', '--yes']
     const file = pathOf('damaged.csv.results.jsonl')
     writeFileSync(file, 'to\n+255710000037\n')
     const none = await run(...argv)
     expect(none).toMatchObject({ code: 2 })
-    expect(none.stderr).toContain('is no result file of svc bulk send')
+    expect(none.stderr).toContain('is not a result file of svc bulk send')
     writeFileSync(file, '')
     await run(...argv)
     writeFileSync(file, readFileSync(file, 'utf8').replace('{"type":"batch"', '{"type'))
-    expect((await run(...argv)).stderr).toMatch(/results\.jsonl, line 4: it is damaged/)
+    expect((await run(...argv)).stderr).toMatch(/results\.jsonl, line 4: the file is damaged/)
     expect(await sentTo('+255710000037')).toHaveLength(1)
   })
 
-  test('goes on after a row as long as one can be, all of it escaped', async () => {
+  test('continues after the longest possible row, with every character escaped', async () => {
     const people = write('long.csv', 'to', '+255710000091', '\\'.repeat(120_000), '+255710000092')
     const argv = ['send', people, '--channel', 'sms', '--text', 'x', '--yes', '--batch', '1']
     await run(...argv)
@@ -174,11 +174,14 @@ describe('svc bulk send', () => {
 
   test.each<[string, (lines: string[]) => string[]]>([
     ['a line without one of its fields', (lines) => lines.with(3, without(lines[3], 'last_line'))],
-    ['a line of no known type', (lines) => [...lines, '{"type":"done"}']],
-    ['a row taken out', (lines) => lines.toSpliced(2, 1)],
-    ['a batch taken out', (lines) => lines.toSpliced(1, 3)],
-    ['a batch twice', (lines) => [...lines.slice(0, 4), ...lines.slice(1)]],
-    ['no number', (lines) => lines.with(3, String(lines[3]).replace('"rows":1', '"rows":"1"'))],
+    ['a line of an unknown type', (lines) => [...lines, '{"type":"done"}']],
+    ['a removed row', (lines) => lines.toSpliced(2, 1)],
+    ['a removed batch', (lines) => lines.toSpliced(1, 3)],
+    ['a repeated batch', (lines) => [...lines.slice(0, 4), ...lines.slice(1)]],
+    [
+      'a text for a number',
+      (lines) => lines.with(3, String(lines[3]).replace('"rows":1', '"rows":"1"')),
+    ],
   ])('an edited result file is refused, and nothing is sent: %s', async (what, edit) => {
     const people = write('edited.csv', 'to', '+255710000095', '+255710000096', '+255710000097')
     const argv = ['send', people, '--channel', 'sms', '--text', what, '--yes', '--batch', '1']
@@ -194,7 +197,7 @@ describe('svc bulk send', () => {
     writeFileSync(file, whole)
   })
 
-  test('an older copy of the result file sends nothing twice, however it is cut now', async () => {
+  test('sends nothing twice with an older copy of the result file, with any batch size', async () => {
     const people = write('copy.csv', 'to', '+255710000101', '+255710000102', '+255710000103')
     const argv = ['send', people, '--channel', 'sms', '--text', 'x', '--yes'] as const
     const file = pathOf('copy.csv.results.jsonl')
@@ -209,7 +212,7 @@ describe('svc bulk send', () => {
     expect(await sentTo('+255710000101')).toHaveLength(1)
   })
 
-  test('without a terminal wants --yes, and leaves no result file behind', async () => {
+  test('requires --yes without a terminal, and leaves no result file', async () => {
     const people = write('ask.csv', 'to', '+255710000041')
     const { code, stderr } = await run('send', people, '--channel', 'sms', '--text', 'x')
     expect({ code, stderr }).toMatchObject({ code: 2, stderr: expect.stringContaining('--yes') })
@@ -217,7 +220,7 @@ describe('svc bulk send', () => {
     expect(await sentTo('+255710000041')).toEqual([])
   })
 
-  test('takes rows from stdin, and content from a file', async () => {
+  test('reads rows from stdin, and content from a file', async () => {
     writeFileSync(pathOf('content.json'), JSON.stringify({ text: 'Order {{n}}' }))
     const argv = ['--channel', 'whatsapp', '--content', 'content.json', '--to-column', 'Mobile']
     const ended = await svc(
@@ -230,7 +233,7 @@ describe('svc bulk send', () => {
 })
 
 describe('before sending', () => {
-  test('--dry-run tells who would get nothing and what the rest costs', async () => {
+  test('--dry-run shows the rejected rows and the cost', async () => {
     const people = write('dry.csv', 'to,order_id', '+255710000061,1', 'x,2', '+255710000061,3')
     const dry = await run('send', people, ...TEXT, '--dry-run')
     expect(dry.code).toBe(1)
@@ -244,7 +247,7 @@ describe('before sending', () => {
     })
   })
 
-  test('--strict sends nothing where a row is faulty', async () => {
+  test('--strict sends nothing if a row is faulty', async () => {
     const people = write('strict.csv', 'to,order_id', '+255710000071,1', '+255710000072,')
     const argv = ['send', people, ...TEXT, '--strict', '--yes', '--batch', '1'] as const
     const { code, stderr } = await run(...argv)
@@ -258,7 +261,7 @@ describe('before sending', () => {
 })
 
 describe('a run that stops', () => {
-  test('where the credits end, and goes on when there are more', async () => {
+  test('without credits, and continues when there are more', async () => {
     const other = await startDevServer({ SVC_RATE_LIMIT_BULK: '100000/60' })
     try {
       const rows = Array.from({ length: 120 }, (_, i) => `+2557200${1000 + i}`)
@@ -268,7 +271,7 @@ describe('a run that stops', () => {
       const stopped = await send()
       expect(stopped.code).toBe(1)
       expect(stopped.stderr).toContain(
-        'You need 20 credits but have 0: 100 of 120 rows are dealt with, and the same command goes on from there',
+        'You need 20 credits but have 0: 100 of 120 rows are finished; run the same command again to continue',
       )
       await svcJson(['credits', 'grant', '20'], other.here)
       expect(await send()).toMatchObject({ code: 0 })
@@ -279,17 +282,17 @@ describe('a run that stops', () => {
     }
   })
 
-  test('waits for the rate limit, hears Ctrl-C meanwhile, and goes on', async () => {
+  test('waits for the rate limit, stops on Ctrl-C, and continues', async () => {
     const other = await startDevServer({ SVC_RATE_LIMIT_BULK: '2/5' })
     try {
       const rows = Array.from({ length: 5 }, (_, i) => `+2557300${1000 + i}`)
       writeFileSync(join(other.here.cwd, 'five.csv'), `to\n${rows.join('\n')}\n`)
       const argv = ['bulk', 'send', 'five.csv', '--channel', 'sms', '--text', 'x', '--yes']
       const running = start([...argv, '--batch', '1'], other.here)
-      await running.until(/rate limit is reached: going on in 0:0\d/)
+      await running.until(/rate limit of the server is reached: continuing in 0:0\d/)
       const stopped = await running.stop()
       expect(stopped.code).toBe(1)
-      expect(stopped.stderr).toMatch(/stopped: \d of 5 rows are dealt with, and the same command/)
+      expect(stopped.stderr).toMatch(/stopped: \d of 5 rows are finished; run the same command/)
       expect(await svc([...argv, '--batch', '2'], other.here)).toMatchObject({ code: 0 })
       const { messages } = await svcJson<Listed>(['messages', 'list'], other.here)
       expect(messages.map(({ recipient }) => recipient).sort()).toEqual(rows)
@@ -298,23 +301,23 @@ describe('a run that stops', () => {
     }
   })
 
-  test('a check waits for the limit of estimates, and goes on', async () => {
+  test('waits for the rate limit of estimates during a check', async () => {
     const other = await startDevServer({ SVC_RATE_LIMIT_BULK_ESTIMATE: '2/3' })
     try {
       const rows = Array.from({ length: 5 }, (_, i) => `+2557310${1000 + i}`)
       writeFileSync(join(other.here.cwd, 'five.csv'), `to\n${rows.join('\n')}\n`)
       const argv = ['bulk', 'send', 'five.csv', '--channel', 'sms', '--text', 'x', '--batch', '1']
       const check = start([...argv, '--dry-run'], other.here)
-      await check.until(/rate limit is reached: going on in 0:0\d/)
+      await check.until(/rate limit of the server is reached: continuing in 0:0\d/)
       expect(await check.ended).toMatchObject({ code: 0 })
-      // Estimates leave the limit of the bulks themselves untouched.
+      // Estimates do not count for the rate limit of bulks.
       expect(await svc([...argv, '--yes'], other.here)).toMatchObject({ code: 0 })
     } finally {
       await other.close()
     }
   })
 
-  test('a batch whose answer was lost too long ago is not sent again unasked', async () => {
+  test('repeats a batch whose answer is too old only on request', async () => {
     const people = write('old.csv', 'to', '+255710000081', '+255710000082')
     const argv = ['send', people, '--channel', 'sms', '--text', 'x', '--yes', '--batch', '1']
     const file = pathOf('old.csv.results.jsonl')
@@ -342,7 +345,7 @@ describe('a run that stops', () => {
     expect(await sentTo('+255710000082')).toHaveLength(before + 3)
   })
 
-  test('whoever may have been sent to is not sent to by a later row', async () => {
+  test('does not send to an address of an unanswered batch in a later row', async () => {
     const people = write('lost.csv', 'to', '+255710000085', '+255710000085', '+255710000086')
     const argv = ['send', people, '--channel', 'sms', '--text', 'x', '--yes', '--batch', '1']
     const file = pathOf('lost.csv.results.jsonl')
@@ -359,17 +362,17 @@ describe('a run that stops', () => {
     expect(await sentTo('+255710000085')).toHaveLength(1)
   })
 
-  test('says that nobody is there at once, where nobody ever answered', async () => {
-    const people = write('nobody.csv', 'to', '+255710000091')
+  test('fails at once when the server has never answered', async () => {
+    const people = write('unreachable.csv', 'to', '+255710000091')
     const argv = ['--channel', 'sms', '--text', 'x', '--yes', '--url', 'http://127.0.0.1:1']
     const { code, stderr } = await run('send', people, ...argv, '--key', 'svc_x')
     expect(code).toBe(3)
-    expect(stderr).toContain('0 of 1 rows are dealt with')
+    expect(stderr).toContain('0 of 1 rows are finished')
   })
 })
 
 describe('on a terminal', () => {
-  test('asks with the cost, and sends nothing on a no', async () => {
+  test('asks with the cost, and sends nothing after a no', async () => {
     const people = write('tty.csv', 'to', '+255710000099', 'x')
     const argv = ['bulk', 'send', people, '--channel', 'sms', '--text', 'x']
     const answer = async (line: string) => {
@@ -394,7 +397,7 @@ describe('on a terminal', () => {
 })
 
 describe('one bulk', () => {
-  test('is shown, canceled, and what failed in it is sent again', async () => {
+  test('is shown, canceled and retried', async () => {
     const people = write('one.csv', 'to', '+255710000095', '+15005550002')
     const argv = ['send', people, '--channel', 'sms', '--text', 'x', '--yes', '--json']
     const { last_bulk_id: id } = JSON.parse((await run(...argv)).stdout) as { last_bulk_id: string }

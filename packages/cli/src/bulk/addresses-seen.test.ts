@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { createAddressesSeen } from './addresses-seen.ts'
 
-test('knows what was added and nothing else, also when it has grown and in a copy', () => {
+test('contains exactly the added addresses, also after it has grown and in a copy', () => {
   const seen = createAddressesSeen()
   for (let i = 0; i < 5_000; i++) seen.add(`+2557${i}`)
   const copy = seen.copy()

@@ -1,26 +1,26 @@
 import { createHash } from 'node:crypto'
 
-/** Which addresses were written to: at most 32 bytes for each, whatever its length. */
+/** The set of addresses that got a message; at most 32 bytes for each address. */
 export interface AddressesSeen {
   add(key: string): void
   has(key: string): boolean
-  /** Another one that knows the same. */
+  /** A copy with the same addresses. */
   copy(): AddressesSeen
 }
 
 const FIRST_SIZE = 1024
 
 /**
- * Remembers addresses by the first 64 bits of their SHA-256: that two of a million different ones are taken for one has
- * a chance of less than one in ten million.
+ * Stores the first 64 bits of the SHA-256 of each address. The chance of any collision among a million addresses is less
+ * than one in ten million.
  */
 export function createAddressesSeen(): AddressesSeen {
   return addressesIn(new BigUint64Array(FIRST_SIZE), 0)
 }
 
-function addressesIn(first: BigUint64Array, known: number): AddressesSeen {
+function addressesIn(first: BigUint64Array, initialCount: number): AddressesSeen {
   let slots = first
-  let count = known
+  let count = initialCount
 
   function grow(): void {
     const before = slots
@@ -45,7 +45,7 @@ function addressesIn(first: BigUint64Array, known: number): AddressesSeen {
   }
 }
 
-/** Where it is, or the empty place where it would be. */
+/** The slot of a hash, or the empty slot for it. */
 function slotOf(slots: BigUint64Array, hash: bigint): number {
   let at = Number(hash % BigInt(slots.length))
   while (slots[at] !== 0n && slots[at] !== hash) at = (at + 1) % slots.length
@@ -53,6 +53,6 @@ function slotOf(slots: BigUint64Array, hash: bigint): number {
 }
 
 function hashOf(key: string): bigint {
-  // Zero marks an empty place.
+  // Zero marks an empty slot.
   return createHash('sha256').update(key).digest().readBigUInt64LE() || 1n
 }

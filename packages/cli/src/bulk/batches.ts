@@ -1,59 +1,59 @@
 import type { Row } from './columns.ts'
 
-/** Rows that go in one request. */
+/** The rows of one request. */
 export interface Batch {
   rows: Row[]
   first_line: number
   last_line: number
 }
 
-/** How much may go in one request. */
+/** The limits of one request. */
 export interface BatchLimits {
   rows: number
-  /** Of the recipients, as JSON. */
+  /** The recipients as JSON. */
   bytes: number
-  /** Of all texts, filled in: what the server holds in memory at a time. */
+  /** All rendered texts, which the server keeps in memory at once. */
   rendered: number
-  /** How much one row comes to, filled in, at the most. */
+  /** The largest rendered text of a row with `bytes` bytes. */
   renderedOf(bytes: number): number
 }
 
-/** Cuts rows into batches, the next one when it is asked for. */
+/** Splits rows into batches, lazily. */
 export async function* batchesOf(
   rows: AsyncIterable<Row>,
   limits: BatchLimits,
 ): AsyncGenerator<Batch> {
-  let taken: Row[] = []
+  let batchRows: Row[] = []
   let bytes = 0
   let rendered = 0
   for await (const row of rows) {
-    const more = Buffer.byteLength(JSON.stringify(row.recipient)) + 1
-    const long = limits.renderedOf(more)
+    const row_bytes = Buffer.byteLength(JSON.stringify(row.recipient)) + 1
+    const row_rendered = limits.renderedOf(row_bytes)
     const isFull =
-      taken.length >= limits.rows ||
-      bytes + more > limits.bytes ||
-      rendered + long > limits.rendered
-    if (isFull && taken.length > 0) {
-      yield batchOf(taken)
-      taken = []
+      batchRows.length >= limits.rows ||
+      bytes + row_bytes > limits.bytes ||
+      rendered + row_rendered > limits.rendered
+    if (isFull && batchRows.length > 0) {
+      yield batchOf(batchRows)
+      batchRows = []
       bytes = 0
       rendered = 0
     }
-    taken.push(row)
-    bytes += more
-    rendered += long
+    batchRows.push(row)
+    bytes += row_bytes
+    rendered += row_rendered
   }
-  if (taken.length > 0) yield batchOf(taken)
+  if (batchRows.length > 0) yield batchOf(batchRows)
 }
 
-/** The rows up to the one that begins on a line, as one batch: as it was cut before. */
+/** The rows up to the one that starts on `line`, as one batch: the batch of the earlier attempt. */
 export async function batchUpTo(rows: AsyncIterable<Row>, line: number): Promise<Batch> {
-  const taken: Row[] = []
+  const batchRows: Row[] = []
   for await (const row of rows) {
     if (row.line > line) break
-    taken.push(row)
+    batchRows.push(row)
   }
-  return batchOf(taken)
+  return batchOf(batchRows)
 }
 
 function batchOf(rows: Row[]): Batch {

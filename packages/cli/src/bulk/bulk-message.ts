@@ -14,20 +14,20 @@ import { usage } from '../process/failure.ts'
 import type { ProcessIo } from '../process/process-io.ts'
 import type { BatchLimits } from './batches.ts'
 
-/** Nobody is called in bulk. */
+/** The channels of a bulk; calls cannot be sent in bulk. */
 const BULK_CHANNELS = ['sms', 'email', 'whatsapp'] as const
 
-/** What one request leaves for the recipients, of the 4 MB that the server takes. */
+/** The size of a request body; the server accepts 4 MB. */
 const BODY_MAX_BYTES = 4 * 1024 * 1024 - 64 * 1024
 const MESSAGE_MAX_BYTES = 3 * 1024 * 1024
 
-/** Texts of one request, filled in: below the 64 MB that the server takes. */
+/** The rendered texts of one request; the server accepts 64 MB. */
 const RENDERED_MAX = 60 * 1024 * 1024
 
-/** A character of a value takes up to six in HTML. */
+/** The most characters of one escaped character in HTML. */
 const ESCAPED = 6
 
-/** What `svc bulk send` is to send. */
+/** The options of `svc bulk send` for the message. */
 export interface BulkMessageOptions extends MessageOptions {
   channel: (typeof BULK_CHANNELS)[number]
   content?: string
@@ -38,28 +38,28 @@ export interface BulkMessageOptions extends MessageOptions {
 /** A request without its recipients. */
 export type MessageOfBulk = Omit<WireBulkRequest, 'recipients' | 'validation'>
 
-/** What is sent to everybody. */
+/** The message that all recipients get. */
 export interface BulkMessage {
   request: MessageOfBulk
-  /** The same for the same options, whenever they are given. */
+  /** The digest of the options; it does not depend on the current time. */
   sha256: string
 }
 
-/** Adds the options that say what is sent, and which column names the recipients. */
+/** Adds the options for the message and the column of the addresses. */
 export function withBulkMessage(command: Command): Command {
   return withMessage(
     command,
-    new Option('--channel <channel>', 'how it goes').choices(BULK_CHANNELS).makeOptionMandatory(),
+    new Option('--channel <channel>', 'the channel').choices(BULK_CHANNELS).makeOptionMandatory(),
   )
-    .option('--content <file.json>', 'what it says, as the API takes it: a template, a medium …')
-    .option('--defaults <key=value...>', 'for placeholders that a row leaves empty')
+    .option('--content <file.json>', 'the content as in the API: a template, a medium, …')
+    .option('--defaults <key=value...>', 'values for placeholders that are empty in a row')
     .option(
       '--to-column <name>',
       'the column with the addresses (default: to, else phone or email)',
     )
 }
 
-/** What the options ask for; what is wrong with it is for the server to say. */
+/** Builds the message of the options; the server validates it. */
 export async function readBulkMessage(
   options: BulkMessageOptions,
   io: ProcessIo,
@@ -71,17 +71,17 @@ export async function readBulkMessage(
     ...(defaults && { defaults: pairsOf('--defaults', defaults) }),
     ...sendingOf(options, new Date()),
   }
-  // `--at 10m` means another moment each time.
-  const asked = { channel, content, ...more, scheduled_at: options.at, to_column: toColumn }
-  // Content and channel fit together, or the server says so.
+  // With the text of `--at`: a duration such as 10m gives another time at each call.
+  const settings = { channel, content, ...more, scheduled_at: options.at, to_column: toColumn }
+  // The server checks that content and channel match.
   const request = { channel, content, ...more } as MessageOfBulk
   if (bytesOf(request) > MESSAGE_MAX_BYTES) {
-    throw usage('the content is too large for a bulk: it may have 3 MB')
+    throw usage('the content of a bulk must be at most 3 MB')
   }
-  return { request, sha256: createHash('sha256').update(JSON.stringify(asked)).digest('hex') }
+  return { request, sha256: createHash('sha256').update(JSON.stringify(settings)).digest('hex') }
 }
 
-/** How much goes in one request of this message. */
+/** The limits of one request with this message. */
 export function limitsOf({ request }: BulkMessage, rows: number): BatchLimits {
   const text = JSON.stringify(request.content)
   const placeholders = text.split('{{').length - 1
@@ -105,12 +105,14 @@ async function contentOf(
     }
     return jsonOf(content, await readInputFile(content, io))
   }
-  if (text === '-' && isStdinTaken) throw usage('stdin is the file of the recipients already')
-  const given =
+  if (text === '-' && isStdinTaken) throw usage('stdin is already the file of the recipients')
+  const messageOptions =
     text === '-'
       ? { ...options, text: await readStdinText(io, 'give the text with --text') }
       : options
-  return channel === 'email' ? emailContentOf(given) : textContentOf(channel, given)
+  return channel === 'email'
+    ? emailContentOf(messageOptions)
+    : textContentOf(channel, messageOptions)
 }
 
 function jsonOf(file: string, bytes: Buffer): unknown {

@@ -9,24 +9,22 @@ import { remember } from './read-results.ts'
 import { splitBySeen } from './split-by-seen.ts'
 import { NOTHING, plus, type RowResult, type Totals } from './totals.ts'
 
-/** How many rejected rows are remembered, to be shown. */
+/** The most rejected rows that are kept for the report. */
 const REJECTED_MAX = 1_000
 
-/** What sending would do. */
+/** The result of a check: what a send would do. */
 export interface Check {
-  /** `accepted`: how many would be sent to; `credits`: what they would cost. */
+  /** `accepted`: the messages that would be sent; `credits`: their cost. */
   totals: Totals
   balance: Units
-  /** Why the server would take none of it, whoever the recipients; null where nothing is in the way. */
+  /** Why the server would refuse every message; null if it would not. */
   block_reason: string | null
   suppressed: number
-  /** The first of those who would get nothing. */
+  /** The first rows that would be rejected. */
   rejected: RowResult[]
 }
 
-/**
- * Asks the server, batch by batch, what sending the rows after a line would do. Nothing is sent.
- */
+/** Asks the server, batch by batch, what a send of the rows after a line would do. It sends nothing. */
 export async function checkRows(
   input: InputFile,
   {
@@ -44,7 +42,7 @@ export async function checkRows(
     message: BulkMessage
     limits: BatchLimits
     after: number
-    /** Whom messages were accepted for before; those who would be are added. */
+    /** The addresses of accepted messages; the check adds those that would be accepted. */
     seen: AddressesSeen
     keyOf: (to: string) => string
     patience: Patience
@@ -65,7 +63,7 @@ export async function checkRows(
     const found =
       fresh.length === 0
         ? null
-        : await patience.ask(() => client.messages.estimate(bodyOf(message.request, fresh)))
+        : await patience.request(() => client.messages.estimate(bodyOf(message.request, fresh)))
     const rows = found ? resultsOf(found.messages, fresh) : []
     const rejected = rows.filter(({ error }) => error !== undefined && error !== 'duplicate')
     const accepted = found?.sendable ?? 0
@@ -93,14 +91,14 @@ export async function checkRows(
   return check
 }
 
-/** The body that sends to these, whatever is wrong with some of them. */
+/** The body of a bulk for these rows; faulty rows are rejected, the others are sent. */
 export function bodyOf(request: MessageOfBulk, rows: readonly Row[]): WireBulkRequest {
   const recipients = rows.map(({ recipient }) => recipient)
-  // Content and channel fit together, or the server says so.
+  // The server checks that content and channel match.
   return { ...request, recipients, validation: 'permissive' } as WireBulkRequest
 }
 
-/** What an estimate tells of each row. */
+/** The result of each row in an estimate. */
 export function resultsOf(
   messages: readonly { index: number; to: string | null; block_reason: string | null }[],
   rows: readonly Row[],

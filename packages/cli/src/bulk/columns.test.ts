@@ -10,7 +10,7 @@ function rowOf(header: string[], cells: string[], more: Partial<Settings> = {}) 
 }
 
 describe('columnsOf', () => {
-  test('takes the address from to, else from phone or email', () => {
+  test('reads the address from to, else from phone or email', () => {
     const header = ['email', 'phone', 'to']
     expect(rowOf(header, ['e', 'p', 't'])).toEqual({ to: 't' })
     expect(rowOf(header.slice(0, 2), ['e', ' p '])).toEqual({ to: 'p' })
@@ -18,12 +18,12 @@ describe('columnsOf', () => {
     expect(rowOf(['to', 'Mobile'], ['t', 'm'], { to_column: 'Mobile' })).toEqual({ to: 'm' })
   })
 
-  test('an empty cell says nothing, and nobody at all is no address', () => {
+  test('ignores empty cells, and sends an empty address for a row without a recipient', () => {
     expect(rowOf(['to', 'contact_id', 'name'], ['', 'c', ''])).toEqual({ contact_id: 'c' })
     expect(rowOf(['to', 'contact_id'], ['', ''])).toEqual({ to: '' })
   })
 
-  test('sends the variables that the content names, and metadata', () => {
+  test('sends metadata and the variables of the content', () => {
     const content = { text: 'Hi {{name}}, "{{order "id}}"' }
     const header = ['to', 'order "id', 'secret', 'metadata.row', 'name']
     expect(rowOf(header, ['t', 'A1', 's', '7', 'Asha'], { content })).toEqual({

@@ -4,23 +4,23 @@ import type { CsvRow } from './read-rows.ts'
 
 type Channel = WireBulkRequest['channel']
 
-/** A recipient as a bulk takes one. */
+/** A recipient of a bulk. */
 export type Recipient = Exclude<WireBulkRequest['recipients'][number], string>
 
-/** Whoever a row names, and where it stands. */
+/** A row with its recipient and its line. */
 export interface Row {
   line: number
   recipient: Recipient
 }
 
-/** What the columns of a file are taken for, by their place. */
+/** The meaning of a column. */
 interface Column {
   at: number
   kind: 'to' | 'contact_id' | 'name' | 'metadata' | 'variable'
   key: string
 }
 
-/** Reads the rows of a file by its header. */
+/** Reads rows according to the header. */
 export interface Columns {
   count: number
   rowOf(row: CsvRow): Row
@@ -31,10 +31,10 @@ const KNOWN = new Set(['to', 'phone', 'email', 'contact_id', 'name'])
 const METADATA = 'metadata.'
 
 /**
- * Takes the header apart: the address is in `to`, else `phone` (`email` where e-mail is sent), or where `to_column`
- * says; `contact_id`, `name` and `metadata.…` mean what they mean in the API; every other column is a variable, and is
- * sent where the content has its name in it.
- * @throws Failure for a header that cannot be meant.
+ * Reads the header. The address is in the column `to_column`, else `to`, else `phone` (`email` for e-mail). `contact_id`,
+ * `name` and `metadata.…` are the fields of the API. Every other column is a variable, and is sent if the content
+ * contains its name.
+ * @throws Failure for an invalid header.
  */
 export function columnsOf(
   header: CsvRow,
@@ -58,7 +58,7 @@ export function columnsOf(
   if (address === undefined && !names.includes('contact_id')) {
     const own = channel === 'email' ? 'email' : 'phone'
     throw usage(
-      `${file} has no column named to, ${own} or contact_id: name the one with the addresses with --to-column; it has ${names.join(', ')}`,
+      `${file} has no column named to, ${own} or contact_id: name the column of the addresses with --to-column; it has ${names.join(', ')}`,
     )
   }
   const text = JSON.stringify(content)
@@ -77,11 +77,11 @@ function namesOf({ cells }: CsvRow, file: string): string[] {
   })
   const nameless = names.indexOf('')
   if (nameless !== -1) throw usage(`${file}, line 1: column ${nameless + 1} has no name`)
-  const twice = names.findIndex((name, at) => names.indexOf(name) !== at)
-  if (twice !== -1) {
-    const name = names[twice] as string
+  const duplicate = names.findIndex((name, at) => names.indexOf(name) !== at)
+  if (duplicate !== -1) {
+    const name = names[duplicate] as string
     throw usage(
-      `${file}, line 1: columns ${names.indexOf(name) + 1} and ${twice + 1} are both named ${name}`,
+      `${file}, line 1: columns ${names.indexOf(name) + 1} and ${duplicate + 1} are both named ${name}`,
     )
   }
   return names
@@ -108,13 +108,13 @@ function columnOf(
   if (name.startsWith(METADATA)) {
     return { at, kind: 'metadata', key: name.slice(METADATA.length) }
   }
-  // As the content has it in its JSON. One that is not in it fills nothing, and need not travel.
+  // Compared with the JSON of the content. A variable that is not in it is not sent.
   return text.includes(JSON.stringify(name).slice(1, -1))
     ? { at, kind: 'variable', key: name }
     : null
 }
 
-/** An empty cell says nothing. */
+/** The recipient of a row; empty cells are ignored. */
 function recipientOf(columns: readonly Column[], cells: readonly string[]): Recipient {
   let to: string | undefined
   let contact_id: string | undefined
@@ -131,7 +131,7 @@ function recipientOf(columns: readonly Column[], cells: readonly string[]): Reci
     else variables.push([key, cell])
   }
   return {
-    // Nobody at all is refused as an address, which says more than that there is none.
+    // Without any recipient an empty address is sent: its refusal explains the fault better.
     ...((to !== undefined || contact_id === undefined) && { to: to ?? '' }),
     ...(contact_id !== undefined && { contact_id }),
     ...(name !== undefined && { name }),

@@ -18,7 +18,7 @@ function openCsv(text: string) {
 }
 
 describe('openInputFile', () => {
-  test('counts the rows, and reads those after a line', async () => {
+  test('counts the rows, and reads the rows after a line', async () => {
     const input = await openCsv('to\n1\n\n2\n3\n')
     expect(input).toMatchObject({
       name: 'x.csv',
@@ -31,7 +31,7 @@ describe('openInputFile', () => {
     await input.close()
   })
 
-  test('notices that somebody writes to the file', async () => {
+  test('detects a change of the file', async () => {
     const input = await openCsv('to\n1\n')
     await input.assertUnchanged()
     appendFileSync(join(cwd, 'x.csv'), '2\n')

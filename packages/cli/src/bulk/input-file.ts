@@ -12,32 +12,32 @@ import { type CsvRow, readRows } from './read-rows.ts'
 
 const CHUNK_BYTES = 256 * 1024
 
-/** What a pipe may hold: it is copied to the disk, to be read more than once. */
+/** The size limit of a pipe, which is copied to the disk because it is read more than once. */
 const PIPE_MAX_BYTES = 4 * 1024 ** 3
 
-/** How many rows of another length than the header's are named. */
-const FAULTS_TOLD = 5
+/** The most rows with another length than the header that an error names. */
+const FAULTS_SHOWN = 5
 
-/** A CSV file that was looked through: what follows can rely on every row being readable. */
+/** A CSV file that was read completely once: every row is readable. */
 export interface InputFile {
-  /** As it was given; `stdin` for a pipe. */
+  /** The name of the file; `stdin` for a pipe. */
   name: string
   sha256: string
-  /** How many rows there are below the header. */
+  /** The number of rows below the header. */
   rows: number
   /**
-   * The rows that begin after a line, in order.
-   * @throws Failure when the file is no longer the one that was looked through; also between two rows.
+   * The rows that start after a line, in order.
+   * @throws Failure when the file has changed, also between two rows.
    */
   after(line: number): AsyncGenerator<Row>
-  /** @throws Failure when the file is no longer the one that was looked through. */
+  /** @throws Failure when the file has changed since it was openRegularFile. */
   assertUnchanged(): Promise<void>
   close(): Promise<void>
 }
 
 /**
- * Opens a CSV file (`-`: stdin) and reads it once, whatever its size, row by row.
- * @throws Failure naming the line of what cannot be read, or cannot be meant.
+ * Opens a CSV file (`-`: stdin) and reads it once, row by row, whatever its size.
+ * @throws Failure with the line of the fault.
  */
 export async function openInputFile(
   path: string,
@@ -46,8 +46,8 @@ export async function openInputFile(
 ): Promise<InputFile> {
   const name = path === '-' ? 'stdin' : basename(path)
   const spool = path === '-' ? await spoolOf(io) : null
-  const handle = await opened(spool?.path ?? resolve(io.cwd, path), path)
-  // Where the system lets us, it is out of sight from now on, however this ends.
+  const handle = await openRegularFile(spool?.path ?? resolve(io.cwd, path), path)
+  // Removed at once where the system allows it, so that no copy remains after a crash.
   await spool?.remove().catch(() => {})
   const close = async () => {
     await handle.close()
@@ -59,7 +59,7 @@ export async function openInputFile(
       if ((await stampOf(handle)) === before) return
       throw new Failure(
         'input_changed',
-        `${name} was changed while it was read: nothing more is sent`,
+        `${name} was changed during the run: no more messages are sent`,
       )
     }
     const { columns, ...found } = await survey(handle, name, columnsFor)
@@ -77,7 +77,7 @@ export async function openInputFile(
   }
 }
 
-async function opened(absolute: string, path: string): Promise<FileHandle> {
+async function openRegularFile(absolute: string, path: string): Promise<FileHandle> {
   try {
     const handle = await open(absolute, 'r')
     if ((await handle.stat()).isFile()) return handle
@@ -88,10 +88,10 @@ async function opened(absolute: string, path: string): Promise<FileHandle> {
       `cannot read ${path}${code === 'ENOENT' ? ': there is no such file' : `: ${code}`}`,
     )
   }
-  throw misconfigured(`cannot read ${path}: it is no file; for a pipe give -`)
+  throw misconfigured(`cannot read ${path}: it is not a regular file; use - for a pipe`)
 }
 
-/** Changes when the file's bytes do. */
+/** A stamp that changes with the contents of the file. */
 async function stampOf(handle: FileHandle): Promise<string> {
   const { size, mtimeNs } = await handle.stat({ bigint: true })
   return `${size} ${mtimeNs}`
@@ -141,7 +141,7 @@ async function survey(
     rows++
     if (row.cells.length === columns.count) continue
     faulty++
-    if (faults.length < FAULTS_TOLD) faults.push(`line ${row.line} has ${row.cells.length}`)
+    if (faults.length < FAULTS_SHOWN) faults.push(`line ${row.line} has ${row.cells.length}`)
   }
   if (!columns) throw usage(`${name} is empty: it needs a header row`)
   if (faulty > 0) {

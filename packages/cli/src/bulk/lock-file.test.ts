@@ -15,7 +15,7 @@ beforeEach(() => {
 
 afterEach(() => rmSync(folder, { recursive: true }))
 
-/** A process that has ended. */
+/** The id of a process that has ended. */
 const deadPid = () => spawnSync(process.execPath, ['--version']).pid
 
 async function tryMany(): Promise<{ release(): Promise<void> }[]> {
@@ -26,7 +26,7 @@ async function tryMany(): Promise<{ release(): Promise<void> }[]> {
   return tried.flatMap((each) => (each.status === 'fulfilled' ? [each.value] : []))
 }
 
-test('of many that come at once one gets it, and the next one after its release', async () => {
+test('gives the lock to one of many, and to the next one after the release', async () => {
   const held = await tryMany()
   expect(held).toHaveLength(1)
   await expect(lockFile(path)).rejects.toThrow(`process ${process.pid} is sending with ${path}`)
@@ -37,8 +37,8 @@ test('of many that come at once one gets it, and the next one after its release'
 
 test.each([
   ['alone', []],
-  ['with what another left that died while it took it over', ['.lock.lock']],
-])('of many that find what a dead process left, %s, one gets it', async (_, more) => {
+  ['and a dead process that was taking it over', ['.lock.lock']],
+])('gives the lock of a dead process, %s, to one of many', async (_, more) => {
   for (const name of ['.lock', ...more]) writeFileSync(`${path}${name}`, `${deadPid()}\n`)
   const held = await tryMany()
   expect(held).toHaveLength(1)

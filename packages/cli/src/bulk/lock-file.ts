@@ -2,13 +2,12 @@ import { randomUUID } from 'node:crypto'
 import { link, readFile, rm, writeFile } from 'node:fs/promises'
 import { Failure } from '../process/failure.ts'
 
-/** What file systems answer that have no second name for a file. */
+/** Error codes of file systems without hard links. */
 const NO_LINKS = new Set(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS'])
 
 /**
- * Keeps other processes of this machine off a result file; `release` lets them on again. What a dead process left is
- * taken over.
- * @throws Failure where another process is at it.
+ * Locks a result file against other processes of this machine, until `release`. The lock of a dead process is taken over.
+ * @throws Failure when another process holds the lock.
  */
 export async function lockFile(path: string): Promise<{ release(): Promise<void> }> {
   return hold(`${path}.lock`, path)
@@ -18,7 +17,7 @@ async function hold(lock: string, path: string): Promise<{ release(): Promise<vo
   const release = () => rm(lock, { force: true })
   if (await take(lock)) return { release }
   await assertDead(lock, path)
-  // Of those who find a dead process's file at the same time one takes it away, once.
+  // If several processes find the lock of a dead process at once, only one of them removes it.
   const guard = await hold(`${lock}.lock`, path)
   try {
     await assertDead(lock, path)
@@ -38,11 +37,11 @@ async function assertDead(lock: string, path: string): Promise<void> {
 function locked(lock: string, path: string, pid: number): Failure {
   return new Failure(
     'locked',
-    `process ${pid} is sending with ${path}: wait for it, or remove ${lock} if it is something else`,
+    `process ${pid} is sending with ${path}: wait for it, or remove ${lock} if that is another program`,
   )
 }
 
-/** Makes the file with its content in one step: who finds it can read whose it is. */
+/** Creates the lock file with the process id in one step, so that other processes can always read the owner. */
 async function take(lock: string): Promise<boolean> {
   const own = `${lock}.${randomUUID()}`
   const content = `${process.pid}\n`

@@ -10,7 +10,7 @@ import type { RunState } from './read-results.ts'
 import { FORMAT, type RunLine } from './results-file.ts'
 import { NOTHING } from './totals.ts'
 
-/** A run that begins now: nothing of it is on the disk yet. */
+/** A new run, which has no result file yet. */
 export function newRun(input: InputFile, message: BulkMessage, target: Target): RunState {
   const { scheduled_at } = message.request
   const run: RunLine = {
@@ -41,8 +41,8 @@ export function newRun(input: InputFile, message: BulkMessage, target: Target): 
 }
 
 /**
- * Lets a run go on only where it is still the same: file, content, server and workspace.
- * @throws Failure naming what is not.
+ * Checks that a run continues with the same file, content, server and workspace.
+ * @throws Failure with the difference.
  */
 export async function assertSameRun(
   { run, bulk_id }: RunState,
@@ -60,40 +60,40 @@ export async function assertSameRun(
     client: Client
   },
 ): Promise<void> {
-  const differs = (what: string) =>
+  const differs = (difference: string) =>
     usage(
-      `${path} is of another run: ${what}. Give what was given then, or name another file with --results, or begin anew with --restart`,
+      `${path} belongs to another run: ${difference}. Repeat the original command, or use another file with --results, or start again with --restart`,
     )
   if (run.sha256 !== input.sha256) throw differs(`${input.name} has changed since`)
   if (run.request_sha256 !== message.sha256) {
-    throw differs('its content, sender, metadata, defaults or times were others')
+    throw differs('its content, sender, metadata, defaults or times were different')
   }
   if (run.server !== target.base_url) throw differs(`it was sent to ${run.server}`)
   if (run.mode !== modeOf(target)) throw differs(`its API key was a ${run.mode} key`)
   if (run.key_sha256 === keyDigest(target)) return
-  // Answers are kept by workspace: with a key of another one, everything would be sent again.
-  if (bulk_id === null) throw differs('it was begun with another API key')
+  // Idempotency keys belong to a workspace: with a key of another workspace everything would be sent again.
+  if (bulk_id === null) throw differs('it was started with another API key')
   await client.bulks.get({ id: bulk_id }).catch((error: unknown) => {
     const { code } = error as { code?: unknown }
-    throw code === 'not_found' ? differs('its API key was of another workspace') : error
+    throw code === 'not_found' ? differs('its API key belonged to another workspace') : error
   })
 }
 
-/** Puts a result file out of the way, and answers where it is now. */
-export async function putAside(path: string, { run }: RunState): Promise<string> {
+/** Renames a result file, and returns its new path. */
+export async function moveAside(path: string, { run }: RunState): Promise<string> {
   const aside = `${path}.${run.run_id}`
   await rename(path, aside)
   return aside
 }
 
-/** Why a run did not come to its end, and how it goes on. */
-export function stoppedShort(
+/** The failure of a run that stopped early, with the way to continue. */
+export function stoppedEarly(
   { error, message, exit_code }: Explanation,
   { totals, run }: RunState,
 ): Failure {
-  const how = `${totals.rows} of ${run.rows} rows are dealt with, and the same command goes on from there`
+  const progress = `${totals.rows} of ${run.rows} rows are finished; run the same command again to continue`
   const code = exit_code === 2 || exit_code === 3 ? exit_code : 1
-  return new Failure(error, `${message.replace(/\.$/, '')}: ${how}`, code)
+  return new Failure(error, `${message.replace(/\.$/, '')}: ${progress}`, code)
 }
 
 function modeOf({ api_key }: Target): RunLine['mode'] {

@@ -4,28 +4,28 @@ import { Failure, unreachable } from '../process/failure.ts'
 const BACKOFF_FIRST_MS = 1_000
 const BACKOFF_MAX_MS = 30_000
 
-/** Whatever a server, or a proxy before it, asks for: it is neither pressed nor waited for without end. */
+/** The bounds of a wait, whatever the server or a proxy asks for. */
 const WAIT_MIN_MS = 100
 const WAIT_MAX_MS = 3_600_000
 
-/** Why nothing goes on, and until when. */
+/** The reason and the end of a wait. */
 export interface Waiting {
-  why: 'rate_limit' | 'outage'
+  reason: 'rate_limit' | 'outage'
   until: Date
 }
 
-/** Asks a server as long as it takes. */
+/** Sends requests that wait for rate limits and outages. */
 export interface Patience {
   /**
-   * The answer to a request that may be repeated. A rate limit is waited out, however long; an outage for as long as
-   * the patience lasts, unless the server never answered before.
-   * @throws Failure `interrupted` when the run is to end while it waits, `unreachable` after an outage that was too
-   * long, and whatever the server refuses with.
+   * Sends an idempotent request. It waits for a rate limit without a bound, and for an outage up to `outage_ms`; not if
+   * the server has never answered.
+   * @throws Failure `interrupted` when the run must stop during a wait, `unreachable` after a longer outage, and every
+   * other error of the request.
    */
-  ask<T>(request: () => Promise<T>): Promise<T>
+  request<T>(send: () => Promise<T>): Promise<T>
 }
 
-/** Patience that lasts `outage_ms`; `onWait` is told when waiting begins and, with null, when it is over. */
+/** Creates a sender of requests; calls `onWait` at the start of a wait, and with null at its end. */
 export function createPatience({
   outage_ms,
   signal,
@@ -37,29 +37,29 @@ export function createPatience({
 }): Patience {
   let hasAnswered = false
 
-  async function wait(why: Waiting['why'], ms: number): Promise<void> {
-    onWait({ why, until: new Date(Date.now() + ms) })
+  async function wait(reason: Waiting['reason'], ms: number): Promise<void> {
+    onWait({ reason, until: new Date(Date.now() + ms) })
     await pause(ms, signal)
     onWait(null)
     if (signal.aborted) throw interrupted()
   }
 
   return {
-    async ask(request) {
+    async request(send) {
       let backoff_ms = BACKOFF_FIRST_MS
       let out_ms = 0
       for (;;) {
         try {
-          const answer = await request()
+          const answer = await send()
           hasAnswered = true
           return answer
         } catch (error) {
-          const asked_ms = retryAfterMs(error)
-          if (asked_ms !== null) {
+          const retry_ms = retryAfterMs(error)
+          if (retry_ms !== null) {
             hasAnswered = true
             backoff_ms = BACKOFF_FIRST_MS
             out_ms = 0
-            await wait('rate_limit', Math.min(Math.max(asked_ms, WAIT_MIN_MS), WAIT_MAX_MS))
+            await wait('rate_limit', Math.min(Math.max(retry_ms, WAIT_MIN_MS), WAIT_MAX_MS))
             continue
           }
           if (!isOutage(error)) throw error
@@ -74,7 +74,7 @@ export function createPatience({
   }
 }
 
-/** The run was asked to end. */
+/** The failure of a run that was stopped. */
 export function interrupted(): Failure {
   return new Failure('interrupted', 'stopped')
 }

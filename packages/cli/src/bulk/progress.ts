@@ -1,25 +1,25 @@
 import type { Waiting } from './patience.ts'
 import { NOTHING, type Totals } from './totals.ts'
 
-/** How far a check or a send is. */
+/** The progress of a check or a send. */
 export interface BulkProgress {
   phase: 'checking' | 'sending'
   file: string
   rows_total: number
   totals: Totals
-  /** Rows that were dealt with before this process began: they say nothing of how fast it is. */
+  /** Rows that were finished before this process started; they do not count for the pace. */
   rows_before: number
   began_at: Date
   waiting: Waiting | null
-  /** Whether nothing more is to be shown of it. */
+  /** Whether the view must end. */
   is_over: boolean
 }
 
-/** Progress as it stands, for whoever shows it. */
+/** The current progress, observable for a view. */
 export interface ProgressStore {
   get(): BulkProgress
   set(change: Partial<BulkProgress>): void
-  /** Answers how to end it. */
+  /** Returns a function that ends the subscription. */
   subscribe(listener: () => void): () => void
 }
 
@@ -53,7 +53,7 @@ export function createProgress(first: Pick<BulkProgress, 'file' | 'rows_total'>)
   }
 }
 
-/** Rows a second, and how long the others will take; null before anything is known. */
+/** The rows per second and the remaining time; null before the first row. */
 export function paceOf(
   { totals, rows_before, rows_total, began_at }: BulkProgress,
   now: Date,
@@ -66,7 +66,7 @@ export function paceOf(
 }
 
 /**
- * A span as it is counted down.
+ * A duration as a countdown.
  *
  * @example clockText(252) // '4:12'
  */
@@ -77,10 +77,10 @@ export function clockText(seconds: number): string {
   return h > 0 ? `${h}:${two(m)}:${two(s)}` : `${m}:${two(s)}`
 }
 
-/** Why nothing goes on just now, and for how long. */
-export function waitingText({ why, until }: Waiting, now: Date): string {
+/** The reason of the current wait and its remaining time. */
+export function waitingText({ reason, until }: Waiting, now: Date): string {
   const left = clockText((until.getTime() - now.getTime()) / 1000)
-  return why === 'rate_limit'
-    ? `The server's rate limit is reached: going on in ${left}`
-    : `The server cannot be reached: trying again in ${left}`
+  return reason === 'rate_limit'
+    ? `The rate limit of the server is reached: continuing in ${left}`
+    : `The server cannot be reached: retrying in ${left}`
 }

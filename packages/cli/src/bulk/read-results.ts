@@ -7,40 +7,40 @@ import { lineOf } from './result-line.ts'
 import { type BegunLine, FORMAT, type ResultLine, type RunLine } from './results-file.ts'
 import { NOTHING, plus, type RowResult, type Totals } from './totals.ts'
 
-/** A row as long as one can be, all of it escaped in JSON. */
+/** The longest possible row with every character escaped in JSON. */
 const LINE_MAX_BYTES = 1024 * 1024
 
-/** How far a run is. */
+/** The state of a run. */
 export interface RunState {
   run: RunLine
-  /** The line of the file with which the last row begins that was dealt with. */
+  /** The first line of the last finished row in the input file. */
   last_line: number
   totals: Totals
-  /** How many batches were begun. */
+  /** The number of started batches. */
   batches: number
-  /** The batch whose answer is not there. */
+  /** The batch without a recorded answer. */
   pending: BegunLine | null
-  /** Of the last batch that was sent. */
+  /** The id of the last sent batch. */
   bulk_id: string | null
-  /** Whom messages were accepted for, by `keyOf` and as contacts. */
+  /** The recipients of accepted messages: addresses by `keyOf`, and contacts. */
   seen: AddressesSeen
-  /** Where the next line goes; what stands behind it was not finished. */
+  /** The length of the complete lines; anything after it is an incomplete write. */
   bytes: number
 }
 
 /**
- * Reads a result file line by line; null where there is none.
- * @throws Failure naming the line, where it is none of ours or damaged.
+ * Reads a result file line by line; null without a file.
+ * @throws Failure with the line, when the file has another format or is damaged.
  */
 export async function readResults(
   path: string,
   keyOf: (to: string) => string,
 ): Promise<RunState | null> {
-  const isThere = await access(path).then(
+  const exists = await access(path).then(
     () => true,
     () => false,
   )
-  if (!isThere) return null
+  if (!exists) return null
   let state: RunState | null = null
   let number = 0
   let offset = 0
@@ -66,7 +66,7 @@ export async function readResults(
   return state
 }
 
-/** The keys by which a row's address and contact are known again. */
+/** Adds the address and the contact of a row to the seen recipients. */
 export function remember(
   seen: AddressesSeen,
   {
@@ -77,13 +77,13 @@ export function remember(
   }: Pick<RowResult, 'to' | 'contact_id' | 'message_id' | 'error'>,
   keyOf: (to: string) => string,
 ): void {
-  // Of a row whose answer was lost nobody knows that it was not sent.
+  // A row whose answer was lost may have been sent.
   if (message_id === undefined && error !== 'unanswered') return
   if (to !== null) seen.add(keyOf(to))
   if (contact_id !== undefined) seen.add(contactKey(contact_id))
 }
 
-/** No address has a space. */
+/** The key of a contact; the space distinguishes it from addresses. */
 export function contactKey(contact_id: string): string {
   return `contact ${contact_id.toLowerCase()}`
 }
@@ -91,11 +91,11 @@ export function contactKey(contact_id: string): string {
 function begin(path: string, line: ResultLine | null, bytes: number): RunState {
   if (line?.type !== 'run') {
     throw misconfigured(
-      `${path} is no result file of svc bulk send: name another one with --results`,
+      `${path} is not a result file of svc bulk send: use another one with --results`,
     )
   }
   if (line.format !== FORMAT) {
-    throw misconfigured(`${path} was written by another version of svc: go on with that one`)
+    throw misconfigured(`${path} was written by another version of svc: continue with that version`)
   }
   const seen = createAddressesSeen()
   return {
@@ -110,7 +110,7 @@ function begin(path: string, line: ResultLine | null, bytes: number): RunState {
   }
 }
 
-/** Whether a line can stand where it does: that none before it was taken out, put in or put elsewhere. */
+/** Whether a line can follow the state: no line before it was removed, added or moved. */
 function follows(state: RunState, line: ResultLine, rows: number): boolean {
   const next = state.pending?.batch ?? state.batches + 1
   switch (line.type) {
@@ -144,7 +144,7 @@ function after(state: RunState, line: Exclude<ResultLine, { type: 'row' }>): Run
   }
 }
 
-/** The lines that are whole; the last one may have been cut short by a crash. */
+/** The complete lines; a crash may have cut the last one. */
 async function* linesOf(path: string): AsyncGenerator<{ text: string; end: number }> {
   let rest: Buffer = Buffer.alloc(0)
   let at = 0
@@ -164,6 +164,6 @@ async function* linesOf(path: string): AsyncGenerator<{ text: string; end: numbe
 function damaged(path: string, line: number | null): Error {
   const where = line === null ? '' : `, line ${line}`
   return misconfigured(
-    `${path}${where}: it is damaged or was edited, so nothing was sent. Put it back as svc left it; with another file (--results) everything would be sent again`,
+    `${path}${where}: the file is damaged or was edited, so nothing was sent. Restore the original file; with another file (--results) all messages would be sent again`,
   )
 }

@@ -12,7 +12,7 @@ async function read(csv: string | Buffer, chunk = 7): Promise<CsvRow[]> {
 }
 
 describe('readRows', () => {
-  test('tells the line on which each row begins, whatever the line breaks', async () => {
+  test('gives the first line of each row, for all line breaks', async () => {
     const csv = 'a,b\r\n1,"x\r\ny"\r\n\r\n,\r\n2,z\n3,"q\nr\n"\r\n4,w'
     for (const chunk of [1, 2, 3, 1000]) {
       expect(await read(csv, chunk)).toEqual([
@@ -34,9 +34,9 @@ describe('readRows', () => {
     expect((await read(csv, 1000))[1]?.cells).toEqual(cells)
   })
 
-  test('reads back what was written, at any size of the pieces', async () => {
+  test('reads quoted cells, for all chunk sizes', async () => {
     const parts = ['a', 'é', '"', ',', '\n', ' ', '😀', 'x']
-    // Every part beside every other, a few to a cell.
+    // Every pair of parts, a few parts in a cell.
     const cells = parts.flatMap((one) => parts.map((other) => `${one}${other}${one}`))
     const rows = cells.map((cell, i) => [String(i), cell])
     const quoted = (text: string) => `"${text.replaceAll('"', '""')}"`
@@ -53,14 +53,18 @@ describe('readRows', () => {
   })
 
   test.each([
-    ['an open quote', 'a,b\n1,x\n2,"y\n3,z\n', 'a quote is opened after line 2 and never closed'],
-    ['text behind a quote', 'a,b\n1,"x"y\n', 'line 2: it has a quote where none can be'],
-    ['a quote within a cell', 'a,b\r\n1,"q\r\nr"\r\n2,x"y\r\n', 'line 4: it has a quote'],
-    ['NUL', 'a,b\n1,x\n2,\u0000\n', 'line 3: it has the character U+0000'],
-    ['UTF-16', Buffer.from('a,b\n', 'utf16le'), 'line 1: it has the character U+0000'],
-    ['latin-1', Buffer.from('a,b\n1,é\n2,x\n3,ü\n', 'latin1'), 'line 2: it is not UTF-8'],
-    ['half a character', Buffer.from('a,b\n1,é').subarray(0, -1), 'line 2: it is not UTF-8'],
-  ])('refuses %s, and says where', async (_, csv, message) => {
+    ['an open quote', 'a,b\n1,x\n2,"y\n3,z\n', 'a quote that opens after line 2 is never closed'],
+    ['text behind a quote', 'a,b\n1,"x"y\n', 'line 2: a quote is in a wrong place'],
+    [
+      'a quote within a cell',
+      'a,b\r\n1,"q\r\nr"\r\n2,x"y\r\n',
+      'line 4: a quote is in a wrong place',
+    ],
+    ['NUL', 'a,b\n1,x\n2,\u0000\n', 'line 3: the character U+0000'],
+    ['UTF-16', Buffer.from('a,b\n', 'utf16le'), 'line 1: the character U+0000'],
+    ['latin-1', Buffer.from('a,b\n1,é\n2,x\n3,ü\n', 'latin1'), 'line 2: not UTF-8'],
+    ['half a character', Buffer.from('a,b\n1,é').subarray(0, -1), 'line 2: not UTF-8'],
+  ])('refuses %s, with the line', async (_, csv, message) => {
     for (const chunk of [4, 1000]) {
       await expect(read(csv, chunk)).rejects.toMatchObject({
         exit_code: 2,
@@ -69,16 +73,16 @@ describe('readRows', () => {
     }
   })
 
-  test('does not take in a line without end', async () => {
-    let taken = 0
+  test('stops reading an endless line', async () => {
+    let chunksRead = 0
     async function* endless() {
       yield Buffer.from('to\n1\n')
-      for (; taken < 100 * 16; taken++) yield Buffer.alloc(64 * 1024, 'x')
+      for (; chunksRead < 100 * 16; chunksRead++) yield Buffer.alloc(64 * 1024, 'x')
     }
     const reading = async () => {
       for await (const _ of readRows(endless(), 'x.csv'));
     }
     await expect(reading()).rejects.toThrow('the row after line 2 has more than 128 KB')
-    expect(taken).toBeLessThan(20)
+    expect(chunksRead).toBeLessThan(20)
   })
 })

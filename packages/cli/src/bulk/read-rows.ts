@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream'
 import { usage } from '../process/failure.ts'
 
-/** What one row may hold, in bytes; also the header. */
+/** The size limit of a row and of the header, in bytes. */
 const ROW_MAX_BYTES = 128 * 1024
 
 const DELIMITERS = [',', ';', '\t', '|'] as const
@@ -10,15 +10,15 @@ const LINE_FEED = 10
 
 /** One row of a CSV file; the first is the header. */
 export interface CsvRow {
-  /** The line on which it begins, from 1. */
+  /** Its first line, counted from 1. */
   line: number
   cells: string[]
 }
 
 /**
- * Reads CSV (RFC 4180) row by row: UTF-8, with or without a byte order mark, any line breaks; commas, semicolons, tabs
- * or bars, whichever the header has most of. Empty lines and rows of empty cells are left out.
- * @throws Failure naming the line, where it cannot be read.
+ * Reads CSV (RFC 4180) row by row: UTF-8, with or without a byte order mark, with any line breaks. The delimiter is the
+ * most frequent one of comma, semicolon, tab and bar in the header. Skips empty lines and rows of empty cells.
+ * @throws Failure with the line of the fault.
  */
 export async function* readRows(
   chunks: AsyncIterable<Buffer>,
@@ -28,10 +28,10 @@ export async function* readRows(
   const checked = utf8Of(chunks, name)
   const first = await checked.next()
   if (first.done) return
-  /** How many lines too many the parser has counted: it takes CR LF within quotes for two. */
+  /** The lines that the parser has counted too much: it counts CR LF within quotes as two. */
   let excess = 0
   let line = 1
-  // As it goes: rows that were parsed before a fault are not all given out.
+  // Counted for each parsed row, because after a fault the parser does not return all rows before it.
   const rowOf = (cells: string[], { lines }: { lines: number }): CsvRow => {
     const { counted, real } = lineBreaksOf(cells)
     line = lines - excess - counted
@@ -42,12 +42,12 @@ export async function* readRows(
     bom: true,
     delimiter: delimiterOf(first.value),
     record_delimiter: ['\r\n', '\n', '\r'],
-    // Rows of another length are told with those around them, by whoever knows the header.
+    // `survey` in input-file.ts reports rows with another length.
     relax_column_count: true,
     skip_empty_lines: true,
     skip_records_with_empty_values: true,
     max_record_size: ROW_MAX_BYTES,
-    // The declarations know but arrays where there are no columns.
+    // The type declarations allow only arrays here.
     onRecord: rowOf as unknown as (cells: string[]) => string[],
   })
   const source = Readable.from(joined(first.value, checked), { objectMode: true })
@@ -78,7 +78,7 @@ function lineBreaksOf(cells: readonly string[]): { counted: number; real: number
   return { counted, real }
 }
 
-/** The one that the first line has most of, outside quotes. */
+/** The most frequent delimiter of the first line, outside quotes. */
 function delimiterOf(first: Buffer): string {
   const [line = ''] = first.toString('utf8').split(/[\r\n]/, 1)
   const bare = line.replaceAll(/"[^"]*"/g, '')
@@ -86,7 +86,7 @@ function delimiterOf(first: Buffer): string {
   return DELIMITERS.reduce((best, each) => (countOf(each) > countOf(best) ? each : best))
 }
 
-/** The chunks as they are, once they are known to be text in UTF-8. */
+/** The same chunks, checked to be UTF-8 text. */
 async function* utf8Of(chunks: AsyncIterable<Buffer>, name: string): AsyncGenerator<Buffer> {
   const decoder = new TextDecoder('utf-8', { fatal: true })
   let line = 1
@@ -94,7 +94,9 @@ async function* utf8Of(chunks: AsyncIterable<Buffer>, name: string): AsyncGenera
     const nul = chunk.indexOf(0)
     if (nul !== -1) {
       const at = line + lineFeedsIn(chunk.subarray(0, nul))
-      throw usage(`${name}, line ${at}: it has the character U+0000; save it as CSV in UTF-8`)
+      throw usage(
+        `${name}, line ${at}: the character U+0000 is not allowed; save the file as CSV in UTF-8`,
+      )
     }
     try {
       decoder.decode(chunk, { stream: true })
@@ -112,7 +114,7 @@ async function* utf8Of(chunks: AsyncIterable<Buffer>, name: string): AsyncGenera
 }
 
 function notUtf8(name: string, line: number): Error {
-  return usage(`${name}, line ${line}: it is not UTF-8; save it as CSV in UTF-8`)
+  return usage(`${name}, line ${line}: not UTF-8; save the file as CSV in UTF-8`)
 }
 
 function lineFeedsIn(bytes: Buffer): number {
@@ -123,7 +125,7 @@ function lineFeedsIn(bytes: Buffer): number {
 
 function linesBeforeFault(chunk: Buffer): number {
   let lines = 0
-  // What a character of the chunk before ends with is no fault of this one.
+  // The rest of a character of the chunk before is not a fault.
   let start = chunk.findIndex((byte) => byte >> 6 !== 0b10)
   for (;;) {
     const end = chunk.indexOf(LINE_FEED, start)
@@ -138,7 +140,7 @@ function linesBeforeFault(chunk: Buffer): number {
   }
 }
 
-/** The parser's own texts tell what is in the cells. */
+/** An error without the contents of cells, which the parser's own messages contain. */
 function unreadable(
   name: string,
   { code, lines }: { code: string; lines?: unknown },
@@ -146,13 +148,13 @@ function unreadable(
 ): Error {
   const at = typeof lines === 'number' ? lines - excess : after
   if (code === 'CSV_QUOTE_NOT_CLOSED') {
-    return usage(`${name}: a quote is opened after line ${after} and never closed`)
+    return usage(`${name}: a quote that opens after line ${after} is never closed`)
   }
   if (code === 'CSV_MAX_RECORD_SIZE') {
     const kb = ROW_MAX_BYTES / 1024
     return usage(
-      `${name}: the row after line ${after} has more than ${kb} KB; is a quote not closed?`,
+      `${name}: the row after line ${after} has more than ${kb} KB; check for an unclosed quote`,
     )
   }
-  return usage(`${name}, line ${at}: it has a quote where none can be`)
+  return usage(`${name}, line ${at}: a quote is in a wrong place`)
 }

@@ -4,10 +4,10 @@ import type { Check } from './check-rows.ts'
 import type { RunState } from './read-results.ts'
 import type { RowResult, Totals } from './totals.ts'
 
-/** How many rejected rows people are shown. */
+/** The most rejected rows that are shown to people. */
 const SHOWN_MAX = 50
 
-/** Says what sending would do: who would get nothing first, then how much the others cost. */
+/** Shows a check: first the rejected rows, then the cost of the others. */
 export async function reportCheck({ output }: Context, check: Check): Promise<void> {
   const { formatCredits } = await import('@svc/core/contract')
   const { totals, rejected, suppressed, balance, block_reason } = check
@@ -28,7 +28,7 @@ export async function reportCheck({ output }: Context, check: Check): Promise<vo
   ])
 }
 
-/** A check as JSON has it; of the rejected rows the first thousand. */
+/** A check in JSON, with the first 1,000 rejected rows. */
 export async function checkDocument(check: Check): Promise<Record<string, unknown>> {
   const { creditsOf } = await import('@svc/core/contract')
   const { totals, rejected, suppressed, balance, block_reason } = check
@@ -42,7 +42,7 @@ export async function checkDocument(check: Check): Promise<Record<string, unknow
   }
 }
 
-/** Says how a run ended. */
+/** Shows the result of a run. */
 export async function reportRun(
   { output }: Context,
   { totals, bulk_id, run }: RunState,

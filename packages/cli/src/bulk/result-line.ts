@@ -2,7 +2,7 @@ import type { ResultLine } from './results-file.ts'
 
 type Kind = 'string' | 'whole' | 'number' | 'text'
 
-/** What a line must have, so that it can be relied on; `text` may be null. */
+/** The required fields of a line; `text` may be null. */
 const FIELDS: Record<ResultLine['type'], Record<string, Kind>> = {
   run: {
     format: 'whole',
@@ -36,7 +36,7 @@ const FIELDS: Record<ResultLine['type'], Record<string, Kind>> = {
   row: { line: 'whole', to: 'text' },
 }
 
-/** A line of a result file; null where it is none, or something of it is missing. */
+/** Reads a line of a result file; null for another format, or without a required field. */
 export function lineOf(text: string): ResultLine | null {
   const value = objectOf(text)
   const fields = FIELDS[value?.type as ResultLine['type']]

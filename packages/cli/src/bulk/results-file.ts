@@ -2,10 +2,10 @@ import { type FileHandle, open, rename } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import type { RowResult, Totals } from './totals.ts'
 
-/** The version of the file's lines; another one is not continued. */
+/** The format version; a file with another version is not continued. */
 export const FORMAT = 1
 
-/** What a result file is about: a run that is continued must be the same in all of it. */
+/** The run of a result file; a continued run must match all of it. */
 export interface RunLine {
   type: 'run'
   format: number
@@ -13,18 +13,18 @@ export interface RunLine {
   file: string
   sha256: string
   rows: number
-  /** Of what is sent: content, sender, defaults, metadata and times, as they were given. */
+  /** The digest of the options: content, sender, defaults, metadata and times. */
   request_sha256: string
   server: string
   mode: 'test' | 'live'
-  /** Tells one API key from another without telling it. */
+  /** Distinguishes API keys without storing them. */
   key_sha256: string
-  /** A span given with `--at`, counted from when the run began. */
+  /** The time of `--at`; a duration starts at the start of the run. */
   scheduled_at: string | null
   created_at: string
 }
 
-/** Written before a batch is sent: what comes after it may have been lost. */
+/** Written before a batch is sent: its answer may be lost. */
 export interface BegunLine {
   type: 'begun'
   batch: number
@@ -34,7 +34,7 @@ export interface BegunLine {
   at: string
 }
 
-/** Written with the rows of a batch, once its answer is there. `bulk_id` is null where nobody was left to send to. */
+/** Written with the rows of a batch after its answer. `bulk_id` is null when no row of the batch was sent. */
 export interface BatchLine extends Omit<Totals, 'credits'> {
   type: 'batch'
   batch: number
@@ -45,7 +45,7 @@ export interface BatchLine extends Omit<Totals, 'credits'> {
   at: string
 }
 
-/** A batch that was begun and is known to be not sent: its rows are still to be sent. */
+/** A started batch that was certainly not sent: its rows must still be sent. */
 export interface RefusedLine {
   type: 'refused'
   batch: number
@@ -61,13 +61,13 @@ export type ResultLine =
   | RefusedLine
   | ({ type: 'row' } & RowResult)
 
-/** A result file to which lines are added; what `append` has answered for is on the disk. */
+/** A result file that grows; when `append` resolves, the lines are on the disk. */
 export interface ResultsFile {
   append(lines: readonly ResultLine[]): Promise<void>
   close(): Promise<void>
 }
 
-/** Makes a result file, for its owner alone: it has addresses of people. It is there whole or not at all. */
+/** Creates a result file atomically, readable by its owner only, because it contains personal data. */
 export async function createResultsFile(path: string, run: RunLine): Promise<ResultsFile> {
   const unfinished = `${path}.tmp`
   const handle = await open(unfinished, 'w', 0o600)
@@ -83,7 +83,7 @@ export async function createResultsFile(path: string, run: RunLine): Promise<Res
   }
 }
 
-/** Opens a result file to go on after its first `bytes`; what stands behind them was not finished. */
+/** Opens a result file and truncates it to its first `bytes`, to remove an incomplete write. */
 export async function continueResultsFile(path: string, bytes: number): Promise<ResultsFile> {
   const handle = await open(path, 'r+')
   await handle.truncate(bytes)
@@ -101,7 +101,7 @@ function fileOf(handle: FileHandle): ResultsFile {
   }
 }
 
-/** So that the file itself is there after a power failure; not every system can. */
+/** Syncs the folder, so that the file exists after a power failure; some systems cannot do this. */
 async function syncFolder(path: string): Promise<void> {
   const folder = await open(path, 'r').catch(() => null)
   await folder?.sync().catch(() => {})

@@ -9,7 +9,7 @@ import type { BulkMessage } from './bulk-message.ts'
 import { type Check, checkRows } from './check-rows.ts'
 import type { InputFile } from './input-file.ts'
 import { lockFile } from './lock-file.ts'
-import { assertSameRun, newRun, putAside, stoppedShort } from './open-run.ts'
+import { assertSameRun, moveAside, newRun, stoppedEarly } from './open-run.ts'
 import { createPatience, interrupted, type Patience } from './patience.ts'
 import { createProgress, type ProgressStore, type ProgressView } from './progress.ts'
 import { type RunState, readResults } from './read-results.ts'
@@ -17,7 +17,7 @@ import { checkDocument, reportCheck, reportRun } from './report.ts'
 import { continueResultsFile, createResultsFile, type ResultsFile } from './results-file.ts'
 import { isTooOld, sendRows, skipPending, tooOld } from './send-rows.ts'
 
-/** How to send. */
+/** The settings of a send. */
 export interface SendSettings {
   batch: number
   outage_ms: number
@@ -25,11 +25,11 @@ export interface SendSettings {
   yes: boolean
   restart: boolean
   unanswered: 'send' | 'skip' | undefined
-  /** As it is shown. */
+  /** The result file, as it is shown. */
   results: string
 }
 
-/** All that a run needs. */
+/** The parts of a run. */
 export interface Run {
   context: Context
   input: InputFile
@@ -38,24 +38,24 @@ export interface Run {
   client: Client
   target: Target
   settings: SendSettings
-  /** Of the result file, absolute. */
+  /** The absolute path of the result file. */
   path: string
   showProgress(progress: ProgressStore): Promise<ProgressView>
 }
 
-/** A run that is watched. */
-interface Watched extends Run {
+/** A run with its stop signal, progress and retries. */
+interface ActiveRun extends Run {
   keyOf: (to: string) => string
   signal: AbortSignal
   progress: ProgressStore
   patience: Patience
 }
 
-/** Shows what sending the whole file would do. @throws Failure where a row would be rejected, or all of it. */
+/** Shows what a send of the whole file would do. @throws Failure if a row, or the whole bulk, would be rejected. */
 export async function checkOnly(run: Run): Promise<void> {
-  const watched = await watch(run)
+  const active = await activate(run)
   const { context, input, message, target } = run
-  const check = await checkRest(watched, newRun(input, message, target))
+  const check = await checkRest(active, newRun(input, message, target))
   const { output } = context
   if (output.isJson()) output.document(await checkDocument(check))
   else await reportCheck(context, check)
@@ -67,22 +67,22 @@ export async function checkOnly(run: Run): Promise<void> {
 }
 
 /**
- * Sends what is not sent yet, and shows how it ended.
- * @throws Failure where rows were rejected, or not all could be sent.
+ * Sends the rows that are not sent yet, and shows the result.
+ * @throws Failure when rows were rejected, or not all rows could be sent.
  */
 export async function sendAll(run: Run): Promise<void> {
   const lock = await lockFile(run.path)
   try {
-    const watched = await watch(run)
-    const state = await stateOf(watched)
+    const active = await activate(run)
+    const state = await stateOf(active)
     if (state.bytes > 0 && state.totals.rows === state.run.rows) return await endOf(run, state)
-    await assertWanted(watched, state)
+    await assertConfirmed(active, state)
     const results =
       state.bytes > 0
         ? await continueResultsFile(run.path, state.bytes)
         : await createResultsFile(run.path, state.run)
     try {
-      await sendRest(watched, state, results)
+      await sendRest(active, state, results)
     } finally {
       await results.close()
     }
@@ -92,12 +92,12 @@ export async function sendAll(run: Run): Promise<void> {
   }
 }
 
-async function watch(run: Run): Promise<Watched> {
+async function activate(run: Run): Promise<ActiveRun> {
   const { input, settings, context, message } = run
   const { emailKey } = await import('@svc/core/contract')
   const progress = createProgress({ file: input.name, rows_total: input.rows })
   const signal = stopSignalOf(context.io)
-  const stopping = 'Stopping after what is under way; Ctrl-C again ends it at once.'
+  const stopping = 'Stopping after the request in flight; press Ctrl-C again to stop at once.'
   signal.addEventListener('abort', () => context.output.note(stopping), { once: true })
   const patience = createPatience({
     outage_ms: settings.outage_ms,
@@ -108,35 +108,35 @@ async function watch(run: Run): Promise<Watched> {
   return { ...run, keyOf, signal, progress, patience }
 }
 
-/** How far the run is that the result file tells of; a new one where there is none. */
-async function stateOf(run: Watched): Promise<RunState> {
+/** The state of the run in the result file; a new run without a file. */
+async function stateOf(run: ActiveRun): Promise<RunState> {
   const { context, settings, path, input, message, target, keyOf } = run
   const found = await readResults(path, keyOf)
   if (found === null) return newRun(input, message, target)
   if (settings.restart) {
     if (!settings.yes) {
-      const sent = `${found.totals.accepted} messages of this file were sent already`
-      await ask(run, `${sent}. Send to everybody again?`)
+      const sent = `${found.totals.accepted} messages of this file were already sent`
+      await ask(run, `${sent}. Send all messages again?`)
     }
-    context.output.note(`The result file is now ${await putAside(path, found)}`)
+    context.output.note(`The result file is now ${await moveAside(path, found)}`)
     return newRun(input, message, target)
   }
   await assertSameRun(found, run)
   const { scheduled_at } = found.run
-  // A span counts from when the run began, and a repeated batch is to be what it was.
+  // A duration starts at the start of the run, and a repeated batch must be identical.
   if (scheduled_at !== null) Object.assign(message.request, { scheduled_at })
   return found
 }
 
-/** Asks, where somebody wants to be asked, or every row is to be good. */
-async function assertWanted(run: Watched, state: RunState): Promise<void> {
+/** Asks for confirmation, except with `--yes`, and checks all rows for `--strict`. */
+async function assertConfirmed(run: ActiveRun, state: RunState): Promise<void> {
   const { context, settings } = run
   const { io, output } = context
   if (!settings.yes && (!io.stdin.isTTY || output.isJson())) {
-    throw usage('stdin is not a terminal: add --yes, after a look with --dry-run')
+    throw usage('stdin is not a terminal: add --yes, after a check with --dry-run')
   }
   if (settings.yes && !settings.strict) return
-  // Of a batch under way nobody knows what it would do; it goes on as it is.
+  // The check cannot include a batch without an answer; that batch is repeated unchanged.
   const check = await checkRest(run, state)
   const { accepted, rejected, rows, credits } = check.totals
   if (settings.strict && rejected > 0) {
@@ -146,7 +146,7 @@ async function assertWanted(run: Watched, state: RunState): Promise<void> {
   }
   if (settings.yes) return
   await reportCheck(context, check)
-  if (check.block_reason !== null) output.note(`As it stands it would stop: ${check.block_reason}`)
+  if (check.block_reason !== null) output.note(`The send would stop: ${check.block_reason}`)
   const { formatCredits } = await import('@svc/core/contract')
   await ask(
     run,
@@ -154,8 +154,8 @@ async function assertWanted(run: Watched, state: RunState): Promise<void> {
   )
 }
 
-/** What sending the rest would do; `state` stays as it is. */
-async function checkRest(run: Watched, state: RunState): Promise<Check> {
+/** Checks what a send of the remaining rows would do; does not change `state`. */
+async function checkRest(run: ActiveRun, state: RunState): Promise<Check> {
   const { input, progress } = run
   const rows_before = state.totals.rows
   progress.set({ phase: 'checking', rows_total: input.rows - rows_before, began_at: new Date() })
@@ -172,7 +172,7 @@ async function checkRest(run: Watched, state: RunState): Promise<Check> {
   }
 }
 
-async function sendRest(run: Watched, state: RunState, results: ResultsFile): Promise<void> {
+async function sendRest(run: ActiveRun, state: RunState, results: ResultsFile): Promise<void> {
   const { input, progress } = run
   await settlePending(run, state, results)
   const { totals } = state
@@ -188,14 +188,14 @@ async function sendRest(run: Watched, state: RunState, results: ResultsFile): Pr
     const onBatch = (sum: RunState['totals']) => progress.set({ totals: sum })
     await sendRows(input, state, { ...run, results, onBatch })
   } catch (error) {
-    throw stoppedShort(explain(error), state)
+    throw stoppedEarly(explain(error), state)
   } finally {
     await view.end()
   }
 }
 
-/** A batch whose answer the server may have forgotten is not sent again unasked. */
-async function settlePending(run: Watched, state: RunState, results: ResultsFile): Promise<void> {
+/** Does not repeat a batch without a choice when the server may have dropped its idempotency key. */
+async function settlePending(run: ActiveRun, state: RunState, results: ResultsFile): Promise<void> {
   const { context, input, settings, keyOf } = run
   const { pending } = state
   if (!pending || !isTooOld(pending, new Date())) return
@@ -204,7 +204,7 @@ async function settlePending(run: Watched, state: RunState, results: ResultsFile
     if (!context.io.stdin.isTTY) throw tooOld(pending)
     const lines = `lines ${pending.first_line} to ${pending.last_line}`
     context.output.note(
-      `The answer to the batch of ${lines} was lost on ${pending.at}, too long ago to ask for it again: those messages may have been sent. svc messages list --since ${pending.at} tells.`,
+      `The answer to the batch of ${lines} was lost on ${pending.at}, and the server no longer has it: those messages may have been sent. svc messages list --since ${pending.at} shows them.`,
     )
     await ask(run, `Send ${lines} again?`)
   }
@@ -214,8 +214,8 @@ async function settlePending(run: Watched, state: RunState, results: ResultsFile
   state.pending = null
 }
 
-/** Asks on the terminal; Ctrl-C is an answer too. */
-async function ask({ context, signal }: Watched, question: string): Promise<void> {
+/** Asks for confirmation on the terminal; Ctrl-C stops the run. */
+async function ask({ context, signal }: ActiveRun, question: string): Promise<void> {
   const stopped = aborted(signal).then(() => {
     throw interrupted()
   })
@@ -228,12 +228,12 @@ async function endOf({ context, settings }: Run, state: RunState): Promise<void>
   if (rows !== state.run.rows) {
     throw new Failure(
       'incomplete',
-      `${rows} of ${state.run.rows} rows are told of: ${settings.results} was edited`,
+      `${rows} of ${state.run.rows} rows are in the results: ${settings.results} was edited`,
     )
   }
   if (rejected === 0) return
   throw new Failure(
     'rejected',
-    `${rejected} of ${rows} rows were rejected: ${settings.results} says which and why`,
+    `${rejected} of ${rows} rows were rejected: see ${settings.results}`,
   )
 }

@@ -12,13 +12,13 @@ import type { BegunLine, ResultsFile } from './results-file.ts'
 import { splitBySeen } from './split-by-seen.ts'
 import { plus, type RowResult, type Totals } from './totals.ts'
 
-/** The server keeps an answer for 24 hours; an hour is left for clocks that differ and requests that take long. */
+/** The server keeps an answer for 24 hours; one hour is a margin for clock differences and slow requests. */
 const ANSWER_KEPT_MS = 23 * 3_600_000
 
-/** So much a clock may have been corrected. */
+/** The largest correction of a clock. */
 const CLOCK_DIFFERENCE_MS = 60_000
 
-/** What sending needs besides the rows. */
+/** The parts of a send besides the rows. */
 export interface Sending {
   client: Client
   message: BulkMessage
@@ -31,10 +31,10 @@ export interface Sending {
 }
 
 /**
- * Sends what a run has not sent yet, batch by batch, and keeps `state` where it is. What was begun is on the disk before
- * it is sent, and its answer before the next is begun: a batch whose answer was lost goes out again as it was, with its
+ * Sends the remaining rows of a run, batch by batch, and updates `state`. The start of a batch is on the disk before its
+ * request, and its answer before the next batch: a batch whose answer was lost is repeated unchanged, with its idempotency
  * key.
- * @throws Failure `interrupted` between two batches when the run is to end, and whatever keeps a batch from being sent.
+ * @throws Failure `interrupted` between two batches when the run must stop, and every error that stops a batch.
  */
 export async function sendRows(input: InputFile, state: RunState, sending: Sending): Promise<void> {
   const { limits, signal } = sending
@@ -48,14 +48,14 @@ export async function sendRows(input: InputFile, state: RunState, sending: Sendi
   }
 }
 
-/** Whether the answer to a batch may be forgotten by the server: sent again, it might then be sent twice. */
+/** Whether the server may have dropped the answer to a batch: then a repetition could send it twice. */
 export function isTooOld({ at }: BegunLine, now: Date): boolean {
   const age_ms = now.getTime() - Date.parse(at)
-  // From the future: a clock was set, and how long ago it was is not known.
+  // In the future: a clock was changed, so the age is unknown.
   return !(age_ms > -CLOCK_DIFFERENCE_MS && age_ms < ANSWER_KEPT_MS)
 }
 
-/** Gives a batch up whose answer was lost too long ago: its rows count as rejected, `unanswered`. */
+/** Skips a batch whose answer was lost too long ago: its rows are rejected as `unanswered`. */
 export async function skipPending(
   input: InputFile,
   state: RunState,
@@ -90,7 +90,7 @@ async function sendBatch(
   sending.onBatch(state.totals)
 }
 
-/** Notes that a batch is about to be sent, unless that was noted before. */
+/** Records the start of a batch, if it is not recorded yet. */
 async function begin(
   { first_line, last_line }: Batch,
   state: RunState,
@@ -126,10 +126,10 @@ async function sendFresh(
 ): Promise<Answer> {
   const body = bodyOf(message.request, rows)
   const { idempotency_key } = begun
-  /** Whether the batch may have been sent without our knowing. */
+  /** Whether the batch may have been sent without a recorded answer. */
   let isDoubtful = !isFirstTime
   try {
-    const sent = await patience.ask(() => {
+    const sent = await patience.request(() => {
       if (isDoubtful && isTooOld(begun, new Date())) throw tooOld(begun)
       return client.bulks.send(body, { idempotency_key }).catch((error: unknown) => {
         if (!isRefusal(error)) isDoubtful = true
@@ -141,8 +141,8 @@ async function sendFresh(
     if (isKeyReused(error)) throw anotherCopy(begun)
     const faults = faultsOf(error)
     if (faults) {
-      // Who is refused is told, and not by which word.
-      const found = await patience.ask(() => client.messages.estimate(body))
+      // The error names the refused recipients; the estimate adds their stable words.
+      const found = await patience.request(() => client.messages.estimate(body))
       return {
         rows: refusedRows(resultsOf(found.messages, rows), faults),
         bulk_id: null,
@@ -159,13 +159,13 @@ async function sendFresh(
   }
 }
 
-/** An answer of the service itself, which says that nothing was sent. */
+/** Whether the service itself refused the request, so that nothing was sent. */
 function isRefusal(error: unknown): boolean {
   const { name, code } = error as { name?: unknown; code?: unknown }
   return retryAfterMs(error) !== null || (name === 'SvcError' && code !== 'internal_error')
 }
 
-/** This batch was sent before, as another one: what is known of the run is not all that happened. */
+/** Whether the idempotency key was used with other rows: the result file is not complete. */
 function isKeyReused(error: unknown): boolean {
   const { details } = error as Partial<SvcError>
   return details?.some(({ path }) => path === 'Idempotency-Key') ?? false
@@ -174,11 +174,11 @@ function isKeyReused(error: unknown): boolean {
 function anotherCopy({ batch }: BegunLine): Failure {
   return new Failure(
     'results_outdated',
-    `batch ${batch} of this run was sent before, with other rows: the result file is an older copy or was edited. Put the newest one back`,
+    `batch ${batch} of this run was already sent with other rows: the result file is an older copy or was edited. Restore the newest file`,
   )
 }
 
-/** The texts of a refusal for its recipients alone, every one of them, by index; null for any other error. */
+/** The messages of an error that refuses recipients only, by index; null for any other error. */
 function faultsOf(error: unknown): Map<number, string> | null {
   const { code, details } = error as Partial<SvcError>
   if (code !== 'validation_error' || !details || details.length === 0) return null
@@ -227,7 +227,7 @@ function resultOf(
   return { line, to: to ?? null, ...(contact_id !== undefined && { contact_id }), ...more }
 }
 
-/** Writes how a batch ended, all of it at once, and then counts it. */
+/** Writes the results of a batch in one write, and then adds them to the totals. */
 async function finish(
   batch: Batch,
   { rows, bulk_id, credits }: Answer,
@@ -262,10 +262,10 @@ async function finish(
   state.bulk_id = bulk_id ?? state.bulk_id
 }
 
-/** What to do is said where there is nobody to ask. */
+/** The failure for a batch whose answer is too old, without a terminal to ask on. */
 export function tooOld({ batch, first_line, last_line, at }: BegunLine): Failure {
   return new Failure(
     'unanswered',
-    `batch ${batch} (lines ${first_line} to ${last_line}) was sent at ${at} and its answer was lost; the server keeps answers for 24 hours, so sending it again might send it twice: see svc messages list --since ${at}, then give --unanswered send or --unanswered skip`,
+    `batch ${batch} (lines ${first_line} to ${last_line}) was sent at ${at} and its answer was lost; the server keeps answers for 24 hours, so a repetition could send it twice: check svc messages list --since ${at}, then use --unanswered send or --unanswered skip`,
   )
 }

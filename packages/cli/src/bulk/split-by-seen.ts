@@ -3,7 +3,7 @@ import type { Batch } from './batches.ts'
 import type { Row } from './columns.ts'
 import { contactKey } from './read-results.ts'
 
-/** The rows of a batch, apart from those whose address a batch before has written to: the server knows but its own. */
+/** Separates the rows whose recipient was in an earlier batch; the server finds duplicates within a batch only. */
 export function splitBySeen(
   { rows }: Batch,
   seen: AddressesSeen,

@@ -1,16 +1,16 @@
 import type { Units } from '@svc/core/contract'
 
-/** How many rows ended how, and what they cost. */
+/** The rows by result, and their cost. */
 export interface Totals {
   rows: number
   accepted: number
   rejected: number
-  /** Rows whose address stands in another row, which is sent to once. */
+  /** Rows whose address is in an earlier row: each address gets one message. */
   duplicates: number
   credits: Units
 }
 
-/** The sum of two. */
+/** The sum of two totals. */
 export function plus(a: Totals, b: Totals): Totals {
   return {
     rows: a.rows + b.rows,
@@ -21,7 +21,7 @@ export function plus(a: Totals, b: Totals): Totals {
   }
 }
 
-/** No rows at all. */
+/** The totals of no rows. */
 export const NOTHING: Totals = {
   rows: 0,
   accepted: 0,
@@ -30,14 +30,14 @@ export const NOTHING: Totals = {
   credits: 0 as Units,
 }
 
-/** How one row ended. */
+/** The result of one row. */
 export interface RowResult {
   line: number
-  /** The address as the server has it; null where there is none. */
+  /** The address in the form of the server; null without an address. */
   to: string | null
   contact_id?: string | undefined
   message_id?: string
-  /** Why it gets nothing, as a stable word; `duplicate` where its address stands in a row before. */
+  /** Why the row gets no message, as a stable word; `duplicate` if its address is in an earlier row. */
   error?: string
   message?: string
 }

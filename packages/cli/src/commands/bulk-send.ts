@@ -14,7 +14,7 @@ import { type Context, withExamples } from '../context.ts'
 import { durationMs } from '../input/time.ts'
 import { usage } from '../process/failure.ts'
 
-/** The most that an operator can let a bulk have. */
+/** The largest limit that an operator can set for a bulk. */
 const BATCH_MAX = 10_000
 
 interface Options extends ConnectionOptions, BulkMessageOptions {
@@ -34,27 +34,27 @@ export function addBulkSend(bulk: Command, context: Context): void {
     withBulkMessage(
       bulk
         .command('send')
-        .summary('send to everybody in a CSV file')
+        .summary('send a message to each row of a CSV file')
         .description(
-          `Sends one message for each row of a CSV file. The address is in the column to, else phone or email; contact_id
-names a contact instead; name and all other columns fill {{placeholders}}, and columns named metadata.… become metadata.
-What happened to each row is kept in a result file: after a crash, an outage or Ctrl-C the same command goes on from
-there, and nothing is sent twice.`,
+          `Sends one message for each row of a CSV file. The address is in the column to, else phone or email; contact_id names a
+contact instead. name and all other columns fill {{placeholders}}, and columns named metadata.… become metadata. A result
+file records the result of each row: after a crash, an outage or Ctrl-C the same command continues, and sends nothing
+twice.`,
         )
-        .argument('<file>', 'CSV in UTF-8 with a header row; - takes it from stdin'),
+        .argument('<file>', 'CSV in UTF-8 with a header row; - for stdin'),
     ),
   )
-    .option('--dry-run', 'send nothing: show what it would cost and who would get nothing')
-    .option('--strict', 'check all rows first, and send nothing where one would be rejected')
-    .option('--yes', 'do not show the cost and ask before sending')
+    .option('--dry-run', 'send nothing: show the cost and the rejected rows')
+    .option('--strict', 'check all rows first, and send nothing if a row would be rejected')
+    .option('--yes', 'do not show the cost and do not ask before sending')
     .option('--results <file>', 'the result file (default: <file>.results.jsonl)')
-    .option('--restart', 'put the result file aside and send everything again')
+    .option('--restart', 'rename the result file and send all rows again')
     .option('--batch <n>', `rows in one request, 1 to ${BATCH_MAX}`, '1000')
-    .option('--patience <duration>', 'how long an outage of the server is waited out', '5m')
+    .option('--patience <duration>', 'the longest outage of the server to wait for', '5m')
     .addOption(
       new Option(
         '--unanswered <what>',
-        'what to do with a batch whose answer was lost more than 24 hours ago',
+        'the choice for a batch whose answer was lost more than 24 hours ago',
       ).choices(['send', 'skip']),
     )
     .action((file: string, options: Options) => send(context, file, options))
@@ -90,7 +90,7 @@ function settingsOf(file: string, options: Options): SendSettings {
   if (outage_ms === null) throw usage('--patience must be a duration such as 30s or 5m')
   const { dryRun, strict = false, yes = false, restart = false, results, unanswered } = options
   if (file === '-' && results === undefined && !dryRun) {
-    throw usage('the rows come from stdin: name the result file with --results')
+    throw usage('the rows come from stdin: set the result file with --results')
   }
   return {
     batch,

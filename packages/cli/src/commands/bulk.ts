@@ -13,9 +13,9 @@ const ID = '01934f5e-8c00-7a3b-9d2e-5f6a7b8c9d01'
 export function addBulk(program: Command, context: Context): void {
   const bulk = program
     .command('bulk')
-    .summary('send to everybody in a CSV file, and look after it')
+    .summary('send to all rows of a CSV file; show, cancel and retry bulks')
     .description(
-      'Sends to everybody in a CSV file. Each request of such a run is a bulk of its own, whose id the result file names.',
+      'Sends a message to each row of a CSV file. Each request of a run is a separate bulk, whose id is in the result file.',
     )
   withExamples(
     bulk,
@@ -25,25 +25,25 @@ export function addBulk(program: Command, context: Context): void {
   addBulkSend(bulk, context)
   addOne(bulk, context, {
     name: 'show',
-    summary: 'show a bulk and how far it is',
-    description: 'Shows a bulk, and how many of its messages have which status.',
+    summary: 'show a bulk and its progress',
+    description: 'Shows a bulk, with the number of its messages by status.',
     question: null,
     run: showBulk,
   })
   addOne(bulk, context, {
     name: 'cancel',
-    summary: 'cancel what a bulk has not sent yet',
+    summary: 'cancel the queued messages of a bulk',
     description:
-      'Cancels what a bulk has not sent yet: those messages fail, and their credits come back. It asks first.',
-    question: (id) => `Cancel what bulk ${id} has not sent yet?`,
+      'Cancels the queued messages of a bulk, after asking: they fail, and their credits are refunded.',
+    question: (id) => `Cancel the queued messages of bulk ${id}?`,
     run: cancelBulk,
   })
   addOne(bulk, context, {
     name: 'retry',
-    summary: 'send again what failed in a bulk',
-    description: `Sends again, as a new bulk, what failed before a provider took it; each is charged anew. A bulk is sent
-again once, when none of it is queued any more. It asks first.`,
-    question: (id) => `Send again what failed in bulk ${id}, and pay for it anew?`,
+    summary: 'send the failed messages of a bulk again',
+    description: `Sends the messages that failed before a provider accepted them again, as a new bulk, after asking. Each is charged
+again. A bulk can be retried once, when none of its messages is queued.`,
+    question: (id) => `Send the failed messages of bulk ${id} again, and pay for them again?`,
     run: retryBulk,
   })
 }
@@ -53,7 +53,7 @@ interface OneBulk {
   name: string
   summary: string
   description: string
-  /** What is asked first, unless `--yes` is given. */
+  /** The question without `--yes`. */
   question: ((id: string) => string) | null
   run(context: Context, id: string, options: ConnectionOptions): Promise<void>
 }

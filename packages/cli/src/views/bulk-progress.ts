@@ -2,7 +2,7 @@ import { type ProgressStore, type ProgressView, waitingText } from '../bulk/prog
 import type { Context } from '../context.ts'
 import { canOpenView, openView } from './open-view.ts'
 
-/** A view that grows on a terminal, a line for each batch elsewhere, and nothing where a machine reads one document. */
+/** An interactive view on a terminal, one line for each batch elsewhere, and nothing with `--json`. */
 export async function showProgress(
   context: Context,
   progress: ProgressStore,
@@ -24,7 +24,7 @@ function growing(context: Context, progress: ProgressStore): ProgressView {
       return createElement(BulkView, { progress, style })
     },
   })
-  // What is wrong with the view is told at the end: sending does not hang on it.
+  // `end` reports an error of the view: sending does not depend on it.
   closed.catch(() => {})
   return {
     async end() {

@@ -11,12 +11,12 @@ import { useTerminalSize } from './terminal.tsx'
 const BAR_WIDTH_MIN = 10
 const BAR_WIDTH_MAX = 60
 
-/** What stands beside the bar: the share, and numbers up to a million. */
+/** The columns beside the bar: the percentage, and numbers up to a million. */
 const BESIDE_BAR = 34
 
 const SECOND_MS = 1_000
 
-/** A bulk as it goes: bar, counts, pace, and what it waits for. Ends when the progress is over. */
+/** The progress of a bulk: bar, counts, pace and waits. Ends when the progress is over. */
 export function BulkView({
   progress: store,
   style,
