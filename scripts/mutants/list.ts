@@ -43,7 +43,7 @@ export const FIRST: readonly Mutant[] = [
   },
   {
     name: 'SQLite does not flush each commit',
-    file: `${STORAGE}/sqlite/connection.ts`,
+    file: `${STORAGE}/sqlite/engine/connection.ts`,
     from: "connection.pragma('synchronous = FULL')",
     to: "connection.pragma('synchronous = NORMAL')",
     test: { file: SQLITE_SUITE, name: 'flushes every commit, also after its first statements' },
@@ -84,7 +84,7 @@ export const MORE: readonly Mutant[] = [
   },
   {
     name: 'the answer of a request is not stored with it (PostgreSQL)',
-    file: `${STORAGE}/postgres/accept.ts`,
+    file: `${STORAGE}/postgres/verbs/accept.ts`,
     from: 'tx.write(insertAnswers, plan.answers)',
     to: 'void insertAnswers',
     test: {
@@ -95,14 +95,14 @@ export const MORE: readonly Mutant[] = [
   },
   {
     name: 'a message is refunded again',
-    file: 'packages/core/src/rules/step.ts',
+    file: 'packages/core/src/rules/money.ts',
     from: 'message.credits_used - message.credits_refunded',
     to: 'message.credits_used',
     test: { file: GUARDS, name: 'a message that got its credits back gets none again' },
   },
   {
     name: 'a refund is not stored on its message',
-    file: 'packages/core/src/rules/step.ts',
+    file: 'packages/core/src/rules/money.ts',
     from: '  message.credits_refunded = message.credits_used\n',
     to: '',
     test: { file: BOOKS, name: 'the rules of the ledger keep its books' },
@@ -144,7 +144,7 @@ export const MORE: readonly Mutant[] = [
   },
   {
     name: 'the answer of a request is not stored with it (SQLite)',
-    file: `${STORAGE}/sqlite/accept.ts`,
+    file: `${STORAGE}/sqlite/verbs/accept.ts`,
     from: 'for (const answer of plan.answers) insertAnswer(answer)',
     to: 'void insertAnswer',
     test: { file: SQLITE_SUITE, name: 'replays later, and after the storage was opened again' },
@@ -161,9 +161,9 @@ export const MORE: readonly Mutant[] = [
   },
   {
     name: 'suppressions are ignored',
-    file: `${STORAGE}/sqlite/accept.ts`,
-    from: 'if (!isSuppressed(message)) continue',
-    to: 'if (isSuppressed(message) || message.id !== "") continue',
+    file: `${STORAGE}/sqlite/verbs/accept.ts`,
+    from: 'findSuppressed(requests.flatMap(({ messages }) => messages))',
+    to: 'findSuppressed([])',
     test: { file: SQLITE_SUITE, name: 'refuses a suppressed recipient and changes nothing' },
   },
   {

@@ -28,6 +28,7 @@ export const DATA_CHECKS: Record<string, Check> = {
   ini: ({ code }) => code.split('\n').forEach(isSettingLine),
   cron: ({ code }) => code.trimEnd().split('\n').forEach(isCronLine),
   text: ({ code }) => hidesNoCommand(code),
+  mermaid: ({ code }) => isFlowchart(code),
 }
 
 function variableOf(name: string): string {
@@ -170,4 +171,22 @@ function hidesNoCommand(code: string): void {
       code,
     ) ?? []
   if (command !== undefined) throw new Error(`a command in a text block: ${command.trim()}`)
+}
+
+/** Checks the frame of a flow chart; Mermaid itself needs a browser. */
+function isFlowchart(code: string): void {
+  const lines = code.trimEnd().split('\n')
+  if (!/^flowchart (?:LR|TB)$/.test(lines[0] ?? '')) throw new Error('is not a flowchart')
+  const starts = lines.filter((line) => /^\s*subgraph \w+/.test(line)).length
+  if (lines.filter((line) => line.trim() === 'end').length !== starts) {
+    throw new Error('has a subgraph without an end')
+  }
+  for (const line of lines.slice(1)) {
+    const nodes = line
+      .replaceAll(/\|[^|]*\|/g, '')
+      .replaceAll(/\[\([^\])]*\)\]|\(\([^)]*\)\)|\[[^\]]*\]/g, '')
+    const isFrame = /^\s*(?:subgraph \w+|direction (?:LR|TB)|end)$/.test(nodes)
+    const isEdge = /^\s*\w+(?:(?: & | -->\s?| -\.->\s?)\w+)+$/.test(nodes)
+    if (!isFrame && !isEdge) throw new Error(`is not an edge: ${line.trim()}`)
+  }
 }
