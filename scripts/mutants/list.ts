@@ -140,7 +140,7 @@ export const MORE: readonly Mutant[] = [
     file: DECIDE,
     from: "availableOf(before) >= low_balance ? 'due' : before.low_state",
     to: "'due'",
-    test: { file: DECIDE_TEST, name: 'is told once' },
+    test: { file: DECIDE_TEST, name: 'is reported once' },
   },
   {
     name: 'the answer of a request is not stored with it (SQLite)',
@@ -220,6 +220,6 @@ export const MORE: readonly Mutant[] = [
     file: 'packages/core/migrations/sqlite/0001_ledger_append_only.sql',
     from: 'BEFORE UPDATE ON',
     to: 'BEFORE UPDATE OF id ON',
-    test: { file: SQLITE_SUITE, name: 'lets nobody change or delete a ledger entry' },
+    test: { file: SQLITE_SUITE, name: 'refuses to change or delete a ledger entry' },
   },
 ]

@@ -180,7 +180,7 @@ describe('SQLite alone', () => {
       expect(() => update.run(value, id)).toThrow(/CHECK constraint failed/)
     })
 
-    it('lets nobody change or delete a ledger entry', async () => {
+    it('refuses to change or delete a ledger entry', async () => {
       const storage = open()
       const id = await workspace(storage)
       const connection = raw()

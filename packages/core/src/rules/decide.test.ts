@@ -183,7 +183,7 @@ describe('decide', () => {
       ['was below from the start', { balance: units(3) }, operation('send', -1), 'no'],
     ]
 
-    it.each(cases)('is told once: %s', (_, given, wish, low_state) => {
+    it.each(cases)('is reported once: %s', (_, given, wish, low_state) => {
       const before = account({ low_balance: units(10), ...given })
       expect(decide(before, wish)).toMatchObject({ ok: true, account: { low_state } })
     })

@@ -76,7 +76,7 @@ describe('a database', () => {
     }
   })
 
-  it('lets nobody change or delete a ledger entry', async () => {
+  it('refuses to change or delete a ledger entry', async () => {
     const id = await bench.workspace(1)
     const owner = await bench.connect()
     for (const statement of [
