@@ -10,6 +10,26 @@ import { suppressions } from './resources/suppressions.ts'
 import { webhooks } from './resources/webhooks.ts'
 import { workspaces } from './resources/workspaces.ts'
 
+export * from './resources/api-keys.ts'
+export * from './resources/audit.ts'
+export * from './resources/billing.ts'
+export * from './resources/bulk.ts'
+export * from './resources/bulk-request.ts'
+export * from './resources/contacts.ts'
+export * from './resources/content.ts'
+export * from './resources/credit-packages.ts'
+export * from './resources/estimate.ts'
+export * from './resources/events.ts'
+export * from './resources/health.ts'
+export * from './resources/messages.ts'
+export * from './resources/received.ts'
+export * from './resources/send-request.ts'
+export * from './resources/suppressions.ts'
+export * from './resources/timeline.ts'
+export * from './resources/webhook-deliveries.ts'
+export * from './resources/webhooks.ts'
+export * from './resources/workspaces.ts'
+
 /** The whole API as a table: server, client, command line and documents are read off it. `voice`: calls are made. */
 export const apiFor = ({ voice }: { voice: boolean }) =>
   ({
