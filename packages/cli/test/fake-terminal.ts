@@ -3,11 +3,11 @@ import { PassThrough } from 'node:stream'
 import type { InputStream, OutputStream } from '../src/process/process-io.ts'
 import { untilSeen } from './svc.ts'
 
-/** A terminal that nobody looks at: what is written is kept, and keys can be pressed. */
+/** A terminal for tests, with recorded output and a keyboard. */
 export interface FakeTerminal {
   stdin: InputStream
   stdout: OutputStream
-  /** All that was written, escape sequences included. */
+  /** The whole output with escape sequences. */
   written(): string
   press(keys: string): void
   resize(columns: number, rows: number): void

@@ -24,7 +24,7 @@ export function failure(n: number, given: Partial<Failure> = {}): Failure {
   }
 }
 
-/** How a service stands in which nothing is wrong, but for what is given. */
+/** A reading of a service without problems, with the given changes. */
 export function reading(
   given: { overview?: Partial<Overview>; troubles?: Partial<Troubles>; after_s?: number } = {},
 ): Reading {
@@ -45,7 +45,7 @@ export function reading(
   }
 }
 
-/** A provider that is paused. */
+/** A paused provider. */
 export function provider(
   name: string,
   pause: Partial<Troubles['providers'][number]['pauses'][number]> | null,

@@ -25,8 +25,8 @@ interface Document {
   failures: { id: string; recipient: string; error_code: string }[]
 }
 
-describe('svc top where nobody presses keys', () => {
-  test('is one document for machines', async () => {
+describe('svc top without a keyboard', () => {
+  test('prints one document with --json', async () => {
     const found = await svcJson<Document>(['top'], server.here)
     expect(found).toMatchObject({
       at: expect.stringMatching(/Z$/),
@@ -48,7 +48,7 @@ describe('svc top where nobody presses keys', () => {
     expect(found.credits).toMatchObject({ workspaces: 1, balance: credits_balance, held: 0 })
   })
 
-  test('is rows in a pipe, and on a terminal without a keyboard', async () => {
+  test('prints rows in a pipe, and on a terminal without a keyboard', async () => {
     const { code, stdout } = await svc(['top'], server.here)
     expect(code).toBe(0)
     expect(stdout).toMatch(/^state\tall is well$/m)
@@ -64,7 +64,7 @@ describe('svc top where nobody presses keys', () => {
     expect(failures).toEqual([])
   })
 
-  test('--watch goes on until it is stopped, with rates from the second on', async () => {
+  test('--watch prints until it is stopped, with rates from the second reading on', async () => {
     const watch = start(['top', '--watch', '--interval', '0.5'], server.here)
     await watch.until(/^20\S+Z\t-\t-\t-\t-\t0\t0\t0\t0\t0\tall is well$/m)
     await watch.until(/^20\S+Z\t0\.0\t0\.0\t0\.0\t0\.0\t/m)
@@ -73,7 +73,7 @@ describe('svc top where nobody presses keys', () => {
     expect(stderr).toMatch(/^at\taccepted\/s\tsent\/s/)
   })
 
-  test('--watch --json is a document a line', async () => {
+  test('--watch --json prints one document a line', async () => {
     const watch = start(['top', '--watch', '--interval', '0.5', '--json'], server.here)
     await watch.until(/"rates":\{/)
     const { stdout, stderr } = await watch.stop()
@@ -86,24 +86,24 @@ describe('svc top where nobody presses keys', () => {
     expect(stderr).toBe('')
   })
 
-  test('--watch does not go on telling of a database that is gone', async () => {
+  test('--watch reports a removed database', async () => {
     const file = join(resolve(server.here.cwd, server.data_dir), 'svc.db')
     const watch = start(['top', '--watch', '--interval', '0.5'], server.here)
     await watch.until(/all is well/)
     renameSync(file, `${file}.away`)
     try {
-      await watch.until(/does not answer; waiting… \(there is no file \S+svc\.db any more\)/)
+      await watch.until(/does not answer; waiting… \(the file \S+svc\.db was removed\)/)
     } finally {
       renameSync(`${file}.away`, file)
     }
-    await watch.until(/^Back\.$/m)
+    await watch.until(/^The database is back\.$/m)
     expect((await watch.stop()).code).toBe(0)
   })
 
   test.each([
     ['an interval too short', ['--interval', '0.1'], '--interval must be 0.5 to 60 seconds'],
-    ['an interval that is none', ['--interval', 'often'], '--interval must be 0.5 to 60 seconds'],
-    ['a channel that is none', ['--channel', 'fax'], 'there is no channel fax'],
+    ['an invalid interval', ['--interval', 'often'], '--interval must be 0.5 to 60 seconds'],
+    ['an unknown channel', ['--channel', 'fax'], 'there is no channel fax'],
   ])('refuses %s', async (_, argv, text) => {
     const { code, stdout, stderr } = await svc(['top', ...argv], server.here)
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
@@ -111,7 +111,7 @@ describe('svc top where nobody presses keys', () => {
     expect(stderr).toContain(text)
   })
 
-  test('says that there is no database, and makes none', async () => {
+  test('reports a missing database, and creates none', async () => {
     const empty = newFolder()
     const { code, stderr } = await svc(['top'], { cwd: empty.path })
     expect(code).toBe(2)

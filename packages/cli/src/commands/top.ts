@@ -12,7 +12,7 @@ import { createSameFile } from '../top/same-file.ts'
 import { readingDocument, readingRows, WATCH_HEADINGS, watchRow } from '../top/snapshot.ts'
 import { canOpenView, openView } from '../views/open-view.ts'
 
-/** How many failures, and webhooks in trouble, are read for a view to choose from, and are printed. */
+/** The most failures and failing webhooks in the view, and in printed output. */
 const VIEW_MAX = 100
 const PRINTED_MAX = 20
 
@@ -26,15 +26,15 @@ interface TopOptions {
 export function addTop(program: Command, context: Context): void {
   const top = program
     .command('top')
-    .summary('watch the whole service: rates, queues, what is wrong (operator)')
+    .summary('watch the whole service: rates, queues, problems (operator)')
     .description(
-      `Shows how the service stands, over all workspaces: whether all is well, rates, queues, providers, webhooks, credits and
-the newest failures, whose timelines it opens. It reads the database itself, beside the running server. Without a terminal,
-or with --json, it prints how things stand once; with --watch again and again, a line each time.`,
+      `Shows the state of the service over all workspaces: problems, rates, queues, providers, webhooks, credits and the newest
+failures with their timelines. It reads the database; the server may run meanwhile. Without a terminal, or with --json, it
+prints the state once; with --watch it prints one line at each interval.`,
     )
-    .option('--interval <seconds>', 'between two readings, 0.5 to 60', '1')
+    .option('--interval <seconds>', 'the time between two readings, 0.5 to 60', '1')
     .option('--channel <channel>', 'failures of one channel (sms, whatsapp, email or voice)')
-    .option('--watch', 'print lines until Ctrl-C, and open no view')
+    .option('--watch', 'print lines until Ctrl-C instead of a view')
     .action((options: TopOptions) => showTop(context, options))
   withExamples(
     top,
@@ -56,14 +56,14 @@ async function showTop(context: Context, options: TopOptions): Promise<void> {
       await assertSame()
       return readOnce(core, { limit, channel: chosen })
     }
-    const wanted = { interval_ms, channel, read }
-    if (options.watch) return watch(context, wanted)
-    if (canOpenView(context)) return view(context, core, wanted)
+    const settings = { interval_ms, channel, read }
+    if (options.watch) return watch(context, settings)
+    if (canOpenView(context)) return view(context, core, settings)
     return printOnce(context, core, channel)
   })
 }
 
-interface Wanted {
+interface TopSettings {
   interval_ms: number
   channel: Channel | null
   read: (limit: number, channel: Channel | null) => Promise<Reading>
@@ -72,7 +72,7 @@ interface Wanted {
 async function view(
   context: Context,
   core: Core,
-  { interval_ms, channel, read }: Wanted,
+  { interval_ms, channel, read }: TopSettings,
 ): Promise<void> {
   const { formatCredits } = await import('@svc/core/contract')
   await openView(context, {
@@ -103,7 +103,7 @@ async function printOnce({ output }: Context, core: Core, channel: Channel | nul
 
 async function watch(
   { io, output }: Context,
-  { interval_ms, channel, read }: Wanted,
+  { interval_ms, channel, read }: TopSettings,
 ): Promise<void> {
   const { creditsOf } = await import('@svc/core/contract')
   const history = createHistory()
@@ -113,7 +113,7 @@ async function watch(
     interval_ms,
     signal: stopSignalOf(io),
     onReading(reading: Reading) {
-      if (isOut) output.note('Back.')
+      if (isOut) output.note('The database is back.')
       isOut = false
       history.add(reading.overview)
       if (output.isJson()) output.document(readingDocument(reading, history, creditsOf))
@@ -126,10 +126,10 @@ async function watch(
   })
 }
 
-async function channelOf(given: string | undefined): Promise<Channel | null> {
-  if (given === undefined) return null
+async function channelOf(text: string | undefined): Promise<Channel | null> {
+  if (text === undefined) return null
   const { CHANNELS } = await import('@svc/core/contract')
-  const known = CHANNELS.find((channel) => channel === given)
+  const known = CHANNELS.find((channel) => channel === text)
   if (known) return known
-  throw usage(`there is no channel ${given}: choose from ${CHANNELS.join(', ')}`)
+  throw usage(`there is no channel ${text}: choose from ${CHANNELS.join(', ')}`)
 }

@@ -1,4 +1,4 @@
-/** Made when it is needed: it costs more than all other commands together take to load. */
+/** Created on first use: its creation takes longer than loading all other commands. */
 let compact: Intl.NumberFormat | null = null
 
 function compactText(n: number): string {
@@ -7,26 +7,26 @@ function compactText(n: number): string {
 }
 const BARS = '▁▂▃▄▅▆▇█'
 
-/** A whole number as people read it: `12,345`, and `1.2M` where it would be long. */
+/** A whole number for people: `12,345`, and `1.2M` for long ones. */
 export function countText(n: number): string {
   return Math.abs(n) < 100_000 ? Math.round(n).toLocaleString('en') : compactText(n)
 }
 
-/** So many in a second. */
+/** A rate per second. */
 export function rateText(per_second: number | null): string {
   if (per_second === null) return '-'
   return per_second > 0 && per_second < 10 ? per_second.toFixed(1) : countText(per_second)
 }
 
-/** Micro-credits as credits; two decimals at the most. */
+/** Micro-credits as credits with at most two decimals. */
 export function creditsText(units: number): string {
   const credits = units / 1_000_000
   if (Math.abs(credits) >= 100_000) return compactText(credits)
   return credits.toLocaleString('en', { maximumFractionDigits: 2 })
 }
 
-/** A span of time in its largest unit: `12 s`, `4 min`, `3 h`, `2 d`. */
-export function spanText(ms: number): string {
+/** A duration in its largest unit: `12 s`, `4 min`, `3 h`, `2 d`. */
+export function durationText(ms: number): string {
   const seconds = Math.max(0, Math.floor(ms / 1000))
   if (seconds < 100) return `${seconds} s`
   if (seconds < 100 * 60) return `${Math.floor(seconds / 60)} min`
@@ -34,12 +34,12 @@ export function spanText(ms: number): string {
   return `${Math.floor(seconds / 86_400)} d`
 }
 
-/** How long ago something was; `-` where it never was. */
+/** The time since `at`; `-` for null. */
 export function agoText(at: Date | null, now: Date): string {
-  return at === null ? '-' : spanText(now.getTime() - at.getTime())
+  return at === null ? '-' : durationText(now.getTime() - at.getTime())
 }
 
-/** A line of bars, the highest for the largest value, the lowest for none. */
+/** A line of bars: the highest for the largest value, the lowest for 0, a space for null. */
 export function sparkline(values: readonly (number | null)[]): string {
   const largest = Math.max(...values.map((value) => value ?? 0))
   return values

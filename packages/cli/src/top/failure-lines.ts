@@ -3,7 +3,7 @@ import type { Style } from '../show/style.ts'
 import { column, cut, printable } from '../show/text.ts'
 import { agoText } from './amounts.ts'
 
-/** A message that failed, as the database tells. */
+/** A failed message of a reading. */
 export type FailedMessage = Troubles['failures'][number]
 
 const MARK = '› '
@@ -12,20 +12,20 @@ const CHANNEL_COLUMNS = 10
 const ID_COLUMNS = 38
 const PROVIDER_COLUMNS = 14
 
-/** Whether a text is in what tells failures apart: recipient, channel, code, message, provider, workspace or id. */
+/** Whether a failure contains a text in its recipient, channel, code, message, provider, workspace or id. */
 export function hasText(failure: FailedMessage, text: string): boolean {
-  const wanted = text.toLowerCase()
+  const needle = text.toLowerCase()
   const { recipient, channel, error_code, error_message, provider, workspace_id, id } = failure
   const parts = [recipient, channel, error_code, error_message, provider, workspace_id, id]
-  return parts.some((part) => part?.toLowerCase().includes(wanted))
+  return parts.some((part) => part?.toLowerCase().includes(needle))
 }
 
-/** The headings above failures; wider terminals show more. */
+/** The headings of the failures; wider terminals show more columns. */
 export function failureHeading(columns: number): string {
   return cut(row(MARK.replace('›', ' '), HEADINGS, columns), columns)
 }
 
-/** A failure in one line of at most so many columns. */
+/** A failure in one line of at most `columns` columns. */
 export function failureLine(
   failure: FailedMessage,
   {

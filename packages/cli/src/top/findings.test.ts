@@ -14,26 +14,26 @@ function textsOf(last: Reading, ...before: Reading[]): string[] {
   return findingsOf(last, history).map(({ severity, text }) => `${severity}: ${text}`)
 }
 
-test('nothing is wrong with an empty service', () => {
+test('finds nothing in an empty service', () => {
   expect(textsOf(reading())).toEqual([])
 })
 
-test('a message that nobody takes is told, and whether others are taken', () => {
+test('reports a late message, and whether other messages are sent', () => {
   const message_queue = { waiting: 9, due: 3, oldest_due_at: ago(240), unknown: 0 }
   const late = (messages: Reading['overview']['messages']) =>
     reading({ overview: { message_queue, messages } })
   const before = reading({ after_s: -30, overview: { messages: [sms('queued', 9)] } })
   const text = 'problem: the oldest message is due for 4 min (3 due):'
-  expect(textsOf(late([]))).toEqual([`${text} is a server dispatching?`])
-  expect(textsOf(late([sms('queued', 9)]), before)).toEqual([`${text} no server is dispatching?`])
+  expect(textsOf(late([]))).toEqual([`${text} check that a server runs`])
+  expect(textsOf(late([sms('queued', 9)]), before)).toEqual([`${text} probably no server runs`])
   expect(textsOf(late([sms('queued', 9), sms('delivered', 5)]), before)).toEqual([
-    `${text} more is due than is sent`,
+    `${text} messages become due faster than they are sent`,
   ])
   const young = { ...message_queue, oldest_due_at: ago(59) }
   expect(textsOf(reading({ overview: { message_queue: young } }))).toEqual([])
 })
 
-test('a paused provider is told with why and until when, problems before notices', () => {
+test('reports a paused provider with reason and end, problems before notices', () => {
   const retry_at = new Date(START.getTime() + 40_000)
   const refused = { cause: 'misconfigured', code: '20003', reason: 'Bad token', retry_at } as const
   const providers = [
@@ -43,25 +43,25 @@ test('a paused provider is told with why and until when, problems before notices
     provider('four', null),
   ]
   expect(textsOf(reading({ troubles: { providers } }))).toEqual([
-    'problem: provider two: paused by an operator 4 min ago, until it is resumed: Maintenance',
-    'problem: provider three: paused, refuses its settings (20003), tried again in 40 s: Bad token',
-    'notice: provider one: +15005550006 paused by an operator 4 min ago, until it is resumed: Maintenance',
+    'problem: provider two: paused by an operator 4 min ago, until svc providers resume: Maintenance',
+    'problem: provider three: paused, refuses its settings (20003), retried in 40 s: Bad token',
+    'notice: provider one: +15005550006 paused by an operator 4 min ago, until svc providers resume: Maintenance',
   ])
 })
 
-test('many failures are told, a few are not', () => {
+test('reports many failures, but not a few', () => {
   const first = reading({ after_s: -30 })
   const now = (failed: number, delivered: number) =>
     reading({ overview: { messages: [sms('failed', failed), sms('delivered', delivered)] } })
   expect(textsOf(now(12, 28), first)).toEqual([
-    'problem: 12 of 40 messages failed within the last minute',
+    'problem: 12 of 40 messages failed in the last minute',
   ])
   expect(textsOf(now(4, 0), first)).toEqual([])
   expect(textsOf(now(5, 100), first)).toEqual([])
   expect(textsOf(now(12, 28))).toEqual([])
 })
 
-test('unknown outcomes, late deliveries and failing webhooks are noticed', () => {
+test('reports unknown outcomes, late deliveries and failing webhooks', () => {
   const overview = {
     message_queue: { waiting: 1, due: 0, oldest_due_at: null, unknown: 1 },
     delivery_queue: { waiting: 7, due: 7, oldest_due_at: ago(420) },
@@ -69,13 +69,13 @@ test('unknown outcomes, late deliveries and failing webhooks are noticed', () =>
     pause: null,
   }
   expect(textsOf(reading({ overview }))).toEqual([
-    'notice: of 1 message it is not known whether a provider has it',
-    'notice: the oldest webhook delivery is due for 7 min (7 due): its receiver is down, or no server delivers',
+    'notice: it is unknown whether a provider has accepted 1 message',
+    'notice: the oldest webhook delivery is due for 7 min (7 due): its receiver fails, or no server runs',
     'notice: 2 webhooks fail',
   ])
 })
 
-test('a pause of everything is the one thing to say of what is late', () => {
+test('reports only the pause when dispatch is paused', () => {
   const pause = {
     cause: 'operator',
     reason: 'moving',
@@ -85,6 +85,6 @@ test('a pause of everything is the one thing to say of what is late', () => {
   const message_queue = { waiting: 3, due: 3, oldest_due_at: ago(600), unknown: 0 }
   const delivery_queue = { waiting: 7, due: 7, oldest_due_at: ago(600) }
   expect(textsOf(reading({ overview: { pause, message_queue, delivery_queue } }))).toEqual([
-    'problem: nothing is sent or delivered for 90 s (3 due): moving; svc resume lets it go on',
+    'problem: all sending and delivering is paused for 90 s (3 due): moving; svc resume ends the pause',
   ])
 })

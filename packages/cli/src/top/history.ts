@@ -1,11 +1,11 @@
 import type { Channel } from '@svc/core/contract'
 import type { Overview } from '@svc/core/operate'
 
-/** What is counted: messages accepted, handed to a provider, delivered, failed; `left` is no longer queued. */
+/** The counted messages: accepted, handed to a provider, delivered, failed; `dequeued` are no longer queued. */
 export const SERIES = ['accepted', 'sent', 'delivered', 'failed'] as const
-export type Series = (typeof SERIES)[number] | 'left'
+export type Series = (typeof SERIES)[number] | 'dequeued'
 
-/** Messages a second. */
+/** Messages per second. */
 export type Rates = Record<(typeof SERIES)[number], number>
 
 type Totals = Record<Series, number>
@@ -16,23 +16,23 @@ interface Sample {
   byChannel: ReadonlyMap<Channel, Totals>
 }
 
-/** How far back samples are kept. */
+/** The age of the oldest sample. */
 export const HISTORY_MS = 5 * 60_000
 
-/** A rate is that of the last seconds, so that it is steady enough to be read. */
+/** The period of a rate, long enough to be steady. */
 const RATE_MS = 5_000
 
-/** Remembers totals for some minutes, and tells how fast they grew. `channel` null is all of them. */
+/** Keeps the totals of some minutes and computes rates. A null `channel` means all channels. */
 export interface History {
   add(overview: Overview): void
   total(series: Series, channel: Channel | null): number
-  /** By how much it grew in the last `span_ms`, or since the first sample; null before there are two. */
-  growth(series: Series, channel: Channel | null, span_ms: number): number | null
-  /** Null before there are two samples. */
+  /** The growth in the last `period_ms`, or since the first sample; null before the second sample. */
+  growth(series: Series, channel: Channel | null, period_ms: number): number | null
+  /** Null before the second sample. */
   rates(channel: Channel | null): Rates | null
-  /** The rates of so many equal parts of the last minutes, oldest first; null where nothing was seen yet. */
+  /** The rates of `count` equal parts of the last minutes, oldest first; null before the first sample. */
   parts(series: Series, channel: Channel | null, count: number): (number | null)[]
-  /** As it is now, whatever is added later. */
+  /** A copy that does not change when samples are added. */
   copy(): History
 }
 
@@ -40,7 +40,7 @@ export function createHistory(earlier: readonly Sample[] = []): History {
   const samples = [...earlier]
   const newest = () => samples.at(-1)
 
-  /** The total as it was then, between two samples in proportion; null before the first. */
+  /** The total at a time, interpolated between two samples; null before the first. */
   function totalAt(at_ms: number, read: (sample: Sample) => number): number | null {
     const after = samples.findIndex((sample) => sample.at_ms >= at_ms)
     const [before, next] = [samples[after - 1], samples[after]]
@@ -50,12 +50,12 @@ export function createHistory(earlier: readonly Sample[] = []): History {
     return read(before) + share * (read(next) - read(before))
   }
 
-  function growth(series: Series, channel: Channel | null, span_ms: number) {
+  function growth(series: Series, channel: Channel | null, period_ms: number) {
     const [first, last] = [samples[0], newest()]
     if (!first || !last || first === last) return null
     const read = valueIn(series, channel)
-    const from_ms = Math.max(first.at_ms, last.at_ms - span_ms)
-    // What is erased makes a total smaller: that is no rate.
+    const from_ms = Math.max(first.at_ms, last.at_ms - period_ms)
+    // An erasure makes a total smaller: that is not a rate.
     return Math.max(0, read(last) - (totalAt(from_ms, read) ?? 0))
   }
 
@@ -69,7 +69,7 @@ export function createHistory(earlier: readonly Sample[] = []): History {
   return {
     add(overview) {
       const at_ms = overview.at.getTime()
-      // A clock that was set back would make a rate of nothing.
+      // After a clock was set back, earlier samples would give wrong rates.
       if (at_ms <= (newest()?.at_ms ?? 0)) samples.length = 0
       samples.push(sampleOf(overview))
       while ((samples[1]?.at_ms ?? at_ms) < at_ms - HISTORY_MS) samples.shift()
@@ -88,7 +88,7 @@ export function createHistory(earlier: readonly Sample[] = []): History {
       const end_ms = newest()?.at_ms ?? 0
       const part_ms = HISTORY_MS / count
       const read = valueIn(series, channel)
-      // Ends that do not move with every sample: bars then wander to the left instead of trembling.
+      // The ends of the parts are fixed, so that the bars move left step by step and do not flicker.
       const last_ms = Math.floor(end_ms / part_ms) * part_ms
       return Array.from({ length: count }, (_, i) => {
         const to_ms = last_ms - (count - 1 - i) * part_ms
@@ -108,11 +108,11 @@ function sampleOf({ at, messages }: Overview): Sample {
   const all = none()
   const byChannel = new Map<Channel, Totals>()
   for (const { channel, status, count } of messages) {
-    const mine = byChannel.get(channel) ?? none()
-    byChannel.set(channel, mine)
-    for (const totals of [all, mine]) {
+    const ofChannel = byChannel.get(channel) ?? none()
+    byChannel.set(channel, ofChannel)
+    for (const totals of [all, ofChannel]) {
       totals.accepted += count
-      if (status !== 'queued') totals.left += count
+      if (status !== 'queued') totals.dequeued += count
       if (status !== 'queued' && status !== 'failed') totals.sent += count
       if (status === 'delivered' || status === 'read') totals.delivered += count
       if (status === 'failed') totals.failed += count
@@ -122,5 +122,5 @@ function sampleOf({ at, messages }: Overview): Sample {
 }
 
 function none(): Totals {
-  return { accepted: 0, sent: 0, delivered: 0, failed: 0, left: 0 }
+  return { accepted: 0, sent: 0, delivered: 0, failed: 0, dequeued: 0 }
 }

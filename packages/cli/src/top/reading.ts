@@ -3,13 +3,13 @@ import type { Channel } from '@svc/core/contract'
 import type { Overview, Troubles } from '@svc/core/operate'
 import { pause } from '../connect/polling.ts'
 
-/** What the database tells at one moment. */
+/** The state of the service at one moment. */
 export interface Reading {
   overview: Overview
   troubles: Troubles
 }
 
-/** Reads once, with so many webhooks in trouble and failed messages at most. */
+/** Reads once, with at most `limit` failing webhooks and `limit` failed messages. */
 export async function readOnce(
   { overviews }: Pick<Core, 'overviews'>,
   { limit, channel }: { limit: number; channel: Channel | null },
@@ -22,8 +22,8 @@ export async function readOnce(
 }
 
 /**
- * Reads every `interval_ms` until `signal` aborts, one reading after the other. A database that is slow is left alone for
- * as long as it took to answer; one that does not answer is asked again.
+ * Reads every `interval_ms` until `signal` aborts, one reading after the other. After a slow reading it waits as long as
+ * the reading took; after a failed one it retries.
  */
 export async function keepReading(
   read: () => Promise<Reading>,

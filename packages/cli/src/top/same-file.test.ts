@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { createSameFile } from './same-file.ts'
 
-test('tells that a file is gone, back, or another one', async () => {
+test('detects a removed and a replaced file', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'svc-same-'))
   try {
     const path = join(folder, 'svc.db')
@@ -23,6 +23,6 @@ test('tells that a file is gone, back, or another one', async () => {
   }
 })
 
-test('a database that is no file is none of its business', async () => {
+test('accepts a database that is not a file', async () => {
   await (await createSameFile(null))()
 })

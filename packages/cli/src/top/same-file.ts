@@ -2,17 +2,17 @@ import { stat } from 'node:fs/promises'
 import { Failure } from '../process/failure.ts'
 
 /**
- * Answers what throws once the file of a database is gone or another one stands in its place: whoever has it open still
- * reads the old one, and would be told nothing new for ever. `path` null is a database that is no file.
+ * Returns a check that throws when the file of a database was removed or replaced: an open connection would read the old
+ * file forever. A null `path` is a PostgreSQL database.
  */
 export async function createSameFile(path: string | null): Promise<() => Promise<void>> {
   if (path === null) return async () => {}
   const first = await identityOf(path)
   return async () => {
     const now = await identityOf(path)
-    if (now === null) throw new Failure('database_gone', `there is no file ${path} any more`)
+    if (now === null) throw new Failure('database_gone', `the file ${path} was removed`)
     if (now === first) return
-    throw new Failure('database_replaced', `${path} is another file now: start svc top again`)
+    throw new Failure('database_replaced', `${path} was replaced: start svc top again`)
   }
 }
 

@@ -1,48 +1,48 @@
 import type { Channel } from '@svc/core/contract'
 import type { Style } from '../show/style.ts'
 import { column, cut, printable, type TerminalSize, textWidth, wrapped } from '../show/text.ts'
-import { countText, spanText } from './amounts.ts'
+import { countText, durationText } from './amounts.ts'
 import { type FailedMessage, failureHeading, failureLine } from './failure-lines.ts'
 import type { History } from './history.ts'
 import type { Reading } from './reading.ts'
 import { queueLines, rateLines, type Section, stateLines, stockLines } from './sections.ts'
 
-/** What `svc top` shows just now. */
-export interface Shown {
-  /** Null before the first answer. */
+/** The data that `svc top` shows. */
+export interface TopData {
+  /** Null before the first reading. */
   reading: Reading | null
   history: History
-  /** Since when the database does not answer, and what it said. */
+  /** The outage of the database with its error, or null. */
   outage: { since: Date; now: Date; text: string } | null
 }
 
-/** How somebody looks at it. */
-export interface Looking {
+/** The choices of the user. */
+export interface ViewState {
   channel: Channel | null
   filter: string
   isPaused: boolean
   selected_id: string | null
-  /** Those that pass the filter, newest first. */
+  /** The failures that match the filter, newest first. */
   failures: readonly FailedMessage[]
 }
 
-/** Below this height nothing stands apart, so that there is room for failures. */
+/** Below this height there are no blank lines between sections, to leave room for failures. */
 const AIRY_ROWS = 34
 
-/** The whole screen but for its last line: exactly so many lines that with it one line stays free. */
+/** The screen without its last line: `rows - 2` lines, so that one line of the terminal stays free. */
 export function screenLines(
-  shown: Shown,
-  looking: Looking,
+  data: TopData,
+  state: ViewState,
   { columns, rows }: TerminalSize,
   style: Style,
 ): string[] {
   const height = Math.max(1, rows - 2)
-  const { reading, history, outage } = shown
-  const head = [titleLine(shown, looking, columns, style), ...outageLines(outage, columns, style)]
+  const { reading, history, outage } = data
+  const head = [titleLine(data, state, columns, style), ...outageLines(outage, columns, style)]
   if (!reading) {
     return exactly(outage ? head : [...head, 'Waiting for the database…'], height)
   }
-  const { channel } = looking
+  const { channel } = state
   const section: Section = { reading, history, channel, columns, style }
   const isAiry = rows >= AIRY_ROWS
   const details = isAiry ? 5 : 1
@@ -54,11 +54,11 @@ export function screenLines(
   ]
   const above = blocks.flatMap((block, i) => (isAiry || i === 0 ? [...block, ''] : block))
   if (!isAiry) above.push('')
-  return exactly([...above, ...failureLines(section, looking, height - above.length)], height)
+  return exactly([...above, ...failureLines(section, state, height - above.length)], height)
 }
 
-function titleLine({ reading }: Shown, looking: Looking, columns: number, style: Style): string {
-  const { channel, filter, isPaused } = looking
+function titleLine({ reading }: TopData, state: ViewState, columns: number, style: Style): string {
+  const { channel, filter, isPaused } = state
   const at = reading ? `${reading.overview.at.toISOString().slice(11, 19)} UTC` : ''
   const parts = [
     isPaused ? 'paused' : null,
@@ -70,11 +70,11 @@ function titleLine({ reading }: Shown, looking: Looking, columns: number, style:
   return `${style('bold', column('svc top', columns - textWidth(right)))}${right}`
 }
 
-function outageLines(outage: Shown['outage'], columns: number, style: Style): string[] {
+function outageLines(outage: TopData['outage'], columns: number, style: Style): string[] {
   if (!outage) return []
   const { since, now, text } = outage
-  const span = spanText(now.getTime() - since.getTime())
-  const line = `✗ The database does not answer for ${span}; asking again. ${printable(text)}`
+  const duration = durationText(now.getTime() - since.getTime())
+  const line = `✗ The database does not answer for ${duration}; retrying. ${printable(text)}`
   return wrapped(line, columns)
     .slice(0, 2)
     .map((each) => style('red', each))
@@ -82,7 +82,7 @@ function outageLines(outage: Shown['outage'], columns: number, style: Style): st
 
 function failureLines(
   { reading, columns, style }: Section,
-  { failures, filter, selected_id }: Looking,
+  { failures, filter, selected_id }: ViewState,
   height: number,
 ): string[] {
   const all = reading.troubles.failures.length
@@ -110,7 +110,7 @@ function failureLines(
   return [...head, ...lines]
 }
 
-/** Cut or filled up, so that what is below stands still. */
+/** Exactly `height` lines, cut or filled up, so that the lines below do not move. */
 export function exactly(lines: readonly string[], height: number): string[] {
   return Array.from({ length: height }, (_, i) => lines[i] ?? '')
 }

@@ -6,7 +6,7 @@ import { type Finding, findingsOf, pauseText } from './findings.ts'
 import { type History, SERIES } from './history.ts'
 import type { Reading } from './reading.ts'
 
-/** Lines of the screen, each within its width; what comes from elsewhere is made printable in here. */
+/** The input of a section. Its lines fit into `columns`, and foreign texts are made printable. */
 export interface Section {
   reading: Reading
   history: History
@@ -19,34 +19,34 @@ const NAME_COLUMNS = 12
 const NUMBER_COLUMNS = 10
 const SPARK_COLUMNS_MAX = 60
 
-/** Whether all is well, or in words what is not; at most `max` lines. */
+/** The findings, or that all is well; at most `max` lines. */
 export function stateLines({ reading, history, columns, style }: Section, max: number): string[] {
   const findings = findingsOf(reading, history)
   if (findings.length === 0) return [style('green', '✓ All is well.')]
   const shown = findings.length > max ? findings.slice(0, max - 1) : findings
   const more = findings.length - shown.length
   const lines = shown.map((finding) => findingLine(finding, columns, style))
-  return more === 0 ? lines : [...lines, style('dim', `  and ${more} more: make the window higher`)]
+  return more === 0 ? lines : [...lines, style('dim', `  and ${more} more: make the window larger`)]
 }
 
-/** One finding; `✗` for what is to be acted on, `!` for what is to be known. */
+/** One finding: `✗` for a problem, `!` for a notice. */
 export function findingLine({ severity, text }: Finding, columns: number, style: Style): string {
   const [colour, mark] =
     severity === 'problem' ? (['red', '✗'] as const) : (['yellow', '!'] as const)
   return style(colour, cut(`${mark} ${printable(text)}`, columns))
 }
 
-/** How many messages are accepted, sent, delivered and fail in a second, and how that was in the last minutes. */
+/** The rates of accepted, sent, delivered and failed messages, now and in the last minutes. */
 export function rateLines({ history, channel, columns, style }: Section): string[] {
   const rates = history.rates(channel)
   const room = columns - NAME_COLUMNS - 2 * NUMBER_COLUMNS - 2
   const spark = Math.min(SPARK_COLUMNS_MAX, Math.max(0, room))
   const head = [
     column(channel === null ? 'MESSAGES' : channel.toUpperCase(), NAME_COLUMNS),
-    columnRight('a second', NUMBER_COLUMNS),
+    columnRight('per second', NUMBER_COLUMNS),
     '  ',
     column('last 5 minutes', spark),
-    columnRight('in all', NUMBER_COLUMNS),
+    columnRight('total', NUMBER_COLUMNS),
   ]
   const lines = SERIES.map((series) => {
     const parts = history.parts(series, channel, spark)
@@ -60,7 +60,7 @@ export function rateLines({ history, channel, columns, style }: Section): string
   return [style('dim', head.join('')), ...lines]
 }
 
-/** How much waits to be sent and delivered, and for how long. */
+/** The queues of messages and deliveries. */
 export function queueLines({ reading, style }: Section): string[] {
   const { at, message_queue, delivery_queue } = reading.overview
   const cells = (name: string, values: readonly string[]) =>
@@ -79,7 +79,7 @@ export function queueLines({ reading, style }: Section): string[] {
   ]
 }
 
-/** Providers, webhooks and credits: a line each, and one for everything of them that is in trouble, up to `max`. */
+/** One line each for providers, webhooks and credits, and up to `max` lines for their troubles. */
 export function stockLines(section: Section, max: number): string[] {
   const { reading, columns, style } = section
   const { credits, webhooks } = reading.overview
@@ -109,7 +109,7 @@ function troubles(texts: readonly string[], { columns, style }: Section, max: nu
 }
 
 function providersText({ troubles: { providers } }: Reading): string {
-  if (providers.length === 0) return 'none configured here: the sandbox takes everything'
+  if (providers.length === 0) return 'none configured here: the sandbox serves every channel'
   const isPaused = ({ pauses }: (typeof providers)[number]) => pauses.some((p) => p.sender === '')
   const paused = providers.filter(isPaused).length
   const names = providers.map((each) => (isPaused(each) ? `${each.name} (paused)` : each.name))
@@ -125,10 +125,10 @@ function pausedProviders({ overview, troubles: { providers } }: Reading): string
 function troubledWebhooks({ overview, troubles: { webhooks } }: Reading): string[] {
   return webhooks.map((webhook) => {
     const { status, url, disabled_reason, consecutive_failures, last_failure_at } = webhook
-    const why =
+    const reason =
       status === 'disabled'
         ? (disabled_reason ?? 'by its owner')
         : `${countText(consecutive_failures)} in a row, the last ${agoText(last_failure_at, overview.at)} ago`
-    return `${status} (${why}): ${url}`
+    return `${status} (${reason}): ${url}`
   })
 }

@@ -4,7 +4,7 @@ import { findingsOf, pauseText } from './findings.ts'
 import { type History, SERIES } from './history.ts'
 import type { Reading } from './reading.ts'
 
-/** One reading for machines; `rates` is null where there was no reading before. Credits are in credits. */
+/** A reading in JSON; `rates` is null without an earlier reading. Amounts are in credits. */
 export function readingDocument(
   { overview, troubles }: Reading,
   history: History,
@@ -21,7 +21,7 @@ export function readingDocument(
   }
 }
 
-/** Connections are the server's; this process has none. */
+/** Without connections: only the server has them. */
 function troublesDocument({ providers, webhooks, failures }: Reading['troubles']) {
   return {
     providers: providers.map(({ connections: _, pauses, ...provider }) => ({
@@ -33,7 +33,7 @@ function troublesDocument({ providers, webhooks, failures }: Reading['troubles']
   }
 }
 
-/** One reading as plain rows: what it is about first. */
+/** A reading as plain rows, with the subject in the first cell. */
 export function readingRows(reading: Reading, history: History): Cell[][] {
   const { overview, troubles } = reading
   const { message_queue, delivery_queue, credits, webhooks } = overview
@@ -86,7 +86,7 @@ export function readingRows(reading: Reading, history: History): Cell[][] {
   ]
 }
 
-/** The names of the values in `watchRow`. */
+/** The headings of `watchRow`. */
 export const WATCH_HEADINGS = [
   'at',
   ...SERIES.map((series) => `${series}/s`),
@@ -98,7 +98,7 @@ export const WATCH_HEADINGS = [
   'state',
 ]
 
-/** One reading as one row, to be followed in a log. */
+/** A reading as one row of a log. */
 export function watchRow(reading: Reading, history: History): Cell[] {
   const { at, message_queue, delivery_queue } = reading.overview
   const { waiting, due, oldest_due_at, unknown } = message_queue

@@ -12,12 +12,12 @@ const NAMED = {
   delete: 'backspace',
 } as const satisfies Partial<Record<keyof Key, string>>
 
-/** What these are where other keys arrive with them. */
+/** Names of keys that arrive as control characters together with other keys. */
 const CONTROLS: Record<string, string> = { '\r': 'enter', '\u007f': 'backspace', '\b': 'backspace' }
 
 /**
- * Calls `press` for every key: `up`, `down`, `pageup`, `pagedown`, `enter`, `escape`, `backspace`, or the character itself. Keys that
- * arrive together, as over a slow line, come one by one; `press` must not rely on having been rendered in between.
+ * Calls `press` for every key: `up`, `down`, `pageup`, `pagedown`, `enter`, `escape`, `backspace`, or the character
+ * itself. Keys that arrive together are passed one by one, without a render in between.
  */
 export function useKeys(press: (key: string) => void, isActive = true): void {
   const latest = useRef(press)

@@ -10,8 +10,8 @@ const item = (text: string, id?: string): LogItem => ({
   ...(id !== undefined && { id }),
 })
 
-/** The view of a log, and the hand that writes it. */
-function log(given: Partial<LineLogProps> = {}) {
+/** A rendered log, with its sink and its keys. */
+function log(props: Partial<LineLogProps> = {}) {
   let opened: { sink: LogSink; signal: AbortSignal } | undefined
   const view = render(
     lineLog({
@@ -21,7 +21,7 @@ function log(given: Partial<LineLogProps> = {}) {
         opened = { sink, signal }
         return new Promise((resolve) => signal.addEventListener('abort', () => resolve()))
       },
-      ...given,
+      ...props,
     }),
   )
   const status = () => view.lastFrame() ?? ''
@@ -29,7 +29,7 @@ function log(given: Partial<LineLogProps> = {}) {
   return {
     status,
     written,
-    /** How often a line was printed. */
+    /** The number of times a line was printed. */
     count: (text: string) => view.frames.filter((frame) => frame.startsWith(`${text}\n`)).length,
     press: (keys: string) => view.stdin.write(keys),
     until: (pattern: RegExp) => vi.waitFor(() => expect(status()).toMatch(pattern), 10_000),
@@ -42,7 +42,7 @@ function log(given: Partial<LineLogProps> = {}) {
   }
 }
 
-test('prints each line once, above a status that tells how many', async () => {
+test('prints each line once, above a status line with the count', async () => {
   const view = log()
   const { sink } = await view.begun()
   for (const text of ['one', 'two', 'three']) sink.add(item(text))
@@ -51,7 +51,7 @@ test('prints each line once, above a status that tells how many', async () => {
   expect(view.status()).not.toContain('timeline')
 })
 
-test('a filter lets through what has its text, from now on', async () => {
+test('a filter shows new lines that contain its text', async () => {
   const view = log()
   const { sink } = await view.begun()
   view.press('/FAIL\r')
@@ -62,7 +62,7 @@ test('a filter lets through what has its text, from now on', async () => {
   expect([view.count('delivered'), view.count('failed')]).toEqual([0, 1])
 })
 
-test('paused it holds lines, at most a thousand, and prints them when it goes on', async () => {
+test('a paused log holds at most a thousand lines, and prints them afterwards', async () => {
   const view = log()
   const { sink } = await view.begun()
   view.press('p')
@@ -77,7 +77,7 @@ test('paused it holds lines, at most a thousand, and prints them when it goes on
   ])
 })
 
-test('enter lets choose one of the latest, whose timeline is printed while the rest waits', async () => {
+test('enter opens a list of the latest messages, and prints the chosen timeline', async () => {
   const view = log({ open: async (id) => [`timeline of ${id}`] })
   const { sink } = await view.begun()
   for (let i = 0; i < 12; i++) sink.add(item(`message ${i}`, `id-${i}`))
@@ -92,7 +92,7 @@ test('enter lets choose one of the latest, whose timeline is printed while the r
   await view.until(/paused/)
 })
 
-test('a timeline that cannot be read says why', async () => {
+test('shows the error of a timeline that cannot be read', async () => {
   const view = log({ open: () => Promise.reject(new Error('gone\u001b[2J')) })
   const { sink } = await view.begun()
   sink.add(item('message', 'id'))
@@ -103,7 +103,7 @@ test('a timeline that cannot be read says why', async () => {
   await view.untilWritten(/gone\\u001b\[2J/)
 })
 
-test('an outage is told until it is over', async () => {
+test('shows an outage until it ends', async () => {
   const view = log()
   const { sink } = await view.begun()
   sink.trouble('out of reach')
@@ -112,7 +112,7 @@ test('an outage is told until it is over', async () => {
   await view.until(/● 0 shown/)
 })
 
-test('what follows ends with the view', async () => {
+test('aborts the source when the view ends', async () => {
   const view = log()
   const { signal } = await view.begun()
   view.press('q')

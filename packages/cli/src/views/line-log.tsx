@@ -8,39 +8,39 @@ import { useKeys } from './keys.ts'
 import { Lines, useTerminalSize } from './terminal.tsx'
 import { useTypedText } from './typed-text.ts'
 
-/** How many lines wait while the log is paused; the oldest go first. */
+/** The most lines that wait while the log is paused; the oldest are dropped first. */
 const HELD_MAX = 1_000
-/** From how many of the latest things one can be chosen. */
+/** The most items in the list of choices. */
 const CHOICE_MAX = 10
 
-/** Something that happened. */
+/** An item of a log. */
 export interface LogItem {
-  /** Its line, printable, for a terminal of that width. */
+  /** Its printable line for a terminal with `columns` columns. */
   line: (columns: number) => string
-  /** What a filter looks at. */
+  /** The text that a filter searches. */
   words: string
-  /** What it happened to, where that can be opened. */
+  /** The id to open it with, if it can be opened. */
   id?: string
 }
 
-/** Where what happens is told. */
+/** The receiver of items. */
 export interface LogSink {
   add(item: LogItem): void
-  /** What is wrong with the connection; null when nothing is. */
+  /** Reports a fault of the connection; null ends it. */
   trouble(text: string | null): void
 }
 
 export interface LineLogProps {
-  /** What is followed. */
+  /** The source of the items. */
   title: string
   style: Style
-  /** Tells what happens until `signal` aborts; that it ends otherwise ends the view. */
+  /** Adds items until `signal` aborts; when it resolves or rejects earlier, the view ends. */
   follow: (sink: LogSink, signal: AbortSignal) => Promise<void>
-  /** The lines that tell more of the thing with this id. */
+  /** Returns detail lines for an id. */
   open?: (id: string, columns: number) => Promise<string[]>
 }
 
-/** Lines that scroll as ever, above a status line that stays. */
+/** Scrolling lines above a fixed status line. */
 export function lineLog(props: LineLogProps): ReactElement {
   return <LineLog {...props} />
 }
@@ -67,7 +67,7 @@ function LineLog({ title, style, follow, open }: LineLogProps): ReactElement {
 
   const openOne = (id: string) => {
     setChoosing(false)
-    // What comes next would carry it away before it is read.
+    // New lines would scroll the details away.
     setPaused(true)
     open?.(id, size.columns)
       .catch((error: unknown) => [style('red', printable(explain(error).message))])
@@ -97,7 +97,7 @@ function LineLog({ title, style, follow, open }: LineLogProps): ReactElement {
   ]
   const mark = trouble === null ? style('green', '●') : style('red', '✗')
   const keys = isTyping
-    ? `filter: ${typed.text}▏  enter keeps it, esc clears it`
+    ? `filter: ${typed.text}▏  enter keep  esc clear`
     : `q quit  / filter  p pause${open ? '  enter timeline' : ''}`
   return (
     <Lines
@@ -109,22 +109,22 @@ function LineLog({ title, style, follow, open }: LineLogProps): ReactElement {
   )
 }
 
-/** Prints what passes the filter and keeps the rest of what is needed, all of it bounded. */
-function useLog(look: {
+/** Prints the items that match the filter; keeps bounded lists of held and latest items. */
+function useLog(state: {
   filter: string
   isPaused: boolean
   size: TerminalSize
   write: (text: string) => void
 }) {
   const [, draw] = useReducer((count: number) => count + 1, 0)
-  const now = useRef(look)
-  now.current = look
+  const current = useRef(state)
+  current.current = state
   const [log] = useState(() => {
     const latest: LogItem[] = []
     let held: LogItem[] = []
     const counts = { shown: 0, dropped: 0 }
     function print(item: LogItem) {
-      const { filter, size, write } = now.current
+      const { filter, size, write } = current.current
       if (!item.words.toLowerCase().includes(filter.toLowerCase())) return
       counts.shown++
       write(`${item.line(size.columns)}\n`)
@@ -140,7 +140,7 @@ function useLog(look: {
           latest.unshift(item)
           latest.length = Math.min(latest.length, CHOICE_MAX)
         }
-        if (now.current.isPaused) held.push(item)
+        if (current.current.isPaused) held.push(item)
         else print(item)
         if (held.length > HELD_MAX) {
           held.shift()
@@ -157,12 +157,12 @@ function useLog(look: {
     }
   })
   useEffect(() => {
-    if (!look.isPaused) log.release()
-  }, [look.isPaused, log])
+    if (!state.isPaused) log.release()
+  }, [state.isPaused, log])
   return { add: log.add, latest: log.latest, held: log.held(), ...log.counts }
 }
 
-/** The latest things, one of which can be opened. */
+/** The list of the latest items, of which one can be opened. */
 function Choice({
   items,
   size,
@@ -176,7 +176,7 @@ function Choice({
   close: () => void
   choose: (id: string) => void
 }): ReactElement {
-  // What comes meanwhile must not move what is being chosen from.
+  // New items must not move the list.
   const [shown] = useState(() => items.slice(0, Math.max(1, size.rows - 4)))
   const at = useRef(0)
   const [, draw] = useReducer((count: number) => count + 1, 0)
@@ -194,6 +194,6 @@ function Choice({
     const line = item.line(size.columns - 2)
     return i === at.current ? `${style('bold', '›')} ${line}` : `  ${line}`
   })
-  const keys = style('dim', cut('↑↓ select  enter tell its timeline  esc back', size.columns))
+  const keys = style('dim', cut('↑↓ select  enter timeline  esc back', size.columns))
   return <Lines lines={[...lines, keys]} />
 }

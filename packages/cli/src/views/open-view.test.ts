@@ -39,14 +39,14 @@ const load = async () => createElement(Hello)
 describe('canOpenView', () => {
   test.each([
     ['a terminal', {}, true],
-    ['one without colour', { NO_COLOR: '1' }, true],
-    ['a dumb one', { TERM: 'dumb' }, false],
+    ['a terminal without colour', { NO_COLOR: '1' }, true],
+    ['a dumb terminal', { TERM: 'dumb' }, false],
     ['CI', { CI: 'true' }, false],
   ])('%s', (_, env, expected) => {
     expect(canOpenView(contextOf(fakeTerminal(), env).context)).toBe(expected)
   })
 
-  test('nobody can press keys, or a machine reads', () => {
+  test('without a keyboard, and with --json', () => {
     const { terminal } = contextOf()
     expect(canOpenView(contextOf(terminal, {}, true).context)).toBe(false)
     Object.assign(terminal.stdin, { isTTY: false })
@@ -56,7 +56,7 @@ describe('canOpenView', () => {
 
 describe('openView', () => {
   const { CI } = process.env
-  // ink draws nothing there before the end.
+  // In CI ink draws only at the end.
   beforeEach(() => void delete process.env.CI)
   afterEach(() => {
     if (CI !== undefined) process.env.CI = CI
@@ -65,7 +65,7 @@ describe('openView', () => {
   test.each([
     ['q', 'q'],
     ['Ctrl-C', '\u0003'],
-  ])('takes a screen of its own and gives the old one back at %s', async (_, key) => {
+  ])('uses the alternate screen and restores the terminal after %s', async (_, key) => {
     const { terminal, context } = contextOf()
     const ended = openView(context, { screen: 'full', load })
     await terminal.until(/Hello/)
@@ -79,7 +79,7 @@ describe('openView', () => {
     expect(written).toContain(SHOW_CURSOR)
   })
 
-  test('ends when the run is asked to, also before it began', async () => {
+  test('ends when the run is stopped, also before its start', async () => {
     const { terminal, context, stopping } = contextOf()
     const ended = openView(context, { screen: 'full', load })
     await terminal.until(/Hello/)
@@ -92,7 +92,7 @@ describe('openView', () => {
     expect(terminal.written()).toBe(before)
   })
 
-  test('restores the terminal when the view fails, and says why', async () => {
+  test('restores the terminal when the view fails, and throws its error', async () => {
     const { terminal, context } = contextOf()
     const error = new Error('no more')
     const failing = async () => createElement(Hello, { error })
@@ -101,7 +101,7 @@ describe('openView', () => {
     expect(terminal.written().endsWith(LEAVE)).toBe(true)
   })
 
-  test('inline leaves what was printed before, also when the terminal becomes lower', async () => {
+  test('inline keeps the earlier output, also when the terminal becomes smaller', async () => {
     const { terminal, context } = contextOf(fakeTerminal(80, 24))
     const ended = openView(context, { screen: 'inline', load })
     await terminal.until(/Hello/)
@@ -113,7 +113,7 @@ describe('openView', () => {
     expect(terminal.written()).not.toContain('\u001b[3J')
   })
 
-  test('leaves no listener behind', async () => {
+  test('removes its listeners', async () => {
     const count = () => process.listenerCount('exit')
     const before = count()
     const { terminal, context } = contextOf()

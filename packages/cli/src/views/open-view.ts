@@ -3,28 +3,28 @@ import type { Context } from '../context.ts'
 import { type OutputStream, type ProcessIo, stopSignalOf } from '../process/process-io.ts'
 
 const ENTER_OWN_SCREEN = '\u001b[?1049h\u001b[2J\u001b[H'
-// Cleared first: tmux keeps lines of a screen whose size has changed.
+// Cleared first, because tmux keeps lines of a screen after a resize.
 const LEAVE_OWN_SCREEN = '\u001b[2J\u001b[H\u001b[?1049l'
 const ERASE_SCROLLBACK = '\u001b[3J'
 
 /**
- * Whether a view can be shown: somebody sees it and can press keys. Elsewhere a command prints plain lines; so it does
- * where `--json` is given, on a dumb terminal, and in CI, where ink draws nothing before the end.
+ * Whether a view can be shown: on a terminal with a keyboard. A command prints plain lines elsewhere, and with `--json`,
+ * on a dumb terminal, and in CI, where ink draws only at the end.
  */
 export function canOpenView({ io, output }: Context): boolean {
   const { stdin, stdout, env } = io
-  const isAnswered = stdout.isTTY === true && stdin.isTTY === true && !!stdin.setRawMode
-  return isAnswered && !output.isJson() && env.TERM !== 'dumb' && !isCi(env)
+  const isInteractive = stdout.isTTY === true && stdin.isTTY === true && !!stdin.setRawMode
+  return isInteractive && !output.isJson() && env.TERM !== 'dumb' && !isCi(env)
 }
 
 /**
- * Shows a view until it ends itself (`useApp().exit()`), Ctrl-C is pressed or the run is asked to stop. Leaves the
- * terminal as it was found, however it ends. The view keeps below the terminal's height (`rows - 1` lines), colours by
- * `output.style`, and makes texts from elsewhere `printable`.
+ * Shows a view until it ends itself (`useApp().exit()`), Ctrl-C is pressed, or the run is stopped. Always restores the
+ * terminal. The view must have fewer lines than the terminal (`rows - 1`), use `output.style` for colours, and make
+ * foreign texts `printable`.
  *
- * @param screen `full` takes a screen of its own and gives the old one back; `inline` stays below what was printed.
- * @param load imports the view and makes its element: ink and React are loaded here and nowhere before.
- * @throws what the view gave to `exit(error)`.
+ * @param screen `full` uses the alternate screen; `inline` draws below the earlier output.
+ * @param load imports the view and creates its element: ink and React are loaded only here.
+ * @throws the error that the view passed to `exit(error)`.
  *
  * @example
  * await openView(context, {
@@ -36,7 +36,7 @@ export async function openView(
   { io }: { io: ProcessIo },
   { screen, load }: { screen: 'full' | 'inline'; load: () => Promise<ReactElement> },
 ): Promise<void> {
-  // React's development build measures every render and keeps what it measured.
+  // The development build of React records measurements of every render.
   process.env.NODE_ENV ??= 'production'
   const [{ render }, element] = await Promise.all([import('ink'), load()])
   const stop = stopSignalOf(io)
@@ -46,7 +46,7 @@ export async function openView(
   try {
     const instance = render(element, {
       stdin: stdin as NodeJS.ReadStream,
-      stdout: keepingScrollback(stdout) as NodeJS.WriteStream,
+      stdout: withoutErase(stdout) as NodeJS.WriteStream,
       stderr: stderr as NodeJS.WriteStream,
       patchConsole: false,
     })
@@ -58,7 +58,7 @@ export async function openView(
   }
 }
 
-/** Answers the way back, which is also taken when the process ends first. */
+/** Enters the alternate screen; returns the function that leaves it, which also runs when the process exits. */
 function enterOwnScreen(stdout: OutputStream): () => void {
   let isOwn = true
   const leave = () => {
@@ -71,8 +71,8 @@ function enterOwnScreen(stdout: OutputStream): () => void {
   return leave
 }
 
-/** When a terminal becomes lower than the view, ink erases all that was ever printed; what others printed is to stay. */
-function keepingScrollback(stdout: OutputStream): OutputStream {
+/** Removes the sequence with which ink erases the scrollback when the terminal becomes smaller than the view. */
+function withoutErase(stdout: OutputStream): OutputStream {
   const write = (chunk: unknown, ...rest: unknown[]) => {
     const text = typeof chunk === 'string' ? chunk.replaceAll(ERASE_SCROLLBACK, '') : chunk
     return Reflect.apply(stdout.write, stdout, [text, ...rest])
@@ -86,7 +86,7 @@ function keepingScrollback(stdout: OutputStream): OutputStream {
   })
 }
 
-/** As ink finds out. */
+/** Whether ink detects CI; the same rule as in ink. */
 function isCi(env: NodeJS.ProcessEnv): boolean {
   if (env.CI === '0' || env.CI === 'false') return false
   return Object.keys(env).some((name) => /^(CI|CONTINUOUS_INTEGRATION|CI_.*)$/.test(name))

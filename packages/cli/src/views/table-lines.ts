@@ -4,10 +4,10 @@ import { column, cut, printable, textWidth, wrapped } from '../show/text.ts'
 
 const GAP = '  '
 const COLUMN_MAX = 28
-/** Where less than this is left beside the others, the last column goes below them. */
+/** With less space than this, the last column goes below the others. */
 const LAST_MIN = 20
 
-/** Rows under headings, no line wider than `columns`; the last column takes as many lines as it needs. */
+/** Rows under headings, at most `columns` wide; the last column is wrapped. */
 export function tableLines(
   headings: readonly string[],
   rows: readonly (readonly Cell[])[],

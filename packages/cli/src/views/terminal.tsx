@@ -3,7 +3,7 @@ import { Box, Text, useStdout } from 'ink'
 import { type ReactElement, useEffect, useState } from 'react'
 import type { TerminalSize } from '../show/text.ts'
 
-/** Lines under each other; one that is too wide is cut and never wrapped. */
+/** Lines that are cut, never wrapped, when they are too wide. */
 export function Lines({ lines }: { lines: readonly string[] }): ReactElement {
   return (
     <Box flexDirection="column">
@@ -16,7 +16,7 @@ export function Lines({ lines }: { lines: readonly string[] }): ReactElement {
   )
 }
 
-/** The size of the terminal, now and whenever it changes. */
+/** The size of the terminal, updated when it changes. */
 export function useTerminalSize(): TerminalSize {
   const { stdout } = useStdout()
   const [size, setSize] = useState(() => sizeOf(stdout))

@@ -13,10 +13,10 @@ import { Lines } from './terminal.tsx'
 
 export type TimelineRow = readonly Cell[]
 
-/** Below this width days are left out of times: the first line has the day. */
+/** Below this width times have no date; the head of the view has it. */
 const WHOLE_TIME_COLUMNS = 120
 
-/** What happened to one message, over the whole screen. */
+/** The timeline of one message on the whole screen. */
 export function Timeline({
   message,
   load,

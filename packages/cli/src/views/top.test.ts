@@ -12,8 +12,8 @@ const plain: Style = (_, text) => text
 const coloured: Style = (name, text) => `<${name}>${text}</>`
 const ESCAPE = '\u001b'
 
-function screen(given: Partial<TopProps> & { columns?: number; rows?: number }) {
-  const { columns = 80, rows = 24, ...props } = given
+function screen(options: Partial<TopProps> & { columns?: number; rows?: number }) {
+  const { columns = 80, rows = 24, ...props } = options
   const view = render(
     topView({
       read: async () => reading(),
@@ -47,7 +47,7 @@ const failing = (count: number): (() => Promise<Reading>) => {
 }
 
 describe('the screen', () => {
-  test('an empty service is well', async () => {
+  test('reports that an empty service is well', async () => {
     const { until, lines } = screen({})
     await until(/✓ All is well\./)
     expect(lines()).toHaveLength(23)
@@ -60,7 +60,7 @@ describe('the screen', () => {
     [200, 50],
     [40, 10],
     [20, 5],
-  ])('keeps within %i columns and %i rows, whatever goes wrong', async (columns, rows) => {
+  ])('fits into %i columns and %i rows with many problems', async (columns, rows) => {
     const wide = failure(1, {
       recipient: '你好你好你好你好你好你好',
       error_message: '😀'.repeat(300),
@@ -90,7 +90,7 @@ describe('the screen', () => {
     for (const line of lines()) expect(textWidth(line)).toBeLessThanOrEqual(columns)
   })
 
-  test('colours by the style it is given alone', async () => {
+  test('uses only the given style for colours', async () => {
     const read = failing(1)
     const bare = screen({ read })
     await bare.until(/undelivered/)
@@ -99,13 +99,13 @@ describe('the screen', () => {
     await until(/<bold>› 0 s/)
   })
 
-  test('texts from elsewhere steer no terminal', async () => {
+  test('escapes control characters of foreign texts', async () => {
     const evil = `x${ESCAPE}]0;owned\u0007${ESCAPE}[2J\r\n\u009b31m\u202e`
-    const given = { recipient: evil, error_code: evil, error_message: evil, provider: evil }
+    const fields = { recipient: evil, error_code: evil, error_message: evil, provider: evil }
     const read = async () =>
       reading({
         troubles: {
-          failures: [failure(1, given)],
+          failures: [failure(1, fields)],
           providers: [provider(evil, { reason: evil })],
           webhooks: [
             {
@@ -130,7 +130,7 @@ describe('the screen', () => {
     for (const frame of frames) expect(frame).not.toMatch(/(?!\n)\p{Cc}|\u202e/u)
   })
 
-  test('a database out of reach is told, with what was read last, until it is back', async () => {
+  test('shows an outage of the database with the last reading, until it ends', async () => {
     let isOut = false
     const read = async () => {
       if (isOut) throw new Error(`connect ECONNREFUSED${ESCAPE}[2J`)
@@ -139,21 +139,21 @@ describe('the screen', () => {
     const { until, text } = screen({ read })
     await until(/All is well/)
     isOut = true
-    await until(/✗ The database does not answer for 0 s; asking again\./)
+    await until(/✗ The database does not answer for 0 s; retrying\./)
     expect(text()).toContain('ECONNREFUSED\\u001b[2J')
     expect(text()).toContain('All is well')
     isOut = false
     await vi.waitFor(() => expect(text()).not.toContain('does not answer'))
   })
 
-  test('one that does not answer at first is waited for', async () => {
+  test('waits for a database that does not answer at the start', async () => {
     const { until } = screen({ read: () => Promise.reject(new Error('starting up')) })
     await until(/starting up/)
   })
 })
 
 describe('keys', () => {
-  test('select, even when several come at once, and stay with the message', async () => {
+  test('select a failure, also when several keys arrive at once', async () => {
     const { until, press } = screen({ read: failing(10_000) })
     await until(/› 0 s/)
     press('jjj')
@@ -168,10 +168,10 @@ describe('keys', () => {
     await until(/› 0 s/)
   })
 
-  test('enter opens the timeline of the selected message, esc comes back', async () => {
-    const asked: string[] = []
+  test('enter opens the timeline of the selected message, esc returns', async () => {
+    const requested: string[] = []
     const timeline: TopProps['timeline'] = async ({ id }) => {
-      asked.push(id)
+      requested.push(id)
       return [
         [
           '2026-05-04T09:00:00.000Z',
@@ -186,13 +186,13 @@ describe('keys', () => {
     await until(/› 0 s/)
     press('j\r')
     await until(/09:00:00\.000 {2}provider/)
-    expect(asked).toEqual([idOf(1)])
+    expect(requested).toEqual([idOf(1)])
     expect(lines().join(' ').match(/why/g)).toHaveLength(40)
     press(ESCAPE)
     await until(/› 1 s/)
   })
 
-  test('a timeline that cannot be read says why', async () => {
+  test('shows the error of a timeline that cannot be read', async () => {
     const timeline = () => Promise.reject(new Error('gone'))
     const { until, press } = screen({ read: failing(1), timeline })
     await until(/› 0 s/)
@@ -200,7 +200,7 @@ describe('keys', () => {
     await until(/^gone/m)
   })
 
-  test('a filter narrows while it is typed; esc shows all again', async () => {
+  test('a filter applies while it is typed; esc removes it', async () => {
     const { until, press } = screen({ read: failing(30) })
     await until(/newest 30/)
     press('/handset 2q')
@@ -214,10 +214,10 @@ describe('keys', () => {
     await until(/the newest 30/)
   })
 
-  test('c shows one channel after the other', async () => {
-    const asked: (string | null)[] = []
+  test('c changes the channel', async () => {
+    const requested: (string | null)[] = []
     const read: TopProps['read'] = async (channel) => {
-      asked.push(channel)
+      requested.push(channel)
       const count = { status: 'failed', count: 1 } as const
       return reading({
         overview: {
@@ -235,14 +235,14 @@ describe('keys', () => {
     await until(/only email/)
     expect(text()).not.toContain('+15005550001')
     expect(text()).toContain('a@b.c')
-    await vi.waitFor(() => expect(asked).toContain('email'))
+    await vi.waitFor(() => expect(requested).toContain('email'))
     press('c')
     await until(/only sms/)
     press('c')
     await vi.waitFor(() => expect(text()).not.toContain('only'))
   })
 
-  test('p holds the screen still, and goes on', async () => {
+  test('p pauses and resumes the screen', async () => {
     let after_s = 0
     const { until, press, text } = screen({ read: async () => reading({ after_s: after_s++ }) })
     await until(/All is well/)
@@ -256,11 +256,11 @@ describe('keys', () => {
     await vi.waitFor(() => expect(text()).not.toContain('paused'))
   })
 
-  test('? explains, and any key comes back', async () => {
+  test('? shows help, and any key returns', async () => {
     const { until, press } = screen({})
     await until(/All is well/)
     press('?')
-    await until(/Any key comes back/)
+    await until(/Press any key to return/)
     press('x')
     await until(/All is well/)
   })

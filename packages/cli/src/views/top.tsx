@@ -8,7 +8,7 @@ import { cut } from '../show/text.ts'
 import { type FailedMessage, hasText } from '../top/failure-lines.ts'
 import { createHistory } from '../top/history.ts'
 import { keepReading, type Reading } from '../top/reading.ts'
-import { exactly, type Shown, screenLines } from '../top/screen.ts'
+import { exactly, screenLines, type TopData } from '../top/screen.ts'
 import { useKeys } from './keys.ts'
 import { Lines, useTerminalSize } from './terminal.tsx'
 import { Timeline, type TimelineRow } from './timeline.tsx'
@@ -18,7 +18,7 @@ export interface TopProps {
   read: (channel: Channel | null) => Promise<Reading>
   timeline: (message: FailedMessage) => Promise<TimelineRow[]>
   interval_ms: number
-  /** The channel that is shown at first; null shows all. */
+  /** The first channel; null for all. */
   channel: Channel | null
   style: Style
   now: () => Date
@@ -27,20 +27,20 @@ export interface TopProps {
 const KEYS = 'q quit  ↑↓ select  enter timeline  / filter  c channel  p pause  ? help'
 
 const HELP = [
-  'q, Ctrl-C   end',
-  '↑ ↓, k j    select a failure; Page Up, Page Down: ten at once',
-  'enter       tell what happened to the selected message; esc comes back',
+  'q, Ctrl-C   quit',
+  '↑ ↓, k j    select a failure; Page Up, Page Down: ten failures',
+  'enter       show the timeline of the selected message; esc returns',
   '/           show only failures with a text in their recipient, channel, error,',
-  '            provider, workspace or id; esc shows all again',
-  'c           show one channel after the other, then all again',
-  'p           hold the screen still; p again goes on',
+  '            provider, workspace or id; esc shows all failures',
+  'c           show the next channel, or all channels',
+  'p           pause the screen; p again resumes it',
   '',
-  'a second    in the last 5 seconds',
-  'sent        taken by a provider, less what failed afterwards',
-  'due         should be under way already; due for: the oldest of them',
-  'unknown     nobody knows whether a provider has them',
+  'per second  the average of the last 5 seconds',
+  'sent        accepted by a provider, without messages that failed later',
+  'due         the time to send has come; due for: the oldest of them',
+  'unknown     it is unknown whether a provider has accepted the message',
   '',
-  'Any key comes back.',
+  'Press any key to return.',
 ]
 
 /** The live view of the whole service. */
@@ -56,16 +56,16 @@ function Top({ timeline, style, ...props }: TopProps): ReactElement {
   const [, draw] = useReducer((count: number) => count + 1, 0)
   const [opened, open] = useState<FailedMessage | null>(null)
   const [isHelp, setHelp] = useState(false)
-  const [frozen, freeze] = useState<Shown | null>(null)
-  const live = useShown(props, channel)
+  const [frozen, freeze] = useState<TopData | null>(null)
+  const live = useTopData(props, channel)
   const typed = useTypedText(setFilter)
 
-  const shown = frozen ?? live
-  const wanted = typed.text ?? filter
-  const failures = (shown.reading?.troubles.failures ?? []).filter(
+  const data = frozen ?? live
+  const activeFilter = typed.text ?? filter
+  const failures = (data.reading?.troubles.failures ?? []).filter(
     (failure) =>
       (channel === null || failure.channel === channel) &&
-      (wanted === '' || hasText(failure, wanted)),
+      (activeFilter === '' || hasText(failure, activeFilter)),
   )
   const selected = useRef<string | null>(null)
   const select = (steps: number) => {
@@ -88,7 +88,7 @@ function Top({ timeline, style, ...props }: TopProps): ReactElement {
     else if (key === 'enter') open(select(0))
     else if (key === 'escape') setFilter('')
     else if (key === '/') typed.begin(filter)
-    else if (key === 'c') setChannel((before) => nextChannel(before, shown.reading))
+    else if (key === 'c') setChannel((before) => nextChannel(before, data.reading))
     else if (key === 'p')
       freeze((before) => (before ? null : { ...live, history: live.history.copy() }))
     else if (key === '?') setHelp(true)
@@ -98,27 +98,27 @@ function Top({ timeline, style, ...props }: TopProps): ReactElement {
     const close = () => open(null)
     return <Timeline {...{ message: opened, load: timeline, close, size, style }} />
   }
-  const looking = {
+  const viewState = {
     channel,
-    filter: wanted,
+    filter: activeFilter,
     isPaused: frozen !== null,
     selected_id: selected.current,
     failures,
   }
   const lines = isHelp
     ? exactly([style('bold', 'svc top'), '', ...HELP], Math.max(1, size.rows - 2))
-    : screenLines(shown, looking, size, style)
-  const last = isTyping ? `filter: ${typed.text}▏  enter keeps it, esc clears it` : KEYS
+    : screenLines(data, viewState, size, style)
+  const last = isTyping ? `filter: ${typed.text}▏  enter keep  esc clear` : KEYS
   return <Lines lines={[...lines, style('dim', cut(last, size.columns))]} />
 }
 
-/** What was read last, again and again. */
-function useShown(
+/** The latest reading, refreshed at each interval. */
+function useTopData(
   { read, interval_ms, now }: Omit<TopProps, 'timeline' | 'style'>,
   channel: Channel | null,
-): Shown {
+): TopData {
   const [history] = useState(createHistory)
-  const [shown, setShown] = useState<Shown>({ reading: null, history, outage: null })
+  const [data, setData] = useState<TopData>({ reading: null, history, outage: null })
   useEffect(() => {
     const ending = new AbortController()
     void keepReading(() => read(channel), {
@@ -126,11 +126,11 @@ function useShown(
       signal: ending.signal,
       onReading(reading) {
         history.add(reading.overview)
-        setShown({ reading, history, outage: null })
+        setData({ reading, history, outage: null })
       },
       onOutage(error) {
         const outage = { now: now(), text: explain(error).message }
-        setShown(({ reading, outage: before }) => ({
+        setData(({ reading, outage: before }) => ({
           reading,
           history,
           outage: { since: before?.since ?? outage.now, ...outage },
@@ -139,10 +139,10 @@ function useShown(
     })
     return () => ending.abort()
   }, [read, interval_ms, now, history, channel])
-  return shown
+  return data
 }
 
-/** Channels that have messages take turns, then all of them together. */
+/** The next channel that has messages; null (all channels) after the last one. */
 function nextChannel(channel: Channel | null, reading: Reading | null): Channel | null {
   const known = [...new Set(reading?.overview.messages.map((total) => total.channel))]
   return known[channel === null ? 0 : known.indexOf(channel) + 1] ?? null

@@ -2,19 +2,19 @@ import { useReducer, useRef } from 'react'
 
 const TEXT_MAX = 80
 
-/** A line that somebody types. */
+/** A text input of one line. */
 export interface TypedText {
-  /** What is typed so far; null while nobody types. */
+  /** The typed text; null while the input is closed. */
   text: string | null
   begin(text: string): void
-  /** Takes a key as `useKeys` names it; false while nobody types, and the key is for others. */
+  /** Handles a key of `useKeys`; false while the input is closed. */
   press(key: string): boolean
 }
 
-/** `onEnd` gets what was typed at Enter, and an empty text at Escape. */
+/** `onEnd` gets the text after Enter, and an empty text after Escape. */
 export function useTypedText(onEnd: (text: string) => void): TypedText {
   const [, draw] = useReducer((count: number) => count + 1, 0)
-  // Not a state: of keys that arrive together the second must know of the first.
+  // A ref and not a state: keys may arrive together, without a render in between.
   const typed = useRef<string | null>(null)
   const set = (text: string | null) => {
     typed.current = text
