@@ -40,8 +40,8 @@ describe('a purchase', () => {
 
   it('gives its credits once it is paid, however often that is told', async () => {
     const event = await paidEvent()
-    const told = await Promise.all(Array.from({ length: 5 }, () => shop.notify(event)))
-    expect(told.map(({ status }) => status)).toEqual([200, 200, 200, 200, 200])
+    const answers = await Promise.all(Array.from({ length: 5 }, () => shop.notify(event)))
+    expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200, 200])
     await shop.world.advance(60_000)
     expect(await shop.notify(event)).toMatchObject({
       status: 200,

@@ -196,10 +196,10 @@ describe('POST /billing/webhook, 200', () => {
     await decide(session_id, 'pay')
     expect(await world().balance(account)).toBe(10_500.5)
     const at = world().now()
-    const told = await Promise.all(
+    const answers = await Promise.all(
       Array.from({ length: 5 }, () => notify(notification(at, session_id))),
     )
-    for (const { status, body } of told) {
+    for (const { status, body } of answers) {
       expect([status, body]).toStrictEqual([200, { success: true, data: { received: true } }])
     }
     expect(await world().balance(account)).toBe(10_500.5)
@@ -372,8 +372,8 @@ describe('429', () => {
   it('is never the answer to a notification, however many come, and they count nowhere', async () => {
     const tight = await openWorld({ rates: { anonymous: { max: 1, window_s: 60 } } })
     for (let i = 0; i < 3; i++) {
-      const told = await notify(notification(tight.now()), tight)
-      expect([told.status, left(told)]).toStrictEqual([200, '1'])
+      const answer = await notify(notification(tight.now()), tight)
+      expect([answer.status, left(answer)]).toStrictEqual([200, '1'])
     }
     expect((await knock(tight)).status).toBe(200)
     expect((await knock(tight)).status).toBe(429)

@@ -58,13 +58,13 @@ describe('the keys of secrets', () => {
     [0o440, 0],
     [0o644, 1],
   ])('are warned of where the mode of their file is %o', (mode, count) => {
-    const told: [object, string][] = []
+    const warnings: [object, string][] = []
     const config = { ...readConfig(written(FIRST, mode)), providers: [], listen_backlog: 1 }
-    const log = { warn: (about: object, text: string) => void told.push([about, text]) }
+    const log = { warn: (about: object, text: string) => void warnings.push([about, text]) }
     warnOfSettings(log, config, { dev: false, somaxconn: null })
-    const about = told.filter(([, text]) => text.includes('SVC_SECRETS_KEY_FILE'))
+    const about = warnings.filter(([, text]) => text.includes('SVC_SECRETS_KEY_FILE'))
     expect(about).toHaveLength(count)
     if (count > 0) expect(about[0]?.[0]).toEqual({ file })
-    expect(JSON.stringify(told)).not.toContain(FIRST)
+    expect(JSON.stringify(warnings)).not.toContain(FIRST)
   })
 })

@@ -10,8 +10,8 @@ const world = useWorld()
 const CONTACTS = '/api/v1/contacts'
 const NOT_FOUND = refusal('not_found', 'Contact not found')
 const UNREACHABLE = 'Missing required field: phone or email'
-/** Ids that nobody has, possible ones and others. */
-const NOBODYS = ['01934f5e-8c00-7a3b-9d2e-5f6a7b8c9d01', 'x', '%00', 'a'.repeat(200)]
+/** Ids without a contact, well formed and malformed. */
+const UNKNOWN_IDS = ['01934f5e-8c00-7a3b-9d2e-5f6a7b8c9d01', 'x', '%00', 'a'.repeat(200)]
 
 let owner: Account
 beforeAll(async () => {
@@ -30,7 +30,7 @@ const names = async (query: string, account = owner): Promise<string[]> => {
 
 describe(`POST ${CONTACTS}`, () => {
   describe('201', () => {
-    it('answers the whole record', async () => {
+    it('returns the complete record', async () => {
       const json = {
         name: 'Żółw 🐢',
         phone: '+255700000001',
@@ -57,7 +57,7 @@ describe(`POST ${CONTACTS}`, () => {
       expect(await get(body.data.contact.id)).toStrictEqual(body.data.contact)
     })
 
-    it('needs a phone number or an e-mail address and nothing else', async () => {
+    it('needs only a phone number or an e-mail address', async () => {
       const { body } = await create({ email: 'bare@example.com' })
       expect(body.data.contact).toMatchObject({
         name: null,
@@ -71,19 +71,19 @@ describe(`POST ${CONTACTS}`, () => {
       expect((await create({ phone: '+255700000002', email: null })).status).toBe(201)
     })
 
-    it('keeps attributes as they are, __proto__ among them', async () => {
+    it('keeps attributes unchanged, __proto__ included', async () => {
       const raw = '{"phone":"+255700000003","attributes":{"__proto__":{"a":1},"z":1,"a":[{}]}}'
       const { text } = await world().call('POST', CONTACTS, { token: owner.token, raw })
       expect(text).toContain('"attributes":{"__proto__":{"a":1},"z":1,"a":[{}]}')
     })
 
-    it('may be made by an API key that manages contacts', async () => {
+    it('is allowed for an API key that manages contacts', async () => {
       const { key } = await world().key(owner, { scopes: ['manage_contacts'] })
       const json = { phone: '+255700000004' }
       expect((await world().call('POST', CONTACTS, { key, json })).status).toBe(201)
     })
 
-    it('lets two workspaces have the same person', async () => {
+    it('allows the same person in two workspaces', async () => {
       const other = await world().signup()
       const json = { phone: '+255700000005', email: 'both@example.com', external_id: 'both' }
       expect((await create(json)).status).toBe(201)
@@ -160,14 +160,14 @@ describe(`POST ${CONTACTS}`, () => {
         'A contact with this email address already exists',
       ],
       ['external_id', 'once', 'once', 'A contact with this external_id already exists'],
-    ])('says which of its keys somebody has: %s', async (field, first, second, message) => {
+    ])('names the key that another contact has: %s', async (field, first, second, message) => {
       await made({ [field]: first })
       const answer = await create({ phone: '+255719999999', [field]: second })
       expect(answer.status).toBe(400)
       expect(answer.body).toStrictEqual(refusal('validation_error', message, field))
     })
 
-    it('lets one of many have a number that all ask for at once', async () => {
+    it('creates one of many concurrent contacts with the same number', async () => {
       const json = { phone: '+255710000009' }
       const answers = await Promise.all(Array.from({ length: 20 }, () => create(json)))
       expect(answers.filter(({ status }) => status === 201)).toHaveLength(1)
@@ -209,22 +209,22 @@ describe(`GET ${CONTACTS}`, () => {
     ['crm-0', ['Ålesund Ørsted']],
     ['\\', []],
     ['!', []],
-  ])('finds by a part of a text, in any case: %s', async (search, found) => {
+  ])('finds a part of a text, in any case: %s', async (search, found) => {
     expect(await names(`?search=${encodeURIComponent(search)}`, reader)).toStrictEqual(found)
   })
 
-  it('finds by a phone number', async () => {
+  it('finds a phone number', async () => {
     const account = await world().signup()
     await made({ name: 'one', phone: '+255700000001' }, account)
     await made({ name: 'two', phone: '+15005550002' }, account)
     expect(await names('?search=%2B2557', account)).toStrictEqual(['one'])
     expect(await names('?search=0000', account)).toStrictEqual(['one'])
-    // A plus that was not escaped.
+    // A plus that is not percent-encoded.
     expect(await names('?search=+2557', account)).toStrictEqual(['one'])
     expect(await names('?search=+2558', account)).toStrictEqual([])
   })
 
-  it('finds by exactly a tag, and by both', async () => {
+  it('finds exact tags, one or two', async () => {
     expect(await names('?tag=vip', reader)).toStrictEqual(['STRASSE', 'Ålesund Ørsted'])
     expect(await names(`?tag=${encodeURIComponent('Ünder')}&search=stra`, reader)).toStrictEqual([
       'STRASSE',
@@ -240,21 +240,21 @@ describe(`GET ${CONTACTS}`, () => {
     ['search=a%0Ab', 'Text must be one line', 'search'],
     [`search=${'a'.repeat(256)}`, 'search must be at most 255 characters', 'search'],
     ['tag=', 'tag must not be empty', 'tag'],
-  ])('400 for %s', async (query, message, path) => {
+  ])('returns 400 for %s', async (query, message, path) => {
     const { status, body } = await call('GET', `?${query}`)
     expect([status, body]).toStrictEqual([400, refusal('validation_error', message, path)])
   })
 })
 
 describe(`GET ${CONTACTS}/:id`, () => {
-  it.each(NOBODYS)('404 for %s', async (id) => {
+  it.each(UNKNOWN_IDS)('returns 404 for %s', async (id) => {
     const { status, body } = await call('GET', `/${id}`)
     expect([status, body]).toStrictEqual([404, NOT_FOUND])
   })
 })
 
 describe(`PUT ${CONTACTS}/:id`, () => {
-  it('changes the fields given and keeps the others', async () => {
+  it('changes the given fields and keeps the others', async () => {
     const before = await made({
       name: 'Asha',
       tags: ['a'],
@@ -268,7 +268,7 @@ describe(`PUT ${CONTACTS}/:id`, () => {
     expect(await get(before.id)).toStrictEqual(body.data.contact)
   })
 
-  it('clears with null', async () => {
+  it('clears fields with null', async () => {
     const { id } = await made({
       name: 'Asha',
       email: 'clear@example.com',
@@ -283,12 +283,12 @@ describe(`PUT ${CONTACTS}/:id`, () => {
     expect(await names('?search=clear@')).toStrictEqual([])
   })
 
-  it('takes what a GET gave, and looks past what nobody sets', async () => {
+  it('accepts the body of a GET, and ignores its read-only fields', async () => {
     const before = await made({ name: 'Asha', email: 'echo@example.com' })
     const { status, body } = await call('PUT', `/${before.id}`, {
       ...before,
-      id: NOBODYS[0],
-      workspace_id: NOBODYS[0],
+      id: UNKNOWN_IDS[0],
+      workspace_id: UNKNOWN_IDS[0],
       created_at: '2020-01-01T00:00:00Z',
     })
     expect(status).toBe(200)
@@ -298,7 +298,7 @@ describe(`PUT ${CONTACTS}/:id`, () => {
     })
   })
 
-  it('finds the contact by what it became, and no more by what it was', async () => {
+  it('finds the contact by its new values, and no longer by its old ones', async () => {
     const { id } = await made({ name: 'Before', tags: ['was'] })
     await call('PUT', `/${id}`, { name: 'After', tags: ['is'] })
     expect(await names('?search=before')).toStrictEqual([])
@@ -306,14 +306,14 @@ describe(`PUT ${CONTACTS}/:id`, () => {
     expect(await names('?search=after&tag=is')).toStrictEqual(['After'])
   })
 
-  it('400 when nobody could write to it any more', async () => {
+  it('returns 400 when the contact would have no address', async () => {
     const { id } = await made({ phone: '+255720000001' })
     const { status, body } = await call('PUT', `/${id}`, { phone: null })
     expect([status, body]).toStrictEqual([400, refusal('validation_error', UNREACHABLE, '')])
     expect(await get(id)).toMatchObject({ phone: '+255720000001' })
   })
 
-  it("400 for another one's number, and none for its own", async () => {
+  it("returns 400 for another contact's number, but not for its own", async () => {
     await made({ phone: '+255720000002' })
     const { id } = await made({ phone: '+255720000003' })
     const { status, body } = await call('PUT', `/${id}`, { phone: '+255720000002' })
@@ -322,14 +322,14 @@ describe(`PUT ${CONTACTS}/:id`, () => {
     expect((await call('PUT', `/${id}`, { phone: '+255720000003' })).status).toBe(200)
   })
 
-  it.each(NOBODYS)('404 for %s', async (id) => {
+  it.each(UNKNOWN_IDS)('returns 404 for %s', async (id) => {
     const { status, body } = await call('PUT', `/${id}`, { name: 'x' })
     expect([status, body]).toStrictEqual([404, NOT_FOUND])
   })
 })
 
 describe(`DELETE ${CONTACTS}/:id`, () => {
-  it('answers a text, and leaves nothing but suppressions', async () => {
+  it('returns a message, and leaves only suppressions', async () => {
     const contact = await made({ tags: ['gone'], subscriptions: { sms: 'unsubscribed' } })
     const { status, body } = await call('DELETE', `/${contact.id}`)
     expect([status, body.data]).toStrictEqual([200, { message: 'Contact deleted' }])
@@ -342,7 +342,7 @@ describe(`DELETE ${CONTACTS}/:id`, () => {
 })
 
 describe('core.contacts.forSending', () => {
-  it('gives those of the ids that the workspace has', async () => {
+  it('returns the contacts of the workspace among the ids', async () => {
     const { id } = await made({
       name: 'Asha',
       external_id: 'for-sending',
@@ -367,7 +367,7 @@ describe('core.contacts.forSending', () => {
   })
 })
 
-it('bounds what one contact may hold', () => {
+it('limits the size of one contact', () => {
   expect(LIMITS.contact_tags * LIMITS.contact_tag_length).toBeLessThan(LIMITS.body_bytes)
   expect(api.contacts.import.body_limit).toBe(4 * 1024 * 1024)
 })

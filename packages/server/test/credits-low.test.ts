@@ -20,24 +20,24 @@ beforeEach(() => {
   receiver.arrivals.length = 0
 })
 
-/** A workspace with credits whose webhook is told when they are few, and a key to spend them with. */
+/** A workspace with credits, a webhook for credits.low, and a key to spend them. */
 async function spender(
   credits: number,
-  given: { world?: World; key?: Parameters<World['key']>[1] } = {},
+  options: { world?: World; key?: Parameters<World['key']>[1] } = {},
 ) {
-  const { world: at = world() } = given
+  const { world: at = world() } = options
   const owner = await at.signup({ credits })
   await at.verify(owner)
   await at.webhook(owner, { url: receiver.url, events: ['credits.low'] })
-  const { key } = await at.key(owner, given.key)
+  const { key } = await at.key(owner, options.key)
   return { ...owner, key }
 }
 
 const get = async ({ token }: Account) => (await world().call('GET', ACCOUNT, { token })).body.data
 const put = ({ token }: Account, json: object) => world().call('PUT', ACCOUNT, { token, json })
 
-/** The bodies of the events, and the texts of the mails, that told somebody up to now. */
-async function told({ email }: Pick<Account, 'email'>, at = world()) {
+/** The bodies of the events and the texts of the mails about low credits so far. */
+async function noticesOf({ email }: Pick<Account, 'email'>, at = world()) {
   await at.dispatcher.idle()
   await at.core.mails.idle()
   const events = receiver.arrivals.map(({ body }) => JSON.parse(body.toString()))
@@ -52,9 +52,9 @@ describe('credits that fall below the threshold', () => {
   it('raise one event and one mail, which say what is left', async () => {
     const owner = await spender(4)
     await world().send(owner.key)
-    expect(await told(owner)).toEqual({ events: [], mails: [] })
+    expect(await noticesOf(owner)).toEqual({ events: [], mails: [] })
     await world().send(owner.key)
-    const { events, mails } = await told(owner)
+    const { events, mails } = await noticesOf(owner)
     const occurred_at = world().now().toISOString()
     expect(events).toStrictEqual([
       {
@@ -65,28 +65,28 @@ describe('credits that fall below the threshold', () => {
     expect(mails).toEqual([expect.stringContaining('has 2 credits left, less than the 3 below')])
     await world().send(owner.key)
     await world().advance(60_000)
-    expect(await told(owner)).toEqual({ events, mails })
+    expect(await noticesOf(owner)).toEqual({ events, mails })
   })
 
   it('raise another when credits were added and fall again', async () => {
     const owner = await spender(3)
     await world().send(owner.key)
-    await told(owner)
+    await noticesOf(owner)
     await world().grant(owner, 1)
-    const { events } = await told(owner)
+    const { events } = await noticesOf(owner)
     expect(events).toHaveLength(1)
     await world().send(owner.key)
-    const { events: both, mails } = await told(owner)
+    const { events: both, mails } = await noticesOf(owner)
     // A mail at most each hour, and an event for each time.
     expect([both.length, mails.length]).toEqual([2, 1])
     await world().advance(60 * 60_000 - 1)
     await world().grant(owner, 1)
     await world().send(owner.key)
-    expect((await told(owner)).mails).toHaveLength(1)
+    expect((await noticesOf(owner)).mails).toHaveLength(1)
     await world().advance(1)
     await world().grant(owner, 1)
     await world().send(owner.key)
-    const later = await told(owner)
+    const later = await noticesOf(owner)
     expect([later.events.length, later.mails.length]).toEqual([4, 2])
   })
 
@@ -96,10 +96,10 @@ describe('credits that fall below the threshold', () => {
     const { key } = await world().key(owner)
     for (let i = 0; i < 6; i++) {
       await world().send(key)
-      await told(owner)
+      await noticesOf(owner)
       await world().grant(owner, 1)
     }
-    const { events, mails } = await told(owner)
+    const { events, mails } = await noticesOf(owner)
     expect([events.length, mails.length]).toEqual([6, 0])
   })
 
@@ -107,8 +107,8 @@ describe('credits that fall below the threshold', () => {
     const owner = await spender(10)
     const sent = await Promise.all(Array.from({ length: 10 }, () => world().send(owner.key)))
     expect(sent.map(({ status }) => status)).toEqual(Array(10).fill(201))
-    await Promise.all([told(owner), told(owner)])
-    const { events, mails } = await told(owner)
+    await Promise.all([noticesOf(owner), noticesOf(owner)])
+    const { events, mails } = await noticesOf(owner)
     expect([events.length, mails.length]).toEqual([1, 1])
   })
 
@@ -117,7 +117,7 @@ describe('credits that fall below the threshold', () => {
     await world().verify(owner)
     const { id } = await world().webhook(owner, { url: receiver.url, events: ['message.failed'] })
     await world().send((await world().key(owner)).key)
-    expect((await told(owner)).mails).toHaveLength(1)
+    expect((await noticesOf(owner)).mails).toHaveLength(1)
     const { token } = owner
     const { body } = await world().call('GET', `/api/v1/webhooks/${id}/deliveries`, { token })
     expect(body.data.deliveries).toEqual([])
@@ -126,7 +126,7 @@ describe('credits that fall below the threshold', () => {
   it('are none that a test key spends', async () => {
     const owner = await spender(3, { key: { mode: 'test' } })
     expect((await world().send(owner.key)).status).toBe(201)
-    expect(await told(owner)).toEqual({ events: [], mails: [] })
+    expect(await noticesOf(owner)).toEqual({ events: [], mails: [] })
   })
 })
 
@@ -136,7 +136,7 @@ describe('the threshold', () => {
     expect(await get(owner)).toMatchObject({ low_balance: 3 })
     expect((await put(owner, { low_balance: 4.5 })).body.data).toMatchObject({ low_balance: 4.5 })
     await world().send(owner.key)
-    const { events } = await told(owner)
+    const { events } = await noticesOf(owner)
     expect(events).toMatchObject([{ data: { credits_balance: 4, threshold: 4.5 } }])
   })
 
@@ -144,7 +144,7 @@ describe('the threshold', () => {
     const owner = await spender(3)
     expect((await put(owner, { low_balance: null })).body.data).toMatchObject({ low_balance: null })
     await world().send(owner.key)
-    expect(await told(owner)).toEqual({ events: [], mails: [] })
+    expect(await noticesOf(owner)).toEqual({ events: [], mails: [] })
   })
 })
 
@@ -157,8 +157,8 @@ describe('after a restart', () => {
     return () => rmSync(folder, { recursive: true })
   })
 
-  async function during<T>(given: object, work: (world: World) => Promise<T>): Promise<T> {
-    const opened = await openWorld({ database_url, ...given })
+  async function during<T>(options: object, work: (world: World) => Promise<T>): Promise<T> {
+    const opened = await openWorld({ database_url, ...options })
     try {
       return await work(opened)
     } finally {
@@ -173,9 +173,9 @@ describe('after a restart', () => {
       return owner
     })
     const dispatching = { low_balance: '3', dispatch: true }
-    const { events, mails } = await during(dispatching, (after) => told(owner, after))
+    const { events, mails } = await during(dispatching, (after) => noticesOf(owner, after))
     expect([events.length, mails.length]).toEqual([1, 1])
-    const again = await during(dispatching, (after) => told(owner, after))
+    const again = await during(dispatching, (after) => noticesOf(owner, after))
     expect([again.events.length, again.mails.length]).toEqual([1, 0])
   })
 
@@ -187,8 +187,8 @@ describe('after a restart', () => {
       await first.call('PUT', ACCOUNT, { token: own.token, json: { low_balance: 7 } })
       return [follower, own]
     })
-    const seen = (given: object) =>
-      during(given, (later) => Promise.all(owners.map((owner) => thresholdOf(later, owner))))
+    const seen = (options: object) =>
+      during(options, (later) => Promise.all(owners.map((owner) => thresholdOf(later, owner))))
     expect(await seen({ low_balance: '5', dispatch: true })).toEqual([5, 7])
     // Neither a command beside the server nor a service that says nothing changes it.
     expect(await seen({ low_balance: '6' })).toEqual([5, 7])

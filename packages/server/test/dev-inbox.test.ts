@@ -27,7 +27,7 @@ const ask = (url: string, { headers = { host: 'localhost:3000' }, from }: Asked 
     ...(from !== undefined && { remoteAddress: from }),
   })
 
-// biome-ignore lint/suspicious/noExplicitAny: a test says what it expects of a body right away.
+// biome-ignore lint/suspicious/noExplicitAny: a test states its expectations of a body at once.
 async function read(url: string): Promise<any> {
   const { statusCode, body } = await ask(url)
   expect([statusCode, body]).toStrictEqual([200, body])
@@ -47,7 +47,7 @@ async function send(body: object): Promise<string> {
   return data.message_id
 }
 
-describe('who is let in', () => {
+describe('access to the inbox', () => {
   const PATHS = ['/dev', '/dev/inbox.js', '/dev/api/workspaces', '/dev/api/stream?workspace=w']
 
   it.each([
@@ -57,13 +57,13 @@ describe('who is let in', () => {
     '127.0.0.1:3000',
     '127.1.2.3',
     '[::1]:3000',
-  ])('a browser of this machine that calls it %s', async (host) => {
+  ])('is granted to a browser of this machine that uses the name %s', async (host) => {
     expect((await ask('/dev', { headers: { host } })).statusCode).toBe(200)
     const origin = `http://${host}`
     expect((await ask('/dev/api/mails', { headers: { host, origin } })).statusCode).toBe(200)
   })
 
-  it.each(['127.0.0.1', '::1', '::ffff:127.0.0.1'])('from %s', async (from) => {
+  it.each(['127.0.0.1', '::1', '::ffff:127.0.0.1'])('is granted from %s', async (from) => {
     expect((await ask('/dev', { from })).statusCode).toBe(200)
   })
 
@@ -79,7 +79,7 @@ describe('who is let in', () => {
     ['a page of no origin', { headers: { host, origin: 'null' } }],
     ['a proxy', { headers: { host, 'x-forwarded-for': '203.0.113.7' } }],
     ['a proxy that says it the new way', { headers: { host, forwarded: 'for=203.0.113.7' } }],
-  ])('404 for %s', async (_, asked) => {
+  ])('is 404 for %s', async (_, asked) => {
     for (const path of PATHS) {
       const { statusCode, body } = await ask(path, asked)
       expect([path, statusCode]).toStrictEqual([path, 404])
@@ -87,7 +87,7 @@ describe('who is let in', () => {
     }
   })
 
-  it('404 for whoever names no host', async () => {
+  it('is 404 without a Host header', async () => {
     const heads = [
       ['GET /dev HTTP/1.0'],
       ['GET /dev HTTP/1.1', 'Host:'],
@@ -100,7 +100,7 @@ describe('who is let in', () => {
     }
   })
 
-  it('svc serve has none of it, svc dev has', async () => {
+  it('is part of svc dev, not of svc serve', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'svc-inbox-'))
     const env = { PORT: '0', SVC_DATA_DIR: folder, SVC_LOG_LEVEL: 'silent' }
     const statuses = []
@@ -122,7 +122,7 @@ describe('who is let in', () => {
 describe('the page', () => {
   const names = readdirSync(packageFile('@svc/server', 'dev'))
 
-  it.each(names)('%s is served, runs and loads nothing but its own files', async (name) => {
+  it.each(names)('serves %s, which runs and loads only its own files', async (name) => {
     const { statusCode, headers, body } = await ask(name === 'inbox.html' ? '/dev' : `/dev/${name}`)
     expect(statusCode).toBe(200)
     expect(headers['content-security-policy']).toContain("default-src 'none'; script-src 'self';")
@@ -141,22 +141,22 @@ describe('the page', () => {
     },
   )
 
-  it('counts nothing, and shows the counters', async () => {
+  it('counts in no bucket, and shows the counters', async () => {
     const remaining = async () => (await ask('/dev')).headers['x-ratelimit-remaining']
     expect(await remaining()).toBe(await remaining())
   })
 
-  it('offers every recipient that the guide to the sandbox lists', () => {
+  it('offers every test recipient that the guide to the sandbox lists', () => {
     const guide = new URL('../../../docs/guides/sandbox.md', import.meta.url)
-    const told = readFileSync(guide, 'utf8').match(/(?<=`)(\+1500555\d+|\w+@sandbox\.svc)(?=`)/g)
+    const listed = readFileSync(guide, 'utf8').match(/(?<=`)(\+1500555\d+|\w+@sandbox\.svc)(?=`)/g)
     const file = readFileSync(packageFile('@svc/server', 'dev/recipients.js'), 'utf8')
     const offered = file.match(/(?<=')(\+1500555\d+|\w+@sandbox\.svc)(?=')/g)
-    expect(offered?.toSorted()).toStrictEqual([...new Set(told)].toSorted())
+    expect(offered?.toSorted()).toStrictEqual([...new Set(listed)].toSorted())
   })
 })
 
-describe('what it shows', () => {
-  it('every workspace, and the key to try it with', async () => {
+describe('the data of the inbox', () => {
+  it('has every workspace, and the demo key', async () => {
     const shown = await read('/dev/api/workspaces')
     expect(shown.demo).toStrictEqual(demo)
     expect(shown.workspaces).toContainEqual(
@@ -165,7 +165,7 @@ describe('what it shows', () => {
     expect(JSON.stringify(shown)).not.toContain('password')
   })
 
-  it('the messages of a workspace, newest first, page by page, and narrowed', async () => {
+  it('has the messages of a workspace, newest first, in pages, with filters', async () => {
     const other = await world().signup({ credits: 500 })
     const otherKey = (await world().key(other)).key
     for (let i = 0; i < 105; i++) await world().send(otherKey, { content: { text: `Number ${i}` } })
@@ -183,13 +183,13 @@ describe('what it shows', () => {
     expect((await ask(`/dev/api/messages?workspace=${other.id}&status=lost`)).statusCode).toBe(400)
   })
 
-  it('how an SMS is cut, whose pieces are the text', async () => {
+  it('has the segments of an SMS, which together are the text', async () => {
     const text = `${'a'.repeat(152)}{ and €uro ${'b'.repeat(160)}`
     const id = await send({ content: { text } })
     const { message } = await read(`/dev/api/messages/${id}?workspace=${owner.id}`)
     expect(message.sms).toMatchObject({ encoding: 'GSM-7', non_gsm_characters: [] })
     expect(message.sms.segments.join('')).toBe(text)
-    // An escape pair is never cut, so the first piece is one septet short.
+    // An escape pair is never cut, so the first segment is one septet short.
     expect(message.sms.segments[0]).toBe('a'.repeat(152))
     expect(message.sms.segments).toHaveLength(message.segments)
 
@@ -201,7 +201,7 @@ describe('what it shows', () => {
     expect(sms.segments).toHaveLength(2)
   })
 
-  it('what became of a message, and the deliveries with what was sent and answered', async () => {
+  it('has the timeline of a message, and its deliveries with payloads and responses', async () => {
     const receiver = await openReceiver({ text: 'got it' })
     try {
       await world().webhook(owner, { url: receiver.url, events: ['message.delivered'] })
@@ -226,7 +226,7 @@ describe('what it shows', () => {
     }
   })
 
-  it("the service's own mails, with their links", async () => {
+  it("has the service's own mails, with their links", async () => {
     await world().core.mails.idle()
     const { mails } = await read('/dev/api/mails')
     const mail = mails.find(({ to }: { to: string }) => to === owner.email)
@@ -237,7 +237,7 @@ describe('what it shows', () => {
     expect((await ask('/dev/api/mails/0/html')).statusCode).toBe(404)
   })
 
-  it('the HTML of a mail under a policy by which it runs, loads and leads to nothing', async () => {
+  it('serves the HTML of a mail under a policy that allows no script, no request and no link', async () => {
     const html = '<script>steal()</script><img src="https://evil.example/x.png"><b>Hi</b>'
     const content = { subject: 'Hi', html }
     const id = await send({ to: 'asha@example.com', channel: 'email', content })
@@ -261,7 +261,7 @@ describe('what it shows', () => {
     )
   })
 
-  it('404 for a message of another workspace than the one that is looked at', async () => {
+  it('is 404 for a message of another workspace', async () => {
     const id = await send({})
     const other = await world().signup()
     for (const path of ['', '/html']) {
@@ -282,7 +282,7 @@ describe('the stream', () => {
     for (const events of opened) events.close()
   })
 
-  it('tells what is there, then what comes and how it moves, and of mails', async () => {
+  it('sends the current messages, then new ones with their statuses, and mails', async () => {
     const events = await open(owner.id)
     expect(events.headers['content-type']).toBe('text/event-stream; charset=utf-8')
     expect(events.headers['cache-control']).toBe('no-store')
@@ -302,7 +302,7 @@ describe('the stream', () => {
     expect(mail).toMatchObject({ event: 'mail', data: { kind: 'verify_email' } })
   })
 
-  it('tells of an empty workspace too, and of no other', async () => {
+  it('also works for an empty workspace, and sends nothing of other workspaces', async () => {
     const empty = await world().signup()
     const events = await open(empty.id)
     await events.next()
@@ -312,7 +312,7 @@ describe('the stream', () => {
     })
   })
 
-  it('is bounded: so many listen at once, the next is told to come later', async () => {
+  it('has a maximum of clients; the next one gets 429', async () => {
     let refused = await open(owner.id)
     for (let i = 0; i < 40 && refused.status === 200; i++) refused = await open(owner.id)
     expect(refused.status).toBe(429)
@@ -322,7 +322,7 @@ describe('the stream', () => {
   })
 })
 
-it('ends with the service, at once', async () => {
+it('the stream ends at once when the service stops', async () => {
   const closing = await openWorld({ inbox: {}, listen: true })
   const events = await openEvents(`${closing.url}/dev/api/stream?workspace=w`)
   await events.next()

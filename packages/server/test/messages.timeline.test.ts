@@ -87,11 +87,16 @@ describe('GET /api/v1/messages/:id/timeline', () => {
     const { body } = await world().send(key, { to: '+15005550006' })
     await world().advance(0)
     const { body: answer } = await timeline(body.data.message_id)
-    const told = answer.data.timeline.map(
+    const entries = answer.data.timeline.map(
       ({ kind, status, type, attempt }: Record<string, unknown>) =>
         `${kind} ${status ?? type ?? attempt}`,
     )
-    expect(told.slice(0, 4)).toEqual(['status queued', 'ledger send', 'provider 1', 'status sent'])
+    expect(entries.slice(0, 4)).toEqual([
+      'status queued',
+      'ledger send',
+      'provider 1',
+      'status sent',
+    ])
   })
 
   it('shows the debit of a bulk with each of its messages', async () => {

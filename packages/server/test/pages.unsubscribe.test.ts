@@ -17,7 +17,7 @@ const BOUNDARY = [
   '',
 ].join('\r\n')
 
-/** A mail of a new workspace, and the link to unsubscribe in it. */
+/** A mail of a new workspace, and its unsubscribe link. */
 async function mailTo(to: string, owner?: Account) {
   const from = owner ?? (await world().signup({ credits: 10 }))
   const { key } = await world().key(from)
@@ -44,7 +44,7 @@ async function suppressed({ token }: Account): Promise<object[]> {
 }
 
 describe('/unsubscribe/:token', () => {
-  it('of a mail that a test key sent changes nothing: it went to nobody', async () => {
+  it('changes nothing for a mail of a test key, which had no recipient', async () => {
     const owner = await world().signup()
     const { key } = await world().key(owner, { mode: 'test' })
     const body = { to: 'a@example.com', channel: 'email', content: { subject: 'News', text: 'x' } }
@@ -57,7 +57,7 @@ describe('/unsubscribe/:token', () => {
     expect(await suppressed(owner)).toEqual([])
   })
 
-  it('changes nothing when it is opened, however often, and shows who writes to whom', async () => {
+  it('changes nothing when it is opened, and shows sender and masked recipient', async () => {
     const { owner, path, token } = await mailTo('Ana.Maria+news@Example.com')
     for (let i = 0; i < 3; i += 1) {
       const { statusCode, headers, body } = await open(path)
@@ -86,7 +86,7 @@ describe('/unsubscribe/:token', () => {
     ['a form with fields of its own', `x=1&${ONE_CLICK}&y=2`, `${FORM}; charset=utf-8`],
     ['a multipart form (RFC 8058, section 3.2)', BOUNDARY, 'multipart/form-data; boundary=b'],
     ['a form that names no type', ONE_CLICK, null],
-  ])('unsubscribes at one click: %s', async (_, payload, type) => {
+  ])('unsubscribes with one click: %s', async (_, payload, type) => {
     const { owner, path } = await mailTo('Ben@Example.com')
     const { statusCode, headers, body } = await press(path, payload, type)
     expect(statusCode).toBe(200)
@@ -98,7 +98,7 @@ describe('/unsubscribe/:token', () => {
     ])
   })
 
-  it('what the page shows is what its button sends', async () => {
+  it("has a button that sends the page's own form", async () => {
     const { owner, path } = await mailTo('carl@example.com')
     const { body } = await open(path)
     const [, name, value] = /<input type="hidden" name="([^"]+)" value="([^"]+)">/.exec(body) ?? []
@@ -106,7 +106,7 @@ describe('/unsubscribe/:token', () => {
     expect(await suppressed(owner)).toHaveLength(1)
   })
 
-  it('says the same the second time, leaves what stands, and the next mail is refused', async () => {
+  it('answers the same the second time, keeps the suppression, and refuses the next mail', async () => {
     const { owner, key, body, path } = await mailTo('dora@example.com')
     await press(path)
     const before = await suppressed(owner)
@@ -118,13 +118,13 @@ describe('/unsubscribe/:token', () => {
     expect(again.body.message).toContain('suppressed')
   })
 
-  it('works in capitals too, which some mail programs make of links', async () => {
+  it('works in capitals, because some mail programs change links', async () => {
     const { owner, token } = await mailTo('emil@example.com')
     expect(await press(`/unsubscribe/${token.toUpperCase()}`)).toMatchObject({ statusCode: 200 })
     expect(await suppressed(owner)).toHaveLength(1)
   })
 
-  it('touches no other workspace that writes to the same person', async () => {
+  it('changes no other workspace that sends to the same recipient', async () => {
     const { path, owner } = await mailTo('fay@example.com')
     const other = await mailTo('fay@example.com')
     const contact = await world().contact(other.owner, { email: 'fay@example.com' })
@@ -138,7 +138,7 @@ describe('/unsubscribe/:token', () => {
     expect((await world().send(other.key, other.body)).status).toBe(201)
   })
 
-  it('touches nobody else whom the workspace writes to', async () => {
+  it('changes no other recipient of the workspace', async () => {
     const { owner, path } = await mailTo('gil@example.com')
     const { key, body } = await mailTo('hal@example.com', owner)
     await press(path)
@@ -147,7 +147,7 @@ describe('/unsubscribe/:token', () => {
     expect((await world().send(key, body)).status).toBe(201)
   })
 
-  it('knows no token that is forged, foreign, of another purpose or of another channel', async () => {
+  it('refuses a token that is forged, foreign, or for another purpose or channel', async () => {
     const { owner, ref, token, key } = await mailTo('ida@example.com')
     const secret = await world().core.secret('providers')
     const foreign = await world().signup()
@@ -181,7 +181,7 @@ describe('/unsubscribe/:token', () => {
     ['with another field', 'x=One-Click', FORM],
     ['in JSON', '{"List-Unsubscribe":"One-Click"}', 'application/json'],
     [
-      'of parts with another field',
+      'multipart with another field',
       BOUNDARY.replace('List-Unsubscribe', 'Other'),
       'multipart/form-data; boundary=b',
     ],
@@ -195,10 +195,10 @@ describe('/unsubscribe/:token', () => {
   })
 })
 
-describe('its rate', () => {
+describe('the rate limit of the page', () => {
   const limited = useWorld({ rates: { anonymous: { max: 3, window_s: 60 } } })
 
-  it('is that of other pages for anybody', async () => {
+  it('is the one of pages without credentials', async () => {
     const statuses: number[] = []
     for (const method of ['GET', 'POST', 'GET', 'POST'] as const) {
       const { statusCode } = await limited().app.inject({ method, url: '/unsubscribe/none' })

@@ -28,7 +28,7 @@ const manage = (method: string, path: string, json?: object) =>
 describe('API keys of a workspace', () => {
   const create = (json: object = {}) => manage('POST', 'api-keys', { name: 'A', ...json })
 
-  it('are so many at the most, and the refusal says what to do', async () => {
+  it('have a maximum, and the error says what to do', async () => {
     const [first] = [await create(), await create(), await create()]
     const refused = await create()
     expect(refused.status).toBe(400)
@@ -41,7 +41,7 @@ describe('API keys of a workspace', () => {
     expect((await world().key(other)).key).toMatch(/^svc_/)
   })
 
-  it('that expired do not count', async () => {
+  it('do not count after they expire', async () => {
     const expires_at = new Date(world().now().getTime() + 60_000).toISOString()
     for (let i = 0; i < 3; i++) expect((await create({ expires_at })).status).toBe(201)
     expect((await create()).status).toBe(400)
@@ -49,7 +49,7 @@ describe('API keys of a workspace', () => {
     expect((await create()).status).toBe(201)
   })
 
-  it('are no more when many are made at once', async () => {
+  it('do not exceed the maximum when many are created concurrently', async () => {
     const made = await Promise.all(Array.from({ length: REQUESTS_AT_ONCE }, () => create()))
     expect(made.filter(({ status }) => status === 201)).toHaveLength(3)
   })
@@ -60,7 +60,7 @@ describe('webhooks of a workspace', () => {
   const PER_HOST =
     'At most 2 webhooks of a workspace may go to one host, and 2 go to a.example:443 already. Delete one of them (DELETE /api/v1/webhooks/:id), or let one take several kinds of events.'
 
-  it('are so many at the most', async () => {
+  it('have a maximum', async () => {
     for (const host of ['a', 'b', 'c', 'd']) {
       expect((await create(`https://${host}.example/`)).status).toBe(201)
     }
@@ -77,7 +77,7 @@ describe('webhooks of a workspace', () => {
     ['the port named', 'https://a.example:443/other'],
     ['a final dot', 'https://a.example./other'],
     ['http on that port', 'http://a.example:443/other'],
-  ])('that go to one host are so many at the most: %s', async (_, url) => {
+  ])('have a maximum for one host: %s', async (_, url) => {
     for (const path of ['1', '2']) await create(`https://a.example/${path}`)
     const refused = await create(url)
     expect(refused.status).toBe(400)
@@ -87,7 +87,7 @@ describe('webhooks of a workspace', () => {
     }
   })
 
-  it('cannot be moved to a host that has its share, and can be changed where they are', async () => {
+  it('cannot move to a host that has its maximum, but can change on the same host', async () => {
     const { body } = await create('https://a.example/1')
     await create('https://a.example/2')
     const { id } = (await create('https://b.example/1')).body.data.webhook
@@ -103,7 +103,7 @@ describe('webhooks of a workspace', () => {
     expect(again.status).toBe(200)
   })
 
-  it('are no more when many are added or moved at once', async () => {
+  it('do not exceed the maximum when many are added or moved concurrently', async () => {
     const made = await Promise.all(
       Array.from({ length: REQUESTS_AT_ONCE }, (_, i) => create(`https://a.example/${i}`)),
     )
@@ -125,7 +125,7 @@ describe('contacts of a workspace', () => {
     Array.from({ length: count }, (_, i) => ({ phone: `+25570000${1000 + from + i}` }))
   const add = (contacts: object[]) => manage('POST', 'contacts/import', { contacts })
 
-  it('are so many at the most, whether made one by one or imported, also at once', async () => {
+  it('have a maximum for single creates and imports, also concurrently', async () => {
     const imports = await Promise.all([add(phones(0, 3)), add(phones(10, 3))])
     const reports = imports.map(({ body }) => body.data)
     expect(reports.map(({ created, rejected }) => created + rejected)).toEqual([3, 3])
@@ -162,12 +162,12 @@ describe('the messages of test keys', () => {
   const testKey = async () => (await world().key(owner, { mode: 'test' })).key
   const secondsLeft = () => DAY_S - ((world().now().getTime() / 1000) % DAY_S)
 
-  it('are so many a day for all keys together, and live keys are not held back', async () => {
+  it('have a daily maximum for all keys together, which does not limit live keys', async () => {
     const [key, sibling] = [await testKey(), await testKey()]
     const { key: live } = await world().key(owner)
     expect((await bulk(key, 3)).status).toBe(201)
     expect((await send(sibling)).status).toBe(201)
-    // Whole or not at all.
+    // All or none.
     const refused = await bulk(key, 2)
     const seconds = secondsLeft()
     expect(refused.status).toBe(429)
@@ -191,7 +191,7 @@ describe('the messages of test keys', () => {
     expect((await send(key)).status).toBe(201)
   })
 
-  it('are stored up to so many bytes a day, metadata included', async () => {
+  it('have a daily maximum of stored bytes, metadata included', async () => {
     const key = await testKey()
     const metadata = { note: 'x'.repeat(500) }
     expect((await send(key, { ...sms, metadata })).status).toBe(201)
@@ -201,7 +201,7 @@ describe('the messages of test keys', () => {
     expect((await send(key)).status).toBe(201)
   })
 
-  it('of one request that no day has room for are refused for good', async () => {
+  it('fail permanently if one request exceeds the daily maximum', async () => {
     const key = await testKey()
     const refused = await bulk(key, 6)
     expect(refused.status).toBe(400)
@@ -214,7 +214,7 @@ describe('the messages of test keys', () => {
     expect((await bulk(key, 5)).status).toBe(201)
   })
 
-  it('of a repeated request count once', async () => {
+  it('count once in a repeated request', async () => {
     const key = await testKey()
     const headers = { 'idempotency-key': 'once' }
     const repeat = () => world().call('POST', '/api/v1/messages/send', { key, json: sms, headers })

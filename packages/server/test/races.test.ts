@@ -9,14 +9,14 @@ const world = useWorld()
 const atOnce = (count: number, ask: (i: number) => Promise<Answer>): Promise<Answer[]> =>
   Promise.all(Array.from({ length: count }, (_, i) => ask(i)))
 
-/** How many answers have each status. */
+/** The number of answers with each status. */
 function countsOf(answers: readonly Answer[]): Record<number, number> {
   const counts: Record<number, number> = {}
   for (const { status } of answers) counts[status] = (counts[status] ?? 0) + 1
   return counts
 }
 
-/** Throws unless the ledger is gap-free and each entry continues the one before. */
+/** Throws unless the ledger has no gap and each entry continues the one before. */
 async function checkLedger({ id }: Account): Promise<void> {
   const entries = await world().core.credits.entries(id, { limit: 1_000, offset: 0 })
   let balance = 0
@@ -27,8 +27,8 @@ async function checkLedger({ id }: Account): Promise<void> {
   }
 }
 
-describe('sends at once', () => {
-  it('200 of them with credit for one: one is sent, the others are told that there is none', async () => {
+describe('concurrent sends', () => {
+  it('with credit for one of 200: one is sent, the others get insufficient_credits', async () => {
     const account = await world().signup({ credits: 1 })
     const { key } = await world().key(account)
     const answers = await atOnce(200, () => world().send(key))
@@ -43,7 +43,7 @@ describe('sends at once', () => {
     await checkLedger(account)
   })
 
-  it('spend what is there to the last credit, through several keys, while more comes in', async () => {
+  it('spend all credits exactly, through several keys, while credits are added', async () => {
     const account = await world().signup({ credits: 20 })
     const keys = await Promise.all([1, 2, 3].map(() => world().key(account)))
     const sending = atOnce(90, (i) => world().send(keys[i % 3]?.key ?? ''))
@@ -56,7 +56,7 @@ describe('sends at once', () => {
     await checkLedger(account)
   })
 
-  it('of two workspaces do not touch one another', async () => {
+  it('of two workspaces do not affect each other', async () => {
     const rich = await world().signup({ credits: 50 })
     const poor = await world().signup({ credits: 1 })
     const keys = [await world().key(rich), await world().key(poor)]
@@ -66,8 +66,8 @@ describe('sends at once', () => {
   })
 })
 
-describe('one Idempotency-Key at once', () => {
-  it('sends one message, and gives everybody the same answer', async () => {
+describe('one Idempotency-Key in concurrent requests', () => {
+  it('sends one message, and gives all requests the same answer', async () => {
     const account = await world().signup({ credits: 1 })
     const { key } = await world().key(account)
     const answers = await atOnce(50, () => world().send(key, {}, { 'idempotency-key': 'one' }))
@@ -79,7 +79,7 @@ describe('one Idempotency-Key at once', () => {
     expect(await world().written(account)).toStrictEqual({ messages: 1, entries: 2 })
   })
 
-  it('goes to the first of two bodies; the other is refused', async () => {
+  it('belongs to the first of two bodies; the other is refused', async () => {
     const account = await world().signup({ credits: 50 })
     const { key } = await world().key(account)
     const answers = await atOnce(50, (i) =>
@@ -89,7 +89,7 @@ describe('one Idempotency-Key at once', () => {
     expect((await world().written(account)).messages).toBe(1)
   })
 
-  it('is free again for whoever was refused', async () => {
+  it('is free again after a refused request', async () => {
     const account = await world().signup()
     const { key } = await world().key(account)
     const send = () => world().send(key, {}, { 'idempotency-key': 'free' })
@@ -100,7 +100,7 @@ describe('one Idempotency-Key at once', () => {
   })
 })
 
-it('a key that is being deactivated is refused by all that come after the answer', async () => {
+it('a key that is being deactivated fails in all requests after the answer', async () => {
   const account = await world().signup({ credits: 1_000 })
   const { id, key } = await world().key(account)
   const before = atOnce(50, () => world().send(key))
@@ -116,7 +116,7 @@ it('a key that is being deactivated is refused by all that come after the answer
   expect(await world().balance(account)).toBe(1_000 - sent)
 })
 
-it('of signups with one e-mail address at once, one is made', async () => {
+it('of concurrent signups with one e-mail address, one succeeds', async () => {
   const list = () => world().core.workspaces.list({ limit: 1_000, offset: 0 })
   const before = (await list()).length
   const answers = await atOnce(10, (i) =>
@@ -134,7 +134,7 @@ it('of signups with one e-mail address at once, one is made', async () => {
   expect((await list()).length).toBe(before + 1)
 })
 
-it('of deletions of one webhook at once, one is told that it did', async () => {
+it('of concurrent deletions of one webhook, one succeeds', async () => {
   const { token } = await world().signup()
   const { id } = await world().webhook({ token })
   const remove = () => world().call('DELETE', `/api/v1/webhooks/${id}`, { token })

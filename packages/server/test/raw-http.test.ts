@@ -36,7 +36,7 @@ function expectNamed({ text }: RawAnswer): void {
   checkEveryAnswer('unread', '', { status, headers, text: body, body: JSON.parse(body) })
 }
 
-const tell = (text: string) => speak(world().url, (socket) => socket.write(text, 'latin1'))
+const request = (text: string) => speak(world().url, (socket) => socket.write(text, 'latin1'))
 
 describe('what is no HTTP is answered with a 400 and the envelope, and the connection is closed', () => {
   it.each([
@@ -67,7 +67,7 @@ describe('what is no HTTP is answered with a 400 and the envelope, and the conne
     ],
     ['an unknown coding', 'POST / HTTP/1.1\r\nHost: svc\r\nTransfer-Encoding: cow\r\n\r\n'],
   ])('%s', async (_, text) => {
-    const answer = await tell(text)
+    const answer = await request(text)
     expect(answer.statuses).toStrictEqual([400])
     expect(answer.text).toContain(`\r\n\r\n${UNREADABLE}`)
     expect(answer.text.toLowerCase()).toContain('connection: close')
@@ -163,7 +163,7 @@ describe('what is HTTP is answered by the service, not by Node', () => {
       requestText('GET /health HTTP/1.1', ['Content-Length: 3'], '{"a'),
     ],
   ])('%s: %s', async (_, status, text) => {
-    const answer = await tell(text)
+    const answer = await request(text)
     expect(answer.statuses).toStrictEqual([status])
     expect(answer.text.toLowerCase()).toContain('x-ratelimit-remaining: ')
     expect(answer.text.toLowerCase()).toContain('x-request-id: ')
@@ -172,7 +172,7 @@ describe('what is HTTP is answered by the service, not by Node', () => {
   it('requests that come in one packet are answered in their order', async () => {
     const one = (path: string) => `GET ${path} HTTP/1.1\r\nHost: svc\r\n\r\n`
     const text = `${one('/health')}${one('/api/v1/account')}${one('/nothing')}${requestText('GET /health HTTP/1.1')}`
-    expect((await tell(text)).statuses).toStrictEqual([200, 401, 404, 200])
+    expect((await request(text)).statuses).toStrictEqual([200, 401, 404, 200])
   })
 
   it('a body in chunks is one body', async () => {
@@ -183,7 +183,7 @@ describe('what is HTTP is answered by the service, not by Node', () => {
       'Content-Type: application/json',
       'Transfer-Encoding: chunked',
     ])
-    expect((await tell(`${head}${chunks}0\r\n\r\n`)).statuses).toStrictEqual([201])
+    expect((await request(`${head}${chunks}0\r\n\r\n`)).statuses).toStrictEqual([201])
   })
 })
 
@@ -214,7 +214,7 @@ describe('a header that may be read in two ways is refused before anything else,
       () => sendWith('Content-Type: application/json', 'Content-Type: text/csv'),
     ],
   ])('%s: %s', async (name, _, text) => {
-    const answer = await tell(text())
+    const answer = await request(text())
     expect(answer.statuses).toStrictEqual([400])
     const { headers, body } = readHead(answer.text)
     expect(headers.connection).toBe('close')
@@ -277,7 +277,7 @@ describe('a caller that sends too much, too little or too slowly', () => {
     ])
 
   it('is refused by what it says of the length, before it sends', async () => {
-    const answer = await tell(sendHead(5 * 1024 * 1024))
+    const answer = await request(sendHead(5 * 1024 * 1024))
     expect(answer.statuses).toStrictEqual([400])
     expect(answer.text).toContain('Request body is too large')
     expect(answer.took_ms).toBeLessThan(2_000)

@@ -64,7 +64,7 @@ describe.each([true, false])('with Stripe set (dev: %s)', (dev) => {
     expect(await landing()).toContain('<h1>Your payment is being confirmed</h1>')
 
     stripe.pay(session_id)
-    const tell = async () => {
+    const notify = async () => {
       for (const event of stripe.takeEvents()) {
         const { body, signature = '' } = stripe.sign(event)
         const headers = { 'content-type': 'application/json', 'stripe-signature': signature }
@@ -73,11 +73,11 @@ describe.each([true, false])('with Stripe set (dev: %s)', (dev) => {
         expect(status).toBe(200)
       }
     }
-    await tell()
+    await notify()
     expect(await balance()).toBe(1_000_000_000)
     expect(await landing()).toContain('Thank you. 1,000 credits for 10.00 USD.')
     stripe.refund(stripe.sessions.get(session_id)?.payment_intent ?? '')
-    await tell()
+    await notify()
     expect(await landing()).toContain('<h1>This payment was reversed</h1>')
     expect((await fetch(`${base_url}/pay/cs_none`)).status).toBe(404)
     // Nobody decides here: that is done at Stripe.

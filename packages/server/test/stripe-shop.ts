@@ -13,13 +13,13 @@ import { BEGINNING_MS, openWorld, type World } from './world.ts'
 /** The signing secrets of the service, while one is rolled. */
 export const SECRETS = ['whsec_new', 'whsec_old'] as const
 
-/** What happened at Stripe. */
+/** An event at Stripe. */
 export type StripeEvent = ReturnType<LocalStripe['takeEvents']>[number]
 
-/** How a notification is sent. */
+/** The options of a notification. */
 export interface Sending {
   secret?: string
-  /** When it was signed; now unless told. */
+  /** The time of the signature; default: now. */
   at?: Date
 }
 
@@ -46,7 +46,7 @@ export async function openShop(options: Omit<LocalStripeOptions, 'now'> = {}) {
   const opened = await openWorld({ payments })
   world = opened
 
-  /** The header that Stripe signs these bytes with. */
+  /** The signature header of Stripe for these bytes. */
   function signatureOf(payload: string, { secret = SECRETS[0], at = now() }: Sending = {}): string {
     const timestamp = Math.floor(at.getTime() / 1000)
     return Stripe.webhooks.generateTestHeaderString({ payload, secret, timestamp })
@@ -64,7 +64,7 @@ export async function openShop(options: Omit<LocalStripeOptions, 'now'> = {}) {
     return post(raw, signatureOf(raw, sending))
   }
 
-  /** Tells all that happened since it was last told, and checks that it was heard. */
+  /** Sends all events since the last call, and checks that they are accepted. */
   async function hear(): Promise<void> {
     for (const event of stripe.takeEvents()) expectStatus(200, await notify(event))
   }
@@ -77,7 +77,7 @@ export async function openShop(options: Omit<LocalStripeOptions, 'now'> = {}) {
     return expectStatus(201, made).body.data
   }
 
-  /** Buys the package of 1,000 credits for 10.00 USD and pays it; answers the payment at Stripe. */
+  /** Buys the package of 1,000 credits for 10.00 USD and pays it; returns the payment at Stripe. */
   async function buy(account: Account): Promise<{ purchase_id: string; payment_id: string }> {
     const { purchase_id, session_id } = await checkout(account)
     stripe.pay(session_id)
@@ -85,17 +85,17 @@ export async function openShop(options: Omit<LocalStripeOptions, 'now'> = {}) {
     return { purchase_id, payment_id: paymentOf(session_id) }
   }
 
-  /** Buys it too; answers what Stripe tells of that, told to nobody yet. */
+  /** Buys it too; returns Stripe's event, which is not sent. */
   async function payUnheard(account: Account): Promise<StripeEvent> {
     const { session_id } = await checkout(account)
     stripe.takeEvents()
     stripe.pay(session_id)
     const [event] = stripe.takeEvents()
-    if (!event) throw new Error('nothing was told')
+    if (!event) throw new Error('no event was found')
     return event
   }
 
-  /** The payment of a session that was paid. */
+  /** The payment of a paid session. */
   function paymentOf(session_id: string): string {
     const { payment_intent } = stripe.sessions.get(session_id) ?? {}
     if (!payment_intent) throw new Error('nothing was paid')

@@ -4,7 +4,7 @@ import { type Account, bulk, sms } from './accounts.ts'
 import { openReceiver } from './receiver.ts'
 import { useWorld } from './world.ts'
 
-/** A test key sees and changes test data only, whatever its scopes. Contract section 9. */
+/** A test key sees and changes only test data, with any scopes. Contract section 9. */
 const world = useWorld({ dispatch: true })
 
 const NEVER_WAS = '01934f5e-8c00-7a3b-9d2e-5f6a7b8c9d01'
@@ -17,7 +17,7 @@ let live: string
 let test: string
 let receiver: Awaited<ReturnType<typeof openReceiver>>
 
-/** What was made under each mode. */
+/** The data made under each mode. */
 type Made = Record<'message' | 'bulk' | 'webhook' | 'delivery', string>
 let ofLive: Made
 let ofTest: Made
@@ -52,7 +52,7 @@ async function made(key: string): Promise<Made> {
   return { message, bulk: bulk_id, webhook: id, delivery: deliveries[0].id }
 }
 
-/** All that the workspace has, but for what a failed credential or a request leaves. */
+/** All data of the workspace, except traces of requests and failed credentials. */
 async function everything(): Promise<string> {
   const paths = ['/messages?limit=100', '/messages/received', `/messages/bulk/${ofLive.bulk}`]
   const texts = paths.map(async (path) => (await as(live)('GET', path)).text)
@@ -110,7 +110,7 @@ describe('lists', () => {
     ['/messages?limit=1&page=2', 'messages', 3],
     ['/messages/received', 'received', 1],
     ['/messages/received?sender=%2B15005550008', 'received', 1],
-  ])('%s hold test rows only, and so do their totals', async (path, name, total) => {
+  ])('%s contain only test rows, and so do their totals', async (path, name, total) => {
     const { status, body } = await as(test)('GET', path)
     expect(status).toBe(total === null ? 400 : 200)
     if (total === null) return
@@ -120,20 +120,20 @@ describe('lists', () => {
     expect((await dataOf(live, path)).pagination.total).toBe(2 * total)
   })
 
-  it('a cursor leads from test row to test row', async () => {
+  it('have cursors that lead from test row to test row', async () => {
     const first = await dataOf(test, '/messages?limit=2')
     const next = await dataOf(test, `/messages?limit=2&cursor=${first.next_cursor}`)
     expect([...first.messages, ...next.messages]).toHaveLength(3)
     expect(next.next_cursor).toBeNull()
   })
 
-  it('a live bulk has no messages for it', async () => {
+  it('contain no messages of a live bulk', async () => {
     const path = `/messages?bulk_id=${ofLive.bulk}`
     expect((await dataOf(test, path)).messages).toEqual([])
     expect((await dataOf(live, path)).messages).toHaveLength(1)
   })
 
-  it('of webhooks hold those of mode test', async () => {
+  it('of webhooks contain those of mode test', async () => {
     const { webhooks, pagination } = await dataOf(test, '/webhooks')
     expect(webhooks.map(({ id }: { id: string }) => id)).toEqual([ofTest.webhook])
     expect(pagination.total).toBe(1)
@@ -144,7 +144,7 @@ describe('lists', () => {
 describe('contacts and suppressions', () => {
   const LIVE_DATA = [...Object.values<Endpoint>(api.contacts), ...Object.values(api.suppressions)]
 
-  it.each(LIVE_DATA)('$method $path is 403', async ({ method, path }) => {
+  it.each(LIVE_DATA)('return 403 for $method $path', async ({ method, path }) => {
     const { status, body } = await as(test)(
       method,
       path.replace('/api/v1', '').replace(/:\w+/g, NEVER_WAS),
@@ -158,7 +158,7 @@ describe('contacts and suppressions', () => {
     })
   })
 
-  it('a contact is not found, whether or not there is one', async () => {
+  it('are not found by a test key, whether they exist or not', async () => {
     const contact = await world().contact(owner, { name: 'Asha Private' })
     const answers = [contact.id, NEVER_WAS].map(async (contact_id) => {
       const json = { ...bulk, recipients: [{ contact_id }] }
@@ -175,7 +175,7 @@ describe('contacts and suppressions', () => {
     )
   })
 
-  it('who is suppressed cannot be told from who is not', async () => {
+  it('do not show whether a recipient is suppressed', async () => {
     const to = (await world().suppression(owner)).replace('sms/', '')
     expect((await world().send(live, { to })).status).toBe(400)
     expect((await world().send(test, { to })).status).toBe(201)
@@ -188,7 +188,7 @@ describe('contacts and suppressions', () => {
     expect(lived.body.data).toMatchObject({ can_send: false, blocked: 1 })
   })
 
-  it('what the sandbox makes of test messages suppresses nobody', async () => {
+  it("are not changed by the sandbox's results of test messages", async () => {
     await world().send(test, { to: '+15005550004' })
     await world().send(test, {
       to: 'bounced@sandbox.svc',
@@ -202,7 +202,7 @@ describe('contacts and suppressions', () => {
   })
 })
 
-it('holds the scopes of sending and reading where none are named', async () => {
+it('has the scopes of sending and reading by default', async () => {
   const json = { name: 'Rehearsal', mode: 'test' }
   const { body } = await asOwner('POST', '/api-keys', json)
   expect(body.data.scopes).toEqual(['send_messages', 'read_messages'])
@@ -210,7 +210,7 @@ it('holds the scopes of sending and reading where none are named', async () => {
   expect(all.body.data.scopes).toEqual(SCOPES)
 })
 
-it('keeps the answers to an Idempotency-Key apart from those of live keys', async () => {
+it('stores answers for an Idempotency-Key separately from those of live keys', async () => {
   const repeat = { 'idempotency-key': 'same' }
   const first = await world().send(live, {}, repeat)
   const rehearsed = await world().send(test, {}, repeat)
@@ -218,7 +218,7 @@ it('keeps the answers to an Idempotency-Key apart from those of live keys', asyn
   expect(rehearsed.body.data).toMatchObject({ credits_used: 0 })
   expect((await world().send(live, {}, repeat)).text).toBe(first.text)
   expect((await world().send(test, {}, repeat)).text).toBe(rehearsed.text)
-  // Another body is refused under the same mode alone.
+  // Another body is refused only under the same mode.
   expect((await world().send(test, { to: '+14155550199' }, repeat)).status).toBe(400)
 })
 
@@ -227,7 +227,7 @@ describe('webhooks', () => {
     as(key)('POST', '/webhooks', { url: receiver.url, ...(mode && { mode }) })
   const FORBIDDEN = 'A test key manages webhooks with mode test only'
 
-  it('of a test key are of mode test; of all others, as they say', async () => {
+  it('of a test key have mode test; of other callers, the mode in the request', async () => {
     expect((await create(test)).body.data.webhook.mode).toBe('test')
     expect((await create(test, 'test')).body.data.webhook.mode).toBe('test')
     for (const mode of ['all', 'live']) {
@@ -240,7 +240,7 @@ describe('webhooks', () => {
     }
   })
 
-  it('stay of mode test under a test key, and are changed as they came', async () => {
+  it('stay in mode test when a test key changes them', async () => {
     const { webhook } = (await create(test)).body.data
     const path = `/webhooks/${webhook.id}`
     const raised = await as(test)('PUT', path, { mode: 'all' })
@@ -254,7 +254,7 @@ describe('webhooks', () => {
     expect((await asOwner('DELETE', path)).status).toBe(200)
   })
 
-  it('that were live before show a test key no live delivery, and it sends none again', async () => {
+  it('that were live before show a test key no live delivery and resend none', async () => {
     const path = `/webhooks/${ofLive.webhook}`
     await asOwner('PUT', path, { mode: 'test', is_active: true })
     const all = (await asOwner('GET', `${path}/deliveries`)).body.data
@@ -269,7 +269,7 @@ describe('webhooks', () => {
     const since = { since: '2026-05-04T00:00:00Z' }
     const { body } = await as(test)('POST', `${path}/recover`, since)
     expect(body.data).toEqual({ recovered: shown.pagination.total, has_more: false })
-    // Its owner can ask for one, and it is discarded: the webhook is told of test messages only.
+    // Their owner can request a retry, and it is discarded: the webhook gets events of test messages only.
     await asOwner('PUT', path, { is_active: true })
     await asOwner('POST', `${one}/retry`)
     await world().advance(1_000)
@@ -278,7 +278,7 @@ describe('webhooks', () => {
     await asOwner('PUT', path, { mode: 'all' })
   })
 
-  it('are told of the messages of their mode, and say which in every event', async () => {
+  it('get events of messages of their mode, with the mode in every event', async () => {
     const heard = await openReceiver()
     try {
       const ids = new Map<string, string>()

@@ -10,7 +10,7 @@ const NOT_FOUND = refusal('not_found', 'Webhook not found')
 const url = 'https://receiver.example/hook'
 
 /** Ids that nobody has, possible ones and others. */
-const NOBODYS = ['01934f5e-8c00-7a3b-9d2e-5f6a7b8c9d01', 'x', '%00']
+const UNKNOWN_IDS = ['01934f5e-8c00-7a3b-9d2e-5f6a7b8c9d01', 'x', '%00']
 
 let owner: Account
 beforeAll(async () => {
@@ -268,20 +268,20 @@ describe('404', () => {
       ['POST', '/rotate-secret', undefined],
       ['POST', '/enable', undefined],
       ['POST', '/recover', { since }],
-    ].flatMap(([method, path, json]) => NOBODYS.map((id) => [method, id, path, json] as const)),
+    ].flatMap(([method, path, json]) => UNKNOWN_IDS.map((id) => [method, id, path, json] as const)),
   )('%s for webhook %s%s', async (method, id, path, json) => {
     const { status, body } = await call(method as string, `/${id}${path}`, json as object)
     expect([status, body]).toStrictEqual([404, NOT_FOUND])
   })
 
   it.each(
-    NOBODYS.flatMap((id) => [
+    UNKNOWN_IDS.flatMap((id) => [
       ['GET', id, ''],
       ['POST', id, '/retry'],
     ]),
   )('%s for delivery %s%s', async (method, deliveryId, path) => {
     const { id } = await made()
-    for (const webhook of [id, ...NOBODYS]) {
+    for (const webhook of [id, ...UNKNOWN_IDS]) {
       const { status, body } = await call(method, `/${webhook}/deliveries/${deliveryId}${path}`)
       expect([status, body]).toStrictEqual([404, refusal('not_found', 'Delivery not found')])
     }

@@ -12,7 +12,7 @@ const URL_TEXT = 'URL must be http or https, without user name, password or frag
 const url = 'https://receiver.example/hook?source=svc'
 
 /** Ids that nobody has, possible ones and others. */
-const NOBODYS = ['01934f5e-8c00-7a3b-9d2e-5f6a7b8c9d01', 'x', '%00', 'a'.repeat(200)]
+const UNKNOWN_IDS = ['01934f5e-8c00-7a3b-9d2e-5f6a7b8c9d01', 'x', '%00', 'a'.repeat(200)]
 
 let owner: Account
 beforeAll(async () => {
@@ -200,7 +200,7 @@ describe(`GET ${WEBHOOKS}/:id`, () => {
     expect(text).not.toContain(secret)
   })
 
-  it.each(NOBODYS)('404 for id %s', async (id) => {
+  it.each(UNKNOWN_IDS)('404 for id %s', async (id) => {
     const { status, body } = await call('GET', `/${id}`)
     expect([status, body]).toStrictEqual([404, NOT_FOUND])
   })
@@ -222,7 +222,7 @@ describe(`DELETE ${WEBHOOKS}/:id`, () => {
     }
   })
 
-  it.each(NOBODYS)('404 for id %s', async (id) => {
+  it.each(UNKNOWN_IDS)('404 for id %s', async (id) => {
     const { status, body } = await call('DELETE', `/${id}`)
     expect([status, body]).toStrictEqual([404, NOT_FOUND])
   })
@@ -245,7 +245,7 @@ describe(`GET ${WEBHOOKS}/:id/deliveries`, () => {
     expect([status, body.message]).toStrictEqual([400, 'Limit must be between 1 and 100'])
   })
 
-  it.each(NOBODYS)('404 for id %s', async (id) => {
+  it.each(UNKNOWN_IDS)('404 for id %s', async (id) => {
     const { status, body } = await call('GET', `/${id}/deliveries`)
     expect([status, body]).toStrictEqual([404, NOT_FOUND])
   })

@@ -350,7 +350,7 @@ async function openQueryPeer(): Promise<QueryPeer> {
     secrets: ['canary-api-token'],
     recipient: newNumber,
     taken: (to) => sends(to).length,
-    tell: () => Promise.reject(new Error('the test reports it')),
+    report: () => Promise.reject(new Error('the test reports it')),
     close: gateway.close,
   }
 }

@@ -12,7 +12,7 @@ export interface Peer {
   /** How many sends to a recipient it took: the truth. */
   taken(to: string): number
   /** Tells the service how what it took fares. Resolves once the service has acknowledged it. */
-  tell(to: string, status: 'delivered' | 'failed', service: Service): Promise<void>
+  report(to: string, status: 'delivered' | 'failed', service: Service): Promise<void>
   /** Resolves when messages can go. */
   ready?(service: Service): Promise<void>
   close(): Promise<void>
@@ -81,7 +81,7 @@ export function carries(name: string, { channel, price, senders, open }: Carriag
     it('sends, and shows what is delivered: to the caller, to the webhook, in the timeline', async () => {
       const { peer, service } = stage()
       const { id, to } = await sent()
-      await peer.tell(to, 'delivered', service)
+      await peer.report(to, 'delivered', service)
       await service.idle()
       expect(await shown(id)).toMatchObject({
         status: 'delivered',
@@ -110,7 +110,7 @@ export function carries(name: string, { channel, price, senders, open }: Carriag
       const { peer, service, tenant } = stage()
       const before = await service.balance(tenant)
       const { id, to } = await sent()
-      await peer.tell(to, 'failed', service)
+      await peer.report(to, 'failed', service)
       await service.idle()
       const { status, error_code, error_message } = await shown(id)
       expect([status, typeof error_code, typeof error_message]).toEqual([

@@ -52,9 +52,9 @@ export async function openGateway(more: object = {}) {
     return had ? answer(200, { id: idOf(had), state: 'ON_ITS_WAY' }) : answer(404)
   }
 
-  function told(to: string, status: keyof typeof STATES): CallbackRequest {
+  function receiptOf(to: string, status: keyof typeof STATES): CallbackRequest {
     const request = sends(to).findLast(({ accepted }) => accepted)
-    if (!request) throw new Error('the gateway took nothing for this recipient')
+    if (!request) throw new Error('the gateway accepted no message for this recipient')
     const { ref } = fieldsOf(request)
     return signedJson({ ref, id: idOf(request), state: STATES[status], reason: 'Not reached' })
   }
@@ -63,10 +63,10 @@ export async function openGateway(more: object = {}) {
     gateway,
     settings,
     sends,
-    /** What it does unless it is told otherwise. */
+    /** Its default behaviour. */
     plain,
-    callback: told,
-    /** Whatever is sent to this recipient fares so. */
+    callback: receiptOf,
+    /** Sets the behaviour for a recipient. */
     plays: (to: string, play: HttpPlay) => void plays.set(to, play),
     secrets: ['canary-api-token', 'canary-hmac-secret'],
     recipient(refused?: 'refused') {
@@ -75,8 +75,8 @@ export async function openGateway(more: object = {}) {
       return to
     },
     taken: (to: string) => sends(to).filter(({ accepted }) => accepted).length,
-    async tell(to, status, service) {
-      const { status: code } = await service.called(told(to, status))
+    async report(to, status, service) {
+      const { status: code } = await service.called(receiptOf(to, status))
       if (code !== 200) throw new Error(`the callback was answered ${code}`)
     },
     close: gateway.close,

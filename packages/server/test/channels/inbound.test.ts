@@ -86,10 +86,10 @@ describe.each([
     expect(await received(from)).toMatchObject([
       { channel, sender: from, content: { text: `Thank you! ${CANARY}` }, keyword: null },
     ])
-    const told = stage()
-      .service.told()
+    const events = stage()
+      .service.events()
       .filter(({ event, data }) => event === 'message.received' && data.sender === from)
-    expect(told).toMatchObject([{ data: { channel, content: { text: `Thank you! ${CANARY}` } } }])
+    expect(events).toMatchObject([{ data: { channel, content: { text: `Thank you! ${CANARY}` } } }])
     expect(stage().peer.taken(from)).toBe(1)
   })
 
@@ -121,8 +121,8 @@ describe.each([
       await writes(from, CANARY, `same${channel}`)
       await writes(from, CANARY, `same${channel}`)
       expect(await received(from)).toHaveLength(1)
-      const told = stage().service.told()
-      expect(told.filter(({ data }) => data.sender === from)).toHaveLength(1)
+      const events = stage().service.events()
+      expect(events.filter(({ data }) => data.sender === from)).toHaveLength(1)
     })
   }
 })

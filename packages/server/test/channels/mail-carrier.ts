@@ -48,7 +48,7 @@ export async function openMail(more: object = {}) {
       return to
     },
     taken: (to: string) => mailsTo(to).filter(({ accepted }) => accepted).length,
-    async tell(to, status, service) {
+    async report(to, status, service) {
       const report =
         status === 'delivered'
           ? postfixReport({ action: 'delivered', status: '2.0.0', diagnostic: 'smtp; 250 ok' })

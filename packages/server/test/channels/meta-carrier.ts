@@ -25,13 +25,13 @@ export async function openMeta(more: Parameters<MetaPeer['settings']>[0] = {}) {
 
   function takenFor(to: string) {
     const one = meta.accepted.findLast((message) => message.to === to)
-    if (!one) throw new Error('Meta took nothing for this recipient')
+    if (!one) throw new Error('Meta accepted no message for this recipient')
     return one
   }
 
-  /** Signed news of our number. */
-  const news = (told: Parameters<typeof updatesOf>[1]): CallbackRequest =>
-    signedCallback(APP_SECRET, notificationOf(updatesOf(number, told)))
+  /** A signed notification about our number. */
+  const news = (updates: Parameters<typeof updatesOf>[1]): CallbackRequest =>
+    signedCallback(APP_SECRET, notificationOf(updatesOf(number, updates)))
 
   function callback(to: string, status: 'sent' | 'delivered' | 'failed'): CallbackRequest {
     const options = status === 'failed' ? { code: 131_026 } : {}
@@ -52,7 +52,7 @@ export async function openMeta(more: Parameters<MetaPeer['settings']>[0] = {}) {
       return to
     },
     taken: (to: string) => meta.accepted.filter((message) => message.to === to).length,
-    async tell(to, status, service) {
+    async report(to, status, service) {
       const { status: code } = await service.called(callback(to, status))
       if (code !== 200) throw new Error(`the callback was answered ${code}`)
     },

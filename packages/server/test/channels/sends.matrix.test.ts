@@ -84,7 +84,7 @@ const CELLS: readonly Cell[] = [
           expect([await status(), peer.sends(to).length]).toEqual(['queued', 0])
           await peer.gateway.listen()
           await minutes(6)
-          await peer.tell(to, 'delivered', service)
+          await peer.report(to, 'delivered', service)
         },
       }
     },
@@ -249,7 +249,7 @@ const CELLS: readonly Cell[] = [
         peer,
         async next({ service, status, to }) {
           await expect.poll(() => peer.taken(to)).toBe(1)
-          await peer.tell(to, 'delivered', service)
+          await peer.report(to, 'delivered', service)
           expect(await status()).toBe('delivered')
           for (const say of late) say()
           await service.idle()
@@ -271,7 +271,7 @@ const CELLS: readonly Cell[] = [
         recipient,
         async next({ minutes, service, status, to }) {
           await expect.poll(() => peer.taken(to)).toBe(1)
-          await peer.tell(to, 'delivered', service)
+          await peer.report(to, 'delivered', service)
           await peer.twilio.refuse()
           await minutes(UNKNOWN_MINUTES)
           expect(await status()).toBe('delivered')
@@ -371,7 +371,7 @@ const CELLS: readonly Cell[] = [
         peer,
         async next({ minutes, service, to }) {
           await minutes(5)
-          await peer.tell(to, 'delivered', service)
+          await peer.report(to, 'delivered', service)
           await minutes(UNKNOWN_MINUTES)
         },
       }
@@ -402,7 +402,7 @@ const CELLS: readonly Cell[] = [
           await expect.poll(() => peer.taken(to)).toBe(1)
           await service.restart()
           await minutes(2)
-          await peer.tell(to, 'delivered', service)
+          await peer.report(to, 'delivered', service)
           await minutes(UNKNOWN_MINUTES)
         },
       }
@@ -535,7 +535,7 @@ it('an unknown outcome becomes delivered when the provider reports it later', as
   const id = await service.accepted(tenant.key, body)
   for (let i = 0; i < UNKNOWN_MINUTES; i += 1) await service.advance(MINUTE_MS)
   expect(await service.statusOf(tenant.key, id)).toBe('failed')
-  await peer.tell(to, 'delivered', service)
+  await peer.report(to, 'delivered', service)
   await service.idle()
   expect(service.eventsOf(id)).toEqual(['message.failed', 'message.delivered'])
   expect([peer.taken(to), await service.balance(tenant)]).toEqual([1, 99.5])

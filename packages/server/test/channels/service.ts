@@ -23,17 +23,17 @@ import { within } from '../within.ts'
 import { BEGINNING_MS, JWT_SECRET, type LogLine, QUIET } from '../world.ts'
 import { httpCaller } from './http-caller.ts'
 
-/** Where the outside reaches the service: signed addresses begin with it, whatever port it listens on. */
+/** The public URL of the service: signed addresses begin with it, on any port. */
 export const PUBLIC_URL = 'https://svc.test'
 
-/** Stands in every text that is sent, and in no line of the log. */
+/** Part of every text that is sent, and of no log line. */
 export const CANARY = 'canary-of-the-text'
 
 const END_MAX_MS = 10_000
 const UNLIMITED = { max: 1_000_000_000, window_s: 60 }
 
-/** What a webhook was told. */
-export interface Told {
+/** A webhook event. */
+export interface WebhookEvent {
   event: string
   data: Record<string, unknown> & { message_id: string; sequence?: number }
 }
@@ -44,13 +44,13 @@ export interface Tenant extends Account {
 }
 
 export interface ServiceOptions {
-  /** Simulated; peers that tell times share it. */
+  /** The simulated time; peers that report times share it. */
   clock?: { ms: number }
   providers: readonly ProviderSettings[]
-  /** What must be in no line of the log, besides `CANARY`. */
+  /** Texts that no log line may contain, besides `CANARY`. */
   secrets?: readonly string[]
   reply_texts?: CoreOptions['reply_texts']
-  /** A bucket that is not named is never full. */
+  /** A bucket without an entry is unlimited. */
   rates?: Partial<Record<keyof typeof RATES, RateLimit>>
 }
 
@@ -59,8 +59,8 @@ export type Service = Awaited<ReturnType<typeof openService>>
 type Body = Awaited<ReturnType<Call>>['body']
 
 /**
- * The service as operators run it: its API on a port, a database on disk, its dispatcher, and providers that are set to
- * local peers. Time stands still until it is moved. `close` throws unless the books are in order and the log clean.
+ * The service as operators run it: its API on a port, a database on disk, its dispatcher, and providers that point to
+ * local peers. Time moves only on demand. `close` throws unless the ledger is consistent and the log clean.
  */
 export async function openService(options: ServiceOptions) {
   const { clock = { ms: BEGINNING_MS }, secrets = [] } = options
@@ -99,7 +99,7 @@ export async function openService(options: ServiceOptions) {
     return { core, app, url, dispatcher, call, ...accountsOf(core, call) }
   }
 
-  const told = (): Told[] => receiver.arrivals.map(({ body }) => JSON.parse(String(body)))
+  const events = (): WebhookEvent[] => receiver.arrivals.map(({ body }) => JSON.parse(String(body)))
 
   async function messageOf(key: string, id: string): Promise<Body> {
     const answer = await running.call('GET', `/api/v1/messages/${id}`, { key })
@@ -118,7 +118,7 @@ export async function openService(options: ServiceOptions) {
   return {
     clock,
     lines,
-    told,
+    events,
     messageOf,
     idle,
     get core(): Core {
@@ -133,22 +133,22 @@ export async function openService(options: ServiceOptions) {
     call: ((...given) => running.call(...given)) as Call,
     send: (...given: Parameters<typeof running.send>) => running.send(...given),
     balance: (owner: Account) => running.balance(owner),
-    /** What arrived at the webhook, with its signatures. */
+    /** The requests at the webhook, with their signatures. */
     arrivals: (): readonly Arrival[] => receiver.arrivals,
-    /** A workspace with credits, a key, and a webhook that hears everything. */
+    /** A workspace with credits, a key, and a webhook for all events. */
     async tenant(credits = 100): Promise<Tenant> {
       const owner = await running.signup({ credits })
       const { key } = await running.key(owner)
       await running.webhook(owner, { url: receiver.url, events: ['*'] })
       return { ...owner, key }
     },
-    /** Sends a message that must be accepted; its id. */
+    /** Sends a message that must be accepted; returns its id. */
     async accepted(key: string, body: object): Promise<string> {
       return expectStatus(201, await running.send(key, body)).body.data.message_id
     },
-    /** Which events were told of a message, in the order in which they happened. */
+    /** The events of a message, in their order. */
     eventsOf(id: string): string[] {
-      const mine = told().filter(({ data }) => data.message_id === id)
+      const mine = events().filter(({ data }) => data.message_id === id)
       return mine
         .sort((a, b) => (a.data.sequence ?? 0) - (b.data.sequence ?? 0))
         .map(({ event }) => event)
@@ -160,13 +160,13 @@ export async function openService(options: ServiceOptions) {
       const answer = await running.call('GET', `/api/v1/messages/${id}/timeline`, { key })
       return expectStatus(200, answer).body.data.timeline
     },
-    /** Sees to the end what is due, moves the clock, and sees to the end what is due then. */
+    /** Finishes the due work, moves the clock, and finishes the work that is due then. */
     async advance(ms: number): Promise<void> {
       await idle()
       clock.ms += ms
       await idle()
     },
-    /** Makes the request that a provider makes, from outside; answers the status and the text. */
+    /** Makes a provider's request from outside; returns status and text. */
     async called({ method, url, headers, body }: CallbackRequest) {
       if (!url.startsWith(PUBLIC_URL)) throw new Error(`a callback to ${new URL(url).origin}`)
       const response = await fetch(running.url + url.slice(PUBLIC_URL.length), {
@@ -176,7 +176,7 @@ export async function openService(options: ServiceOptions) {
       })
       return { status: response.status, text: await response.text() }
     },
-    /** Ends without waiting for what is under way, and begins again on the same database. */
+    /** Closes without a wait for work in flight, and starts again on the same database. */
     async restart(others: readonly ProviderSettings[] = providers): Promise<void> {
       await end(0)
       providers = others
@@ -200,7 +200,7 @@ export async function openService(options: ServiceOptions) {
   }
 }
 
-/** A stage for the tests around it: set up before the first, closed, with its checks, after the last. */
+/** A service for the tests around it: opened before the first; checked and closed after the last. */
 export function useStage<Stage extends { close(): Promise<void> }>(
   open: () => Promise<Stage>,
 ): () => Stage {
@@ -220,7 +220,7 @@ const NUMBER = /\b1415556\d{4}\b/
 
 let numbers = 0
 
-/** A number that nobody was sent anything to before. */
+/** A number without earlier messages. */
 export function newNumber(): string {
   numbers += 1
   return `+1415556${String(numbers).padStart(4, '0')}`

@@ -31,7 +31,7 @@ export async function openSmsc(more: object = {}) {
       return newNumber()
     },
     taken: (to: string) => acceptedFor(to).length,
-    async tell(to, status) {
+    async report(to, status) {
       const one = acceptedFor(to).at(-1)
       if (!one) throw new Error('the SMSC took nothing for this recipient')
       const answers = await smsc.receipt(one.id, status === 'delivered' ? 'DELIVRD' : 'UNDELIV')

@@ -58,7 +58,7 @@ export async function openTwilio(
     },
     taken: (to: string) =>
       twilio.taken().filter(({ form }) => form.get('To')?.endsWith(to) ?? false).length,
-    async tell(to, status, service) {
+    async report(to, status, service) {
       const { status: code } = await service.called(callback(to, status))
       if (code !== 200) throw new Error(`the callback was answered ${code}`)
     },

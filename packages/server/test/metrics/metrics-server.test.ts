@@ -19,7 +19,7 @@ describe('the address of the metrics', () => {
   })
   afterAll(() => served.close())
 
-  it('answers at /metrics in the text format, and says at / where that is', async () => {
+  it('answers at /metrics in the text format, and at / with a hint', async () => {
     const metrics = await fetch(served.metricsUrl)
     expect(metrics.status).toBe(200)
     expect(metrics.headers.get('content-type')).toBe('text/plain; version=0.0.4; charset=utf-8')
@@ -37,26 +37,26 @@ describe('the address of the metrics', () => {
     ['POST', '/metrics'],
     ['DELETE', '/'],
     ['GET', '/docs'],
-  ])('knows nothing else: %s %s', async (method, path) => {
+  ])('answers 404 to %s %s', async (method, path) => {
     const { origin } = new URL(served.metricsUrl)
     expect((await fetch(`${origin}${path}`, { method })).status).toBe(404)
   })
 
-  it('is the only one that serves them', async () => {
+  it('is the only address that serves the metrics', async () => {
     const headers = { 'x-api-key': served.api_key }
     for (const path of ['/metrics', '/api/v1/metrics', '/health/metrics']) {
       expect((await fetch(`${served.base_url}${path}`, { headers })).status).toBe(404)
     }
   })
 
-  it('cuts off whoever sends more than it reads', async () => {
+  it('closes the connection of a client that sends too much', async () => {
     const long = requestText('GET /metrics HTTP/1.1', [`x-long: ${'x'.repeat(20_000)}`])
     const { statuses } = await speak(served.metricsUrl, (socket) => socket.write(long))
     expect(statuses).toEqual([431])
   })
 })
 
-it('counts hostile requests in as many series as there are routes', async () => {
+it('counts hostile requests in no more series than there are routes', async () => {
   const served = await openServed({
     SVC_RATE_LIMIT_GENERAL: '100000/60',
     SVC_RATE_LIMIT_ANONYMOUS: '100000/60',
@@ -87,7 +87,7 @@ it('counts hostile requests in as many series as there are routes', async () => 
   }
 })
 
-describe('an address that cannot be listened on', () => {
+describe('an address that the server cannot listen on', () => {
   const settings = (folder: string, listen: string) =>
     readConfig({
       PORT: '0',
@@ -96,7 +96,7 @@ describe('an address that cannot be listened on', () => {
       SVC_METRICS_LISTEN: listen,
     })
 
-  it('is told in one line, and leaves the database to the next server', async () => {
+  it('is reported in one line, and the database is free for the next server', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'svc-metrics-'))
     const taken = createServer()
     await new Promise<void>((resolve) => taken.listen(0, '127.0.0.1', resolve))
@@ -124,13 +124,13 @@ describe('an address that cannot be listened on', () => {
     '::1:9464',
     '[nobody]:1',
     'http://a:1',
-  ])('is refused where it is none: %s', (listen) => {
+  ])('is refused when it is invalid: %s', (listen) => {
     expect(() => settings('.', listen)).toThrow(
       'SVC_METRICS_LISTEN must be host:port, for example 127.0.0.1:9464',
     )
   })
 
-  it('may be one of IPv6, or a name', () => {
+  it('may be an IPv6 address or a host name', () => {
     expect(settings('.', '[::1]:9464').metrics_listen).toEqual({ host: '::1', port: 9464 })
     expect(settings('.', 'localhost:0').metrics_listen).toEqual({ host: 'localhost', port: 0 })
     expect(readConfig({}).metrics_listen).toBeNull()
@@ -167,19 +167,19 @@ describe('a database that does not answer', () => {
   it.each([
     ['fails', () => Promise.reject(new Error('down'))],
     ['hangs', silent],
-  ])('and %s leaves the rest of a scrape alone', async (_, overview) => {
+  ])('has only svc_database_up in a scrape when it %s', async (_, overview) => {
     const { up } = await scrapeOf(overview)
     expect((await up()).samples).toEqual([{ name: 'svc_database_up', labels: {}, value: 0 }])
   })
 
-  it('is not asked again for each scrape while it hangs', async () => {
+  it('gets one query for several scrapes while it hangs', async () => {
     const { refresh, asked } = await scrapeOf(silent)
     await Promise.all([refresh(), refresh(), refresh()])
     await refresh()
     expect(asked.times).toBe(1)
   })
 
-  it('comes back', async () => {
+  it('is shown again after it recovers', async () => {
     const served = await openServed()
     try {
       const registry = new Registry()
@@ -204,8 +204,8 @@ describe('a database that does not answer', () => {
   })
 })
 
-it('hangs up on whoever asks and does not read', async () => {
-  // More than the system keeps for somebody.
+it('closes the connection of a client that does not read', async () => {
+  // More than the system's buffers hold.
   const text = 'x'.repeat(32 * 1024 * 1024)
   const { port, close } = await serveMetrics(
     { host: '127.0.0.1', port: 0 },
@@ -231,7 +231,7 @@ it('hangs up on whoever asks and does not read', async () => {
   }
 }, 30_000)
 
-it('answers those who ask at once with one reading, and a reading that fails with 500', async () => {
+it('answers concurrent scrapes with one reading, and a failed reading with 500', async () => {
   let readings = 0
   let isBroken = false
   const { port, close } = await serveMetrics(

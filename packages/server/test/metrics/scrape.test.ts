@@ -6,7 +6,7 @@ import { openReceiver } from '../receiver.ts'
 import { type Exposition, nonZero, readExposition } from './exposition.ts'
 import { openServed, type Served } from './served.ts'
 
-/** Recipients with a story of their own. Source: contract section 9. */
+/** Test recipients. Source: contract section 9. */
 const REJECTED = '+15005550001'
 const UNDELIVERED = '+15005550007'
 const TEXT = { text: 'Nobody else is to read this' }
@@ -26,7 +26,7 @@ beforeAll(async () => {
   served = await openServed()
   before = readExposition(await served.scrape())
   await play()
-  // What stands in the database is read anew every two seconds.
+  // State in the database is read again every two seconds.
   await vi.waitFor(
     async () => {
       const found = nonZero(readExposition(await served.scrape()), 'svc_messages')
@@ -43,7 +43,7 @@ afterAll(async () => {
   await Promise.all([receiver, busy, gone].map((one) => one.close()))
 })
 
-/** A receiver that asks to be left alone for longer than any test takes. */
+/** A receiver whose Retry-After is longer than any test. */
 async function openBusy() {
   const server = createServer((_, response) => {
     response.writeHead(503, { 'retry-after': '3600' }).end()
@@ -62,13 +62,13 @@ async function openBusy() {
   }
 }
 
-/** Known numbers of everything. */
+/** Known numbers of requests and messages. */
 async function play(): Promise<void> {
   const { client, base_url, api_key } = served
   const { messages, webhooks, bulks } = client
   await webhooks.create({ url: receiver.url, events: ['message.sent', 'message.delivered'] })
   await webhooks.create({ url: gone.url, events: ['message.failed'] })
-  // The first failure, so that whoever is gone is told once.
+  // The first failure, so that the receiver that is gone gets one event.
   await messages.send({ channel: 'sms', to: REJECTED, content: TEXT })
   await served.idle()
   await webhooks.create({ url: busy.url, events: ['message.failed'] })
@@ -125,7 +125,7 @@ describe('a scrape after known sends, failures and deliveries', () => {
     ['svc_provider_lookups_total', { 'sandbox found': 8 }],
     ['svc_refunds_total', { '': 1 }],
     ['svc_refunded_credits_total', { '': 1 }],
-    // Eight were sent and seven delivered; two failed: one receiver was told of the first, one of the second.
+    // Eight sent and seven delivered; of the two failures, each receiver gets one.
     ['svc_delivery_attempts_total', { '2xx': 15, '5xx': 1, '4xx': 1 }],
     ['svc_delivery_attempt_duration_seconds_count', { '': 17 }],
     ['svc_deliveries_total', { delivered: 15, failed: 1 }],
@@ -135,7 +135,7 @@ describe('a scrape after known sends, failures and deliveries', () => {
     ['svc_queue_due', {}],
     ['svc_queue_oldest_due_seconds', {}],
     ['svc_outcome_unknown', {}],
-    // 40 to begin with, 8 SMS of which one came back, half a credit for WhatsApp.
+    // 40 at the start, minus 8 SMS, plus one refund, minus half a credit for WhatsApp.
     ['svc_credits_balance', { '': 32.5 }],
     ['svc_credits_held', {}],
     ['svc_workspaces', { '': 1 }],
@@ -145,7 +145,7 @@ describe('a scrape after known sends, failures and deliveries', () => {
     ['svc_dispatch_paused', {}],
     ['svc_database_up', { '': 1 }],
     ['svc_thread_deaths_total', {}],
-  ])('says exactly how many: %s', (name, expected) => {
+  ])('has the exact number: %s', (name, expected) => {
     expect(nonZero(after, name)).toEqual(expected)
   })
 
@@ -162,7 +162,7 @@ describe('a scrape after known sends, failures and deliveries', () => {
     })
   })
 
-  it('has every job in a commit, and every commit in a bucket', () => {
+  it('has a commit for every job, and a bucket for every commit', () => {
     const count = nonZero(after, 'svc_commit_duration_seconds_count')['']
     expect(nonZero(after, 'svc_commit_jobs_count')['']).toBe(count)
     expect(nonZero(after, 'svc_commit_jobs_sum')['']).toBeGreaterThanOrEqual(count ?? Infinity)
@@ -172,7 +172,7 @@ describe('a scrape after known sends, failures and deliveries', () => {
     expect(buckets.at(-1)).toMatchObject({ labels: { le: '+Inf' }, value: count })
   })
 
-  it('names nobody, and nothing that was written', () => {
+  it('contains no recipient and no content', () => {
     const secrets = [
       ...[served.workspace_id, served.api_key, served.base_url, receiver.url, 'owner@example.com'],
       ...['+1415', REJECTED, TEXT.text, 'Acme'],
@@ -181,7 +181,7 @@ describe('a scrape after known sends, failures and deliveries', () => {
   })
 })
 
-it('shows from the start, at 0, what is known to be countable', () => {
+it('shows known label combinations from the start, at 0', () => {
   const valuesOf = (name: string) =>
     before.samples.filter((sample) => sample.name === name).map(({ value }) => value)
   const zeros = (count: number) => Array(count).fill(0)

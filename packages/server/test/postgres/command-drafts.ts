@@ -1,7 +1,7 @@
 import type { MailKind } from '@svc/core'
 import { notification } from '../notification.ts'
 
-/** A workspace as its owner knows it, from the answers. */
+/** A workspace, as far as its owner knows it from answers. */
 export interface Owner {
   id: string
   email: string
@@ -11,35 +11,35 @@ export interface Owner {
   keys: { id: string; key: string }[]
   /** The first is never deleted. */
   webhooks: string[]
-  /** Each with its webhook. */
+  /** Each delivery with its webhook. */
   deliveries: { webhook_id: string; id: string }[]
   messages: string[]
-  /** Those that are sent at once. */
+  /** Messages that are sent at once. */
   bulks: string[]
   /** Messages that are not due yet. */
   later: string[]
-  /** Of checkouts. */
+  /** The keys of checkouts. */
   sessions: string[]
   contacts: string[]
-  /** By channel and address. */
+  /** Suppressions by channel and address. */
   suppressions: string[]
   cursors: string[]
-  /** The token of the newest mail of a kind to the owner. */
+  /** The token of the owner's newest mail of a kind. */
   mailed(kind: MailKind): string
 }
 
-/** What a request is made of, before anything is put wrong in it. */
+/** The parts of a request, before a fault is put in. */
 export interface Draft {
   id?: string | undefined
   delivery_id?: string | undefined
   query?: Record<string, string>
   json?: Record<string, unknown>
   headers?: Record<string, string>
-  /** How long it takes until the message is done with, where that is not at once. */
+  /** The time until the message has ended, if it does not end at once. */
   late_ms?: number
 }
 
-/** Choices that repeat with a seed. */
+/** Random choices that repeat with the seed. */
 export interface Dice {
   below(n: number): number
   pick<T>(items: readonly T[]): T
@@ -59,7 +59,7 @@ const TEXTS = [
 ]
 const NAMES = ['Main', 'main', 'Żółw & Söhne 🐢', 'İstanbul ıI']
 const PHONES = ['+255700000001', '+15005550001', '+15005550002', '+15005550007', '+15005550008']
-/** Whose messages are not done with at once. */
+/** Recipients whose messages do not end at once. */
 const SLOW = ['+15005550005', '+15005550009']
 const ADDRESSES = ['asha@example.com', 'Asha@Example.com', 'bounced@sandbox.svc']
 const METADATA: unknown[] = [
@@ -74,7 +74,7 @@ const TIMES = [
   '2026-05-04T12:01:01.005+03:00',
   '2026-05-04T09:02:00.007Z',
 ]
-/** What a receiver is to answer, and to what. Whoever is gone must not be asked twice at the same moment. */
+/** The answers of a receiver, by URL. A receiver that is gone must not get two requests at one moment. */
 const RECEIVERS = [
   ['200', ['*']],
   ['200', ['message.sent', 'message.failed']],
@@ -84,7 +84,7 @@ const RECEIVERS = [
   ['410', ['message.delivered']],
 ] as const
 
-/** For each endpoint, a request that is served; what is not here needs no more than its credential. */
+/** For each endpoint, a valid request; an endpoint without an entry needs only its credential. */
 export function draftsFrom(
   { below, pick, once }: Dice,
   { receiver, now }: { receiver: string; now: () => Date },
@@ -125,7 +125,7 @@ export function draftsFrom(
     }
   }
 
-  /** In which something always fails, so that there is something to send again. */
+  /** A bulk in which one message always fails, so that a retry has work. */
   function bulk({ later }: Owner): Record<string, unknown> {
     return {
       channel: 'sms',
@@ -139,7 +139,7 @@ export function draftsFrom(
       defaults: { a: 'default' },
       validation: 'permissive',
       ...(once(2) && { metadata: pick(METADATA) }),
-      // After the end of everything: to be canceled, or never sent.
+      // A time after the end of the test: the message is canceled, or never sent.
       ...(later.length === 0 && {
         scheduled_at: new Date(now().getTime() + 30 * 86_400_000).toISOString(),
       }),
@@ -178,7 +178,7 @@ export function draftsFrom(
         ...(once(2) && { name: pick(NAMES) }),
         ...(once(2) && { sender_name: pick(['Żółw', null]) }),
         ...(once(2) && { phone: pick(['+255700000002', null]), country: pick(['KE', null]) }),
-        // Never fallen below: what tells of it draws its ids behind the answers, in an order of its own.
+        // Below every balance: the notification would draw its ids in an order of its own.
         ...(once(2) && { low_balance: pick([999_999_999, null]) }),
       },
     }),
@@ -200,7 +200,7 @@ export function draftsFrom(
       return {
         json: {
           url: isClosed ? 'http://127.0.0.1:9/closed' : receiver,
-          // Of several that are due at the same moment, it is the engine's business which one tries a receiver that is gone.
+          // Of several due at one moment, the engine decides which one tries a receiver that is gone.
           events: isClosed ? ['message.delivered'] : events,
           headers: { 'X-Answer': answer, 'X-B': 'b', 'X-A': 'a' },
           ...(once(2) && { description: pick(TEXTS) }),
@@ -260,7 +260,7 @@ export function draftsFrom(
   return drafts
 }
 
-/** What is done with webhooks once they are made, and with what they were sent. */
+/** Steps on webhooks and their deliveries. */
 function webhookDrafts(
   { pick, once }: Dice,
   page: () => Record<string, string>,
@@ -276,7 +276,7 @@ function webhookDrafts(
       id: pick(webhooks),
       json: {
         ...(once(2) && { description: pick(['Żółw & Söhne 🐢', null]) }),
-        // One kind only: whoever is gone must not be asked twice at the same moment.
+        // One event kind: a receiver that is gone must not get two requests at one moment.
         ...(once(3) && { events: pick([['message.delivered'], ['message.failed']]) }),
         ...(once(3) && { headers: ['X-Answer', 'X-A'] }),
         ...(once(4) && { is_active: pick([true, false]) }),
@@ -295,7 +295,7 @@ function webhookDrafts(
     }),
     'webhooks.delivery': delivery,
     'webhooks.retry': delivery,
-    // What falls due at one moment is told in an order that is the engine's business: so nothing is in this time.
+    // The engine decides the order of events at one moment, so this window contains none.
     'webhooks.recover': (owner) => ({
       ...first(owner),
       json: { since: now().toISOString(), until: now().toISOString() },
@@ -303,7 +303,7 @@ function webhookDrafts(
   }
 }
 
-/** Contacts that meet each other in imports; what is asked of one alone is always served. */
+/** Contacts that collide in imports, while requests about a single contact always succeed. */
 function contactDrafts(
   { below, pick, once }: Dice,
   page: () => Record<string, string>,
@@ -313,7 +313,7 @@ function contactDrafts(
     ...(once(2) && { name: pick(NAMES) }),
     ...(once(2) && { tags: pick([['vip'], ['vip', 'Żółw'], []]) }),
     ...(once(2) && { attributes: pick(METADATA) }),
-    // Seldom, or nobody could be sent to any more.
+    // Rare, so that recipients remain.
     ...(once(8) && {
       subscriptions: pick([{ sms: 'unsubscribed' }, { email: 'unsubscribed', sms: 'subscribed' }]),
     }),

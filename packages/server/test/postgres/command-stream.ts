@@ -4,7 +4,7 @@ import type { CallOptions } from '../call.ts'
 import type { Answer } from '../every-answer.ts'
 import { type Dice, type Draft, draftsFrom, type Owner } from './command-drafts.ts'
 
-/** One thing to do: a request, a grant, or letting time pass. */
+/** One step: a request, a grant, or elapsed time. */
 export type Command =
   | { do: 'request'; endpoint: string; method: string; path: string; options: CallOptions }
   | { do: 'grant'; workspace_id: string; credits: number }
@@ -19,7 +19,7 @@ const ENDPOINTS: Record<string, Endpoint> = Object.fromEntries(
 /** The names of all endpoints. */
 export const ENDPOINT_NAMES = Object.keys(ENDPOINTS)
 
-/** How much more often an endpoint is asked than the others. */
+/** The weights of the endpoints; the default is 1. */
 const WEIGHTS: Record<string, number> = {
   'messages.send': 20,
   'messages.list': 12,
@@ -34,11 +34,11 @@ const WEIGHTS: Record<string, number> = {
 }
 const LOTTERY = ENDPOINT_NAMES.flatMap((name) => Array<string>(WEIGHTS[name] ?? 1).fill(name))
 
-/** What comes first, for each of two owners, so that the others have something to be about. */
+/** The first steps for each of two owners, on which later steps depend. */
 const OPENING = [
   'workspaces.signup',
   'workspaces.login',
-  // Before there are keys: it would revoke them.
+  // Before keys exist, because it would revoke them.
   'workspaces.verify_email',
   'api_keys.create',
   'webhooks.create',
@@ -47,7 +47,7 @@ const OPENING = [
 const NASTY = [null, true, -1, 1.5, '', ' ', '\0', '\ud800', [], {}, 'x'.repeat(400), '2026-02-30']
 const NOBODY = '01934f5e-8c00-7a3b-9d2e-5f6a7b8c9d01'
 
-/** Commands that follow from the seed and from the answers to those before, and from nothing else. */
+/** Commands that depend only on the seed and on earlier answers. */
 export function commandStream(
   seed: number,
   world: { receiver: string; now: () => Date; mails: Mails },
@@ -57,7 +57,7 @@ export function commandStream(
   const drafts = draftsFrom(dice, world)
   const owners: Owner[] = []
   const opening = [...OPENING, ...OPENING]
-  /** Whose sessions have ended. */
+  /** Owners whose sessions have ended. */
   const loggedOut = new Set<Owner>()
   let lateMs = 0
   let asked = { endpoint: '', owner: newOwner('', {}, world.mails) }
@@ -68,7 +68,7 @@ export function commandStream(
     return { key: (!isSafe && once(3) ? pick(keys) : keys[0])?.key }
   }
 
-  /** Puts one thing wrong in a request. */
+  /** Puts one fault into a request. */
   function spoil(draft: Draft, credential: CallOptions): CallOptions {
     const { json, query = {} } = draft
     const how = pick(['nobody', 'forged', 'stranger', 'id', 'query', 'body'])
@@ -127,7 +127,7 @@ export function commandStream(
 
   const closing: (() => Command)[] = [
     () => ({ do: 'grant', workspace_id: owners[0]?.id ?? '', credits: 40 }),
-    // One to cancel, and one in which something fails.
+    // A bulk to cancel, and one in which a message fails.
     () => request('bulks.send', owners[0] ?? asked.owner, true),
     () => request('bulks.send', owners[0] ?? asked.owner, true),
     ...ENDPOINT_NAMES.flatMap((name): (() => Command)[] => [
@@ -138,7 +138,7 @@ export function commandStream(
 
   return {
     next(): Command {
-      // One late message at a time: of two that fall due together it is the engine's business which is first.
+      // One late message at a time: the engine decides the order of two that fall due together.
       const ms = lateMs
       lateMs = 0
       if (ms > 0) return { do: 'wait', ms }
@@ -150,15 +150,15 @@ export function commandStream(
       if (once(60)) return { do: 'grant', workspace_id: pick(owners).id, credits: 1 + below(3) }
       return request(pick(LOTTERY), pick(owners))
     },
-    /** To end with: once each endpoint, slowly enough for every rate limit; null when that is done. */
+    /** The final steps: each endpoint once, below every rate limit; null at the end. */
     last: () => loginAgain() ?? closing.shift()?.() ?? null,
-    /** What was answered to the request that was given last. */
+    /** The answer to the last request. */
     learn({ status, body }: Answer, { options }: { options: CallOptions }): void {
       if (status >= 300) return
       const { endpoint, owner } = asked
       const { data } = body
       if (endpoint === 'workspaces.signup') {
-        // Whoever signs up later does nothing more.
+        // An owner who signs up later makes no more requests.
         if (owners.length < 2) owners.push(newOwner(data.workspace.id, options.json, world.mails))
       } else if (endpoint === 'workspaces.login') owner.token = data.token
       else if (/(?:reset|change)_password$/.test(endpoint)) {
@@ -187,15 +187,15 @@ export function commandStream(
   }
 }
 
-/** What a key may do that others rely on: everything, for good. */
+/** The key that other steps need: all scopes, never deactivated. */
 const FULL_KEY = { scopes: undefined, mode: 'live', expires_at: undefined, allowed_ips: undefined }
 
-/** A webhook that hears of everything and acknowledges it: the others may be gone, or refuse. */
+/** A webhook for all events that acknowledges them: the other webhooks may be deleted, or refuse. */
 const FULL_WEBHOOK = { events: ['*'], headers: { 'X-Answer': '200', 'X-B': 'b', 'X-A': 'a' } }
 
 function newOwner(id: string, signup: unknown, mails: Mails): Owner {
   const { email = '', password = '' } = signup as Partial<Owner>
-  // As a mail server knows it.
+  // The token, from the owner's mail.
   const to = email.replace(/@.*/, (domain) => domain.toLowerCase())
   const mailed: Owner['mailed'] = (kind) => {
     const { link = 'none:' } =
@@ -217,7 +217,7 @@ function newOwner(id: string, signup: unknown, mails: Mails): Owner {
   return { id, email, password, token: '', ...none, mailed }
 }
 
-/** Mulberry32: choices that repeat with the seed. */
+/** Mulberry32: random numbers that repeat with the seed. */
 function diceFrom(seed: number): Dice {
   let state = seed >>> 0
   function below(n: number): number {
