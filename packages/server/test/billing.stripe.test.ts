@@ -19,7 +19,7 @@ const balance = () => shop.world.balance(owner)
 const paidEvent = () => shop.payUnheard(owner)
 
 describe('a purchase', () => {
-  it('is paid at Stripe, with what the package says, and known there by its id', async () => {
+  it('is paid at Stripe, with the data of the package, and has its id there', async () => {
     const { purchase_id, session_id, checkout_url } = await shop.checkout(owner, {
       package_id: 'large',
       success_url: 'https://shop.example/thanks?session={CHECKOUT_SESSION_ID}',
@@ -38,7 +38,7 @@ describe('a purchase', () => {
     expect(payment).toMatchObject({ metadata })
   })
 
-  it('gives its credits once it is paid, however often that is told', async () => {
+  it('adds its credits after the payment, for repeated notifications too', async () => {
     const event = await paidEvent()
     const answers = await Promise.all(Array.from({ length: 5 }, () => shop.notify(event)))
     expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200, 200])
@@ -50,7 +50,7 @@ describe('a purchase', () => {
     expect(await shop.ledger(owner)).toEqual([['purchase', 1000]])
   })
 
-  it('by a method that takes days gives nothing before it is settled, and nothing when it fails', async () => {
+  it('with a slow payment method adds credits when the payment is settled, and none when it fails', async () => {
     const { stripe } = shop
     for (const [result, credits] of [
       ['failed', 0],
@@ -66,7 +66,7 @@ describe('a purchase', () => {
     }
   })
 
-  it('gives nothing when its session ended', async () => {
+  it('adds no credits when its session ended', async () => {
     const { session_id, purchase_id } = await shop.checkout(owner)
     shop.stripe.expire(session_id)
     await shop.hear()
@@ -89,8 +89,8 @@ describe('a purchase', () => {
   })
 })
 
-describe('money that goes back', () => {
-  it('by parts takes its share of the credits, each time, down to nothing', async () => {
+describe('refunds and disputes', () => {
+  it('remove the share of the credits of each partial refund, down to zero', async () => {
     const { payment_id, purchase_id } = await shop.buy(owner)
     const statuses: string[] = []
     for (const amount of [1, 332, 667]) {
@@ -107,7 +107,7 @@ describe('money that goes back', () => {
     expect(statuses).toEqual(['paid', 'paid', 'refunded'])
   })
 
-  it('brings the credits back when the refund fails', async () => {
+  it('add the credits again when the refund fails', async () => {
     const { payment_id } = await shop.buy(owner)
     const refund = shop.stripe.refund(payment_id, { status: 'pending' })
     await shop.hear()
@@ -117,7 +117,7 @@ describe('money that goes back', () => {
     expect(await balance()).toBe(1000)
   })
 
-  it('by the operator takes all credits, below zero where they are spent, and sends are refused then', async () => {
+  it('remove all credits after a refund by the operator, below zero if they are spent, and sends are refused then', async () => {
     const { purchase_id } = await shop.buy(owner)
     const { key } = await shop.world.key(owner)
     await shop.world.send(key)
@@ -126,7 +126,7 @@ describe('money that goes back', () => {
     await shop.hear()
     expect(await balance()).toBe(-1)
     expect((await shop.world.send(key)).status).toBe(402)
-    // The next purchase fills the hole first.
+    // The next purchase first fills the negative balance.
     await shop.buy(owner)
     expect(await balance()).toBe(999)
   })
@@ -135,7 +135,7 @@ describe('money that goes back', () => {
     ['won', 1000, 'paid'],
     ['lost', 0, 'disputed'],
   ] as const)(
-    'by a dispute takes the credits when it is opened, and %s leaves %d',
+    'remove the credits when a dispute opens; %s leaves %d',
     async (result, left, status) => {
       const { payment_id, purchase_id } = await shop.buy(owner)
       const dispute = shop.stripe.dispute(payment_id)
@@ -153,14 +153,14 @@ describe('money that goes back', () => {
     },
   )
 
-  it('not by an inquiry, in which no money moves', async () => {
+  it('remove no credits for an inquiry, which moves no money', async () => {
     const { payment_id } = await shop.buy(owner)
     shop.stripe.dispute(payment_id, { inquiry: true })
     await shop.hear()
     expect(await shop.ledger(owner)).toEqual([['purchase', 1000]])
   })
 
-  it('is believed in whatever order it is told', async () => {
+  it('have the same result in any order of notifications', async () => {
     const { session_id } = await shop.checkout(owner)
     shop.stripe.pay(session_id)
     shop.stripe.refund(shop.paymentOf(session_id), { amount: 400 })

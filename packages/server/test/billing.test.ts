@@ -35,7 +35,7 @@ const transactions = (account: Account, query = '') =>
 const notify = (options: { raw?: string; headers?: Record<string, string> }, at: World = world()) =>
   at.call('POST', '/api/v1/billing/webhook', options)
 
-/** Decides on the payment page. */
+/** Submits the form of the payment page. */
 async function decide(session_id: string, decision: string) {
   const { app } = world()
   const headers = { 'content-type': 'application/x-www-form-urlencoded' }
@@ -44,7 +44,7 @@ async function decide(session_id: string, decision: string) {
 }
 
 describe('GET /billing/packages, 200', () => {
-  it('lists what the operator has set, for anybody', async () => {
+  it("lists the operator's packages, without a credential", async () => {
     const { status, body } = await world().call('GET', '/api/v1/billing/packages')
     expect(status).toBe(200)
     expect(body.data).toStrictEqual({
@@ -71,7 +71,7 @@ describe('GET /billing/packages, 200', () => {
 })
 
 describe('POST /billing/checkout, 201', () => {
-  it('answers where to pay, and until when', async () => {
+  it('returns the URL of the payment page, and its expiry', async () => {
     const { status, body } = await checkout(owner)
     expect(status).toBe(201)
     const { purchase_id, session_id } = body.data
@@ -84,7 +84,7 @@ describe('POST /billing/checkout, 201', () => {
     expect(await world().balance(owner)).toBe(0)
   })
 
-  it('answers the same to the same Idempotency-Key and body, in whatever order its fields are', async () => {
+  it('returns the same answer for the same Idempotency-Key and body, with its fields in any order', async () => {
     const key = { 'idempotency-key': 'k1' }
     const url = 'https://shop.example/#/paid'
     const first = await checkout(owner, { package_id: 'large', success_url: url }, key)
@@ -121,7 +121,7 @@ describe('POST /billing/checkout, 400', () => {
     expect(body).toStrictEqual(refusal('validation_error', message, path))
   })
 
-  it('refuses another body under the same Idempotency-Key', async () => {
+  it('refuses another body with the same Idempotency-Key', async () => {
     const key = { 'idempotency-key': 'reused' }
     await checkout(owner, { package_id: 'starter' }, key)
     const { status, body } = await checkout(owner, { package_id: 'large' }, key)
@@ -137,7 +137,7 @@ describe('POST /billing/checkout, 400', () => {
 })
 
 describe('POST /billing/checkout, 401', () => {
-  it('asks for a session', async () => {
+  it('requires a session', async () => {
     const { status, body } = await world().call('POST', '/api/v1/billing/checkout', { json: {} })
     expect(status).toBe(401)
     expect(body).toStrictEqual(refusal('unauthorized', 'Missing Authorization header'))
@@ -145,7 +145,7 @@ describe('POST /billing/checkout, 401', () => {
 })
 
 describe('POST /billing/checkout, 402', () => {
-  it('refuses every purchase where no payment is taken, whatever the package', async () => {
+  it('refuses every purchase without a payment provider, with any package', async () => {
     const poor = await openWorld({ payments: null })
     const account = await poor.signup()
     for (const package_id of ['starter', 'none']) {
@@ -156,7 +156,7 @@ describe('POST /billing/checkout, 402', () => {
     await poor.close()
   })
 
-  it('refuses what the provider refuses, and lets the same key try again', async () => {
+  it('refuses when the provider refuses, and allows a retry with the same key', async () => {
     let answer: 'refuse' | 'fail' | 'take' = 'refuse'
     const orders: string[] = []
     const payments: PaymentProvider = {
@@ -180,7 +180,7 @@ describe('POST /billing/checkout, 402', () => {
     answer = 'take'
     const taken = await attempt()
     expect(taken.status).toBe(201)
-    // A refusal is forgotten; what may have been opened is gone on with.
+    // A refusal is forgotten; a checkout that may have been opened is continued.
     expect(orders[1]).not.toBe(orders[0])
     expect(orders[2]).toBe(orders[1])
     expect(taken.body.data.purchase_id).toBe(orders[1])
@@ -189,7 +189,7 @@ describe('POST /billing/checkout, 402', () => {
 })
 
 describe('POST /billing/webhook, 200', () => {
-  it('adds the credits once it was paid, bonus included, and never again', async () => {
+  it('adds the credits after the payment, bonus included, and only once', async () => {
     const account = await world().signup()
     const { body } = await checkout(account, { package_id: 'large' })
     const { session_id, purchase_id } = body.data
@@ -221,16 +221,16 @@ describe('POST /billing/webhook, 200', () => {
     })
   })
 
-  it('believes the provider, not the notification', async () => {
+  it('trusts the provider, not the notification', async () => {
     const account = await world().signup()
     const { session_id } = (await checkout(account)).body.data
-    // It says that the session is complete; at the provider it is still open.
+    // It reports a complete session, which is still open at the provider.
     expect((await notify(notification(world().now(), session_id))).status).toBe(200)
     expect(await world().balance(account)).toBe(0)
   })
 
   it.each(['{}', '{"data":{"object":{"id":7}}}', 'no JSON', '', '[null]'])(
-    'takes note of %j, which is about no session of ours',
+    'acknowledges %j, which names none of our sessions',
     async (raw) => {
       const signature = signNotification(PAYMENT_SECRET, raw, world().now())
       const { status } = await notify({ raw, headers: { 'stripe-signature': signature } })
@@ -238,13 +238,13 @@ describe('POST /billing/webhook, 200', () => {
     },
   )
 
-  it('is not held up by a bad credential, and takes any content type', async () => {
+  it('ignores a bad credential, and accepts any content type', async () => {
     const { raw, headers } = notification(world().now())
     const options = { raw, headers: { ...headers, 'content-type': 'text/plain' }, token: 'junk' }
     expect((await world().call('POST', '/api/v1/billing/webhook', options)).status).toBe(200)
   })
 
-  it('takes credits back with the money, below zero, and gives none for a session that ended', async () => {
+  it('removes the credits of a refund, below zero, and adds none for an ended session', async () => {
     const account = await world().signup()
     const { session_id, purchase_id } = (await checkout(account)).body.data
     await decide(session_id, 'pay')
@@ -271,7 +271,7 @@ describe('POST /billing/webhook, 200', () => {
     expect(await world().balance(account)).toBe(-1)
   })
 
-  it('refunds no other workspace its purchase, and nothing that was not paid', async () => {
+  it('refunds no purchase of another workspace, and none without a payment', async () => {
     const [mine, theirs] = [await world().signup(), await world().signup()]
     const { purchase_id } = (await checkout(mine)).body.data
     const { billing } = world().core
@@ -303,7 +303,7 @@ describe('POST /billing/webhook, 400', () => {
     expect(body).toStrictEqual(UNSIGNED)
   })
 
-  it('refuses all where no payment is taken', async () => {
+  it('refuses all without a payment provider', async () => {
     const poor = await openWorld({ payments: null })
     const { status, body } = await notify(notification(poor.now()), poor)
     expect([status, body]).toStrictEqual([400, UNSIGNED])
@@ -319,7 +319,7 @@ describe('POST /billing/webhook, 400', () => {
 })
 
 describe('GET /billing/transactions', () => {
-  it('200: every change of the balance, newest first, page by page, with an exact total', async () => {
+  it('200: every change of the balance, newest first, in pages, with an exact total', async () => {
     const account = await world().signup({ credits: 10 })
     const { key } = await world().key(account)
     const ids: string[] = []
@@ -346,7 +346,7 @@ describe('GET /billing/transactions', () => {
     })
   })
 
-  it('200: shows nothing of another workspace', async () => {
+  it('200: shows no entry of another workspace', async () => {
     const stranger = await world().signup()
     expect((await transactions(stranger)).body.data).toStrictEqual({
       transactions: [],
@@ -369,7 +369,7 @@ describe('429', () => {
   const knock = (at: World) => at.call('GET', '/api/v1/billing/packages')
   const left = ({ headers }: Answer) => headers['x-ratelimit-remaining']
 
-  it('is never the answer to a notification, however many come, and they count nowhere', async () => {
+  it('is never the answer to a notification, and none counts in a limit', async () => {
     const tight = await openWorld({ rates: { anonymous: { max: 1, window_s: 60 } } })
     for (let i = 0; i < 3; i++) {
       const answer = await notify(notification(tight.now()), tight)
@@ -381,7 +381,7 @@ describe('429', () => {
     await tight.close()
   })
 
-  it('awaits whoever sends badly signed ones with everything else that he asks as a stranger', async () => {
+  it('is the answer to other requests of a client after badly signed notifications', async () => {
     const tight = await openWorld({ rates: { anonymous: { max: 2, window_s: 60 } } })
     const forge = () => notify({ raw: '{}', headers: { 'stripe-signature': 't=1,v1=a' } }, tight)
     const answers = [await forge(), await forge(), await forge()]

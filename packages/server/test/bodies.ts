@@ -8,7 +8,7 @@ export const SEND = '/api/v1/messages/send'
 const BULK = '/api/v1/messages/bulk'
 const ESTIMATE = '/api/v1/messages/estimate'
 
-/** Every endpoint that takes a body, and one that it takes. */
+/** Every endpoint that takes a body, with a valid body. */
 export const BODIES = [
   ['/api/v1/auth/signup', { email: 'a@b.example', password: 'long enough', company_name: 'A' }],
   ['/api/v1/auth/login', { email: 'a@b.example', password: 'long enough' }],
@@ -25,7 +25,7 @@ export const BODIES = [
   [ESTIMATE, sms],
 ] as const
 
-/** Somebody with credits and all credentials, who posts what he should not. */
+/** A caller with credits and all credentials. */
 export function usePoster(world: () => World) {
   let owner: Account
   let key: string
@@ -40,7 +40,7 @@ export function usePoster(world: () => World) {
   return {
     post,
     get: (path: string) => world().call('GET', path, { key }),
-    /** Posts, expects a 400 of that text, told of that place in the request, and that nothing was written. */
+    /** Posts; expects a 400 with this text and path, and no write. */
     async expectRefused(
       path: string,
       options: CallOptions,

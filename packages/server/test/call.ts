@@ -8,16 +8,16 @@ export interface CallOptions {
   token?: string | undefined
   /** Sent as JSON. */
   json?: unknown
-  /** Sent as it is. */
+  /** Sent unchanged. */
   raw?: string | Buffer | undefined
   headers?: Record<string, string> | undefined
-  /** The address that the request comes from. */
+  /** The client's address. */
   from?: string | undefined
 }
 
 export type Call = (method: string, path: string, options?: CallOptions) => Promise<Answer>
 
-/** Calls an app without a socket. Every answer is held against what is promised of all of them. */
+/** Calls an app without a socket, and checks each answer for the properties of every answer. */
 export function callerOf(app: FastifyInstance): { call: Call; inFlight: () => number } {
   let count = 0
   return {
@@ -64,7 +64,7 @@ function injectionOf(method: string, path: string, options: CallOptions): Inject
   }
 }
 
-/** The answer, if it has the status; else an error with all of it. */
+/** The answer, if it has the status; else an error with the answer. */
 export function expectStatus(status: number, answer: Answer): Answer {
   if (answer.status === status) return answer
   throw new Error(`expected ${status}, got ${answer.status}: ${answer.text}`)

@@ -46,8 +46,8 @@ describe('the keys of secrets', () => {
     ],
     ['both set', () => ({ ...written(FIRST), SVC_SECRETS_KEY: FIRST })],
   ])('are refused by the name of the setting alone: %s', (text, env) => {
-    const given = env()
-    const read = () => readConfig(given)
+    const values = env()
+    const read = () => readConfig(values)
     expect(read).toThrow(ConfigError)
     expect(read).toThrow(text)
     for (const value of [FIRST, SECOND, SECOND.slice(2, 20)]) expect(read).not.toThrow(value)

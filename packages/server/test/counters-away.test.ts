@@ -8,7 +8,7 @@ async function without(count: () => Promise<never>): Promise<World & { key: stri
   let away = false
   const world = await openWorld({
     rates: 'specified',
-    alter: (core) => ({ ...core, count: (given) => (away ? count() : core.count(given)) }),
+    alter: (core) => ({ ...core, count: (request) => (away ? count() : core.count(request)) }),
   })
   const { key } = await world.key(await world.signup())
   away = true

@@ -20,21 +20,24 @@ const messages = (headers: Record<string, string>, from?: string) =>
   world().call('GET', '/api/v1/messages', { headers, from })
 
 describe('a session', () => {
-  it('is known by a token with the claims of the contract, whoever made it with the secret', async () => {
+  it('is recognized by a token with the claims of the contract, whoever signed it with the secret', async () => {
     const token = forgeToken({ claims: claimsOf(owner.id) })
     expect((await account({ authorization: `Bearer ${token}` })).status).toBe(200)
   })
 
-  it.each(['bearer', 'BEARER', 'Bearer '])('may write its scheme as %j', async (scheme) => {
+  it.each(['bearer', 'BEARER', 'Bearer '])('accepts %j as its scheme', async (scheme) => {
     expect((await account({ authorization: `${scheme} ${owner.token}` })).status).toBe(200)
   })
 
-  it.each(Object.keys(forgedTokens('x')))('is not forged with %s', async (name) => {
-    const token = forgedTokens(owner.id)[name]
-    const { status, body } = await account({ authorization: `Bearer ${token}` })
-    expect(status).toBe(401)
-    expect(body).toStrictEqual(refusal('token_expired', 'Invalid or expired token'))
-  })
+  it.each(Object.keys(forgedTokens('cannot be forged with %s')))(
+    'is not forged with %s',
+    async (name) => {
+      const token = forgedTokens(owner.id)[name]
+      const { status, body } = await account({ authorization: `Bearer ${token}` })
+      expect(status).toBe(401)
+      expect(body).toStrictEqual(refusal('token_expired', 'Invalid or expired token'))
+    },
+  )
 
   it.each([
     '',
@@ -52,7 +55,7 @@ describe('a session', () => {
     expect(body).toStrictEqual(refusal('token_expired', 'Invalid or expired token'))
   })
 
-  it('says that it expired only to whoever really had one', async () => {
+  it('reports an expired token only for a genuine one', async () => {
     const authorization = `Bearer ${expiredToken(owner.id)}`
     expect((await account({ authorization })).body).toStrictEqual(
       refusal('token_expired', 'Your session has expired. Please login again.'),
@@ -86,13 +89,13 @@ describe('an API key', () => {
     ['has another prefix', () => key.replace('svc_', 'sk_live_')],
     ['claims to be a test key', () => key.replace('svc_', 'svc_test_')],
     ['is in upper case', () => key.toUpperCase()],
-    ['was never given', () => neverGiven()],
-    ['is given twice', () => `${key}, ${key}`],
+    ['was never issued', () => neverGiven()],
+    ['is present twice', () => `${key}, ${key}`],
     ['is empty', () => ''],
     ['is a bearer token', () => `Bearer ${key}`],
     ['is its own prefix', () => `${key.slice(0, 12)}...`],
     ['is SQL', () => "' or 1=1 --"],
-  ])('that %s is refused', async (_, made) => {
+  ])('is refused if it %s', async (_, made) => {
     const { status, body } = await messages({ 'x-api-key': made() })
     expect(status).toBe(401)
     expect(body).toStrictEqual(refusal('unauthorized', 'Invalid API key'))
@@ -106,7 +109,7 @@ describe('an API key', () => {
     expect(body).toStrictEqual(refusal('unauthorized', 'Missing X-API-Key header'))
   })
 
-  it('expires at the instant it says', async () => {
+  it('expires at its expiry time', async () => {
     const at = new Date(world().now().getTime() + 1_000).toISOString()
     const { key: short } = await world().key(owner, { expires_at: at })
     await world().advance(999)
@@ -136,7 +139,7 @@ describe('an API key', () => {
     expect(body).toStrictEqual(refusal('forbidden', message))
   })
 
-  it('is not let in by a forwarded address that no trusted proxy vouches for', async () => {
+  it('is not admitted by a forwarded address without a trusted proxy', async () => {
     const { key: bound } = await world().key(owner, { allowed_ips: ['192.0.2.7'] })
     const headers = { 'x-api-key': bound, 'x-forwarded-for': '192.0.2.7' }
     expect((await messages(headers, '203.0.113.9')).status).toBe(403)
@@ -148,14 +151,14 @@ describe('an API key', () => {
   })
 })
 
-it('where both open the door, a session is looked at first', async () => {
+it('where an endpoint accepts both, the session is checked first', async () => {
   const { key: hooks } = await world().key(owner, { scopes: ['read_messages'] })
   const list = (token: string) => world().call('GET', '/api/v1/webhooks', { token, key: hooks })
   expect((await list(owner.token)).status).toBe(200)
   expect((await list('nonsense')).status).toBe(401)
 })
 
-/** A key with a right checksum that nobody was given. */
+/** A key with a valid checksum that was never issued. */
 function neverGiven(): string {
   const body = `svc_${'Z'.repeat(32)}`
   const alphabet = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'

@@ -49,7 +49,7 @@ async function noticesOf({ email }: Pick<Account, 'email'>, at = world()) {
 }
 
 describe('credits that fall below the threshold', () => {
-  it('raise one event and one mail, which say what is left', async () => {
+  it('cause one event and one mail, which show the remaining credits', async () => {
     const owner = await spender(4)
     await world().send(owner.key)
     expect(await noticesOf(owner)).toEqual({ events: [], mails: [] })
@@ -68,7 +68,7 @@ describe('credits that fall below the threshold', () => {
     expect(await noticesOf(owner)).toEqual({ events, mails })
   })
 
-  it('raise another when credits were added and fall again', async () => {
+  it('cause another event after credits were added and fall again', async () => {
     const owner = await spender(3)
     await world().send(owner.key)
     await noticesOf(owner)
@@ -77,7 +77,7 @@ describe('credits that fall below the threshold', () => {
     expect(events).toHaveLength(1)
     await world().send(owner.key)
     const { events: both, mails } = await noticesOf(owner)
-    // A mail at most each hour, and an event for each time.
+    // A mail at most each hour, an event each time.
     expect([both.length, mails.length]).toEqual([2, 1])
     await world().advance(60 * 60_000 - 1)
     await world().grant(owner, 1)
@@ -90,7 +90,7 @@ describe('credits that fall below the threshold', () => {
     expect([later.events.length, later.mails.length]).toEqual([4, 2])
   })
 
-  it('are no mail to an address that is not verified, however often they fall', async () => {
+  it('cause no mail to an address that is not verified', async () => {
     const owner = await world().signup({ credits: 3 })
     await world().webhook(owner, { url: receiver.url, events: ['credits.low'] })
     const { key } = await world().key(owner)
@@ -103,7 +103,7 @@ describe('credits that fall below the threshold', () => {
     expect([events.length, mails.length]).toEqual([6, 0])
   })
 
-  it('raise one, however many sends race', async () => {
+  it('cause one event for many concurrent sends', async () => {
     const owner = await spender(10)
     const sent = await Promise.all(Array.from({ length: 10 }, () => world().send(owner.key)))
     expect(sent.map(({ status }) => status)).toEqual(Array(10).fill(201))
@@ -112,7 +112,7 @@ describe('credits that fall below the threshold', () => {
     expect([events.length, mails.length]).toEqual([1, 1])
   })
 
-  it('are mailed about though no webhook asks, and without an event for the others', async () => {
+  it('cause a mail without any webhook, and no event at webhooks for other events', async () => {
     const owner = await world().signup({ credits: 3 })
     await world().verify(owner)
     const { id } = await world().webhook(owner, { url: receiver.url, events: ['message.failed'] })
@@ -123,7 +123,7 @@ describe('credits that fall below the threshold', () => {
     expect(body.data.deliveries).toEqual([])
   })
 
-  it('are none that a test key spends', async () => {
+  it('cause no event when a test key spends', async () => {
     const owner = await spender(3, { key: { mode: 'test' } })
     expect((await world().send(owner.key)).status).toBe(201)
     expect(await noticesOf(owner)).toEqual({ events: [], mails: [] })
@@ -131,7 +131,7 @@ describe('credits that fall below the threshold', () => {
 })
 
 describe('the threshold', () => {
-  it('is the service’s for a new workspace, until its owner chooses another', async () => {
+  it("is the service's default for a new workspace, until its owner sets one", async () => {
     const owner = await spender(5)
     expect(await get(owner)).toMatchObject({ low_balance: 3 })
     expect((await put(owner, { low_balance: 4.5 })).body.data).toMatchObject({ low_balance: 4.5 })
@@ -140,7 +140,7 @@ describe('the threshold', () => {
     expect(events).toMatchObject([{ data: { credits_balance: 4, threshold: 4.5 } }])
   })
 
-  it('is none once its owner says null', async () => {
+  it('is off after its owner sets null', async () => {
     const owner = await spender(3)
     expect((await put(owner, { low_balance: null })).body.data).toMatchObject({ low_balance: null })
     await world().send(owner.key)
@@ -166,7 +166,7 @@ describe('after a restart', () => {
     }
   }
 
-  it('owners are told once of what fell before it', async () => {
+  it('owners are notified once of a fall before the restart', async () => {
     const owner = await during({ low_balance: '3' }, async (before) => {
       const owner = await spender(3, { world: before })
       await before.send(owner.key)
@@ -179,7 +179,7 @@ describe('after a restart', () => {
     expect([again.events.length, again.mails.length]).toEqual([1, 0])
   })
 
-  it('the service’s new threshold goes to those who chose none of their own', async () => {
+  it("the service's new threshold applies to owners without a threshold of their own", async () => {
     const thresholdOf = async (at: World, { token }: Account) =>
       (await at.call('GET', ACCOUNT, { token })).body.data.low_balance
     const owners = await during({ low_balance: '3', dispatch: true }, async (first) => {
@@ -190,14 +190,14 @@ describe('after a restart', () => {
     const seen = (options: object) =>
       during(options, (later) => Promise.all(owners.map((owner) => thresholdOf(later, owner))))
     expect(await seen({ low_balance: '5', dispatch: true })).toEqual([5, 7])
-    // Neither a command beside the server nor a service that says nothing changes it.
+    // Neither a command beside the server nor a service without the setting changes it.
     expect(await seen({ low_balance: '6' })).toEqual([5, 7])
     expect(await seen({ dispatch: true })).toEqual([5, 7])
     expect(await seen({ low_balance: null, dispatch: true })).toEqual([null, 7])
   })
 })
 
-it('a new workspace may spend no more on a day than the service says', async () => {
+it("a new workspace may spend at most the service's daily limit", async () => {
   const capped = await openWorld({ signup_daily_limit: '1.5' })
   const owner = await capped.signup({ credits: 5 })
   const { key } = await capped.key(owner)

@@ -97,9 +97,9 @@ function operationOf(
   }
 }
 
-function responseOf(given: RawResponse, { components }: OpenApiDocument): Response {
-  const name = given.$ref?.replace('#/components/responses/', '')
-  const response = name === undefined ? given : components.responses?.[name]
+function responseOf(raw: RawResponse, { components }: OpenApiDocument): Response {
+  const name = raw.$ref?.replace('#/components/responses/', '')
+  const response = name === undefined ? raw : components.responses?.[name]
   const { headers = {}, content } = response as RawResponse
   return {
     headers: Object.keys(headers).map((header) => header.toLowerCase()),

@@ -12,23 +12,23 @@ import { type Watch, watchDatabase } from './fuzz-watch.ts'
 import { useWorld } from './world.ts'
 
 /**
- * Repeatable: a failure is found again by the same seed, printed with the path to it. Others, or more of them:
+ * Repeatable: the same seed finds a failure again; it is printed with the path. For other or more cases:
  *
  *     SVC_FUZZ_SEED=42 SVC_FUZZ_OPERATIONS=100000 npx vitest run packages/server/test/fuzz.test.ts
  */
 const SEED = Number(process.env.SVC_FUZZ_SEED ?? 20_260_504)
 const REQUESTS = Number(process.env.SVC_FUZZ_OPERATIONS ?? 12_000)
 
-/** On a busy machine; an idle one needs a tenth. */
+/** For a busy machine; an idle one needs a tenth. */
 const RUN_MAX_MS = 60_000 + REQUESTS * 20
 
-/** The statuses of the specification, without the one that is a fault of ours. */
+/** The statuses of the specification, except 500. */
 const STATUSES = [200, 201, 400, 401, 402, 403, 404, 429]
 
-/** What hashes a password costs as much as dozens of others. */
+/** Operations that hash a password cost as much as dozens of others. */
 const HASHING = ['workspaces.signup', 'workspaces.login', 'workspaces.change_password']
 
-/** What nobody gets through by chance, and what has nothing to do: where nothing failed, nothing is sent again. */
+/** Endpoints that random input cannot pass, or that find no work: without a failure, there is nothing to resend. */
 const NEVER_IN = [
   'workspaces.login',
   'workspaces.verify_email',
@@ -37,7 +37,7 @@ const NEVER_IN = [
   'bulks.retry',
 ]
 
-/** Takes more than the document allows: the one tells of each fault of a list, to the other a signature is enough. */
+/** Endpoints that accept more than the document: one reports each fault of a list, the other needs only a signature. */
 const LENIENT = ['contacts.import', 'billing.notify']
 
 const document = openapi(api, { version: '1' })
@@ -74,7 +74,7 @@ it(
       }),
       { seed: SEED, numRuns: REQUESTS },
     )
-    // A fuzz that is refused at the door everywhere finds nothing.
+    // A fuzz test in which every request is refused early would find nothing.
     const expected = [...operations.values()].flatMap(expectedOf)
     expect(expected.filter((one) => !seen.has(one))).toStrictEqual([])
   },
@@ -108,9 +108,9 @@ async function statusOf(request: FuzzedRequest): Promise<number> {
 /** What the document does not allow is not taken; of a bulk's recipients, each is judged by itself. */
 function expectAllowed({ id, body: schema }: Operation, { body, headers }: FuzzedRequest): void {
   if (!schema || typeof body !== 'string' || headers['content-type'] || LENIENT.includes(id)) return
-  const given = JSON.parse(body)
-  const isBulk = ['bulks.send', 'messages.estimate'].includes(id) && Array.isArray(given.recipients)
-  expect(checkRequest(schema)(isBulk ? { ...given, recipients: ['+1'] } : given)).toBeNull()
+  const sent = JSON.parse(body)
+  const isBulk = ['bulks.send', 'messages.estimate'].includes(id) && Array.isArray(sent.recipients)
+  expect(checkRequest(schema)(isBulk ? { ...sent, recipients: ['+1'] } : sent)).toBeNull()
 }
 
 /** What a run must have seen of an operation. */

@@ -19,7 +19,7 @@ const send = (idempotencyKey: string, body: object = {}, with_key = key) =>
   world().send(with_key, body, { 'idempotency-key': idempotencyKey })
 
 describe('201', () => {
-  it('sends once, and answers the same again', async () => {
+  it('sends once, and returns the same answer again', async () => {
     const before = await world().written(owner)
     const first = await send('once')
     await world().advance(60_000)
@@ -32,7 +32,7 @@ describe('201', () => {
     expect([messages, entries]).toStrictEqual([before.messages + 1, before.entries + 1])
   })
 
-  it('knows a body again whatever the order of its fields', async () => {
+  it('recognizes a body with its fields in another order', async () => {
     const { to, channel, content } = sms
     const first = await send('order', { metadata: { a: 1, b: 2 } })
     const second = await world().call('POST', '/api/v1/messages/send', {
@@ -43,7 +43,7 @@ describe('201', () => {
     expect(second.body.data.message_id).toBe(first.body.data.message_id)
   })
 
-  it('belongs to the workspace: another key of it repeats, another workspace sends', async () => {
+  it('belongs to the workspace: another key repeats, another workspace sends', async () => {
     const first = await send('shared')
     const sibling = await world().key(owner)
     expect((await send('shared', {}, sibling.key)).text).toBe(first.text)
@@ -53,7 +53,7 @@ describe('201', () => {
     expect(other.body.data.message_id).not.toBe(first.body.data.message_id)
   })
 
-  it('is answered again when the credits are gone meanwhile', async () => {
+  it('returns the stored answer although the credits are gone', async () => {
     const poor = await world().signup({ credits: 1 })
     const { key: own } = await world().key(poor)
     const first = await send('last', {}, own)
@@ -63,7 +63,7 @@ describe('201', () => {
     expect((await send('next', {}, own)).status).toBe(402)
   })
 
-  it('is answered again when nobody may write to the recipient any more', async () => {
+  it('returns the stored answer although the recipient is suppressed now', async () => {
     const to = '+14155550199'
     const first = await send('before the opt-out', { to })
     await world().suppression(owner, { address: to })
@@ -76,7 +76,7 @@ describe('201', () => {
   })
 
   it.each(['a', 'x'.repeat(255), '~!@#$%^&*(){}[]|:;"<>,.?/', 'two words'])(
-    'takes the key %s',
+    'accepts the key %s',
     async (text) => {
       expect((await send(text)).status).toBe(201)
       expect((await send(text)).headers['idempotent-replayed']).toBe('true')
@@ -85,7 +85,7 @@ describe('201', () => {
 })
 
 describe('400', () => {
-  it('refuses the key for another body', async () => {
+  it('refuses the key with another body', async () => {
     await send('mine')
     const before = await world().written(owner)
     const { status, body, headers } = await send('mine', { content: { text: 'Other' } })
@@ -102,7 +102,7 @@ describe('400', () => {
   })
 })
 
-it('a refused request stores nothing: the key is free for the corrected one', async () => {
+it('a refused request stores no answer: the key is free for the corrected one', async () => {
   const poor = await world().signup()
   const { key: own } = await world().key(poor)
   expect((await send('again', { to: 'nobody' }, own)).status).toBe(400)
@@ -116,7 +116,7 @@ it('a refused request stores nothing: the key is free for the corrected one', as
 describe('429', () => {
   afterEach(() => void vi.useRealTimers())
 
-  it('tells whoever waits for nearly 10 s for another’s answer, and the next gets it', async () => {
+  it('answers a request that waits nearly 10 s for another one, and the next gets the answer', async () => {
     let letGo = () => {}
     const held = new Promise<void>((resolve) => {
       letGo = resolve
@@ -154,7 +154,7 @@ describe('429', () => {
       )
     }
     letGo()
-    // It was accepted all the same, once, and its answer was kept.
+    // It was accepted nevertheless, once, and its answer was stored.
     const { status, headers } = await repeat()
     expect([status, headers['idempotent-replayed']]).toStrictEqual([201, 'true'])
     await slow.close()

@@ -248,10 +248,10 @@ describe('every delivery', () => {
 
 /** What a receiver without any library of ours would write. */
 function isOurs(headers: Arrival['headers'], body: Buffer): boolean {
-  const given = Buffer.from(String(headers['x-svc-signature']), 'hex')
+  const received = Buffer.from(String(headers['x-svc-signature']), 'hex')
   const hmac = createHmac('sha256', webhook.secret)
   hmac.update(body)
   const expected = hmac.digest()
-  if (given.length !== expected.length) return false
-  return timingSafeEqual(given, expected)
+  if (received.length !== expected.length) return false
+  return timingSafeEqual(received, expected)
 }

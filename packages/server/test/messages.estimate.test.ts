@@ -62,7 +62,7 @@ describe('of a send', () => {
     expect(body.data.messages[0]).toMatchObject(expected)
   })
 
-  it('names no more than 100 of the characters that force UCS-2', async () => {
+  it('lists at most 100 of the characters that force UCS-2', async () => {
     const { body } = await estimate({ ...sms, content: { text: 'ш'.repeat(1_600) } })
     expect(body.data.messages[0].non_gsm_characters).toHaveLength(100)
     expect(body.data).toMatchObject({
@@ -83,7 +83,7 @@ describe('of a send', () => {
     ])
   })
 
-  it('costs nothing with a test key', async () => {
+  it('costs no credits with a test key', async () => {
     const test = await world().key(owner, { mode: 'test' })
     const { body } = await estimate(sms, test.key)
     expect(body.data).toMatchObject({ credits_needed: 0, can_send: true })
@@ -91,7 +91,7 @@ describe('of a send', () => {
 })
 
 describe('of a bulk', () => {
-  it('tells who would get nothing, and why', async () => {
+  it('lists the recipients without a message, with the reason', async () => {
     await world().call('POST', '/api/v1/contacts/suppressions', {
       token: owner.token,
       json: { channel: 'sms', address: '+2557003', reason: 'manual' },
@@ -112,7 +112,7 @@ describe('of a bulk', () => {
     expect(strict.status).toBe(200)
     expect(strict.body.data).toMatchObject({
       can_send: false,
-      // The messages tell why.
+      // The texts contain the reason.
       block_reason: null,
       recipients: 6,
       sendable: 1,
@@ -132,7 +132,7 @@ describe('of a bulk', () => {
     expect(permissive.body.data).toMatchObject({ can_send: true, sendable: 1 })
   })
 
-  it('cannot be sent when the credits do not pay for all', async () => {
+  it('shows that the credits do not pay for all', async () => {
     const recipients = Array.from({ length: 6 }, (_, n) => `+25571${n}`)
     const body = { channel: 'sms', content: { text: 'x' } }
     expect((await estimate({ ...body, recipients })).body.data.can_send).toBe(false)
@@ -153,7 +153,7 @@ describe('with a daily limit of the key', () => {
     rich = await world().signup({ credits: 100 })
   })
 
-  it('says whether it would be passed, as the sending does', async () => {
+  it('shows whether the request would exceed it, as a send does', async () => {
     const limited = (await world().key(rich, { daily_credit_limit: 3 })).key
     const ask = async (json: object) => (await estimate(json, limited)).body.data
     const passed = { can_send: false, block_reason: 'daily_limit' }
@@ -177,7 +177,7 @@ describe('with a daily limit of the key', () => {
     expect(await ask(recipients(3))).toMatchObject(fits)
   })
 
-  it('says nothing of it where the credits do not suffice either, or nothing is paid', async () => {
+  it('omits it when the credits are not enough either, or nothing is charged', async () => {
     const poor = await world().signup({ credits: 1 })
     const limited = (await world().key(poor, { daily_credit_limit: 1 })).key
     expect((await estimate(recipients(2), limited)).body.data).toMatchObject({
@@ -214,14 +214,14 @@ describe('400', () => {
       'scheduled_at must be at most 35 days ahead',
       'scheduled_at',
     ],
-  ])('refuses %j as a send would', async (body, message, path) => {
+  ])('refuses %j as a send does', async (body, message, path) => {
     const answer = await estimate(body)
     expect(answer.status).toBe(400)
     expect(answer.body).toStrictEqual(refusal('validation_error', message, path))
   })
 })
 
-it('writes nothing', async () => {
+it('writes nothing to the database', async () => {
   const before = await world().written(owner)
   await estimate(sms)
   await estimate({ channel: 'sms', content: { text: 'x' }, recipients: ['+2557001'] })
@@ -231,7 +231,7 @@ it('writes nothing', async () => {
 describe('of a bulk', () => {
   const to = (n: number) => Array.from({ length: n }, (_, i) => `+25570000${1000 + i}`)
 
-  it('bounds placeholders, and placeholders times recipients', async () => {
+  it('limits placeholders, and placeholders times recipients', async () => {
     const of = (placeholders: number, recipients: number) =>
       estimate({
         channel: 'email',
@@ -247,7 +247,7 @@ describe('of a bulk', () => {
     )
   })
 
-  it('bounds what is filled in for messages that are refused, too', async () => {
+  it('limits rendered text for refused messages too', async () => {
     const { status, body } = await estimate({
       channel: 'email',
       content: { subject: 'Hi', html: '{{a}}'.repeat(100) },

@@ -20,7 +20,7 @@ const get = (url: string, headers: Record<string, string> = {}) =>
   world().app.inject({ method: 'GET', url, headers })
 
 describe.each(FILES)('%s', (path) => {
-  it('is served with the headers of every answer, and a policy that lets no script but its own run', async () => {
+  it('is served with the headers of every answer, and a policy that allows only its own scripts', async () => {
     const { statusCode, headers } = await get(path)
     expect(statusCode).toBe(200)
     for (const name of ['x-ratelimit-limit', 'x-ratelimit-remaining', 'x-ratelimit-reset']) {
@@ -36,7 +36,7 @@ describe.each(FILES)('%s', (path) => {
     expect(policy).not.toContain('unsafe-eval')
   })
 
-  it('is asked for again before it is used again, and not sent again unless it changed', async () => {
+  it('is revalidated before each use, and sent again only after a change', async () => {
     const first = await get(path)
     expect(first.headers['cache-control']).toBe('no-cache')
     const again = await get(path, { 'if-none-match': String(first.headers.etag) })
@@ -49,7 +49,7 @@ describe.each(FILES)('%s', (path) => {
     const { etag } = (await get(path)).headers
     const listed = await get(path, { 'if-none-match': `"a" ,\t${etag} , "b"` })
     expect(listed.statusCode).toBe(304)
-    // 15 KB of spaces cost 100 times as much as letters while an expression split the list.
+    // 15 KB of spaces cost 100 times as much as letters when a regular expression split the list.
     const cost = async (header: string) => {
       const began = performance.now()
       await get(path, { 'if-none-match': `${header}${etag}` })
@@ -64,7 +64,7 @@ describe.each(FILES)('%s', (path) => {
     expect(Math.min(...spaces) / Math.min(...letters)).toBeLessThan(20)
   })
 
-  it('travels compressed to whoever takes it so', async () => {
+  it('is compressed for clients that accept it', async () => {
     const plain = await get(path)
     const { rawPayload, headers } = await get(path, { 'accept-encoding': 'br, gzip' })
     const isLong = plain.rawPayload.length >= 1_400
@@ -72,14 +72,14 @@ describe.each(FILES)('%s', (path) => {
     expect((isLong ? gunzipSync(rawPayload) : rawPayload).equals(plain.rawPayload)).toBe(true)
   })
 
-  it('answers reads alone', async () => {
+  it('answers only reads', async () => {
     for (const method of ['POST', 'PUT', 'DELETE', 'HEAD'] as const) {
       expect((await world().app.inject({ method, url: path })).statusCode).toBe(404)
     }
   })
 })
 
-it('serves the OpenAPI document of the contract, under the version of the package', async () => {
+it('serves the OpenAPI document of the contract, with the version of the package', async () => {
   const manifest = readFileSync(packageFile('@svc/server', 'package.json'), 'utf8')
   const { version } = JSON.parse(manifest) as { version: string }
   const { headers, body } = await get('/openapi.json')
@@ -88,7 +88,7 @@ it('serves the OpenAPI document of the contract, under the version of the packag
 })
 
 describe('the reference page', () => {
-  it('runs no inline script and takes nothing from another host', async () => {
+  it('runs no inline script and loads nothing from another host', async () => {
     const { body } = await get('/docs')
     expect(body).not.toMatch(/<script(?![^>]*\ssrc=)/)
     expect(body).not.toMatch(/\son\w+=/)
@@ -100,7 +100,7 @@ describe('the reference page', () => {
     }
   })
 
-  it('has styles that load no font and no picture from elsewhere', async () => {
+  it('has styles that load no font and no image from other hosts', async () => {
     for (const path of ['/docs/swagger-ui.css', '/docs/docs.css']) {
       const { body } = await get(path)
       expect(body).not.toContain('@import')
@@ -109,7 +109,7 @@ describe('the reference page', () => {
     }
   })
 
-  it('sends the document to nobody to be judged', async () => {
+  it('sends the document to no validator', async () => {
     expect((await get('/docs/docs.js')).body).toContain('validatorUrl: null')
   })
 })
@@ -132,7 +132,7 @@ describe('404', () => {
     '/dev',
     '/dev/inbox.js',
     '/dev/api/workspaces',
-  ])('%s leads to no file', async (path) => {
+  ])('is the answer to %s', async (path) => {
     const { statusCode, body } = await get(path)
     expect(statusCode).toBe(404)
     expect(JSON.parse(body)).toStrictEqual({

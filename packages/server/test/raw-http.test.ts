@@ -20,7 +20,7 @@ beforeAll(async () => {
   key = (await world().key(owner)).key
 })
 
-/** One answer, taken apart. */
+/** The parts of one answer. */
 function readHead(text: string) {
   const [head = '', body = ''] = text.split('\r\n\r\n')
   const [line = '', ...fields] = head.split('\r\n')
@@ -30,15 +30,15 @@ function readHead(text: string) {
   return { status: Number(line.split(' ')[1]), headers, body }
 }
 
-/** Throws unless the answer keeps what is promised of all of them. */
+/** Throws unless the answer has the properties of every answer. */
 function expectNamed({ text }: RawAnswer): void {
   const { status, headers, body } = readHead(text)
   checkEveryAnswer('unread', '', { status, headers, text: body, body: JSON.parse(body) })
 }
 
-const request = (text: string) => speak(world().url, (socket) => socket.write(text, 'latin1'))
+const exchange = (text: string) => speak(world().url, (socket) => socket.write(text, 'latin1'))
 
-describe('what is no HTTP is answered with a 400 and the envelope, and the connection is closed', () => {
+describe('input that is not HTTP gets a 400 with the envelope, and the connection is closed', () => {
   it.each([
     ['noise', 'hello there\r\n\r\n'],
     ['a TLS hello', '\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03'],
@@ -67,14 +67,14 @@ describe('what is no HTTP is answered with a 400 and the envelope, and the conne
     ],
     ['an unknown coding', 'POST / HTTP/1.1\r\nHost: svc\r\nTransfer-Encoding: cow\r\n\r\n'],
   ])('%s', async (_, text) => {
-    const answer = await request(text)
+    const answer = await exchange(text)
     expect(answer.statuses).toStrictEqual([400])
     expect(answer.text).toContain(`\r\n\r\n${UNREADABLE}`)
     expect(answer.text.toLowerCase()).toContain('connection: close')
     expectNamed(answer)
   })
 
-  it('is counted as a stranger’s, and refused once there were too many', async () => {
+  it('counts as a request without credentials, and is refused after too many', async () => {
     const narrow = await openWorld({
       listen: true,
       log_level: 'info',
@@ -97,7 +97,7 @@ describe('what is no HTTP is answered with a 400 and the envelope, and the conne
     const text = 'Rate limit exceeded. Try again in 60 seconds.'
     expect(answers[2]?.body).toBe(JSON.stringify(refusal('rate_limit_exceeded', text)))
     expect((await fetch(`${narrow.url}/nothing`)).status).toBe(429)
-    // Each has its line in the log.
+    // Each has a log line.
     const lines = narrow.lines.filter(({ msg }) => msg === 'request refused unread')
     expect(lines.map(({ request_id, status }) => [request_id, status])).toStrictEqual(
       answers.map(({ headers, status }) => [headers['x-request-id'], status]),
@@ -105,7 +105,7 @@ describe('what is no HTTP is answered with a 400 and the envelope, and the conne
     await narrow.close()
   })
 
-  it('is answered once, however much noise follows, even when the counters stand still', async () => {
+  it('is answered once, however many bytes follow, even while the counters hang', async () => {
     const stuck = await openWorld({
       listen: true,
       alter: (core) => ({ ...core, count: () => new Promise(() => {}) }),
@@ -119,7 +119,7 @@ describe('what is no HTTP is answered with a 400 and the envelope, and the conne
     await stuck.close()
   })
 
-  it('and takes the good request before it nothing', async () => {
+  it('leaves the valid request before it unaffected', async () => {
     const good = 'GET /health HTTP/1.1\r\nHost: svc\r\n\r\n'
     const { statuses } = await speak(world().url, (socket) => {
       socket.write(good)
@@ -128,7 +128,7 @@ describe('what is no HTTP is answered with a 400 and the envelope, and the conne
     expect(statuses).toStrictEqual([200, 400])
   })
 
-  it('even when the caller keeps its side open', async () => {
+  it('also when the client keeps its side open', async () => {
     const { hostname, port } = new URL(world().url)
     const socket = connect({ host: hostname, port: Number(port), allowHalfOpen: true })
     socket.write('hello there\r\n\r\n')
@@ -141,7 +141,7 @@ describe('what is no HTTP is answered with a 400 and the envelope, and the conne
   })
 })
 
-describe('what is HTTP is answered by the service, not by Node', () => {
+describe('HTTP is answered by the service, not by Node', () => {
   it.each([
     ['an empty Host', 200, 'GET /health HTTP/1.1\r\nHost:\r\nConnection: close\r\n\r\n'],
     ['an IPv6 Host', 200, 'GET /health HTTP/1.1\r\nHost: [::1]:80\r\nConnection: close\r\n\r\n'],
@@ -158,24 +158,24 @@ describe('what is HTTP is answered by the service, not by Node', () => {
     ['an upgrade', 200, requestText('GET /health HTTP/1.1', ['Upgrade: websocket'])],
     ['a thousand headers', 200, requestText('GET /health HTTP/1.1', Array(1000).fill('A: b'))],
     [
-      'a body where none is asked for',
+      'a body where none is expected',
       200,
       requestText('GET /health HTTP/1.1', ['Content-Length: 3'], '{"a'),
     ],
   ])('%s: %s', async (_, status, text) => {
-    const answer = await request(text)
+    const answer = await exchange(text)
     expect(answer.statuses).toStrictEqual([status])
     expect(answer.text.toLowerCase()).toContain('x-ratelimit-remaining: ')
     expect(answer.text.toLowerCase()).toContain('x-request-id: ')
   })
 
-  it('requests that come in one packet are answered in their order', async () => {
+  it('requests in one packet are answered in their order', async () => {
     const one = (path: string) => `GET ${path} HTTP/1.1\r\nHost: svc\r\n\r\n`
     const text = `${one('/health')}${one('/api/v1/account')}${one('/nothing')}${requestText('GET /health HTTP/1.1')}`
-    expect((await request(text)).statuses).toStrictEqual([200, 401, 404, 200])
+    expect((await exchange(text)).statuses).toStrictEqual([200, 401, 404, 200])
   })
 
-  it('a body in chunks is one body', async () => {
+  it('a chunked body is one body', async () => {
     const body = JSON.stringify(sms)
     const chunks = [...body].map((char) => `1\r\n${char}\r\n`).join('')
     const head = requestText('POST /api/v1/messages/send HTTP/1.1', [
@@ -183,11 +183,11 @@ describe('what is HTTP is answered by the service, not by Node', () => {
       'Content-Type: application/json',
       'Transfer-Encoding: chunked',
     ])
-    expect((await request(`${head}${chunks}0\r\n\r\n`)).statuses).toStrictEqual([201])
+    expect((await exchange(`${head}${chunks}0\r\n\r\n`)).statuses).toStrictEqual([201])
   })
 })
 
-describe('a header that may be read in two ways is refused before anything else, and the connection closed', () => {
+describe('an ambiguous header is refused before any other check, and the connection is closed', () => {
   const sendWith = (...headers: string[]) =>
     `${requestText('POST /api/v1/messages/send HTTP/1.1', [...headers, 'Content-Length: 2'])}{}`
   it.each([
@@ -214,7 +214,7 @@ describe('a header that may be read in two ways is refused before anything else,
       () => sendWith('Content-Type: application/json', 'Content-Type: text/csv'),
     ],
   ])('%s: %s', async (name, _, text) => {
-    const answer = await request(text())
+    const answer = await exchange(text())
     expect(answer.statuses).toStrictEqual([400])
     const { headers, body } = readHead(answer.text)
     expect(headers.connection).toBe('close')
@@ -225,7 +225,7 @@ describe('a header that may be read in two ways is refused before anything else,
     expectNamed(answer)
   })
 
-  it('counts as a stranger’s', async () => {
+  it('counts as a request without credentials', async () => {
     const rates = { anonymous: { max: 1, window_s: 60 } }
     const narrow = await openWorld({ listen: true, rates })
     const text = requestText('GET /health HTTP/1.1', ['Host: other'])
@@ -236,7 +236,7 @@ describe('a header that may be read in two ways is refused before anything else,
   })
 })
 
-it('a client that resets right after its request is dropped without an answer and without a fault', async () => {
+it('a client that resets right after its request gets no answer and causes no fault', async () => {
   const own = await openWorld({ listen: true, log_level: 'debug', load: 'measured' })
   const { hostname, port } = new URL(own.url)
   const { key: own_key } = await own.key(await own.signup({ credits: 10 }))
@@ -255,7 +255,7 @@ it('a client that resets right after its request is dropped without an answer an
     socket.resetAndDestroy()
   })
   await Promise.all(resets)
-  const dropped = () => own.lines.filter(({ msg }) => msg === 'the client has gone')
+  const dropped = () => own.lines.filter(({ msg }) => msg === 'the client is gone')
   await expect.poll(() => dropped().length, { timeout: 10_000 }).toBeGreaterThan(0)
   const { server } = own.app
   const connections = () =>
@@ -264,11 +264,11 @@ it('a client that resets right after its request is dropped without an answer an
   expect(dropped()[0]).toMatchObject({ level: 20, request_id: expect.any(String) })
   expect(own.lines.filter(({ status }) => status === 500)).toStrictEqual([])
   expect((await fetch(`${own.url}/health/live`)).status).toBe(200)
-  // Faults in the log fail this.
+  // Faults in the log make this test fail.
   await own.close()
 })
 
-describe('a caller that sends too much, too little or too slowly', () => {
+describe('a client that sends too much, too little or too slowly', () => {
   const sendHead = (length: number | string) =>
     requestText('POST /api/v1/messages/send HTTP/1.1', [
       `X-API-Key: ${key}`,
@@ -276,14 +276,14 @@ describe('a caller that sends too much, too little or too slowly', () => {
       `Content-Length: ${length}`,
     ])
 
-  it('is refused by what it says of the length, before it sends', async () => {
-    const answer = await request(sendHead(5 * 1024 * 1024))
+  it('is refused by its Content-Length, before it sends the body', async () => {
+    const answer = await exchange(sendHead(5 * 1024 * 1024))
     expect(answer.statuses).toStrictEqual([400])
     expect(answer.text).toContain('Request body is too large')
     expect(answer.took_ms).toBeLessThan(2_000)
   })
 
-  it.each([5, 40])('hears so even where it sends all of %d MB first', async (megabytes) => {
+  it.each([5, 40])('gets the refusal even after it sends all of %d MB first', async (megabytes) => {
     const body = Buffer.alloc(megabytes * 1024 * 1024, ' ')
     const headers = { 'X-API-Key': key, 'Content-Type': 'application/json' }
     const url = `${world().url}/api/v1/messages/send`
@@ -294,7 +294,7 @@ describe('a caller that sends too much, too little or too slowly', () => {
     }
   })
 
-  it('is refused once chunks have grown too large', async () => {
+  it('is refused when its chunks become too large', async () => {
     const head = sendHead(0).replace('Content-Length: 0', 'Transfer-Encoding: chunked')
     const chunk = `10000\r\n${' '.repeat(0x10000)}\r\n`
     const answer = await speak(world().url, async (socket) => {
@@ -308,7 +308,7 @@ describe('a caller that sends too much, too little or too slowly', () => {
     expect(answer.text).toContain('Request body is too large')
   })
 
-  it('that hangs up in the middle of a body sends nothing', async () => {
+  it('that closes in the middle of a body sends no message', async () => {
     const before = await world().written(owner)
     const body = JSON.stringify(sms)
     await speak(world().url, (socket) => {
@@ -318,7 +318,7 @@ describe('a caller that sends too much, too little or too slowly', () => {
     expect(await world().written(owner)).toStrictEqual(before)
   })
 
-  it('that is gone before the answer has still sent', async () => {
+  it('that is gone before the answer has sent its message', async () => {
     const before = await world().written(owner)
     const body = JSON.stringify(sms)
     await speak(world().url, (socket) => {
@@ -354,12 +354,12 @@ describe('a caller that sends too much, too little or too slowly', () => {
     }
   })
 
-  it('is given ten seconds for headers and thirty for a request', () => {
+  it('has ten seconds for headers and thirty for a request', () => {
     const { headersTimeout, requestTimeout } = world().app.server
     expect([headersTimeout, requestTimeout]).toStrictEqual([10_000, 30_000])
   })
 
-  it('may ask first whether it shall go on', async () => {
+  it('may ask first with Expect: 100-continue', async () => {
     const { hostname, port } = new URL(world().url)
     const status = await new Promise((resolve, reject) => {
       const asking = request({

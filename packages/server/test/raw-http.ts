@@ -1,17 +1,17 @@
 import { connect, type Socket } from 'node:net'
 import { within } from './within.ts'
 
-/** What came back over a socket until the other side closed it. */
+/** The bytes that a socket received until the server closed it. */
 export interface RawAnswer {
-  /** Everything, as it came. */
+  /** All bytes as text. */
   text: string
-  /** The statuses of the answers in it, in their order. */
+  /** The statuses of the answers, in their order. */
   statuses: number[]
-  /** How long the other side kept the connection open. */
+  /** How long the server kept the connection open. */
   took_ms: number
 }
 
-/** Writes bytes to a server, as they are, and reads until it closes the connection. */
+/** Writes bytes to a server unchanged, and reads until the server closes the connection. */
 export async function speak(
   url: string,
   write: (socket: Socket) => void,
@@ -24,7 +24,7 @@ export async function speak(
   socket.on('data', (chunk) => chunks.push(chunk))
   const closed = new Promise<void>((resolve) => {
     socket.on('close', () => resolve())
-    // A reset counts as closed: what came before is what counts.
+    // A reset counts as closed; the bytes before it remain.
     socket.on('error', () => {})
   })
   socket.on('connect', () => write(socket))
@@ -38,7 +38,7 @@ export async function speak(
   return { text, statuses, took_ms: performance.now() - began }
 }
 
-/** The bytes of a request whose connection shall be closed after the answer. */
+/** The bytes of a request that asks for `Connection: close`. */
 export function requestText(
   line: string,
   headers: readonly string[] = [],

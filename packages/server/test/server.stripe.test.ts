@@ -24,7 +24,7 @@ afterEach(async () => {
   rmSync(folder, { recursive: true, force: true })
 })
 
-/** Starts a server, and a buyer who is about to buy. */
+/** Starts a server, and a buyer with a checkout. */
 async function start(env: NodeJS.ProcessEnv, { dev }: { dev: boolean }) {
   const config = readConfig({
     PORT: '0',
@@ -54,7 +54,7 @@ const keys = () => ({
 })
 
 describe.each([true, false])('with Stripe set (dev: %s)', (dev) => {
-  it('is paid there, and comes back to a page that says what became of it', async () => {
+  it('is paid there, and returns to a page that shows the result', async () => {
     const { base_url, checkout, balance } = await start(keys(), { dev })
     const { session_id, checkout_url } = await checkout()
     expect(checkout_url).toBe(`https://checkout.stripe.example/c/pay/${session_id}`)
@@ -80,13 +80,13 @@ describe.each([true, false])('with Stripe set (dev: %s)', (dev) => {
     await notify()
     expect(await landing()).toContain('<h1>This payment was reversed</h1>')
     expect((await fetch(`${base_url}/pay/cs_none`)).status).toBe(404)
-    // Nobody decides here: that is done at Stripe.
+    // This page has no choice: the payer decides at Stripe.
     const pay = { method: 'POST', body: new URLSearchParams({ decision: 'pay' }) }
     expect((await fetch(`${base_url}/pay/${session_id}`, pay)).status).toBe(404)
   })
 })
 
-it('without Stripe, plays payments where it is tried, and refuses them where it is not', async () => {
+it('without Stripe, simulates payments under svc dev, and refuses purchases otherwise', async () => {
   const tried = await start({}, { dev: true })
   expect((await tried.checkout()).checkout_url).toMatch(`${tried.base_url}/pay/cs_sandbox_`)
   await server?.close()

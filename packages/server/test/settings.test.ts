@@ -39,8 +39,8 @@ test('code reads each setting that is part of a field', () => {
 })
 
 test('the examples are valid together', () => {
-  const given = SETTINGS.filter(({ group, kind }) => group !== 'client' && !/path/.test(kind))
-  const env = Object.fromEntries(given.map((setting) => [setting.env, setting.example]))
+  const rows = SETTINGS.filter(({ group, kind }) => group !== 'client' && !/path/.test(kind))
+  const env = Object.fromEntries(rows.map((setting) => [setting.env, setting.example]))
   // The selector needs a key file, and PostgreSQL has no settings of backups.
   const without = { SVC_DKIM_SELECTOR: undefined, SVC_DATABASE_URL: undefined }
   expect(() => readConfig({ ...env, ...without })).not.toThrow()

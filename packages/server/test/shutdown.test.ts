@@ -9,7 +9,7 @@ import { notification } from './notification.ts'
 import { within } from './within.ts'
 import { JWT_SECRET, openWorld, QUIET, ratesOf, type WorldOptions } from './world.ts'
 
-/** A world whose single messages are not found until they are let go. */
+/** A world whose reads of single messages wait until the test releases them. */
 async function heldWorld(options: WorldOptions = {}) {
   let letGo = () => {}
   const held = new Promise<void>((resolve) => {
@@ -39,14 +39,14 @@ async function heldWorld(options: WorldOptions = {}) {
   return {
     world,
     letGo,
-    /** Resolves when so many requests are being held. */
+    /** Resolves when this number of requests is held. */
     holding: (count: number) => expect.poll(() => waiting).toBe(count),
     heldRequest: text('GET', `/api/v1/messages/${id}`),
     request: (path: string) => text('GET', path),
   }
 }
 
-/** A connection, with all that came over it. */
+/** A connection with its received bytes. */
 async function open(url: string): Promise<{ socket: Socket; received: () => string }> {
   const { hostname, port } = new URL(url)
   const socket = connect({ host: hostname, port: Number(port) })
@@ -61,7 +61,7 @@ async function open(url: string): Promise<{ socket: Socket; received: () => stri
 const statusesOf = (text: string) =>
   [...text.matchAll(/HTTP\/1\.1 (\d{3}) /g)].map(([, status]) => Number(status))
 
-it('answers what is under way, refuses what comes late, and lets go of whoever is idle', async () => {
+it('answers requests in flight, refuses late ones, and closes idle connections', async () => {
   const { world, letGo, holding, heldRequest, request } = await heldWorld()
   const busy = await open(world.url)
   const late = await open(world.url)
@@ -99,7 +99,7 @@ it.each([
   ['/health', 200, '"status":"degraded"'],
   ['/health/live', 200, '{"status":"ok"}'],
   ['/health/ready', 503, '{"status":"stopping"}'],
-])('tells the probe %s while it stops: %d %s', async (path, status, text) => {
+])('answers the probe %s while it stops: %d %s', async (path, status, text) => {
   const { world, letGo, holding, heldRequest, request } = await heldWorld()
   const probe = await open(world.url)
   probe.socket.write(heldRequest)
@@ -116,7 +116,7 @@ it.each([
   await world.close()
 })
 
-it('what was accepted before the end is there after it', async () => {
+it('requests accepted before the end are stored after it', async () => {
   const world = await openWorld({ listen: true, dispatch: true })
   const account = await world.signup({ credits: 200 })
   const { key } = await world.key(account)
@@ -130,7 +130,7 @@ it('what was accepted before the end is there after it', async () => {
   await world.close()
 })
 
-it('waits only so long for a caller that does not finish its request', async () => {
+it('waits a limited time for a client that does not finish its request', async () => {
   const { world, letGo } = await heldWorld({ grace_ms: 300 })
   letGo()
   const slow = await open(world.url)
@@ -146,7 +146,7 @@ it('waits only so long for a caller that does not finish its request', async () 
   await world.close()
 })
 
-/** Sends again and again on one connection that it keeps, until it is refused one. Resolves with what else went wrong. */
+/** Sends repeatedly on one keep-alive connection until a refusal. Resolves with all other faults. */
 async function sendUntilRefused(url: string, key: string, onSent: () => void): Promise<string[]> {
   const agent = new Agent({ keepAlive: true, maxSockets: 1 })
   const headers = { 'x-api-key': key, 'content-type': 'application/json' }
@@ -175,7 +175,7 @@ async function sendUntilRefused(url: string, key: string, onSent: () => void): P
   return faults
 }
 
-it('resets no client that keeps its connection and sends while it is closed, stop after stop', async () => {
+it('resets no client that keeps its connection and sends during a close, in many stops', async () => {
   const world = await openWorld({ signup_credits: '100000' })
   const account = await world.signup()
   const { key } = await world.key(account)
@@ -190,12 +190,12 @@ it('resets no client that keeps its connection and sends while it is closed, sto
     await app.close()
     expect((await Promise.all(callers)).flat()).toStrictEqual([])
   }
-  // Each answer arrived: nothing was sent of which the caller heard nothing.
+  // Each answer arrived: no request lacks an answer.
   expect((await world.written(account)).messages).toBe(sent)
   await world.close()
 })
 
-it('serves open connections as ever for a while, and says with each answer that it is the last', async () => {
+it('serves open connections for a while, and marks each answer as the last', async () => {
   const { world, letGo, holding, heldRequest, request } = await heldWorld({ linger_ms: 20_000 })
   const busy = await open(world.url)
   const idle = await open(world.url)
@@ -221,7 +221,7 @@ it('serves open connections as ever for a while, and says with each answer that 
   await world.close()
 })
 
-/** Whether nothing listens there. */
+/** Whether no server listens there. */
 function refuses(port: number): Promise<boolean> {
   return new Promise((resolve) => {
     const socket = connect({ host: '127.0.0.1', port })
@@ -230,13 +230,13 @@ function refuses(port: number): Promise<boolean> {
   })
 }
 
-it('closing twice is closing once', async () => {
+it('a second close does no harm', async () => {
   const world = await openWorld({ listen: true })
   await Promise.all([world.app.close(), world.app.close()])
   await world.close()
 })
 
-it('hears of payments to the last', async () => {
+it('accepts payment notifications to the end', async () => {
   const { world, letGo, holding, heldRequest } = await heldWorld()
   const provider = await open(world.url)
   provider.socket.write(heldRequest)

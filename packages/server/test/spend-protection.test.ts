@@ -29,7 +29,7 @@ describe('countries', () => {
     [KE, {}, NOT_KE],
     [US, WHATSAPP, NOT_US],
     [SATELLITE, {}, 'Messages to numbers of no known country are not allowed'],
-  ])('refuse a send before anything is written: %s', async (to, body, message) => {
+  ])('refuse a send before any write: %s', async (to, body, message) => {
     const before = await world().written(owner)
     const answer = await world().send(key, { to, ...body })
     expect(answer.status).toBe(400)
@@ -43,7 +43,7 @@ describe('countries', () => {
     expect((await world().send(test.key, { to: TZ })).status).toBe(201)
   })
 
-  it('let through who is allowed, and e-mail', async () => {
+  it('allow listed countries, and e-mail', async () => {
     expect((await world().send(key, { to: TZ })).status).toBe(201)
     const mail = { channel: 'email', to: 'a@example.com', content: { subject: 'x', text: 'x' } }
     expect((await world().send(key, mail)).status).toBe(201)
@@ -68,7 +68,7 @@ describe('countries', () => {
     })
   })
 
-  it('refuse a strict bulk whole', async () => {
+  it('refuse a strict bulk as a whole', async () => {
     const before = await world().written(owner)
     const { status, body } = await world().bulk(key, {
       recipients: [TZ, US],
@@ -80,7 +80,7 @@ describe('countries', () => {
     expect(await world().written(owner)).toStrictEqual(before)
   })
 
-  it('are told by an estimate, as the sending would', async () => {
+  it('appear in an estimate as in a send', async () => {
     const estimate = async (json: object) =>
       (await world().call('POST', '/api/v1/messages/estimate', { key, json })).body.data
     const content = { text: 'x' }
@@ -101,7 +101,7 @@ describe('countries', () => {
   })
 })
 
-it('a rule that is made later keeps from sending again, and leaves answers as they were', async () => {
+it('a rule that is added later applies to a retry, and leaves stored answers unchanged', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'svc-countries-'))
   const database_url = `file:${join(folder, 'svc.db')}`
   const INVALID = '+15005550001'
@@ -149,13 +149,13 @@ describe('prices', () => {
     [SATELLITE, {}, 25],
     [US, {}, 1],
     [US, WHATSAPP, 0.75],
-  ])('are those of the number and the channel: %s', async (to, body, price) => {
+  ])('follow from the number and the channel: %s', async (to, body, price) => {
     const { data } = (await world().send(key, { to, ...body })).body
     expect(data.credits_used).toBe(price)
     expect(await newest()).toMatchObject({ quantity: 1, unit_price: price * 1_000_000 })
   })
 
-  it('of a bulk are each recipient’s own, and have one unit price only where they agree', async () => {
+  it('of a bulk are separate for each recipient, with a unit price only if all agree', async () => {
     const mixed = await world().bulk(key, { recipients: [TZ, SATELLITE, US] })
     expect(mixed.body.data.credits_used).toBe(26.8)
     expect(
@@ -167,7 +167,7 @@ describe('prices', () => {
     expect(await newest()).toMatchObject({ amount: -3_200_000, quantity: 4, unit_price: 800_000 })
   })
 
-  it('are what an estimate says', async () => {
+  it('are those in an estimate', async () => {
     const json = { channel: 'sms', content: { text: 'Hi {{name|you}}' }, recipients: [TZ, US] }
     const { body } = await world().call('POST', '/api/v1/messages/estimate', { key, json })
     expect(body.data).toMatchObject({
@@ -182,7 +182,7 @@ describe('numbers in sequence', () => {
     spend: { sequence_limit: { max: 10, window_s: 60 } },
     log_level: 'warn',
   })
-  /** In a range of a satellite network. */
+  /** In a number range of a satellite network. */
   const numberAt = (n: number) => `+8816${String(300_000_000 + n)}`
   const range = (count: number) => Array.from({ length: count }, (_, n) => numberAt(n))
 
@@ -192,7 +192,7 @@ describe('numbers in sequence', () => {
     return { owner, key: (await world().key(owner, { mode })).key }
   }
 
-  it('freeze the workspace long before an attack of 5,000 is through', async () => {
+  it('freeze the workspace long before an attack of 5,000 messages ends', async () => {
     const { owner, key } = await sender()
     const numbers = range(5_000)
     const statuses = new Map<number, number>()
@@ -209,7 +209,7 @@ describe('numbers in sequence', () => {
     expect((await world().send(key)).body).toStrictEqual(FROZEN)
   }, 60_000)
 
-  it('in one bulk are refused before any of it is accepted', async () => {
+  it('in one bulk are refused before any of them is accepted', async () => {
     const { owner, key } = await sender()
     const before = await world().written(owner)
     const { status, body } = await world().bulk(key, { recipients: range(1_000) })
@@ -219,14 +219,14 @@ describe('numbers in sequence', () => {
     expect(await world().balance(owner)).toBe(10_000)
   })
 
-  it('in a bulk that is refused for its faults freeze nothing', async () => {
+  it('in a bulk with faults freeze no workspace', async () => {
     const { key } = await sender()
     const request = { recipients: [...range(20), 'nobody'], validation: 'strict' }
     expect((await world().bulk(key, request)).status).toBe(400)
     expect((await world().send(key)).status).toBe(201)
   })
 
-  it('tell operator and owner once, and neither of them a number in the log', async () => {
+  it('notify operator and owner once, without a number in the log', async () => {
     const { owner, key } = await sender('live', { verified: true })
     world().lines.length = 0
     await world().bulk(key, { recipients: range(20) })
@@ -257,7 +257,7 @@ describe('numbers in sequence', () => {
     world().lines.length = 0
   })
 
-  it('keep the reason of a freeze that was there before', async () => {
+  it('keep the reason of an earlier freeze', async () => {
     const { owner, key } = await sender()
     const terms = { status: 'frozen', reason: 'unpaid' } as const
     await world().core.credits.setTerms(owner.id, terms)
@@ -267,7 +267,7 @@ describe('numbers in sequence', () => {
     expect(world().lines).toStrictEqual([])
   })
 
-  it('are counted anew once the freeze was lifted', async () => {
+  it('are counted again after the freeze was lifted', async () => {
     const { owner, key } = await sender()
     await world().bulk(key, { recipients: range(20) })
     await world().core.credits.setTerms(owner.id, { status: 'active' })
@@ -275,7 +275,7 @@ describe('numbers in sequence', () => {
     expect((await world().send(key, { to: numberAt(10) })).status).toBe(403)
   })
 
-  it('count once, however often the same request is repeated', async () => {
+  it('count once for repeated requests', async () => {
     const { key } = await sender()
     const again = () =>
       Promise.all(
@@ -289,7 +289,7 @@ describe('numbers in sequence', () => {
     expect((await world().send(key, { to: numberAt(10) })).status).toBe(201)
   })
 
-  it('are left alone with test keys, in estimates, and slower than the limit', async () => {
+  it('do not count with test keys, in estimates, or slower than the limit', async () => {
     const test = await sender('test')
     expect((await world().bulk(test.key, { recipients: range(20) })).status).toBe(201)
     const { key } = await sender()

@@ -30,7 +30,7 @@ const standing = async (): Promise<string[]> =>
     .sort()
 
 describe(`POST ${SUPPRESSIONS}`, () => {
-  it('201 with the record; an e-mail address is kept in lower case', async () => {
+  it('returns 201 with the record; an e-mail address is stored in lower case', async () => {
     const { status, body } = await add({ channel: 'email', address: 'Asha@Example.com' })
     expect([status, body.data]).toStrictEqual([
       201,
@@ -45,7 +45,7 @@ describe(`POST ${SUPPRESSIONS}`, () => {
     ])
   })
 
-  it('holds for every spelling of the address', async () => {
+  it('applies to every spelling of the address', async () => {
     await add({ channel: 'email', address: 'Asha@münchen.de' })
     const { key } = await world().key(await world().signup({ credits: 1 }))
     const mail = { channel: 'email', content: { subject: 'A', text: 'a' } }
@@ -56,7 +56,7 @@ describe(`POST ${SUPPRESSIONS}`, () => {
     expect((await send('asha@xn--mnchen-3ya.de', key)).status).toBe(201)
   })
 
-  it('is done once: the first stays, and is answered', async () => {
+  it('is idempotent: the first suppression stays, and is returned', async () => {
     const first = await add({ channel: 'sms', address: '+255700000001', reason: 'bounce' })
     await world().advance(1_000)
     const second = await add({ channel: 'sms', address: '+255700000001', reason: 'opt_out' })
@@ -75,7 +75,7 @@ describe(`POST ${SUPPRESSIONS}`, () => {
     [{ address: 'asha@example.com' }, 'Phone number must be in E.164 format', 'address'],
     [{ channel: 'email' }, 'Invalid email address format', 'address'],
     [{ reason: 'whim' }, 'reason must be one of: opt_out, bounce, complaint, manual', 'reason'],
-  ])('400 for %j', async (part, message, path) => {
+  ])('returns 400 for %j', async (part, message, path) => {
     const { status, body } = await add({ channel: 'sms', address: '+255700000001', ...part })
     expect([status, body]).toStrictEqual([400, refusal('validation_error', message, path)])
   })
@@ -99,7 +99,7 @@ describe(`GET ${SUPPRESSIONS}`, () => {
     ['?search=+2557', ['+255700000001']],
     ['?channel=email&search=example&limit=1&page=2', ['a_b@example.com']],
     ['?channel=voice', []],
-  ])('newest first: %s', async (query, addresses) => {
+  ])('lists newest first: %s', async (query, addresses) => {
     const { suppressions, pagination } = await listed(query)
     expect(suppressions.map(({ address }: { address: string }) => address)).toStrictEqual(addresses)
     expect(pagination).toMatchObject({ limit: query.includes('limit') ? 1 : 50 })
@@ -109,14 +109,14 @@ describe(`GET ${SUPPRESSIONS}`, () => {
     ['channel=fax', CHANNEL_TEXT, 'channel'],
     ['reason=whim', 'reason must be one of: opt_out, bounce, complaint, manual', 'reason'],
     ['limit=101', 'Limit must be between 1 and 100', 'limit'],
-  ])('400 for %s', async (query, message, path) => {
+  ])('returns 400 for %s', async (query, message, path) => {
     const { status, body } = await call('GET', `${SUPPRESSIONS}?${query}`)
     expect([status, body]).toStrictEqual([400, refusal('validation_error', message, path)])
   })
 })
 
 describe(`DELETE ${SUPPRESSIONS}/:channel/:address`, () => {
-  it('lifts it, whatever its reason and however its address is written', async () => {
+  it('lifts a suppression, with any reason and any spelling of its address', async () => {
     await add({ channel: 'email', address: 'a/b+c@example.com', reason: 'complaint' })
     const path = `${SUPPRESSIONS}/email/${encodeURIComponent('A/B+c@Example.com')}`
     const { status, body } = await call('DELETE', path)
@@ -125,7 +125,7 @@ describe(`DELETE ${SUPPRESSIONS}/:channel/:address`, () => {
     expect((await call('DELETE', path)).body).toStrictEqual(NOT_FOUND)
   })
 
-  it('404 for a foreign one, another channel and what is no channel', async () => {
+  it("returns 404 for another workspace's, another channel and an unknown channel", async () => {
     const path = await world().suppression(owner)
     const stranger = await world().signup()
     const paths = [path.replace('sms', 'voice'), path.replace('sms', 'fax'), 'sms/%00']
@@ -147,7 +147,7 @@ describe("a contact's subscriptions", () => {
   const get = async (id: string) =>
     expectStatus(200, await call('GET', `/api/v1/contacts/${id}`)).body.data.contact
 
-  it('unsubscribed is a suppression of the address, subscribed lifts it', async () => {
+  it('add a suppression when unsubscribed, and lift it when subscribed', async () => {
     const subscriptions = { sms: 'unsubscribed', email: 'unsubscribed', voice: 'subscribed' }
     const email = 'Asha@Example.com'
     const { id, ...made } = await world().contact(owner, { phone: PHONE, email, subscriptions })
@@ -161,7 +161,7 @@ describe("a contact's subscriptions", () => {
     expect(await standing()).toStrictEqual(['email asha@example.com opt_out'])
   })
 
-  it('show what suppresses the address, whoever put it there and whoever lifts it', async () => {
+  it('show any suppression of the address, and its end', async () => {
     const { id } = await world().contact(owner, { phone: PHONE })
     await add({ channel: 'sms', address: PHONE, reason: 'bounce' })
     expect((await get(id)).subscriptions).toStrictEqual({ sms: 'unsubscribed' })
@@ -179,14 +179,14 @@ describe("a contact's subscriptions", () => {
     expect(await standing()).toStrictEqual([`sms ${PHONE} ${reason}`])
   })
 
-  it('that are not named stay as they are: an old record put back lifts nothing', async () => {
+  it('that are missing stay unchanged: a PUT of an old record lifts no suppression', async () => {
     const { id, ...old } = await world().contact(owner, { phone: PHONE })
     await add({ channel: 'sms', address: PHONE, reason: 'opt_out' })
     await put(id, { ...old, name: 'Neema' })
     expect(await standing()).toStrictEqual([`sms ${PHONE} opt_out`])
   })
 
-  it('go with the person to a new address, and the old one stays suppressed', async () => {
+  it('follow the person to a new address, and the old one stays suppressed', async () => {
     const { id } = await world().contact(owner, { phone: PHONE })
     await add({ channel: 'sms', address: PHONE, reason: 'opt_out' })
     await add({ channel: 'voice', address: PHONE, reason: 'bounce' })
@@ -197,7 +197,7 @@ describe("a contact's subscriptions", () => {
     )
   })
 
-  it('wait for an address that is not known yet', async () => {
+  it('apply when the address becomes known', async () => {
     const { id } = await world().contact(owner, {
       phone: PHONE,
       subscriptions: { email: 'unsubscribed' },
@@ -208,7 +208,7 @@ describe("a contact's subscriptions", () => {
     expect(await standing()).toStrictEqual(['email later@example.com opt_out'])
   })
 
-  it('null subscribes to all, but for what a person did not ask for', async () => {
+  it('null subscribes to all channels, except after an opt-out of the person', async () => {
     const { id } = await world().contact(owner, {
       phone: PHONE,
       subscriptions: { sms: 'unsubscribed', voice: 'unsubscribed' },
@@ -219,7 +219,7 @@ describe("a contact's subscriptions", () => {
     expect(await standing()).toStrictEqual([`whatsapp ${PHONE} bounce`])
   })
 
-  it('are not touched by a change that is refused', async () => {
+  it('stay unchanged after a refused change', async () => {
     await world().contact(owner, { phone: '+255700000009' })
     const { id } = await world().contact(owner, { phone: PHONE })
     const json = { phone: '+255700000009', subscriptions: { sms: 'unsubscribed' } }
@@ -234,7 +234,7 @@ describe('one workspace', () => {
     other = await world().signup()
   })
 
-  it('suppresses nothing for another', async () => {
+  it('does not suppress recipients of another', async () => {
     await add({ channel: 'sms', address: '+255700000001' })
     const contact = await world().contact(other, { phone: '+255700000001' })
     expect(contact.subscriptions).toStrictEqual({})

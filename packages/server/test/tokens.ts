@@ -5,13 +5,13 @@ interface Forgery {
   claims: Record<string, unknown>
   header?: Record<string, unknown>
   secret?: string
-  /** What node calls the hash. */
+  /** Node's name of the hash. */
   hash?: string
-  /** Instead of a signature made with `secret`. */
+  /** In place of a signature with `secret`. */
   signature?: string
 }
 
-/** A JWT made by hand, so that what is refused does not depend on what a library would sign. */
+/** A JWT made by hand, so that refusals do not depend on a library. */
 export function forgeToken(forgery: Forgery): string {
   const { claims, header = { alg: 'HS256', typ: 'JWT' }, secret = JWT_SECRET, hash } = forgery
   const input = `${encode(header)}.${encode(claims)}`
@@ -25,7 +25,7 @@ function encode(value: object): string {
   return Buffer.from(JSON.stringify(value)).toString('base64url')
 }
 
-/** A token with the same claims but for its id: as if its owner had logged in once more. */
+/** A token with the same claims except its id: as after another login. */
 export function tokenOfAnotherLogin(token: string): string {
   const payload = Buffer.from(token.split('.')[1] ?? '', 'base64url').toString()
   return forgeToken({ claims: { ...JSON.parse(payload), jti: randomUUID() } })
@@ -33,7 +33,7 @@ export function tokenOfAnotherLogin(token: string): string {
 
 const DAY_S = 24 * 60 * 60
 
-/** The claims that the service itself would put into a token of this workspace when a world begins. */
+/** The claims that the service puts into a token of this workspace at a world's start. */
 export function claimsOf(workspaceId: string): {
   sub: string
   tv: number
@@ -44,14 +44,14 @@ export function claimsOf(workspaceId: string): {
   return { sub: workspaceId, tv: 1, iat, exp: iat + 30 * DAY_S }
 }
 
-/** A token that was good until a second before a world begins. */
+/** A token that expired one second before a world's start. */
 export function expiredToken(workspaceId: string): string {
   const claims = claimsOf(workspaceId)
   const exp = claims.iat - 1
   return forgeToken({ claims: { ...claims, iat: exp - 30 * DAY_S, exp } })
 }
 
-/** Tokens that nobody may get in with, by what is wrong with them. */
+/** Tokens that must be refused, by their fault. */
 export function forgedTokens(workspaceId: string): Record<string, string> {
   const claims = claimsOf(workspaceId)
   const { sub, tv, iat, exp } = claims

@@ -9,7 +9,7 @@ const WEBHOOKS = '/api/v1/webhooks'
 const NOT_FOUND = refusal('not_found', 'Webhook not found')
 const url = 'https://receiver.example/hook'
 
-/** Ids that nobody has, possible ones and others. */
+/** Ids without a webhook, well formed and malformed. */
 const UNKNOWN_IDS = ['01934f5e-8c00-7a3b-9d2e-5f6a7b8c9d01', 'x', '%00']
 
 let owner: Account
@@ -20,7 +20,7 @@ beforeAll(async () => {
 const call = (method: string, path: string, json?: object, { token } = owner) =>
   world().call(method, `${WEBHOOKS}${path}`, { token, json })
 
-/** A webhook's record as it is made and shown. */
+/** The record of a webhook, as created and shown. */
 async function made(request: object = {}) {
   const { secret: _, ...record } = (await call('POST', '', { url, ...request })).body.data.webhook
   return record
@@ -40,7 +40,7 @@ describe(`PUT ${WEBHOOKS}/:id`, () => {
       ['headers', null, []],
       ['headers', ['X-One'], ['X-One']],
       ['headers', [], []],
-    ])('%s becomes %j, and the others stay', async (field, value, shown) => {
+    ])('changes %s to %j, and keeps the other fields', async (field, value, shown) => {
       const record = await made({
         description: 'Before',
         events: ['message.sent'],
@@ -67,7 +67,7 @@ describe(`PUT ${WEBHOOKS}/:id`, () => {
         'https://other.example/hook',
         'http://receiver.example/hook',
         'https://receiver.example:8443/hook',
-      ])('%s removes the headers, and says so', async (elsewhere) => {
+      ])('%s removes the headers, with a warning', async (elsewhere) => {
         const record = await made({ headers })
         const { status, body } = await call('PUT', `/${record.id}`, { url: elsewhere })
         expect([status, body.data.webhook.headers]).toStrictEqual([200, []])
@@ -75,7 +75,7 @@ describe(`PUT ${WEBHOOKS}/:id`, () => {
         expect(await headersAt(record)).toStrictEqual([])
       })
 
-      it('keeps headers that come with it, the events and the secret', async () => {
+      it('keeps headers of the same request, the events and the secret', async () => {
         const record = await made({ headers, events: ['message.sent'] })
         const change = { url: 'https://other.example/', headers: { 'X-Two': '3' } }
         const { body } = await call('PUT', `/${record.id}`, change)
@@ -84,7 +84,7 @@ describe(`PUT ${WEBHOOKS}/:id`, () => {
         expect(body.data).toStrictEqual({ webhook: after })
       })
 
-      it('says nothing where there were no headers, or null removes them', async () => {
+      it('has no warning without earlier headers, or when null removes them', async () => {
         const [bare, full] = [await made(), await made({ headers })]
         const away = { url: 'https://other.example/' }
         const answers = [
@@ -95,7 +95,7 @@ describe(`PUT ${WEBHOOKS}/:id`, () => {
         expect(await headersAt(full)).toStrictEqual([])
       })
 
-      it('400: refuses names of headers whose values would follow, and changes nothing', async () => {
+      it('400: refuses header names without values, and changes nothing', async () => {
         const record = await made({ headers })
         const change = { ...record, url: 'https://other.example/' }
         const { status, body } = await call('PUT', `/${record.id}`, change)
@@ -111,7 +111,7 @@ describe(`PUT ${WEBHOOKS}/:id`, () => {
       })
     })
 
-    it('ignores what is read-only, so that a record can be sent back as it came', async () => {
+    it('ignores read-only fields, so that a record can be sent back', async () => {
       const record = await made({ headers: { 'X-One': 'value' }, description: 'CRM' })
       const { status, body } = await call('PUT', `/${record.id}`, {
         ...record,
@@ -124,7 +124,7 @@ describe(`PUT ${WEBHOOKS}/:id`, () => {
       expect(body.data.webhook).toStrictEqual(record)
     })
 
-    it('changes nothing where nothing is given', async () => {
+    it('changes nothing for an empty body', async () => {
       const record = await made()
       await world().advance(1_000)
       const { status, body } = await call('PUT', `/${record.id}`, {})
@@ -149,7 +149,7 @@ describe(`PUT ${WEBHOOKS}/:id`, () => {
       })
     })
 
-    it('may be done by an API key that manages webhooks', async () => {
+    it('is allowed for an API key that manages webhooks', async () => {
       const { id } = await made()
       const { key } = await world().key(owner, { scopes: ['manage_webhooks'] })
       const json = { description: 'By key' }
@@ -196,7 +196,7 @@ describe(`PUT ${WEBHOOKS}/:id`, () => {
       expect(await stored(record)).toStrictEqual(before)
     })
 
-    it('refuses plain http where the operator does not allow it', async () => {
+    it('refuses plain http unless the operator allows it', async () => {
       const strict = await openWorld({ allow_http: false })
       const { token } = await strict.signup()
       const { id } = await strict.webhook({ token })
@@ -209,7 +209,7 @@ describe(`PUT ${WEBHOOKS}/:id`, () => {
 })
 
 describe(`POST ${WEBHOOKS}/:id/rotate-secret`, () => {
-  it('200 shows the new secret once, and until when the old one is valid too', async () => {
+  it('200 shows the new secret once, and the time until which the old one is valid', async () => {
     const record = await made()
     await world().advance(1_000)
     const { status, body } = await call('POST', `/${record.id}/rotate-secret`)
@@ -228,7 +228,7 @@ describe(`POST ${WEBHOOKS}/:id/rotate-secret`, () => {
 })
 
 describe(`POST ${WEBHOOKS}/:id/enable`, () => {
-  it('200 leaves one that is not disabled as it is', async () => {
+  it('200 keeps an enabled webhook unchanged', async () => {
     const record = await made()
     await world().advance(1_000)
     const { status, body } = await call('POST', `/${record.id}/enable`)

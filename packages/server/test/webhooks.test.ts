@@ -11,7 +11,7 @@ const NOT_FOUND = refusal('not_found', 'Webhook not found')
 const URL_TEXT = 'URL must be http or https, without user name, password or fragment'
 const url = 'https://receiver.example/hook?source=svc'
 
-/** Ids that nobody has, possible ones and others. */
+/** Ids without a webhook, well formed and malformed. */
 const UNKNOWN_IDS = ['01934f5e-8c00-7a3b-9d2e-5f6a7b8c9d01', 'x', '%00', 'a'.repeat(200)]
 
 let owner: Account
@@ -25,7 +25,7 @@ const create = (json: object, account = owner) => call('POST', '', json, account
 
 describe(`POST ${WEBHOOKS}`, () => {
   describe('201', () => {
-    it('shows the secret once, and wants every event where none is named', async () => {
+    it('shows the secret once, and subscribes to every event by default', async () => {
       const { status, body } = await create({ url })
       expect(status).toBe(201)
       expect(body).toStrictEqual({
@@ -55,7 +55,7 @@ describe(`POST ${WEBHOOKS}`, () => {
       })
     })
 
-    it('keeps the names of its headers, and shows no value', async () => {
+    it('stores headers, and shows only their names', async () => {
       const events = ['message.delivered', 'message.failed']
       const headers = { Authorization: 'Bearer the-receivers-own' }
       const { body, text } = await create({ url, events, headers, description: 'CRM' })
@@ -67,7 +67,7 @@ describe(`POST ${WEBHOOKS}`, () => {
       expect(text).not.toContain('the-receivers-own')
     })
 
-    it('warns of nothing once the address is verified', async () => {
+    it('has no warning after the address is verified', async () => {
       const verified = await world().signup()
       await world().verify(verified)
       const { token } = verified
@@ -75,7 +75,7 @@ describe(`POST ${WEBHOOKS}`, () => {
       expect(Object.keys(body.data)).toStrictEqual(['webhook'])
     })
 
-    it('may be made by an API key that manages webhooks', async () => {
+    it('is allowed for an API key that manages webhooks', async () => {
       const { key } = await world().key(owner, { scopes: ['manage_webhooks'] })
       const { status } = await world().call('POST', WEBHOOKS, { key, json: { url } })
       expect(status).toBe(201)
@@ -127,7 +127,7 @@ describe(`POST ${WEBHOOKS}`, () => {
       expect(answer.body).toStrictEqual(refusal('validation_error', message, path))
     })
 
-    it('refuses plain http where the operator does not allow it', async () => {
+    it('refuses plain http unless the operator allows it', async () => {
       const strict = await openWorld({ allow_http: false })
       const { token } = await strict.signup()
       const json = { url: 'http://receiver.example/' }
@@ -140,7 +140,7 @@ describe(`POST ${WEBHOOKS}`, () => {
 })
 
 describe(`GET ${WEBHOOKS}`, () => {
-  it('200 lists records without their secrets, newest first, in pages', async () => {
+  it('200 lists records without secrets, newest first, in pages', async () => {
     const account = await world().signup()
     const made = []
     for (const path of ['a', 'b', 'c']) {
@@ -170,7 +170,7 @@ describe(`GET ${WEBHOOKS}`, () => {
   })
 })
 
-it(`GET ${WEBHOOKS}/events lists every kind of event with an example of its body`, async () => {
+it(`GET ${WEBHOOKS}/events lists every event kind with an example of its body`, async () => {
   const { status, body } = await call('GET', '/events')
   expect(status).toBe(200)
   expect(body.data).toStrictEqual({
@@ -191,7 +191,7 @@ it(`GET ${WEBHOOKS}/events lists every kind of event with an example of its body
 })
 
 describe(`GET ${WEBHOOKS}/:id`, () => {
-  it('200 is the record, without its secret', async () => {
+  it('200 returns the record, without its secret', async () => {
     const made = await create({ url })
     const { secret, ...record } = made.body.data.webhook
     const { status, body, text } = await call('GET', `/${record.id}`)
@@ -207,7 +207,7 @@ describe(`GET ${WEBHOOKS}/:id`, () => {
 })
 
 describe(`DELETE ${WEBHOOKS}/:id`, () => {
-  it('200 removes it, and its deliveries with it', async () => {
+  it('200 deletes the webhook and its deliveries', async () => {
     const { id } = (await create({ url })).body.data.webhook
     const { status, body } = await call('DELETE', `/${id}`)
     expect(status).toBe(200)
@@ -229,7 +229,7 @@ describe(`DELETE ${WEBHOOKS}/:id`, () => {
 })
 
 describe(`GET ${WEBHOOKS}/:id/deliveries`, () => {
-  it('200 is empty before anything happened', async () => {
+  it('200 is empty before any event', async () => {
     const { id } = (await create({ url })).body.data.webhook
     const { status, body } = await call('GET', `/${id}/deliveries`)
     expect(status).toBe(200)
@@ -239,7 +239,7 @@ describe(`GET ${WEBHOOKS}/:id/deliveries`, () => {
     })
   })
 
-  it('400 refuses a page that cannot be', async () => {
+  it('400 refuses an invalid page', async () => {
     const { id } = (await create({ url })).body.data.webhook
     const { status, body } = await call('GET', `/${id}/deliveries?limit=1000`)
     expect([status, body.message]).toStrictEqual([400, 'Limit must be between 1 and 100'])

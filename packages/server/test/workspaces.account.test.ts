@@ -30,7 +30,7 @@ describe(`PUT ${ACCOUNT}`, () => {
     low_balance: 2.5,
   }
 
-  it('200: changes what it names, answers the whole, and leaves the rest', async () => {
+  it('200: changes the given fields, returns the complete account, and keeps the others', async () => {
     const before = await get()
     await world().advance(5_000)
     const { status, body } = await put(all)
@@ -49,9 +49,9 @@ describe(`PUT ${ACCOUNT}`, () => {
     },
   )
 
-  it('200: takes back what a GET gave, and ignores what cannot be changed', async () => {
+  it('200: accepts the body of a GET, and ignores read-only fields', async () => {
     const before = await get()
-    const given = {
+    const changes = {
       ...before,
       id: '01934f5e-8c00-7a3b-9d2e-5f6a7b8c9d01',
       email: 'other@example.com',
@@ -62,12 +62,12 @@ describe(`PUT ${ACCOUNT}`, () => {
       token_version: 9,
       name: 'Renamed',
     }
-    const { status, body } = await put(given)
+    const { status, body } = await put(changes)
     expect(status).toBe(200)
     expect(body.data).toStrictEqual({ ...before, name: 'Renamed' })
   })
 
-  it('200: changes nothing where nothing is named', async () => {
+  it('200: changes nothing for an empty body', async () => {
     const before = await get()
     await world().advance(5_000)
     expect((await put({})).body.data).toStrictEqual(before)
@@ -98,7 +98,7 @@ describe(`PUT ${ACCOUNT}`, () => {
     expect(await get()).toStrictEqual(before)
   })
 
-  it('401: asks for a token', async () => {
+  it('401: requires a token', async () => {
     const { status, body } = await world().call('PUT', ACCOUNT, { json: all })
     expect([status, body]).toStrictEqual([
       401,
@@ -129,7 +129,7 @@ describe(`POST ${CHANGE}`, () => {
     expect((await login(new_password)).status).toBe(200)
   })
 
-  it('200: ends a reset that somebody asked for', async () => {
+  it('200: ends a pending reset', async () => {
     const { email } = owner
     await world().call('POST', '/api/v1/auth/forgot-password', { json: { email } })
     const token = await world().mailed(email, 'reset_password')
@@ -141,7 +141,7 @@ describe(`POST ${CHANGE}`, () => {
     )
   })
 
-  it('of two at once, one changes the password', async () => {
+  it('of two concurrent changes, one succeeds', async () => {
     const passwords = ['the first password', 'the second password']
     const answers = await Promise.all(
       passwords.map((password) =>
@@ -170,7 +170,7 @@ describe(`POST ${CHANGE}`, () => {
     expect((await world().call('GET', ACCOUNT, { token: owner.token })).status).toBe(200)
   })
 
-  it('401: asks for a token', async () => {
+  it('401: requires a token', async () => {
     const json = { current_password: owner.password, new_password }
     const { status, body } = await world().call('POST', CHANGE, { json })
     expect([status, body]).toStrictEqual([
@@ -186,7 +186,7 @@ describe(`POST ${LOGOUT}`, () => {
   const ended = [401, refusal('token_expired', 'Invalid or expired token')]
   const tokenOf = async (): Promise<string> => (await login(owner.password)).body.data.token
 
-  it('200: ends the session of its token, and no other of the same second', async () => {
+  it('200: ends the session of its token, and no other one of the same second', async () => {
     const other = await tokenOf()
     const { status, body } = await logout(owner.token)
     expect([status, body]).toStrictEqual([
@@ -203,7 +203,7 @@ describe(`POST ${LOGOUT}`, () => {
     expect((await login(owner.password)).status).toBe(200)
   })
 
-  it('200: ends the token however its signature is written', async () => {
+  it('200: ends the token in every spelling of its signature', async () => {
     const [input, signature] = owner.token.split(/\.(?=[^.]*$)/) as [string, string]
     const bytes = Buffer.from(signature, 'base64url')
     const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_'
@@ -216,7 +216,7 @@ describe(`POST ${LOGOUT}`, () => {
     for (const spelling of spellings) expect(await statusOf(spelling)).toBe(401)
   })
 
-  it('200: ends a token that has no id of its own, as those of earlier releases', async () => {
+  it('200: ends a token without an id, as earlier releases issued', async () => {
     const token = forgeToken({ claims: claimsOf(owner.id) })
     expect(await statusOf(token)).toBe(200)
     expect((await logout(token)).status).toBe(200)
@@ -224,15 +224,15 @@ describe(`POST ${LOGOUT}`, () => {
     expect(await statusOf(owner.token)).toBe(200)
   })
 
-  it('of many at once, each ends its session', async () => {
+  it('of many concurrent logouts, each ends its session', async () => {
     const tokens = [owner.token, owner.token, await tokenOf(), await tokenOf()]
     const answers = await Promise.all(tokens.map(logout))
-    // The second of the same token may find it ended.
+    // The second logout with the same token may find the session ended.
     for (const { status } of answers) expect([200, 401]).toContain(status)
     for (const token of tokens) expect(await statusOf(token)).toBe(401)
   })
 
-  it('leaves the API keys and the sessions of others alone', async () => {
+  it('keeps API keys and the sessions of other workspaces', async () => {
     const { key } = await world().key(owner)
     const other = await world().signup()
     await logout(owner.token)

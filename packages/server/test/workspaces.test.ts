@@ -11,18 +11,18 @@ const ACCOUNT = '/api/v1/account'
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/
 
 let count = 0
-const request = (given: object = {}) => ({
+const request = (fields: object = {}) => ({
   email: `Asha.${++count}@Example.com`,
   password: 'correct horse',
   company_name: 'Example Ltd',
-  ...given,
+  ...fields,
 })
 const signup = (json: object) => world().call('POST', SIGNUP, { json })
 const login = (json: object) => world().call('POST', LOGIN, { json })
 
 describe(`POST ${SIGNUP}`, () => {
   describe('201', () => {
-    it('creates a workspace whose e-mail address is not verified yet', async () => {
+    it('creates a workspace with an unverified e-mail address', async () => {
       const json = request()
       const { status, body } = await signup(json)
       expect(status).toBe(201)
@@ -41,12 +41,12 @@ describe(`POST ${SIGNUP}`, () => {
       })
     })
 
-    it('takes passwords of 8 and of 256 characters', async () => {
+    it('accepts passwords of 8 and of 256 characters', async () => {
       expect((await signup(request({ password: 'a'.repeat(8) }))).status).toBe(201)
       expect((await signup(request({ password: 'é'.repeat(256) }))).status).toBe(201)
     })
 
-    it('ignores fields that it does not know', async () => {
+    it('ignores unknown fields', async () => {
       const { status } = await signup(request({ newsletter: true, credits_balance: 1_000_000 }))
       expect(status).toBe(201)
     })
@@ -66,7 +66,7 @@ describe(`POST ${SIGNUP}`, () => {
     })
 
     it.each(['correct horse battery', 'password123!', 'Str0ngPass!23', 'a'.repeat(8)])(
-      'does not refuse %j, which is no entry of the list',
+      'accepts %j, which is not in the list',
       async (password) => {
         expect((await signup(request({ password }))).status).toBe(201)
       },
@@ -100,7 +100,7 @@ describe(`POST ${SIGNUP}`, () => {
       expect(answer.body).toStrictEqual(refusal('validation_error', message, path))
     })
 
-    it('refuses an e-mail address in use, whatever its case, and makes no workspace', async () => {
+    it('refuses an e-mail address in use, in any case, and creates no workspace', async () => {
       const json = request()
       await signup(json)
       const before = (await world().core.workspaces.list({ limit: 1000, offset: 0 })).length
@@ -110,7 +110,7 @@ describe(`POST ${SIGNUP}`, () => {
       expect((await world().core.workspaces.list({ limit: 1000, offset: 0 })).length).toBe(before)
     })
 
-    it('names every fault, the first as the message', async () => {
+    it('lists every fault; the message is the first one', async () => {
       const { body } = await signup({ email: 'x', password: 'short' })
       expect(body).toStrictEqual({
         success: false,
@@ -128,7 +128,7 @@ describe(`POST ${SIGNUP}`, () => {
 
 describe(`POST ${LOGIN}`, () => {
   describe('200', () => {
-    it('gives a token for 30 days, to an address in any case, before it is verified', async () => {
+    it('returns a token for 30 days, for an address in any case, before it is verified', async () => {
       const json = request()
       const made = await signup(json)
       const { status, body } = await login({
@@ -181,7 +181,7 @@ describe(`POST ${LOGIN}`, () => {
       message: 'Invalid email or password',
     }
 
-    it('says the same of a wrong password and of an unknown address', async () => {
+    it('gives the same answer for a wrong password and an unknown address', async () => {
       const json = request()
       await signup(json)
       const wrong = await login({ email: json.email, password: 'incorrect horse' })
@@ -190,7 +190,7 @@ describe(`POST ${LOGIN}`, () => {
       expect([unknown.status, unknown.body]).toStrictEqual([401, WRONG])
     })
 
-    it('takes as long for an unknown address as for a wrong password', async () => {
+    it('takes the same time for an unknown address as for a wrong password', async () => {
       const json = request()
       await signup(json)
       await login({ email: 'nobody@example.com', password: json.password })
@@ -203,7 +203,7 @@ describe(`POST ${LOGIN}`, () => {
         }
         return Math.min(...times)
       }
-      // A hash takes tens of milliseconds, everything else one or two; noise only ever adds.
+      // A hash takes tens of milliseconds, all other work one or two; noise only adds time.
       const wrong = await shortest(json.email)
       const unknown = await shortest('nobody.else@example.com')
       expect(unknown).toBeGreaterThan(wrong / 3)
@@ -214,7 +214,7 @@ describe(`POST ${LOGIN}`, () => {
 
 describe(`GET ${ACCOUNT}`, () => {
   describe('200', () => {
-    it('is the workspace of the token, flat', async () => {
+    it('returns the workspace of the token, without nesting', async () => {
       const json = request({ phone: '+255700000001', country: 'TZ' })
       const made = await signup(json)
       const { token } = (await login({ email: json.email, password: json.password })).body.data
@@ -239,7 +239,7 @@ describe(`GET ${ACCOUNT}`, () => {
       })
     })
 
-    it('has null for what was not given at signup', async () => {
+    it('has null for fields that were missing at signup', async () => {
       const { token } = await world().signup()
       const { body } = await world().call('GET', ACCOUNT, { token })
       expect(body.data).toMatchObject({ phone: null, country: null })
@@ -247,7 +247,7 @@ describe(`GET ${ACCOUNT}`, () => {
   })
 
   describe('401', () => {
-    it('asks for a token', async () => {
+    it('requires a token', async () => {
       const { status, body } = await world().call('GET', ACCOUNT)
       expect(status).toBe(401)
       expect(body).toStrictEqual(refusal('unauthorized', 'Missing Authorization header'))

@@ -94,9 +94,9 @@ async function checksPerTurn(work: () => Promise<void>): Promise<number[]> {
     counts.push(0)
     setImmediate(turn)
   }
-  providers.callback = (...given) => {
+  providers.callback = (...args) => {
     counts[counts.length - 1] = (counts.at(-1) ?? 0) + 1
-    return callback(...given)
+    return callback(...args)
   }
   setImmediate(turn)
   try {

@@ -2,27 +2,27 @@ import type { ProviderSettings } from '@svc/core'
 import { describe, expect, it } from 'vitest'
 import { CANARY, openService, type Service, type Tenant, useStage } from './service.ts'
 
-/** A provider's peer, as the tests of a whole service need it. */
+/** A provider's peer for tests of a whole service. */
 export interface Peer {
   settings: ProviderSettings
-  /** What must not be logged. */
+  /** Texts that must not be logged. */
   secrets: readonly string[]
-  /** A recipient of its own, whose messages the peer refuses for good where that is wanted. */
+  /** A new recipient; with `refused`, the peer refuses messages to it permanently. */
   recipient(refused?: 'refused'): string
-  /** How many sends to a recipient it took: the truth. */
+  /** How many sends to a recipient the peer accepted. */
   taken(to: string): number
-  /** Tells the service how what it took fares. Resolves once the service has acknowledged it. */
+  /** Reports the result of an accepted message. Resolves after the service has acknowledged the report. */
   report(to: string, status: 'delivered' | 'failed', service: Service): Promise<void>
-  /** Resolves when messages can go. */
+  /** Resolves when messages can be sent. */
   ready?(service: Service): Promise<void>
   close(): Promise<void>
 }
 
 export interface Carriage {
   channel: 'sms' | 'whatsapp' | 'email'
-  /** What one message costs, in credits. */
+  /** The price of one message, in credits. */
   price: number
-  /** Why a sender is refused; null where any goes. */
+  /** The text of the refusal of a sender; null where any sender is allowed. */
   senders: string | null
   open(): Promise<Peer>
 }
@@ -33,7 +33,7 @@ const CONTENTS = {
   email: { subject: CANARY, text: CANARY },
 }
 
-/** A service, a tenant in it, and a peer that carries for it. */
+/** A service, a workspace in it, and a peer that carries its messages. */
 export async function openCarriage(open: () => Promise<Peer>) {
   const peer = await open()
   const service = await openService({ providers: [peer.settings], secrets: peer.secrets })
@@ -53,7 +53,7 @@ export async function openCarriage(open: () => Promise<Peer>) {
   }
 }
 
-/** What every provider of text messages must bring about in a whole service. */
+/** The results that every provider of text messages must have in a whole service. */
 export function carries(name: string, { channel, price, senders, open }: Carriage): void {
   describe(`${name}, in a whole service`, () => {
     const stage = useStage(() => openCarriage(open))
@@ -73,12 +73,12 @@ export function carries(name: string, { channel, price, senders, open }: Carriag
       await stage().service.idle()
       expect(await shown(id)).toMatchObject({ status: 'sent', error_code: null })
       expect(stage().peer.taken(to)).toBe(1)
-      // What is told of it comes later: the timeline is in the order of time.
+      // Reports come later: the timeline is in order of time.
       await stage().service.advance(1_000)
       return { id, to }
     }
 
-    it('sends, and shows what is delivered: to the caller, to the webhook, in the timeline', async () => {
+    it('sends, and shows the delivery to the caller, to the webhook and in the timeline', async () => {
       const { peer, service } = stage()
       const { id, to } = await sent()
       await peer.report(to, 'delivered', service)
@@ -106,7 +106,7 @@ export function carries(name: string, { channel, price, senders, open }: Carriag
       expect(entries.filter(({ kind }) => kind === 'ledger')).toMatchObject([{ credits: -price }])
     })
 
-    it('fails what is reported lost after it was taken, and gives nothing back', async () => {
+    it('fails a message that is reported lost after it was accepted, without a refund', async () => {
       const { peer, service, tenant } = stage()
       const before = await service.balance(tenant)
       const { id, to } = await sent()
@@ -122,7 +122,7 @@ export function carries(name: string, { channel, price, senders, open }: Carriag
       expect(before - (await service.balance(tenant))).toBeCloseTo(price, 6)
     })
 
-    it('fails what is refused, once, and gives the credits back', async () => {
+    it('fails a refused message once, with a refund', async () => {
       const { peer, service, tenant } = stage()
       const before = await service.balance(tenant)
       const to = peer.recipient('refused')
@@ -140,7 +140,7 @@ export function carries(name: string, { channel, price, senders, open }: Carriag
     })
 
     if (senders !== null) {
-      it('refuses a sender that nobody has, naming those that there are', async () => {
+      it('refuses an unknown sender, with a list of the known ones', async () => {
         const { service, tenant, peer } = stage()
         const body = { to: peer.recipient(), channel, content: CONTENTS[channel], from: 'Nobody' }
         const answer = await service.send(tenant.key, body)

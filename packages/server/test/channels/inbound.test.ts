@@ -8,7 +8,7 @@ import { openSmsc, SHORT_CODE } from './smsc-carrier.ts'
 import { openTwilio } from './twilio-carrier.ts'
 
 interface Writing extends Peer {
-  /** Somebody writes to our number. `id`: what the provider knows it by. */
+  /** A message from a recipient to our number. `id`: its id at the provider. */
   writes(from: string, text: string, id: string, service: Service): Promise<void>
 }
 
@@ -72,7 +72,7 @@ describe.each([
     return answer.body.data.received as { content: { text: string }; keyword: string | null }[]
   }
 
-  /** Somebody who was written to. */
+  /** A recipient of an earlier message. */
   async function person(): Promise<string> {
     const from = stage().peer.recipient()
     expect((await send(from)).status).toBe(201)
@@ -80,7 +80,7 @@ describe.each([
     return from
   }
 
-  it('reaches whoever wrote there last, in the API and by webhook', async () => {
+  it('reaches the workspace that wrote last, in the API and by webhook', async () => {
     const from = await person()
     await writes(from, `Thank you! ${CANARY}`)
     expect(await received(from)).toMatchObject([
@@ -93,7 +93,7 @@ describe.each([
     expect(stage().peer.taken(from)).toBe(1)
   })
 
-  it('STOP ends it, with one confirmation; START begins it again', async () => {
+  it('with STOP suppresses the recipient, with one confirmation; START lifts it', async () => {
     const { service, tenant, peer } = stage()
     const from = await person()
     const before = await service.balance(tenant)
@@ -116,7 +116,7 @@ describe.each([
   })
 
   if (hasIds) {
-    it('is taken once, however often it comes', async () => {
+    it('is stored once, however often it arrives', async () => {
       const from = await person()
       await writes(from, CANARY, `same${channel}`)
       await writes(from, CANARY, `same${channel}`)
@@ -127,7 +127,7 @@ describe.each([
   }
 })
 
-it('Twilio, which answers STOP by itself, is not doubled', async () => {
+it('no second answer to STOP goes out for Twilio, which answers it itself', async () => {
   const stage = await openCarriage(() => openTwilioPeer())
   const { service, tenant, peer } = stage
   const from = peer.recipient()

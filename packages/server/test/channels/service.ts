@@ -130,8 +130,8 @@ export async function openService(options: ServiceOptions) {
     get url(): string {
       return running.url
     },
-    call: ((...given) => running.call(...given)) as Call,
-    send: (...given: Parameters<typeof running.send>) => running.send(...given),
+    call: ((...args) => running.call(...args)) as Call,
+    send: (...args: Parameters<typeof running.send>) => running.send(...args),
     balance: (owner: Account) => running.balance(owner),
     /** The requests at the webhook, with their signatures. */
     arrivals: (): readonly Arrival[] => receiver.arrivals,

@@ -3,7 +3,7 @@ import { openCarriage } from './carriage.contract.ts'
 import { CANARY, useStage } from './service.ts'
 import { openTwilio } from './twilio-carrier.ts'
 
-/** Said in a little less than two minutes and a half: held for three. */
+/** Takes a little less than two and a half minutes, so three are held. */
 const TEXT = `${CANARY} `.repeat(82)
 const HELD = 6
 
@@ -17,7 +17,7 @@ async function called({ content = { text: TEXT } }: { content?: object } = {}) {
   return { to, sent, id: sent.body.data.message_id as string }
 }
 
-/** What the call of a recipient came to, as Twilio tells it; answers how it was taken. */
+/** Twilio's report of the result of a call; returns the answer's status. */
 async function ends(to: string, status: string, duration_s?: number): Promise<number> {
   const { service, peer } = stage()
   const twilio = peer as Awaited<ReturnType<typeof openTwilio>>
@@ -37,7 +37,7 @@ async function account(): Promise<{ credits_balance: number; credits_held: numbe
 }
 
 describe('a call', () => {
-  it('is accepted with a hold for its minutes, and may last no longer than is held', async () => {
+  it('is accepted with a hold for its minutes, and may last only as long as the hold covers', async () => {
     const before = await account()
     const { to, sent, id } = await called()
     expect([sent.status, sent.body.data.credits_used]).toEqual([201, HELD])
@@ -57,7 +57,7 @@ describe('a call', () => {
     [61, 4],
     [180, 6],
     [181, 6],
-  ])('of %i s costs %i credits when it ended, once', async (duration_s, cost) => {
+  ])('of %i s costs %i credits at its end, once', async (duration_s, cost) => {
     const { service, tenant } = stage()
     const before = await account()
     const { to, id } = await called()
@@ -81,7 +81,7 @@ describe('a call', () => {
     ['busy', 'busy'],
     ['no-answer', 'unanswered'],
     ['failed', 'call_failed'],
-  ])('that ends as %s costs nothing', async (status, error_code) => {
+  ])('that ends as %s costs no credits', async (status, error_code) => {
     const { service, tenant } = stage()
     const before = await account()
     const { to, id } = await called()
@@ -94,7 +94,7 @@ describe('a call', () => {
     })
   })
 
-  it('that Twilio refuses costs nothing', async () => {
+  it('that Twilio refuses costs no credits', async () => {
     const { service, tenant, peer } = stage()
     const before = await account()
     const to = peer.recipient('refused')
@@ -104,7 +104,7 @@ describe('a call', () => {
     expect(await account()).toEqual(before)
   })
 
-  it('that Twilio took without saying so is found, not made again, and charged when it ended', async () => {
+  it('that Twilio accepted without an answer is found, not made again, and charged at its end', async () => {
     const { service, tenant } = stage()
     const twilio = stage().peer as Awaited<ReturnType<typeof openTwilio>>
     const before = await account()
@@ -120,7 +120,7 @@ describe('a call', () => {
     expect(await account()).toEqual({ ...before, credits_balance: before.credits_balance - 2 })
   })
 
-  it('of which nothing is ever known stays held, and is charged when its end is told after all', async () => {
+  it('with an unknown result stays held, and is charged when its end is reported', async () => {
     const { service, tenant } = stage()
     const twilio = stage().peer as Awaited<ReturnType<typeof openTwilio>>
     const before = await account()
@@ -130,7 +130,7 @@ describe('a call', () => {
     const body = { to, channel: 'voice', content: { text: TEXT } }
     const id = await service.accepted(tenant.key, body)
     await service.idle()
-    // As long as a call is worth making, and one more question.
+    // The time in which a call is made, plus one more query.
     for (let i = 0; i < 50; i += 1) await service.advance(300_000)
     twilio.twilio.readsAnswer(null)
     expect(await service.messageOf(tenant.key, id)).toMatchObject({
@@ -163,7 +163,7 @@ describe('the channel', () => {
     return [answer.status, answer.body.message]
   }
 
-  it('is named where somebody calls, is for single messages, and is in the description', async () => {
+  it('is listed while a provider makes calls, only for single messages, and is in the description', async () => {
     const { service, tenant } = stage()
     const text = 'Invalid channel. Must be one of: sms, whatsapp, email, voice'
     expect(await refusalOf('fax')).toEqual([400, text])
@@ -176,7 +176,7 @@ describe('the channel', () => {
     expect(described).toContain('VoiceRequest')
   })
 
-  it('is neither taken nor named where nobody calls', async () => {
+  it('is neither accepted nor listed without a provider that makes calls', async () => {
     const other = await openCarriage(() => openTwilio({ senders: { sms: ['+15550100001'] } }))
     const { service, tenant, peer } = other
     const text = 'Invalid channel. Must be one of: sms, whatsapp, email'

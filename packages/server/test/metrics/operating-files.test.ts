@@ -208,7 +208,7 @@ describe.runIf(isPromtoolInstalled)(`as ${PROMTOOL} sees it`, () => {
     return promtool(['test', 'rules', file])
   }
 
-  it('a message that is due for long fires, once that has lasted', () => {
+  it('the alert of late messages fires after its delay', () => {
     const series = [
       {
         series: 'svc_queue_oldest_due_seconds{job="svc",instance="a",queue="messages"}',
@@ -218,7 +218,7 @@ describe.runIf(isPromtoolInstalled)(`as ${PROMTOOL} sees it`, () => {
     const fired = {
       exp_labels: { job: 'svc', severity: 'critical' },
       exp_annotations: {
-        summary: 'A message is due since 10m 0s',
+        summary: 'The oldest due message is 10m 0s late',
         action: alerts.find(({ alert }) => alert === 'SvcMessagesLate')?.annotations.action,
       },
     }
@@ -226,7 +226,7 @@ describe.runIf(isPromtoolInstalled)(`as ${PROMTOOL} sees it`, () => {
     expect(test('SvcMessagesLate', series, '10m', [fired])).toContain('SUCCESS')
   })
 
-  it('a provider that refuses a third fires, and one that was asked five times does not', () => {
+  it('the alert of a provider fires for a third of refusals, and not for five attempts', () => {
     const attempts = (provider: string, outcome: string, values: string) => ({
       series: `svc_provider_attempts_total{job="svc",instance="a",provider="${provider}",channel="sms",outcome="${outcome}"}`,
       values,
@@ -242,7 +242,7 @@ describe.runIf(isPromtoolInstalled)(`as ${PROMTOOL} sees it`, () => {
       .annotations
     const fired = {
       exp_labels: { job: 'svc', provider: 'twilio', severity: 'warning' },
-      exp_annotations: { summary: 'twilio does not take 33.33% of the messages', action },
+      exp_annotations: { summary: 'twilio does not accept 33.33% of the attempts', action },
     }
     expect(test('SvcProviderFailing', series, '30m', [fired])).toContain('SUCCESS')
   })

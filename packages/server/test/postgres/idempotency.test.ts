@@ -22,7 +22,7 @@ const send = (i: number, idempotencyKey: string) =>
     headers: { 'idempotency-key': idempotencyKey },
   })
 
-it('one key at once at two servers sends one message, and everybody gets its answer', async () => {
+it('concurrent requests with one key at two servers send one message, and all get its answer', async () => {
   const answers = await Promise.all(Array.from({ length: 60 }, (_, i) => send(i, 'one')))
   expect(new Set(answers.map(({ status }) => status))).toStrictEqual(new Set([201]))
   expect(new Set(answers.map(({ text }) => text)).size).toBe(1)
@@ -31,7 +31,7 @@ it('one key at once at two servers sends one message, and everybody gets its ans
   expect(await apps.balance(owner)).toBe(99)
 })
 
-it('whoever waits for another longer than 10 s gets 429, and the answer when he asks again', async () => {
+it('a request that waits longer than 10 s for another gets 429, and its repetition the answer', async () => {
   const other = await apps.connect()
   await other.query('begin')
   await other.query('select 1 from credit_accounts where workspace_id = $1 for update', [owner.id])

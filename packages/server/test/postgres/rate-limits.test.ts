@@ -88,8 +88,8 @@ describe('two servers count as one', () => {
 
   it('who logs in, and know his network at both', async () => {
     const { email, password } = await apps.signup()
-    const login = (i: number, from: string, given = password) =>
-      apps.at(i).call('POST', '/api/v1/auth/login', { json: { email, password: given }, from })
+    const login = (i: number, from: string, guess = password) =>
+      apps.at(i).call('POST', '/api/v1/auth/login', { json: { email, password: guess }, from })
     for (let i = 0; i < 5; i++) await login(i, `203.0.${i}.1`, 'wrong one')
     expect((await login(1, '203.0.112.1')).status).toBe(429)
     for (const i of [0, 1]) expect((await login(i, `198.51.0.${201 + i}`)).status).toBe(200)
@@ -162,7 +162,7 @@ describe('what one server ends, the other refuses at the very next request:', ()
     const { token, email, password } = await apps.signup()
     const json = { email, password }
     const login = await apps.other.call('POST', '/api/v1/auth/login', { json, from: '192.0.2.9' })
-    const account = (given: string) => apps.other.call('GET', '/api/v1/account', { token: given })
+    const account = (token: string) => apps.other.call('GET', '/api/v1/account', { token })
     expect((await account(token)).status).toBe(200)
     expect((await apps.one.call('POST', '/api/v1/auth/logout', { token })).status).toBe(200)
     const { status, body } = await account(token)
@@ -187,12 +187,12 @@ describe('what one server ends, the other refuses at the very next request:', ()
 
 it('where nothing can be counted nobody is let in, and probes are answered all the same', async () => {
   const { key } = await apps.key(owner)
-  const ask = (path: string, given: object = {}) => apps.one.call('GET', path, given)
+  const ask = (path: string, credential: object = {}) => apps.one.call('GET', path, credential)
   const other = await apps.connect()
   await other.query('alter table rate_counters rename to away')
   try {
-    for (const given of [{ key }, { key: 'svc_bad' }, { token: owner.token }, {}]) {
-      expect((await ask('/api/v1/messages', given)).status).toBe(500)
+    for (const credential of [{ key }, { key: 'svc_bad' }, { token: owner.token }, {}]) {
+      expect((await ask('/api/v1/messages', credential)).status).toBe(500)
     }
     expect((await ask('/health/live')).status).toBe(200)
   } finally {
