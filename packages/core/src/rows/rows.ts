@@ -1,6 +1,7 @@
 import type { Tables } from './tables.ts'
 
-type Row<Name extends keyof Tables> = Tables[Name]['$inferSelect']
+/** A row of the table of that name, as both engines give it. */
+export type Row<Name extends keyof Tables> = Tables[Name]['$inferSelect']
 export type WorkspaceRow = Row<'workspaces'>
 export type AccountTokenRow = Row<'account_tokens'>
 export type EndedSessionRow = Row<'ended_sessions'>
