@@ -1,11 +1,14 @@
 import { type Actor, SERVICE } from '../audit/actor.ts'
 import { auditRow } from '../audit/entry.ts'
-import type { Body, Data } from '../contract/endpoints/endpoint.ts'
+import type { Body, Data, Scope } from '../contract/endpoints/endpoint.ts'
 import { invalid, SvcError } from '../contract/errors.ts'
 import type { Units } from '../contract/fields/units.ts'
 import type { Quotas } from '../contract/limits.ts'
-import type { ApiKey, apiKeys as endpoints } from '../contract/resources/api-keys.ts'
-import { DEFAULT_SCOPES, type Scope } from '../contract/scopes.ts'
+import {
+  type ApiKey,
+  DEFAULT_SCOPES,
+  type apiKeys as endpoints,
+} from '../contract/resources/api-keys.ts'
 import type { ApiKeyRow } from '../rows/rows.ts'
 import type { Runtime } from '../runtime/runtime.ts'
 import type { Storage } from '../storage/ports/storage.ts'

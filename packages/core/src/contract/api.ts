@@ -30,7 +30,7 @@ export * from './resources/webhook-deliveries.ts'
 export * from './resources/webhooks.ts'
 export * from './resources/workspaces.ts'
 
-/** The whole API as a table: server, client, command line and documents are read off it. `voice`: calls are made. */
+/** The API as a table, by group and endpoint. `voice`: whether a voice provider is configured. */
 export const apiFor = ({ voice }: { voice: boolean }) =>
   ({
     workspaces,

@@ -1,4 +1,4 @@
-/** Every error code that the API can answer, with its HTTP status. Source: interface, Errors. */
+/** Every error code of the API with its HTTP status. Source: interface, Errors. */
 export const ERRORS = {
   validation_error: 400,
   unauthorized: 401,
@@ -10,48 +10,45 @@ export const ERRORS = {
   internal_error: 500,
 } as const
 
-/** A code of the failure envelope's `error` field. */
+/** A value of the field `error`. */
 export type ErrorCode = keyof typeof ERRORS
 
-/** An HTTP status that a failure can have. */
+/** The HTTP status of a failure. */
 export type ErrorStatus = (typeof ERRORS)[ErrorCode]
 
-/** One fault of a request: where (dots between the names; empty for the whole) and what. */
+/** One fault of a request. `path` joins names with dots; it is empty for the request as a whole. */
 export interface ErrorDetail {
   path: string
   message: string
 }
 
-/** What a caller is told about a fault of ours; the cause goes to the log only. */
+/** The message of an `internal_error`; its cause is only in the log. */
 export const INTERNAL_ERROR_TEXT = 'Internal server error. Please try again later.'
 
-/** Whether `code` is one that this version knows. */
+/** Whether `code` is an error code of this version. */
 export function isErrorCode(code: unknown): code is ErrorCode {
   return typeof code === 'string' && Object.hasOwn(ERRORS, code)
 }
 
-interface More {
+interface SvcErrorOptions {
   details?: ErrorDetail[] | undefined
   retry_after_s?: number | undefined
   cause?: unknown
 }
 
-/**
- * A refusal that the caller is to see: its message is public, its `cause` is for the log. One of a request's
- * faults does not compile without them. Source: contract section 1.
- */
+/** A refusal: `message` is public, `cause` is only logged. Source: contract section 1. */
 export class SvcError extends Error {
   override readonly name = 'SvcError'
   readonly code: ErrorCode
   readonly status: ErrorStatus
-  /** All faults of the request, the first of them being the message. */
+  /** All faults of the request; the first is also the message. */
   readonly details?: ErrorDetail[]
-  /** Whole seconds after which trying again makes sense; sent as `Retry-After`. */
+  /** Whole seconds after which the client may retry; sent as `Retry-After`. */
   readonly retry_after_s?: number
 
-  constructor(code: ErrorCode, message: string, more: More & { details: ErrorDetail[] })
-  constructor(code: Exclude<ErrorCode, 'validation_error'>, message: string, more?: More)
-  constructor(code: ErrorCode, message: string, more: More = {}) {
+  constructor(code: ErrorCode, message: string, more: SvcErrorOptions & { details: ErrorDetail[] })
+  constructor(code: Exclude<ErrorCode, 'validation_error'>, message: string, more?: SvcErrorOptions)
+  constructor(code: ErrorCode, message: string, more: SvcErrorOptions = {}) {
     super(message, more.cause === undefined ? undefined : { cause: more.cause })
     this.code = code
     this.status = ERRORS[code]
@@ -60,7 +57,7 @@ export class SvcError extends Error {
   }
 }
 
-/** The refusal of a request with one fault, at `path`: a field, a header, or nothing for the request as a whole. */
+/** A `validation_error` with one fault. `path`: a field, a header, or empty for the request as a whole. */
 export function invalid(path: string, message: string): SvcError {
   return new SvcError('validation_error', message, { details: [{ path, message }] })
 }

@@ -1,4 +1,4 @@
-/** The wire: all that server, client, command line, test kit and documents are read off. */
+/** The HTTP API as data: endpoints, schemas, errors, limits, events and signatures. */
 export * from './api.ts'
 export * from './endpoints/client.ts'
 export * from './endpoints/decode.ts'
@@ -14,5 +14,4 @@ export * from './fields/fields.ts'
 export * from './fields/json-text.ts'
 export * from './fields/units.ts'
 export * from './limits.ts'
-export * from './scopes.ts'
 export * from './signing/signature.ts'

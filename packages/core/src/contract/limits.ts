@@ -4,7 +4,7 @@ const MINUTE_S = 60
 const HOUR_S = 60 * MINUTE_S
 const DAY_S = 24 * HOUR_S
 
-/** How many requests (or failures) are allowed within a window of whole seconds. */
+/** The maximum number of requests (or failures) in a window of whole seconds. */
 export interface RateLimit {
   readonly max: number
   readonly window_s: number
@@ -18,7 +18,7 @@ export const RATES = {
   workspace: { max: 500, window_s: MINUTE_S },
   /** Per workspace. */
   bulk: { max: 10, window_s: 5 * MINUTE_S },
-  /** Per workspace: estimates of bulks. `svc bulk` asks for one per batch before it sends. */
+  /** Per workspace: estimates of bulks. `svc bulk` requests one for each batch before it sends. */
   bulk_estimate: { max: 60, window_s: 5 * MINUTE_S },
   /** Per route and client address; login and forgot-password also per e-mail address. */
   auth: { max: 5, window_s: 15 * MINUTE_S },
@@ -26,26 +26,26 @@ export const RATES = {
   anonymous: { max: 100, window_s: MINUTE_S },
   /** Per client address: bad keys and bad tokens. */
   failed_auth: { max: 60, window_s: 15 * MINUTE_S },
-  /** Of all clients together, but for those in a network that the account logged in from: 200 times `auth`. */
+  /** All clients together, except those in a network from which the account logged in: 200 times `auth`. */
   login_all: { max: 1000, window_s: 15 * MINUTE_S },
-  /** Of all clients together: 200 times `auth`. */
+  /** All clients together: 200 times `auth`. */
   signup_all: { max: 1000, window_s: 15 * MINUTE_S },
 } as const satisfies Record<string, RateLimit>
 
-/** How many times the limit of one client (a /64) the clients of an IPv6 /48 have together. */
+/** The limit of all clients of an IPv6 /48 together, as a multiple of the limit of one client (a /64). */
 export const WIDE_NETWORK_FACTOR = 8
 
-/** How much a workspace may have and use at the most. */
+/** The maximum that a workspace may have and use. */
 export interface Quotas {
   /** Keys that are neither deactivated nor expired. */
   readonly api_keys: number
   readonly webhooks: number
-  /** Webhooks that go to one host and port. */
+  /** Webhooks to one host and port. */
   readonly webhooks_per_host: number
   readonly contacts: number
-  /** What its test keys, which cost nothing, send on a day (UTC) … */
+  /** Messages of its test keys in a day (UTC), which are free … */
   readonly test_messages_per_day: number
-  /** … and have stored: content and metadata, as JSON in UTF-8. */
+  /** … and the size of their content and metadata, as JSON in UTF-8. */
   readonly test_bytes_per_day: number
 }
 
@@ -59,10 +59,7 @@ export const QUOTAS: Quotas = {
   test_bytes_per_day: 64 * MB,
 }
 
-/**
- * Every other number of the contract. Units stand last in the name: `_s` seconds, `_ms`
- * milliseconds, `_bytes` bytes; texts are counted in UTF-16 code units.
- */
+/** All other numbers of the contract. A name ends with its unit: `_s`, `_ms`, `_bytes`; `_length` counts UTF-16 code units. */
 export const LIMITS = {
   /** Request bodies: contract section 1. */
   body_bytes: 256 * KB,
@@ -71,22 +68,22 @@ export const LIMITS = {
   callback_body_bytes: 256 * KB,
   /** For a provider that sends its callbacks in batches. */
   callback_body_bytes_max: 4 * MB,
-  /** The outermost value counts as 1. */
+  /** The outermost value is level 1. */
   json_depth: 16,
-  /** Members and items, not counting the items of the longest list of the outermost object; and in each of these. */
+  /** Members and items; each item of the longest list in the outermost object has a limit of its own. */
   json_values: 10_000,
-  /** All together: the 4 MB of the longest body hold no more members with names, and 2.8 million empty lists. */
+  /** In a body: 4 MB, the longest body, hold no more named members, but 2.8 million empty lists. */
   json_values_of_all: 700_000,
-  /** In one list: more than any endpoint takes. */
+  /** In one list: more than any endpoint accepts. */
   json_items: 50_000,
 
   page_default: 1,
-  /** Keeps the offset of a page far inside 64 bits; the specification names no last page. */
+  /** So that the offset of a page stays within 64 bits; the specification names no last page. */
   page_max: 999_999_999_999,
   page_size_default: 50,
   page_size_max: 100,
   cursor_length: 512,
-  /** A longer content, as JSON text, is read by itself: a page of 100 e-mails of 2 MB would take the event loop for seconds. */
+  /** Longer JSON content is read separately: 100 e-mails of 2 MB would block the event loop for seconds. */
   list_content_length: 32 * KB,
 
   jwt_lifetime_s: 30 * DAY_S,
@@ -94,11 +91,11 @@ export const LIMITS = {
   verify_token_lifetime_s: 24 * HOUR_S,
   reset_token_lifetime_s: 30 * MINUTE_S,
   token_bytes: 32,
-  /** What is looked at of a token that somebody brings. */
+  /** The maximum length of a token in a request. */
   token_length: 256,
-  /** How long the network of a login has a bucket of its own for the account, from the last login on … */
+  /** How long after the last login its network keeps a rate limit of its own for the account … */
   login_network_lifetime_s: 30 * DAY_S,
-  /** … and how many networks of a workspace have one. */
+  /** … and how many networks of a workspace can have one. */
   login_networks: 50,
 
   email_length: 254,
@@ -138,45 +135,45 @@ export const LIMITS = {
   metadata_bytes: 8 * KB,
   schedule_ahead_s: 35 * DAY_S,
   expires_in_s: 35 * DAY_S,
-  /** Unless the operator says otherwise, who may go up to `bulk_recipients_max`. */
+  /** The default; the operator can set at most `bulk_recipients_max`. */
   bulk_recipients: 1000,
   bulk_recipients_max: 10_000,
-  /** How many times as long as what comes out the text of a bulk may be, placeholders not yet filled in. */
+  /** The maximum length of a text with placeholders, as a multiple of that of the filled-in text. */
   bulk_template_factor: 4,
-  /** In the content of a bulk. */
+  /** In the content of one bulk. */
   bulk_placeholders: 1000,
-  /** Placeholders times recipients: filling them all in takes about 50 ms. */
+  /** Placeholders times recipients: filling in that many takes about 50 ms. */
   bulk_fillings: 200_000,
   bulk_variables: 100,
   bulk_variable_name_length: 100,
   bulk_variable_length: 10_000,
-  /** What a bulk stores, all contents, filled in, and all metadata together: all of it is in memory at the same time. */
+  /** All filled-in contents and all metadata of a bulk: they are in memory at the same time. */
   bulk_stored_length: 64 * MB,
-  /** Of a test key, which costs nothing: enough for the longest WhatsApp texts with the most metadata for 1,000 recipients. */
+  /** With a test key, which is free: enough for 1,000 WhatsApp texts and metadata of the maximum sizes. */
   test_bulk_stored_length: 16 * MB,
-  /** Of one message, in the answer to an estimate. */
+  /** Characters that an estimate lists of one message. */
   estimate_characters: 100,
-  /** Of all messages in the answer to an estimate: each one is a record. */
+  /** Characters that an estimate lists of all messages: each one is a record. */
   estimate_characters_of_all: 5_000,
 
   contact_name_length: 200,
   contact_external_id_length: 255,
   contact_tags: 50,
   contact_tag_length: 50,
-  /** Less than `json_depth`, so that what was stored fits into an import. */
+  /** Less than `json_depth`, so that stored attributes fit into an import. */
   contact_attributes_depth: 12,
   contact_search_length: 255,
   contact_import_rows: 10_000,
   contact_import_columns: 100,
   contact_import_body_bytes: 4 * MB,
 
-  /** How long a checkout can be paid. Payment providers take half an hour to a day. */
+  /** How long a checkout can be paid. Payment providers allow half an hour to a day. */
   checkout_lifetime_s: HOUR_S,
   package_id_length: 64,
   package_name_length: 100,
   package_description_length: 500,
   credit_packages: 100,
-  /** In minor units: the most that payment providers take at once. */
+  /** In minor units: the maximum of payment providers for one payment. */
   price_amount: 99_999_999,
 
   idempotency_key_length: 255,
@@ -186,29 +183,26 @@ export const LIMITS = {
   webhook_headers: 20,
   webhook_header_name_length: 100,
   webhook_header_value_length: 1024,
-  /** Over connect, headers and body of one attempt. */
+  /** For connection, headers and body of one attempt. */
   webhook_deadline_ms: 15_000,
-  /** What is kept of a receiver's answer. */
+  /** How much of a receiver's answer is stored. */
   webhook_capture_bytes: 16 * KB,
   webhook_secret_bytes: 32,
-  /** Both secrets are valid for this long after a rotation. */
+  /** How long both secrets are valid after a rotation. */
   webhook_rotation_overlap_s: DAY_S,
-  /** A webhook is disabled after this long without a success … */
+  /** A webhook is disabled after this time without a success … */
   webhook_failing_s: 5 * DAY_S,
-  /** … and this many failed deliveries, both. */
+  /** … if this number of deliveries failed too. */
   webhook_failing_deliveries: 10,
-  /** How far back deliveries can be queued again … */
+  /** The maximum age of deliveries that can be queued again … */
   webhook_recover_s: 30 * DAY_S,
-  /** … and how many with one request. */
+  /** … and their maximum number in one request. */
   webhook_recover_deliveries: 10_000,
-  /** A receiver's clock and ours may differ by this much before a signature counts as stale. */
+  /** The maximum difference between the clocks of receiver and service before a signature is stale. */
   signature_tolerance_s: 5 * MINUTE_S,
 } as const
 
-/**
- * Seconds from one try of a webhook delivery to the next, the first being at once; up to
- * `WEBHOOK_RETRY_JITTER` of each is added. Source: contract section 7.
- */
+/** Seconds before each attempt of a webhook delivery; a random share is added. Source: contract section 7. */
 export const WEBHOOK_RETRY_DELAYS_S: readonly number[] = [
   0,
   5,
@@ -224,5 +218,5 @@ export const WEBHOOK_RETRY_DELAYS_S: readonly number[] = [
   24 * HOUR_S,
 ]
 
-/** The largest share of a retry delay that chance adds to it. */
+/** The maximum random share that is added to a retry delay. */
 export const WEBHOOK_RETRY_JITTER = 0.1

@@ -2,22 +2,22 @@ import { SEPTETS } from './gsm7.ts'
 import { plainForm } from './gsm7-rewrite.ts'
 import { countSegments, encodingOf } from './segments.ts'
 
-/** A character that GSM-7 does not have, and where it stands. */
+/** A character that GSM-7 does not have, and its position. */
 export interface NonGsmCharacter {
-  /** One code point; a lone surrogate is given as it is. */
+  /** One code point, or a lone surrogate. */
   char: string
   /** The offset of its first UTF-16 code unit. */
   index: number
 }
 
-/** A text that GSM-7 can carry, and what it costs. */
+/** A text in GSM-7, and its number of segments. */
 export interface Gsm7Suggestion {
   text: string
   segments: number
 }
 
 /**
- * Every character that keeps `text` out of GSM-7, in order, each time it occurs. Empty exactly when the encoding is GSM-7.
+ * Every occurrence of a character that is not in GSM-7, in order. Empty exactly when the encoding is GSM-7.
  *
  * @example nonGsmCharacters('a’b') // [{ char: '’', index: 1 }]
  */
@@ -25,7 +25,7 @@ export function nonGsmCharacters(text: string): NonGsmCharacter[] {
   const found: NonGsmCharacter[] = []
   let index = 0
   for (const char of text) {
-    // Neither half of a pair is in GSM-7, so the first unit decides for the whole character.
+    // GSM-7 has no surrogates, so the first unit decides for the whole character.
     if (SEPTETS[char.charCodeAt(0)] === 0) found.push({ char, index })
     index += char.length
   }
@@ -33,9 +33,9 @@ export function nonGsmCharacters(text: string): NonGsmCharacter[] {
 }
 
 /**
- * A rewrite of `text` that says the same in GSM-7, or null when it is GSM-7 already, when a character has no plain form,
- * or when nothing would be left. It is only offered, never applied: "…" becomes three characters, so a rewrite may be
- * longer and, rarely, cost more; compare `segments`.
+ * `text` with the same meaning in GSM-7; null if it is GSM-7 already, if a character has no plain form, or if the result is
+ * empty. The service never applies it. "…" becomes three characters, so a suggestion may be longer and, rarely, cost more:
+ * compare `segments`.
  *
  * @example gsm7Suggestion('“Hello” — it’s 5…') // { text: '"Hello" - it\'s 5...', segments: 1 }
  */

@@ -1,9 +1,9 @@
-/** Each replacement, then the characters it stands for. Whoever reads the replacement reads the same message. */
+/** Each replacement and the characters that it replaces without a change of meaning. */
 const REPLACEMENTS: readonly (readonly [replacement: string, characters: string])[] = [
   ["'", '`´‘’‚‛′‵‹›ʹʻʼʽˈ❛❜'],
   ['"', '“”„‟″‶«»ʺˮ❝❞〝〞〟'],
   ['-', '‐\u2011‒–—―−﹘﹣'],
-  // Not a hyphen, for "•5" would become minus five; nor a stop, for "5·6" would become a decimal.
+  // Not a hyphen: "•5" would become minus five. Not a stop: "5·6" would become a decimal.
   ['*', '•‣◦∙⁃●▪·⋅∗⁎'],
   ['...', '⋯'],
   ['/', '⁄∕'],
@@ -26,14 +26,14 @@ const REPLACEMENTS: readonly (readonly [replacement: string, characters: string]
   ['oe', 'œ'],
   ['OE', 'Œ'],
   ['SS', 'ẞ'],
-  // Tab, no-break and figure spaces and all their kin are one space each.
+  // Tab, no-break space, figure space and all other spaces.
   [' ', '\t\u00a0\u1680'],
   [' ', '\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000'],
   // Vertical tab, next line, line separator, paragraph separator.
   ['\n', '\u000b\u0085\u2028\u2029'],
   // Soft hyphen, joiners, zero-width spaces, byte order mark, variation selectors.
   ['', '\u00ad\u034f\u180e\u200b\u200c\u200d\u2060\u2061\u2062\u2063\u2064\ufeff\ufe0e\ufe0f'],
-  // Direction marks: in a text that is all GSM-7 there is nothing left to turn round.
+  // Direction marks: they have no effect in a GSM-7 text.
   ['', '\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069'],
 ]
 
@@ -44,19 +44,19 @@ const REPLACEMENT_OF: ReadonlyMap<string, string> = new Map(
 )
 
 /**
- * Characters whose compatibility form (NFKC) says the same: vulgar fractions and Roman numerals, dot leaders and the
- * ellipsis, doubled marks, Latin ligatures, full-width forms, mathematical letters. Not all of NFKC: it would make 10² 102.
+ * Characters whose compatibility form (NFKC) has the same meaning: vulgar fractions, Roman numerals, dot leaders, the
+ * ellipsis, doubled marks, Latin ligatures, full-width forms, mathematical letters. Not all of NFKC: 10² would become 102.
  */
 const FOLDED =
   /[\u00bc-\u00be\u2024-\u2026\u203c\u2047-\u2049\u2150-\u217f\ufb00-\ufb06\uff01-\uff5e\uffe0-\uffe6\u{1d400}-\u{1d7ff}]/gu
 
-/** Where 1½ would otherwise become 11/2. */
+/** The place for a space: without it 1½ would become 11/2. */
 const BESIDE_FRACTION =
   /(?<=[\p{Nd}\u00bc-\u00be\u2150-\u215f])(?=[\u00bc-\u00be\u2150-\u215f])|(?<=[\u00bc-\u00be\u2150-\u215e])(?=\p{Nd})/gu
 
 /**
- * `text` in NFC with typographic characters in their plain form; a character without one stays. No letter loses its
- * accent here: that would be another spelling, sometimes another word.
+ * `text` in NFC with typographic characters in their plain form; a character without one stays. Letters keep their accents:
+ * without them a text has another spelling, sometimes another word.
  */
 export function plainForm(text: string): string {
   const spaced = text.normalize('NFC').replace(BESIDE_FRACTION, ' ')

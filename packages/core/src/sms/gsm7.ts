@@ -1,6 +1,6 @@
 /**
  * The GSM 7 bit default alphabet (3GPP TS 23.038, 6.2.1): the position of a character is its code. Code 0x1B is the
- * escape to the extension table; it stands here to keep the positions and is not a character one can send.
+ * escape to the extension table, not a character of a text.
  */
 export const GSM7_BASIC: string =
   '@£$¥èéùìòÇ\nØø\rÅåΔ_ΦΓΛΩΠΨΣΘΞ\u001bÆæßÉ' +
@@ -8,7 +8,7 @@ export const GSM7_BASIC: string =
   '¡ABCDEFGHIJKLMNOPQRSTUVWXYZÄÖÑÜ§' +
   '¿abcdefghijklmnopqrstuvwxyzäöñüà'
 
-/** The extension table (3GPP TS 23.038, 6.2.1.1): character to the code that follows the escape. */
+/** The extension table (3GPP TS 23.038, 6.2.1.1): the code after the escape by character. */
 export const GSM7_EXTENSION: ReadonlyMap<string, number> = new Map([
   ['\f', 0x0a],
   ['^', 0x14],
@@ -25,8 +25,8 @@ export const GSM7_EXTENSION: ReadonlyMap<string, number> = new Map([
 const ESCAPE = '\u001b'
 
 /**
- * What each UTF-16 code unit costs in septets: 1 in the basic table, 2 in the extension table, 0 when it is not in
- * GSM-7 at all. Read only. The escape itself is 0: sent raw, it would turn the character after it into another one.
+ * The septets of each UTF-16 code unit: 1 in the basic table, 2 in the extension table, 0 if it is not in GSM-7. Read only.
+ * The escape is 0: it would change the character after it.
  */
 export const SEPTETS: Uint8Array = septetTable()
 

@@ -1,4 +1,4 @@
-/** SMS segments: how a text is encoded, cut and counted (3GPP TS 23.038 and 23.040). Depends on nothing. */
+/** Encoding and segments of SMS texts (3GPP TS 23.038 and 23.040); loads no other package. */
 export {
   type Gsm7Suggestion,
   gsm7Suggestion,

@@ -1,24 +1,24 @@
 import { SEPTETS } from './gsm7.ts'
 
-/** `GSM-7`: septets of TS 23.038. `UCS-2`: UTF-16 code units. One character outside GSM-7 makes the whole text UCS-2. */
+/** `GSM-7`: septets (3GPP TS 23.038). `UCS-2`: UTF-16 code units. One character outside GSM-7 makes the whole text UCS-2. */
 export type Encoding = 'GSM-7' | 'UCS-2'
 
-/** How a text travels as SMS. */
+/** The segments of a text. */
 export interface Segmentation {
   encoding: Encoding
   /** Unicode code points; a lone surrogate counts as one. */
   characters: number
   /** Septets in GSM-7 (an extension character is two), UTF-16 code units in UCS-2. */
   units: number
-  /** How many segments are sent and paid; 1 for the empty text. */
+  /** The number of segments that are sent and charged; 1 for the empty text. */
   segments: number
-  /** The units in each segment, in order; they add up to `units`. */
+  /** The units of each segment, in order; their sum is `units`. */
   parts: number[]
 }
 
 /**
- * Units that fit in one segment: alone, and as one of several. A segment has 140 octets; one of several gives 6 of them
- * to the concatenation header with an 8-bit reference (3GPP TS 23.040, 9.2.3.24.1).
+ * The maximum units of a single segment and of one of several. A segment has 140 octets; in one of several, the
+ * concatenation header with an 8-bit reference takes 6 (3GPP TS 23.040, 9.2.3.24.1).
  */
 export const SEGMENT_UNITS = {
   'GSM-7': { single: 160, concatenated: 153 },
@@ -28,7 +28,7 @@ export const SEGMENT_UNITS = {
 const GSM7 = SEGMENT_UNITS['GSM-7']
 const UCS2 = SEGMENT_UNITS['UCS-2']
 
-/** The cheaper encoding that can carry every character of `text`. Never throws. */
+/** GSM-7 if it has every character of `text`, else UCS-2. Never throws. */
 export function encodingOf(text: string): Encoding {
   for (let i = 0; i < text.length; i++) {
     if (SEPTETS[text.charCodeAt(i)] === 0) return 'UCS-2'
@@ -37,8 +37,8 @@ export function encodingOf(text: string): Encoding {
 }
 
 /**
- * Cuts `text` into segments as 3GPP TS 23.040 says: each is filled as far as it goes, an escape pair and a surrogate
- * pair are never cut, grapheme clusters may be. Never throws: a lone surrogate is one unit, U+0000 is UCS-2.
+ * Divides `text` into segments (3GPP TS 23.040). Each segment is filled; an escape pair or a surrogate pair is never divided,
+ * a grapheme cluster may be. Never throws: a lone surrogate is one unit, U+0000 is UCS-2.
  *
  * @example segments('a'.repeat(320)).parts // [153, 153, 14]
  */
@@ -65,7 +65,7 @@ export function segments(text: string): Segmentation {
 }
 
 /**
- * The number of segments alone, without allocating: always `segments(text).segments`. This is what a price is made of.
+ * The number of segments, which prices depend on: the same as `segments(text).segments`, without allocation.
  *
  * @example countSegments('a'.repeat(161)) // 2
  */
@@ -86,7 +86,7 @@ export function countSegments(text: string): number {
   return units <= GSM7.single ? 1 : count
 }
 
-/** Looks only at the places where a segment would end, so its cost grows with the segments, not with the text. */
+/** Reads only the places where a segment would end: the time grows with the segments, not with the text. */
 function countUcs2Segments(text: string): number {
   if (text.length <= UCS2.single) return 1
   let count = 1

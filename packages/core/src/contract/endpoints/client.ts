@@ -3,17 +3,17 @@ import { INTERNAL_ERROR_TEXT, SvcError } from '../errors.ts'
 import type { Args, Data, Endpoint } from './endpoint.ts'
 import { failureEnvelope } from './envelope.ts'
 
-/** Where the service is, and the credentials at hand: each endpoint takes the one that it needs. */
+/** The service and the credentials. An endpoint that takes both credentials gets the token. */
 export interface ClientOptions {
   /** For example `https://svc.example.com`, without `/api/v1`. */
   base_url: string
   api_key?: string | undefined
   token?: string | undefined
-  /** Instead of the global one. */
+  /** Default: the global `fetch`. */
   fetch?: typeof fetch | undefined
 }
 
-/** What can be said of one call besides its arguments. */
+/** Options of one call. */
 export interface CallOptions {
   idempotency_key?: string | undefined
   signal?: AbortSignal | undefined
@@ -30,9 +30,9 @@ type ClientOf<A> = { readonly [G in keyof A]: { readonly [N in keyof A[G]]: Call
 export type Client = ClientOf<typeof api>
 
 /**
- * A typed method per endpoint. Each takes one flat object (path parameters, query and body) and
- * answers the decoded data: instants are Dates, amounts are Units. A refusal is thrown as the
- * SvcError that the server sent; what never reached the server, as fetch throws it.
+ * Creates a client with a typed method for each endpoint. A method takes one flat object (path parameters, query and body)
+ * and returns the decoded data: instants are Dates, amounts are `Units`. It throws the SvcError that the server sent,
+ * SvcError `internal_error` if the answer is not one of this API, and the error of `fetch` if there is no answer.
  *
  * @example
  * const client = createClient({ base_url: 'http://127.0.0.1:3000', api_key: 'svc_…' })
@@ -49,7 +49,7 @@ export function createClient(options: ClientOptions): Client {
       ]),
     ),
   ])
-  // The loop above follows the table, which is what the type says.
+  // `Client` has the groups and endpoints of `api`.
   return Object.fromEntries(groups) as Client
 }
 
@@ -59,7 +59,7 @@ async function call(
   args: Record<string, unknown>,
   { idempotency_key, signal }: CallOptions,
 ): Promise<unknown> {
-  const { url, body } = place(options.base_url, endpoint, args)
+  const { url, body } = urlAndBody(options.base_url, endpoint, args)
   const headers = new Headers(credentials(options, endpoint))
   if (idempotency_key !== undefined) headers.set('idempotency-key', idempotency_key)
   if (body !== undefined) headers.set('content-type', 'application/json')
@@ -79,7 +79,7 @@ async function call(
   )
 }
 
-function place(baseUrl: string, endpoint: Endpoint, args: Record<string, unknown>) {
+function urlAndBody(baseUrl: string, endpoint: Endpoint, args: Record<string, unknown>) {
   const rest = { ...args }
   const path = endpoint.path.replace(/:(\w+)/g, (_, name: string) => {
     const value = rest[name]
@@ -115,7 +115,7 @@ async function jsonOf(response: Response): Promise<unknown> {
   try {
     return await response.json()
   } catch {
-    // A proxy in between may answer with anything; the status still tells the caller what is wrong.
+    // A proxy may answer with any text; the caller still gets the status.
     return null
   }
 }
@@ -123,12 +123,12 @@ async function jsonOf(response: Response): Promise<unknown> {
 function refusal(response: Response, answer: unknown): SvcError {
   const seconds = Number(response.headers.get('retry-after') ?? Number.NaN)
   const retry_after_s = Number.isFinite(seconds) ? seconds : undefined
-  const known = failureEnvelope.safeParse(answer)
-  if (!known.success) {
+  const envelope = failureEnvelope.safeParse(answer)
+  if (!envelope.success) {
     const cause = new Error(`${response.url} answered ${response.status}`)
     return new SvcError('internal_error', INTERNAL_ERROR_TEXT, { retry_after_s, cause })
   }
-  const { error, message, details } = known.data
+  const { error, message, details } = envelope.data
   if (error === 'validation_error') {
     return new SvcError(error, message, { details: details ?? [{ path: '', message }] })
   }

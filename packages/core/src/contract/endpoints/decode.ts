@@ -3,13 +3,10 @@ import { type ErrorDetail, SvcError } from '../errors.ts'
 import { isRecord } from '../fields/fields.ts'
 import { issueText, missingText, pathText } from './issue-text.ts'
 
-// One object for all calls: building it, and the texts themselves, is paid by refused requests only.
+// Texts are built for refused requests only.
 const REFUSAL = { error: issueText }
 
-/**
- * Reads what came over the wire by its schema, or throws `validation_error`: the message is the
- * first fault's text, `details` lists all of them.
- */
+/** Decodes JSON by its schema. @throws SvcError 400 validation_error: `details` lists all faults, `message` is the first. */
 export function decode<S extends z.ZodType>(schema: S, value: unknown): z.output<S> {
   const result = schema.safeParse(value, REFUSAL)
   if (result.success) return result.data
@@ -31,9 +28,8 @@ function refusal(schema: z.ZodType, value: unknown, issues: readonly z.core.$Zod
 }
 
 /**
- * An empty string in a required field is a missing field; in an optional one it is a wrong value.
- * Which of the two it is, is asked of the schema itself: what is still refused once the empty
- * strings are gone was required.
+ * An empty string in a required field counts as missing; in an optional field it is a wrong value. A field is required if
+ * the schema refuses the value without it.
  */
 function emptyRequiredFields(
   schema: z.ZodType,

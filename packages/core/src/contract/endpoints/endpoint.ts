@@ -1,23 +1,33 @@
 import type { z } from 'zod'
 import type { ErrorCode } from '../errors.ts'
-import type { Scope } from '../scopes.ts'
+
+/** The permissions of API keys. Source: interface, API key. */
+export const SCOPES = [
+  'send_messages',
+  'read_messages',
+  'manage_contacts',
+  'manage_webhooks',
+] as const
+
+/** One permission of an API key. */
+export type Scope = (typeof SCOPES)[number]
 
 /** The HTTP methods that the API uses. */
 export type HttpMethod = 'GET' | 'POST' | 'PUT' | 'DELETE'
 
-/** Which credential opens an endpoint. */
+/** The credentials that an endpoint accepts. */
 export type Auth = 'none' | 'api_key' | 'jwt' | 'jwt_or_api_key'
 
-/** Which rate limit an endpoint counts in; `exempt` ones carry the headers and are never refused. */
+/** The rate limit that an endpoint counts in; `exempt` endpoints send the headers and never refuse. */
 export type Rate = 'general' | 'bulk' | 'auth' | 'anonymous' | 'exempt'
 
-/** One line of the API's table: all that server, client, CLI and documents know of an endpoint. */
+/** One endpoint of the API. Server, client, command line and API reference are derived from it. */
 export interface Endpoint {
   readonly method: HttpMethod
-  /** From the root, with `:name` for a parameter. */
+  /** From the root; `:name` is a parameter. */
   readonly path: `/${string}`
   readonly auth: Auth
-  /** What an API key must hold to be let in. */
+  /** The scope that an API key needs. */
   readonly scope?: Scope
   readonly rate: Rate
   /** The HTTP status of success. */
@@ -25,86 +35,86 @@ export interface Endpoint {
   readonly params?: z.ZodObject
   readonly query?: z.ZodObject
   readonly body?: z.ZodType
-  /** The answer: inside the envelope, or all of the body when `enveloped` is false. */
+  /** The answer: the `data` of the envelope, or the whole body when `enveloped` is false. */
   readonly data: z.ZodType
   readonly enveloped: boolean
-  /** Largest request body in bytes, where it is not `LIMITS.body_bytes`. */
+  /** The maximum request body in bytes; default `LIMITS.body_bytes`. */
   readonly body_limit?: number
-  /** Whether an `Idempotency-Key` header is honoured. */
+  /** Whether the endpoint takes an `Idempotency-Key` header. */
   readonly idempotent?: boolean
-  /** The header with a signature over the body: it is taken as it came, and not looked into before that was checked. */
+  /** The header with a signature over the exact bytes of the body, which are parsed only after its check. */
   readonly signed_by?: string
-  /** Whether the body may also come as CSV, which then stands for the same JSON. */
+  /** Whether the body may also be CSV of the same data. */
   readonly takes_csv?: boolean
-  /** Whether the answer is written while it is read from the database, and may be asked for as CSV. */
+  /** Whether the answer is streamed from the database, as JSON or CSV. */
   readonly gives_csv?: boolean
-  /** Whether a long answer may be written piece by piece. */
+  /** Whether a long answer may be streamed. */
   readonly in_pieces?: boolean
-  /** The text of its 404; also the answer to an id that cannot be one, which is no one's. */
+  /** The message of its 404; also the answer to a malformed id. */
   readonly not_found?: string
-  /** What it can refuse with besides what credentials, bodies and ids can always be refused for. */
+  /** Its error codes besides those that follow from credentials, body, ids and rate limit. */
   readonly failures?: readonly ErrorCode[]
   /** One line, without a full stop. */
   readonly summary: string
   readonly description?: string
 }
 
-/** Groups of endpoints by name, as `api` is. */
+/** Endpoints by group and name. */
 export type Api = Readonly<Record<string, Readonly<Record<string, Endpoint>>>>
 
-/** An endpoint as one writes it down. */
+/** An endpoint in the source; `enveloped` is true by default. */
 export type EndpointDefinition = Omit<Endpoint, 'enveloped'> & { readonly enveloped?: boolean }
 
-/** Completes a definition and keeps its exact type, so that callers know its schemas. */
+/** Completes a definition and keeps its exact type, so that its schemas stay known. */
 export function endpoint<const D extends EndpointDefinition>(
   definition: D,
 ): D & { readonly enveloped: boolean } {
   return { ...definition, enveloped: definition.enveloped ?? true }
 }
 
-/** The body as a handler gets it. */
+/** The decoded body, for a handler. */
 export type Body<E> = E extends { readonly body: infer S extends z.ZodType }
   ? z.output<S>
   : undefined
-/** The query as a handler gets it. */
+/** The decoded query, for a handler. */
 export type Query<E> = E extends { readonly query: infer S extends z.ZodType }
   ? z.output<S>
   : undefined
-/** The path parameters as a handler gets them. */
+/** The decoded path parameters, for a handler. */
 export type Params<E> = E extends { readonly params: infer S extends z.ZodType }
   ? z.output<S>
   : undefined
-/** What a handler returns, and what a client's caller gets. */
+/** The decoded answer: a handler and a method of the client return it. */
 export type Data<E> = E extends { readonly data: infer S extends z.ZodType } ? z.output<S> : never
 
-/** The body as JSON has it. */
+/** The body in JSON. */
 export type WireBody<E> = E extends { readonly body: infer S extends z.ZodType }
   ? z.input<S>
   : undefined
-/** The query as the address has it: texts. */
+/** The query of the URL: strings. */
 export type WireQuery<E> = E extends { readonly query: infer S extends z.ZodType }
   ? z.input<S>
   : undefined
-/** The path parameters as the address has them. */
+/** The path parameters of the URL. */
 export type WireParams<E> = E extends { readonly params: infer S extends z.ZodType }
   ? z.input<S>
   : undefined
-/** The answer as JSON has it. */
+/** The answer in JSON. */
 export type WireData<E> = E extends { readonly data: infer S extends z.ZodType }
   ? z.input<S>
   : never
 
-type Nothing = Record<never, never>
-type Given<T> = T extends undefined ? Nothing : T
+type Empty = Record<never, never>
+type OrEmpty<T> = T extends undefined ? Empty : T
 
-/** A query's values as a client may give them: as texts, or as what they stand for. */
+/** The values of a query: encoded as strings, or decoded. */
 type QueryArgs<E> = E extends { readonly query: infer S extends z.ZodType }
   ? {
       [K in keyof z.input<S>]:
         | z.input<S>[K]
         | (K extends keyof z.output<S> ? z.output<S>[K] : never)
     }
-  : Nothing
+  : Empty
 
-/** One flat object with everything that a client's caller gives: parameters, query and body. */
-export type Args<E> = Given<WireParams<E>> & QueryArgs<E> & Given<WireBody<E>>
+/** The arguments of a method of the client as one flat object: path parameters, query and body. */
+export type Args<E> = OrEmpty<WireParams<E>> & QueryArgs<E> & OrEmpty<WireBody<E>>

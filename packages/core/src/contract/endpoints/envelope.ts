@@ -2,13 +2,13 @@ import * as z from 'zod'
 import type { ErrorCode, ErrorDetail, SvcError } from '../errors.ts'
 import { ERRORS } from '../errors.ts'
 
-/** The shape of every success. Source: interface, Response envelope. */
+/** The body of every success. Source: interface, Response envelope. */
 export interface Success<T> {
   success: true
   data: T
 }
 
-/** The shape of every failure. Source: interface, Errors; contract section 1. */
+/** The body of every failure. Source: interface, Errors; contract section 1. */
 export interface Failure {
   success: false
   error: ErrorCode
@@ -21,12 +21,12 @@ export function success<T>(data: T): Success<T> {
   return { success: true, data }
 }
 
-/** What a caller is told of a refusal: never its cause. */
+/** The body for an error, without its cause. */
 export function failure({ code, message, details }: SvcError): Failure {
   return { success: false, error: code, message, ...(details && { details }) }
 }
 
-/** The schema of every failure, for clients and documents. */
+/** The schema of `Failure`. */
 export const failureEnvelope = z
   .object({
     success: z.literal(false),
@@ -37,7 +37,7 @@ export const failureEnvelope = z
       .optional()
       .meta({
         description:
-          'All faults of the request, the first of them being the message: with every `validation_error`.',
+          'With every `validation_error`: all faults of the request; the first is also the message.',
       }),
   })
   .meta({ id: 'Error' })

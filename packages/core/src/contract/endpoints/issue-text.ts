@@ -2,20 +2,17 @@ import type { z } from 'zod'
 
 type RawIssue = z.core.$ZodRawIssue
 
-/** A path as people write it: `content.text`, `recipients.3.to`. */
+/** A path with dots: `content.text`, `recipients.3.to`. */
 export function pathText(path: readonly PropertyKey[] | undefined): string {
   return (path ?? []).map(String).join('.')
 }
 
-/** The sentence for a required field that is not there. Source: interface, Errors. */
+/** The message for a missing required field. Source: interface, Errors. */
 export function missingText(path: string): string {
   return `Missing required field: ${path}`
 }
 
-/**
- * What a caller is told about a fault for which the schema itself has no sentence of its own: it
- * names the field and what it must be. Source: interface, Errors.
- */
+/** The message for a fault whose schema has no message of its own: the field and its rule. Source: interface, Errors. */
 export function issueText(issue: RawIssue): string {
   const path = pathText(issue.path)
   if (path === '' && issue.code === 'invalid_type') return 'Request body must be a JSON object'
@@ -80,7 +77,7 @@ function knownKeys(issue: RawIssue): string[] {
 const NAME_LENGTH_MAX = 64
 
 function nearest(name: string, known: readonly string[]): string | null {
-  // A name that long is no misspelling, and comparing costs its length.
+  // Such a name is no misspelling, and a comparison takes time in proportion to its length.
   if (name.length > NAME_LENGTH_MAX) return null
   const closest = known
     .map((candidate) => ({ candidate, edits: editDistance(name.toLowerCase(), candidate) }))

@@ -16,7 +16,7 @@ export type OpenApiDocument = {
   components: Record<string, JsonObject>
 }
 
-/** The OpenAPI 3.1 document of an API, read off its table. The same input gives the same document. */
+/** The OpenAPI 3.1 document of an API. The same input gives the same document. */
 export function openapi(api: Api, { version }: { version: string }): OpenApiDocument {
   const schemas: JsonObject = {}
   const paths: OpenApiDocument['paths'] = {}
@@ -33,7 +33,7 @@ export function openapi(api: Api, { version }: { version: string }): OpenApiDocu
     info: {
       title: 'svc',
       version,
-      description: 'Sends messages over several channels and reports what became of them.',
+      description: 'Sends messages over several channels and reports their outcomes.',
     },
     paths,
     components: {
@@ -61,7 +61,7 @@ function operation(group: string, name: string, e: Endpoint, schemas: JsonObject
     ...(e.signed_by && {
       requestBody: {
         required: true,
-        description: 'What the payment provider sends. The signature is over its exact bytes.',
+        description: 'The notification. The signature covers its exact bytes.',
         content: { 'application/json': { schema: { type: 'object' } } },
       },
     }),
@@ -98,7 +98,7 @@ function textOf({ description, scope, rate }: Endpoint): { description?: string 
   const sentences = [
     description,
     scope && `An API key needs the scope \`${scope}\`.`,
-    limit && `Rate limit unless configured otherwise: ${limit.max} in ${limit.window_s} s.`,
+    limit && `Default rate limit: ${limit.max} in ${limit.window_s} s.`,
   ].filter(Boolean)
   return sentences.length > 0 ? { description: sentences.join(' ') } : {}
 }
@@ -116,7 +116,7 @@ function parametersOf(
     name: 'Idempotency-Key',
     in: 'header',
     required: false,
-    description: 'The same key and body again get the first answer, for 24 hours.',
+    description: 'For 24 hours, a repeat with the same key and body gets the first answer.',
     schema: schemaOf(idempotencyKey, schemas),
   }
   return [
@@ -150,10 +150,7 @@ function enveloped(data: JsonObject): JsonObject {
   }
 }
 
-/**
- * The JSON Schema of the wire's side of a schema. Named ones are put among the components and
- * referred to. Always the wire's side, because a name that stood for both would mean two shapes.
- */
+/** The JSON Schema of the encoded side. Schemas with an id become components, each with this one shape. */
 function schemaOf(schema: z.ZodType, schemas: JsonObject): JsonObject {
   const text = JSON.stringify(
     z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any', override: plain }),
@@ -168,7 +165,7 @@ function schemaOf(schema: z.ZodType, schemas: JsonObject): JsonObject {
   return { $ref: `#/components/schemas/${id}` }
 }
 
-/** Leaves out what says nothing to a reader: a pattern beside its format, and the bounds of safe integers. */
+/** Removes what does not inform: a pattern next to its format, and the bounds of safe integers. */
 function plain({ jsonSchema }: { jsonSchema: z.core.JSONSchema.BaseSchema }): void {
   if (jsonSchema.format !== undefined) delete jsonSchema.pattern
   if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum
@@ -180,7 +177,7 @@ function failuresOf(e: Endpoint) {
   if (!e.enveloped) return []
   const codes: ErrorCode[] = [...failures, 'internal_error']
   if (rate !== 'exempt') codes.push('rate_limit_exceeded')
-  // A body that cannot be read is refused even where none is asked for.
+  // An unreadable body is refused by endpoints without a body too.
   if (method !== 'GET' || query) codes.push('validation_error')
   if (auth !== 'none') codes.push('unauthorized')
   if (scope) codes.push('forbidden')
@@ -226,7 +223,10 @@ function responseHeaders(): JsonObject {
     'X-RateLimit-Limit': header('Requests allowed in the window.'),
     'X-RateLimit-Remaining': header('Requests left in the window.'),
     'X-RateLimit-Reset': header('Whole seconds until the window resets.'),
-    'X-Request-Id': { description: 'Names the request in the log.', schema: { type: 'string' } },
-    'Retry-After': header('Whole seconds until trying again makes sense.'),
+    'X-Request-Id': {
+      description: 'The id of the request in the log.',
+      schema: { type: 'string' },
+    },
+    'Retry-After': header('Whole seconds until the client may retry.'),
   }
 }

@@ -3,17 +3,17 @@ import { LIMITS } from '../limits.ts'
 
 const WHOLE_NUMBER = /^\d{1,12}$/
 
-/** The 400 for a page size out of range. Source: interface, Errors. */
+/** The message for a page size out of range. Source: interface, Errors. */
 export const LIMIT_TEXT = `Limit must be between 1 and ${LIMITS.page_size_max}`
 
-/** A query's page number. Queries are texts, so here, and only here, a text becomes a number. */
+/** The page number of a query, from 1. Queries are strings, so here, and only here, a string becomes a number. */
 export const page = wholeNumber({
   max: LIMITS.page_max,
   byDefault: LIMITS.page_default,
   otherwise: 'Page must be a positive integer',
 })
 
-/** A query's page size. */
+/** The page size of a query. */
 export const limit = wholeNumber({
   max: LIMITS.page_size_max,
   byDefault: LIMITS.page_size_default,
@@ -29,7 +29,7 @@ function wholeNumber({
   byDefault: number
   otherwise: string
 }) {
-  // The default is said twice because documents are read off the wire's side.
+  // The default stands twice because OpenAPI describes the encoded side.
   const wire = z.string(otherwise).meta({
     type: 'integer',
     minimum: 1,
@@ -49,7 +49,7 @@ function wholeNumber({
     .default(byDefault)
 }
 
-/** Where a list's answer stands in the whole. */
+/** The page of a list, and the totals. */
 export const pagination = z.object({
   total: z.int().min(0),
   page: z.int().min(1),
@@ -57,5 +57,5 @@ export const pagination = z.object({
   limit: z.int().min(1),
 })
 
-/** Where a list's answer stands in the whole. */
+/** The page of a list, and the totals. */
 export type Pagination = z.output<typeof pagination>

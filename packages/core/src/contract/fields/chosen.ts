@@ -1,9 +1,6 @@
 import * as z from 'zod'
 
-/**
- * A union of which `choose` picks the option by a look at the value. Its faults are then told as that option tells
- * them, with their paths, where a plain union only says that no option fits.
- */
+/** A union whose option `choose` picks, so that faults have the texts and paths of that option. */
 export function chosen<const Options extends readonly [z.ZodType, z.ZodType, ...z.ZodType[]]>(
   options: Options,
   choose: (value: unknown) => Options[number],
@@ -16,10 +13,7 @@ export function chosen<const Options extends readonly [z.ZodType, z.ZodType, ...
   return union
 }
 
-/**
- * The array schema, with its length looked at before its items: a body can hold a million of them, and each that is
- * wrong would be told.
- */
+/** Checks the length of the array before its items: a body can hold a million items, each with a fault to report. */
 export function notLongerThan<A extends z.ZodArray>(array: A, max: number, message: string): A {
   const { run } = array._zod
   array._zod.run = (payload, ctx) => {
@@ -31,7 +25,7 @@ export function notLongerThan<A extends z.ZodArray>(array: A, max: number, messa
   return array
 }
 
-/** The schema as a description alone: every value passes it as it is, for others to read. */
+/** Keeps the schema as a description only: every value passes unchanged. */
 export function unread<In>(schema: z.ZodType<unknown, In>): z.ZodType<unknown, In> {
   const run: z.core.$ZodType['_zod']['run'] = (payload) => payload
   schema._zod.parse = run

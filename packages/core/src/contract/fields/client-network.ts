@@ -1,17 +1,17 @@
 import { isIP } from 'node:net'
 
-/** How many leading bits of an address name a network: a multiple of 8 for IPv4, of 16 for IPv6. */
+/** The prefix length of a network: a multiple of 8 for IPv4, of 16 for IPv6. */
 export interface NetworkBits {
   ipv4: 8 | 16 | 24 | 32
   ipv6: 16 | 32 | 48 | 64
 }
 
-/** What counts as one client: an IPv4 address, or the /64 that one IPv6 customer has at least. */
+/** The network of one client: an IPv4 address, or the /64 that an IPv6 customer has at least. */
 export const CLIENT_BITS: NetworkBits = { ipv4: 32, ipv6: 64 }
 
 /**
- * Names the network that an IP address lies in, such as `192.0.2.0/24` or `2001:db8:1::/48`: every spelling of an address
- * gives one name, and an IPv4 address mapped into IPv6 gives that of the IPv4 one. Null for what is no IP address.
+ * The network of an IP address, such as `192.0.2.0/24` or `2001:db8:1::/48`; the same for every spelling of the address, and
+ * for an IPv4 address mapped into IPv6. Null if `ip` is not an IP address.
  */
 export function networkOf(ip: string, bits: NetworkBits): string | null {
   const version = isIP(ip)
@@ -31,14 +31,14 @@ function ipv4Network(octets: readonly (string | number)[], bits: number): string
   return bits === 32 ? address : `${address}/${bits}`
 }
 
-/** Whether a host as one listens on or connects to it is this machine alone. */
+/** Whether a host to listen on or connect to is this machine only. */
 export function isLoopback(host: string): boolean {
   return /^(?:localhost|127(?:\.\d{1,3}){3}|::1)$/i.test(host)
 }
 
-/** The eight groups of an IPv6 address. A zone (`%eth0`) means nothing to others. */
+/** The eight groups of an IPv6 address, without its zone (`%eth0`). */
 function groupsOf(ip: string): number[] {
-  // The URL parser writes an address in the one way of RFC 5952, dotted ends as groups.
+  // The URL parser writes an address in the form of RFC 5952, dotted ends as groups.
   const text = new URL(`http://[${ip.replace(/%.*$/s, '')}]`).hostname.slice(1, -1)
   const [head = '', tail] = text.split('::')
   const read = (part = '') => part.split(':').flatMap((group) => (group ? parseInt(group, 16) : []))

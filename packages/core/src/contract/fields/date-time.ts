@@ -1,13 +1,12 @@
-/** The refusal of a text that is not a date of ISO 8601. Source: interface, Errors. */
+/** The message for a text that is not an ISO 8601 date. Source: interface, Errors. */
 export const DATE_TEXT = 'Invalid date format. Use ISO 8601 format.'
 
 const ISO_8601 =
   /^(\d{4}-\d{2}-\d{2})(?:T(\d{2}:\d{2})(?::(\d{2})(?:[.,](\d{1,9}))?)?(Z|[+-]\d{2}(?::?\d{2})?)?)?$/
 
 /**
- * Reads an ISO 8601 date or date-time, or answers null. A date alone is its first instant; without
- * an offset the time is UTC; what is finer than a millisecond is cut off. Dates that no calendar
- * has (2026-02-30, 24:00, a leap second) are refused.
+ * Reads an ISO 8601 date or date-time; null for any other text and for a date that no calendar has (2026-02-30, 24:00, a leap
+ * second). A date alone is its first instant; without an offset it is UTC; digits below a millisecond are dropped.
  */
 export function parseDateTime(text: string): Date | null {
   const match = ISO_8601.exec(text)
@@ -16,11 +15,11 @@ export function parseDateTime(text: string): Date | null {
   const local = `${day}T${minutes}:${seconds}.${fraction.slice(0, 3).padEnd(3, '0')}Z`
   const localMs = Date.parse(local)
   const offsetMs = offsetMsOf(offset)
-  // The engine rolls 02-30 over into March; printing it again shows that.
+  // `Date.parse` reads 02-30 as a day of March; the printed date then differs.
   if (Number.isNaN(localMs) || offsetMs === null) return null
   if (new Date(localMs).toISOString() !== local) return null
   const date = new Date(localMs - offsetMs)
-  // An offset can push the first or last instants out of the four-digit years; no calendar has a year 0.
+  // An offset can move an instant out of the years 0001 to 9999.
   return /^(?!0000)\d{4}-/.test(date.toISOString()) ? date : null
 }
 

@@ -1,12 +1,12 @@
 import { domainToASCII } from 'node:url'
 import { LIMITS } from '../limits.ts'
 
-/** The refusal of a text that is not one e-mail address. Source: interface, Errors. */
+/** The message for a text that is not one e-mail address. Source: interface, Errors. */
 export const EMAIL_TEXT = 'Invalid email address format'
 
-/** An e-mail address taken apart far enough to be sent to. */
+/** An e-mail address for the envelope of a mail. */
 export interface EmailAddress {
-  /** What goes on the envelope: the local part as given, the domain as A-labels. */
+  /** The local part unchanged, the domain as A-labels. */
   address: string
   /** The domain as lower-case A-labels. */
   domain: string
@@ -16,14 +16,13 @@ const LOCAL_ATOM = /^[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+$/
 const DOMAIN_LABEL = /^[a-z0-9](?:[a-z0-9-]*[a-z0-9])?$/
 const LABEL_LENGTH = 63
 const DOMAIN_LENGTH = 253
-// UTS-46 drops the ignorable ones silently, so two different texts would reach one domain.
+// UTS-46 drops ignorable characters silently, so two different texts would reach one domain.
 const UNWRITABLE = /[\p{Cc}\p{Z}\p{Default_Ignorable_Code_Point}]/u
 
 /**
- * Reads exactly one plain address (no display name, comment, quotes or IP literal), or answers
- * null: a dot-string of at most 64 ASCII characters, `@`, a domain of two or more labels, 254
- * characters in all. International domains are turned into their A-labels. The work is linear in
- * the length, which is checked first.
+ * Reads one plain address (no display name, comment, quotes or IP literal); null for any other text. The local part is a
+ * dot-string of at most 64 ASCII characters, the domain has two or more labels, the address at most 254 characters.
+ * International domains become A-labels. Takes linear time.
  */
 export function emailAddress(text: string): EmailAddress | null {
   if (text.length > LIMITS.email_length) return null
@@ -37,7 +36,7 @@ export function emailAddress(text: string): EmailAddress | null {
   return address.length > LIMITS.email_length ? null : { address, domain }
 }
 
-/** What two spellings of one mailbox have in common: by this, addresses are unique, suppressed and counted. */
+/** The same text for all spellings of one mailbox: addresses are unique, suppressed and counted by it. */
 export function emailKey(text: string): string {
   return (emailAddress(text)?.address ?? text).toLowerCase()
 }

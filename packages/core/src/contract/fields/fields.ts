@@ -4,21 +4,21 @@ import { DATE_TEXT, parseDateTime } from './date-time.ts'
 import { EMAIL_TEXT, emailAddress } from './email-address.ts'
 import { creditsOf, isUnits, UNITS_PER_CREDIT, type Units } from './units.ts'
 
-/** The refusal of a recipient that is not a phone number. Source: interface, Errors. */
+/** The message for a recipient that is not a phone number. Source: interface, Errors. */
 export const PHONE_TEXT = 'Phone number must be in E.164 format'
 
 const E164 = /^\+[1-9]\d{1,14}$/
 
-/** An id, in either case. Ids that the service gives are of version 7, in lower case (RFC 9562, section 4). */
+/** An id in either case, read as lower case. The service creates version 7, in lower case (RFC 9562). */
 export const uuid = z.guid().overwrite((id) => id.toLowerCase())
 
-/** An instant: ISO 8601 with milliseconds and `Z` on the wire, a Date inside. */
+/** An instant: a Date; in JSON ISO 8601 with milliseconds and `Z`. */
 export const timestamp = z.codec(z.string().meta({ format: 'date-time' }), z.date(), {
   decode: readDate,
   encode: (date) => date.toISOString(),
 })
 
-/** A date or date-time that a caller gives, in a query or a body: see `parseDateTime`. */
+/** A date or date-time in a query or a body: see `parseDateTime`. */
 export const dateTime = z.codec(
   z.string().meta({
     format: 'date-time',
@@ -35,7 +35,7 @@ function readDate(text: string, ctx: z.core.ParsePayload<string>): Date {
   return z.NEVER
 }
 
-/** An amount: a JSON number of credits on the wire, exact `Units` inside. */
+/** An amount: exact `Units`; in JSON a number of credits. */
 export const credits = z.codec(
   z.number(),
   z.custom<Units>(isUnits, 'must be a whole number of micro-credits'),
@@ -54,29 +54,29 @@ export const credits = z.codec(
   },
 )
 
-/** A text that must be there: 1 to `max` UTF-16 code units. */
+/** A text of 1 to `max` UTF-16 code units. */
 export function text(max: number) {
   return z.string().min(1).check(lengthWithin(max)).meta({ maxLength: max })
 }
 
-// zod's own `max` counts code points, by which 1600 emoji would pass for 1600 characters of an SMS.
+// `max` of zod counts code points: 1600 emoji, 3200 code units, would pass as an SMS.
 function lengthWithin(maximum: number): z.core.CheckFn<string> {
   return ({ value: input, issues }) => {
     if (input.length > maximum) issues.push({ code: 'too_big', origin: 'string', maximum, input })
   }
 }
 
-/** A phone number by exactly the pattern of the specification. */
+/** A phone number by the pattern of the specification. */
 export const phone = z.string().regex(E164, PHONE_TEXT).meta({ example: '+14155552671' })
 
 const SPACED_PHONE = /^ (?=[1-9]\d{1,14}$)/
 
-/** A text of a query that may be a phone number: a `+` that was not escaped, which arrives as a space, is one again. */
+/** A text of a query that may be a phone number: turns the space of an unescaped `+` back into `+`. */
 export function phoneOrText(schema: z.ZodString) {
   return schema.overwrite((value) => value.replace(SPACED_PHONE, '+'))
 }
 
-/** One e-mail address as given; `emailAddress` says where it is sent. */
+/** One e-mail address, unchanged; `emailAddress` reads it for sending. */
 export const email = z
   .string()
   .refine((value) => emailAddress(value) !== null, EMAIL_TEXT)
@@ -85,13 +85,13 @@ export const email = z
 const LINE_OR_CONTROL = /[\p{Cc}\p{Zl}\p{Zp}]/u
 const ADDRESS_OR_BIDI = /[<>@\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/
 
-/** A sender's name that is shown to people: one line that cannot pass for an address. */
+/** The display name of a sender: one line that cannot be mistaken for an address. */
 export const senderName = text(LIMITS.sender_name_length).refine(
   (name) => !LINE_OR_CONTROL.test(name) && !ADDRESS_OR_BIDI.test(name),
   'Sender name must be one line without "<", ">", "@" or direction marks',
 )
 
-/** What we or a provider call: http or https, without user name, password or fragment. */
+/** A URL that the service or a provider requests: http or https, without user name, password or fragment. */
 export const httpUrl = text(LIMITS.url_length)
   .refine(
     (value) => isHttpUrl(value) && !value.includes('#'),
@@ -99,38 +99,35 @@ export const httpUrl = text(LIMITS.url_length)
   )
   .meta({ format: 'uri' })
 
-/** Where a browser is sent: http or https, without user name or password. */
+/** A URL for a browser: http or https, without user name or password. */
 export const pageUrl = text(LIMITS.url_length)
   .refine(isHttpUrl, 'URL must be http or https, without user name or password')
   .meta({ format: 'uri' })
 
 function isHttpUrl(value: string): boolean {
-  // The parser trims and drops tabs and line breaks; an address with them is not what it seems.
+  // The parser removes white space silently.
   if (/[\s\p{Cc}]/u.test(value) || !URL.canParse(value)) return false
   const url = new URL(value)
   const isHttp = url.protocol === 'https:' || url.protocol === 'http:'
   return isHttp && url.username === '' && url.password === '' && url.hostname !== ''
 }
 
-/** A caller's own key-value pairs, with any JSON for values; kept as they are. */
+/** Key-value pairs of the caller with any JSON as values; stored unchanged. */
 export type Metadata = Record<string, unknown>
 
-/** Whether `value` is an object of JSON and not an array. */
+/** Whether `value` is an object and not an array. */
 export function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/**
- * An object of any JSON. Handed through untouched rather than copied key by key: a copy would lose
- * `__proto__`, which is a key like any other.
- */
+/** An object with any JSON. It is not copied: a copy would lose a key named `__proto__`. */
 export const jsonObject = z
   .custom<Metadata>(isRecord, {
     error: (issue) => `${(issue.path ?? []).join('.')} must be an object`,
   })
   .meta({ type: 'object', additionalProperties: true })
 
-/** A caller's metadata, within its limits. */
+/** Metadata of the caller, within its limits. */
 export const metadata = jsonObject
   .refine(
     (value) => Object.keys(value).length <= LIMITS.metadata_keys,

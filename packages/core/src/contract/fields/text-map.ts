@@ -1,17 +1,14 @@
 import * as z from 'zod'
 import { isRecord } from './fields.ts'
 
-/** What a map of texts may hold; each rule answers null, or what is wrong. */
+/** The limits of a map of texts. A rule returns the message of a fault, or null. */
 interface TextMapRules {
   entries_max: number
   name: (name: string) => string | null
   value: (value: string) => string | null
 }
 
-/**
- * An object whose values are all texts. The given object is handed through rather than copied: a
- * copy would lose a key named `__proto__`.
- */
+/** An object whose values are texts. It is not copied: a copy would lose a key named `__proto__`. */
 export function textMap({ entries_max, name, value }: TextMapRules) {
   return z
     .custom<Record<string, string>>(isRecord, {
@@ -23,19 +20,19 @@ export function textMap({ entries_max, name, value }: TextMapRules) {
         ctx.addIssue({ code: 'custom', message: `At most ${entries_max} entries are allowed` })
         return
       }
-      for (const [key, given] of entries) {
+      for (const [key, text] of entries) {
         const message =
-          name(key) ?? (typeof given === 'string' ? value(given) : `${key} must be a string`)
+          name(key) ?? (typeof text === 'string' ? value(text) : `${key} must be a string`)
         if (message !== null) ctx.addIssue({ code: 'custom', message, path: [key] })
       }
     })
     .meta({ type: 'object', additionalProperties: { type: 'string' }, maxProperties: entries_max })
 }
 
-// Printable ASCII, inner spaces and tabs; nothing that could end the header line.
+// Printable ASCII with inner spaces and tabs; no character ends the header line.
 const HEADER_VALUE = /^[\x21-\x7e](?:[\t\x20-\x7e]*[\x21-\x7e])?$/
 
-/** Rule for the value of a header: one line of printable ASCII, 1 to `max` characters. */
+/** The rule for the value of a header: one line of printable ASCII, 1 to `max` characters. */
 export function headerValue(max: number): (value: string) => string | null {
   return (value) =>
     value.length <= max && HEADER_VALUE.test(value)

@@ -1,32 +1,29 @@
-/**
- * Money inside the service: an integer number of micro-credits, one credit being 1,000,000 of them.
- * The brand keeps a plain number from being taken for an amount. Source: contract section 4.
- */
+/** An amount in micro-credits, an integer; one credit is 1,000,000. Source: contract section 4. */
 export type Units = number & { readonly __units: 'micro-credits' }
 
 /** Micro-credits in one credit. */
 export const UNITS_PER_CREDIT = 1_000_000
 
-/** The largest amount, in either direction: 999,999,999.999999 credits. */
+/** The largest positive or negative amount: 999,999,999.999999 credits. */
 export const UNITS_MAX = 999_999_999_999_999
 
 const DECIMALS = 6
 const DECIMAL = /^(-?)(\d{1,9})(?:\.(\d{1,6}))?$/
 
-/** Whether `value` is a whole number of micro-credits within the cap. */
+/** Whether `value` is a whole number of micro-credits of at most `UNITS_MAX`. */
 export function isUnits(value: unknown): value is Units {
   return Number.isInteger(value) && Math.abs(value as number) <= UNITS_MAX
 }
 
-/** Takes a whole number of micro-credits as an amount; throws a RangeError for anything else. */
+/** The amount of a whole number of micro-credits. @throws RangeError for any other number. */
 export function units(n: number): Units {
   if (!isUnits(n)) throw new RangeError(`Not a whole number of micro-credits within the cap: ${n}`)
   return (n === 0 ? 0 : n) as Units
 }
 
 /**
- * Reads a decimal number of credits ("0.1", "-12", at most six decimals), digit by digit, so that
- * nothing is rounded. Throws a RangeError for any other text.
+ * Reads a decimal number of credits ("0.1", "-12") with at most six decimals, without rounding.
+ * @throws RangeError for any other text.
  *
  * @example parseCredits('0.1') // 100000
  */
@@ -38,16 +35,13 @@ export function parseCredits(text: string): Units {
   return units(sign === '-' ? -amount : amount)
 }
 
-/**
- * The amount as the JSON number of credits that the wire carries. Exact: an amount has at most 15
- * significant digits, so the nearest double prints as that very decimal.
- */
+/** The amount in credits, a JSON number. Exact, because it has at most 15 significant digits. */
 export function creditsOf(amount: Units): number {
   return amount / UNITS_PER_CREDIT
 }
 
 /**
- * The amount as a plain decimal without trailing zeros, for texts that people read.
+ * The amount as a decimal without trailing zeros.
  *
  * @example formatCredits(units(12_000_000)) // '12'
  */

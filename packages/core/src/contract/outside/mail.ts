@@ -1,23 +1,23 @@
-/** What a mail of the service's own is about. */
+/** The kinds of mails that the service itself sends. */
 export type MailKind = 'verify_email' | 'reset_password' | 'low_balance' | 'account_frozen'
 
 /** A mail from the service to the owner of a workspace. */
 export interface Mail {
-  /** One plain address, as `emailAddress` gives it: a mailer must not read it as a list or look for a name in it. */
+  /** One plain address, as `emailAddress` returns it: not a list, and without a display name. */
   to: string
   subject: string
   text: string
   html: string
   kind: MailKind
-  /** The one thing to open, where there is one. It holds a secret. */
+  /** The link in the text, if there is one. It contains a secret. */
   link?: string
 }
 
-/** Carries mails. Sender and transport are its own business. */
+/** Sends mails. It chooses the sender and the transport itself. */
 export interface Mailer {
   /**
-   * Resolves when the mail was handed on.
-   * @throws Error when it was not; it is then tried again, so a mail may arrive twice.
+   * Resolves when the next server accepted the mail.
+   * @throws Error otherwise. The service then retries, so a mail may arrive twice.
    */
   send(mail: Mail): Promise<void>
 }

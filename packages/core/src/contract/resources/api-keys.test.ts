@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import { decode } from '../endpoints/decode.ts'
+import { SCOPES } from '../endpoints/endpoint.ts'
 import { units } from '../fields/units.ts'
-import { DEFAULT_SCOPES } from '../scopes.ts'
-import { apiKeys, SCOPES } from './api-keys.ts'
+import { apiKeys, DEFAULT_SCOPES } from './api-keys.ts'
 
 const row = {
   id: '01934f5e-8c00-7a3b-9d2e-5f6a7b8c9d05',

@@ -1,20 +1,23 @@
 import { isIP } from 'node:net'
 import * as z from 'zod'
-import { endpoint } from '../endpoints/endpoint.ts'
+import { endpoint, SCOPES, type Scope } from '../endpoints/endpoint.ts'
 import { limit, page, pagination } from '../endpoints/paging.ts'
 import { credits, dateTime, text, timestamp, uuid } from '../fields/fields.ts'
 import { LIMITS } from '../limits.ts'
-import { DEFAULT_SCOPES, SCOPES } from '../scopes.ts'
 
-export { SCOPES } from '../scopes.ts'
-
-/** `test` keys reach the sandbox only and are never charged. Source: contract sections 3 and 9. */
+/** `test` keys use the sandbox only and are free. Source: contract sections 3 and 9. */
 export const API_KEY_MODES = ['live', 'test'] as const
 
-/** What a key reaches. */
+/** The mode of an API key. */
 export type ApiKeyMode = (typeof API_KEY_MODES)[number]
 
-/** The record of an API key; its secret is in no record. Source: interface, API key. */
+/** The scopes of a key that is created without `scopes`. Source: contract section 9. */
+export const DEFAULT_SCOPES = {
+  live: SCOPES,
+  test: ['send_messages', 'read_messages'],
+} as const satisfies Record<ApiKeyMode, readonly Scope[]>
+
+/** The record of an API key, without its secret. Source: interface, API key. */
 export const apiKey = z
   .object({
     id: uuid,
@@ -42,7 +45,7 @@ const network = z
 function isNetwork(value: string): boolean {
   const [address = '', prefix, ...rest] = value.split('/')
   const version = isIP(address)
-  // An address with a zone (fe80::1%eth0) means something on one machine only.
+  // An address with a zone (fe80::1%eth0) is valid on one machine only.
   if (version === 0 || rest.length > 0 || address.includes('%')) return false
   if (prefix === undefined) return true
   return /^\d{1,3}$/.test(prefix) && Number(prefix) <= (version === 4 ? 32 : 128)
@@ -64,7 +67,7 @@ export const apiKeys = {
         .max(SCOPES.length)
         .optional()
         .meta({
-          description: `Without it a live key holds all scopes, a test key ${DEFAULT_SCOPES.test.join(' and ')}.`,
+          description: `Default: all scopes for a live key, ${DEFAULT_SCOPES.test.join(' and ')} for a test key.`,
         }),
       mode: z.enum(API_KEY_MODES).default('live'),
       expires_at: dateTime.optional(),
@@ -74,7 +77,7 @@ export const apiKeys = {
         .optional(),
     }),
     data: apiKey.omit({ is_active: true, last_used_at: true }).extend({
-      key: z.string().meta({ description: 'The whole key. It is shown this once.' }),
+      key: z.string().meta({ description: 'The whole key. It is shown only once.' }),
       warning: z.string(),
     }),
     summary: 'Create an API key',
@@ -98,6 +101,6 @@ export const apiKeys = {
     params: z.object({ id: uuid }),
     not_found: 'API key not found',
     data: z.object({ message: z.string() }),
-    summary: 'Deactivate an API key, at once and for good',
+    summary: 'Deactivate an API key immediately and permanently',
   }),
 } as const

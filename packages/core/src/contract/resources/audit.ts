@@ -3,7 +3,7 @@ import { endpoint } from '../endpoints/endpoint.ts'
 import { limit, page, pagination } from '../endpoints/paging.ts'
 import { dateTime, timestamp, uuid } from '../fields/fields.ts'
 
-/** What the audit log records, with the sense of each action. */
+/** The actions of the audit log, each with its meaning. */
 export const AUDIT_ACTIONS = {
   'workspace.created': 'A workspace signed up, or an operator created it.',
   'account.updated': 'The details of the workspace changed; `changed` names the fields.',
@@ -15,7 +15,7 @@ export const AUDIT_ACTIONS = {
   'api_key.created': 'An API key was created.',
   'api_key.deactivated': 'An API key was deactivated.',
   'credentials.revoked':
-    'All API keys were revoked and all webhooks disabled; `api_keys` and `webhooks` say how many.',
+    'All API keys were revoked and all webhooks disabled; `api_keys` and `webhooks` are their numbers.',
   'webhook.created': 'A webhook was created.',
   'webhook.updated': 'A webhook changed; `changed` names the fields.',
   'webhook.deleted': 'A webhook was deleted.',
@@ -24,10 +24,10 @@ export const AUDIT_ACTIONS = {
   'webhook.recovered': 'Deliveries of a period were queued again.',
   'credits.granted': 'An operator granted credits.',
   'credits.adjusted': 'An operator corrected the balance.',
-  'terms.updated': 'An operator changed what the workspace may spend; `changed` names the fields.',
-  'workspace.frozen': 'The workspace may spend nothing; `reason` says why.',
+  'terms.updated': 'An operator changed the spending limits; `changed` names the fields.',
+  'workspace.frozen': 'The workspace may not spend credits any more; `reason` gives the reason.',
   'workspace.unfrozen': 'The workspace may spend again.',
-  'purchase.refunded': 'An operator asked for the refund of a purchase.',
+  'purchase.refunded': 'An operator requested the refund of a purchase.',
   'recipient.erased': 'The erasure of one recipient began. The address is not recorded.',
   'dispatch.paused': 'An operator paused all sending and delivering.',
   'dispatch.resumed': 'The pause of all sending and delivering ended.',
@@ -39,22 +39,22 @@ export const AUDIT_ACTIONS = {
   'settings.changed': 'The service started with other settings than before; `changed` names them.',
 } as const satisfies Record<string, string>
 
-/** What the audit log records. */
+/** An action of the audit log. */
 export type AuditAction = keyof typeof AUDIT_ACTIONS
 
 const action = z.enum(Object.keys(AUDIT_ACTIONS) as [AuditAction, ...AuditAction[]])
 
 /**
- * Who made a change. `session`: a login, `api_key`: a key, `client`: a request without a credential, such as a signup or
- * the token of an e-mail; `operator`: the command line beside the server; `service`: svc itself, or the program that
- * embeds `@svc/core`.
+ * The kinds of actors. `session`: a login; `api_key`: an API key; `client`: a request without a credential, such as a signup
+ * or the token of an e-mail; `operator`: the command line on the server; `service`: svc, or the program that embeds
+ * `@svc/core`.
  */
 export const ACTOR_KINDS = ['session', 'api_key', 'client', 'operator', 'service'] as const
 
-/** Who made a change. */
+/** The kind of actor that made a change. */
 export type ActorKind = (typeof ACTOR_KINDS)[number]
 
-/** One line of the audit log. It never holds message contents, recipients, secrets or passwords. */
+/** An entry of the audit log. It never contains message contents, recipients, secrets or passwords. */
 export const auditEntry = z
   .object({
     id: uuid,
@@ -62,7 +62,7 @@ export const auditEntry = z
     actor: z.object({
       kind: z.enum(ACTOR_KINDS),
       id: z.string().nullable().meta({
-        description: 'The API key, the name of the operator; null where there is none.',
+        description: 'The id of the API key, or the name of the operator; otherwise null.',
       }),
     }),
     address: z.string().nullable().meta({
@@ -70,7 +70,7 @@ export const auditEntry = z
       example: '192.0.2.7',
     }),
     target: z.object({ type: z.string(), id: z.string() }).nullable().meta({
-      description: 'What was changed; null where it is the workspace itself.',
+      description: 'The changed object; null for the workspace itself.',
     }),
     details: z.record(z.string(), z.unknown()),
     request_id: z.string().nullable(),
@@ -78,7 +78,7 @@ export const auditEntry = z
   })
   .meta({ id: 'AuditEntry' })
 
-/** One line of the audit log. */
+/** An entry of the audit log. */
 export type AuditEntry = z.output<typeof auditEntry>
 
 /** The audit log of a workspace. */
@@ -97,8 +97,8 @@ export const audit = {
       limit,
     }),
     data: z.object({ audit_entries: z.array(auditEntry), pagination }),
-    summary: 'List who changed what, newest first',
+    summary: 'List the audit log, newest first',
     description:
-      'Logins, passwords, API keys, webhooks, credits given, limits and erasures, each written in the transaction of the change. Entries are kept for a year by default.',
+      'Logins and changes of passwords, API keys, webhooks, granted credits, limits and erasures. Each entry is written in the transaction of its change and kept for a year by default.',
   }),
 } as const

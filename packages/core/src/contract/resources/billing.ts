@@ -5,7 +5,7 @@ import { credits, pageUrl, text, timestamp, uuid } from '../fields/fields.ts'
 import { LIMITS } from '../limits.ts'
 import { CHANNELS } from './content.ts'
 
-/** What an entry of the ledger can be. Source: contract section 4. */
+/** The types of ledger entries. Source: contract section 4. */
 export const TRANSACTION_TYPES = [
   'purchase',
   'purchase_adjust',
@@ -19,17 +19,17 @@ export const TRANSACTION_TYPES = [
   'adjustment',
 ] as const
 
-/** What an entry of the ledger is. */
+/** The type of a ledger entry. */
 export type TransactionType = (typeof TRANSACTION_TYPES)[number]
 
-/** What can be bought. Source: contract section 8. */
+/** A package of credits for sale. Source: contract section 8. */
 export const creditPackage = z
   .object({
     id: z.string(),
     name: z.string(),
     description: z.string(),
     credits,
-    /** Given on top of `credits`. */
+    /** Granted in addition to `credits`. */
     bonus_credits: credits,
     price: z.object({
       amount: z.int().min(1).max(LIMITS.price_amount).meta({
@@ -40,7 +40,7 @@ export const creditPackage = z
   })
   .meta({ id: 'CreditPackage' })
 
-/** What can be bought. */
+/** A package of credits for sale. */
 export type CreditPackage = z.output<typeof creditPackage>
 
 /** One change of the balance. Source: contract section 8. */
@@ -48,13 +48,13 @@ export const transaction = z
   .object({
     id: uuid,
     type: z.enum(TRANSACTION_TYPES),
-    /** What the change did to the credits available: a hold takes, whatever is released comes back. */
+    /** The change of the available credits: negative for a hold, positive for a release. */
     credits,
-    /** The credits available after it. */
+    /** The available credits after the change. */
     balance_after: credits,
     description: z.string().nullable(),
     channel: z.enum(CHANNELS).nullable(),
-    /** What it was about: a message, a bulk, a purchase, a grant. */
+    /** The cause: a message, a bulk, a purchase or a grant. */
     reference: z.object({ type: z.string(), id: z.string() }),
     created_at: timestamp,
   })
@@ -86,21 +86,19 @@ export const billing = {
       package_id: text(LIMITS.package_id_length).meta({ example: 'starter' }),
       success_url: pageUrl.optional().meta({
         description:
-          'Where the payer goes once paid. `{CHECKOUT_SESSION_ID}` stands for the session.',
+          'The page after the payment. `{CHECKOUT_SESSION_ID}` is replaced by the session id.',
       }),
-      cancel_url: pageUrl.optional().meta({
-        description: 'Where the payer goes who does not pay.',
-      }),
+      cancel_url: pageUrl.optional().meta({ description: 'The page if the payer cancels.' }),
     }),
     data: z.object({
       purchase_id: uuid,
       session_id: z.string().meta({ description: 'The session at the payment provider.' }),
-      checkout_url: z.string().meta({ format: 'uri', description: 'Where to pay.' }),
+      checkout_url: z.string().meta({ format: 'uri', description: 'The page to pay on.' }),
       expires_at: timestamp,
     }),
-    summary: 'Begin to buy a credit package',
+    summary: 'Start the purchase of a credit package',
     description:
-      'Answers where to pay. The credits are there once the payment provider has told that it was paid.',
+      'Returns the page to pay on. The credits are added when the payment provider confirms the payment.',
   }),
   transactions: endpoint({
     method: 'GET',
@@ -116,14 +114,13 @@ export const billing = {
     method: 'POST',
     path: '/api/v1/billing/webhook',
     auth: 'none',
-    // A refusal could cost somebody credits that were paid for.
+    // A refused notification could lose credits that were paid for.
     rate: 'exempt',
     status: 200,
     signed_by: 'Stripe-Signature',
     failures: ['validation_error'],
     data: z.object({ received: z.literal(true) }),
-    summary: 'Receive a notification of the payment provider',
-    description:
-      'For the payment provider alone, which signs the body. One that comes again changes nothing.',
+    summary: 'Receive a notification from the payment provider',
+    description: 'Only for the payment provider, which signs the body. A repeat changes nothing.',
   }),
 } as const

@@ -5,10 +5,10 @@ import { LIMITS } from '../limits.ts'
 import { contentTemplates } from './content.ts'
 import { channelRefusal, from, sendOptions } from './send-request.ts'
 
-/** What a placeholder can stand for; null is as good as nothing. */
+/** The value of a placeholder; null is the same as no value. */
 export type BulkVariable = string | number | boolean | null
 
-/** Values for placeholders, by name. */
+/** Values of placeholders by name. */
 export type BulkVariables = Readonly<Record<string, BulkVariable>>
 
 const variables = z
@@ -26,7 +26,7 @@ const variables = z
     for (const [name, value] of entries) {
       const message = variableFault(name, value)
       if (message === null) continue
-      // The first is told: a bulk has room for half a million of them.
+      // Only the first fault is reported: a bulk can have half a million.
       fault(message, [name])
       return
     }
@@ -52,17 +52,17 @@ function isVariable(value: unknown): value is BulkVariable {
   return value === null || ['string', 'number', 'boolean'].includes(typeof value)
 }
 
-// Whether an address is one is a matter of that recipient alone: `permissive` sends to the others.
+// Validated for each recipient: with `permissive`, a bulk is sent to the others.
 const address = z.string()
 
 const recipientObject = z
   .strictObject({
     to: address.optional(),
-    // Ids are the same in either case; one that can be nobody's is answered as one that nobody has.
-    contact_id: z.string().toLowerCase().optional().meta({ description: 'Instead of `to`.' }),
+    // In either case; a malformed id is answered as an unknown one.
+    contact_id: z.string().toLowerCase().optional().meta({ description: 'In place of `to`.' }),
     name: text(LIMITS.contact_name_length).optional().meta({ example: 'Asha' }),
     variables: variables.optional(),
-    metadata: metadata.optional().meta({ description: 'Its keys win over those of the request.' }),
+    metadata: metadata.optional().meta({ description: 'Its keys override those of the request.' }),
   })
   .refine(({ to, contact_id }) => (to === undefined) !== (contact_id === undefined), {
     error: ({ path = [] }) =>
@@ -70,12 +70,12 @@ const recipientObject = z
   })
   .meta({ id: 'BulkRecipient' })
 
-/** One of those that a bulk goes to, whom the request itself takes as he comes. */
+/** One recipient of a bulk. `bulkRequest` does not check recipients: decode each one with this schema. */
 export const bulkRecipient = chosen([address, recipientObject], (value) =>
   typeof value === 'string' ? address : recipientObject,
 )
 
-/** Described as `bulkRecipient` is, and not looked at: what is wrong with one spoils a `permissive` bulk for no other. */
+/** The description of `bulkRecipient` without its checks, so that one fault does not refuse a `permissive` bulk. */
 const recipient: z.ZodType<unknown, z.input<typeof bulkRecipient>> = unread(
   z.union([address, recipientObject]),
 )
@@ -98,11 +98,11 @@ const recipients = notLongerThan(
 const bulkOptions = {
   recipients,
   defaults: variables.optional().meta({
-    description: 'For placeholders that neither the recipient nor its contact fills.',
+    description: 'Values of placeholders that neither the recipient nor its contact has.',
   }),
   validation: z.enum(['strict', 'permissive']).default('strict').meta({
     description:
-      '`strict`: one faulty recipient, and nothing is sent. `permissive`: only the faulty ones are left out.',
+      '`strict`: nothing is sent if one recipient is faulty. `permissive`: only faulty recipients are left out.',
   }),
   ...sendOptions,
 }
@@ -131,18 +131,18 @@ const withoutVoice = z.discriminatedUnion('channel', [sms, whatsapp, mail], {
   error: channelRefusal({ voice: false }),
 })
 
-/** One of those that a bulk goes to: an address, or what is known of it. */
+/** One recipient of a bulk: an address, or an object. */
 export type BulkRecipient = z.output<typeof bulkRecipient>
 
-/** A request to send to many, its recipients not yet read. Source: interface, Messages; contract section 6, Bulk. */
+/** A request to send a bulk, its recipients not yet decoded. Source: interface, Messages; contract section 6, Bulk. */
 export type BulkRequest = z.output<typeof withVoice>
 
-/** A request to send to many, as JSON has it. */
+/** A request to send a bulk, in JSON. */
 export type WireBulkRequest = z.input<typeof withVoice>
 
 /**
- * The body of a bulk; without `voice` (no voice provider is configured) that channel is refused. What is wrong with one
- * recipient alone is for whoever sends to judge, by `bulkRecipient`.
+ * The body of a bulk. Without `voice` (no voice provider is configured) that channel is refused. Recipients are not checked:
+ * decode each with `bulkRecipient`.
  */
 export function bulkRequest({
   voice,

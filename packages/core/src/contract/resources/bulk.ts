@@ -7,7 +7,7 @@ import { bulkRequest } from './bulk-request.ts'
 import { CHANNELS } from './content.ts'
 import { MESSAGE_STATUSES } from './message.ts'
 
-/** Why one recipient of a bulk gets nothing. Source: contract sections 6 and 12, Bulk. */
+/** Why a bulk has no message for a recipient. Source: contract sections 6 and 12, Bulk. */
 export const RECIPIENT_FAULTS = [
   'invalid_recipient',
   'contact_not_found',
@@ -19,25 +19,25 @@ export const RECIPIENT_FAULTS = [
   'suppressed',
 ] as const
 
-/** Why one recipient of a bulk gets nothing. */
+/** Why a bulk has no message for a recipient. */
 export type RecipientFault = (typeof RECIPIENT_FAULTS)[number]
 
 const count = z.int().min(0)
 
-/** The record of a bulk, and how far it is. Source: contract section 6, Bulk. */
+/** The record of a bulk and its progress. Source: contract section 6, Bulk. */
 export const bulk = z
   .object({
     id: uuid,
     channel: z.enum(CHANNELS),
     status: z.enum(['queued', 'processing', 'completed']).meta({
       description:
-        '`queued`: nothing was sent yet; `completed`: nothing is left to be sent, though receipts may still come.',
+        '`queued`: no message was sent yet. `completed`: no message is queued any more; receipts may still follow.',
     }),
     total: count,
     accepted: count,
     rejected: count,
     duplicates: count,
-    /** How many of its messages have which status just now. */
+    /** The number of its messages in each status. */
     counts: z.object(
       Object.fromEntries(MESSAGE_STATUSES.map((status) => [status, count])) as Record<
         (typeof MESSAGE_STATUSES)[number],
@@ -51,13 +51,11 @@ export const bulk = z
   })
   .meta({ id: 'Bulk' })
 
-/** The record of a bulk, and how far it is. */
+/** The record of a bulk and its progress. */
 export type Bulk = z.output<typeof bulk>
 
-/**
- * What the service made itself, a thousand times over: looking at each again would take longer than storing it.
- */
-const cheap = {
+/** Values that the service made itself, thousands in one answer: their validation would take longer than storing them. */
+const unchecked = {
   integer: z.number().meta({ type: 'integer' }),
   uuid: z.string().meta({ format: 'uuid' }),
   credits: z.codec(z.number(), z.custom<Units>(), {
@@ -78,19 +76,19 @@ const accepted = z.object({
   created_at: timestamp,
   messages: z.array(
     z.object({
-      /** Which of the recipients, counted from 0. */
-      index: cheap.integer,
-      message_id: cheap.uuid,
+      /** The position of the recipient in the request, from 0. */
+      index: unchecked.integer,
+      message_id: unchecked.uuid,
       to: z.string(),
       status: z.literal('queued'),
-      credits_used: cheap.credits,
-      segments: cheap.integer.nullable(),
+      credits_used: unchecked.credits,
+      segments: unchecked.integer.nullable(),
     }),
   ),
   errors: z.array(
     z.object({
       index: count,
-      /** Null where it is not known: of a contact that there is not. */
+      /** Null if the contact does not exist. */
       to: z.string().nullable(),
       error: z.enum(RECIPIENT_FAULTS),
       message: z.string(),
@@ -109,7 +107,7 @@ const sending = {
 } as const
 const oneBulk = { params: z.object({ id: uuid }), not_found: 'Bulk not found' } as const
 
-/** Sending to many at once. Source: interface, Messages; contract section 6, Bulk. */
+/** Bulks: one request for many messages. Source: interface, Messages; contract section 6, Bulk. */
 export const bulks = {
   send: endpoint({
     ...sending,
@@ -117,9 +115,9 @@ export const bulks = {
     path: '/api/v1/messages/bulk',
     body_limit: LIMITS.bulk_body_bytes,
     body: bulkRequest({ voice: false }),
-    summary: 'Send to many at once',
+    summary: 'Send to many recipients',
     description:
-      '`{{name}}`, `{{ name }}` and `{{name|fallback}}` in the texts are filled in for each recipient. One debit pays for all messages, or nothing is sent. A repeated address is sent to once.',
+      '`{{name}}`, `{{ name }}` and `{{name|fallback}}` in the texts are filled in for each recipient. One debit pays for all messages, or nothing is sent. A repeated address gets one message.',
   }),
   get: endpoint({
     ...oneBulk,
@@ -130,8 +128,8 @@ export const bulks = {
     rate: 'general',
     status: 200,
     data: z.object({ bulk }),
-    summary: 'Get one bulk and how far it is',
-    description: 'Its messages are listed by `GET /api/v1/messages?bulk_id=…`.',
+    summary: 'Get one bulk and its progress',
+    description: '`GET /api/v1/messages?bulk_id=…` lists its messages.',
   }),
   cancel: endpoint({
     ...oneBulk,
@@ -142,7 +140,7 @@ export const bulks = {
     rate: 'general',
     status: 200,
     data: z.object({ bulk, canceled: count }),
-    summary: 'Cancel what a bulk has not sent yet',
+    summary: 'Cancel the queued messages of a bulk',
     description: 'Canceled messages fail as `canceled` and are refunded.',
   }),
   retry: endpoint({
@@ -152,8 +150,8 @@ export const bulks = {
     method: 'POST',
     path: '/api/v1/messages/bulk/:id/retry',
     failures: ['insufficient_credits', 'validation_error'],
-    summary: 'Send what failed in a bulk again',
+    summary: 'Send the failed messages of a bulk again',
     description:
-      'Each message that failed before any provider took it, and was not canceled, becomes a message of a new bulk and is charged anew. A bulk is sent again once, when none of it is queued any more; asked again, the answer is the same.',
+      'Each message that failed before a provider accepted it, and was not canceled, becomes a message of a new bulk and is charged again. This is possible once, when no message of the bulk is queued any more; a repeat gets the same answer.',
   }),
 } as const

@@ -6,10 +6,10 @@ import { jsonShape } from '../fields/json-text.ts'
 import { LIMITS } from '../limits.ts'
 import type { Channel } from './content.ts'
 
-/** Whether somebody wants messages on a channel. */
+/** Whether a contact wants messages on a channel. */
 export const SUBSCRIPTION_STATES = ['subscribed', 'unsubscribed'] as const
 
-/** Whether somebody wants messages, channel by channel; one that is not named is subscribed. */
+/** The subscriptions of a contact by channel; default `subscribed`. */
 export type Subscriptions = Partial<Record<Channel, (typeof SUBSCRIPTION_STATES)[number]>>
 
 const state = z.enum(SUBSCRIPTION_STATES).optional()
@@ -25,7 +25,7 @@ export const contact = z
     external_id: z.string().nullable(),
     tags: z.array(z.string()),
     attributes: jsonObject,
-    /** A channel on which the address is suppressed is `unsubscribed`, whatever suppressed it. */
+    /** `unsubscribed` on each channel on which the address is suppressed, for any reason. */
     subscriptions: z.object(channels),
     created_at: timestamp,
     updated_at: timestamp,
@@ -35,12 +35,12 @@ export const contact = z
 /** The record of a contact. */
 export type Contact = z.output<typeof contact>
 
-/** The refusal of a contact that nobody could write to. Source: contract section 10. */
+/** The message for a contact without an address. Source: contract section 10. */
 export const UNREACHABLE_TEXT = 'Missing required field: phone or email'
 
 const CONTROL = /[\p{Cc}\p{Zl}\p{Zp}]/u
 
-/** A text of one line that must be there. */
+/** A text of one line, 1 to `max` UTF-16 code units. */
 function line(max: number) {
   return text(max).refine((value) => !CONTROL.test(value), 'Text must be one line')
 }
@@ -49,7 +49,7 @@ const tag = line(LIMITS.contact_tag_length)
   .refine((value) => !/[,;]/.test(value), 'Tags must not contain commas or semicolons')
   .refine((value) => value.trim() === value, 'Tags must not begin or end with a space')
 
-/** A contact's own key-value pairs, within their limits. */
+/** The key-value pairs of a contact, within their limits. */
 export const attributes = jsonObject
   .refine(
     (value) => Object.keys(value).length <= LIMITS.metadata_keys,
@@ -69,37 +69,37 @@ export const attributes = jsonObject
     example: { city: 'Dar es Salaam' },
   })
 
-/** What can be said of a contact: a field left out says nothing, null clears it; read-only ones are ignored. */
+/** The fields of a contact in a request: a missing field stays, null clears it; read-only fields are ignored. */
 export const contactFields = z.object({
   name: line(LIMITS.contact_name_length).nullish().meta({ example: 'Asha' }),
   phone: phone.nullish(),
   email: email.nullish(),
   external_id: line(LIMITS.contact_external_id_length).nullish().meta({
-    description: 'What your own system calls this contact.',
+    description: 'The id of the contact in your own system.',
   }),
   tags: z.array(tag).max(LIMITS.contact_tags).nullish(),
   attributes: attributes.nullish(),
   subscriptions: z.strictObject(channels).nullish().meta({
     description:
-      '`unsubscribed` suppresses the address on that channel as `opt_out`, `subscribed` lifts that; a channel left out stays as it is.',
+      '`unsubscribed` suppresses the address on that channel as `opt_out`, `subscribed` lifts that; other channels do not change.',
   }),
 })
 
-/** What can be said of a contact. */
+/** The fields of a contact in a request. */
 export type ContactFields = z.output<typeof contactFields>
 
-// Each is judged by itself, so that one bad contact spoils no other.
+// Validated one by one, so that one faulty contact does not refuse the others.
 const importedContact = z
   .custom<unknown>(() => true)
   .meta({
     type: 'object',
     additionalProperties: true,
-    description: 'Fields as for creating a contact.',
+    description: 'The fields of a new contact.',
   })
 
 const filters = {
   search: phoneOrText(line(LIMITS.contact_search_length)).optional().meta({
-    description: 'A part of name, phone, email or external_id, in upper or lower case.',
+    description: 'A part of name, phone, email or external_id; case is ignored.',
   }),
   tag: line(LIMITS.contact_tag_length).optional(),
 }
@@ -120,7 +120,8 @@ export const contacts = {
     }),
     data: z.object({ contact }),
     summary: 'Create a contact',
-    description: 'It needs a phone number or an e-mail address, and each is unique.',
+    description:
+      'A contact needs a phone number or an e-mail address; each is unique in the workspace.',
   }),
   list: endpoint({
     ...access,
@@ -146,11 +147,11 @@ export const contacts = {
       rejected: count,
       errors: z
         .array(z.object({ index: count, path: z.string(), message: z.string() }))
-        .meta({ description: 'The first fault of each contact that was rejected.' }),
+        .meta({ description: 'The first fault of each rejected contact.' }),
     }),
     summary: 'Create and update many contacts',
     description:
-      'Finds a contact by external_id, else by phone, else by email, and changes it; makes one where there is none. A contact that is not valid is rejected by itself. CSV needs a header row.',
+      'Finds a contact by external_id, else by phone, else by email, and updates it, or creates it. A contact that is not valid is rejected without the others. CSV needs a header row.',
   }),
   export: endpoint({
     ...access,
@@ -180,7 +181,7 @@ export const contacts = {
     body: contactFields,
     data: z.object({ contact }),
     summary: 'Change a contact',
-    description: 'Changes the fields given and keeps the others; null clears a field.',
+    description: 'Changes the fields in the body and keeps the others; null clears a field.',
   }),
   delete: endpoint({
     ...access,
@@ -190,6 +191,6 @@ export const contacts = {
     status: 200,
     data: z.object({ message: z.string() }),
     summary: 'Delete a contact',
-    description: 'What suppresses its addresses stays.',
+    description: 'Suppressions of its addresses stay.',
   }),
 } as const

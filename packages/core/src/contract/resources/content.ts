@@ -4,25 +4,25 @@ import { headerValue, textMap } from '../fields/text-map.ts'
 import { LIMITS } from '../limits.ts'
 import { emailAttachments } from './email-attachments.ts'
 
-/** The ways a message can go. Source: interface, What the service does. */
+/** The channels. Source: interface, What the service does. */
 export const CHANNELS = ['sms', 'whatsapp', 'email', 'voice'] as const
 
-/** One way a message can go. */
+/** A channel. */
 export type Channel = (typeof CHANNELS)[number]
 
-/** How much longer a text may be than what a channel takes: 1 for what is sent as it stands. */
+/** The maximum length of a text in a request, from that of the text that is sent: longer if it has placeholders. */
 type Room = (length: number) => number
 
 function smsContentOf(room: Room) {
   return z.strictObject({
     text: text(room(LIMITS.sms_text_length)).meta({
-      description: `1 to ${LIMITS.sms_text_length} UTF-16 code units, placeholders filled in.`,
+      description: `1 to ${LIMITS.sms_text_length} UTF-16 code units with placeholders filled in.`,
       example: 'Your order A1 is ready',
     }),
   })
 }
 
-/** The headers that a caller may add to an e-mail; the service writes all others itself. */
+/** The headers of an e-mail that a request may set; the service writes all others. */
 export const EMAIL_HEADERS = [
   'List-Unsubscribe',
   'List-Unsubscribe-Post',
@@ -55,7 +55,7 @@ function emailFields(room: Room) {
   }
 }
 
-/** Something to read, and not too much of it. */
+/** Requires `html` or `text`, and limits the size of both together. */
 function withBodies<
   Schema extends z.ZodType<{ html?: string | undefined; text?: string | undefined }>,
 >(schema: Schema) {
@@ -70,7 +70,7 @@ function withBodies<
 
 function withinBytes(texts: readonly string[], max: number): boolean {
   const units = texts.reduce((sum, each) => sum + each.length, 0)
-  // A UTF-16 code unit takes at most three bytes, so short texts need no counting.
+  // A UTF-16 code unit takes at most three bytes, so short texts are not counted.
   return units * 3 <= max || texts.reduce((sum, each) => sum + Buffer.byteLength(each), 0) <= max
 }
 
@@ -150,32 +150,32 @@ function exactlyOne<K extends string>(...names: K[]) {
     names.filter((name) => content[name] !== undefined).length === 1
 }
 
-const asItStands: Room = (length) => length
+const asSent: Room = (length) => length
 
-/** What an SMS says. Source: interface, Content for `sms`. */
-export const smsContent = smsContentOf(asItStands)
-/** What an e-mail says. Source: interface, Content for `email`; contract section 6. */
+/** The content of an SMS. Source: interface, Content for `sms`. */
+export const smsContent = smsContentOf(asSent)
+/** The content of an e-mail. Source: interface, Content for `email`; contract section 6. */
 export const emailContent = withBodies(
-  z.strictObject({ ...emailFields(asItStands), attachments: emailAttachments.optional() }),
+  z.strictObject({ ...emailFields(asSent), attachments: emailAttachments.optional() }),
 )
-/** What a WhatsApp message says: a text, a medium or an approved template. Source: contract section 6. */
-export const whatsappContent = whatsappContentOf(asItStands)
-/** What a voice call says: a text to read out, or a recording to play. Source: contract section 6. */
-export const voiceContent = voiceContentOf(asItStands)
+/** The content of a WhatsApp message: a text, media or an approved template. Source: contract section 6. */
+export const whatsappContent = whatsappContentOf(asSent)
+/** The content of a voice call: a text to read out, or a recording to play. Source: contract section 6. */
+export const voiceContent = voiceContentOf(asSent)
 
-// What counts is the length of what comes out, which names of placeholders do not say.
+// The filled-in text has its own limit: a placeholder can be longer than its value.
 const asTemplate: Room = (length) => length * LIMITS.bulk_template_factor
 
-/** What the messages of a bulk say, placeholders not yet filled in. Source: contract section 6, Bulk. */
+/** The content of a bulk by channel, with placeholders. Source: contract section 6, Bulk. */
 export const contentTemplates = {
   sms: smsContentOf(asTemplate),
   whatsapp: whatsappContentOf(asTemplate),
-  // Without attachments: every message keeps its content, so a file would be stored once for each recipient.
+  // Without attachments: each message has its own content, so a file would be stored for each recipient.
   email: withBodies(z.strictObject(emailFields(asTemplate))),
   voice: voiceContentOf(asTemplate),
 } as const
 
-/** What each channel takes. */
+/** The content of a message by channel. */
 export const contents = {
   sms: smsContent,
   whatsapp: whatsappContent,
@@ -183,14 +183,14 @@ export const contents = {
   voice: voiceContent,
 } as const
 
-/** What an SMS says. */
+/** The content of an SMS. */
 export type SmsContent = z.output<typeof smsContent>
-/** What an e-mail says. */
+/** The content of an e-mail. */
 export type EmailContent = z.output<typeof emailContent>
-/** What a WhatsApp message says. */
+/** The content of a WhatsApp message. */
 export type WhatsappContent = z.output<typeof whatsappContent>
-/** What a voice call says. */
+/** The content of a voice call. */
 export type VoiceContent = z.output<typeof voiceContent>
 
-/** What a message says; which of the four it is follows from the message's channel. */
+/** The content of a message; the channel of the message decides which of the four it is. */
 export type Content = SmsContent | EmailContent | WhatsappContent | VoiceContent

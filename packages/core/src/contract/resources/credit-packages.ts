@@ -11,7 +11,7 @@ const price = creditPackage.shape.price.extend({
 const positive = creditPackage.shape.credits.refine((amount) => amount > 0, 'must be above 0')
 const orNothing = creditPackage.shape.bonus_credits.refine((n) => n >= 0, 'must be 0 or above')
 
-/** A package as the operator writes it: what the API shows, with the bonus and the description left out at will. */
+/** A package in the settings: as in the API, with bonus and description optional. */
 const setting = z.strictObject({
   id: z
     .string()
@@ -32,10 +32,7 @@ const settings = z
     'has one id twice',
   )
 
-/**
- * Reads credit packages off JSON text.
- * @throws RangeError that says what is wrong, and where.
- */
+/** Reads credit packages from JSON text. @throws RangeError that names the package, the field and the fault. */
 export function readCreditPackages(json: string): CreditPackage[] {
   const value = parsed(json)
   const worded = new Set<string>()
@@ -47,14 +44,14 @@ export function readCreditPackages(json: string): CreditPackage[] {
   const result = settings.safeParse(value, { error })
   if (result.success) return result.data
   const { path = [], message = 'it is no list' } = result.error.issues[0] ?? {}
-  // A sentence of the schema's own does not name its field.
+  // A message of the schema itself does not name its field.
   const field = worded.has(message) ? '' : pathText(path.slice(1))
   throw new RangeError([nameOf(value, path[0]), field, message].filter(Boolean).join(': '))
 }
 
 type RawIssue = z.core.$ZodRawIssue
 
-/** What is wrong, told of the package alone. */
+/** The fault, with a path from the package on. */
 function textOf(issue: RawIssue): string {
   const path = issue.path ?? []
   if (issue.code === 'invalid_type' && path.length === 0) return 'it is no list'
@@ -62,7 +59,7 @@ function textOf(issue: RawIssue): string {
   return issueText({ ...issue, path: path.slice(1) }).trim()
 }
 
-/** A package as its operator finds it in the list: by its id, or else by its place. */
+/** The package by its id, or else by its place in the list. */
 function nameOf(value: unknown, place: PropertyKey | undefined): string {
   if (typeof place !== 'number' || !Array.isArray(value)) return ''
   const { id } = (value[place] ?? {}) as { id?: unknown }

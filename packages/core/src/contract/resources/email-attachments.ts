@@ -5,7 +5,7 @@ import { LIMITS } from '../limits.ts'
 const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/
 const TOKEN = "[a-z0-9][a-z0-9!#$&^_.+'-]*"
 const TYPE = new RegExp(`^${TOKEN}/${TOKEN}$`, 'i')
-// What holds other mails or parts must not be encoded as base64 (RFC 2046, section 5).
+// Composite types must not be encoded as base64 (RFC 2046, section 5).
 const COMPOSITE = /^(?:multipart|message)\//i
 const PATH_OR_CONTROL = /[/\\\p{Cc}\p{Zl}\p{Zp}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/u
 
@@ -24,7 +24,7 @@ const contentType = text(LIMITS.email_content_type_length)
 const attachment = z.strictObject({
   filename: filename.meta({ example: 'invoice-A1.pdf' }),
   content_type: contentType.optional(),
-  // Where it is too long nothing looks at its letters: the sum below refuses it.
+  // If it is too long, its characters are not checked: the sum below refuses it.
   content: z
     .string()
     .min(1)
@@ -36,7 +36,7 @@ const attachment = z.strictObject({
 
 const BYTES_MAX = LIMITS.email_attachments_bytes
 
-/** Files that go with an e-mail, as they are: nothing in them is filled in or escaped. Contract section 6. */
+/** The files of an e-mail, sent unchanged. Source: contract section 6. */
 export const emailAttachments = z
   .array(attachment)
   .max(LIMITS.email_attachments)
@@ -48,7 +48,7 @@ function isBase64(text: string): boolean {
   return text.length % 4 === 0 && BASE64.test(text)
 }
 
-/** How many bytes a text of base64 stands for. */
+/** The number of decoded bytes. */
 function bytesOf(base64: string): number {
   const padding = base64.endsWith('==') ? 2 : base64.endsWith('=') ? 1 : 0
   return Math.floor((base64.length * 3) / 4) - padding

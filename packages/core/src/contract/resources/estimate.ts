@@ -8,13 +8,13 @@ import { bulkRequest } from './bulk-request.ts'
 import { SMS_ENCODINGS } from './message.ts'
 import { sendRequest } from './send-request.ts'
 
-/** Why a message of an estimate would not be sent. */
+/** Why one message of an estimate would not be sent. */
 export const BLOCK_REASONS = [...RECIPIENT_FAULTS, 'duplicate'] as const
 
-/** Why none of an estimate's messages would be sent, as the sending itself would say it. */
+/** Why no message of an estimate would be sent, as a send would report it. */
 const REFUSALS = ['account_frozen', 'insufficient_credits', 'daily_limit'] as const
 
-/** The body of a send or of a bulk; nobody is called in bulk. */
+/** The body of a send or of a bulk; bulks make no calls. */
 function requestFor({ voice }: { voice: boolean }) {
   const single = sendRequest({ voice })
   const many = bulkRequest({ voice: false })
@@ -26,7 +26,7 @@ function requestFor({ voice }: { voice: boolean }) {
 const count = z.int().min(0)
 
 const estimated = z.object({
-  /** Which of the recipients, counted from 0. */
+  /** The position of the recipient in the request, from 0. */
   index: count,
   to: z.string().nullable(),
   encoding: z.enum(SMS_ENCODINGS).nullable(),
@@ -38,15 +38,15 @@ const estimated = z.object({
     description: `The characters that force UCS-2: the first ${LIMITS.estimate_characters} of a message, and the first ${LIMITS.estimate_characters_of_all} of all messages.`,
   }),
   gsm7_suggestion: z.object({ text: z.string(), segments: z.int() }).nullable().meta({
-    description: 'A text that says the same in GSM-7, if there is one.',
+    description: 'A text with the same meaning in GSM-7, if there is one.',
   }),
   block_reason: z.enum(BLOCK_REASONS).nullable(),
 })
 
-/** What a message would cost, and why. Source: contract sections 5 and 12. */
+/** The cost of one message, with its reasons. Source: contract sections 5 and 12. */
 export type EstimatedMessage = z.output<typeof estimated>
 
-/** What a send or a bulk would cost. Source: contract sections 5 and 12. */
+/** The endpoint that estimates a send or a bulk. Source: contract sections 5 and 12. */
 export const estimateFor = ({ voice }: { voice: boolean }) =>
   endpoint({
     method: 'POST',
@@ -58,11 +58,11 @@ export const estimateFor = ({ voice }: { voice: boolean }) =>
     body_limit: LIMITS.bulk_body_bytes,
     body: requestFor({ voice }),
     data: z.object({
-      /** Whether the same body would be sent just now. */
+      /** Whether the same body would be sent now. */
       can_send: z.boolean(),
-      /** `daily_limit`: more than the workspace or the API key may still spend today. */
+      /** `daily_limit`: the cost is above what the workspace or the API key may still spend today. */
       block_reason: z.enum(REFUSALS).nullable().meta({
-        description: 'What keeps all of it back; null also where the messages alone tell why.',
+        description: 'Why nothing would be sent; null if only `block_reason` of messages says why.',
       }),
       recipients: count,
       sendable: count,
@@ -71,9 +71,9 @@ export const estimateFor = ({ voice }: { voice: boolean }) =>
       credits_balance: credits,
       messages: z.array(estimated),
     }),
-    summary: 'Say what a send or a bulk would cost',
-    description: `Takes the body of either. Nothing is written and nothing is sent. Of bulks, a workspace may ask for ${RATES.bulk_estimate.max} estimates in ${RATES.bulk_estimate.window_s} s unless configured otherwise.`,
+    summary: 'Estimate the cost of a send or a bulk',
+    description: `Takes the body of either. Nothing is stored or sent. Default limit for estimates of bulks: ${RATES.bulk_estimate.max} for each workspace in ${RATES.bulk_estimate.window_s} s.`,
   })
 
-/** What a send or a bulk would cost where there is no voice provider. */
+/** The endpoint of a service without a voice provider. */
 export const estimate = estimateFor({ voice: false })

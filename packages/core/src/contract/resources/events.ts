@@ -3,7 +3,7 @@ import { credits, jsonObject, timestamp, uuid } from '../fields/fields.ts'
 import { CHANNELS } from './content.ts'
 import { MESSAGE_STATUSES } from './messages.ts'
 
-/** The kinds of events that webhooks are told of. Source: contract section 7. */
+/** The kinds of events for webhooks. Source: contract section 7. */
 export const EVENT_KINDS = [
   'message.sent',
   'message.delivered',
@@ -17,7 +17,7 @@ export const EVENT_KINDS = [
 /** One kind of event. */
 export type EventKind = (typeof EVENT_KINDS)[number]
 
-/** False for what a test key's message caused. Source: contract section 9. */
+/** False if a message of a test key caused the event. Source: contract section 9. */
 const livemode = z.boolean()
 
 const messageChange = z.object({
@@ -33,16 +33,16 @@ const messageChange = z.object({
   error_code: z.string().nullable(),
   error_message: z.string().nullable(),
   occurred_at: timestamp,
-  /** Counts the changes of one message, so that a receiver can put late events in order. */
+  /** Counts the changes of one message, so that a receiver can order late events. */
   sequence: z.int().min(0),
 })
 
 const messageReceived = z.object({
   message_id: uuid,
   channel: z.enum(CHANNELS),
-  /** Who wrote. */
+  /** The author. */
   sender: z.string(),
-  /** Our number or address that it came to. */
+  /** The number or address of the workspace that received it. */
   recipient: z.string(),
   content: jsonObject,
   provider_message_id: z.string().nullable(),
@@ -75,15 +75,15 @@ const DATA = {
   'webhook.test': webhookTest,
 } as const satisfies Record<EventKind, z.ZodObject>
 
-/** The `data` of an event as the service has it. */
+/** The decoded `data` of an event. */
 export type EventData<K extends EventKind> = z.output<(typeof DATA)[K]>
 
-/** The `data` of an event as a receiver reads it. */
+/** The `data` of an event in JSON. */
 export type WireEventData<K extends EventKind> = z.input<(typeof DATA)[K]>
 
-/** What there is to know of one kind of event. */
+/** The definition of one kind of event. */
 export interface EventDefinition<K extends EventKind> {
-  /** One sentence for people. */
+  /** One sentence for the documentation. */
   readonly description: string
   readonly data: (typeof DATA)[K]
   readonly example: WireEventData<K>
@@ -105,7 +105,7 @@ const sent: WireEventData<'message.sent'> = {
   sequence: 1,
 }
 
-/** Every kind of event: a kind without its line here does not compile. */
+/** The definition of every kind of event. */
 export const EVENTS: { readonly [K in EventKind]: EventDefinition<K> } = {
   'message.sent': {
     description: 'A message was handed to the provider or carrier.',
@@ -147,7 +147,7 @@ export const EVENTS: { readonly [K in EventKind]: EventDefinition<K> } = {
     },
   },
   'message.received': {
-    description: 'Someone wrote to one of your numbers or addresses.',
+    description: 'A message arrived at one of your numbers or addresses.',
     data: DATA['message.received'],
     example: {
       message_id: '01934f5e-8c00-7a3b-9d2e-5f6a7b8c9d02',
@@ -171,7 +171,7 @@ export const EVENTS: { readonly [K in EventKind]: EventDefinition<K> } = {
     },
   },
   'webhook.test': {
-    description: 'A test that was asked for, to see whether deliveries arrive.',
+    description: 'A requested test, to check whether deliveries arrive.',
     data: DATA['webhook.test'],
     example: {
       webhook_id: '01934f5e-8c00-7a3b-9d2e-5f6a7b8c9d03',
@@ -183,11 +183,10 @@ export const EVENTS: { readonly [K in EventKind]: EventDefinition<K> } = {
 }
 
 /**
- * The exact body of an event's deliveries: `{"event":…,"data":…}` as compact JSON, in which fields
- * that the schema does not name are left out. A receiver that parses and prints it again in
- * JavaScript gets the same bytes, so the commonest mistake of receivers still verifies.
+ * The exact body of a delivery: `{"event":…,"data":…}` as compact JSON, without fields that the schema does not name.
+ * Parsed and printed again in JavaScript it has the same bytes, so that this frequent mistake still verifies.
  */
 export function eventBody<K extends EventKind>(kind: K, data: EventData<K>): string {
-  // `encode` cannot follow which schema goes with which data; the two types above can.
+  // TypeScript cannot relate `DATA[kind]` to `data`; the signature does.
   return JSON.stringify({ event: kind, data: (DATA[kind] as z.ZodType).encode(data) })
 }

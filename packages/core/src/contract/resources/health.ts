@@ -4,10 +4,10 @@ import { timestamp } from '../fields/fields.ts'
 
 const open = { method: 'GET', auth: 'none', rate: 'exempt', status: 200, enveloped: false } as const
 
-/** A word on how a part of the service does: `ok`, or what is wrong. */
+/** The state of one part: `ok`, or the fault. */
 const condition = z.string().meta({ example: 'ok' })
 
-/** The answers without an envelope. Source: interface, Health; contract section 1. */
+/** The health endpoints, whose answers have no envelope. Source: interface, Health; contract section 1. */
 export const health = {
   check: endpoint({
     ...open,
@@ -17,21 +17,21 @@ export const health = {
       timestamp,
       services: z.object({ database: condition, cache: condition, queue: condition }),
     }),
-    summary: 'How the service and what it depends on do',
-    description: 'Answered with 200 whatever it reports.',
+    summary: 'Get the state of the service and its dependencies',
+    description: 'The status is always 200.',
   }),
   live: endpoint({
     ...open,
     path: '/health/live',
     data: z.object({ status: condition }),
-    summary: 'Whether the process answers',
-    description: '503 when it should be started again.',
+    summary: 'Check whether the process answers',
+    description: '503 if the process must be restarted.',
   }),
   ready: endpoint({
     ...open,
     path: '/health/ready',
     data: z.object({ status: condition }),
-    summary: 'Whether the process should be sent requests',
-    description: '503 while it starts, stops, or cannot reach its database.',
+    summary: 'Check whether the process takes requests',
+    description: '503 while the process starts, stops, or cannot reach its database.',
   }),
 } as const

@@ -2,22 +2,22 @@ import * as z from 'zod'
 import { credits, isRecord, jsonObject, timestamp, uuid } from '../fields/fields.ts'
 import { CHANNELS, type Content } from './content.ts'
 
-/** The statuses of a message, in the order they come. Source: interface, Message status. */
+/** The statuses of a message in their order. Source: interface, Message status. */
 export const MESSAGE_STATUSES = ['queued', 'sent', 'delivered', 'failed', 'read'] as const
 
-/** Where a message stands. */
+/** The status of a message. */
 export type MessageStatus = (typeof MESSAGE_STATUSES)[number]
 
-/** How an SMS is encoded on the air. */
+/** The encodings of an SMS. */
 export const SMS_ENCODINGS = ['GSM-7', 'UCS-2'] as const
 
-/** How an SMS is encoded on the air. */
+/** The encoding of an SMS. */
 export type SmsEncoding = (typeof SMS_ENCODINGS)[number]
 
-/** What stands in place of the address of a recipient that was erased. */
+/** The value of `recipient` after its erasure. */
 export const ERASED = 'erased'
 
-/** What was validated on its way in is not validated again on its way out. */
+/** Content that was validated in the request is not validated again in the answer. */
 const storedContent = z
   .custom<Content>(isRecord)
   .meta({ type: 'object', additionalProperties: true, example: { text: 'Your order A1 is ready' } })
@@ -28,23 +28,23 @@ export const message = z
     id: uuid,
     workspace_id: uuid,
     channel: z.enum(CHANNELS),
-    /** `erased` once it was erased. */
+    /** `erased` after its erasure. */
     recipient: z.string(),
     content: storedContent,
     status: z.enum(MESSAGE_STATUSES),
     credits_used: credits,
-    /** What came back of `credits_used`. */
+    /** The refunded part of `credits_used`. */
     credits_refunded: credits,
     provider: z.string().nullable(),
     provider_message_id: z.string().nullable(),
-    /** A stable word for why it failed. */
+    /** A stable code for the failure. */
     error_code: z.string().nullable(),
     error_message: z.string().nullable(),
     metadata: jsonObject,
     segments: z.int().nullable(),
     encoding: z.enum(SMS_ENCODINGS).nullable(),
     bulk_id: uuid.nullable(),
-    /** False when it was sent with a test key. */
+    /** False if it was sent with a test key. */
     livemode: z.boolean(),
     created_at: timestamp,
     updated_at: timestamp,
@@ -56,7 +56,7 @@ export const message = z
     failed_at: timestamp.nullable(),
     erased_at: timestamp.nullable().meta({
       description:
-        'When the recipient, the content and the metadata were taken out of the record: `recipient` is `erased` then, `content` and `metadata` are empty.',
+        'When recipient, content and metadata were erased: `recipient` is then `erased`, `content` and `metadata` are empty.',
     }),
   })
   .meta({ id: 'Message' })

@@ -13,12 +13,12 @@ export type { Metadata } from '../fields/fields.ts'
 export type { Channel, Content } from './content.ts'
 export * from './message.ts'
 
-/** The statuses that a list can be filtered by: `read` is not among them. Source: interface. */
+/** The statuses that filter a list; `read` does not. Source: interface. */
 const LISTED_STATUSES = ['queued', 'sent', 'delivered', 'failed'] as const
 
 const oneMessage = { params: z.object({ id: uuid }), not_found: 'Message not found' } as const
 
-/** Sending and reading messages, calls among them where there is a voice provider. Source: interface, Messages. */
+/** Messages. `voice`: whether a voice provider is configured. Source: interface, Messages. */
 export const messagesFor = ({ voice }: { voice: boolean }) =>
   ({
     send: endpoint({
@@ -40,7 +40,7 @@ export const messagesFor = ({ voice }: { voice: boolean }) =>
       }),
       summary: 'Send one message',
       description:
-        'Answered once the message and its debit are durably stored. A field that is not listed is refused.',
+        'The answer follows when the message and its debit are stored durably. Unknown fields are refused.',
     }),
     get: endpoint({
       method: 'GET',
@@ -62,9 +62,9 @@ export const messagesFor = ({ voice }: { voice: boolean }) =>
       status: 200,
       ...oneMessage,
       data: z.object({ timeline: z.array(timelineEntry) }),
-      summary: 'Tell what happened to a message, oldest first',
+      summary: 'Get the history of a message, oldest first',
       description:
-        'Changes of its status, tries to send it, credits, and deliveries to webhooks. What follows from something comes after it, also where both share a millisecond or a clock went back.',
+        'Changes of its status, attempts to send it, credits, and deliveries to webhooks. A cause stands before its effect, even if both have the same millisecond or a clock was set back.',
     }),
     cancel: endpoint({
       method: 'POST',
@@ -98,7 +98,7 @@ export const messagesFor = ({ voice }: { voice: boolean }) =>
         page,
         limit,
         cursor: text(LIMITS.cursor_length).optional().meta({
-          description: 'The `next_cursor` of the page before; `page` is not looked at then.',
+          description: 'The `next_cursor` of the previous page; `page` is then ignored.',
         }),
       }),
       data: z.object({
@@ -110,5 +110,5 @@ export const messagesFor = ({ voice }: { voice: boolean }) =>
     }),
   }) as const
 
-/** Sending and reading messages where there is no voice provider. */
+/** Messages of a service without a voice provider. */
 export const messages = messagesFor({ voice: false })

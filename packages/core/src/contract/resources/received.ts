@@ -6,38 +6,37 @@ import { LIMITS } from '../limits.ts'
 import { CHANNELS } from './content.ts'
 import { channelText } from './send-request.ts'
 
-/** What one word alone asks for. */
+/** The keywords that the service acts on when they are the whole text. */
 export const KEYWORDS = ['stop', 'start', 'help'] as const
 
-/** The record of something that a recipient wrote. */
+/** The record of a received message. */
 export const receivedMessage = z
   .object({
     id: uuid,
     channel: z.enum(CHANNELS),
-    /** Who wrote. */
+    /** The author. */
     sender: z.string().meta({ example: '+14155552671' }),
-    /** The number or address that it came to. */
+    /** The number or address that received it. */
     recipient: z.string().meta({ example: '+15005550006' }),
     content: z.object({
       text: z.string().nullable().meta({ example: 'Thank you!' }),
       media: z.array(z.object({ url: z.string(), content_type: z.string().nullable() })),
     }),
-    /** What was done about it: see the guide on receiving messages. */
+    /** The keyword that the service acted on: see the guide on receiving messages. */
     keyword: z.enum(KEYWORDS).nullable().meta({
-      description:
-        'What the text asked for, where it was one of the words that the service acts on.',
+      description: 'The meaning of the text if it was one of the words that the service acts on.',
     }),
     provider: z.string(),
-    /** False for an answer to a message that was sent with a test key. */
+    /** False for a reply to a message that was sent with a test key. */
     livemode: z.boolean(),
     created_at: timestamp,
   })
   .meta({ id: 'ReceivedMessage' })
 
-/** The record of something that a recipient wrote. */
+/** The record of a received message. */
 export type ReceivedMessage = z.output<typeof receivedMessage>
 
-/** What recipients wrote. */
+/** Received messages. */
 export const received = {
   list: endpoint({
     method: 'GET',
@@ -49,7 +48,7 @@ export const received = {
     query: z.object({
       channel: z.enum(CHANNELS, channelText(CHANNELS)).optional(),
       sender: phoneOrText(text(LIMITS.email_length)).optional().meta({
-        description: 'Only what this number or address wrote.',
+        description: 'Only messages of this author.',
       }),
       startDate: dateTime.optional(),
       endDate: dateTime.optional(),

@@ -5,23 +5,23 @@ import { CHANNELS, emailContent, smsContent, voiceContent, whatsappContent } fro
 
 const CHANNELS_BUT_VOICE = CHANNELS.filter((channel) => channel !== 'voice')
 
-/** The refusal of a channel that is not, or not yet, served. Source: interface, Errors. */
+/** The message for a channel that the service does not have. Source: interface, Errors. */
 export function channelText(channels: readonly string[]): string {
   return `Invalid channel. Must be one of: ${channels.join(', ')}`
 }
 
-/** What every request to send may say, whatever its channel. */
+/** The optional fields of every request to send. */
 export const sendOptions = {
   metadata: metadata.optional(),
   scheduled_at: dateTime.optional(),
   expires_in: z.int().min(1).max(LIMITS.expires_in_s).optional().meta({
-    description: 'Seconds after which it is no longer sent.',
+    description: 'Seconds after which the message is not sent any more.',
   }),
 }
 
 const sender = text(LIMITS.sender_name_length).optional()
 
-/** Who sends, channel by channel. Which senders are allowed is for the provider's configuration to say. */
+/** The sender by channel. The settings of the provider decide which senders are allowed. */
 export const from = {
   sms: sender,
   whatsapp: sender,
@@ -29,7 +29,7 @@ export const from = {
   voice: sender,
 } as const
 
-// A misspelt field is refused and not ignored: a misspelt `scheduled_at` must not send now.
+// Unknown fields are refused: a misspelt `scheduled_at` must not send now.
 const sms = z
   .strictObject({
     to: phone,
@@ -91,13 +91,13 @@ const withoutVoice = z.discriminatedUnion('channel', [sms, whatsapp, mail], {
   error: channelRefusal({ voice: false }),
 })
 
-/** What a union by channel says of a channel that it does not have. */
+/** The error option of a union by channel. */
 export function channelRefusal({ voice }: { voice: boolean }) {
   const channels = voice ? CHANNELS : CHANNELS_BUT_VOICE
   return ({ code, input }: z.core.$ZodRawIssue): string | undefined => {
     if (code !== 'invalid_union') return undefined
     const { channel } = input as { channel?: unknown }
-    // An absent channel is a missing field, which the common texts say.
+    // An absent channel is a missing field: `issueText` reports it.
     return channel === undefined || channel === '' ? undefined : channelText(channels)
   }
 }
@@ -105,12 +105,12 @@ export function channelRefusal({ voice }: { voice: boolean }) {
 /** A request to send one message. Source: interface, Messages; contract section 6. */
 export type SendRequest = z.output<typeof withVoice>
 
-/** A request to send one message, as JSON has it. */
+/** A request to send one message, in JSON. */
 export type WireSendRequest = z.input<typeof withVoice>
 
 /**
- * The body of a send. Without `voice` (no voice provider is configured) that channel is refused, and
- * the refusal does not name it. Source: contract section 6.
+ * The body of a send. Without `voice` (no voice provider is configured) that channel is refused, and the message does not
+ * name it. Source: contract section 6.
  */
 export function sendRequest({
   voice,

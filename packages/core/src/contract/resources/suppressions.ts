@@ -7,13 +7,13 @@ import { LIMITS } from '../limits.ts'
 import { CHANNELS } from './content.ts'
 import { channelText } from './send-request.ts'
 
-/** Why an address is not written to. Source: contract section 10. */
+/** Why an address gets no messages. Source: contract section 10. */
 export const SUPPRESSION_REASONS = ['opt_out', 'bounce', 'complaint', 'manual'] as const
 
-/** Why an address is not written to. */
+/** Why an address gets no messages. */
 export type SuppressionReason = (typeof SUPPRESSION_REASONS)[number]
 
-/** The record of a suppression: nothing is sent to this address on this channel. Source: contract section 10. */
+/** The record of a suppression: the address gets no messages on the channel. Source: contract section 10. */
 export const suppression = z
   .object({
     channel: z.enum(CHANNELS),
@@ -28,7 +28,7 @@ export const suppression = z
 export type Suppression = z.output<typeof suppression>
 
 const channel = z.enum(CHANNELS, {
-  // An absent channel is a missing field, which the common texts say.
+  // An absent channel is a missing field: `issueText` reports it.
   error: ({ input }) => (input === undefined ? undefined : channelText(CHANNELS)),
 })
 
@@ -59,7 +59,7 @@ export const suppressions = {
       channel: channel.optional(),
       reason: z.enum(SUPPRESSION_REASONS).optional(),
       search: phoneOrText(text(LIMITS.email_length)).optional().meta({
-        description: 'A part of the address, in upper or lower case.',
+        description: 'A part of the address; case is ignored.',
       }),
       page,
       limit,
@@ -75,7 +75,7 @@ export const suppressions = {
     body: request,
     data: z.object({ suppression }),
     summary: 'Suppress an address on a channel',
-    description: 'One that is suppressed already stays as it is, and is the answer.',
+    description: 'An existing suppression does not change and is the answer.',
   }),
   remove: endpoint({
     ...access,

@@ -3,13 +3,13 @@ import { credits, timestamp, uuid } from '../fields/fields.ts'
 
 const at = timestamp
 
-/** One thing that happened to a message. Source: contract sections 6 and 12. */
+/** One entry of the history of a message. Source: contract sections 6 and 12. */
 export const timelineEntry = z.discriminatedUnion('kind', [
   z.object({
     at,
     kind: z.literal('status'),
     status: z.string(),
-    /** False for what was reported and changed nothing: late, repeated or contradictory. */
+    /** False for a report without effect: late, repeated or contradictory. */
     applied: z.boolean(),
     error_code: z.string().nullable(),
     error_message: z.string().nullable(),
@@ -28,7 +28,7 @@ export const timelineEntry = z.discriminatedUnion('kind', [
     at,
     kind: z.literal('ledger'),
     type: z.string(),
-    /** Signed. What the debit of a bulk took for all of its messages. */
+    /** Signed. The debit of a bulk is for all of its messages. */
     credits,
     balance_after: credits,
     reference: z.object({ type: z.string(), id: z.string() }),
@@ -46,5 +46,5 @@ export const timelineEntry = z.discriminatedUnion('kind', [
   }),
 ])
 
-/** One thing that happened to a message. */
+/** One entry of the history of a message. */
 export type TimelineEntry = z.output<typeof timelineEntry>

@@ -5,16 +5,16 @@ import { dateTime, jsonObject, timestamp, uuid } from '../fields/fields.ts'
 import { LIMITS } from '../limits.ts'
 import { EVENT_KINDS } from './events.ts'
 
-/** Where a delivery stands. Source: contract section 7. */
+/** The statuses of a delivery. Source: contract section 7. */
 export const DELIVERY_STATUSES = ['pending', 'delivered', 'failed', 'discarded'] as const
 
-/** Where a delivery stands. */
+/** The status of a delivery. */
 export type DeliveryStatus = (typeof DELIVERY_STATUSES)[number]
 
-/** What caused a delivery: an event, a test that was asked for, or someone sending it again. */
+/** The causes of a delivery: an event, a requested test, or a requested retry. */
 export const DELIVERY_TRIGGERS = ['event', 'test', 'manual'] as const
 
-/** What caused a delivery. */
+/** The cause of a delivery. */
 export type DeliveryTrigger = (typeof DELIVERY_TRIGGERS)[number]
 
 /** The record of a delivery: one event to one webhook. Source: contract section 7. */
@@ -26,7 +26,7 @@ export const delivery = z
     message_id: uuid.nullable(),
     status: z.enum(DELIVERY_STATUSES),
     trigger: z.enum(DELIVERY_TRIGGERS),
-    /** As `livemode` of its event. */
+    /** `livemode` of its event. */
     livemode: z.boolean(),
     attempt_count: z.int().min(0),
     max_attempts: z.int().min(1),
@@ -42,7 +42,7 @@ export const delivery = z
 /** The record of a delivery. */
 export type Delivery = z.output<typeof delivery>
 
-/** One try of a delivery. Source: contract section 7. */
+/** One attempt of a delivery. Source: contract section 7. */
 export const deliveryAttempt = z
   .object({
     number: z.int().min(1),
@@ -54,12 +54,12 @@ export const deliveryAttempt = z
   })
   .meta({ id: 'DeliveryAttempt' })
 
-/** A delivery with what is sent, and its tries, oldest first. Source: contract section 7. */
+/** A delivery with its payload and its attempts, oldest first. Source: contract section 7. */
 export const deliveryWithAttempts = delivery
   .extend({ payload: jsonObject, attempts: z.array(deliveryAttempt) })
   .meta({ id: 'DeliveryWithAttempts' })
 
-/** A delivery with what is sent, and its tries, oldest first. */
+/** A delivery with its payload and its attempts, oldest first. */
 export type DeliveryWithAttempts = z.output<typeof deliveryWithAttempts>
 
 const access = { auth: 'jwt_or_api_key', scope: 'manage_webhooks', rate: 'general' } as const
@@ -69,7 +69,7 @@ const oneDelivery = {
   not_found: 'Delivery not found',
 } as const
 
-/** What webhooks are sent, and sending it again. Source: interface, Webhooks; contract section 7. */
+/** Deliveries to webhooks. Source: interface, Webhooks; contract section 7. */
 export const webhookDeliveries = {
   test: endpoint({
     ...access,
@@ -80,7 +80,7 @@ export const webhookDeliveries = {
     data: z.object({ delivery }),
     summary: 'Send a webhook.test event to a webhook',
     description:
-      'It is tried once, whatever the webhook is subscribed to, and also while it is disabled.',
+      'It is delivered in one attempt, whatever the webhook is subscribed to, and also while the webhook is disabled.',
   }),
   deliveries: endpoint({
     ...access,
@@ -114,9 +114,9 @@ export const webhookDeliveries = {
     status: 200,
     failures: ['validation_error'],
     data: z.object({ delivery }),
-    summary: 'Try a delivery again now',
+    summary: 'Retry a delivery now',
     description:
-      'One that waits is tried now and goes on by its schedule; one that is done with gets one more try. What was delivered once stays delivered.',
+      'A pending delivery is attempted now and continues on its schedule; a finished one gets one more attempt. A delivered one stays `delivered`.',
   }),
   recover: endpoint({
     ...access,
@@ -130,9 +130,9 @@ export const webhookDeliveries = {
     }),
     data: z.object({
       recovered: z.int().min(0),
-      has_more: z.boolean().meta({ description: 'Whether to ask again for what is left.' }),
+      has_more: z.boolean().meta({ description: 'Whether to repeat the request for the rest.' }),
     }),
-    summary: 'Queue the deliveries again that a webhook did not get',
-    description: `Those that failed or were discarded, of events between \`since\` and \`until\` (now, where left out), each with all its tries; at most ${LIMITS.webhook_recover_deliveries} at a time and ${LIMITS.webhook_recover_s / 86_400} days back.`,
+    summary: 'Queue the missed deliveries of a webhook again',
+    description: `Failed and discarded deliveries of events between \`since\` and \`until\` (default: now), each with all its attempts; at most ${LIMITS.webhook_recover_deliveries} in one request and ${LIMITS.webhook_recover_s / 86_400} days back.`,
   }),
 } as const

@@ -7,25 +7,25 @@ import { LIMITS } from '../limits.ts'
 import { EVENT_KINDS } from './events.ts'
 import { webhookDeliveries } from './webhook-deliveries.ts'
 
-/** How a webhook does: `failing` is tried on, `disabled` is not. Source: contract section 7. */
+/** The statuses of a webhook; only `disabled` stops deliveries. Source: contract section 7. */
 export const WEBHOOK_STATUSES = ['active', 'failing', 'disabled'] as const
 
-/** How a webhook does. */
+/** The status of a webhook. */
 export type WebhookStatus = (typeof WEBHOOK_STATUSES)[number]
 
-/** Whether a webhook is told of live messages, of test messages, or of both. Source: contract section 9. */
+/** Whether a webhook gets events of live messages, of test messages, or of both. Source: contract section 9. */
 export const WEBHOOK_MODES = ['all', 'live', 'test'] as const
 
-/** Which messages a webhook is told of. */
+/** Which messages a webhook gets events of. */
 export type WebhookMode = (typeof WEBHOOK_MODES)[number]
 
-/** What a webhook can be subscribed to: kinds of events, or `*` for all, those to come included. */
+/** What a webhook can subscribe to: kinds of events, or `*` for all, future kinds too. */
 export const SUBSCRIPTIONS = ['*', ...EVENT_KINDS] as const
 
-/** One thing that a webhook is subscribed to. */
+/** One subscription of a webhook. */
 export type Subscription = (typeof SUBSCRIPTIONS)[number]
 
-/** The record of a webhook; its secret is in no record. Source: contract section 7. */
+/** The record of a webhook, without its secret. Source: contract section 7. */
 export const webhook = z
   .object({
     id: uuid,
@@ -34,13 +34,13 @@ export const webhook = z
     events: z.array(z.enum(SUBSCRIPTIONS)),
     mode: z.enum(WEBHOOK_MODES).meta({
       description:
-        'Whether it is told of live messages, of test messages (`livemode` false), or of both.',
+        'Whether it gets events of live messages, of test messages (`livemode` false), or of both.',
     }),
     is_active: z.boolean(),
     status: z.enum(WEBHOOK_STATUSES),
     disabled_reason: z.string().nullable(),
     secret_prefix: z.string(),
-    /** The names only: values are written and never read back. */
+    /** Names only: values are never returned. */
     headers: z.array(z.string()),
     consecutive_failures: z.int().min(0),
     last_success_at: timestamp.nullable(),
@@ -54,7 +54,7 @@ export const webhook = z
 export type Webhook = z.output<typeof webhook>
 
 const HEADER_NAME = /^[A-Za-z][A-Za-z0-9_-]*$/
-// Those that the transport or the signature needs for itself.
+// Reserved for the transport and the signature.
 const RESERVED_NAME =
   /^(?:host|connection|content-.*|transfer-encoding|te|trailer|upgrade|expect|keep-alive|accept-encoding|user-agent|proxy-.*|x-svc-.*|webhook-.*)$/i
 
@@ -73,7 +73,7 @@ const headerNames = z
   .array(z.string('Header names must be strings'))
   .max(LIMITS.webhook_headers, `At most ${LIMITS.webhook_headers} entries are allowed`)
 
-/** Headers that are given anew with their values, or the names of those that stay, as a record shows them. */
+/** New headers with their values, or the names of the headers to keep, as in a record. */
 const changedHeaders = z
   .custom<Record<string, string> | string[]>((value) => Array.isArray(value) || isRecord(value), {
     error: 'headers must be an object, or an array of names',
@@ -90,12 +90,12 @@ const changedHeaders = z
       { type: 'array', items: { type: 'string' } },
     ],
     description:
-      'An object replaces all headers. An array of names, as a record shows them, keeps those and removes the others.',
+      'An object replaces all headers. An array of names, as in a record, keeps those and removes the others.',
   })
 
 const mode = z.enum(WEBHOOK_MODES).optional()
 const subscriptions = z.array(z.enum(SUBSCRIPTIONS)).min(1).max(SUBSCRIPTIONS.length)
-const newSecret = z.string().meta({ description: 'Signs the deliveries. It is shown this once.' })
+const newSecret = z.string().meta({ description: 'Signs the deliveries. It is shown only once.' })
 
 const access = { auth: 'jwt_or_api_key', scope: 'manage_webhooks', rate: 'general' } as const
 const oneWebhook = { params: z.object({ id: uuid }), not_found: 'Webhook not found' } as const
@@ -112,8 +112,7 @@ export const webhooks = {
       description: text(LIMITS.webhook_description_length).optional(),
       events: subscriptions.default(() => ['*' as const]),
       mode: mode.meta({
-        description:
-          '`all` where it is left out, and `test` for a test key, which may name no other.',
+        description: 'Default: `all`; with a test key `test`, the only value that it may set.',
       }),
       headers: customHeaders.optional(),
     }),
@@ -171,7 +170,7 @@ export const webhooks = {
       events: subscriptions.nullish(),
       mode: mode.meta({
         description:
-          'What waits for the webhook and is not of its mode any more is discarded. A test key may name `test` only.',
+          'Pending deliveries that do not fit the new mode are discarded. A test key may set `test` only.',
       }),
       headers: changedHeaders.nullish(),
       is_active: z.boolean().optional(),
@@ -184,7 +183,7 @@ export const webhooks = {
     }),
     summary: 'Change a webhook',
     description:
-      'Changes the fields given and keeps the others; null clears one: no description, every event, no headers. `is_active` disables and enables. A `url` of another scheme, host or port removes the headers, unless `headers` gives them again with their values; the signing secret stays, since it is never sent.',
+      'Changes the fields in the body and keeps the others; null clears one: no description, every event, no headers. `is_active` disables and enables. A `url` with another scheme, host or port removes the headers, unless `headers` has them with their values; the signing secret stays, because it is never sent.',
   }),
   delete: endpoint({
     ...access,
@@ -205,13 +204,13 @@ export const webhooks = {
       webhook: webhook.extend({
         secret: newSecret,
         previous_secret_ends_at: timestamp.meta({
-          description: 'Until then the secret before this one is valid too.',
+          description: 'Until then the previous secret is valid too.',
         }),
       }),
     }),
-    summary: 'Give a webhook a new secret',
+    summary: 'Replace the secret of a webhook',
     description:
-      'Both secrets are valid for 24 hours. Of more than two the newest two are: doing it twice ends a secret at once.',
+      'Both secrets are valid for 24 hours. Only the newest two are valid: a second rotation ends the oldest immediately.',
   }),
   enable: endpoint({
     ...access,
@@ -220,9 +219,9 @@ export const webhooks = {
     path: '/api/v1/webhooks/:id/enable',
     status: 200,
     data: z.object({ webhook }),
-    summary: 'Enable a webhook that was disabled',
+    summary: 'Enable a disabled webhook',
     description:
-      'What still waited goes on by its schedule; what fell due meanwhile was discarded and can be recovered.',
+      'Pending deliveries continue on their schedule. Deliveries that fell due while it was disabled were discarded and can be recovered.',
   }),
   ...webhookDeliveries,
 } as const

@@ -10,14 +10,14 @@ export const workspace = z
     name: z.string(),
     email: z.string(),
     email_verified: z.boolean(),
-    /** What is available: the balance less what is held. */
+    /** The available credits: the balance without `credits_held`. */
     credits_balance: credits,
     phone: z.string().nullable(),
     country: z.string().nullable(),
-    /** Who an e-mail comes from when the request does not say. */
+    /** The default display name of the sender of e-mails. */
     sender_name: z.string().nullable(),
     credits_held: credits,
-    /** Below this much available the owner is told; null for never. */
+    /** Below this number of available credits the owner is notified; null: never. */
     low_balance: credits.nullable(),
     created_at: timestamp,
     updated_at: timestamp,
@@ -27,15 +27,15 @@ export const workspace = z
 /** The record of a workspace. */
 export type Workspace = z.output<typeof workspace>
 
-/** What signup and login say of a workspace. Source: interface, Account and authentication. */
+/** A workspace in the answers of signup and login. Source: interface, Account and authentication. */
 export const workspaceSummary = workspace
   .pick({ id: true, name: true, email: true, email_verified: true, credits_balance: true })
   .meta({ id: 'WorkspaceSummary' })
 
-/** What signup and login say of a workspace. */
+/** A workspace in the answers of signup and login. */
 export type WorkspaceSummary = z.output<typeof workspaceSummary>
 
-/** A password that is being chosen. Source: interface, Password handling; contract section 2. */
+/** A new password. Source: interface, Password handling; contract section 2. */
 export const newPassword = z
   .string()
   .refine(
@@ -75,7 +75,7 @@ export const workspaces = {
     }),
     data: z.object({ workspace: workspaceSummary, message }),
     summary: 'Create a workspace',
-    description: 'An e-mail asks to verify the address. An address in use is refused.',
+    description: 'Sends an e-mail to verify the address. An address in use is refused.',
   }),
   login: endpoint({
     method: 'POST',
@@ -89,7 +89,7 @@ export const workspaces = {
       workspace: workspaceSummary,
       token: z.string().meta({ description: 'A JWT, valid for 30 days.' }),
     }),
-    summary: 'Get a token for an e-mail address and its password',
+    summary: 'Get a token with e-mail address and password',
   }),
   logout: endpoint({
     method: 'POST',
@@ -100,7 +100,7 @@ export const workspaces = {
     data: z.object({ message }),
     summary: 'End the session of the token',
     description:
-      'The token is refused by the very next request, on every server. Other tokens of the workspace stay valid, and so do API keys.',
+      'The token is refused from the next request on, by every server. Other tokens of the workspace and API keys stay valid.',
   }),
   verify_email: endpoint({
     method: 'POST',
@@ -112,7 +112,7 @@ export const workspaces = {
     data: z.object({ workspace: workspaceSummary, message }),
     summary: 'Verify an e-mail address',
     description:
-      'The token works once, for 24 hours, unless a newer one was sent. The first verification revokes the API keys and disables the webhooks that exist by then. Sessions go on.',
+      'The token is valid once, for 24 hours, and until a newer one is sent. The first verification revokes all API keys and disables all webhooks that exist. Sessions continue.',
   }),
   resend_verification: endpoint({
     method: 'POST',
@@ -122,8 +122,8 @@ export const workspaces = {
     status: 200,
     body: z.object({ email }),
     data: z.object({ message }),
-    summary: 'Send the e-mail that verifies an address again',
-    description: 'The answer is the same whether or not anybody has the address.',
+    summary: 'Send the verification e-mail again',
+    description: 'The answer is the same whether or not the address has an account.',
   }),
   forgot_password: endpoint({
     method: 'POST',
@@ -133,8 +133,8 @@ export const workspaces = {
     status: 200,
     body: z.object({ email }),
     data: z.object({ message }),
-    summary: 'Send an e-mail that lets its reader choose a new password',
-    description: 'The answer is the same whether or not anybody has the address.',
+    summary: 'Send an e-mail to choose a new password',
+    description: 'The answer is the same whether or not the address has an account.',
   }),
   reset_password: endpoint({
     method: 'POST',
@@ -146,13 +146,13 @@ export const workspaces = {
       token,
       password: newPassword,
       revoke_api_keys: z.boolean().optional().meta({
-        description: 'Whether to revoke every API key and disable every webhook too.',
+        description: 'Whether to revoke all API keys and disable all webhooks too.',
       }),
     }),
     data: z.object({ message }),
     summary: 'Choose a new password with the token of an e-mail',
     description:
-      'The token works once, for 30 minutes, unless a newer one was sent. Every token of a login ends. Where the address was not verified, it is by this, and API keys and webhooks end as with verify-email.',
+      'The token is valid once, for 30 minutes, and until a newer one is sent. All sessions end. This also verifies an unverified address: API keys are revoked and webhooks disabled as by verify-email.',
   }),
   change_password: endpoint({
     method: 'POST',
@@ -163,7 +163,7 @@ export const workspaces = {
     body: z.object({ current_password: password, new_password: newPassword }),
     data: z.object({ message }),
     summary: 'Change the password',
-    description: 'Every token of a login ends, that of the request too.',
+    description: 'All sessions end, also that of the request.',
   }),
   account: endpoint({
     method: 'GET',
@@ -189,10 +189,10 @@ export const workspaces = {
         .refine((amount) => amount >= 0, 'low_balance must be at least 0')
         .nullable()
         .optional()
-        .meta({ description: 'Below this many credits the owner is told; null for never.' }),
+        .meta({ description: 'Below this number of credits the owner is notified; null: never.' }),
     }),
     data: workspace,
     summary: 'Change the workspace of the token',
-    description: 'Fields that are left out stay as they are; null clears one.',
+    description: 'Missing fields do not change; null clears a field.',
   }),
 } as const

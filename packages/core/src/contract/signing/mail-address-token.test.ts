@@ -84,7 +84,7 @@ describe('a token that names a message', () => {
   it('is made of UUIDs alone, and says nothing of what else it got', () => {
     for (const id of ['m1', '', REF.message_id.toUpperCase(), `${REF.message_id}0`]) {
       const make = () => messageToken(SECRET, 'bounce', { ...REF, message_id: id })
-      expect(make).toThrow(new RangeError('an id of a message is no lower-case UUID'))
+      expect(make).toThrow(new RangeError('an id of a message is not a lower-case UUID'))
     }
   })
 })

@@ -1,7 +1,7 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import type { MessageRef } from '../outside/provider.ts'
 
-/** What a token is for: one of a purpose is none for the other. */
+/** The purpose of a token; a token is invalid for the other purpose. */
 export type TokenPurpose = 'bounce' | 'unsubscribe'
 
 const ID_BYTES = 16
@@ -9,21 +9,20 @@ const REF_BYTES = 2 * ID_BYTES
 const MAC_BYTES = 8
 const TOKEN_BYTES = REF_BYTES + MAC_BYTES
 
-/** 36^62 is just above 2^320: forty bytes and not a digit to spare. */
+/** 36^62 is just above 2^320, which is forty bytes. */
 const TOKEN_LENGTH = 62
 const TOKEN = /^[0-9a-z]{62}$/
 const DIGITS_PER_STEP = 10
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 
 /**
- * Names a message in an address or a link so that nobody else can: both of its ids and 64 bits of an HMAC-SHA256 over
- * purpose and ids, as 62 digits of base 36. No case is in it, because systems of mail may fold it, and with `b+` before
- * it fills the 64 octets that a local part may have (RFC 5321, section 4.5.3.1.1).
+ * An unforgeable name of a message for an address or a link: both of its ids and 64 bits of an HMAC-SHA256 of purpose and
+ * ids, as 62 digits of base 36. It ignores case, because mail systems may change it, and with the prefix `b+` it has the 64
+ * octets that a local part may have (RFC 5321, section 4.5.3.1.1).
  *
- * The margin: whoever tries a million forgeries a second, each of them a request to this service, hits one after
- * 290,000 years on average (2^63 tries). Such a hit would report a bounce of that one message, or unsubscribe its one
- * recipient.
- * @throws RangeError where an id is no lower-case UUID.
+ * An attacker with a million forgeries a second, each a request to this service, succeeds after 290,000 years on average
+ * (2^63 attempts). A success reports a bounce of one message, or unsubscribes its recipient.
+ * @throws RangeError if an id is not a lower-case UUID.
  */
 export function messageToken(secret: string, purpose: TokenPurpose, ref: MessageRef): string {
   const ids = Buffer.from(hexOf(ref.workspace_id) + hexOf(ref.message_id), 'hex')
@@ -33,7 +32,7 @@ export function messageToken(secret: string, purpose: TokenPurpose, ref: Message
     .padStart(TOKEN_LENGTH, '0')
 }
 
-/** The message that a token names, in whichever case it came back; null where it is none of ours for this purpose. */
+/** The message of a token, in either case; null if the token is not valid for this purpose. */
 export function readMessageToken(
   secret: string,
   purpose: TokenPurpose,
@@ -42,7 +41,7 @@ export function readMessageToken(
   const bytes = bytesOf(token)
   if (bytes === null) return null
   const ids = bytes.subarray(0, REF_BYTES)
-  // Compared in constant time: how long it takes tells nothing of how much was right.
+  // In constant time, so that the duration does not reveal how many bytes are right.
   if (!timingSafeEqual(bytes.subarray(REF_BYTES), macOf(secret, purpose, ids))) return null
   return {
     workspace_id: uuidOf(ids.subarray(0, ID_BYTES)),
@@ -69,8 +68,8 @@ function bytesOf(token: string): Buffer | null {
 }
 
 function hexOf(id: string): string {
-  // The text of what is wrong stays out: ids are not secret, but whatever else came here may be.
-  if (!UUID.test(id)) throw new RangeError('an id of a message is no lower-case UUID')
+  // The error does not repeat the value: ids are not secret, but any other value could be.
+  if (!UUID.test(id)) throw new RangeError('an id of a message is not a lower-case UUID')
   return id.replaceAll('-', '')
 }
 

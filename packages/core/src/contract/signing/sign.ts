@@ -8,39 +8,39 @@ export const SIGNATURE_HEADERS = {
   signature: 'X-Svc-Signature',
   /** The same digest after `sha256=`. */
   signature_256: 'X-Svc-Signature-256',
-  /** One event to one webhook: the same on every attempt. */
+  /** The id of the delivery: one event to one webhook. The same on every attempt. */
   delivery: 'X-Svc-Delivery',
-  /** Counted from 1. */
+  /** The number of the attempt, from 1. */
   attempt: 'X-Svc-Attempt',
-  /** The event: the same on every attempt and for every webhook. */
+  /** The id of the event: the same on every attempt and for every webhook. */
   webhook_id: 'webhook-id',
-  /** Whole seconds since 1970 of this attempt. */
+  /** The time of this attempt in whole seconds since 1970. */
   webhook_timestamp: 'webhook-timestamp',
-  /** Standard Webhooks: `v1,<base64>`, several with a space between while a rotation overlaps. */
+  /** Standard Webhooks: `v1,<base64>`; two, separated by a space, while a rotation overlaps. */
   webhook_signature: 'webhook-signature',
 } as const
 
-/** The names of a delivery's signature headers. */
+/** The name of a header of a delivery. */
 export type SignatureHeader = (typeof SIGNATURE_HEADERS)[keyof typeof SIGNATURE_HEADERS]
 
 const SECRET_PREFIX = 'whsec_'
 const SECRET_BYTES = 32
 
-/** Mints a webhook's secret from `random(n)`, which gives n random bytes. ASCII, so that every receiver's library reads the same key. */
+/** A new secret of a webhook. `random(n)` returns n random bytes. ASCII, so that every library reads the same key. */
 export function mintSecret(random: (bytes: number) => Buffer): string {
   return SECRET_PREFIX + random(SECRET_BYTES).toString('base64')
 }
 
-/** The bare lowercase hex HMAC-SHA256 of the body's exact bytes, keyed with the UTF-8 bytes of the secret. */
+/** The lowercase hex HMAC-SHA256 of the exact bytes of the body, keyed with the UTF-8 bytes of the secret. */
 export function signHex(secret: string, body: string | Uint8Array): string {
   return createHmac('sha256', secret).update(body).digest('hex')
 }
 
-/** One attempt at a delivery, as it is to be signed. */
+/** One attempt of a delivery, to be signed. */
 export interface Signing {
-  /** Signs the single-value headers, and `webhook-signature` too. */
+  /** Signs the single-value headers and `webhook-signature`. */
   secret: string
-  /** While a rotation overlaps: the other secret, by which `webhook-signature` is signed as well. */
+  /** While a rotation overlaps: the other secret, which signs `webhook-signature` too. */
   previous_secret?: string | null | undefined
   body: string | Uint8Array
   event: string
@@ -50,7 +50,7 @@ export interface Signing {
   at: Date
 }
 
-/** The headers that go with one attempt. Throws when a secret is empty. */
+/** The headers of one attempt. @throws Error if a secret is empty. */
 export function sign(signing: Signing): Record<SignatureHeader, string> {
   const { secret, previous_secret, body, event, event_id, delivery_id, attempt, at } = signing
   const secrets = previous_secret ? [secret, previous_secret] : [secret]
@@ -71,7 +71,7 @@ export function sign(signing: Signing): Record<SignatureHeader, string> {
   }
 }
 
-/** The base64 signature of Standard Webhooks: of id, timestamp and body, keyed with the bytes that the secret encodes. */
+/** The base64 signature of Standard Webhooks over id, timestamp and body, keyed with the decoded bytes of the secret. */
 export function signStandard(
   secret: string,
   id: string,
@@ -87,7 +87,7 @@ function standardKey(secret: string): Buffer {
   return Buffer.from(encoded, 'base64')
 }
 
-/** Whether both schemes get a key out of the secret: an empty one is a key that everybody has. */
+/** Whether both schemes get a key from the secret: every client knows an empty key. */
 export function isUsableSecret(secret: unknown): secret is string {
   return typeof secret === 'string' && secret !== '' && standardKey(secret).length > 0
 }

@@ -1,7 +1,4 @@
-/**
- * Signing and verifying webhook deliveries: the subpath `@svc/core/webhooks`. Needs node:crypto and
- * nothing else, so that a receiver can install it. Source: interface, Webhook signing; contract section 7.
- */
+/** Signs and verifies webhook deliveries; loads only node:crypto. Source: interface, Webhook signing; contract section 7. */
 export {
   mintSecret,
   SIGNATURE_HEADERS,

@@ -6,26 +6,26 @@ const HEX_DIGEST = /^(?:sha256=)?([0-9a-f]{64})$/
 const STANDARD_DIGEST = /^v1,([A-Za-z0-9+/]{43}=)$/
 const UNIX_SECONDS = /^\d{1,12}$/
 
-/** Headers as Node, Fetch or a plain object have them. */
+/** Headers of Node, Fetch or a plain object. */
 export type HeaderSource =
   | { get(name: string): string | null }
   | Readonly<Record<string, string | readonly string[] | undefined>>
 
-/** What a receiver got, and what it knows. */
+/** A received delivery, and the secrets of the receiver. */
 export interface Verification {
-  /** The webhook's secret; several while it is being rotated. */
+  /** The secret of the webhook; several during a rotation. */
   secret: string | readonly string[]
-  /** The raw body: the bytes as they came, never parsed and printed again. */
+  /** The raw body: the received bytes, not parsed and printed again. */
   body: string | Uint8Array
   headers?: HeaderSource | undefined
-  /** The value of `X-Svc-Signature`, where the headers are not at hand. */
+  /** The value of `X-Svc-Signature`, if there are no headers. */
   signature?: string | undefined
-  /** How far `webhook-timestamp` may be from now, in seconds; 300 unless told, `false` for any. */
+  /** The maximum difference of `webhook-timestamp` from `now` in seconds; default 300; `false`: no limit. */
   tolerance_s?: number | false | undefined
   now?: Date | undefined
 }
 
-/** Why a delivery was not accepted. */
+/** Why a delivery is not authentic. */
 export type VerificationFailure =
   | 'secret_unusable'
   | 'body_already_parsed'
@@ -39,15 +39,15 @@ export type VerificationFailure =
   | 'timestamp_too_new'
   | 'event_mismatch'
 
-/** Whether a delivery is authentic: by which scheme and secret, or why not, with a hint for people. */
+/** Whether a delivery is authentic: with scheme and secret, or with the reason and a hint for the developer. */
 export type VerificationResult =
   | {
       ok: true
-      /** `hex` proves who sent it, `standard` also when: only that one stops replays. */
+      /** `hex` proves the sender; `standard` also the time, and so detects replays. */
       scheme: 'standard' | 'hex'
-      /** Which of the secrets signed it. */
+      /** The position of the secret that signed it. */
       secret_index: number
-      /** What the signed body says; of a body that is no event, what `X-Svc-Event` says, which nobody signed. */
+      /** The event in the signed body; if the body is not an event, the value of `X-Svc-Event`, which is not signed. */
       event: string | null
       event_id: string | null
       timestamp: Date | null
@@ -69,9 +69,9 @@ const HINTS: Record<VerificationFailure, string> = {
 }
 
 /**
- * Tells whether a delivery came from the service and arrived as it was sent; never throws. Compares
- * in constant time. `webhook-signature` is looked at first, and alone where it is there; otherwise
- * `X-Svc-Signature`, bare or after `sha256=`, which cannot show a replay.
+ * Whether the service sent the delivery and its body is unchanged. Never throws; compares in constant time. Only
+ * `webhook-signature` is checked if it is there; otherwise `X-Svc-Signature`, bare or after `sha256=`, which cannot
+ * detect a replay.
  */
 export function verify(input: Verification): VerificationResult {
   const { secret, body, headers, signature } = input
@@ -83,9 +83,9 @@ export function verify(input: Verification): VerificationResult {
   const read = (name: SignatureHeader) => headerOf(headers, name)
   const standard = read('webhook-signature')
   if (standard !== null) return verifyStandard(standard, secrets, input, read)
-  const given = signature ?? read('X-Svc-Signature') ?? read('X-Svc-Signature-256')
-  if (given === null) return refuse('missing_signature')
-  const digest = HEX_DIGEST.exec(given)?.[1]
+  const value = signature ?? read('X-Svc-Signature') ?? read('X-Svc-Signature-256')
+  if (value === null) return refuse('missing_signature')
+  const digest = HEX_DIGEST.exec(value)?.[1]
   if (digest === undefined) return refuse('malformed_signature')
   const signs: Signs = (each, bytes) => isSame(signHex(each, bytes), digest)
   const secret_index = secrets.findIndex((each) => signs(each, body))
@@ -94,7 +94,7 @@ export function verify(input: Verification): VerificationResult {
 }
 
 function verifyStandard(
-  given: string,
+  value: string,
   secrets: readonly string[],
   { body, tolerance_s = TOLERANCE_S, now = new Date() }: Verification,
   read: (name: SignatureHeader) => string | null,
@@ -104,7 +104,7 @@ function verifyStandard(
   if (id === null) return refuse('missing_id')
   if (seconds === null) return refuse('missing_timestamp')
   if (!UNIX_SECONDS.test(seconds)) return refuse('malformed_timestamp')
-  const digests = given.split(' ').flatMap((each) => STANDARD_DIGEST.exec(each)?.[1] ?? [])
+  const digests = value.split(' ').flatMap((each) => STANDARD_DIGEST.exec(each)?.[1] ?? [])
   if (digests.length === 0) return refuse('malformed_signature')
   const signs: Signs = (secret, bytes) => {
     const expected = signStandard(secret, id, seconds, bytes)
@@ -121,7 +121,7 @@ function verifyStandard(
 
 type Accepted = Extract<VerificationResult, { ok: true }>
 
-/** Whoever routes by the header must not be led astray with a genuine body. */
+/** Refuses a genuine body with another value of `X-Svc-Event`: the receiver may route by that header. */
 function accept(
   proven: Omit<Accepted, 'ok' | 'event'>,
   body: string | Uint8Array,
@@ -142,9 +142,9 @@ function eventIn(body: string | Uint8Array): string | null {
   }
 }
 
-function isSame(expected: string, given: string): boolean {
+function isSame(expected: string, actual: string): boolean {
   const a = Buffer.from(expected)
-  const b = Buffer.from(given)
+  const b = Buffer.from(actual)
   return a.length === b.length && timingSafeEqual(a, b)
 }
 
@@ -153,21 +153,21 @@ function refuse(reason: VerificationFailure, hint = HINTS[reason]): Verification
 }
 
 function headerOf(headers: HeaderSource | undefined, name: string): string | null {
-  const value = givenIn(headers ?? {}, name)
+  const value = valueIn(headers ?? {}, name)
   const first = Array.isArray(value) ? value[0] : value
   return typeof first === 'string' ? first : null
 }
 
-function givenIn(headers: HeaderSource, name: string): unknown {
+function valueIn(headers: HeaderSource, name: string): unknown {
   if (typeof headers.get === 'function') return headers.get(name)
   const key = Object.keys(headers).find((each) => each.toLowerCase() === name.toLowerCase())
   return key === undefined ? undefined : (headers as Record<string, unknown>)[key]
 }
 
-/** Whether the secret gives the signature at hand for these bytes. */
+/** Whether the secret gives the received signature for these bytes. */
 type Signs = (secret: string, body: string | Uint8Array) => boolean
 
-/** Looks for the usual mistakes, so that the receiver's author need not. Runs on refused deliveries only. */
+/** Checks for frequent mistakes of receivers. Runs only on refused deliveries. */
 function mismatchHint(secrets: readonly string[], body: string | Uint8Array, signs: Signs): string {
   const text = textOf(body)
   const signed = (alteredBody: string) => secrets.some((secret) => signs(secret, alteredBody))
