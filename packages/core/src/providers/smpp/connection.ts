@@ -1,0 +1,120 @@
+import { connect as connectTcp, isIP, type Socket } from 'node:net'
+import { connect as connectTls } from 'node:tls'
+import {
+  ANSWER,
+  COMMAND,
+  createFramer,
+  encodePdu,
+  GENERIC_NACK,
+  MalformedPdu,
+  type Pdu,
+  setSequence,
+} from './pdu.ts'
+import type { BindSettings } from './settings.ts'
+import { STATUS } from './status-table.ts'
+
+type Peer = Pick<BindSettings, 'host' | 'port' | 'tls'>
+
+export interface ConnectionEvents {
+  connected(): void
+  /** The SMSC answered a request. */
+  answered(pdu: Pdu): void
+  /** A deliver_sm, which the session answers with `answer`. */
+  delivered(pdu: Pdu, answer: (status: number) => void): void
+  /** The SMSC sent an unbind, which was answered. */
+  unbound(): void
+  /** The SMSC ends the connection after this silence. */
+  ended(silence_ms: number): void
+  /** The connection failed, or was closed without an error: null. May be called again. */
+  closed(failure: string | null): void
+}
+
+export const NOTHING = Buffer.alloc(0)
+/** The message_id of a deliver_sm_resp, which is unused: SMPP 3.4 section 4.6.2. */
+const NO_ID = Buffer.alloc(1)
+
+/** Connects to an SMSC, exchanges PDUs, and answers enquire_link, unbind and unknown requests. */
+export function openConnection(peer: Peer, events: ConnectionEvents) {
+  const socket = connectTo(peer)
+  const framesOf = createFramer()
+  let unsent: Buffer[] = []
+  let silentSince = performance.now()
+  const silence_ms = () => performance.now() - silentSince
+
+  socket.setNoDelay(true)
+  socket.on(peer.tls ? 'secureConnect' : 'connect', events.connected)
+  socket.on('data', read)
+  socket.on('error', ({ code }: NodeJS.ErrnoException) => events.closed(code ?? 'connection error'))
+  socket.on('end', () => events.ended(silence_ms()))
+  socket.on('close', () => events.closed(null))
+
+  function read(chunk: Buffer): void {
+    const before_ms = silence_ms()
+    silentSince += before_ms
+    try {
+      for (const pdu of framesOf(chunk)) if (!socket.destroyed) handle(pdu, before_ms)
+    } catch (error) {
+      if (!(error instanceof MalformedPdu)) throw error
+      events.closed(`malformed PDU: ${error.message}`)
+    }
+  }
+
+  function handle(pdu: Pdu, before_ms: number): void {
+    // The SMSC could not read a sequence number: it is out of step with the stream.
+    if (pdu.command === GENERIC_NACK && pdu.sequence === 0) events.closed('generic_nack')
+    else if (pdu.command >= ANSWER) events.answered(pdu)
+    else serve(pdu, before_ms)
+  }
+
+  function serve(pdu: Pdu, before_ms: number): void {
+    const { command, sequence } = pdu
+    const answer = (status: number, body = NOTHING) =>
+      write(encodePdu(command + ANSWER, status, body), sequence)
+    if (command === COMMAND.enquire_link) answer(STATUS.ok)
+    else if (command === COMMAND.deliver_sm) {
+      events.delivered(pdu, (status) => answer(status, NO_ID))
+    } else if (command === COMMAND.unbind) {
+      events.ended(before_ms)
+      answer(STATUS.ok)
+      flush()
+      socket.end()
+      events.unbound()
+    } else if (command !== COMMAND.alert_notification) {
+      write(encodePdu(GENERIC_NACK, STATUS.invalid_command, NOTHING), sequence)
+    }
+  }
+
+  function write(pdu: Buffer, sequence: number): void {
+    setSequence(pdu, sequence)
+    if (unsent.length === 0) process.nextTick(flush)
+    unsent.push(pdu)
+  }
+
+  function flush(): void {
+    if (unsent.length === 0) return
+    const all = unsent.length === 1 ? (unsent[0] as Buffer) : Buffer.concat(unsent)
+    unsent = []
+    if (socket.writable) socket.write(all)
+  }
+
+  return {
+    /** The time since the SMSC last sent anything. */
+    silence_ms,
+    /** The octets that the SMSC has not read yet. */
+    unread: () => socket.writableLength,
+    /** Writes a PDU; ignored at the end of the connection. Those of one turn of the event loop go in one packet. */
+    write,
+    destroy: () => void socket.destroy(),
+  }
+}
+
+export type Connection = ReturnType<typeof openConnection>
+
+/** Begins to connect. With TLS, the certificate is checked against `servername`, by default the host. */
+function connectTo({ host, port, tls }: Peer): Socket {
+  if (!tls) return connectTcp({ host, port })
+  const { ca, servername = host } = tls === true ? {} : tls
+  // An IP address is not allowed in SNI (RFC 6066 section 3); the certificate is still checked against it.
+  const name = isIP(servername) ? '' : servername
+  return connectTls({ host, port, servername: name, ...(ca !== undefined && { ca }) })
+}
