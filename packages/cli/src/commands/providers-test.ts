@@ -57,10 +57,10 @@ async function testProvider(context: Context, name: string, options: TestOptions
   const request = await requestOf(options)
   await withCore(io, async (core) => {
     const checked = await core.providers.check(name)
-    if (checked.type === 'wrong') {
+    if (checked.type === 'failed') {
       throw new Failure('check_failed', `${name} is not ready: ${checked.text}`)
     }
-    if (request === null) return showCheck(context, name, checked.type === 'well')
+    if (request === null) return showCheck(context, name, checked.type === 'ok')
     if (!options.yes) {
       const { channel, to } = request
       await confirm(

@@ -30,17 +30,17 @@ export async function checkProviders(
     }
     if (offline) continue
     const checked = await core.providers.check(name).catch((error: unknown) => ({
-      type: 'wrong' as const,
+      type: 'failed' as const,
       text: reasonOf(error),
     }))
-    if (checked.type === 'wrong') {
+    if (checked.type === 'failed') {
       findings.push(
         is.error(
           `${name} does not accept its settings: ${checked.text}`,
           'compare them with your account at the provider',
         ),
       )
-    } else if (checked.type === 'well') {
+    } else if (checked.type === 'ok') {
       findings.push(is.ok(`${name} accepts its settings (${channels.join(', ')})`))
     } else {
       findings.push(is.ok(`${name} cannot be checked without a message (${channels.join(', ')})`))

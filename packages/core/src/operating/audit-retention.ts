@@ -2,29 +2,29 @@ import type { Runtime } from '../runtime/runtime.ts'
 import type { Storage } from '../storage/ports/storage.ts'
 import { RETENTION_DAYS_MAX, RETENTION_DAYS_MIN } from './retention.ts'
 
-/** After how many days entries are removed, unless the operator sets another number. */
+/** Default age in days at which entries are removed. */
 export const AUDIT_DAYS_DEFAULT = 365
 
 /**
- * The newest entries of each action that stay in a workspace. Of each action by itself: a client that changes a webhook 500
- * times a minute fills its share within the hour, and pushes out no entry of a login or a key.
+ * The number of newest entries of each action that stay in a workspace. The limit is per action: a client that changes a
+ * webhook 500 times a minute reaches it within the hour, and displaces no entry of a login or a key.
  */
 const ENTRIES_MAX = 20_000
 
-/** One step is one transaction: sends wait while it runs. */
+/** Rows in one transaction: sends wait while it runs. */
 const STEP_MAX = 1_000
 
-/** Counting the entries of every workspace reads the whole key. */
+/** Counting the entries of every workspace scans the whole index. */
 const TRIM_EVERY_MS = 60 * 60_000
 
 const DAY_MS = 24 * 60 * 60_000
 
 export interface AuditRetention {
-  /** Removes what is too old, and of each action of a workspace what is too much. */
+  /** Removes entries that are too old, and the oldest entries of an action above its limit. */
   apply(isStopping: () => boolean): Promise<void>
 }
 
-/** @throws RangeError for days that are no whole number from 7 to 36,500. */
+/** @throws RangeError unless `days` is a whole number from 7 to 36,500. */
 export function createAuditRetention({
   storage,
   runtime,

@@ -8,11 +8,11 @@ import type { WebhookChange } from '../storage/ports/webhooks.ts'
 import { openHeaders, placeOfWebhook, sealWebhook } from '../webhooks/sealed-webhook.ts'
 import { type BatchOptions, inBatches, type Rows } from './secrets-batches.ts'
 
-/** What was given up because its key is lost. */
+/** The number of discarded values whose key is lost. */
 export interface DiscardReport {
-  /** Secrets of the service, which are made anew when they are needed. */
+  /** Secrets of the service, which generates new ones when it needs them. */
   secrets: number
-  /** Webhooks with a new secret, disabled where a secret or headers were lost. */
+  /** Changed webhooks; disabled where the current secret or the headers were lost. */
   webhooks: number
 }
 
@@ -46,7 +46,7 @@ export async function discardUnreadable(
 
 const DISABLED = { is_active: false, status: 'disabled', disabled_reason: 'secret_lost' } as const
 
-/** What a webhook becomes whose values cannot all be read; null where they can. */
+/** The change to a webhook with unreadable values; null when all can be read. */
 function withoutLost(
   row: WebhookSecretColumns,
   sealer: Sealer,

@@ -6,50 +6,53 @@ import type { Doubt, DoubtfulMessage, DoubtfulTotal } from '../storage/ports/dis
 import type { Storage } from '../storage/ports/storage.ts'
 import { ALL, type DispatchGate } from './dispatch-gate.ts'
 
-/** Why nothing is sent or delivered. */
+/** A pause of all sending and delivering. */
 export interface DispatchPause {
   cause: 'operator' | 'restore'
   reason: string
-  /** Of a restore: when the backup was made. */
+  /** After a restore: the time of the backup. Else null. */
   backup_at: Date | null
   created_at: Date
 }
 
-/** What becomes of messages that were due before a restore: sent, perhaps a second time; or failed and given back. */
+/** Messages that were due before a restore are sent, possibly a second time, or fail and are refunded. */
 export type DoubtfulChoice = 'send' | 'cancel'
 
-/** What the end of a pause did. */
+/** The result of ending a pause. */
 export interface Resumed {
   was_paused: boolean
-  /** How many failed and were given back. */
+  /** The number of messages that failed and were refunded. */
   canceled: number
-  /** How many were being handed over as the backup was made, or since: their provider is asked. */
+  /** Doubtful messages not canceled because a handover had begun: the worker queries their provider. */
   begun: number
 }
 
-/** The stop of all sending and delivering, on every server of the database. Accepting and taking in go on. */
+/**
+ * Pauses all sending and delivering, on every server of the database. Requests, callbacks and inbound messages are still
+ * accepted.
+ */
 export interface DispatchControl {
-  /** Null when nothing is paused. */
+  /** The current pause, or null. */
   pause(): Promise<DispatchPause | null>
-  /** Whether this process holds back; as it last looked, within a second while it dispatches. */
+  /** Whether dispatch is paused, as last read from the database: at most a second old while this process dispatches. */
   isPaused(): boolean
   /**
-   * Nothing more is claimed, within about a second, until `resume`; what is under way ends. Answers the pause that stands:
-   * a restore's stays. With `backup_at` it is a restore's: the database is a copy of that time, and what was due by now
-   * may have been sent since.
-   * @throws SvcError `validation_error` for a time to come.
+   * Stops claims on every server within about a second, until `resume`; sends and deliveries in flight finish. With
+   * `backup_at` the database is a copy of that time, and messages due by now may have been sent since. Returns the pause
+   * in effect: a pause of a restore is not replaced.
+   * @throws SvcError `validation_error` when `backup_at` is in the future.
    */
   stop(
     pause: { reason: string; backup_at?: Date | undefined },
     actor?: Actor,
   ): Promise<DispatchPause>
-  /** After a restore: what may have been sent after the backup. Empty under any other pause. */
+  /** Totals of messages that may have been sent after the backup. Empty unless the pause is of a restore. */
   doubtful(): Promise<DoubtfulTotal[]>
-  /** The same one by one, in bounded steps. */
+  /** The messages that `doubtful` counts, read in pages of 500. */
   doubtfulMessages(): AsyncIterable<DoubtfulMessage>
   /**
    * Ends the pause.
-   * @throws SvcError `validation_error` when there are doubtful messages and nobody chose.
+   * @throws SvcError `validation_error` when there are doubtful messages and `choice` is null.
    */
   resume(choice?: DoubtfulChoice | null, actor?: Actor): Promise<Resumed>
 }
@@ -78,16 +81,16 @@ export function createDispatchControl({
     const found = await pause()
     if (!found?.backup_at) return null
     const { created_at, backup_at } = found
-    // A copy that was put in place by hand does not know when: all that is due by now may have been sent.
+    // A database copied back by hand does not know when: all messages due by now may have been sent.
     const due_until = created_at > backup_at ? created_at : runtime.now()
     return { created_until: created_at, due_until }
   }
 
   async function* doubtfulMessages(): AsyncIterable<DoubtfulMessage> {
-    const meant = await doubt()
+    const window = await doubt()
     let after = ''
-    while (meant) {
-      const page = await reads.doubtfulMessages(meant, { after, limit: PAGE })
+    while (window) {
+      const page = await reads.doubtfulMessages(window, { after, limit: PAGE })
       yield* page
       const last = page[PAGE - 1]
       if (!last) return
@@ -96,11 +99,11 @@ export function createDispatchControl({
   }
 
   async function doubtful(): Promise<DoubtfulTotal[]> {
-    const meant = await doubt()
-    return meant ? reads.doubtfulTotals(meant) : []
+    const window = await doubt()
+    return window ? reads.doubtfulTotals(window) : []
   }
 
-  /** Those of one page, workspace by workspace. Answers how many failed. */
+  /** Cancels one page of messages, one workspace at a time. Returns the number canceled. */
   async function cancel(page: readonly DoubtfulMessage[]): Promise<number> {
     const at = runtime.now()
     let canceled = 0
@@ -133,11 +136,11 @@ export function createDispatchControl({
     async stop({ reason, backup_at }, actor = SERVICE) {
       const created_at = runtime.now()
       if (backup_at && backup_at > created_at) {
-        throw invalid('backup_at', 'It must be a time that has been')
+        throw invalid('backup_at', 'It must not be in the future')
       }
       const cause = backup_at ? 'restore' : 'operator'
       const row = { scope: ALL, cause, reason, backup_at: backup_at ?? null, created_at } as const
-      const { scope: _, ...stands } = await storage.write(async ({ dispatchPauses, audit }) => {
+      const { scope: _, ...current } = await storage.write(async ({ dispatchPauses, audit }) => {
         const paused = {
           workspace_id: '',
           action: 'dispatch.paused',
@@ -147,7 +150,7 @@ export function createDispatchControl({
         return dispatchPauses.put(row)
       })
       await gate.refresh()
-      return stands
+      return current
     },
     async resume(choice = null, actor = SERVICE) {
       const totals = await doubtful()
@@ -158,7 +161,7 @@ export function createDispatchControl({
           `${count} messages may have been sent after the backup: they must be sent again or canceled`,
         )
       }
-      // While nothing is claimed anywhere: the pause ends when they are seen to.
+      // Before the pause ends: until then no server claims these messages.
       const canceled = choice === 'cancel' ? await cancelDoubtful() : 0
       const was_paused = await storage.write(async ({ dispatchPauses, audit }) => {
         if (!(await dispatchPauses.remove(ALL))) return false

@@ -2,17 +2,17 @@ import type { DispatchPauseRow } from '../rows/rows.ts'
 import type { Runtime } from '../runtime/runtime.ts'
 import type { Storage } from '../storage/ports/storage.ts'
 
-/** The one row that a pause of all dispatch is. */
+/** The scope of the row that pauses all dispatch. */
 export const ALL = 'all'
 
-/** Whether this process may claim what is due: kept in the database, so that all servers know and a restart does. */
+/** Whether this process may claim due work. Kept in the database: all servers read it, and it survives a restart. */
 export interface DispatchGate {
   isPaused(): boolean
-  /** Looks at what others have paused and resumed. */
+  /** Reads the pause from the database. */
   refresh(): Promise<void>
 }
 
-/** @param onOpened told when a pause has ended, so that what waited is looked for at once. */
+/** @param onOpened called when a pause has ended, so that due work is claimed at once. */
 export function createDispatchGate({
   storage,
   log,
@@ -35,7 +35,7 @@ export function createDispatchGate({
       )
     }
     if (before && !pause) {
-      log.info({}, 'sending and delivering go on')
+      log.info({}, 'sending and delivering continue')
       onOpened()
     }
   }

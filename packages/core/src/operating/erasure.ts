@@ -8,49 +8,49 @@ import type { IdWindow, SearchedTable } from '../storage/ports/erasure.ts'
 import type { Storage } from '../storage/ports/storage.ts'
 import { erasedBody, nameOf, read as readBody } from '../webhooks/erased-body.ts'
 
-/** What there is of an address, or what was done about it; numbers of rows. */
+/** The numbers of rows that hold an address, or that an erasure changed. */
 export interface ErasureReport {
-  /** In how many workspaces something was found. */
+  /** Workspaces with at least one such row. */
   workspaces: number
-  /** Messages to the address that are done. */
+  /** Messages to the address that have ended. */
   messages: number
-  /** Messages that wait to be sent; of an erasure, those that were canceled. They are among `messages` then. */
+  /** Messages that wait to be sent; in an erasure, the canceled ones, which `messages` counts too. */
   queued: number
-  /** Messages that could not be erased: a provider has them, or is being asked. Known of an erasure alone. */
+  /** Messages in flight at a provider, which were not erased. Always 0 when only counting. */
   under_way: number
-  /** What was received from it. */
+  /** Messages received from the address. */
   received: number
-  /** Events about it, with their deliveries. */
+  /** Events that name the address; their deliveries are not counted. */
   events: number
   conversations: number
   contacts: number
-  /** Stored answers to bulks of the last 24 hours. */
+  /** Stored bulk responses of the last 24 hours, kept for replay. */
   answers: number
-  /** Its suppressions: kept, unless they were to be forgotten too. */
+  /** Suppressions of the address: kept, except with `forget_suppressions`. */
   suppressions: number
-  /** Other addresses of its contacts, which are erased only if somebody asks for it. */
+  /** Other addresses of the same contacts, which need an erasure of their own. */
   other_addresses: string[]
 }
 
-/** Whose data is erased. */
+/** The scope of an erasure. */
 export interface ErasureOptions {
-  /** Only in this one; in all of them, and in what is nobody's, unless told. */
+  /** Default: every workspace, and data without a workspace. */
   workspace_id?: string | undefined
-  /** Called with how many workspaces are done. */
+  /** Receives the number of finished workspaces and of all. */
   onProgress?: ((progress: { done: number; total: number }) => void) | undefined
 }
 
-/** Erasing somebody who was written to, for the operator. */
+/** Erasure of a recipient's personal data, for the operator. */
 export interface Recipients {
   /**
    * Counts what an erasure would find; changes nothing.
-   * @throws SvcError `validation_error` for an address that is none.
+   * @throws SvcError `validation_error` when `address` is neither a phone number nor an e-mail address.
    */
   look(address: string, options?: ErasureOptions): Promise<ErasureReport>
   /**
-   * Takes all that tells of an address out, whatever its age: in small steps, so that it may run beside a server. What
-   * waits is canceled and refunded first. The ledger stays as it is, and so do the suppressions of the address, unless
-   * told. Run again, it goes on with what is left.
+   * Removes an address and its messages' content, whatever their age, in small transactions beside a running server.
+   * Queued messages are canceled and refunded first. The ledger does not change; suppressions stay, except with
+   * `forget_suppressions`. After an interruption, another run erases the rest.
    * @throws SvcError as `look`.
    */
   erase(
@@ -60,15 +60,15 @@ export interface Recipients {
   ): Promise<ErasureReport>
 }
 
-/** So many rows are gone through at once, and so many changed in one transaction. */
+/** Rows searched with one query, and rows changed in one transaction. */
 const WINDOW_ROWS = 2_000
 const STEP_ROWS = 250
 
-/** So many workspaces are asked for at once. */
+/** Workspaces read with one query. */
 const WORKSPACES = 100
 
-/** Whose it is that nobody could be found for. */
-const NOBODY = ''
+/** The workspace of received data that belongs to none. */
+const NO_WORKSPACE = ''
 
 export function createRecipients({
   storage,
@@ -99,9 +99,9 @@ export function createRecipients({
     look: (address, options = {}) => through(address, options, null),
     async erase(address, { forget_suppressions = false, ...options } = {}, actor = SERVICE) {
       readRecipient(address)
-      // Before the first step: an erasure that is interrupted is recorded too.
+      // Before the first step, so that an interrupted erasure is recorded too.
       const erased = {
-        workspace_id: options.workspace_id ?? NOBODY,
+        workspace_id: options.workspace_id ?? NO_WORKSPACE,
         action: 'recipient.erased',
         details: { forget_suppressions },
       } as const
@@ -111,7 +111,7 @@ export function createRecipients({
   }
 }
 
-/** What is to be changed; null where it is only looked. */
+/** The options of an erasure; null for a search that only counts. */
 type Changes = { forget_suppressions: boolean }
 
 interface Search {
@@ -124,7 +124,7 @@ interface Search {
 
 type Found = Omit<ErasureReport, 'workspaces'>
 
-/** Messages first: the cancellation of one makes an event, which is found after it. */
+/** Messages first: canceling one inserts an event, which the search of events must find. */
 async function searchWorkspace(search: Search): Promise<Found> {
   return {
     ...(await searchMessages(search)),
@@ -238,7 +238,7 @@ async function searchConversations({
   return found
 }
 
-/** Kept unless told: whoever wants no more messages must not get them because he was forgotten. */
+/** Suppressions stay by default: a recipient who opted out must not get messages because of the erasure. */
 async function searchSuppressions({
   storage,
   workspaceId,
@@ -278,7 +278,7 @@ async function searchContacts({
   return { contacts: found.length, other_addresses: others }
 }
 
-/** A history from its oldest row on, in pieces that are gone through at once. */
+/** The id ranges of a table in a workspace, from the oldest row on. */
 async function* windowsOf(
   { storage, workspaceId }: Search,
   table: SearchedTable,
@@ -297,7 +297,7 @@ function* stepsOf<Row>(rows: readonly Row[]): Generator<Row[]> {
   for (let at = 0; at < rows.length; at += STEP_ROWS) yield rows.slice(at, at + STEP_ROWS)
 }
 
-/** The stored answer to a bulk without the address; it is replayed all the same. */
+/** The stored bulk response without the address; it can still be replayed. */
 function withoutRecipient(response: string, recipient: Recipient): string {
   const data = JSON.parse(response) as Record<'messages' | 'errors', { to?: unknown }[]>
   for (const row of [...(data.messages ?? []), ...(data.errors ?? [])]) {
@@ -307,7 +307,7 @@ function withoutRecipient(response: string, recipient: Recipient): string {
 }
 
 async function workspaceIds({ read }: Storage): Promise<string[]> {
-  const ids = [NOBODY]
+  const ids = [NO_WORKSPACE]
   for (;;) {
     const page = { limit: WORKSPACES, offset: ids.length - 1 }
     const rows = await read.workspaces.list(page)

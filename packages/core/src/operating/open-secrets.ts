@@ -9,18 +9,17 @@ import {
   type SecretsAtRest,
 } from './secrets-at-rest.ts'
 
-/** All that keeps secrets in the database. */
 export interface OpenedSecrets {
   sealer: Sealer
-  /** A secret that the service made for itself. */
+  /** A secret that the service generated. */
   secret: (name: string) => Promise<string>
   secretsAtRest: SecretsAtRest
 }
 
 /**
- * Opens what keeps secrets.
  * @param keys the first encrypts, all decrypt.
- * @throws SealedError, having closed the storage, for values of other keys where they are `required`.
+ * @param required whether values of other keys are an error.
+ * @throws SealedError for values of other keys, after closing the storage.
  */
 export async function openSecrets(
   keys: readonly SecretsKey[],

@@ -13,7 +13,7 @@ import type { Storage } from '../storage/ports/storage.ts'
 import type { DispatchPause } from './dispatch-control.ts'
 import type { ProviderStatus } from './provider-desk.ts'
 
-/** How the whole service stands, over all workspaces: for its operator. */
+/** Totals and queues over all workspaces, for the operator. */
 export interface Overview {
   at: Date
   messages: MessageTotal[]
@@ -21,22 +21,22 @@ export interface Overview {
   delivery_queue: QueueState
   credits: CreditTotals
   webhooks: WebhookTotals
-  /** Why nothing is sent or delivered; null while it is. */
+  /** The pause of all sending and delivering, or null. */
   pause: DispatchPause | null
 }
 
-/** What goes wrong just now, for the operator to look at. */
+/** The state of every provider, webhooks in trouble and failed messages, for the operator. */
 export interface Troubles {
   providers: ProviderStatus[]
   webhooks: TroubledWebhook[]
   failures: FailedMessage[]
 }
 
-/** What an operator sees of the service. Beside a running server it reads the same. */
+/** The operator's views of the service. All of it is in the database: another process than the server may read it. */
 export interface Overviews {
-  /** Totals and queues; a few reads, however long the history is. */
+  /** Totals and queues, with a constant number of reads whatever the history. */
   overview(): Promise<Overview>
-  /** At most `limit` webhooks and `limit` messages, the newest first; of one channel, if that is asked for. */
+  /** All providers, at most `limit` webhooks and `limit` messages, newest first. `channel` filters the messages. */
   troubles(limit: number, options?: { channel?: Channel | undefined }): Promise<Troubles>
 }
 

@@ -17,61 +17,61 @@ import type { Runtime } from '../runtime/runtime.ts'
 import type { Storage } from '../storage/ports/storage.ts'
 import { tryProvider } from './try-provider.ts'
 
-/** How a provider stands, for operators. */
+/** The state of a provider, for operators. */
 export interface ProviderStatus {
   name: string
   type: string
   channels: readonly Channel[]
   senders: Readonly<Partial<Record<Channel, readonly string[]>>>
   messages_per_second: number | null
-  /** What is paused, the whole provider or some senders; empty where all goes. */
+  /** The pauses of the whole provider or of senders; empty while none is paused. */
   pauses: {
     /** Empty for the whole provider. */
     sender: string
     cause: 'operator' | 'misconfigured'
     code: string | null
     reason: string
-    /** When the provider is tried again; null where an operator must resume it. */
+    /** The time of the next try; null when an operator must resume it. */
     retry_at: Date | null
     created_at: Date
   }[]
-  /** Its connections, where it holds some and this process has them. */
+  /** Its persistent connections; empty when another process holds them. */
   connections: ReturnType<Listening['states']>
 }
 
-/** Whether a provider takes its settings; `unaskable` where there is nothing harmless to ask it. */
-export type Checked = { type: 'well' } | { type: 'wrong'; text: string } | { type: 'unaskable' }
+/** Whether a provider accepts its settings; `unsupported` when it has no request without side effects. */
+export type Checked = { type: 'ok' } | { type: 'failed'; text: string } | { type: 'unsupported' }
 
-/** What operators and the providers themselves do with providers. */
+/** Operators' actions on providers, and requests that providers make. */
 export interface ProviderDesk {
   status(): Promise<ProviderStatus[]>
   /**
-   * Nothing more is sent through it, or from one of its senders, until it is resumed; what is queued waits.
-   * @throws SvcError `not_found`; `validation_error` for a sender that it has not.
+   * Stops sends through a provider, or from one of its senders, until `resume`; queued messages wait.
+   * @throws SvcError `not_found` for an unknown provider; `validation_error` for an unknown sender.
    */
   pause(
     name: string,
     options: { reason: string; sender?: string | undefined },
     actor?: Actor,
   ): Promise<void>
-  /** Answers whether it was paused. @throws SvcError `not_found`. */
+  /** Returns whether it was paused. @throws SvcError `not_found`. */
   resume(name: string, options?: { sender?: string | undefined }, actor?: Actor): Promise<boolean>
   /**
-   * Asks the provider something harmless with its credentials.
+   * Makes a request without side effects with the provider's credentials.
    * @throws SvcError `not_found`.
    */
   check(name: string): Promise<Checked>
   /**
-   * Sends one real message through this provider alone, whether or not it is paused, and outside the books: nothing is
-   * charged and no record is kept. What the provider tells of it later is of no message.
-   * @throws SvcError `not_found`; `validation_error` where it serves no such channel or sender.
+   * Sends one real message through this provider, even when it is paused. Nothing is charged or stored, and later
+   * reports about the message are ignored.
+   * @throws SvcError `not_found`; `validation_error` when it does not serve the channel or the sender.
    */
   send(name: string, trial: SendRequest): Promise<Outcome>
-  /** The providers that make requests to this service, and how many bytes the body of one may have. */
+  /** The names of providers that call this service, with the largest body in bytes. */
   callbackLimits(): Map<string, number>
   /**
-   * Takes a request that a provider made. What it tells is stored when this resolves.
-   * @throws SvcError `not_found` for a name that nobody has, or that calls nothing.
+   * Handles a request from a provider. Its reports are stored when the promise resolves.
+   * @throws SvcError `not_found` for an unknown provider, or one that makes no requests.
    */
   callback(name: string, request: CallbackRequest): Promise<CallbackReading>
 }
@@ -97,8 +97,8 @@ export function createProviderDesk({
     const found = providers.find((provider) => provider.name === name)
     if (found) return found
     const names = providers.map((provider) => provider.name).join(', ')
-    const there = names === '' ? 'none is configured' : `there are: ${names}`
-    throw new SvcError('not_found', `There is no provider ${name}; ${there}`)
+    const configured = names === '' ? 'none is configured' : `there are: ${names}`
+    throw new SvcError('not_found', `There is no provider ${name}; ${configured}`)
   }
 
   return {
@@ -123,7 +123,7 @@ export function createProviderDesk({
     async pause(name, { reason, sender = '' }, actor = SERVICE) {
       const senders = Object.values(traitsOf(known(name)).senders).flat()
       if (sender !== '' && senders.length > 0 && !senders.includes(sender)) {
-        throw invalid('sender', `It does not send from there, but from: ${senders.join(', ')}`)
+        throw invalid('sender', `It sends only from: ${senders.join(', ')}`)
       }
       const created_at = runtime.now()
       const row: PauseRow = {
@@ -167,9 +167,9 @@ export function createProviderDesk({
     async check(name) {
       known(name)
       const provider = await open(name)
-      if (!provider.check) return { type: 'unaskable' }
+      if (!provider.check) return { type: 'unsupported' }
       const text = await provider.check()
-      return text === null ? { type: 'well' } : { type: 'wrong', text }
+      return text === null ? { type: 'ok' } : { type: 'failed', text }
     },
     async send(name, trial) {
       const traits = traitsOf(known(name))
@@ -184,7 +184,7 @@ export function createProviderDesk({
         }),
       ),
     async callback(name, request) {
-      // Strangers are not told which there are.
+      // Any client may call this: the names of providers are not disclosed.
       const unknown = () => new SvcError('not_found', 'There is no such provider')
       if (!providers.some((provider) => provider.name === name)) throw unknown()
       const provider = await open(name)

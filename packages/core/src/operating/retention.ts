@@ -4,47 +4,46 @@ import type { RetentionKind } from '../storage/ports/retention.ts'
 import type { Storage, Writes } from '../storage/ports/storage.ts'
 import { erasedBody } from '../webhooks/erased-body.ts'
 
-/** The fewest days: by then no network reports on a message any more, and no delivery is tried by itself. */
+/** By then no network reports on a message any more, and no delivery is retried automatically. */
 export const RETENTION_DAYS_MIN = 7
 
-/** The most days: a hundred years. */
+/** About a hundred years. */
 export const RETENTION_DAYS_MAX = 36_500
 
 export interface Retention {
-  /** Goes on where it stopped, for a while; resolves when nothing is due, or others should have their turn. */
+  /** Continues where it stopped; resolves when nothing is due, or after 1,000 steps. */
   apply(isStopping: () => boolean): Promise<void>
 }
 
 const DAY_MS = 24 * 60 * 60_000
 const HOUR_MS = 60 * 60_000
 
-/** One step is one transaction: sends wait while it runs. */
+/** Rows in one transaction: sends wait while it runs. */
 const STEP_ROWS = 200
 
-/** In which sends have the database for themselves. */
+/** Between two steps, so that sends get the database. */
 const PAUSE_MS = 20
 
-/** After so many steps whatever else is swept has its turn. */
+/** Then the other tasks of the sweeper run. */
 const STEPS_MAX = 1_000
 
-/** Nothing is looked for sooner once nothing was due. */
+/** From a search that found nothing more due to the next. */
 const EVERY_MS = HOUR_MS
 
-/** Scheduled 35 days ahead and worth sending for 35 more, a message is done by then. */
+/** A message scheduled 35 days ahead and valid for 35 more has ended by then. */
 const LATE_MS = 75 * DAY_MS
 
-/** What was sent sooner than that after it was accepted had its time with the others; what was not is a late one. */
+/** Messages that end later than that after they were accepted belong to `late_messages`. */
 const SENDING_MS = DAY_MS
 
-/** So many workspaces are asked for at once. */
+/** Workspaces read with one query. */
 const WORKSPACES = 100
 
 /**
- * Takes out of a history, from its oldest row on, what is older than `days`: out of messages whom they went to and what
- * they said, out of events the same; what recipients wrote is removed. The ledger keeps all. What is not done by then is
- * left, and looked at once more when it surely is.
- *
- * @throws RangeError for days that are no whole number from `RETENTION_DAYS_MIN` to `RETENTION_DAYS_MAX`.
+ * Erases recipients and content from messages and events that are older than `days`, and removes received messages of
+ * that age, oldest first. The ledger does not change. Messages that have not ended by then are skipped, and visited again
+ * when they must have ended.
+ * @throws RangeError unless `days` is a whole number from `RETENTION_DAYS_MIN` to `RETENTION_DAYS_MAX`.
  */
 export function createRetention({
   storage,
@@ -65,10 +64,10 @@ export function createRetention({
     async apply(isStopping) {
       const now = runtime.now()
       const since_ms = done_at ? now.getTime() - done_at.getTime() : EVERY_MS
-      // Less than none: the clock was ahead when it was done.
+      // Negative when the clock was ahead at the last search.
       if (since_ms >= 0 && since_ms < EVERY_MS) return
       let steps = 0
-      const mayGoOn = () => !isStopping() && steps < STEPS_MAX
+      const mayContinue = () => !isStopping() && steps < STEPS_MAX
       const times: Times = { now, over: new Date(now.getTime() - days * DAY_MS) }
       const latest_mark = idFloor(new Date(now.getTime() - RETENTION_DAYS_MIN * DAY_MS))
       for (const [kind, step] of Object.entries(STEPS) as [RetentionKind, Step][]) {
@@ -77,12 +76,12 @@ export function createRetention({
           walk(stores, { workspaceId, kind, before_id, latest_mark, times, step })
         for await (const workspaceId of dueWorkspaces(storage, kind, { before_id, latest_mark })) {
           let isLeft = true
-          while (isLeft && mayGoOn()) {
+          while (isLeft && mayContinue()) {
             steps += 1
             isLeft = await storage.write((stores) => of(stores, workspaceId))
             await pause(PAUSE_MS)
           }
-          if (!mayGoOn()) return
+          if (!mayContinue()) return
         }
       }
       done_at = now
@@ -92,7 +91,7 @@ export function createRetention({
 
 interface Times {
   now: Date
-  /** What is older has had its time. */
+  /** Older rows are erased. */
   over: Date
 }
 
@@ -100,16 +99,16 @@ interface Walk {
   workspaceId: string
   kind: RetentionKind
   before_id: string
-  /** A later mark was set by a clock that was ahead: what has come since is not behind it. */
+  /** A later mark is not used: a clock that was ahead set it, and rows inserted since lie before it. */
   latest_mark: string
   times: Times
   step: Step
 }
 
-/** Answers where the next step begins: where it began itself, if the walk cannot go on just now. */
+/** Returns the id from which the next step begins; `from_id` when the walk cannot continue now. */
 type Step = (stores: Writes, walk: Walk & { from_id: string }) => Promise<string>
 
-/** Which kinds are walked through that much later. */
+/** The additional age of a kind in ms. */
 const LATE: { [kind in RetentionKind]?: number } = { late_messages: LATE_MS }
 
 const STEPS: Record<RetentionKind, Step> = {
@@ -133,7 +132,7 @@ async function* dueWorkspaces(
   }
 }
 
-/** One step of a walk; answers whether there are more. */
+/** One step of a walk; returns whether more steps are due. */
 async function walk(stores: Writes, walk: Walk): Promise<boolean> {
   const { workspaceId, kind, latest_mark } = walk
   const from_id = await stores.retention.mark(workspaceId, kind, latest_mark)
@@ -143,7 +142,7 @@ async function walk(stores: Writes, walk: Walk): Promise<boolean> {
   return next !== walk.before_id
 }
 
-/** The rows of a step, one more having been asked for, and where the next one begins. */
+/** The rows of a step and the id from which the next begins. `rows` holds at most one row more than a step. */
 function pageOf<Row>(
   rows: Row[],
   idOf: (row: Row) => string,
@@ -162,7 +161,7 @@ async function stepMessages(
   const until = new Date(times.over.getTime() + SENDING_MS)
   const isOver = ({ ended_at }: (typeof page)[number]) => ended_at !== null && ended_at < until
   const open = page.find((message) => message.erased_at === null && !isOver(message))
-  // Who passed by once comes again for those that were not done; then nothing is left behind.
+  // The first walk passes messages that have not ended; the late walk stops at them, so that none stays.
   const stop = kind === 'late_messages' && open ? open.id : next
   const over = page.filter((one) => one.erased_at === null && one.id < stop && isOver(one))
   if (over.length > 0) {

@@ -17,45 +17,45 @@ import {
 import { type DiscardReport, discardUnreadable } from './discard-secrets.ts'
 import { type BatchOptions, inBatches, type Rows } from './secrets-batches.ts'
 
-/** In which form the secrets of the database are. */
+/** The numbers of plain and encrypted secrets in the database. */
 export interface SecretsStatus {
-  /** The id of the key that encrypts new values; null where none is given, and they are stored as plain text. */
+  /** The id of the key that encrypts new values; null when no key is set and new values are plain text. */
   key_id: string | null
-  /** How many values are plain text. */
+  /** Values stored as plain text. */
   plain: number
-  /** How many values are encrypted with each key, the first key given before the others. */
+  /** Values encrypted with each key: the configured keys in their order, then the others. */
   keys: { key_id: string; is_given: boolean; values: number }[]
 }
 
-/** What a re-encryption did. */
+/** The result of a re-encryption, in values. */
 export interface ResealReport {
-  /** How many values were written anew. */
   changed: number
-  /** How many were as wanted before. */
+  /** Values already in the target form. */
   unchanged: number
-  /** How many could not be decrypted, and stay as they are. */
+  /** Values that cannot be decrypted and did not change. */
   unreadable: number
 }
 
-/** How a re-encryption is stopped and watched, and who asks for it. */
+/** `actor` is recorded in the audit log. */
 export interface ResealOptions extends BatchOptions {
   actor?: Actor
 }
 
-/** How the secrets that the database holds are encrypted: those of the service, and those of webhooks. */
+/** The encryption of the service's and webhooks' secrets in the database. */
 export interface SecretsAtRest {
   status(): Promise<SecretsStatus>
   /**
-   * Encrypts every value with the first key that is not yet; in batches, each a transaction, beside running servers.
-   * Begun again after an interruption, it goes on with what is left.
-   * @throws Error where no key is given.
+   * Encrypts every value that is not encrypted with the first key. Each batch is a transaction; servers may run. After
+   * an interruption, another run changes the rest.
+   * @throws Error when no key is set.
    */
   encrypt(options?: ResealOptions): Promise<ResealReport>
-  /** Writes every value as plain text, as `encrypt` does it. A server that has a key goes on to encrypt new values. */
+  /** Stores every value as plain text, in batches as `encrypt`. A server with a key still encrypts new values. */
   decrypt(options?: ResealOptions): Promise<ResealReport>
   /**
-   * For a lost key: gives up every value that cannot be decrypted. A secret of the service is made anew when it is needed;
-   * a webhook gets a new secret, loses its headers, and stays disabled until its owner enables it.
+   * Replaces every value that cannot be decrypted, because its key is lost. The service generates its secrets again when
+   * it needs them. A webhook gets a new secret or loses its headers, and stays disabled until its owner enables it; one
+   * that lost only its previous secret stays enabled.
    */
   discard(options?: ResealOptions): Promise<DiscardReport>
 }
@@ -69,7 +69,7 @@ export function createSecretsAtRest({
   storage: Storage
   runtime: Runtime
   sealer: Sealer
-  /** Opens with the same keys, and seals with none. */
+  /** Decrypts with the same keys, and stores new values as plain text. */
   plain: Sealer
 }): SecretsAtRest {
   async function reseal(target: Sealer, options: ResealOptions): Promise<ResealReport> {
@@ -95,7 +95,7 @@ export function createSecretsAtRest({
   }
 
   /** In a transaction of its own, before the first batch. */
-  async function note(action: AuditAction, actor: Actor = SERVICE): Promise<void> {
+  async function recordAction(action: AuditAction, actor: Actor = SERVICE): Promise<void> {
     const details = { key_id: sealer.key_id }
     const row = auditRow(runtime, actor, { workspace_id: '', action, details })
     await storage.write(({ audit }) => audit.record(row))
@@ -120,24 +120,24 @@ export function createSecretsAtRest({
       }
     },
     async encrypt(options = {}) {
-      if (sealer.key_id === null) throw new Error('no key is given to encrypt with')
-      await note('secrets.encrypted', options.actor)
+      if (sealer.key_id === null) throw new Error('no key is set to encrypt with')
+      await recordAction('secrets.encrypted', options.actor)
       return reseal(sealer, options)
     },
     async decrypt(options = {}) {
-      await note('secrets.decrypted', options.actor)
+      await recordAction('secrets.decrypted', options.actor)
       return reseal(plain, options)
     },
     async discard(options = {}) {
-      await note('secrets.discarded', options.actor)
+      await recordAction('secrets.discarded', options.actor)
       return discardUnreadable({ storage, runtime, sealer }, options)
     },
   }
 }
 
 /**
- * Refuses a database whose secrets could not all be read.
- * @throws SealedError that names the keys which are missing.
+ * Refuses a database with secrets of missing keys.
+ * @throws SealedError that names the ids of the missing keys.
  */
 export async function assertSecretsReadable(atRest: Pick<SecretsAtRest, 'status'>): Promise<void> {
   const missing = (await atRest.status()).keys.filter(({ is_given }) => !is_given)
@@ -145,7 +145,7 @@ export async function assertSecretsReadable(atRest: Pick<SecretsAtRest, 'status'
   const values = missing.reduce((sum, key) => sum + key.values, 0)
   const ids = missing.map(({ key_id }) => key_id).join(', ')
   throw new SealedError(
-    `the database holds ${values} secrets that are encrypted with ${missing.length === 1 ? 'a key that is' : 'keys that are'} not given (key id ${ids}): set SVC_SECRETS_KEY or SVC_SECRETS_KEY_FILE, with every key that is still in use`,
+    `the database holds ${values} secrets that are encrypted with ${missing.length === 1 ? 'a key that is' : 'keys that are'} not set (key id ${ids}): set SVC_SECRETS_KEY or SVC_SECRETS_KEY_FILE, with every key that is still in use`,
   )
 }
 
@@ -167,7 +167,7 @@ function changeOf(row: WebhookSecretColumns, by: Resealing) {
 
 type Resealing = ReturnType<typeof resealing>
 
-/** Answers what a value is to be changed to, null where it stays, and counts. */
+/** Returns the new form of a value, or null when the value stays, and counts. */
 function resealing(target: Sealer) {
   const counts: ResealReport = { changed: 0, unchanged: 0, unreadable: 0 }
 

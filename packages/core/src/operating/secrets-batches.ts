@@ -2,26 +2,26 @@ import type { SecretRow } from '../rows/rows.ts'
 import type { WebhookSecretColumns } from '../storage/ports/secrets.ts'
 import type { Storage, Writes } from '../storage/ports/storage.ts'
 
-/** How a work over all secrets is stopped and watched. */
+/** Stops and reports work over all secrets. */
 export interface BatchOptions {
-  /** Ends it after the batch under way; what was done stays done. */
+  /** Stops after the current batch; committed batches stay. */
   signal?: AbortSignal | undefined
   onProgress?: ((progress: { done: number; total: number }) => void) | undefined
 }
 
-/** What is done with each row. */
+/** The work on each row. */
 export interface Rows<Found> {
   secret(stores: Writes, row: SecretRow, found: Found): Promise<void>
   webhook(stores: Writes, row: WebhookSecretColumns, found: Found): Promise<void>
 }
 
-/** So many rows are locked by one transaction: encrypting them takes about 2 ms. */
+/** Rows locked by one transaction: encrypting them takes about 2 ms. */
 const BATCH = 100
 
 /**
- * Sees to every row that may hold secrets, in batches that are a transaction each.
- * @param begin makes what a batch finds; a transaction may run more than once, the last time counts.
- * @param add takes what a batch found, once that is committed.
+ * Visits every row that may hold secrets; each batch is a transaction.
+ * @param begin makes the result of a batch; called again when its transaction is retried.
+ * @param add receives the result of a committed batch.
  */
 export async function inBatches<Found>(
   storage: Storage,
@@ -48,7 +48,7 @@ export async function inBatches<Found>(
         return { found, count: locked.length, last: locked.at(-1) }
       })
       add(batch.found)
-      // Rows that were added meanwhile are beyond the total.
+      // Rows inserted meanwhile are not in the total.
       done = Math.min(total, done + batch.count)
       onProgress?.({ done, total })
       if (batch.count < BATCH || batch.last === undefined) return

@@ -4,14 +4,14 @@ import type { SendRequest } from '../contract/resources/send-request.ts'
 import { heldMinutes } from '../rules/voice-minutes.ts'
 import type { Runtime } from '../runtime/runtime.ts'
 
-/** How long a connection may take to come up, before the message is sent all the same. */
+/** After this time the message is sent even without a connection. */
 const CONNECT_MAX_MS = 12_000
 const LOOK_EVERY_MS = 50
 const CLOSE_MS = 2_000
 
 /**
- * Sends one real message through a provider, outside the books: no workspace pays, and no record is kept.
- * @throws SvcError `validation_error` where the provider does not serve the channel, or not this sender.
+ * Sends one real message through a provider. Nothing is charged or stored.
+ * @throws SvcError `validation_error` when the provider does not serve the channel or the sender.
  */
 export async function tryProvider(
   provider: Provider,
@@ -22,7 +22,7 @@ export async function tryProvider(
     runtime,
   }: {
     traits: Traits
-    /** Whether this process has its connections already. */
+    /** Whether this process holds the provider's connections already. */
     isListening: boolean
     trial: SendRequest
     runtime: Pick<Runtime, 'id' | 'now'>
@@ -32,7 +32,7 @@ export async function tryProvider(
   const connections = traits.connected && !isListening ? await connected(provider) : null
   try {
     const [outcome] = await provider.send([job])
-    if (!outcome) throw new Error('a provider answers every job')
+    if (!outcome) throw new Error('the provider returned no outcome')
     return outcome
   } finally {
     await connections?.close(CLOSE_MS)
@@ -42,14 +42,14 @@ export async function tryProvider(
 function jobOf(trial: SendRequest, traits: Traits, runtime: Pick<Runtime, 'id' | 'now'>): SendJob {
   const { channel, content, to, from } = trial
   if (!traits.channels.includes(channel)) {
-    throw invalid('channel', `It does not serve ${channel}, but: ${traits.channels.join(', ')}`)
+    throw invalid('channel', `It does not serve ${channel}, only: ${traits.channels.join(', ')}`)
   }
   const senders = traits.senders[channel] ?? []
   if (from !== undefined && channel !== 'email' && senders.length > 0 && !senders.includes(from)) {
-    throw invalid('from', `It does not send from there, but from: ${senders.join(', ')}`)
+    throw invalid('from', `It sends only from: ${senders.join(', ')}`)
   }
   return {
-    // Whatever comes back about it is of no workspace, and changes nothing.
+    // Ids of no workspace and no message: later reports change nothing.
     workspace_id: runtime.id(),
     message_id: runtime.id(),
     channel,
@@ -62,11 +62,11 @@ function jobOf(trial: SendRequest, traits: Traits, runtime: Pick<Runtime, 'id' |
   }
 }
 
-/** Connects for this one message. Whatever comes in meanwhile is the server's to take, and comes again. */
+/** Connects for this one message. Anything received meanwhile is refused, so that the provider sends it again to the server. */
 async function connected(provider: Provider): Promise<Listening | null> {
   const listening = await provider.listen?.({
     async receive() {
-      throw new Error('nothing is taken in while a provider is tried')
+      throw new Error('nothing is received during a trial')
     },
     note() {},
   })

@@ -138,7 +138,7 @@ describe.each(ENGINES)('secrets at rest on %s', (name, make) => {
     const jwt = await service.secret('jwt')
     // Two secrets of one webhook, one of the other, its headers, and the service's.
     expect(await service.secretsAtRest.status()).toEqual({ key_id: null, plain: 5, keys: [] })
-    await expect(service.secretsAtRest.encrypt()).rejects.toThrow('no key is given')
+    await expect(service.secretsAtRest.encrypt()).rejects.toThrow('no key is set')
 
     service = await open([OTHER])
     const late = await service.webhooks.create(workspaceId, given)
