@@ -1,20 +1,20 @@
-/** Where a sender has the time from, and how it waits. */
+/** The source of a sender's time and waits. */
 export interface Clock {
   now(): Date
   sleep(ms: number): Promise<void>
 }
 
-/** A clock that stands still until it is moved. */
+/** A clock that stands still until a caller moves it. */
 export interface FakeClock extends Clock {
   /** Moves the clock. */
   advance(ms: number): void
-  /** How long each wait was, in milliseconds, in their order. */
+  /** Each wait in milliseconds, in order. */
   readonly sleeps: readonly number[]
 }
 
 /**
- * A clock that stands still; whoever sleeps moves it at once by as much, so three days of retries pass in no time. The
- * deliveries are dated by it: a receiver that looks at timestamps must be given the same clock (`now`).
+ * A clock that stands still. `sleep` moves it at once, so three days of retries take no time.
+ * Deliveries carry its time: give a receiver that checks timestamps the same clock (`now`).
  */
 export function fakeClock(at: Date = new Date()): FakeClock {
   let ms = at.getTime()
@@ -32,10 +32,10 @@ export function fakeClock(at: Date = new Date()): FakeClock {
   }
 }
 
-/** The real time, with waits that are skipped: timestamps are right for a receiver that has a clock of its own. */
+/** The real time without waits: timestamps are valid for a receiver with its own clock. */
 export const impatientClock: Clock = { now: () => new Date(), sleep: async () => {} }
 
-/** The real time, and real waits. */
+/** The real time with real waits. */
 export const patientClock: Clock = {
   now: () => new Date(),
   sleep: (ms) => new Promise((resolve) => setTimeout(resolve, ms)),

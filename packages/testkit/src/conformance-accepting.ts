@@ -1,12 +1,21 @@
 import { EVENT_KINDS } from '@svc/core/contract'
 import { type Check, firstOf, signed } from './conformance-check.ts'
-import { type Finding, isSuccess, type Probe, said, withHeaders } from './conformance-probe.ts'
+import {
+  describeAnswer,
+  type Finding,
+  isSuccess,
+  type Probe,
+  withHeaders,
+} from './conformance-probe.ts'
 import { deliveryOf } from './sign.ts'
 
 const LARGE_BYTES = 64 * 1024
 const QUICK_MS = 5_000
 
-/** That whatever the service may send is acknowledged. The last looks at what the others saw. */
+/**
+ * Checks that every possible delivery of the service is acknowledged. The last one reads data of
+ * the others.
+ */
 export const ACCEPTING: readonly Check[] = [
   {
     name: 'acknowledges',
@@ -20,7 +29,7 @@ export const ACCEPTING: readonly Check[] = [
     name: 'every_event',
     level: 'must',
     description: 'Every kind of event is acknowledged.',
-    mend: 'Answer 200 to kinds you have no use for, or subscribe the webhook to the others alone.',
+    mend: 'Answer 200 to kinds that you do not use, or subscribe the webhook only to the others.',
     run: (probe) =>
       firstOf(EVENT_KINDS, async (kind) => {
         const finding = await probe.accepts(signed(probe, probe.fresh(kind)))
@@ -37,16 +46,16 @@ export const ACCEPTING: readonly Check[] = [
   {
     name: 'unknown_event',
     level: 'must',
-    description: 'A kind of event that is yet to come is acknowledged.',
-    mend: 'Answer 200 to kinds you do not know: new ones come without notice to webhooks of all events.',
+    description: 'A kind of event that does not exist yet is acknowledged.',
+    mend: 'Answer 200 to unknown kinds: webhooks of all events receive new kinds without notice.',
     run: (probe) =>
       probe.accepts(signed(probe, { ...probe.fresh('webhook.test'), event: 'message.clicked' })),
   },
   {
     name: 'new_fields',
     level: 'must',
-    description: 'Fields that are yet to come are no reason to refuse an event.',
-    mend: 'Ignore fields you do not know instead of validating strictly.',
+    description: 'Unknown fields are no reason to refuse an event.',
+    mend: 'Ignore unknown fields instead of validating strictly.',
     run(probe) {
       const event = probe.fresh('message.delivered')
       const data = { ...event.data, cost_center: { id: 1 } }
@@ -69,8 +78,8 @@ export const ACCEPTING: readonly Check[] = [
   {
     name: 'content_type',
     level: 'should',
-    description: 'application/json with a charset, and in another case, is acknowledged too.',
-    mend: 'Compare the media type alone, without its parameters and in lower case.',
+    description: 'application/json with a charset, or in another case, is acknowledged too.',
+    mend: 'Compare only the media type, without its parameters and in lower case.',
     run: (probe) =>
       firstOf(['application/json; charset=utf-8', 'Application/JSON'], async (type) => {
         const finding = await probe.accepts(
@@ -95,16 +104,15 @@ export const ACCEPTING: readonly Check[] = [
   {
     name: 'signature_forms',
     level: 'must',
-    description:
-      'One of X-Svc-Signature, X-Svc-Signature-256 and webhook-signature is enough by itself.',
-    mend: 'Verify by one of the three headers and do not ask for the others: proxies may drop what they do not know.',
+    description: 'One of X-Svc-Signature, X-Svc-Signature-256 and webhook-signature is enough.',
+    mend: 'Verify one of the three headers and do not require the others: proxies may drop headers.',
     run: signatureForms,
   },
   {
     name: 'quick',
     level: 'should',
     description: 'The slowest acknowledgement took less than 5 seconds.',
-    mend: 'Put the event in a queue, answer 200, and work afterwards: after 15 seconds the attempt has failed.',
+    mend: 'Put the event in a queue, answer 200, and work afterwards: after 15 seconds the attempt fails.',
     run: async ({ seen }) =>
       seen.slowest_ms > QUICK_MS ? `took ${(seen.slowest_ms / 1000).toFixed(1)} s` : null,
   },
@@ -119,7 +127,7 @@ async function signatureForms(probe: Probe): Promise<Finding> {
     const delivery = signed(probe, probe.fresh('message.sent'))
     const answer = await probe.post(withHeaders(delivery, Object.fromEntries(others)))
     if (isSuccess(answer)) return null
-    finding = `${said(answer)} to each of them alone`
+    finding = `${describeAnswer(answer)} to each of the three alone`
   }
   return finding
 }

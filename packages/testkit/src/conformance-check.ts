@@ -2,23 +2,26 @@ import type { Finding, Probe } from './conformance-probe.ts'
 import { forge, type Mutation } from './mutations.ts'
 import { type SignableEvent, type SignedDelivery, type SignOptions, sign } from './sign.ts'
 
-/** One thing that a receiver is to get right. */
+/** One requirement on a receiver. */
 export interface Check {
   readonly name: string
-  /** `must`: events get lost or forged without it. `should`: it works, until a bad day. */
+  /**
+   * `must`: without it events are lost or forged. `should`: without it the receiver works, with a
+   * risk.
+   */
   readonly level: 'must' | 'should'
-  /** One sentence: what is looked at. */
+  /** One sentence: the requirement. */
   readonly description: string
-  /** One sentence: how to mend what is wrong. */
+  /** One sentence: how to fix a failure. */
   readonly mend: string
-  /** Where it fails, what the later checks would say means nothing. */
+  /** Later checks are skipped when a gate fails, because their findings would mean nothing. */
   readonly is_gate?: boolean
-  /** What must be given for it to run. */
+  /** The option that the check requires. */
   readonly needs?: 'previous_secret' | 'observe'
   run(probe: Probe): Promise<Finding>
 }
 
-/** A delivery with the receiver's secret. */
+/** Signs a delivery with the receiver's secret. */
 export function signed(
   { secret }: Probe,
   event: SignableEvent,
@@ -27,12 +30,12 @@ export function signed(
   return sign(event, { secret, ...options })
 }
 
-/** A delivery that must be refused. */
+/** Creates a delivery that must be refused. */
 export function forged(probe: Probe, mutation: Mutation): SignedDelivery {
   return forge(probe.fresh('message.delivered'), mutation, { secret: probe.secret })
 }
 
-/** The finding of the first item that has one. */
+/** Returns the first finding among the items. */
 export async function firstOf<T>(
   items: readonly T[],
   look: (item: T) => Promise<Finding>,

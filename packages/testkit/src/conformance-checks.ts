@@ -5,7 +5,7 @@ import { REPEATING } from './conformance-repeating.ts'
 
 const ALL = [...ACCEPTING, ...REPEATING, ...REFUSING]
 
-/** Every check in the order they run in: first the gates, in whose light the others mean something. */
+/** Every check in the order of the run. The gates come first, because the others depend on them. */
 export const CHECKS: readonly Check[] = [
   ...ALL.filter(({ is_gate }) => is_gate),
   ...ALL.filter(({ is_gate }) => !is_gate),

@@ -1,6 +1,9 @@
 import type { CheckResult, ConformanceReport } from './conformance.ts'
 
-/** A report as JUnit XML, which build servers show: a `should` that failed is no failure there, but stands in its output. */
+/**
+ * Formats a report as JUnit XML for build servers. A failed `should` is no failure there, but
+ * appears in the output.
+ */
 export function junitOf({ checks, failed, duration_ms }: ConformanceReport): string {
   const missed = checks.filter(isUnrun).length
   const counts = `tests="${checks.length}" failures="${failed}" errors="0" skipped="${missed}"`
@@ -41,7 +44,7 @@ function seconds(ms: number): string {
 
 const ENTITIES: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' }
 
-/** Characters that XML has no place for are left out. */
+/** Removes characters that XML does not allow. */
 function escaped(text: string): string {
   return text
     .replace(/[^\t\n\r\u0020-\ud7ff\ue000-\ufffd]/gu, '')

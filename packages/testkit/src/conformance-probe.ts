@@ -6,48 +6,51 @@ import { fixture, type Overrides, type TestEvent } from './fixture.ts'
 import { deliveryOf, type SignedDelivery } from './sign.ts'
 import type { Answer, Transport } from './transport.ts'
 
-/** What a check saw that is wrong, in words that follow "it"; null where nothing is. */
+/** A fault in words that follow "it"; null without a fault. */
 export type Finding = string | null
 
-/** What the checks ask a receiver with. */
+/** The means by which checks test a receiver. */
 export interface Probe {
   readonly secret: string
   readonly previous_secret: string | null
-  /** How often the receiver handled an event, where somebody can tell. */
+  /** Returns how often the receiver handled an event; null when unknown. */
   readonly observe: ((event_id: string) => number | Promise<number>) | null
-  /** An event that no check had before. */
+  /** Creates an event that no check has used before. */
   fresh<Kind extends EventKind>(kind: Kind, data?: Overrides<WireEventData<Kind>>): TestEvent<Kind>
-  /** What `observe` tells; null when it does not within the time left. */
+  /** The result of `observe`; null when there is none within the remaining time. */
   timesHandled(event_id: string): Promise<number | null>
   post(delivery: SignedDelivery): Promise<Answer>
-  /** Posts what is to be acknowledged. */
+  /** Posts a delivery that must be acknowledged. */
   accepts(delivery: SignedDelivery): Promise<Finding>
-  /** Posts what is to be refused; `statuses` are fitting besides 401 and 403. */
+  /** Posts a delivery that must be refused; `statuses` are allowed besides 401 and 403. */
   refuses(delivery: SignedDelivery, statuses?: readonly number[]): Promise<Finding>
-  /** What was learned by the way. */
+  /** Observations of all checks. */
   readonly seen: Seen
 }
 
-/** What is learned by the way, whatever a check looks at. */
+/** Observations of all checks, collected in every request. */
 export interface Seen {
   slowest_ms: number
-  /** Refusals by a status that is none. */
+  /** Refusals with a wrong status. */
   unfit: Set<string>
-  /** Answers that give away what nobody may know. */
+  /** Answers that contain a secret value. */
   leaks: Set<string>
 }
 
-/** Refusals: what the service follows with the other secret during a rotation. Source: contract section 12. */
+/**
+ * The statuses after which the service tries the other secret during a rotation. Source: contract
+ * section 12.
+ */
 const REFUSALS = [401, 403]
 
-/** Opens a probe on a receiver; after `ends_at` (of `performance.now`) nothing is sent any more. */
+/** Opens a probe on a receiver; after `ends_at` (of `performance.now`) it sends nothing. */
 export function createProbe(
   transport: Transport,
-  given: Pick<Probe, 'secret' | 'previous_secret' | 'observe'>,
+  options: Pick<Probe, 'secret' | 'previous_secret' | 'observe'>,
   { timeout_ms, ends_at }: { timeout_ms: number; ends_at: number },
 ): Probe {
   const seen: Seen = { slowest_ms: 0, unfit: new Set(), leaks: new Set() }
-  const { secret } = given
+  const { secret } = options
   let seed = randomInt(2 ** 40)
 
   const left_ms = () => Math.max(1, Math.ceil(ends_at - performance.now()))
@@ -57,7 +60,7 @@ export function createProbe(
     const digest = signHex(secret, delivery.body)
     const isSigned = Object.values(delivery.headers).some((value) => value.includes(digest))
     if (answer.body.includes(secret)) seen.leaks.add('answered with the secret')
-    // To whoever sent a forgery the right signature is all that he lacks.
+    // The valid signature is all that a sender of forgeries lacks.
     if (!isSigned && answer.body.includes(digest)) {
       seen.leaks.add('answered a forgery with the right signature')
     }
@@ -65,13 +68,13 @@ export function createProbe(
   }
 
   return {
-    ...given,
+    ...options,
     seen,
     post,
     async timesHandled(event_id) {
       const stop = new AbortController()
       const late = sleep(left_ms(), null, { signal: stop.signal }).catch(() => null)
-      const times = await Promise.race([given.observe?.(event_id) ?? null, late])
+      const times = await Promise.race([options.observe?.(event_id) ?? null, late])
       stop.abort()
       return times
     },
@@ -81,43 +84,43 @@ export function createProbe(
     },
     async accepts(delivery) {
       const answer = await post(delivery)
-      if (!isSuccess(answer)) return said(answer)
+      if (!isSuccess(answer)) return describeAnswer(answer)
       seen.slowest_ms = Math.max(seen.slowest_ms, answer.duration_ms)
       return null
     },
     async refuses(delivery, statuses = []) {
       const answer = await post(delivery)
-      if (isSuccess(answer)) return said(answer)
+      if (isSuccess(answer)) return describeAnswer(answer)
       const { status } = answer
       if (status !== null && ![...REFUSALS, ...statuses].includes(status))
-        seen.unfit.add(said(answer))
+        seen.unfit.add(describeAnswer(answer))
       return null
     },
   }
 }
 
-/** Whether the service takes it for an acknowledgement. */
+/** Whether the service treats the answer as an acknowledgement. */
 export function isSuccess({ status }: Answer): boolean {
   return status !== null && status >= 200 && status < 300
 }
 
 const NO_ANSWERS: Record<NonNullable<Answer['error']>, string> = {
   timeout: 'gave no answer in time',
-  connect: 'could not be connected to',
+  connect: 'refused the connection or could not be reached',
   dns: 'has a name that does not resolve',
   reset: 'broke the connection',
-  tls: 'failed to agree on TLS, or has a bad certificate',
-  failed: 'gave no answer that is HTTP',
+  tls: 'failed the TLS handshake, or has an invalid certificate',
+  failed: 'gave no valid HTTP answer',
 }
 
-/** An answer in words that follow "it". */
-export function said({ status, error, headers }: Answer): string {
+/** Describes an answer in words that follow "it". */
+export function describeAnswer({ status, error, headers }: Answer): string {
   if (status === null) return NO_ANSWERS[error ?? 'failed']
   const to = status >= 300 && status < 400 && headers.location ? ` to ${headers.location}` : ''
   return `answered ${status}${to}`
 }
 
-/** The delivery with other headers; `null` leaves one out. */
+/** Returns the delivery with changed headers; `null` removes one. */
 export function withHeaders(
   { headers, body }: SignedDelivery,
   change: Readonly<Record<string, string | null>>,

@@ -6,14 +6,14 @@ import { deliveryOf, signText } from './sign.ts'
 const OVERSIZED_STATUSES = [400, 413]
 const MALFORMED_STATUSES = [400, 413, 415, 422]
 
-/** That forgeries are refused, and how. The last two look at what the others saw. */
+/** Checks that forgeries are refused, and how. The last two read data of the others. */
 export const REFUSING: readonly Check[] = [
   {
     name: 'verifies',
     level: 'must',
     is_gate: true,
-    description: 'A delivery that another secret signed is refused.',
-    mend: 'Verify the signature before anything else, and answer 403 when it does not fit.',
+    description: 'A delivery signed with another secret is refused.',
+    mend: 'Verify the signature first, and answer 403 when it does not match.',
     run: (probe) => probe.refuses(forged(probe, 'wrong_secret')),
   },
   refusal(
@@ -23,13 +23,13 @@ export const REFUSING: readonly Check[] = [
   ),
   refusal(
     'truncated_body',
-    'A body that is cut short is refused.',
+    'A truncated body is refused.',
     'Compute the signature over the whole body.',
   ),
   refusal(
     'missing_signature',
     'A delivery without a signature is refused.',
-    'Refuse what has no signature instead of letting it pass unverified.',
+    'Refuse a delivery without a signature.',
   ),
   refusal(
     'empty_signature',
@@ -39,19 +39,19 @@ export const REFUSING: readonly Check[] = [
   refusal(
     'truncated_signature',
     'The first half of the right signature is refused.',
-    'Compare the lengths before crypto.timingSafeEqual, and never only as much as was given.',
+    'Compare the lengths before crypto.timingSafeEqual, and never only a prefix.',
   ),
   refusal(
     'oversized',
-    'Eight megabytes from a stranger are refused.',
-    'Bound the bytes that you read before the signature is known to be right.',
+    'A body of 8 MB with an invalid signature is refused.',
+    'Limit the bytes that you read before the signature is verified.',
     OVERSIZED_STATUSES,
   ),
   {
     name: 'refuses_garbage',
     level: 'must',
-    description: 'Bytes that are no JSON, unsigned, are refused.',
-    mend: 'Verify before parsing, so that nobody can make the receiver fail.',
+    description: 'An unsigned body that is not JSON is refused.',
+    mend: 'Verify before parsing, so that no unsigned request can make the receiver fail.',
     run: (probe) =>
       probe.refuses(
         deliveryOf({ 'content-type': 'application/json' }, Buffer.from([123, 255, 0])),
@@ -62,8 +62,8 @@ export const REFUSING: readonly Check[] = [
     name: 'raw_body',
     level: 'must',
     description:
-      'It is the raw bytes that are verified, not a body that was parsed and printed again.',
-    mend: 'Read the raw body before any JSON parser does, and verify that.',
+      'The receiver verifies the raw bytes, not a body that was parsed and serialised again.',
+    mend: 'Read the raw body before any JSON parser does, and verify it.',
     async run(probe) {
       const event = probe.fresh('message.sent', { metadata: { 'zażółć 🚀': '\u2028</script>' } })
       const { event: kind, data } = event
@@ -73,50 +73,51 @@ export const REFUSING: readonly Check[] = [
       const reprinted = await probe.refuses(forged(probe, 'reserialised'))
       return (
         (await probe.accepts(spaced)) ??
-        (reprinted && `${reprinted} to a body that was printed anew`)
+        (reprinted && `${reprinted} to a body that was serialised again`)
       )
     },
   },
   {
     name: 'time',
     level: 'should',
-    description: 'A delivery that was signed an hour ago, or for an hour from now, is refused.',
-    mend: 'Verify webhook-signature, and refuse a webhook-timestamp more than five minutes from now: X-Svc-Signature cannot show a replay.',
+    description:
+      'A delivery signed an hour ago, or with a time one hour in the future, is refused.',
+    mend: 'Verify webhook-signature, and refuse a webhook-timestamp more than five minutes from now: X-Svc-Signature cannot reveal a replay.',
     run: (probe) =>
       firstOf(['stale_timestamp', 'future_timestamp'] as const, async (mutation) => {
         const finding = await probe.refuses(forged(probe, mutation))
         return (
           finding &&
-          `${finding} to one ${mutation === 'stale_timestamp' ? 'of an hour ago' : 'of the future'}`
+          `${finding} to one ${mutation === 'stale_timestamp' ? 'from an hour ago' : 'from the future'}`
         )
       }),
   },
   {
     name: 'event_id',
     level: 'should',
-    description: 'A webhook-id that is not the one that was signed is refused.',
-    mend: 'Verify webhook-signature, which signs the webhook-id: without it a replay passes for a new event.',
+    description: 'A webhook-id other than the signed one is refused.',
+    mend: 'Verify webhook-signature, which covers the webhook-id: otherwise a replay passes as a new event.',
     run: (probe) => probe.refuses(forged(probe, 'swapped_id')),
   },
   {
     name: 'refuses_uppercase_signature',
     level: 'should',
     description: 'Signatures in upper case are refused.',
-    mend: 'Compare the header as it came with 64 lower-case digits: to take both cases lets no forgery in, but hides that something on the way changes headers.',
+    mend: 'Compare the header unchanged with 64 lower-case digits: accepting both cases admits no forgery, but hides that a proxy changes headers.',
     run: (probe) => probe.refuses(forged(probe, 'uppercase_signature')),
   },
   {
     name: 'refusal_status',
     level: 'must',
-    description: 'Whatever was refused was answered with 401 or 403.',
-    mend: 'Answer 403 to what does not verify: 410 disables the webhook, and a 5xx says that a stranger can make the receiver fail.',
+    description: 'Every refusal was answered with 401 or 403.',
+    mend: 'Answer 403 to an invalid signature: 410 disables the webhook, and a 5xx shows that an unsigned request can make the receiver fail.',
     run: async ({ seen }) => firstIn(seen.unfit, ' to a forgery'),
   },
   {
     name: 'discretion',
     level: 'must',
-    description: 'No answer has the secret or the right signature in it.',
-    mend: 'Answer a refusal with a fixed text, and keep the expected signature to yourself.',
+    description: 'No answer contains the secret or the valid signature.',
+    mend: 'Answer a refusal with a fixed text, without the expected signature.',
     run: async ({ seen }) => firstIn(seen.leaks),
   },
 ]

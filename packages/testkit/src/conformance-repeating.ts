@@ -1,24 +1,28 @@
 import { randomBytes } from 'node:crypto'
 import { mintSecret } from '@svc/core/webhooks'
 import { type Check, signed } from './conformance-check.ts'
-import { type Finding, isSuccess, type Probe, said } from './conformance-probe.ts'
+import { describeAnswer, type Finding, isSuccess, type Probe } from './conformance-probe.ts'
 import { sign } from './sign.ts'
 
-/** That nothing is lost or done twice when deliveries repeat, overtake each other, or the secret changes. */
+/**
+ * Checks that no event is lost or handled twice when deliveries repeat, change order, or the secret
+ * changes.
+ */
 export const REPEATING: readonly Check[] = [
   {
     name: 'rotation',
     level: 'must',
     description:
-      'Nothing is lost while the secret is being changed and X-Svc-Signature is still made with the other.',
-    mend: 'Answer 401 or 403, and nothing else, to a signature that does not fit: the service then sends the delivery again at once, signed with the other secret.',
+      'No event is lost during a rotation, while X-Svc-Signature is still made with the other secret.',
+    mend: 'Answer only 401 or 403 to a signature that does not match: the service then sends the delivery again at once, signed with the other secret.',
     run: rotation,
   },
   {
     name: 'previous_secret',
     level: 'must',
     needs: 'previous_secret',
-    description: 'What the previous secret signed is acknowledged for as long as it is configured.',
+    description:
+      'A delivery signed with the previous secret is acknowledged while that secret is configured.',
     mend: 'Verify with both secrets until the day after the change.',
     run: (probe) =>
       probe.accepts(sign(probe.fresh('message.sent'), { secret: probe.previous_secret ?? '' })),
@@ -26,8 +30,8 @@ export const REPEATING: readonly Check[] = [
   {
     name: 'repetition',
     level: 'must',
-    description: 'The same event again, as a second attempt, is acknowledged.',
-    mend: 'Answer 200 to an event whose webhook-id you have handled: it comes again until it is acknowledged.',
+    description: 'The same event, repeated as a second attempt, is acknowledged.',
+    mend: 'Answer 200 to an event whose webhook-id you have handled: it is repeated until it is acknowledged.',
     async run(probe) {
       const event = probe.fresh('message.delivered')
       const first = await probe.accepts(signed(probe, event))
@@ -38,30 +42,30 @@ export const REPEATING: readonly Check[] = [
     name: 'repetition_at_once',
     level: 'must',
     description:
-      'The same event twice at the same moment is acknowledged once at least, and put off at the most.',
-    mend: 'Let the database decide who handles an event, and answer 409 or 503 to the other, who will come again.',
+      'Of two concurrent deliveries of one event, at least one is acknowledged and the other at most deferred.',
+    mend: 'Let the database decide which request handles an event, and answer 409 or 503 to the other, which the service retries.',
     run: repetitionAtOnce,
   },
   {
     name: 'handles_once',
     level: 'must',
     needs: 'observe',
-    description: 'An event that came three times was handled once.',
-    mend: 'Keep the webhook-id of what you handled, in the same transaction as what it did.',
+    description: 'An event that was delivered three times was handled once.',
+    mend: 'Store the webhook-id of each handled event in the same transaction as its effects.',
     async run(probe) {
       const event = probe.fresh('message.delivered')
       const [first, second, third] = [1, 2, 3].map((attempt) => signed(probe, event, { attempt }))
       await Promise.all([first, second].map((each) => each && probe.post(each)))
       if (third) await probe.post(third)
       const times = await probe.timesHandled(event.event_id)
-      return times === 1 ? null : `handled it ${times ?? 'nobody knows how many'} times`
+      return times === 1 ? null : `handled it ${times ?? 'an unknown number of'} times`
     },
   },
   {
     name: 'disorder',
     level: 'must',
     description: 'message.sent after the message.delivered of the same message is acknowledged.',
-    mend: 'Answer 200 to a change with a lower sequence than you have, and ignore it.',
+    mend: 'Ignore a change with a lower sequence than the stored one, and answer 200.',
     async run(probe) {
       const { data } = probe.fresh('message.delivered')
       const { message_id } = data
@@ -74,23 +78,24 @@ export const REPEATING: readonly Check[] = [
   },
 ]
 
-/** As the service does it: the other secret at once after a 401 or 403. */
+/** As the service does: the other secret at once after a 401 or 403. */
 async function rotation(probe: Probe): Promise<Finding> {
   const { secret } = probe
   const other = mintSecret(randomBytes)
   const event = probe.fresh('message.delivered')
   const first = await probe.post(sign(event, { secret: other, previous_secret: secret }))
   if (isSuccess(first)) return null
-  if (first.status !== 401 && first.status !== 403) return `${said(first)} to the other secret`
+  if (first.status !== 401 && first.status !== 403)
+    return `${describeAnswer(first)} to the other secret`
   return probe.accepts(sign(event, { secret, previous_secret: other }))
 }
 
-const PUT_OFF = [409, 425, 429, 503]
+const DEFERRED = [409, 425, 429, 503]
 
 async function repetitionAtOnce(probe: Probe): Promise<Finding> {
   const delivery = signed(probe, probe.fresh('message.delivered'))
   const answers = await Promise.all([probe.post(delivery), probe.post(delivery)])
-  const wrong = answers.find((each) => !isSuccess(each) && !PUT_OFF.includes(each.status ?? 0))
+  const wrong = answers.find((each) => !isSuccess(each) && !DEFERRED.includes(each.status ?? 0))
   const worst = wrong ?? (answers.some(isSuccess) ? undefined : answers[0])
-  return worst ? `${said(worst)} to one of two at once` : null
+  return worst ? `${describeAnswer(worst)} to one of two concurrent deliveries` : null
 }

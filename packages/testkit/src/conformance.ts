@@ -3,44 +3,45 @@ import { CHECKS } from './conformance-checks.ts'
 import { createProbe, type Probe } from './conformance-probe.ts'
 import { openTransport, type Target } from './transport.ts'
 
-/** How a receiver is looked at. */
+/** Options of `conformance`. */
 export interface ConformanceOptions {
   /** The secret that the receiver verifies with. */
   secret: string
-  /** A second one, if the receiver is configured with two, as in a rotation. */
+  /** A second secret, if the receiver is configured with two, as in a rotation. */
   previous_secret?: string
   /**
-   * Tells how often the receiver handled an event, by its `webhook-id`: its answers alone cannot show whether an event that
-   * came three times took effect three times. Without it that check fails.
+   * Returns how often the receiver handled an event, by its `webhook-id`: answers alone cannot show
+   * whether an event that was delivered three times took effect three times. Without `observe` that
+   * check fails.
    */
   observe?: (event_id: string) => number | Promise<number>
-  /** `'allow'` skips what cannot be checked without `observe`, instead of failing it; `'fail'` unless given. */
+  /** `'allow'` skips the checks that need `observe`, instead of failing them; default: `'fail'`. */
   unchecked?: 'fail' | 'allow'
-  /** Over one request; the 15 s of the service unless told. */
+  /** For one request; default: 15 s, as in the service. */
   timeout_ms?: number
-  /** Over the whole run, 60 s unless told: what did not run by then is reported as such. */
+  /** For the whole run; default: 60 s. Checks that did not run by then are `not_reached`. */
   limit_ms?: number
   /** Called after each check. */
   on_check?: (result: CheckResult) => void
 }
 
-/** What came of one check. */
+/** The result of one check. */
 export interface CheckResult {
   name: string
   level: Check['level']
   description: string
-  /** `warned` is a `should` that failed; `skipped` was not to be run, `not_reached` ran out of time. */
+  /** `warned`: a `should` failed; `skipped`: not applicable; `not_reached`: no time was left. */
   outcome: 'passed' | 'failed' | 'warned' | 'skipped' | 'not_reached'
   /** What the receiver did, in words that follow "it"; or why the check did not run. */
   found: string | null
-  /** How to mend it, in one sentence. */
+  /** How to fix the fault, in one sentence. */
   mend: string | null
   duration_ms: number
 }
 
-/** What a receiver gets right and wrong. */
+/** The result of a run. */
 export interface ConformanceReport {
-  /** Nothing that must be is missing, and every check was reached. */
+  /** No `must` failed, and every check was reached. */
   ok: boolean
   passed: number
   failed: number
@@ -53,18 +54,18 @@ export interface ConformanceReport {
 const TIMEOUT_MS = 15_000
 const LIMIT_MS = 60_000
 
-const UNCHECKED = 'was not checked for this, as nothing tells how often it handled an event'
+const UNCHECKED = 'was not checked for repeated handling, because observe is not set'
 const OBSERVE =
-  "Pass observe, a function from the webhook-id to how often it was handled (svc webhooks conformance: --observe <url>), or accept that this is not known with unchecked: 'allow' (--allow-unchecked)."
+  "Pass observe, a function from a webhook-id to the number of times it was handled (svc webhooks conformance: --observe <url>), or skip this check with unchecked: 'allow' (--allow-unchecked)."
 
 /**
- * Tries a receiver with what the service sends and with what others might, and reports what it gets wrong with a sentence
- * on how to mend it. The events are signed rightly and tell of messages that do not exist: take a receiver that may get
- * them. Never takes longer than `limit_ms`; never rejects for what the receiver does. That an event which comes again has
- * no second effect can be seen with `observe` alone: without it the receiver does not conform, unless `unchecked` is
- * `'allow'`.
+ * Tests a receiver with genuine deliveries and forgeries, and reports each fault with a sentence on
+ * how to fix it. The events are signed with the real secret and describe messages that do not
+ * exist: use a receiver that may get them. Never takes longer than `limit_ms`; never rejects for
+ * what the receiver does. Only `observe` can show that a repeated event has no second effect:
+ * without it the receiver does not conform, unless `unchecked` is `'allow'`.
  *
- * @throws Error when the secret is empty, TypeError when the URL is none.
+ * @throws Error when the secret is empty, TypeError when the URL is invalid.
  * @example
  * const observe = (event_id) => database.countHandled(event_id)
  * const report = await conformance('http://127.0.0.1:8080/hooks/svc', { secret, observe })
@@ -78,8 +79,8 @@ export async function conformance(
   const { timeout_ms = TIMEOUT_MS, limit_ms = LIMIT_MS } = limits
   const ends_at = began + limit_ms
   const transport = await openTransport(target)
-  const given = { secret, previous_secret: previous_secret ?? null, observe: observe ?? null }
-  const probe = createProbe(transport, given, { timeout_ms, ends_at })
+  const options = { secret, previous_secret: previous_secret ?? null, observe: observe ?? null }
+  const probe = createProbe(transport, options, { timeout_ms, ends_at })
   const checks: CheckResult[] = []
   let closed_by: string | null = null
   try {
@@ -111,7 +112,7 @@ async function runCheck(
     const duration_ms = Math.round(performance.now() - began)
     return { name, level, description, outcome, found, mend: isWrong ? mend : null, duration_ms }
   }
-  if (closed_by !== null) return result('skipped', `means nothing while ${closed_by} fails`)
+  if (closed_by !== null) return result('skipped', `has no meaning while ${closed_by} fails`)
   if (began >= ends_at) return result('not_reached', 'there was no time left')
   if (needs && probe[needs] === null) {
     const isFault = needs === 'observe' && unchecked === 'fail'
@@ -121,7 +122,7 @@ async function runCheck(
   }
   const finding = await check.run(probe)
   if (finding === null) return result('passed')
-  // Cut short by our own limit, the answer says nothing of the receiver.
+  // After our own limit the answer proves nothing about the receiver.
   if (performance.now() >= ends_at) return result('not_reached', 'there was no time left')
   return result(level === 'must' ? 'failed' : 'warned', finding)
 }

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { EVENTS, type EventKind, type WireEventData } from '@svc/core/contract'
 
-/** An event as a receiver gets it, with its id: `{ event, data }` is what the body says. */
+/** An event with its id, as a receiver gets it; the body is `{ event, data }`. */
 export interface TestEvent<Kind extends EventKind = EventKind> {
   /** The same on every attempt (`webhook-id`). */
   event_id: string
@@ -9,18 +9,20 @@ export interface TestEvent<Kind extends EventKind = EventKind> {
   data: WireEventData<Kind>
 }
 
-/** Fields at any depth; an object is merged into the one that is there, and `undefined` takes a field away. */
+/**
+ * Fields at any depth: an object is merged into the existing one, and `undefined` removes a field.
+ */
 export type Overrides<T> = T extends readonly unknown[]
   ? T
   : T extends object
     ? { [Key in keyof T]?: Overrides<T[Key]> | undefined }
     : T
 
-/** What else there is to choose of a fixture. */
+/** Options of `fixture`. */
 export interface FixtureOptions {
   /**
-   * Another number is about other things: its messages have other ids. Fixtures of one seed tell of one message, so
-   * that `message.sent` and `message.delivered` belong together.
+   * Another seed gives other ids. Fixtures with the same seed describe the same message, so
+   * `message.sent` and `message.delivered` belong together.
    */
   seed?: number
 }
@@ -28,10 +30,11 @@ export interface FixtureOptions {
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/
 
 /**
- * An event of the given kind: the example of the service's own documents, with your fields in place of the example's.
- * Equal arguments give equal events; other data gives another `event_id`. Source: contract section 7.
+ * Returns an event of a kind: the example of the API documentation with your fields merged in.
+ * Equal arguments give equal events; other data gives another `event_id`. Source: contract section
+ * 7.
  *
- * @throws TypeError for a kind that there is not.
+ * @throws TypeError for an unknown kind.
  * @example
  * const event = fixture('message.failed', { error_code: 'undelivered', metadata: { order_id: 'A1' } })
  */
@@ -42,20 +45,20 @@ export function fixture<Kind extends EventKind>(
 ): TestEvent<Kind> {
   if (!Object.hasOwn(EVENTS, kind)) {
     const kinds = Object.keys(EVENTS).join(', ')
-    throw new TypeError(`There is no event ${JSON.stringify(kind)}; there are ${kinds}`)
+    throw new TypeError(`${JSON.stringify(kind)} is not an event; use one of ${kinds}`)
   }
   const merged = merge(seeded(EVENTS[kind].example, seed), data) as WireEventData<Kind>
   return { event_id: eventIdOf(kind, merged, seed), event: kind, data: merged }
 }
 
-/** An id of an event that follows from what the event says: UUIDv7, of the time at which it happened. */
+/** A UUIDv7 derived from the event, with the time of its `occurred_at`. */
 export function eventIdOf(event: string, data: unknown, seed = 0): string {
   const occurred = Date.parse(String((data as { occurred_at?: unknown } | null)?.occurred_at))
   const at_ms = Number.isNaN(occurred) ? 0 : Math.max(0, occurred)
   return uuidOf(at_ms, JSON.stringify([event, data, seed]))
 }
 
-/** A UUIDv7 that follows from its time and what it names. */
+/** A UUIDv7 derived from a time and a name. */
 export function uuidOf(at_ms: number, name: string): string {
   const time = at_ms.toString(16).padStart(12, '0')
   const digest = createHash('sha256').update(name).digest('hex')
@@ -64,7 +67,7 @@ export function uuidOf(at_ms: number, name: string): string {
   return `${time.slice(0, 8)}-${time.slice(8)}-${tail}`
 }
 
-/** A copy in which every id is that of the seed; the example's own for 0. */
+/** Returns a copy with the ids of the seed; seed 0 keeps the example's own ids. */
 function seeded(value: unknown, seed: number): unknown {
   if (typeof value === 'string') {
     if (seed === 0 || !UUID.test(value)) return value

@@ -45,19 +45,22 @@ export interface HonoContextLike {
 
 /** One handler in the form of each framework. */
 export interface WebhookAdapters {
-  /** For `createServer`; any path, POST alone. */
+  /** For `createServer`: any path, POST only. */
   node(request: IncomingMessage, response: ServerResponse): Promise<void>
-  /** For Next route handlers, Bun, Deno and whatever else speaks Fetch. */
+  /** For Next route handlers, Bun, Deno and other runtimes with Fetch. */
   fetch(request: Request): Promise<Response>
-  /** A route handler for Express: on a route that `express.json()` does not read first. */
+  /** A route handler for Express, on a route that `express.json()` does not read first. */
   express(request: IncomingMessage, response: ServerResponse): Promise<void>
-  /** A plugin for Fastify, which keeps its own body parser to itself: `app.register(hooks.fastify, { url })`. */
+  /**
+   * A plugin for Fastify with a body parser of its own scope: `app.register(hooks.fastify, { url
+   * })`.
+   */
   fastify(app: FastifyInstanceLike, options: { url: string }): Promise<void>
   /** A route handler for Hono. */
   hono(context: HonoContextLike): Promise<Response>
 }
 
-/** Puts one way of answering into the form of each framework. */
+/** Adapts the answering function to each framework. */
 export function createAdapters(
   answer: (delivery: IncomingDelivery) => Promise<Reply>,
   bytes_max: number,
@@ -66,18 +69,19 @@ export function createAdapters(
     const { method = '', headers } = request
     const body = method === 'POST' ? await readNodeBody(request, bytes_max) : ''
     const header = (name: string) => [headers[name.toLowerCase()]].flat()[0] ?? null
-    const given = await answer({ method, header, body })
-    // A middleware with a deadline of its own was quicker; writing would throw, and end the process.
+    const reply = await answer({ method, header, body })
+    // A middleware with its own deadline may have answered: writing now would throw and end the
+    // process.
     if (response.headersSent) return
-    // Or else Node reads what is left of it, to the last of its gigabytes.
+    // Without `close`, Node would read the rest of the body, however large.
     const rest = request.readableEnded ? {} : { connection: 'close' }
-    response.writeHead(given.status, { ...headersOf(given), ...rest }).end(textOf(given))
+    response.writeHead(reply.status, { ...headersOf(reply), ...rest }).end(textOf(reply))
   }
 
   async function fromFetch(request: Request, body: IncomingDelivery['body']): Promise<Response> {
     const header = (name: string) => request.headers.get(name)
-    const given = await answer({ method: request.method, header, body })
-    return new Response(textOf(given), { status: given.status, headers: headersOf(given) })
+    const reply = await answer({ method: request.method, header, body })
+    return new Response(textOf(reply), { status: reply.status, headers: headersOf(reply) })
   }
 
   return {
@@ -87,7 +91,7 @@ export function createAdapters(
       return fromFetch(request, await readFetchBody(request, bytes_max))
     },
     async hono({ req }) {
-      // Hono keeps what was read as text or bytes, and prints anew what it parsed.
+      // Hono keeps a body that was read as text or bytes, but serialises a parsed body again.
       const kept = Object.keys(req.bodyCache ?? {})
       const isKept = kept.includes('text') || kept.includes('arrayBuffer')
       const body = isKept
@@ -105,14 +109,14 @@ export function createAdapters(
       const limits = { parseAs: 'buffer', bodyLimit: bytes_max } as const
       app.addContentTypeParser('*', limits, (_, body, done) => done(null, body))
       app.post(url, async (request, reply) => {
-        const given = await answer({
+        const answered = await answer({
           method: 'POST',
           header: (name) => [request.headers[name.toLowerCase()]].flat()[0] ?? null,
           body: fastifyBodyOf(request.body),
         })
-        reply.code(given.status)
-        reply.headers(headersOf(given))
-        return textOf(given)
+        reply.code(answered.status)
+        reply.headers(headersOf(answered))
+        return textOf(answered)
       })
     },
   }

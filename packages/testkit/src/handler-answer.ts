@@ -4,14 +4,14 @@ import type { BodyFailure, RawBody } from './handler-body.ts'
 import type { DedupeStore } from './handler-dedupe.ts'
 import { type DeliveryContext, eventOf, type UnknownEvent } from './handler-event.ts'
 
-/** A request as every framework's adapter hands it over. */
+/** A request in the form that every adapter supplies. */
 export interface IncomingDelivery {
   method: string
   header(name: string): string | null
   body: RawBody
 }
 
-/** What to answer; `message` is for whoever looks at the delivery's attempts. */
+/** The answer to a delivery; `message` is for people who read the delivery's attempts. */
 export interface Reply {
   status: number
   error: string | null
@@ -19,12 +19,12 @@ export interface Reply {
   headers?: Record<string, string>
 }
 
-/** What answering takes. */
+/** The options of `createAnswering`. */
 export interface Answering {
   secrets: readonly string[]
   tolerance_s: number | false
   dedupe: DedupeStore
-  /** Handed what verified and was not handled yet. */
+  /** Called with a verified event that is not handled yet. */
   handle(event: UnknownEvent, context: DeliveryContext): unknown
   answer_within_ms: number
   log(line: string, error?: unknown): void
@@ -33,7 +33,7 @@ export interface Answering {
 const OK: Reply = { status: 200, error: null, message: 'ok' }
 const DUPLICATE: Reply = { status: 200, error: null, message: 'handled before' }
 
-/** The sender then comes back by itself, finds the event handled, and is told so. */
+/** The sender retries later, finds the event handled and gets 200. */
 const BUSY: Reply = {
   status: 503,
   error: 'still_handling',
@@ -45,8 +45,9 @@ const PARSED =
   'the body was parsed before the webhook handler saw it, so no signature can be checked: give the handler a route that no body parser reads first'
 
 /**
- * Answers deliveries: 403 to what does not verify, 500 where the receiver is set up wrongly or its function fails, 503 when
- * it takes too long, else 200. An event that is being handled is never handed out a second time meanwhile.
+ * Answers deliveries: 403 to an invalid signature, 500 when the receiver is set up wrongly or its
+ * function fails, 503 when the function takes too long, otherwise 200. Never runs the function
+ * twice at the same time for one event.
  */
 export function createAnswering(answering: Answering) {
   const running = new Map<string, Promise<Reply>>()
@@ -112,7 +113,7 @@ async function handleClaimed(
     await dedupe.complete(event_id)
     return OK
   } catch (error) {
-    log(`webhookHandler: ${event.event} ${event_id} failed; it will be tried again.`, error)
+    log(`webhookHandler: ${event.event} ${event_id} failed; the delivery will be retried.`, error)
     await release(dedupe, event_id)
     return refusal(500, 'handler_failed', 'The receiver failed to handle the event.')
   }
@@ -122,7 +123,7 @@ async function release(dedupe: DedupeStore, event_id: string): Promise<void> {
   try {
     await dedupe.release(event_id)
   } catch {
-    // The store's own expiry is for this.
+    // The store's expiry releases the event.
   }
 }
 

@@ -1,26 +1,26 @@
 import { Buffer } from 'node:buffer'
 import type { IncomingMessage } from 'node:http'
 
-/** Why a body's bytes are not to be had. */
+/** Why the bytes of a body are not available. */
 export interface BodyFailure {
   readonly failure: 'too_large' | 'already_parsed' | 'cut_short'
 }
 
-/** A body's very bytes, or why they are not to be had. */
+/** The exact bytes of a body, or why they are not available. */
 export type RawBody = Uint8Array | string | BodyFailure
 
 const TOO_LARGE: BodyFailure = { failure: 'too_large' }
 const CUT_SHORT: BodyFailure = { failure: 'cut_short' }
 
-/** A parser read the bytes and did not keep them. */
+/** A parser consumed the bytes without keeping them. */
 export const ALREADY_PARSED: BodyFailure = { failure: 'already_parsed' }
 
-/** What body parsers and cloud platforms leave on a request. */
+/** The properties that body parsers and cloud platforms set on a request. */
 export type ParsedRequest = IncomingMessage & { body?: unknown; rawBody?: unknown }
 
 /**
- * The bytes of a Node request, whatever came before: nothing, a parser that keeps bytes or text, or `rawBody` beside what
- * was parsed.
+ * Returns the bytes of a Node request, unread or read by a parser that keeps bytes, text or
+ * `rawBody`.
  */
 export async function readNodeBody(request: ParsedRequest, bytes_max: number): Promise<RawBody> {
   for (const kept of [request.rawBody, request.body]) {
@@ -31,7 +31,7 @@ export async function readNodeBody(request: ParsedRequest, bytes_max: number): P
   if (Number(request.headers['content-length']) > bytes_max) return TOO_LARGE
   const chunks: Buffer[] = []
   let bytes = 0
-  // Not `for await`, which destroys the connection on the way out: the answer still has to go through it.
+  // `for await` would destroy the connection when it ends, and the answer still needs it.
   return new Promise((resolve) => {
     request.on('data', (chunk: Buffer) => {
       bytes += chunk.length
@@ -44,7 +44,7 @@ export async function readNodeBody(request: ParsedRequest, bytes_max: number): P
   })
 }
 
-/** The bytes of a Fetch request. */
+/** Returns the bytes of a Fetch request. */
 export async function readFetchBody(request: Request, bytes_max: number): Promise<RawBody> {
   if (request.bodyUsed || request.body?.locked) return ALREADY_PARSED
   if (Number(request.headers.get('content-length')) > bytes_max) return TOO_LARGE
@@ -68,7 +68,7 @@ export async function readFetchBody(request: Request, bytes_max: number): Promis
   }
 }
 
-/** `body` if it is within `bytes_max`. */
+/** Returns `body`, or `TOO_LARGE` above `bytes_max`. */
 export function bounded(body: string | Uint8Array, bytes_max: number): RawBody {
   return Buffer.byteLength(body) > bytes_max ? TOO_LARGE : body
 }

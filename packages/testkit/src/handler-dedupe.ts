@@ -1,23 +1,29 @@
-/** `claimed`: handle it now. `busy`: someone is handling it. `done`: it was handled. */
+/** `claimed`: handle it now. `busy`: another caller is handling it. `done`: it was handled. */
 export type Claim = 'claimed' | 'busy' | 'done'
 
 /**
- * Remembers which events were handled. One in memory serves a single process until it ends; give one of your own, in Redis
- * or your database, where there are several.
+ * Remembers which events were handled. The store in memory serves one process until it ends; with
+ * several processes, supply your own, in Redis or your database.
  */
 export interface DedupeStore {
-  /** Takes the event. Of several at once exactly one may get `claimed`. */
+  /** Claims the event. Of concurrent callers exactly one may get `claimed`. */
   claim(event_id: string): Claim | Promise<Claim>
-  /** Handling worked: from now on `claim` answers `done`. */
+  /** Called after success: from now on `claim` returns `done`. */
   complete(event_id: string): void | Promise<void>
-  /** Handling failed: the next `claim` gets it. One that was claimed and never let go, as in a crash, must expire by itself. */
+  /**
+   * Called after a failure: the next `claim` gets the event. A claim that is never released, as
+   * after a crash, must expire by itself.
+   */
   release(event_id: string): void | Promise<void>
 }
 
-/** An event is tried for about three days; what is older than the newest so many may be handled twice. */
+/**
+ * Events are retried for about three days; an event older than the newest 100,000 may be handled
+ * twice.
+ */
 const IDS_MAX = 100_000
 
-/** A store in memory that forgets the oldest of more than `ids_max` events, 100,000 unless told. */
+/** Creates a store in memory for the newest `ids_max` events; default: 100,000. */
 export function createMemoryStore({ ids_max = IDS_MAX }: { ids_max?: number } = {}): DedupeStore {
   const claims = new Map<string, 'busy' | 'done'>()
   return {

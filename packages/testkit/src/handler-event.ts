@@ -1,21 +1,24 @@
 import { EVENT_KINDS, type EventKind, type WireEventData } from '@svc/core/contract'
 
-/** One event as a receiver reads it: `event` tells which `data` it has. Source: interface, Events; contract section 7. */
+/**
+ * One event as a receiver reads it: `event` determines the type of `data`. Source: interface,
+ * Events; contract section 7.
+ */
 export type WebhookEvent<Kind extends EventKind = EventKind> = {
   [K in Kind]: { event: K; data: WireEventData<K> }
 }[Kind]
 
-/** What is known of a delivery besides its event. */
+/** The delivery of an event. */
 export interface DeliveryContext {
-  /** The same on every attempt, whatever the webhook: what to tell repetitions by. */
+  /** The same on every attempt and for every webhook: use it to detect repetitions. */
   event_id: string
-  /** Whether `event_id` is `webhook-id`; where only `X-Svc-Signature` came, it is the digest of the body. */
+  /** Whether `event_id` is `webhook-id`; without that header it is the digest of the body. */
   is_standard: boolean
-  /** One event to one webhook. */
+  /** Identifies one event to one webhook. */
   delivery_id: string | null
-  /** Counted from 1. */
+  /** From 1. */
   attempt: number
-  /** When this attempt was signed; null where only `X-Svc-Signature` came, which does not tell. */
+  /** The time of signing; null when only `X-Svc-Signature` came, which carries no time. */
   signed_at: Date | null
 }
 
@@ -30,7 +33,7 @@ export function isKnown(event: UnknownEvent): event is UnknownEvent & WebhookEve
   return EVENT_KINDS.some((kind) => kind === event.event)
 }
 
-/** The event that a body holds, or null where it is not `{ event, data }`. */
+/** Returns the event in a body, or null when the body is not `{ event, data }`. */
 export function eventOf(body: string | Uint8Array): UnknownEvent | null {
   try {
     const text = typeof body === 'string' ? body : new TextDecoder('utf-8').decode(body)

@@ -10,10 +10,10 @@ import {
   type WebhookEvent,
 } from './handler-event.ts'
 
-/** Far above what the service sends. */
+/** Far above the largest delivery of the service. */
 const BODY_MAX_BYTES = 1024 * 1024
 
-/** Within the 15 s that the service waits, with time to spare for the way. */
+/** The service waits 15 s; the rest is for the network. */
 const ANSWER_WITHIN_MS = 10_000
 
 const TOLERANCE_S = 300
@@ -23,35 +23,42 @@ export type EventFunctions = {
   [Kind in EventKind]?: (event: WebhookEvent<Kind>, context: DeliveryContext) => unknown
 }
 
-/** How deliveries are received. */
+/** Options of `webhookHandler`. */
 export interface WebhookHandlerOptions {
   /** The webhook's secret, `whsec_…`. */
   secret?: string | undefined
-  /** Instead of `secret`: several, while it is being rotated. */
+  /** Instead of `secret`: several secrets, during a rotation. */
   secrets?: readonly string[]
-  /** What to do with an event, by its kind. One that throws or rejects is called again when the delivery is retried. */
+  /**
+   * Functions by kind of event. One that throws or rejects is called again when the delivery is
+   * retried.
+   */
   on?: EventFunctions
-  /** What to do with events of the kinds that `on` does not name. */
+  /** Called for kinds that `on` does not name. */
   on_event?: (event: WebhookEvent, context: DeliveryContext) => unknown
-  /** What to do with events of kinds newer than this package; without it they are acknowledged. */
+  /** Called for kinds newer than this package; by default they are acknowledged. */
   on_unknown_event?: (event: UnknownEvent, context: DeliveryContext) => unknown
-  /** How far `webhook-timestamp` may be from now, in seconds: 300 unless told, `false` for any. */
+  /**
+   * The largest difference between `webhook-timestamp` and now, in seconds; default: 300; `false`:
+   * any.
+   */
   tolerance_s?: number | false
-  /** Remembers what was handled: in memory unless told. */
+  /** Remembers the handled events; default: in memory. */
   dedupe?: DedupeStore
-  /** A larger body is answered 413; 1 MiB unless told. */
+  /** A larger body is answered 413; default: 1 MiB. */
   max_body_bytes?: number
-  /** A function that takes longer is waited for by retries, answered 503 meanwhile; 10 s unless told. */
+  /** A function that takes longer is answered 503 until it ends; default: 10 s. */
   answer_within_ms?: number
-  /** Where failures are told; `console.error` unless told. */
+  /** Called on failures; default: `console.error`. */
   log?: (line: string, error?: unknown) => void
 }
 
 /**
- * Receives deliveries in any of the frameworks: verifies the raw body, answers 403 to what does not verify, hands every event
- * out once, and answers 500 when your function fails, so that the delivery is tried again.
+ * Receives deliveries in any of the frameworks: verifies the raw body, answers 403 to an invalid
+ * signature, calls your function once for every event, and answers 500 when the function fails, so
+ * that the delivery is retried.
  *
- * @throws Error when the secret is missing or unusable, or no function is given.
+ * @throws Error when the secret is missing or unusable, or when there is no function.
  * @example
  * const hooks = webhookHandler({ secret, on: { 'message.failed': ({ data }) => alarm(data.error_message) } })
  * createServer(hooks.node)                                   // node:http
@@ -63,7 +70,7 @@ export interface WebhookHandlerOptions {
 export function webhookHandler(options: WebhookHandlerOptions): WebhookAdapters {
   const { on = {}, on_event, on_unknown_event } = options
   if (!on_event && !on_unknown_event && Object.keys(on).length === 0) {
-    throw new Error('webhookHandler: give on_event, or functions by kind in on')
+    throw new Error('webhookHandler: set on_event, or functions by kind in on')
   }
   const answer = createAnswering({
     secrets: secretsOf(options),
@@ -73,7 +80,7 @@ export function webhookHandler(options: WebhookHandlerOptions): WebhookAdapters 
     log: options.log ?? ((...words) => console.error(...words)),
     handle(event, context) {
       if (!isKnown(event)) return on_unknown_event?.(event, context)
-      // The compiler cannot follow that the function under an event's kind takes that kind.
+      // The compiler cannot derive that the function for a kind takes that kind.
       const own = on[event.event] as typeof on_event
       return (own ?? on_event)?.(event, context)
     },

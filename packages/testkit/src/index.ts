@@ -1,4 +1,6 @@
-/** Test a webhook receiver: signed deliveries to send it, and a receiver to see what a sender does. */
+/**
+ * Test a webhook receiver with signed deliveries, and a webhook sender with a scripted receiver.
+ */
 export { EVENT_KINDS, type EventKind, type WireEventData } from '@svc/core/contract'
 export {
   type HeaderSource,

@@ -8,43 +8,49 @@ import type { SignableEvent } from './sign.ts'
 import type { Target } from './transport.ts'
 import { summaryOf } from './waiting.ts'
 
-/** How a receiver is tried with forgeries. */
+/** Options of `toRejectForgery`. */
 export interface ForgeryOptions {
   /** The secret that the receiver knows. */
   secret: string
-  /** What is forged; `message.delivered` unless told. */
+  /** The event to forge; default: `message.delivered`. */
   event?: SignableEvent
-  /** All that a receiver can see by `webhook-signature`, unless told. */
+  /** Default: every mutation that `webhook-signature` reveals. */
   mutations?: readonly Mutation[]
-  /** For each request; 15 s unless told. */
+  /** For each request; default: 15 s. */
   deadline_ms?: number
 }
 
-/** What `expect` can say besides, with `@svc/testkit/vitest` or `@svc/testkit/jest`. */
+/** The matchers that `@svc/testkit/vitest` and `@svc/testkit/jest` add to `expect`. */
 export interface WebhookMatchers {
-  /** A test receiver got the event, and it verified; of objects in `data`, the fields given are compared. */
+  /**
+   * A test receiver got the event with a valid signature. Only the fields present in `data` are
+   * compared.
+   */
   toHaveReceivedEvent<Kind extends EventKind>(
     event: Kind,
     data?: Overrides<WireEventData<Kind>>,
   ): void
-  /** Headers and body were signed with the secret, whenever that was. */
+  /** Headers and body were signed with the secret, at any time. */
   toBeSignedBy(secret: string): void
-  /** A receiver accepts a genuine delivery, and answers 4xx to each forgery or cuts the connection. Await it. */
+  /**
+   * A receiver accepts a genuine delivery, and answers 4xx to each forgery or cuts the connection.
+   * Await it.
+   */
   toRejectForgery(options: ForgeryOptions): Promise<void>
 }
 
-/** What a matcher gives `expect`. */
+/** The result of a matcher. */
 interface Verdict {
   pass: boolean
   message: () => string
 }
 
-/** What `expect` gives a matcher. */
+/** The context that `expect` passes to a matcher. */
 interface MatcherState {
   equals(a: unknown, b: unknown): boolean
 }
 
-/** The matchers themselves, for an `expect` of your own: `expect.extend(matchers)`. */
+/** The matchers for your own `expect`: `expect.extend(matchers)`. */
 export const matchers = {
   toHaveReceivedEvent(
     this: MatcherState,
@@ -58,13 +64,13 @@ export const matchers = {
     )
     const wanted = `${event} ${JSON.stringify(data)}`
     const others = requests.filter((one) => one.event === event).map((one) => one.data)
-    const came = others.length > 0 ? `; its data: ${JSON.stringify(others)}` : ''
+    const data_seen = others.length > 0 ? `; its data: ${JSON.stringify(others)}` : ''
     return {
       pass,
       message: () =>
         pass
-          ? `expected the receiver not to have got ${wanted}`
-          : `expected the receiver to have got ${wanted}, but ${summaryOf(requests)}${came}`,
+          ? `expected the receiver not to have received ${wanted}`
+          : `expected the receiver to have received ${wanted}, but ${summaryOf(requests)}${data_seen}`,
     }
   },
 
@@ -78,8 +84,8 @@ export const matchers = {
       pass: result.ok,
       message: () =>
         result.ok
-          ? 'expected it not to be signed with this secret'
-          : `expected it to be signed with this secret, but: ${result.reason}. ${result.hint}`,
+          ? 'expected the delivery not to be signed with this secret'
+          : `expected the delivery to be signed with this secret, but: ${result.reason}. ${result.hint}`,
     }
   },
 
@@ -96,17 +102,17 @@ export const matchers = {
       const answer = status ?? error
       if (!is_refused) accepted.push(`${mutation} (${answer}): ${MUTATIONS[mutation].description}`)
     }
-    // One that refuses everything would pass otherwise.
+    // A receiver that refuses everything would pass otherwise.
     const { outcome, attempts } = await sender.deliver(target, event)
     if (outcome !== 'delivered') {
       const answer = attempts[0]?.status ?? attempts[0]?.error
-      throw new Error(`a genuine delivery must be accepted, but the answer was ${answer}`)
+      throw new Error(`the receiver must accept a genuine delivery, but answered ${answer}`)
     }
     return {
       pass: accepted.length === 0,
       message: () =>
         accepted.length === 0
-          ? 'expected the receiver to accept a forgery, but it refused each'
+          ? 'expected the receiver to accept a forgery, but it refused all of them'
           : `expected the receiver to refuse with 4xx:\n${accepted.join('\n')}`,
     }
   },
@@ -116,7 +122,7 @@ const FORGERIES = (Object.keys(MUTATIONS) as Mutation[]).filter(
   (name) => MUTATIONS[name].seen_by !== 'content',
 )
 
-/** Whether all that is expected is there; asymmetric matchers decide for themselves. */
+/** Whether `actual` contains every field of `expected`; asymmetric matchers compare themselves. */
 function contains(actual: unknown, expected: unknown, equals: MatcherState['equals']): boolean {
   if (!isPlain(expected)) return equals(actual, expected)
   if (!isPlain(actual)) return false

@@ -10,7 +10,7 @@ import {
   signText,
 } from './sign.ts'
 
-/** A way in which a delivery is not what the service sent, and which a receiver must refuse. */
+/** A difference from a genuine delivery, which a receiver must refuse. */
 export type Mutation =
   | 'wrong_secret'
   | 'flipped_byte'
@@ -27,29 +27,31 @@ export type Mutation =
   | 'invalid_json'
   | 'oversized'
 
-/** What there is to know of one mutation. */
+/** The description of one mutation. */
 export interface MutationDefinition {
-  /** One sentence for people: what was done. */
+  /** One sentence for people: the change. */
   readonly description: string
   /**
-   * `any` receiver that verifies can see it; `standard`: only one that verifies `webhook-signature`, for
-   * `X-Svc-Signature` says nothing of time and id; `content`: the signature is right, and what it signs is not.
+   * `any`: every receiver that verifies can detect it; `standard`: only one that verifies
+   * `webhook-signature`, because `X-Svc-Signature` covers neither time nor id; `content`: the
+   * signature is valid, the signed content is not.
    */
   readonly seen_by: 'any' | 'standard' | 'content'
 }
 
-/** Further from now than any receiver should allow. */
+/** Beyond any tolerance that a receiver should have. */
 const TOO_FAR_MS = 3_600_000
 
-/** Much more than any event has. */
+/** Far larger than any event. */
 const OVERSIZED_BYTES = 8 * 1024 * 1024
 
-/** Every mutation: what a receiver is shown to see whether it refuses. */
+/** Every mutation with its description. */
 export const MUTATIONS: { readonly [M in Mutation]: MutationDefinition } = {
   wrong_secret: { description: 'Signed with another secret.', seen_by: 'any' },
   flipped_byte: { description: 'One bit of the body was changed after signing.', seen_by: 'any' },
   reserialised: {
-    description: 'The body was parsed and printed again with spaces: it means the same.',
+    description:
+      'The body was parsed and serialised again with spaces: the same meaning, other bytes.',
     seen_by: 'any',
   },
   truncated_body: { description: 'The second half of the body is missing.', seen_by: 'any' },
@@ -58,13 +60,16 @@ export const MUTATIONS: { readonly [M in Mutation]: MutationDefinition } = {
   truncated_signature: { description: 'The signatures are cut in half.', seen_by: 'any' },
   uppercase_signature: { description: 'The signatures are in upper case.', seen_by: 'any' },
   stale_timestamp: {
-    description: 'A genuine delivery of an hour ago: a replay.',
+    description: 'A genuine delivery from an hour ago: a replay.',
     seen_by: 'standard',
   },
-  future_timestamp: { description: 'Signed for an hour from now.', seen_by: 'standard' },
+  future_timestamp: {
+    description: 'Signed with a time one hour in the future.',
+    seen_by: 'standard',
+  },
   swapped_id: { description: 'The webhook-id is that of another event.', seen_by: 'standard' },
   wrong_event: {
-    description: 'X-Svc-Event names another kind than the signed body does.',
+    description: 'X-Svc-Event names another kind than the signed body.',
     seen_by: 'content',
   },
   invalid_json: { description: 'The body is signed, but not JSON.', seen_by: 'content' },
@@ -72,7 +77,7 @@ export const MUTATIONS: { readonly [M in Mutation]: MutationDefinition } = {
 }
 
 /**
- * The delivery of an event, spoiled in the way that is named.
+ * Returns the delivery of an event with one mutation.
  *
  * @example
  * const forged = forge(fixture('message.delivered'), 'flipped_byte', { secret })
@@ -89,7 +94,7 @@ export function forge(
 type Forgery = (event: SignableEvent, options: SignOptions & { at: Date }) => SignedDelivery
 
 const FORGERIES: { readonly [M in Mutation]: Forgery } = {
-  wrong_secret: (event, options) => sign(event, { ...options, ...strangers() }),
+  wrong_secret: (event, options) => sign(event, { ...options, ...otherSecret() }),
   flipped_byte: withBody((body) => {
     const at = body.lastIndexOf('"') - 1
     return Buffer.from(body.map((byte, i) => (i === at ? byte ^ 1 : byte)))
@@ -109,7 +114,7 @@ const FORGERIES: { readonly [M in Mutation]: Forgery } = {
   invalid_json: (event, options) => signText('{"event":', event, options),
   oversized: (event, options) => {
     const text = JSON.stringify({ event: event.event, data: 'x'.repeat(OVERSIZED_BYTES) })
-    return signText(text, event, { ...options, ...strangers() })
+    return signText(text, event, { ...options, ...otherSecret() })
   },
 }
 
@@ -141,7 +146,7 @@ function withHeader(
   return deliveryOf({ ...headers, [name]: value }, body)
 }
 
-function strangers(): Pick<SignOptions, 'secret' | 'previous_secret'> {
+function otherSecret(): Pick<SignOptions, 'secret' | 'previous_secret'> {
   return { secret: mintSecret(randomBytes), previous_secret: null }
 }
 

@@ -1,25 +1,25 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { VerificationResult } from '@svc/core/webhooks'
 
-/** A request that a receiver got. */
+/** A request that a test receiver got. */
 export interface ReceivedRequest {
   verification: VerificationResult
-  /** Of the body, whether or not it verified; null where that is no event. */
+  /** From the body, verified or not; null when the body is no event. */
   event: string | null
   data: Record<string, unknown> | null
   method: string
   path: string
   headers: IncomingHttpHeaders
-  /** The exact bytes; empty where there were more than 1 MB. */
+  /** The exact bytes; empty when the body was larger than 1 MB. */
   body: Buffer
-  /** What it was answered; null where it was not, or without end. */
+  /** The answered status; null without a complete answer. */
   status: number | null
   at: Date
 }
 
-/** An event that verified, with every attempt at it. */
+/** A verified event with all its attempts. */
 export interface ReceivedDelivery {
-  /** `webhook-id`, or the signature where there is none. */
+  /** `webhook-id`, or the signature without one. */
   event_id: string
   event: string
   data: Record<string, unknown>
@@ -27,7 +27,7 @@ export interface ReceivedDelivery {
   attempts: ReceivedRequest[]
 }
 
-/** The events among the requests that verified, in the order in which they first came. */
+/** The verified events of the requests, in the order of their first arrival. */
 export function deliveriesOf(requests: readonly ReceivedRequest[]): ReceivedDelivery[] {
   const found = new Map<string, ReceivedDelivery>()
   for (const request of requests) {
@@ -41,19 +41,19 @@ export function deliveriesOf(requests: readonly ReceivedRequest[]): ReceivedDeli
   return [...found.values()]
 }
 
-/** Whether it came again after it had been acknowledged. */
-export function cameAgain({ attempts }: ReceivedDelivery): boolean {
+/** Whether the event was repeated after a 2xx. */
+export function isRepeated({ attempts }: ReceivedDelivery): boolean {
   const first = attempts.findIndex(({ status }) => status !== null && status >= 200 && status < 300)
   return first !== -1 && first < attempts.length - 1
 }
 
-/** What the body of an event says; nulls where it is none. */
+/** The event and data of a body; both null when the body is no event. */
 export function contentOf(body: Buffer): Pick<ReceivedRequest, 'event' | 'data'> {
   try {
     const { event, data } = JSON.parse(body.toString('utf8'))
     if (typeof event === 'string' && typeof data === 'object') return { event, data }
   } catch {
-    // It is shown as it came.
+    // Such a body is stored unparsed.
   }
   return { event: null, data: null }
 }

@@ -1,8 +1,9 @@
 import type { ServerResponse } from 'node:http'
 
 /**
- * What a receiver does with one request: answers with a status; `timeout` never answers; `reset` cuts the connection;
- * `drip` sends its answer a byte a second without end; `redirect` leads to another path; `huge` answers 32 MB.
+ * What a receiver does with one request: a status; `timeout` never answers; `reset` cuts the
+ * connection; `drip` sends one byte a second without end; `redirect` answers 302 to another path;
+ * `huge` answers 32 MB.
  */
 export type ReceiverStep =
   | number
@@ -12,7 +13,7 @@ export type ReceiverStep =
       retry_after?: number | string
       headers?: Readonly<Record<string, string>>
       body?: string
-      /** Answers this much later. */
+      /** Delays the answer, in milliseconds. */
       after_ms?: number
     }
   | 'timeout'
@@ -25,7 +26,9 @@ const DRIP_MS = 1000
 const HUGE_BYTES = 32 * 1024 * 1024
 const PIECE = Buffer.alloc(64 * 1024, '.')
 
-/** Does what the step says, and tells the status of the answer, or null where that has none or no end. */
+/**
+ * Performs the step; returns the answered status, or null when the step sends no complete answer.
+ */
 export function take(step: ReceiverStep, response: ServerResponse): number | null {
   if (typeof step === 'number') return answer({ status: step }, response)
   if (typeof step === 'object') return answer(step, response)
@@ -66,8 +69,8 @@ function answer(
   { status, retry_after, headers, body, after_ms }: Extract<ReceiverStep, object>,
   response: ServerResponse,
 ): number {
-  const asked = retry_after === undefined ? {} : { 'retry-after': String(retry_after) }
-  const send = () => void response.writeHead(status, { ...asked, ...headers }).end(body)
+  const retry = retry_after === undefined ? {} : { 'retry-after': String(retry_after) }
+  const send = () => void response.writeHead(status, { ...retry, ...headers }).end(body)
   if (after_ms === undefined) send()
   else {
     const timer = setTimeout(send, after_ms)

@@ -3,55 +3,61 @@ import type { AddressInfo } from 'node:net'
 import type { EventKind, WireEventData } from '@svc/core/contract'
 import { type VerificationResult, verify } from '@svc/core/webhooks'
 import {
-  cameAgain,
   contentOf,
   deliveriesOf,
+  isRepeated,
   type ReceivedDelivery,
   type ReceivedRequest,
 } from './received.ts'
 import { type ReceiverStep, take } from './receiver-steps.ts'
 import { createWaiting, type WaitOptions } from './waiting.ts'
 
-/** A request that was waited for by the kind of its event. */
+/** A request that `waitFor` found by its event kind. */
 export interface ReceivedEvent<Kind extends EventKind> extends ReceivedRequest {
   event: Kind
   data: WireEventData<Kind> & Record<string, unknown>
 }
 
-/** How a receiver behaves. */
+/** Options of `createReceiver`. */
 export interface ReceiverOptions {
-  /** Asked for at each request where it is a function, for the secret is known only once the webhook exists. */
+  /** A function is called at each request: the secret is known only after the webhook exists. */
   secret: string | readonly string[] | (() => string | readonly string[])
-  /** What it does with the first requests; after them it answers 200 to what verifies and 403 to what does not. */
+  /**
+   * Answers to the first requests. After the script: 200 to a valid signature, 403 to an invalid
+   * one.
+   */
   script?: readonly ReceiverStep[]
-  /** How many requests it keeps, the newest; 1,000 unless told. */
+  /** How many requests to keep, the newest; default: 1,000. */
   keep_max?: number
-  /** Where the sender's clock is not the real one. */
+  /** The current time; set it when the sender's clock is not the real one. */
   now?: () => Date
 }
 
-/** A receiver that runs. */
+/** A running receiver. */
 export interface TestReceiver {
-  /** Where to point the webhook. */
+  /** The URL for the webhook. */
   readonly url: string
-  /** Everything received, oldest first. */
+  /** The received requests, oldest first. */
   readonly requests: readonly ReceivedRequest[]
-  /** The events among them that verified, in the order in which they first came. */
+  /** The verified events among them, in the order of their first arrival. */
   readonly deliveries: readonly ReceivedDelivery[]
-  /** The deliveries that came again after a 2xx: what a receiver must handle only once. */
+  /** The deliveries that were repeated after a 2xx: a receiver must handle each only once. */
   readonly duplicates: readonly ReceivedDelivery[]
-  /** Adds steps to those that are left. */
+  /** Adds steps to the end of the script. */
   answer(...steps: ReceiverStep[]): void
-  /** The first request, past or future, that verifies and has the event; rejects after `timeout_ms`, 5 s unless told. */
+  /**
+   * The first request, past or future, that verifies and has the event; rejects after `timeout_ms`
+   * (default: 5 s).
+   */
   waitFor<Kind extends EventKind>(event: Kind, options?: WaitOptions): Promise<ReceivedEvent<Kind>>
-  /** The first request, past or future, that `matches`, whether or not it verifies. */
+  /** The first request, past or future, for which `matches` returns true, verified or not. */
   waitFor(
     matches: (request: ReceivedRequest) => boolean,
     options?: WaitOptions,
   ): Promise<ReceivedRequest>
-  /** Forgets what was received. */
+  /** Removes all stored requests. */
   clear(): void
-  /** Cuts what is open, and resolves once the port is free. */
+  /** Closes open connections; resolves when the port is free. */
   close(): Promise<void>
   [Symbol.asyncDispose](): Promise<void>
 }
@@ -60,7 +66,8 @@ const KEEP_MAX = 1000
 const BODY_MAX_BYTES = 1024 * 1024
 
 /**
- * A real HTTP server on a free port of this machine, that verifies and keeps what comes and answers by its script.
+ * Starts an HTTP server on a free port of this machine. It verifies and stores each request and
+ * answers by its script.
  *
  * @example
  * await using receiver = await createReceiver({ secret, script: [500, { status: 429, retry_after: 2 }, 'timeout', 200] })
@@ -103,7 +110,7 @@ export async function createReceiver(options: ReceiverOptions): Promise<TestRece
       return deliveriesOf(requests)
     },
     get duplicates() {
-      return deliveriesOf(requests).filter(cameAgain)
+      return deliveriesOf(requests).filter(isRepeated)
     },
     answer: (...more) => void steps.push(...more),
     waitFor: waiting.waitFor,
@@ -113,7 +120,7 @@ export async function createReceiver(options: ReceiverOptions): Promise<TestRece
   }
 }
 
-/** The body, or null when the sender left before its end. */
+/** The body, or null when the sender disconnected before its end. */
 async function read(
   request: IncomingMessage,
 ): Promise<{ bytes: Buffer; is_too_large: boolean } | null> {
@@ -131,7 +138,7 @@ async function read(
   return { bytes: is_too_large ? Buffer.alloc(0) : Buffer.concat(chunks), is_too_large }
 }
 
-/** Closing again is no error, and waits for the same. */
+/** A second call is no error and waits for the same close. */
 function closed(server: Server): Promise<void> {
   const done = new Promise<void>((resolve) => server.close(() => resolve()))
   server.closeAllConnections()

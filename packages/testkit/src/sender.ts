@@ -5,61 +5,71 @@ import { type RetrySchedule, retriesOf } from './retry.ts'
 import { type SignableEvent, type SignOptions, sign } from './sign.ts'
 import { type Answer, openTransport, type Target, type Transport } from './transport.ts'
 
-/** How a sender delivers. */
+/** Options of `createSender`. */
 export interface SenderOptions {
   /** The webhook's secret, `whsec_…`. */
   secret: string
-  /** As within a rotation's overlap: signs first until the new one is seen to work. */
+  /** The old secret during a rotation: signs first until the receiver accepts the new one. */
   previous_secret?: string | null
-  /** The service's schedule of twelve tries, or the seconds to wait before each further one; `[]` tries once. */
+  /**
+   * The service's schedule of twelve attempts, or the seconds to wait before each retry; `[]` tries
+   * once.
+   */
   retry?: RetrySchedule
-  /** The real time, with waits that are skipped, unless told. */
+  /** Default: the real time without waits. */
   clock?: Clock
-  /** A number in [0, 1) for the jitter of up to a tenth that is added to each wait; 0 unless told. */
+  /**
+   * Returns a number in [0, 1) for the jitter, which adds up to a tenth to each wait; default: 0.
+   */
   random?: () => number
-  /** Over connect, headers and body of one attempt, in real time; 15 s unless told. */
+  /** For connect, headers and body of one attempt, in real time; default: 15 s. */
   deadline_ms?: number
-  /** Headers of the webhook's own. */
+  /** The webhook's own headers. */
   headers?: Readonly<Record<string, string>>
 }
 
-/** One try of a delivery. */
+/** One attempt at a delivery. */
 export interface Attempt extends Answer {
   /** Counted from 1. */
   attempt: number
   at: Date
-  /** What was waited after it; null when it was the last. */
+  /** The wait after this attempt; null after the last one. */
   wait_ms: number | null
 }
 
-/** What came of a delivery. */
+/** The result of a delivery. */
 export interface DeliveryReport {
   event_id: string
   event: string
-  /** Acknowledged by a 2xx; given up after the last try; ended for ever by a 410, which disables a webhook. */
+  /**
+   * `delivered`: a 2xx; `failed`: no 2xx after the last attempt; `gone`: a 410, which disables a
+   * webhook.
+   */
   outcome: 'delivered' | 'failed' | 'gone'
   attempts: Attempt[]
-  /** What all waits come to. */
+  /** The sum of all waits. */
   waited_ms: number
 }
 
 /** Delivers events as the service does. */
 export interface Sender {
-  /** Tries until acknowledged, on the schedule. */
+  /** Retries on the schedule until the target acknowledges the event. */
   deliver(target: Target, event: SignableEvent): Promise<DeliveryReport>
-  /** The same event more than once, as at-least-once delivery may: one after another, or all at the same time. */
+  /**
+   * Delivers one event several times, as at-least-once delivery can: in sequence or concurrently.
+   */
   duplicate(
     target: Target,
     event: SignableEvent,
     options?: { times?: number; concurrent?: boolean },
   ): Promise<DeliveryReport[]>
-  /** Events in another order than they happened in; reports in the order that they were sent in. */
+  /** Delivers events in another order; the reports are in the order of delivery. */
   reorder(
     target: Target,
     events: readonly SignableEvent[],
     options?: { order?: 'reversed' | 'shuffled' },
   ): Promise<DeliveryReport[]>
-  /** One try of a delivery that a receiver must refuse. */
+  /** One attempt at a delivery that a receiver must refuse. */
   forge(target: Target, event: SignableEvent, mutation: Mutation): Promise<Attempt>
 }
 
@@ -67,8 +77,9 @@ export interface Sender {
 const DEADLINE_MS = 15_000
 
 /**
- * Delivers events to your receiver as the service does: its headers, its deadline, its schedule of retries, what it
- * makes of `Retry-After`, 410 and a rotation; and, as the service would not, what your receiver must refuse.
+ * Creates a sender that delivers events as the service does: the same headers, deadline, retry
+ * schedule and handling of `Retry-After`, 410 and rotations. It can also send forgeries, which a
+ * receiver must refuse.
  *
  * @example
  * const sender = createSender({ secret })
@@ -119,7 +130,10 @@ export function createSender(options: SenderOptions): Sender {
   }
 }
 
-/** One try, which while a rotation overlaps is two where the first is refused for its signature. */
+/**
+ * One attempt. During a rotation, a 401 or 403 is followed at once by a second request with the
+ * other secret.
+ */
 function createPost(
   { secret, previous_secret, headers, deadline_ms }: SenderOptions,
   clock: Clock,
@@ -163,7 +177,7 @@ function isSuccess({ status }: Answer): boolean {
   return status !== null && status >= 200 && status < 300
 }
 
-/** Always the same other order: the odd places first. */
+/** A fixed other order: the odd positions first. */
 function shuffled<T>(events: readonly T[]): T[] {
   return [...events.filter((_, i) => i % 2 === 1), ...events.filter((_, i) => i % 2 === 0)]
 }

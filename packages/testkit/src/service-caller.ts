@@ -1,8 +1,9 @@
 /** Calls the API of a test service. */
 export interface Caller {
   /**
-   * Calls an endpoint and answers its `data`; with the API key unless told `as: 'owner'`, who is logged in.
-   * @throws Error with the status, the code and the text of the API when it refuses.
+   * Calls an endpoint and returns its `data`. Default: with the API key; `as: 'owner'` uses the
+   * owner's session.
+   * @throws Error with the API's status, code and message when the API refuses.
    */
   call(
     method: string,
@@ -16,11 +17,11 @@ const OWNER = { email: 'owner@svc.test', password: 'the password of the owner' }
 
 const SCOPES = ['send_messages', 'read_messages', 'manage_contacts', 'manage_webhooks']
 
-/** Signs a workspace up, with an owner who is logged in and an API key of all scopes. */
+/** Creates a workspace with a logged-in owner and an API key of all scopes. */
 export async function createCaller(
   url: string,
 ): Promise<Caller & { workspace_id: string; api_key: string }> {
-  async function ask(method: string, path: string, body: object | undefined, headers: object) {
+  async function request(method: string, path: string, body: object | undefined, headers: object) {
     const json = body && { 'content-type': 'application/json' }
     const response = await fetch(new URL(path, url), {
       method,
@@ -30,38 +31,41 @@ export async function createCaller(
     const answer = (await response.json()) as Answer
     if (response.ok) return { status: response.status, data: answer.data ?? {}, text: '' }
     const { error, message } = answer
-    const text = `${method} ${path} was answered ${response.status} ${error}: ${message}`
+    const text = `${method} ${path} returned ${response.status} ${error}: ${message}`
     return { status: response.status, data: {}, text }
   }
 
-  async function must(...asked: Parameters<typeof ask>): Promise<Record<string, unknown>> {
-    const { data, text } = await ask(...asked)
+  async function requestOrThrow(
+    ...options: Parameters<typeof request>
+  ): Promise<Record<string, unknown>> {
+    const { data, text } = await request(...options)
     if (text) throw new Error(text)
     return data
   }
 
   const login = async () => {
-    const { token } = await must('POST', '/api/v1/auth/login', OWNER, {})
+    const { token } = await requestOrThrow('POST', '/api/v1/auth/login', OWNER, {})
     return { authorization: `Bearer ${token}` }
   }
   const signup = { ...OWNER, company_name: 'Test Ltd' }
-  const { workspace } = await must('POST', '/api/v1/auth/signup', signup, {})
+  const { workspace } = await requestOrThrow('POST', '/api/v1/auth/signup', signup, {})
   let owner = await login()
   const key = { name: 'test', scopes: SCOPES }
-  const made = await must('POST', '/api/v1/api-keys', key, owner)
+  const made = await requestOrThrow('POST', '/api/v1/api-keys', key, owner)
   const api_key = String(made.key)
 
   return {
     workspace_id: (workspace as { id: string }).id,
     api_key,
     async call(method, path, body, { as = 'api_key', headers = {} } = {}) {
-      if (as === 'api_key') return must(method, path, body, { ...headers, 'x-api-key': api_key })
-      const first = await ask(method, path, body, { ...headers, ...owner })
+      if (as === 'api_key')
+        return requestOrThrow(method, path, body, { ...headers, 'x-api-key': api_key })
+      const first = await request(method, path, body, { ...headers, ...owner })
       if (!first.text) return first.data
       if (first.status !== 401) throw new Error(first.text)
-      // A clock that was moved far has ended the session.
+      // The session expires when the clock moves far.
       owner = await login()
-      return must(method, path, body, { ...headers, ...owner })
+      return requestOrThrow(method, path, body, { ...headers, ...owner })
     },
   }
 }

@@ -1,9 +1,9 @@
 /**
- * The parts of `@svc/core` and `@svc/server` that a test service is made of. They are no dependencies of this package, so
- * their types are written down here; a test compares them with the real ones.
+ * The parts of `@svc/core` and `@svc/server` that a test service uses. Neither is a dependency of
+ * this package, so their types are copied here; a test compares them with the real ones.
  */
 
-/** Where the service has time, ids and chance from. */
+/** The service's source of time, ids and random bytes. */
 export interface ServiceRuntime {
   now(): Date
   elapsed(): number
@@ -11,7 +11,7 @@ export interface ServiceRuntime {
   bytes(count: number): Buffer
 }
 
-/** What sends messages and delivers webhooks. */
+/** Sends messages and delivers webhooks. */
 export interface ServiceDispatcher {
   idle(): Promise<void>
 }
@@ -22,7 +22,7 @@ export interface ServiceCore {
   close(options?: { grace_ms?: number }): Promise<void>
 }
 
-/** What is used of `@svc/core`. */
+/** The part of `@svc/core` in use. */
 export interface CoreModule<Runtime extends ServiceRuntime, Core extends ServiceCore> {
   systemRuntime(): Runtime
   createCore(options: {
@@ -49,13 +49,13 @@ export interface ServiceApp {
   close(): PromiseLike<unknown>
 }
 
-/** How often something may be asked for. */
+/** A rate limit. */
 interface Rate {
   max: number
   window_s: number
 }
 
-/** What is used of `@svc/server`. */
+/** The part of `@svc/server` in use. */
 export interface ServerModule<Core extends ServiceCore> {
   buildApp(
     core: Core,
@@ -85,8 +85,8 @@ export interface ServerModule<Core extends ServiceCore> {
 }
 
 /**
- * Loads a package that is there only where somebody wants it.
- * @throws Error that says what to install.
+ * Loads an optional package.
+ * @throws Error with the package to install.
  */
 export async function loadOptional<Module>(name: string): Promise<Module> {
   try {

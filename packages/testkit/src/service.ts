@@ -12,11 +12,13 @@ import {
   type ServiceRuntime,
 } from './service-modules.ts'
 
-/** How a test service begins. */
+/** Options of `createTestService`. */
 export interface TestServiceOptions {
-  /** Where its clock stands at first; now unless told, so that deliveries verify by the real time. */
+  /**
+   * The initial time of the clock; default: now, so that deliveries verify against the real time.
+   */
   at?: Date
-  /** What the workspace begins with, as a decimal string; 1000 unless told. */
+  /** The initial credits of the workspace, as a decimal string; default: 1000. */
   credits?: string
 }
 
@@ -34,42 +36,46 @@ export interface SentMessage {
   [field: string]: unknown
 }
 
-/** A whole service with one workspace. */
+/** A complete service with one workspace. */
 export interface TestService extends Caller {
-  /** Where the API is, without a slash at its end. */
+  /** The URL of the API, without a slash at its end. */
   readonly url: string
   readonly workspace_id: string
-  /** A key of all scopes: `X-Api-Key`. */
+  /** An API key with all scopes: `X-Api-Key`. */
   readonly api_key: string
-  /** What its clock shows: give it to your receiver, `createReceiver({ secret, now: service.now })`. */
+  /**
+   * The time of the service's clock. Pass it to your receiver:
+   * `createReceiver({ secret, now: service.now })`.
+   */
   now(): Date
-  /** Sees what is due to its end, moves the clock, and sees to its end what is due then. */
+  /** Completes the work that is due, moves the clock, and completes the work that is due then. */
   advance(ms: number): Promise<void>
-  /** Resolves when nothing is due and nothing under way. */
+  /** Resolves when no work is due and none is in flight. */
   idle(): Promise<void>
-  /** Subscribes a URL of this machine to events, all unless told; its secret is shown only here. */
+  /** Subscribes a URL of this machine to events (default: all). The secret is shown only here. */
   webhook(
     url: string,
     options?: { events?: readonly (EventKind | '*')[] },
   ): Promise<{ id: string; secret: string }>
-  /** The messages, newest first, as far as they have come: at most 100. */
+  /** The newest messages with their current status, newest first: at most 100. */
   sent(): Promise<SentMessage[]>
-  /** Ends it, and removes its database. */
+  /** Stops the service and removes its database. */
   close(): Promise<void>
   [Symbol.asyncDispose](): Promise<void>
 }
 
-/** Nothing is to be refused for its number. */
+/** High enough that no limit is reached. */
 const UNLIMITED = { max: 1_000_000_000, window_s: 60 }
 
 const LOOPBACK = ['127.0.0.0/8', '::1/128']
 const GRACE_MS = 1_000
 
 /**
- * The real service in this process, on a database of its own that is removed afterwards, with the provider that reaches
- * nobody, and a clock that stands still until it is moved. Needs `@svc/core` and `@svc/server` beside this package.
+ * Starts the real service in this process: its own database, which `close` removes, a provider that
+ * sends to no network, and a clock that stands still until `advance` moves it. Needs `@svc/core`
+ * and `@svc/server` beside this package.
  *
- * @throws Error that says what to install when one of them is missing.
+ * @throws Error with the packages to install when one of them is missing.
  * @example
  * await using service = await createTestService()
  * await using receiver = await createReceiver({ secret: () => secret, now: service.now })
@@ -102,7 +108,8 @@ export async function createTestService(options: TestServiceOptions = {}): Promi
       call,
       now: () => new Date(clock.ms),
       async advance(ms) {
-        // What is under way would find its lease run out, as after a long sleep of the machine.
+        // Moving the clock would expire the leases of work in flight, as after a long sleep of the
+        // machine.
         await dispatcher.idle()
         clock.ms += ms
         await dispatcher.idle()
@@ -148,7 +155,7 @@ async function start(
       test_bytes_per_day: UNLIMITED.max,
     },
     webhook_targets: { allow_http: true, allow_nets: LOOPBACK, dns: 'system' },
-    // A clock of ours exists in this thread alone.
+    // The fake clock exists only in this thread.
     threads: 0,
     runtime,
   })

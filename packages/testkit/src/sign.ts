@@ -1,27 +1,27 @@
 import { SIGNATURE_HEADERS, sign as signHeaders } from '@svc/core/webhooks'
 import { eventIdOf } from './fixture.ts'
 
-/** What can be signed: a fixture, or an event of your own making. */
+/** An event to sign: a fixture or your own event. */
 export interface SignableEvent {
-  /** Follows from event and data unless told. */
+  /** Default: derived from event and data. */
   event_id?: string
   event: string
   data: unknown
 }
 
-/** How a delivery is signed. */
+/** Options of `sign`. */
 export interface SignOptions {
   /** The webhook's secret, `whsec_…`. */
   secret: string
-  /** While a rotation overlaps: the other secret, by which `webhook-signature` is signed as well. */
+  /** The other secret during a rotation: `webhook-signature` carries a signature by each. */
   previous_secret?: string | null | undefined
-  /** The time of the attempt; now unless told. */
+  /** The time of the attempt; default: now. */
   at?: Date | undefined
-  /** Which attempt it is, counted from 1. */
+  /** The number of the attempt, from 1. */
   attempt?: number | undefined
-  /** One event to one webhook; follows from the event unless told. */
+  /** Identifies one event to one webhook; default: derived from the event. */
   delivery_id?: string | undefined
-  /** Headers of the webhook's own, which never replace those of the service. */
+  /** The webhook's own headers; they never replace those of the service. */
   headers?: Readonly<Record<string, string>> | undefined
 }
 
@@ -29,15 +29,15 @@ export interface SignOptions {
 export interface SignedDelivery {
   readonly headers: Readonly<Record<string, string>>
   readonly body: Buffer
-  /** As a fetch `Request`, for handlers that take one, or for `fetch` itself. */
+  /** Returns a fetch `Request`, for handlers that take one or for `fetch` itself. */
   toRequest(url: string | URL): Request
-  /** As `fastify.inject` and light-my-request take it. */
+  /** Returns the options of `fastify.inject` and light-my-request. */
   toInject(path: string): InjectedDelivery
-  /** As a line for a shell; the body must be text. */
+  /** Returns a shell command; the body must be text. */
   toCurl(url: string | URL): string
 }
 
-/** A delivery as `fastify.inject` and light-my-request take it. */
+/** The options of `fastify.inject` and light-my-request. */
 export interface InjectedDelivery {
   method: 'POST'
   url: string
@@ -46,8 +46,8 @@ export interface InjectedDelivery {
 }
 
 /**
- * Signs an event as the service does: post it to your receiver, or hand it to its handler.
- * Source: interface, Webhook signing; contract section 7.
+ * Signs an event as the service does. Post the delivery to your receiver, or pass it to its
+ * handler. Source: interface, Webhook signing; contract section 7.
  *
  * @throws Error when a secret is empty.
  * @example
@@ -58,7 +58,7 @@ export function sign(event: SignableEvent, options: SignOptions): SignedDelivery
   return signText(JSON.stringify({ event: event.event, data: event.data }), event, options)
 }
 
-/** As `sign`, of a body that need not be the event's: for what the service would never send. */
+/** Like `sign`, with any body: for deliveries that the service would never send. */
 export function signText(
   body: string,
   { event_id, event, data }: SignableEvent,
@@ -82,7 +82,7 @@ export function signText(
   return deliveryOf({ ...withoutOurs(headers), ...ours }, Buffer.from(body))
 }
 
-/** Headers and bytes in every form that they are wanted in. */
+/** Builds a delivery from headers and bytes. */
 export function deliveryOf(
   headers: Readonly<Record<string, string>>,
   body: Buffer,
@@ -112,7 +112,7 @@ function withoutOurs(headers: Readonly<Record<string, string>> = {}): Record<str
   return Object.fromEntries(entries.filter(([name]) => !OURS.has(name.toLowerCase())))
 }
 
-/** curl sends a header without a value only when it ends in a semicolon. */
+/** curl sends a header without a value only when its argument ends in a semicolon. */
 function header(name: string, value: string): string {
   return value === '' ? `${name};` : `${name}: ${value}`
 }

@@ -4,8 +4,9 @@ import type { AddressInfo } from 'node:net'
 import type { SignedDelivery } from './sign.ts'
 
 /**
- * What deliveries go to: the URL of a receiver that runs, a fetch handler or what has one (a Hono app), or a request
- * listener of node:http (an Express app, `fastify.routing`), which is served on a port of its own for as long.
+ * The target of deliveries: the URL of a running receiver, a fetch handler, an object with one (a
+ * Hono app), or a request listener of node:http (an Express app, `fastify.routing`), which is
+ * served on a temporary port.
  */
 export type Target =
   | string
@@ -14,14 +15,14 @@ export type Target =
   | { fetch(request: Request): Response | Promise<Response> }
   | RequestListener
 
-/** A function from request to response, as the web standards have it. */
+/** A function from request to response, as in the Fetch standard. */
 export type FetchHandler = (request: Request) => Response | Promise<Response>
 
-/** What came of one request. */
+/** The result of one request. */
 export interface Answer {
-  /** Null when there was no whole answer. */
+  /** Null without a complete answer. */
   status: number | null
-  /** Why not, as the service words it. */
+  /** The reason, in the words of the service. */
   error: 'timeout' | 'connect' | 'dns' | 'reset' | 'tls' | 'failed' | null
   /** By lower-case name. */
   headers: Record<string, string>
@@ -30,20 +31,22 @@ export interface Answer {
   duration_ms: number
 }
 
-/** Takes deliveries to one target. */
+/** Sends deliveries to one target. */
 export interface Transport {
-  /** One request, with one deadline over all of it; never rejects. Redirects are not followed. */
+  /**
+   * Sends one request, with one deadline for all of it; never rejects. Redirects are not followed.
+   */
   post(delivery: SignedDelivery, deadline_ms: number): Promise<Answer>
   close(): Promise<void>
 }
 
-/** The address that handlers see when they are called without a socket. */
+/** The URL of a request to a handler that is called without a socket. */
 const NOWHERE = 'http://receiver.test/'
 const CAPTURE_BYTES = 16 * 1024
-/** Past what is kept, so much more is read before the connection is given up. */
+/** Bytes to read past the captured ones before closing the connection. */
 const DRAIN_BYTES = 64 * 1024
 
-/** Finds out how a target is reached, and gets ready. */
+/** Opens a transport for the target. */
 export async function openTransport(target: Target): Promise<Transport> {
   if (typeof target === 'string' || target instanceof URL) {
     return { post: (delivery, ms) => postTo(new URL(target), delivery, ms), close: async () => {} }

@@ -2,7 +2,7 @@ import type { ReceivedRequest } from './received.ts'
 
 /** How long to wait. */
 export interface WaitOptions {
-  /** 5 s unless told. */
+  /** Default: 5 s. */
   timeout_ms?: number
 }
 
@@ -10,7 +10,10 @@ const TIMEOUT_MS = 5_000
 
 type Wanted = string | ((request: ReceivedRequest) => boolean)
 
-/** Lets others wait for a request among `requests`, which `look` is told has grown. */
+/**
+ * Returns `waitFor`, which waits for one of `requests`; the caller calls `look` after each
+ * addition.
+ */
 export function createWaiting(requests: readonly ReceivedRequest[]) {
   const watchers = new Set<() => void>()
   return {
@@ -19,7 +22,7 @@ export function createWaiting(requests: readonly ReceivedRequest[]) {
     },
     waitFor(wanted: Wanted, { timeout_ms = TIMEOUT_MS }: WaitOptions = {}) {
       const matches = typeof wanted === 'function' ? wanted : isVerified(wanted)
-      // Which type it is follows from what was wanted: the overloads of the receiver say it.
+      // The type depends on `wanted`: the overloads of the receiver state it.
       return new Promise<never>((resolve, reject) => {
         const stop = () => {
           clearTimeout(timer)
@@ -42,16 +45,19 @@ export function createWaiting(requests: readonly ReceivedRequest[]) {
   }
 }
 
-/** What came, in one sentence for people: kinds, and why what did not verify did not. */
+/**
+ * One sentence for a failure message: the events that arrived, and why each refused one was
+ * refused.
+ */
 export function summaryOf(requests: readonly ReceivedRequest[]): string {
-  if (requests.length === 0) return 'nothing came'
+  if (requests.length === 0) return 'no request arrived'
   const kinds = requests.map(({ event, verification }) => {
-    const kind = event ?? 'what is no event'
+    const kind = event ?? 'a body that is no event'
     return verification.ok
       ? kind
       : `${kind} (refused: ${verification.reason}. ${verification.hint})`
   })
-  return `there came ${[...new Set(kinds)].join(', ')}`
+  return `received ${[...new Set(kinds)].join(', ')}`
 }
 
 function isVerified(event: string): (request: ReceivedRequest) => boolean {
@@ -59,5 +65,5 @@ function isVerified(event: string): (request: ReceivedRequest) => boolean {
 }
 
 function missing(wanted: Wanted): string {
-  return typeof wanted === 'string' ? `No ${wanted} came` : 'No such request came'
+  return typeof wanted === 'string' ? `No ${wanted} arrived` : 'No matching request arrived'
 }

@@ -30,7 +30,7 @@ function wrongOf({ checks }: ConformanceReport): Record<string, string | null> {
   return Object.fromEntries(wrong.map(({ name, outcome, found }) => [`${outcome} ${name}`, found]))
 }
 
-describe('a receiver without fault', () => {
+describe('a receiver without faults', () => {
   it('passes every check', async () => {
     const report = await run([])
     expect(wrongOf(report)).toEqual({})
@@ -44,7 +44,7 @@ describe('a receiver without fault', () => {
     expect(report.checks.every(({ mend }) => mend === null)).toBe(true)
   })
 
-  it('may be webhookHandler, called without a socket', async () => {
+  it('passes for webhookHandler, called without a socket', async () => {
     const counts = new Map<string, number>()
     const hooks = webhookHandler({
       secrets: [secret, previous],
@@ -58,18 +58,18 @@ describe('a receiver without fault', () => {
     }
   })
 
-  it('does not conform while nothing tells how often it handled an event', async () => {
+  it('fails without observe', async () => {
     const { url, close } = await listening(faultyReceiver([], secret).listener)
     closing.push(close)
     const report = await conformance(url, { secret })
     expect(report).toMatchObject({ ok: false, failed: 1, warned: 0 })
-    const found = 'was not checked for this, as nothing tells how often it handled an event'
+    const found = 'was not checked for repeated handling, because observe is not set'
     expect(wrongOf(report)).toEqual({ 'failed handles_once': found })
     const { mend } = report.checks.find(({ name }) => name === 'handles_once') ?? {}
     expect(mend).toMatch(/^Pass observe, .*unchecked: 'allow'/)
   })
 
-  it('is not asked what nothing was given for, where that is accepted', async () => {
+  it("skips checks whose option is missing with unchecked: 'allow'", async () => {
     const { url, close } = await listening(faultyReceiver([], secret).listener)
     closing.push(close)
     const { ok, checks } = await conformance(url, { secret, unchecked: 'allow' })
@@ -81,39 +81,39 @@ describe('a receiver without fault', () => {
   })
 })
 
-describe('a receiver with one fault is told that one', () => {
+describe('a receiver with one fault fails only the check for it', () => {
   it.each<[Fault, string, string]>([
     ['redirects', 'failed acknowledges', 'answered 301 to /new'],
     ['verifies nothing', 'failed verifies', 'answered 200'],
     ['lets unsigned pass', 'failed refuses_missing_signature', 'answered 200'],
     ['lets empty signatures pass', 'failed refuses_empty_signature', 'answered 200'],
     ['compares prefixes', 'failed refuses_truncated_signature', 'answered 200'],
-    ['reads without bound', 'failed refuses_oversized', 'answered 200'],
-    ['verifies a body printed anew', 'failed raw_body', 'answered 403'],
+    ['reads without a limit', 'failed refuses_oversized', 'answered 200'],
+    ['verifies a reserialised body', 'failed raw_body', 'answered 403'],
     ['crashes on unsigned', 'failed refusal_status', 'answered 500 to a forgery'],
-    ['tells the signature', 'failed discretion', 'answered a forgery with the right signature'],
+    ['reveals the signature', 'failed discretion', 'answered a forgery with the right signature'],
     ['refuses 64 KB', 'failed large_body', 'answered 413'],
     [
-      'wants one content type',
+      'accepts one content type',
       'warned content_type',
       'answered 415 to application/json; charset=utf-8',
     ],
     ['refuses unknown kinds', 'failed unknown_event', 'answered 400'],
     ['refuses unknown fields', 'failed new_fields', 'answered 422'],
     ['refuses credits.low', 'failed every_event', 'answered 404 to credits.low'],
-    ['minds the case of headers', 'failed header_case', 'answered 403'],
-    ['wants every header', 'failed signature_forms', 'answered 403 to each of them alone'],
+    ['compares header case', 'failed header_case', 'answered 403'],
+    ['requires every header', 'failed signature_forms', 'answered 403 to each of the three alone'],
     ['refuses repetitions', 'failed repetition', 'answered 409'],
     [
-      'fails when two come at once',
+      'fails on concurrent repetitions',
       'failed repetition_at_once',
-      'answered 500 to one of two at once',
+      'answered 500 to one of two concurrent deliveries',
     ],
     ['handles repetitions again', 'failed handles_once', 'handled it 3 times'],
     ['refuses disorder', 'failed disorder', 'answered 410'],
-    ['has no clock', 'warned time', 'answered 200 to one of an hour ago'],
+    ['has no clock', 'warned time', 'answered 200 to one from an hour ago'],
     ['ignores the id', 'warned event_id', 'answered 200'],
-    ['takes upper case', 'warned refuses_uppercase_signature', 'answered 200'],
+    ['accepts upper case', 'warned refuses_uppercase_signature', 'answered 200'],
     ['forgot the previous secret', 'failed previous_secret', 'answered 403'],
     ['refuses with 400', 'failed refusal_status', 'answered 400 to a forgery'],
     ['is slow', 'warned quick', 'took 5.1 s'],
@@ -125,7 +125,7 @@ describe('a receiver with one fault is told that one', () => {
     expect(wrong?.mend).toMatch(/^[A-Z].{20,}\.$/)
   })
 
-  it('refuses with 400 and knows one signature: both of what follows from it', async () => {
+  it('a receiver with one secret that refuses with 400 fails rotation and refusal_status', async () => {
     const report = await run(['refuses with 400', 'verifies X-Svc-Signature alone'])
     expect(wrongOf(report)).toMatchObject({
       'failed rotation': 'answered 400 to the other secret',
@@ -133,38 +133,38 @@ describe('a receiver with one fault is told that one', () => {
     })
   })
 
-  it('verifies X-Svc-Signature alone, as interface shows it: conforms, with what that cannot see', async () => {
+  it('a receiver that verifies only X-Svc-Signature, as interface shows it, gets warnings only', async () => {
     const report = await run(['verifies X-Svc-Signature alone'])
     expect(report.ok).toBe(true)
     expect(Object.keys(wrongOf(report))).toEqual(['warned time', 'warned event_id'])
   })
 
-  it('is asked nothing more once a gate is closed', async () => {
+  it('gets no further requests after a gate fails', async () => {
     const { checks, skipped } = await run(['verifies nothing'])
     expect(skipped).toBe(checks.length - 2)
     expect(checks.at(-1)).toMatchObject({
       outcome: 'skipped',
-      found: 'means nothing while verifies fails',
+      found: 'has no meaning while verifies fails',
     })
   })
 })
 
-describe('a receiver that cannot be asked', () => {
+describe('a receiver that cannot be tested', () => {
   it.each([
-    ['nobody listens', 'http://127.0.0.1:9/', 'could not be connected to'],
+    ['no server listens', 'http://127.0.0.1:9/', 'refused the connection or could not be reached'],
     ['the name does not resolve', 'http://nowhere.invalid/', 'has a name that does not resolve'],
   ])('%s', async (_, url, found) => {
     expect(wrongOf(await conformance(url, { secret }))).toEqual({ 'failed acknowledges': found })
   })
 
-  it('never answers: the run ends in time', async () => {
+  it('ends in time when the receiver never answers', async () => {
     const { url, close } = await listening(() => {})
     closing.push(close)
     const report = await conformance(url, { secret, timeout_ms: 50 })
     expect(wrongOf(report)).toEqual({ 'failed acknowledges': 'gave no answer in time' })
   })
 
-  it('never answers: the limit of the run goes before that of a request', async () => {
+  it('limits the run even when the timeout of a request is longer', async () => {
     const { url, close } = await listening(() => {})
     closing.push(close)
     const report = await conformance(url, { secret, limit_ms: 200 })
@@ -172,7 +172,7 @@ describe('a receiver that cannot be asked', () => {
     expect(report).toMatchObject({ ok: false, passed: 0 })
   })
 
-  it('answers slowly: what does not fit into the limit is not reached, and the report is not ok', async () => {
+  it('reports not_reached, and is not ok, when the receiver answers too slowly', async () => {
     const { listener } = faultyReceiver([], secret)
     const { url, close } = await listening((request, response) => {
       setTimeout(() => listener(request, response), 100)
@@ -185,7 +185,7 @@ describe('a receiver that cannot be asked', () => {
     expect(checks.at(-1)).toMatchObject({ outcome: 'not_reached', found: 'there was no time left' })
   })
 
-  it('has an observer that hangs: the run ends in time', async () => {
+  it('ends in time when the observer hangs', async () => {
     const { url, close } = await listening(faultyReceiver([], secret).listener)
     closing.push(close)
     const observe = () => new Promise<number>(() => {})
@@ -193,14 +193,14 @@ describe('a receiver that cannot be asked', () => {
     expect(ok).toBe(false)
   })
 
-  it('is none: a bad address and an empty secret are told at once', async () => {
+  it('rejects at once on an invalid URL and an empty secret', async () => {
     await expect(conformance('nonsense', { secret })).rejects.toThrow(TypeError)
     await expect(conformance('http://127.0.0.1:9/', { secret: '' })).rejects.toThrow('secret')
   })
 })
 
 describe('junitOf', () => {
-  it('has a test case for each check, with what is wrong and how to mend it', async () => {
+  it('has a test case for each check, with the fault and its fix', async () => {
     const report = await run(['refuses 64 KB'], false)
     const xml = junitOf(report)
     expect(xml).toContain(`tests="${CHECKS.length}" failures="1" errors="0" skipped="1"`)
@@ -211,7 +211,7 @@ describe('junitOf', () => {
     expect(xml).toContain('<skipped message="needs previous_secret"/>')
   })
 
-  it('keeps foreign text from breaking it', () => {
+  it('escapes text from the receiver', () => {
     const check: CheckResult = {
       name: 'acknowledges',
       level: 'must',
@@ -235,7 +235,7 @@ describe('junitOf', () => {
 })
 
 describe('the checks', () => {
-  it('have names of their own, and a sentence each for what and how', () => {
+  it('have unique names, and one sentence each for description and fix', () => {
     expect(new Set(CHECKS.map(({ name }) => name)).size).toBe(CHECKS.length)
     expect(CHECKS.length).toBeGreaterThanOrEqual(20)
     for (const { description, mend } of CHECKS) {

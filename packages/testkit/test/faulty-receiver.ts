@@ -4,32 +4,32 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { EVENT_KINDS } from '@svc/core/contract'
 import { signHex, verify } from '@svc/core/webhooks'
 
-/** One thing that a receiver does wrong. */
+/** One fault of a receiver. */
 export type Fault =
   | 'redirects'
   | 'verifies nothing'
   | 'lets unsigned pass'
   | 'lets empty signatures pass'
   | 'compares prefixes'
-  | 'verifies a body printed anew'
+  | 'verifies a reserialised body'
   | 'crashes on unsigned'
-  | 'tells the signature'
-  | 'reads without bound'
+  | 'reveals the signature'
+  | 'reads without a limit'
   | 'refuses 64 KB'
-  | 'wants one content type'
+  | 'accepts one content type'
   | 'refuses unknown kinds'
   | 'refuses unknown fields'
   | 'refuses credits.low'
-  | 'minds the case of headers'
-  | 'wants every header'
+  | 'compares header case'
+  | 'requires every header'
   | 'refuses with 400'
   | 'refuses repetitions'
-  | 'fails when two come at once'
+  | 'fails on concurrent repetitions'
   | 'handles repetitions again'
   | 'refuses disorder'
   | 'has no clock'
   | 'ignores the id'
-  | 'takes upper case'
+  | 'accepts upper case'
   | 'is slow'
   | 'forgot the previous secret'
   | 'verifies X-Svc-Signature alone'
@@ -37,7 +37,7 @@ export type Fault =
 const EVENT_FIELDS = 13
 const BODY_MAX_BYTES = 1024 * 1024
 
-/** A receiver made by hand that does all but the one thing right; `handled` counts by event. */
+/** A hand-written receiver that is correct except for its faults; `handled` counts by event. */
 export function faultyReceiver(
   faults: readonly Fault[],
   secret: string,
@@ -56,14 +56,14 @@ export function faultyReceiver(
     const body = await buffer(request)
     if (has('redirects')) return [301]
     if (
-      has('minds the case of headers') &&
+      has('compares header case') &&
       !rawHeaders.includes('X-Svc-Signature') &&
       headers['x-svc-signature']
     )
       return [403]
-    if (body.length > BODY_MAX_BYTES && !has('reads without bound')) return [413]
+    if (body.length > BODY_MAX_BYTES && !has('reads without a limit')) return [413]
     if (has('refuses 64 KB') && body.length > 32 * 1024) return [413]
-    if (has('wants one content type') && headers['content-type'] !== 'application/json')
+    if (has('accepts one content type') && headers['content-type'] !== 'application/json')
       return [415]
     const isVerified = verifies(headers, body)
     if (
@@ -75,7 +75,7 @@ export function faultyReceiver(
     )
       return [500]
     if (!isVerified) {
-      if (has('tells the signature')) return [403, `expected ${signHex(secret, body)}`]
+      if (has('reveals the signature')) return [403, `expected ${signHex(secret, body)}`]
       return [has('refuses with 400') ? 400 : 403]
     }
     return handle(String(headers['webhook-id']), body)
@@ -88,7 +88,7 @@ export function faultyReceiver(
     const hex256 = headers['x-svc-signature-256']
     if (has('lets unsigned pass') && !standard && !hex && !hex256 && body.length > 10) return true
     if (has('lets empty signatures pass') && (hex === '' || standard === 'v1,')) return true
-    if (has('wants every header') && !(standard && hex && hex256)) return false
+    if (has('requires every header') && !(standard && hex && hex256)) return false
     if (
       has('compares prefixes') &&
       hex &&
@@ -97,14 +97,14 @@ export function faultyReceiver(
       signHex(secret, body).startsWith(hex)
     )
       return true
-    if (has('reads without bound') && body.length > BODY_MAX_BYTES) return true
-    const signed = has('verifies a body printed anew')
+    if (has('reads without a limit') && body.length > BODY_MAX_BYTES) return true
+    const signed = has('verifies a reserialised body')
       ? JSON.stringify(JSON.parse(`${body}`))
       : body
     if (has('verifies X-Svc-Signature alone')) {
       return hex !== undefined && verify({ secret: secrets, body, signature: hex }).ok
     }
-    if (has('takes upper case') && hex && /[A-F]/.test(hex)) {
+    if (has('accepts upper case') && hex && /[A-F]/.test(hex)) {
       return verify({ secret: secrets, body, signature: hex.toLowerCase() }).ok
     }
     const tolerance_s = has('has no clock') ? false : 300
@@ -123,7 +123,7 @@ export function faultyReceiver(
     if (has('refuses credits.low') && event === 'credits.low') return [404]
     if (has('refuses unknown kinds') && !EVENT_KINDS.includes(event)) return [400]
     if (has('refuses unknown fields') && Object.keys(data).length > EVENT_FIELDS) return [422]
-    if (has('fails when two come at once')) {
+    if (has('fails on concurrent repetitions')) {
       if (busy.has(id)) return [500]
       busy.add(id)
       await sleep(30)

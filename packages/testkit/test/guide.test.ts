@@ -14,14 +14,14 @@ const GUIDE = readFileSync(join(PACKAGE, '../../docs/guides/receive-webhooks.md'
 const PATIENCE_MS = 20_000
 const secret = `whsec_${Buffer.alloc(32, 7).toString('base64')}`
 
-/** The blocks of the guide by their names, or by their language where they have none. */
+/** The code blocks of the guide by name, or by language without a name. */
 const BLOCKS = new Map(
   [...GUIDE.matchAll(/^```(\w+)(?: (\S+))?\n(.*?)^```$/gms)].map(
     ([, language = '', name, code = '']) => [name ?? language, code],
   ),
 )
 
-// Within the package, so that its own dependencies are found from there.
+// Inside the package, so that its dependencies resolve.
 const folder = mkdtempSync(join(PACKAGE, 'node_modules', '.guide-'))
 mkdirSync(join(folder, 'node_modules/@svc'), { recursive: true })
 symlinkSync(PACKAGE, join(folder, 'node_modules/@svc/testkit'))
@@ -30,7 +30,7 @@ writeFileSync(
   join(folder, 'node_modules/redis/package.json'),
   '{"name":"redis","type":"module","exports":"./index.js"}',
 )
-/** The three commands of Redis that the guide's store uses, with their answers. */
+/** Answers the three Redis commands that the guide's store uses. */
 writeFileSync(
   join(folder, 'node_modules/redis/index.js'),
   `const values = new Map()
@@ -88,15 +88,21 @@ async function freePort(): Promise<number> {
   return port
 }
 
-async function until(isTrue: () => boolean | Promise<boolean>, what: () => string): Promise<void> {
+async function until(
+  isTrue: () => boolean | Promise<boolean>,
+  describe_failure: () => string,
+): Promise<void> {
   const deadline = Date.now() + PATIENCE_MS
   while (!(await isTrue())) {
-    if (Date.now() > deadline) throw new Error(what())
+    if (Date.now() > deadline) throw new Error(describe_failure())
     await new Promise((resolve) => setTimeout(resolve, 30))
   }
 }
 
-/** The code in the cells of the guide's table of frameworks: with the handler, and of a raw body. */
+/**
+ * Reads the code in the cells of the guide's table of frameworks: with the handler, and for a raw
+ * body.
+ */
 const FRAMEWORKS = new Map(
   [...GUIDE.matchAll(/^\| ([A-Z][\w, ]+) \| (`.+) \| (`.+) \|$/gm)].map(
     ([, name = '', ...cells]) => [
@@ -224,7 +230,7 @@ const RECEIVERS: [name: string, code: () => string][] = [
   ]),
 ]
 
-describe('the receivers of the guide', () => {
+describe('receivers of the guide', () => {
   it('has a row for each framework', () => {
     const names = ['Node', 'Next, Bun, Deno', 'Express', 'Fastify', 'Hono']
     expect([...FRAMEWORKS.keys()]).toEqual(names)
@@ -265,8 +271,8 @@ describe('the receivers of the guide', () => {
   })
 })
 
-describe('the other blocks of the guide', () => {
-  it('the store remembers for all processes', async () => {
+describe('other blocks of the guide', () => {
+  it('the store is shared by all processes', async () => {
     const code = `${block('store')}
 import { fixture, createSender } from '@svc/testkit'
 const sender = createSender({ secret: process.env.SVC_WEBHOOK_SECRET, retry: [] })
@@ -279,12 +285,12 @@ console.log(reports.map(({ outcome }) => outcome).join())`
     ])
   })
 
-  it('testing passes as it stands', async () => {
+  it('the testing example passes unchanged', async () => {
     const { printed, ended } = run('testing', block('testing'))
     expect([await ended, printed()]).toEqual([0, ''])
   })
 
-  it('node:crypto accepts authentic bytes only', async () => {
+  it('the node:crypto example accepts only authentic bytes', async () => {
     const file = join(folder, 'node-crypto-module.mjs')
     writeFileSync(file, block('node-crypto'))
     const { isAuthentic } = (await import(/* @vite-ignore */ pathToFileURL(file).href)) as Record<
@@ -302,7 +308,7 @@ console.log(reports.map(({ outcome }) => outcome).join())`
 
   const hasPython = spawnSync('python3', ['--version']).status === 0
   const python = hasPython ? 'Python' : 'Python (not installed)'
-  it.runIf(hasPython)(`${python} tells the authentic from the tampered`, () => {
+  it.runIf(hasPython)(`${python} accepts authentic bytes and refuses tampered ones`, () => {
     const { headers, body } = sign(fixture('message.sent'), { secret })
     const code = `${block('python')}
 import sys
@@ -314,7 +320,7 @@ print(is_authentic(body, sys.argv[1], sys.argv[2]), is_authentic(body + b' ', sy
     )
   })
 
-  it('has no block of JavaScript that is not run', () => {
+  it('runs every block of JavaScript', () => {
     const run = ['node-handler', 'store', 'testing', 'node-crypto']
     const javascript = [...GUIDE.matchAll(/^```(?:js|ts)(?: (\S+))?$/gm)].map(([, name]) => name)
     expect(javascript.toSorted()).toEqual(run.toSorted())

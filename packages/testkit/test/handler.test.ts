@@ -49,8 +49,8 @@ function delivery({
   return { method: 'POST', headers, body }
 }
 
-async function post(url: string, given: Delivered = {}, altered?: string) {
-  const sent = delivery(given)
+async function post(url: string, options: Delivered = {}, altered?: string) {
+  const sent = delivery(options)
   const response = await fetch(url, { ...sent, body: altered ?? sent.body })
   return {
     status: response.status,
@@ -59,7 +59,7 @@ async function post(url: string, given: Delivered = {}, altered?: string) {
   }
 }
 
-/** Each framework with the handler mounted as the guide says. */
+/** Each framework with the handler mounted as in the guide. */
 const FRAMEWORKS: Record<string, (hooks: WebhookAdapters) => Promise<string>> = {
   async 'node:http'(hooks) {
     const { url, close } = await listening(hooks.node)
@@ -100,7 +100,7 @@ const FRAMEWORKS: Record<string, (hooks: WebhookAdapters) => Promise<string>> = 
     const app = new Hono().post('/hooks/svc', hooks.hono)
     return urlOf(serve({ fetch: app.fetch, port: 0, hostname: '127.0.0.1' }))
   },
-  async 'hono behind something that read the JSON'(hooks) {
+  async 'hono behind a middleware that read the JSON'(hooks) {
     const app = new Hono()
     app.use(async (c, next) => {
       await c.req.json()
@@ -111,7 +111,7 @@ const FRAMEWORKS: Record<string, (hooks: WebhookAdapters) => Promise<string>> = 
   },
 }
 
-/** Setups in which the bytes are gone before the handler sees them. */
+/** Setups in which a parser consumes the bytes before the handler. */
 const PARSED: Record<string, (hooks: WebhookAdapters) => Promise<string>> = {
   async 'express.json() before it'(hooks) {
     const app = express()
@@ -174,7 +174,7 @@ function handler(more: Partial<WebhookHandlerOptions> = {}) {
 }
 
 describe.each(Object.entries(FRAMEWORKS))('%s', (_, mount) => {
-  it('hands out what verifies, once, and acknowledges repetitions', async () => {
+  it('calls the function once for a verified event, and acknowledges repetitions', async () => {
     const { seen, hooks } = handler()
     const url = await mount(hooks)
     const id = 'evt_same'
@@ -186,14 +186,14 @@ describe.each(Object.entries(FRAMEWORKS))('%s', (_, mount) => {
     expect(seen).toHaveLength(2)
   })
 
-  it('verifies the very bytes, whatever their spacing', async () => {
+  it('verifies the exact bytes, whatever their spacing', async () => {
     const { seen, hooks } = handler()
     const body = `{ "event" : "message.sent",\n "data": { "text": "zażółć 🚀 \\u0041" } }\n`
     expect((await post(await mount(hooks), { kind: 'message.sent', body })).status).toBe(200)
     expect(seen).toMatchObject([{ data: { text: 'zażółć 🚀 A' } }])
   })
 
-  it('refuses with 403 what was tampered with, is old, or wrongly signed', async () => {
+  it('answers 403 to tampered, old and wrongly signed deliveries', async () => {
     const { seen, hooks } = handler()
     const url = await mount(hooks)
     const tampered = await post(url, {}, '{"event":"message.delivered","data":{}}')
@@ -210,7 +210,7 @@ describe.each(Object.entries(FRAMEWORKS))('%s', (_, mount) => {
     expect(seen).toEqual([])
   })
 
-  it('answers 500 when the function fails, and calls it again when the delivery is retried', async () => {
+  it('answers 500 when the function fails, and calls the function again on the retry', async () => {
     let calls = 0
     const fails = async () => {
       calls += 1
@@ -228,7 +228,7 @@ describe.each(Object.entries(FRAMEWORKS))('%s', (_, mount) => {
     expect(calls).toBe(2)
   })
 
-  it('answers 503 while the function takes long, and 200 once it is done', async () => {
+  it('answers 503 while the function runs too long, and 200 after it is done', async () => {
     let finish = () => {}
     let calls = 0
     const on_event = () => {
@@ -251,7 +251,7 @@ describe.each(Object.entries(FRAMEWORKS))('%s', (_, mount) => {
     expect(calls).toBe(1)
   })
 
-  it('answers two at once alike, and hands the event out once', async () => {
+  it('gives two concurrent deliveries the same answer, and calls the function once', async () => {
     let calls = 0
     const on_event = async () => {
       calls += 1
@@ -264,11 +264,11 @@ describe.each(Object.entries(FRAMEWORKS))('%s', (_, mount) => {
     expect(calls).toBe(1)
   })
 
-  it('outlives a sender that hangs up within the body', async () => {
+  it('survives a sender that disconnects within the body', async () => {
     const { seen, log, hooks } = handler()
     const url = new URL(await mount(hooks))
-    // What stands before the handler may have a word to say.
-    const told = vi.spyOn(console, 'error').mockReturnValue()
+    // The framework may log the aborted request.
+    const console_error = vi.spyOn(console, 'error').mockReturnValue()
     const socket = connect(Number(url.port), url.hostname)
     socket.write(`POST ${url.pathname} HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{"event"`)
     await new Promise((resolve) => setTimeout(resolve, 30))
@@ -276,7 +276,7 @@ describe.each(Object.entries(FRAMEWORKS))('%s', (_, mount) => {
     expect((await post(url.href)).status).toBe(200)
     expect(seen).toHaveLength(1)
     expect(log).not.toHaveBeenCalled()
-    told.mockRestore()
+    console_error.mockRestore()
   })
 
   it('answers 413 to a body that is too large', async () => {
@@ -296,7 +296,7 @@ describe.each(Object.entries(FRAMEWORKS))('%s', (_, mount) => {
 })
 
 describe.each(Object.entries(PARSED))('%s', (_, mount) => {
-  it('is a mistake of the setup: 500 and a line in the log, never a false 403', async () => {
+  it('answers 500 and logs the setup mistake, instead of a false 403', async () => {
     const { seen, log, hooks } = handler()
     const { status, answer } = await post(await mount(hooks))
     expect({ status, answer }).toMatchObject({
@@ -309,7 +309,7 @@ describe.each(Object.entries(PARSED))('%s', (_, mount) => {
 })
 
 describe('node:http', () => {
-  it('does not read to its end what is too large', async () => {
+  it('does not read an oversized body to its end', async () => {
     const { url, close } = await listening(handler({ max_body_bytes: 1000 }).hooks.node)
     closing.push(close)
     const refused = await fetch(url, delivery({ body: 'x'.repeat(1001) }))
@@ -317,7 +317,7 @@ describe('node:http', () => {
     expect((await fetch(url, delivery({}))).headers.get('connection')).toBe('keep-alive')
   })
 
-  it('leaves an answer alone that a middleware with a deadline gave before', async () => {
+  it('does not answer after a middleware with a deadline has answered', async () => {
     const { hooks } = handler({
       on_event: () => new Promise((resolve) => setTimeout(resolve, 100)),
     })
@@ -332,7 +332,7 @@ describe('node:http', () => {
     await expect(answering).resolves.toBeUndefined()
   })
 
-  it('answers for a request whose sender has gone before', async () => {
+  it('handles a delivery whose sender disconnected before', async () => {
     const { hooks } = handler()
     let answered = () => {}
     const done = new Promise<void>((resolve) => {
@@ -364,7 +364,7 @@ describe('fastify', () => {
     expect(await response.json()).toEqual({ a: 1 })
   })
 
-  it('says what to do when the plugin is used as a route handler', async () => {
+  it('explains the use when the plugin is mounted as a route handler', async () => {
     const { hooks } = handler()
     const app = Fastify()
     closing.push(() => app.close())
@@ -377,12 +377,12 @@ describe('fastify', () => {
 })
 
 describe('webhookHandler', () => {
-  const send = async (hooks: WebhookAdapters, given: Delivered = {}) => {
-    const sent = delivery(given)
+  const send = async (hooks: WebhookAdapters, options: Delivered = {}) => {
+    const sent = delivery(options)
     return (await hooks.fetch(new Request('http://x/', sent))).status
   }
 
-  it('calls the function of the kind, and on_event for the others', async () => {
+  it('calls the function of the kind, and on_event for the other kinds', async () => {
     const failed: string[] = []
     const { seen, hooks } = handler({
       on: { 'message.failed': ({ data }) => void failed.push(data.error_message ?? '') },
@@ -393,7 +393,7 @@ describe('webhookHandler', () => {
     expect(seen.map(({ event }) => event)).toEqual(['credits.low'])
   })
 
-  it('tells what is known of the delivery', async () => {
+  it("passes the delivery's ids, attempt and time as context", async () => {
     const on_event = vi.fn()
     const { hooks } = handler({ on_event })
     const at = new Date(Math.floor(Date.now() / 1000) * 1000)
@@ -407,7 +407,7 @@ describe('webhookHandler', () => {
     })
   })
 
-  it('accepts X-Svc-Signature alone, and tells repetitions by the body', async () => {
+  it('accepts X-Svc-Signature alone, and detects repetitions by the body', async () => {
     const { seen, hooks } = handler()
     const without = ['webhook-id', 'webhook-timestamp', 'webhook-signature', 'X-Svc-Signature-256']
     expect(await send(hooks, { without })).toBe(200)
@@ -416,12 +416,12 @@ describe('webhookHandler', () => {
     expect(await send(hooks, { without, key: otherSecret })).toBe(403)
   })
 
-  it('accepts either secret while one replaces the other', async () => {
+  it('accepts both secrets during a rotation', async () => {
     const hooks = webhookHandler({ secrets: [secret, otherSecret], on_event: () => {} })
     expect([await send(hooks), await send(hooks, { key: otherSecret })]).toEqual([200, 200])
   })
 
-  it('acknowledges kinds it does not know, and hands them to on_unknown_event', async () => {
+  it('acknowledges unknown kinds, and passes them to on_unknown_event', async () => {
     const on_unknown_event = vi.fn()
     const { seen, hooks } = handler({ on_unknown_event })
     expect(await send(hooks, { kind: 'message.exploded' })).toBe(200)
@@ -433,7 +433,7 @@ describe('webhookHandler', () => {
     expect(seen).toEqual([])
   })
 
-  it('answers 400 to a signed body that is no event, and 405 to what is no POST', async () => {
+  it('answers 400 to a signed body that is no event, and 405 to methods other than POST', async () => {
     const { hooks } = handler()
     for (const body of [
       'no json',
@@ -447,14 +447,14 @@ describe('webhookHandler', () => {
     expect([answer.status, answer.headers.get('allow')]).toEqual([405, 'POST'])
   })
 
-  it('does not acknowledge when the store fails, or another process is handling the event', async () => {
+  it('does not acknowledge when the store fails or another process handles the event', async () => {
     const store = { ...createMemoryStore(), claim: () => Promise.reject(new Error('redis down')) }
     expect(await send(handler({ dedupe: store }).hooks)).toBe(500)
     const busy = { ...createMemoryStore(), claim: () => 'busy' as const }
     expect(await send(handler({ dedupe: busy }).hooks)).toBe(503)
   })
 
-  it('releases an event whose function failed, also where releasing fails', async () => {
+  it('releases an event whose function failed, even when releasing fails', async () => {
     const release = vi.fn(() => {
       throw new Error('redis down')
     })
@@ -468,7 +468,7 @@ describe('webhookHandler', () => {
     [{ secret: undefined, on_event: () => {} }, /no usable secret\. Give the secret/],
     [{ secret: '', on_event: () => {} }, /no usable secret/],
     [{ secrets: [], on_event: () => {} }, /no usable secret/],
-    [{ secret }, /give on_event, or functions by kind/],
+    [{ secret }, /set on_event, or functions by kind/],
   ])('refuses to start with %o', (options, text) => {
     expect(() => webhookHandler(options)).toThrow(text)
   })

@@ -1,7 +1,7 @@
 import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
 
-/** Something that answers on loopback. */
+/** A server on loopback. */
 export interface Listening {
   url: string
   close(): Promise<void>

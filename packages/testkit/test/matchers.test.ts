@@ -8,7 +8,7 @@ import { sign } from '../src/sign.ts'
 import { other, secret } from './secrets.ts'
 import '../src/vitest.ts'
 
-// Jest makes its `expect` global before setup files are loaded.
+// Jest sets its global `expect` before setup files are loaded.
 Object.assign(globalThis, { expect: jestExpect })
 await import('../src/jest.ts')
 
@@ -22,7 +22,7 @@ afterEach(async () => {
   for (const one of open.splice(0)) await one.close()
 })
 
-/** What verifies, and answers 200 to whatever it is told to be careless about. */
+/** Verifies deliveries, but answers 200 to failures for which `about` returns true. */
 function careless(about: (reason: string) => boolean) {
   return async (request: Request) => {
     const body = Buffer.from(await request.arrayBuffer())
@@ -38,7 +38,7 @@ describe.each([
   describe('toHaveReceivedEvent', () => {
     const event = fixture('message.failed', { error_code: 'busy', metadata: { a: 1, b: [1, 2] } })
 
-    it('holds for an event that came and verified', async () => {
+    it('passes for a verified event', async () => {
       const one = await receiver()
       await createSender({ secret }).deliver(one.url, event)
       expectOf(one).toHaveReceivedEvent('message.failed')
@@ -50,23 +50,23 @@ describe.each([
       expectOf(one).not.toHaveReceivedEvent('message.failed', { metadata: { b: [1] } })
     })
 
-    it('does not hold for a forgery', async () => {
+    it('fails for a forgery', async () => {
       const one = await receiver()
       await createSender({ secret }).forge(one.url, event, 'wrong_secret')
       expectOf(one).not.toHaveReceivedEvent('message.failed')
     })
 
-    it('says what came instead', async () => {
+    it('names the received events in the failure', async () => {
       const one = await receiver()
       await createSender({ secret }).deliver(one.url, event)
       expect(() => expectOf(one).toHaveReceivedEvent('message.read')).toThrow(
-        'expected the receiver to have got message.read {}, but there came message.failed',
+        'expected the receiver to have received message.read {}, but received message.failed',
       )
       expect(() =>
         expectOf(one).toHaveReceivedEvent('message.failed', { error_code: 'x' }),
       ).toThrow(/its data: \[.*"error_code":"busy"/)
       expect(() => expectOf(one).not.toHaveReceivedEvent('message.failed')).toThrow(
-        'expected the receiver not to have got message.failed',
+        'expected the receiver not to have received message.failed',
       )
     })
   })
@@ -74,12 +74,12 @@ describe.each([
   describe('toBeSignedBy', () => {
     const delivery = sign(fixture('message.sent'), { secret, at: new Date(0) })
 
-    it('holds for the secret that signed, however long ago', () => {
+    it('passes for the secret that signed, at any time', () => {
       expectOf(delivery).toBeSignedBy(secret)
       expectOf(delivery).not.toBeSignedBy(other)
     })
 
-    it('says why not', () => {
+    it('gives the reason of a failure', () => {
       const { headers, body } = delivery
       const reprinted = JSON.stringify(JSON.parse(body.toString()), null, 2)
       expect(() => expectOf({ headers, body: reprinted }).toBeSignedBy(secret)).toThrow(
@@ -90,27 +90,27 @@ describe.each([
   })
 
   describe('toRejectForgery', () => {
-    it('holds for a receiver that verifies', async () => {
+    it('passes for a receiver that verifies', async () => {
       await expectOf(careless(() => false)).toRejectForgery({ secret })
     })
 
-    it('names each forgery that a careless receiver takes', async () => {
+    it('names each forgery that a careless receiver accepts', async () => {
       const target = careless((reason) => reason === 'timestamp_too_old')
       await expectOf(target).not.toRejectForgery({ secret })
       const wrong = expectOf(target).toRejectForgery({ secret })
       await expect(wrong).rejects.toThrow(
-        'expected the receiver to refuse with 4xx:\nstale_timestamp (200): A genuine delivery of an hour ago: a replay.',
+        'expected the receiver to refuse with 4xx:\nstale_timestamp (200): A genuine delivery from an hour ago: a replay.',
       )
       await expectOf(target).toRejectForgery({ secret, mutations: ['flipped_byte'] })
     })
 
-    it('is not content with a receiver that breaks, or refuses everything', async () => {
+    it('fails for a receiver that breaks or refuses everything', async () => {
       const broken = () => new Response(null, { status: 500 })
       const closed = () => new Response(null, { status: 403 })
-      await expect(expectOf(broken).toRejectForgery({ secret })).rejects.toThrow('must be accepted')
-      await expect(expectOf(closed).toRejectForgery({ secret })).rejects.toThrow('must be accepted')
+      await expect(expectOf(broken).toRejectForgery({ secret })).rejects.toThrow('must accept')
+      await expect(expectOf(closed).toRejectForgery({ secret })).rejects.toThrow('must accept')
       await expect(expectOf(closed).not.toRejectForgery({ secret })).rejects.toThrow(
-        'a genuine delivery must be accepted, but the answer was 403',
+        'the receiver must accept a genuine delivery, but answered 403',
       )
     })
   })

@@ -20,21 +20,21 @@ const REASONS: Partial<Record<Mutation, string>> = {
   wrong_event: 'event_mismatch',
 }
 
-describe('our verifier refuses', () => {
+describe('verify refuses', () => {
   it.each(names.filter((name) => name !== 'invalid_json'))('%s', (name) => {
     const { headers, body } = forge(event, name, { secret })
     const reason = REASONS[name] ?? 'signature_mismatch'
     expect(verify({ secret, headers, body })).toMatchObject({ ok: false, reason })
   })
 
-  it.each(seenBy('any'))('%s, where only X-Svc-Signature is looked at', (name) => {
+  it.each(seenBy('any'))('%s, when only X-Svc-Signature is verified', (name) => {
     const { headers, body } = forge(event, name, { secret })
     const signature = headers['X-Svc-Signature']
     expect(verify({ secret, body, signature })).toMatchObject({ ok: false })
   })
 })
 
-it('what only webhook-signature shows has a right X-Svc-Signature', () => {
+it('keeps a valid X-Svc-Signature in mutations that only webhook-signature reveals', () => {
   for (const name of seenBy('standard', 'content')) {
     const { headers, body } = forge(event, name, { secret })
     const signature = headers['X-Svc-Signature']
@@ -42,18 +42,18 @@ it('what only webhook-signature shows has a right X-Svc-Signature', () => {
   }
 })
 
-it.each(seenBy('any', 'standard'))('standardwebhooks refuses %s too', (name) => {
+it.each(seenBy('any', 'standard'))('standardwebhooks refuses %s', (name) => {
   const { headers, body } = forge(event, name, { secret })
   expect(() => new StandardWebhook(secret).verify(body.toString('utf8'), { ...headers })).toThrow()
 })
 
-it('a body that is not JSON is signed rightly, so that a receiver is tried with it', () => {
+it('signs the body that is not JSON correctly', () => {
   const { headers, body } = forge(event, 'invalid_json', { secret })
   expect(verify({ secret, headers, body })).toMatchObject({ ok: true })
   expect(() => JSON.parse(body.toString('utf8'))).toThrow(SyntaxError)
 })
 
-it('every mutation spoils something, with either secret of a rotation', () => {
+it('every mutation is refused with either secret of a rotation', () => {
   const at = new Date()
   const genuine = sign(event, { secret, previous_secret: other, at })
   for (const name of names) {
@@ -63,7 +63,7 @@ it('every mutation spoils something, with either secret of a rotation', () => {
   }
 })
 
-describe('the verifier says what went wrong', () => {
+describe('verify explains', () => {
   const { headers, body } = sign(event, { secret })
   const text = body.toString('utf8')
   const hint = (more: object) => {
@@ -75,7 +75,7 @@ describe('the verifier says what went wrong', () => {
     expect(hint({ body: JSON.parse(text) })).toMatch(/before any JSON parser/)
   })
 
-  it('a body that was parsed and printed again', () => {
+  it('a body that was parsed and serialised again', () => {
     expect(hint({ body: JSON.stringify(JSON.parse(text), null, 2) })).toMatch(/printed again/)
     const pythonic = text.replaceAll('":', '": ').replaceAll(',"', ', "')
     expect(hint({ body: pythonic })).toMatch(/printed again/)
@@ -95,7 +95,7 @@ describe('the verifier says what went wrong', () => {
     ).toMatch(/whsec_ is part of it/)
   })
 
-  it('nothing, of the form sha256=', () => {
+  it('an empty signature after sha256=', () => {
     expect(hint({ headers: undefined, signature: headers['X-Svc-Signature-256'] })).toBe('accepted')
   })
 })

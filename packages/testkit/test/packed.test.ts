@@ -16,7 +16,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 const PACKAGE = fileURLToPath(new URL('..', import.meta.url))
 const FRAMEWORKS = ['express', 'fastify', 'hono', '@hono/node-server']
 
-/** How a project of each framework mounts the handler; each answers its port and how to close. */
+/** Mounts the handler in each framework; each returns its port and a function to close. */
 const STARTS: Record<string, string> = {
   'node:http': `
     const { createServer } = await import('node:http')
@@ -52,7 +52,7 @@ beforeAll(() => {
   })
   const [tarball] = readdirSync(folder).filter((name) => name.endsWith('.tgz'))
   writeFileSync(join(folder, 'package.json'), '{"type":"module"}')
-  // It needs nothing of a registry.
+  // Works without a registry.
   execFileSync('npm', ['install', '--offline', '--no-audit', '--no-fund', `./${tarball}`], {
     cwd: folder,
     stdio: 'pipe',
@@ -64,7 +64,7 @@ beforeAll(() => {
 }, 60_000)
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
-/** What a newcomer's project prints that receives, and tests its receiver, by the packed testkit alone. */
+/** Runs a new project that has only the packed testkit, and returns the output. */
 function run(start: string): unknown {
   const file = join(folder, 'receive.mjs')
   writeFileSync(
@@ -102,11 +102,11 @@ process.exit()
 }
 
 describe('the packed testkit in an empty project', () => {
-  it('brings nothing else along', () => {
+  it('installs no other package', () => {
     const manifest = JSON.parse(
       readFileSync(join(folder, 'node_modules/@svc/testkit/package.json'), 'utf8'),
     )
-    // A peer would also stay outside of the declarations, which then name what is not there.
+    // Declarations would also leave a peer dependency outside, and then import a missing package.
     expect([manifest.dependencies, manifest.peerDependencies]).toEqual([undefined, undefined])
     expect(readdirSync(join(folder, 'node_modules/@svc'))).toEqual(['testkit'])
   })

@@ -9,7 +9,10 @@ const examples = [...text.matchAll(/```js\n([\s\S]*?)```/g)].map(([, code]) => c
 
 afterEach(() => vi.unstubAllEnvs())
 
-/** Runs an example with the package in place of its imports; answers what its comments promise, and what it printed. */
+/**
+ * Runs an example with the package in place of its imports; returns the printed lines and those
+ * that its comments promise.
+ */
 async function run(code: string, variables: Record<string, unknown> = {}) {
   const printed: unknown[][] = []
   const scope = {
@@ -26,7 +29,7 @@ async function run(code: string, variables: Record<string, unknown> = {}) {
   return printed
 }
 
-it('its first example delivers, repeats and forges', async () => {
+it('the first example delivers, repeats and forges', async () => {
   const receiver = await createReceiver({ secret })
   vi.stubEnv('SVC_WEBHOOK_SECRET', secret)
   const code = (examples[0] ?? '').replaceAll('http://127.0.0.1:8080/', receiver.url)
@@ -36,10 +39,10 @@ it('its first example delivers, repeats and forges', async () => {
   await receiver.close()
 })
 
-it('its sender waits as the comment says', async () => {
+it('the sender example waits as its comment says', async () => {
   expect(await run(examples[1] ?? '', { secret })).toEqual([['delivered', [5000, 60_000]]])
 })
 
-it('its service delivers again', async () => {
+it('the service example retries the delivery', async () => {
   expect(await run(examples[3] ?? '')).toEqual([['delivered'], [[2, 2]]])
 })

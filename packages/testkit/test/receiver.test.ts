@@ -18,7 +18,7 @@ const event = fixture('message.failed', { error_code: 'busy' })
 const post = (url: string, by = secret) => fetch(sign(event, { secret: by }).toRequest(url))
 
 describe('createReceiver', () => {
-  it('keeps what comes, and answers 200 to what verifies', async () => {
+  it('stores requests, and answers 200 to a valid signature', async () => {
     const one = await receiver()
     expect((await post(one.url)).status).toBe(200)
     expect(one.requests).toMatchObject([
@@ -34,14 +34,14 @@ describe('createReceiver', () => {
     expect(one.requests[0]?.body).toEqual(sign(event, { secret }).body)
   })
 
-  it('answers 403 to what does not verify, and counts no delivery', async () => {
+  it('answers 403 to an invalid signature, and counts no delivery', async () => {
     const one = await receiver()
     expect((await post(one.url, other)).status).toBe(403)
     expect(one.requests).toHaveLength(1)
     expect(one.deliveries).toEqual([])
   })
 
-  it('asks for the secret at each request, for it may come later', async () => {
+  it('calls the secret function at each request', async () => {
     let known = other
     const one = await receiver({ secret: () => known })
     expect((await post(one.url)).status).toBe(403)
@@ -49,7 +49,7 @@ describe('createReceiver', () => {
     expect((await post(one.url)).status).toBe(200)
   })
 
-  it('follows its script, then answers as usual', async () => {
+  it('follows its script, then verifies', async () => {
     const one = await receiver({ script: [500, { status: 429, retry_after: 2, body: 'later' }] })
     one.answer({ status: 202, headers: { 'x-note': 'hi' }, after_ms: 20 })
     expect((await post(one.url)).status).toBe(500)
@@ -61,7 +61,7 @@ describe('createReceiver', () => {
     expect((await post(one.url)).status).toBe(200)
   })
 
-  it('puts the attempts of one event together, and tells what came again after a 2xx', async () => {
+  it('groups the attempts of one event, and lists repetitions after a 2xx as duplicates', async () => {
     const one = await receiver({ script: [500, 200] })
     await createSender({ secret }).deliver(one.url, event)
     await createSender({ secret }).deliver(one.url, fixture('message.sent'))
@@ -74,7 +74,7 @@ describe('createReceiver', () => {
     expect(one.duplicates).toMatchObject([{ event_id: event.event_id, event: 'message.failed' }])
   })
 
-  it('tells deliveries apart without webhook-id too', async () => {
+  it('separates deliveries without webhook-id', async () => {
     const one = await receiver()
     const { headers, body } = sign(event, { secret })
     const hex = { 'X-Svc-Signature': headers['X-Svc-Signature'] as string }
@@ -82,7 +82,7 @@ describe('createReceiver', () => {
     expect(one.deliveries).toMatchObject([{ event_id: hex['X-Svc-Signature'] }])
   })
 
-  it('keeps the newest requests, and no bodies of more than 1 MB', async () => {
+  it('keeps the newest requests, and no body of more than 1 MB', async () => {
     const one = await receiver({ keep_max: 2, script: [201, 202, 203] })
     for (let i = 0; i < 3; i++) await post(one.url)
     expect(one.requests.map(({ status }) => status)).toEqual([202, 203])
@@ -95,7 +95,7 @@ describe('createReceiver', () => {
 })
 
 describe('waitFor', () => {
-  it('gives what has come, and what comes', async () => {
+  it('resolves with past and future requests', async () => {
     const one = await receiver()
     const coming = one.waitFor('message.failed')
     await post(one.url)
@@ -105,20 +105,20 @@ describe('waitFor', () => {
     expectTypeOf((await coming).data.sequence).toEqualTypeOf<number>()
   })
 
-  it('says what came instead, and why it was refused', async () => {
+  it('names the received events, and why they were refused, in the error', async () => {
     const one = await receiver()
     await expect(one.waitFor('message.read', { timeout_ms: 10 })).rejects.toThrow(
-      'No message.read came within 10 ms; nothing came',
+      'No message.read arrived within 10 ms; no request arrived',
     )
     await post(one.url, other)
     await expect(one.waitFor('message.failed', { timeout_ms: 10 })).rejects.toThrow(
-      /No message.failed came within 10 ms; there came message.failed \(refused: signature_mismatch\. Is it the secret/,
+      /No message.failed arrived within 10 ms; received message.failed \(refused: signature_mismatch\. Is it the secret/,
     )
   })
 })
 
 describe('close', () => {
-  it.each(['timeout', 'drip', 'huge'] as const)('cuts a %s that is under way', async (step) => {
+  it.each(['timeout', 'drip', 'huge'] as const)('cuts a %s in progress', async (step) => {
     const one = await receiver({ script: [step] })
     const response = post(one.url).then((answer) => (step === 'huge' ? null : answer.text()))
     response.catch(() => {})
@@ -129,7 +129,7 @@ describe('close', () => {
     if (step !== 'huge') await expect(response).rejects.toThrow()
   })
 
-  it('is done by `await using`, and may be done twice', async () => {
+  it('works with `await using`, and may be called twice', async () => {
     const one = await receiver()
     await one[Symbol.asyncDispose]()
     await one.close()

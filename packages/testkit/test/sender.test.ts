@@ -39,7 +39,7 @@ afterEach(async () => {
 })
 
 describe('deliver', () => {
-  it('is done with the first 2xx', async () => {
+  it('ends with the first 2xx', async () => {
     const { url, requests } = await receiver([204])
     const report = await createSender({ secret }).deliver(url, event)
     expect(report).toMatchObject({
@@ -53,7 +53,7 @@ describe('deliver', () => {
     expect(requests[0]?.verification).toMatchObject({ ok: true, event_id: event.event_id })
   })
 
-  it('tries twelve times on the schedule of the service, without waiting really', async () => {
+  it("makes twelve attempts on the service's schedule, without real waits", async () => {
     const clock = fakeClock()
     const began_ms = clock.now().getTime()
     const { url, requests } = await receiver(Array(12).fill(500), { now: clock.now })
@@ -69,21 +69,21 @@ describe('deliver', () => {
     expect(new Set(requests.map(({ headers }) => headers['x-svc-delivery'])).size).toBe(1)
   })
 
-  it('signs with the real time unless given a clock, so that any receiver accepts retries', async () => {
+  it('signs with the real time by default, so that any receiver accepts retries', async () => {
     const { url, requests } = await receiver([500, 500, 500])
     const report = await createSender({ secret }).deliver(url, event)
     expect(report).toMatchObject({ outcome: 'delivered', waited_ms: 155_000 })
     expect(requests.every(({ verification }) => verification.ok)).toBe(true)
   })
 
-  it('adds jitter of a tenth at the most', async () => {
+  it('adds jitter of at most a tenth', async () => {
     const clock = fakeClock()
     const { url } = await receiver([500, 500], { now: clock.now })
     await createSender({ secret, clock, random: () => 0.5 }).deliver(url, event)
     expect(clock.sleeps).toEqual([5_250, 31_500])
   })
 
-  it('waits as told, and gives up after the last try', async () => {
+  it('waits as configured, and fails after the last attempt', async () => {
     const clock = fakeClock()
     const { url, requests } = await receiver([500, 404, 400], { now: clock.now })
     const report = await createSender({ secret, clock, retry: [1, 2] }).deliver(url, event)
@@ -92,7 +92,7 @@ describe('deliver', () => {
     expect(requests).toHaveLength(3)
   })
 
-  it('waits longer when Retry-After of a 429 or 503 says so, never shorter, at most a day', async () => {
+  it('waits longer, never shorter, for Retry-After of a 429 or 503, and at most a day', async () => {
     const at = new Date('2026-05-04T09:30:00Z')
     const clock = fakeClock(at)
     const date = new Date(at.getTime() + 3_600_000).toUTCString()
@@ -110,14 +110,14 @@ describe('deliver', () => {
     expect(clock.sleeps).toEqual([3_600_000, 30_000, 86_400_000, 600_000, 1_800_000])
   })
 
-  it('stops for ever at a 410', async () => {
+  it('stops at a 410', async () => {
     const { url, requests } = await receiver([500, 410])
     const report = await createSender({ secret }).deliver(url, event)
     expect(report.outcome).toBe('gone')
     expect(requests).toHaveLength(2)
   })
 
-  it('says what was wrong where there was no answer, and tries again', async () => {
+  it('reports the error when there is no answer, and retries', async () => {
     const { url, requests } = await receiver(['timeout', 'reset', 'drip', 'redirect', 'huge'])
     const report = await createSender({ secret, deadline_ms: 150 }).deliver(url, event)
     expect(report.attempts.map(({ status, error }) => status ?? error)).toEqual([
@@ -132,14 +132,14 @@ describe('deliver', () => {
     expect(requests.map(({ path }) => path)).toEqual(Array(5).fill('/'))
   })
 
-  it('says that nobody listens', async () => {
+  it('reports a refused connection', async () => {
     const { url, close } = await receiver()
     await close()
     const report = await createSender({ secret, retry: [] }).deliver(url, event)
     expect(report.attempts).toMatchObject([{ status: null, error: 'connect' }])
   })
 
-  it('finds out which secret a receiver knows while a rotation overlaps', async () => {
+  it('finds the secret that a receiver accepts during a rotation', async () => {
     const { url, requests } = await receiver([403], { secret })
     const sender = createSender({ secret, previous_secret: other })
     const report = await sender.deliver(url, event)
@@ -177,14 +177,14 @@ describe('targets', () => {
     ['an Express app', app],
     ['a Hono app', hono],
     ['a fetch handler', answer],
-    ['an object that has one', { fetch: answer }],
+    ['an object with a fetch handler', { fetch: answer }],
   ])('%s', async (_, target) => {
     seen.length = 0
     const report = await createSender({ secret }).deliver(target, event)
     expect([report.outcome, seen]).toEqual(['delivered', ['message.delivered']])
   })
 
-  it('what Fastify routes with', async () => {
+  it('the routing function of Fastify', async () => {
     const fastify = Fastify()
     fastify.post('/', async (request) => note(request.headers['x-svc-event'] as string))
     await fastify.ready()
@@ -220,14 +220,14 @@ describe('duplicate', () => {
     expect(one.duplicates).toMatchObject([{ event_id: event.event_id }])
   })
 
-  it('sends all at the same time when told so', async () => {
-    let underWay = 0
+  it('sends concurrently with `concurrent`', async () => {
+    let inFlight = 0
     let most = 0
     const server = createServer(async (request, response) => {
-      most = Math.max(most, ++underWay)
+      most = Math.max(most, ++inFlight)
       request.resume()
       setTimeout(() => {
-        underWay--
+        inFlight--
         response.end()
       }, 50)
     }).listen(0, '127.0.0.1')
@@ -255,7 +255,7 @@ describe('reorder', () => {
 })
 
 describe('forge', () => {
-  it('makes one try of what must be refused', async () => {
+  it('makes one attempt with a forgery', async () => {
     const { url, requests } = await receiver()
     const attempt = await createSender({ secret }).forge(url, event, 'flipped_byte')
     expect(attempt).toMatchObject({ attempt: 1, status: 403, wait_ms: null })

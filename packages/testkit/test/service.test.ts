@@ -33,7 +33,7 @@ async function receiving(
 }
 
 describe('createTestService', () => {
-  it('sends, and tells a receiver', async () => {
+  it('sends a message and notifies a receiver', async () => {
     const one = await service()
     const { receiver } = await receiving(one)
     const { message_id } = await one.call('POST', '/api/v1/messages/send', SMS)
@@ -48,7 +48,7 @@ describe('createTestService', () => {
     expect((await receiver.waitFor('message.delivered')).data.message_id).toBe(message_id)
   })
 
-  it('delivers a message again on the schedule', async () => {
+  it('retries a delivery on the schedule', async () => {
     const one = await service()
     const { receiver } = await receiving(one, [500, 500])
     await one.call('POST', '/api/v1/messages/send', SMS)
@@ -56,29 +56,29 @@ describe('createTestService', () => {
     expect(receiver.requests.map(({ status }) => status)).toEqual([500, 500])
     await one.advance(4_999)
     expect(receiver.requests).toHaveLength(2)
-    // At most a tenth later, and what the first try took.
+    // Plus at most a tenth of jitter and the duration of the first attempt.
     await one.advance(1_001)
     expect(receiver.requests.map(({ status }) => status)).toEqual([500, 500, 200, 200])
     expect(receiver.deliveries.map(({ attempts }) => attempts.length)).toEqual([2, 2])
     expect(receiver.duplicates).toEqual([])
   })
 
-  it('knows its owner again after days', async () => {
+  it("renews the owner's session after days", async () => {
     const one = await service()
     await one.advance(31 * DAY_MS)
     const { webhooks } = await one.call('GET', '/api/v1/webhooks', undefined, { as: 'owner' })
     expect(webhooks).toEqual([])
   })
 
-  it('has as many credits as it was given, and says why it refuses', async () => {
+  it('starts with the configured credits, and reports why it refuses', async () => {
     const one = await service({ credits: '0.5' })
     await expect(one.call('POST', '/api/v1/messages/send', SMS)).rejects.toThrow(
-      /^POST \/api\/v1\/messages\/send was answered 402 insufficient_credits: /,
+      /^POST \/api\/v1\/messages\/send returned 402 insufficient_credits: /,
     )
     expect(await one.sent()).toEqual([])
   })
 
-  it('is reached at its URL with its key, and leaves nothing behind', async () => {
+  it('is reachable at its URL with its key, and removes its files', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'svc-testkit-test-'))
     vi.stubEnv('TMPDIR', folder)
     const one = await service()
@@ -96,14 +96,14 @@ describe('createTestService', () => {
 })
 
 describe('loadOptional', () => {
-  it('says what to install', async () => {
+  it('names the packages to install', async () => {
     await expect(loadOptional('@svc/absent')).rejects.toThrow(
       'createTestService needs @svc/absent, which is not installed. Install it beside @svc/testkit: npm install --save-dev @svc/core @svc/server',
     )
   })
 })
 
-it('what is written down of core and server is what they are', () => {
+it('declares the types of core and server as they are', () => {
   expectTypeOf<typeof core>().toExtend<CoreModule<core.Runtime, core.Core>>()
   expectTypeOf<typeof server>().toExtend<ServerModule<core.Core>>()
 })

@@ -17,7 +17,7 @@ describe.each(EVENT_KINDS)('a signed %s is accepted', (kind) => {
   const { headers, body } = sign(fixture(kind), { secret })
   const text = body.toString('utf8')
 
-  it('by our own verifier', () => {
+  it('by our verifier', () => {
     expect(verify({ secret, headers, body })).toMatchObject({ ok: true, event: kind })
   })
 
@@ -37,15 +37,15 @@ describe.each(EVENT_KINDS)('a signed %s is accepted', (kind) => {
     expect(await verifyWithOctokit(other, text, signature)).toBe(false)
   })
 
-  it('by node:crypto alone, as the specification describes', () => {
+  it('by node:crypto alone, as in the specification', () => {
     const expected = createHmac('sha256', secret).update(body).digest()
-    const given = Buffer.from(headers['X-Svc-Signature'] as string, 'hex')
-    expect(timingSafeEqual(expected, given)).toBe(true)
+    const signature = Buffer.from(headers['X-Svc-Signature'] as string, 'hex')
+    expect(timingSafeEqual(expected, signature)).toBe(true)
   })
 })
 
 describe('sign', () => {
-  it('gives the bytes and the headers of the service', () => {
+  it('returns the bytes and the headers of the service', () => {
     const at = new Date('2026-05-04T09:30:00.900Z')
     const { headers, body } = sign(event, { secret, at, attempt: 3 })
     expect(body.toString('utf8')).toBe(JSON.stringify({ event: event.event, data: event.data }))
@@ -59,20 +59,20 @@ describe('sign', () => {
     })
   })
 
-  it('keeps ids over the attempts of one event', () => {
+  it('keeps ids across the attempts of one event', () => {
     const first = sign(event, { secret }).headers
     const second = sign(event, { secret, attempt: 2, at: new Date(0) }).headers
     expect(second['webhook-id']).toBe(first['webhook-id'])
     expect(second['X-Svc-Delivery']).toBe(first['X-Svc-Delivery'])
   })
 
-  it('carries both secrets of a rotation', () => {
+  it('signs with both secrets of a rotation', () => {
     const { headers, body } = sign(event, { secret, previous_secret: other })
     expect(verify({ secret, headers, body })).toMatchObject({ ok: true })
     expect(verify({ secret: other, headers, body })).toMatchObject({ ok: true })
   })
 
-  it('sends headers of the webhook’s own, but never in place of the service’s', () => {
+  it('sends the webhook’s own headers, but never in place of the service’s', () => {
     const own = { 'X-Team': 'blue', 'x-svc-signature': 'forged', 'Content-Type': 'text/plain' }
     const { headers, body } = sign(event, { secret, headers: own })
     expect(headers).toMatchObject({ 'X-Team': 'blue', 'content-type': 'application/json' })
@@ -80,7 +80,7 @@ describe('sign', () => {
     expect(verify({ secret, headers, body })).toMatchObject({ ok: true })
   })
 
-  it('signs events of other kinds, with ids that follow from what they say', () => {
+  it('signs events of other kinds, with ids derived from their content', () => {
     const custom = { event: 'order.paid', data: { id: 1 } }
     const { headers } = sign(custom, { secret })
     expect(headers['webhook-id']).toBe(sign(custom, { secret }).headers['webhook-id'])
@@ -95,14 +95,14 @@ describe('sign', () => {
 describe('a signed delivery', () => {
   const delivery = sign(event, { secret })
 
-  it('becomes a fetch Request', async () => {
+  it('converts to a fetch Request', async () => {
     const request = delivery.toRequest('http://receiver.test/hooks')
     expect([request.method, request.url]).toEqual(['POST', 'http://receiver.test/hooks'])
     const body = Buffer.from(await request.arrayBuffer())
     expect(verify({ secret, headers: request.headers, body })).toMatchObject({ ok: true })
   })
 
-  it('becomes what fastify.inject takes', async () => {
+  it('converts to the options of fastify.inject', async () => {
     const app = Fastify()
     app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (_, body, done) =>
       done(null, body),
@@ -113,7 +113,7 @@ describe('a signed delivery', () => {
     await app.close()
   })
 
-  it('becomes a line for a shell that sends the very bytes', () => {
+  it('converts to a shell command that sends the exact bytes', () => {
     const printing = `curl() { for each in "$@"; do printf '%s\\0' "$each"; done; }; ${delivery.toCurl("http://receiver.test/it's")}`
     const words = execFileSync('sh', ['-c', printing]).toString('utf8').split('\0').slice(0, -1)
     const names = Object.entries(delivery.headers).flatMap(([name, value]) => [
