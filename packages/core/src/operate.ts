@@ -12,7 +12,7 @@ export { assertNames, readProvider, readProviders } from './channels/read-provid
 export { readContactsCsv } from './contacts/read-csv.ts'
 export { CSV_HEADER, writeContactsCsv } from './contacts/write-csv.ts'
 export { LEDGER_CSV_HEADER, ledgerCsvLine, ledgerJsonLine } from './credits/ledger-lines.ts'
-export { readSequenceLimit } from './messages/read-sequence-limit.ts'
+export { readSequenceLimit } from './messages/sequence-detector.ts'
 export { AUDIT_DAYS_DEFAULT } from './operating/audit-retention.ts'
 export type { DiscardReport } from './operating/discard-secrets.ts'
 export type { DispatchPause, DoubtfulChoice, Resumed } from './operating/dispatch-control.ts'

@@ -170,7 +170,7 @@ describe(`POST ${BULK}/:id/retry`, () => {
     const { status, body } = await post(`${BULK}/${id}/retry`)
     expect(status).toBe(400)
     expect(body.message).toBe(
-      'This bulk is not all sent yet: send again what failed once none is queued',
+      'This bulk still has queued messages: send the failed ones again when none is queued',
     )
   })
 

@@ -9,14 +9,14 @@ beforeEach(() => {
   inFlight = createInFlight({ max: 10, elapsed: () => elapsed_ms })
 })
 
-describe('a provider', () => {
-  it('that is not slow may be asked about any number', () => {
+describe('messages in flight', () => {
+  it('are not limited for a fast provider', () => {
     inFlight.began('a', 1_000)
     elapsed_ms = 4_999
     expect(inFlight.isFull('a', 1_000)).toBe(false)
   })
 
-  it('that does not answer is full, and no other one is', () => {
+  it('are limited for a provider that does not answer, and for no other', () => {
     inFlight.began('a', 10)
     inFlight.began('b', 9)
     elapsed_ms = 5_000
@@ -26,7 +26,7 @@ describe('a provider', () => {
     expect(inFlight.isFull('c', 10)).toBe(false)
   })
 
-  it('that was slow stays so until it answers sooner', () => {
+  it('stay limited after a slow call until a faster call', () => {
     const ended = inFlight.began('a', 10)
     elapsed_ms = 5_000
     ended()
@@ -36,7 +36,7 @@ describe('a provider', () => {
     expect(inFlight.isFull('a', 10)).toBe(false)
   })
 
-  it('is slow by its oldest call, whichever ended meanwhile', () => {
+  it('are limited by the oldest call, even if later calls ended', () => {
     inFlight.began('a', 5)
     elapsed_ms = 4_000
     const second = inFlight.began('a', 5)

@@ -21,7 +21,7 @@ beforeEach(() => {
   at = 1_000_000
 })
 
-/** A round of tries that all began together and end together. */
+/** A round of attempts that begin together and end together. */
 function round(answer: Partial<ReceiverAnswer>, count = Math.max(1, roomOf(receiver, at))): void {
   const began = at
   const is_probe = isOpen(receiver)
@@ -33,8 +33,8 @@ function round(answer: Partial<ReceiverAnswer>, count = Math.max(1, roomOf(recei
   }
 }
 
-describe('how many a receiver may have under way', () => {
-  it('begins with a few and grows with each round to the most there is', () => {
+describe('the limit of a receiver', () => {
+  it('starts small and grows with each round up to the maximum', () => {
     expect(roomOf(receiver, at)).toBe(LIMIT_START)
     round({})
     expect(roomOf(receiver, at)).toBeGreaterThan(LIMIT_START)
@@ -42,7 +42,7 @@ describe('how many a receiver may have under way', () => {
     expect(roomOf(receiver, at)).toBe(LIMIT_MAX)
   })
 
-  it('does not grow where it is not used', () => {
+  it('does not grow while it is not used', () => {
     for (let i = 0; i < 100; i++) round({}, 1)
     expect(roomOf(receiver, at)).toBe(LIMIT_START)
   })
@@ -68,35 +68,35 @@ describe('how many a receiver may have under way', () => {
     expect(roomOf(receiver, at)).toBeGreaterThan(LIMIT_START)
   })
 
-  it('is one at the least', () => {
+  it('is at least 1', () => {
     for (let i = 0; i < 50; i++) round({ status: 429 })
     expect(roomOf(receiver, at)).toBe(1)
   })
 
-  it('does not fall for what a receiver that answers says no to', () => {
+  it('does not fall for 4xx answers', () => {
     for (const status of [400, 401, 404, 500]) round({ status }, 1)
     expect(roomOf(receiver, at)).toBe(LIMIT_START)
   })
 
-  it('takes no answer as slow that a receiver always takes as long for', () => {
+  it('does not fall for answers that always take the same time', () => {
     for (let i = 0; i < 20; i++) round({ duration_ms: 3_000 })
     expect(roomOf(receiver, at)).toBe(LIMIT_MAX)
   })
 
-  it('is bounded for a receiver that takes long each time', () => {
+  it('is smaller for a receiver that always takes long', () => {
     for (let i = 0; i < 40; i++) round({ duration_ms: 14_000 })
     expect(roomOf(receiver, at)).toBe(32)
   })
 })
 
-describe('a receiver that asks for time', () => {
-  it.each([429, 503])('is sent nothing until then after a %d', (status) => {
+describe('Retry-After', () => {
+  it.each([429, 503])('pauses a receiver after a %d', (status) => {
     round({ status, retry_after_ms: 60_000 }, 1)
     expect(roomOf(receiver, at + 59_999)).toBe(0)
     expect(roomOf(receiver, at + 60_000)).toBeGreaterThan(0)
   })
 
-  it('is given an hour at the most', () => {
+  it('pauses a receiver for at most an hour', () => {
     round({ status: 429, retry_after_ms: 24 * 3_600_000 }, 1)
     expect(roomOf(receiver, at + 3_600_000)).toBeGreaterThan(0)
   })
@@ -104,7 +104,7 @@ describe('a receiver that asks for time', () => {
 
 describe('the breaker', () => {
   it.each<[string, Partial<ReceiverAnswer>]>([
-    ['time-outs', timeout],
+    ['timeouts', timeout],
     ['failed connections', { status: null, error: 'connect' }],
     ['5xx', { status: 502 }],
   ])('opens after five %s in a row and probes at growing intervals', (_, answer) => {
@@ -120,7 +120,7 @@ describe('the breaker', () => {
     }
   })
 
-  it('stays closed while anything is answered between', () => {
+  it('stays closed if an answer comes between the failures', () => {
     for (let i = 0; i < 20; i++) {
       round(timeout, 4)
       round({ status: 404 }, 1)
@@ -128,19 +128,19 @@ describe('the breaker', () => {
     expect(isOpen(receiver)).toBe(false)
   })
 
-  it('waits no longer for what was under way when it opened', () => {
+  it('does not wait longer when attempts fail that began before it opened', () => {
     round(timeout, 8)
     expect(roomOf(receiver, at + 30_000)).toBe(1)
   })
 
-  it('has one probe under way at once', () => {
+  it('allows one probe in flight', () => {
     round(timeout, 5)
     at += 30_000
     receiver.in_flight = 1
     expect(roomOf(receiver, at)).toBe(0)
   })
 
-  it('probes at once when somebody says that it is repaired, and only then', () => {
+  it('probes at once after probeNow()', () => {
     round(timeout, 5)
     expect(roomOf(receiver, at)).toBe(0)
     probeNow(receiver)
@@ -149,7 +149,7 @@ describe('the breaker', () => {
     expect(roomOf(receiver, at)).toBe(0)
   })
 
-  it('is no business of one that is alive and asked for time', () => {
+  it('does not end a Retry-After by probeNow()', () => {
     round({ status: 429, retry_after_ms: 60_000 }, 1)
     probeNow(receiver)
     expect(roomOf(receiver, at)).toBe(0)
@@ -163,7 +163,7 @@ describe('the breaker', () => {
     expect(roomOf(receiver, at)).toBeGreaterThanOrEqual(LIMIT_START)
   })
 
-  it('never opens for a target that is forbidden: that costs nothing to try', () => {
+  it('never opens for a blocked target, whose attempts cost nothing', () => {
     round({ status: null, error: 'blocked_target' }, 20)
     expect(isOpen(receiver)).toBe(false)
   })

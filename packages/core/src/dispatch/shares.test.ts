@@ -33,7 +33,7 @@ function begin(ref: ReceiverRef, count: number): { end(answer: ReceiverAnswer | 
 const ref = (webhook_id: string, workspace_id = 'w1'): ReceiverRef => ({ webhook_id, workspace_id })
 
 describe('shares of the slots', () => {
-  it('gives one of which nothing is known a few, less what it has', () => {
+  it('gives an unknown receiver a few slots, less the slots it holds', () => {
     expect(roomFor(ref('a'))).toBe(8)
     const three = begin(ref('a'), 3)
     expect(roomFor(ref('a'))).toBe(5)
@@ -41,7 +41,7 @@ describe('shares of the slots', () => {
     expect(roomFor(ref('a'))).toBeGreaterThanOrEqual(8)
   })
 
-  it('gives a workspace a quarter at the most, and others theirs', () => {
+  it('gives a workspace at most a quarter', () => {
     const begun = Array.from({ length: 25 }, (_, i) => begin(ref(`a${i}`), 4))
     expect(roomFor(ref('fresh'))).toBe(0)
     expect(roomFor(ref('fresh', 'w2'))).toBe(8)
@@ -49,7 +49,7 @@ describe('shares of the slots', () => {
     expect(roomFor(ref('fresh'))).toBe(4)
   })
 
-  it('gives failing receivers of all workspaces a quarter at the most, and none to those that answer less for it', () => {
+  it('gives failing receivers of all workspaces at most a quarter, and answering receivers no less for it', () => {
     for (let i = 0; i < 60; i++) {
       begin(ref(`bad${i}`, `w${i}`), 1).end(timeout)
       begin(ref(`good${i}`, `w${i}`), 1).end(ok)
@@ -62,7 +62,7 @@ describe('shares of the slots', () => {
     expect(roomFor(ref('good30', 'w30'))).toBeGreaterThanOrEqual(8)
   })
 
-  it('keeps none that fails from its share for others that fail and have nothing due', () => {
+  it('gives each failing receiver its turn, even if others have nothing due', () => {
     for (let i = 0; i < 300; i++) begin(ref(`gone${i}`, `w${i}`), 5).end(timeout)
     begin(ref('dead', 'w'), 5).end(timeout)
     at += 30_000
@@ -70,7 +70,7 @@ describe('shares of the slots', () => {
     expect(rooms.toSorted()).toEqual([0, 0, 0, 1])
   })
 
-  it('forgets that one is dead for which nothing was due for an hour', () => {
+  it('forgets an open breaker after an hour without a due delivery', () => {
     begin(ref('dead'), 5).end(timeout)
     at += 59 * 60_000
     expect(roomFor(ref('dead'))).toBe(1)
@@ -78,7 +78,7 @@ describe('shares of the slots', () => {
     expect(roomFor(ref('dead'))).toBe(8)
   })
 
-  it('gives one each to those of which nothing is known, once such as they fill half', () => {
+  it('gives unknown receivers one slot each once they fill half', () => {
     begin(ref('known', 'known'), 1).end(ok)
     const begun = Array.from({ length: 25 }, (_, i) => begin(ref(`a${i}`, `w${i}`), 8))
     expect(roomFor(ref('fresh', 'w99'))).toBe(1)
@@ -88,19 +88,19 @@ describe('shares of the slots', () => {
     expect(roomFor(ref('fresh', 'w99'))).toBe(8)
   })
 
-  it('takes a try of which nothing is known as no answer', () => {
+  it('ignores an attempt without a known result', () => {
     for (let i = 0; i < 10; i++) begin(ref('a'), 8).end(null)
     expect(roomFor(ref('a'))).toBe(8)
   })
 
-  it('says which tries are probes of one that is taken for dead', () => {
+  it('reports which attempts are probes', () => {
     expect(shares.began(ref('a'), at)).toBe(false)
     begin(ref('a'), 5).end(timeout)
     at += 30_000
     expect(shares.began(ref('a'), at)).toBe(true)
   })
 
-  it('forgets what an idle one has shown, and not that one is dead', () => {
+  it('forgets the history of an idle receiver, but not an open breaker', () => {
     for (let i = 0; i < 10; i++) begin(ref('quick'), roomFor(ref('quick'))).end(ok)
     for (let i = 0; i < 3; i++) {
       begin(ref('dead'), 5).end(timeout)
@@ -112,7 +112,7 @@ describe('shares of the slots', () => {
     expect(roomFor(ref('dead'))).toBe(0)
   })
 
-  it('remembers a bounded number, the dead too', () => {
+  it('keeps a bounded number of receivers, dead ones too', () => {
     for (let i = 0; i < 6_000; i++) begin(ref(`a${i}`), 5).end(timeout)
     const { room_of_webhook } = shares.rooms(at)
     expect(room_of_webhook.size).toBe(5_000)

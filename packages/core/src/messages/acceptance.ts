@@ -2,20 +2,20 @@ import { createHash } from 'node:crypto'
 import type { KeyIdentity } from '../api-keys/api-keys.ts'
 import { invalid, SvcError } from '../contract/errors.ts'
 import { formatCredits, type Units } from '../contract/fields/units.ts'
+import type { Channel } from '../contract/resources/content.ts'
 import type { AcceptRequest, AcceptResult, IdempotencyRecord } from '../rules/accept.ts'
+import type { Telemetry } from '../runtime/telemetry.ts'
+import type { Accepted, Tracing } from '../runtime/tracing.ts'
 import type { Storage } from '../storage/ports/storage.ts'
 import { testQuotaExceeded } from './test-usage.ts'
 
-/** What an endpoint did, or what it did when the same was asked before. */
-export interface Answered<Data> {
+/** The result of a request; `replayed`: of an earlier request with the same `Idempotency-Key`. */
+export interface IdempotentResult<Data> {
   data: Data
   replayed: boolean
 }
 
-/**
- * Hands one request to the storage and turns a refusal into the contract's error; who is suppressed is for the caller
- * to name.
- */
+/** Stores one request. @throws SvcError for each refusal except `suppressed`, for which the caller builds the error. */
 export async function acceptOne(
   storage: Storage,
   request: AcceptRequest,
@@ -35,13 +35,13 @@ export async function acceptOne(
       throw notEnough(result.required, `have ${formatCredits(result.available)}.`)
     case 'daily_limit': {
       const left = Math.max(0, result.limit - result.spent) as Units
-      const whose = result.of === 'api_key' ? ' with this API key' : ''
-      throw notEnough(result.required, `have ${formatCredits(left)} left today${whose}.`)
+      const scope = result.of === 'api_key' ? ' with this API key' : ''
+      throw notEnough(result.required, `have ${formatCredits(left)} left today${scope}.`)
     }
     case 'test_quota':
       throw testQuotaExceeded(result, at)
     default:
-      throw new Error('the storage answered nothing')
+      throw new Error('the storage returned no result')
   }
 }
 
@@ -53,11 +53,11 @@ function notEnough(required: Units, but: string): SvcError {
 }
 
 /**
- * What was answered to the same request before; null where nothing was. Asked before the work of a large request: what
- * it depends on may have changed since, and the answer stands all the same.
- * @throws SvcError `validation_error` where the key came with another request.
+ * The stored response to an earlier request with the same `Idempotency-Key`; null if there is none. Read before the
+ * checks of a request: their inputs may have changed since, and the response must not.
+ * @throws SvcError `validation_error` if the earlier request was different.
  */
-export async function answerBefore(
+export async function storedResponse(
   { read: { idempotencyRecords } }: Pick<Storage, 'read'>,
   { workspace_id, mode }: KeyIdentity,
   key: string | undefined,
@@ -69,8 +69,8 @@ export async function answerBefore(
   return found?.response ?? null
 }
 
-/** What is kept of an answer for whoever repeats its `Idempotency-Key`; null without one. */
-export function answerFor(
+/** The record that keeps a response for its `Idempotency-Key`; null without a key. */
+export function idempotencyRecord(
   identity: KeyIdentity,
   key: string | undefined,
   { route, request, response }: { route: string; request: unknown; response: () => unknown },
@@ -84,7 +84,7 @@ export function answerFor(
   }
 }
 
-// A rehearsal with a test key must not swallow the real thing.
+// A test request must not block the live request with the same key.
 function routeFor(mode: KeyIdentity['mode'], route: string): string {
   return mode === 'test' ? `${route} test` : route
 }
@@ -93,7 +93,7 @@ function keyReused(): SvcError {
   return invalid('Idempotency-Key', 'This Idempotency-Key was used with another request body')
 }
 
-/** Recognises a repeated request whatever the order of its fields. */
+/** Equal for the same request with its fields in another order. */
 function requestHash(request: unknown): string {
   return createHash('sha256')
     .update(JSON.stringify(sorted(request)))
@@ -105,4 +105,40 @@ function sorted(value: unknown): unknown {
   if (typeof value !== 'object' || value === null || value instanceof Date) return value
   const entries = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1))
   return { object: entries.map(([key, inner]) => [key, sorted(inner)]) }
+}
+
+/** Runs `accept` and reports its result and duration to telemetry and tracing. */
+export type WatchedAccept = <Data>(
+  channel: Channel,
+  accept: () => Promise<IdempotentResult<Data>>,
+  madeBy: (data: Data) => Accepted,
+) => Promise<IdempotentResult<Data>>
+
+export function watchAccepts(
+  telemetry: Telemetry | undefined,
+  tracing: Tracing | null = null,
+): WatchedAccept {
+  const counted: WatchedAccept = async (channel, accept, madeBy) => {
+    const began = performance.now()
+    try {
+      const result = await accept()
+      if (result.replayed) telemetry?.replayed(channel)
+      else if (telemetry) {
+        const { message_ids } = madeBy(result.data)
+        telemetry.accepted(channel, message_ids.length, performance.now() - began)
+        telemetry.reached(channel, 'queued', message_ids.length)
+      }
+      return result
+    } catch (error) {
+      telemetry?.refused(channel, error instanceof SvcError ? error.code : 'internal_error')
+      throw error
+    }
+  }
+  if (!tracing) return counted
+  return (channel, accept, madeBy) =>
+    tracing.accept(
+      channel,
+      () => counted(channel, accept, madeBy),
+      ({ data }) => madeBy(data),
+    )
 }

@@ -3,6 +3,7 @@ import type { CountryFault } from '../channels/country-rule.ts'
 import type { PriceOf } from '../channels/price.ts'
 import type { Contacts } from '../contacts/contacts.ts'
 import type { Data } from '../contract/endpoints/endpoint.ts'
+import { SvcError } from '../contract/errors.ts'
 import { units } from '../contract/fields/units.ts'
 import { bulks as endpoints } from '../contract/resources/bulk.ts'
 import type { Channel } from '../contract/resources/content.ts'
@@ -12,10 +13,9 @@ import type { TestQuotas } from '../rules/test-usage.ts'
 import type { Runtime } from '../runtime/runtime.ts'
 import type { Tracing } from '../runtime/tracing.ts'
 import type { Storage } from '../storage/ports/storage.ts'
-import { type Answered, acceptOne, answerFor } from './acceptance.ts'
-import type { Refused } from './bulk-reading.ts'
-import type { Reached } from './bulk-recipients.ts'
-import { refusalOf, refusedInAnswer } from './bulk-refusal.ts'
+import { acceptOne, type IdempotentResult, idempotencyRecord } from './acceptance.ts'
+import type { RejectedRecipient } from './bulk-reading.ts'
+import type { RecipientDraft } from './bulk-recipients.ts'
 import { debitFor, newMessage, type Schedule, spendingOf } from './new-message.ts'
 import type { Senders } from './sender.ts'
 import type { SequenceGuard } from './sequence-guard.ts'
@@ -28,67 +28,70 @@ export interface BulkParts {
   priceOf: PriceOf
   countryFault: CountryFault
   senders: Senders
-  /** Null where nobody looks at numbers in sequence. */
+  /** Null if numbers in sequence are not checked. */
   sequences: SequenceGuard | null
   contacts: Pick<Contacts, 'forSending'>
-  /** How many recipients one request may have. */
+  /** Maximum recipients of one request. */
   recipients_max: number
   tracing?: Tracing | null
-  /** Told after a commit that there is something to send, or to tell webhooks of. */
+  /** Called after a commit that queued messages or deliveries. */
   onQueued: () => void
 }
 
-/** What is answered to whoever sends a bulk. */
+/** The response to a bulk request. */
 export type SentBulk = Data<typeof endpoints.send>
 
-/** What is to become a bulk. */
+/** A bulk that is not accepted yet. */
 export interface BulkDraft {
   channel: Channel
   total: number
-  reached: readonly Reached[]
-  /** Who sends a message, and when. */
-  sendingOf(reached: Reached): { schedule: Schedule; sender: string | null }
-  refused: Refused[]
+  drafts: readonly RecipientDraft[]
+  sendingOf(draft: RecipientDraft): { schedule: Schedule; sender: string | null }
+  rejected: RejectedRecipient[]
   duplicates: number
+  /** One rejected recipient refuses the whole bulk. */
   isStrict: boolean
-  /** The bulk whose failed messages these are; a bulk is sent again once. */
+  /** The bulk whose failed messages these are; a bulk is retried once. */
   retry_of: string | null
-  /** What the answer is kept under, if the caller wants it kept. */
-  answer: { route: string; request: unknown; key: string | undefined }
+  /** The response is stored if there is a key. */
+  idempotency: { route: string; request: unknown; key: string | undefined }
 }
 
 /**
- * Accepts a bulk whole. Whoever turns out to be suppressed is refused then, with all the others where it is strict.
- * @throws SvcError when it is refused; nothing is written then.
+ * Accepts a bulk in one transaction. Recipients that turn out to be suppressed are rejected; in a strict bulk, the whole
+ * bulk is.
+ * @throws SvcError if the bulk is refused. Nothing is stored then.
  */
 export async function acceptBulk(
   { storage, runtime, quotas }: { storage: Storage; runtime: Runtime; quotas: TestQuotas },
   identity: KeyIdentity,
-  draft: BulkDraft,
-): Promise<Answered<SentBulk>> {
+  bulkDraft: BulkDraft,
+): Promise<IdempotentResult<SentBulk>> {
   const { workspace_id } = identity
   const bulk_id = runtime.id()
   const at = runtime.now()
-  const { channel } = draft
-  const messages = draft.reached.map((reached) => {
-    const { to: recipient, content, metadata, price } = reached
-    const { schedule, sender } = draft.sendingOf(reached)
+  const { channel, idempotency } = bulkDraft
+  const messages = bulkDraft.drafts.map((draft) => {
+    const { to: recipient, content, metadata, price } = draft
+    const { schedule, sender } = bulkDraft.sendingOf(draft)
     const message = { channel, sender, recipient, content, metadata, bulk_id }
     return newMessage(identity, message, { price, schedule, id: runtime.id(), at })
   })
   const debitId = runtime.id()
   const suppressed = new Set<string>()
-  // Each round but the last finds at least one more recipient suppressed.
+  // Each round except the last finds at least one more suppressed recipient.
   for (;;) {
-    const going = draft.reached.flatMap((reached, i) =>
-      suppressed.has(reached.to) ? [] : [{ reached, message: messages[i] as MessageRow }],
+    const sendable = bulkDraft.drafts.flatMap((draft, i) =>
+      suppressed.has(draft.to) ? [] : [{ draft, message: messages[i] as MessageRow }],
     )
-    const refused = [...draft.refused, ...suppressedOf(draft, suppressed)]
-    if (going.length === 0 || (draft.isStrict && refused.length > 0)) throw refusalOf(refused)
-    const rows = going.map(({ message }) => message)
-    const prices = going.map(({ reached }) => reached.price)
-    const bulk = bulkRow(identity, draft, { id: bulk_id, messages: rows, refused, at })
-    const data = answerOf(bulk, going, refused)
+    const rejected = [...bulkDraft.rejected, ...rejectSuppressed(bulkDraft, suppressed)]
+    if (sendable.length === 0 || (bulkDraft.isStrict && rejected.length > 0)) {
+      throw bulkRefusal(rejected)
+    }
+    const rows = sendable.map(({ message }) => message)
+    const prices = sendable.map(({ draft }) => draft.price)
+    const bulk = bulkRow(identity, bulkDraft, { id: bulk_id, messages: rows, rejected, at })
+    const data = responseOf(bulk, sendable, rejected)
     const accepting = {
       workspace_id,
       debit: debitFor(rows, prices, { id: debitId, reference: { type: 'bulk', id: bulk_id } }),
@@ -96,8 +99,8 @@ export async function acceptBulk(
       bulk,
       spending: spendingOf(identity, at),
       test_use: await testUseOf(identity, rows, { quotas, at }),
-      idempotency: answerFor(identity, draft.answer.key, {
-        ...draft.answer,
+      idempotency: idempotencyRecord(identity, idempotency.key, {
+        ...idempotency,
         response: () => endpoints.send.data.encode(data),
       }),
     }
@@ -108,13 +111,16 @@ export async function acceptBulk(
   }
 }
 
-/** A stored answer, given again. */
-export function replay(response: string): Answered<SentBulk> {
+/** The result from a stored response. */
+export function replay(response: string): IdempotentResult<SentBulk> {
   return { data: endpoints.send.data.decode(JSON.parse(response)), replayed: true }
 }
 
-function suppressedOf({ reached }: BulkDraft, suppressed: ReadonlySet<string>): Refused[] {
-  return reached
+function rejectSuppressed(
+  { drafts }: BulkDraft,
+  suppressed: ReadonlySet<string>,
+): RejectedRecipient[] {
+  return drafts
     .filter(({ to }) => suppressed.has(to))
     .map(({ index, to }) => ({
       index,
@@ -131,9 +137,14 @@ function bulkRow(
   {
     id,
     messages,
-    refused,
+    rejected,
     at,
-  }: { id: string; messages: readonly MessageRow[]; refused: readonly Refused[]; at: Date },
+  }: {
+    id: string
+    messages: readonly MessageRow[]
+    rejected: readonly RejectedRecipient[]
+    at: Date
+  },
 ): BulkRow {
   return {
     id,
@@ -143,7 +154,7 @@ function bulkRow(
     livemode: mode === 'live',
     total,
     accepted: messages.length,
-    rejected: refused.length,
+    rejected: rejected.length,
     duplicates,
     credits_used: units(messages.reduce((sum, { credits_used }) => sum + credits_used, 0)),
     retry_of,
@@ -151,10 +162,10 @@ function bulkRow(
   }
 }
 
-function answerOf(
+function responseOf(
   { id, total, accepted, rejected, duplicates, credits_used, created_at }: BulkRow,
-  going: readonly { reached: Reached; message: MessageRow }[],
-  refused: readonly Refused[],
+  sendable: readonly { draft: RecipientDraft; message: MessageRow }[],
+  faults: readonly RejectedRecipient[],
 ): SentBulk {
   return {
     bulk_id: id,
@@ -165,7 +176,7 @@ function answerOf(
     duplicates,
     credits_used,
     created_at,
-    messages: going.map(({ reached: { index, to }, message }) => ({
+    messages: sendable.map(({ draft: { index, to }, message }) => ({
       index,
       message_id: message.id,
       to,
@@ -173,6 +184,34 @@ function answerOf(
       credits_used: message.credits_used,
       segments: message.segments,
     })),
-    errors: refusedInAnswer(refused),
+    errors: errorsOf(faults),
   }
+}
+
+/** The refusal of a whole bulk. It lists the faults of all its recipients. */
+function bulkRefusal(rejected: readonly RejectedRecipient[]): SvcError {
+  const details = byIndex(rejected).flatMap(
+    (one) => one.details ?? [{ path: pathOf(one), message: textOf(one) }],
+  )
+  return new SvcError('validation_error', details[0]?.message ?? 'Invalid request', { details })
+}
+
+/** The rejected recipients for the response, in the order of the request. */
+function errorsOf(rejected: readonly RejectedRecipient[]): Data<typeof endpoints.send>['errors'] {
+  return byIndex(rejected).map(({ index, to, error, message }) => ({ index, to, error, message }))
+}
+
+function byIndex(rejected: readonly RejectedRecipient[]): RejectedRecipient[] {
+  return rejected.toSorted((a, b) => a.index - b.index)
+}
+
+function pathOf({ index, field }: RejectedRecipient): string {
+  return field === '' ? `recipients.${index}` : `recipients.${index}.${field}`
+}
+
+function textOf({ error, message, field, index }: RejectedRecipient): string {
+  // The specification fixes the text for an invalid address; the path names the recipient.
+  return error === 'invalid_recipient' && field !== 'contact_id'
+    ? message
+    : `recipients.${index}: ${message}`
 }

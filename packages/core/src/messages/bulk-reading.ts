@@ -6,54 +6,56 @@ import type { RecipientFault } from '../contract/resources/bulk.ts'
 import { type BulkRecipient, bulkRecipient } from '../contract/resources/bulk-request.ts'
 import { inTurns } from '../runtime/in-turns.ts'
 
-/** A recipient who gets none, and why. */
-export interface Refused {
+/** A recipient that gets no message, and the reason. */
+export interface RejectedRecipient {
   index: number
-  /** Where the fault is within the recipient; empty for all of it. */
+  /** The faulty field of the recipient; empty if the fault is not in one field. */
   field: '' | 'to' | 'contact_id'
   to: string | null
   error: RecipientFault
   message: string
-  /** Of one that cannot be read: each of its faults, with its path in the request. */
+  /** If the recipient cannot be read: each of its faults, with its path in the request. */
   details?: readonly ErrorDetail[]
 }
 
-// All at once: a fault alone costs ten times as much.
-const all = z.object({ recipients: z.array(bulkRecipient) })
+// Together: reporting each fault alone costs ten times as much.
+const recipientList = z.object({ recipients: z.array(bulkRecipient) })
 
-/** Recipients that are read together: 0.1 ms, 25 ms where each has as many members as JSON may have. */
+/** Recipients of one part. Reading a part takes 0.1 ms, or 25 ms if each has the maximum of members. */
 const PART = 10
 
-/** The recipients of a bulk as they were given; in the place of each that cannot be read, the reason. */
+/** Reads the recipients of a bulk; an unreadable recipient is replaced by its rejection. */
 export async function readRecipients(
-  given: readonly unknown[],
-): Promise<(BulkRecipient | Refused)[]> {
-  const starts = Array.from({ length: Math.ceil(given.length / PART) }, (_, i) => i * PART)
-  const parts = await inTurns(starts, (at) => readPart(given.slice(at, at + PART), at))
+  recipients: readonly unknown[],
+): Promise<(BulkRecipient | RejectedRecipient)[]> {
+  const starts = Array.from({ length: Math.ceil(recipients.length / PART) }, (_, i) => i * PART)
+  const parts = await inTurns(starts, (at) => readPart(recipients.slice(at, at + PART), at))
   return parts.flat()
 }
 
-function readPart(given: readonly unknown[], at: number): (BulkRecipient | Refused)[] {
+function readPart(
+  recipients: readonly unknown[],
+  at: number,
+): (BulkRecipient | RejectedRecipient)[] {
   try {
-    return decode(all, { recipients: given }).recipients
+    return decode(recipientList, { recipients }).recipients
   } catch (error) {
     if (!(error instanceof SvcError && error.details)) throw error
     const faults = byRecipient(error.details, at)
-    return given.map((one, i) => {
+    return recipients.map((one, i) => {
       const details = faults.get(at + i)
       return details ? unreadable(one, at + i, details) : bulkRecipient.parse(one)
     })
   }
 }
 
-/** Whether a recipient was refused. */
-export function isRefused(read: BulkRecipient | Refused): read is Refused {
+export function isRejected(read: BulkRecipient | RejectedRecipient): read is RejectedRecipient {
   return typeof read === 'object' && 'error' in read
 }
 
 type Faults = [ErrorDetail, ...ErrorDetail[]]
 
-/** By the index of the recipient that their paths name: `recipients.3.name`, counted from the part's first. */
+/** Faults by the index of the recipient. Their paths, such as `recipients.3.name`, count from the start of the part. */
 function byRecipient(details: readonly ErrorDetail[], at: number): Map<number, Faults> {
   const faults = new Map<number, Faults>()
   for (const { path, message } of details) {
@@ -67,14 +69,14 @@ function byRecipient(details: readonly ErrorDetail[], at: number): Map<number, F
   return faults
 }
 
-function unreadable(given: unknown, index: number, details: Faults): Refused {
+function unreadable(recipient: unknown, index: number, details: Faults): RejectedRecipient {
   const [{ path, message }] = details
-  const to = isRecord(given) && typeof given.to === 'string' ? given.to : null
-  const error = WORDS.get(path.split('.')[2]) ?? 'invalid_recipient'
+  const to = isRecord(recipient) && typeof recipient.to === 'string' ? recipient.to : null
+  const error = ERROR_OF_FIELD.get(path.split('.')[2]) ?? 'invalid_recipient'
   return { index, field: '', to, error, message, details }
 }
 
-const WORDS = new Map<string | undefined, RecipientFault>([
+const ERROR_OF_FIELD = new Map<string | undefined, RecipientFault>([
   ['name', 'invalid_variable'],
   ['variables', 'invalid_variable'],
   ['metadata', 'invalid_metadata'],

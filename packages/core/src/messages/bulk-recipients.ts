@@ -8,16 +8,19 @@ import { invalid, SvcError } from '../contract/errors.ts'
 import { EMAIL_TEXT, emailAddress, emailKey } from '../contract/fields/email-address.ts'
 import { type Metadata, metadata, PHONE_TEXT, phone } from '../contract/fields/fields.ts'
 import { LIMITS } from '../contract/limits.ts'
-import type { BulkRecipient, BulkRequest } from '../contract/resources/bulk-request.ts'
+import type {
+  BulkRecipient,
+  BulkRequest,
+  BulkVariables,
+} from '../contract/resources/bulk-request.ts'
 import { type Content, contents } from '../contract/resources/content.ts'
 import { inTurns } from '../runtime/in-turns.ts'
-import { isRefused, type Refused, readRecipients } from './bulk-reading.ts'
-import { lookUpFor } from './bulk-values.ts'
-import { type ContentTemplate, contentTemplate } from './template.ts'
+import { isRejected, type RejectedRecipient, readRecipients } from './bulk-reading.ts'
+import { type ContentTemplate, contentTemplate, type LookUp } from './template.ts'
 
-/** A recipient who gets a message. */
-export interface Reached {
-  /** Which of the recipients, counted from 0. */
+/** The message to one recipient. */
+export interface RecipientDraft {
+  /** The position in `recipients`, counted from 0. */
   index: number
   to: string
   content: Content
@@ -25,17 +28,17 @@ export interface Reached {
   metadata: Metadata
 }
 
-/** Each recipient of a bulk looked at by itself. */
+/** The recipients of a bulk after their checks. */
 export interface Recipients {
-  reached: Reached[]
-  refused: Refused[]
-  /** Where an address came again, which is written to already. */
+  drafts: RecipientDraft[]
+  rejected: RejectedRecipient[]
+  /** Addresses that an earlier recipient has. */
   duplicates: { index: number; to: string }[]
 }
 
 /**
- * A bulk's recipients, each looked at by itself, with what is known of contacts; test keys know none.
- * @throws SvcError `validation_error` for what is wrong whoever the recipient.
+ * Checks each recipient of a bulk and fills in its message. Test keys reach no contacts.
+ * @throws SvcError `validation_error` for faults of the request that no single recipient causes.
  */
 export async function recipientsOf(
   parts: {
@@ -54,64 +57,63 @@ export async function recipientsOf(
   const known = ids.length > 0 ? await contacts.forSending(workspace_id, ids) : new Map()
   const noContact = mode === 'live' ? 'Contact not found' : CONTACTS_ARE_LIVE
   const length_max = LIMITS[mode === 'live' ? 'bulk_stored_length' : 'test_bulk_stored_length']
-  return lookAtRecipients(recipients, { ...parts, request, contacts: known, noContact, length_max })
+  return checkRecipients(recipients, { ...parts, request, contacts: known, noContact, length_max })
 }
 
-/** The same whether or not there is such a contact. */
+/** The same text whether or not the contact exists. */
 const CONTACTS_ARE_LIVE =
-  'Contact not found: test keys reach no contacts. Name the recipient in to.'
+  'Contact not found: test keys reach no contacts. Set the address in to instead.'
 
-function contactIdsOf(recipients: readonly (BulkRecipient | Refused)[]): string[] {
+function contactIdsOf(recipients: readonly (BulkRecipient | RejectedRecipient)[]): string[] {
   return recipients.flatMap((to) =>
     typeof to === 'object' && 'contact_id' in to && to.contact_id ? [to.contact_id] : [],
   )
 }
 
-/** Fills a bulk's content in for every recipient, in order. What is wrong with one is told of that one. */
-async function lookAtRecipients(
-  recipients: readonly (BulkRecipient | Refused)[],
-  of: Pick<Bulk, 'request' | 'contacts' | 'noContact' | 'priceOf' | 'countryFault'> & {
-    /** How much the messages may come to, in UTF-16 code units. */
+/** Fills in the content for each recipient, in order. */
+async function checkRecipients(
+  recipients: readonly (BulkRecipient | RejectedRecipient)[],
+  options: Pick<Bulk, 'request' | 'contacts' | 'noContact' | 'priceOf' | 'countryFault'> & {
+    /** Maximum length of all messages together, in UTF-16 code units. */
     length_max: number
   },
 ): Promise<Recipients> {
-  const found: Recipients = { reached: [], refused: [], duplicates: [] }
-  const bulk = { ...of, ...preparedFrom(of.request, of.priceOf) }
+  const found: Recipients = { drafts: [], rejected: [], duplicates: [] }
+  const bulk = { ...options, ...prepare(options.request, options.priceOf) }
   if (bulk.template.placeholders * recipients.length > LIMITS.bulk_fillings) throw tooMuch()
   const seen = new Set<string>()
-  const { length_max } = of
+  const { length_max } = options
   let length = 0
-  await inTurns(recipients, (given, index) => {
-    if (isRefused(given)) {
-      found.refused.push(given)
+  await inTurns(recipients, (item, index) => {
+    if (isRejected(item)) {
+      found.rejected.push(item)
       return
     }
-    const recipient = typeof given === 'string' ? { to: given } : given
-    const addressed = addressOf(recipient, bulk)
-    if (typeof addressed === 'object') {
-      // A recipient that is but a text has no fields.
-      const field = typeof given === 'string' ? '' : addressed.field
-      found.refused.push({ ...addressed, index, field })
+    const recipient = typeof item === 'string' ? { to: item } : item
+    const to = addressFor(recipient, bulk)
+    if (typeof to === 'object') {
+      // A recipient that is only a text has no fields.
+      const field = typeof item === 'string' ? '' : to.field
+      found.rejected.push({ ...to, index, field })
       return
     }
-    const to = addressed
-    const key = of.request.channel === 'email' ? emailKey(to) : to
+    const key = options.request.channel === 'email' ? emailKey(to) : to
     if (seen.has(key)) {
       found.duplicates.push({ index, to })
       return
     }
     const message = messageFor(recipient, to, bulk)
-    // A refused message costs as much as one that is sent.
+    // A rejected message costs as much work as a sent one.
     length += message.length
     if (length > length_max) throw tooLong(length_max)
     if ('error' in message) {
       const { error, message: text } = message
-      found.refused.push({ index, field: '', to, error, message: text })
+      found.rejected.push({ index, field: '', to, error, message: text })
       return
     }
     seen.add(key)
     const { content, price, metadata } = message
-    found.reached.push({ index, to, content, price, metadata })
+    found.drafts.push({ index, to, content, price, metadata })
   })
   return found
 }
@@ -119,33 +121,33 @@ async function lookAtRecipients(
 interface Bulk {
   request: BulkRequest
   contacts: ReadonlyMap<string, Addressee>
-  /** What is said of a contact that is not there. */
+  /** The error text for an unknown contact. */
   noContact: string
   priceOf: PriceOf
   countryFault: CountryFault
   template: ContentTemplate
-  /** What a content in which nothing is filled in costs for whom. */
+  /** The price by recipient of a content without placeholders. */
   price: ReturnType<PriceOf> | null
   schema: z.ZodType
 }
 
-function preparedFrom(
+function prepare(
   { channel, content }: BulkRequest,
   priceOf: Bulk['priceOf'],
 ): Pick<Bulk, 'template' | 'price' | 'schema'> {
   const template = contentTemplate(content)
   const schema = z.object({ content: contents[channel] })
   if (template.placeholders > 0) return { template, price: null, schema }
-  // Room was left for placeholders; without them, what was given is what is sent.
+  // The limits of the request allow for placeholders; without placeholders, the limits of a message apply.
   decode(schema, { content })
   return { template, price: priceOf(channel, content), schema }
 }
 
-/** Where a recipient is written to, or why it cannot be. */
-function addressOf(
+/** The address of a recipient, or why there is none. */
+function addressFor(
   recipient: Exclude<BulkRecipient, string>,
   { request, contacts, noContact }: Bulk,
-): string | Omit<Refused, 'index'> {
+): string | Omit<RejectedRecipient, 'index'> {
   const isMail = request.channel === 'email'
   const { to, contact_id } = recipient
   if (contact_id !== undefined) {
@@ -170,14 +172,14 @@ function isPhone(value: string): boolean {
   return phone.safeParse(value).success
 }
 
-type Fault = Pick<Refused, 'error' | 'message'>
+type Fault = Pick<RejectedRecipient, 'error' | 'message'>
 
-/** What a recipient gets, or why not; with the length of what was made for it, in UTF-16 code units. */
+/** The message to a recipient, or its fault. `length`: of the text that was made, in UTF-16 code units. */
 function messageFor(
   recipient: Exclude<BulkRecipient, string>,
   to: string,
   bulk: Bulk,
-): (Pick<Reached, 'content' | 'price' | 'metadata'> | Fault) & { length: number } {
+): (Pick<RecipientDraft, 'content' | 'price' | 'metadata'> | Fault) & { length: number } {
   const { request, contacts, template, schema, price, priceOf, countryFault } = bulk
   const refusal = countryFault(request.channel, to)
   if (refusal !== null) return { error: 'country_not_allowed', message: refusal, length: 0 }
@@ -189,7 +191,7 @@ function messageFor(
   const content = template.fill(lookUpFor(recipient, contact, request.defaults), missing)
   const length = lengthOf(content) + lengthOf(merged)
   if (missing.size > 0) {
-    const message = `No value for ${named(missing)}`
+    const message = `No value for ${namesOf(missing)}`
     return { error: 'missing_variable', message, length: length + message.length }
   }
   if (price) return { content, price: price(to), metadata: merged, length }
@@ -198,17 +200,17 @@ function messageFor(
   return { content, price: priceOf(request.channel, content)(to), metadata: merged, length }
 }
 
-/** So many missing variables are named for one recipient. */
+/** Maximum missing variables that an error names. */
 const NAMED_MAX = 20
 
-function named(missing: ReadonlySet<string>): string {
+function namesOf(missing: ReadonlySet<string>): string {
   const names = [...missing].slice(0, NAMED_MAX).map((name) => `{{${name}}}`)
   const more = missing.size - names.length
   return names.join(', ') + (more > 0 ? ` and ${more} more` : '')
 }
 
 function faultOf(schema: z.ZodType, content: Content): Fault | null {
-  // Asked like this first, because the texts of `decode` are needed by hardly any.
+  // The cheaper check first: few contents need the error texts of `decode`.
   if (schema.safeParse({ content }).success) return null
   try {
     decode(schema, { content })
@@ -221,14 +223,14 @@ function faultOf(schema: z.ZodType, content: Content): Fault | null {
 
 const METADATA_TEXT = `The recipient's metadata and that of the request have more than ${LIMITS.metadata_keys} keys or ${LIMITS.metadata_bytes} bytes together`
 
-/** The recipient's keys win; null where both together are too much. */
+/** A key of the recipient replaces the same key of the request. Null if both together exceed a limit. */
 function metadataOf(ours: Metadata | undefined, common: Metadata | undefined): Metadata | null {
   if (!ours || !common) return ours ?? common ?? {}
   const merged = { ...common, ...ours }
   return metadata.safeParse(merged).success ? merged : null
 }
 
-/** The names and texts of a value together. */
+/** The length of all names and texts in a value. */
 function lengthOf(value: unknown): number {
   if (typeof value === 'string') return value.length
   if (typeof value !== 'object' || value === null) return 0
@@ -256,4 +258,42 @@ function tooMany(max: number): SvcError {
     'recipients',
     `recipients must have at most ${max} ${max === 1 ? 'item' : 'items'}`,
   )
+}
+
+/**
+ * Looks up placeholders for one recipient: in its variables, its name, its contact and the request's defaults, in that
+ * order. Source: contract section 6, Bulk.
+ */
+function lookUpFor(
+  { variables, name }: Exclude<BulkRecipient, string>,
+  contact: Addressee | undefined,
+  defaults: BulkVariables | undefined,
+): LookUp {
+  return (key) =>
+    own(variables, key) ??
+    (key === 'name' && name !== undefined ? name : null) ??
+    (contact ? fieldOf(contact, key) : null) ??
+    own(defaults, key)
+}
+
+function own(values: BulkVariables | undefined, name: string): string | null {
+  if (!values || !Object.hasOwn(values, name)) return null
+  return textOf(values[name])
+}
+
+const CONTACT_FIELDS = ['name', 'phone', 'email', 'external_id'] as const
+const ATTRIBUTE = 'attributes.'
+
+/** `{{city}}` and `{{attributes.city}}` are the same, except for the names in `CONTACT_FIELDS`. */
+function fieldOf(contact: Addressee, name: string): string | null {
+  const field = CONTACT_FIELDS.find((known) => known === name)
+  if (field) return textOf(contact[field])
+  const { attributes } = contact
+  const key = name.startsWith(ATTRIBUTE) ? name.slice(ATTRIBUTE.length) : name
+  return Object.hasOwn(attributes, key) ? textOf(attributes[key]) : null
+}
+
+function textOf(value: unknown): string | null {
+  if (typeof value === 'string') return value
+  return typeof value === 'number' || typeof value === 'boolean' ? String(value) : null
 }

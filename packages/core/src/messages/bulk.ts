@@ -5,42 +5,41 @@ import type { Bulk } from '../contract/resources/bulk.ts'
 import type { BulkRequest } from '../contract/resources/bulk-request.ts'
 import type { BulkRow, MessageRow } from '../rows/rows.ts'
 import type { Accepted } from '../runtime/tracing.ts'
-import { type Answered, answerBefore } from './acceptance.ts'
-import type { BulkParts } from './bulk-accept.ts'
-import { acceptBulk, type BulkDraft, replay, type SentBulk } from './bulk-accept.ts'
-import { againOf, canGoAgain } from './bulk-again.ts'
-import { recipientsOf } from './bulk-recipients.ts'
+import { type IdempotentResult, storedResponse, watchAccepts } from './acceptance.ts'
+import { acceptBulk, type BulkDraft, type BulkParts, replay, type SentBulk } from './bulk-accept.ts'
+import type { RejectedRecipient } from './bulk-reading.ts'
+import { type RecipientDraft, recipientsOf } from './bulk-recipients.ts'
 import { scheduleOf } from './new-message.ts'
-import { watchAccepts } from './watched-accept.ts'
 
 /** Many messages of one request. */
 export interface Bulks {
   /**
-   * Accepts a message for each recipient. When this resolves, all of them and their one debit are on disk.
-   * @throws SvcError `insufficient_credits` or `validation_error`; nothing is written then.
+   * Accepts one message for each recipient. When the promise resolves, the messages and their one debit are stored.
+   * @throws SvcError `insufficient_credits`, `forbidden`, `rate_limit_exceeded` or `validation_error`; nothing is stored
+   * then.
    */
   send(
     identity: KeyIdentity,
     request: BulkRequest,
     options?: { idempotency_key?: string | undefined },
-  ): Promise<Answered<SentBulk>>
-  /** @throws SvcError `not_found`, also for a bulk that the viewer does not see. */
+  ): Promise<IdempotentResult<SentBulk>>
+  /** @throws SvcError `not_found`, also for a bulk that the viewer may not see. */
   get(viewer: Viewer, bulkId: string): Promise<Bulk>
   /**
-   * Fails what nobody has begun to send, as `canceled`, and gives its credits back.
+   * Fails the messages that are not being sent yet, as `canceled`, and returns their credits.
    * @throws SvcError as `get`.
    */
   cancel(viewer: Viewer, bulkId: string): Promise<{ bulk: Bulk; canceled: number }>
   /**
-   * Sends again, as a new bulk, each message that failed before a provider took it and was refunded. Not again: what was
-   * canceled or erased, what a provider took and then failed to deliver, and what a provider may have
-   * (`outcome_unknown`); those two were paid for. Each costs what its text costs now, in one debit for all; its text and metadata are those of the
-   * first time, at once, and worth as long. Who is suppressed by now is left out. Each bulk is sent again once: whoever
-   * asks again within 24 hours gets the same answer.
-   * @throws SvcError as `get` and `send`; `validation_error` when there is nothing to send again, or not all of it was
-   * tried yet.
+   * Sends, as a new bulk, each message that failed before a provider accepted it and was refunded. Not sent: canceled or
+   * erased messages, and the messages that stay paid, which a provider accepted and then failed to deliver or may have
+   * (`outcome_unknown`). The new messages have the same text and metadata, the prices of now, one debit, no schedule and
+   * the same time to live. Recipients suppressed by now are rejected. A bulk is retried once: a repeated call within 24
+   * hours returns the same result.
+   * @throws SvcError as `get` and `send`; `validation_error` if there is nothing to send, or if messages of the bulk are
+   * still queued.
    */
-  retry(identity: KeyIdentity, bulkId: string): Promise<Answered<SentBulk>>
+  retry(identity: KeyIdentity, bulkId: string): Promise<IdempotentResult<SentBulk>>
 }
 
 export function createBulks(parts: BulkParts): Bulks {
@@ -59,29 +58,32 @@ export function createBulks(parts: BulkParts): Bulks {
     return { ...row, status: statusOf(row, progress.counts), ...progress }
   }
 
-  async function before(
+  async function storedResult(
     identity: KeyIdentity,
-    { key, ...of }: BulkDraft['answer'],
-  ): Promise<Answered<SentBulk> | null> {
-    const response = await answerBefore(storage, identity, key, of)
+    { key, ...request }: BulkDraft['idempotency'],
+  ): Promise<IdempotentResult<SentBulk> | null> {
+    const response = await storedResponse(storage, identity, key, request)
     return response === null ? null : replay(response)
   }
 
-  async function accept(identity: KeyIdentity, draft: BulkDraft): Promise<Answered<SentBulk>> {
-    const { channel, reached, refused, isStrict } = draft
-    if (sequences && !(isStrict && refused.length > 0)) {
-      await sequences.look(
+  async function accept(
+    identity: KeyIdentity,
+    draft: BulkDraft,
+  ): Promise<IdempotentResult<SentBulk>> {
+    const { channel, drafts, rejected, isStrict } = draft
+    if (sequences && !(isStrict && rejected.length > 0)) {
+      await sequences.check(
         identity,
         channel,
-        reached.map(({ to }) => to),
+        drafts.map(({ to }) => to),
       )
     }
-    const answered = await acceptBulk(parts, identity, draft)
-    if (!answered.replayed) onQueued()
-    return answered
+    const result = await acceptBulk(parts, identity, draft)
+    if (!result.replayed) onQueued()
+    return result
   }
 
-  /** @throws SvcError `validation_error` for a bulk that was sent again, or is not all tried. */
+  /** @throws SvcError `validation_error` for a bulk that was retried or still has queued messages. */
   async function assertRetryable(workspaceId: string, bulkId: string): Promise<void> {
     const later = await storage.read.bulks.retryOf(workspaceId, bulkId)
     if (later) throw invalid('id', `This bulk was sent again already, as bulk ${later.id}`)
@@ -89,7 +91,7 @@ export function createBulks(parts: BulkParts): Bulks {
     if (counts.queued > 0) {
       throw invalid(
         'id',
-        'This bulk is not all sent yet: send again what failed once none is queued',
+        'This bulk still has queued messages: send the failed ones again when none is queued',
       )
     }
   }
@@ -98,46 +100,44 @@ export function createBulks(parts: BulkParts): Bulks {
     identity: KeyIdentity,
     request: BulkRequest,
     key: string | undefined,
-  ): Promise<Answered<SentBulk>> {
-    const answer = { route: 'bulks.send', request, key }
-    const known = await before(identity, answer)
+  ): Promise<IdempotentResult<SentBulk>> {
+    const idempotency = { route: 'bulks.send', request, key }
+    const known = await storedResult(identity, idempotency)
     if (known) return known
     const schedule = scheduleOf(request, runtime.now())
     const wrongSender = senders.fault(identity, request)
     if (wrongSender !== null) throw invalid('from', wrongSender)
     const sender = await senders.of(identity.workspace_id, request)
-    const { reached, refused, duplicates } = await recipientsOf(parts, identity, request)
+    const { drafts, rejected, duplicates } = await recipientsOf(parts, identity, request)
     return accept(identity, {
       channel: request.channel,
       total: request.recipients.length,
-      reached,
+      drafts,
       sendingOf: () => ({ schedule, sender }),
-      refused,
+      rejected,
       duplicates: duplicates.length,
       isStrict: request.validation === 'strict',
-      answer,
+      idempotency,
       retry_of: null,
     })
   }
 
-  async function retry(identity: KeyIdentity, row: BulkRow): Promise<Answered<SentBulk>> {
+  async function retry(identity: KeyIdentity, row: BulkRow): Promise<IdempotentResult<SentBulk>> {
     const { workspace_id, mode } = identity
     const bulkId = row.id
-    // Whoever heard no answer asks again: the bulk itself is the key.
-    const answer = { route: 'bulks.retry', request: { bulk_id: bulkId }, key: bulkId }
-    const known = await before(identity, answer)
+    // A client that got no response repeats the request; the id of the bulk is its key.
+    const idempotency = { route: 'bulks.retry', request: { bulk_id: bulkId }, key: bulkId }
+    const known = await storedResult(identity, idempotency)
     if (known) return known
-    if (!row.livemode && mode === 'live') throw ofTestKey()
+    if (!row.livemode && mode === 'live') throw needsTestKey()
     await assertRetryable(workspace_id, bulkId)
     const failed = await storage.read.messages.ofBulk(workspace_id, bulkId, 'failed')
-    const again = failed.filter(canGoAgain)
-    if (again.length === 0) {
-      throw nothingAgain(failed)
-    }
+    const retryable = failed.filter(isRetryable)
+    if (retryable.length === 0) throw nothingToRetry(failed)
     return accept(identity, {
       channel: row.channel,
-      ...againOf(parts, again, runtime.now()),
-      answer,
+      ...retryDraft(parts, retryable, runtime.now()),
+      idempotency,
       retry_of: bulkId,
     })
   }
@@ -175,15 +175,59 @@ function statusOf({ accepted }: BulkRow, { queued }: Bulk['counts']): Bulk['stat
   return queued === accepted ? 'queued' : 'processing'
 }
 
-function nothingAgain(failed: readonly Pick<MessageRow, 'erased_at'>[]): SvcError {
+function nothingToRetry(failed: readonly Pick<MessageRow, 'erased_at'>[]): SvcError {
   return invalid(
     'id',
     failed.some(({ erased_at }) => erased_at !== null)
-      ? 'This bulk cannot be sent again: whom its failed messages went to was erased'
+      ? 'This bulk cannot be sent again: the recipients of its failed messages were erased'
       : 'This bulk has no failed messages to send again',
   )
 }
 
-function ofTestKey(): SvcError {
+function needsTestKey(): SvcError {
   return invalid('id', 'This bulk was sent with a test key: send it again with one')
+}
+
+/** The same messages at the prices of now. */
+function retryDraft(
+  { priceOf, countryFault }: Pick<BulkParts, 'priceOf' | 'countryFault'>,
+  messages: readonly MessageRow[],
+  at: Date,
+): Pick<BulkDraft, 'total' | 'drafts' | 'sendingOf' | 'rejected' | 'duplicates' | 'isStrict'> {
+  const drafts: RecipientDraft[] = []
+  const rejected: RejectedRecipient[] = []
+  for (const [index, { recipient: to, channel, content, metadata }] of messages.entries()) {
+    const message = countryFault(channel, to)
+    if (message === null) {
+      drafts.push({ index, to, content, metadata, price: priceOf(channel, content)(to) })
+    } else {
+      rejected.push({ index, field: '', to, error: 'country_not_allowed', message })
+    }
+  }
+  return {
+    total: messages.length,
+    drafts,
+    rejected,
+    sendingOf: ({ index }) => retrySending(messages[index] as MessageRow, at),
+    duplicates: 0,
+    isStrict: false,
+  }
+}
+
+/** The recipient of an accepted message may have got it; canceled and erased messages must not be sent. */
+function isRetryable({ accepted, error_code, erased_at }: MessageRow): boolean {
+  return !accepted && error_code !== 'canceled' && erased_at === null
+}
+
+/** Now, with the same time to live. */
+function retrySending(
+  { sender, scheduled_at, created_at, expires_at }: MessageRow,
+  at: Date,
+): ReturnType<BulkDraft['sendingOf']> {
+  const ttl_ms = expires_at && expires_at.getTime() - (scheduled_at ?? created_at).getTime()
+  const schedule = {
+    scheduled_at: null,
+    expires_at: ttl_ms === null ? null : new Date(at.getTime() + ttl_ms),
+  }
+  return { schedule, sender }
 }

@@ -42,7 +42,7 @@ async function workspaceWith(balance: number, daily_limit: Units | null = null):
 const DEBT = { credit_limit: SMS_PRICE }
 const FROZEN = { status: 'frozen' } as const
 
-/** What was spent before, of two messages' price, and on which terms one more is asked about. */
+/** Block reason, messages sent before (the balance pays for two), terms of the account, daily limit in messages. */
 const CASES: [string | null, number, Partial<Terms>, number | null][] = [
   [null, 1, {}, null],
   [null, 2, DEBT, null],
@@ -56,7 +56,7 @@ const CASES: [string | null, number, Partial<Terms>, number | null][] = [
 ]
 
 it.each(CASES)(
-  'says %s as the sending does: %d spent, %j, %j a day',
+  'predicts the result of the send, %s: %d sent before, %j, %j a day',
   async (reason, spent, terms, limit) => {
     const workspace_id = await workspaceWith(2 * SMS_PRICE)
     const identity: KeyIdentity = {
@@ -70,9 +70,13 @@ it.each(CASES)(
     const spending = spendingOf(identity, at)
     const send = async () =>
       (await storage.hot.accept([{ ...make.send(workspace_id), spending }]))[0]?.outcome
-    const set = (given: Partial<Terms>) =>
+    const set = (changed: Partial<Terms>) =>
       storage.write(({ credits }) =>
-        credits.setTerms(workspace_id, { credit_limit: units(0), status: 'active', ...given }, at),
+        credits.setTerms(
+          workspace_id,
+          { credit_limit: units(0), status: 'active', ...changed },
+          at,
+        ),
       )
     await set(DEBT)
     for (let i = 0; i < spent; i++) expect(await send()).toBe('accepted')
@@ -94,7 +98,7 @@ it.each(CASES)(
   },
 )
 
-it('counts what a server with a clock ahead spent after midnight, as the sending does', async () => {
+it('counts the spending of a server whose clock is ahead, after midnight, as a send does', async () => {
   const workspace_id = await workspaceWith(2 * SMS_PRICE, units(SMS_PRICE))
   const identity: KeyIdentity = {
     workspace_id,

@@ -10,7 +10,7 @@ import { addTestUse } from '../rules/test-usage.ts'
 import { inTurns } from '../runtime/in-turns.ts'
 import { gsm7Suggestion, nonGsmCharacters, segments } from '../sms/index.ts'
 import type { BulkParts } from './bulk-accept.ts'
-import type { Reached, Recipients } from './bulk-recipients.ts'
+import type { RecipientDraft, Recipients } from './bulk-recipients.ts'
 import { spendingOf } from './new-message.ts'
 import { testUseOf } from './test-usage.ts'
 
@@ -18,7 +18,7 @@ type EstimateRequest = Body<typeof endpoint>
 type Estimate = Data<typeof endpoint>
 type NonGsmCharacters = EstimatedMessage['non_gsm_characters']
 
-/** What a send or a bulk would cost, and who would get nothing. Nothing is written. */
+/** The price of a send or a bulk, and the recipients that would get no message. Stores nothing. */
 export async function estimateOf(
   { storage, quotas }: Pick<BulkParts, 'storage' | 'quotas'>,
   identity: KeyIdentity,
@@ -32,7 +32,7 @@ export async function estimateOf(
   const { workspace_id, mode } = identity
   const isTest = mode === 'test'
   const spending = spendingOf(identity, at)
-  const addresses = found.reached.map(({ to }) => suppressedAddress({ channel, recipient: to }))
+  const addresses = found.drafts.map(({ to }) => suppressedAddress({ channel, recipient: to }))
   const [account, suppressions, spent, usage] = await Promise.all([
     storage.read.credits.account(workspace_id),
     isTest ? [] : storage.read.suppressions.of(workspace_id, addresses),
@@ -43,18 +43,18 @@ export async function estimateOf(
   const suppressed = new Set(
     suppressions.filter((row) => row.channel === channel).map(({ address }) => address),
   )
-  let room: number = LIMITS.estimate_characters_of_all
-  const reached = await inTurns(found.reached, (one, i) => ({
-    ...reachedIn(channel, one, isTest, (characters) => {
-      const listed = characters.slice(0, Math.min(LIMITS.estimate_characters, room))
-      room -= listed.length
+  let remaining: number = LIMITS.estimate_characters_of_all
+  const drafts = await inTurns(found.drafts, (one, i) => ({
+    ...estimateDraft(channel, one, isTest, (characters) => {
+      const listed = characters.slice(0, Math.min(LIMITS.estimate_characters, remaining))
+      remaining -= listed.length
       return listed
     }),
     block_reason: suppressed.has(addresses[i] as string) ? ('suppressed' as const) : null,
   }))
   const messages = [
-    ...reached,
-    ...found.refused.map(({ index, to, error }) => blocked(index, to, error)),
+    ...drafts,
+    ...found.rejected.map(({ index, to, error }) => blocked(index, to, error)),
     ...found.duplicates.map(({ index, to }) => blocked(index, to, 'duplicate')),
   ].toSorted((a, b) => a.index - b.index)
   const sendable = messages.filter(({ block_reason }) => block_reason === null)
@@ -62,8 +62,8 @@ export async function estimateOf(
   const isFaulty = messages.some(
     ({ block_reason }) => block_reason !== null && block_reason !== 'duplicate',
   )
-  const sending = reached.flatMap(({ block_reason }, i) =>
-    block_reason === null ? [found.reached[i] as Reached] : [],
+  const sending = drafts.flatMap(({ block_reason }, i) =>
+    block_reason === null ? [found.drafts[i] as RecipientDraft] : [],
   )
   const use = await testUseOf(identity, sending, { quotas, at })
   const exceeds = use !== null && 'outcome' in addTestUse(workspace_id, usage ?? undefined, use)
@@ -82,7 +82,7 @@ export async function estimateOf(
   }
 }
 
-/** Why the debit would be refused; null also where nothing is charged. */
+/** Why the debit would be refused. Null if it would not, or if nothing is charged. */
 function blockOf(
   needed: Units,
   account: Account,
@@ -94,7 +94,7 @@ function blockOf(
   return key && key.spent + needed > key.limit ? 'daily_limit' : null
 }
 
-/** A single send as the one recipient of itself. */
+/** The recipients of a single send. */
 export function onlyRecipient(
   request: Exclude<EstimateRequest, { recipients: unknown }>,
   { priceOf, countryFault }: Pick<BulkParts, 'priceOf' | 'countryFault'>,
@@ -102,16 +102,16 @@ export function onlyRecipient(
   const { to, channel, content, metadata = {} } = request
   const message = countryFault(channel, to)
   if (message !== null) {
-    const refused = { index: 0, field: 'to', to, error: 'country_not_allowed', message } as const
-    return { reached: [], refused: [refused], duplicates: [] }
+    const fault = { index: 0, field: 'to', to, error: 'country_not_allowed', message } as const
+    return { drafts: [], rejected: [fault], duplicates: [] }
   }
   const price = priceOf(channel, content)(to)
-  return { reached: [{ index: 0, to, content, price, metadata }], refused: [], duplicates: [] }
+  return { drafts: [{ index: 0, to, content, price, metadata }], rejected: [], duplicates: [] }
 }
 
-function reachedIn(
+function estimateDraft(
   channel: Channel,
-  { index, to, content, price }: Reached,
+  { index, to, content, price }: RecipientDraft,
   isFree: boolean,
   listed: (characters: NonGsmCharacters) => NonGsmCharacters,
 ): Omit<EstimatedMessage, 'block_reason'> {

@@ -9,7 +9,13 @@ import type { SendRequest } from '../contract/resources/send-request.ts'
 import type { MessageRow } from '../rows/rows.ts'
 import { SUPPRESSED_TEXT } from '../rules/suppression.ts'
 import type { Accepted } from '../runtime/tracing.ts'
-import { type Answered, acceptOne, answerBefore, answerFor } from './acceptance.ts'
+import {
+  acceptOne,
+  type IdempotentResult,
+  idempotencyRecord,
+  storedResponse,
+  watchAccepts,
+} from './acceptance.ts'
 import { type Bulks, createBulks } from './bulk.ts'
 import type { BulkParts } from './bulk-accept.ts'
 import { recipientsOf } from './bulk-recipients.ts'
@@ -18,40 +24,45 @@ import { debitFor, newMessage, scheduleOf, spendingOf } from './new-message.ts'
 import { type ShortMessage, shown, shownShort } from './shown.ts'
 import { testUseOf } from './test-usage.ts'
 import { type TimelineEntry, timelineOf } from './timeline.ts'
-import { watchAccepts } from './watched-accept.ts'
 
 type Sent = Data<typeof endpoints.send>
 
-/** Messages: sent, looked at, cancelled, estimated. What is asked for is a workspace's own; a test key's are its test messages. */
+/** The messages of a workspace. A viewer with a test key sees the test messages only. */
 export interface Messages {
   /**
-   * Accepts one message. When this resolves, message and debit are on disk; it will be `delivered`, `failed` or `sent`.
-   * @throws SvcError `insufficient_credits` or `validation_error`; nothing is written then.
+   * Accepts one message. When the promise resolves, the message and its debit are stored, and the message will become
+   * `sent`, `delivered` or `failed`.
+   * @throws SvcError `insufficient_credits`, `forbidden`, `rate_limit_exceeded` or `validation_error`; nothing is stored
+   * then.
    */
   send(
     identity: KeyIdentity,
     request: SendRequest,
     options?: { idempotency_key?: string | undefined },
-  ): Promise<Answered<Sent>>
-  /** @throws SvcError `not_found`, also for a message that the viewer does not see. */
+  ): Promise<IdempotentResult<Sent>>
+  /** @throws SvcError `not_found`, also for a message that the viewer may not see. */
   get(viewer: Viewer, messageId: string): Promise<Message>
+  /** One page, newest first; `total` counts all pages. */
   list(
     viewer: Viewer,
     query: Query<typeof endpoints.list>,
   ): Promise<{ messages: Message[]; total: number; next_cursor: string | null }>
-  /** As `list`, without contents that are longer than `LIMITS.list_content_length`: `get` has them. */
+  /** As `list`; contents longer than `LIMITS.list_content_length` are null. */
   listShort(
     viewer: Viewer,
     query: Query<typeof endpoints.list>,
   ): Promise<{ messages: ShortMessage[]; total: number; next_cursor: string | null }>
-  /** What happened to a message, oldest first. @throws SvcError as `get`. */
+  /** The history of a message, oldest first. @throws SvcError as `get`. */
   timeline(viewer: Viewer, messageId: string): Promise<TimelineEntry[]>
   /**
-   * Fails a message that nobody has begun to send, as `canceled`, and gives its credits back.
-   * @throws SvcError as `get`; `validation_error` when it is too late.
+   * Fails a message that is not being sent yet, as `canceled`, and returns its credits.
+   * @throws SvcError as `get`; `validation_error` if it is too late.
    */
   cancel(viewer: Viewer, messageId: string): Promise<Message>
-  /** What a send or a bulk would cost, and who would get nothing. Nothing is written. */
+  /**
+   * The price of a send or a bulk, and the recipients that would get no message. Stores nothing.
+   * @throws SvcError `validation_error`.
+   */
   estimate(
     identity: KeyIdentity,
     request: Body<typeof endpoints.estimate>,
@@ -74,21 +85,21 @@ export function createMessages(parts: BulkParts): Messages {
     identity: KeyIdentity,
     request: SendRequest,
     key: string | undefined,
-  ): Promise<Answered<Sent>> {
+  ): Promise<IdempotentResult<Sent>> {
     const at = runtime.now()
     const { channel, to, content, metadata = {} } = request
     const schedule = scheduleOf(request, at)
     const wrongCountry = countryFault(channel, to)
     const wrongSender = senders.fault(identity, request)
     if (wrongCountry !== null || wrongSender !== null || sequences) {
-      // What was accepted before a rule was made stays the answer, and whoever asks for it writes to nobody new.
-      const known = await answerBefore(storage, identity, key, { route: ROUTE, request })
+      // A repeated request gets its stored response, even if a newer rule refuses it: it sends no new message.
+      const known = await storedResponse(storage, identity, key, { route: ROUTE, request })
       if (known !== null) return replay(known)
     }
     if (wrongCountry !== null) throw invalid('to', wrongCountry)
     if (wrongSender !== null) throw invalid('from', wrongSender)
     const sender = await senders.of(identity.workspace_id, request)
-    await sequences?.look(identity, channel, [to])
+    await sequences?.check(identity, channel, [to])
     const price = priceOf(channel, content)(to)
     const message = newMessage(
       identity,
@@ -109,7 +120,7 @@ export function createMessages(parts: BulkParts): Messages {
       bulk: null,
       spending: spendingOf(identity, at),
       test_use: await testUseOf(identity, [message], { quotas, at }),
-      idempotency: answerFor(identity, key, {
+      idempotency: idempotencyRecord(identity, key, {
         route: ROUTE,
         request,
         response: () => endpoints.send.data.encode(data),
@@ -142,7 +153,7 @@ export function createMessages(parts: BulkParts): Messages {
       bulk_id: query.bulk_id,
       recipient: query.recipient,
     }
-    // One more than is shown tells whether there is another page.
+    // One row more than the page: it shows whether there is a next page.
     const page = {
       limit: query.limit + 1,
       offset: query.cursor ? 0 : (query.page - 1) * query.limit,
@@ -210,15 +221,15 @@ function madeBy({ message_id }: Sent): Accepted {
   return { message_ids: [message_id], bulk_id: null }
 }
 
-/** Under which an answer to a send is kept. */
+/** The route of the idempotency records. */
 const ROUTE = 'messages.send'
 
-function replay(response: string): Answered<Sent> {
+function replay(response: string): IdempotentResult<Sent> {
   return { data: endpoints.send.data.decode(JSON.parse(response)), replayed: true }
 }
 
 function tooLate({ status }: MessageRow): SvcError {
-  const why = status === 'queued' ? 'it is being sent just now' : `it is ${status}`
+  const why = status === 'queued' ? 'it is being sent now' : `it is ${status}`
   return invalid('id', `Message cannot be canceled: ${why}`)
 }
 

@@ -9,15 +9,14 @@ import type { MessageRow } from '../rows/rows.ts'
 import type { SpendingLimit } from '../rules/accept.ts'
 import type { Operation } from '../rules/decide.ts'
 
-/** When a message is sent, and until when. */
 export interface Schedule {
-  /** Null for now. */
+  /** Null: now. */
   scheduled_at: Date | null
   expires_at: Date | null
 }
 
 /**
- * When a request wants its messages sent. A time that has passed means now.
+ * The schedule that a request sets. A time in the past means now.
  * @throws SvcError `validation_error` for a time more than 35 days ahead.
  */
 export function scheduleOf(
@@ -37,7 +36,6 @@ export function scheduleOf(
   }
 }
 
-/** What makes one message differ from another. */
 export interface Draft {
   channel: Channel
   sender: string | null
@@ -47,7 +45,7 @@ export interface Draft {
   bulk_id: string | null
 }
 
-/** A message as it is accepted. Test keys pay nothing. */
+/** The row of an accepted message. Test messages cost nothing. */
 export function newMessage(
   { workspace_id, api_key_id, mode }: KeyIdentity,
   draft: Draft,
@@ -88,10 +86,7 @@ export function newMessage(
   }
 }
 
-/**
- * The one debit for all of a request's messages; null where they cost nothing. A call, whose price its end decides, is
- * held for.
- */
+/** The debit for all messages of a request; null if they cost nothing. For calls a hold: their end decides the price. */
 export function debitFor(
   messages: readonly MessageRow[],
   prices: readonly Price[],
@@ -118,7 +113,7 @@ export function debitFor(
   }
 }
 
-/** What each unit cost; null where not all cost the same. */
+/** The price of one unit; null if the prices differ. */
 function commonUnitPrice(prices: readonly Price[]): Units | null {
   const [first] = prices
   return first && prices.every(({ unit_price }) => unit_price === first.unit_price)
@@ -126,7 +121,7 @@ function commonUnitPrice(prices: readonly Price[]): Units | null {
     : null
 }
 
-/** What a key may spend today; null for one that nothing holds back. */
+/** The daily limit of the key; null if it has none. */
 export function spendingOf(
   { api_key_id, daily_credit_limit }: KeyIdentity,
   at: Date,

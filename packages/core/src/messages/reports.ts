@@ -10,14 +10,14 @@ import type { Runtime } from '../runtime/runtime.ts'
 import type { Tracing } from '../runtime/tracing.ts'
 import type { Storage } from '../storage/ports/storage.ts'
 
-/** Takes in what providers tell by themselves. Resolves when all of it is stored: only then may it be acknowledged. */
+/** Stores reports that a provider sent by itself. The caller acknowledges them only after the promise resolves. */
 export type ReceiveReports = (provider: string, reports: readonly Report[]) => Promise<void>
 
 type ReceiptReport = Extract<Report, { type: 'receipt' }>
 type ReceivedReport = Extract<Report, { type: 'received' }>
 
-/** A receipt whose message is known. */
-interface Told {
+/** Receipts of a known message. */
+interface KnownReceipts {
   about: MessageRef
   receipts: Receipt[]
   suppress?: SuppressionReason
@@ -32,23 +32,26 @@ export function createReportIntake({
 }: {
   storage: Storage
   runtime: Runtime
-  /** Takes what recipients wrote. */
+  /** Stores the messages of recipients. */
   receive: (provider: string, received: readonly ReceivedReport[]) => Promise<void>
-  /** Told when deliveries may have been queued. */
+  /** Called when deliveries may have been queued. */
   onSettled: () => void
   tracing?: Tracing | null
 }): {
   receiveReports: ReceiveReports
-  /** Settles receipts whose messages are known by now, of so many at a time; says how many it looked at. */
+  /**
+   * Reads one page (`PARKED_PAGE`) of the receipts that arrived before their message was known, and settles those whose
+   * message is known now. Returns the number of receipts that it read.
+   */
   settleParked: () => Promise<number>
 } {
-  /** Where the next look goes on: many of nobody's must not hide those behind them. */
-  let looked: Pick<ParkedReceiptRow, 'created_at' | 'id'> | undefined
+  /** The start of the next page: a page full of receipts of unknown messages must not block the later ones. */
+  let cursor: Pick<ParkedReceiptRow, 'created_at' | 'id'> | undefined
 
-  async function settle(provider: string, told: readonly Told[]): Promise<void> {
-    if (told.length === 0) return
+  async function settle(provider: string, known: readonly KnownReceipts[]): Promise<void> {
+    if (known.length === 0) return
     const at = runtime.now()
-    const settlements = told.map(
+    const settlements = known.map(
       (one): Settlement => ({
         workspace_id: one.about.workspace_id,
         message_id: one.about.message_id,
@@ -64,11 +67,11 @@ export function createReportIntake({
     onSettled()
   }
 
-  /** Whose receipts these are, found by the provider's own ids; those of nobody known yet. */
+  /** Finds the messages of receipts by the provider's ids. Null: the message is not known yet. */
   async function identify(
     provider: string,
     reports: readonly { provider_message_id: string; receipt: Receipt }[],
-  ): Promise<(Told | null)[]> {
+  ): Promise<(KnownReceipts | null)[]> {
     const ids = reports.map(({ provider_message_id }) => provider_message_id)
     const parts = await storage.read.messageParts.byProvider(provider, ids)
     const open_from = new Date(runtime.now().getTime() - OPEN_MAX_MS)
@@ -79,20 +82,20 @@ export function createReportIntake({
   }
 
   async function receiveReceipts(provider: string, reports: readonly ReceiptReport[]) {
-    const told: Told[] = []
-    const nameless: { provider_message_id: string; receipt: Receipt }[] = []
+    const known: KnownReceipts[] = []
+    const unidentified: { provider_message_id: string; receipt: Receipt }[] = []
     for (const { about, provider_message_id, receipt } of reports) {
-      if (about) told.push({ about, receipts: [receipt] })
-      else if (provider_message_id !== null) nameless.push({ provider_message_id, receipt })
+      if (about) known.push({ about, receipts: [receipt] })
+      else if (provider_message_id !== null) unidentified.push({ provider_message_id, receipt })
     }
-    const found = nameless.length === 0 ? [] : await identify(provider, nameless)
-    const unknown = nameless.filter((_, i) => !found[i])
+    const found = unidentified.length === 0 ? [] : await identify(provider, unidentified)
+    const unknown = unidentified.filter((_, i) => !found[i])
     if (unknown.length > 0) {
       const created_at = runtime.now()
       const parked = unknown.map((one) => ({ ...one, id: runtime.id(), provider, created_at }))
       await storage.write(({ parkedReceipts }) => parkedReceipts.park(parked))
     }
-    await settle(provider, [...told, ...found.filter((one) => one !== null)])
+    await settle(provider, [...known, ...found.filter((one) => one !== null)])
   }
 
   return {
@@ -110,8 +113,8 @@ export function createReportIntake({
       if (received.length > 0) await receive(provider, received)
     },
     async settleParked() {
-      const parked = await storage.read.parkedReceipts.due(PARKED_PAGE, looked)
-      looked = parked.length === PARKED_PAGE ? parked.at(-1) : undefined
+      const parked = await storage.read.parkedReceipts.due(PARKED_PAGE, cursor)
+      cursor = parked.length === PARKED_PAGE ? parked.at(-1) : undefined
       const gone: string[] = []
       for (const provider of new Set(parked.map((one) => one.provider))) {
         const mine = parked.filter((one) => one.provider === provider)
@@ -131,7 +134,7 @@ export function createReportIntake({
         const providers = [...new Set(stale.map(({ provider }) => provider))]
         runtime.log.warn(
           { receipts: stale.length, providers },
-          'receipts told of messages that nobody knows',
+          'receipts of unknown messages were dropped',
         )
       }
       const ended = [...gone, ...stale.map(({ id }) => id)]
@@ -143,18 +146,18 @@ export function createReportIntake({
   }
 }
 
-/** So many parked receipts are looked at in one go. */
+/** Parked receipts that are read at a time. */
 export const PARKED_PAGE = 1_000
 
-/** A receipt may come before the answer to the request that it tells of; by then it never will. */
+/** A receipt may arrive before the response that has the message's id, but not longer before it than this. */
 const PARKED_MAX_MS = 10 * 60_000
 
-/** What was sent before and is still open is told of no more: networks give a message up after days. */
+/** No receipts are expected for older messages: networks give a message up after days. */
 const OPEN_MAX_MS = 7 * 24 * 60 * 60_000
 
 /**
- * Providers give an id again, after a restart for example: what is still open is meant, if it was sent after
- * `open_from`, and of several the newest; else the newest of all. The parts come newest first.
+ * Providers reuse ids, for example after a restart. Returns the newest part without an end that was sent after
+ * `open_from`, otherwise the newest part. `parts` are sorted newest first.
  */
 function newestUnfinished(
   parts: readonly MessagePartRow[],
@@ -166,7 +169,7 @@ function newestUnfinished(
   return open ?? mine[0] ?? null
 }
 
-function resultOf({ receipts, suppress }: Told): Settlement['result'] {
+function resultOf({ receipts, suppress }: KnownReceipts): Settlement['result'] {
   const refused = receipts.find(({ never_accepted }) => never_accepted)
   if (refused) return { task: 'refused', receipt: refused }
   return { task: 'callback', receipts, ...(suppress && { suppress }) }

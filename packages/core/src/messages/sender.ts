@@ -5,13 +5,13 @@ import type { Storage } from '../storage/ports/storage.ts'
 
 type Sending = { channel: Channel; from?: string | undefined }
 
-/** From whom messages are sent. */
+/** The senders of messages. */
 export interface Senders {
-  /** Why nobody may send from there, for people; null where somebody may. Test keys send from anywhere. */
+  /** The error text if no provider can send from this sender, otherwise null. Test keys may use any sender. */
   fault(identity: Pick<KeyIdentity, 'mode'>, request: Sending): string | null
   /**
-   * What the request names, else, of an e-mail, the workspace's sender name or its own. Null where the provider shall
-   * choose.
+   * The sender in the request. Without one: the sender name of the workspace, or its name, for an e-mail; null, so that
+   * the provider's default applies, for other channels.
    */
   of(workspaceId: string, request: Sending): Promise<string | null>
 }

@@ -1,33 +1,33 @@
-/** When sends to numbers that follow one another are too many. */
+/** The limit for sends to phone numbers in sequence. */
 export interface SequenceLimit {
-  /** So many numbers of one run may be written to … */
+  /** Maximum numbers of one run within `window_s`. */
   max: number
-  /** … within so many seconds. */
+  /** Seconds. */
   window_s: number
 }
 
-/** Numbers that follow one another, more of them than may be. Which ones is not told. */
+/** A run of numbers in sequence that exceeds the limit. The numbers themselves are not reported. */
 export interface Run {
   count: number
-  /** How many digits all of them begin with. */
+  /** The number of leading digits that all its numbers share. */
   prefix_length: number
 }
 
-/** Watches which numbers workspaces write to. */
+/** Detects sends of a workspace to numbers in sequence. */
 export interface SequenceDetector {
   /**
-   * Notes what one request writes to, all of it at once; answers the first run that is too long, or null. A number that
-   * was written to within the window is nothing new, and finds nothing.
+   * Records the numbers of one request. Returns the first run that is too long, or null. Numbers that were already sent
+   * to within the window are not new and find no run.
    */
-  look(workspaceId: string, numbers: readonly string[], at_ms: number): Run | null
-  /** Begins anew with a workspace. */
+  check(workspaceId: string, numbers: readonly string[], at_ms: number): Run | null
+  /** Drops the recorded numbers of a workspace. */
   forget(workspaceId: string): void
 }
 
-/** The most and the least that a limit can be, in numbers and in seconds. */
+/** The smallest and the largest value of each part of a limit. */
 export const SEQUENCE_LIMITS = { max: [3, 100], window_s: [1, 86_400] } as const
 
-/** Two numbers follow one another when they are at most this far apart, in whatever order they come. */
+/** Numbers at most this far apart are in sequence, in any order of sending. */
 export const STEP_MAX = 3
 
 const WORKSPACES_MAX = 1_000
@@ -36,11 +36,11 @@ const WORKSPACES_MAX = 1_000
 const NUMBERS_MAX = 1_000
 
 /**
- * A detector in memory. It keeps the 1,000 numbers that each of 1,000 workspaces wrote to last, 50 MB at the very most;
- * what was quiet longest is forgotten first.
+ * A detector in memory. It keeps the last 1,000 numbers of each of 1,000 workspaces, at most 50 MB, and drops the oldest
+ * first.
  */
 export function createSequenceDetector({ max, window_s }: SequenceLimit): SequenceDetector {
-  /** Of each workspace the numbers and when each was written to, the oldest first; what was quiet longest first. */
+  /** The numbers of each workspace with the time of the last send, both maps in the order of use. */
   const workspaces = new Map<string, Map<number, number>>()
 
   function touched(workspaceId: string): Map<number, number> {
@@ -52,7 +52,7 @@ export function createSequenceDetector({ max, window_s }: SequenceLimit): Sequen
   }
 
   return {
-    look(workspaceId, numbers, at_ms) {
+    check(workspaceId, numbers, at_ms) {
       const seen = touched(workspaceId)
       for (const [number, noted_ms] of seen) {
         if (at_ms - noted_ms < window_s * 1000) break
@@ -60,7 +60,7 @@ export function createSequenceDetector({ max, window_s }: SequenceLimit): Sequen
       }
       const fresh: number[] = []
       for (const text of numbers) {
-        // At most 15 digits: exact as a number.
+        // At most 15 digits, so a number is exact.
         const number = Number(text.slice(1))
         if (!seen.delete(number)) fresh.push(number)
         seen.set(number, at_ms)
@@ -92,7 +92,7 @@ function firstRun(seen: Seen, fresh: readonly number[], max: number): Run | null
   return null
 }
 
-/** How many numbers follow one another from `number` on, up or down, and where they end; no more than `max` are counted. */
+/** Counts the numbers in sequence above or below `number`, at most `max`, and returns the last one. */
 function followed(
   seen: Seen,
   number: number,
@@ -115,4 +115,24 @@ function commonDigits(low: number, high: number): number {
   if (a.length !== b.length) return 0
   const differs = [...a].findIndex((digit, i) => digit !== b[i])
   return differs === -1 ? a.length : differs
+}
+
+/**
+ * Reads a limit for sends to numbers in sequence: numbers, slash, seconds.
+ *
+ * @example readSequenceLimit('10/60') // { max: 10, window_s: 60 }
+ * @throws RangeError for another form or for values outside `SEQUENCE_LIMITS`.
+ */
+export function readSequenceLimit(text: string): SequenceLimit {
+  const { max: counts, window_s: windows } = SEQUENCE_LIMITS
+  const [, count, seconds] = /^(\d{1,5})\/(\d{1,5})$/.exec(text) ?? []
+  const limit = { max: Number(count), window_s: Number(seconds) }
+  if (isWithin(limit.max, counts) && isWithin(limit.window_s, windows)) return limit
+  throw new RangeError(
+    `${counts.join(' to ')} numbers/${windows.join(' to ')} seconds, for example 10/60, got "${text}"`,
+  )
+}
+
+function isWithin(value: number, [least, most]: readonly [number, number]): boolean {
+  return value >= least && value <= most
 }

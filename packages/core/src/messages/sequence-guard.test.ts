@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, it } from 'vitest'
 import { testRuntime } from '../../test/fixtures.ts'
 import type { KeyIdentity } from '../api-keys/api-keys.ts'
 import type { Storage, Writes } from '../storage/ports/storage.ts'
-import { createSequenceGuard, type Frozen, type SequenceGuard } from './sequence-guard.ts'
+import { createSequenceGuard, type FrozenWorkspace, type SequenceGuard } from './sequence-guard.ts'
 
 const identity: KeyIdentity = {
   workspace_id: 'w',
@@ -14,14 +14,14 @@ const identity: KeyIdentity = {
 const run = Array.from({ length: 4 }, (_, n) => `+88163000000${n}`)
 
 let status: 'active' | 'frozen'
-let told: Frozen[]
-/** What each write waits for before it is done. */
+let reported: FrozenWorkspace[]
+/** Each write waits for it. */
 let commit: () => Promise<void>
 let writes: number
 let guard: SequenceGuard
 beforeEach(() => {
   status = 'active'
-  told = []
+  reported = []
   writes = 0
   commit = async () => {}
   const audit = { record: async () => {} }
@@ -42,54 +42,54 @@ beforeEach(() => {
     } as Storage,
     runtime: testRuntime('guard'),
     limit: { max: 3, window_s: 60 },
-    onFrozen: (frozen) => told.push(frozen),
+    onFrozen: (frozen) => reported.push(frozen),
   })
 })
 
-describe('a run that is too long', () => {
-  it('lets nobody of the workspace on before the freeze is done, and others at once', async () => {
+describe('a sequence guard', () => {
+  it('delays requests of the workspace until it is frozen, and no others', async () => {
     let done = () => {}
     commit = () => new Promise((resolve) => (done = resolve))
     const order: string[] = []
-    const asked = [
-      guard.look(identity, 'sms', run).then(() => order.push('run')),
-      guard.look(identity, 'sms', ['+14155552671']).then(() => order.push('same')),
+    const checks = [
+      guard.check(identity, 'sms', run).then(() => order.push('run')),
+      guard.check(identity, 'sms', ['+14155552671']).then(() => order.push('same')),
     ]
-    await guard.look({ ...identity, workspace_id: 'other' }, 'sms', ['+14155552671'])
+    await guard.check({ ...identity, workspace_id: 'other' }, 'sms', ['+14155552671'])
     order.push('other')
     expect(order).toStrictEqual(['other'])
     done()
-    await Promise.all(asked)
+    await Promise.all(checks)
     expect(order).toStrictEqual(['other', 'run', 'same'])
     expect([writes, status]).toStrictEqual([1, 'frozen'])
-    expect(told).toStrictEqual([{ workspace_id: 'w', numbers: 4, window_s: 60 }])
+    expect(reported).toStrictEqual([{ workspace_id: 'w', numbers: 4, window_s: 60 }])
   })
 
-  it('that could not be written is refused, and found again when it is asked again', async () => {
+  it('throws if the freeze cannot be stored, and freezes at the next request', async () => {
     commit = () => Promise.reject(new Error('no database'))
-    await expect(guard.look(identity, 'sms', run)).rejects.toThrow('no database')
-    expect(told).toHaveLength(0)
+    await expect(guard.check(identity, 'sms', run)).rejects.toThrow('no database')
+    expect(reported).toHaveLength(0)
     commit = async () => {}
-    await guard.look(identity, 'sms', run)
-    expect(told).toHaveLength(1)
+    await guard.check(identity, 'sms', run)
+    expect(reported).toHaveLength(1)
   })
 
-  it('is told of once, and not where the workspace was frozen before', async () => {
+  it('does not report a workspace that was frozen before', async () => {
     status = 'frozen'
-    await guard.look(identity, 'sms', run)
-    expect([writes, told]).toStrictEqual([1, []])
+    await guard.check(identity, 'sms', run)
+    expect([writes, reported]).toStrictEqual([1, []])
   })
 })
 
 it.each(['sms', 'whatsapp', 'voice'] as const)('counts numbers on all channels: %s', async (by) => {
-  await guard.look(identity, 'sms', run.slice(0, 3))
-  expect(told).toHaveLength(0)
-  await guard.look(identity, by, run.slice(3))
-  expect(told).toHaveLength(1)
+  await guard.check(identity, 'sms', run.slice(0, 3))
+  expect(reported).toHaveLength(0)
+  await guard.check(identity, by, run.slice(3))
+  expect(reported).toHaveLength(1)
 })
 
-it('leaves test keys and e-mail alone', async () => {
-  await guard.look({ ...identity, mode: 'test' }, 'sms', run)
-  await guard.look(identity, 'email', ['1@example.com', '2@example.com'])
+it('does not check test keys and e-mail', async () => {
+  await guard.check({ ...identity, mode: 'test' }, 'sms', run)
+  await guard.check(identity, 'email', ['1@example.com', '2@example.com'])
   expect(writes).toBe(0)
 })

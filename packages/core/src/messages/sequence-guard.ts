@@ -6,24 +6,23 @@ import type { Runtime } from '../runtime/runtime.ts'
 import type { Storage } from '../storage/ports/storage.ts'
 import { createSequenceDetector, type Run, type SequenceLimit } from './sequence-detector.ts'
 
-/** Stops a workspace that writes to numbers one after the other. */
+/** Freezes a workspace that sends to phone numbers in sequence. */
 export interface SequenceGuard {
   /**
-   * Asked before a request is accepted, with all whom it would write to. Resolves when it may go on: if this froze the
-   * workspace, acceptance refuses the request as every other. Test keys spend nothing and are not looked at; neither
-   * are e-mail addresses.
+   * Checks the recipients of a request before it is accepted. Resolves when the request may continue: if the workspace
+   * was frozen, its acceptance is refused. Test keys, which spend nothing, and e-mail addresses are not checked.
    */
-  look(identity: KeyIdentity, channel: Channel, recipients: readonly string[]): Promise<void>
+  check(identity: KeyIdentity, channel: Channel, recipients: readonly string[]): Promise<void>
 }
 
-/** What its owner is told of a workspace that was frozen. */
-export interface Frozen {
+/** The facts for the mail to the owner of a frozen workspace. */
+export interface FrozenWorkspace {
   workspace_id: string
   numbers: number
   window_s: number
 }
 
-/** A guard with a detector in memory: each process counts what it accepts itself. `onFrozen` is told after the commit. */
+/** A guard with a detector in memory: each process counts its own requests. `onFrozen` is called after the commit. */
 export function createSequenceGuard({
   storage,
   runtime,
@@ -33,19 +32,19 @@ export function createSequenceGuard({
   storage: Pick<Storage, 'write'>
   runtime: Pick<Runtime, 'id' | 'now' | 'elapsed' | 'log'>
   limit: SequenceLimit
-  onFrozen: (frozen: Frozen) => void
+  onFrozen: (frozen: FrozenWorkspace) => void
 }): SequenceGuard {
   const detector = createSequenceDetector(limit)
   const { window_s } = limit
-  /** By workspace. What comes meanwhile waits, so that nothing is accepted before the freeze is on disk. */
-  const underWay = new Map<string, Promise<void>>()
+  /** By workspace. Other requests wait, so that none is accepted before the freeze is stored. */
+  const freezing = new Map<string, Promise<void>>()
 
   async function freeze(workspace_id: string, { count, prefix_length }: Run): Promise<void> {
     const at = runtime.now()
     const frozen_reason = `messages to ${count} numbers in sequence within ${window_s} s`
     const isNew = await storage.write(async ({ credits, audit }) => {
       const account = await credits.lock(workspace_id)
-      // Whoever froze it before had a reason, which stays.
+      // The reason of an earlier freeze stays.
       if (account?.status !== 'active') return false
       const frozen = {
         workspace_id,
@@ -58,24 +57,24 @@ export function createSequenceGuard({
     if (!isNew) return
     runtime.log.warn(
       { workspace_id, numbers: count, prefix_length, window_s },
-      'workspace frozen: it wrote to numbers in sequence',
+      'workspace frozen: it sent to numbers in sequence',
     )
     onFrozen({ workspace_id, numbers: count, window_s })
   }
 
   return {
-    async look({ workspace_id, mode }, channel, recipients) {
+    async check({ workspace_id, mode }, channel, recipients) {
       if (mode === 'test' || channel === 'email') return
-      const run = detector.look(workspace_id, recipients, runtime.elapsed())
-      if (run && !underWay.has(workspace_id)) {
+      const run = detector.check(workspace_id, recipients, runtime.elapsed())
+      if (run && !freezing.has(workspace_id)) {
         const done = freeze(workspace_id, run).finally(() => {
-          underWay.delete(workspace_id)
-          // Also when it failed: whoever asks the same again is to be found again.
+          freezing.delete(workspace_id)
+          // Also after an error: the same request must be detected again.
           detector.forget(workspace_id)
         })
-        underWay.set(workspace_id, done)
+        freezing.set(workspace_id, done)
       }
-      await underWay.get(workspace_id)
+      await freezing.get(workspace_id)
     },
   }
 }

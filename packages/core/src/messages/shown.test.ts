@@ -4,7 +4,7 @@ import { shown } from './shown.ts'
 
 const make = builders(testRuntime('shown'))
 
-it('shows what the attachments of a message are, not what is in them', () => {
+it('replaces the content of attachments by their size', () => {
   const content = {
     subject: 'Invoice',
     text: 'It is attached.',
@@ -23,7 +23,7 @@ it('shows what the attachments of a message are, not what is in them', () => {
   })
 })
 
-it('shows any other message as it is', () => {
+it('returns other messages unchanged', () => {
   const message = make.message('w1')
   expect(shown(message)).toBe(message)
 })

@@ -3,10 +3,10 @@ import type { Message } from '../contract/resources/messages.ts'
 import type { MessageRow } from '../rows/rows.ts'
 import type { ShortMessageRow } from '../storage/ports/messages.ts'
 
-/** A message of a list; its content is null where that is longer than `LIMITS.list_content_length`. */
+/** A message in a list. A content longer than `LIMITS.list_content_length` is null. */
 export type ShortMessage = Omit<Message, 'content'> & { content: Message['content'] | null }
 
-/** A message as its workspace sees it: of attachments what they are, not what is in them. */
+/** A message for its workspace: attachments have their size instead of their content. */
 export function shown(row: MessageRow): Message {
   const { attachments, ...content } = row.content as EmailContent
   if (attachments === undefined) return row
@@ -17,7 +17,6 @@ export function shown(row: MessageRow): Message {
   return { ...row, content: { ...content, attachments: files } as unknown as Content }
 }
 
-/** As `shown`, of a list. */
 export function shownShort(row: ShortMessageRow): ShortMessage {
   const { content } = row
   return content === null ? { ...row, content } : shown({ ...row, content })

@@ -9,14 +9,14 @@ const fill = (content: object, values: Record<string, string> = {}) => {
 }
 
 describe('a content template', () => {
-  test('without placeholders gives the very object it was made of', () => {
+  test('returns the same object if there are no placeholders', () => {
     const content = { text: 'Hello {name} }}' }
     const { filled, placeholders } = fill(content)
     expect(placeholders).toBe(0)
     expect(filled).toBe(content)
   })
 
-  test('leaves what it was made of as it was', () => {
+  test('does not change the original content', () => {
     const content = { subject: '{{a}}', html: '<b>{{a}}</b>' }
     expect(fill(content, { a: '<&>' }).filled).toEqual({
       subject: '<&>',
@@ -25,11 +25,11 @@ describe('a content template', () => {
     expect(content).toEqual({ subject: '{{a}}', html: '<b>{{a}}</b>' })
   })
 
-  test('names what is missing, each once', () => {
+  test('names each missing variable once', () => {
     expect(fill({ subject: '{{a}}{{b|x}}', text: '{{a}}{{c}}' }).missing).toEqual(['a', 'c'])
   })
 
-  test('fills in nothing that people do not read', () => {
+  test('leaves addresses unchanged', () => {
     const content = { media: { type: 'image', url: 'https://x.example/{{a}}', caption: 'c' } }
     expect(fill(content, { a: '1' }).placeholders).toBe(0)
   })

@@ -2,26 +2,26 @@ import { invalid, type SvcError } from '../contract/errors.ts'
 import { LIMITS } from '../contract/limits.ts'
 import type { Content } from '../contract/resources/content.ts'
 
-/** What a placeholder stands for; null where nothing is known. */
+/** Returns the value of a placeholder, or null. */
 export type LookUp = (name: string) => string | null
 
-/** A content to be filled in many times over. */
+/** A content with placeholders. */
 export interface ContentTemplate {
-  /** How many placeholders one filling replaces. If there are none, every filling gives the very same object. */
+  /** The number of placeholders in one filling. With none, every filling returns the same object. */
   placeholders: number
-  /** Fills the placeholders in; what has neither value nor fallback is added to `missing` and left empty. */
+  /** Fills in the placeholders. Those with neither value nor fallback stay empty and are added to `missing`. */
   fill(lookUp: LookUp, missing: Set<string>): Content
 }
 
 type Fill = (lookUp: LookUp, missing: Set<string>) => unknown
 
-/** The texts that people read. In addresses and names of things, braces are what they are. */
+/** The fields that recipients read. In addresses and names, braces are plain characters. */
 const FILLED = /^(?:text|html|subject|media\.caption|media\.filename|template\.variables\..+)$/s
 
 /**
- * Takes a content's placeholders apart, once for all recipients.
- * @throws SvcError `validation_error` for braces that are no placeholder, because no recipient must read `{{#if}}`; and
- * for more than `LIMITS.bulk_placeholders` placeholders.
+ * Parses the placeholders of a content, once for all recipients.
+ * @throws SvcError `validation_error` for `{{` that begins no placeholder, so that no recipient reads `{{#if}}`, and for
+ * more than `LIMITS.bulk_placeholders` placeholders.
  */
 export function contentTemplate(content: Content): ContentTemplate {
   const count = { placeholders: 0 }
@@ -48,7 +48,7 @@ function fillOf(
   })
   if (fills.length === 0) return null
   return (lookUp, missing) => {
-    // A spread keeps a key named `__proto__`, and what is own is then only given another value.
+    // A spread keeps an own key named `__proto__`, so the assignment replaces a value and not the prototype.
     const filled: Record<string, unknown> = { ...value }
     for (const [key, fill] of fills) filled[key] = fill(lookUp, missing)
     return filled
@@ -63,10 +63,10 @@ interface Placeholder {
 const PLACEHOLDER = /\{\{([^{}]*)\}\}/g
 const NAME = /^[\p{L}\p{N}_][\p{L}\p{M}\p{N}_.-]*$/u
 
-/** No channel takes a longer text. */
+/** The longest text of any channel. */
 const FILLED_LENGTH_MAX = LIMITS.email_body_bytes
 
-/** Null where nothing is to be filled in. */
+/** Null if the text has no placeholders. */
 function textTemplate(text: string, path: string, count: { placeholders: number }): Fill | null {
   const literals: string[] = []
   const placeholders: Placeholder[] = []
@@ -87,11 +87,11 @@ function textTemplate(text: string, path: string, count: { placeholders: number 
   const encode = path === 'html' ? escapeHtml : String
   return (lookUp, missing) => {
     let filled = literals[0] as string
-    // What is longer than any channel takes is refused whatever else comes, so that the rest need not be filled in.
+    // A text longer than any channel's limit is refused in any case, so its rest is not filled in.
     for (let i = 0; i < placeholders.length && filled.length <= FILLED_LENGTH_MAX; i++) {
       const { name, fallback } = placeholders[i] as Placeholder
       const value = lookUp(name)
-      // A fallback was written for this very place, so in HTML it is HTML.
+      // The author of the template wrote the fallback, so it is not escaped.
       if (value !== null) filled += encode(value)
       else if (fallback !== null) filled += fallback
       else missing.add(name)
@@ -114,7 +114,7 @@ function refusal(path: string, what: string): SvcError {
   return invalid(`content.${path}`, `content.${path}: ${what}`)
 }
 
-/** `replaceAll` of a text by a text takes a tenth of the time of a regular expression with a function. */
+/** `replaceAll` with texts takes a tenth of the time of a regular expression with a function. */
 function escapeHtml(value: string): string {
   return value
     .replaceAll('&', '&amp;')

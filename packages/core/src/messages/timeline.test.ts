@@ -7,9 +7,9 @@ import type { Entry } from '../rules/decide.ts'
 import { timelineFrom } from './timeline.ts'
 
 const NOON = Date.parse('2026-05-04T12:00:00.000Z')
-const HOUR = 3_600_000
+const HOUR_MS = 3_600_000
 
-/** What happened, named as `said` names it; each at so many milliseconds from noon. */
+/** The history of a message: `times` has milliseconds from noon by the name that `nameOf` gives an entry. */
 function historyAt(times: Readonly<Record<string, number>>) {
   const at = (name: string) => new Date(NOON + (times[name] ?? 0))
   const named = (kind: string) => Object.keys(times).filter((name) => name.startsWith(`${kind} `))
@@ -47,7 +47,7 @@ function historyAt(times: Readonly<Record<string, number>>) {
   return timelineFrom({ created_at: at('queued') }, { attempts, events, entries, deliveries })
 }
 
-function said(entry: TimelineEntry): string {
+function nameOf(entry: TimelineEntry): string {
   switch (entry.kind) {
     case 'status':
       return entry.status === 'queued'
@@ -100,19 +100,19 @@ const CAUSES = [
 const together = (names: readonly string[]) => Object.fromEntries(names.map((name) => [name, 0]))
 
 describe('a timeline', () => {
-  it.each([SENT, FAILED])('of one moment is in the order of cause and effect', (...names) => {
-    expect(historyAt(together(names)).map(said)).toEqual(names)
+  it.each([SENT, FAILED])('sorts entries with the same time by cause and effect', (...names) => {
+    expect(historyAt(together(names)).map(nameOf)).toEqual(names)
   })
 
   it.each([SENT, FAILED])(
-    'shows no effect before its cause when the clock goes back',
+    'puts no effect before its cause when the clock is set back',
     (...names) => {
       for (const back of names) {
         const times = Object.fromEntries(
-          names.map((name, i) => [name, i >= names.indexOf(back) ? i - HOUR : i]),
+          names.map((name, i) => [name, i >= names.indexOf(back) ? i - HOUR_MS : i]),
         )
         const timeline = historyAt(times)
-        const order = timeline.map(said)
+        const order = timeline.map(nameOf)
         expect([...order].sort()).toEqual([...names].sort())
         for (const [cause, effect] of CAUSES.filter((pair) =>
           pair.every((one) => names.includes(one)),
@@ -122,20 +122,20 @@ describe('a timeline', () => {
           )
         }
         for (const entry of timeline) {
-          expect(entry.at.getTime() - NOON, 'its own time').toBe(times[said(entry)])
+          expect(entry.at.getTime() - NOON, 'its own time').toBe(times[nameOf(entry)])
         }
       }
     },
   )
 
-  it('puts what does not depend on each other in the order of time', () => {
+  it('sorts independent entries by time', () => {
     const late = {
       ...together(FAILED),
       'ledger refund': 20,
       'webhook message.failed': 10,
       'status sent late': 30,
     }
-    expect(historyAt(late).map(said)).toEqual([
+    expect(historyAt(late).map(nameOf)).toEqual([
       'queued',
       'ledger send',
       'attempt 1',
@@ -146,18 +146,18 @@ describe('a timeline', () => {
     ])
   })
 
-  it('puts statuses that two servers wrote in the order in which they can happen', () => {
+  it('sorts statuses of two servers into their possible order', () => {
     const apart = {
       queued: 0,
       'ledger send': 0,
       'attempt 1': 1,
-      // Read by the clock of one server, the receipts came before the answer, whose clock is ahead.
+      // The clock of the server that stored `sent` is ahead.
       'status delivered': 2,
       'status read': 3,
       'status failed': 4,
-      'status sent': HOUR,
+      'status sent': HOUR_MS,
     }
-    expect(historyAt(apart).map(said)).toEqual([
+    expect(historyAt(apart).map(nameOf)).toEqual([
       'queued',
       'ledger send',
       'attempt 1',
@@ -168,8 +168,8 @@ describe('a timeline', () => {
     ])
   })
 
-  it('has no attempt where a message was canceled', () => {
+  it('has no attempt for a canceled message', () => {
     const canceled = FAILED.filter((name) => name !== 'attempt 1')
-    expect(historyAt(together(canceled)).map(said)).toEqual(canceled)
+    expect(historyAt(together(canceled)).map(nameOf)).toEqual(canceled)
   })
 })

@@ -7,7 +7,7 @@ import type { Storage } from '../storage/ports/storage.ts'
 
 export type { TimelineEntry } from '../contract/resources/timeline.ts'
 
-/** What is stored about one message, each list in the order in which it was written. */
+/** The stored history of one message, each list in the order of writing. */
 export interface History {
   attempts: readonly MessageAttemptRow[]
   events: readonly MessageEventRow[]
@@ -16,8 +16,8 @@ export interface History {
 }
 
 /**
- * Joins status changes, provider attempts, ledger entries and webhook deliveries of a message, oldest first. The debit
- * of a bulk is among those of each of its messages.
+ * Merges status changes, provider attempts, ledger entries and webhook deliveries of a message, oldest first. The debit
+ * of a bulk is in the timeline of each of its messages.
  */
 export async function timelineOf(
   { read: { messages, credits, webhooks } }: Pick<Storage, 'read'>,
@@ -33,15 +33,15 @@ export async function timelineOf(
   return timelineFrom(message, { events, attempts, entries, deliveries })
 }
 
-/** What comes first among entries that share a moment. */
+/** The order of entries with the same time. */
 const RANKS = ['queued', 'charged', 'attempt', 'status', 'booked', 'webhook'] as const
 
 /** The order in which statuses are applied; `delivered` and `read` correct a failure that a provider reported. */
 const STATUSES: readonly Reported[] = ['sent', 'failed', 'delivered', 'read']
 
 /**
- * Puts a message's history in order: by time, but never an effect before its cause, whatever the clocks said that the
- * times are from. Each entry is sorted by its own time or that of its cause, whichever is later.
+ * Sorts a message's history by time, but never an effect before its cause, because the times come from different clocks:
+ * each entry is sorted by its own time or that of its cause, whichever is later.
  */
 export function timelineFrom(
   { created_at }: Pick<MessageRow, 'created_at'>,
@@ -95,16 +95,16 @@ export function timelineFrom(
       place('webhook', cause_ms, webhookEntry(delivery))
     }
   }
-  // The sort is stable: what shares time and rank stays in the order in which it was placed.
+  // The sort is stable: entries with the same time and rank keep their order.
   return placed.sort((a, b) => a.ms - b.ms || a.rank - b.rank).map(({ entry }) => entry)
 }
 
-/** Whether an entry was booked with the acceptance: the debit, or the first hold for a call. */
+/** Whether the entry was booked at acceptance: the debit, or the first hold for a call. */
 function isCharge({ kind, ref_n }: Entry): boolean {
   return kind === 'send' || (kind === 'hold' && ref_n === 0)
 }
 
-/** The changes of the status in the order in which they can happen: ids of two servers follow two clocks. */
+/** Sorts the applied statuses into their possible order: the ids of two servers follow two clocks. */
 function inSequence(events: readonly MessageEventRow[]): MessageEventRow[] {
   const stepOf = ({ status }: MessageEventRow) => STATUSES.indexOf(status as Reported)
   const applied = events.filter((event) => event.applied).sort((a, b) => stepOf(a) - stepOf(b))

@@ -2,7 +2,7 @@ import { emailAddress } from '../contract/fields/email-address.ts'
 import type { Mail } from '../contract/outside/mail.ts'
 import type { Outbox } from '../mail/outbox.ts'
 import { frozenMail, lowBalanceMail, resetMail, verifyMail } from '../mail/templates.ts'
-import type { Frozen } from '../messages/sequence-guard.ts'
+import type { FrozenWorkspace } from '../messages/sequence-guard.ts'
 import type { OwnerMailRow, WorkspaceRow } from '../rows/rows.ts'
 import type { Runtime } from '../runtime/runtime.ts'
 import type { LowBalance } from '../storage/ports/low-balances.ts'
@@ -23,7 +23,7 @@ export interface OwnerMails {
   /** Tells the owner of a workspace that its credits ran low: at a verified address, at most once an hour. */
   lowBalance(low: LowBalance): void
   /** Tells the owner of a workspace that it was frozen: at a verified address, at most once an hour. */
-  frozen(frozen: Frozen): void
+  frozen(frozen: FrozenWorkspace): void
 }
 
 /**

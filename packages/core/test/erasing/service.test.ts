@@ -107,7 +107,7 @@ it('sends no erased message of a bulk again, and says why where there is no othe
   await core.recipients.erase(UNKNOWN)
   await expect(core.messages.bulks.retry(identity, second.data.bulk_id)).rejects.toMatchObject({
     code: 'validation_error',
-    message: 'This bulk cannot be sent again: whom its failed messages went to was erased',
+    message: 'This bulk cannot be sent again: the recipients of its failed messages were erased',
   })
 })
 
