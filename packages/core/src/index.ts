@@ -1,8 +1,8 @@
 /** The messaging service without a framework: `createCore` opens one on its database. */
 export type { ApiKeys, KeyIdentity } from './api-keys/api-keys.ts'
 export type { Viewer } from './api-keys/viewer.ts'
-export type { Actor } from './audit/actor.ts'
 export type { Audit } from './audit/audit.ts'
+export type { Actor } from './audit/entry.ts'
 export type { Billing, Purchase } from './billing/billing.ts'
 export type { Notification, PaymentProvider } from './billing/payment.ts'
 export { createSandboxPayments, type SandboxPayments } from './billing/sandbox.ts'

@@ -1,5 +1,5 @@
-import { type Actor, SERVICE } from '../audit/actor.ts'
-import { auditRow } from '../audit/entry.ts'
+import { BlockList, isIPv6 } from 'node:net'
+import { type Actor, auditRow, SERVICE } from '../audit/entry.ts'
 import type { Body, Data, Scope } from '../contract/endpoints/endpoint.ts'
 import { invalid, SvcError } from '../contract/errors.ts'
 import type { Units } from '../contract/fields/units.ts'
@@ -12,7 +12,6 @@ import {
 import type { ApiKeyRow } from '../rows/rows.ts'
 import type { Runtime } from '../runtime/runtime.ts'
 import type { Storage } from '../storage/ports/storage.ts'
-import { type AddressList, addressList } from './address-list.ts'
 import { assertCredentialHolds } from './credential.ts'
 import { hashKey, isWellFormed, mintKey, prefixOf } from './key.ts'
 import { createUsage } from './usage.ts'
@@ -67,7 +66,7 @@ export function createApiKeys({
 }): ApiKeys {
   const usage = createUsage({ storage, runtime })
   // Parsed lists, by their own text: a list that is changed is another text.
-  const parsed = new Map<string, AddressList>()
+  const parsed = new Map<string, ReturnType<typeof addressList>>()
 
   function mayCallFrom(key: ApiKeyRow, address: string): boolean {
     if (!key.allowed_ips) return true
@@ -173,4 +172,16 @@ function alreadyExpired(): SvcError {
 
 function recordOf({ key_hash: _, ...row }: ApiKeyRow): ApiKey {
   return { ...row, scopes: row.scopes as Scope[] }
+}
+
+/** Parses IP addresses and CIDR networks. An IPv4-mapped IPv6 address is the same as its IPv4 address. */
+function addressList(networks: readonly string[]) {
+  const list = new BlockList()
+  for (const network of networks) {
+    const [address = '', prefix] = network.split('/')
+    const family = isIPv6(address) ? 'ipv6' : 'ipv4'
+    if (prefix === undefined) list.addAddress(address, family)
+    else list.addSubnet(address, Number(prefix), family)
+  }
+  return { has: (address: string) => list.check(address, isIPv6(address) ? 'ipv6' : 'ipv4') }
 }

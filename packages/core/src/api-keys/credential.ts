@@ -1,4 +1,4 @@
-import type { Actor } from '../audit/actor.ts'
+import type { Actor } from '../audit/entry.ts'
 import { SvcError } from '../contract/errors.ts'
 import type { Writes } from '../storage/ports/storage.ts'
 

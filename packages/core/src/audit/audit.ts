@@ -5,8 +5,7 @@ import type { AuditEntryRow } from '../rows/rows.ts'
 import type { Runtime } from '../runtime/runtime.ts'
 import type { OperatorAuditFilter } from '../storage/ports/audit.ts'
 import type { Storage } from '../storage/ports/storage.ts'
-import { SERVICE } from './actor.ts'
-import { auditRow } from './entry.ts'
+import { auditRow, SERVICE } from './entry.ts'
 
 /** An entry with the workspace that it concerns; null for the service itself. */
 export interface OperatorAuditEntry extends AuditEntry {

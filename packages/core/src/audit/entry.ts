@@ -1,19 +1,34 @@
-import type { AuditAction } from '../contract/resources/audit.ts'
+import type { ActorKind, AuditAction } from '../contract/resources/audit.ts'
 import type { AuditEntryRow } from '../rows/rows.ts'
 import type { Runtime } from '../runtime/runtime.ts'
-import type { Actor } from './actor.ts'
 
-/** What changed, without what it says: names of fields, amounts and counts, never contents, recipients or secrets. */
+/** The actor of a change in the audit log. */
+export interface Actor {
+  kind: ActorKind
+  /** The id of the API key, or the name of the operator; otherwise null. */
+  id: string | null
+  /** The IP address of the client; null without a client. */
+  address: string | null
+  /** The `X-Request-Id` of the response; null without a request. */
+  request_id: string | null
+  /** A change by a session checks it again in its transaction, so that an ended session changes nothing. */
+  session?: { session_hash: string; token_version: number }
+}
+
+/** The default actor of every change: svc itself, or the program that embeds it. */
+export const SERVICE: Actor = { kind: 'service', id: null, address: null, request_id: null }
+
+/** A change: names of fields, amounts and counts, never contents, recipients or secrets. */
 export interface AuditedChange {
-  /** Empty for what concerns the service and no workspace. */
+  /** Empty for a change of the whole service. */
   workspace_id: string
   action: AuditAction
-  /** What was changed; none where it is the workspace itself. */
+  /** The changed object; absent for the workspace itself. */
   target?: { type: string; id: string }
   details?: Record<string, string | number | boolean | null | readonly string[]>
 }
 
-/** The row of a change, to be written in its transaction. */
+/** The row of a change. The caller writes it in the transaction of the change. */
 export function auditRow(
   { id, now }: Pick<Runtime, 'id' | 'now'>,
   actor: Actor,

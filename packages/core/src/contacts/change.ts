@@ -2,7 +2,6 @@ import type { ErrorDetail } from '../contract/errors.ts'
 import { emailKey } from '../contract/fields/email-address.ts'
 import { attributes, type ContactFields, UNREACHABLE_TEXT } from '../contract/resources/contacts.ts'
 import type { ContactRow } from '../rows/rows.ts'
-import { fold } from './fold.ts'
 import {
   changeSubscriptions,
   type SubscriptionChange,
@@ -152,4 +151,13 @@ function shownText(contact: ContactRow, { suppressed }: ChangeState): string {
   const { name, phone, email, external_id, tags, attributes } = contact
   const subscriptions = subscriptionsOf(contact, suppressed)
   return JSON.stringify([name, phone, email, external_id, tags, attributes, subscriptions])
+}
+
+/**
+ * A text for a search that ignores case and equivalent spellings: `STRASSE` finds `Straße`. In JavaScript, because each
+ * database has its own rules, and SQLite folds only ASCII.
+ */
+export function fold(text: string): string {
+  // Upper case first turns `ß` into `SS`. Lower case then gives sigma two forms, by its place in the word.
+  return text.normalize('NFKC').toUpperCase().toLowerCase().replaceAll('ς', 'σ').normalize('NFC')
 }

@@ -1,5 +1,4 @@
-import { type Actor, SERVICE } from '../audit/actor.ts'
-import { type AuditedChange, auditRow } from '../audit/entry.ts'
+import { type Actor, type AuditedChange, auditRow, SERVICE } from '../audit/entry.ts'
 import { invalid, SvcError } from '../contract/errors.ts'
 import { formatCredits, type Units } from '../contract/fields/units.ts'
 import { availableOf, type Entry, spendingDay, spentOn } from '../rules/decide.ts'

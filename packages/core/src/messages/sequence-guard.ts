@@ -1,6 +1,5 @@
 import type { KeyIdentity } from '../api-keys/api-keys.ts'
-import { SERVICE } from '../audit/actor.ts'
-import { auditRow } from '../audit/entry.ts'
+import { auditRow, SERVICE } from '../audit/entry.ts'
 import type { Channel } from '../contract/resources/content.ts'
 import type { Runtime } from '../runtime/runtime.ts'
 import type { Storage } from '../storage/ports/storage.ts'

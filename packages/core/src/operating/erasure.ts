@@ -1,5 +1,4 @@
-import { type Actor, SERVICE } from '../audit/actor.ts'
-import { auditRow } from '../audit/entry.ts'
+import { type Actor, auditRow, SERVICE } from '../audit/entry.ts'
 import { ERASED } from '../contract/resources/message.ts'
 import type { ContactRow, SuppressionRow } from '../rows/rows.ts'
 import { isTo, type Recipient, readRecipient } from '../rules/recipient.ts'

@@ -1,5 +1,4 @@
-import { type Actor, SERVICE } from '../audit/actor.ts'
-import { auditRow } from '../audit/entry.ts'
+import { type Actor, auditRow, SERVICE } from '../audit/entry.ts'
 import { invalid, SvcError } from '../contract/errors.ts'
 import type {
   CallbackReading,

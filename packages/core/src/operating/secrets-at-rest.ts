@@ -1,5 +1,4 @@
-import { type Actor, SERVICE } from '../audit/actor.ts'
-import { auditRow } from '../audit/entry.ts'
+import { type Actor, auditRow, SERVICE } from '../audit/entry.ts'
 import type { AuditAction } from '../contract/resources/audit.ts'
 import { partsOf, type Sealed } from '../rows/sealed.ts'
 import type { Runtime } from '../runtime/runtime.ts'

@@ -1,6 +1,6 @@
 import * as z from 'zod'
 import type { Provider, ProviderContext, Traits } from '../contract/outside/provider.ts'
-import type { ProviderType } from './provider-type.ts'
+import type { ProviderType } from './common-settings.ts'
 import * as types from './types.ts'
 
 type Schema = (typeof types)[keyof typeof types]['settings']

@@ -8,7 +8,7 @@ import type {
   SendJob,
 } from '../contract/outside/provider.ts'
 import { CHANNELS } from '../contract/resources/content.ts'
-import type { ProviderType } from './provider-type.ts'
+import type { ProviderType } from './common-settings.ts'
 
 const SLOW_MS = 30_000
 

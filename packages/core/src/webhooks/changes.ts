@@ -1,7 +1,6 @@
 import { assertCredentialHolds } from '../api-keys/credential.ts'
 import { type View, type Viewer, viewOf } from '../api-keys/viewer.ts'
-import { type Actor, SERVICE } from '../audit/actor.ts'
-import { type AuditedChange, auditRow } from '../audit/entry.ts'
+import { type Actor, type AuditedChange, auditRow, SERVICE } from '../audit/entry.ts'
 import type { Body, Data } from '../contract/endpoints/endpoint.ts'
 import { invalid } from '../contract/errors.ts'
 import { LIMITS } from '../contract/limits.ts'

@@ -1,7 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { seen, type View, type Viewer, viewOf } from '../api-keys/viewer.ts'
-import { type Actor, SERVICE } from '../audit/actor.ts'
-import { auditRow } from '../audit/entry.ts'
+import { type Actor, auditRow, SERVICE } from '../audit/entry.ts'
 import type { Body, Data } from '../contract/endpoints/endpoint.ts'
 import { invalid, SvcError } from '../contract/errors.ts'
 import { LIMITS } from '../contract/limits.ts'

@@ -1,7 +1,6 @@
 import { assertCredentialHolds } from '../api-keys/credential.ts'
 import { type Viewer, viewOf } from '../api-keys/viewer.ts'
-import { type Actor, SERVICE } from '../audit/actor.ts'
-import { auditRow } from '../audit/entry.ts'
+import { type Actor, auditRow, SERVICE } from '../audit/entry.ts'
 import type { Body, Data } from '../contract/endpoints/endpoint.ts'
 import { EVENT_KINDS, EVENTS } from '../contract/resources/events.ts'
 import type { webhooks as endpoints, Webhook } from '../contract/resources/webhooks.ts'

@@ -1,12 +1,11 @@
-import { type Actor, SERVICE } from '../audit/actor.ts'
-import { auditRow } from '../audit/entry.ts'
+import { type Actor, auditRow, SERVICE } from '../audit/entry.ts'
 import type { Body } from '../contract/endpoints/endpoint.ts'
 import { invalid, SvcError } from '../contract/errors.ts'
+import { networkOf } from '../contract/fields/client-network.ts'
 import { type Units, units } from '../contract/fields/units.ts'
 import type { workspaces as endpoints } from '../contract/resources/workspaces.ts'
 import type { Runtime } from '../runtime/runtime.ts'
 import type { Storage, Writes } from '../storage/ports/storage.ts'
-import { loginNetworkOf } from './login-network.ts'
 import { checkNewPassword, checkNotOwn } from './new-password.ts'
 import type { OwnerMails } from './owner-mails.ts'
 import type { Passwords } from './password.ts'
@@ -171,4 +170,12 @@ function tooManyMails(): SvcError {
   return new SvcError('rate_limit_exceeded', 'Too many requests. Please try again later.', {
     retry_after_s: 5,
   })
+}
+
+/** A provider moves a customer within such a network, and it is too large to reveal where the customer was. */
+const BITS = { ipv4: 24, ipv6: 48 } as const
+
+/** The network of a login; null if its address is unknown or not an IP address. */
+export function loginNetworkOf(address: string | null): string | null {
+  return address === null ? null : networkOf(address, BITS)
 }

@@ -1,7 +1,6 @@
 import { expect, it } from 'vitest'
-import { SERVICE } from '../../src/audit/actor.ts'
 import { createAudit } from '../../src/audit/audit.ts'
-import { auditRow } from '../../src/audit/entry.ts'
+import { auditRow, SERVICE } from '../../src/audit/entry.ts'
 import type { AuditAction } from '../../src/contract/resources/audit.ts'
 import { createCredits } from '../../src/credits/credits.ts'
 import { createAuditRetention } from '../../src/operating/audit-retention.ts'

@@ -1,6 +1,5 @@
 import { expect, it } from 'vitest'
-import { SERVICE } from '../../src/audit/actor.ts'
-import { auditRow } from '../../src/audit/entry.ts'
+import { auditRow, SERVICE } from '../../src/audit/entry.ts'
 import { units } from '../../src/contract/fields/units.ts'
 import { createCredits } from '../../src/credits/credits.ts'
 import type { Reads } from '../../src/storage/ports/storage.ts'

@@ -1,4 +1,4 @@
-import type { ProviderType } from '../provider-type.ts'
+import type { ProviderType } from '../common-settings.ts'
 import { findsUnanswered, type HttpSettings, settings } from './settings.ts'
 
 /** Any gateway that accepts messages over HTTP: docs/guides/generic-http-provider.md. */

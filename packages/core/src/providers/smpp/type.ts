@@ -1,4 +1,4 @@
-import type { ProviderType } from '../provider-type.ts'
+import type { ProviderType } from '../common-settings.ts'
 import { type SmppSettings, settings } from './settings.ts'
 
 /** Accounts at SMSCs and aggregators that speak SMPP 3.4. */

@@ -1,4 +1,4 @@
-import type { ProviderType } from '../provider-type.ts'
+import type { ProviderType } from '../common-settings.ts'
 import { type SmtpSettings, settings } from './settings.ts'
 
 /** E-mail through a mail server. It has no look-up: bounces report failures, if the service receives them. */

@@ -1,5 +1,5 @@
 import { LIMITS } from '../../contract/limits.ts'
-import type { ProviderType } from '../provider-type.ts'
+import type { ProviderType } from '../common-settings.ts'
 import { settings, type TwilioSettings } from './settings.ts'
 
 /** Text messages, WhatsApp and calls through an account at Twilio. */

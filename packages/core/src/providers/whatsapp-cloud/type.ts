@@ -1,5 +1,5 @@
 import { LIMITS } from '../../contract/limits.ts'
-import type { ProviderType } from '../provider-type.ts'
+import type { ProviderType } from '../common-settings.ts'
 import { settings, type WhatsappCloudSettings } from './settings.ts'
 
 /** Meta's limit for one number, unless Meta has raised it or the number is in the app on a phone too. */

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { fold } from './fold.ts'
+import { fold } from './change.ts'
 
 it.each([
   ['STRASSE', 'straße'],
@@ -8,12 +8,12 @@ it.each([
   ['Å', 'A\u030a'],
   ['ŻÓŁW', 'żółw'],
   ['ＡＢＣ', 'abc'],
-])('%s and %s are one text to a search', (a, b) => {
+])('%s and %s are the same text for a search', (a, b) => {
   expect(fold(a)).toBe(fold(b))
 })
 
 it.each(['a', 'Straße', 'İstanbul', 'ΟΔΟΣ', '🐢', 'ǅ'])(
-  '%s folded again stays as it is',
+  'folding %s twice is the same as folding it once',
   (text) => {
     expect(fold(fold(text))).toBe(fold(text))
   },
