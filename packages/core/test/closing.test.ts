@@ -7,8 +7,8 @@ import { createDatabase } from './postgres-database.ts'
 
 const CLOSED = { message: 'the core is closed', code: 'closed' }
 
-/** Nothing else may be said: not what a database or its driver says. */
-const whyNot = async (call: () => unknown) => {
+/** The only error: no error of the database or its driver. */
+const outcomeOf = async (call: () => unknown) => {
   try {
     await call()
     return 'answered'
@@ -18,8 +18,8 @@ const whyNot = async (call: () => unknown) => {
   }
 }
 
-/** Everything that can be called on a core but `close` and `isDispatching`, which tells how things stand. */
-function callsOf(value: object, path = ''): [name: string, call: (...given: never[]) => unknown][] {
+/** All functions of a core except `close` and `isDispatching`, which stay callable. */
+function callsOf(value: object, path = ''): [name: string, call: (...args: never[]) => unknown][] {
   return Object.entries(value).flatMap(([name, each]) => {
     const named = `${path}${name}`
     if (named === 'close' || named === 'isDispatching') return []
@@ -50,21 +50,21 @@ describe.each(engines)('a core on %s', (_, newDatabase) => {
     }
   }
 
-  it('is closed once, however often that is asked for, and says so to every call afterwards', () =>
+  it('closes once, with the same promise for every close, and refuses every call afterwards', () =>
     withCore(async (core) => {
       const calls = callsOf(core)
       expect(calls.length).toBeGreaterThan(60)
       await core.startDispatch()
       const closing = core.close()
       expect(core.close({ grace_ms: 0 })).toBe(closing)
-      for (const [name, call] of calls) expect(await whyNot(call), name).toEqual(CLOSED)
+      for (const [name, call] of calls) expect(await outcomeOf(call), name).toEqual(CLOSED)
       await closing
       expect(core.close()).toBe(closing)
-      for (const [name, call] of calls) expect(await whyNot(call), name).toEqual(CLOSED)
+      for (const [name, call] of calls) expect(await outcomeOf(call), name).toEqual(CLOSED)
       expect(core.isDispatching()).toBe(false)
     }))
 
-  it('lets calls end that were under way, and a start too', () =>
+  it('waits for calls in flight and for a start', () =>
     withCore(async (core) => {
       const { id } = await core.workspaces.signup({
         email: 'a@example.com',
@@ -88,16 +88,16 @@ describe.each(engines)('a core on %s', (_, newDatabase) => {
       const list = core.messages.list(id, { page: 1, limit: 50 })
       const starting = core.startDispatch()
       const closing = core.close()
-      expect(await whyNot(() => contacts.next())).toEqual(CLOSED)
+      expect(await outcomeOf(() => contacts.next())).toEqual(CLOSED)
       await Promise.all([...sends, list, starting])
       await closing
     }))
 
-  it('does not wait for calls where no time is given, and tells them the same', () =>
+  it('does not wait for calls with grace_ms 0, and refuses them with the same error', () =>
     withCore(async (core) => {
       const calls = Array.from({ length: 3 }, (_, i) => [
-        whyNot(() => core.secret(`secret ${i}`)),
-        whyNot(() => core.workspaces.list({ limit: 50, offset: 0 })),
+        outcomeOf(() => core.secret(`secret ${i}`)),
+        outcomeOf(() => core.workspaces.list({ limit: 50, offset: 0 })),
       ])
       await core.close({ grace_ms: 0 })
       for (const outcome of await Promise.all(calls.flat())) {

@@ -15,22 +15,22 @@ import { idGenerator, type Log, type Runtime } from '../src/runtime/runtime.ts'
 import { createSealer, type Sealer } from '../src/secrets/sealer.ts'
 import type { OpenedWebhook } from '../src/webhooks/sealed-webhook.ts'
 
-/** What an SMS of one segment costs in these tests. */
+/** The price of an SMS of one segment in these tests. */
 export const SMS_PRICE = units(1_000_000)
 
-/** A runtime whose clock stands still until it is moved, and whose ids, bytes and chances repeat with the seed. */
+/** A runtime whose clock moves only on request, and whose ids, bytes and random numbers depend only on the seed. */
 export interface TestRuntime extends Runtime {
-  /** Lets time pass. */
+  /** Moves the clock and the elapsed time. */
   advance(ms: number): Date
-  /** Lets time pass until `at`, or steps the clock back to it. */
+  /** Moves both to `at`, or steps the clock back to it. */
   set(at: Date): void
-  /** Corrects the clock, forwards or backwards: no time passes. */
+  /** Steps the clock forwards or backwards; no time elapses. */
   step(ms: number): Date
 }
 
 const silent: Log = { debug() {}, info() {}, warn() {}, error() {} }
 
-/** Two runtimes that meet in one database need two seeds, or they make the same ids. */
+/** Two runtimes on one database need two seeds, or they create the same ids. */
 export function testRuntime(seed: string): TestRuntime {
   let at_ms = Date.parse('2026-05-04T09:00:00.000Z')
   let elapsed_ms = 0
@@ -66,20 +66,20 @@ export function testRuntime(seed: string): TestRuntime {
   }
 }
 
-/** What keeps secrets as plain text. */
+/** A sealer that stores secrets as plain text. */
 export function plainSealer(runtime: Pick<Runtime, 'bytes'>): Sealer {
   return createSealer([], runtime)
 }
 
-/** Complete rows and requests, of which a test names only what it is about. */
+/** Complete rows and requests; a test sets only the fields that it is about. */
 export type Builders = ReturnType<typeof builders>
 
-/** Builders that take their ids and times from `runtime`. */
+/** Builders with ids and times of `runtime`. */
 export function builders(runtime: Pick<Runtime, 'id' | 'now'>) {
   return {
     ...accountBuilders(runtime),
     ...messageBuilders(runtime),
-    contact(workspaceId: string, given: Partial<ContactRow> = {}): ContactRow {
+    contact(workspaceId: string, fields: Partial<ContactRow> = {}): ContactRow {
       const at = runtime.now()
       return {
         id: runtime.id(),
@@ -95,11 +95,11 @@ export function builders(runtime: Pick<Runtime, 'id' | 'now'>) {
         search_text: '',
         created_at: at,
         updated_at: at,
-        ...given,
+        ...fields,
       }
     },
-    /** Its secrets in plain text, as they are where no key is set. */
-    webhook(workspaceId: string, given: Partial<OpenedWebhook> = {}): WebhookRow {
+    /** With secrets in plain text, as without an encryption key. */
+    webhook(workspaceId: string, fields: Partial<OpenedWebhook> = {}): WebhookRow {
       const at = runtime.now()
       return {
         id: runtime.id(),
@@ -122,7 +122,7 @@ export function builders(runtime: Pick<Runtime, 'id' | 'now'>) {
         last_failure_at: null,
         created_at: at,
         updated_at: at,
-        ...given,
+        ...fields,
       } satisfies OpenedWebhook as unknown as WebhookRow
     },
   }
@@ -130,7 +130,7 @@ export function builders(runtime: Pick<Runtime, 'id' | 'now'>) {
 
 function accountBuilders(runtime: Pick<Runtime, 'id' | 'now'>) {
   return {
-    workspace(given: Partial<Omit<WorkspaceRow, 'email_key'>> = {}): WorkspaceRow {
+    workspace(fields: Partial<Omit<WorkspaceRow, 'email_key'>> = {}): WorkspaceRow {
       const id = runtime.id()
       const at = runtime.now()
       const row = {
@@ -145,11 +145,11 @@ function accountBuilders(runtime: Pick<Runtime, 'id' | 'now'>) {
         sender_name: null,
         created_at: at,
         updated_at: at,
-        ...given,
+        ...fields,
       }
       return { ...row, email_key: row.email.toLowerCase() }
     },
-    apiKey(workspaceId: string, given: Partial<ApiKeyRow> = {}): ApiKeyRow {
+    apiKey(workspaceId: string, fields: Partial<ApiKeyRow> = {}): ApiKeyRow {
       const id = runtime.id()
       return {
         id,
@@ -165,10 +165,10 @@ function accountBuilders(runtime: Pick<Runtime, 'id' | 'now'>) {
         daily_credit_limit: null,
         last_used_at: null,
         created_at: runtime.now(),
-        ...given,
+        ...fields,
       }
     },
-    purchase(workspaceId: string, given: Partial<PurchaseRow> = {}): PurchaseRow {
+    purchase(workspaceId: string, fields: Partial<PurchaseRow> = {}): PurchaseRow {
       const id = runtime.id()
       const at = runtime.now()
       return {
@@ -191,10 +191,10 @@ function accountBuilders(runtime: Pick<Runtime, 'id' | 'now'>) {
         updated_at: at,
         review_reason: null,
         paid_at: null,
-        ...given,
+        ...fields,
       }
     },
-    grant(amount: Units, given: Partial<Operation> = {}): Operation {
+    grant(amount: Units, fields: Partial<Operation> = {}): Operation {
       const id = runtime.id()
       return {
         id,
@@ -210,14 +210,14 @@ function accountBuilders(runtime: Pick<Runtime, 'id' | 'now'>) {
         actor: 'operator',
         description: null,
         at: runtime.now(),
-        ...given,
+        ...fields,
       }
     },
   }
 }
 
 function messageBuilders(runtime: Pick<Runtime, 'id' | 'now'>) {
-  function message(workspaceId: string, given: Partial<MessageRow> = {}): MessageRow {
+  function message(workspaceId: string, fields: Partial<MessageRow> = {}): MessageRow {
     const at = runtime.now()
     return {
       id: runtime.id(),
@@ -250,11 +250,11 @@ function messageBuilders(runtime: Pick<Runtime, 'id' | 'now'>) {
       read_at: null,
       failed_at: null,
       erased_at: null,
-      ...given,
+      ...fields,
     }
   }
 
-  /** The request that accepts these messages, all of one workspace, with one debit for their sum. */
+  /** A request that accepts these messages of one workspace with one debit. */
   function request(
     messages: MessageRow[],
     idempotency: IdempotencyRecord | null = null,
@@ -294,16 +294,16 @@ function messageBuilders(runtime: Pick<Runtime, 'id' | 'now'>) {
   return {
     message,
     request,
-    /** The request that sends one message. */
+    /** A request that sends one message. */
     send(
       workspaceId: string,
-      given: Partial<MessageRow> = {},
+      fields: Partial<MessageRow> = {},
       idempotency: IdempotencyRecord | null = null,
     ) {
-      return request([message(workspaceId, given)], idempotency)
+      return request([message(workspaceId, fields)], idempotency)
     },
     /** The row of a bulk that holds these messages. */
-    bulkRow(messages: MessageRow[], given: Partial<BulkRow> = {}): BulkRow {
+    bulkRow(messages: MessageRow[], fields: Partial<BulkRow> = {}): BulkRow {
       const [first] = messages
       if (!first?.bulk_id) throw new Error('a bulk needs messages that name it')
       const cost = messages.reduce((sum, { credits_used }) => sum + credits_used, 0)
@@ -320,14 +320,14 @@ function messageBuilders(runtime: Pick<Runtime, 'id' | 'now'>) {
         credits_used: units(cost),
         retry_of: null,
         created_at: first.created_at,
-        ...given,
+        ...fields,
       }
     },
-    /** The request that sends `count` messages for one debit. */
-    bulk(workspaceId: string, count: number, given: Partial<MessageRow> = {}) {
+    /** A request that sends `count` messages with one debit. */
+    bulk(workspaceId: string, count: number, fields: Partial<MessageRow> = {}) {
       const bulk_id = runtime.id()
       return request(
-        Array.from({ length: count }, () => message(workspaceId, { bulk_id, ...given })),
+        Array.from({ length: count }, () => message(workspaceId, { bulk_id, ...fields })),
       )
     },
   }

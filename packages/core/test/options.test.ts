@@ -12,10 +12,10 @@ let count = 0
 afterAll(() => rmSync(folder, { recursive: true }))
 
 it.each<[string, Partial<CoreOptions>, number]>([
-  ['with the signup where no mail is sent', {}, 5_000_000],
-  ['with the verification where they are sent', { mailer: { send: async () => {} } }, 0],
+  ['at signup without a mailer', {}, 5_000_000],
+  ['at verification with a mailer', { mailer: { send: async () => {} } }, 0],
   [
-    'when the option says',
+    'when the option signup_credits_on says',
     { mailer: { send: async () => {} }, signup_credits_on: 'signup' },
     5_000_000,
   ],
@@ -36,9 +36,12 @@ it.each<[Partial<CoreOptions>, string]>([
   [{ prices: { sms: 'cheap' } }, 'prices: sms: '],
   [{ quotas: { webhooks: 0 } }, 'quotas: webhooks '],
   [{ bulk_recipients_max: 0 }, 'bulk_recipients_max '],
-])('%o is refused by the name of the option, and opens nothing', async (options, text) => {
-  const error = await createCore({ database_url: `file:${file}`, ...options }).catch((e) => e)
-  expect(error.message.slice(0, text.length)).toBe(text)
-  expect(error.message).not.toContain('SVC_')
-  expect(existsSync(file)).toBe(false)
-})
+])(
+  '%o is refused with the name of the option before the database is opened',
+  async (options, text) => {
+    const error = await createCore({ database_url: `file:${file}`, ...options }).catch((e) => e)
+    expect(error.message.slice(0, text.length)).toBe(text)
+    expect(error.message).not.toContain('SVC_')
+    expect(existsSync(file)).toBe(false)
+  },
+)

@@ -4,24 +4,24 @@ import { inject } from 'vitest'
 
 declare module 'vitest' {
   export interface ProvidedContext {
-    /** A PostgreSQL server for the whole run, as a user who may create databases. */
+    /** The PostgreSQL server of the test run, with a user that may create databases. */
     postgresUrl: string
   }
 }
 
-/** A database that nobody else uses. */
+/** A database for one test file. */
 export interface TestDatabase {
   url: string
   /** Another connection to it, as its owner; closed with the database. */
   connect(): Promise<pg.Client>
-  /** Empties every table but the list of migrations. */
+  /** Empties every table except the list of migrations. */
   clear(): Promise<void>
   drop(): Promise<void>
 }
 
 /**
- * Truncating makes a table's files and those of its indexes anew, so tables that were never filled are left alone and a few
- * rows are deleted; the ledger's cannot be. Whoever still writes is waited for, as truncating does.
+ * `truncate` creates the files of a table and its indexes again, so empty tables are skipped and a few rows are deleted; rows
+ * of the ledger cannot be deleted. The lock waits for writers, as `truncate` does.
  */
 const CLEAR = `do $$
 declare
@@ -42,7 +42,7 @@ begin
   end loop;
 end $$`
 
-/** Makes an empty database on the server of the test run. Without a server the test fails. */
+/** Creates an empty database on the server of the test run. */
 export async function createDatabase(options = ''): Promise<TestDatabase> {
   const server = inject('postgresUrl')
   const name = `svc_test_${randomBytes(6).toString('hex')}`
@@ -51,7 +51,7 @@ export async function createDatabase(options = ''): Promise<TestDatabase> {
   const clients: pg.Client[] = []
   const connect = async () => {
     const client = new pg.Client({ connectionString: url })
-    // Tests cut connections; what is left of this one is closed below.
+    // Some tests end connections; `drop` closes this one.
     client.on('error', () => {})
     await client.connect()
     clients.push(client)
@@ -79,7 +79,7 @@ async function onServer(url: string, statement: string): Promise<void> {
   await client.end()
 }
 
-/** The same server and user, another database; a URL of a socket is none that `URL` reads. */
+/** The same server and user with another database; `URL` cannot read the URL of a socket. */
 export function databaseUrl(serverUrl: string, name: string): string {
   return serverUrl.replace(/^(\w+:\/\/[^/?]*)(\/[^?]*)?/, `$1/${name}`)
 }

@@ -1,7 +1,7 @@
 /**
- * Runs a PostgreSQL server for as long as somebody holds this process's standard input open; then ends it and removes
- * its folder. Whoever started it may be killed at any moment: the system closes the pipe for it. Until then it does to
- * the server what it is told, and answers when that is done.
+ * Runs a PostgreSQL server until its standard input is closed, which the system does when the parent process ends or is
+ * killed; then stops the server and removes its folder. Until then it performs the tasks that the parent sends, and answers
+ * after each.
  */
 import { spawn, spawnSync } from 'node:child_process'
 import { closeSync, openSync, readFileSync, rmSync } from 'node:fs'
@@ -12,7 +12,7 @@ const FAST_MS = 5_000
 const { program, arguments: args, folder, uid, gid } = JSON.parse(process.argv[2] ?? '')
 const logFile = join(folder, 'server.log')
 
-/** Whether the server's end is what somebody asked for: now for good, or until it is started again. */
+/** Whether the end of the server was requested: permanently, or until the task `start`. */
 let ending = false
 let resting = false
 let server = run()
@@ -21,9 +21,9 @@ process.stdin.resume()
 process.stdin.on('close', () => {
   ending = true
   if (hasEnded()) return finish(null)
-  // One that stands still would not hear of it.
+  // A paused server does not handle signals.
   signal('SIGCONT')
-  // Fast first; if that hangs, at once.
+  // A fast shutdown first; SIGKILL if that hangs.
   server.kill('SIGINT')
   setTimeout(() => signal('SIGKILL'), FAST_MS).unref()
 })
@@ -69,7 +69,7 @@ async function endBy(end) {
 }
 
 /**
- * Sends a signal to the server and all its processes. It stands still while they are counted, so that none is born.
+ * Sends a signal to the server and all its processes. It is paused meanwhile, so that it starts no process.
  * @param {NodeJS.Signals} name
  */
 function signal(name) {
@@ -81,14 +81,14 @@ function signal(name) {
       try {
         process.kill(pid, name)
       } catch {
-        // It has just ended.
+        // The process has just ended.
       }
     }
   }
   server.kill(name)
 }
 
-/** @param {string | null} fault why, unless it was asked to */
+/** @param {string | null} fault null if the end was requested */
 function finish(fault) {
   if (fault) process.stderr.write(`${fault}\n${readFileSync(logFile, 'utf8')}`)
   rmSync(folder, { recursive: true, force: true })

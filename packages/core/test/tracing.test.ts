@@ -17,14 +17,14 @@ import { openTracing } from '../src/runtime/tracing.ts'
 import { testRuntime } from './fixtures.ts'
 
 const RECIPIENT = '+14155552671'
-/** It is failed at once. Source: contract section 9. */
+/** The sandbox rejects its messages. Source: contract section 9. */
 const REJECTED = '+15005550001'
-const TEXT = 'Nobody else is to read this'
+const TEXT = 'A secret of the recipient'
 
 const exporter = new InMemorySpanExporter()
 const spansOf = (name: string) => exporter.getFinishedSpans().filter((span) => span.name === name)
 
-it('is not there, nor is the API loaded, while no SDK is registered', async () => {
+it('openTracing returns null without a registered SDK', async () => {
   expect(await openTracing()).toBeNull()
 })
 
@@ -52,7 +52,7 @@ describe('the spans of an embedded core', () => {
     rmSync(folder, { recursive: true, force: true })
   })
 
-  /** One message within a span of the caller's own, one that fails, a bulk of two, one that is refused. */
+  /** One message within a span of the caller, one that fails, a bulk of two, one that is refused. */
   async function play(): Promise<void> {
     const core = await createCore({
       database_url: `file:${join(folder, 'svc.db')}`,
@@ -93,7 +93,7 @@ describe('the spans of an embedded core', () => {
     }
   }
 
-  it('has one of each acceptance, a child of what its caller does', () => {
+  it('include one for each acceptance, a child of the span of the caller', () => {
     const accepts = spansOf('svc.accept')
     expect(accepts).toHaveLength(4)
     const [first, , bulk, refused] = accepts
@@ -121,7 +121,7 @@ describe('the spans of an embedded core', () => {
     expect(refused?.attributes).not.toHaveProperty('messaging.message.id')
   })
 
-  it('has one of each attempt, linked to its acceptance and to no request', () => {
+  it('include one for each attempt, linked to its acceptance, without a parent', () => {
     const sends = spansOf('svc.send')
     expect(sends).toHaveLength(4)
     const accepts = spansOf('svc.accept')
@@ -146,7 +146,7 @@ describe('the spans of an embedded core', () => {
     })
   })
 
-  it('has one of each commit of what was learned, linked to the attempts', () => {
+  it('include one for each commit of outcomes, linked to the attempts', () => {
     const settles = spansOf('svc.settle')
     const linked = settles.flatMap(({ links }) => links.map((link) => link.context.spanId))
     const sends = spansOf('svc.send').map((span) => span.spanContext().spanId)
@@ -154,11 +154,11 @@ describe('the spans of an embedded core', () => {
     const counts = settles.map(
       ({ attributes }) => attributes['messaging.batch.message_count'] as number,
     )
-    // Four attempts, and three that were looked up after it.
+    // Four attempts and three look-ups.
     expect(counts.reduce((sum, count) => sum + count, 0)).toBe(7)
   })
 
-  it('has one of each try of a delivery', () => {
+  it('include one for each attempt of a delivery', () => {
     const delivers = spansOf('svc.deliver')
     expect(delivers).toHaveLength(3)
     for (const span of delivers) {
@@ -170,7 +170,7 @@ describe('the spans of an embedded core', () => {
     }
   })
 
-  it('records nothing of what was written, to whom, or where webhooks are', () => {
+  it('contain no content, no recipient and no URL of a webhook', () => {
     const recorded = JSON.stringify(
       exporter
         .getFinishedSpans()

@@ -17,7 +17,7 @@ describe('SvcError', () => {
     expect(new SvcError(code, 'text', { details })).toMatchObject({ code, status, message: 'text' })
   })
 
-  test('carries details, when to come back, and its cause', () => {
+  test('has details, retry_after_s and a cause', () => {
     const cause = new Error('the disk is full')
     const details = [{ path: 'to', message: 'text' }]
     const error = new SvcError('rate_limit_exceeded', 'text', { details, retry_after_s: 3, cause })
@@ -25,13 +25,13 @@ describe('SvcError', () => {
     expect(error).toBeInstanceOf(Error)
   })
 
-  test('of a validation does not compile without its faults', () => {
-    // @ts-expect-error TS2554: every 400 tells where the fault is
+  test('needs details for a validation_error to compile', () => {
+    // @ts-expect-error TS2554: every 400 has the place of its fault
     expect(new SvcError('validation_error', 'text').details).toBeUndefined()
     expect(new SvcError('not_found', 'text').details).toBeUndefined()
   })
 
-  test('of one fault names it as its message and its only detail', () => {
+  test('invalid() has the fault as its message and only detail', () => {
     const { code, message, details } = invalid('to', 'text')
     expect([code, message, details]).toEqual([
       'validation_error',
@@ -40,24 +40,24 @@ describe('SvcError', () => {
     ])
   })
 
-  test.each(['__proto__', 'toString', '', 'nope', 400, null])('%j is no code', (code) => {
+  test.each(['__proto__', 'toString', '', 'nope', 400, null])('%j is not a code', (code) => {
     expect(isErrorCode(code)).toBe(false)
   })
 })
 
 describe('the envelope', () => {
-  test('of a success holds the answer under data', () => {
+  test('of a success has the answer in data', () => {
     expect(success({ a: 1 })).toEqual({ success: true, data: { a: 1 } })
   })
 
-  test('of a failure never tells the cause', () => {
+  test('of a failure does not have the cause', () => {
     const error = new SvcError('not_found', 'Message not found', { cause: new Error('secret') })
     expect(JSON.stringify(failure(error))).toBe(
       '{"success":false,"error":"not_found","message":"Message not found"}',
     )
   })
 
-  test('of a validation failure lists its faults, and reads back by its schema', () => {
+  test('of a validation_error lists its faults, and matches its schema', () => {
     const details = [{ path: 'to', message: 'text' }]
     const envelope = failure(new SvcError('validation_error', 'text', { details }))
     expect(envelope.details).toEqual(details)

@@ -37,11 +37,11 @@ describe('nonGsmCharacters', () => {
         { char: '\ude00', index: 2 },
       ],
     ],
-  ])('of %j', (text, found) => {
+  ])('finds those of %j', (text, found) => {
     expect(nonGsmCharacters(text)).toEqual(found)
   })
 
-  test('each stands where it says, and there are none exactly when the text is GSM-7', () => {
+  test('returns true positions, and none exactly when the text is GSM-7', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary' }), (text) => {
         const found = nonGsmCharacters(text)
@@ -70,7 +70,7 @@ describe('gsm7Suggestion', () => {
     ['½ cup', '1/2 cup'],
     ['1½ cups', '1 1/2 cups'],
     ['１½½5', '1 1/2 1/2 5'],
-  ])('of %j is %j', (text, rewritten) => {
+  ])('suggests for %j %j', (text, rewritten) => {
     expect(gsm7Suggestion(text)).toEqual({ text: rewritten, segments: countSegments(rewritten) })
   })
 
@@ -86,7 +86,7 @@ describe('gsm7Suggestion', () => {
     ['a lone surrogate', '“\ud83d”'],
     ['U+0000', 'a\u0000b'],
     ['the escape', '\u001be'],
-  ])('is null: %s', (_reason, text) => {
+  ])('returns null: %s', (_reason, text) => {
     expect(gsm7Suggestion(text)).toBeNull()
   })
 
@@ -95,12 +95,12 @@ describe('gsm7Suggestion', () => {
     ['159 letters and an ellipsis', `${'a'.repeat(159)}…`, 3, 2],
     ['160 letters and a zero-width space', `${'a'.repeat(160)}\u200b`, 3, 1],
     ['70 ellipses, which cost more in GSM-7', '…'.repeat(70), 1, 2],
-  ])('says what it costs: %s', (_title, text, before, after) => {
+  ])('returns the segments: %s', (_title, text, before, after) => {
     expect(countSegments(text)).toBe(before)
     expect(gsm7Suggestion(text)?.segments).toBe(after)
   })
 
-  test('is GSM-7, different, not empty, and needs no second suggestion, whatever the text', () => {
+  test('returns another GSM-7 text, not empty, without a further suggestion', () => {
     const typographic = '“”‘’–—…•½¼ⅩﬁＡ～™×\u00a0\u2009\u200b\u2028\ufe0f\u0301e1a [€'
     const piece = fc.oneof(
       fc.constantFrom(...typographic),
@@ -123,13 +123,13 @@ describe('gsm7Suggestion', () => {
     )
   })
 
-  test('GSM-7 characters are never touched, whatever stands beside them', () => {
+  test('never changes a GSM-7 character', () => {
     for (const character of [...GSM7_BASIC.replace('\u001b', ''), ...GSM7_EXTENSION.keys()]) {
       expect(gsm7Suggestion(`${character}’`)?.text).toBe(`${character}'`)
     }
   })
 
-  test('every character alone is rewritten into GSM-7 or not at all', () => {
+  test('rewrites each character into GSM-7 or not at all', () => {
     let rewritten = 0
     for (let point = 0; point <= 0x1ffff; point++) {
       const suggestion = gsm7Suggestion(String.fromCodePoint(point))

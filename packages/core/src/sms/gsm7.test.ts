@@ -14,7 +14,7 @@ function septetsByValidator(character: string): number {
 }
 
 describe('the GSM-7 tables', () => {
-  test('every code unit costs what an independent implementation says', () => {
+  test('have the septets of an independent implementation for every code unit', () => {
     const different: number[] = []
     for (let unit = 0; unit < 0x10000; unit++) {
       if (SEPTETS[unit] !== septetsByValidator(String.fromCharCode(unit))) different.push(unit)
@@ -22,17 +22,17 @@ describe('the GSM-7 tables', () => {
     expect(different).toEqual([])
   })
 
-  test('there are 127 basic and 10 extension characters', () => {
+  test('have 127 basic and 10 extension characters', () => {
     expect(SEPTETS).toHaveLength(0x10000)
     expect(SEPTETS.filter((septets) => septets === 1)).toHaveLength(127)
     expect(SEPTETS.filter((septets) => septets === 2)).toHaveLength(10)
   })
 
-  test('the basic table is TS 23.038, code by code', () => {
+  test('have the basic codes of TS 23.038', () => {
     const firstCodes =
       '0040 00a3 0024 00a5 00e8 00e9 00f9 00ec 00f2 00c7 000a 00d8 00f8 000d 00c5 00e5 ' +
       '0394 005f 03a6 0393 039b 03a9 03a0 03a8 03a3 0398 039e 001b 00c6 00e6 00df 00c9'
-    // From 0x20 on a code is its ASCII character, but for these thirteen.
+    // From 0x20 on a code is its ASCII character, except these thirteen.
     const elsewhere = new Map([
       [0x24, 0x00a4],
       [0x40, 0x00a1],
@@ -53,17 +53,17 @@ describe('the GSM-7 tables', () => {
     expect([...GSM7_BASIC].map((character) => character.codePointAt(0))).toEqual(expected)
   })
 
-  test('no character stands twice, nor in both tables', () => {
+  test('have each character once', () => {
     const all = [...GSM7_BASIC, ...GSM7_EXTENSION.keys()]
     expect(new Set(all).size).toBe(all.length)
   })
 
-  test('an extension character looks, without its escape, as TS 23.038 says', () => {
+  test('show an extension character without its escape as in TS 23.038', () => {
     const bare = [...GSM7_EXTENSION].map(([character, code]) => character + GSM7_BASIC[code])
     expect(bare.join(' ')).toBe('\f\n ^Λ {( }) \\/ [< ~= ]> |¡ €e')
   })
 
-  test('the escape is not a character', () => {
+  test('do not have the escape as a character', () => {
     expect(SEPTETS[0x1b]).toBe(0)
   })
 })

@@ -47,7 +47,7 @@ describe('the figures of the price table', () => {
     expect(segments('a'.repeat(length)).segments).toBe(count)
   })
 
-  test('320 GSM-7 characters fill two segments and begin a third', () => {
+  test('320 GSM-7 characters fill two segments and start a third', () => {
     expect(segments('a'.repeat(320)).parts).toEqual([153, 153, 14])
   })
 
@@ -66,16 +66,16 @@ describe('characters', () => {
     ['e\u0301', 2],
     ['\ud83d', 1],
     ['\ude00\ud83d', 2],
-  ])('%j has %i: code points, a lone surrogate being one', (text, characters) => {
+  ])('%j has %i code points; a lone surrogate is one', (text, characters) => {
     expect(segments(text).characters).toBe(characters)
   })
 })
 
-// Written out apart from the implementation's tables, so that one mistake cannot hide in both.
+// Separate from the tables of the implementation, so that a mistake is not in both.
 const BASIC = /^[\n\r !"#$%&'()*+,\-./0-9:;<=>?@A-Z_a-z¡£¤¥§¿ÄÅÆÇÉÑÖØÜßàäåæèéìñòöøùüΓΔΘΛΞΠΣΦΨΩ]$/
 const EXTENSION = /^[\f^{}\\[~\]|€]$/
 
-/** What may not be cut, in units: an escape pair, a surrogate pair, any other single unit. */
+/** The indivisible parts in units: an escape pair, a surrogate pair, any other unit. */
 function atomsOf(text: string): { encoding: string; atoms: number[] } {
   const all = text.match(/[\ud800-\udbff][\udc00-\udfff]|[\s\S]/g) ?? []
   if (all.every((atom) => BASIC.test(atom) || EXTENSION.test(atom))) {
@@ -84,7 +84,7 @@ function atomsOf(text: string): { encoding: string; atoms: number[] } {
   return { encoding: 'UCS-2', atoms: all.map((atom) => atom.length) }
 }
 
-/** The fewest segments that any way of cutting gives: dynamic programming over every place a segment could begin. */
+/** The minimum number of segments: dynamic programming over every place where a segment could start. */
 function fewestSegments(encoding: string, atoms: number[]): number {
   const [single, concatenated] = encoding === 'GSM-7' ? [160, 153] : [70, 67]
   if (atoms.reduce((sum, units) => sum + units, 0) <= single) return 1
@@ -102,7 +102,7 @@ function fewestSegments(encoding: string, atoms: number[]): number {
   return fewest[atoms.length] ?? 0
 }
 
-/** Where each of `lengths` ends when they follow one another. */
+/** The end of each of the consecutive `lengths`. */
 function sums(lengths: number[]): number[] {
   let end = 0
   return lengths.map((length) => {
@@ -111,7 +111,7 @@ function sums(lengths: number[]): number[] {
   })
 }
 
-/** Texts of up to eight runs of one piece each: runs reach the edges at 67, 70, 153 and 160 far oftener than noise does. */
+/** Texts of up to eight runs of one piece: they reach the limits at 67, 70, 153 and 160 more often than noise does. */
 function runs(pieces: string[]): fc.Arbitrary<string> {
   const run = fc.tuple(fc.constantFrom(...pieces), fc.nat({ max: 90 }))
   return fc
@@ -132,8 +132,8 @@ const anyText = fc.oneof(
     .map((units) => String.fromCharCode(...units)),
 )
 
-describe('any text at all', () => {
-  test('takes the fewest segments that keep every pair whole', () => {
+describe('any text', () => {
+  test('takes the minimum number of segments that keep every pair whole', () => {
     fc.assert(
       fc.property(anyText, (text) => {
         const { encoding, atoms } = atomsOf(text)
@@ -146,7 +146,7 @@ describe('any text at all', () => {
     )
   })
 
-  test('costs the same in the fast count as in the full one', () => {
+  test('has the same number of segments in countSegments and segments', () => {
     fc.assert(
       fc.property(anyText, (text) => {
         const result = segments(text)
@@ -157,7 +157,7 @@ describe('any text at all', () => {
     )
   })
 
-  test('is cut into parts that add up, fit, and end between pairs', () => {
+  test('is divided into parts that add up, fit, and end between pairs', () => {
     fc.assert(
       fc.property(anyText, (text) => {
         const { encoding, atoms } = atomsOf(text)

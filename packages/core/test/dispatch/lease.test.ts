@@ -9,9 +9,9 @@ import { uptimeMs } from '../../src/dispatch/lane.ts'
 import { createPerformer, createProviders } from '../../src/dispatch/performer.ts'
 import { createPool } from '../../src/dispatch/pool.ts'
 import { systemRuntime } from '../../src/runtime/runtime.ts'
+import { countTelemetry } from '../count-telemetry.ts'
 import { httpJob, jsonSettings } from '../providers/http/gateway.ts'
 import { openHttpPeer } from '../providers/http-peer.ts'
-import { listener } from '../told.ts'
 
 const LEASE_MS = 1_000
 
@@ -36,7 +36,7 @@ it('a server that stood still between claim and send does not call the provider'
   const { peer, provider } = await openGateway()
   const folder = mkdtempSync(join(tmpdir(), 'svc-lease-'))
   closing.push(async () => rmSync(folder, { recursive: true, force: true }))
-  const { telemetry } = listener()
+  const { telemetry } = countTelemetry()
   let frozen = 0
   const core = await createCore({
     database_url: `file:${join(folder, 'svc.db')}`,

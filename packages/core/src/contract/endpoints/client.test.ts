@@ -44,7 +44,7 @@ beforeEach(() => {
 afterAll(() => new Promise((resolve) => server.close(resolve)))
 
 describe('a call', () => {
-  test('posts its body and answers decoded data', async () => {
+  test('posts its body and returns decoded data', async () => {
     answerWith(201, { success: true, data: queued })
     const body = { channel: 'sms', to: '+14155552671', content: { text: 'Hi' } } as const
     const sent = await client.messages.send(body, { idempotency_key: 'order-1' })
@@ -91,7 +91,7 @@ describe('a call', () => {
     ])
   })
 
-  test('sends the token where a token is wanted, and nothing where nothing is', async () => {
+  test('sends the token to endpoints that need it, and no credential to those that need none', async () => {
     answerWith(200, {
       success: true,
       data: { api_keys: [], pagination: { total: 0, page: 1, pages: 0, limit: 50 } },
@@ -105,7 +105,7 @@ describe('a call', () => {
     expect(seen[1]?.headers).not.toHaveProperty('x-api-key')
   })
 
-  test('takes an API key for webhooks when there is no token', async () => {
+  test('sends the API key to webhook endpoints without a token', async () => {
     const { port } = server.address() as AddressInfo
     const keyed = createClient({ base_url: `http://127.0.0.1:${port}`, api_key: 'svc_k' })
     answerWith(200, { success: true, data: { message: 'Deleted' } })
@@ -113,7 +113,7 @@ describe('a call', () => {
     expect(seen[0]?.headers).toMatchObject({ 'x-api-key': 'svc_k' })
   })
 
-  test('uses the fetch that it is given', async () => {
+  test('uses the option fetch', async () => {
     const asked: string[] = []
     const own = createClient({
       base_url: 'https://svc.test',
@@ -128,7 +128,7 @@ describe('a call', () => {
 })
 
 describe('a refusal', () => {
-  test('is thrown as the server said it', async () => {
+  test('is thrown as the server sent it', async () => {
     const details = [{ path: 'to', message: 'Phone number must be in E.164 format' }]
     const message = 'Phone number must be in E.164 format'
     answerWith(400, { success: false, error: 'validation_error', message, details })
@@ -141,7 +141,7 @@ describe('a refusal', () => {
     })
   })
 
-  test('has a detail even where the server told none', async () => {
+  test('has a detail even if the server sent none', async () => {
     answerWith(400, { success: false, error: 'validation_error', message: 'No' })
     await expect(client.workspaces.account()).rejects.toMatchObject({
       code: 'validation_error',
@@ -149,7 +149,7 @@ describe('a refusal', () => {
     })
   })
 
-  test('tells when to come back', async () => {
+  test('has retry_after_s', async () => {
     const message = 'Rate limit exceeded. Try again in 7 seconds.'
     answerWith(
       429,
@@ -163,10 +163,10 @@ describe('a refusal', () => {
   })
 
   test.each([
-    ['a page of a proxy', 502, '<html>Bad gateway</html>'],
-    ['a code of another age', 418, { success: false, error: 'teapot', message: 'x' }],
-    ['nothing', 500, ''],
-  ])('%s is an internal error that keeps the status in its cause', async (_, status, body) => {
+    ['the page of a proxy', 502, '<html>Bad gateway</html>'],
+    ['an unknown code', 418, { success: false, error: 'teapot', message: 'x' }],
+    ['an empty body', 500, ''],
+  ])('%s is an internal_error with the status in its cause', async (_, status, body) => {
     answerWith(status, body)
     await expect(client.workspaces.account()).rejects.toMatchObject({
       code: 'internal_error',
@@ -178,7 +178,7 @@ describe('a refusal', () => {
     ['no data', { success: true }],
     ['other data', { success: true, data: { ...queued, credits_used: '0.10' } }],
     ['no JSON', 'OK'],
-  ])('a success with %s is not taken for one', async (_, body) => {
+  ])('a success with %s is an internal_error', async (_, body) => {
     answerWith(201, body)
     const send = client.messages.send({ channel: 'sms', to: '+12', content: { text: 'Hi' } })
     await expect(send).rejects.toThrow(

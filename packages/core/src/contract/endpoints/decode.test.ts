@@ -19,7 +19,7 @@ function refusalOf(schema: z.ZodType, value: unknown): SvcError {
   throw new Error('Nothing was refused')
 }
 
-describe('the texts of the specification', () => {
+describe('messages of the specification', () => {
   test.each<[string, z.ZodType, unknown]>([
     ['Missing required field: content.text', send, { ...sms, content: {} }],
     ['Missing required field: content.text', send, { ...sms, content: { text: '' } }],
@@ -69,7 +69,7 @@ describe('the texts of the specification', () => {
   })
 })
 
-describe('texts that name the field', () => {
+describe('messages with the field', () => {
   test.each<[string, z.ZodType, unknown]>([
     ['content.text must be a string', send, { ...sms, content: { text: 5 } }],
     ['content.text must be a string', send, { ...sms, content: { text: null } }],
@@ -122,14 +122,14 @@ describe('texts that name the field', () => {
     expect(refusalOf(schema, value).message).toBe(message)
   })
 
-  test('a text of a thousand letters is not compared with anything', () => {
+  test('suggest no field for a name of a thousand letters', () => {
     const name = 'x'.repeat(1000)
     expect(refusalOf(send, { ...sms, [name]: 1 }).message).toBe(`Unknown field: ${name}`)
   })
 })
 
 describe('details', () => {
-  test('list every fault, the first of them being the message', () => {
+  test('list every fault; the first is the message', () => {
     const refusal = refusalOf(send, { ...sms, to: 'x', content: { text: '' }, from: 5 })
     expect(refusal.details).toEqual([
       { path: 'to', message: 'Phone number must be in E.164 format' },
@@ -139,7 +139,7 @@ describe('details', () => {
     expect(refusal.message).toBe(refusal.details?.[0]?.message)
   })
 
-  test('name an empty required field once, however many rules it breaks', () => {
+  test('name an empty required field once, whatever number of rules it breaks', () => {
     const schema = z.object({ a: z.string().min(1).regex(/x/) })
     expect(refusalOf(schema, { a: '' }).details).toEqual([
       { path: 'a', message: 'Missing required field: a' },
@@ -148,7 +148,7 @@ describe('details', () => {
 })
 
 describe('success', () => {
-  test('gives the value inside, and leaves the given one alone', () => {
+  test('returns the decoded value and does not change the input', () => {
     const given = { ...sms, scheduled_at: '2026-05-04T09:30:00+03:00' }
     const read = decode(send, Object.freeze(given))
     expect(read.scheduled_at).toEqual(new Date('2026-05-04T06:30:00.000Z'))

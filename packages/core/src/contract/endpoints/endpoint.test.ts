@@ -36,7 +36,7 @@ const example = endpoint({
 })
 
 describe('the types of an endpoint', () => {
-  test('are the decoded side for handlers and the encoded side for the wire', () => {
+  test('are decoded for handlers and encoded in JSON', () => {
     type E = typeof example
     expectTypeOf<Params<E>>().toEqualTypeOf<{ id: string }>()
     expectTypeOf<Query<E>>().toEqualTypeOf<{ since?: Date | undefined }>()
@@ -48,7 +48,7 @@ describe('the types of an endpoint', () => {
     expect(example.enveloped).toBe(true)
   })
 
-  test('are undefined where an endpoint has none', () => {
+  test('are undefined if the endpoint has none', () => {
     expectTypeOf<Body<typeof api.messages.get>>().toEqualTypeOf<undefined>()
     expectTypeOf<Query<typeof api.messages.send>>().toEqualTypeOf<undefined>()
     expectTypeOf<Data<typeof api.messages.send>['credits_used']>().toEqualTypeOf<Units>()
@@ -57,7 +57,7 @@ describe('the types of an endpoint', () => {
 })
 
 describe.each(endpoints)('$name', ({ endpoint }: { endpoint: Endpoint }) => {
-  test('keeps the rules of the interface', () => {
+  test('follows the rules of the interface', () => {
     const inPath = [...endpoint.path.matchAll(/:(\w+)/g)].map(([, name]) => name)
     expect(inPath).toEqual(Object.keys(endpoint.params?.shape ?? {}))
     expect(endpoint.path.startsWith('/api/v1/')).toBe(!endpoint.path.startsWith('/health'))
@@ -69,7 +69,7 @@ describe.each(endpoints)('$name', ({ endpoint }: { endpoint: Endpoint }) => {
   })
 })
 
-test('no two endpoints answer one request', () => {
+test('no two endpoints answer the same request', () => {
   const routes = endpoints.map(({ endpoint }) => `${endpoint.method} ${endpoint.path}`)
   expect(new Set(routes).size).toBe(routes.length)
 })
@@ -89,7 +89,7 @@ describe('the numbers of the contract', () => {
     })
   })
 
-  test('retries: twelve tries over not quite 76 hours', () => {
+  test('retries: twelve attempts in less than 76 hours', () => {
     expect(WEBHOOK_RETRY_DELAYS_S).toHaveLength(12)
     const total_s = WEBHOOK_RETRY_DELAYS_S.reduce((sum, delay) => sum + delay, 0)
     expect(total_s / 3600).toBeCloseTo(75.71, 2)

@@ -45,7 +45,7 @@ function resolves(ref: string): boolean {
 }
 
 describe('the document', () => {
-  test('is plain JSON without anything undefined', () => {
+  test('is JSON without undefined', () => {
     for (const [path, value] of nodes(document)) {
       expect(['string', 'number', 'boolean', 'object'], path).toContain(typeof value)
     }
@@ -66,18 +66,18 @@ describe('the document', () => {
     expect(operation.security.length > 0).toBe(endpoint.auth !== 'none')
   })
 
-  test('has nothing that is not an endpoint', () => {
+  test('has only the endpoints of the API', () => {
     const documented = Object.values(document.paths).flatMap((path) => Object.keys(path))
     expect(documented).toHaveLength(endpoints.length)
   })
 
-  test('refers only to what is there', () => {
+  test('has no broken reference', () => {
     const refs = [...nodes(document)].filter(([path]) => path.endsWith('/$ref'))
     expect(refs.length).toBeGreaterThan(50)
     for (const [path, ref] of refs) expect(resolves(String(ref)), `${path} → ${ref}`).toBe(true)
   })
 
-  test('describes every value: no empty schema, no pattern nobody can read, no internal name', () => {
+  test('describes every value: no empty schema, no pattern next to a format, no internal name', () => {
     for (const [path, value] of nodes(document)) {
       const isSchema = /\/(schema|properties\/[^/]+|items)$/.test(path)
       if (isSchema) expect(Object.keys(value as object), path).not.toEqual([])
@@ -116,7 +116,7 @@ describe('the document', () => {
 })
 
 describe('an operation', () => {
-  test('says what may stand in a query', () => {
+  test('describes its query', () => {
     const { parameters = [] } = operationOf('GET', '/api/v1/messages')
     expect(parameters.find(({ name }) => name === 'limit')).toEqual({
       name: 'limit',
@@ -130,14 +130,14 @@ describe('an operation', () => {
     })
   })
 
-  test('says what stands in a path', () => {
+  test('describes its path parameters', () => {
     const { parameters } = operationOf('GET', '/api/v1/messages/{id}')
     expect(parameters).toMatchObject([
       { name: 'id', in: 'path', required: true, schema: { type: 'string', format: 'uuid' } },
     ])
   })
 
-  test('offers a body per channel, refuses unknown fields, and takes an Idempotency-Key', () => {
+  test('has a body for each channel without unknown fields, and an Idempotency-Key', () => {
     const { requestBody, parameters } = operationOf('POST', '/api/v1/messages/send')
     expect(requestBody?.content['application/json'].schema).toEqual({
       oneOf: ['Sms', 'Whatsapp', 'Email'].map((channel) => ({
@@ -162,7 +162,7 @@ describe('an operation', () => {
     expect(responses['201']?.headers).toHaveProperty('X-RateLimit-Remaining')
   })
 
-  test('may be opened by either credential', () => {
+  test('accepts either credential', () => {
     expect(operationOf('GET', '/api/v1/webhooks').security).toEqual([{ jwt: [] }, { api_key: [] }])
   })
 })

@@ -15,7 +15,7 @@ function refusalOf(value: unknown): string | undefined {
 }
 
 describe('page and limit', () => {
-  test('are numbers made of texts, with defaults', () => {
+  test('are numbers read from strings, with defaults', () => {
     expect(decode(query, {})).toEqual({ page: 1, limit: 50 })
     expect(decode(query, { page: '7', limit: '100' })).toEqual({ page: 7, limit: 100 })
     expect(query.encode({ page: 7, limit: 100 })).toEqual({ page: '7', limit: '100' })

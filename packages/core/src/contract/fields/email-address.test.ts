@@ -61,7 +61,7 @@ describe('emailAddress', () => {
     expect(emailAddress(text)).toBeNull()
   })
 
-  test('254 characters are the most', () => {
+  test('accepts 254 characters and refuses 255', () => {
     const tail = `.${label63}.${label63}.com`
     const fits = `${'a'.repeat(60)}@${'c'.repeat(254 - 61 - tail.length)}${tail}`
     expect(fits).toHaveLength(254)
@@ -69,7 +69,7 @@ describe('emailAddress', () => {
     expect(emailAddress(`a${fits}`)).toBeNull()
   })
 
-  test('a hostile text costs no more than its length', () => {
+  test('reads a hostile text in linear time', () => {
     const began = performance.now()
     for (const text of ['a.'.repeat(1e6), `a@${'a-'.repeat(1e6)}`, '@'.repeat(1e6)]) {
       expect(emailAddress(text)).toBeNull()
@@ -79,14 +79,14 @@ describe('emailAddress', () => {
 })
 
 describe('the key of an address', () => {
-  test('is one for all spellings of a mailbox', () => {
+  test('is the same for all spellings of a mailbox', () => {
     expect(emailKey('Asha@münchen.de')).toBe('asha@xn--mnchen-3ya.de')
     expect(emailKey('asha@XN--MNCHEN-3YA.de')).toBe('asha@xn--mnchen-3ya.de')
     expect(emailKey('asha@example.com')).not.toBe(emailKey('asha+1@example.com'))
   })
 
-  test('of what is no address is the text in lower case', () => {
+  test('of a text that is not an address is the text in lower case', () => {
     expect(emailKey('+255700000001')).toBe('+255700000001')
-    expect(emailKey('Nobody')).toBe('nobody')
+    expect(emailKey('Support')).toBe('support')
   })
 })

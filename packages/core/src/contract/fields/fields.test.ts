@@ -16,7 +16,7 @@ import {
 } from './fields.ts'
 import { units } from './units.ts'
 
-/** The text with which a field named `it` refuses a value, or undefined. */
+/** The message with which a field named `it` refuses the value, or undefined. */
 function refusalOf(schema: z.ZodType, value: unknown): string | undefined {
   try {
     decode(z.object({ it: schema }), { it: value })
@@ -39,7 +39,7 @@ describe('a text that may be a phone number', () => {
     [' 1234567890123456', ' 1234567890123456'],
     ['a 12', 'a 12'],
     [' asha@example.com', ' asha@example.com'],
-  ])('%j is %j', (given, read) => {
+  ])('%j is read as %j', (given, read) => {
     expect(decode(phoneOrText(text(255)), given)).toBe(read)
   })
 })
@@ -68,7 +68,7 @@ describe('phone', () => {
 })
 
 describe('instants', () => {
-  test('are Dates inside and ISO 8601 with milliseconds and Z outside', () => {
+  test('are Dates, and ISO 8601 with milliseconds and Z in JSON', () => {
     const date = new Date('2026-05-04T09:30:00.000Z')
     expect(timestamp.decode('2026-05-04T09:30:00.000Z')).toEqual(date)
     expect(timestamp.encode(date)).toBe('2026-05-04T09:30:00.000Z')
@@ -78,11 +78,11 @@ describe('instants', () => {
     expect(refusalOf(dateTime.optional(), value)).toBe('Invalid date format. Use ISO 8601 format.')
   })
 
-  test('a number is not a date', () => {
+  test('refuses a number', () => {
     expect(refusalOf(dateTime, 1777887015000)).toBe('it must be a string')
   })
 
-  test('an invalid Date cannot leave', () => {
+  test('does not encode an invalid Date', () => {
     expect(timestamp.safeEncode(new Date(Number.NaN)).success).toBe(false)
   })
 })
@@ -105,17 +105,17 @@ describe('credits', () => {
     )
   })
 
-  test('a text is not a number', () => {
+  test('refuses a string', () => {
     expect(refusalOf(credits, '1')).toBe('it must be a number')
   })
 
-  test('a fraction of a unit cannot leave', () => {
+  test('does not encode a fraction of a unit', () => {
     expect(credits.safeEncode(0.5 as ReturnType<typeof units>).success).toBe(false)
   })
 })
 
 describe('metadata', () => {
-  test('is handed through with every key, __proto__ and constructor among them', () => {
+  test('keeps every key, also __proto__ and constructor', () => {
     const value = JSON.parse('{"__proto__":{"admin":true},"constructor":1,"order_id":"A1","n":[1]}')
     const read = decode(z.strictObject({ metadata }), { metadata: value }).metadata
     expect(JSON.stringify(read)).toBe(JSON.stringify(value))
@@ -126,14 +126,14 @@ describe('metadata', () => {
     expect(refusalOf(metadata, value)).toBe('it must be an object')
   })
 
-  test('50 keys pass and 51 do not', () => {
+  test('accepts 50 keys and refuses 51', () => {
     const keys = (n: number) =>
       Object.fromEntries(Array.from({ length: n }, (_, i) => [`k${i}`, i]))
     expect(refusalOf(metadata, keys(50))).toBeUndefined()
     expect(refusalOf(metadata, keys(51))).toBe('Metadata must have at most 50 keys')
   })
 
-  test('8192 bytes of JSON pass and 8193 do not, counted as UTF-8', () => {
+  test('accepts 8192 bytes of JSON in UTF-8 and refuses 8193', () => {
     const bytes = (n: number) => ({ k: 'x'.repeat(n - '{"k":""}'.length) })
     expect(refusalOf(metadata, bytes(8192))).toBeUndefined()
     expect(refusalOf(metadata, bytes(8193))).toBe('Metadata must be at most 8192 bytes of JSON')
@@ -169,7 +169,7 @@ describe('links', () => {
     )
   })
 
-  test('2048 characters are the most', () => {
+  test('accepts 2048 characters and refuses 2049', () => {
     const long = (n: number) => `https://example.com/${'a'.repeat(n - 20)}`
     expect(refusalOf(httpUrl, long(2048))).toBeUndefined()
     expect(refusalOf(httpUrl, long(2049))).toBe('it must be at most 2048 characters')
@@ -177,12 +177,12 @@ describe('links', () => {
 })
 
 describe('names and keys', () => {
-  test.each(['Example Ltd', "Asha's Café", '例'])('a sender can be called %s', (value) => {
+  test.each(['Example Ltd', "Asha's Café", '例'])('accepts the sender %s', (value) => {
     expect(refusalOf(senderName, value)).toBeUndefined()
   })
 
   test.each(['Bank <ceo@bank.test>', 'a@b', 'a\r\nBcc: b', 'a\u202eb', 'a\u2028b'])(
-    'a sender cannot be called %j',
+    'refuses the sender %j',
     (value) => {
       expect(refusalOf(senderName, value)).toBe(
         'Sender name must be one line without "<", ">", "@" or direction marks',
@@ -190,17 +190,17 @@ describe('names and keys', () => {
     },
   )
 
-  test.each(['a', 'order 17', 'x'.repeat(255)])('an idempotency key can be %s', (value) => {
+  test.each(['a', 'order 17', 'x'.repeat(255)])('accepts the idempotency key %s', (value) => {
     expect(refusalOf(idempotencyKey, value)).toBeUndefined()
   })
 
-  test.each(['x'.repeat(256), ' a', 'a\n', 'ä'])('an idempotency key cannot be %j', (value) => {
+  test.each(['x'.repeat(256), ' a', 'a\n', 'ä'])('refuses the idempotency key %j', (value) => {
     expect(refusalOf(idempotencyKey, value)).toBe(
       'Idempotency-Key must be 1 to 255 printable ASCII characters',
     )
   })
 
-  test('an id is a UUID', () => {
+  test('accepts only UUIDs as ids', () => {
     expect(refusalOf(uuid, '01934f5e-8c00-7a3b-9d2e-5f6a7b8c9d01')).toBeUndefined()
     expect(refusalOf(uuid, '42')).toBe('it must be a UUID')
   })

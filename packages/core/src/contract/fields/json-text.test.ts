@@ -39,7 +39,7 @@ describe('jsonShape', () => {
     ['7', 0],
     ['"unclosed [[', 0],
     ['', 0],
-  ])('%s is %d deep', (text, depth) => {
+  ])('%s has %d levels', (text, depth) => {
     expect(jsonShape(text).depth).toBe(depth)
   })
 
@@ -64,11 +64,11 @@ describe('jsonShape', () => {
     [`["${'9'.repeat(400)}"]`, false],
     ['[12,"e",345]', false],
     ['[true,345]', false],
-  ])('says whether %s may be past all bounds: %s', (text, isVast) => {
+  ])('says whether %s may have an infinite number: %s', (text, isVast) => {
     expect(jsonShape(text).has_vast_number).toBe(isVast)
   })
 
-  test('never misses a number that is read as infinite', () => {
+  test('finds every number that is read as infinite', () => {
     const number = fc
       .tuple(fc.nat(), fc.constantFrom('e', 'E', 'e+', 'E+'), fc.nat({ max: 999 }))
       .map(([digits, e, exponent]) => `${digits}${e}${exponent}`)
@@ -83,7 +83,7 @@ describe('jsonShape', () => {
 describe('longestList', () => {
   const member = fc.oneof(fc.jsonValue(), fc.array(fc.jsonValue(), { maxLength: 40 }))
 
-  test('its parts, put together, are the parsed list', () => {
+  test('has parts that together are the parsed list', () => {
     fc.assert(
       fc.property(fc.dictionary(fc.string(), member), fc.integer({ min: 1, max: 9 }), (body, n) => {
         const text = JSON.stringify(body)
@@ -100,13 +100,13 @@ describe('longestList', () => {
     )
   })
 
-  test('is the one with the most values', () => {
+  test('returns the list with the most values', () => {
     const text = '{"a":[1,2,3],"b":[[1,2,3,4]],"c":{"d":[1,2,3,4,5,6,7]},"e":[]}'
     expect(longestList(text, 2)?.name).toBe('b')
   })
 
   test.each(['{"a":[]}', '{"a":{}}', '[[1,2],[3]]', '{"a"', '', '{"a":[1,2'])(
-    'there is none in %s',
+    'returns null for %s',
     (text) => {
       expect(longestList(text, 2)).toBeNull()
     },
@@ -134,17 +134,17 @@ describe('checkValue', () => {
     'text',
     null,
     JSON.parse('{"__proto__":{"a":"b"}}'),
-  ])('lets %j pass', (value) => {
+  ])('accepts %j', (value) => {
     expect(() => checkValue(value)).not.toThrow()
   })
 
-  test('looks under __proto__ too', () => {
+  test('checks the value of __proto__ too', () => {
     expect(refusalOf(JSON.parse('{"__proto__":{"a":"\\u0000"}}')).details?.[0]?.path).toBe(
       '__proto__.a',
     )
   })
 
-  test('16 levels pass and 17 do not', () => {
+  test('accepts 16 levels and refuses 17', () => {
     expect(() => checkValue(JSON.parse(nested(16)))).not.toThrow()
     expect(refusalOf(JSON.parse(nested(17))).message).toBe('JSON must not be nested deeper than 16')
   })

@@ -17,7 +17,7 @@ describe('units', () => {
     },
   )
 
-  test('there is one zero', () => {
+  test('turns -0 into 0', () => {
     expect(Object.is(units(-0), 0)).toBe(true)
     expect(Object.is(parseCredits('-0'), 0)).toBe(true)
   })
@@ -54,7 +54,7 @@ describe('parseCredits', () => {
   })
 })
 
-describe('outside', () => {
+describe('formatCredits and creditsOf', () => {
   test.each([
     [100_000, '0.1'],
     [12_000_000, '12'],
@@ -62,12 +62,12 @@ describe('outside', () => {
     [1, '0.000001'],
     [-500_000, '-0.5'],
     [UNITS_MAX, '999999999.999999'],
-  ])('%d units are written %s', (n, text) => {
+  ])('write %d units as %s', (n, text) => {
     expect(formatCredits(units(n))).toBe(text)
     expect(JSON.stringify(creditsOf(units(n)))).toBe(text)
   })
 
-  test('every amount survives its text and its JSON number', () => {
+  test('keep every amount in its text and its JSON number', () => {
     fc.assert(
       fc.property(amounts, (n) => {
         expect(parseCredits(formatCredits(units(n)))).toBe(n)

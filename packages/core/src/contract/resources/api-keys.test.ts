@@ -19,7 +19,7 @@ const row = {
 }
 
 describe('creation', () => {
-  test('is of live mode by default; the scopes follow from the mode', () => {
+  test('has the mode live by default; the scopes follow from the mode', () => {
     expect(decode(apiKeys.create.body, { name: 'x' })).toEqual({ name: 'x', mode: 'live' })
     expect(DEFAULT_SCOPES).toEqual({
       live: [...SCOPES],
@@ -27,7 +27,7 @@ describe('creation', () => {
     })
   })
 
-  test('takes every restriction', () => {
+  test('accepts every restriction', () => {
     const body = {
       name: 'x',
       scopes: ['read_messages'],
@@ -68,20 +68,20 @@ describe('creation', () => {
     'fe80::1%eth0',
     '10.0.0.0/',
     'example.com',
-  ])('%j is no network', (network) => {
+  ])('refuses the network %j', (network) => {
     expect(() => decode(apiKeys.create.body, { name: 'x', allowed_ips: [network] })).toThrow(
       /allowed_ips/,
     )
   })
 
-  test('is answered flat, with the key', () => {
+  test('answers with a flat record and the key', () => {
     const wire = apiKeys.create.data.encode({ ...row, key: 'svc_secret', warning: 'Shown once.' })
     expect(wire).toMatchObject({ id: row.id, key: 'svc_secret', daily_credit_limit: 5 })
     expect(wire).not.toHaveProperty('is_active')
   })
 })
 
-test('neither the key nor its hash can leave in a list', () => {
+test('a list has neither keys nor hashes', () => {
   const pagination = { total: 1, page: 1, pages: 1, limit: 50 }
   const stored = { ...row, key: 'svc_secret', key_hash: 'hash', workspace_id: 'w' }
   const wire = apiKeys.list.data.encode({ api_keys: [stored], pagination })

@@ -5,7 +5,7 @@ import { readCreditPackages } from './credit-packages.ts'
 const STARTER = { id: 'a', name: 'A', credits: 0.1, price: { amount: 1, currency: 'USD' } }
 
 describe('readCreditPackages', () => {
-  it('reads packages, and fills in what may be left out', () => {
+  it('reads packages, with defaults for optional fields', () => {
     expect(readCreditPackages(JSON.stringify([STARTER]))).toStrictEqual([
       { ...STARTER, description: '', credits: parseCredits('0.1'), bonus_credits: 0 },
     ])

@@ -25,7 +25,7 @@ function refusalOf(value: unknown): string | undefined {
   return undefined
 }
 
-describe('attachments are taken as they stand', () => {
+describe('attachments are accepted unchanged', () => {
   test.each<[string, unknown[]]>([
     ['one', [file()]],
     ['none', []],
@@ -77,7 +77,7 @@ describe('attachments are refused', () => {
   })
 })
 
-test('a bulk has none: each of its messages would keep a copy', () => {
+test('a bulk has no attachments: each of its messages would have a copy', () => {
   const { content } = mail([file()])
   const bulk = { channel: 'email', content, recipients: ['asha@example.com'] }
   expect(() => decode(bulkRequest({ voice: false }), bulk)).toThrow(

@@ -21,7 +21,7 @@ const change: EventData<'message.failed'> = {
 }
 
 describe.each(EVENT_KINDS)('%s', (kind) => {
-  test('has a sentence, and an example that is its data to the letter', () => {
+  test('has a description and an example of exactly its data', () => {
     const { description, data, example } = EVENTS[kind]
     expect(description).toMatch(/^[A-Z].*\.$/)
     const decoded = data.decode(example as never)
@@ -30,7 +30,7 @@ describe.each(EVENT_KINDS)('%s', (kind) => {
 })
 
 describe('eventBody', () => {
-  test('is compact JSON of event and data, and leaves out what the event does not name', () => {
+  test('returns compact JSON of event and data, without fields that the event does not name', () => {
     const stored = { ...change, workspace_id: 'w', content: { text: 'private' } }
     expect(eventBody('message.failed', stored)).toBe(
       '{"event":"message.failed","data":{"message_id":"01934f5e-8c00-7a3b-9d2e-5f6a7b8c9d01",' +
@@ -41,7 +41,7 @@ describe('eventBody', () => {
     )
   })
 
-  test('is the same after parsing and printing, so a receiver that does so still verifies', () => {
+  test('returns the same bytes after a receiver parses and prints them', () => {
     const metadata = fc.json().map((text) => JSON.parse(`{"__proto__":1,"2":0,"k":${text},"1":0}`))
     fc.assert(
       fc.property(metadata, fc.string({ unit: 'binary' }), (given, error_message) => {

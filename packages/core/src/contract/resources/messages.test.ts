@@ -36,7 +36,7 @@ const row = {
 } satisfies Message
 
 describe('a message', () => {
-  test('leaves as JSON without anything that the record does not name', () => {
+  test('is encoded without fields that the record does not name', () => {
     const stored = { ...row, sender: 'SVC', api_key_id: 'k', accepted: false, sequence: 0 }
     const wire = message.encode(stored)
     expect(Object.keys(wire).sort()).toEqual(Object.keys(row).sort())
@@ -44,16 +44,16 @@ describe('a message', () => {
     expect(JSON.stringify(wire.metadata)).toBe('{"__proto__":{"a":1},"order_id":"A1"}')
   })
 
-  test('comes back as it was', () => {
+  test('is decoded to the same value', () => {
     expect(message.decode(JSON.parse(JSON.stringify(message.encode(row))))).toEqual(row)
   })
 
-  test('that is wrong cannot leave', () => {
+  test('is not encoded if it is invalid', () => {
     const wrong = { ...row, status: 'lost' } as unknown as Message
     expect(message.safeEncode(wrong).success).toBe(false)
   })
 
-  test('has the very fields of the specification', () => {
+  test('has exactly the fields of the specification', () => {
     const specified = ['id', 'workspace_id', 'channel', 'recipient', 'content', 'status']
       .concat(['credits_used', 'provider_message_id', 'error_message', 'metadata'])
       .concat(['created_at', 'updated_at', 'delivered_at'])
@@ -62,13 +62,13 @@ describe('a message', () => {
 })
 
 describe('the answer to a send', () => {
-  test('is four fields, credits being a number', () => {
+  test('has four fields, with credits as a number', () => {
     const wire = z.encode(api.messages.send.data, {
       message_id: row.id,
       status: 'queued',
       credits_used: units(100_000),
       created_at: at,
-      workspace_id: 'not to be told',
+      workspace_id: 'not a field of the answer',
     } as never)
     expect(JSON.stringify(wire)).toBe(
       `{"message_id":"${row.id}","status":"queued","credits_used":0.1,"created_at":"2026-05-04T09:30:00.000Z"}`,
@@ -77,7 +77,7 @@ describe('the answer to a send', () => {
 })
 
 describe('the filters of a list', () => {
-  test('are read', () => {
+  test('are decoded', () => {
     const query = {
       channel: 'voice',
       status: 'failed',
@@ -98,7 +98,7 @@ describe('the filters of a list', () => {
     })
   })
 
-  test('that nobody knows are not looked at', () => {
+  test('are ignored if they are unknown', () => {
     expect(decode(api.messages.list.query, { utm_source: 'x' })).toEqual({ page: 1, limit: 50 })
   })
 
@@ -108,7 +108,7 @@ describe('the filters of a list', () => {
     [{ startDate: '01/05/2026' }, 'Invalid date format. Use ISO 8601 format.'],
     [{ endDate: ['2026-05-01', '2026-05-02'] }, 'endDate must be a string'],
     [{ limit: '0' }, 'Limit must be between 1 and 100'],
-  ])('%j is refused', (query, message) => {
+  ])('%j are refused', (query, message) => {
     expect(() => decode(api.messages.list.query, query)).toThrow(message)
   })
 })

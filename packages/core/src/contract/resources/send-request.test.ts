@@ -23,7 +23,7 @@ function refusalOf(value: unknown): string | undefined {
   return undefined
 }
 
-describe('taken as it stands', () => {
+describe('accepted unchanged', () => {
   test.each<[string, unknown]>([
     ['a text message', sms('Hi')],
     ['1600 code units', sms('x'.repeat(1600))],
@@ -115,21 +115,21 @@ describe('refused', () => {
 })
 
 describe('voice', () => {
-  test('is refused and not named until it is served', () => {
+  test('is refused and not named without a voice provider', () => {
     const closed = sendRequest({ voice: false })
     expect(() => decode(closed, voice({ text: 'Hello' }))).toThrow(
       'Invalid channel. Must be one of: sms, whatsapp, email',
     )
   })
 
-  test('is named once it is served', () => {
+  test('is named with a voice provider', () => {
     expect(refusalOf({ ...sms('Hi'), channel: 'fax' })).toBe(
       'Invalid channel. Must be one of: sms, whatsapp, email, voice',
     )
   })
 })
 
-test('a body with __proto__ in its content gets no other prototype', () => {
+test('__proto__ in the content of a body sets no prototype', () => {
   const body = JSON.parse(
     '{"to":"+14155552671","channel":"sms","content":{"text":"Hi","__proto__":{"x":1}}}',
   )

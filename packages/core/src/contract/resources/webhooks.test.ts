@@ -24,11 +24,11 @@ const row = {
 }
 
 describe('creation', () => {
-  test('subscribes to everything unless told', () => {
+  test('subscribes to all events by default', () => {
     expect(decode(webhooks.create.body, { url })).toEqual({ url, events: ['*'] })
   })
 
-  test('takes a description, kinds and headers', () => {
+  test('accepts a description, kinds and headers', () => {
     const body = {
       url: 'http://127.0.0.1:4000/hook',
       description: 'Orders',
@@ -70,13 +70,13 @@ describe('creation', () => {
     'X-Svc-Signature',
     'webhook-id',
     'User-Agent',
-  ])('the header %s is ours', (name) => {
+  ])('refuses the reserved header %s', (name) => {
     expect(() => decode(webhooks.create.body, { url, headers: { [name]: 'a' } })).toThrow(
       `Header ${name} is reserved`,
     )
   })
 
-  test('tells the secret, and it alone does', () => {
+  test('is the only answer with the secret', () => {
     const stored = { ...row, secret: 'whsec_x', workspace_id: 'w', previous_secret: 'whsec_y' }
     const created = webhooks.create.data.encode({ webhook: stored }).webhook
     expect(created.secret).toBe('whsec_x')
@@ -85,13 +85,13 @@ describe('creation', () => {
     expect(Object.keys(read).sort()).toEqual(Object.keys(row).sort())
   })
 
-  test('header values cannot leave by mistake', () => {
+  test('does not encode header values', () => {
     const stored = { ...row, headers: { Authorization: 'secret' } } as never
     expect(webhooks.get.data.safeEncode({ webhook: stored }).success).toBe(false)
   })
 })
 
-test('the list of kinds shows every kind with a whole delivery', () => {
+test('the list of kinds has an example of a delivery for each', () => {
   const events = EVENT_KINDS.map((name) => ({
     name,
     description: EVENTS[name].description,
@@ -102,7 +102,7 @@ test('the list of kinds shows every kind with a whole delivery', () => {
   expect(wire.events[1]?.example.data).toHaveProperty('message_id')
 })
 
-test('a delivery leaves as the record says', () => {
+test('a delivery is encoded as its record', () => {
   const delivery = {
     id: '01934f5e-8c00-7a3b-9d2e-5f6a7b8c9d04',
     webhook_id: row.id,

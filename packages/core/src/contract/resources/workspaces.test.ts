@@ -44,7 +44,7 @@ describe('signup', () => {
     expect(() => decode(workspaces.signup.body, { ...signup, ...more })).toThrow(message)
   })
 
-  test('tells five fields of the workspace', () => {
+  test('returns five fields of the workspace', () => {
     const { workspace } = workspaces.signup.data.encode({ workspace: stored, message: 'Sent.' })
     expect(workspace).toEqual({
       id: row.id,
@@ -57,14 +57,14 @@ describe('signup', () => {
 })
 
 describe('login', () => {
-  test('does not tell a short password from a wrong one', () => {
+  test('does not distinguish a short password from a wrong one', () => {
     const body = { email: 'a@b.co', password: 'x' }
     expect(decode(workspaces.login.body, body)).toEqual(body)
   })
 })
 
 describe('account', () => {
-  test('is flat, and a hash cannot leave in it', () => {
+  test('is flat and has no hash', () => {
     const wire = workspaces.account.data.encode(stored)
     expect(Object.keys(wire).sort()).toEqual(Object.keys(row).sort())
     expect(workspaces.account.data.decode(wire)).toEqual(row)

@@ -12,7 +12,7 @@ const purpose = fc.constantFrom('bounce' as const, 'unsubscribe' as const)
 const ref = fc.record({ workspace_id: fc.uuid(), message_id: fc.uuid() })
 
 describe('a token that names a message', () => {
-  it('comes back in any case, and fits a local part behind b+', () => {
+  it('is read in any case, and fits a local part after b+', () => {
     fc.assert(
       fc.property(fc.string(), purpose, ref, (secret, of, about) => {
         const token = messageToken(secret, of, about)
@@ -24,7 +24,7 @@ describe('a token that names a message', () => {
     )
   })
 
-  it('fits for the least and the greatest ids there can be', () => {
+  it('has the same length for the smallest and the largest ids', () => {
     for (const digit of ['0', 'f']) {
       const id = '00000000-0000-0000-0000-000000000000'.replaceAll('0', digit)
       const about = { workspace_id: id, message_id: id }
@@ -34,7 +34,7 @@ describe('a token that names a message', () => {
     }
   })
 
-  it('stays the same for ever: links and addresses with it are out there', () => {
+  it('never changes: sent links and addresses contain it', () => {
     expect(messageToken(SECRET, 'bounce', REF)).toMatchInlineSnapshot(
       `"05l7g9hxkoyf0oebimc47moyb36emz5cq4nf7l8mp8nyogu4ypz355nqw28yuj"`,
     )
@@ -43,13 +43,13 @@ describe('a token that names a message', () => {
     )
   })
 
-  it('is none for the other purpose, and none under another secret', () => {
+  it('is invalid for the other purpose and with another secret', () => {
     const token = messageToken(SECRET, 'bounce', REF)
     expect(readMessageToken(SECRET, 'unsubscribe', token)).toBeNull()
     expect(readMessageToken('another secret', 'bounce', token)).toBeNull()
   })
 
-  it('is none with any one digit changed, missing or added', () => {
+  it('is invalid with one digit changed, missing or added', () => {
     const token = messageToken(SECRET, 'bounce', REF)
     for (let at = 0; at < token.length; at += 1) {
       const [before, digit, after] = [token.slice(0, at), token[at], token.slice(at + 1)]
@@ -60,7 +60,7 @@ describe('a token that names a message', () => {
     }
   })
 
-  it('is none where the ids of another message stand before a known one’s proof', () => {
+  it('is invalid with the ids of another message', () => {
     const other = { ...REF, message_id: '01999c7e-8f5d-7001-9a3b-2c4d5e6f7083' }
     const value = (about: typeof REF) =>
       [...messageToken(SECRET, 'bounce', about)].reduce(
@@ -72,7 +72,7 @@ describe('a token that names a message', () => {
     expect(readMessageToken(SECRET, 'bounce', token)).toBeNull()
   })
 
-  it('is none where it says more than forty bytes can, and whatever else a stranger says', () => {
+  it('is invalid if it encodes more than forty bytes, or is any other text', () => {
     expect(readMessageToken(SECRET, 'bounce', 'z'.repeat(62))).toBeNull()
     fc.assert(
       fc.property(fc.string({ maxLength: 100 }), purpose, (text, of) => {
@@ -81,7 +81,7 @@ describe('a token that names a message', () => {
     )
   })
 
-  it('is made of UUIDs alone, and says nothing of what else it got', () => {
+  it('refuses ids that are not UUIDs, without repeating them', () => {
     for (const id of ['m1', '', REF.message_id.toUpperCase(), `${REF.message_id}0`]) {
       const make = () => messageToken(SECRET, 'bounce', { ...REF, message_id: id })
       expect(make).toThrow(new RangeError('an id of a message is not a lower-case UUID'))

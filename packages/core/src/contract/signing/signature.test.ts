@@ -26,7 +26,7 @@ function check(more: Partial<Verification>) {
 }
 
 describe('sign', () => {
-  test('gives the eight headers of the contract', () => {
+  test('returns the eight headers of the contract', () => {
     expect(headers).toEqual({
       'X-Svc-Event': 'message.delivered',
       'X-Svc-Signature': expect.stringMatching(/^[0-9a-f]{64}$/),
@@ -39,12 +39,12 @@ describe('sign', () => {
     })
   })
 
-  test('signs bytes and text alike', () => {
+  test('gives bytes and text the same signature', () => {
     expect(sign({ ...signing, body: Buffer.from(body) })).toEqual(headers)
     expect(sign({ ...signing, body: new Uint8Array(Buffer.from(body)) })).toEqual(headers)
   })
 
-  test('carries both secrets while a rotation overlaps, the first alone in the single-value headers', () => {
+  test('signs with both secrets while a rotation overlaps, with the first only in the single-value headers', () => {
     const both = sign({ ...signing, previous_secret: other })
     const old = sign({ ...signing, secret: other })
     expect(both['webhook-signature']).toBe(
@@ -53,37 +53,37 @@ describe('sign', () => {
     expect(both['X-Svc-Signature']).toBe(headers['X-Svc-Signature'])
   })
 
-  test.each(['', 'whsec_'])('never signs with the empty secret %j', (empty) => {
+  test.each(['', 'whsec_'])('refuses the empty secret %j', (empty) => {
     expect(() => sign({ ...signing, secret: empty })).toThrow('A webhook secret is empty')
   })
 
-  test('a known vector', () => {
+  test('returns the signature of a known vector', () => {
     expect(signHex('key', 'The quick brown fox jumps over the lazy dog')).toBe(
       'f7bc83f430538424b13298e6aa6fb143ef4d59a14946175997479dbc2d1a3cd8',
     )
   })
 })
 
-describe('other people verify it', () => {
-  test('by node:crypto, as the specification describes', () => {
+describe('a signature', () => {
+  test('is verified by node:crypto, as in the specification', () => {
     const raw = Buffer.from(body)
     const digest = createHmac('sha256', secret).update(raw).digest('hex')
     expect(headers['X-Svc-Signature']).toBe(digest)
   })
 
-  test('by the standardwebhooks package', () => {
+  test('is verified by the standardwebhooks package', () => {
     const now = sign({ ...signing, at: new Date() })
     expect(new Webhook(secret).verify(body, now)).toEqual(JSON.parse(body))
     expect(() => new Webhook(other).verify(body, now)).toThrow('No matching signature found')
   })
 
-  test('by the standardwebhooks package, with either secret of a rotation', () => {
+  test('is verified by the standardwebhooks package with either secret of a rotation', () => {
     const both = sign({ ...signing, at: new Date(), previous_secret: other })
     expect(new Webhook(secret).verify(body, both)).toEqual(JSON.parse(body))
     expect(new Webhook(other).verify(body, both)).toEqual(JSON.parse(body))
   })
 
-  test('and what the standardwebhooks package signs, we verify', () => {
+  test('of the standardwebhooks package is verified', () => {
     const webhook_signature = new Webhook(secret).sign('e1', at, body)
     const result = check({ headers: { ...headers, 'webhook-signature': webhook_signature } })
     expect(result).toMatchObject({ ok: true, scheme: 'standard' })
@@ -102,7 +102,7 @@ describe('verify accepts', () => {
     ['the headers of Fetch', { headers: new Headers(headers) }, authentic],
     ['the second of two secrets', { secret: [other, secret] }, { ok: true, secret_index: 1 }],
     ['five minutes of difference', { now: later(299) }, { ok: true }],
-    ['any age when told so', { now: later(1e6), tolerance_s: false }, { ok: true }],
+    ['any age without a tolerance', { now: later(1e6), tolerance_s: false }, { ok: true }],
     [
       'bare hex',
       { headers: hexOnly },
@@ -113,9 +113,13 @@ describe('verify accepts', () => {
       { headers: undefined, signature: headers['X-Svc-Signature'] },
       { ok: true, scheme: 'hex' },
     ],
-    ['no X-Svc-Event, for the body says it', { headers: hexOnly }, { event: 'message.delivered' }],
     [
-      'a body that is no event',
+      'no X-Svc-Event, because the body has the event',
+      { headers: hexOnly },
+      { event: 'message.delivered' },
+    ],
+    [
+      'a body that is not an event',
       { body: 'text', headers: sign({ ...signing, body: 'text' }) },
       authentic,
     ],
@@ -130,12 +134,12 @@ describe('verify accepts', () => {
       { ok: true },
     ],
     [
-      'a header that came as a list',
+      'a header that is a list',
       { headers: { 'x-svc-signature': [headers['X-Svc-Signature']] } },
       { ok: true },
     ],
     [
-      'signatures of versions it does not know beside one it does',
+      'a signature of a known version next to unknown versions',
       { headers: { ...headers, 'webhook-signature': `v1a,xyz ${headers['webhook-signature']}` } },
       authentic,
     ],
@@ -212,23 +216,23 @@ describe('verify refuses', () => {
       'signature_mismatch',
     ],
     [
-      'a forged webhook-signature beside a right X-Svc-Signature',
+      'a forged webhook-signature next to a valid X-Svc-Signature',
       { headers: { ...headers, 'webhook-signature': forged['webhook-signature'] } },
       'signature_mismatch',
     ],
     ['an old delivery', { now: later(301) }, 'timestamp_too_old'],
     ['a delivery from the future', { now: later(-302) }, 'timestamp_too_new'],
     [
-      'a header that names another event than the body',
+      'another event in the header than in the body',
       { headers: { ...headers, 'X-Svc-Event': 'message.failed' } },
       'event_mismatch',
     ],
     [
-      'a header that names another event than the body, in hex',
+      'another event in the header than in the body, in hex',
       { headers: { ...hexOnly, 'x-svc-event': 'message.failed' } },
       'event_mismatch',
     ],
-    ['any age with no tolerance', { now: later(2), tolerance_s: 0 }, 'timestamp_too_old'],
+    ['any age with a tolerance of 0', { now: later(2), tolerance_s: 0 }, 'timestamp_too_old'],
   ])('%s', (_, more, reason) => {
     const result = check(more)
     expect(result).toMatchObject({ ok: false, reason, hint: expect.stringMatching(/\.|\?/) })
@@ -244,13 +248,13 @@ describe('verify refuses', () => {
     ],
     ['a secret of another webhook', { secret: other }, /secret of this webhook/],
     ['a secret without its prefix', { secret: secret.slice('whsec_'.length) }, /whsec_ is part/],
-  ])('%s, and says so', (_, more, hint) => {
+  ])('%s, with a hint', (_, more, hint) => {
     const result = check({ headers: hexOnly, ...more })
     expect(result).toMatchObject({ ok: false, reason: 'signature_mismatch' })
     expect(result).toHaveProperty('hint', expect.stringMatching(hint))
   })
 
-  test.each([undefined, 5, {}])('nothing where headers have %s instead of a text', (none) => {
+  test.each([undefined, 5, {}])('headers with the value %s', (none) => {
     const headers = { get: () => none } as unknown as Headers
     expect(check({ headers })).toMatchObject({ reason: 'missing_signature' })
     expect(check({ headers, signature: signHex(secret, body) })).toMatchObject({ ok: true })
@@ -258,7 +262,7 @@ describe('verify refuses', () => {
 })
 
 describe('mintSecret', () => {
-  test('is whsec_ and 32 bytes in base64', () => {
+  test('returns whsec_ and 32 bytes in base64', () => {
     expect(mintSecret((n) => Buffer.alloc(n, 7))).toBe(
       `whsec_${Buffer.alloc(32, 7).toString('base64')}`,
     )
@@ -267,7 +271,7 @@ describe('mintSecret', () => {
   })
 })
 
-test('a receiver that installs it gets node:crypto and nothing else', () => {
+test('@svc/core/webhooks loads only node:crypto', () => {
   const sources = ['signature.ts', 'sign.ts', 'verify.ts'].map((file) =>
     readFileSync(new URL(file, import.meta.url), 'utf8'),
   )

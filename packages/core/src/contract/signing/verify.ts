@@ -56,16 +56,17 @@ export type VerificationResult =
 
 const HINTS: Record<VerificationFailure, string> = {
   secret_unusable: 'Give the secret that was shown when the webhook was created (whsec_…).',
-  body_already_parsed: 'Give the raw body, a string or bytes: read it before any JSON parser does.',
-  missing_signature: 'There is neither webhook-signature nor X-Svc-Signature: is it a delivery?',
+  body_already_parsed: 'Pass the raw body, a string or bytes: read it before a JSON parser does.',
+  missing_signature: 'The request has neither webhook-signature nor X-Svc-Signature.',
   missing_id: 'webhook-signature needs the header webhook-id beside it.',
   missing_timestamp: 'webhook-signature needs the header webhook-timestamp beside it.',
   malformed_timestamp: 'webhook-timestamp must be whole seconds since 1970.',
   malformed_signature: 'Expected 64 lowercase hex digits, bare or after sha256=, or v1,<base64>.',
-  signature_mismatch: 'Is it the secret of this webhook, and the body byte for byte as it came?',
-  timestamp_too_old: 'The signature is right but old: a replay, or a clock that is wrong.',
-  timestamp_too_new: 'The signature is right but from the future: a clock is wrong.',
-  event_mismatch: 'X-Svc-Event, which is not signed, names another event than the signed body.',
+  signature_mismatch:
+    'Check the secret of this webhook, and that the body has the exact bytes received.',
+  timestamp_too_old: 'The signature is valid but old: a replay, or a wrong clock.',
+  timestamp_too_new: 'The signature is valid but from the future: a wrong clock.',
+  event_mismatch: 'X-Svc-Event, which is not signed, differs from the event in the signed body.',
 }
 
 /**
@@ -178,7 +179,7 @@ function mismatchHint(secrets: readonly string[], body: string | Uint8Array, sig
     return 'The secret is incomplete: whsec_ is part of it.'
   }
   if (signed(text.trimEnd())) return 'White space was added to the end of the body.'
-  if (signed(reprinted(text))) return 'The body was parsed and printed again: give the raw bytes.'
+  if (signed(reprinted(text))) return 'The body was parsed and printed again: pass the raw bytes.'
   return HINTS.signature_mismatch
 }
 
