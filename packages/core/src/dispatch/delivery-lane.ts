@@ -6,11 +6,11 @@ import { SealedError, type Sealer } from '../secrets/sealer.ts'
 import type { ClaimedDelivery } from '../storage/ports/hot.ts'
 import type { Storage } from '../storage/ports/storage.ts'
 import { type DeliverAnswer, deliveryOutcome } from '../webhooks/deliver.ts'
-import { secretsInTurn } from '../webhooks/rotation.ts'
 import {
   fingerprintOf,
   type Opened,
   openWebhook,
+  signingSecrets,
   type WebhookSecrets,
 } from '../webhooks/sealed-webhook.ts'
 import { batches, type Lane } from './lane.ts'
@@ -118,7 +118,7 @@ async function deliverBatch(
 ): Promise<void> {
   const { storage, runtime, performer, tracing, shares } = parts
   const began = runtime.elapsed()
-  const jobs = batch.map(({ delivery }) => ({ ...delivery, ...secretsInTurn(delivery) }))
+  const jobs = batch.map(({ delivery }) => ({ ...delivery, ...signingSecrets(delivery) }))
   const received = await performer
     .deliver(jobs, start_by_ms)
     .catch((error): (DeliverAnswer | null)[] => {
@@ -179,7 +179,7 @@ function resultOf(
   const { started_at_ms, used_other_secret, ...rest } =
     answer ?? lostAnswer(runtime.now().getTime())
   if (answer) losses.forget(delivery_id)
-  const turn = secretsInTurn(delivery)
+  const turn = signingSecrets(delivery)
   const signed_with = used_other_secret ? turn.other_secret : turn.secret
   return {
     workspace_id,

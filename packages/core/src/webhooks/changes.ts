@@ -11,34 +11,33 @@ import type { Sealer } from '../secrets/sealer.ts'
 import type { Storage } from '../storage/ports/storage.ts'
 import { assertRoomForWebhook, type WebhookQuotas } from './quota.ts'
 import { type OpenedWebhook, openWebhook, sealWebhook } from './sealed-webhook.ts'
-import { webhookOf } from './shown.ts'
 import type { TargetGuard } from './target.ts'
-import { checkMode, seenWebhook } from './viewed.ts'
+import { checkMode, visibleWebhook, webhookOf } from './views.ts'
 
-/** A record, with what its owner should know of the request. */
-export type Warned<T> = T & { warning?: string }
+/** A record, and a warning for its owner about the request. */
+export type WithWarning<T> = T & { warning?: string }
 
-/** What changes a webhook. Each throws SvcError `not_found`, also for a webhook that the viewer does not see. */
+/** Changes of a webhook. Each function throws SvcError `not_found`, also for a webhook that the viewer may not see. */
 export interface WebhookChanges {
   /**
-   * Changes the fields given, and answers the whole. What waits for the webhook and is not of a new mode is discarded
-   * when it is due.
-   * @throws SvcError `validation_error` for an address that deliveries may not go to, or too many go to, and for headers
-   *   that are to stay and are not there; `forbidden` for a test key that names another mode than `test`.
+   * Changes the fields in the request and returns the whole record. Pending deliveries that do not match a new mode are
+   * discarded when they are due.
+   * @throws SvcError `validation_error` for an address that deliveries may not go to or that has too many webhooks, and
+   *   for headers to keep that do not exist; `forbidden` for a test key with another mode than `test`.
    */
   update(
     viewer: Viewer,
     webhookId: string,
     request: Body<typeof endpoints.update>,
     actor?: Actor,
-  ): Promise<Warned<Webhook>>
-  /** Mints a new secret; the one before it stays valid for a day, one before that not. */
+  ): Promise<WithWarning<Webhook>>
+  /** Creates a new secret. The previous secret stays valid for a day; an older one ends now. */
   rotateSecret(
     viewer: Viewer,
     webhookId: string,
     actor?: Actor,
   ): Promise<Data<typeof endpoints.rotate_secret>['webhook']>
-  /** Lets a disabled webhook start anew; one that is not disabled stays as it is. */
+  /** Enables a disabled webhook and clears its failures. Does not change an enabled webhook. */
   enable(viewer: Viewer, webhookId: string, actor?: Actor): Promise<Webhook>
 }
 
@@ -58,21 +57,21 @@ export function createWebhookChanges({
   sealer: Sealer
   quotas: WebhookQuotas
   targets: Pick<TargetGuard, 'check'>
-  /** Told of a webhook that was enabled. */
+  /** Called after a webhook was enabled. */
   onEnabled: (webhookId: string) => void
 }): WebhookChanges {
-  /** A transaction may wait for nothing but its stores, so whose it is is asked before the address is. */
-  async function find(view: View, webhookId: string): Promise<void> {
-    seenWebhook(view, await storage.read.webhooks.byId(view.workspace_id, webhookId))
+  /** Checked before the address and not in the transaction, which must wait for nothing except its stores. */
+  async function assertVisible(view: View, webhookId: string): Promise<void> {
+    visibleWebhook(view, await storage.read.webhooks.byId(view.workspace_id, webhookId))
   }
 
-  /** Changes what `decide` makes of the webhook as it is; nothing where that is nothing. */
+  /** Stores the change that `decide` returns, unless it is empty. */
   function change(
     view: View,
     webhookId: string,
     decide: (before: OpenedWebhook) => PlainChange,
     audited: Pick<AuditedChange, 'action' | 'details'> & { actor: Actor },
-    /** Where it is to go from now on. */
+    /** The new address. */
     url?: string,
   ): Promise<OpenedWebhook> {
     const updated_at = runtime.now()
@@ -83,7 +82,7 @@ export function createWebhookChanges({
       if (url !== undefined) {
         await assertRoomForWebhook(stores, workspace_id, { id: webhookId, url }, quotas)
       }
-      const row = seenWebhook(view, await webhooks.lock(workspace_id, webhookId))
+      const row = visibleWebhook(view, await webhooks.lock(workspace_id, webhookId))
       const before = openWebhook(sealer, row, row)
       const decided = decide(before)
       if (Object.keys(decided).length === 0) return before
@@ -100,7 +99,7 @@ export function createWebhookChanges({
     async update(viewer, webhookId, request, actor = SERVICE) {
       const view = viewOf(viewer)
       if (request.url !== undefined) {
-        await find(view, webhookId)
+        await assertVisible(view, webhookId)
         await targets.check(request.url)
       }
       let losesHeaders = false as boolean
@@ -109,7 +108,7 @@ export function createWebhookChanges({
         webhookId,
         (before) => {
           checkMode(view, request.mode)
-          losesHeaders = isElsewhere(request, before) && Object.keys(before.headers).length > 0
+          losesHeaders = changesOrigin(request, before) && Object.keys(before.headers).length > 0
           return changeOf(request, before, runtime.now())
         },
         { action: 'webhook.updated', details: { changed: Object.keys(request) }, actor },
@@ -145,7 +144,7 @@ export function createWebhookChanges({
   }
 }
 
-/** What an owner changes of a webhook. */
+/** A change by the owner of a webhook. */
 type PlainChange = Partial<
   Omit<OpenedWebhook, 'id' | 'workspace_id' | 'last_success_at' | 'last_failure_at' | 'created_at'>
 >
@@ -161,39 +160,39 @@ function changeOf(
     ...(events !== undefined && { events: events ?? ['*'] }),
     ...(mode !== undefined && { mode }),
     ...(headers !== undefined && { headers: headersOf(headers, before) }),
-    ...(isElsewhere({ url }, before) && { headers: headersElsewhere(headers) }),
+    ...(changesOrigin({ url }, before) && { headers: headersForNewOrigin(headers) }),
     ...(is_active === true && enablingAt(at)(before)),
     ...(is_active === false && disabling(before)),
   }
 }
 
-/** Given as names, as a record shows them, headers keep their values: a record can be sent back as it came. */
+/** A list of names, as records have it, keeps the values of these headers: a client can send a record back. */
 function headersOf(
-  given: Record<string, string> | string[] | null,
+  requested: Record<string, string> | string[] | null,
   { headers }: OpenedWebhook,
 ): Record<string, string> {
-  if (!Array.isArray(given)) return given ?? {}
-  for (const [i, name] of given.entries()) {
+  if (!Array.isArray(requested)) return requested ?? {}
+  for (const [i, name] of requested.entries()) {
     if (Object.hasOwn(headers, name)) continue
-    throw invalid(`headers.${i}`, `There is no header ${name} whose value could stay`)
+    throw invalid(`headers.${i}`, `There is no header ${name} to keep`)
   }
-  return Object.fromEntries(Object.entries(headers).filter(([name]) => given.includes(name)))
+  return Object.fromEntries(Object.entries(headers).filter(([name]) => requested.includes(name)))
 }
 
-/** Whether a change sends deliveries to another origin: another scheme, host or port. */
-function isElsewhere({ url }: { url?: string | undefined }, before: OpenedWebhook): boolean {
+/** Whether the new address has another origin: another scheme, host or port. */
+function changesOrigin({ url }: { url?: string | undefined }, before: OpenedWebhook): boolean {
   return url !== undefined && new URL(url).origin !== new URL(before.url).origin
 }
 
-/** The values of headers are secrets between the workspace and one receiver: another gets only those given with it. */
-function headersElsewhere(
-  given: Record<string, string> | string[] | null | undefined,
+/** Header values are secrets of one receiver: a new origin gets only the values in the same request. */
+function headersForNewOrigin(
+  requested: Record<string, string> | string[] | null | undefined,
 ): Record<string, string> {
-  if (!Array.isArray(given)) return given ?? {}
-  if (given.length === 0) return {}
+  if (!Array.isArray(requested)) return requested ?? {}
+  if (requested.length === 0) return {}
   throw invalid(
     'headers',
-    'The values of headers do not go to another scheme, host or port: give them again, or null',
+    'The values of headers do not go to another scheme, host or port: send them again, or null',
   )
 }
 

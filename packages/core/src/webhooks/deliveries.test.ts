@@ -23,7 +23,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true })
 })
 
-/** Stores so many deliveries that were discarded. */
+/** Stores discarded deliveries. */
 async function discard(count: number): Promise<void> {
   const into: FanOut = { events: [], deliveries: [], delivery_queue: [] }
   const data = { webhook_id: id, message: 'Hello', livemode: true, occurred_at: runtime.now() }
@@ -41,7 +41,7 @@ async function discard(count: number): Promise<void> {
 }
 
 describe('recover', () => {
-  it('queues so many again at a time, in small transactions, and says whether there are more', async () => {
+  it('queues at most 10,000 deliveries, in small transactions, and reports whether there are more', async () => {
     await storage.write(({ webhooks }) => webhooks.insert(webhook))
     const since = runtime.now()
     await discard(10_300)
@@ -65,7 +65,7 @@ describe('recover', () => {
       recovered: 10_000,
       has_more: true,
     })
-    // One more is the audit entry.
+    // One write is the audit entry.
     expect(writes).toBe(41)
     expect(wakes).toBe(40)
     const { countDeliveries } = storage.read.webhooks

@@ -16,12 +16,14 @@ import { idFloor, type Runtime } from '../runtime/runtime.ts'
 import type { Storage } from '../storage/ports/storage.ts'
 import type { DeliveryFilter } from '../storage/ports/webhooks.ts'
 import { isErasedBody } from './erased-body.ts'
-import { deliveryOf } from './shown.ts'
-import { seenWebhook } from './viewed.ts'
+import { deliveryOf, visibleWebhook } from './views.ts'
 
-/** What webhooks are sent. Each throws SvcError `not_found`, also for what the viewer does not see: a test key sees test events. */
+/**
+ * The deliveries to a webhook. Each function throws SvcError `not_found`, also for what the viewer may not see: a test
+ * key sees test events only.
+ */
 export interface WebhookDeliveries {
-  /** Queues a `webhook.test` event for the webhook alone, which is tried once, even while it is disabled. */
+  /** Queues a `webhook.test` event for this webhook. It is attempted once, even if the webhook is disabled. */
   test(viewer: Viewer, webhookId: string): Promise<Delivery>
   /** Newest first. */
   deliveries(
@@ -31,15 +33,15 @@ export interface WebhookDeliveries {
   ): Promise<{ deliveries: Delivery[]; total: number }>
   delivery(viewer: Viewer, webhookId: string, deliveryId: string): Promise<DeliveryWithAttempts>
   /**
-   * Makes a delivery due now: the tries it has left are not fewer for it, and one that is done with gets one more. What
-   * is under way is left alone.
-   * @throws SvcError `validation_error` while the webhook is disabled, and where what it tells of was erased.
+   * Makes a delivery due now. A pending delivery keeps its remaining attempts, a finished one gets one more. Does nothing
+   * to a delivery in flight.
+   * @throws SvcError `validation_error` if the webhook is disabled or the data of the event was erased.
    */
   retry(viewer: Viewer, webhookId: string, deliveryId: string): Promise<Delivery>
   /**
-   * Queues again, with all their tries, those of a time that failed or were discarded; so many at a time. What was
-   * erased is left out.
-   * @throws SvcError `validation_error` while the webhook is disabled, and for a time that is too long ago or none.
+   * Queues the failed and discarded deliveries of a time window again, with all their attempts: at most
+   * `LIMITS.webhook_recover_deliveries` in one call; `has_more` reports the rest. Erased events are left out.
+   * @throws SvcError `validation_error` if the webhook is disabled, or if the window is empty or too old.
    */
   recover(
     viewer: Viewer,
@@ -49,10 +51,10 @@ export interface WebhookDeliveries {
   ): Promise<Data<typeof endpoints.recover>>
 }
 
-/** How many deliveries are looked at, and queued again, before others have their turn. */
+/** Deliveries that are read and queued before other work gets its turn. */
 const RECOVER_BATCH = 256
 
-/** A delivery's id can be made so much sooner or later than what it tells of happened. */
+/** Maximum difference between the time in a delivery's id and the time of its event. */
 const ID_SKEW_MS = 60 * 60_000
 
 export function createWebhookDeliveries({
@@ -62,7 +64,7 @@ export function createWebhookDeliveries({
 }: {
   storage: Storage
   runtime: Runtime
-  /** Told of which webhook something was queued. */
+  /** Called with the webhook whose deliveries were queued. */
   onQueued: (webhookId: string) => void
 }): WebhookDeliveries {
   const { webhooks: read } = storage.read
@@ -84,10 +86,10 @@ export function createWebhookDeliveries({
   }
 
   async function webhookRow(view: View, webhookId: string): Promise<WebhookRow> {
-    return seenWebhook(view, await read.byId(view.workspace_id, webhookId))
+    return visibleWebhook(view, await read.byId(view.workspace_id, webhookId))
   }
 
-  /** Which of the events no longer tell whom they are about: those are not sent again. */
+  /** The erased events, which are not sent again. */
   async function erasedAmong(
     workspaceId: string,
     eventIds: readonly string[],
@@ -100,13 +102,13 @@ export function createWebhookDeliveries({
     view: View,
     webhookId: string,
     ids: readonly string[],
-    tries: number,
+    attempts: number,
   ): Promise<number> {
     const at = runtime.now()
     const { workspace_id } = view
     const queued = await storage.write(async ({ webhooks }) => {
-      expectEnabled(seenWebhook(view, await webhooks.lock(workspace_id, webhookId)))
-      return webhooks.requeue(workspace_id, webhookId, ids, { at, tries })
+      expectEnabled(visibleWebhook(view, await webhooks.lock(workspace_id, webhookId)))
+      return webhooks.requeue(workspace_id, webhookId, ids, { at, tries: attempts })
     })
     onQueued(webhookId)
     return queued
@@ -116,7 +118,7 @@ export function createWebhookDeliveries({
     async test(viewer, webhookId) {
       const view = viewOf(viewer)
       const announced = await storage.write(async ({ webhooks }) => {
-        const webhook = seenWebhook(view, await webhooks.lock(view.workspace_id, webhookId))
+        const webhook = visibleWebhook(view, await webhooks.lock(view.workspace_id, webhookId))
         const announced = testOf(runtime, webhook)
         await webhooks.queue(announced)
         return announced
@@ -125,10 +127,11 @@ export function createWebhookDeliveries({
       return deliveryOf(announced.deliveries[0] as DeliveryRow)
     },
     async deliveries(viewer, webhookId, page) {
-      const { workspace_id, ...only } = viewOf(viewer)
-      await webhookRow({ workspace_id, ...only }, webhookId)
-      const { limit, offset, ...asked } = page
-      const filter = { ...asked, ...only }
+      const view = viewOf(viewer)
+      await webhookRow(view, webhookId)
+      const { workspace_id, ...mode } = view
+      const { limit, offset, ...requested } = page
+      const filter = { ...requested, ...mode }
       const [rows, total] = await Promise.all([
         read.deliveries(workspace_id, webhookId, { ...filter, limit, offset }),
         read.countDeliveries(workspace_id, webhookId, filter),
@@ -190,7 +193,7 @@ export function createWebhookDeliveries({
   }
 }
 
-const ERASED_TEXT = 'What this delivery tells of was erased: there is nothing to send again'
+const ERASED_TEXT = 'The data of this delivery was erased: there is nothing to send again'
 
 function expectEnabled({ is_active }: WebhookRow): void {
   if (!is_active) throw invalid('id', 'Webhook is disabled. Enable it first.')

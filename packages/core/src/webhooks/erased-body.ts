@@ -1,15 +1,15 @@
 import { ERASED } from '../contract/resources/message.ts'
 
-/** The `data` of an event about somebody who was written to, or who wrote; as far as it matters here. */
-interface Named {
+/** The members of a message event's `data` that erasure reads. */
+interface MessageData {
   recipient?: unknown
   sender?: unknown
   provider_message_id?: unknown
 }
 
 /**
- * The body of an event without whom it is about and what was written; its form stays. Null where there is nothing to
- * take out: of other kinds of events, and of those that were erased before.
+ * The body of an event without the person and the content; its form stays. Null if there is nothing to erase: for other
+ * kinds of events and for erased events.
  */
 export function erasedBody(body: string): string | null {
   const { event, data } = read(body)
@@ -26,23 +26,23 @@ export function erasedBody(body: string): string | null {
   return JSON.stringify({ event, data: { ...data, ...taken } })
 }
 
-/** Whether whom it is about was taken out of the body of an event. */
+/** Whether the person was erased from the body of an event. */
 export function isErasedBody(body: string): boolean {
   return nameOf(read(body)) === ERASED
 }
 
-/** Whom the body of an event is about: who was written to, or who wrote. Null of events about nobody. */
+/** The person in a message event: the sender of a received message, otherwise the recipient. Null for other events. */
 export function nameOf({ event, data }: ReturnType<typeof read>): unknown {
   return (event === 'message.received' ? data?.sender : data?.recipient) ?? null
 }
 
-/** An event about a message, taken apart; without `data` for any other. */
-export function read(body: string): { event: string; data: Named | null } {
-  const { event, data } = JSON.parse(body) as { event: string; data: Named }
+/** Parses the body of an event. `data` is null if the event is not about a message. */
+export function read(body: string): { event: string; data: MessageData | null } {
+  const { event, data } = JSON.parse(body) as { event: string; data: MessageData }
   return { event, data: event.startsWith('message.') ? data : null }
 }
 
-/** WhatsApp's ids hold the recipient's number, in base64. */
+/** WhatsApp's ids contain the recipient's number in base64. */
 function withoutNumber(id: unknown): unknown {
   return typeof id === 'string' && id.startsWith('wamid.') ? null : id
 }

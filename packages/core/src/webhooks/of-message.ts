@@ -1,7 +1,7 @@
 import type { Delivery } from '../contract/resources/webhook-deliveries.ts'
 import type { Storage } from '../storage/ports/storage.ts'
 
-/** A delivery with what was sent, and what came back. */
+/** A delivery with its request and its attempts. */
 export type MessageDelivery = Pick<
   Delivery,
   | 'id'
@@ -15,9 +15,9 @@ export type MessageDelivery = Pick<
   | 'delivered_at'
 > & {
   event: string
-  /** Where to; null once the webhook is gone. */
+  /** The address now; null if the webhook was deleted. */
   url: string | null
-  /** The body, to the byte. */
+  /** The body of the request, byte for byte. */
   payload: string | null
   /** Oldest first. */
   attempts: {

@@ -2,18 +2,17 @@ import { invalid } from '../contract/errors.ts'
 import type { Quotas } from '../contract/limits.ts'
 import type { Writes } from '../storage/ports/storage.ts'
 
-/** How many webhooks a workspace may have, all together and to one host. */
+/** Maximum webhooks of a workspace, in total and to one host. */
 export type WebhookQuotas = Pick<Quotas, 'webhooks' | 'webhooks_per_host'>
 
 /**
- * Sees to it, in the transaction that adds a webhook or gives it another address, that the workspace may have it. Exact
- * while the workspace is locked.
- * @throws SvcError `validation_error` that says what to delete.
+ * Checks the quotas in the transaction that adds a webhook or changes its address. Exact while the workspace is locked.
+ * @throws SvcError `validation_error` with the remedy.
  */
 export async function assertRoomForWebhook(
   { webhooks }: Pick<Writes, 'webhooks'>,
   workspaceId: string,
-  /** Without an id, one that is to be added. */
+  /** `id` is null for a new webhook. */
   { id, url }: { id: string | null; url: string },
   { webhooks: max, webhooks_per_host: max_per_host }: WebhookQuotas,
 ): Promise<void> {
@@ -26,7 +25,7 @@ export async function assertRoomForWebhook(
   }
   const host = hostOf(url)
   const before = targets.find((target) => target.id === id)
-  // What was made before the quota, or under a higher one, can still be changed.
+  // A webhook from before the quota, or from under a higher one, can still be changed.
   if (before && hostOf(before.url) === host) return
   const there = targets.filter((target) => target.id !== id && hostOf(target.url) === host)
   if (there.length >= max_per_host) {
@@ -37,7 +36,7 @@ export async function assertRoomForWebhook(
   }
 }
 
-/** Host name and port, in one spelling: lower case, without a final dot, with the port of the scheme where none is named. */
+/** The normalised host and port: lower case, no final dot, the scheme's port if the URL has none. */
 function hostOf(url: string): string {
   const { protocol, hostname, port } = new URL(url)
   return `${hostname.replace(/\.$/, '')}:${port || (protocol === 'https:' ? 443 : 80)}`

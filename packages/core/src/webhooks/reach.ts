@@ -1,10 +1,7 @@
 import { FORBIDDEN } from '../http/client.ts'
 import { createTargetGuard, type TargetPolicy } from './target.ts'
 
-/**
- * Connects to the address of a webhook as a delivery does, and sends nothing. Null if that succeeds, else the reason why
- * not.
- */
+/** Connects to the address of a webhook as a delivery does, and sends nothing. Returns null, or why it failed. */
 export async function reachTarget(url: string, policy: TargetPolicy): Promise<string | null> {
   const guard = createTargetGuard(policy)
   const { protocol, hostname, port, host } = new URL(url)
@@ -23,7 +20,7 @@ function defaultPort(protocol: string): string {
 
 function wordsFor(error: Error & { code?: string }): string {
   if (error.code === FORBIDDEN) {
-    return 'it leads to an address that is not public, or by plain http, which webhook_targets does not allow'
+    return 'it leads to an address that is not public, or uses plain http, which webhook_targets does not allow'
   }
-  return `it cannot be connected to from here (${error.code ?? error.message})`
+  return `this machine cannot connect to it (${error.code ?? error.message})`
 }

@@ -2,8 +2,9 @@ import { createHash } from 'node:crypto'
 import type { WebhookRow } from '../rows/rows.ts'
 import type { Sealed, SealedHeaders } from '../rows/sealed.ts'
 import type { Place, Sealer } from '../secrets/sealer.ts'
+import type { ClaimedDelivery } from '../storage/ports/hot.ts'
 
-/** The secrets of a webhook in plain text: in memory only. */
+/** The secrets of a webhook in plain text, in memory only. */
 export interface WebhookSecrets {
   secret: string
   /** The secret before the last rotation. */
@@ -16,10 +17,10 @@ type SecretColumn = keyof WebhookSecrets
 /** A webhook with its secrets in plain text. */
 export type OpenedWebhook = Opened<WebhookRow>
 
-/** A row, or a part of one, with its secrets in plain text. */
+/** A row, or some of its columns, with its secrets in plain text. */
 export type Opened<Row> = Omit<Row, SecretColumn> & WebhookSecrets
 
-/** A change of a webhook, or a whole one, its secrets sealed. */
+/** A webhook, or a change of one, with its secrets sealed. */
 export type SealedOf<Change> = Omit<Change, SecretColumn> & {
   [Column in keyof Change & SecretColumn]: WebhookRow[Column]
 }
@@ -29,12 +30,12 @@ interface Id {
   id: string
 }
 
-/** Where a secret of a webhook stands. */
+/** The place of a webhook's secret. */
 export function placeOfWebhook({ workspace_id, id }: Id, column: SecretColumn): Place {
   return { table: 'webhooks', column, workspace_id, id }
 }
 
-/** Seals the secrets that a change sets; the others are left out of it. */
+/** Seals the secrets that a change sets. */
 export function sealWebhook<Change extends Partial<WebhookSecrets>>(
   sealer: Sealer,
   id: Id,
@@ -52,7 +53,7 @@ export function sealWebhook<Change extends Partial<WebhookSecrets>>(
   } as SealedOf<Change>
 }
 
-/** Without a key they stay an object: what a tenant chose cannot pass for a sealed text. */
+/** Without a key, headers stay an object, so that no value of a tenant can look like a sealed text. */
 export function sealHeaders(
   sealer: Sealer,
   id: Id,
@@ -62,7 +63,7 @@ export function sealHeaders(
   return sealer.seal(placeOfWebhook(id, 'headers'), JSON.stringify(headers))
 }
 
-/** @throws SealedError where a value cannot be decrypted. */
+/** @throws SealedError if a value cannot be decrypted. */
 export function openHeaders(
   sealer: Sealer,
   id: Id,
@@ -74,7 +75,7 @@ export function openHeaders(
 
 /**
  * The row with its secrets in plain text.
- * @throws SealedError where one cannot be decrypted.
+ * @throws SealedError if one cannot be decrypted.
  */
 export function openWebhook<Row extends Pick<WebhookRow, SecretColumn>>(
   sealer: Sealer,
@@ -93,12 +94,36 @@ export function openWebhook<Row extends Pick<WebhookRow, SecretColumn>>(
 
 const FINGERPRINT = 'sha256:'
 
-/** What tells a secret from others, and cannot sign: what sealing gives differs each time, and cannot be compared. */
+/** Identifies a secret without being able to sign. Sealed texts cannot be compared: sealing differs each time. */
 export function fingerprintOf(secret: string): string {
   return `${FINGERPRINT}${createHash('sha256').update(secret).digest('base64url')}`
 }
 
-/** Whether the text is a fingerprint, and not a secret from before there were any. */
+/** Whether the text is a fingerprint and not a secret, which older versions stored. */
 export function isFingerprint(text: string): boolean {
   return text.startsWith(FINGERPRINT)
+}
+
+export interface SigningSecrets {
+  /** Signs the first request. */
+  secret: string
+  /** Signs the second request, after a refusal of the first. Null outside the overlap of a rotation. */
+  other_secret: string | null
+}
+
+/**
+ * During a rotation, the secret that last got a 2xx signs first: the old one until the new one has worked. Source:
+ * contract section 12.
+ */
+export function signingSecrets({
+  secret,
+  previous_secret,
+  accepted_secret,
+}: Pick<
+  Opened<ClaimedDelivery>,
+  'secret' | 'previous_secret' | 'accepted_secret'
+>): SigningSecrets {
+  if (previous_secret === null) return { secret, other_secret: null }
+  if (accepted_secret === fingerprintOf(secret)) return { secret, other_secret: previous_secret }
+  return { secret: previous_secret, other_secret: secret }
 }

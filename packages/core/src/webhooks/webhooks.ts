@@ -9,39 +9,38 @@ import type { WebhookRow } from '../rows/rows.ts'
 import type { Runtime } from '../runtime/runtime.ts'
 import type { Sealer } from '../secrets/sealer.ts'
 import type { Storage } from '../storage/ports/storage.ts'
-import { createWebhookChanges, type Warned, type WebhookChanges } from './changes.ts'
+import { createWebhookChanges, type WebhookChanges, type WithWarning } from './changes.ts'
 import { createWebhookDeliveries, type WebhookDeliveries } from './deliveries.ts'
 import { deliveriesOfMessage, type MessageDelivery } from './of-message.ts'
 import { assertRoomForWebhook, type WebhookQuotas } from './quota.ts'
 import { type OpenedWebhook, openWebhook, sealWebhook } from './sealed-webhook.ts'
-import { webhookOf } from './shown.ts'
 import type { TargetGuard } from './target.ts'
-import { checkMode, seenWebhook } from './viewed.ts'
+import { checkMode, visibleWebhook, webhookOf } from './views.ts'
 
-/** The webhooks of workspaces, and what was delivered to them. A test key has those of mode `test`. */
+/** The webhooks of workspaces and their deliveries. A test key sees webhooks of mode `test` only. */
 export interface Webhooks extends WebhookChanges, WebhookDeliveries {
   /**
-   * Its mode is `all`, a test key's `test`, where none is named.
-   * @throws SvcError `validation_error` for an address that deliveries may not go to, or one webhook too many;
-   *   `forbidden` for a test key that names another mode.
+   * Creates a webhook and returns it with its secret. Default mode: `all`, with a test key `test`.
+   * @throws SvcError `validation_error` for an address that deliveries may not go to, or if a quota is reached;
+   *   `forbidden` for a test key with another mode.
    */
   create(
     viewer: Viewer,
     request: Body<typeof endpoints.create>,
     actor?: Actor,
-  ): Promise<Warned<Data<typeof endpoints.create>['webhook']>>
+  ): Promise<WithWarning<Data<typeof endpoints.create>['webhook']>>
   /** Newest first. */
   list(
     viewer: Viewer,
     page: { limit: number; offset: number },
   ): Promise<{ webhooks: Webhook[]; total: number }>
-  /** @throws SvcError `not_found`, also for a webhook that the viewer does not see. */
+  /** @throws SvcError `not_found`, also for a webhook that the viewer may not see. */
   get(viewer: Viewer, webhookId: string): Promise<Webhook>
-  /** Removes the webhook and what waits for it. @throws SvcError as `get`. */
+  /** Removes the webhook and its pending deliveries. @throws SvcError as `get`. */
   delete(viewer: Viewer, webhookId: string, actor?: Actor): Promise<void>
-  /** The deliveries about one message, oldest first; none for another workspace's. */
+  /** The deliveries about one message, oldest first; none for a message of another workspace. */
   ofMessage(workspaceId: string, messageId: string): Promise<MessageDelivery[]>
-  /** The kinds of events there are. */
+  /** All kinds of events, with an example each. */
   events(): Data<typeof endpoints.events>['events']
 }
 
@@ -61,7 +60,7 @@ export function createWebhooks({
   sealer: Sealer
   quotas: WebhookQuotas
   targets: Pick<TargetGuard, 'check'>
-  /** Told of a webhook that somebody wants delivered to now, so that nothing waits to be found. */
+  /** Called with a webhook whose deliveries are due now. */
   onQueued: (webhookId: string) => void
 }): Webhooks {
   const shown = (row: WebhookRow) => webhookOf(openWebhook(sealer, row, row))
@@ -127,13 +126,13 @@ export function createWebhooks({
     async get(viewer, webhookId) {
       const view = viewOf(viewer)
       const row = await storage.read.webhooks.byId(view.workspace_id, webhookId)
-      return shown(seenWebhook(view, row))
+      return shown(visibleWebhook(view, row))
     },
     async delete(viewer, webhookId, actor = SERVICE) {
       const view = viewOf(viewer)
       const { workspace_id } = view
       await storage.write(async ({ webhooks, audit }) => {
-        seenWebhook(view, await webhooks.lock(workspace_id, webhookId))
+        visibleWebhook(view, await webhooks.lock(workspace_id, webhookId))
         await webhooks.remove(workspace_id, webhookId)
         const deleted = {
           workspace_id,

@@ -142,7 +142,7 @@ it('delivers no erased event again', async () => {
     core.webhooks.retry(workspace_id, webhook.id, erased?.id ?? ''),
   ).rejects.toMatchObject({
     code: 'validation_error',
-    message: 'What this delivery tells of was erased: there is nothing to send again',
+    message: 'The data of this delivery was erased: there is nothing to send again',
   })
   await core.webhooks.retry(workspace_id, webhook.id, other?.id ?? '')
   // Until all tries are over.
