@@ -1,7 +1,7 @@
 import { chmodSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { type Given, newFolder, start, svc, svcJson } from './svc.ts'
+import { newFolder, type RunOptions, start, svc, svcJson } from './svc.ts'
 
 let folder: ReturnType<typeof newFolder>
 let cwd: string
@@ -27,8 +27,8 @@ interface Shown {
 }
 
 /** One setting of `svc config show`. */
-async function shown(key: string, given: Given = {}, ...argv: string[]) {
-  const { settings } = await svcJson<Shown>(['config', 'show', ...argv], { cwd, ...given })
+async function shown(key: string, options: RunOptions = {}, ...argv: string[]) {
+  const { settings } = await svcJson<Shown>(['config', 'show', ...argv], { cwd, ...options })
   return settings.find((setting) => setting.key === key)
 }
 
@@ -68,23 +68,23 @@ describe('svc.config.json', () => {
     mkdirSync(join(cwd, 'etc'))
     writeFileSync(join(cwd, 'etc', 'providers.json'), '[]')
     write({ data_dir: 'd', database_url: 'file:x.db', providers: 'providers.json' }, 'etc/c.json')
-    const given = { env: { SVC_CONFIG: 'etc/c.json' } }
-    expect(await shown('data_dir', given)).toMatchObject({ value: join(cwd, 'etc', 'd') })
-    expect(await shown('database_url', given)).toMatchObject({
+    const options = { env: { SVC_CONFIG: 'etc/c.json' } }
+    expect(await shown('data_dir', options)).toMatchObject({ value: join(cwd, 'etc', 'd') })
+    expect(await shown('database_url', options)).toMatchObject({
       value: `file:${join(cwd, 'etc', 'x.db')}`,
     })
-    expect(await shown('providers', given)).toMatchObject({
+    expect(await shown('providers', options)).toMatchObject({
       value: join(cwd, 'etc', 'providers.json'),
     })
-    expect(await check(given.env)).toMatchObject({ code: 0 })
+    expect(await check(options.env)).toMatchObject({ code: 0 })
   })
 
   test('is named by --config, then by SVC_CONFIG', async () => {
     write({ port: 1 }, 'a.json')
     write({ port: 2 }, 'b.json')
-    const given = { env: { SVC_CONFIG: 'a.json' } }
-    expect(await shown('port', given)).toMatchObject({ value: '1' })
-    expect(await shown('port', given, '--config', 'b.json')).toMatchObject({ value: '2' })
+    const options = { env: { SVC_CONFIG: 'a.json' } }
+    expect(await shown('port', options)).toMatchObject({ value: '1' })
+    expect(await shown('port', options, '--config', 'b.json')).toMatchObject({ value: '2' })
   })
 
   test.each([

@@ -32,8 +32,8 @@ let here: { cwd: string; env: NodeJS.ProcessEnv }
 
 beforeAll(async () => {
   const argv = ['workspaces', 'create', '--name', 'Example', '--email', 'ops@example.com']
-  const given = { cwd: healthy.path, env: { SVC_SIGNUP_CREDITS: '5' } }
-  await svcJson([...argv, '--password-stdin'], { ...given, stdin: 'correct horse battery\n' })
+  const at = { cwd: healthy.path, env: { SVC_SIGNUP_CREDITS: '5' } }
+  await svcJson([...argv, '--password-stdin'], { ...at, stdin: 'correct horse battery\n' })
 })
 beforeEach(() => {
   folder = newFolder()

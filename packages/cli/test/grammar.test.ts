@@ -5,7 +5,7 @@ import { svc } from './svc.ts'
 const ALL = allCommands().map((found) => [found.names.join(' '), found] as const)
 const LEAVES = leafCommands().map((found) => [found.names.join(' '), found] as const)
 
-/** What takes something away, or keeps somebody from working. */
+/** The names of commands that remove something, or stop an account. */
 const DESTROYS = /\b(remove|delete|cancel|revoke|freeze|refund|restore|erase|purge)\b/
 
 /** Options of every command. */
@@ -23,20 +23,23 @@ function examplesOf({ command }: FoundCommand): string[] {
   return examples.split(/^ {2}\$ /m).flatMap((text) => text.replaceAll(/\s+/g, ' ').trim() || [])
 }
 
-test('the tree is walked', () => {
+test('finds all commands', () => {
   expect(ALL.length).toBeGreaterThan(60)
   expect(LEAVES.length).toBeLessThan(ALL.length)
 })
 
-test.each(ALL)('svc %s is a noun, a verb, or a noun and a verb', (_, { names, command }) => {
-  expect(names.length).toBeLessThanOrEqual(2)
-  for (const name of names) expect(name).toMatch(/^[a-z]+(-[a-z]+)*$/)
-  expect(command.summary()).toMatch(/^[a-z][^\n]{5,80}[^.\n]$/)
-  expect(command.description().length).toBeGreaterThan(command.summary().length / 2)
-  expect(command.description()).toMatch(/^[A-Z][\s\S]*\.$/)
-})
+test.each(ALL)(
+  'svc %s has a name of at most two words, a summary and a description',
+  (_, { names, command }) => {
+    expect(names.length).toBeLessThanOrEqual(2)
+    for (const name of names) expect(name).toMatch(/^[a-z]+(-[a-z]+)*$/)
+    expect(command.summary()).toMatch(/^[a-z][^\n]{5,80}[^.\n]$/)
+    expect(command.description().length).toBeGreaterThan(command.summary().length / 2)
+    expect(command.description()).toMatch(/^[A-Z][\s\S]*\.$/)
+  },
+)
 
-test.each(ALL)('svc %s shows examples that can be meant', (_, found) => {
+test.each(ALL)('svc %s has valid examples', (_, found) => {
   const examples = examplesOf(found)
   expect(examples.length).toBeGreaterThan(0)
   const called = examples.flatMap((example) =>
@@ -44,9 +47,9 @@ test.each(ALL)('svc %s shows examples that can be meant', (_, found) => {
   )
   expect(called.length).toBeGreaterThan(0)
   for (const words of called) {
-    const meant = commandOf(words)
-    expect(meant, words.join(' ')).toBeDefined()
-    const known = meant?.command.options.flatMap(({ short, long }) => [short, long]) ?? []
+    const named = commandOf(words)
+    expect(named, words.join(' ')).toBeDefined()
+    const known = named?.command.options.flatMap(({ short, long }) => [short, long]) ?? []
     for (const word of words.filter((each) => /^--?[a-z]/.test(each))) {
       expect([...known, ...EVERYWHERE], words.join(' ')).toContain(word)
     }
@@ -58,7 +61,7 @@ function commandOf([first = '', second = '']: string[]): FoundCommand | undefine
   return byName.get(`${first} ${second}`) ?? byName.get(first)
 }
 
-test.each(ALL)('svc %s calls what others have too by the same option', (_, { command }) => {
+test.each(ALL)('svc %s has well-formed options', (_, { command }) => {
   for (const { long, short } of command.options) {
     expect(long).toMatch(/^--[a-z]+(-[a-z]+)*$/)
     expect(['-H', undefined]).toContain(short)
@@ -67,7 +70,7 @@ test.each(ALL)('svc %s calls what others have too by the same option', (_, { com
 
 const DESTRUCTIVE = LEAVES.filter(([name]) => DESTROYS.test(name))
 
-test('what destroys is found', () => {
+test('finds the destructive commands', () => {
   const names = DESTRUCTIVE.map(([name]) => name)
   expect(names).toEqual(
     expect.arrayContaining([
@@ -80,7 +83,7 @@ test('what destroys is found', () => {
   )
 })
 
-test.each(DESTRUCTIVE)('svc %s wants --yes where nobody can be asked', async (_, { command }) => {
+test.each(DESTRUCTIVE)('svc %s has the option --yes', async (_, { command }) => {
   expect(command.options.some(({ long }) => long === '--yes')).toBe(true)
 })
 

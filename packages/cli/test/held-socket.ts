@@ -8,18 +8,18 @@ import { expect } from 'vitest'
 
 const BIN = fileURLToPath(new URL('../src/bin.ts', import.meta.url))
 
-/** A service that is started again on the same listening socket whenever it has ended. */
+/** A service that restarts on the same listening socket after each end. */
 export interface HeldService {
   url: string
-  /** SIGTERM, and resolves when the next process has begun. */
+  /** Sends SIGTERM and resolves when the next process has started. */
   restart(): Promise<void>
-  /** Ends it, and does not start it again. */
+  /** Stops the service for good. */
   stop(): Promise<void>
 }
 
 /**
- * What systemd does for a socket unit: holds the listening socket, and starts the service on it whenever it has ended.
- * `folder` is the service's own; its log is there.
+ * Holds a listening socket and restarts the service on it after each end, as systemd does with a socket unit. `folder` is
+ * the folder of the service, with its log.
  */
 export async function holdSocket(folder: string, env: NodeJS.ProcessEnv): Promise<HeldService> {
   const socket = createServer().listen(0, '127.0.0.1')

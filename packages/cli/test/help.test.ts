@@ -103,14 +103,14 @@ describe('help', () => {
     }
   })
 
-  test.each(COMMANDS)('svc %s --help teaches with an example', async (name) => {
+  test.each(COMMANDS)('svc %s --help has an example', async (name) => {
     const { code, stdout } = await svc([...name.split(' '), '--help'])
     expect(code).toBe(0)
     expect(stdout).toMatch(/^Examples?:\n {2}\$ /m)
     expect(stdout).toContain('--json')
   })
 
-  test('a description fills the lines of a narrow terminal', async () => {
+  test('fills the lines of the terminal with a description', async () => {
     const { stdout } = await svc(['credits', 'adjust', '--help'])
     const [text = ''] = /(?<=\n\n)Corrects[\s\S]*?(?=\n\n)/.exec(stdout) ?? []
     const [first = '', second = ''] = text.split('\n')
@@ -118,12 +118,12 @@ describe('help', () => {
     expect(`${first} ${word}`.length).toBeGreaterThan(100)
   })
 
-  test('svc --version says which', async () => {
+  test('svc --version prints the version', async () => {
     expect(await svc(['--version'])).toMatchObject({ code: 0, stdout: '0.1.0\n' })
   })
 })
 
-describe('a command that cannot be meant', () => {
+describe('an invalid command', () => {
   test.each([
     ['an unknown command', ['sned'], "unknown command 'sned' (Did you mean send?)", 'svc'],
     [
@@ -145,8 +145,8 @@ describe('a command that cannot be meant', () => {
       'svc messages show',
     ],
     ['a surplus argument', ['keys', 'list', 'x'], 'too many arguments', 'svc keys list'],
-    ['a choice that is none', ['send', '--to', 'x', '--channel', 'fax'], 'fax', 'svc send'],
-  ])('%s ends with 2 and one line', async (_, argv, text, command) => {
+    ['an unknown choice', ['send', '--to', 'x', '--channel', 'fax'], 'fax', 'svc send'],
+  ])('exits with 2 and one line for %s', async (_, argv, text, command) => {
     const { code, stdout, stderr } = await svc(argv)
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
     expect(stderr).toContain(text)
@@ -154,7 +154,7 @@ describe('a command that cannot be meant', () => {
     expect(stderr).toContain(`(${command} --help shows how)`)
   })
 
-  test.each([[[]], [['keys']]])('without a command the help is shown: svc %s', async (argv) => {
+  test.each([[[]], [['keys']]])('shows the help without a command: svc %s', async (argv) => {
     const { code, stdout, stderr } = await svc(argv)
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
     expect(stderr).toMatch(/^Usage: svc/)
@@ -164,7 +164,7 @@ describe('a command that cannot be meant', () => {
     [['--json'], 'name a command: svc --help lists them'],
     [['keys', '--json'], 'name a command: svc keys --help lists them'],
     [['sned', '--json'], "unknown command 'sned' (Did you mean send?)"],
-  ])('machines get JSON: svc %s', async (argv, message) => {
+  ])('prints JSON with --json: svc %s', async (argv, message) => {
     const { code, stdout, stderr } = await svc(argv)
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
     expect(JSON.parse(stderr)).toEqual({ error: 'usage', message })

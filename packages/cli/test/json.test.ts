@@ -5,10 +5,10 @@ import { leafCommands } from './commands-in.ts'
 import { type DevServer, startDevServer } from './dev-server.ts'
 import { newFolder, svc } from './svc.ts'
 
-/** What lasts says one document a line. */
+/** Long runs, which print one document a line. */
 const LASTING = ['dev', 'serve', 'top', 'messages tail', 'webhooks listen']
 
-/** What is told to do so writes a file to stdout, and nothing else. */
+/** Commands that can write a file to stdout. */
 const FILES = ['export', 'ledger export', 'contacts export']
 
 const ID = '01934f5e-8c00-7a3b-9d2e-5f6a7b8c9d01'
@@ -29,8 +29,8 @@ afterAll(async () => {
   folder.remove()
 })
 
-/** Arguments with which a command can succeed, where those that its names suggest do not do. */
-const GIVEN: Record<string, string[]> = {
+/** Arguments with which a command succeeds, where the generated ones do not suffice. */
+const ARGUMENTS: Record<string, string[]> = {
   send: ['--to', '+15005550006', '--text', 'Hello'],
   init: ['--yes', '--config', join(folder.path, 'svc.config.json')],
   segments: ['Hello'],
@@ -53,9 +53,9 @@ const GIVEN: Record<string, string[]> = {
   'credits freeze': ['--reason', 'x', '--yes'],
 }
 
-/** With these the walk would prove little: as many must succeed. */
+/** Commands that must succeed, so that the test covers their JSON output. */
 const SUCCEED = [
-  ...Object.keys(GIVEN).filter((name) => name !== 'verify'),
+  ...Object.keys(ARGUMENTS).filter((name) => name !== 'verify'),
   'config show',
   'config check',
   'profiles list',
@@ -83,13 +83,13 @@ function isJson(text: string): boolean {
 }
 
 describe('--json', () => {
-  test.each(LEAVES)('svc %s prints one document, or says in one why not', async (name, found) => {
+  test.each(LEAVES)('svc %s prints one document, or one error document', async (name, found) => {
     const { names, command } = found
     const needed = command.registeredArguments.filter(({ required }) => required).map(() => ID)
     const mandatory = command.options.filter(({ mandatory }) => mandatory)
     const more = [...needed, ...mandatory.flatMap(({ long }) => [long ?? '', 'x'])]
     const yes = command.options.some(({ long }) => long === '--yes') ? ['--yes'] : []
-    const argv = [...names, ...(GIVEN[name] ?? [...more, ...yes]), '--json']
+    const argv = [...names, ...(ARGUMENTS[name] ?? [...more, ...yes]), '--json']
     const { code, stdout, stderr } = await svc(argv, dev.here)
     if (SUCCEED.includes(name)) expect({ name, code, stderr }).toMatchObject({ code: 0 })
     if (stdout !== '' || code === 0) {

@@ -18,7 +18,7 @@ afterEach(async () => {
   folder.remove()
 })
 
-/** Sends on a connection of its own, as a proxy does unless told otherwise. Resolves with the status of the answer. */
+/** Sends on a new connection, as a proxy does by default. Resolves with the status of the answer. */
 function send(url: string, key: string, text: string): Promise<number> {
   return new Promise((resolve, reject) => {
     const headers = { 'x-api-key': key, 'content-type': 'application/json' }
@@ -34,7 +34,7 @@ function send(url: string, key: string, text: string): Promise<number> {
   })
 }
 
-test('restarts on a socket that somebody holds lose no request, and none is refused a connection', async () => {
+test('restarts on a held socket lose no request and refuse no connection', async () => {
   const operator = { cwd: folder.path, env: { SVC_DATA_DIR: folder.path } }
   service = await holdSocket(folder.path, { SVC_RATE_LIMIT_GENERAL: '1000000/60' })
   const { url } = service
@@ -60,7 +60,7 @@ test('restarts on a socket that somebody holds lose no request, and none is refu
   isOver = true
   await Promise.all(callers)
 
-  // Who had connected to a server that was ending is told to come again; everybody else is served.
+  // Clients of a server that is stopping get 429; all other requests are accepted.
   expect(statuses.filter((status) => status !== 201 && status !== 429)).toEqual([])
   const accepted = statuses.filter((status) => status === 201).length
   expect(accepted).toBeGreaterThan(160)

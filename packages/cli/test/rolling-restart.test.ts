@@ -8,7 +8,7 @@ import { type HeldService, holdSocket } from './held-socket.ts'
 import { newFolder, svc, svcJson } from './svc.ts'
 
 const CALLERS = 8
-/** So many sends are answered before, between and after the restarts. */
+/** The sends that are answered before, between and after the restarts. */
 const SENDS = 60
 
 const toStop: (() => unknown)[] = []
@@ -16,7 +16,7 @@ afterEach(async () => {
   for (const stop of toStop.splice(0).reverse()) await stop()
 })
 
-/** Sends on a connection of its own. Resolves with the status of the answer. */
+/** Sends on a new connection. Resolves with the status of the answer. */
 function send(nginx: Nginx, key: string, text: string): Promise<number> {
   return new Promise((resolve, reject) => {
     const outgoing = request(`${nginx.url}/api/v1/messages/send`, {
@@ -49,7 +49,7 @@ async function twoServers(folder: string, database: TestDatabase): Promise<HeldS
 }
 
 describe.runIf(nginxMissing === null)(
-  nginxMissing === null ? 'two servers behind nginx' : `two servers: not tried, ${nginxMissing}`,
+  nginxMissing === null ? 'two servers behind nginx' : `two servers: not run, ${nginxMissing}`,
   () => {
     test('are restarted one after the other, and every send is accepted once', async () => {
       const folder = newFolder()
@@ -80,13 +80,13 @@ describe.runIf(nginxMissing === null)(
         await more()
         await service.restart()
         await more()
-        // The next one goes only when this one is back.
+        // The next server restarts only when this one is ready.
         expect((await fetch(`${service.url}/health/ready`)).status).toBe(200)
       }
       isOver = true
       await Promise.all(callers)
 
-      // Who had come to a server that was ending is told to come again.
+      // Clients of a server that is stopping get 429.
       expect(statuses.filter((status) => status !== 201 && status !== 429)).toEqual([])
       const accepted = statuses.filter((status) => status === 201).length
       expect(accepted).toBeGreaterThan(2 * SENDS)

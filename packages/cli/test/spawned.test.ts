@@ -16,8 +16,8 @@ let folder: ReturnType<typeof newFolder>
 let cwd: string
 const processes: SvcProcess[] = []
 
-function spawn(...given: Parameters<typeof spawnSvc>): SvcProcess {
-  const started = spawnSvc(...given)
+function spawn(...args: Parameters<typeof spawnSvc>): SvcProcess {
+  const started = spawnSvc(...args)
   processes.push(started)
   return started
 }
@@ -35,8 +35,8 @@ afterEach(async () => {
   folder.remove()
 })
 
-/** A resolver that notes every module asked for. */
-function resolverNoting(file: string): string[] {
+/** Options of Node that record the specifier of every import in a file. */
+function recordImports(file: string): string[] {
   const hooks = `import { appendFileSync } from 'node:fs'
     export async function resolve(specifier, context, next) {
       appendFileSync(${JSON.stringify(file)}, specifier + '\\n')
@@ -47,9 +47,9 @@ function resolverNoting(file: string): string[] {
   return ['--import', dataUrl(register)]
 }
 
-/** Runs the command in a shell's line, `$svc` being the command itself; answers its address and how to end it. */
+/** Runs the command `$svc` within a shell command; returns its address, and functions to stop it. */
 async function serveInLine(line: string, name: string) {
-  // The log, which would name the port that the system chose, is lost.
+  // The log, which names a port that the system chooses, is not readable here.
   const port = await freePort('127.0.0.1', 20_000 + (process.pid % 20_000))
   const own = join(cwd, name)
   mkdirSync(own)
@@ -85,13 +85,10 @@ async function serveInLine(line: string, name: string) {
 describe('svc as a process', () => {
   test.each([
     ['a full disk', '($svc serve; echo $? > code) > /dev/full 2>&1'],
-    ['a reader that does not read', '($svc serve; echo $? > code) | sleep 100'],
-    [
-      'a full disk and a reader that has gone',
-      '($svc dev > /dev/full; echo $? > code) 2>&1 | true',
-    ],
+    ['a reader that reads nothing', '($svc serve; echo $? > code) | sleep 100'],
+    ['a full disk and a closed pipe', '($svc dev > /dev/full; echo $? > code) 2>&1 | true'],
   ])(
-    'serves and ends in order where its output goes to %s',
+    'serves and stops in order when its output goes to %s',
     async (name, line) => {
       const service = await serveInLine(line, name.replaceAll(/\W/g, '-'))
       try {
@@ -101,7 +98,7 @@ describe('svc as a process', () => {
             () => 0,
           )
         await expect.poll(() => ask('/health'), { timeout: 40_000, interval: 100 }).toBe(200)
-        // More than a pipe holds.
+        // More log lines than a pipe can buffer.
         for (let n = 0; n < 20; n++) {
           const statuses = await Promise.all(Array.from({ length: 25 }, () => ask('/nothing')))
           expect(new Set(statuses)).toEqual(new Set([404]))
@@ -115,7 +112,7 @@ describe('svc as a process', () => {
     150_000,
   )
 
-  test('the commands that svc dev prints work as pasted, and it ends in order', async () => {
+  test('svc dev prints commands that work when pasted, and stops in order', async () => {
     const dev = spawn(['dev'], { cwd, env: { PORT: '0' } })
     await dev.until(/Stop with Ctrl-C/)
     const [curl = ''] = /^curl [\s\S]*?'$/m.exec(dev.stdout()) ?? []
@@ -131,7 +128,7 @@ describe('svc as a process', () => {
     await expect(sh(`${curl} --max-time 2`, cwd)).rejects.toMatchObject({ code: 7 })
   })
 
-  test('svc serve logs JSON, seeds nothing, and ends in order', async () => {
+  test('svc serve logs JSON, creates no data, and stops in order', async () => {
     const serve = spawn(['serve'], { cwd, env: { PORT: '0' } })
     const [, url] = await serve.until(/"url":"(http:[^"]+)"/)
     expect(await (await fetch(`${url}/health`)).json()).toMatchObject({ status: 'ok' })
@@ -141,17 +138,17 @@ describe('svc as a process', () => {
     const { code, stdout } = await serve.ended
     expect(code).toBe(0)
     for (const line of stdout.trim().split('\n')) expect(JSON.parse(line)).toHaveProperty('time')
-    // Nobody is left to wonder where the mails are.
+    // The log says why no mails arrive.
     expect(stdout).toContain('no mail server is set: mails to owners (verify, reset) are not sent')
   })
 
-  test('svc serve names a wrong setting in one line', async () => {
+  test('svc serve names an invalid setting in one line', async () => {
     const { code, stdout, stderr } = await spawn(['serve'], { cwd, env: { PORT: 'x' } }).ended
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
     expect(stderr).toMatch(/^svc: PORT must be a number[^\n]*\n$/)
   })
 
-  test('a second signal ends it at once', async () => {
+  test('stops at once after a second signal', async () => {
     const silent = createServer(() => {})
     await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve))
     const { port } = silent.address() as { port: number }
@@ -167,13 +164,13 @@ describe('svc as a process', () => {
     const unanswered = fetch(url, { method: 'POST', headers, body }).catch(() => 'cut')
     await waiting
     listen.child.kill('SIGINT')
-    // Closed to newcomers: the first signal has been understood, and the delivery is being waited for.
-    const knock = () =>
+    // New connections are refused: the first signal was handled, and the delivery is in flight.
+    const probe = () =>
       fetch(url).then(
         () => 'open',
         () => 'closed',
       )
-    await expect.poll(knock, { timeout: 4_000 }).toBe('closed')
+    await expect.poll(probe, { timeout: 4_000 }).toBe('closed')
     listen.child.kill('SIGINT')
     expect((await listen.ended).code).toBe(130)
     expect(await unanswered).toBe('cut')
@@ -181,10 +178,10 @@ describe('svc as a process', () => {
     silent.close()
   })
 
-  test('svc --help loads nothing of what most commands do not need', async () => {
+  test('svc --help loads only modules that every command needs', async () => {
     const log = join(cwd, 'modules.txt')
     writeFileSync(log, '')
-    const { code, stdout } = await spawn(['--help'], { cwd, node: resolverNoting(log) }).ended
+    const { code, stdout } = await spawn(['--help'], { cwd, node: recordImports(log) }).ended
     expect(code).toBe(0)
     expect(stdout).toContain('Usage: svc')
     const modules = readFileSync(log, 'utf8').trim().split('\n')
@@ -195,7 +192,7 @@ describe('svc as a process', () => {
     expect(found).toEqual(['@svc/server/settings', 'commander'])
   })
 
-  test('a reader that leaves early is no error', async () => {
+  test('does not fail when the reader closes the pipe early', async () => {
     const loader = `--conditions=source --import ${import.meta.resolve('tsx')}`
     const bin = new URL('../src/bin.ts', import.meta.url).pathname
     const { stdout, stderr } = await sh(

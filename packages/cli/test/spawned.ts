@@ -4,7 +4,7 @@ import { type Ended, untilSeen } from './svc.ts'
 
 const BIN = fileURLToPath(new URL('../src/bin.ts', import.meta.url))
 
-/** The command as a process of its own. */
+/** The command in a separate process. */
 export interface SvcProcess {
   child: ChildProcess
   stdout(): string
@@ -13,7 +13,7 @@ export interface SvcProcess {
   ended: Promise<Ended>
 }
 
-/** Starts the command from source in a process of its own; a signal that ended it counts as 128 and its number. */
+/** Starts the command from source in a separate process; an end by signal n gives the exit code 128 + n. */
 export function spawnSvc(
   argv: readonly string[],
   { cwd, env = {}, node = [] }: { cwd: string; env?: NodeJS.ProcessEnv; node?: string[] },

@@ -5,25 +5,25 @@ import { PassThrough } from 'node:stream'
 import type { OutputStream } from '../src/process/process-io.ts'
 import { run } from '../src/program.ts'
 
-/** How a run of the command ended. */
+/** The result of a run of the command. */
 export interface Ended {
   code: number
   stdout: string
   stderr: string
 }
 
-/** A run that lasts. */
+/** A run in progress. */
 export interface Running {
   stdout(): string
   stderr(): string
-  /** Resolves when stdout or stderr has what is looked for. */
+  /** Resolves when stdout or stderr matches the pattern. */
   until(pattern: RegExp): Promise<RegExpExecArray>
-  /** Asks it to end and waits until it has. */
+  /** Stops the run and waits for its end. */
   stop(): Promise<Ended>
   ended: Promise<Ended>
 }
 
-export interface Given {
+export interface RunOptions {
   env?: NodeJS.ProcessEnv
   stdin?: string | Uint8Array
   /** Whether stdout and stderr are a terminal. */
@@ -31,29 +31,29 @@ export interface Given {
   cwd?: string
 }
 
-const PATIENCE_MS = 20_000
+const TIMEOUT_MS = 20_000
 
-/** A folder that nobody else uses; `remove` it. */
+/** Creates a temporary folder; `remove` it. */
 export function newFolder(): { path: string; remove(): void } {
   const path = mkdtempSync(join(tmpdir(), 'svc-cli-'))
   return { path, remove: () => rmSync(path, { recursive: true, force: true }) }
 }
 
 /** Runs the command to its end, in this process. */
-export function svc(argv: readonly string[], given: Given = {}): Promise<Ended> {
-  return start(argv, given).ended
+export function svc(argv: readonly string[], options: RunOptions = {}): Promise<Ended> {
+  return start(argv, options).ended
 }
 
-/** Runs the command and answers its one JSON document. */
-export async function svcJson<T>(argv: readonly string[], given: Given = {}): Promise<T> {
-  const { code, stdout, stderr } = await svc([...argv, '--json'], given)
+/** Runs the command and returns its JSON document. */
+export async function svcJson<T>(argv: readonly string[], options: RunOptions = {}): Promise<T> {
+  const { code, stdout, stderr } = await svc([...argv, '--json'], options)
   if (code !== 0) throw new Error(`svc ${argv.join(' ')} ended with ${code}: ${stderr}`)
   return JSON.parse(stdout) as T
 }
 
 /** Starts the command, in this process. */
-export function start(argv: readonly string[], given: Given = {}): Running {
-  const { env = {}, stdin = '', terminal = false, cwd = tmpdir() } = given
+export function start(argv: readonly string[], options: RunOptions = {}): Running {
+  const { env = {}, stdin = '', terminal = false, cwd = tmpdir() } = options
   const stdout = capture(terminal)
   const stderr = capture(terminal)
   const stopping = new AbortController()
@@ -79,18 +79,18 @@ export function start(argv: readonly string[], given: Given = {}): Running {
   }
 }
 
-/** Looks again and again until `text` has the pattern. */
+/** Polls until `text` matches the pattern. */
 export async function untilSeen(
   pattern: RegExp,
   text: () => string,
   ended?: Promise<unknown>,
-  patience_ms = PATIENCE_MS,
+  timeout_ms = TIMEOUT_MS,
 ): Promise<RegExpExecArray> {
   let isOver = false
   ended?.then(() => {
     isOver = true
   })
-  const deadline = Date.now() + patience_ms
+  const deadline = Date.now() + timeout_ms
   for (;;) {
     const wasOver = isOver
     const match = pattern.exec(text())

@@ -8,7 +8,7 @@ type Failure = Troubles['failures'][number]
 export const idOf = (n: number) => `01934f5e-8c00-7a3b-9d2e-${String(n).padStart(12, '0')}`
 
 /** A message that failed `n` seconds before `START`. */
-export function failure(n: number, given: Partial<Failure> = {}): Failure {
+export function failure(n: number, fields: Partial<Failure> = {}): Failure {
   const at = new Date(START.getTime() - n * 1000)
   return {
     id: idOf(n),
@@ -20,15 +20,15 @@ export function failure(n: number, given: Partial<Failure> = {}): Failure {
     error_message: `The handset ${n} could not be reached`,
     created_at: at,
     failed_at: at,
-    ...given,
+    ...fields,
   }
 }
 
-/** A reading of a service without problems, with the given changes. */
+/** A reading of a service without problems, with the fields changes. */
 export function reading(
-  given: { overview?: Partial<Overview>; troubles?: Partial<Troubles>; after_s?: number } = {},
+  fields: { overview?: Partial<Overview>; troubles?: Partial<Troubles>; after_s?: number } = {},
 ): Reading {
-  const at = new Date(START.getTime() + (given.after_s ?? 0) * 1000)
+  const at = new Date(START.getTime() + (fields.after_s ?? 0) * 1000)
   const empty = { waiting: 0, due: 0, oldest_due_at: null }
   return {
     overview: {
@@ -39,9 +39,9 @@ export function reading(
       credits: { workspaces: 1, frozen: 0, balance: 12_500_000, held: 0 },
       webhooks: { active: 1, failing: 0, disabled: 0 },
       pause: null,
-      ...given.overview,
+      ...fields.overview,
     },
-    troubles: { providers: [], webhooks: [], failures: [], ...given.troubles },
+    troubles: { providers: [], webhooks: [], failures: [], ...fields.troubles },
   }
 }
 

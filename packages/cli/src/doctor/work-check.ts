@@ -15,7 +15,7 @@ export async function checkWork(core: Core): Promise<Finding[]> {
       is.warning(
         `all sending and delivering is paused since ${pause.created_at.toISOString()}: ${pause.reason}`,
         pause.cause === 'restore'
-          ? 'svc resume --dry-run shows what is doubtful; then svc resume'
+          ? 'svc resume --dry-run shows the doubtful messages; then svc resume'
           : 'svc resume ends the pause',
       ),
     )

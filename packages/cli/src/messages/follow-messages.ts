@@ -103,7 +103,7 @@ export async function followMessages(
   options: {
     interval_ms: number
     signal: AbortSignal
-    /** Told after the first poll: later changes are reported. */
+    /** Called after the first poll: later changes are reported. */
     onReady: () => void
     onChange: (change: Change) => void
     /** Called when an outage of the server starts (true) and ends (false). */

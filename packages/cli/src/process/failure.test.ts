@@ -16,7 +16,7 @@ describe('an error is explained in one line with its exit code', () => {
     ['usage', usage('wrong option'), 'usage', 'wrong option', 2],
     ['configuration', misconfigured('set it'), 'configuration', 'set it', 2],
     ['the server', unreachable('no answer'), 'unreachable', 'no answer', 3],
-    ['a failure of its own', new Failure('timeout', 'late'), 'timeout', 'late', 1],
+    ['a failure with its own code', new Failure('timeout', 'late'), 'timeout', 'late', 1],
     ['a setting', new ConfigError('PORT must be x'), 'configuration', 'PORT must be x', 2],
     [
       'an error of the API',

@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises'
 import { cleanup, render } from 'ink-testing-library'
 import { afterEach, expect, test, vi } from 'vitest'
 import { type LineLogProps, type LogItem, type LogSink, lineLog } from './line-log.tsx'
@@ -9,6 +10,12 @@ const item = (text: string, id?: string): LogItem => ({
   words: text,
   ...(id !== undefined && { id }),
 })
+
+/** Waits for a frame, and for the effects after it, which subscribe to keys. */
+async function untilReady(check: () => void): Promise<void> {
+  await vi.waitFor(check, 10_000)
+  await setImmediate()
+}
 
 /** A rendered log, with its sink and its keys. */
 function log(props: Partial<LineLogProps> = {}) {
@@ -32,7 +39,7 @@ function log(props: Partial<LineLogProps> = {}) {
     /** The number of times a line was printed. */
     count: (text: string) => view.frames.filter((frame) => frame.startsWith(`${text}\n`)).length,
     press: (keys: string) => view.stdin.write(keys),
-    until: (pattern: RegExp) => vi.waitFor(() => expect(status()).toMatch(pattern), 10_000),
+    until: (pattern: RegExp) => untilReady(() => expect(status()).toMatch(pattern)),
     untilWritten: (pattern: RegExp) => vi.waitFor(() => expect(written()).toMatch(pattern), 10_000),
     begun: () =>
       vi.waitFor(() => {

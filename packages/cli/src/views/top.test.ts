@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises'
 import { cleanup, render } from 'ink-testing-library'
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import { failure, idOf, provider, reading, START } from '../../test/top-readings.ts'
@@ -35,7 +36,11 @@ function screen(options: Partial<TopProps> & { columns?: number; rows?: number }
     ...view,
     text,
     lines: () => text().split('\n'),
-    until: (pattern: RegExp) => vi.waitFor(() => expect(text()).toMatch(pattern), 10_000),
+    /** Waits for a frame, and for the effects after it, which subscribe to keys. */
+    async until(pattern: RegExp) {
+      await vi.waitFor(() => expect(text()).toMatch(pattern), 10_000)
+      await setImmediate()
+    },
     press: (keys: string) => view.stdin.write(keys),
   }
 }
