@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { type Units, units } from '../src/contract/fields/units.ts'
+import { UNSETTLED } from '../src/rows/messages.ts'
 import type {
   ApiKeyRow,
   BulkRow,
@@ -220,6 +221,7 @@ function messageBuilders(runtime: Pick<Runtime, 'id' | 'now'>) {
   function message(workspaceId: string, fields: Partial<MessageRow> = {}): MessageRow {
     const at = runtime.now()
     return {
+      ...UNSETTLED,
       id: runtime.id(),
       workspace_id: workspaceId,
       api_key_id: null,
@@ -230,25 +232,13 @@ function messageBuilders(runtime: Pick<Runtime, 'id' | 'now'>) {
       content: { text: 'Your order A1 is ready' },
       metadata: {},
       livemode: true,
-      status: 'queued',
-      accepted: false,
       credits_used: SMS_PRICE,
-      credits_refunded: units(0),
       segments: 1,
       encoding: 'GSM-7',
-      provider: null,
-      provider_message_id: null,
-      error_code: null,
-      error_message: null,
-      sequence: 0,
       created_at: at,
       updated_at: at,
       scheduled_at: null,
       expires_at: null,
-      sent_at: null,
-      delivered_at: null,
-      read_at: null,
-      failed_at: null,
       erased_at: null,
       ...fields,
     }

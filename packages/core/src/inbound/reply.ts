@@ -1,5 +1,6 @@
 import { units } from '../contract/fields/units.ts'
 import { LIMITS } from '../contract/limits.ts'
+import { UNSETTLED } from '../rows/messages.ts'
 import type { MessageRow, ReceivedMessageRow } from '../rows/rows.ts'
 import { segments } from '../sms/index.ts'
 import type { Keyword } from './keywords.ts'
@@ -35,6 +36,7 @@ export function replyTo(
 ): MessageRow {
   const counted = channel === 'sms' ? segments(text) : null
   return {
+    ...UNSETTLED,
     id,
     workspace_id,
     api_key_id: null,
@@ -45,25 +47,13 @@ export function replyTo(
     content: { text },
     metadata: {},
     livemode,
-    status: 'queued',
-    accepted: false,
     credits_used: units(0),
-    credits_refunded: units(0),
     segments: counted?.segments ?? null,
     encoding: counted?.encoding ?? null,
-    provider: null,
-    provider_message_id: null,
-    error_code: null,
-    error_message: null,
-    sequence: 0,
     created_at: at,
     updated_at: at,
     scheduled_at: null,
     expires_at: new Date(at.getTime() + REPLY_LIFETIME_MS),
-    sent_at: null,
-    delivered_at: null,
-    read_at: null,
-    failed_at: null,
     erased_at: null,
   }
 }

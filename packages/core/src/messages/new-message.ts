@@ -5,6 +5,7 @@ import type { Metadata } from '../contract/fields/fields.ts'
 import { type Units, units } from '../contract/fields/units.ts'
 import { LIMITS } from '../contract/limits.ts'
 import type { Channel, Content } from '../contract/resources/content.ts'
+import { UNSETTLED } from '../rows/messages.ts'
 import type { MessageRow } from '../rows/rows.ts'
 import type { SpendingLimit } from '../rules/accept.ts'
 import type { Operation } from '../rules/decide.ts'
@@ -53,6 +54,7 @@ export function newMessage(
 ): MessageRow {
   const livemode = mode === 'live'
   return {
+    ...UNSETTLED,
     id,
     workspace_id,
     api_key_id,
@@ -63,25 +65,13 @@ export function newMessage(
     content: draft.content,
     metadata: draft.metadata,
     livemode,
-    status: 'queued',
-    accepted: false,
     credits_used: livemode ? price.credits : units(0),
-    credits_refunded: units(0),
     segments: price.segments,
     encoding: price.encoding,
-    provider: null,
-    provider_message_id: null,
-    error_code: null,
-    error_message: null,
-    sequence: 0,
     created_at: at,
     updated_at: at,
     scheduled_at: schedule.scheduled_at,
     expires_at: schedule.expires_at,
-    sent_at: null,
-    delivered_at: null,
-    read_at: null,
-    failed_at: null,
     erased_at: null,
   }
 }

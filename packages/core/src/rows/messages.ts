@@ -1,6 +1,33 @@
 import { sql } from 'drizzle-orm'
+import { units } from '../contract/fields/units.ts'
 import type { Channel, Content, MessageStatus, Metadata } from '../contract/resources/messages.ts'
 import type { Dialect } from './dialect.ts'
+
+type Message = ReturnType<typeof messageTables>['messages']['$inferSelect']
+
+/** The values of a new message in the columns that only settling changes. */
+export const UNSETTLED = {
+  status: 'queued',
+  accepted: false,
+  credits_refunded: units(0),
+  provider: null,
+  provider_message_id: null,
+  error_code: null,
+  error_message: null,
+  sequence: 0,
+  sent_at: null,
+  delivered_at: null,
+  read_at: null,
+  failed_at: null,
+} as const satisfies Partial<Message>
+
+/** The columns of `messages` that settling writes: no other column can be assigned in a settlement. */
+export type SettledColumn = keyof typeof UNSETTLED | 'credits_used' | 'updated_at'
+export const SETTLED_COLUMNS = [
+  ...(Object.keys(UNSETTLED) as (keyof typeof UNSETTLED)[]),
+  'credits_used',
+  'updated_at',
+] as const satisfies SettledColumn[]
 
 export function messageTables(d: Dialect) {
   const messages = d.table(

@@ -4,6 +4,7 @@ import type {
   Receipt,
   SuppressionReason,
 } from '../contract/outside/provider.ts'
+import type { SettledColumn } from '../rows/messages.ts'
 import type {
   ConversationRow,
   MessageAttemptRow,
@@ -50,25 +51,9 @@ export interface Settlement {
   at: Date
 }
 
-export type SettledMessage = Omit<MessageRow, 'content'>
-
-/** The columns of `messages` that settling writes. */
-export const SETTLED_COLUMNS = [
-  'status',
-  'accepted',
-  'credits_used',
-  'credits_refunded',
-  'provider',
-  'provider_message_id',
-  'error_code',
-  'error_message',
-  'sequence',
-  'updated_at',
-  'sent_at',
-  'delivered_at',
-  'read_at',
-  'failed_at',
-] as const satisfies (keyof SettledMessage)[]
+/** A message without its content. Only the columns that settling writes can be assigned. */
+export type SettledMessage = Readonly<Omit<MessageRow, 'content' | SettledColumn>> &
+  Pick<MessageRow, SettledColumn>
 
 /** The columns of `message_attempts` that settling writes. */
 export const FINISHED_ATTEMPT_COLUMNS = [

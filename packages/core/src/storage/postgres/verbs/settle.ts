@@ -1,4 +1,5 @@
 import type { Receipt } from '../../../contract/outside/provider.ts'
+import { SETTLED_COLUMNS } from '../../../rows/messages.ts'
 import type { MessagePartRow, MessageQueueRow } from '../../../rows/rows.ts'
 import type { Tables } from '../../../rows/tables.ts'
 import {
@@ -12,7 +13,6 @@ import type { Subscriber } from '../../../rules/fan-out.ts'
 import { planSettle } from '../../../rules/settle.ts'
 import {
   FINISHED_ATTEMPT_COLUMNS,
-  SETTLED_COLUMNS,
   type SettleContext,
   type SettledMessage,
   type Settlement,

@@ -1,3 +1,4 @@
+import { SETTLED_COLUMNS } from '../../../rows/messages.ts'
 import type { Tables } from '../../../rows/tables.ts'
 import {
   type CancelOutcome,
@@ -8,7 +9,6 @@ import {
 import { planSettle } from '../../../rules/settle.ts'
 import {
   FINISHED_ATTEMPT_COLUMNS,
-  SETTLED_COLUMNS,
   type SettleContext,
   type Settlement,
   type SettlePlan,
