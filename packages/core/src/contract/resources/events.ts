@@ -3,20 +3,6 @@ import { credits, jsonObject, timestamp, uuid } from '../fields/fields.ts'
 import { CHANNELS } from './content.ts'
 import { MESSAGE_STATUSES } from './messages.ts'
 
-/** The kinds of events for webhooks. Source: contract section 7. */
-export const EVENT_KINDS = [
-  'message.sent',
-  'message.delivered',
-  'message.failed',
-  'message.read',
-  'message.received',
-  'credits.low',
-  'webhook.test',
-] as const
-
-/** One kind of event. */
-export type EventKind = (typeof EVENT_KINDS)[number]
-
 /** False if a message of a test key caused the event. Source: contract section 9. */
 const livemode = z.boolean()
 
@@ -64,32 +50,16 @@ const webhookTest = z.object({
   occurred_at: timestamp,
 })
 
-/** The schema of each kind's `data`. */
-const DATA = {
-  'message.sent': messageChange,
-  'message.delivered': messageChange,
-  'message.failed': messageChange,
-  'message.read': messageChange,
-  'message.received': messageReceived,
-  'credits.low': creditsLow,
-  'webhook.test': webhookTest,
-} as const satisfies Record<EventKind, z.ZodObject>
-
-/** The decoded `data` of an event. */
-export type EventData<K extends EventKind> = z.output<(typeof DATA)[K]>
-
-/** The `data` of an event in JSON. */
-export type WireEventData<K extends EventKind> = z.input<(typeof DATA)[K]>
-
-/** The definition of one kind of event. */
-export interface EventDefinition<K extends EventKind> {
-  /** One sentence for the documentation. */
-  readonly description: string
-  readonly data: (typeof DATA)[K]
-  readonly example: WireEventData<K>
+/** One kind of event: one sentence for the documentation, the schema of its `data`, and an example in JSON. */
+function define<Data extends z.ZodObject>(
+  description: string,
+  data: Data,
+  example: z.input<Data>,
+): { readonly description: string; readonly data: Data; readonly example: z.input<Data> } {
+  return { description, data, example }
 }
 
-const sent: WireEventData<'message.sent'> = {
+const sent: z.input<typeof messageChange> = {
   message_id: '01934f5e-8c00-7a3b-9d2e-5f6a7b8c9d01',
   recipient: '+14155552671',
   channel: 'sms',
@@ -105,27 +75,19 @@ const sent: WireEventData<'message.sent'> = {
   sequence: 1,
 }
 
-/** The definition of every kind of event. */
-export const EVENTS: { readonly [K in EventKind]: EventDefinition<K> } = {
-  'message.sent': {
-    description: 'A message was handed to the provider or carrier.',
-    data: DATA['message.sent'],
-    example: sent,
-  },
-  'message.delivered': {
-    description: 'A message reached its recipient.',
-    data: DATA['message.delivered'],
-    example: {
-      ...sent,
-      status: 'delivered',
-      occurred_at: '2026-05-04T09:30:02.150Z',
-      sequence: 2,
-    },
-  },
-  'message.failed': {
-    description: 'A message will not reach its recipient; error_code and error_message say why.',
-    data: DATA['message.failed'],
-    example: {
+/** The kinds of events for webhooks. Source: contract section 7. */
+export const EVENTS = {
+  'message.sent': define('A message was handed to the provider or carrier.', messageChange, sent),
+  'message.delivered': define('A message reached its recipient.', messageChange, {
+    ...sent,
+    status: 'delivered',
+    occurred_at: '2026-05-04T09:30:02.150Z',
+    sequence: 2,
+  }),
+  'message.failed': define(
+    'A message will not reach its recipient; error_code and error_message say why.',
+    messageChange,
+    {
       ...sent,
       status: 'failed',
       error_code: 'undelivered',
@@ -133,23 +95,19 @@ export const EVENTS: { readonly [K in EventKind]: EventDefinition<K> } = {
       occurred_at: '2026-05-04T09:31:10.000Z',
       sequence: 2,
     },
-  },
-  'message.read': {
-    description: 'A message was read by its recipient.',
-    data: DATA['message.read'],
-    example: {
-      ...sent,
-      channel: 'whatsapp',
-      status: 'read',
-      credits_used: 0.5,
-      occurred_at: '2026-05-04T09:35:00.000Z',
-      sequence: 3,
-    },
-  },
-  'message.received': {
-    description: 'A message arrived at one of your numbers or addresses.',
-    data: DATA['message.received'],
-    example: {
+  ),
+  'message.read': define('A message was read by its recipient.', messageChange, {
+    ...sent,
+    channel: 'whatsapp',
+    status: 'read',
+    credits_used: 0.5,
+    occurred_at: '2026-05-04T09:35:00.000Z',
+    sequence: 3,
+  }),
+  'message.received': define(
+    'A message arrived at one of your numbers or addresses.',
+    messageReceived,
+    {
       message_id: '01934f5e-8c00-7a3b-9d2e-5f6a7b8c9d02',
       channel: 'sms',
       sender: '+14155552671',
@@ -159,34 +117,41 @@ export const EVENTS: { readonly [K in EventKind]: EventDefinition<K> } = {
       livemode: true,
       occurred_at: '2026-05-04T09:36:00.000Z',
     },
-  },
-  'credits.low': {
-    description: 'The credit balance fell below the threshold.',
-    data: DATA['credits.low'],
-    example: {
-      credits_balance: 9.5,
-      threshold: 10,
-      livemode: true,
-      occurred_at: '2026-05-04T09:40:00.000Z',
-    },
-  },
-  'webhook.test': {
-    description: 'A requested test, to check whether deliveries arrive.',
-    data: DATA['webhook.test'],
-    example: {
-      webhook_id: '01934f5e-8c00-7a3b-9d2e-5f6a7b8c9d03',
-      message: 'This is a test event.',
-      livemode: true,
-      occurred_at: '2026-05-04T09:45:00.000Z',
-    },
-  },
-}
+  ),
+  'credits.low': define('The credit balance fell below the threshold.', creditsLow, {
+    credits_balance: 9.5,
+    threshold: 10,
+    livemode: true,
+    occurred_at: '2026-05-04T09:40:00.000Z',
+  }),
+  'webhook.test': define('A requested test, to check whether deliveries arrive.', webhookTest, {
+    webhook_id: '01934f5e-8c00-7a3b-9d2e-5f6a7b8c9d03',
+    message: 'This is a test event.',
+    livemode: true,
+    occurred_at: '2026-05-04T09:45:00.000Z',
+  }),
+} as const
+
+/** One kind of event. */
+export type EventKind = keyof typeof EVENTS
+
+/** The names of the kinds, in the order of the reference. */
+export const EVENT_KINDS = Object.keys(EVENTS) as [EventKind, ...EventKind[]]
+
+/** The definition of one kind of event. */
+export type EventDefinition<K extends EventKind> = (typeof EVENTS)[K]
+
+/** The `data` of an event after decoding. */
+export type EventData<K extends EventKind> = z.output<(typeof EVENTS)[K]['data']>
+
+/** The `data` of an event in JSON. */
+export type WireEventData<K extends EventKind> = z.input<(typeof EVENTS)[K]['data']>
 
 /**
  * The exact body of a delivery: `{"event":…,"data":…}` as compact JSON, without fields that the schema does not name.
  * Parsed and printed again in JavaScript it has the same bytes, so that this frequent mistake still verifies.
  */
 export function eventBody<K extends EventKind>(kind: K, data: EventData<K>): string {
-  // TypeScript cannot relate `DATA[kind]` to `data`; the signature does.
-  return JSON.stringify({ event: kind, data: (DATA[kind] as z.ZodType).encode(data) })
+  // TypeScript cannot relate `EVENTS[kind]` to `data`; the signature does.
+  return JSON.stringify({ event: kind, data: (EVENTS[kind].data as z.ZodType).encode(data) })
 }
