@@ -70,13 +70,8 @@ async function call(
   const data = endpoint.enveloped ? (answer as { data?: unknown } | null)?.data : answer
   const result = endpoint.data.safeParse(data)
   if (result.success) return result.data
-  throw new SvcError(
-    'internal_error',
-    `The server's answer is not what ${endpoint.path} promises`,
-    {
-      cause: result.error,
-    },
-  )
+  const message = `The server's answer is not what ${endpoint.path} promises`
+  throw new SvcError('internal_error', message, { cause: result.error })
 }
 
 function urlAndBody(baseUrl: string, endpoint: Endpoint, args: Record<string, unknown>) {

@@ -13,20 +13,19 @@ const E164 = /^\+[1-9]\d{1,14}$/
 export const uuid = z.guid().overwrite((id) => id.toLowerCase())
 
 /** An instant: a Date; in JSON ISO 8601 with milliseconds and `Z`. */
-export const timestamp = z.codec(z.string().meta({ format: 'date-time' }), z.date(), {
-  decode: readDate,
-  encode: (date) => date.toISOString(),
-})
+export const timestamp = instant({})
 
 /** A date or date-time in a query or a body: see `parseDateTime`. */
-export const dateTime = z.codec(
-  z.string().meta({
-    format: 'date-time',
-    description: 'ISO 8601. A date alone is its first instant; without an offset it is UTC.',
-  }),
-  z.date(),
-  { decode: readDate, encode: (date) => date.toISOString() },
-)
+export const dateTime = instant({
+  description: 'ISO 8601. A date alone is its first instant; without an offset it is UTC.',
+})
+
+function instant(meta: { description?: string }) {
+  return z.codec(z.string().meta({ format: 'date-time', ...meta }), z.date(), {
+    decode: readDate,
+    encode: (date) => date.toISOString(),
+  })
+}
 
 function readDate(text: string, ctx: z.core.ParsePayload<string>): Date {
   const date = parseDateTime(text)

@@ -51,13 +51,14 @@ function isNetwork(value: string): boolean {
   return /^\d{1,3}$/.test(prefix) && Number(prefix) <= (version === 4 ? 32 : 128)
 }
 
+const access = { auth: 'jwt', rate: 'general', status: 200 } as const
+
 /** API keys. Source: interface, API keys; contract section 3. */
 export const apiKeys = {
   create: endpoint({
+    ...access,
     method: 'POST',
     path: '/api/v1/api-keys',
-    auth: 'jwt',
-    rate: 'general',
     status: 201,
     body: z.object({
       name: text(LIMITS.api_key_name_length).meta({ example: 'Production' }),
@@ -83,21 +84,17 @@ export const apiKeys = {
     summary: 'Create an API key',
   }),
   list: endpoint({
+    ...access,
     method: 'GET',
     path: '/api/v1/api-keys',
-    auth: 'jwt',
-    rate: 'general',
-    status: 200,
     query: z.object({ page, limit }),
     data: z.object({ api_keys: z.array(apiKey), pagination }),
     summary: 'List API keys',
   }),
   deactivate: endpoint({
+    ...access,
     method: 'DELETE',
     path: '/api/v1/api-keys/:id',
-    auth: 'jwt',
-    rate: 'general',
-    status: 200,
     params: z.object({ id: uuid }),
     not_found: 'API key not found',
     data: z.object({ message: z.string() }),

@@ -16,6 +16,12 @@ export * from './message.ts'
 /** The statuses that filter a list; `read` does not. Source: interface. */
 const LISTED_STATUSES = ['queued', 'sent', 'delivered', 'failed'] as const
 
+const reading = {
+  auth: 'api_key',
+  scope: 'read_messages',
+  rate: 'general',
+  status: 200,
+} as const
 const oneMessage = { params: z.object({ id: uuid }), not_found: 'Message not found' } as const
 
 /** Messages. `voice`: whether a voice provider is configured. Source: interface, Messages. */
@@ -43,23 +49,17 @@ export const messagesFor = ({ voice }: { voice: boolean }) =>
         'The answer follows when the message and its debit are stored durably. Unknown fields are refused.',
     }),
     get: endpoint({
+      ...reading,
       method: 'GET',
       path: '/api/v1/messages/:id',
-      auth: 'api_key',
-      scope: 'read_messages',
-      rate: 'general',
-      status: 200,
       ...oneMessage,
       data: z.object({ message }),
       summary: 'Get one message',
     }),
     timeline: endpoint({
+      ...reading,
       method: 'GET',
       path: '/api/v1/messages/:id/timeline',
-      auth: 'api_key',
-      scope: 'read_messages',
-      rate: 'general',
-      status: 200,
       ...oneMessage,
       data: z.object({ timeline: z.array(timelineEntry) }),
       summary: 'Get the history of a message, oldest first',
@@ -81,12 +81,9 @@ export const messagesFor = ({ voice }: { voice: boolean }) =>
     }),
     estimate: estimateFor({ voice }),
     list: endpoint({
+      ...reading,
       method: 'GET',
       path: '/api/v1/messages',
-      auth: 'api_key',
-      scope: 'read_messages',
-      rate: 'general',
-      status: 200,
       in_pieces: true,
       query: z.object({
         channel: z.enum(CHANNELS, channelText(CHANNELS)).optional(),

@@ -1,7 +1,7 @@
 import * as z from 'zod'
 import { dateTime, email, metadata, phone, senderName, text } from '../fields/fields.ts'
 import { LIMITS } from '../limits.ts'
-import { CHANNELS, emailContent, smsContent, voiceContent, whatsappContent } from './content.ts'
+import { CHANNELS, type Channel, contents } from './content.ts'
 
 const CHANNELS_BUT_VOICE = CHANNELS.filter((channel) => channel !== 'voice')
 
@@ -19,6 +19,7 @@ export const sendOptions = {
   }),
 }
 
+const to = { sms: phone, whatsapp: phone, email, voice: phone } as const
 const sender = text(LIMITS.sender_name_length).optional()
 
 /** The sender by channel. The settings of the provider decide which senders are allowed. */
@@ -30,58 +31,34 @@ export const from = {
 } as const
 
 // Unknown fields are refused: a misspelt `scheduled_at` must not send now.
-const sms = z
-  .strictObject({
-    to: phone,
-    channel: z.literal('sms'),
-    content: smsContent,
-    from: from.sms,
-    ...sendOptions,
-  })
-  .meta({
-    id: 'SmsRequest',
-    example: { to: '+15005550006', channel: 'sms', content: { text: 'Your order A1 is ready' } },
-  })
+function sendTo<const C extends Channel>(channel: C, id: string, example?: object) {
+  return z
+    .strictObject({
+      to: to[channel],
+      channel: z.literal(channel),
+      content: contents[channel],
+      from: from[channel],
+      ...sendOptions,
+    })
+    .meta({ id, ...(example && { example }) })
+}
 
-const whatsapp = z
-  .strictObject({
-    to: phone,
-    channel: z.literal('whatsapp'),
-    content: whatsappContent,
-    from: from.whatsapp,
-    ...sendOptions,
-  })
-  .meta({
-    id: 'WhatsappRequest',
-    example: { to: '+15005550006', channel: 'whatsapp', content: { text: 'Your order is ready' } },
-  })
-
-const mail = z
-  .strictObject({
-    to: email,
-    channel: z.literal('email'),
-    content: emailContent,
-    from: from.email,
-    ...sendOptions,
-  })
-  .meta({
-    id: 'EmailRequest',
-    example: {
-      to: 'delivered@sandbox.svc',
-      channel: 'email',
-      content: { subject: 'Your order A1', html: '<p>It is ready.</p>' },
-    },
-  })
-
-const voice = z
-  .strictObject({
-    to: phone,
-    channel: z.literal('voice'),
-    content: voiceContent,
-    from: from.voice,
-    ...sendOptions,
-  })
-  .meta({ id: 'VoiceRequest' })
+const sms = sendTo('sms', 'SmsRequest', {
+  to: '+15005550006',
+  channel: 'sms',
+  content: { text: 'Your order A1 is ready' },
+})
+const whatsapp = sendTo('whatsapp', 'WhatsappRequest', {
+  to: '+15005550006',
+  channel: 'whatsapp',
+  content: { text: 'Your order is ready' },
+})
+const mail = sendTo('email', 'EmailRequest', {
+  to: 'delivered@sandbox.svc',
+  channel: 'email',
+  content: { subject: 'Your order A1', html: '<p>It is ready.</p>' },
+})
+const voice = sendTo('voice', 'VoiceRequest')
 
 const withVoice = z.discriminatedUnion('channel', [sms, whatsapp, mail, voice], {
   error: channelRefusal({ voice: true }),

@@ -58,13 +58,14 @@ const companyName = text(LIMITS.workspace_name_length).meta({ example: 'Example 
 const country = text(LIMITS.country_length).meta({ example: 'TZ' })
 const message = z.string()
 
+const open = { method: 'POST', auth: 'none', rate: 'auth', status: 200 } as const
+const session = { auth: 'jwt', rate: 'general', status: 200 } as const
+
 /** Accounts. Source: interface, Account and authentication; contract sections 2 and 12. */
 export const workspaces = {
   signup: endpoint({
-    method: 'POST',
+    ...open,
     path: '/api/v1/auth/signup',
-    auth: 'none',
-    rate: 'auth',
     status: 201,
     body: z.object({
       email,
@@ -78,11 +79,8 @@ export const workspaces = {
     description: 'Sends an e-mail to verify the address. An address in use is refused.',
   }),
   login: endpoint({
-    method: 'POST',
+    ...open,
     path: '/api/v1/auth/login',
-    auth: 'none',
-    rate: 'auth',
-    status: 200,
     failures: ['unauthorized'],
     body: z.object({ email, password }),
     data: z.object({
@@ -92,22 +90,17 @@ export const workspaces = {
     summary: 'Get a token with e-mail address and password',
   }),
   logout: endpoint({
+    ...session,
     method: 'POST',
     path: '/api/v1/auth/logout',
-    auth: 'jwt',
-    rate: 'general',
-    status: 200,
     data: z.object({ message }),
     summary: 'End the session of the token',
     description:
       'The token is refused from the next request on, by every server. Other tokens of the workspace and API keys stay valid.',
   }),
   verify_email: endpoint({
-    method: 'POST',
+    ...open,
     path: '/api/v1/auth/verify-email',
-    auth: 'none',
-    rate: 'auth',
-    status: 200,
     body: z.object({ token }),
     data: z.object({ workspace: workspaceSummary, message }),
     summary: 'Verify an e-mail address',
@@ -115,33 +108,24 @@ export const workspaces = {
       'The token is valid once, for 24 hours, and until a newer one is sent. The first verification revokes all API keys and disables all webhooks that exist. Sessions continue.',
   }),
   resend_verification: endpoint({
-    method: 'POST',
+    ...open,
     path: '/api/v1/auth/resend-verification',
-    auth: 'none',
-    rate: 'auth',
-    status: 200,
     body: z.object({ email }),
     data: z.object({ message }),
     summary: 'Send the verification e-mail again',
     description: 'The answer is the same whether or not the address has an account.',
   }),
   forgot_password: endpoint({
-    method: 'POST',
+    ...open,
     path: '/api/v1/auth/forgot-password',
-    auth: 'none',
-    rate: 'auth',
-    status: 200,
     body: z.object({ email }),
     data: z.object({ message }),
     summary: 'Send an e-mail to choose a new password',
     description: 'The answer is the same whether or not the address has an account.',
   }),
   reset_password: endpoint({
-    method: 'POST',
+    ...open,
     path: '/api/v1/auth/reset-password',
-    auth: 'none',
-    rate: 'auth',
-    status: 200,
     body: z.object({
       token,
       password: newPassword,
@@ -166,20 +150,16 @@ export const workspaces = {
     description: 'All sessions end, also that of the request.',
   }),
   account: endpoint({
+    ...session,
     method: 'GET',
     path: '/api/v1/account',
-    auth: 'jwt',
-    rate: 'general',
-    status: 200,
     data: workspace,
     summary: 'Get the workspace of the token',
   }),
   update_account: endpoint({
+    ...session,
     method: 'PUT',
     path: '/api/v1/account',
-    auth: 'jwt',
-    rate: 'general',
-    status: 200,
     body: z.object({
       name: companyName.optional(),
       phone: phone.nullable().optional(),
