@@ -7,8 +7,8 @@ import { expiredToken, forgedTokens } from './tokens.ts'
 import { useWorld } from './world.ts'
 
 /**
- * Who may do what: written by hand from the specification (interface: Authentication; contract: sections 1 to 3),
- * not read off the code. Columns: no credential; a session; one that expired; a forged one; keys with one scope each
+ * The access matrix, written by hand from the specification (interface: Authentication; contract: sections 1 to 3), not
+ * derived from the code. Columns: no credential; a session; one that expired; a forged one; keys with one scope each
  * (send, read, contacts, webhooks); keys that are deactivated, malformed or mistyped, expired, and not allowed from
  * this address. Cells: `in`, or the refusal of that name below.
  */
@@ -125,7 +125,7 @@ beforeAll(async () => {
   }
 })
 
-/** A request that the owner's own credentials would get through, and the status of that. */
+/** A request that the owner's own credentials are admitted for, and its status. */
 async function requestFor(endpoint: string): Promise<[path: string, json?: object]> {
   const path = endpoint.split(' ')[1] ?? ''
   const one = () => Math.random().toString(36).slice(2)
@@ -208,7 +208,7 @@ async function logInAgain(): Promise<void> {
 
 const ENDPOINTS: Endpoint[] = Object.values(api).flatMap((group) => Object.values(group))
 
-it('names every endpoint there is, once', () => {
+it('lists every endpoint once', () => {
   const served = ENDPOINTS.map(({ method, path }) => `${method} ${path}`)
   expect(rows.map(([method, path]) => `${method} ${path}`).sort()).toStrictEqual(served.sort())
 })
@@ -225,7 +225,7 @@ it.each(CELLS)('$endpoint with $column: $cell', async ({ endpoint, column, cell 
       !/\/auth\/(?!signup)|\/billing\/webhook|\/contacts\/import|\/(?:rotate-secret|enable|retry|recover|estimate|cancel)$/.test(
         path,
       )
-    // Nothing has failed in the bulk: whoever hears that has been let in.
+    // No message of the bulk has failed; this answer shows that the request was admitted.
     const isIdle = endpoint.endsWith('/bulk/:id/retry')
     expect(status).toBe(isIdle ? 400 : isMade ? 201 : 200)
     if (/\/(?:change-password|logout)$/.test(path)) await logInAgain()
@@ -236,7 +236,7 @@ it.each(CELLS)('$endpoint with $column: $cell', async ({ endpoint, column, cell 
   expect(body).toStrictEqual({ success: false, error, message })
 })
 
-describe('a refused caller learns nothing of what a request looks like', () => {
+describe('a refusal shows nothing of the schema of a request', () => {
   it.each(CELLS.filter(({ cell }) => cell !== 'in'))(
     '$endpoint with $column',
     async ({ endpoint, column, cell }) => {

@@ -21,7 +21,7 @@ export const bulk = {
   recipients: ['+14155552671', { to: '+14155552672', name: 'Asha' }],
 } as const
 
-/** What tests do all the time to get where they begin. */
+/** Common steps of the tests. */
 export function accountsOf(core: Core, call: Call) {
   let count = 0
   const grant = async ({ id }: Pick<Account, 'id'>, credits: number): Promise<void> => {
@@ -34,7 +34,7 @@ export function accountsOf(core: Core, call: Call) {
       const email = `owner${++count}@example.com`
       const password = `password of owner ${count}`
       const json = { email, password, company_name: `Company ${count}` }
-      // Everybody from an address of his own: few signups are allowed from one.
+      // A different address for each signup, because of the rate limit of one address.
       const from = `198.51.${count >> 8}.${count & 255}`
       const made = expectStatus(201, await call('POST', '/api/v1/auth/signup', { json, from }))
       const id: string = made.body.data.workspace.id
@@ -42,7 +42,7 @@ export function accountsOf(core: Core, call: Call) {
       const login = await call('POST', '/api/v1/auth/login', { json: { email, password }, from })
       return { id, email, password, token: expectStatus(200, login).body.data.token }
     },
-    /** The token of the newest mail of that kind to an address; null when there is none. */
+    /** The token of the newest mail of this kind to an address; null for none. */
     async mailed(email: string, kind: MailKind): Promise<string | null> {
       await core.mails.idle()
       const mail = core.mails.list().find((one) => one.to === email && one.kind === kind)
@@ -51,11 +51,11 @@ export function accountsOf(core: Core, call: Call) {
     /** Verifies the address of an account. */
     async verify({ email }: Pick<Account, 'email'>): Promise<void> {
       const json = { token: await this.mailed(email, 'verify_email') }
-      // From an address of its own: few verifications are allowed from one.
+      // A different address for each verification, because of the rate limit of one address.
       const from = `198.51.${++count >> 8}.${count & 255}`
       expectStatus(200, await call('POST', '/api/v1/auth/verify-email', { json, from }))
     },
-    /** A key of the account, with all scopes unless it says otherwise. */
+    /** A key of the account; default: all scopes. */
     async key(
       { token }: Pick<Account, 'token'>,
       request: { scopes?: Scope[]; mode?: 'live' | 'test'; [field: string]: unknown } = {},
@@ -73,7 +73,7 @@ export function accountsOf(core: Core, call: Call) {
       const made = expectStatus(201, await call('POST', '/api/v1/webhooks', { token, json }))
       return made.body.data.webhook
     },
-    /** A contact of the account, with a phone number of its own unless `request` names one. */
+    /** A contact of the account; default: with a new phone number. */
     async contact(
       { token }: Pick<Account, 'token'>,
       request: object = {},
@@ -82,7 +82,7 @@ export function accountsOf(core: Core, call: Call) {
       const made = expectStatus(201, await call('POST', '/api/v1/contacts', { token, json }))
       return made.body.data.contact
     },
-    /** Suppresses an address; answers the part of a path that names it. */
+    /** Suppresses an address; returns its part of a path. */
     async suppression({ token }: Pick<Account, 'token'>, request: object = {}): Promise<string> {
       const json = {
         channel: 'sms',
@@ -94,18 +94,18 @@ export function accountsOf(core: Core, call: Call) {
       const { channel, address } = made.body.data.suppression
       return `${channel}/${address}`
     },
-    /** Sends an SMS of one segment, unless `body` says otherwise. */
+    /** Sends an SMS; default: of one segment. */
     send: (key: string, body: object = {}, headers: Record<string, string> = {}): Promise<Answer> =>
       call('POST', '/api/v1/messages/send', { key, json: { ...sms, ...body }, headers }),
-    /** Sends a bulk of two SMS of one segment, unless `body` says otherwise. */
+    /** Sends a bulk of SMS; default: two of one segment. */
     bulk: (key: string, body: object = {}): Promise<Answer> =>
       call('POST', '/api/v1/messages/bulk', { key, json: { ...bulk, ...body } }),
-    /** The credits that the account has. */
+    /** The credits of the account. */
     async balance({ token }: Pick<Account, 'token'>): Promise<number> {
       const account = expectStatus(200, await call('GET', '/api/v1/account', { token }))
       return account.body.data.credits_balance
     },
-    /** How many messages and how many entries of the ledger a workspace has. */
+    /** The number of messages and of ledger entries of a workspace. */
     async written({ id }: Pick<Account, 'id'>): Promise<{ messages: number; entries: number }> {
       const { total } = await core.messages.list(id, { page: 1, limit: 1 })
       const entries = await core.credits.entries(id, { limit: 1, offset: 0 })

@@ -21,7 +21,7 @@ const deactivate = (id: string, { token } = owner) =>
 
 describe(`POST ${KEYS}`, () => {
   describe('201', () => {
-    it('shows the whole key once, with every scope where none is asked for', async () => {
+    it('shows the complete key once, with every scope by default', async () => {
       const { status, body } = await create({ name: 'Production' })
       expect(status).toBe(201)
       expect(body).toStrictEqual({
@@ -43,7 +43,7 @@ describe(`POST ${KEYS}`, () => {
       })
     })
 
-    it('warns of nothing but that once the address is verified', async () => {
+    it('warns only of that after the address is verified', async () => {
       const verified = await world().signup()
       await world().verify(verified)
       const { body } = await create({ name: 'Production' }, verified)
@@ -52,7 +52,7 @@ describe(`POST ${KEYS}`, () => {
       )
     })
 
-    it('takes everything that a key can be limited by', async () => {
+    it('accepts every restriction of a key', async () => {
       const limits = {
         scopes: ['read_messages'],
         mode: 'test',
@@ -68,15 +68,18 @@ describe(`POST ${KEYS}`, () => {
       expect(body.data.key).toMatch(/^svc_test_[0-9A-Za-z]{38}$/)
     })
 
-    it.each(['live', 'test'])('ends a %s key with the CRC-32 of all before', async (mode) => {
-      const { body } = await create({ name: 'Checked', mode })
-      const { key } = body.data
-      const alphabet = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
-      const sum = [...key.slice(-6)].reduce((n, digit) => n * 62 + alphabet.indexOf(digit), 0)
-      expect(sum).toBe(crc32(key.slice(0, -6)))
-    })
+    it.each(['live', 'test'])(
+      'ends a %s key with the CRC-32 of the text before it',
+      async (mode) => {
+        const { body } = await create({ name: 'Checked', mode })
+        const { key } = body.data
+        const alphabet = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
+        const sum = [...key.slice(-6)].reduce((n, digit) => n * 62 + alphabet.indexOf(digit), 0)
+        expect(sum).toBe(crc32(key.slice(0, -6)))
+      },
+    )
 
-    it('keeps a scope that was named twice once', async () => {
+    it('keeps a repeated scope once', async () => {
       const { body } = await create({ name: 'Twice', scopes: ['read_messages', 'read_messages'] })
       expect(body.data.scopes).toStrictEqual(['read_messages'])
     })
@@ -127,7 +130,7 @@ describe(`POST ${KEYS}`, () => {
   })
 
   describe('401', () => {
-    it('is not created by an API key', async () => {
+    it('requires a session, not an API key', async () => {
       const { key } = await world().key(owner)
       const { status, body } = await world().call('POST', KEYS, { key, json: { name: 'Child' } })
       expect(status).toBe(401)
@@ -167,7 +170,7 @@ describe(`GET ${KEYS}`, () => {
       })
     })
 
-    it('comes in pages', async () => {
+    it('returns pages', async () => {
       const account = await world().signup()
       for (const name of ['a', 'b', 'c']) await world().key(account, { name })
       const names = async (query: string) => {
@@ -188,7 +191,7 @@ describe(`GET ${KEYS}`, () => {
       ])
     })
 
-    it('says when a key was last used, and null before', async () => {
+    it('shows the time of the last use, and null before', async () => {
       const account = await world().signup()
       const { key } = await world().key(account)
       await world().call('GET', '/api/v1/messages', { key })
@@ -221,7 +224,7 @@ describe(`GET ${KEYS}`, () => {
 
 describe(`DELETE ${KEYS}/:id`, () => {
   describe('200', () => {
-    it('ends a key at once and for good, and leaves it in the list', async () => {
+    it('deactivates a key at once and permanently, and keeps it in the list', async () => {
       const account = await world().signup({ credits: 5 })
       const { id, key } = await world().key(account)
       expect((await world().send(key)).status).toBe(201)
@@ -235,7 +238,7 @@ describe(`DELETE ${KEYS}/:id`, () => {
       expect(listed.body.data.api_keys).toMatchObject([{ id, is_active: false }])
     })
 
-    it('may be said twice', async () => {
+    it('may be repeated', async () => {
       const { id } = await world().key(owner)
       await deactivate(id)
       expect((await deactivate(id)).status).toBe(200)
@@ -244,7 +247,7 @@ describe(`DELETE ${KEYS}/:id`, () => {
 
   describe('404', () => {
     it.each(['01934f5e-8c00-7a3b-9d2e-5f6a7b8c9d01', 'x', '%00', '1'.repeat(200), "'--"])(
-      'says of id %s that there is no such key',
+      'returns not_found for id %s',
       async (id) => {
         const { status, body } = await deactivate(id)
         expect(status).toBe(404)

@@ -14,7 +14,7 @@ const entriesOf = async (token: string, query = '') => {
 }
 
 describe(`GET ${AUDIT}`, () => {
-  it('shows who changed what from where, newest first', async () => {
+  it('shows actor, change and client address, newest first', async () => {
     const { signup, key, webhook, call } = world()
     const owner = await signup()
     const made = await key(owner, { scopes: ['manage_webhooks'] })
@@ -69,7 +69,7 @@ describe(`GET ${AUDIT}`, () => {
     for (const secret of [...secrets, '+14155552671']) expect(text).not.toContain(secret)
   })
 
-  it('shows what the tokens of e-mails did', async () => {
+  it('shows actions with the tokens of e-mails', async () => {
     const { signup, mailed, call } = world()
     const { email } = await signup()
     const verify = { token: await mailed(email, 'verify_email') }
@@ -85,7 +85,7 @@ describe(`GET ${AUDIT}`, () => {
     )
   })
 
-  it('shows what an operator did, and nothing of another workspace or of the service', async () => {
+  it('shows actions of an operator, and none of another workspace or of the service', async () => {
     const { signup, grant, core } = world()
     const [owner, other] = [await signup(), await signup()]
     await grant(owner, 5)
@@ -125,14 +125,14 @@ describe(`GET ${AUDIT}`, () => {
     expect(await entriesOf(owner.token, `?startDate=${since}`)).toEqual([])
   })
 
-  it('takes a session alone', async () => {
+  it('takes only a session', async () => {
     const { signup, key, call } = world()
     const made = await key(await signup())
     expectStatus(401, await call('GET', AUDIT, { key: made.key }))
     expectStatus(401, await call('GET', AUDIT))
   })
 
-  it('refuses an action that is none', async () => {
+  it('refuses an unknown action', async () => {
     const { signup, call } = world()
     const { token } = await signup()
     const answer = await call('GET', `${AUDIT}?action=flew`, { token })

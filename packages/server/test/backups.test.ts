@@ -45,7 +45,7 @@ describe('the schedule', () => {
     logged = []
   })
 
-  it('goes by the files, so that a restart neither skips nor repeats one', async () => {
+  it('follows from the files, so that a restart neither skips nor repeats one', async () => {
     const first = start(async () => {
       named(`svc-${now.toISOString().replace(/[:.]/g, '-')}.db`)
       return {}
@@ -65,7 +65,7 @@ describe('the schedule', () => {
     expect(made).toBe(2)
   })
 
-  it('does not count what a wrong clock named', async () => {
+  it('ignores files with the time of a wrong clock', async () => {
     mkdirSync(join(folder, 'backups'))
     named('svc-2027-01-01T00-00-00-000Z.db')
     const backups = start(async () => ({}))
@@ -74,7 +74,7 @@ describe('the schedule', () => {
     await backups.stop()
   })
 
-  it('says of one that failed, and tries again after a while', async () => {
+  it('logs a failure, and tries again after a while', async () => {
     const backups = start(async () => {
       throw new Error('the disk is full')
     })
@@ -91,7 +91,7 @@ describe('the schedule', () => {
 describe('settings', () => {
   const read = (env: NodeJS.ProcessEnv) => readConfig({ SVC_DATA_DIR: folder, ...env }).backups
 
-  it('make no backups unless told how often', () => {
+  it('without an interval make no backups', () => {
     expect(read({})).toBeNull()
     expect(read({ SVC_BACKUP_DIR: '/var/backups' })).toBeNull()
     expect(read({ SVC_BACKUP_EVERY: '6h' })).toEqual({
@@ -116,7 +116,7 @@ describe('settings', () => {
 })
 
 describe('a server', () => {
-  it('backs itself up, and refuses a folder that it cannot write to', async () => {
+  it('makes backups, and refuses a folder that it cannot write to', async () => {
     const env = {
       SVC_DATA_DIR: folder,
       PORT: '0',
@@ -138,7 +138,7 @@ describe('a server', () => {
     expect(check.made_by).toMatch(/^svc \d/)
   })
 
-  it('tells in its health that dispatch is paused, and goes on taking messages', async () => {
+  it('shows paused dispatch in its health, and still accepts messages', async () => {
     const env = { SVC_DATA_DIR: folder, PORT: '0', SVC_LOG_LEVEL: 'silent' }
     const server = await startServer({ config: readConfig(env) })
     const health = async () => (await fetch(`${server.url}/health`)).json()

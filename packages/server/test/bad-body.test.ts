@@ -24,19 +24,19 @@ describe.each(BODIES)('POST %s', (path, body) => {
     '\0',
     '{"a":"\\x41"}',
     '\u2028',
-  ])('refuses %j, which is no JSON', async (raw) => {
+  ])('refuses %j, which is not JSON', async (raw) => {
     await expectRefused(path, { raw }, NOT_JSON, '')
   })
 
   it.each(['[]', '"text"', '7', 'true', 'null', '[{}]'])(
-    'refuses %s, which is no object',
+    'refuses %s, which is not an object',
     async (raw) => {
       await expectRefused(path, { raw }, 'Request body must be a JSON object', '')
     },
   )
 
   it.each([[0xff], [0xc0, 0x80], [0xed, 0xa0, 0x80], [0xf4, 0x90, 0x80, 0x80], [0xe2, 0x82]])(
-    'refuses bytes %j, which are no UTF-8',
+    'refuses bytes %j, which are not UTF-8',
     async (...bytes) => {
       const raw = Buffer.concat([Buffer.from('{"a":"'), Buffer.from(bytes), Buffer.from('"}')])
       await expectRefused(path, { raw }, 'Request body must be valid JSON: it is not UTF-8', '')
@@ -59,7 +59,7 @@ describe.each(BODIES)('POST %s', (path, body) => {
     await expectRefused(path, options, 'Content-Type must be application/json', '')
   })
 
-  it('takes JSON with a character set', async () => {
+  it('accepts JSON with a character set', async () => {
     const raw = JSON.stringify({ ...body, unknown_field: true })
     const headers = { 'content-type': 'Application/JSON; charset=utf-8' }
     const { status, body: answer } = await post(path, { raw, headers })
@@ -67,13 +67,13 @@ describe.each(BODIES)('POST %s', (path, body) => {
     expect(answer.message).not.toBe('Content-Type must be application/json')
   })
 
-  it('reads no body as an empty one', async () => {
+  it('reads a missing body as an empty one', async () => {
     const { status, body: answer } = await post(path, {})
     expect(status).toBe(400)
     expect(answer.message).toMatch(/^Missing required field: /)
   })
 
-  it('counts 16 levels and no more', async () => {
+  it('accepts 16 levels and refuses 17', async () => {
     const nested = (levels: number) => `${'{"a":'.repeat(levels - 1)}{}${'}'.repeat(levels - 1)}`
     const sixteen = await post(path, { raw: nested(16) })
     expect(sixteen.body.message).not.toContain('levels')
@@ -89,7 +89,7 @@ describe.each(BODIES)('POST %s', (path, body) => {
     )
   })
 
-  it('counts no brackets inside texts', async () => {
+  it('ignores brackets inside texts', async () => {
     const raw = JSON.stringify({ ...body, x: `${'['.repeat(100)}\\"${'{'.repeat(100)}` })
     expect((await post(path, { raw })).body.message).not.toBe('JSON must be at most 16 levels deep')
   })
@@ -103,7 +103,7 @@ describe.each(BODIES)('POST %s', (path, body) => {
     ['\\udc00', SURROGATE],
     ['\\ud83dx', SURROGATE],
     ['\\udE00\\uD83D', SURROGATE],
-  ])('refuses the text %s in a value, a key, or deep inside', async (text, message) => {
+  ])('refuses the text %s in a value, a key, or at a deep level', async (text, message) => {
     const open = JSON.stringify(body).slice(0, -1)
     for (const extra of [
       `"x":"${text}"`,
@@ -117,7 +117,7 @@ describe.each(BODIES)('POST %s', (path, body) => {
 })
 
 describe('sizes', () => {
-  /** A body of exactly so many bytes. */
+  /** A body of exactly this number of bytes. */
   const ofBytes = (bytes: number) => `{"x":"${'a'.repeat(bytes - 8)}"}`
 
   it.each([
@@ -125,7 +125,7 @@ describe('sizes', () => {
     ['/api/v1/api-keys', 256 * KB],
     ['/api/v1/webhooks', 256 * KB],
     [SEND, 4 * MB],
-  ])('POST %s takes %d bytes and no more', async (path, max) => {
+  ])('POST %s accepts %d bytes and refuses one more', async (path, max) => {
     const most = await post(path, { raw: ofBytes(max) })
     expect(most.status).toBe(400)
     expect(most.body.message).not.toBe('Request body is too large')
@@ -135,7 +135,7 @@ describe('sizes', () => {
   const VALUES =
     'JSON must have at most 10000 values, not counting the items of its longest list, and in each of them'
 
-  it('an object of 200,000 members is refused before it is parsed', async () => {
+  it('an object of 200,000 members is refused before parsing', async () => {
     const members = Array.from({ length: 200_000 }, (_, i) => `"k${i}":1`).join(',')
     for (const raw of [
       `{${members}}`,
@@ -150,12 +150,12 @@ describe('sizes', () => {
   it.each([
     [100_000, 'JSON must have at most 50000 items in a list'],
     [700_000, 'JSON must have at most 700000 values'],
-  ])('a list of %d items is refused before it is parsed', async (items, text) => {
+  ])('a list of %d items is refused before parsing', async (items, text) => {
     const raw = `{"recipients":[${'{},'.repeat(items)}{}]}`
     await expectRefused('/api/v1/messages/bulk', { raw }, text, '')
   })
 
-  it('a list longer than one part is read as a whole, and its faults say where they are', async () => {
+  it('a list longer than one part is read completely, and its faults have their positions', async () => {
     const items = (last: string) => `${'{"to":"+25570000001"},'.repeat(4_000)}${last}`
     const send = (raw: string) => post('/api/v1/messages/bulk', { raw })
     const longest = await send(
@@ -180,7 +180,7 @@ describe('sizes', () => {
     }
   })
 
-  it('an e-mail of 2 MB goes through, one byte more does not', async () => {
+  it('an e-mail of 2 MB is accepted, one byte more is refused', async () => {
     const email = (bytes: number) => ({
       to: 'asha@example.com',
       channel: 'email',
@@ -197,7 +197,7 @@ describe('sizes', () => {
     )
   })
 
-  it('a Content-Length that is not true is refused', async () => {
+  it('a wrong Content-Length is refused', async () => {
     const raw = JSON.stringify(sms)
     const headers = { 'content-length': String(raw.length + 5) }
     await expectRefused(

@@ -5,7 +5,7 @@ import { useWorld } from './world.ts'
 
 const { post, get, expectRefused } = usePoster(useWorld())
 
-describe('keys that mean something to JavaScript', () => {
+describe('keys with a meaning in JavaScript', () => {
   const NAMES = [
     '__proto__',
     'constructor',
@@ -16,7 +16,7 @@ describe('keys that mean something to JavaScript', () => {
     'toJSON',
   ]
 
-  it('are plain keys of metadata: stored, given back, and harmless', async () => {
+  it('are plain keys of metadata: stored, returned, and harmless', async () => {
     const inner = '{"polluted":true,"isAdmin":true,"__proto__":{"polluted":true}}'
     const metadata = `{${NAMES.map((name) => `"${name}":${inner}`).join(',')}}`
     const raw = `{"to":"+14155552671","channel":"sms","content":{"text":"a"},"metadata":${metadata}}`
@@ -29,7 +29,7 @@ describe('keys that mean something to JavaScript', () => {
     expect(Object.prototype).not.toHaveProperty('isAdmin')
   })
 
-  it('tell one metadata from another where a request is repeated', async () => {
+  it('distinguish metadata in a repeated request', async () => {
     const send = (value: number) =>
       post(SEND, {
         raw: `{"to":"+14155552671","channel":"sms","content":{"text":"a"},"metadata":{"__proto__":${value}}}`,
@@ -59,7 +59,7 @@ describe('keys that mean something to JavaScript', () => {
     expect(hook.status).toBe(400)
   })
 
-  it('are no query parameters either', async () => {
+  it('are no query parameters', async () => {
     const { status } = await get('/api/v1/messages?__proto__[x]=1&constructor=2')
     expect(status).toBe(200)
   })
@@ -67,7 +67,7 @@ describe('keys that mean something to JavaScript', () => {
 
 describe('numbers', () => {
   it.each(['1e999', '-1e999', '1e-7', '-0', '9007199254740993', '0.5'])(
-    'expires_in %s is no number of seconds',
+    'expires_in %s is not a number of seconds',
     async (number) => {
       const raw = `${JSON.stringify(sms).slice(0, -1)},"expires_in":${number}}`
       const answer = await post(SEND, { raw })
@@ -77,7 +77,7 @@ describe('numbers', () => {
   )
 
   it.each(['1e999', '-1', '1e21', '0.0000001', '1000000000'])(
-    'daily_credit_limit %s is no amount',
+    'daily_credit_limit %s is not an amount',
     async (number) => {
       const answer = await post('/api/v1/api-keys', {
         raw: `{"name":"A","daily_credit_limit":${number}}`,
@@ -88,7 +88,7 @@ describe('numbers', () => {
   )
 })
 
-describe('a field of another type is refused, never bent into shape', () => {
+describe('a field of another type is refused, and not converted', () => {
   const VALUES = [null, true, 0, 7, '', 'text', [], [[]], ['x'], {}, { a: 1 }, '\u2028', '🦊', -1.5]
 
   it.each(

@@ -11,7 +11,7 @@ interface Answer {
   body: string
 }
 
-/** From a loopback address of the caller's choice, so that several clients come through one proxy. */
+/** Requests from a chosen loopback address, so that several clients use one proxy. */
 function ask(
   url: string,
   { from, body = '', ...options }: RequestOptions & { from?: string; body?: string | Buffer } = {},
@@ -32,7 +32,7 @@ function ask(
   })
 }
 
-it('the configuration that we ship logs no query string, in any of its servers', () => {
+it('the shipped configuration logs no query string, in any of its servers', () => {
   const [before = '', ...servers] = readFileSync(SHIPPED, 'utf8').split(/^server \{$/m)
   const variables = /^log_format svc (.*?);$/ms.exec(before)?.[1]?.match(/\$\w+/g) ?? []
   expect(variables).toContain('$uri')
@@ -73,7 +73,7 @@ describe.runIf(nginxMissing === null)(
         body: JSON.stringify({ channel: 'sms', to: '+15005550006', content: { text } }),
       } as RequestOptions)
 
-    it('sends over TLS, and the rate headers and the id of the request come through', async () => {
+    it('sends over TLS, and passes on the rate headers and the request id', async () => {
       const { status, headers, body } = await send('Grüße, 世界')
       expect(status).toBe(201)
       expect(JSON.parse(body).data.status).toBe('queued')
@@ -84,7 +84,7 @@ describe.runIf(nginxMissing === null)(
       })
     })
 
-    it('logs each request, and no query string', async () => {
+    it('logs each request, without its query string', async () => {
       for (const url of [nginx.url, nginx.plain_url]) {
         await ask(`${url}/reset-password?token=canary`, {
           ca: nginx.ca,
@@ -95,12 +95,12 @@ describe.runIf(nginxMissing === null)(
       expect(nginx.logged()).not.toContain('canary')
     })
 
-    it('turns plain http to https', async () => {
+    it('redirects plain http to https', async () => {
       const { status, headers } = await ask(`${nginx.plain_url}/docs`)
       expect([status, headers.location]).toEqual([301, 'https://127.0.0.1/docs'])
     })
 
-    it('counts each client by its own address, whatever it claims to be', async () => {
+    it('counts each client by its own address, not by its headers', async () => {
       const knock = async (from: string, claimed?: string) =>
         (
           await ask(`${nginx.url}/nothing`, {
@@ -118,7 +118,7 @@ describe.runIf(nginxMissing === null)(
       expect(await knock('127.0.0.3')).toBe(404)
     })
 
-    it('lets the service itself refuse a body that is too large for it', async () => {
+    it('lets the service refuse a body that is too large', async () => {
       const { status, body } = await send('x'.repeat(4_300_000))
       expect(status).toBe(400)
       expect(JSON.parse(body)).toMatchObject({ success: false, error: 'validation_error' })

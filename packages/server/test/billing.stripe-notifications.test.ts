@@ -24,13 +24,13 @@ const balance = () => shop.world.balance(owner)
 
 const paidEvent = () => shop.payUnheard(owner)
 
-describe('a notification is heard', () => {
+describe('a notification is accepted', () => {
   it.each(SECRETS)('when it is signed with %s, while the secret is rolled', async (secret) => {
     expect((await shop.notify(await paidEvent(), { secret })).status).toBe(200)
     expect(await balance()).toBe(1000)
   })
 
-  it('when it has the signatures of a secret that is not ours and of one that is', async () => {
+  it('when it has the signatures of an unknown secret and of ours', async () => {
     const raw = JSON.stringify(await paidEvent())
     const [, other] = shop.signatureOf(raw, { secret: 'whsec_other' }).split(',')
     const [time, ours] = shop.signatureOf(raw).split(',')
@@ -38,7 +38,7 @@ describe('a notification is heard', () => {
     expect(await balance()).toBe(1000)
   })
 
-  it('with another type of event than those that matter, and changes nothing', async () => {
+  it('with an unused type of event, and changes nothing', async () => {
     const event = { ...(await paidEvent()), type: 'customer.created' }
     const calls = shop.stripe.calls.length
     expect((await shop.notify(event)).status).toBe(200)
@@ -46,7 +46,7 @@ describe('a notification is heard', () => {
     expect(shop.stripe.calls).toHaveLength(calls)
   })
 
-  it('about a session and a payment of somebody else, and changes nothing', async () => {
+  it('about an unknown session and payment, and changes nothing', async () => {
     const { stripe } = shop
     const session = stripe.openSession({
       amount_total: 1_000,
@@ -86,7 +86,7 @@ describe('a notification is refused', () => {
     expect(await balance()).toBe(0)
   })
 
-  it('when its body was read and written again on the way', async () => {
+  it('when a proxy parsed and serialized its body', async () => {
     const event = await paidEvent()
     const signature = shop.signatureOf(JSON.stringify(event, null, 2))
     const { status, body } = await shop.post(JSON.stringify(event), signature)
@@ -94,7 +94,7 @@ describe('a notification is refused', () => {
     expect(await balance()).toBe(0)
   })
 
-  it('when it is a byte over 256 KB, however it is signed', async () => {
+  it('when it is one byte over 256 KB, with any signature', async () => {
     const raw = `"${'x'.repeat(256 * 1024 - 1)}"`
     const { status, body } = await shop.post(raw, shop.signatureOf(raw))
     expect(status).toBe(400)
@@ -119,8 +119,8 @@ it.each([
   await real.world.close()
 })
 
-describe('what went wrong on the way', () => {
-  it('a Stripe that does not answer makes a 500, so that the notification comes again', async () => {
+describe('faults during a notification', () => {
+  it('a Stripe that does not answer causes a 500, so that Stripe sends the notification again', async () => {
     const event = await paidEvent()
     shop.stripe.fail({ status: 500 })
     expect((await shop.notify(event)).status).toBe(500)
@@ -130,7 +130,7 @@ describe('what went wrong on the way', () => {
     expect(await balance()).toBe(1000)
   })
 
-  it('what no notification told is found by looking', async () => {
+  it('a sync finds payments without a notification', async () => {
     const { payment_id } = await shop.buy(owner)
     await paidEvent()
     shop.stripe.refund(payment_id, { amount: 500 })

@@ -6,13 +6,13 @@ const rates = { anonymous: { max: 2, window_s: 60 } }
 const PROXY = '10.1.2.3'
 const OTHER_PROXY = 'fd00::7'
 
-describe('behind proxies that the configuration names', () => {
+describe('behind the proxies of the configuration', () => {
   const world = useWorld({ rates, trust_proxy: ['10.0.0.0/8', 'fd00::/8'] })
   const knock = async (from: string, forwarded?: string) => {
     const headers = forwarded === undefined ? {} : { 'x-forwarded-for': forwarded }
     return (await world().call('GET', '/nothing', { from, headers })).status
   }
-  /** The third request of one client is refused: here made by those two and then one. */
+  /** The third request of one client is refused: these two make the first two, then one follows. */
   const areOne = async (first: [string, string?], second: [string, string?]) => {
     await world().advance(60_000)
     await knock(...first)
@@ -27,19 +27,19 @@ describe('behind proxies that the configuration names', () => {
     expect(await areOne([PROXY, '192.0.2.1, 10.9.9.9'], [PROXY, '192.0.2.1'])).toBe(true)
   })
 
-  it('what the client itself wrote in front counts for nothing', async () => {
+  it('addresses that the client added itself are ignored', async () => {
     expect(await areOne([PROXY, '1.1.1.1, 192.0.2.1'], [PROXY, '2.2.2.2, 192.0.2.1'])).toBe(true)
     expect(await areOne([PROXY, '10.0.0.1, 192.0.2.1'], [PROXY, '192.0.2.1'])).toBe(true)
   })
 
-  it('a port behind the address makes no other client, nor does what is no address', async () => {
+  it('a port behind the address makes no other client, and neither does an invalid address', async () => {
     expect(await areOne([PROXY, '192.0.2.1:1000'], [PROXY, '192.0.2.1:1001'])).toBe(true)
     expect(await areOne([PROXY, '192.0.2.1:1000'], [PROXY, '192.0.2.2:1000'])).toBe(false)
     expect(await areOne([PROXY, '[2001:db8::1]:1000'], [PROXY, '2001:db8::1'])).toBe(true)
     expect(await areOne([PROXY, 'unknown'], [PROXY, 'x'.repeat(4_000)])).toBe(true)
   })
 
-  it('whoever is no proxy is not believed', async () => {
+  it('the header of a client that is no proxy is ignored', async () => {
     expect(await areOne(['192.0.2.1', '1.1.1.1'], ['192.0.2.1', '2.2.2.2'])).toBe(true)
   })
 
@@ -61,7 +61,7 @@ describe('behind proxies that the configuration names', () => {
     '1'.repeat(2000),
     '"; drop table',
     ':'.repeat(500),
-  ])('a forwarded %j is no fault of ours', async (forwarded) => {
+  ])('a forwarded %j causes no fault', async (forwarded) => {
     await world().advance(60_000)
     expect(await knock(PROXY, forwarded)).toBe(404)
     const { key } = await world().key(await world().signup(), { allowed_ips: ['192.0.2.1'] })
@@ -71,10 +71,10 @@ describe('behind proxies that the configuration names', () => {
   })
 })
 
-describe('without such proxies', () => {
+describe('without proxies', () => {
   const world = useWorld({ rates })
   it.each(['x-forwarded-for', 'forwarded', 'x-real-ip', 'cf-connecting-ip'])(
-    'no %s is looked at',
+    'ignores %s',
     async (name) => {
       await world().advance(60_000)
       const knock = (address: string) =>

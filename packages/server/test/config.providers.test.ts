@@ -28,14 +28,14 @@ function messageOf(env: NodeJS.ProcessEnv): string {
 
 describe('Stripe', () => {
   it.each(['sk_test_1', 'sk_live_1', 'rk_test_1', 'rk_live_1'])(
-    'takes a key that begins with %s',
+    'accepts a key that begins with %s',
     (key) => {
       const { stripe } = read({ STRIPE_SECRET_KEY: key, STRIPE_WEBHOOK_SECRET: SECRET })
       expect(stripe).toStrictEqual({ secret_key: key, webhook_secrets: [SECRET] })
     },
   )
 
-  it('takes several signing secrets while one is rolled', () => {
+  it('accepts several signing secrets while one is rolled', () => {
     const { stripe } = read({
       STRIPE_SECRET_KEY: KEY,
       STRIPE_WEBHOOK_SECRET: ` ${SECRET}, whsec_old ,`,
@@ -43,7 +43,7 @@ describe('Stripe', () => {
     expect(stripe?.webhook_secrets).toStrictEqual([SECRET, 'whsec_old'])
   })
 
-  it('takes empty and blank for not set', () => {
+  it('treats empty and blank values as not set', () => {
     const env = { STRIPE_SECRET_KEY: '', STRIPE_WEBHOOK_SECRET: ' ', TWILIO_AUTH_TOKEN: '' }
     expect(read(env)).toStrictEqual({ stripe: null, providers: [] })
   })
@@ -70,14 +70,14 @@ describe('the address of the API of Stripe', () => {
     expect(messageOf({ ...set, STRIPE_API_URL })).toMatch(/^STRIPE_API_URL must be an https URL/)
   })
 
-  it('means nothing without a key', () => {
+  it('needs a key', () => {
     expect(messageOf({ STRIPE_API_URL: 'https://stripe.example' })).toMatch(
       /^STRIPE_SECRET_KEY must be set too/,
     )
   })
 })
 
-describe('half a set is refused by the name of what is missing', () => {
+describe('the error for half a set names the missing variable', () => {
   it.each([
     ['STRIPE_SECRET_KEY', KEY, 'STRIPE_WEBHOOK_SECRET'],
     ['STRIPE_WEBHOOK_SECRET', SECRET, 'STRIPE_SECRET_KEY'],
@@ -92,7 +92,7 @@ describe('half a set is refused by the name of what is missing', () => {
   })
 })
 
-describe('a text that cannot be meant is refused by its name, and never repeated', () => {
+describe('the error for an invalid value names the variable, without the value', () => {
   it.each([
     ['STRIPE_SECRET_KEY', 'hunter2', 'for example sk_test_…'],
     ['STRIPE_SECRET_KEY', 'sk_hunter2', 'for example sk_test_…'],
@@ -134,7 +134,7 @@ describe('a text that cannot be meant is refused by its name, and never repeated
 const folder = mkdtempSync(join(tmpdir(), 'svc-config-'))
 afterAll(() => rmSync(folder, { recursive: true }))
 
-/** A file with this text; answers its path. */
+/** Writes a file with this text; returns its path. */
 function fileOf(name: string, text: string): string {
   const path = join(folder, name)
   writeFileSync(path, text)
@@ -152,7 +152,7 @@ const gateway = {
 }
 
 describe('Twilio', () => {
-  it('is a provider with the senders that are named, in their order', () => {
+  it('is a provider with the listed senders, in their order', () => {
     const { providers } = read({
       ...twilio,
       TWILIO_SMS_FROM: '+15005550006, +15005550007 ,',
@@ -180,7 +180,7 @@ describe('Twilio', () => {
     )
   })
 
-  it('is refused for a number that is none, without repeating it', () => {
+  it('is refused for an invalid number, without the number in the error', () => {
     const message = messageOf({ ...twilio, TWILIO_SMS_FROM: ' , ' })
     expect(message).toMatch(/^TWILIO_\*: provider twilio: /)
     expect(message).not.toContain(TOKEN)
@@ -198,20 +198,23 @@ describe('a mail server', () => {
     ['2525', { host: '127.0.0.1', port: 2525 }],
     ['127.0.0.1:2525', { host: '127.0.0.1', port: 2525 }],
     ['[::1]:2525', { host: '::1', port: 2525 }],
-  ])('takes bounces in at %s', (SVC_MAIL_INTAKE, intake) => {
+  ])('receives bounces at %s', (SVC_MAIL_INTAKE, intake) => {
     expect(read({ ...mail, SVC_MAIL_INTAKE }).providers).toMatchObject([{ intake }])
   })
 
-  it.each(['mail', '0.0.0.0:', '70000', 'a:b', ':25'])('takes nothing in at %s', (text) => {
-    expect(messageOf({ ...mail, SVC_MAIL_INTAKE: text })).toBe(
-      'SVC_MAIL_INTAKE must be a port or host:port, for example 0.0.0.0:2525',
-    )
-  })
+  it.each(['mail', '0.0.0.0:', '70000', 'a:b', ':25'])(
+    'refuses %s as the address for bounces',
+    (text) => {
+      expect(messageOf({ ...mail, SVC_MAIL_INTAKE: text })).toBe(
+        'SVC_MAIL_INTAKE must be a port or host:port, for example 0.0.0.0:2525',
+      )
+    },
+  )
 
   it.each([
     ['SVC_MAIL_INTAKE', { SVC_MAIL_INTAKE: '2525' }],
     ['SVC_DKIM_SELECTOR', { SVC_DKIM_SELECTOR: 's1', SVC_DKIM_KEY_FILE: 'key.pem' }],
-  ])('must be there for %s', (name, env) => {
+  ])('is required by %s', (name, env) => {
     expect(messageOf(env)).toBe(`SVC_SMTP_URL must be set too: ${name} alone is half a set`)
   })
 
@@ -226,7 +229,7 @@ describe('a mail server', () => {
     expect(providers).toMatchObject([{ dkim: { domain: 'example.com', selector: 's1' } }])
   })
 
-  it('is refused for a key that is none, or not there', () => {
+  it('is refused for an invalid or missing key', () => {
     const signing = { ...mail, SVC_DKIM_SELECTOR: 's1' }
     const gone = messageOf({ ...signing, SVC_DKIM_KEY_FILE: join(folder, 'gone.pem') })
     expect(gone).toBe('SVC_DKIM_KEY_FILE: the file cannot be read (ENOENT)')
@@ -239,18 +242,18 @@ describe('a mail server', () => {
 describe('SVC_PROVIDERS', () => {
   const json = JSON.stringify([gateway])
 
-  it('is a list, or a file with one', () => {
+  it('is a list, or the path of a file with one', () => {
     const inline = read({ SVC_PROVIDERS: json }).providers
     expect(inline).toMatchObject([gateway])
     expect(read({ SVC_PROVIDERS: fileOf('providers.json', json) }).providers).toEqual(inline)
   })
 
-  it('comes before what has variables of its own', () => {
+  it('comes before the providers with variables of their own', () => {
     const env = { ...twilio, ...mail, TWILIO_SMS_FROM: '+15005550006', SVC_PROVIDERS: json }
     expect(read(env).providers.map(({ name }) => name)).toEqual(['gateway', 'twilio', 'smtp'])
   })
 
-  it('takes secrets from other variables', () => {
+  it('reads secrets from other variables', () => {
     const auth = { type: 'bearer', token: '$' + '{GATEWAY_TOKEN}' }
     const SVC_PROVIDERS = JSON.stringify([{ ...gateway, auth }])
     const { providers } = read({ SVC_PROVIDERS, GATEWAY_TOKEN: 'hunter2' })
@@ -272,7 +275,7 @@ describe('SVC_PROVIDERS', () => {
     expect(message).not.toContain('hunter2')
   })
 
-  it('may have no name that a variable gives too', () => {
+  it('may not repeat the name of a provider with variables of its own', () => {
     const SVC_PROVIDERS = JSON.stringify([{ ...gateway, name: 'smtp' }])
     expect(messageOf({ ...mail, SVC_PROVIDERS })).toBe(
       'SVC_PROVIDERS: provider smtp: the name is there twice',

@@ -18,7 +18,7 @@ function written(text: string, mode = 0o600): { SVC_SECRETS_KEY_FILE: string } {
 }
 
 describe('the keys of secrets', () => {
-  it('are none unless set', () => {
+  it('are empty by default', () => {
     expect(readConfig({})).toMatchObject({ secrets_keys: [], open_secrets_key_file: null })
   })
 
@@ -26,7 +26,7 @@ describe('the keys of secrets', () => {
     ['the variable', () => ({ SVC_SECRETS_KEY: ` ${FIRST} , ${SECOND}` })],
     ['a file', () => written(`${FIRST}\n${SECOND}\n`)],
     ['a file with commas and Windows lines', () => written(`${FIRST},\r\n\r\n${SECOND}\r\n`)],
-  ])('come from %s, the first first', (_, env) => {
+  ])('come from %s, in their order', (_, env) => {
     expect(readConfig(env()).secrets_keys).toEqual([FIRST, SECOND])
   })
 
@@ -45,7 +45,7 @@ describe('the keys of secrets', () => {
       () => ({ SVC_SECRETS_KEY_FILE: folder }),
     ],
     ['both set', () => ({ ...written(FIRST), SVC_SECRETS_KEY: FIRST })],
-  ])('are refused by the name of the setting alone: %s', (text, env) => {
+  ])('cause an error with only the name of the setting: %s', (text, env) => {
     const values = env()
     const read = () => readConfig(values)
     expect(read).toThrow(ConfigError)
@@ -57,7 +57,7 @@ describe('the keys of secrets', () => {
     [0o600, 0],
     [0o440, 0],
     [0o644, 1],
-  ])('are warned of where the mode of their file is %o', (mode, count) => {
+  ])('cause a warning by the mode of their file: %o', (mode, count) => {
     const warnings: [object, string][] = []
     const config = { ...readConfig(written(FIRST, mode)), providers: [], listen_backlog: 1 }
     const log = { warn: (about: object, text: string) => void warnings.push([about, text]) }

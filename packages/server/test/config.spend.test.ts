@@ -6,7 +6,7 @@ const read = (env: NodeJS.ProcessEnv = {}) => {
   return { prices, countries, sequence_limit }
 }
 
-it('nothing is protected, and prices are the specification’s, unless told', () => {
+it('by default no rule applies, and prices are those of the specification', () => {
   const none = { prices: {}, countries: null, sequence_limit: null }
   expect(read()).toStrictEqual(none)
   expect(
@@ -14,7 +14,7 @@ it('nothing is protected, and prices are the specification’s, unless told', ()
   ).toStrictEqual(none)
 })
 
-it('reads all of it', () => {
+it('reads every setting', () => {
   expect(
     read({
       SVC_PRICES: '{"sms":{"default":"1","+255":"0.8"},"voice":"3"}',
@@ -40,7 +40,7 @@ it('reads one list of countries without the other', () => {
   })
 })
 
-describe('a setting that cannot be meant is refused by its name', () => {
+describe('the error for a wrong setting names the setting', () => {
   const CODES =
     'must be two-letter codes of countries with numbers of their own, for example TZ,KE:'
   it.each([

@@ -294,6 +294,6 @@ it.each([
   ['127.0.0.1', 80, 'http://127.0.0.1:80'],
   ['::1', 3000, 'http://[::1]:3000'],
   ['localhost', 3000, 'http://localhost:3000'],
-])('a server on %s and %d has the address %s', (host, port, url) => {
+])('a server on %s and %d has the URL %s', (host, port, url) => {
   expect(urlOf(host, port)).toBe(url)
 })

@@ -3,7 +3,7 @@ import { expect, it } from 'vitest'
 import { refusal } from './refusal.ts'
 import { openWorld, type World } from './world.ts'
 
-/** A world whose counters fail from now on, as given. */
+/** A world whose counters start to fail on demand, with `count`. */
 async function without(count: () => Promise<never>): Promise<World & { key: string }> {
   let away = false
   const world = await openWorld({
@@ -17,7 +17,7 @@ async function without(count: () => Promise<never>): Promise<World & { key: stri
 
 const PATHS = ['/api/v1/messages', '/nothing', '/api/v1/account']
 
-it('counters that fail let nobody in, and the cause is in the log alone', async () => {
+it('no request is admitted when counters fail, and only the log has the cause', async () => {
   const world = await without(() => Promise.reject(new Error('the disk is full')))
   const asked = [...PATHS.map((path) => world.call('GET', path)), world.send(world.key)]
   for (const { status, headers, text } of await Promise.all(asked)) {
@@ -31,7 +31,7 @@ it('counters that fail let nobody in, and the cause is in the log alone', async 
   await world.close()
 })
 
-it('counters that are too busy answer 429, and not that a limit was reached', async () => {
+it('busy counters cause a 429 without the text of a rate limit', async () => {
   const text = 'Too many requests. Please try again later.'
   const busy = new SvcError('rate_limit_exceeded', text, { retry_after_s: 5 })
   const world = await without(() => Promise.reject(busy))
@@ -42,7 +42,7 @@ it('counters that are too busy answer 429, and not that a limit was reached', as
   await world.close()
 })
 
-it('probes do not wait for counters that stand still', async () => {
+it('probes do not wait for counters that hang', async () => {
   const world = await without(() => new Promise(() => {}))
   const begun = performance.now()
   for (const path of ['/health/live', '/health/ready']) {

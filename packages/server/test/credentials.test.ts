@@ -20,7 +20,7 @@ const messages = (headers: Record<string, string>, from?: string) =>
   world().call('GET', '/api/v1/messages', { headers, from })
 
 describe('a session', () => {
-  it('is recognized by a token with the claims of the contract, whoever signed it with the secret', async () => {
+  it('is recognized by a token with the claims of the contract, from any signer with the secret', async () => {
     const token = forgeToken({ claims: claimsOf(owner.id) })
     expect((await account({ authorization: `Bearer ${token}` })).status).toBe(200)
   })

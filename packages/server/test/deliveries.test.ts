@@ -10,7 +10,7 @@ afterEach(async () => {
   receivers = []
 })
 
-/** A workspace whose `message.failed` events go to a receiver that answers so. */
+/** A workspace whose `message.failed` events go to a receiver with this answer. */
 async function hooked(answer: () => number) {
   const receiver = await openReceiver({ answer })
   receivers.push(receiver)
@@ -30,7 +30,7 @@ async function hooked(answer: () => number) {
   }
 }
 
-it('a receiver that fails is tried again later, with the same bytes and a new signature in time', async () => {
+it('a receiver that fails gets retries with the same bytes and a new signature with its time', async () => {
   let status = 500
   const { receiver, send, record, deliveries } = await hooked(() => status)
   await send()
@@ -57,7 +57,7 @@ it('a receiver that fails is tried again later, with the same bytes and a new si
   )
 })
 
-it('a receiver gets the events it asked for and its own headers, and no others', async () => {
+it('a receiver gets only its events, with its own headers', async () => {
   const { receiver, send } = await hooked(() => 200)
   await send('+14155552671')
   await send()
@@ -69,7 +69,7 @@ it('a receiver gets the events it asked for and its own headers, and no others',
   })
 })
 
-it('410 ends it at once', async () => {
+it('410 disables the webhook at once', async () => {
   const { receiver, send, record, deliveries } = await hooked(() => 410)
   await send()
   await world().dispatcher.idle()
@@ -80,7 +80,7 @@ it('410 ends it at once', async () => {
   expect(receiver.arrivals).toHaveLength(1)
 })
 
-it('a redirect is not followed', async () => {
+it('redirects are not followed', async () => {
   const { receiver, send, deliveries } = await hooked(() => 302)
   await send()
   await world().dispatcher.idle()
@@ -88,7 +88,7 @@ it('a redirect is not followed', async () => {
   expect(await deliveries()).toMatchObject([{ status: 'pending', error: 'status_302' }])
 })
 
-it('a deleted webhook gets nothing more, not even what waited for it', async () => {
+it('a deleted webhook gets no more events, not even pending ones', async () => {
   const { receiver, send, remove } = await hooked(() => 503)
   await send()
   await world().dispatcher.idle()

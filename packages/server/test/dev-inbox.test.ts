@@ -205,7 +205,7 @@ describe('the data of the inbox', () => {
     const receiver = await openReceiver({ text: 'got it' })
     try {
       await world().webhook(owner, { url: receiver.url, events: ['message.delivered'] })
-      const id = await send({ content: { text: 'Told of' } })
+      const id = await send({ content: { text: 'An event' } })
       const shown = await read(`/dev/api/messages/${id}?workspace=${owner.id}`)
       expect(shown.message).toMatchObject({ id, status: 'delivered', credits_used: 1 })
       expect(shown.timeline).toContainEqual(

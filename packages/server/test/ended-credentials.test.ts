@@ -7,7 +7,7 @@ import { expectStatus } from './call.ts'
 import { requestText } from './raw-http.ts'
 import { useWorld } from './world.ts'
 
-/** How often a credential was found to be good. */
+/** How often a credential was found valid. */
 let found = 0
 
 function counting(core: Core): Core {
@@ -45,7 +45,7 @@ beforeEach(async () => {
   key = await world().key(owner)
 })
 
-/** A request that was let in and whose body stalls; `finish` sends the rest and answers the status. */
+/** An admitted request whose body stalls; `finish` sends the rest and returns the status. */
 async function stall(
   line: string,
   { credential, json }: { credential: string; json: unknown },
@@ -78,7 +78,7 @@ async function reset(): Promise<void> {
   expectStatus(200, await world().call('POST', '/api/v1/auth/reset-password', { json }))
 }
 
-describe('a body that arrives after its credential has ended changes nothing', () => {
+describe('a body that arrives after its credential ended changes nothing', () => {
   it.each([
     ['POST /api/v1/api-keys', { name: 'for later' }],
     ['POST /api/v1/webhooks', { url, events: ['*'] }],
@@ -108,7 +108,7 @@ describe('a body that arrives after its credential has ended changes nothing', (
     expect(await finish()).toBe(401)
   })
 
-  it('and with a credential that is good all the time, it is read', async () => {
+  it('a body with a credential that stays valid is read', async () => {
     const finish = await stall('POST /api/v1/messages/send', {
       credential: `X-API-Key: ${key.key}`,
       json: sms,
@@ -117,8 +117,8 @@ describe('a body that arrives after its credential has ended changes nothing', (
   })
 })
 
-// Looking a host name up takes as long as its name server likes, after the body has arrived.
-describe('what outlasts a credential is refused in its own transaction', () => {
+// The lookup of a host name takes any time, after the body has arrived.
+describe('work that takes longer than its credential is valid is refused in its own transaction', () => {
   const byKey = (): Actor => ({ kind: 'api_key', id: key.id, address: null, request_id: null })
   const bySession = (): Actor => ({
     kind: 'session',
@@ -130,7 +130,7 @@ describe('what outlasts a credential is refused in its own transaction', () => {
   const revoked = { status: 401, message: 'API key has been deactivated' }
   const ended = { status: 401, message: 'Invalid or expired token' }
 
-  it('to a key that was deactivated', async () => {
+  it('for a deactivated key', async () => {
     const { webhooks, apiKeys } = world().core
     const hook = await webhooks.create(owner.id, { url, events: ['*'] }, byKey())
     await apiKeys.deactivate(owner.id, key.id)
@@ -142,7 +142,7 @@ describe('what outlasts a credential is refused in its own transaction', () => {
     await expect(webhooks.rotateSecret(owner.id, hook.id, byKey())).rejects.toMatchObject(revoked)
   })
 
-  it('to a session from before a reset', async () => {
+  it('for a session from before a reset', async () => {
     const { webhooks, apiKeys } = world().core
     const session = bySession()
     const named = { name: 'made in time', mode: 'live' } as const

@@ -4,21 +4,21 @@ import { within } from './within.ts'
 
 const WAIT_MAX_MS = 5_000
 
-/** An event of a stream, read. */
+/** A parsed event of a stream. */
 export interface StreamEvent {
   event: string
-  // biome-ignore lint/suspicious/noExplicitAny: a test says what it expects of an event right away.
+  // biome-ignore lint/suspicious/noExplicitAny: a test states its expectations of an event at once.
   data: any
 }
 
-/** Reads the server-sent events of an address, one by one. */
+/** Reads the server-sent events of a URL, one by one. */
 export async function openEvents(url: string) {
   const request = get(url, { agent: false })
   const [response] = (await once(request, 'response')) as [IncomingMessage]
   const chunks = response.setEncoding('utf8')[Symbol.asyncIterator]() as AsyncIterator<string>
   let text = ''
 
-  /** What stands before the next empty line; null at the end. */
+  /** The text before the next empty line; null at the end. */
   async function block(): Promise<string | null> {
     for (;;) {
       const end = text.indexOf('\n\n')
@@ -45,7 +45,7 @@ export async function openEvents(url: string) {
   return {
     status: response.statusCode,
     headers: response.headers,
-    /** The next event; null when the stream has ended. */
+    /** The next event; null after the end of the stream. */
     next: () => within(WAIT_MAX_MS, 'an event', next()),
     close: () => void request.destroy(),
   }

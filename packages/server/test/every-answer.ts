@@ -1,30 +1,30 @@
 import { isDeepStrictEqual } from 'node:util'
 import { ERRORS, type ErrorCode, failureEnvelope } from '@svc/core/contract'
 
-/** An answer, read. */
+/** A parsed answer. */
 export interface Answer {
   status: number
   headers: Record<string, string | undefined>
   text: string
   /** The parsed body. */
-  // biome-ignore lint/suspicious/noExplicitAny: a test says what it expects of a body right away.
+  // biome-ignore lint/suspicious/noExplicitAny: a test states its expectations of a body at once.
   body: any
 }
 
-/** The statuses of the specification, and those of the probes beside it. */
+/** The statuses of the specification, and those of the probes. */
 const STATUSES = [200, 201, 400, 401, 402, 403, 404, 429, 500]
 const PROBES = ['/health', '/health/live', '/health/ready']
 
 const JSON_TYPE = 'application/json; charset=utf-8'
-/** The one answer that is no JSON: contacts, where CSV was asked for. */
+/** The only answer that is not JSON: contacts as CSV. */
 const CSV_TYPE = 'text/csv; charset=utf-8'
 const CSV_PATH = /^\/api\/v1\/contacts\/export\?(?:.*&)?format=csv\b/
 
 const WHOLE_NUMBER = /^\d+$/
 
-/** Throws unless the answer keeps what the contract promises of every answer: its sections 1 and 12. */
+/** Throws unless the answer has the properties of every answer: sections 1 and 12 of the contract. */
 export function checkEveryAnswer(method: string, path: string, answer: Answer): void {
-  // A probe's answer is not wrapped, and the answer to HEAD has no body to look at.
+  // A probe's answer has no envelope, and the answer to HEAD has no body.
   const isCsv = CSV_PATH.test(path) && answer.status === 200
   const isBare = isCsv || method === 'HEAD' || PROBES.includes(path.split('?', 1)[0] ?? '')
   const faults = [

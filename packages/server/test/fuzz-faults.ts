@@ -35,16 +35,16 @@ const NASTY = [
   '999999999999',
 ]
 
-/** Any text, lone surrogates and all. */
+/** Any text, lone surrogates included. */
 export const text = fc.oneof(
   fc.string({ unit: 'binary' }),
   fc.string({ unit: 'grapheme' }),
   fc.string(),
 )
-/** Values that services stumble over. */
+/** Values that often cause faults in services. */
 export const nasty = fc.oneof(fc.constantFrom(...NASTY), fc.jsonValue({ maxDepth: 4 }), text)
 
-/** A change: where in a body, counted among all its places, and what stands there then. */
+/** A change: the place in a body, counted among all its places, and the new value. */
 const change = fc.record({
   at: fc.nat(30),
   value: fc.option(nasty, { nil: undefined }),
@@ -54,14 +54,14 @@ const change = fc.record({
 })
 type Change = typeof change extends fc.Arbitrary<infer T> ? T : never
 
-/** A damage: where in a body's bytes, and what stands there instead; nothing cuts the rest off. */
+/** A damage: the position in a body's bytes and the new bytes; without new bytes, the rest is cut off. */
 const damage = fc.record({
   at: fc.nat(),
   bytes: fc.option(fc.uint8Array({ maxLength: 4 }), { freq: 3 }),
 })
 type Damage = typeof damage extends fc.Arbitrary<infer T> ? T : never
 
-/** Bodies with another value in one place, without it, or with one more; as JSON. */
+/** Bodies with another value in one place, without one, or with one more; as JSON. */
 export function withOneChange(bodies: fc.Arbitrary<unknown>): fc.Arbitrary<string> {
   return fc.tuple(bodies, change).map(([body, one]) => changed(body, one))
 }
@@ -76,7 +76,7 @@ function changed(good: unknown, { at, value, key }: Change): string {
   const body = structuredClone(good)
   const places = placesIn(body)
   const [holder, field] = places[at % places.length] ?? [body, 'to']
-  // The length of a list cannot be defined anew.
+  // The length of a list cannot be redefined.
   const name = key == null || (Array.isArray(holder) && key === 'length') ? field : key
   Object.defineProperty(holder, name, {
     value,

@@ -1,6 +1,6 @@
 import type { OpenApiDocument } from '@svc/core/contract'
 
-/** A JSON Schema as the document has them; `true` allows everything. */
+/** A JSON Schema of the document; `true` allows everything. */
 export interface Schema {
   $ref?: string
   type?: string | string[]
@@ -31,23 +31,23 @@ export interface Parameter {
   schema: Schema
 }
 
-/** What can be answered with one status: the names of its headers, and the schema of each type of body. */
+/** The answer with one status: the names of its headers, and the schema of each body type. */
 interface Response {
   headers: string[]
   content: Record<string, Schema>
 }
 
-/** One operation of the document, its references to responses followed. */
+/** One operation of the document, with references to responses resolved. */
 export interface Operation {
   /** `messages.send`. */
   id: string
   method: string
-  /** With `{name}` for a parameter. */
+  /** With `{name}` for each parameter. */
   path: string
-  /** The names of the credentials that open it; none for an open one. */
+  /** The names of the credentials that it takes; none for an operation without credentials. */
   security: string[]
   parameters: Parameter[]
-  /** Of JSON; undefined where no body is taken. */
+  /** The schema of a JSON body; undefined for none. */
   body: Schema | undefined
   responses: Map<number, Response>
 }
@@ -66,7 +66,7 @@ interface RawResponse {
   content: Record<string, { schema: Schema }>
 }
 
-/** Every operation that the document describes, and nothing that is known from elsewhere. */
+/** Every operation of the document, from no other source. */
 export function operationsOf(document: OpenApiDocument): Operation[] {
   return Object.entries(document.paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, operation]) =>

@@ -3,7 +3,7 @@ import { nasty, text, withDamage, withOneChange } from './fuzz-faults.ts'
 import type { Operation, Parameter } from './fuzz-operations.ts'
 import { type Known, valuesOf } from './fuzz-values.ts'
 
-/** Whose credentials: the owner's, keys of one scope, somebody's who has no credits, or none that is good. */
+/** The credentials of a request: the owner's, a key with one scope, a workspace without credits, or invalid ones. */
 const CALLERS = [
   'owner',
   'contacts_only',
@@ -16,12 +16,12 @@ const CALLERS = [
 ] as const
 export type Caller = (typeof CALLERS)[number]
 
-/** A request of one operation, its path's id still to be chosen where it is to be one that exists. */
+/** A request of one operation; the stage chooses the id in its path if it must exist. */
 export interface FuzzedRequest {
   /** The id of its operation. */
   operation: string
   caller: Caller
-  /** Percent-encoded; null for one that exists. */
+  /** Percent-encoded; null for an id that exists. */
   id: string | null
   /** Percent-encoded. */
   query: [string, string][]
@@ -66,7 +66,7 @@ const caller = fc.oneof(
   { weight: 7, arbitrary: fc.constantFrom<Caller>(...CALLERS) },
 )
 
-/** Requests of one operation: as its schemas say, with a field changed, and of any bytes. */
+/** Requests of one operation: valid by its schemas, with a field changed, or with random bytes. */
 export function requestsOf(operation: Operation, known: Known): fc.Arbitrary<FuzzedRequest> {
   const { parameters } = operation
   return fc.record({
@@ -130,7 +130,7 @@ function asHeader(value: unknown): string {
   return String(value).replace(/[^\x20-\x7e]/g, 'a')
 }
 
-/** Percent-encoded where it can be; a lone surrogate cannot. */
+/** Percent-encoded if possible; a lone surrogate cannot be encoded. */
 function encodeSafely(value: string): string {
   return encodeURIComponent(value.toWellFormed())
 }

@@ -19,19 +19,19 @@ export interface Stage {
   ids: string[]
   /** Bodies that the document does not describe, by operation. */
   bodies: Record<string, object>
-  /** The request as it is sent: its credentials, and the ids in its path. */
+  /** The request with its credentials and the ids in its path. */
   callOf(operation: Operation, request: FuzzedRequest): { path: string; options: CallOptions }
-  /** Takes note of what was just created. */
+  /** Records the new object. */
   remember(operation: Operation, data: Record<string, unknown>): void
 }
 
-/** Everybody who may call, with everything that can be called about. Nothing is written behind a request after it. */
+/** All callers and all objects of their calls. No write follows after a request has ended. */
 export async function setStage(world: World): Promise<Stage> {
   const owner = await world.signup({ credits: 1_000_000 })
   const callers = await callersOf(world, owner)
   const ids = await idsOf(world, owner)
   const delivery_id = (await world.core.webhooks.test(owner.id, ids.webhooks?.lasting ?? '')).id
-  // The first use of a key is written down some time after it.
+  // The service records the first use of a key after a delay.
   for (const { key } of Object.values(callers)) await world.call('GET', '/api/v1/messages', { key })
   await world.core.apiKeys.flush()
   return {
@@ -47,7 +47,7 @@ export async function setStage(world: World): Promise<Stage> {
       const search = query.map(([name, value]) => `${name}=${value}`).join('&')
       const credential = credentialFor(operation, callers[caller], query.length)
       const isLogout = operation.id === 'workspaces.logout' && ['owner', 'poor'].includes(caller)
-      // The session that it ends is one that no other request needs.
+      // It ends a session that no other request needs.
       if (isLogout) credential.token = tokenOfAnotherLogin(callers[caller].token ?? '')
       return {
         path: search ? `${path}?${search}` : path,
@@ -71,13 +71,13 @@ function groupOf({ id }: Operation): string {
   return id.split('.', 1)[0] ?? ''
 }
 
-/** What is deleted is what the other requests can do without; a delivery is of the lasting webhook. */
+/** Requests that delete take objects that other requests do not need; a delivery belongs to the lasting webhook. */
 function ageFor({ method, path }: Operation, chance: number): keyof Ids {
   if (method === 'DELETE') return 'newest'
   return chance % 2 === 0 || path.includes('{delivery_id}') ? 'lasting' : 'newest'
 }
 
-/** Where either is taken, now the one and now the other. */
+/** Operations that take either credential alternate between them. */
 function credentialFor(
   { security }: Operation,
   { key, token }: CallOptions,
@@ -89,7 +89,7 @@ function credentialFor(
   return isByKey ? { key } : { token }
 }
 
-/** Whatever a payment provider's notification says, it is to be looked into if it is signed. */
+/** A signed notification of a payment provider is processed, with any text. */
 function signed(
   { parameters }: Operation,
   headers: FuzzedRequest['headers'],
@@ -124,7 +124,7 @@ async function callersOf(world: World, owner: Account): Promise<Record<Caller, C
   }
 }
 
-/** Two of everything that has an id, by the group of operations that is about it. */
+/** Two objects of every kind with ids, by the group of operations. */
 async function idsOf(world: World, owner: Account): Promise<Record<string, Ids>> {
   const { key } = await world.key(owner)
   const makers: Record<string, () => Promise<string>> = {

@@ -3,17 +3,17 @@ import { Ajv2020 } from 'ajv/dist/2020.js'
 import formats from 'ajv-formats'
 import type { Schema } from './fuzz-operations.ts'
 
-/** What is wrong with a value; null when nothing is. */
+/** The fault of a value; null for none. */
 export type Check = (value: unknown) => unknown
 
-/** Checks of answers: formats count, and nothing may stand in them that the document does not name. */
+/** Checks answers: formats count, and fields outside the document are faults. */
 export function answerChecks(document: OpenApiDocument): (schema: Schema) => Check {
   const ajv = new Ajv2020({ strict: false, allErrors: true })
   formats.default(ajv)
   return compiled(ajv, closed(document.components) as object, (schema) => closed(schema) as object)
 }
 
-/** Checks of requests by shape alone: of a format, the service decides more finely. */
+/** Checks requests by their shape only: the service checks formats more strictly. */
 export function requestChecks(document: OpenApiDocument): (schema: Schema) => Check {
   const ajv = new Ajv2020({ strict: false, validateFormats: false })
   return compiled(ajv, document.components, (schema) => schema)
@@ -35,7 +35,7 @@ function compiled(
   }
 }
 
-/** The same schema, with every object that names its properties closed to others. */
+/** The same schema, in which every object with named properties allows no others. */
 function closed(schema: unknown): unknown {
   if (Array.isArray(schema)) return schema.map(closed)
   if (typeof schema !== 'object' || schema === null) return schema

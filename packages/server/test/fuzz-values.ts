@@ -6,7 +6,7 @@ import { BEGINNING_MS } from './world.ts'
 type Values = fc.Arbitrary<unknown>
 
 export interface Known {
-  /** Whose components the schemas refer to. */
+  /** The document with the components that the schemas refer to. */
   document: OpenApiDocument
   /** Ids that exist. */
   ids: string[]
@@ -14,18 +14,18 @@ export interface Known {
   bodies: Record<string, object>
 }
 
-/** More of a list than this finds nothing new. */
+/** The maximum of items: more would find no new faults. */
 const ITEMS_MAX = 3
-/** Longer texts are made only to be as long as they may. */
+/** The maximum of a text, unless its schema's maximum is the point. */
 const TEXT_MAX = 24
-/** A schema without a bound of its own. */
+/** The bound of a number without one in its schema. */
 const NUMBER_MAX = 1_000_000
 const SIXTY_DAYS_MS = 60 * 86_400_000
 
 const TEXTS: Record<string, (known: Known) => fc.Arbitrary<string>> = {
   uuid: ({ ids }) => fc.oneof(fc.constantFrom(...ids), fc.uuid()),
   email: () => fc.emailAddress(),
-  // Some lead where nothing of the service may go.
+  // Some lead to hosts that the service must not reach.
   uri: () =>
     fc.oneof(
       {
@@ -37,7 +37,7 @@ const TEXTS: Record<string, (known: Known) => fc.Arbitrary<string>> = {
         arbitrary: fc.constantFrom('https://127.0.0.1/', 'http://[::1]/', 'https://10.0.0.1/a'),
       },
     ),
-  // Most times mean something near now alone.
+  // Most fields accept only times near now.
   'date-time': () =>
     fc.oneof(
       fc.integer({ min: -SIXTY_DAYS_MS, max: SIXTY_DAYS_MS }).map((ms) => isoOf(BEGINNING_MS + ms)),
@@ -46,7 +46,7 @@ const TEXTS: Record<string, (known: Known) => fc.Arbitrary<string>> = {
     ),
 }
 
-/** Values that a schema allows: its example, its edges, and what lies between. */
+/** Values that a schema allows: its example, its bounds, and values between them. */
 export function valuesOf(schema: Schema, known: Known): Values {
   const made = madeOf(schema, known)
   if (schema.example === undefined) return made

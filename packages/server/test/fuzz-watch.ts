@@ -2,16 +2,16 @@ import { isDeepStrictEqual } from 'node:util'
 import type { Database } from 'better-sqlite3'
 import { Sqlite } from '../../core/src/storage/sqlite/engine/driver.ts'
 
-/** A watch over what others write to a database. */
+/** Watches the writes of other connections to a database. */
 export interface Watch {
-  /** Begins anew, from what is there now. */
+  /** Starts again from the current state. */
   begin(): void
-  /** The names of the tables that hold something else than they did. */
+  /** The names of the tables that changed. */
   changed(): string[]
   close(): void
 }
 
-/** Watches a SQLite file from outside. Costs next to nothing where nobody committed. */
+/** Watches a SQLite file from outside. Costs almost nothing without commits. */
 export function watchDatabase(path: string): Watch {
   const then = new Sqlite(path, { readonly: true })
   const now = new Sqlite(path, { readonly: true })
@@ -23,7 +23,7 @@ export function watchDatabase(path: string): Watch {
   then.exec('begin')
   return {
     begin() {
-      // What a transaction has read from, it goes on seeing.
+      // A transaction that has read keeps its snapshot.
       then.exec('commit; begin; select 1 from sqlite_schema')
       version = versionOf()
     },

@@ -2,10 +2,10 @@ import { describe, expect, it } from 'vitest'
 import { writerOf } from '../../core/test/storage/writer-of.ts'
 import { openWorld, useWorld } from './world.ts'
 
-describe('while all is well', () => {
+describe('while the service is healthy', () => {
   const world = useWorld({ dispatch: true })
 
-  it('GET /health says so, without the envelope', async () => {
+  it('GET /health is ok, without the envelope', async () => {
     const { status, body } = await world().call('GET', '/health')
     expect(status).toBe(200)
     expect(body).toStrictEqual({
@@ -20,7 +20,7 @@ describe('while all is well', () => {
     expect([status, body]).toStrictEqual([200, { status: 'ok' }])
   })
 
-  it('looks at no credential and no query', async () => {
+  it('ignores credentials and the query', async () => {
     const answer = await world().call('GET', '/health?limit=0&x=%00', {
       key: 'svc_nonsense',
       token: 'nonsense',
@@ -29,7 +29,7 @@ describe('while all is well', () => {
   })
 })
 
-describe('while nothing is dispatched', () => {
+describe('while dispatch is stopped', () => {
   const world = useWorld()
 
   it('GET /health is degraded, and still 200', async () => {
@@ -52,7 +52,7 @@ describe('while the database does not answer', () => {
     alter: (core) => ({ ...core, ping: () => Promise.reject(new Error('disk on fire')) }),
   })
 
-  it('GET /health is degraded, still 200, and keeps the cause to itself', async () => {
+  it('GET /health is degraded, still 200, and does not show the cause', async () => {
     const { status, body, text } = await world().call('GET', '/health')
     expect(status).toBe(200)
     expect(body).toMatchObject({
@@ -62,17 +62,17 @@ describe('while the database does not answer', () => {
     expect(text).not.toContain('fire')
   })
 
-  it('GET /health/live is 200: starting again mends no disk', async () => {
+  it('GET /health/live is 200, because a restart would not help', async () => {
     expect((await world().call('GET', '/health/live')).status).toBe(200)
   })
 
-  it('GET /health/ready is 503, and no fault of the log', async () => {
+  it('GET /health/ready is 503, without a fault in the log', async () => {
     const { status, body } = await world().call('GET', '/health/ready')
     expect([status, body]).toStrictEqual([503, { status: 'error' }])
   })
 })
 
-it('a database that takes no writes is no healthy one, though it answers', async () => {
+it('a database that accepts no writes is an error, although it answers', async () => {
   const { opened: world, writer } = await writerOf(() => openWorld())
   const { key } = await world.key(await world.signup({ credits: 10 }))
   const healthOf = async () => {
@@ -80,7 +80,7 @@ it('a database that takes no writes is no healthy one, though it answers', async
     return [status, body.status, body.services.database]
   }
   expect(await healthOf()).toStrictEqual([200, 'degraded', 'ok'])
-  // No page can be added to the file any more.
+  // No page can be added to the file.
   writer.pragma('max_page_count = 1')
   const mail = { subject: 'Long', text: 'x'.repeat(100_000) }
   const sent = await world.send(key, { channel: 'email', to: 'a@sandbox.svc', content: mail })
@@ -93,7 +93,7 @@ it('a database that takes no writes is no healthy one, though it answers', async
   await world.close()
 })
 
-it('a database that hangs counts as down after two seconds', async () => {
+it('a database that hangs counts as an error after two seconds', async () => {
   const world = await openWorld({
     alter: (core) => ({ ...core, ping: () => new Promise<never>(() => {}) }),
   })

@@ -105,7 +105,7 @@ describe('400', () => {
 it('a refused request stores no answer: the key is free for the corrected one', async () => {
   const poor = await world().signup()
   const { key: own } = await world().key(poor)
-  expect((await send('again', { to: 'nobody' }, own)).status).toBe(400)
+  expect((await send('again', { to: 'unknown' }, own)).status).toBe(400)
   expect((await send('again', {}, own)).status).toBe(402)
   await world().grant(poor, 1)
   const { status, headers } = await send('again', {}, own)

@@ -6,8 +6,8 @@ import { type Arrival, openReceiver } from './receiver.ts'
 import { useWorld } from './world.ts'
 
 /**
- * The whole way, over real sockets: sign up, log in, make a key and a webhook, send to every recipient with a story
- * (contract, section 9), and see statuses, credits, events and deliveries come out as they are written there.
+ * The whole path over real sockets: sign up, log in, create a key and a webhook, send to every test recipient
+ * (contract, section 9), and check statuses, credits, events and deliveries against the contract.
  */
 
 const STORIES = [
@@ -45,7 +45,7 @@ let receiver: Awaited<ReturnType<typeof openReceiver>>
 let token: string
 let key: string
 let webhook: { id: string; secret: string }
-/** The message sent to each recipient, by channel and recipient. */
+/** The message to each recipient, by channel and recipient. */
 const ids = new Map<string, string>()
 
 async function ask(method: string, path: string, body?: object, headers = {}) {
@@ -89,7 +89,7 @@ afterAll(() => receiver.close())
 const messageOf = async (channel: string, to: string) =>
   (await asKey('GET', `/messages/${ids.get(`${channel} ${to}`)}`)).message
 
-/** The events about a message, in the order of their happening. */
+/** The events about a message, in their order. */
 function eventsOf(messageId: string | undefined): Event[] {
   return receiver.arrivals
     .map(({ body }): Event => JSON.parse(body.toString()))
@@ -98,7 +98,7 @@ function eventsOf(messageId: string | undefined): Event[] {
 }
 
 describe('before time passes', () => {
-  it('a slow recipient has not got its message, and a flaky provider is asked again later', async () => {
+  it('a slow recipient has no message yet, and a flaky provider is retried later', async () => {
     expect(await messageOf('sms', '+15005550005')).toMatchObject({
       status: 'sent',
       delivered_at: null,
@@ -113,7 +113,7 @@ describe('before time passes', () => {
   })
 })
 
-describe('in the end', () => {
+describe('at the end', () => {
   it.each(STORIES)(
     '%s to %s is %s (%s), with events %j',
     async (channel, to, status, code, statuses) => {
@@ -153,7 +153,7 @@ describe('in the end', () => {
     },
   )
 
-  it('what no provider took is paid back, and nothing else', async () => {
+  it('only messages that no provider accepted are refunded', async () => {
     const spent = STORIES.reduce((sum, [channel]) => sum + PRICES[channel], 0)
     const back = 3 * PRICES.sms + PRICES.email
     const { credits_balance, credits_held } = await asOwner('GET', '/account')
@@ -161,7 +161,7 @@ describe('in the end', () => {
     expect(credits_held).toBe(0)
   })
 
-  it('a talkative recipient writes back', () => {
+  it('the talkative recipient replies', () => {
     const replies = receiver.arrivals
       .map(({ body }): Event => JSON.parse(body.toString()))
       .filter(({ event }) => event === 'message.received')
@@ -171,7 +171,7 @@ describe('in the end', () => {
 })
 
 describe('every delivery', () => {
-  it('is signed: the library of receivers says so', () => {
+  it('is signed, checked with the library for receivers', () => {
     expect(receiver.arrivals.length).toBeGreaterThan(20)
     for (const { headers, body } of receiver.arrivals) {
       const checked = verify({ secret: webhook.secret, body, headers, now: world().now() })
@@ -183,14 +183,14 @@ describe('every delivery', () => {
     }
   })
 
-  it('is signed: eight lines of node:crypto say so', () => {
+  it('is signed, checked with eight lines of node:crypto', () => {
     for (const { headers, body } of receiver.arrivals) expect(isOurs(headers, body)).toBe(true)
     const [first] = receiver.arrivals
     const forged = { ...first?.headers, 'x-svc-signature': '0'.repeat(64) }
     expect(isOurs(forged, first?.body ?? Buffer.alloc(0))).toBe(false)
   })
 
-  it('is signed as Standard Webhooks have it', () => {
+  it('is signed according to Standard Webhooks', () => {
     const bytes = Buffer.from(webhook.secret.replace('whsec_', ''), 'base64')
     for (const { headers, body } of receiver.arrivals) {
       const signed = `${headers['webhook-id']}.${headers['webhook-timestamp']}.${body}`
@@ -199,7 +199,7 @@ describe('every delivery', () => {
     }
   })
 
-  it('carries the headers of the contract and names itself once', () => {
+  it('has the headers of the contract, each once', () => {
     for (const { headers, body } of receiver.arrivals) {
       expect(headers).toMatchObject({
         'content-type': 'application/json',
@@ -246,7 +246,7 @@ describe('every delivery', () => {
   })
 })
 
-/** What a receiver without any library of ours would write. */
+/** The check of a receiver without a library. */
 function isOurs(headers: Arrival['headers'], body: Buffer): boolean {
   const received = Buffer.from(String(headers['x-svc-signature']), 'hex')
   const hmac = createHmac('sha256', webhook.secret)

@@ -2,7 +2,7 @@ import { api, type Endpoint } from '@svc/core/contract'
 import { describe, expect, it } from 'vitest'
 import { isShed, OVERLOAD, type Priority, priorityOf } from '../src/admission/load.ts'
 
-/** From the contract's section 1, not read off the code; what is not named is ordinary. */
+/** From section 1 of the contract, not derived from the code; endpoints without an entry are `lists`. */
 const PRIORITIES: Record<string, Priority> = {
   'POST /api/v1/messages/bulk': 'bulk',
   'POST /api/v1/messages/bulk/:id/retry': 'bulk',
@@ -24,7 +24,7 @@ it('every endpoint has the priority of the contract', () => {
   expect(Object.fromEntries(unusual)).toStrictEqual(PRIORITIES)
 })
 
-describe('what is shed', () => {
+describe('refused priorities', () => {
   const bounds = { requests: 100, delay_ms: 1_000 }
   const shed = (load: { requests?: number; delay_ms?: number }) =>
     (['bulk', 'lists', 'sends', 'kept'] as const).filter((priority) =>
@@ -47,7 +47,7 @@ describe('what is shed', () => {
     expect(shed(load)).toStrictEqual(priorities)
   })
 
-  it('is nothing when 256 connections are busy, unless configured otherwise', () => {
+  it('are none with 256 busy connections, by default', () => {
     expect(isShed('bulk', { requests: 256, delay_ms: 0 }, OVERLOAD)).toBe(false)
   })
 })

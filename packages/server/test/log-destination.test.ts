@@ -3,7 +3,7 @@ import { createLogDestination } from '../src/service/log-destination.ts'
 
 type Refusal = 'ENOSPC' | 'EAGAIN' | 'EIO' | 'EPIPE'
 
-/** A destination on a file of so much room that refuses what is over it, as the system does: in part, then with an error. */
+/** A destination on a file with limited room. Beyond it, the file refuses writes as the system does: in part, then with an error. */
 function disk(refusal: Refusal, room = Number.POSITIVE_INFINITY) {
   let content = ''
   const file = {
@@ -41,7 +41,7 @@ function disk(refusal: Refusal, room = Number.POSITIVE_INFINITY) {
 const REPORT = (lost: number) =>
   `{"level":40,"time":"2026-05-04T09:00:00.000Z","lost":${lost},"since":"2026-05-04T09:00:00.000Z","msg":"log lines were lost"}`
 
-it('writes lines in the order in which they came', async () => {
+it('writes lines in their order', async () => {
   const { file, log } = disk('ENOSPC')
   const lines = Array.from(
     { length: 5_000 },
@@ -54,7 +54,7 @@ it('writes lines in the order in which they came', async () => {
 })
 
 it.each<Refusal>(['ENOSPC', 'EIO', 'EPIPE'])(
-  'drops and counts what %s refuses, and reports it',
+  'drops and counts lines after %s, and reports them',
   async (refusal) => {
     const { file, log } = disk(refusal, 12)
     log.write('{"n":0}\n')
@@ -66,13 +66,13 @@ it.each<Refusal>(['ENOSPC', 'EIO', 'EPIPE'])(
     file.room = Number.POSITIVE_INFINITY
     log.write('{"n":3}\n')
     await log.drained(10_000)
-    // The line that was cut off ends with a newline, so that the next one can be read.
+    // The cut line ends with a newline, so that the next one can be read.
     expect(file.content()).toBe(`{"n":0}\n{"n"\n${REPORT(2)}\n{"n":3}\n`)
     expect(log.dropped).toBe(2)
   },
 )
 
-it('says of what was lost during a report since when that was', async () => {
+it('reports the time of the first loss during an earlier report', async () => {
   let hour = 9
   const written: string[] = []
   let fails = true
@@ -105,7 +105,7 @@ it('says of what was lost during a report since when that was', async () => {
   ])
 })
 
-it('counts a line as lost that was written in part where the process may end', async () => {
+it('counts a line as lost that was written in part when the process may end', async () => {
   const { file, log } = disk('ENOSPC', 4)
   log.write('{"n":0}\n')
   log.write('{"n":1}\n')
@@ -116,7 +116,7 @@ it('counts a line as lost that was written in part where the process may end', a
   await expect.poll(() => file.lines().at(-1), { timeout: 10_000 }).toBe(REPORT(1))
 })
 
-it('reports the loss by itself where no other line comes', async () => {
+it('reports the loss without another line', async () => {
   const { file, log } = disk('ENOSPC', 0)
   log.write('{"n":0}\n')
   await log.drained(10_000)
@@ -124,7 +124,7 @@ it('reports the loss by itself where no other line comes', async () => {
   await expect.poll(file.content, { timeout: 10_000 }).toBe(`${REPORT(1)}\n`)
 })
 
-it('keeps a bounded part for a reader that does not read, completes the cut line, and drops the rest', async () => {
+it('keeps a limited amount for a stalled reader, completes the cut line, and drops the rest', async () => {
   const { file, log } = disk('EAGAIN', 5)
   const line = `{"text":"${'x'.repeat(1_000)}"}\n`
   const lines = 5_000
@@ -140,7 +140,7 @@ it('keeps a bounded part for a reader that does not read, completes the cut line
   expect(read.filter((text) => text !== line.trim())).toStrictEqual([REPORT(lines - kept)])
 })
 
-it('writes what waits in one attempt where the process may end, and does not throw', () => {
+it('writes the waiting lines in one attempt when the process may end, and does not throw', () => {
   const { file, log } = disk('ENOSPC', 20)
   log.write('{"n":0}\n')
   log.write('{"n":1}\n')

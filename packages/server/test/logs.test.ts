@@ -3,7 +3,7 @@ import { expectStatus } from './call.ts'
 import { openReceiver } from './receiver.ts'
 import { openWorld, type World } from './world.ts'
 
-/** What must be in no line of the log, whatever happens. Sent as it stands here. */
+/** Texts that no log line may contain. They are sent as they are. */
 const SENT = {
   password: 'canary-of-the-password',
   wrong_password: 'canary-of-a-wrong-password',
@@ -43,7 +43,7 @@ afterAll(async () => {
   await world.close()
 })
 
-/** Everything that can be done and everything that can go wrong; answers the secrets that came of it. */
+/** Runs every operation and every fault; returns the secrets from the answers. */
 async function liveThrough({ call }: World): Promise<Record<string, string>> {
   const { email, password } = SENT
   const json = { email, password, company_name: SENT.company, phone: SENT.phone }
@@ -97,7 +97,7 @@ async function liveThrough({ call }: World): Promise<Record<string, string>> {
   return { token, signature: token.split('.')[2], key, secret, verify_token, reset_token }
 }
 
-/** Lets inserts fail that carry secrets: a second row with the id of another. */
+/** Makes inserts of secrets fail: a second row with an existing id. */
 async function failQueries(owner: { token: string }): Promise<void> {
   const { id } = world.runtime
   const taken = (await world.webhook(owner)).id
@@ -116,8 +116,8 @@ async function failQueries(owner: { token: string }): Promise<void> {
   }
 }
 
-describe('a log of everything', () => {
-  it('was written: requests, attempts, deliveries and faults', () => {
+describe('a log of all operations', () => {
+  it('has requests, attempts, deliveries and faults', () => {
     const texts = new Set(world.lines.map(({ msg }) => msg))
     for (const text of ['request', 'message.attempted', 'delivery.attempted', 'request failed']) {
       expect(texts).toContain(text)
@@ -125,18 +125,18 @@ describe('a log of everything', () => {
     expect(world.lines.length).toBeGreaterThan(40)
   })
 
-  it('holds none of the canaries', () => {
+  it('has none of the secret texts', () => {
     const log = world.lines.map((line) => JSON.stringify(line)).join('\n')
     const found = Object.entries(canaries).filter(([, canary]) => log.includes(canary))
     expect(found).toStrictEqual([])
     expect(log).not.toMatch(/canary/i)
-    // Neither what is stored instead of the password.
+    // Nor the stored hash of the password.
     expect(log).not.toContain('$argon2id$')
     // Nor the secrets of webhooks whose insert failed.
     expect(log).not.toContain('whsec_')
   })
 
-  it('names each request by its id, route, status and time, and the workspace where it is known', () => {
+  it('has the id, route, status and time of each request, and the workspace if it is known', () => {
     const requests = world.lines.filter(({ msg }) => msg === 'request')
     for (const line of requests) {
       expect(line).toMatchObject({
@@ -154,7 +154,7 @@ describe('a log of everything', () => {
     for (const line of sends) expect(line.workspace_id).toMatch(/^[0-9a-f-]{36}$/)
   })
 
-  it('has a line for each request, under the id that the caller got', async () => {
+  it('has a line for each request, with the id of its answer', async () => {
     world.lines.length = 0
     const answers = [
       await world.call('GET', '/health'),
@@ -169,7 +169,7 @@ describe('a log of everything', () => {
 })
 
 describe('a bug', () => {
-  it('is answered with one fixed text and logged with its stack, under the id of the request', async () => {
+  it('is answered with a fixed text and logged with its stack and the id of the request', async () => {
     const own = await openWorld({
       alter: (core) => ({
         ...core,
@@ -210,7 +210,7 @@ describe('a bug', () => {
     await own.close()
   })
 
-  it('that is a failed query is logged with the query, and without its parameters', async () => {
+  it('in a query is logged with the query, without its parameters', async () => {
     const owner = await world.signup()
     world.lines.length = 0
     await failQueries(owner)

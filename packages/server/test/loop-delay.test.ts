@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { expect, it } from 'vitest'
 import { createLoopDelay, watchLoopDelay } from '../src/admission/loop-delay.ts'
 
-/** What is measured of a loop that came round after so many milliseconds each. */
+/** The measured delay of a loop whose rounds took these milliseconds. */
 function measured(rounds: readonly number[]): number {
   let at = 0
   const delay = createLoopDelay(() => at)
@@ -25,13 +25,13 @@ it.each([
   expect(measured(rounds)).toBe(delay_ms)
 })
 
-it('finds that this process has too much to do', async () => {
+it('detects that this process is overloaded', async () => {
   const watched = watchLoopDelay()
   const until = performance.now() + 10_000
   while (watched.delay_ms < 50 && performance.now() < until) {
     const begun = performance.now()
     while (performance.now() - begun < 250) {
-      // Nobody else gets a turn.
+      // Blocks the event loop.
     }
     await pause(0)
   }

@@ -593,7 +593,7 @@ describe('a suppressed recipient', () => {
     const before = await world().balance(owner)
     const { body } = await bulk({
       content: { text: 'x' },
-      recipients: [gone, 'nobody', stillHere, gone],
+      recipients: [gone, 'unknown', stillHere, gone],
       validation: 'permissive',
     })
     expect(body.data).toMatchObject({
@@ -604,7 +604,7 @@ describe('a suppressed recipient', () => {
       messages: [{ index: 2, to: stillHere }],
       errors: [
         { index: 0, to: gone, error: 'suppressed', message: TEXT },
-        { index: 1, to: 'nobody', error: 'invalid_recipient' },
+        { index: 1, to: 'unknown', error: 'invalid_recipient' },
       ],
     })
     expect(await world().balance(owner)).toBe(before - 1)

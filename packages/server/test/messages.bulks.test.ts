@@ -29,7 +29,7 @@ const get = async (id: string) =>
   (await world().call('GET', `${BULK}/${id}`, { key })).body.data.bulk
 
 describe(`GET ${BULK}/:id`, () => {
-  it('tells how far it is', async () => {
+  it('shows the progress', async () => {
     const id = await bulkTo(['+255700000001', INVALID, UNDELIVERED, INVALID])
     await world().advance(1_000)
     expect((await world().call('GET', `${BULK}/${id}`, { key })).body).toStrictEqual({
@@ -53,12 +53,12 @@ describe(`GET ${BULK}/:id`, () => {
     })
   })
 
-  it('is queued while nothing was sent', async () => {
+  it('is queued before the first send', async () => {
     const id = await bulkTo(['+255700000001'], { scheduled_at: LATER })
     expect(await get(id)).toMatchObject({ status: 'queued', counts: { queued: 1 } })
   })
 
-  it('is 404 for what never was, and for an id that can be none', async () => {
+  it('is 404 for an unknown id and for a malformed id', async () => {
     for (const id of [NEVER_WAS, 'none', 'send']) {
       const { status, body } = await world().call('GET', `${BULK}/${id}`, { key })
       expect(status).toBe(404)
@@ -66,7 +66,7 @@ describe(`GET ${BULK}/:id`, () => {
     }
   })
 
-  it('hides nothing of GET /messages/:id, nor that of it', async () => {
+  it('does not collide with GET /messages/:id', async () => {
     const { status, body } = await world().call('GET', '/api/v1/messages/bulk', { key })
     expect(status).toBe(404)
     expect(body.message).toBe('Message not found')
@@ -74,7 +74,7 @@ describe(`GET ${BULK}/:id`, () => {
 })
 
 describe(`POST ${BULK}/:id/cancel`, () => {
-  it('cancels what was not sent yet, and gives its credits back', async () => {
+  it('cancels the messages that were not sent, and refunds their credits', async () => {
     const before = await world().balance(owner)
     const id = await bulkTo(['+255700000001', '+255700000002'], { scheduled_at: LATER })
     expect(await world().balance(owner)).toBe(before - 2)
@@ -91,14 +91,14 @@ describe(`POST ${BULK}/:id/cancel`, () => {
     expect(await world().balance(owner)).toBe(before)
   })
 
-  it('leaves alone what was sent', async () => {
+  it('does not change sent messages', async () => {
     const id = await bulkTo(['+255700000001'])
     await world().advance(1_000)
     const { body } = await post(`${BULK}/${id}/cancel`)
     expect(body.data).toMatchObject({ canceled: 0, bulk: { counts: { delivered: 1 } } })
   })
 
-  it('is 404 for what never was', async () => {
+  it('is 404 for an unknown bulk', async () => {
     expect((await post(`${BULK}/${NEVER_WAS}/cancel`)).body).toStrictEqual(
       refusal('not_found', 'Bulk not found'),
     )
@@ -106,7 +106,7 @@ describe(`POST ${BULK}/:id/cancel`, () => {
 })
 
 describe(`POST ${BULK}/:id/retry`, () => {
-  it('sends again what no provider took, as a new bulk, charged anew', async () => {
+  it('sends the messages that no provider accepted again, as a new bulk with a new charge', async () => {
     const id = await bulkTo(['+255700000001', INVALID, UNDELIVERED], {
       metadata: { campaign: 'may' },
     })
@@ -135,7 +135,7 @@ describe(`POST ${BULK}/:id/retry`, () => {
     expect(await world().balance(owner)).toBe(before)
   })
 
-  it('keeps the time after which a message is worth nothing', async () => {
+  it('keeps the expiry of the messages', async () => {
     const id = await bulkTo([INVALID], { expires_in: 60 })
     await world().advance(3_600_000)
     const { body } = await post(`${BULK}/${id}/retry`)
@@ -145,7 +145,7 @@ describe(`POST ${BULK}/:id/retry`, () => {
     expect(Date.parse(message.expires_at) - Date.parse(message.created_at)).toBe(60_000)
   })
 
-  it('sends again once, and answers the same to whoever asks again, at once or later', async () => {
+  it('sends once, and gives repeated requests the same answer, concurrent ones too', async () => {
     const id = await bulkTo([INVALID])
     await world().advance(1_000)
     const before = await world().written(owner)
@@ -165,7 +165,7 @@ describe(`POST ${BULK}/:id/retry`, () => {
     expect(body.message).toBe(`This bulk was sent again already, as bulk ${bulk}`)
   })
 
-  it('waits until none of the bulk is queued', async () => {
+  it('waits until no message of the bulk is queued', async () => {
     const id = await bulkTo(['+255700000001'], { scheduled_at: LATER })
     const { status, body } = await post(`${BULK}/${id}/retry`)
     expect(status).toBe(400)
@@ -174,7 +174,7 @@ describe(`POST ${BULK}/:id/retry`, () => {
     )
   })
 
-  it('has nothing to do where nothing failed, or where it was canceled', async () => {
+  it('has no message to send if none failed, or after a cancel', async () => {
     const fine = await bulkTo(['+255700000001'])
     const canceled = await bulkTo(['+255700000001'], { scheduled_at: LATER })
     await post(`${BULK}/${canceled}/cancel`)
@@ -188,7 +188,7 @@ describe(`POST ${BULK}/:id/retry`, () => {
     }
   })
 
-  it('of a test key asks for a test key', async () => {
+  it('requires a test key for a bulk of a test key', async () => {
     const test = await world().key(owner, { mode: 'test' })
     const json = { channel: 'sms', content: { text: 'x' }, recipients: [INVALID] }
     const made = await post(BULK, { json, key: test.key })
@@ -214,7 +214,7 @@ describe(`POST ${BULK}/:id/retry`, () => {
     )
   })
 
-  it('is 404 for what never was', async () => {
+  it('is 404 for an unknown bulk', async () => {
     expect((await post(`${BULK}/${NEVER_WAS}/retry`)).body).toStrictEqual(
       refusal('not_found', 'Bulk not found'),
     )

@@ -23,7 +23,7 @@ const sent = async (body: object = {}): Promise<string> =>
   (await world().send(key, body)).body.data.message_id
 
 describe('POST /api/v1/messages/:id/cancel', () => {
-  it('cancels what is queued: it fails, is refunded and is announced', async () => {
+  it('cancels a queued message, with status failed, a refund and an event', async () => {
     const receiver = await openReceiver()
     const hook = await world().webhook(owner, { url: receiver.url, events: ['message.failed'] })
     const before = await world().balance(owner)
@@ -49,7 +49,7 @@ describe('POST /api/v1/messages/:id/cancel', () => {
     await receiver.close()
   })
 
-  it('is too late for what was sent, or was canceled before', async () => {
+  it('is too late for sent and for canceled messages', async () => {
     const delivered = await sent()
     const canceled = await sent({ scheduled_at: LATER })
     await cancel(canceled)
@@ -64,7 +64,7 @@ describe('POST /api/v1/messages/:id/cancel', () => {
     }
   })
 
-  it('is 404 for what never was', async () => {
+  it('is 404 for an unknown message', async () => {
     for (const id of ['01934f5e-8c00-7a3b-9d2e-5f6a7b8c9d01', 'none']) {
       const { status, body } = await cancel(id)
       expect(status).toBe(404)
@@ -74,7 +74,7 @@ describe('POST /api/v1/messages/:id/cancel', () => {
 })
 
 describe('scheduled_at and expires_in', () => {
-  it('waits until its time', async () => {
+  it('waits until the scheduled time', async () => {
     const at = new Date(world().now().getTime() + 60_000).toISOString()
     const id = await sent({ scheduled_at: at })
     await world().advance(59_000)
@@ -83,13 +83,13 @@ describe('scheduled_at and expires_in', () => {
     expect(await get(id)).toMatchObject({ status: 'delivered', sent_at: at })
   })
 
-  it('takes a time that has passed for now', async () => {
+  it('treats a past time as now', async () => {
     const id = await sent({ scheduled_at: '2026-05-01' })
     await world().advance(1_000)
     expect(await get(id)).toMatchObject({ status: 'delivered', scheduled_at: null })
   })
 
-  it('is not sent to whoever opted out meanwhile: it fails, is refunded and announced', async () => {
+  it('fails with a refund and an event if the recipient opted out meanwhile', async () => {
     const receiver = await openReceiver()
     const hook = await world().webhook(owner, { url: receiver.url, events: ['message.failed'] })
     const before = await world().balance(owner)
@@ -118,7 +118,7 @@ describe('scheduled_at and expires_in', () => {
       { event: 'message.failed', data: { message_id: id, ...reason } },
     ])
     const { body } = await world().call('GET', `/api/v1/messages/${id}/timeline`, { key })
-    // No provider among them: none was asked.
+    // No attempt among them.
     expect(body.data.timeline).toMatchObject([
       { kind: 'status', status: 'queued' },
       { kind: 'ledger', type: 'send', credits: -1 },
@@ -130,8 +130,8 @@ describe('scheduled_at and expires_in', () => {
     await receiver.close()
   })
 
-  it('does not send what has expired, and gives its credits back', async () => {
-    // The transient error is repeated later than that.
+  it('does not send an expired message, and refunds its credits', async () => {
+    // The retry of the transient error would come later.
     const id = await sent({ to: '+15005550009', expires_in: 1 })
     await world().advance(600_000)
     expect(await get(id)).toMatchObject({
@@ -141,7 +141,7 @@ describe('scheduled_at and expires_in', () => {
     })
   })
 
-  it('counts the expiry from the time it is scheduled for', async () => {
+  it('counts the expiry from the scheduled time', async () => {
     const at = world().now().getTime() + 60_000
     const id = await sent({ scheduled_at: new Date(at).toISOString(), expires_in: 5 })
     expect(await get(id)).toMatchObject({ expires_at: new Date(at + 5_000).toISOString() })

@@ -104,7 +104,7 @@ describe('of a bulk', () => {
         { to: '+2557001', variables: { x: 'a' } },
         { to: '+2557002' },
         { to: '+2557003', variables: { x: 'a' } },
-        'nobody',
+        'unknown',
         { contact_id: 'none' },
       ],
     }
@@ -124,7 +124,7 @@ describe('of a bulk', () => {
         { ...NO_SMS, index: 1, to: '+2557001', credits: 0, block_reason: 'duplicate' },
         { index: 2, to: '+2557002', credits: 0, block_reason: 'missing_variable' },
         { index: 3, to: '+2557003', block_reason: 'suppressed' },
-        { index: 4, to: 'nobody', block_reason: 'invalid_recipient' },
+        { index: 4, to: 'unknown', block_reason: 'invalid_recipient' },
         { index: 5, to: null, block_reason: 'contact_not_found' },
       ],
     })

@@ -19,12 +19,12 @@ const get = (id: string) => world().call('GET', `${MESSAGES}/${id}`, { key })
 
 describe(`GET ${MESSAGES}/:id`, () => {
   describe('200', () => {
-    it('whatever the case that the id is written in', async () => {
+    it('accepts the id in any case', async () => {
       const id = (await send(sms)).body.data.message_id
       expect((await get(id.toUpperCase())).body.data.message.id).toBe(id)
     })
 
-    it('is the whole record', async () => {
+    it('is the complete record', async () => {
       const metadata = { order_id: 'A1', nested: { list: [1, null, true, 'x'] } }
       const sent = await send({ ...sms, metadata })
       const { status, body } = await get(sent.body.data.message_id)
@@ -64,7 +64,7 @@ describe(`GET ${MESSAGES}/:id`, () => {
       })
     })
 
-    it('gives back content and metadata as they were sent', async () => {
+    it('returns content and metadata as they were sent', async () => {
       const content = { subject: 'ünï', html: '<p>ö & "quotes"</p>', text: 'line\r\nline\t\u2028' }
       const metadata = { '': 0, 'a.b': { '': [] }, ключ: '😀', big: 123456789012345, tiny: 1e-7 }
       const sent = await send({ to: 'asha@example.com', channel: 'email', content, metadata })
@@ -75,7 +75,7 @@ describe(`GET ${MESSAGES}/:id`, () => {
 
   describe('404', () => {
     it.each(['01934f5e-8c00-7a3b-9d2e-5f6a7b8c9d01', 'x', '%00', '%F0%9F%98%80', 'a'.repeat(200)])(
-      'says of id %s that there is no such message',
+      'returns not_found for id %s',
       async (id) => {
         const { status, body } = await get(id)
         expect(status).toBe(404)

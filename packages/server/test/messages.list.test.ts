@@ -11,7 +11,7 @@ const MINUTE_MS = 60_000
 let owner: Account
 let key: string
 
-/** Three messages, a minute apart: delivered, failed, and one that is not due yet. */
+/** Three messages, a minute apart: delivered, failed, and scheduled for later. */
 let delivered: string
 let failed: string
 let waiting: string
@@ -39,7 +39,7 @@ const idsOf = async (query: string): Promise<string[]> =>
 
 describe(`GET ${MESSAGES}`, () => {
   describe('200', () => {
-    it('lists whole records, newest first', async () => {
+    it('lists complete records, newest first', async () => {
       const { status, body } = await list('')
       expect(status).toBe(200)
       expect(body.data).toStrictEqual({
@@ -55,7 +55,7 @@ describe(`GET ${MESSAGES}`, () => {
       expect(body.data.messages[1]).toStrictEqual(one.body.data.message)
     })
 
-    it('lists long contents whole, read one by one', async () => {
+    it('lists long contents completely, read one by one', async () => {
       const { signup, key: keyOf, send, call, core } = world()
       const mailer = await signup({ credits: 100 })
       const made = await keyOf(mailer)
@@ -95,7 +95,7 @@ describe(`GET ${MESSAGES}`, () => {
       })
     })
 
-    it('narrows by each filter, and by several at once', async () => {
+    it('applies each filter, and several together', async () => {
       expect(await idsOf('?channel=sms')).toStrictEqual([failed, delivered])
       expect(await idsOf('?channel=email')).toStrictEqual([waiting])
       expect(await idsOf('?channel=whatsapp')).toStrictEqual([])
@@ -111,7 +111,7 @@ describe(`GET ${MESSAGES}`, () => {
       expect(await idsOf('?bulk_id=01934f5e-8c00-7a3b-9d2e-5f6a7b8c9d01')).toStrictEqual([])
     })
 
-    it('narrows by date, both bounds included, in any offset', async () => {
+    it('filters by date, both bounds included, in any time zone offset', async () => {
       expect(await idsOf('?startDate=2026-05-04T09:01:00Z')).toStrictEqual([waiting, failed])
       expect(await idsOf('?startDate=2026-05-04T09:01:00.001Z')).toStrictEqual([waiting])
       expect(await idsOf('?endDate=2026-05-04T09:01:00.000Z')).toStrictEqual([failed, delivered])
@@ -124,13 +124,13 @@ describe(`GET ${MESSAGES}`, () => {
       expect(await idsOf('?startDate=2026-05-05&endDate=2026-05-01')).toStrictEqual([])
     })
 
-    it('comes in pages', async () => {
+    it('returns pages', async () => {
       const { body } = await list('?limit=2&page=2')
       expect(body.data.messages).toMatchObject([{ id: delivered }])
       expect(body.data.pagination).toStrictEqual({ total: 3, page: 2, pages: 2, limit: 2 })
     })
 
-    it('goes on behind a cursor, whatever came in meanwhile', async () => {
+    it('continues after a cursor, with new messages before it', async () => {
       const own = await world().signup({ credits: 10 })
       const { key: ownKey } = await world().key(own)
       const ids: string[] = []
@@ -145,13 +145,13 @@ describe(`GET ${MESSAGES}`, () => {
       expect(second.next_cursor).toBeNull()
     })
 
-    it('says that a page is the last one, be it full', async () => {
+    it('marks the last page, even a full one', async () => {
       const { body } = await list('?limit=3')
       expect(body.data.messages).toHaveLength(3)
       expect(body.data.next_cursor).toBeNull()
     })
 
-    it('ignores what it does not know', async () => {
+    it('ignores unknown parameters', async () => {
       expect(await idsOf('?utm_source=mail&__proto__=1&constructor=x')).toHaveLength(3)
     })
   })
@@ -189,14 +189,14 @@ describe(`GET ${MESSAGES}`, () => {
       expect(body.details[0]).toStrictEqual({ path, message })
     })
 
-    it('refuses a cursor that it did not give', async () => {
+    it('refuses an invalid cursor', async () => {
       const { status, body } = await list('?cursor=abc')
       expect(status).toBe(400)
       expect(body).toStrictEqual(refusal('validation_error', 'Invalid cursor', 'cursor'))
     })
 
     it.each(['%ED%A0%80', '%zz', '%', '%C3', '%C0%80'])(
-      'refuses the query text %s, which is no percent-encoded UTF-8',
+      'refuses the query text %s, which is not percent-encoded UTF-8',
       async (text) => {
         const { status, body } = await list(`?recipient=${text}`)
         expect(status).toBe(400)

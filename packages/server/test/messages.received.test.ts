@@ -6,7 +6,7 @@ import { useWorld } from './world.ts'
 const world = useWorld({ dispatch: true })
 
 const RECEIVED = '/api/v1/messages/received'
-/** Writes "Thank you!" back. */
+/** A recipient that replies "Thank you!". */
 const TALKATIVE = '+15005550008'
 
 let owner: Account
@@ -25,7 +25,7 @@ async function thanked(): Promise<string> {
 }
 
 describe(`GET ${RECEIVED}`, () => {
-  it('lists what recipients wrote, newest first, to whom they wrote it', async () => {
+  it('lists messages from recipients, newest first, for the workspace that they answered', async () => {
     expect((await list()).body).toStrictEqual({
       success: true,
       data: { received: [], pagination: { total: 0, page: 1, pages: 0, limit: 50 } },
@@ -63,14 +63,14 @@ describe(`GET ${RECEIVED}`, () => {
     ['startDate=2027-01-01', false],
     ['endDate=2027-01-01', true],
     ['endDate=2026-05-03', false],
-  ])('is narrowed by %s', async (query, finds) => {
+  ])('applies the filter %s', async (query, finds) => {
     await thanked()
     const { received, pagination } = (await list(`?${query}`)).body.data
     expect(received.length > 0).toBe(finds)
     expect(pagination.total).toBe(received.length)
   })
 
-  it('refuses a channel that there is none, and a page too large', async () => {
+  it('refuses an unknown channel, and a page that is too large', async () => {
     expect((await list('?channel=fax')).body).toStrictEqual(
       refusal(
         'validation_error',

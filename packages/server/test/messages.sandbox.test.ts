@@ -33,7 +33,7 @@ async function sent(to: string): Promise<string> {
 
 const SENT = ['message.sent', 'message.delivered']
 
-/** The table of contract section 9: who, what becomes of it, what is announced, and whether it is paid. */
+/** The table of contract section 9: recipient, result, events and refund. */
 describe.each([
   ['+255700000001', { status: 'delivered', error_code: null }, SENT, 0],
   ['asha@example.com', { status: 'delivered', error_code: null }, SENT, 0],
@@ -62,7 +62,7 @@ describe.each([
   ],
   ['+15005550008', { status: 'delivered', error_code: null }, SENT, 0],
 ])('%s', (to, outcome, events, credits_refunded) => {
-  it('becomes what is said of it', async () => {
+  it('has the result in the contract', async () => {
     const id = await sent(to)
     await world().advance(1_000)
     expect(await get(id)).toMatchObject({ ...outcome, credits_refunded, provider: 'sandbox' })
@@ -81,7 +81,7 @@ it('+15005550005 is delivered after 30 s', async () => {
   expect(Date.parse(delivered_at) - Date.parse(sent_at)).toBe(30_000)
 })
 
-it('+15005550008 writes back', async () => {
+it('+15005550008 replies', async () => {
   receiver.arrivals.length = 0
   await sent('+15005550008')
   await world().advance(1_000)
@@ -93,7 +93,7 @@ it('+15005550008 writes back', async () => {
   ])
 })
 
-it('+15005550009 is delivered at the second try', async () => {
+it('+15005550009 is delivered at the second attempt', async () => {
   const id = await sent('+15005550009')
   await world().advance(0)
   expect(await get(id)).toMatchObject({ status: 'queued' })
@@ -107,7 +107,7 @@ it('+15005550009 is delivered at the second try', async () => {
   ])
 })
 
-it('a test key is served by it, charged nothing, and heard of', async () => {
+it('serves a test key without a charge, with events', async () => {
   const test = await world().key(owner, { mode: 'test' })
   const before = await world().balance(owner)
   const { body } = await world().send(test.key, { to: '+15005550001' })

@@ -26,7 +26,7 @@ const whatsapp = { to: '+255700000001', channel: 'whatsapp', content: { text: 'H
 
 describe(`POST ${MESSAGES}/send`, () => {
   describe('201', () => {
-    it('answers with the four fields and nothing else', async () => {
+    it('answers with the four fields and no others', async () => {
       const { status, body } = await send(sms)
       expect(status).toBe(201)
       expect(body).toStrictEqual({
@@ -60,11 +60,11 @@ describe(`POST ${MESSAGES}/send`, () => {
       expect(await world().balance(owner)).toBeCloseTo(before - credits, 6)
     })
 
-    it('renders the price of an e-mail as a number, not as a text', async () => {
+    it('returns the price of an e-mail as a number, not as a text', async () => {
       expect((await send(email)).text).toContain('"credits_used":0.1,')
     })
 
-    it('takes each of the contents there are', async () => {
+    it('accepts each kind of content', async () => {
       const contents = [
         { ...email, content: { subject: 'S', text: 'plain only' }, from: 'Example Ltd' },
         {
@@ -84,7 +84,7 @@ describe(`POST ${MESSAGES}/send`, () => {
       for (const body of contents) expect((await send(body)).status).toBe(201)
     })
 
-    it('charges nothing to a test key, and says so', async () => {
+    it('charges a test key nothing, and returns that price', async () => {
       const test = await world().key(owner, { mode: 'test' })
       const before = await world().balance(owner)
       const { body } = await world().send(test.key)
@@ -216,7 +216,7 @@ describe(`POST ${MESSAGES}/send`, () => {
 
     it('charges nothing and writes nothing', async () => {
       const before = await world().written(owner)
-      await send({ ...sms, to: 'nobody' })
+      await send({ ...sms, to: 'unknown' })
       await send({ ...sms, schedule_at: '2026-05-05T09:00:00Z' })
       expect(await world().written(owner)).toStrictEqual(before)
     })
@@ -243,7 +243,7 @@ describe(`POST ${MESSAGES}/send`, () => {
       expect(await world().written(account)).toStrictEqual(before)
     })
 
-    it('spends the very last credit', async () => {
+    it('spends the last credit', async () => {
       const account = await world().signup({ credits: 0.3 })
       const { key: own } = await world().key(account)
       for (const left of [0.2, 0.1, 0]) {

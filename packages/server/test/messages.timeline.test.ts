@@ -16,7 +16,7 @@ beforeAll(async () => {
 const timeline = (id: string) => world().call('GET', `/api/v1/messages/${id}/timeline`, { key })
 
 describe('GET /api/v1/messages/:id/timeline', () => {
-  it('joins status, provider, ledger and webhooks, oldest first', async () => {
+  it('merges status, provider, ledger and webhooks, oldest first', async () => {
     const receiver = await openReceiver()
     const hook = await world().webhook(owner, { url: receiver.url, events: ['message.failed'] })
     const before = await world().balance(owner)
@@ -67,7 +67,7 @@ describe('GET /api/v1/messages/:id/timeline', () => {
         reference,
       },
       {
-        // The receiver took a while to answer.
+        // The receiver took time to answer.
         at: expect.stringMatching(/^2026-05-04T09:00:01\.\d{3}Z$/),
         kind: 'webhook',
         delivery_id: expect.any(String),
@@ -83,7 +83,7 @@ describe('GET /api/v1/messages/:id/timeline', () => {
     await receiver.close()
   })
 
-  it('has the debit before the attempt and the attempt before the status, all in one millisecond', async () => {
+  it('has the debit before the attempt and the attempt before the status, within one millisecond', async () => {
     const { body } = await world().send(key, { to: '+15005550006' })
     await world().advance(0)
     const { body: answer } = await timeline(body.data.message_id)
@@ -114,7 +114,7 @@ describe('GET /api/v1/messages/:id/timeline', () => {
     await world().advance(0)
   })
 
-  it('is 404 for what never was', async () => {
+  it('is 404 for an unknown message', async () => {
     for (const id of ['01934f5e-8c00-7a3b-9d2e-5f6a7b8c9d01', 'none']) {
       const { status, body } = await timeline(id)
       expect(status).toBe(404)

@@ -7,29 +7,29 @@ import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 
-/** The configuration that we ship. */
+/** The shipped configuration. */
 export const SHIPPED = fileURLToPath(new URL('../../../deploy/nginx/svc.conf', import.meta.url))
 
-/** Why there is no nginx to test with; null where there is one. */
+/** The reason why nginx cannot be tested; null if it can. */
 export const nginxMissing: string | null = ['nginx', 'openssl'].some(
   (program) => spawnSync(program, ['-v']).error,
 )
   ? 'nginx or openssl is not installed (.ci/debian-peers)'
   : null
 
-/** nginx with the configuration that we ship; only addresses, name and certificate are the test's. */
+/** nginx with the shipped configuration, except addresses, name and certificate. */
 export interface Nginx {
   url: string
-  /** Where plain http is. */
+  /** The port of plain http. */
   plain_url: string
-  /** Of the certificate. */
+  /** The certificate. */
   ca: string
-  /** What it has logged. */
+  /** The text of its log. */
   logged(): string
   stop(): Promise<void>
 }
 
-/** With all these servers behind it. */
+/** nginx in front of all these servers. */
 export async function startNginx(...server_urls: string[]): Promise<Nginx> {
   const folder = mkdtempSync(join(tmpdir(), 'svc-nginx-'))
   const [plain, tls] = [await freePort(), await freePort()]

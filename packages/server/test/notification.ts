@@ -1,7 +1,7 @@
 import { signNotification } from '@svc/core/operate'
 import { PAYMENT_SECRET } from './world.ts'
 
-/** A notification about a session as a payment provider sends it, signed at that time. */
+/** A notification about a session, signed by the payment provider at this time. */
 export function notification(at: Date, session_id = 'cs_unknown') {
   const json = {
     id: 'evt_1',

@@ -5,7 +5,7 @@ import { useWorld } from './world.ts'
 
 const world = useWorld()
 
-describe('what is nowhere', () => {
+describe('an unknown route', () => {
   it.each([
     ['GET', '/'],
     ['GET', '/api/v1'],
@@ -36,7 +36,7 @@ describe('what is nowhere', () => {
       expect(answer.body).toStrictEqual(refusal('not_found', 'Route not found'))
   })
 
-  it('is 404 whatever is sent there', async () => {
+  it('is 404 with any input', async () => {
     for (const options of [
       { raw: '{' },
       { raw: 'x'.repeat(300_000) },

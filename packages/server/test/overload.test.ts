@@ -11,7 +11,7 @@ import { openWorld, QUIET, useWorld } from './world.ts'
 
 const TOO_BUSY = refusal('rate_limit_exceeded', 'Too many requests. Please try again later.')
 
-it('work that the core is too busy for is answered 429, and is no fault of the log', async () => {
+it('work that the core is too busy for is answered 429, without a fault in the log', async () => {
   const busy = new SvcError('rate_limit_exceeded', 'Too many requests. Please try again later.', {
     retry_after_s: 1,
   })
@@ -26,12 +26,12 @@ it('work that the core is too busy for is answered 429, and is no fault of the l
   expect(status).toBe(429)
   expect(headers['retry-after']).toBe('1')
   expect(body).toStrictEqual(TOO_BUSY)
-  // The limit itself has plenty left, and the headers say so.
+  // The rate limit has plenty left, as the headers show.
   expect(Number(headers['x-ratelimit-remaining'])).toBeGreaterThan(0)
   await world.close()
 })
 
-describe('under a load that grows', () => {
+describe('under increasing load', () => {
   let load = QUIET
   afterEach(() => {
     load = QUIET
@@ -78,7 +78,7 @@ describe('under a load that grows', () => {
     ['delay_ms', 251, ['bulk']],
     ['delay_ms', 501, ['bulk', ...ORDINARY]],
     ['delay_ms', 1_001, ['bulk', ...ORDINARY, 'send', 'checkout']],
-  ])('%s %d sheds %j', async (measure, value, shed) => {
+  ])('%s %d refuses %j', async (measure, value, shed) => {
     load = { ...QUIET, [measure]: value }
     const refused: string[] = []
     for (const [name, request] of Object.entries(ask)) {
@@ -92,7 +92,7 @@ describe('under a load that grows', () => {
     expect(refused).toStrictEqual(shed)
   })
 
-  it('what is shed has written nothing, and may come again', async () => {
+  it('a refused request has written nothing, and may be repeated', async () => {
     const headers = { 'idempotency-key': 'again' }
     const bulkOnce = () =>
       world().call('POST', '/api/v1/messages/bulk', { key, json: bulk, headers })
@@ -106,7 +106,7 @@ describe('under a load that grows', () => {
     expect((await bulkOnce()).status).toBe(201)
   })
 
-  it('a body is not waited for where it would not be looked at', async () => {
+  it('the body of a refused request is not awaited', async () => {
     load = { ...QUIET, requests: 26 }
     const head = requestText('POST /api/v1/messages/bulk HTTP/1.1', [
       `X-API-Key: ${key}`,
@@ -118,7 +118,7 @@ describe('under a load that grows', () => {
     expect(took_ms).toBeLessThan(2_000)
   })
 
-  it('whoever is a stranger, or lacks a scope, or is over a limit is still told that', async () => {
+  it('a missing credential, a missing scope and an exceeded limit are reported before overload', async () => {
     const { key: narrow } = await world().key(owner, { scopes: ['read_messages'] })
     load = { ...QUIET, requests: 101 }
     expect((await world().call('GET', '/nothing')).status).toBe(404)
@@ -131,7 +131,7 @@ describe('under a load that grows', () => {
   })
 })
 
-it('requests that are being worked on are the load, and are none once they have ended', async () => {
+it('requests in progress are load, and none after they end', async () => {
   let letGo = () => {}
   const held = new Promise<void>((resolve) => {
     letGo = resolve
@@ -139,7 +139,7 @@ it('requests that are being worked on are the load, and are none once they have 
   let waiting = 0
   const world = await openWorld({
     load: 'measured',
-    // Bulk is shed from the second request on, lists from the third, sends from the fifth.
+    // Bulk is refused from the second request on, lists from the third, sends from the fifth.
     overload: { requests: 4, delay_ms: 1_000_000 },
     alter: (core) => ({
       ...core,
@@ -148,7 +148,7 @@ it('requests that are being worked on are the load, and are none once they have 
         async listShort(...args) {
           waiting += 1
           await held
-          // Work that fails has ended too.
+          // Failed work has ended too.
           if (waiting % 2) throw new SvcError('not_found', 'gone')
           return core.messages.listShort(...args)
         },
@@ -169,7 +169,7 @@ it('requests that are being worked on are the load, and are none once they have 
   await world.close()
 })
 
-it('sheds by what requests waited, and answers health meanwhile', async () => {
+it('refuses by the wait of requests, and answers health meanwhile', async () => {
   const world = await openWorld({
     load: 'measured',
     overload: { requests: 1_000_000, delay_ms: 20 },
@@ -198,7 +198,7 @@ it('sheds by what requests waited, and answers health meanwhile', async () => {
   await world.close()
 })
 
-it('answers one request of a connection too many, and closes it; health is served', async () => {
+it('answers one request on a connection above the limit, and closes it; health is served', async () => {
   const world = await openWorld({ listen: true, connections_max: 2 })
   const { key } = await world.key(await world.signup({ credits: 10 }))
   const ask = (path: string) =>
@@ -216,7 +216,7 @@ it('answers one request of a connection too many, and closes it; health is serve
   const health = await ask('/health')
   expect(health.statuses).toStrictEqual([200])
   expect(health.text).toMatch(/\r\nconnection: close\r\n/i)
-  // Far beyond that nothing is answered.
+  // Far above the limit, connections get no answer.
   expect(world.app.server.maxConnections).toBe(1_002)
   for (const socket of idle) socket.destroy()
   const status = async () => {

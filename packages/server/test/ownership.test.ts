@@ -9,7 +9,7 @@ const NEVER_WAS = '01934f5e-8c00-7a3b-9d2e-5f6a7b8c9d01'
 
 const NEVER_SUPPRESSED = 'sms/+255799999999'
 
-/** Every endpoint that takes an id, with each credential that it takes. */
+/** Every endpoint with an id, with each of its credentials. */
 const CASES = Object.entries(api).flatMap(([group, endpoints]) =>
   Object.values<Endpoint>(endpoints)
     .filter(({ path }) => path.includes(':'))
@@ -26,7 +26,7 @@ const CASES = Object.entries(api).flatMap(([group, endpoints]) =>
 interface Tenant {
   account: Account
   key: string
-  /** What the tenant has, by the group of endpoints that serves it. */
+  /** The objects of the tenant, by the group of endpoints. */
   ids: Record<string, string>
 }
 let ours: Tenant
@@ -48,12 +48,12 @@ async function tenant(): Promise<Tenant> {
     suppressions: await world().suppression(account),
     webhooks: (await world().webhook(account)).id,
   }
-  // Written behind the request, and then not again for a minute: it must not appear between two looks.
+  // The service records it after the request, then at most once a minute: it must not appear between two snapshots.
   await world().core.apiKeys.flush()
   return { account, key, ids }
 }
 
-/** All that a tenant can see of its own. */
+/** All data that a tenant can see of its own. */
 async function seen({ account: { token }, key }: Tenant): Promise<string> {
   const texts: string[] = []
   for (const path of ['account', 'api-keys', 'webhooks', 'contacts', 'contacts/suppressions']) {
@@ -63,7 +63,7 @@ async function seen({ account: { token }, key }: Tenant): Promise<string> {
   return texts.join('\n')
 }
 
-it('covers every group of endpoints that has ids', () => {
+it('covers every group of endpoints with ids', () => {
   expect(new Set(CASES.map(({ group }) => group))).toStrictEqual(new Set(Object.keys(ours.ids)))
 })
 
@@ -87,7 +87,7 @@ it.each(CASES)(
   },
 )
 
-it('lists show a tenant nothing of another', async () => {
+it('lists show a tenant no data of another', async () => {
   const text = await seen(ours)
   const foreign = [
     theirs.account.id,
@@ -106,7 +106,7 @@ it('an Idempotency-Key of another workspace is a new one', async () => {
   expect(second.body.data.message_id).not.toBe(first.body.data.message_id)
 })
 
-it('a cursor of another workspace leads to nothing of it', async () => {
+it('a cursor of another workspace leads to no data of it', async () => {
   await world().send(theirs.key)
   await world().send(theirs.key)
   const theirPage = await world().call('GET', '/api/v1/messages?limit=1', { key: theirs.key })

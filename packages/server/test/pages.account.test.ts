@@ -6,12 +6,12 @@ const world = useWorld()
 
 const TOKEN = Buffer.alloc(32, 7).toString('base64url')
 
-/** Opens a page as a browser does, and holds it against what is promised of every answer and every page. */
+/** Opens a page as a browser does, and checks the properties of every answer and every page. */
 async function open(url: string) {
   return checked(await world().app.inject({ method: 'GET', url }))
 }
 
-/** Sends a page's form as a browser does. */
+/** Submits a page's form as a browser does. */
 async function submit(path: string, fields: Record<string, string> | string, from?: string) {
   const headers = { 'content-type': 'application/x-www-form-urlencoded' }
   const payload = typeof fields === 'string' ? fields : new URLSearchParams(fields).toString()
@@ -35,7 +35,7 @@ function checked({ statusCode, headers, body }: Injected) {
   const policy = String(headers['content-security-policy'])
   expect(policy).toMatch(/^default-src 'none'; style-src 'sha256-[^']+'; form-action 'self';/)
   expect(body).toMatch(/<meta name="viewport" content="width=device-width/)
-  // Nothing is loaded from anywhere, and nothing runs.
+  // The page loads and runs nothing.
   expect(body).not.toMatch(/<script|src=|href=|https?:|\son\w+=/i)
   return { status: statusCode, headers, body }
 }
@@ -53,7 +53,7 @@ async function verifyTokenOf({ email }: Account): Promise<string> {
 }
 
 describe('/verify-email', () => {
-  it('changes nothing when it is opened, and verifies the address at the press of its button', async () => {
+  it('changes nothing when it is opened, and verifies the address after a click on its button', async () => {
     const owner = await world().signup()
     const token = await verifyTokenOf(owner)
     const page = await open(`/verify-email?token=${token}`)
@@ -67,7 +67,7 @@ describe('/verify-email', () => {
     expect(await verified(owner)).toBe(true)
   })
 
-  it('says that a token is used up', async () => {
+  it('reports a used token', async () => {
     const owner = await world().signup()
     const token = await verifyTokenOf(owner)
     await submit('/verify-email', { token })
@@ -81,7 +81,7 @@ describe('/reset-password', () => {
   const login = ({ email }: Account, password: string) =>
     world().call('POST', '/api/v1/auth/login', { json: { email, password } })
 
-  it('asks for a password, and changes it', async () => {
+  it('shows a form for a password, and changes the password', async () => {
     const owner = await world().signup()
     const token = await resetTokenOf(owner)
     const page = await open(`/reset-password?token=${token}`)
@@ -95,7 +95,7 @@ describe('/reset-password', () => {
     expect((await login(owner, password)).status).toBe(200)
   })
 
-  it('revokes the API keys where its box is ticked, and not otherwise', async () => {
+  it('revokes the API keys only if the box is ticked', async () => {
     const owner = await world().signup()
     await world().verify(owner)
     const { key } = await world().key(owner)
@@ -112,7 +112,7 @@ describe('/reset-password', () => {
     expect(await list()).toBe(401)
   })
 
-  it('asks again where the password is easy to guess', async () => {
+  it('shows the form again for a password that is easy to guess', async () => {
     const token = await resetTokenOf(await world().signup())
     const { status, body } = await submit('/reset-password', { token, password: 'password123' })
     expect(status).toBe(400)
@@ -121,7 +121,7 @@ describe('/reset-password', () => {
     expect(body).toContain('name="revoke_api_keys" value="true">')
   })
 
-  it('asks again with the box as it was', async () => {
+  it('shows the form again with the same box', async () => {
     const token = await resetTokenOf(await world().signup())
     const fields = { token, password: 'password123', revoke_api_keys: 'true' }
     const { status, body } = await submit('/reset-password', fields)
@@ -129,7 +129,7 @@ describe('/reset-password', () => {
     expect(body).toContain('name="revoke_api_keys" value="true" checked>')
   })
 
-  it('asks again where the password is too short, with the same token', async () => {
+  it('shows the form again for a short password, with the same token', async () => {
     const owner = await world().signup()
     const token = await resetTokenOf(owner)
     const { status, body } = await submit('/reset-password', { token, password: 'short' })
@@ -140,7 +140,7 @@ describe('/reset-password', () => {
     expect((await submit('/reset-password', { token, password: 'long enough' })).status).toBe(200)
   })
 
-  it('takes the longest password there is', async () => {
+  it('accepts the longest password', async () => {
     const owner = await world().signup()
     const token = await resetTokenOf(owner)
     const password = '€'.repeat(256)
@@ -157,7 +157,7 @@ describe.each(['/verify-email', '/reset-password'])('%s', (path) => {
     '?token=a&token=b',
     `?token=${'a'.repeat(257)}`,
     '?x=1',
-  ])('says of %j that the link is not whole', async (search) => {
+  ])('reports an incomplete link for %j', async (search) => {
     const { status, body } = await open(`${path}${search}`)
     expect(status).toBe(400)
     expect(body).toContain('<h1>Incomplete link</h1>')
@@ -176,7 +176,7 @@ describe.each(['/verify-email', '/reset-password'])('%s', (path) => {
     expect(body).toContain(text)
   })
 
-  it('takes forms alone', async () => {
+  it('accepts only forms', async () => {
     const headers = { 'content-type': 'application/json' }
     const payload = JSON.stringify({ token: TOKEN, password: 'long enough' })
     const answer = await world().app.inject({ method: 'POST', url: path, headers, payload })
@@ -187,7 +187,7 @@ describe.each(['/verify-email', '/reset-password'])('%s', (path) => {
 describe('the limits of the pages', () => {
   const limited = useWorld({ rates: 'specified' })
 
-  it('are those of the API: a form counts with the requests that do the same', async () => {
+  it('are those of the API: a form counts as the request of the same kind', async () => {
     const from = '192.0.2.7'
     const json = { token: TOKEN }
     for (let i = 0; i < 3; i++) {

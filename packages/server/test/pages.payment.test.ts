@@ -6,7 +6,7 @@ const world = useWorld()
 
 const FORM = { 'content-type': 'application/x-www-form-urlencoded' }
 
-/** An account that is about to buy. */
+/** An account with an open checkout. */
 async function buyer(request: object = {}) {
   const account = await world().signup()
   const json = { package_id: 'starter', ...request }
@@ -30,7 +30,7 @@ async function buyer(request: object = {}) {
 }
 
 describe('the payment page', () => {
-  it('says what is paid for what, with three buttons and no script', async () => {
+  it('shows price and credits, with three buttons and no script', async () => {
     const { open } = await buyer()
     const { statusCode, headers, body } = await open()
     expect(statusCode).toBe(200)
@@ -46,7 +46,7 @@ describe('the payment page', () => {
     expect(large.body).toContain('<h1>Pay 9,000 JPY for 10,500.5 credits</h1>')
   })
 
-  it('Pay: adds the credits and leads on to the shop, which its policy names', async () => {
+  it('Pay: adds the credits and redirects to the shop, which its policy allows', async () => {
     const { open, press, balance, session_id } = await buyer({
       success_url: 'https://shop.example/thanks?session={CHECKOUT_SESSION_ID}',
       cancel_url: 'https://other.example:8443/',
@@ -62,13 +62,13 @@ describe('the payment page', () => {
     expect((await open()).body).toContain('1,000 credits for 10.00 USD')
   })
 
-  it('Pay without a success_url: leads back to the page, which says what became of it', async () => {
+  it('Pay without a success_url: redirects to the page, which shows the result', async () => {
     const { open, press, session_id } = await buyer()
     expect((await press('pay')).headers.location).toBe(session_id)
     expect((await open()).body).toContain('<h1>Paid</h1>')
   })
 
-  it('says that a payment was taken back', async () => {
+  it('shows that a payment was reversed', async () => {
     const { open, press, session_id } = await buyer()
     await press('pay')
     const { billing } = world().core
@@ -86,7 +86,7 @@ describe('the payment page', () => {
     expect(await world().core.billing.bySession(session_id)).toMatchObject({ status: 'failed' })
   })
 
-  it('Cancel: nothing happens, and it can still be paid', async () => {
+  it('Cancel: nothing is paid, and the checkout stays open', async () => {
     const { press, balance } = await buyer({ cancel_url: 'https://a.example/back' })
     expect((await press('cancel')).headers.location).toBe('https://a.example/back')
     await press('pay')
@@ -102,7 +102,7 @@ describe('the payment page', () => {
     expect(await balance()).toBe(0)
   })
 
-  it('refuses what is no decision, and knows no other session', async () => {
+  it('refuses an unknown decision and an unknown session', async () => {
     const { press } = await buyer()
     const odd = await press('steal')
     expect([odd.statusCode, odd.body]).toEqual([400, expect.stringContaining('decision must be')])
@@ -115,7 +115,7 @@ describe('the payment page', () => {
     { origin: 'https://evil.example' },
     { origin: 'null' },
     { 'x-forwarded-for': '203.0.113.9' },
-  ])('is not there for a browser that says %j', async (headers) => {
+  ])('is 404 for a browser with %j', async (headers) => {
     const { open, press, balance } = await buyer()
     for (const { statusCode, body } of [await open(headers), await press('pay', headers)]) {
       expect([statusCode, JSON.parse(body).message]).toEqual([404, 'Route not found'])
@@ -123,7 +123,7 @@ describe('the payment page', () => {
     expect(await balance()).toBe(0)
   })
 
-  it('is not there where payments are real, or not taken', async () => {
+  it('is 404 with real payments, and without payments', async () => {
     const real = await openWorld({ payments: null })
     const { statusCode } = await real.app.inject({ method: 'GET', url: '/pay/cs_1' })
     expect(statusCode).toBe(404)

@@ -200,7 +200,7 @@ describe('auth routes: 5 in 15 minutes', () => {
     'also counts %s for each e-mail address, known or not, from any client',
     async (route) => {
       const { email } = await world().signup()
-      for (const address of [email, `nobody.${route}@example.com`]) {
+      for (const address of [email, `unknown.${route}@example.com`]) {
         let n = 0
         const ask = () => {
           const json = { email: ++n % 2 ? address : address.toUpperCase() }

@@ -2,13 +2,13 @@ import { once } from 'node:events'
 import { createServer, type IncomingHttpHeaders } from 'node:http'
 import type { AddressInfo } from 'node:net'
 
-/** A delivery as it arrived. */
+/** A received delivery. */
 export interface Arrival {
   headers: IncomingHttpHeaders
   body: Buffer
 }
 
-/** A receiver of webhooks on the loopback: keeps what arrives, and answers 200 with `text`, or what `answer` says. */
+/** A receiver of webhooks on a loopback address: keeps deliveries, and answers 200 with `text`, or with the result of `answer`. */
 export async function openReceiver({
   answer = () => 200,
   text = 'thanks',

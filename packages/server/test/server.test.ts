@@ -20,7 +20,7 @@ beforeEach(() => {
 })
 afterEach(() => rmSync(folder, { recursive: true, force: true }))
 
-it('serves the API on a free port, sends in threads, and keeps all of it over a restart', async () => {
+it('serves the API on a free port, sends in threads, and keeps all data over a restart', async () => {
   const first = await startServer({ config })
   const { url: base_url } = first
   expect(base_url).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/)
@@ -43,17 +43,17 @@ it('serves the API on a free port, sends in threads, and keeps all of it over a 
   try {
     const after = createClient({ base_url: second.url, api_key, token })
     expect((await after.messages.get({ id })).message.status).toBe('delivered')
-    // The session is still good: the secret was kept too.
+    // The session is still valid, because its secret was stored too.
     expect((await after.workspaces.account()).credits_balance).toBe(4_000_000)
   } finally {
     await second.close()
   }
 })
 
-it('sends to as many, and lets as many wait to connect, as the operator allows', async () => {
+it('serves as many connections, and lets as many wait, as the operator allows', async () => {
   const listen = vi.spyOn(Server.prototype, 'listen')
   const server = await startServer({ config: { ...config, bulk_recipients_max: 1 } })
-  // A burst of clients waits in a queue of this length, and not for their own repeated attempts.
+  // A burst of clients waits in a queue of this length, and needs no repeated attempts.
   const [address] = listen.mock.calls.map(([options]) => options as object)
   listen.mockRestore()
   expect(address).toMatchObject({ port: 0, backlog: 4_096 })
@@ -75,7 +75,7 @@ it('sends to as many, and lets as many wait to connect, as the operator allows',
   }
 })
 
-it('refuses to serve a database that another server serves, and leaves that one alone', async () => {
+it('refuses to serve a database that another server serves, without harm to that server', async () => {
   const first = await startServer({ config })
   try {
     await expect(startServer({ config })).rejects.toThrow('another svc process already serves')
@@ -85,7 +85,7 @@ it('refuses to serve a database that another server serves, and leaves that one 
   }
 })
 
-it('lets go of the database when its port is taken', async () => {
+it('releases the database when its port is taken', async () => {
   const other = createServer().listen(0, '127.0.0.1')
   await expect.poll(() => other.address()).not.toBeNull()
   const { port } = other.address() as { port: number }

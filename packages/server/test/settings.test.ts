@@ -9,7 +9,7 @@ import { SETTING_GROUPS, SETTINGS } from '../src/settings/table.ts'
 
 const SOURCE = new URL('../src', import.meta.url)
 
-/** The variables that the code of this package names as texts. */
+/** The variables that the code of this package names. */
 function namedInSource(): Map<string, string> {
   const files = readdirSync(SOURCE, { recursive: true, encoding: 'utf8' })
     .filter((file) => file.endsWith('.ts') && !file.endsWith('.test.ts'))

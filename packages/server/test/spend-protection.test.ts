@@ -221,7 +221,7 @@ describe('numbers in sequence', () => {
 
   it('in a bulk with faults freeze no workspace', async () => {
     const { key } = await sender()
-    const request = { recipients: [...range(20), 'nobody'], validation: 'strict' }
+    const request = { recipients: [...range(20), 'unknown'], validation: 'strict' }
     expect((await world().bulk(key, request)).status).toBe(400)
     expect((await world().send(key)).status).toBe(201)
   })

@@ -18,7 +18,7 @@ it('lets 64 requests begin in a turn, the others in their order', async () => {
   await setImmediate()
   expect(begun).toStrictEqual(numbers(128))
   expect(turns.delay_ms).toBe(300)
-  // What comes later waits behind the others.
+  // Later requests wait behind the others.
   turns.next()?.then(() => begun.push(200))
   now = 450
   await setImmediate()

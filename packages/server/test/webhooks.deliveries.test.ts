@@ -14,7 +14,7 @@ afterEach(async () => {
   receivers = []
 })
 
-/** A workspace whose `message.failed` events go to a receiver that answers so. */
+/** A workspace whose `message.failed` events go to a receiver with this answer. */
 async function hooked(answer: (arrival: Arrival) => number) {
   const receiver = await openReceiver({ answer })
   receivers.push(receiver)
@@ -35,7 +35,7 @@ async function hooked(answer: (arrival: Arrival) => number) {
     receiver,
     webhook,
     call,
-    /** Sends what fails at once, and waits until its event was delivered or not. */
+    /** Sends a message that fails at once, and waits until its event is delivered or not. */
     async send(): Promise<void> {
       await world().send(key, { to: '+15005550001' })
       await world().dispatcher.idle()
@@ -52,14 +52,14 @@ const verifies = (arrival: Arrival | undefined, secret: string) => {
   return verify({ secret, headers, body, now }).ok
 }
 
-/** By the one header of the specification. */
+/** Checks the one header of the specification. */
 const signedBare = (arrival: Arrival, secret: string) => {
   const { 'x-svc-signature': signature } = arrival.headers
   return verify({ secret, headers: { 'x-svc-signature': signature }, body: arrival.body }).ok
 }
 
 describe('POST /:id/test', () => {
-  it('201 sends a webhook.test event, subscribed to or not', async () => {
+  it('201 sends a webhook.test event, with or without a subscription', async () => {
     const { receiver, webhook, call, deliveries } = await hooked(() => 200)
     const { status, body } = await call('POST', '/test')
     expect(status).toBe(201)
@@ -89,7 +89,7 @@ describe('POST /:id/test', () => {
     ])
   })
 
-  it('is tried once, and also while the webhook is disabled', async () => {
+  it('is attempted once, also while the webhook is disabled', async () => {
     const { receiver, call, deliveries } = await hooked(() => 500)
     await call('PUT', '', { is_active: false })
     await call('POST', '/test')
@@ -101,7 +101,7 @@ describe('POST /:id/test', () => {
   })
 })
 
-describe('a receiver that is taken for dead', () => {
+describe('a receiver that counts as down', () => {
   it.each([
     ['a test', 'POST', '/test'],
     ['enabling its webhook', 'POST', '/enable'],
@@ -127,7 +127,7 @@ describe('after POST /:id/rotate-secret', () => {
   const rotated = async (hook: Awaited<ReturnType<typeof hooked>>): Promise<string> =>
     (await hook.call('POST', '/rotate-secret')).body.data.webhook.secret
 
-  it('a delivery is signed with both, the old one first', async () => {
+  it('a delivery is signed with both secrets, the old one first', async () => {
     const hook = await hooked(() => 200)
     const secret = await rotated(hook)
     await hook.send()
@@ -140,7 +140,7 @@ describe('after POST /:id/rotate-secret', () => {
   })
 
   it.each([401, 403])(
-    'a receiver that knows the new one only, and says %d, loses nothing',
+    'a receiver with only the new secret that answers %d loses no event',
     async (refusing) => {
       let known = ''
       const hook = await hooked((arrival) => (signedBare(arrival, known) ? 200 : refusing))
@@ -154,13 +154,13 @@ describe('after POST /:id/rotate-secret', () => {
       expect(second?.headers['x-svc-delivery']).toBe(first?.headers['x-svc-delivery'])
       expect(await hook.deliveries()).toMatchObject([{ status: 'delivered', attempt_count: 1 }])
       expect(await hook.record()).toMatchObject({ consecutive_failures: 0 })
-      // It is known now which one works.
+      // The valid secret is known now.
       await hook.send()
       expect(hook.receiver.arrivals).toHaveLength(3)
     },
   )
 
-  it('who refuses both is tried again later, each time with both', async () => {
+  it('a receiver that refuses both gets retries, each with both', async () => {
     const hook = await hooked(() => 403)
     await rotated(hook)
     await hook.send()
@@ -173,14 +173,14 @@ describe('after POST /:id/rotate-secret', () => {
     expect(await hook.record()).toMatchObject({ consecutive_failures: 2 })
   })
 
-  it('other refusals are not answered with the other secret', async () => {
+  it('other refusals cause no attempt with the other secret', async () => {
     const hook = await hooked(() => 400)
     await rotated(hook)
     await hook.send()
     expect(hook.receiver.arrivals).toHaveLength(1)
   })
 
-  it('the old one is valid for 24 hours and no longer', async () => {
+  it('the old secret is valid for 24 hours', async () => {
     const hook = await hooked(() => 200)
     const secret = await rotated(hook)
     await world().advance(DAY_MS - 1)
@@ -193,7 +193,7 @@ describe('after POST /:id/rotate-secret', () => {
     expect(signedBare(after, secret)).toBe(true)
   })
 
-  it('another rotation ends the oldest at once', async () => {
+  it('another rotation ends the oldest secret at once', async () => {
     const hook = await hooked(() => 200)
     const second = await rotated(hook)
     const third = await rotated(hook)
@@ -204,7 +204,7 @@ describe('after POST /:id/rotate-secret', () => {
     expect(verifies(arrival, third)).toBe(true)
   })
 
-  it('a 403 without a rotation is one request', async () => {
+  it('a 403 without a rotation causes one request', async () => {
     const hook = await hooked(() => 403)
     await hook.send()
     expect(hook.receiver.arrivals).toHaveLength(1)
@@ -212,7 +212,7 @@ describe('after POST /:id/rotate-secret', () => {
 })
 
 describe('PUT /:id', () => {
-  it('new headers and a new address count from the next try', async () => {
+  it('new headers and a new URL apply from the next attempt', async () => {
     const hook = await hooked(() => 500)
     const other = await openReceiver()
     receivers.push(other)
@@ -223,7 +223,7 @@ describe('PUT /:id', () => {
     expect(other.arrivals.map(({ headers }) => headers['x-new'])).toStrictEqual(['yes'])
   })
 
-  it('what falls due while it is disabled is discarded, and can be recovered', async () => {
+  it('deliveries that are due while it is disabled are discarded, and can be recovered', async () => {
     let status = 500
     const hook = await hooked(() => status)
     await hook.send()
@@ -240,14 +240,14 @@ describe('PUT /:id', () => {
 })
 
 describe('POST /:id/enable', () => {
-  it('200 lets a webhook that was gone start anew', async () => {
+  it('200 enables a webhook that was gone', async () => {
     let status = 500
     const hook = await hooked(() => status)
     await hook.send()
     status = 410
     await hook.send()
     expect(await hook.record()).toMatchObject({ status: 'disabled', disabled_reason: 'gone' })
-    // What waited for it is not sent any more.
+    // Its pending deliveries are not sent.
     await world().advance(6_000)
     expect(hook.receiver.arrivals).toHaveLength(2)
     status = 200
@@ -264,7 +264,7 @@ describe('POST /:id/enable', () => {
 })
 
 describe('GET /:id/deliveries/:delivery_id', () => {
-  it('200 shows what was sent and what came back', async () => {
+  it('200 shows payload and response', async () => {
     let status = 500
     const hook = await hooked(() => status)
     await hook.send()
@@ -299,7 +299,7 @@ describe('GET /:id/deliveries/:delivery_id', () => {
 })
 
 describe('GET /:id/deliveries', () => {
-  it('200 narrows by status and event', async () => {
+  it('200 filters by status and event', async () => {
     let status = 200
     const hook = await hooked(() => status)
     await hook.send()
@@ -328,7 +328,7 @@ describe('GET /:id/deliveries', () => {
 })
 
 describe('POST /:id/deliveries/:delivery_id/retry', () => {
-  it('200 tries at once what would have waited', async () => {
+  it('200 tries a pending delivery at once', async () => {
     let status = 500
     const hook = await hooked(() => status)
     await hook.send()
@@ -344,7 +344,7 @@ describe('POST /:id/deliveries/:delivery_id/retry', () => {
     expect(hook.receiver.arrivals).toHaveLength(2)
   })
 
-  it('200 sends again what was delivered, with the same id of the event', async () => {
+  it('200 sends a delivered event again, with the same event id', async () => {
     const hook = await hooked(() => 200)
     await hook.send()
     const [{ id }] = await hook.deliveries()
@@ -367,10 +367,10 @@ describe('POST /:id/deliveries/:delivery_id/retry', () => {
 })
 
 describe('POST /:id/recover', () => {
-  it('200 queues again what failed in that time, and nothing else', async () => {
+  it('200 queues only the failed deliveries of this time', async () => {
     let status = 410
     const hook = await hooked(() => status)
-    /** One that is given up at once. */
+    /** A delivery that fails permanently at once. */
     async function lose(): Promise<Date> {
       const at = world().now()
       await hook.send()

@@ -1,4 +1,4 @@
-/** What `work` gives, or an error naming `what` when it takes longer than `ms`. */
+/** The result of `work`, or an error with `what` when it takes longer than `ms`. */
 export async function within<T>(ms: number, what: string, work: Promise<T>): Promise<T> {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<never>((_, reject) => {

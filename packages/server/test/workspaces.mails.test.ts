@@ -19,13 +19,13 @@ const login = ({ email, password }: Pick<Account, 'email' | 'password'>) =>
   post('/api/v1/auth/login', { email, password })
 const account = ({ token }: Account) => world().call('GET', '/api/v1/account', { token })
 
-/** How many mails there are by now. */
+/** The number of mails so far. */
 async function mailCount(): Promise<number> {
   await world().core.mails.idle()
   return world().core.mails.list()[0]?.id ?? 0
 }
 
-/** Asks for a mail, and gives its token. */
+/** Requests a mail, and returns its token. */
 async function ask(path: string, email: string): Promise<string> {
   await post(path, { email })
   const kind = path === RESEND ? 'verify_email' : 'reset_password'
@@ -33,7 +33,7 @@ async function ask(path: string, email: string): Promise<string> {
 }
 
 describe('the mail of a signup', () => {
-  it('goes to the address, and says what to do in text and in HTML', async () => {
+  it('goes to the address, with instructions in text and in HTML', async () => {
     const { email } = await world().signup()
     const token = await world().mailed(email, 'verify_email')
     const [mail] = world().core.mails.list()
@@ -44,7 +44,7 @@ describe('the mail of a signup', () => {
     expect(token).toMatch(/^[\w-]{43}$/)
   })
 
-  it('has nothing in it that a stranger typed in', async () => {
+  it('contains no text of the signup', async () => {
     const json = {
       email: 'victim@example.com',
       password: 'long enough',
@@ -57,7 +57,7 @@ describe('the mail of a signup', () => {
 })
 
 describe(`POST ${VERIFY}`, () => {
-  it('200: verifies the address, and says so ever after', async () => {
+  it('200: verifies the address permanently, and confirms it', async () => {
     const owner = await world().signup()
     const token = await world().mailed(owner.email, 'verify_email')
     const { status, body } = await post(VERIFY, { token })
@@ -79,7 +79,7 @@ describe(`POST ${VERIFY}`, () => {
     expect((await account(owner)).body.data.email_verified).toBe(true)
   })
 
-  it('200: ends the keys and webhooks from before, and neither sessions nor what is made later', async () => {
+  it('200: ends earlier keys and webhooks, but no sessions and nothing that is created later', async () => {
     const owner = await world().signup()
     const before = await world().key(owner)
     const { id } = await world().webhook(owner)
@@ -103,7 +103,7 @@ describe(`POST ${VERIFY}`, () => {
     ])
   })
 
-  it('400: refuses a token the second time', async () => {
+  it('400: refuses a used token', async () => {
     const { email } = await world().signup()
     const token = await world().mailed(email, 'verify_email')
     await post(VERIFY, { token })
@@ -111,7 +111,7 @@ describe(`POST ${VERIFY}`, () => {
     expect([again.status, again.body]).toStrictEqual([400, BAD_TOKEN])
   })
 
-  it('400: of many that bring a token at once, one is let in', async () => {
+  it('400: of many concurrent requests with a token, one succeeds', async () => {
     const { email } = await world().signup()
     const token = await world().mailed(email, 'verify_email')
     const answers = await Promise.all(Array.from({ length: 10 }, () => post(VERIFY, { token })))
@@ -157,7 +157,7 @@ describe(`POST ${RESEND}`, () => {
     },
   }
 
-  it('200: sends a new token, and ends the one before', async () => {
+  it('200: sends a new token, and ends the earlier one', async () => {
     const { email } = await world().signup()
     const first = await world().mailed(email, 'verify_email')
     const { status, body } = await post(RESEND, { email: email.toUpperCase() })
@@ -168,7 +168,7 @@ describe(`POST ${RESEND}`, () => {
     expect((await post(VERIFY, { token: second })).status).toBe(200)
   })
 
-  it('200: says the same of an unknown address and of one that is verified, and sends nothing', async () => {
+  it('200: gives the same answer for an unknown and for a verified address, without a mail', async () => {
     const { email } = await world().signup()
     await post(VERIFY, { token: await world().mailed(email, 'verify_email') })
     const before = await mailCount()
@@ -179,7 +179,7 @@ describe(`POST ${RESEND}`, () => {
     expect(await mailCount()).toBe(before)
   })
 
-  it('400: asks for an address', async () => {
+  it('400: requires an address', async () => {
     const { status, body } = await post(RESEND, { email: 'asha' })
     const refused = refusal('validation_error', 'Invalid email address format', 'email')
     expect([status, body]).toStrictEqual([400, refused])
@@ -194,7 +194,7 @@ describe(`POST ${FORGOT}`, () => {
     },
   }
 
-  it('200: sends a link to a known address, whatever its case', async () => {
+  it('200: sends a link to a known address, in any case', async () => {
     const { email } = await world().signup()
     const { status, body } = await post(FORGOT, { email: email.toUpperCase() })
     expect([status, body]).toStrictEqual([200, ANSWER])
@@ -204,7 +204,7 @@ describe(`POST ${FORGOT}`, () => {
     expect(mail).toMatchObject({ to: email, subject: 'Reset your password', link })
   })
 
-  it('200: says the same of an unknown address, and sends nothing', async () => {
+  it('200: gives the same answer for an unknown address, without a mail', async () => {
     const before = await mailCount()
     const { status, body } = await post(FORGOT, { email: 'nobody@example.com' })
     expect([status, body]).toStrictEqual([200, ANSWER])
@@ -219,7 +219,7 @@ describe(`POST ${FORGOT}`, () => {
 })
 
 describe(`POST ${RESET}`, () => {
-  it('200: changes the password, and ends every session that was', async () => {
+  it('200: changes the password, and ends every session', async () => {
     const owner = await world().signup()
     const { token: other } = (await login(owner)).body.data
     const token = await ask(FORGOT, owner.email)
@@ -243,7 +243,7 @@ describe(`POST ${RESET}`, () => {
     expect((await account({ ...owner, token: fresh.body.data.token })).status).toBe(200)
   })
 
-  it('200: leaves API keys and webhooks of a verified address alone, unless it is asked to end them', async () => {
+  it('200: keeps API keys and webhooks of a verified address, unless the request ends them', async () => {
     const owner = await world().signup()
     await world().verify(owner)
     const { key } = await world().key(owner)
@@ -263,7 +263,7 @@ describe(`POST ${RESET}`, () => {
     expect(await isActive()).toBe(false)
   })
 
-  it('200: verifies the address, and ends what a stranger made with it before', async () => {
+  it('200: verifies the address, and ends keys and webhooks from before', async () => {
     const stranger = await world().signup()
     const verification = await world().mailed(stranger.email, 'verify_email')
     const keys = [await world().key(stranger), await world().key(stranger, { mode: 'test' })]
@@ -298,7 +298,7 @@ describe(`POST ${RESET}`, () => {
     )
   })
 
-  it('400: refuses a password that is easy to guess, and the token stays good', async () => {
+  it('400: refuses a password that is easy to guess, and the token stays valid', async () => {
     const { email } = await world().signup()
     const token = await ask(FORGOT, email)
     for (const [password, message] of [
@@ -312,7 +312,7 @@ describe(`POST ${RESET}`, () => {
     expect((await post(RESET, { token, password: 'a new password' })).status).toBe(200)
   })
 
-  it('400: refuses a token the second time, after 30 minutes, and once a newer one was sent', async () => {
+  it('400: refuses a used token, one after 30 minutes, and one before a newer one', async () => {
     const owner = await world().signup()
     const first = await ask(FORGOT, owner.email)
     const second = await ask(FORGOT, owner.email)
@@ -326,7 +326,7 @@ describe(`POST ${RESET}`, () => {
     expect((await reset(third)).body).toStrictEqual(BAD_TOKEN)
   })
 
-  it('400: of many that bring a token at once, one changes the password', async () => {
+  it('400: of many concurrent requests with a token, one changes the password', async () => {
     const owner = await world().signup()
     const token = await ask(FORGOT, owner.email)
     const passwords = Array.from({ length: 5 }, (_, i) => `password number ${i}`)
@@ -342,7 +342,7 @@ describe(`POST ${RESET}`, () => {
     ['password', 'a'.repeat(257), 'Password must be at most 256 characters'],
     ['token', undefined, 'Missing required field: token'],
     ['token', NEVER_GIVEN, 'Invalid or expired token'],
-  ])('400: refuses the %s %j, and uses no token up', async (path, value, message) => {
+  ])('400: refuses the %s %j, and does not use up the token', async (path, value, message) => {
     const { email } = await world().signup()
     const good = { token: await ask(FORGOT, email), password: 'a new password' }
     const { status, body } = await post(RESET, { ...good, [path]: value })
@@ -357,7 +357,7 @@ describe('credits that wait for the verification', () => {
   const say = (path: string, json: object) => giving().call('POST', path, { json })
   const entries = ({ id }: Account) => giving().core.credits.entries(id, { limit: 9, offset: 0 })
 
-  it('come with it, once', async () => {
+  it('are added after it, once', async () => {
     const owner = await giving().signup()
     expect(await giving().balance(owner)).toBe(0)
     const token = await giving().mailed(owner.email, 'verify_email')
@@ -375,7 +375,7 @@ describe('credits that wait for the verification', () => {
     expect(await entries(owner)).toMatchObject([{ kind: 'grant', amount: 10_000_000 }])
   })
 
-  it('come with the reset that verifies the address, once', async () => {
+  it('are added after the reset that verifies the address, once', async () => {
     const owner = await giving().signup()
     const { email } = owner
     await say(FORGOT, { email })
@@ -384,7 +384,7 @@ describe('credits that wait for the verification', () => {
     expect(await entries(owner)).toMatchObject([{ kind: 'grant', amount: 10_000_000 }])
   })
 
-  it('are there at once where an operator makes the workspace', async () => {
+  it('are added at once when an operator creates the workspace', async () => {
     const request = { email: 'ops@example.com', password: 'long enough', company_name: 'Ops' }
     const made = await giving().core.workspaces.create(request)
     expect(made).toMatchObject({ email_verified: true, credits_balance: 10_000_000 })

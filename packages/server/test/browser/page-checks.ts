@@ -1,7 +1,7 @@
 import { ok } from 'node:assert/strict'
 import type { Page } from 'playwright-core'
 
-/** What the page did that it must not: broken scripts, refused loads, requests to other hosts than `urls`. */
+/** The faults of the page: script errors, refused loads, requests to other hosts than `urls`. */
 export function watch(page: Page, ...urls: string[]): string[] {
   const faults: string[] = []
   page.on('pageerror', (error) => faults.push(error.message))
@@ -15,7 +15,7 @@ export function watch(page: Page, ...urls: string[]): string[] {
   return faults
 }
 
-/** Nothing of the page stands beyond its screen's edge. */
+/** Checks that no part of the page is beyond the screen's edge. */
 export async function expectToFit(page: Page): Promise<void> {
   const width = (name: string) => page.evaluate<number>(`document.documentElement.${name}`)
   const [clientWidth, scrollWidth] = [await width('clientWidth'), await width('scrollWidth')]

@@ -1,6 +1,6 @@
 /**
- * Walks through `/docs`, `/dev` and a purchase in a real Chromium: `npm run browser`. It uses the one that `SVC_CHROMIUM` names or that
- * is installed, and says how to get one where there is none. `npm test` looks at the same pages by HTTP, without a browser.
+ * Walks through `/docs`, `/dev` and a purchase in a real Chromium: `npm run browser`. It uses the one in `SVC_CHROMIUM` or an installed
+ * one, and prints how to get one if there is none. `npm test` checks the same pages by HTTP, without a browser.
  */
 import { existsSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'

@@ -5,7 +5,7 @@ import { createClient, creditsOf } from '@svc/core/contract'
 import type { Page } from 'playwright-core'
 import { expectToFit, watch } from './page-checks.ts'
 
-/** Buys on the payment page: declines, cancels and pays, and is led on to the shop, which is another origin. */
+/** Buys on the payment page: declines, cancels and pays, and is redirected to the shop, which is another origin. */
 export async function walkPayment(
   page: Page,
   { url, token }: { url: string; token: string },
@@ -33,7 +33,7 @@ export async function walkPayment(
     strictEqual(await balance(), before)
 
     await begin()
-    // By the keyboard alone: the first thing to reach is to pay.
+    // With the keyboard only: the first element is the Pay button.
     await page.keyboard.press('Tab')
     await page.keyboard.press('Enter')
     await heading('Paid')
@@ -55,7 +55,7 @@ export async function walkPayment(
   }
 }
 
-/** Where payers come from and go back to: its pages say what their path is. */
+/** The shop, which payers come from and return to: its pages show their path. */
 async function openShop(): Promise<{ url: string; close(): Promise<unknown> }> {
   const server = createServer(({ url }, response) => {
     response.setHeader('content-type', 'text/html; charset=utf-8')

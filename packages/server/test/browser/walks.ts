@@ -5,11 +5,11 @@ import { expectToFit, watch } from './page-checks.ts'
 
 interface Place {
   url: string
-  /** An API key of the workspace that is looked at. */
+  /** An API key of the shown workspace. */
   key: string
 }
 
-/** Opens the reference, gives it the key, and sends the example of the send endpoint from it. */
+/** Opens the reference, enters the key, and sends the example of the send endpoint. */
 export async function walkDocs(page: Page, { url, key }: Place): Promise<void> {
   const faults = watch(page, url)
   await page.goto(`${url}/docs`)
@@ -27,7 +27,7 @@ export async function walkDocs(page: Page, { url, key }: Place): Promise<void> {
   deepStrictEqual(faults, [])
 }
 
-/** Sends a message from the inbox, sees it fail as it should, and goes back by the keyboard; then reads a hostile mail. */
+/** Sends a message from the inbox that fails as expected, and returns with the keyboard; then reads a hostile mail. */
 export async function walkInbox(page: Page, place: Place): Promise<void> {
   const faults = watch(page, place.url)
   await page.goto(`${place.url}/dev`)

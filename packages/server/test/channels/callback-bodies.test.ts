@@ -10,7 +10,7 @@ const WAIT_MAX_MS = 15_000
 /** How many bodies of 256 KB one client may leave unfinished. */
 const KEPT = 32
 
-/** So many bad signatures are those of a client that forges. */
+/** The number of bad signatures after which a client counts as forging. */
 const FORGED_MAX = 5
 
 let service: Service
@@ -43,12 +43,12 @@ async function stall(name: string): Promise<{ socket: Socket; closed: Promise<vo
   socket.on('error', () => {})
   await new Promise((resolve) => socket.once('connect', resolve))
   socket.write(`${head(name, 256 * KB)}Body=`)
-  // The server has read the head of this one before the next connection is made.
+  // The server has read the head of this request before the next connection is made.
   await fetch(`${service.url}/health/live`)
   return { socket, closed }
 }
 
-it('a provider that does not exist is answered before its body is read', async () => {
+it('an unknown provider is answered before the body is read', async () => {
   const { socket } = await stall('unknown')
   const answered = new Promise<string>((resolve) =>
     socket.once('data', (bytes) => resolve(`${bytes}`)),
@@ -66,7 +66,7 @@ it('a body over the limit of its provider is refused', async () => {
   expect(await answer.json()).toMatchObject({ message: 'Request body is too large' })
 })
 
-it('of too many unfinished bodies the oldest are cut, and a callback is still taken', async () => {
+it('of too many unfinished bodies the oldest are closed, and a callback is still accepted', async () => {
   const stalled = []
   for (let i = 0; i < KEPT + 3; i++) stalled.push(await stall(peer.settings.name))
   const cut = Promise.all(stalled.slice(0, 3).map(({ closed }) => closed))
@@ -83,7 +83,7 @@ it('of too many unfinished bodies the oldest are cut, and a callback is still ta
   for (const { socket } of stalled) socket.destroy()
 })
 
-/** How many callbacks were checked in each turn of the event loop while `work` went on. */
+/** How many callbacks were checked in each turn of the event loop while `work` was running. */
 async function checksPerTurn(work: () => Promise<void>): Promise<number[]> {
   const { providers } = service.core
   const { callback } = providers
@@ -108,7 +108,7 @@ async function checksPerTurn(work: () => Promise<void>): Promise<number[]> {
   return counts
 }
 
-/** Sends requests on one connection, all of them at once; answers their statuses. */
+/** Sends requests on one connection, all at once; returns their statuses. */
 async function pipelined(requests: readonly string[]): Promise<number[]> {
   const { hostname, port } = new URL(service.url)
   const socket = connect({ host: hostname, port: Number(port) })
@@ -128,7 +128,7 @@ async function pipelined(requests: readonly string[]): Promise<number[]> {
   return statuses()
 }
 
-it('of a client that keeps forging one body is checked in each turn of the event loop, and none is refused', async () => {
+it('one body of a forging client is checked in each turn of the event loop, and none is refused', async () => {
   const { name } = peer.settings
   const forged = `${head(name, 6)}Body=x`
   const { headers, body } = peer.signed({
@@ -149,7 +149,7 @@ it('of a client that keeps forging one body is checked in each turn of the event
   expect(counts.reduce((sum, count) => sum + count, 0)).toBe(61)
   expect(Math.max(...counts)).toBeLessThanOrEqual(2)
 
-  // Its window over, the client is like any other.
+  // After its window, the client is treated like any other.
   service.clock.ms += 60_000
   const free = await checksPerTurn(async () => {
     statuses = await pipelined([forged, forged, genuine])

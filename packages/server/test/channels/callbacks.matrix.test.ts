@@ -191,7 +191,7 @@ describe.each([
   it('an unknown provider name → 404', async () => {
     const { id, peer, to } = await sent()
     const request = peer.callback(to, 'delivered')
-    const url = request.url.replace(/\/callbacks\/\w+/, '/callbacks/nobody')
+    const url = request.url.replace(/\/callbacks\/\w+/, '/callbacks/unknown')
     await expectReaction(id, 404, () => ({ ...request, url }))
   })
 })
@@ -287,7 +287,7 @@ async function openTwilioPeer(): Promise<CallbackPeer> {
 
 async function openMetaPeer(): Promise<CallbackPeer> {
   const peer = await openMeta()
-  const nobody = { wamid: `wamid.${'A'.repeat(24)}`, to: '+14155550000' }
+  const unknown = { wamid: `wamid.${'A'.repeat(24)}`, to: '+14155550000' }
   const signed = (secret: string, to: string, number = peer.number) =>
     signedCallback(
       secret,
@@ -300,11 +300,11 @@ async function openMetaPeer(): Promise<CallbackPeer> {
       ids: () =>
         peer.news({
           statuses: [
-            statusOf({ ...nobody, opaque: `${randomUUID()}.${randomUUID()}` }, 'delivered'),
+            statusOf({ ...unknown, opaque: `${randomUUID()}.${randomUUID()}` }, 'delivered'),
           ],
         }),
       'an id of Meta’s': () =>
-        peer.news({ statuses: [statusOf({ ...nobody, opaque: null }, 'delivered')] }),
+        peer.news({ statuses: [statusOf({ ...unknown, opaque: null }, 'delivered')] }),
     },
     misplaced: {
       'another app’s': (to) => [signed('another-app-secret', to), 403],

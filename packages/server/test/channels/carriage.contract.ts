@@ -142,7 +142,7 @@ export function carries(name: string, { channel, price, senders, open }: Carriag
     if (senders !== null) {
       it('refuses an unknown sender, with a list of the known ones', async () => {
         const { service, tenant, peer } = stage()
-        const body = { to: peer.recipient(), channel, content: CONTENTS[channel], from: 'Nobody' }
+        const body = { to: peer.recipient(), channel, content: CONTENTS[channel], from: 'Unknown' }
         const answer = await service.send(tenant.key, body)
         expect([answer.status, answer.body.error, answer.body.details]).toEqual([
           400,

@@ -14,7 +14,7 @@ import { newNumber } from './service.ts'
 
 const STATES = { sent: 'ON_ITS_WAY', delivered: 'DONE', failed: 'FAILED' } as const
 
-/** As long as a busy machine may need. */
+/** Enough for a busy machine. */
 const DEADLINE_S = 10
 
 interface Fields {
@@ -22,7 +22,7 @@ interface Fields {
   ref?: string
 }
 
-/** A gateway that is spoken to over HTTP, as the one provider of a service. */
+/** A gateway with an HTTP API, as the only provider of a service. */
 export async function openGateway(more: object = {}) {
   const gateway = await openHttpPeer()
   const base = jsonSettings(gateway.url)

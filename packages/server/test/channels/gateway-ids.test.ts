@@ -20,7 +20,7 @@ const stage = useStage(async () => {
   }
 })
 
-it('a receipt that names the gateway’s id alone is of the message that it took under it', async () => {
+it('a receipt with only the gateway’s id belongs to the message with this id', async () => {
   const { peer, service } = stage()
   const { key } = await service.tenant()
   const to = peer.recipient()

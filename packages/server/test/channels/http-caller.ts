@@ -1,7 +1,7 @@
 import type { Call } from '../call.ts'
 import { checkEveryAnswer } from '../every-answer.ts'
 
-/** Calls a server over its socket. Every answer is held against what is promised of all of them. */
+/** Calls a server over its socket, and checks each answer for the properties of every answer. */
 export function httpCaller(url: string): Call {
   return async (method, path, { key, token, json, raw, headers } = {}) => {
     const body = json === undefined ? raw : JSON.stringify(json)

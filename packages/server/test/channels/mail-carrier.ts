@@ -10,7 +10,7 @@ const PASSWORD = 'canary-of-the-password'
 
 let people = 0
 
-/** A mail server of our own, and an intake for what comes back, as the one provider of a service. */
+/** A local mail server and an intake for bounces, as the only provider of a service. */
 export async function openMail(more: object = {}) {
   const sink = await startSmtpSink({ credentials: { user: 'svc', password: PASSWORD } })
   const settings = readProvider({
@@ -34,7 +34,7 @@ export async function openMail(more: object = {}) {
     sink,
     settings,
     lastTo,
-    /** The link in the header of the last mail to somebody. */
+    /** The link in the header of the last mail to a recipient. */
     unsubscribeLink(to: string): string {
       const [, value] =
         headersOf(lastTo(to).raw).find(([name]) => name === 'List-Unsubscribe') ?? []
@@ -59,7 +59,7 @@ export async function openMail(more: object = {}) {
   } satisfies Peer & Record<string, unknown>
 }
 
-/** Another mail server brings a mail to the service's intake; the answer to it. */
+/** Another mail server delivers a mail to the service's intake; returns the answer. */
 export async function reported({ core }: Service, to: string, raw: string): Promise<string> {
   const [status] = await core.providers.status()
   const port = Number(status?.connections[0]?.name.split(':').at(-1))

@@ -16,7 +16,7 @@ import { newNumber } from './service.ts'
 
 const ACCESS_TOKEN = 'EAAcanary-of-the-access-token'
 
-/** A Meta of our own, as the one provider of a service. */
+/** A local Meta, as the only provider of a service. */
 export async function openMeta(more: Parameters<MetaPeer['settings']>[0] = {}) {
   const meta = await startMetaPeer({ access_token: ACCESS_TOKEN })
   const settings = meta.settings(more)

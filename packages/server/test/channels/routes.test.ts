@@ -11,9 +11,9 @@ afterEach(async () => {
   for (const end of ends.splice(0)) await end()
 })
 
-/** Two gateways for the same senders, the second for what the first does not take. */
+/** Two gateways for the same senders; the second gets messages that the first does not accept. */
 async function openTwo({ idempotent = false } = {}) {
-  // Neither can be asked: what one may have, it alone may have.
+  // Neither has a lookup: a message that one may have must not go to the other.
   const blind = { idempotent, lookup: undefined }
   const first = await openGateway({ name: 'first', ...blind })
   const second = await openGateway({ name: 'second', ...blind })
@@ -28,7 +28,7 @@ async function openTwo({ idempotent = false } = {}) {
   return { first, second, service, tenant, send }
 }
 
-/** A callback of the gateway as the one with this name would make it. */
+/** A callback of the gateway with this provider name. */
 function calledAs(
   service: Service,
   name: string,
@@ -37,7 +37,7 @@ function calledAs(
   return service.called({ ...request, url: request.url.replace('gateway', name) })
 }
 
-it('hands what the first provider did not take to the second, and hears no late failure of the first', async () => {
+it('a message that the first provider refuses goes to the second, and a late failure of the first is ignored', async () => {
   const { first, second, service, tenant, send } = await openTwo()
   const to = first.recipient()
   first.plays(to, answer(503))
@@ -61,7 +61,7 @@ it('hands what the first provider did not take to the second, and hears no late 
   expect(service.eventsOf(id)).toEqual(['message.sent', 'message.delivered'])
 })
 
-it('never hands to the second what the first may have, nor gives its credits back', async () => {
+it('a message that the first provider may have never goes to the second, and is not refunded', async () => {
   const { first, second, service, tenant, send } = await openTwo()
   const to = first.recipient()
   first.plays(to, accepting(NO_ANSWER.reset))
@@ -77,7 +77,7 @@ it('never hands to the second what the first may have, nor gives its credits bac
   expect(before - (await service.balance(tenant))).toBe(1)
 })
 
-it('repeats to the first alone what the first may have, where a repetition is known for one', async () => {
+it('a message that the first provider may have is repeated only there, if repetition is safe', async () => {
   const { first, second, service, tenant, send } = await openTwo({ idempotent: true })
   const to = first.recipient()
   first.gateway.next(accepting(NO_ANSWER.reset))
@@ -90,7 +90,7 @@ it('repeats to the first alone what the first may have, where a repetition is kn
   expect(await service.statusOf(tenant.key, id)).toBe('sent')
 })
 
-it('holds everything while a provider’s credentials are wrong, fails nothing, and sends it all after resuming', async () => {
+it('wrong credentials of a provider hold all messages, and a resume sends them', async () => {
   const twilio = await openTwilio()
   const service = await openService({ providers: [twilio.settings], secrets: twilio.secrets })
   ends.push(service.close, twilio.close)
@@ -120,7 +120,7 @@ it('holds everything while a provider’s credentials are wrong, fails nothing, 
   expect(await pauses()).toEqual([])
 })
 
-it('holds what an operator paused over a restart, until it is resumed', async () => {
+it('messages that an operator paused stay held over a restart, until a resume', async () => {
   const gateway = await openGateway()
   const service = await openService({ providers: [gateway.settings], secrets: gateway.secrets })
   ends.push(service.close, gateway.close)

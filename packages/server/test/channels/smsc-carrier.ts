@@ -7,7 +7,7 @@ import { newNumber, type Service } from './service.ts'
 const PASSWORD = 'canary7'
 export const SHORT_CODE = '12345'
 
-/** An SMSC of our own, as the one provider of a service. */
+/** A local SMSC, as the only provider of a service. */
 export async function openSmsc(more: object = {}) {
   const smsc = await startSmsc({ password: PASSWORD })
   const settings = readProvider({
@@ -26,7 +26,7 @@ export async function openSmsc(more: object = {}) {
     acceptedFor,
     secrets: [PASSWORD],
     recipient(refused?: 'refused') {
-      // Invalid destination address: of the next submit_sm, which is to this recipient.
+      // Invalid destination address, for the next submit_sm, which is to this recipient.
       if (refused) smsc.next({ type: 'reject', code: 0x0b })
       return newNumber()
     },

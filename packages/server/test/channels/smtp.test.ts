@@ -8,8 +8,8 @@ carries('SMTP', { channel: 'email', price: 0.1, senders: null, open: () => openM
 
 it.each([
   ['a mailbox that is gone', 'bounce', () => postfixReport()],
-  ['somebody who pressed "spam"', 'complaint', () => feedbackReport()],
-])('%s is written to no more', async (_, reason, report) => {
+  ['a recipient who pressed "spam"', 'complaint', () => feedbackReport()],
+])('%s suppresses the recipient', async (_, reason, report) => {
   const stage = await openCarriage(() => openMail())
   const { service, tenant } = stage
   const peer = stage.peer as Awaited<ReturnType<typeof openMail>>
@@ -26,7 +26,7 @@ it.each([
   await stage.close()
 })
 
-it('a report that names no message of ours is refused, and changes nothing', async () => {
+it('a report without a message of ours is refused, and changes nothing', async () => {
   const stage = await openCarriage(() => openMail())
   const { service, tenant } = stage
   const peer = stage.peer as Awaited<ReturnType<typeof openMail>>

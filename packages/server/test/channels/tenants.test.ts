@@ -13,7 +13,7 @@ interface Mixed {
   status: number
 }
 
-/** A message of each of two workspaces; `mix` tells of the one of B under the workspace of A. */
+/** A message of each of two workspaces; `mix` makes a callback about the message of B with the ids of A. */
 async function expectApart(
   open: () => Promise<
     Parameters<typeof openCarriage>[0] extends () => Promise<infer P> ? P : never
@@ -93,7 +93,7 @@ describe('a signed callback that mixes the ids of two workspaces changes neither
   })
 })
 
-it('who unsubscribes from one workspace still gets the mails of the other', async () => {
+it('a recipient who unsubscribes from one workspace still gets the mails of the other', async () => {
   const stage = await openCarriage(() => openMail())
   const { service, tenant } = stage
   const peer = stage.peer as Awaited<ReturnType<typeof openMail>>

@@ -9,8 +9,8 @@ import { openReceiver } from '../receiver.ts'
 import { newNumber } from './service.ts'
 import { openTwilio } from './twilio-carrier.ts'
 
-/** As production does it: threads that send, real time, and callbacks to where the service listens. */
-it('sends from threads, and is called back', async () => {
+/** As in production: threads that send, real time, and callbacks to the listening address. */
+it('sends from threads, and gets callbacks', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'svc-threads-'))
   const peer = await openTwilio()
   const receiver = await openReceiver()

@@ -17,7 +17,7 @@ const NEWS = {
 
 type Settings = Parameters<TwilioPeer['settings']>[0]
 
-/** A Twilio of our own, as the one provider of a service. */
+/** A local Twilio, as the only provider of a service. */
 export async function openTwilio(
   more: Settings = {},
   clock: { ms: number } = { ms: BEGINNING_MS },
@@ -33,7 +33,7 @@ export async function openTwilio(
     return one
   }
 
-  /** The request that tells how the last one to a recipient fares. */
+  /** The request that reports the status of the last message to a recipient. */
   function callback(to: string, status: keyof typeof NEWS): CallbackRequest {
     const request = twilio.advance(takenFor(to), NEWS[status])
     if (!request) throw new Error('the message has no address for callbacks')
@@ -46,7 +46,7 @@ export async function openTwilio(
     account,
     takenFor,
     callback,
-    /** Any form, signed for any address. */
+    /** Any form, signed for any URL. */
     signed: (fields: Record<string, string>, url = `${PUBLIC_URL}/callbacks/${settings.name}`) =>
       signedForm(account.auth_token, url, fields),
     secrets: [account.auth_token, Buffer.from(account.auth_token).toString('base64')],

@@ -12,7 +12,7 @@ carries('WhatsApp Cloud', {
   open: () => openMeta(),
 })
 
-it('answers the question by which Meta makes sure of its address, to Meta alone', async () => {
+it('answers the verification request of Meta, and of no other client', async () => {
   const stage = await openCarriage(() => openMeta())
   const { service, tenant, peer } = stage
   const content = { text: CANARY }

@@ -17,8 +17,8 @@ const SAMPLE = /^([a-zA-Z_:][a-zA-Z0-9_:]*)(?:\{(.*)\})? (-?[0-9.eE+-]+|NaN|Nan|
 const LABEL = /^([a-zA-Z_][a-zA-Z0-9_]*)="((?:[^"\\\n]|\\["\\n])*)"(?:,|$)/
 
 /**
- * Reads Prometheus' text format, strictly.
- * @throws Error for a line that is none, a metric described twice or not at all, a series that is there twice.
+ * Parses Prometheus' text format, strictly.
+ * @throws Error for an invalid line, a metric with no or two descriptions, a repeated series.
  */
 export function readExposition(text: string): Exposition {
   const types = new Map<string, string>()
@@ -42,7 +42,7 @@ export function readExposition(text: string): Exposition {
   return { samples, types }
 }
 
-/** The metric that a sample is of: those of histograms and summaries have suffixes. */
+/** The metric of a sample: samples of histograms and summaries have suffixes. */
 export function metricOf(sample: string, types: ReadonlyMap<string, string>): string {
   const base = sample.replace(/_(bucket|sum|count)$/, '')
   return /^(histogram|summary)$/.test(types.get(base) ?? '') ? base : sample
@@ -61,7 +61,7 @@ function readSample(line: string): ScrapedSample {
   return { name, labels, value: Number(value?.replace('Inf', 'Infinity').replace('Nan', 'NaN')) }
 }
 
-/** What a metric's samples are, without those that are 0: `{ 'sms accepted': 3 }`, the labels' values as key. */
+/** The samples of a metric that are not 0, with the label values as keys: `{ 'sms accepted': 3 }`. */
 export function nonZero({ samples }: Exposition, name: string): Record<string, number> {
   const mine = samples.filter((sample) => sample.name === name && sample.value !== 0)
   return Object.fromEntries(

@@ -72,7 +72,7 @@ it('counts hostile requests in no more series than there are routes', async () =
       '/metrics{le="1"}',
       '/api/v1/messages/+14155552671',
       `/${'x'.repeat(4_000)}`,
-      ...Array.from({ length: 60 }, (_, i) => `/api/v1/messages/${i}-of-nobody`),
+      ...Array.from({ length: 60 }, (_, i) => `/api/v1/messages/${i}-of-unknown`),
       ...Array.from({ length: 60 }, (_, i) => `/no/such/route/${i}`),
     ]
     for (const path of paths) await ask(`GET ${path}`)
@@ -122,7 +122,7 @@ describe('an address that the server cannot listen on', () => {
     ':9464',
     '127.0.0.1:70000',
     '::1:9464',
-    '[nobody]:1',
+    '[unknown]:1',
     'http://a:1',
   ])('is refused when it is invalid: %s', (listen) => {
     expect(() => settings('.', listen)).toThrow(

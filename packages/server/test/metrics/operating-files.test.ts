@@ -48,7 +48,7 @@ let text: string
 let scrape: Exposition
 
 beforeAll(async () => {
-  // A provider that nobody writes to: whatever is sent goes to the sandbox.
+  // A provider without traffic: the sandbox gets all messages.
   served = await openServed({
     TWILIO_ACCOUNT_SID: `AC${'0'.repeat(32)}`,
     TWILIO_AUTH_TOKEN: '0'.repeat(32),
@@ -71,7 +71,7 @@ beforeAll(async () => {
 })
 afterAll(() => served.close())
 
-/** By the name of each sample, the values of each of its labels. */
+/** For each sample name, the values of each label. */
 function labelsOf(name: string): Map<string, Set<string>> | null {
   const mine = scrape.samples.filter((sample) => sample.name === name)
   if (mine.length === 0) return null
@@ -84,7 +84,7 @@ function labelsOf(name: string): Map<string, Set<string>> | null {
   return values
 }
 
-/** What is wrong with an expression: metrics, labels and values that a running server does not have. */
+/** The fault of an expression: a metric, label or value that a running server does not have. */
 function faultsOf(expression: string): string[] {
   const selectors = selectorsOf(expression)
   if (selectors.length === 0) return [`no metric in ${expression}`]
@@ -97,7 +97,7 @@ function faultsOf(expression: string): string[] {
     return matchers.flatMap(({ label, operator, value }) => {
       const values = labels.get(label)
       if (!values) return [`${name} has no label ${label}`]
-      // Which statuses there are depends on what was asked.
+      // The set of statuses depends on the requests.
       if (OF_PROMETHEUS.includes(label) || name.startsWith('svc_http_')) return []
       const wanted = operator.endsWith('~') ? value.split('|') : [value]
       return wanted.filter((one) => !values.has(one)).map((one) => `${name} has no ${label} ${one}`)
@@ -107,7 +107,7 @@ function faultsOf(expression: string): string[] {
   return [...faults, ...strange.map((label) => `no label ${label} in ${expression}`)]
 }
 
-describe('what is said of the metrics', () => {
+describe('the page about the metrics', () => {
   const rows = read('metrics.md').matchAll(/^\| `(svc_[a-z0-9_]+)` \| (\w+) \|([^|]*)\| (.+) \|$/gm)
   const described = new Map(
     [...rows].map(([, name = '', type = '', labels = '']) => [
@@ -116,13 +116,13 @@ describe('what is said of the metrics', () => {
     ]),
   )
 
-  it('is said of each that a server has, and of no other', () => {
+  it('describes each metric of a server, and no other', () => {
     const exported = [...scrape.types.keys()].filter((name) => name.startsWith('svc_'))
     expect(exported.length).toBeGreaterThan(35)
     expect([...described.keys()].toSorted()).toEqual(exported.toSorted())
   })
 
-  it('names their types and all of their labels', () => {
+  it('has their types and all of their labels', () => {
     const found = [...described.keys()].map((name) => {
       const mine = scrape.samples.filter((sample) => metricOf(sample.name, scrape.types) === name)
       const labels = new Set(mine.flatMap((sample) => Object.keys(sample.labels)))
@@ -134,7 +134,7 @@ describe('what is said of the metrics', () => {
 })
 
 describe('the alerts', () => {
-  it('have names of their own, and say what is wrong and what to do', () => {
+  it('have unique names, and state the fault and the action', () => {
     expect(new Set(alerts.map(({ alert }) => alert)).size).toBe(alerts.length)
     for (const { alert, labels, annotations } of alerts) {
       expect(alert).toMatch(/^Svc[A-Za-z]+$/)
@@ -144,19 +144,19 @@ describe('the alerts', () => {
     }
   })
 
-  it.each(alerts)('ask for what a server has: $alert', ({ expr }) => {
+  it.each(alerts)('use only metrics of a server: $alert', ({ expr }) => {
     expect(faultsOf(expr)).toEqual([])
   })
 })
 
 describe('the dashboard', () => {
-  it('is one of Grafana 10, with a source of data and a job to choose', () => {
+  it('is for Grafana 10, with a data source and a job to select', () => {
     expect(dashboard).toMatchObject({ title: 'svc', schemaVersion: 39 })
     expect(dashboard.templating.list.map(({ name }) => name)).toEqual(['datasource', 'job'])
     expect(faultsOf('svc_build_info')).toEqual([])
   })
 
-  it.each(panels)('asks for what a server has: $title', ({ targets, description }) => {
+  it.each(panels)('uses only metrics of a server: $title', ({ targets, description }) => {
     expect(description).not.toBe('')
     expect(targets?.length).toBeGreaterThan(0)
     for (const { expr, legendFormat } of targets ?? []) {
@@ -176,7 +176,7 @@ describe('the dashboard', () => {
   })
 })
 
-it('a metric, a label, a value or a grouping that no server has is found', () => {
+it('the check finds a metric, a label, a value or a grouping that no server has', () => {
   expect(faultsOf('rate(svc_nothing_total[5m])')).toEqual(['no metric svc_nothing_total'])
   expect(faultsOf('svc_queue_due{lane="messages"}')).toEqual(['svc_queue_due has no label lane'])
   expect(faultsOf('svc_queue_due{queue=~"messages|mail"}')).toEqual([
@@ -187,7 +187,7 @@ it('a metric, a label, a value or a grouping that no server has is found', () =>
   ])
 })
 
-describe.runIf(isPromtoolInstalled)(`as ${PROMTOOL} sees it`, () => {
+describe.runIf(isPromtoolInstalled)(`checked with ${PROMTOOL}`, () => {
   const folder = mkdtempSync(join(tmpdir(), 'svc-promtool-'))
   afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
@@ -195,11 +195,11 @@ describe.runIf(isPromtoolInstalled)(`as ${PROMTOOL} sees it`, () => {
     expect(promtool(['check', 'metrics'], text)).toBe('')
   })
 
-  it('the alerts are sound', () => {
+  it('the alerts are valid', () => {
     expect(promtool(['check', 'rules', ALERTS])).toContain(`SUCCESS: ${alerts.length} rules found`)
   })
 
-  /** An alert under these series, a value a minute. */
+  /** Tests an alert with these series of one value a minute. */
   function test(alertname: string, input_series: object[], at: string, exp_alerts: object[]) {
     const file = join(folder, `${alertname}.yml`)
     const alert_rule_test = [{ eval_time: at, alertname, exp_alerts }]

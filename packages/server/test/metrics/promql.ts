@@ -1,4 +1,4 @@
-/** A metric as an expression selects it. */
+/** A metric selector of an expression. */
 export interface Selector {
   name: string
   matchers: { label: string; operator: string; value: string }[]
@@ -8,7 +8,7 @@ const SELECTOR = /\b(up|(?:svc|nodejs|process)_[a-z0-9_]+)\b(?:\{([^}]*)\})?/g
 const MATCHER = /([a-z_]+)\s*(=~|!~|!=|=)\s*"([^"]*)"/g
 const GROUPING = /\b(?:by|without)\s*\(([^)]*)\)/g
 
-/** The metrics that an expression is made of. */
+/** The metric selectors of an expression. */
 export function selectorsOf(expression: string): Selector[] {
   return [...expression.matchAll(SELECTOR)].map(([, name = '', inner = '']) => ({
     name,

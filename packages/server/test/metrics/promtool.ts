@@ -1,14 +1,14 @@
 import { execFileSync, spawnSync } from 'node:child_process'
 
-/** Whether Prometheus' own checker is there: of Debian's package `prometheus`. */
+/** Whether Prometheus' checker is installed; Debian's package is `prometheus`. */
 export const isPromtoolInstalled = spawnSync('promtool', ['--version']).status === 0
 
-/** For the title of a suite. */
+/** The text for the title of a suite. */
 export const PROMTOOL = isPromtoolInstalled
   ? 'promtool'
   : 'promtool (not installed: apt-get install prometheus)'
 
-/** Runs it; answers what it says, and throws that when it takes offence. */
+/** Runs promtool; returns its output, or throws it on a failure. */
 export function promtool(args: readonly string[], input = ''): string {
   try {
     return execFileSync('promtool', args, { input, encoding: 'utf8', stdio: 'pipe' })

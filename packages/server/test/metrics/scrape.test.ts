@@ -9,7 +9,7 @@ import { openServed, type Served } from './served.ts'
 /** Test recipients. Source: contract section 9. */
 const REJECTED = '+15005550001'
 const UNDELIVERED = '+15005550007'
-const TEXT = { text: 'Nobody else is to read this' }
+const TEXT = { text: 'A private text' }
 
 let served: Served
 let receiver: Awaited<ReturnType<typeof openReceiver>>
@@ -99,7 +99,7 @@ async function play(): Promise<void> {
   await expect(bulks.send({ channel: 'sms', content: long, recipients: tooMany })).rejects.toThrow(
     'Not enough credits',
   )
-  await expect(messages.send({ channel: 'sms', to: 'nobody', content: TEXT })).rejects.toThrow()
+  await expect(messages.send({ channel: 'sms', to: 'unknown', content: TEXT })).rejects.toThrow()
   await served.idle()
 }
 

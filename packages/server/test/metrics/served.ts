@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { createClient } from '@svc/core/contract'
 import { readConfig, startServer } from '../../src/index.ts'
 
-/** A server as an operator runs it, with metrics on a free port; and an owner who can pay for some messages. */
+/** A server as an operator runs it, with metrics on a free port; and an owner with credits. */
 export async function openServed(settings: Record<string, string> = {}) {
   const folder = mkdtempSync(join(tmpdir(), 'svc-metrics-'))
   const server = await startServer({
@@ -32,7 +32,7 @@ export async function openServed(settings: Record<string, string> = {}) {
     workspace_id: workspace.id,
     api_key,
     client: createClient({ base_url, api_key, token }),
-    /** Resolves when nothing is due. */
+    /** Resolves when no work is due. */
     idle: async () => (await core.startDispatch()).idle(),
     async scrape(): Promise<string> {
       const response = await fetch(metricsUrl)

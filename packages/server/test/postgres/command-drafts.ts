@@ -134,7 +134,7 @@ export function draftsFrom(
         '+15005550001',
         { to: pick(PHONES), name: pick(NAMES), variables: { a: pick(TEXTS).slice(0, 40) } },
         { to: pick(PHONES), metadata: { row: below(9) } },
-        ...(once(4) ? ['nobody'] : []),
+        ...(once(4) ? ['unknown'] : []),
       ],
       defaults: { a: 'default' },
       validation: 'permissive',
@@ -318,7 +318,7 @@ function contactDrafts(
       subscriptions: pick([{ sms: 'unsubscribed' }, { email: 'unsubscribed', sms: 'subscribed' }]),
     }),
   })
-  const anybody = () => ({
+  const contact = () => ({
     ...traits(),
     ...(once(2) && { phone: pick(PHONES) }),
     ...(once(2) && { email: pick(ADDRESSES) }),
@@ -332,7 +332,7 @@ function contactDrafts(
     'contacts.create': () => ({ json: { ...traits(), email: `Contact${++count}@Example.com` } }),
     'contacts.list': () => ({ query: { ...page(), ...filter() } }),
     'contacts.import': () => ({
-      json: { contacts: Array.from({ length: 1 + below(9) }, anybody) },
+      json: { contacts: Array.from({ length: 1 + below(9) }, contact) },
     }),
     'contacts.export': () => ({ query: filter() }),
     'contacts.get': ({ contacts }) => ({ id: once(2) ? pick(contacts) : contacts.at(-1) }),

@@ -45,7 +45,7 @@ const OPENING = [
 ]
 
 const NASTY = [null, true, -1, 1.5, '', ' ', '\0', '\ud800', [], {}, 'x'.repeat(400), '2026-02-30']
-const NOBODY = '01934f5e-8c00-7a3b-9d2e-5f6a7b8c9d01'
+const UNKNOWN_ID = '01934f5e-8c00-7a3b-9d2e-5f6a7b8c9d01'
 
 /** Commands that depend only on the seed and on earlier answers. */
 export function commandStream(
@@ -71,11 +71,11 @@ export function commandStream(
   /** Puts one fault into a request. */
   function spoil(draft: Draft, credential: CallOptions): CallOptions {
     const { json, query = {} } = draft
-    const how = pick(['nobody', 'forged', 'stranger', 'id', 'query', 'body'])
-    if (how === 'nobody') return {}
+    const how = pick(['anonymous', 'forged', 'stranger', 'id', 'query', 'body'])
+    if (how === 'anonymous') return {}
     if (how === 'forged') return { key: `${keyOf()}x`, token: `${pick(owners).token}x` }
     if (how === 'stranger') return { key: keyOf(), token: pick(owners).token }
-    if (how === 'id') draft.id = pick([NOBODY, 'none', ...pick(owners).messages])
+    if (how === 'id') draft.id = pick([UNKNOWN_ID, 'none', ...pick(owners).messages])
     if (how === 'query') {
       draft.query = { ...query, [pick(['page', 'limit', 'status'])]: `${pick(NASTY)}` }
     }
@@ -98,7 +98,7 @@ export function commandStream(
     const draft = drafts[name]?.(owner) ?? {}
     const good = credentialOf(owner, endpoint, isSafe)
     const credential = !isSafe && once(5) ? spoil(draft, good) : good
-    const { id = NOBODY, query = {}, json, headers } = draft
+    const { id = UNKNOWN_ID, query = {}, json, headers } = draft
     lateMs = draft.late_ms ?? 0
     if (isSafe && name === 'api_keys.create') Object.assign(json ?? {}, FULL_KEY)
     if (isSafe && name === 'webhooks.create') {
@@ -115,7 +115,7 @@ export function commandStream(
       path: [
         endpoint.path
           .replace(':id', id)
-          .replace(':delivery_id', draft.delivery_id ?? NOBODY)
+          .replace(':delivery_id', draft.delivery_id ?? UNKNOWN_ID)
           .replace(':channel/:address', id),
         ...search,
       ]
@@ -182,7 +182,7 @@ export function commandStream(
         if (scheduled_at) owner.later.push(...made.map(({ message_id }) => message_id))
         else owner.bulks.push(data.bulk_id)
       } else if (endpoint === 'billing.checkout') owner.sessions.push(data.session_id)
-      else if (endpoint === 'messages.list') owner.cursors.push(data.next_cursor ?? NOBODY)
+      else if (endpoint === 'messages.list') owner.cursors.push(data.next_cursor ?? UNKNOWN_ID)
     },
   }
 }
@@ -206,11 +206,11 @@ function newOwner(id: string, signup: unknown, mails: Mails): Owner {
     keys: [],
     webhooks: [],
     deliveries: [],
-    messages: [NOBODY],
-    bulks: [NOBODY],
+    messages: [UNKNOWN_ID],
+    bulks: [UNKNOWN_ID],
     later: [],
-    sessions: [NOBODY],
-    contacts: [NOBODY],
+    sessions: [UNKNOWN_ID],
+    contacts: [UNKNOWN_ID],
     suppressions: [],
     cursors: [],
   }

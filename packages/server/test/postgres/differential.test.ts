@@ -8,8 +8,8 @@ import { type Command, commandStream, ENDPOINT_NAMES } from './command-stream.ts
 import { seededChance } from './seeded-chance.ts'
 
 /**
- * One stream of commands, once on SQLite and once on PostgreSQL: what goes out is the same to the byte, ids, times,
- * keys and tokens included. Another stream, or a longer one:
+ * One stream of commands, once on SQLite and once on PostgreSQL: the output is the same to the byte, ids, times,
+ * keys and tokens included. For another or longer stream:
  *
  *     SVC_FUZZ_SEED=42 SVC_FUZZ_OPERATIONS=5000 npx vitest run packages/server/test/postgres/differential.test.ts
  */
@@ -18,13 +18,13 @@ const COMMANDS = Number(process.env.SVC_FUZZ_OPERATIONS ?? 600)
 
 const TIME_MAX_MS = 60_000 + COMMANDS * 100
 
-/** A wait is made of so many, so that what follows from what fell due falls due within it. */
+/** A wait consists of steps of this length, so that results of due work fall due within it. */
 const STEPS = 5
 
 let chance: ReturnType<typeof seededChance>
 
-// Leases and due times go by the simulated clock, and the storage's ids by a source of their own: how many a server
-// draws for itself is its engine's business.
+// Leases and due times use the simulated clock, and the storage's ids have their own source: the number of ids that a
+// server draws for itself depends on its engine.
 vi.mock(import('../../../core/src/storage/open.ts'), async (original) => {
   const { openStorage } = await original()
   return {
@@ -43,19 +43,19 @@ afterAll(async () => {
   await receiver.close()
   await database.drop()
 })
-// Tokens are dated by the process's own clock, and durations measured by it.
+// Tokens and durations use the process's own clock.
 beforeEach(() => void vi.useFakeTimers({ toFake: ['Date', 'performance'] }))
 afterEach(() => void vi.useRealTimers())
 
-/** Each webhook asks in a header for what it is answered. */
+/** The header in which each webhook states its wanted answer. */
 function statusFor({ headers }: Arrival): number {
   if (headers['x-svc-event'] === 'webhook.test') return 200
   if (headers['x-answer'] !== 'flaky') return Number(headers['x-answer'])
-  // No 5xx: which delivery a receiver that seems dead is tried with hangs on who answers first.
+  // No 5xx: the order of answers would decide which delivery probes a receiver that counts as down.
   return headers['x-svc-attempt'] === '1' ? 400 : 200
 }
 
-/** What was asked and what was answered, as it is compared. */
+/** The request and the answer in a comparable form. */
 interface Exchange {
   command: Command
   status?: number
@@ -87,7 +87,7 @@ async function play(database_url?: string) {
   }
 
   async function run(command: Command, n: number): Promise<Exchange> {
-    // Nothing is due at the same moment as anything else.
+    // No two events are due at the same moment.
     await advance(7)
     for (let i = 0; command.do === 'wait' && i < STEPS; i++) await advance(command.ms / STEPS)
     if (command.do === 'grant') await world.grant({ id: command.workspace_id }, command.credits)
@@ -114,7 +114,7 @@ async function play(database_url?: string) {
   }
 }
 
-/** What a receiver got, but for the headers of its connection. */
+/** A delivery at a receiver, without the headers of its connection. */
 function textOf({ headers, body }: Arrival): string {
   const { connection: _, ...own } = headers
   return JSON.stringify([own, body.toString()])
@@ -133,7 +133,7 @@ it('every answer and every delivery is the same to the byte on both engines', {
   expect(sqlite.arrivals.length).toBeGreaterThan(COMMANDS / 4)
 })
 
-/** A stream that is refused at the door everywhere compares nothing. */
+/** A stream in which every request is refused early would compare nothing. */
 function expectBroad(exchanges: readonly Exchange[]): void {
   const seen = exchanges.flatMap(({ command, status }) =>
     command.do === 'request' ? [{ endpoint: command.endpoint, status }] : [],

@@ -22,13 +22,13 @@ const split = (answers: Answer[], status: number) => ({
   refused: answers.filter((answer) => answer.status === 429),
 })
 
-/** So many at once, at both servers in turn. */
+/** Sends this number of concurrent requests to the two servers in turn. */
 function together(times: number, ask: (i: number) => Promise<Answer>): Promise<Answer[]> {
   return Promise.all(Array.from({ length: times }, (_, i) => ask(i)))
 }
 
 describe('two servers count as one', () => {
-  it('and let in exactly 100 of the sends of a key that come at once', async () => {
+  it('and admit exactly 100 concurrent sends of a key', async () => {
     const { key } = await apps.key(owner)
     const answers = await together(260, (i) =>
       apps.at(i).call('POST', '/api/v1/messages/send', { key, json: sms }),
@@ -44,7 +44,7 @@ describe('two servers count as one', () => {
     expect((await apps.written(owner)).messages).toBe(100)
   })
 
-  it('and let in exactly 500 of the requests of a workspace, whichever key they bring', async () => {
+  it('and admit exactly 500 concurrent requests of a workspace, with any of its keys', async () => {
     const busy = await apps.signup()
     const made = await Promise.all(Array.from({ length: 6 }, () => apps.key(busy)))
     const list = (i: number) =>
@@ -52,12 +52,12 @@ describe('two servers count as one', () => {
     const answers: Answer[] = []
     for (let wave = 0; wave < 10; wave++) answers.push(...(await together(60, list)))
     const { let: listed, refused } = split(answers, 200)
-    // The keys were made with the session, of the same workspace.
+    // The session of the same workspace made the keys.
     expect([listed.length, refused.length]).toEqual([494, 106])
     for (const { headers } of refused) expect(headers['x-ratelimit-limit']).toBe('500')
   })
 
-  it('and their headers count down without a gap, whichever is asked', async () => {
+  it('and their headers count down without a gap, at either server', async () => {
     const { key } = await apps.key(owner)
     for (const left of countdown(100)) {
       const answer = await apps.at(left).call('GET', '/api/v1/messages', { key })
@@ -71,7 +71,7 @@ describe('two servers count as one', () => {
     }
   })
 
-  it('who guesses keys, and let a valid key of that address pass at both', async () => {
+  it('for wrong keys, and admit a valid key of the same address at both', async () => {
     const guess = (i: number, key = 'svc_bad') =>
       apps.at(i).call('GET', '/api/v1/messages', { key, from: '192.0.2.1' })
     const { let: wrong, refused } = split(await together(90, (i) => guess(i)), 401)
@@ -86,7 +86,7 @@ describe('two servers count as one', () => {
     }
   })
 
-  it('who logs in, and know his network at both', async () => {
+  it('for logins, and recognize a known network at both', async () => {
     const { email, password } = await apps.signup()
     const login = (i: number, from: string, guess = password) =>
       apps.at(i).call('POST', '/api/v1/auth/login', { json: { email, password: guess }, from })
@@ -95,14 +95,14 @@ describe('two servers count as one', () => {
     for (const i of [0, 1]) expect((await login(i, `198.51.0.${201 + i}`)).status).toBe(200)
   })
 
-  it('the /64s of an IPv6 site', async () => {
+  it('for the /64s of an IPv6 site', async () => {
     const knock = (i: number) =>
       apps.at(i).call('GET', '/nothing', { from: `2001:db8:0:${i % 9}::1` })
     const { let: heard, refused } = split(await together(1_000, knock), 404)
     expect([heard.length, refused.length]).toEqual([800, 200])
   })
 
-  it('who tries passwords of an address, from wherever he comes', async () => {
+  it('for passwords of an e-mail address, from any client', async () => {
     const answers = await together(8, (i) =>
       apps.at(i).call('POST', '/api/v1/auth/login', {
         json: { email: 'victim@example.com', password: 'wrong one' },
@@ -116,7 +116,7 @@ describe('two servers count as one', () => {
 })
 
 describe('two servers have one quota', () => {
-  it('of webhooks to a host, also when both add one at the same moment', async () => {
+  it('of webhooks on a host, also for concurrent creates at both', async () => {
     const add = (i: number) =>
       apps.at(i).call('POST', '/api/v1/webhooks', {
         token: owner.token,
@@ -146,7 +146,7 @@ describe('two servers have one quota', () => {
   })
 })
 
-describe('what one server ends, the other refuses at the very next request:', () => {
+describe('a credential that one server ends fails at the other in the next request:', () => {
   it('a key', async () => {
     const { id, key } = await apps.key(owner)
     const list = () => apps.other.call('GET', '/api/v1/messages', { key })
@@ -158,7 +158,7 @@ describe('what one server ends, the other refuses at the very next request:', ()
     expect(body).toStrictEqual(refusal('unauthorized', 'API key has been deactivated'))
   })
 
-  it('one session, and not the other of the same workspace', async () => {
+  it('one session, and not another of the same workspace', async () => {
     const { token, email, password } = await apps.signup()
     const json = { email, password }
     const login = await apps.other.call('POST', '/api/v1/auth/login', { json, from: '192.0.2.9' })
@@ -185,7 +185,7 @@ describe('what one server ends, the other refuses at the very next request:', ()
   })
 })
 
-it('where nothing can be counted nobody is let in, and probes are answered all the same', async () => {
+it('while the counters fail no request is admitted, and probes are answered', async () => {
   const { key } = await apps.key(owner)
   const ask = (path: string, credential: object = {}) => apps.one.call('GET', path, credential)
   const other = await apps.connect()

@@ -5,8 +5,8 @@ import type { Runtime } from '@svc/core'
 type Chance = Pick<Runtime, 'id' | 'bytes' | 'random'>
 
 /**
- * Ids, bytes and chances that repeat, however the work in the background falls between the requests: a request draws
- * from its own source, the storage from that of the moment, and everybody else from a third.
+ * Ids, bytes and random numbers that repeat, independent of the order of background work: a request draws
+ * from its own source, the storage from one for the moment, and other code from a third.
  */
 export function seededChance(seed: string, now: () => Date) {
   const current = new AsyncLocalStorage<Chance>()
@@ -19,13 +19,13 @@ export function seededChance(seed: string, now: () => Date) {
       random: () => source().random(),
     } satisfies Chance,
     storage: sourceOf(`${seed} storage`, now),
-    /** Makes request number `n`, whose chances are its own. */
+    /** Makes request number `n`, which has its own source. */
     during: <T>(n: number, work: () => Promise<T>): Promise<T> =>
       current.run(sourceOf(`${seed} request ${n}`, now), work),
   }
 }
 
-/** Chances of one name: those of a millisecond do not depend on how many were drawn before it. */
+/** Random numbers of one name: those of a millisecond do not depend on earlier draws. */
 function sourceOf(name: string, now: () => Date): Chance {
   let at_ms = 0
   let drawn = 0
@@ -49,7 +49,7 @@ function sourceOf(name: string, now: () => Date): Chance {
       const count = drawn.toString(16).padStart(3, '0')
       return `${time.slice(0, 8)}-${time.slice(8)}-7${count}-8${tail.slice(1, 4)}-${tail.slice(4)}`
     },
-    // The same within a moment: who asks first must not matter.
+    // The same within a moment: the order of callers must not matter.
     random: () =>
       createHash('sha256').update(`${name} ${now().getTime()}`).digest().readUInt32BE() / 2 ** 32,
   }

@@ -13,7 +13,7 @@ let servers: RunningServer[] = []
 beforeEach(async () => {
   folder = mkdtempSync(join(tmpdir(), 'svc-servers-'))
   database = await createDatabase()
-  // The address of the database is all that is set: each server has a folder of its own, as on two machines.
+  // Only the URL of the database is set: each server has a folder of its own, as on two machines.
   const start = (name: string) =>
     startServer({
       config: readConfig({
@@ -39,7 +39,7 @@ it('two servers on one database are one service', async () => {
   const signup = { email: 'owner@example.com', password: 'long enough', company_name: 'A' }
   await createClient({ base_url: one }).workspaces.signup(signup)
   const { token } = await createClient({ base_url: other }).workspaces.login(signup)
-  // A session that one has begun goes on at the other.
+  // A session of one server is valid at the other.
   const { key: api_key } = await createClient({ base_url: one, token }).api_keys.create({
     name: 'A',
   })
@@ -61,7 +61,7 @@ it('two servers on one database are one service', async () => {
     await expect.poll(delivered, { timeout: 15_000 }).toBe(40)
     expect((await client.workspaces.account()).credits_balance).toBe(10_000_000)
   }
-  // Nothing that another server would need lies in a folder.
+  // No folder has anything that another server needs.
   expect(['a', 'b'].flatMap((name) => filesIn(join(folder, name)))).toEqual([])
 })
 

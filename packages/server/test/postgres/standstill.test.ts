@@ -10,7 +10,7 @@ import { JWT_SECRET } from '../world.ts'
 
 const ANSWER_MAX_MS = 2_000
 
-/** Who comes in, what he may, what he wants: each of them asks the database, and a busy machine adds to it. */
+/** Rate limit, credential and work each query the database, and a busy machine adds time. */
 const BOUND_MS = 3 * ANSWER_MAX_MS
 
 let server: PostgresServer
@@ -60,8 +60,8 @@ const send = () =>
     content: { text: 'Hello' },
   })
 
-describe('while the database stands still', () => {
-  it('every request is answered with 429 or 500 in bounded time, and with 201 afterwards', async () => {
+describe('while the database hangs', () => {
+  it('every request is answered with 429 or 500 in limited time, and with 201 afterwards', async () => {
     expect(await send()).toMatchObject({ status: 201 })
     await server.pause()
     const answers = await Promise.all([
@@ -76,7 +76,7 @@ describe('while the database stands still', () => {
     await expect.poll(async () => (await send()).status, { timeout: 5_000 }).toBe(201)
   })
 
-  it('the health says so, and takes it back afterwards', async () => {
+  it('the health is degraded, and ok again afterwards', async () => {
     await server.pause()
     const sick = await timed('GET', '/health')
     expect(JSON.parse(sick.body)).toMatchObject({

@@ -6,7 +6,7 @@ import { accountsOf } from '../accounts.ts'
 import { type Call, callerOf } from '../call.ts'
 import { JWT_SECRET, QUIET } from '../world.ts'
 
-/** One of the two: the whole service, but for sockets and for the sending. */
+/** One of two servers: the whole service, without sockets and without dispatch. */
 interface App {
   call: Call
   core: Core
@@ -14,7 +14,7 @@ interface App {
 
 export type TwoApps = Awaited<ReturnType<typeof openTwoApps>>
 
-/** Two servers on one PostgreSQL database, and the real clock. Limits and quotas are those of the service, or these. */
+/** Two servers on one PostgreSQL database, with the real clock. Limits and quotas: the service's, or these. */
 export async function openTwoApps(
   rates: Partial<Record<keyof typeof RATES, RateLimit>> = {},
   quotas: Partial<Quotas> = {},
@@ -23,7 +23,7 @@ export async function openTwoApps(
   const open = async () => {
     const core = await createCore({ database_url: database.url, threads: 0, quotas })
     const config = { jwt_secret: JWT_SECRET, rates: { ...RATES, ...rates }, trust_proxy: [] }
-    // A slow machine would refuse lists for its load, not for the limits under test.
+    // A slow machine would refuse lists for its load, and not for the limits under test.
     const app = await buildApp(core, { config, load: () => QUIET })
     return { core, app, call: callerOf(app).call }
   }
@@ -32,10 +32,10 @@ export async function openTwoApps(
   return {
     one: one as App,
     other: other as App,
-    /** Either of them, in turn. */
+    /** The two servers in turn. */
     at: (i: number): App => (i % 2 ? other : one),
     ...accountsOf(one.core, one.call),
-    /** A connection beside theirs. */
+    /** A database connection besides theirs. */
     connect: database.connect,
     async close(): Promise<void> {
       for (const { app, core } of opened) {
