@@ -48,5 +48,5 @@ test.each([
 
 test('statusText has the number and the text of the status', () => {
   expect(statusText(0x0b, meaningOf(0x0b))).toBe('smpp:0x0b The destination address is not valid')
-  expect(statusText(0x400, meaningOf(0x400))).toBe('smpp:0x400 The SMSC refused it')
+  expect(statusText(0x400, meaningOf(0x400))).toBe('smpp:0x400 The SMSC refused the message')
 })

@@ -37,7 +37,7 @@ export const STATUS = {
 /** `[command_status, class, error code, text]`. Source: SMPP 3.4 section 5.1.3; 0x104 is of SMPP 5.0. */
 const ROWS: readonly [number, StatusClass, string, string][] = [
   [0x04, 'rebind', 'not_connected', 'The session is not bound'],
-  [0x05, 'rebind', 'not_connected', 'The account is bound already'],
+  [0x05, 'rebind', 'not_connected', 'The account is already bound'],
 
   [0x08, 'retry', 'provider_unavailable', 'System error'],
   [0x14, 'retry', 'provider_unavailable', 'The message queue is full'],
@@ -68,8 +68,8 @@ const ROWS: readonly [number, StatusClass, string, string][] = [
   [0x61, 'rejected', 'provider_rejected', 'The scheduled time is not valid'],
   [0x62, 'rejected', 'provider_rejected', 'The validity period is not valid'],
   [0x65, 'rejected', 'provider_rejected', 'Permanent error'],
-  [0x66, 'rejected', 'provider_rejected', 'The recipient side refused the message'],
-  [0xc0, 'rejected', 'provider_rejected', 'The optional part cannot be read'],
+  [0x66, 'rejected', 'provider_rejected', 'The receiver refused the message'],
+  [0xc0, 'rejected', 'provider_rejected', 'The optional part of the PDU is not valid'],
   [0xc1, 'rejected', 'provider_rejected', 'An optional parameter is not allowed'],
   [0xc2, 'rejected', 'provider_rejected', 'The length of a parameter is not valid'],
   [0xc3, 'rejected', 'provider_rejected', 'An optional parameter is missing'],
@@ -86,7 +86,7 @@ const MEANINGS: ReadonlyMap<number, StatusMeaning> = new Map(
 const UNLISTED: StatusMeaning = {
   class: 'rejected',
   error_code: 'provider_rejected',
-  text: 'The SMSC refused it',
+  text: 'The SMSC refused the message',
 }
 
 /** The error codes for a status whose class the operator changed. */
