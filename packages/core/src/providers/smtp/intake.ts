@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import type { AddressInfo, Socket } from 'node:net'
+import type { AddressInfo, Server, Socket } from 'node:net'
 import type { SMTPServerDataStream, SMTPServerSession } from 'smtp-server'
 import { networkOf } from '../../contract/fields/client-network.ts'
 import type { Listening, MessageRef, Report, Sink } from '../../contract/outside/provider.ts'
@@ -62,11 +62,10 @@ export async function listenForMail({
   const { SMTPServer } = await import('smtp-server')
   const counts = { taken: 0, dropped: 0, refused: 0 }
   const unknown = new WeakMap<SMTPServerSession, number>()
-  /** Each open connection with its network. */
-  const sockets = new Map<Socket, string>()
   /** The ids of the sessions whose mail is being received. */
   const busy = new Set<string>()
   let closing = false
+  const receive = createReceiving({ recipients, sink, limits, counts })
 
   const server = new SMTPServer({
     name: recipients.bounce_domain,
@@ -88,7 +87,7 @@ export async function listenForMail({
       done(
         tried < limits.unknown_addresses
           ? answer(550, 'No such address')
-          : answer(421, 'Too many of them'),
+          : answer(421, 'Too many unknown addresses'),
       )
     },
     onData(stream, session, done) {
@@ -106,57 +105,7 @@ export async function listenForMail({
     },
     onClose: ({ id }) => void busy.delete(id),
   })
-  server.server.on('connection', (socket) => {
-    const site = networkOf(socket.remoteAddress ?? '', SITE_BITS) ?? ''
-    const others = [...sockets.values()].filter((one) => one === site).length
-    if (others >= limits.clients_of_site) {
-      // Not by the library: its refusal waits, and counts among all clients until then.
-      socket.write('421 Too many connections from your network. Please try again later\r\n')
-      return socket.destroySoon()
-    }
-    sockets.set(socket, site)
-    const cut = setTimeout(() => socket.destroy(), limits.connection_ms)
-    socket.once('close', () => {
-      clearTimeout(cut)
-      sockets.delete(socket)
-    })
-  })
-
-  async function receive(stream: SMTPServerDataStream, session: SMTPServerSession): Promise<void> {
-    const raw = await beginningOf(stream)
-    if (stream.sizeExceeded) throw answer(552, 'The mail is too large')
-    const to = session.envelope.rcptTo.flatMap(
-      ({ address }) => recipientOf(recipients, address) ?? [],
-    )
-    const reports = await reportsIn(raw, to)
-    if (reports.length === 0) {
-      counts.dropped += 1
-      return
-    }
-    try {
-      await inTime(sink.receive(reports), limits.store_ms)
-    } catch (error) {
-      sink.note('error', 'a mail could not be stored', { err: error })
-      throw answer(451, TRY_AGAIN)
-    }
-    counts.taken += 1
-  }
-
-  async function reportsIn(raw: Uint8Array, to: readonly Recipient[]): Promise<Report[]> {
-    const report = await readMailReport(raw)
-    const refs = to.flatMap((one) => {
-      if (one.type === 'message') return one.ref
-      return (report && provenIn(recipients, report.evidence)) ?? []
-    })
-    const reports = report ? unique(refs).flatMap((ref) => reportsOf(report, ref)) : []
-    if (reports.length === 0) {
-      sink.note('info', 'a mail without a usable report was dropped', {
-        kind: report?.type ?? 'no report',
-        message_ids: refs.map(({ message_id }) => message_id),
-      })
-    }
-    return reports
-  }
+  const sockets = limitConnections(server.server, limits)
 
   /** Ends the connections on which no mail is in progress. */
   function closeIdle(): void {
@@ -197,6 +146,79 @@ export async function listenForMail({
 const SITE_BITS = { ipv4: 32, ipv6: 48 } as const
 
 const TRY_AGAIN = 'It could not be stored. Please try again later'
+
+/** Limits the connections of one network and the duration of each connection. Returns the open connections. */
+function limitConnections(server: Server, limits: IntakeLimits): ReadonlyMap<Socket, string> {
+  /** Each open connection with its network. */
+  const sockets = new Map<Socket, string>()
+  server.on('connection', (socket) => {
+    const site = networkOf(socket.remoteAddress ?? '', SITE_BITS) ?? ''
+    const others = [...sockets.values()].filter((one) => one === site).length
+    if (others >= limits.clients_of_site) {
+      // Not by the library: its refusal waits, and counts among all clients until then.
+      socket.write('421 Too many connections from your network. Please try again later\r\n')
+      return socket.destroySoon()
+    }
+    sockets.set(socket, site)
+    const cut = setTimeout(() => socket.destroy(), limits.connection_ms)
+    socket.once('close', () => {
+      clearTimeout(cut)
+      sockets.delete(socket)
+    })
+  })
+  return sockets
+}
+
+/** Stores the reports of a mail. */
+function createReceiving({
+  recipients,
+  sink,
+  limits,
+  counts,
+}: {
+  recipients: Recipients
+  sink: Sink
+  limits: IntakeLimits
+  counts: { taken: number; dropped: number }
+}) {
+  async function receive(stream: SMTPServerDataStream, session: SMTPServerSession): Promise<void> {
+    const raw = await beginningOf(stream)
+    if (stream.sizeExceeded) throw answer(552, 'The mail is too large')
+    const to = session.envelope.rcptTo.flatMap(
+      ({ address }) => recipientOf(recipients, address) ?? [],
+    )
+    const reports = await reportsIn(raw, to)
+    if (reports.length === 0) {
+      counts.dropped += 1
+      return
+    }
+    try {
+      await inTime(sink.receive(reports), limits.store_ms)
+    } catch (error) {
+      sink.note('error', 'a mail could not be stored', { err: error })
+      throw answer(451, TRY_AGAIN)
+    }
+    counts.taken += 1
+  }
+
+  async function reportsIn(raw: Uint8Array, to: readonly Recipient[]): Promise<Report[]> {
+    const report = await readMailReport(raw)
+    const refs = to.flatMap((one) => {
+      if (one.type === 'message') return one.ref
+      return (report && provenIn(recipients, report.evidence)) ?? []
+    })
+    const reports = report ? unique(refs).flatMap((ref) => reportsOf(report, ref)) : []
+    if (reports.length === 0) {
+      sink.note('info', 'a mail without a usable report was dropped', {
+        kind: report?.type ?? 'no report',
+        message_ids: refs.map(({ message_id }) => message_id),
+      })
+    }
+    return reports
+  }
+
+  return receive
+}
 
 function answer(responseCode: number, text: string): Error {
   return Object.assign(new Error(text), { responseCode })
