@@ -132,14 +132,14 @@ describe('the text of a receipt', () => {
 describe('the reason of a failure', () => {
   test('is the number in the text', () => {
     expect(receiptOf(delivery(), text('UNDELIV', '0a1'), USUAL, false)?.error_message).toBe(
-      'smpp:UNDELIV It could not be delivered (error 0a1)',
+      'smpp:UNDELIV The message could not be delivered (error 0a1)',
     )
   })
 
   test('is the number of the network if there is one', () => {
     const report = delivery({ [TLV.network_error_code]: [3, 0, 21] })
     expect(receiptOf(report, text('UNDELIV', '0a1'), USUAL, false)?.error_message).toBe(
-      'smpp:UNDELIV It could not be delivered (error 3:21)',
+      'smpp:UNDELIV The message could not be delivered (error 3:21)',
     )
   })
 

@@ -70,19 +70,19 @@ interface Failure {
 const FAILURES: Readonly<Record<string, Failure>> = {
   EXPIRED: {
     error_code: 'expired',
-    text: 'The validity period ended before it could be delivered',
+    text: 'The validity period ended before the delivery',
   },
-  UNDELIV: { error_code: 'undeliverable', text: 'It could not be delivered' },
-  DELETED: { error_code: 'undeliverable', text: 'It was deleted' },
-  REJECTD: { error_code: 'rejected', text: 'It was refused' },
-  REJECTED: { error_code: 'rejected', text: 'It was refused' },
-  FAILED: { error_code: 'undeliverable', text: 'It could not be delivered' },
-  SKIPPED: { error_code: 'undeliverable', text: 'It was skipped' },
+  UNDELIV: { error_code: 'undeliverable', text: 'The message could not be delivered' },
+  DELETED: { error_code: 'undeliverable', text: 'The message was deleted' },
+  REJECTD: { error_code: 'rejected', text: 'The message was refused' },
+  REJECTED: { error_code: 'rejected', text: 'The message was refused' },
+  FAILED: { error_code: 'undeliverable', text: 'The message could not be delivered' },
+  SKIPPED: { error_code: 'undeliverable', text: 'The message was skipped' },
 }
 
 const UNKNOWN_FAILURE: Failure = {
   error_code: 'undeliverable',
-  text: 'What became of it is not known',
+  text: 'The state of the message is unknown',
 }
 
 /** The receipt of a delivery report; null if it does not name a message. */

@@ -17,10 +17,13 @@ const NO_SUCH: Meaning = {
 }
 const DISABLED: Meaning = { ...NO_SUCH, text: 'The mailbox is disabled' }
 const FULL: Meaning = { error_code: 'bounced', text: 'The mailbox is full' }
-const NOT_TAKEN: Meaning = { error_code: 'bounced', text: 'The mailbox does not take the mail' }
+const NOT_ACCEPTED: Meaning = {
+  error_code: 'bounced',
+  text: 'The mailbox does not accept the mail',
+}
 const BAD_SENDER: Meaning = {
   error_code: 'undelivered',
-  text: 'The mail server does not take mail from this domain or address',
+  text: 'The mail server does not accept mail from this domain or address',
 }
 const BLOCKED: Meaning = {
   error_code: 'undelivered',
@@ -37,7 +40,7 @@ const NO_ROUTE: Meaning = {
 const REFUSED: Meaning = { error_code: 'undelivered', text: 'The mail server refuses the mail' }
 const TOO_LONG: Meaning = {
   error_code: 'undelivered',
-  text: 'The mail could not be delivered for too long',
+  text: 'The mail could not be delivered in time',
 }
 
 /**
@@ -99,7 +102,7 @@ function meaningOf(status: EnhancedStatus | null): Meaning {
     case 2:
       if (detail === 1) return DISABLED
       if (detail === 2) return FULL
-      return detail === 3 ? TOO_LARGE : NOT_TAKEN
+      return detail === 3 ? TOO_LARGE : NOT_ACCEPTED
     case 3:
       return detail === 4 ? TOO_LARGE : REFUSED
     case 4:

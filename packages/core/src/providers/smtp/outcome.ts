@@ -22,14 +22,14 @@ interface Reply {
 const UNAVAILABLE: Meaning = {
   kind: 'retry',
   error_code: 'provider_unavailable',
-  text: 'The mail server does not take the mail now',
+  text: 'The mail server does not accept mail now',
 }
 const UNREACHABLE: Meaning = { ...UNAVAILABLE, text: 'The mail server cannot be reached' }
 const BROKEN: Meaning = {
   ...UNAVAILABLE,
-  text: 'The connection ended before the mail was handed over',
+  text: 'The connection ended before the mail was sent',
 }
-const LATE: Meaning = { ...UNAVAILABLE, text: 'The mail server did not take the mail in time' }
+const LATE: Meaning = { ...UNAVAILABLE, text: 'The mail server did not accept the mail in time' }
 const RATE: Meaning = {
   kind: 'retry',
   error_code: 'rate_limited',
@@ -39,7 +39,7 @@ const FULL: Meaning = { kind: 'retry', error_code: 'mailbox_full', text: 'The ma
 const UNAUTHORIZED: Meaning = {
   kind: 'misconfigured',
   error_code: 'provider_unauthorized',
-  text: 'The mail server does not take the user name and password',
+  text: 'The mail server does not accept the user name and password',
 }
 const NO_RELAY: Meaning = {
   kind: 'misconfigured',
@@ -59,7 +59,7 @@ const REFUSES_US: Meaning = {
 const BAD_SENDER: Meaning = {
   kind: 'misconfigured',
   error_code: 'sender_invalid',
-  text: 'The mail server does not take mail from this domain or address',
+  text: 'The mail server does not accept mail from this domain or address',
 }
 const NO_SUCH: Meaning = {
   kind: 'rejected',

@@ -95,12 +95,12 @@ const RETRY: readonly Line[] = [
 
 const PROVIDER: readonly Line[] = [
   [10001, 'account_blocked', 'The account is not active'],
-  [20003, 'provider_unauthorized', 'Twilio refused the credentials'],
+  [20003, 'provider_unauthorized', 'The credentials are not valid'],
   [20005, 'account_blocked', 'The account is not active'],
   [20008, 'provider_unauthorized', 'These are test credentials'],
   [20403, 'account_blocked', 'The account may not use the API'],
-  [20404, 'provider_unauthorized', 'Twilio does not know the account'],
-  [21609, 'provider_misconfigured', 'Twilio does not accept the public address for callbacks'],
+  [20404, 'provider_unauthorized', 'The account does not exist'],
+  [21609, 'provider_misconfigured', 'The public address for callbacks is not accepted'],
   [30002, 'account_blocked', 'The account is suspended'],
   [70051, 'provider_unauthorized', 'The credentials lack the permission for this request'],
 ]

@@ -92,15 +92,15 @@ describe('the action and status of a report', () => {
 
   it.each([
     ['5.2.2', 'bounced', 'The mailbox is full'],
-    ['5.2.0', 'bounced', 'The mailbox does not take the mail'],
-    ['5.1.8', 'undelivered', 'The mail server does not take mail from this domain or address'],
+    ['5.2.0', 'bounced', 'The mailbox does not accept the mail'],
+    ['5.1.8', 'undelivered', 'The mail server does not accept mail from this domain or address'],
     ['5.2.3', 'undelivered', 'The mail is too large for the mail server'],
     ['5.3.4', 'undelivered', 'The mail is too large for the mail server'],
     ['5.4.4', 'undelivered', 'No mail server of the recipient could be reached'],
     ['5.7.26', 'undelivered', 'The mail violates a policy of the mail server'],
     ['5.0.0', 'undelivered', 'The mail server refuses the mail'],
     ['5.6.1', 'undelivered', 'The mail server refuses the mail'],
-    ['4.1.1', 'undelivered', 'The mail could not be delivered for too long'],
+    ['4.1.1', 'undelivered', 'The mail could not be delivered in time'],
     ['2.1.5', 'undelivered', 'The mail server refuses the mail'],
   ])('failed %s is %s and does not suppress', async (status, code, text) => {
     const mail = postfixReport({ status, diagnostic: 'x; y' })

@@ -321,14 +321,14 @@ describe('a check', () => {
   it('names the problem without a secret', async () => {
     const { provider } = await stage({ AUTH: '535 5.7.8 canary-password is wrong' })
     expect(await provider.check?.()).toBe(
-      'smtp:535 5.7.8 The mail server does not take the user name and password',
+      'smtp:535 5.7.8 The mail server does not accept the user name and password',
     )
   })
 
   it('ends at its timeout', async () => {
     const { provider } = await stage({ EHLO: 'hang' }, { send_max_ms: 300 })
     expect(await provider.check?.()).toBe(
-      'smtp:EABORT The mail server did not take the mail in time',
+      'smtp:EABORT The mail server did not accept the mail in time',
     )
   })
 

@@ -123,7 +123,7 @@ describe('the settings', () => {
     bench.peer.readsAnswer({ status: 500, body: 'canary' })
     expect(await bench.provider.check?.()).toBe('Twilio answers HTTP 500')
     bench.peer.changeToken()
-    expect(await bench.provider.check?.()).toMatch(/credentials are refused \(20003\)/)
+    expect(await bench.provider.check?.()).toMatch(/credentials are not valid \(20003\)/)
     await bench.peer.refuse()
     expect(await bench.provider.check?.()).toMatch(/^Twilio: The connection/)
   })
