@@ -13,8 +13,7 @@ import {
 export type ProviderAnswer =
   | Exclude<HttpAnswer, HttpResponse>
   /**
-   * Of a body longer than `body_max` only the first bytes are here and `json` is undefined: the status is known, the
-   * meaning of the body is not. A body with a `content-encoding` is left out.
+   * A body longer than `body_max` is truncated, and then `json` is undefined. A body with a `content-encoding` is left out.
    */
   | {
       type: 'answered'
@@ -35,8 +34,8 @@ export type ProviderClientOptions = Omit<ConnectorOptions, 'lookup'> &
   Partial<Pick<HttpClientOptions, 'deadline_ms' | 'body_max' | 'connections'>>
 
 /**
- * The HTTP client of a provider; its defaults are 15 s, 256 KB and 50 connections. It repeats no request: a message that the
- * peer may have taken is in doubt.
+ * The HTTP client of a provider; its defaults are 15 s, 256 KB and 50 connections. It repeats no request, because the peer
+ * may have accepted the message.
  */
 export function createProviderClient({
   deadline_ms = 15_000,

@@ -17,7 +17,7 @@ const TYPES = new Map(
   Object.values(types).map((one): [string, object] => [one.settings.shape.type.value, one]),
 )
 
-/** Serves test keys, and channels that no other provider serves. */
+/** Serves test keys, and the channels without another provider. */
 export const SANDBOX: ProviderSettings = { type: 'sandbox', name: 'sandbox' }
 
 /** The traits that follow from the settings alone. */

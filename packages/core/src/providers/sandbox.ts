@@ -45,7 +45,7 @@ const STORIES: Record<string, Story> = {
   },
 }
 
-/** The first attempt fails for now; the second succeeds. */
+/** The first attempt fails temporarily; the second succeeds. */
 const FLAKY = '+15005550009'
 
 /** Replies to the message. */

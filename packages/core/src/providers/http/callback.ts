@@ -83,7 +83,7 @@ function receiptOf(
   if (word === undefined && !Object.hasOwn(receipts.statuses, '')) return 'It has no status'
   const status = translated(receipts.statuses, word)
   if (status === undefined) return null
-  // The URL is signed for one message: it names none of the items of a list.
+  // The URL is signed for one message, so it cannot name the messages of a list.
   const about = refOf(read(receipts.reference)) ?? (receipts.list === undefined ? ref : null)
   const provider_message_id = idOf(read(receipts.provider_message_id))
   if (!about && provider_message_id === null) return 'It names no message'

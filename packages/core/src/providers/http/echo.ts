@@ -6,15 +6,15 @@ import { type Json, literalsOf } from './template.ts'
 /** An error that contains this many characters of a text repeats that text. */
 const WINDOW = 16
 
-/** A shorter text can be in an error by chance. */
+/** A shorter text can occur in an error by chance. */
 const MIN_LENGTH = 4
 
 /** How many characters of each text are compared. */
 const COMPARED = 100_000
 
 /**
- * Whether a text of the gateway repeats the request. Some gateways put the message or the credentials into their errors,
- * and those must not be stored or shown.
+ * Whether a text of the gateway repeats the request. Some gateways copy the message or the credentials into their errors,
+ * which must then not be stored or shown.
  */
 export function echoes(error: string, content: Content, secrets: readonly string[]): boolean {
   if (containsSecret(error, secrets)) return true
@@ -39,12 +39,12 @@ function textsOf(value: unknown): string[] {
   return Object.values(value).flatMap(textsOf)
 }
 
-/** A shorter text of a template can be in an error by chance. */
+/** A shorter text of a template can occur in an error by chance. */
 const MIN_LITERAL_LENGTH = 8
 
 /**
- * Every secret in the settings: no text that is stored or shown may contain one. A template may hold a secret at any place,
- * unmarked, so every literal text of a template counts that is long enough.
+ * Every secret in the settings: no text that is stored or shown may contain one. A template may contain an unmarked secret
+ * anywhere, so every literal text that is long enough counts as one.
  */
 export function secretsOf({ auth, callback, send, lookup }: Secretive): string[] {
   const literals = [send, lookup?.request].flatMap((request) =>

@@ -10,7 +10,10 @@ export function canLookUp(lookup: LookupSettings, job: LookupJob): boolean {
   return job.provider_message_id !== null || !needsId(lookup)
 }
 
-/** The state of a message by an answer. It is `not_found` only if the gateway says so, because it is sent again then. */
+/**
+ * The state of a message that an answer reports. It is `not_found` only if the gateway says so, because such a message is
+ * sent again.
+ */
 export function resultOf(
   reply: ProviderAnswer,
   lookup: LookupSettings,
@@ -26,7 +29,7 @@ export function resultOf(
   const word = wordOf(valueAt(json, answer.status))
   const status = translated(answer.statuses, word)
   if (status === 'not_found') return { type: 'not_found' }
-  // An answer without a status is not the one that the settings describe.
+  // An answer without a status does not match the settings.
   if (status === undefined && word === undefined) return { type: 'unavailable' }
   const lookup_after_ms = every_s * 1_000
   if (status === undefined) return { type: 'found', receipts: [], replies: [], lookup_after_ms }

@@ -9,7 +9,7 @@ type Answered = Extract<ProviderAnswer, { type: 'answered' }>
 
 export interface OutcomeContext {
   settings: HttpSettings
-  /** No text of an outcome may contain one. */
+  /** No text of an outcome may contain a secret. */
   secrets: readonly string[]
   now_ms: number
 }
@@ -25,7 +25,7 @@ export function outcomeOf(answer: ProviderAnswer, job: SendJob, context: Outcome
       error_code: answer.code,
       error_message: answer.text,
       delay_ms: null,
-      // The settings alone make a request invalid.
+      // Only wrong settings can make a request invalid.
       ...(answer.code === 'invalid' && { misconfigured: 'provider' }),
     }
   }
@@ -34,14 +34,14 @@ export function outcomeOf(answer: ProviderAnswer, job: SendJob, context: Outcome
   const { id: id_pointer } = settings.answer
   const provider_message_id = id_pointer ? idOf(valueAt(answer.json, id_pointer)) : null
   if (verdict === 'accepted') {
-    // A repeat may be acknowledged without the id; any other answer without it is not the one that the settings describe.
+    // A repeated request may be acknowledged without the id. Any other answer without it does not match the settings.
     const is_whole = !id_pointer || provider_message_id !== null || answer.status === 409
     if (is_whole) {
       return {
         type: 'accepted',
         provider_message_id,
         lookup_after_ms: lookupAfterMs(settings),
-        // Receipts may have the gateway's id only.
+        // Receipts may contain only the gateway's id.
         ...(provider_message_id !== null && { part_ids: [provider_message_id] }),
       }
     }
@@ -90,9 +90,9 @@ const LOST: readonly number[] = [502, 504, 520, 524]
 const SEE_OTHER = 303
 
 /**
- * A gateway that answers 5xx may have the message. If a look-up can tell, or a repeat is harmless, the outcome is
- * ambiguous. Otherwise each such message would be lost although nearly all of these answers are refusals: it is sent again
- * and may arrive twice.
+ * A gateway that answers 5xx may have the message. If a look-up can settle that, or a repeat is harmless, the outcome is
+ * ambiguous. Otherwise the message is sent again and may arrive twice: nearly all of these answers are refusals, and each
+ * refused message would be lost.
  */
 function verdictOfStatus(status: number, settings: HttpSettings): Verdict | 'ambiguous' {
   const { idempotent } = settings

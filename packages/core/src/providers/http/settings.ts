@@ -124,7 +124,7 @@ const callbackAuth = z.discriminatedUnion('type', [
 ])
 
 const receiptSettings = z.strictObject({
-  /** The place of the list if a callback reports several messages; the fields are those of an item then. */
+  /** The place of the list if a callback reports several messages; the fields are then relative to an item. */
   list: pointer.optional(),
   reference: field.optional(),
   provider_message_id: field.optional(),
@@ -193,14 +193,14 @@ const lookupSettings = z.strictObject({
   answer: z.strictObject({
     id: pointer.optional(),
     status: pointer,
-    /** `not_found` only if the gateway certainly never got the message: it is sent again then. */
+    /** `not_found` only if the gateway certainly never received the message, because it is sent again. */
     statuses: dictionary([...STATUSES, 'not_found']),
     error_code: pointer.optional(),
     error_message: pointer.optional(),
   }),
   /** HTTP statuses that mean `not_found`. */
   not_found: z.array(z.int().min(400).max(499)).max(10).default([404]),
-  /** The time from one look-up to the next. */
+  /** The time between two look-ups. */
   every_s: z.int().min(1).max(86_400).default(60),
 })
 
@@ -214,7 +214,7 @@ export const settings = z
     handles_stop: handlesStop.default(false),
     /** Whether the gateway accepts each `Idempotency-Key` only once. */
     idempotent: z.boolean().default(false),
-    /** The limit of a call: connect, headers and body. The port allows 20 s for a message. */
+    /** The timeout of a call with connect, headers and body. A message has at most 20 s. */
     deadline_s: z.number().min(0.1).max(18).default(15),
     /** Simultaneous connections of each thread. */
     connections: z.int().min(1).max(500).default(50),
@@ -254,7 +254,7 @@ export function needsId({ request }: LookupSettings): boolean {
   return placeholdersIn(request).some(({ name }) => name === 'provider_message_id')
 }
 
-/** The placeholders of a request, except in headers, which may only have our own ids. */
+/** The placeholders of a request, except those in headers, which may contain only our own ids. */
 export function placeholdersIn({ url, query, body, form }: RequestSettings): Placeholder[] {
   return placeholdersOf([url, query, body ?? null, form ?? null] as Json)
 }
@@ -266,7 +266,7 @@ export type CallbackSettings = z.output<typeof callbackSettings>
 export type LookupSettings = z.output<typeof lookupSettings>
 export type Verdict = (typeof VERDICTS)[number]
 
-/** Our word for the gateway's: "" stands for no word, "*" for every other word. */
+/** Our word for a word of the gateway: "" matches a missing word, "*" every other word. */
 export function translated<T extends string>(
   words: Readonly<Record<string, T>>,
   word: string | undefined,

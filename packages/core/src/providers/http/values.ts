@@ -25,7 +25,7 @@ export const NAMES = [
   'provider_message_id',
 ] as const
 
-/** The placeholders for headers: values of the service, so that no message can break a header. */
+/** The placeholders for headers: only values of the service, so that no message can break a header. */
 export const HEADER_NAMES: readonly string[] = ['message_id', 'workspace_id', 'reference']
 
 const CONTENT_PATH = /^content(\.[a-z0-9_]{1,64}){1,8}$/i
@@ -34,7 +34,7 @@ export function isName(name: string): boolean {
   return (NAMES as readonly string[]).includes(name) || CONTENT_PATH.test(name)
 }
 
-/** The main part of a message: the template must have a place for one of these. */
+/** The main part of a message: the template must contain one of these. */
 const PARTS = ['text', 'html', 'media', 'template', 'audio_url'] as const
 
 /** Whether a template with these placeholders includes the main part of this message. */
@@ -103,7 +103,7 @@ function memberOf(value: unknown, name: string): Json | undefined {
   return (value as Record<string, Json>)[name]
 }
 
-/** Names one message in 73 characters, for gateways that return a reference in their callbacks. */
+/** Identifies a message in 73 characters, for gateways that return a reference in their callbacks. */
 export function referenceOf({ workspace_id, message_id }: SendJob): string {
   return `${workspace_id}.${message_id}`
 }

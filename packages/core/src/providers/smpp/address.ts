@@ -49,7 +49,7 @@ export function textOfAddress({ ton, digits }: Address): string {
   return isInternational && /^\d+$/.test(digits) ? `+${digits}` : digits
 }
 
-/** The sender of the settings that a person wrote to; the address itself if the settings do not have it. */
+/** The configured sender with this address; the address itself if there is none. */
 export function ownSenderOf(address: Address, senders: readonly string[]): string {
   const digits = address.digits.replace('+', '')
   return senders.find((one) => one.replace('+', '') === digits) ?? textOfAddress(address)

@@ -19,7 +19,7 @@ export interface Bind {
   state(): 'up' | 'connecting' | 'down'
   /** For operators: never the password. */
   detail(): string
-  /** The reason with which the SMSC refused the account, until it accepts it; else null. */
+  /** The reason why the SMSC refused the account, until it accepts a bind; else null. */
   refusal(): string | null
   room(): number
   outstanding(): number
@@ -40,10 +40,10 @@ interface BindParts {
 
 /** A shorter silence does not end a connection. */
 const IDLE_MIN_MS = 500
-/** After this number of silences, each ended by an enquire_link, the SMSC is known not to end connections for them. */
+/** A connection that survived this number of silences did not end because of one. */
 const SILENCES = 10
 
-/** Binds, and binds again after each end, with growing waits, until it is closed. */
+/** Binds, and binds again after each end with growing waits, until the caller closes it. */
 export function openBind(parts: BindParts, events: BindEvents): Bind {
   const { name, account, window, timing, meaningOf } = parts
   const { base_ms, cap_ms, refused_ms, stable_ms } = timing.reconnect
@@ -54,7 +54,7 @@ export function openBind(parts: BindParts, events: BindEvents): Bind {
   let lastEnding: string | null = null
   let refused: string | null = null
   let isClosed = false
-  /** The time of the settings, or less than the silence after which the SMSC ended a connection. */
+  /** The configured time, or a shorter one after the SMSC ended a silent connection. */
   let { idle_ms } = timing
 
   connect()

@@ -11,7 +11,7 @@ const BEYOND: Record<Exclude<Alphabet, 'gsm'>, RegExp> = {
   ascii: /[^\0-\x7f]/,
 }
 
-/** Whether the SMSC's alphabet has every character of a GSM-7 text. */
+/** Whether the SMSC's alphabet contains every character of a GSM-7 text. */
 export function isWithin(alphabet: Alphabet, text: string): boolean {
   return alphabet === 'gsm' || !BEYOND[alphabet].test(text)
 }

@@ -5,14 +5,14 @@ import { type Delivery, TLV } from './pdu.ts'
 import { receiptOf } from './receipt.ts'
 import type { SmppSettings } from './settings.ts'
 
-/** SMPP 3.4 section 5.2.12: the type of the message, and whether it begins with a user data header. */
+/** SMPP 3.4 section 5.2.12: the type of the message, and whether it starts with a user data header. */
 const TYPE_MASK = 0x3c
 const MESSAGE = 0x00
 const RECEIPT = 0x04
 const INTERMEDIATE = 0x20
 const UDH_INDICATOR = 0x40
 
-/** The report of a deliver_sm, or the reason why it has none that can be stored. */
+/** The report of a deliver_sm, or the reason why it cannot be stored. */
 export function reportOf(
   delivery: Delivery,
   settings: SmppSettings,
@@ -53,7 +53,7 @@ function receivedReport(delivery: Delivery, settings: SmppSettings): Report | { 
     recipient: ownSenderOf(delivery.destination, settings.senders ?? []),
   }
   if (!place) return { ...common, content: { text: storable(text), media: [] } }
-  // A surrogate pair may be cut here; it is whole after the parts are joined.
+  // A surrogate pair may be split between two parts, which are joined later.
   const units = encodeUcs2(text.replaceAll('\0', '\ufffd')).toString('hex')
   return { ...common, content: { text: null, media: [] }, part: { ...place, units } }
 }
@@ -71,7 +71,7 @@ interface Place {
 
 const NO_HEADER = Buffer.alloc(0)
 
-/** Separates the user data header; a header longer than the message is none. 3GPP TS 23.040 clause 9.2.3.24. */
+/** Separates the user data header. A header that is longer than the message is ignored. 3GPP TS 23.040 clause 9.2.3.24. */
 function withoutHeader({ esm_class, octets, data_coding }: Delivery) {
   const length = (esm_class & UDH_INDICATOR) === 0 ? 0 : (octets[0] ?? 0) + 1
   if (length === 0 || length > octets.length) return { octets, data_coding, header: NO_HEADER }

@@ -63,8 +63,8 @@ const OPEN_MAX = 5000
 type Store = (report: Report, done: (isStored: boolean) => void) => void
 
 /**
- * Stores reports that the SMSC does not repeat, such as an answer that came late: retries for five minutes. Reports before
- * `open`, and reports beyond the limit, are lost.
+ * Stores reports that the SMSC does not repeat, such as a late answer: retries for five minutes. Reports before `open` and
+ * beyond the limit are lost.
  */
 export function createOwnReports() {
   let store: Store | null = null
@@ -100,8 +100,8 @@ const EVERY_MS = 60_000
 export type UnusableNotes = (reason: string) => void
 
 /**
- * Notes deliveries that cannot be stored, at most one line a minute: `count` is their number since the previous line, this
- * one included, and `reason` is that of the latest one.
+ * Notes deliveries that cannot be stored, at most one line a minute: `count` is their number since the previous line, and
+ * `reason` is that of the latest one.
  */
 export function createUnusableNotes(
   note: (fields: { reason: string; count: number }) => void,

@@ -25,7 +25,7 @@ export interface PartsOptions {
   alphabet: Alphabet
   long_text: 'udh' | 'sar' | 'payload'
   max_parts: number
-  /** Distinguishes the long texts to one recipient, 0 to 255; called once, and only for a long text. */
+  /** Returns the reference of a long text, 0 to 255: it distinguishes the texts to one recipient. Called at most once. */
   reference: () => number
 }
 
@@ -34,8 +34,8 @@ const NONE: readonly Uint8Array[] = []
 const NO_OCTETS = Buffer.alloc(0)
 
 /**
- * The parts of a text: exactly the segments of its price, so the reference has 8 bits (3GPP TS 23.040 clause 9.2.3.24.1).
- * With `payload` the SMSC cuts the text, by its own rules.
+ * The parts of a text, as many as the segments that are charged, so the reference has 8 bits (3GPP TS 23.040 clause
+ * 9.2.3.24.1). With `payload` the SMSC splits the text by its own rules.
  */
 export function partsOf(text: string, options: PartsOptions): PartsResult {
   const cut = segments(text)
@@ -66,7 +66,7 @@ function encoderFor(text: string, { encoding, segments: count }: Segmentation, a
 
 const UCS2_SINGLE = 70
 
-/** The text of each segment; together they are the whole text. */
+/** The text of each segment, in order. */
 export function piecesOf(text: string, { encoding, parts }: Segmentation): string[] {
   const pieces: string[] = []
   let begin = 0

@@ -6,7 +6,7 @@ export type Answer =
   | { type: 'answered'; status: number; message_id: string }
   | { type: 'unanswered'; reason: string }
 
-/** Called once, and once more if the answer comes after the timeout. */
+/** Called once, and again if the answer comes after the timeout. */
 export type OnAnswer = (answer: Answer) => void
 
 /** The most overdue answers that are still recognised. */
@@ -14,8 +14,8 @@ const LATE_MAX = 10_000
 const SEQUENCE_MAX = 0x7fff_ffff
 
 /**
- * The submissions of one connection that wait for their answers. Sequence numbers count up from `first`, and begin again at 1
- * (SMPP 3.4 section 3.2). None is used again while its answer may still come.
+ * The submissions of one connection that wait for their answers. Sequence numbers count up from `first`, and wrap to 1
+ * (SMPP 3.4 section 3.2). No number is reused while its answer may still come.
  */
 export function createOutstanding(response_ms: number, first = 1) {
   /** In the order of their deadlines, since all have the same timeout. */

@@ -27,7 +27,7 @@ export const TLV = {
 const HEADER_OCTETS = 16
 
 const INTERFACE_VERSION = 0x34
-/** A limit for incoming texts. The lengths of SMPP 3.4 are not enforced. */
+/** The limit for incoming texts; the shorter limits of SMPP 3.4 are not enforced. */
 const STRING_MAX = 256
 
 /** An incoming protocol data unit; `body` follows the header. */
@@ -95,7 +95,7 @@ export function bindTransceiver(account: {
   const texts = [account.system_id, account.password, account.system_type]
   const body = Buffer.concat([
     ...texts.map(cString),
-    // interface_version, addr_ton, addr_npi, address_range: everything of this account.
+    // interface_version; addr_ton, addr_npi and address_range of 0: all addresses of the account.
     Buffer.from([INTERFACE_VERSION, 0, 0, 0]),
   ])
   return encodePdu(COMMAND.bind_transceiver, 0, body)
@@ -121,10 +121,10 @@ export interface Submission {
   tlvs: readonly Uint8Array[]
 }
 
-/** The octets of a submit_sm without its texts, its message and its TLVs. */
+/** The octets of a submit_sm with empty texts, without message and TLVs. */
 const FIXED_OCTETS = 17
 
-/** SMPP 3.4 section 4.4.1. Writes one buffer once, because this runs for every part of every message. */
+/** SMPP 3.4 section 4.4.1. Fills one buffer, because this runs for every part of every message. */
 export function submitSm(one: Submission): Buffer {
   const { service_type, source, destination, validity_period, short_message, tlvs } = one
   const texts = service_type.length + source.digits.length + destination.digits.length
@@ -250,7 +250,7 @@ function createReader(body: Buffer) {
         .toString('latin1')
         .slice(0, -1)
     },
-    /** Stops at what cannot be read, since some SMSCs pad. The first TLV of a tag counts. */
+    /** Stops at octets that are not a TLV, because some SMSCs pad. The first TLV of a tag counts. */
     tlvs(): Map<number, Buffer> {
       const found = new Map<number, Buffer>()
       while (at + 4 <= body.length) {

@@ -9,7 +9,7 @@ const SWEEP_MS = 100
 
 export type Unwritten = Extract<PartResult, { type: 'unwritten' }>
 
-/** As `OnAnswer`; or called once with `Unwritten`, because the PDU will not be written. */
+/** As `OnAnswer`; or called once with `Unwritten` for a PDU that will not be written. */
 export type OnResult = (result: Answer | Unwritten) => void
 
 interface Queued {
@@ -29,7 +29,7 @@ export function createPool(binds: readonly Bind[], meaningOf: (status: number) =
       const bind = roomiest()
       if (!bind) break
       const { pdu, write_by, done } = queue.shift() as Queued
-      // A process that was suspended may find room before its sweep runs.
+      // After a suspension of the process, room may come before the sweep.
       if (write_by <= performance.now()) done(BUSY)
       else write(bind, pdu, done)
     }

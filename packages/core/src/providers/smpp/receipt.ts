@@ -6,14 +6,14 @@ export type IdForm = SmppSettings['id_form']
 
 const ID = /^[\x21-\x7e]{1,64}$/
 
-/** The id of a submit_sm_resp in the form for comparison; null if it is unusable. */
+/** The id of a submit_sm_resp, normalized for comparison; null if it is unusable. */
 export function submittedId(id: string, form: IdForm): string | null {
   const trimmed = id.trim()
   if (!ID.test(trimmed)) return null
   return form === 'as_is' ? trimmed : folded(trimmed)
 }
 
-/** The id of a receipt in the form of submit_sm_resp. An id that does not have the form of the setting stays unchanged. */
+/** The id of a receipt, converted to the form of submit_sm_resp. An id that does not match the setting stays unchanged. */
 function convertedId(id: string, form: IdForm): string {
   if (form === 'hex_to_decimal' && /^[0-9a-f]+$/i.test(id)) return BigInt(`0x${id}`).toString()
   if (form === 'decimal_to_hex' && /^\d+$/.test(id)) return BigInt(id).toString(16)
@@ -34,7 +34,7 @@ interface Labels {
 const LABELS = { id: /\bid:\s*(\S+)/i, state: /\bstat:\s*([a-z]+)/i, error: /\berr:\s*(\w+)/i }
 
 function labelsOf(text: string): Labels {
-  // The beginning of the message follows `text:`. Its author could write labels there.
+  // The start of the message follows `text:`, where its author could write labels.
   const end = text.search(/\btext:/i)
   const own = end < 0 ? text : text.slice(0, end)
   // Some SMSCs put `text:` first; then their labels follow it.
@@ -115,7 +115,8 @@ export function receiptOf(
 }
 
 /**
- * A TLV that differs from the text has the form of submit_sm_resp: such SMSCs add it because their texts use another form.
+ * A TLV that differs from the text already has the form of submit_sm_resp: such SMSCs add it because their texts use
+ * another form.
  */
 function idOf({ tlvs }: Delivery, label: string | null, form: IdForm): string | null {
   const own = tlvs.get(TLV.receipted_message_id)?.toString('latin1').replace(/\0.*$/s, '').trim()

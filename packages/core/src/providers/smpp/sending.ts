@@ -20,7 +20,7 @@ interface SendingParts {
   meaningOf: (status: number) => StatusMeaning
   /** Null while nothing is connected. */
   pool: () => Pool | null
-  /** Receives what becomes known after the outcome. */
+  /** Receives results that come after the outcome. */
   report: (report: Report) => void
 }
 
@@ -44,7 +44,7 @@ export function createSending({ settings, timing, meaningOf, pool, report }: Sen
     await submitAll(job, pdus, results)
     const { outcome, missing } = verdictOf(job.message_id, results, false)
     for (const receipt of missing) {
-      // Without the message's name the core joins it to its part later; with it, it could precede `sent`.
+      // Without the message's id the core matches the receipt to its part later; with it, the receipt could precede `sent`.
       const { provider_message_id } = receipt
       report({ type: 'receipt', about: null, provider_message_id, receipt })
     }
@@ -52,7 +52,7 @@ export function createSending({ settings, timing, meaningOf, pool, report }: Sen
     return outcome
   }
 
-  /** The first part goes alone: most refusals come with it, and then no message is partly sent. */
+  /** Sends the first part alone: most refusals concern it, and then no message is partly sent. */
   async function submitAll(job: SendJob, pdus: Buffer[], results: Begun['results']): Promise<void> {
     const write_by = performance.now() + write_ms
     const [first, ...rest] = pdus.flatMap((_, i) => (results[i]?.type === 'accepted' ? [] : [i]))
@@ -128,9 +128,9 @@ export function createSending({ settings, timing, meaningOf, pool, report }: Sen
 }
 
 /**
- * Numbers the long texts from one sender to one recipient, 0 to 255 and again from 0: two texts in flight at once must not be
- * joined to one. Begins at a random number, so that texts from before a restart rarely have the same one. Beyond `pairs_max`
- * pairs, the least recently used one is forgotten.
+ * Numbers the long texts from one sender to one recipient, 0 to 255 and again from 0, because a phone must not join two
+ * texts that are in flight at once. Starts at a random number, so that texts before and after a restart rarely have the
+ * same one. Beyond `pairs_max` pairs, the least recently used one is forgotten.
  */
 export function createReferences(
   random: () => number,

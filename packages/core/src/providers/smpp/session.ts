@@ -18,7 +18,7 @@ export interface Ending {
 export interface SessionEvents {
   /** The session is bound. */
   up(): void
-  /** The session ended; called once, after the wait of everything outstanding was ended. */
+  /** The session ended. Called once, after all outstanding submissions have their results. */
   down(ending: Ending): void
   /** There may be more room. */
   room(): void
@@ -43,7 +43,7 @@ export interface Session {
   end(grace_ms: number, reason: string): Promise<void>
 }
 
-/** How long an SMSC that unbound may take for its outstanding answers. */
+/** The time for outstanding answers after the SMSC unbound. */
 const UNBOUND_MS = 1000
 /** The most octets that may wait for the SMSC to read them. */
 const UNREAD_MAX = 16 * 1024 * 1024

@@ -6,7 +6,7 @@ const BINDS_MAX = 16
 const CONNECTIONS_MAX = 16
 const ERRORS_MAX = 256
 
-// These become C-octet strings: a NUL would end them. SMPP 3.4 allows 15, 8 and 12; some SMSCs accept more.
+// C-octet strings, which a NUL would end. SMPP 3.4 allows 15, 8 and 12 characters; some SMSCs accept more.
 const credential = (max: number) =>
   z.string().regex(new RegExp(`^[\\x20-\\x7e]{0,${max}}$`), `must be at most ${max} visible ASCII`)
 
@@ -67,7 +67,7 @@ export const settings = z.strictObject({
   window: z.number().int().min(1).max(1000).default(10),
   /** The meaning of data_coding 0 at the SMSC. */
   alphabet: z.enum(['gsm', 'latin1', 'ascii']).default('gsm'),
-  /** Who cuts a text longer than one part: the service with a header, the service with TLVs, or the SMSC. */
+  /** How a text longer than one part is split: by the service with a header, by the service with TLVs, or by the SMSC. */
   long_text: z.enum(['udh', 'sar', 'payload']).default('udh'),
   /** Longer texts are rejected. */
   max_parts: z.number().int().min(1).max(255).default(25),
@@ -81,7 +81,7 @@ export const settings = z.strictObject({
   unknown_as: z.enum(['sent', 'delivered', 'failed']).default('sent'),
   service_type: credential(5).default(''),
   addresses,
-  /** The classes of command_status values that differ from the table at this SMSC. */
+  /** The command_status values whose class at this SMSC differs from the table. */
   errors,
   enquire_link_s: z.number().min(1).max(600).default(30),
   response_timeout_s: z.number().min(1).max(15).default(10),

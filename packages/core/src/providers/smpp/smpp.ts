@@ -39,7 +39,7 @@ export function createSmpp(settings: SmppSettings, timing: Timing = timingOf(set
     function deliver(pdu: Pdu, answer: (status: number) => void, unusable: UnusableNotes): void {
       const report = readReport(pdu)
       if ('unusable' in report) {
-        // A repetition would be the same.
+        // The same delivery would fail again.
         unusable(report.unusable)
         answer(report.status)
       } else intake.add(report, answer)
@@ -162,7 +162,7 @@ function probe(
           resolve(isUp ? null : text)
         },
         room() {},
-        // The service will receive it.
+        // The SMSC repeats the delivery to the service.
         deliver: (_pdu, answer) => answer(STATUS.temporary_error),
       },
     )

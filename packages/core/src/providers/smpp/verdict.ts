@@ -18,7 +18,7 @@ export interface Verdict {
   missing: Receipt[]
 }
 
-/** An id for a part without an id of the SMSC. No receipt will name it. */
+/** An id for a part without an id of the SMSC. No receipt will contain it. */
 function placeholder(message_id: string, index: number): string {
   return `${message_id}.${index + 1}`
 }
@@ -34,10 +34,10 @@ export function partResult(
 }
 
 /**
- * The outcome of a message from the results of its parts. With an unanswered part it is in doubt. With all parts accepted it is
- * accepted; with none, the first failure is the reason. With some accepted, the rest is retried while its reason may pass. If
- * it will not pass, or if there is no retry (`isLast`), the message counts as accepted and failed: the missing parts get ids of
- * our own, and receipts for these ids say that they failed.
+ * The outcome of a message from the results of its parts. With an unanswered part it is in doubt. With all parts accepted
+ * it is accepted; with none, the first failure is the reason. With some accepted, the others are retried if their error is
+ * temporary. If it is permanent, or if there is no retry (`isLast`), the message counts as accepted and failed: the missing
+ * parts get ids of our own, and receipts for these ids report their failure.
  */
 export function verdictOf(
   message_id: string,

@@ -44,7 +44,7 @@ const TOO_LONG: Meaning = {
 }
 
 /**
- * The reports of a mail about its message; none if the mail changes nothing, such as a report that a person removed a spam
+ * The reports of a mail about its message; none if the mail changes nothing, for example after a person removed a spam
  * mark.
  *
  * | Action | Status | receipt |
@@ -65,7 +65,7 @@ export function reportsOf(report: MailReport, about: MessageRef): Report[] {
   return report.feedback_type === 'abuse' ? [{ type: 'suppress', about, reason: 'complaint' }] : []
 }
 
-/** A mail has one recipient. If that is a list or forwards to others, the mail failed when it failed for all of them. */
+/** A mail has one recipient. If that is a list or forwards mail, the mail failed if it failed for all behind it. */
 function receiptOf({ recipients }: DeliveryStatus): Receipt {
   const [first] = recipients
   if (first && recipients.every(({ action }) => action === 'failed')) {

@@ -9,7 +9,7 @@ export type EnhancedStatus = readonly [number, number, number]
 /** The status of one recipient. */
 export interface RecipientStatus {
   action: Action
-  /** Null where none can be read. */
+  /** Null if none can be read. */
   status: EnhancedStatus | null
 }
 
@@ -19,8 +19,8 @@ export type MailReport =
   | { type: 'feedback'; feedback_type: string; evidence: string }
 
 /**
- * The part of a mail that is read: reports are at its beginning, and the parser needs 12 microseconds for each line, however
- * short. The rest is ignored, as if the mail ended there.
+ * The part of a mail that is read: reports are at its start, and the parser needs 12 microseconds for each line of any
+ * length. The rest is ignored.
  */
 export const REPORT_BYTES_READ = 256 * 1024
 const LINES_READ = 6_000
@@ -96,7 +96,7 @@ function recipientStatusOf(fields: Fields): RecipientStatus | null {
   }
 }
 
-/** Many reports have 5.0.0, without a meaning, although the refusing server gave more. RFC 3463, section 3.1. */
+/** Many reports have the general 5.0.0 although the refusing server was more specific. RFC 3463, section 3.1. */
 function moreExact(status: EnhancedStatus | null, diagnostic: EnhancedStatus | null) {
   if (status === null) return diagnostic
   const [kind, subject, detail] = status
@@ -163,7 +163,7 @@ function readFieldGroups(text: string): Fields[] {
       group = new Map()
       groups.push(group)
     }
-    // Then the folded lines that follow belong to no field.
+    // The folded lines that follow then belong to no field.
     if (group.has(name) || group.size === FIELDS_MAX) name = ''
     else group.set(name, joined('', line.slice(colon + 1)))
   }

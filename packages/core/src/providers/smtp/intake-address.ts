@@ -8,8 +8,8 @@ export interface Recipients {
 }
 
 /**
- * The recipient of a mail to us: a message by its token, or the address for complaints. Only a mail to the latter needs a
- * proof inside it, because any person may write there.
+ * The recipient of a mail to us: a message by its token, or the address for complaints. A mail to the latter must contain a
+ * proof, because any person may write there.
  */
 export type Recipient = { type: 'message'; ref: MessageRef } | { type: 'complaints' }
 

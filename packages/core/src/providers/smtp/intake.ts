@@ -33,7 +33,7 @@ const MAX_BYTES = 10 * 1024 * 1024
 
 export const INTAKE_LIMITS: IntakeLimits = {
   clients: 50,
-  // The number that Postfix opens to one server.
+  // The number of connections that Postfix opens to one server.
   clients_of_site: 20,
   recipients: 10,
   unknown_addresses: 10,
@@ -99,7 +99,7 @@ export async function listenForMail({
         )
         .finally(() => {
           busy.delete(session.id)
-          // Its answer is written first.
+          // Writes the answer to the mail first.
           if (closing) setImmediate(closeIdle)
         })
     },
@@ -155,7 +155,7 @@ function limitConnections(server: Server, limits: IntakeLimits): ReadonlyMap<Soc
     const site = networkOf(socket.remoteAddress ?? '', SITE_BITS) ?? ''
     const others = [...sockets.values()].filter((one) => one === site).length
     if (others >= limits.clients_of_site) {
-      // Not by the library: its refusal waits, and counts among all clients until then.
+      // Refused here: the library delays its refusal and counts the client until then.
       socket.write('421 Too many connections from your network. Please try again later\r\n')
       return socket.destroySoon()
     }
@@ -224,7 +224,7 @@ function answer(responseCode: number, text: string): Error {
   return Object.assign(new Error(text), { responseCode })
 }
 
-/** Reads the whole mail, so that the sender can be answered; keeps only the part that is read for reports. */
+/** Reads the whole mail, because the answer follows its end; keeps only the part that is read for reports. */
 async function beginningOf(stream: SMTPServerDataStream): Promise<Uint8Array> {
   const chunks: Buffer[] = []
   let length = 0

@@ -49,7 +49,7 @@ export function mailMessage(
   }
 }
 
-/** The address for reports of failures: it names the message if the service receives bounces. */
+/** The address for failure reports; it identifies the message if the service receives bounces. */
 function returnPath(
   ref: MessageRef,
   from: MailSender,
@@ -89,7 +89,7 @@ function headersOf(
   return { ...headers, [UNSUBSCRIBE]: `<${url}>`, [ONE_CLICK]: 'List-Unsubscribe=One-Click' }
 }
 
-/** Null if the service has no address that a mailbox provider would call: RFC 8058 section 3.1 requires https. */
+/** Null if a mailbox provider would not call the public address: RFC 8058 section 3.1 requires https. */
 function unsubscribeUrl(ref: MessageRef, { public_url, secret }: ProviderContext): string | null {
   const { protocol, hostname } = new URL(public_url)
   const isTrial = isLoopback(hostname.replace(/^\[|\]$/g, ''))

@@ -13,7 +13,7 @@ const FALLBACK = 'mail'
 
 /**
  * Names of the operators of a domain (RFC 2142), of its machines, or of roles that ask for secrets. No workspace gets one,
- * although its mark follows.
+ * not even with its mark.
  */
 const RESERVED = new Set(
   (
@@ -23,7 +23,7 @@ const RESERVED = new Set(
   ).split(' '),
 )
 
-// Controls would end the line, direction marks change the shown order, and the rest looks like an address.
+// Controls would end the line, direction marks change the displayed order, and the others look like an address.
 const UNSHOWN = /[\p{Cc}\p{Zl}\p{Zp}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069<>@"\\]/gu
 
 /** The display name as it is shown: one line that does not look like an address. */
@@ -33,9 +33,9 @@ export function displayName(text: string | null): string {
 }
 
 /**
- * The sender of a workspace's mail: `<name>-<mark>@<mail_domain>`. The name is a slug of the display name. The mark belongs to
- * the workspace, so no name leads to the address of another workspace, and the filters and blocks of receivers affect only
- * the workspace they are meant for. Source: interface, Overview; the form of the name is ours.
+ * The sender of a workspace's mail: `<name>-<mark>@<mail_domain>`. The name is a slug of the display name. The mark belongs
+ * to the workspace, so no name leads to the address of another workspace, and a receiver's filter or block affects one
+ * workspace only. Source: interface, Overview; the form of the name is ours.
  */
 export function mailSender(
   { mail_domain, from_local_part }: Pick<SmtpSettings, 'mail_domain' | 'from_local_part'>,
@@ -58,7 +58,7 @@ function slugOf(name: string): string {
   return words.join('-').slice(0, SLUG_LENGTH_MAX).replace(/-$/, '')
 }
 
-/** 32 bits: workspaces cannot choose their ids, and to get a given mark by chance takes 2,000 million signups. */
+/** 32 bits: workspaces cannot choose their ids, and a given mark takes about 2,000 million signups. */
 function markOf(workspace_id: string): string {
   return createHash('sha256').update(`sender ${workspace_id}`).digest('hex').slice(0, 8)
 }

@@ -156,7 +156,7 @@ function ofTransient({ enhanced }: Reply): Meaning {
 function ofAccount({ code, enhanced, stage, text }: Reply): Meaning | null {
   if (stage.startsWith('AUTH') || NOT_AUTHENTICATED.has(code)) return UNAUTHORIZED
   if (stage === 'STARTTLS') return INSECURE
-  // The session was not in the state that the client expected; the next mail gets a new one.
+  // The session was out of step with the client; the next mail gets a new session.
   if (code === 503) return UNAVAILABLE
   if (stage === 'CONN' || stage === 'EHLO' || stage === 'HELO') return REFUSES_US
   if (enhanced === '5.4.5') return RATE
@@ -190,7 +190,7 @@ function ofMail({ code, enhanced, stage }: Reply): Meaning {
   if (isMisunderstood(code, enhanced)) return MISUNDERSTOOD
   if (enhanced === '5.2.1' || isAboutRecipient(enhanced)) return { ...NO_SUCH, suppress: 'bounce' }
   if (enhanced?.startsWith('5.7.')) return BLOCKED
-  // Without an enhanced code it may also be a policy: the mail is rejected, the address not suppressed.
+  // Without an enhanced code the cause may be a policy: the mail is rejected, and the address is not suppressed.
   return isRecipient && enhanced === null && code !== 554 ? NO_SUCH : REFUSED
 }
 

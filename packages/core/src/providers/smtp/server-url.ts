@@ -11,7 +11,7 @@ const HOST = /^(?:[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?|\[[0-9a-f:.]{2,45}\])$/
 
 /**
  * Parses `smtp://user:password@host:port` (default port: 587) or `smtps://…` (465); null for anything else. A query is
- * refused: its options are settings, and an address from elsewhere must not weaken the security.
+ * refused: options are settings, and a copied address must not weaken the security.
  */
 export function mailServer(text: string): MailServer | null {
   if (/[\s\p{Cc}]/u.test(text) || !URL.canParse(text)) return null
@@ -31,7 +31,7 @@ export function mailServer(text: string): MailServer | null {
   }
 }
 
-/** Whether a host is this machine, so that no data crosses a network. */
+/** Whether a host is this machine: no data crosses a network. */
 export function isLoopback(host: string): boolean {
   return host === 'localhost' || host === '::1' || /^127(\.\d{1,3}){3}$/.test(host)
 }

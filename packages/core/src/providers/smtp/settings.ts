@@ -68,7 +68,7 @@ export const settings = z.strictObject({
       'must be the part of an address before the @',
     )
     .optional(),
-  /** Makes the service sign; not needed if the mail server signs. */
+  /** The DKIM key of the service; not needed if the mail server signs. */
   dkim: dkim.optional(),
   /** The most connections to the server, from each sending thread. */
   connections: z.int().min(1).max(100).default(10),
@@ -82,7 +82,7 @@ export const settings = z.strictObject({
   unsubscribe: z.boolean().default(true),
   /** The domain of bounces to `b+<token>@<bounce_domain>`; default with an intake: `bounce.<mail_domain>`. */
   bounce_domain: domain.optional(),
-  /** Send a mail in doubt again: with the same `Message-ID`, but the recipient may get it twice. */
+  /** Send a mail in doubt again with the same `Message-ID`; the recipient may get it twice. */
   resend_unknown: z.boolean().default(false),
   intake: intake.optional(),
 })
@@ -90,7 +90,7 @@ export const settings = z.strictObject({
 /** The parsed settings. */
 export type SmtpSettings = z.output<typeof settings>
 
-/** The domain of bounces, or null if the service does not receive them. */
+/** The domain of bounces; null if the service does not receive bounces. */
 export function bounceDomain({ bounce_domain, intake, mail_domain }: SmtpSettings): string | null {
   return bounce_domain ?? (intake ? `bounce.${mail_domain}` : null)
 }

@@ -10,7 +10,7 @@ import { faultOf, outcomeOf } from './outcome.ts'
 import { bounceDomain, type SmtpSettings } from './settings.ts'
 import { type Failure, openTransport, type Transport } from './transport.ts'
 
-/** Less than the 20 seconds in which every job of a batch must be answered. */
+/** Less than the 20 s within which every job of a batch needs an outcome. */
 const SEND_MAX_MS = 18_000
 
 /** Opens e-mail through a mail server. `send_max_ms` is the limit of one call, for tests. */

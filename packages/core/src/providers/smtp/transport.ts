@@ -6,17 +6,17 @@ import type { SmtpSettings } from './settings.ts'
 /** The result of sending one mail. */
 export type SendResult = { type: 'accepted' } | { type: 'failed'; failure: Failure }
 
-/** The reason why a server does not have a mail, or may not have it. */
+/** The reason why a server has not, or may not have, accepted a mail. */
 export interface Failure {
   /** The library's code, such as `ETIMEDOUT`. */
   code: string
-  /** The code of the system or of TLS, if it was their error. */
+  /** The code of an error of the system or of TLS. */
   cause: string | null
   /** The command that failed: `CONN`, `EHLO`, `STARTTLS`, `AUTH …`, `MAIL FROM`, `RCPT TO`, `DATA`. */
   stage: string
   /** The server's answer, with its code first; null if none came. It may contain addresses and is never shown. */
   reply: string | null
-  /** Whether the mail was written to its end: without an answer, the server may have it. */
+  /** Whether the whole mail was written: without an answer, the server may have it. */
   is_written: boolean
 }
 
@@ -34,8 +34,8 @@ const DNS_MAX_MS = 5_000
 const ANSWER_MAX_MS = 18_000
 
 /**
- * The number of further connections for a mail whose connection is found closed before a byte of the mail was written:
- * servers close idle connections, and the mail did not fail.
+ * The most further connections for a mail whose connection was closed before a byte of the mail was written: servers close
+ * idle connections, and the mail did not fail.
  */
 const STALE_MAX = 1
 
@@ -63,7 +63,7 @@ interface Progress {
   stream: Readable | null
 }
 
-/** Connections are opened by the first mails, and kept. */
+/** The first mails open the connections, which stay open. */
 export function openTransport(settings: SmtpSettings): Transport {
   const transporter = createTransport({
     ...serverOptions(settings),
@@ -129,7 +129,7 @@ function serverOptions(settings: SmtpSettings) {
     },
     ...(credentials && {
       auth: { user: credentials.user, pass: credentials.password },
-      // A configured password must be used, even if the server's list of features was cut on its way.
+      // A configured password must be used, even if the server's list of features lost `AUTH` on its way.
       forceAuth: true,
     }),
   }
@@ -152,7 +152,7 @@ function failureOf(error: unknown, { stream }: Progress): Failure {
     cause: typeof originalCode === 'string' ? originalCode : null,
     stage: typeof command === 'string' ? command : '',
     reply: typeof response === 'string' ? response : null,
-    // The final dot is written after the mail was read to its end, never before.
+    // The final dot is written only after the whole mail was read.
     is_written: stream?.readableEnded === true,
   }
 }

@@ -49,7 +49,7 @@ function read(fields: Fields, about: MessageRef | null, settings: TwilioSettings
 function readCall(fields: Fields, about: MessageRef | null): CallbackReading {
   const [sid, status] = [fields('CallSid') ?? '', fields('CallStatus')]
   if (!SID.test(sid) || status === undefined) return unreadable('It has no CallStatus')
-  // A person calls a number whose calls lead here. A rejected call costs nothing.
+  // A person calls one of our numbers. A rejected call costs nothing.
   if (fields('Direction') === 'inbound') {
     return { type: 'read', reports: [], answer: twiml('<Reject/>') }
   }
@@ -71,7 +71,7 @@ function twiml(verbs: string) {
   return { content_type: 'text/xml', body: `<Response>${verbs}</Response>` }
 }
 
-/** The message that the callback address names. */
+/** The message that the callback address identifies. */
 function aboutOf(url: string): MessageRef | null {
   const query = new URL(url).searchParams
   const [w, ...more_w] = query.getAll('w')

@@ -10,9 +10,9 @@ export type TwilioClient = twilio.Twilio
 const URI_MAX = 4_000
 
 /**
- * The client of Twilio's own package, on our HTTP client: connections, deadline and size limit are ours, nothing is
- * retried, and failures keep their headers and what is known of the bytes written, which the package's errors drop.
- * The host of a request is always ours: neither `TWILIO_REGION` nor an address in an answer leads the credentials away.
+ * The client of Twilio's own package, on our HTTP client: connections, deadline and size limit are ours, and no request is
+ * retried. Failures keep their headers and whether bytes were written, which the package's errors drop. The host of a
+ * request is always the configured one: neither `TWILIO_REGION` nor an address in an answer can redirect the credentials.
  */
 export function createTwilioClient(settings: TwilioSettings, http: ProviderClient): TwilioClient {
   const { account_sid, auth_token, api_key_sid, api_key_secret } = settings
@@ -63,8 +63,8 @@ function isSuccess(answer: ProviderAnswer, method: RequestOptions['method']): an
 }
 
 /**
- * The package takes any array of a page for its list: an error in a success would count as an empty list, and the message
- * would be sent again. And the time in which it trims the next address grows with the square of the length.
+ * The package reads any array of a page as its list: an error in a success would count as an empty list, and the message
+ * would be sent again. Its time to trim the next address grows with the square of the length.
  */
 function isPage(json: unknown, list: string): boolean {
   const next = fieldOf(json, 'next_page_uri') ?? ''

@@ -9,7 +9,7 @@ const WHATSAPP = 'whatsapp:'
 
 /**
  * A message from a person to one of our senders; null if its sender is not a number, as on channels that the service does
- * not have. A number in the pool of a messaging service stands for that service, unless the settings have the number.
+ * not have. The recipient is the messaging service for a number in its pool that the settings do not have.
  */
 export function receivedFrom(
   fields: Fields,

@@ -19,10 +19,10 @@ const TRIAL_PREFIX = 'Sent from your Twilio trial account - '
 const PAGE_SIZE = 500
 const PAGES_MAX = 10
 
-/** No further page is requested after this time: with the longest call added, a look-up stays within 20 seconds. */
+/** No further page is requested after this time, so that a look-up with its longest call stays within 20 s. */
 const PAGING_MS = 4_000
 
-/** Fields are as the answer has them: their types promise more than is checked. */
+/** The fields of the answer, unchecked: the types of the package promise more. */
 type Resource = MessageInstance | CallInstance
 
 interface Tools {
@@ -60,9 +60,9 @@ function isNotFound(error: unknown): boolean {
 }
 
 /**
- * Reads the list of everything that was sent to the recipient, and looks for the contents of this message. Twilio's
- * filters by date use the date of sending. A message that waits in Twilio's queue has none, and such a filter would hide
- * it. Twilio's lists are known to lag behind, so a missing message proves nothing for a while.
+ * Searches the list of all messages to the recipient for the contents of this message. Twilio's filters by date use the
+ * date of sending. A message that waits in Twilio's queue has none, and such a filter would hide it. Twilio's lists lag
+ * behind, so at first a missing message proves nothing.
  */
 async function findOne(job: LookupJob, tools: Tools): Promise<LookupResult> {
   const { settings, taken } = tools
@@ -97,7 +97,7 @@ async function readList(
       page = await page.nextPage()
     }
   } catch {
-    // A missing page proves nothing.
+    // A page that is missing proves nothing about the message.
   }
   return { resources, whole: false }
 }
@@ -110,7 +110,7 @@ interface Page {
 
 function isSame(resource: Resource, job: LookupJob, sender: string): boolean {
   return (
-    // NaN is not less: a resource without a date counts as new.
+    // A resource without a date (NaN) counts as new.
     !(createdMs(resource) < job.attempted_at_ms - CLOCK_SLACK_MS) &&
     String(resource.direction).startsWith('outbound') &&
     resource.to === addressOf(job.channel, job.recipient) &&
@@ -121,7 +121,7 @@ function isSame(resource: Resource, job: LookupJob, sender: string): boolean {
   )
 }
 
-/** Twilio shows neither a call's TwiML nor the name of a template: there, sender, recipient and time must do. */
+/** Twilio shows neither a call's TwiML nor the name of a template: these match by sender, recipient and time. */
 function hasSameContent(resource: Resource, job: LookupJob): boolean {
   if (!('body' in resource)) return true
   const { template, media } = job.content as WhatsappContent

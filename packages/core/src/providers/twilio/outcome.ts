@@ -18,7 +18,7 @@ export class UnsuccessfulCall extends Error {
 /** The id of a resource as Twilio makes it. */
 export const SID = /^(?:SM|MM|CA)[0-9a-f]{32}$/i
 
-/** The outcome of a success. Where the id cannot be read, the look-up finds it. */
+/** The outcome of a success. If the id cannot be read, the look-up finds it. */
 export function acceptedAs(sid: unknown, lookup_after_ms: number): Outcome {
   if (typeof sid !== 'string' || !SID.test(sid)) return ambiguous('The answer cannot be read')
   return { type: 'accepted', provider_message_id: sid, lookup_after_ms }
@@ -37,7 +37,7 @@ export function outcomeOf(error: unknown, now_ms: number): Outcome {
   return refusal(answer, now_ms)
 }
 
-/** What the operator should know of an error of Twilio's client; null stands for an answer that is not Twilio's. */
+/** The text for the operator about an error of Twilio's client; null stands for an answer that is not Twilio's. */
 export function problemOf(error: unknown): string {
   if (!(error instanceof UnsuccessfulCall)) return 'What answers at this address is not Twilio'
   const { answer } = error
@@ -69,7 +69,7 @@ function refusal(answer: Answered, now_ms: number): Outcome {
   return { type: 'retry', ...error, delay_ms, misconfigured: meaning.consequence }
 }
 
-/** Gateways answer in the place of Twilio, which may still be working. */
+/** A gateway answers in place of Twilio, which may still process the request. */
 function isGateway(status: number): boolean {
   return status === 502 || status === 504
 }
@@ -84,7 +84,7 @@ function meaningOfStatus(status: number): Meaning {
   if (status === 401 || status === 403) {
     return { consequence: 'provider', word: 'provider_unauthorized', text }
   }
-  // Another server answers at this address, or the account does not exist.
+  // Another server answers, or the account does not exist.
   if (status < 400 || status === 404 || status === 405 || status === 410) {
     return { consequence: 'provider', word: 'provider_misconfigured', text }
   }

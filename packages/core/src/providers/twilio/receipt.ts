@@ -47,8 +47,8 @@ export function messageReceipt({
 }
 
 /**
- * The receipt of a call's status; `duration_s` is null if it is not known. A call that ended and has no duration yet counts
- * as `sent`, since its cost depends on the duration.
+ * The receipt of a call's status; `duration_s` is null if it is not known. A call that ended without a known duration
+ * counts as `sent`, because its cost depends on the duration.
  */
 export function callReceipt({
   sid,
@@ -68,7 +68,7 @@ export function callReceipt({
   return { ...failure(sid, code, ['unanswered', 'The call ended at once']), duration_s: 0 }
 }
 
-/** Whether no further status is expected. A callback may still report `read` after a delivery. */
+/** Whether the status is final. A callback may still report `read` after a delivery. */
 export function isFinal({ status }: Receipt): boolean {
   return status !== 'sent'
 }

@@ -15,7 +15,7 @@ interface Refused {
   outcome: Outcome
 }
 
-/** The limit of a call without one: without a limit its cost has none. */
+/** The default limit of a call, because a call without a limit has an unlimited cost. */
 const CALL_MAX_S = 600
 
 /** How long a phone rings by default, in seconds: as at Twilio. */
@@ -25,8 +25,8 @@ export const RING_TIMEOUT_S = 60
 const TWIML_MAX = 4_000
 
 /**
- * The request for one message. The recipient is a number and nothing else, the sender is one of the settings: no part of
- * a message can add a parameter, name a SIP address or use another sender.
+ * The request for one message. The recipient is always a number, and the sender is one of the settings: no part of a
+ * message can add a parameter, name a SIP address or use another sender.
  * @param status_callback_base The address that Twilio reports to; null if Twilio cannot reach it.
  */
 export function requestFor(
@@ -66,8 +66,8 @@ export function requestFor(
 }
 
 /**
- * The address that Twilio reports to; null if Twilio cannot reach it, because Twilio would refuse the messages. A
- * stand-in on this machine can reach a loopback address.
+ * The address that Twilio reports to; null if Twilio cannot reach it, because Twilio would refuse the messages. A simulated
+ * Twilio on this machine can reach a loopback address.
  */
 export function callbackBase(
   { api_url }: Pick<TwilioSettings, 'api_url'>,
@@ -128,8 +128,8 @@ function callRequest(
 }
 
 /**
- * What a call does: reads the text out, or plays the recording, and hangs up. Every part that the caller of the API chose
- * is escaped: Twilio reads markup of a text out and never executes it, or a text could dial numbers at the account's cost.
+ * The TwiML of a call: reads the text out, or plays the recording, and hangs up. Every value of the API caller is escaped,
+ * because markup in a text could dial numbers at the account's cost.
  */
 function twimlFor({ text, language, voice, audio_url }: VoiceContent): string {
   const verb =
@@ -151,14 +151,14 @@ const ENTITIES: Record<string, string> = {
   "'": '&apos;',
 }
 
-/** Not a character of XML 1.0 (section 2.2), not even escaped. The flag `u` makes half of a surrogate pair match. */
+/** Not allowed in XML 1.0, not even escaped (section 2.2). The flag `u` makes half of a surrogate pair match. */
 const UNWRITABLE = /[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\u{10000}-\u{10ffff}]/gu
 
 function escaped(text: string): string {
   return text.replace(UNWRITABLE, ' ').replace(/[&<>"']/g, (char) => ENTITIES[char] ?? '')
 }
 
-/** The address names the message: Twilio signs the address, and returns nothing else of ours. */
+/** The address identifies the message: Twilio signs it, and returns no other value of ours. */
 function statusCallback(base: string, { workspace_id, message_id }: MessageRef): string {
   return `${base}?${new URLSearchParams({ w: workspace_id, m: message_id })}`
 }
@@ -172,7 +172,7 @@ function refused(error_code: string, text: string): Refused {
   return { type: 'refused', outcome }
 }
 
-/** The operator removed the sender from the settings after the message was accepted, and may put it back. */
+/** The operator removed the sender from the settings after the message was accepted, and may restore it. */
 function unknownSender(sender: string | null): Refused {
   return {
     type: 'refused',

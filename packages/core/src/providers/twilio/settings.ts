@@ -30,13 +30,13 @@ const apiUrl = z
   }, 'must have no user name, query or fragment')
   .transform((url) => url.replace(/(?<!\/)\/+$/, ''))
 
-/** The settings of an account at Twilio. `senders` says which channels it has and who may send on them. */
+/** The settings of an account at Twilio. `senders` lists the senders of each channel. */
 export const settings = z
   .strictObject({
     ...commonSettings,
     type: z.literal('twilio'),
     account_sid: sid('AC'),
-    /** The primary token: Twilio signs its callbacks with it, also if an API key makes the calls. */
+    /** The primary token. Twilio signs its callbacks with it, even if an API key makes the calls. */
     auth_token: z.string().regex(/^[0-9a-fA-F]{32}$/, 'must be 32 hexadecimal digits'),
     /** Calls the API in place of the auth token. */
     api_key_sid: sid('SK').optional(),

@@ -37,7 +37,7 @@ export function createTwilio(
 
   let opened: TwilioClient | undefined
 
-  /** Loads the package on the first call: a start, and the thread that reads callbacks, do without it. */
+  /** Loads the package on the first call: neither the start nor the thread that reads callbacks needs it. */
   async function open(): Promise<TwilioClient> {
     const { createTwilioClient } = await import('./client.ts')
     opened ??= createTwilioClient(settings, http)
@@ -70,7 +70,7 @@ export function createTwilio(
     async check() {
       const client = await open()
       try {
-        // The usual API keys may not read accounts.
+        // Standard API keys have no permission to read accounts.
         if (settings.api_key_sid !== undefined) {
           await client.messages.page({ pageSize: 1 })
           return null

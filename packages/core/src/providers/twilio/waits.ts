@@ -4,7 +4,7 @@ const SECOND_MS = 1_000
 const MINUTE_MS = 60 * SECOND_MS
 const HOUR_MS = 60 * MINUTE_MS
 
-/** How long lists may lag behind by default. Seen in twilio-java issue 442, twilio-node issue 647. */
+/** The default lag of lists. Source: twilio-java issue 442, twilio-node issue 647. */
 const LIST_LAG_S = 180
 
 /** Whether a list without the message proves that Twilio never accepted it. */
@@ -15,7 +15,7 @@ export function isListSettled(
   return now_ms - unknown_since_ms >= list_lag_s * SECOND_MS
 }
 
-/** Callbacks arrive within seconds. A later look-up is for messages whose callbacks were lost. */
+/** Callbacks arrive within seconds; a later look-up finds the result of a lost callback. */
 const WITH_CALLBACKS_MS = 5 * MINUTE_MS
 const WITHOUT_CALLBACKS_MS = 15 * SECOND_MS
 const POLL_MAX_MS = 2 * HOUR_MS
@@ -23,7 +23,7 @@ const POLL_MAX_MS = 2 * HOUR_MS
 /** Carriers that confirm deliveries do so within two days. A callback may still arrive later. */
 const POLL_END_MS = 48 * HOUR_MS
 
-/** The time until the first look-up. A call is looked up when it must have ended. */
+/** The time until the first look-up. A call is looked up after its latest possible end. */
 export function firstPollMs(
   { channel, max_duration_s }: SendJob,
   { has_callbacks, ring_timeout_s }: { has_callbacks: boolean; ring_timeout_s: number },

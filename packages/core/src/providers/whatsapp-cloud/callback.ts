@@ -44,7 +44,7 @@ function only(params: URLSearchParams, name: string): string | null {
   return value === undefined || more.length > 0 ? null : value
 }
 
-// Meta signs the raw bytes, in which it has escaped all but ASCII.
+// Meta signs the raw bytes, in which it escaped all characters that are not ASCII.
 function readNotification(
   { headers, body }: CallbackRequest,
   settings: CallbackSettings,

@@ -13,8 +13,8 @@ export interface Attempt {
 }
 
 /**
- * The outcome of an answer. Meta's code decides, not the HTTP status, which its documents call unreliable; the status
- * decides only without a code or with an unknown one. Source: Meta, Cloud API, Error codes.
+ * The outcome of an answer. It follows from Meta's code, because Meta's documents call the HTTP status unreliable; the
+ * status decides only without a known code. Source: Meta, Cloud API, Error codes.
  */
 export function outcomeOf(answer: ProviderAnswer, attempt: Attempt): Outcome {
   if (answer.type === 'not_sent') {
@@ -43,7 +43,7 @@ function acceptedOf({ json }: Answered): Outcome {
     type: 'accepted',
     provider_message_id: wamid,
     lookup_after_ms: null,
-    // A status without the opaque data has this id only.
+    // A status without the opaque data contains only this id.
     part_ids: [wamid],
   }
 }
@@ -62,7 +62,7 @@ function errorOf(json: unknown): GraphError | null {
 const SUBCODE_NO_SUCH_OBJECT = 33
 
 function failureOf({ code, subcode }: GraphError, answer: Answered, attempt: Attempt): Outcome {
-  // The phone number ID in the URL does not exist, not a part of the message.
+  // The phone number ID in the URL does not exist; the message is not at fault.
   const isNumberMissing = code === 100 && subcode === SUBCODE_NO_SUCH_OBJECT
   const meaning = meaningOf(isNumberMissing ? SUBCODE_NO_SUCH_OBJECT : code)
   if (!meaning) return byStatus(errorText(code, `HTTP ${answer.status}`), answer, attempt)
@@ -95,16 +95,16 @@ function outcomeOfMeaning(
 
 const BACKOFF_MAX_MS = 300_000
 
-/** The first delay, doubled by each attempt. Meta accepts one message in 6 s to one recipient. */
+/** The first delay, doubled by each attempt. Meta accepts one message to one recipient every 6 s. */
 const FIRST_BACKOFF_MS = { rate: 2_000, pair_rate: 6_000 } as const
 
 function backoffMs(kind: keyof typeof FIRST_BACKOFF_MS, attempt: number): number {
   return Math.min(FIRST_BACKOFF_MS[kind] * 2 ** (attempt - 1), BACKOFF_MAX_MS)
 }
 
-/** The outcome of an unknown code, or of an answer that is not Meta's but of a proxy. */
+/** The outcome of an unknown code, or of a proxy's answer. */
 function byStatus(text: string, { status, headers }: Answered, { now_ms }: Attempt): Outcome {
-  // An error with a status of success leaves open whether Meta accepted the message.
+  // After an error with a status of success, Meta may have accepted the message.
   if (status < 300 || isGateway(status)) return ambiguous(text)
   if (status >= 500 || status === 408 || status === 425 || status === 429) {
     const error_code = status === 429 ? 'rate_limited' : 'provider_unavailable'
@@ -113,7 +113,7 @@ function byStatus(text: string, { status, headers }: Answered, { now_ms }: Attem
   if ([401, 402, 403, 407].includes(status)) {
     return { ...retry('provider_unauthorized', text), misconfigured: 'provider' }
   }
-  // A redirect or a missing resource: the URL or the version is not that of the API.
+  // A redirect or a missing resource: the URL or the version of the API is wrong.
   if (status < 400 || status === 404 || status === 410) {
     return { ...retry('provider_misconfigured', text), misconfigured: 'provider' }
   }

@@ -14,9 +14,9 @@ interface Where {
 const TEXT_MAX = 65_536
 
 /**
- * A received text or medium. Null for other types (reactions, locations, contact cards, orders, system notes, those that
- * Meta calls unsupported), for messages of groups, and for senders who show a user name instead of a number, because there
- * is no number to reply to. Source: Meta, Cloud API, Messages webhook.
+ * A received text or media. Null for other types (reactions, locations, contact cards, orders, system notes,
+ * `unsupported`), for messages of groups, and for senders with a user name instead of a number, because there is no number
+ * to reply to. Source: Meta, Cloud API, Messages webhook.
  */
 export function receivedOf(message: Fields, { recipient, graph_url }: Where): Received | null {
   const { from, group_id } = message

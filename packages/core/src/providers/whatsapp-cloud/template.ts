@@ -2,7 +2,7 @@ import type { Outcome } from '../../contract/outside/provider.ts'
 import type { WhatsappContent } from '../../contract/resources/content.ts'
 import type { WhatsappCloudSettings } from './settings.ts'
 
-/** A message that Meta would refuse, or would send differently, is rejected before any call. */
+/** Rejects a message that Meta would refuse or change, before any call. */
 export type Refusal = Extract<Outcome, { type: 'rejected' }>
 
 export function refusal(error_code: string, error_message: string): Refusal {
@@ -88,7 +88,7 @@ function componentsOf(entries: readonly [string, string][]): Component[] | Refus
   ]
 }
 
-/** Null for positions mixed with names, and for positions with a gap. */
+/** Null if positions are mixed with names, or have a gap. */
 function parametersOf(entries: readonly [string, string][]): Parameter[] | null {
   const positions = entries.filter(([name]) => POSITION.test(name))
   if (positions.length === 0) {

@@ -2,7 +2,7 @@ import { LIMITS } from '../../contract/limits.ts'
 import type { ProviderType } from '../common-settings.ts'
 import { settings, type WhatsappCloudSettings } from './settings.ts'
 
-/** Meta's limit for one number, unless Meta has raised it or the number is in the app on a phone too. */
+/** Meta's default limit for one number. Another limit holds if Meta raised it, or if the app on a phone uses the number too. */
 const MESSAGES_PER_SECOND = 80
 
 /** WhatsApp by Meta's Cloud API. There are no look-ups, only callbacks. */
