@@ -196,7 +196,7 @@ export const MORE: readonly Mutant[] = [
   },
   {
     name: 'an adjustment makes the balance negative without --force',
-    file: 'packages/core/src/credits/adjust.ts',
+    file: 'packages/core/src/credits/bookings.ts',
     from: 'if (amount < 0 && left < 0 && !force)',
     to: 'if (amount < 0 && left < 0 && force === undefined)',
     test: { file: BOOKS, name: 'the rules of the ledger keep its books' },

@@ -1,47 +1,27 @@
 import { type Actor, type AuditedChange, auditRow, SERVICE } from '../audit/entry.ts'
-import { invalid, SvcError } from '../contract/errors.ts'
+import { SvcError } from '../contract/errors.ts'
 import { formatCredits, type Units } from '../contract/fields/units.ts'
 import { availableOf, type Entry, spendingDay, spentOn } from '../rules/decide.ts'
 import { burn, CONSUMING } from '../rules/lots.ts'
 import type { Runtime } from '../runtime/runtime.ts'
 import type { AccountRecord } from '../storage/ports/credits.ts'
 import type { Storage, Writes } from '../storage/ports/storage.ts'
-import { type Adjustment, adjust } from './adjust.ts'
-import { openLot } from './count-lots.ts'
-import { grantOperation } from './grant.ts'
+import { type Adjustment, adjust, type Booked, type Grant, give } from './bookings.ts'
 import { createHolding, type Holding } from './holding.ts'
-import { assertRoom } from './room.ts'
 import { setTerms, type TermsChange, termsOf } from './terms.ts'
 
-/** Credits given without payment. */
-export interface Grant {
-  amount: Units
-  /** A grant with the id of an earlier one gives nothing again. */
-  id?: string | undefined
-  actor: string
-  description?: string | undefined
-  /** When what is left of it expires; never unless told. */
-  expires_at?: Date | undefined
-}
-
-/** An entry, and whether it stood already. */
-export interface Booked {
-  entry: Entry
-  repeated: boolean
-}
-
-/** An account as it stands now. */
+/** The current state of an account. */
 export interface CreditAccount extends AccountRecord {
-  /** What may be spent: the balance without what is held. */
+  /** The balance without the held credits. */
   available: Units
-  /** Since midnight UTC; what `daily_limit` bounds. */
+  /** Spent since midnight UTC; `daily_limit` limits it. */
   spent_today: Units
 }
 
-/** Credits that are set aside for a message until its price is known. */
+/** Credits reserved for a message until its price is known. */
 export interface Hold {
   workspace_id: string
-  /** The id of the ledger entry that holds. */
+  /** The id of the hold's ledger entry. */
   id: string
   message_id: string
   /** Counts the holds of one message from 0. */
@@ -55,54 +35,56 @@ export interface Hold {
 /** A grant that expires. */
 export interface CreditLot {
   workspace_id: string
-  /** The id of the ledger entry that granted it. */
+  /** The id of the grant's ledger entry. */
   id: string
   amount: Units
   remaining: Units
   granted_seq: number
-  /** The last entry that `remaining` has counted. */
+  /** The sequence number of the last entry that `remaining` includes. */
   counted_seq: number
   expires_at: Date
   ended_at: Date | null
   created_at: Date
 }
 
-/** The accounts of workspaces and their ledger. Amounts are whole micro-credits. */
+/** The credit accounts of workspaces and their ledger. Amounts are whole micro-credits. */
 export interface Credits extends Holding {
   /**
-   * Gives credits to a workspace. With the `id` of an earlier grant nothing is given again: the entry that stands is
-   * answered, and expires when it did.
-   * @throws SvcError `not_found`; `validation_error` for an amount of 0 or below, another than the earlier grant's, one
-   * that brings the balance above `GIVEN_BALANCE_MAX`, or an expiry that is not to come.
+   * Gives credits to a workspace. With the `id` of an earlier grant, gives nothing and returns the earlier entry, whose
+   * expiry does not change.
+   * @throws SvcError `not_found`; `validation_error` for an amount of 0 or less, another amount than the earlier grant, a
+   * balance above 500,000,000 credits, or an expiry that is not in the future.
    */
   grant(workspaceId: string, grant: Grant): Promise<Booked>
   /**
    * Corrects a balance.
-   * @throws SvcError as `adjust`, and `not_found`.
+   * @throws SvcError `not_found`; `validation_error` for an amount of 0, an empty reason, another amount than an earlier
+   * adjustment with the same id, a balance further from 0 than 500,000,000 credits, or, without `force`, for taking more
+   * than is available.
    */
   adjust(workspaceId: string, adjustment: Adjustment): Promise<Booked>
   /**
-   * Changes on what terms a workspace spends, from the next request on.
-   * @throws SvcError as `termsOf`, and `not_found`.
+   * Changes the spending terms of a workspace, from the next request on.
+   * @throws SvcError `not_found`; `validation_error` for amounts below 0, a freeze without a reason, or an empty change.
    */
   setTerms(workspaceId: string, change: TermsChange, actor?: Actor): Promise<CreditAccount>
   /** @throws SvcError `not_found` */
   account(workspaceId: string): Promise<CreditAccount>
   /** The ledger, newest first. */
   entries(workspaceId: string, page: { limit: number; offset: number }): Promise<Entry[]>
-  /** What is held just now, the first to run out first. */
+  /** The open holds, by expiry. */
   holds(workspaceId: string, page: { limit: number; offset: number }): Promise<Hold[]>
-  /** Grants that will expire, the first first, with what is left of each just now. */
+  /** The grants that will expire, by expiry, with their remaining credits. */
   lots(workspaceId: string): Promise<CreditLot[]>
 }
 
-export function createCredits(given: {
+export function createCredits(options: {
   storage: Storage
   runtime: Runtime
-  /** The service's own threshold for a low balance, for whoever chooses it again; as it was unless told. */
+  /** The service's threshold for a low balance, for workspaces that return to it; undefined keeps their threshold. */
   lowBalance?: Units | null | undefined
 }): Credits {
-  const { storage, runtime, lowBalance } = given
+  const { storage, runtime, lowBalance } = options
   const { read } = storage
 
   async function account(workspaceId: string): Promise<CreditAccount> {
@@ -112,7 +94,7 @@ export function createCredits(given: {
     return { ...found, available: availableOf(found), spent_today }
   }
 
-  /** An entry that stood already changed nothing. */
+  /** Audits an entry, except one that an earlier call booked. */
   async function recordBooked(
     { audit }: Writes,
     action: 'credits.granted' | 'credits.adjusted',
@@ -131,7 +113,7 @@ export function createCredits(given: {
   }
 
   return {
-    ...createHolding(given),
+    ...createHolding(options),
     grant: (workspaceId, grant) =>
       storage.write(async (stores) => {
         await assertThere(stores, workspaceId)
@@ -156,8 +138,8 @@ export function createCredits(given: {
         return true
       })
       if (!isThere) throw notFound()
-      const { frozen_reason: _, ...told } = terms
-      runtime.log.info({ workspace_id: workspaceId, ...told }, 'terms of a workspace changed')
+      const { frozen_reason: _, ...changed } = terms
+      runtime.log.info({ workspace_id: workspaceId, ...changed }, 'terms of a workspace changed')
       return account(workspaceId)
     },
     account,
@@ -174,38 +156,7 @@ export function createCredits(given: {
   }
 }
 
-async function give(
-  stores: Writes,
-  workspaceId: string,
-  { grant, runtime }: { grant: Grant; runtime: Pick<Runtime, 'id' | 'now'> },
-): Promise<Booked> {
-  const { amount, id, actor, description, expires_at } = grant
-  if (amount <= 0) throw invalid('amount', 'A grant must be above 0 credits')
-  const operation = grantOperation(runtime, {
-    amount,
-    reference: { type: 'grant', id: id ?? runtime.id(), n: 0 },
-    campaign: 'operator',
-    actor,
-    description: description ?? null,
-  })
-  await assertRoom(stores, workspaceId, operation)
-  const posted = await stores.credits.post(workspaceId, operation)
-  if (!posted.ok) {
-    if (posted.reason !== 'ref_conflict') throw new Error(`a grant was refused: ${posted.reason}`)
-    const given = formatCredits(posted.standing.amount)
-    throw invalid('id', `Grant ${id} was given before, of ${given} credits`)
-  }
-  if ('repeated' in posted) return { entry: posted.repeated, repeated: true }
-  if (expires_at) {
-    if (expires_at <= operation.at) {
-      throw invalid('expires_at', 'A grant must expire in the future')
-    }
-    await openLot(stores, posted.entry, expires_at)
-  }
-  return { entry: posted.entry, repeated: false }
-}
-
-/** A freeze and its end are actions of their own; the reason is the operator's own text. */
+/** A freeze and its end have their own actions. */
 function auditedTerms(change: TermsChange): Pick<AuditedChange, 'action' | 'details'> {
   if (change.status === 'frozen') {
     return { action: 'workspace.frozen', details: { reason: change.reason ?? '' } }

@@ -16,13 +16,13 @@ import type { Overdue } from '../storage/ports/credits.ts'
 import type { Storage, Writes } from '../storage/ports/storage.ts'
 import { eachPage, eachWorkspace } from './overdue.ts'
 
-/** Credits set aside for something whose cost is known only at its end. */
+/** A reservation of credits for a message whose price is known only at its end. */
 export interface HoldRequest {
   message_id: string
-  /** Counts the holds of one message from 0: to extend one is to hold again, with the next number. */
+  /** Counts the holds of one message from 0. A further hold, with the next number, extends the first. */
   n: number
   amount: Units
-  /** When it is released by itself. */
+  /** When the hold is released automatically. */
   expires_at: Date
   channel: string
   quantity: number | null
@@ -31,49 +31,49 @@ export interface HoldRequest {
   description?: string | null | undefined
 }
 
-/** What became of a wish to hold. */
-export type Held =
+/** The result of a hold request. */
+export type HoldResult =
   | { ok: true; entry: Entry; repeated: boolean }
   | Refusal
-  /** The hold of that number was of another amount. */
+  /** An earlier hold with that number has another amount. */
   | { ok: false; reason: 'ref_conflict'; standing: Entry }
   /** The message was settled. */
   | { ok: false; reason: 'settled' }
 
-/** What became of a wish to end what is held; `entries` are those that ended it, now or before. */
-export type Ended =
+/** The result of ending holds. `entries` ended them, in this call or an earlier one. */
+export type HoldEndResult =
   | { ok: true; entries: Entry[]; repeated: boolean }
-  /** It was settled before, for another amount. */
+  /** An earlier settlement has another amount. */
   | { ok: false; reason: 'ref_conflict'; standing: Entry }
   | { ok: false; reason: 'not_held' }
 
-/** Holds, each verb one transaction; to repeat one changes nothing. Source: contract section 4. */
+/** Holds. Each function is one transaction, and a repeated call changes nothing. Source: contract section 4. */
 export interface Holding {
-  /** Sets credits aside, as far as the rules of spending allow. */
-  hold(workspaceId: string, hold: HoldRequest): Promise<Held>
-  /** Takes what was consumed and gives back the rest; see `planHoldSettle`. */
+  /** Reserves credits if the spending rules allow it. */
+  hold(workspaceId: string, hold: HoldRequest): Promise<HoldResult>
+  /** Takes the consumed amount and releases the rest; see `planHoldSettle`. */
   settle(
     workspaceId: string,
     messageId: string,
     settlement: { amount: Units; actor?: string | null | undefined },
-  ): Promise<Ended>
-  /** Gives everything back. */
+  ): Promise<HoldEndResult>
+  /** Releases all holds of the message. */
   void(
     workspaceId: string,
     messageId: string,
-    given?: { actor?: string | null | undefined },
-  ): Promise<Ended>
+    options?: { actor?: string | null | undefined },
+  ): Promise<HoldEndResult>
 }
 
-type Surroundings = { storage: Storage; runtime: Runtime }
+type HoldingParts = { storage: Storage; runtime: Runtime }
 
-export function createHolding({ storage, runtime }: Surroundings): Holding {
+export function createHolding({ storage, runtime }: HoldingParts): Holding {
   const end = (
     workspaceId: string,
     messageId: string,
     actor: string | null,
     plan: (about: Entry[]) => HoldEnd,
-  ): Promise<Ended> =>
+  ): Promise<HoldEndResult> =>
     storage.write(async (stores) => {
       const decided = plan(await lockedEntries(stores, workspaceId, [messageId]))
       switch (decided.outcome) {
@@ -102,11 +102,11 @@ export function createHolding({ storage, runtime }: Surroundings): Holding {
 }
 
 /**
- * Releases the holds that have run out by `now`; says how many. A call that nothing is held for any more cost nothing, as
- * far as is known. At most `limit` at a time, one transaction a workspace.
+ * Releases the holds that expired by `now` and returns their number. A call without holds counts as free until a report
+ * says otherwise. Reads `limit` holds at a time; one transaction for each workspace.
  */
 export async function releaseHolds(
-  { storage, runtime }: Surroundings,
+  { storage, runtime }: HoldingParts,
   now: Date,
   limit: number,
   isStopping = () => false,
@@ -129,16 +129,16 @@ async function releaseOf(
   const messageIds = [...new Set(holds.map(({ message_id }) => message_id))]
   await stores.messages.lock(workspaceId, messageIds)
   const entries = await lockedEntries(stores, workspaceId, messageIds)
-  const givenBack: string[] = []
+  const voided: string[] = []
   let released = 0
   for (const messageId of messageIds) {
     const about = entries.filter(({ ref_id }) => ref_id === messageId)
     const resolutions = planHoldRelease(about, overdueIds)
     await resolve(stores, resolutions, { workspaceId, messageId, actor: null, runtime })
     released += resolutions.length
-    if (resolutions.length > 0 && isGivenBack(about, resolutions)) givenBack.push(messageId)
+    if (resolutions.length > 0 && isGivenBack(about, resolutions)) voided.push(messageId)
   }
-  if (givenBack.length > 0) await stores.messages.uncharge(workspaceId, givenBack)
+  if (voided.length > 0) await stores.messages.uncharge(workspaceId, voided)
   return released
 }
 
@@ -146,7 +146,7 @@ async function hold(
   stores: Writes,
   workspaceId: string,
   { request, runtime }: { request: HoldRequest; runtime: Pick<Runtime, 'id' | 'now'> },
-): Promise<Held> {
+): Promise<HoldResult> {
   const { credits, creditHolds } = stores
   const { message_id, n, amount, expires_at } = request
   const about = await lockedEntries(stores, workspaceId, [message_id])
@@ -181,7 +181,7 @@ function holdOperation(runtime: Pick<Runtime, 'id' | 'now'>, request: HoldReques
   }
 }
 
-/** The entries about messages, with the account locked first: what they say holds until the transaction ends. */
+/** Locks the account first, so that the entries about the messages do not change until the transaction ends. */
 async function lockedEntries(
   { credits }: Writes,
   workspaceId: string,
@@ -204,8 +204,8 @@ async function resolve(
   const { workspaceId, messageId: message_id, actor, runtime } = about
   const entries: Entry[] = []
   for (const resolution of resolutions) {
-    const given = { id: runtime.id(), message_id, actor, at: runtime.now() }
-    const posted = await credits.post(workspaceId, resolutionOperation(resolution, given))
+    const booking = { id: runtime.id(), message_id, actor, at: runtime.now() }
+    const posted = await credits.post(workspaceId, resolutionOperation(resolution, booking))
     if (!posted.ok || 'repeated' in posted) throw new Error(`hold of ${message_id} ended before`)
     entries.push(posted.entry)
   }

@@ -26,7 +26,7 @@ const entry: Entry & { email: string } = {
   created_at: new Date('2026-05-04T09:00:00.000Z'),
 }
 
-it('tells of an entry the same under the same names, as CSV and as JSON', () => {
+it('writes the same values under the same names as CSV and as JSON', () => {
   const columns = LEDGER_CSV_HEADER.trim().split(',')
   const cells = ledgerCsvLine(entry).trim().split(',')
   const line: Record<string, unknown> = JSON.parse(ledgerJsonLine(entry))
@@ -39,6 +39,6 @@ it('tells of an entry the same under the same names, as CSV and as JSON', () => 
     created_at: '2026-05-04T09:00:00.000Z',
   })
   const texts = columns.map((column) => (line[column] === null ? '' : String(line[column])))
-  // A spreadsheet is not to run it.
+  // A spreadsheet must not run it as a formula.
   expect(cells).toEqual(texts.map((text) => (text === '=key' ? "'=key" : text)))
 })

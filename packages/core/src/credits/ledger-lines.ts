@@ -4,7 +4,7 @@ import type { Entry } from '../rules/decide.ts'
 
 type Booked = Entry & { email: string }
 
-/** What an exported ledger tells of an entry, in its order. */
+/** The columns of an exported ledger, in order. */
 const COLUMNS = [
   'workspace_id',
   'email',
@@ -39,7 +39,7 @@ const AMOUNTS: ReadonlySet<string> = new Set([
 /** The first line of an exported ledger. */
 export const LEDGER_CSV_HEADER = `${COLUMNS.join(',')}\r\n`
 
-/** An entry as a line of CSV (RFC 4180): amounts in credits as exact decimals, texts so that no spreadsheet runs them. */
+/** An entry as a line of CSV (RFC 4180): amounts are exact decimals in credits, and no text is a spreadsheet formula. */
 export function ledgerCsvLine(entry: Booked): string {
   return `${COLUMNS.map((column) => quoted(cellOf(column, entry[column]))).join(',')}\r\n`
 }
@@ -55,7 +55,7 @@ function quoted(cell: string): string {
   return /[",;\r\n]/.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell
 }
 
-/** An entry as a line of JSON (JSON Lines): the columns of the CSV under their names, amounts in credits as numbers. */
+/** An entry as a line of JSON (JSON Lines) with the names of the CSV columns; amounts are numbers in credits. */
 export function ledgerJsonLine(entry: Booked): string {
   const fields = COLUMNS.map((column) => [column, fieldOf(column, entry[column])])
   return `${JSON.stringify(Object.fromEntries(fields))}\n`

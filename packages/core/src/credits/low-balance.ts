@@ -4,9 +4,9 @@ import type { LowBalance } from '../storage/ports/low-balances.ts'
 import type { Storage } from '../storage/ports/storage.ts'
 
 export interface LowBalanceWatch {
-  /** Tells everybody who is to be told by now. Resolves when that is done, or when another server is at it. */
+  /** Notifies all owners that are due. Resolves when that is done, or if another server is doing it. */
   look(): Promise<void>
-  /** Looks no more, and lets a look under way end its step. */
+  /** Starts no further round and waits for the step that is running. */
   stop(): Promise<void>
 }
 
@@ -14,11 +14,12 @@ const EVERY_MS = 1_000
 
 const STEP_MAX = 256
 
-const NOT_TOLD = 'owners were not told of low balances'
+const NOT_NOTIFIED = 'owners were not notified of low balances'
 
 /**
- * Tells owners once for each time that their credits fell below the threshold: by a `credits.low` event, written with
- * the note that it was, and then by mail, which a crash in between loses. Source: contract section 7.
+ * Notifies an owner once each time the credits fall below the threshold: by a `credits.low` event, stored in the
+ * transaction that marks the owner as notified, and then by mail, which a crash in between loses. Source: contract
+ * section 7.
  */
 export function startLowBalanceWatch({
   storage,
@@ -28,9 +29,9 @@ export function startLowBalanceWatch({
 }: {
   storage: Storage
   runtime: Runtime
-  /** Promises a mail to the owner. */
+  /** Queues a mail to the owner. */
   mail: (low: LowBalance) => void
-  /** Told when deliveries were queued. */
+  /** Called when deliveries were queued. */
   onQueued: () => void
 }): LowBalanceWatch {
   let stopping = false
@@ -40,7 +41,7 @@ export function startLowBalanceWatch({
     if (!isLooking) void look()
   }, EVERY_MS).unref()
 
-  async function tell(workspaceId: string): Promise<void> {
+  async function notify(workspaceId: string): Promise<void> {
     const { low, isQueued } = await storage.write(async ({ lowBalances, webhooks }) => {
       const low = await lowBalances.tell(workspaceId)
       if (!low) return { low, isQueued: false }
@@ -52,14 +53,14 @@ export function startLowBalanceWatch({
     if (low) mail(low)
   }
 
-  /** Page after page, each owner alone: one who cannot be told just now keeps nobody else from it. */
-  async function tellAll(first: readonly string[]): Promise<void> {
+  /** Each owner alone: an error with one must not stop the others. */
+  async function notifyAll(first: readonly string[]): Promise<void> {
     let due = first
     while (due.length > 0) {
       for (const workspaceId of due) {
         if (stopping) return
-        await tell(workspaceId).catch((error) =>
-          runtime.log.warn({ err: error, workspace_id: workspaceId }, NOT_TOLD),
+        await notify(workspaceId).catch((error) =>
+          runtime.log.warn({ err: error, workspace_id: workspaceId }, NOT_NOTIFIED),
         )
       }
       if (due.length < STEP_MAX) return
@@ -72,15 +73,15 @@ export function startLowBalanceWatch({
     try {
       const due = await storage.read.lowBalances.due(STEP_MAX)
       if (due.length === 0) return
-      await (storage.alone ? storage.alone('low balance', () => tellAll(due)) : tellAll(due))
+      await (storage.alone ? storage.alone('low balance', () => notifyAll(due)) : notifyAll(due))
     } catch (error) {
-      runtime.log.warn({ err: error }, NOT_TOLD)
+      runtime.log.warn({ err: error }, NOT_NOTIFIED)
     } finally {
       isLooking = false
     }
   }
 
-  /** One after another: whoever asks for a look means what is due by then. */
+  /** Rounds run one after another, so that each covers the owners that are due when it is requested. */
   function look(): Promise<void> {
     last = last.then(lookNow)
     return last
@@ -103,7 +104,7 @@ function eventOf(
 ): FanOut {
   const at = now()
   const announced: FanOut = { events: [], deliveries: [], delivery_queue: [] }
-  // Test messages cost nothing: what is spent is live.
+  // Test messages cost nothing, so spent credits are always live.
   const data = { credits_balance: available, threshold, livemode: true, occurred_at: at }
   const low = { event: 'credits.low', data, workspace_id, message_id: null } as const
   fanOut(announced, low, subscribers, { at, newId: id })

@@ -5,13 +5,13 @@ import { eachPage, eachWorkspace } from './overdue.ts'
 
 const rows = ['w1', 'w2', 'w1', 'w3'].map((workspace_id, n) => ({ workspace_id, n }))
 
-it('eachWorkspace gives each its own rows, and adds up what was done', async () => {
-  const given: [string, number[]][] = []
+it('eachWorkspace calls work with the rows of each workspace and adds up the results', async () => {
+  const calls: [string, number[]][] = []
   const done = await eachWorkspace(rows, testRuntime('overdue').log, async (id, own) => {
-    given.push([id, own.map(({ n }) => n)])
+    calls.push([id, own.map(({ n }) => n)])
     return own.length
   })
-  expect(given).toEqual([
+  expect(calls).toEqual([
     ['w1', [0, 2]],
     ['w2', [1]],
     ['w3', [3]],
@@ -19,7 +19,7 @@ it('eachWorkspace gives each its own rows, and adds up what was done', async () 
   expect(done).toBe(4)
 })
 
-it('eachWorkspace goes on after one that fails, and says so', async () => {
+it('eachWorkspace logs an error and continues with the next workspace', async () => {
   const faults: object[] = []
   const fault = new Error('the books of w1 are broken')
   const log = { ...testRuntime('overdue').log, error: (fields: object) => void faults.push(fields) }
@@ -31,7 +31,7 @@ it('eachWorkspace goes on after one that fails, and says so', async () => {
   expect(faults).toEqual([{ err: fault, workspace_id: 'w1' }])
 })
 
-/** Five rows, of which some end at the same moment; read as a store does. */
+/** Five rows, some with the same end, in the order of a store. */
 const overdue = [1, 1, 1, 2, 3].map((ms, n) => ({ id: `${n}`, expires_at: new Date(ms) }))
 const read = async ({ after, limit }: { after: Overdue | null; limit: number }) => {
   const begin = after === null ? 0 : overdue.findIndex(({ id }) => id === after.id) + 1
@@ -39,11 +39,11 @@ const read = async ({ after, limit }: { after: Overdue | null; limit: number }) 
 }
 
 it.each([1, 2, 5, 9])(
-  'eachPage works on every row once, %d at a time, though none goes',
+  'eachPage reads every row once, %d at a time, even if none is removed',
   async (limit) => {
     const seen: string[] = []
-    const given = { read, limit, isStopping: () => false }
-    const done = await eachPage(given, async (rows) => {
+    const pages = { read, limit, isStopping: () => false }
+    const done = await eachPage(pages, async (rows) => {
       seen.push(...rows.map(({ id }) => id))
       expect(rows.length).toBeLessThanOrEqual(limit)
       return rows.length
@@ -52,7 +52,7 @@ it.each([1, 2, 5, 9])(
   },
 )
 
-it('eachPage begins no page once it is to stop', async () => {
+it('eachPage reads no page after isStopping', async () => {
   let pages = 0
   const isStopping = () => pages === 2
   await eachPage({ read, limit: 1, isStopping }, async () => ++pages)

@@ -2,9 +2,8 @@ import type { Log } from '../runtime/runtime.ts'
 import type { Overdue } from '../storage/ports/credits.ts'
 
 /**
- * Works through all that is overdue, at most `limit` rows at a time, until nothing is left or `isStopping`; adds up what
- * `work` says it did. Each page begins behind the last row of the one before: what stays overdue because it fails hides
- * nothing.
+ * Calls `work` with pages of at most `limit` overdue rows until the end or `isStopping`, and returns the sum of its
+ * results. Each page starts after the last row of the previous page, so that rows that fail do not block the others.
  */
 export async function eachPage<T extends Overdue>(
   {
@@ -30,8 +29,8 @@ export async function eachPage<T extends Overdue>(
 }
 
 /**
- * Works through rows that are overdue, workspace by workspace, and adds up what `work` says it did. What fails of one
- * workspace is logged and left for the next time: it must not hold up the others.
+ * Calls `work` with the rows of each workspace and returns the sum of its results. An error of one workspace is logged
+ * and must not stop the others; its rows are retried next time.
  */
 export async function eachWorkspace<T extends { workspace_id: string }>(
   rows: readonly T[],

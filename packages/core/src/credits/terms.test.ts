@@ -6,9 +6,9 @@ describe('termsOf', () => {
   const cases: [string, TermsChange, object][] = [
     ['a credit limit', { credit_limit: units(5) }, { credit_limit: 5 }],
     ['no daily limit', { daily_limit: null }, { daily_limit: null }],
-    ['a daily limit of nothing', { daily_limit: units(0) }, { daily_limit: 0 }],
+    ['a daily limit of 0', { daily_limit: units(0) }, { daily_limit: 0 }],
     [
-      'a threshold of its own',
+      'its own threshold',
       { low_balance: units(5) },
       { low_balance: 5, low_balance_default: false },
     ],
@@ -19,7 +19,7 @@ describe('termsOf', () => {
       { status: 'frozen', reason: ' disputed ' },
       { status: 'frozen', frozen_reason: 'disputed' },
     ],
-    ['its end', { status: 'active' }, { status: 'active', frozen_reason: null }],
+    ['the end of a freeze', { status: 'active' }, { status: 'active', frozen_reason: null }],
   ]
 
   it.each(cases)('sets the columns of %s, and no others', (_, change, terms) => {

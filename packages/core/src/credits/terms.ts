@@ -3,23 +3,22 @@ import type { Units } from '../contract/fields/units.ts'
 import type { Terms } from '../storage/ports/credits.ts'
 import type { Writes } from '../storage/ports/storage.ts'
 
-/** What an operator changes of the terms of a workspace; what is left out stays. */
+/** A change of a workspace's terms by the operator. Absent fields do not change. */
 export interface TermsChange {
-  /** How far below zero the workspace may go. */
+  /** How far below 0 the balance may go. */
   credit_limit?: Units | undefined
-  /** The most that may be spent on a day (UTC); null for no such limit. */
+  /** Maximum spending on one day (UTC); null: no limit. */
   daily_limit?: Units | null | undefined
-  /** Below this much available the owner is told; null for never, `default` for what the service says. */
+  /** The owner is notified below this amount; null: never; `default`: the threshold of the service. */
   low_balance?: Units | null | 'default' | undefined
-  /** A frozen workspace spends nothing; what was accepted goes on. */
+  /** A frozen workspace spends nothing; its accepted messages are sent. */
   status?: 'active' | 'frozen' | undefined
-  /** Why it is frozen: needed for that, and for nothing else. */
+  /** The reason of a freeze, which requires it. */
   reason?: string | undefined
 }
 
 /**
- * Sets terms; `lowBalance` is the service's own threshold, undefined where it is not known. Answers false without an
- * account.
+ * Sets terms. `lowBalance` is the service's threshold; undefined if not known. Returns false if there is no account.
  */
 export async function setTerms(
   { credits, lowBalances }: Pick<Writes, 'credits' | 'lowBalances'>,
@@ -34,19 +33,19 @@ export async function setTerms(
 
 /**
  * The columns that a change sets.
- * @throws SvcError `validation_error` for amounts below zero, a freeze without reason, and where nothing would change.
+ * @throws SvcError `validation_error` for amounts below 0, a freeze without a reason, or an empty change.
  */
 export function termsOf(change: TermsChange): Terms {
   const terms: Terms = {}
   if (change.credit_limit !== undefined) {
-    terms.credit_limit = atLeastNothing('credit_limit', change.credit_limit)
+    terms.credit_limit = atLeastZero('credit_limit', change.credit_limit)
   }
   if (change.daily_limit !== undefined) {
-    terms.daily_limit = atLeastNothing('daily_limit', change.daily_limit)
+    terms.daily_limit = atLeastZero('daily_limit', change.daily_limit)
   }
   if (change.low_balance === 'default') terms.low_balance_default = true
   else if (change.low_balance !== undefined) {
-    terms.low_balance = atLeastNothing('low_balance', change.low_balance)
+    terms.low_balance = atLeastZero('low_balance', change.low_balance)
     terms.low_balance_default = false
   }
   if (change.status === 'active') Object.assign(terms, { status: 'active', frozen_reason: null })
@@ -55,11 +54,11 @@ export function termsOf(change: TermsChange): Terms {
     if (!reason) throw invalid('reason', 'Freezing a workspace needs a reason')
     Object.assign(terms, { status: 'frozen', frozen_reason: reason })
   }
-  if (Object.keys(terms).length === 0) throw invalid('', 'Nothing to change was given')
+  if (Object.keys(terms).length === 0) throw invalid('', 'The request changes nothing')
   return terms
 }
 
-function atLeastNothing<T extends Units | null>(path: string, amount: T): T {
+function atLeastZero<T extends Units | null>(path: string, amount: T): T {
   if (amount !== null && amount < 0) throw invalid(path, `${path} must be 0 or above`)
   return amount
 }

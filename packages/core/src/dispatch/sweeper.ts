@@ -1,6 +1,6 @@
 import { LIMITS } from '../contract/limits.ts'
-import { expireLots } from '../credits/expire-lots.ts'
 import { releaseHolds } from '../credits/holding.ts'
+import { expireLots } from '../credits/lots.ts'
 import { PARTS_WAIT_MS } from '../inbound/parts.ts'
 import type { AuditRetention } from '../operating/audit-retention.ts'
 import type { Retention } from '../operating/retention.ts'

@@ -1,5 +1,5 @@
 import type { Units } from '../contract/fields/units.ts'
-import { grantOperation } from '../credits/grant.ts'
+import { grantOperation } from '../credits/bookings.ts'
 import type { Runtime } from '../runtime/runtime.ts'
 import type { Writes } from '../storage/ports/storage.ts'
 

@@ -1,7 +1,7 @@
 import type { Units } from '../../src/contract/fields/units.ts'
 import { createCredits } from '../../src/credits/credits.ts'
-import { expireLots } from '../../src/credits/expire-lots.ts'
-import { type Ended, type Held, releaseHolds } from '../../src/credits/holding.ts'
+import { type HoldEndResult, type HoldResult, releaseHolds } from '../../src/credits/holding.ts'
+import { expireLots } from '../../src/credits/lots.ts'
 import { accountOf } from '../storage/ledger-model.ts'
 import { attempt } from './attempt.ts'
 import { end, expire, hold, holdsOf, reap } from './books.ts'
@@ -105,7 +105,7 @@ function expiryFor({ random, clock, books }: History): number {
   return expires_ms
 }
 
-function wordForHeld(held: Held) {
+function wordForHeld(held: HoldResult) {
   if (held.ok) return held.repeated ? 'repeated' : 'booked'
   if (held.reason === 'insufficient_credits') {
     return { required: held.required, available: held.available }
@@ -114,7 +114,7 @@ function wordForHeld(held: Held) {
   return { required: held.required, limit: held.limit, spent: held.spent }
 }
 
-function wordForEnded(ended: Ended): string {
+function wordForEnded(ended: HoldEndResult): string {
   if (!ended.ok) return ended.reason
   return ended.repeated ? 'repeated' : 'booked'
 }

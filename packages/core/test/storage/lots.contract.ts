@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import { units } from '../../src/contract/fields/units.ts'
 import { createCredits } from '../../src/credits/credits.ts'
-import { expireLots } from '../../src/credits/expire-lots.ts'
+import { expireLots } from '../../src/credits/lots.ts'
 import { SMS_PRICE } from '../fixtures.ts'
 import { benchFor, type OpenStorage, only } from './bench.ts'
 import { soundLedger } from './ledger-sums.ts'

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import { UNITS_MAX, type Units, units } from '../../src/contract/fields/units.ts'
+import { GIVEN_BALANCE_MAX } from '../../src/credits/bookings.ts'
 import { createCredits } from '../../src/credits/credits.ts'
-import { GIVEN_BALANCE_MAX } from '../../src/credits/room.ts'
 import { SMS_PRICE } from '../fixtures.ts'
 import { benchFor, type OpenStorage } from './bench.ts'
 import { soundLedger } from './ledger-sums.ts'

@@ -1,16 +1,54 @@
 import type { Units } from '../contract/fields/units.ts'
 import type { LotRow } from '../rows/rows.ts'
-import { availableOf, type Operation } from '../rules/decide.ts'
-import { expiring } from '../rules/lots.ts'
+import { availableOf, type Entry, type Operation } from '../rules/decide.ts'
+import { burn, CONSUMING, expiring } from '../rules/lots.ts'
 import type { Runtime } from '../runtime/runtime.ts'
 import type { Overdue } from '../storage/ports/credits.ts'
 import type { Storage, Writes } from '../storage/ports/storage.ts'
-import { countLots } from './count-lots.ts'
 import { eachPage, eachWorkspace } from './overdue.ts'
 
 /**
- * Ends the lots that have expired by `now`, each with an `expire` of what is left of it and available, or with no entry
- * where that is nothing; says how many. At most `limit` at a time, one transaction a workspace.
+ * Subtracts the credits consumed up to the account's last entry, `seq`, from the open lots, and returns the lots in burn
+ * order. The caller holds the account's lock.
+ */
+async function countLots(
+  { creditLots }: Pick<Writes, 'creditLots'>,
+  workspaceId: string,
+  seq: number,
+): Promise<LotRow[]> {
+  const lots = await creditLots.open(workspaceId)
+  const [first] = lots
+  if (!first) return []
+  const span = { after: first.counted_seq, up_to: seq, kinds: CONSUMING }
+  const counted = burn(lots, await creditLots.consumed(workspaceId, span))
+  const changed = counted.filter((lot) => !lots.includes(lot))
+  await creditLots.recount(workspaceId, seq, changed)
+  return counted
+}
+
+/** Opens the lot of a grant that is the account's last entry. The caller holds the account's lock. */
+export async function openLot(
+  stores: Pick<Writes, 'creditLots'>,
+  { workspace_id, id, amount, seq, created_at }: Entry,
+  expires_at: Date,
+): Promise<void> {
+  await countLots(stores, workspace_id, seq)
+  await stores.creditLots.insert({
+    workspace_id,
+    id,
+    amount,
+    remaining: amount,
+    granted_seq: seq,
+    counted_seq: seq,
+    expires_at,
+    ended_at: null,
+    created_at,
+  })
+}
+
+/**
+ * Ends the lots that expired by `now` and returns their number. Books an `expire` entry for the remaining credits of a
+ * lot that are available, if any. Reads `limit` lots at a time; one transaction for each workspace.
  */
 export async function expireLots(
   { storage, runtime }: { storage: Storage; runtime: Runtime },
