@@ -15,7 +15,7 @@ import { STATUS } from './status-table.ts'
 
 type Peer = Pick<BindSettings, 'host' | 'port' | 'tls'>
 
-export interface ConnectionEvents {
+interface ConnectionEvents {
   connected(): void
   /** The SMSC answered a request. */
   answered(pdu: Pdu): void
