@@ -77,7 +77,7 @@ describe('gsm7Suggestion', () => {
   test.each([
     ['GSM-7 already', 'Grüße [€]'],
     ['empty', ''],
-    ['nothing would be left', '\u200b\ufeff'],
+    ['the result is empty', '\u200b\ufeff'],
     ['an emoji', '“Hi” 😀'],
     ['another script', '“Код” 1'],
     ['an accent that GSM-7 lacks', 'façade'],

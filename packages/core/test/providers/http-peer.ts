@@ -21,7 +21,7 @@ export interface PeerRequest {
   path: string
   headers: Record<string, string>
   body: string
-  /** Whether the peer accepted the message, whatever it answered then. Outcomes are compared with this. */
+  /** Whether the peer accepted the message, with any answer. Outcomes are compared with this. */
   accepted: boolean
 }
 

@@ -4,7 +4,7 @@ import { sandbox, sandboxType } from '../../src/providers/sandbox.ts'
 import { providerContract } from './provider.contract.ts'
 import type { Fate } from './provider-harness.ts'
 
-/** The sandbox’s own numbers. Source: contract section 9. */
+/** The numbers of the sandbox. Source: contract section 9. */
 const NUMBERS: Partial<Record<Fate, string>> = {
   reject: '+15005550001',
   unavailable: '+15005550009',
@@ -33,7 +33,7 @@ providerContract('sandbox', {
   },
 })
 
-it('tells how a message ended that was sent before the clock was set back', async () => {
+it('reports the end of a message that was sent before the clock was set back', async () => {
   const now_ms = Date.UTC(2026, 0, 1)
   const job = { message_id: 'm1', channel: 'sms', recipient: '+255700000001', now_ms }
   const sent_later = { ...job, attempted_at_ms: now_ms + 3_600_000 } as LookupJob

@@ -139,7 +139,7 @@ describe('details', () => {
     expect(refusal.message).toBe(refusal.details?.[0]?.message)
   })
 
-  test('name an empty required field once, whatever number of rules it breaks', () => {
+  test('name an empty required field once, even if it breaks several rules', () => {
     const schema = z.object({ a: z.string().min(1).regex(/x/) })
     expect(refusalOf(schema, { a: '' }).details).toEqual([
       { path: 'a', message: 'Missing required field: a' },
@@ -149,9 +149,9 @@ describe('details', () => {
 
 describe('success', () => {
   test('returns the decoded value and does not change the input', () => {
-    const given = { ...sms, scheduled_at: '2026-05-04T09:30:00+03:00' }
-    const read = decode(send, Object.freeze(given))
+    const input = { ...sms, scheduled_at: '2026-05-04T09:30:00+03:00' }
+    const read = decode(send, Object.freeze(input))
     expect(read.scheduled_at).toEqual(new Date('2026-05-04T06:30:00.000Z'))
-    expect(given.scheduled_at).toBe('2026-05-04T09:30:00+03:00')
+    expect(input.scheduled_at).toBe('2026-05-04T09:30:00+03:00')
   })
 })

@@ -25,7 +25,7 @@ export const AUDIT_ACTIONS = {
   'credits.granted': 'An operator granted credits.',
   'credits.adjusted': 'An operator corrected the balance.',
   'terms.updated': 'An operator changed the spending limits; `changed` names the fields.',
-  'workspace.frozen': 'The workspace may not spend credits any more; `reason` gives the reason.',
+  'workspace.frozen': 'The workspace may not spend credits; `reason` says why.',
   'workspace.unfrozen': 'The workspace may spend again.',
   'purchase.refunded': 'An operator requested the refund of a purchase.',
   'recipient.erased': 'The erasure of one recipient began. The address is not recorded.',

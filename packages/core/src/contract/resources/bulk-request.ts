@@ -15,8 +15,8 @@ const variables = z
   .custom<BulkVariables>(isRecord, {
     error: (issue) => `${(issue.path ?? []).join('.')} must be an object`,
   })
-  .superRefine((given, ctx) => {
-    const entries = Object.entries(given)
+  .superRefine((values, ctx) => {
+    const entries = Object.entries(values)
     const fault = (message: string, path: string[] = []) =>
       ctx.addIssue({ code: 'custom', message, path })
     if (entries.length > LIMITS.bulk_variables) {

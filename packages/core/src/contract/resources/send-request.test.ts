@@ -33,7 +33,7 @@ describe('accepted unchanged', () => {
     ['everything that is common', { ...sms('Hi'), metadata: { a: 1 }, expires_in: 60 }],
     ['an e-mail with a text alone', mail({})],
     ['an e-mail with html alone', mail({ text: undefined, html: '<p>x</p>' })],
-    ['an empty html beside a text', mail({ html: '' })],
+    ['an empty html next to a text', mail({ html: '' })],
     ['a display name', { ...mail({}), from: 'Example Ltd' }],
     ['a reply address', mail({ reply_to: 'help@example.com' })],
     [

@@ -109,7 +109,7 @@ describe('verify accepts', () => {
       { ok: true, scheme: 'hex', timestamp: null, event_id: null },
     ],
     [
-      'bare hex by itself',
+      'bare hex without headers',
       { headers: undefined, signature: headers['X-Svc-Signature'] },
       { ok: true, scheme: 'hex' },
     ],

@@ -58,8 +58,8 @@ const HINTS: Record<VerificationFailure, string> = {
   secret_unusable: 'Give the secret that was shown when the webhook was created (whsec_…).',
   body_already_parsed: 'Pass the raw body, a string or bytes: read it before a JSON parser does.',
   missing_signature: 'The request has neither webhook-signature nor X-Svc-Signature.',
-  missing_id: 'webhook-signature needs the header webhook-id beside it.',
-  missing_timestamp: 'webhook-signature needs the header webhook-timestamp beside it.',
+  missing_id: 'webhook-signature needs the header webhook-id.',
+  missing_timestamp: 'webhook-signature needs the header webhook-timestamp.',
   malformed_timestamp: 'webhook-timestamp must be whole seconds since 1970.',
   malformed_signature: 'Expected 64 lowercase hex digits, bare or after sha256=, or v1,<base64>.',
   signature_mismatch:
