@@ -56,7 +56,7 @@ export type VerificationResult =
 
 const HINTS: Record<VerificationFailure, string> = {
   secret_unusable: 'Give the secret that was shown when the webhook was created (whsec_…).',
-  body_already_parsed: 'Pass the raw body, a string or bytes: read it before a JSON parser does.',
+  body_already_parsed: 'Pass the raw body, a string or bytes: read it before any JSON parser does.',
   missing_signature: 'The request has neither webhook-signature nor X-Svc-Signature.',
   missing_id: 'webhook-signature needs the header webhook-id.',
   missing_timestamp: 'webhook-signature needs the header webhook-timestamp.',
