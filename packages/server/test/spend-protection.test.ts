@@ -233,7 +233,7 @@ describe('numbers in sequence', () => {
     await world().bulk(key, { recipients: range(20) })
     expect(world().lines).toMatchObject([
       {
-        msg: 'workspace frozen: it wrote to numbers in sequence',
+        msg: 'workspace frozen: it sent to numbers in sequence',
         workspace_id: owner.id,
         numbers: 11,
         prefix_length: 11,
