@@ -5,7 +5,7 @@ import { openShop, SECRETS, type Shop } from './stripe-shop.ts'
 
 const UNSIGNED = refusal(
   'validation_error',
-  'The payment notification is not signed as it must',
+  'The payment notification has no valid signature',
   'Stripe-Signature',
 )
 

@@ -13,7 +13,7 @@ const HOUR_MS = 60 * 60_000
 const DECLINED = refusal('insufficient_credits', 'Credit purchase failed')
 const UNSIGNED = refusal(
   'validation_error',
-  'The payment notification is not signed as it must',
+  'The payment notification has no valid signature',
   'Stripe-Signature',
 )
 

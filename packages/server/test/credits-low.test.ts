@@ -62,7 +62,9 @@ describe('credits that fall below the threshold', () => {
         data: { credits_balance: 2, threshold: 3, livemode: true, occurred_at },
       },
     ])
-    expect(mails).toEqual([expect.stringContaining('has 2 credits left, less than the 3 below')])
+    expect(mails).toEqual([
+      expect.stringContaining('has 2 credits left, less than its threshold of 3.'),
+    ])
     await world().send(owner.key)
     await world().advance(60_000)
     expect(await noticesOf(owner)).toEqual({ events, mails })

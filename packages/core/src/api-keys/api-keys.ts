@@ -16,19 +16,19 @@ import { assertCredentialHolds } from './credential.ts'
 import { hashKey, isWellFormed, mintKey, prefixOf } from './key.ts'
 import { createUsage } from './usage.ts'
 
-/** Who a request with an API key is. */
+/** The identity of a request with an API key. */
 export interface KeyIdentity {
   workspace_id: string
   api_key_id: string
   scopes: readonly Scope[]
   mode: 'live' | 'test'
-  /** What it may spend on a day (UTC); null where nothing holds it back. */
+  /** The most credits it may spend in a day (UTC); null for no limit. */
   daily_credit_limit: Units | null
 }
 
-/** The API keys of workspaces: made, listed, ended, and what requests prove themselves with. */
+/** The API keys of workspaces. */
 export interface ApiKeys {
-  /** @throws SvcError `validation_error` when it would be expired from the beginning, or one too many. */
+  /** @throws SvcError `validation_error` when `expires_at` is not in the future, or the limit of keys is reached. */
   create(
     workspaceId: string,
     request: Body<typeof endpoints.create>,
@@ -42,11 +42,11 @@ export interface ApiKeys {
   /** @throws SvcError `not_found` when the workspace has no such key. */
   deactivate(workspaceId: string, keyId: string, actor?: Actor): Promise<void>
   /**
-   * Whose key this is. Never from a cache: a deactivated key is refused by the very next request.
-   * @throws SvcError `unauthorized` or, from an address that the key does not allow, `forbidden`.
+   * Returns the identity of a key, never from a cache: a deactivated key is refused from the next request on.
+   * @throws SvcError `unauthorized`; `forbidden` for an address that the key does not allow.
    */
   authenticate(key: string, address: string): Promise<KeyIdentity>
-  /** Writes down what is not yet written of `last_used_at`. */
+  /** Stores pending changes of `last_used_at`. */
   flush(): Promise<void>
   close(): Promise<void>
 }
@@ -65,16 +65,16 @@ export function createApiKeys({
   quotas: Pick<Quotas, 'api_keys'>
 }): ApiKeys {
   const usage = createUsage({ storage, runtime })
-  // Parsed lists, by their own text: a list that is changed is another text.
-  const parsed = new Map<string, ReturnType<typeof addressList>>()
+  // By the text of the list: a changed list has another text.
+  const parsed = new Map<string, BlockList>()
 
   function mayCallFrom(key: ApiKeyRow, address: string): boolean {
     if (!key.allowed_ips) return true
     const text = key.allowed_ips.join(',')
-    const list = parsed.get(text) ?? addressList(key.allowed_ips)
+    const list = parsed.get(text) ?? parseNetworks(key.allowed_ips)
     if (parsed.size > 1000) parsed.clear()
     parsed.set(text, list)
-    return list.has(address)
+    return list.check(address, familyOf(address))
   }
 
   return {
@@ -99,7 +99,7 @@ export function createApiKeys({
       }
       const isVerified = await storage.write(async (stores) => {
         const { workspaces, apiKeys, audit } = stores
-        // Locks the workspace too: callers that come at once would otherwise count the same keys.
+        // Locks the workspace too: concurrent requests would otherwise count the same keys.
         await assertCredentialHolds(stores, workspaceId, actor)
         const active = await apiKeys.countActive(workspaceId, at)
         if (active >= quotas.api_keys) throw tooMany(quotas.api_keys)
@@ -170,18 +170,21 @@ function alreadyExpired(): SvcError {
   return invalid('expires_at', 'expires_at must be in the future')
 }
 
-function recordOf({ key_hash: _, ...row }: ApiKeyRow): ApiKey {
-  return { ...row, scopes: row.scopes as Scope[] }
-}
-
-/** Parses IP addresses and CIDR networks. An IPv4-mapped IPv6 address is the same as its IPv4 address. */
-function addressList(networks: readonly string[]) {
+/** Parses IP addresses and CIDR networks. An IPv4-mapped IPv6 address matches the IPv4 one. */
+function parseNetworks(networks: readonly string[]): BlockList {
   const list = new BlockList()
   for (const network of networks) {
     const [address = '', prefix] = network.split('/')
-    const family = isIPv6(address) ? 'ipv6' : 'ipv4'
-    if (prefix === undefined) list.addAddress(address, family)
-    else list.addSubnet(address, Number(prefix), family)
+    if (prefix === undefined) list.addAddress(address, familyOf(address))
+    else list.addSubnet(address, Number(prefix), familyOf(address))
   }
-  return { has: (address: string) => list.check(address, isIPv6(address) ? 'ipv6' : 'ipv4') }
+  return list
+}
+
+function familyOf(address: string): 'ipv4' | 'ipv6' {
+  return isIPv6(address) ? 'ipv6' : 'ipv4'
+}
+
+function recordOf({ key_hash: _, ...row }: ApiKeyRow): ApiKey {
+  return { ...row, scopes: row.scopes as Scope[] }
 }

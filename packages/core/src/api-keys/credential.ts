@@ -3,10 +3,10 @@ import { SvcError } from '../contract/errors.ts'
 import type { Writes } from '../storage/ports/storage.ts'
 
 /**
- * Checks the credential of a request again, in the transaction of a change that outlives it: a new key, a webhook. The
- * admission came before the body was read and before host names were looked up, which takes as long as a client likes. Locks
- * the workspace, as everything that ends all credentials does: a change comes before that, and is ended with them, or is refused.
- * @throws SvcError 401 for a session that has ended and a key that was deactivated since.
+ * Checks the credential of a request again, in the transaction that creates a key or a webhook, which outlives the
+ * credential. The first check came before the body was read and host names were resolved, and a client can prolong both.
+ * Locks the workspace, as the revocation of all credentials does: the change is either revoked with them or refused.
+ * @throws SvcError 401 for an ended session or a deactivated key.
  */
 export async function assertCredentialHolds(
   { workspaces, sessions, apiKeys }: Pick<Writes, 'workspaces' | 'sessions' | 'apiKeys'>,

@@ -7,7 +7,7 @@ const RANDOM_LENGTH = 32
 const CHECKSUM_LENGTH = 6
 const SHOWN_LENGTH = 12
 
-/** Bytes from here on would make the first letters of the alphabet likelier than the last. */
+/** Higher bytes would make the first characters of the alphabet more likely than the last. */
 const FAIR_BYTES = 256 - (256 % BASE)
 
 const FORM = /^svc_(?:test_)?[0-9A-Za-z]{38}$/
@@ -24,14 +24,14 @@ export function mintKey(mode: 'live' | 'test', bytes: (count: number) => Buffer)
   return body + checksum(body)
 }
 
-/** Whether a text can be a key at all: a mistyped one is refused without looking it up. */
+/** Whether a text can be a key: a mistyped key is refused without a query. */
 export function isWellFormed(key: string): boolean {
   if (!FORM.test(key)) return false
   const body = key.slice(0, -CHECKSUM_LENGTH)
   return checksum(body) === key.slice(-CHECKSUM_LENGTH)
 }
 
-/** What is stored instead of the key. A fast hash is right for a secret of 190 random bits. */
+/** The stored form of a key. A fast hash suffices for a secret of 190 random bits. */
 export function hashKey(key: string): string {
   return hash('sha256', key)
 }

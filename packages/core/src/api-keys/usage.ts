@@ -3,17 +3,15 @@ import type { ApiKeyRow } from '../rows/rows.ts'
 import type { Runtime } from '../runtime/runtime.ts'
 import type { Storage } from '../storage/ports/storage.ts'
 
-/** A first use shows within a second; later ones are written once a minute. */
+/** A first use is stored within a second; later ones at most once a minute. */
 const FIRST_MS = 1_000
 
 const WRITE_MAX = 50
 
-/** How many keys' uses may wait to be written. */
+/** Keys whose use waits to be stored. */
 const WAITING_MAX = 10_000
 
-/**
- * Writes `last_used_at` behind the requests, so that a use costs no write: at most one for each key and minute.
- */
+/** Stores `last_used_at` in the background, at most once a minute for each key. */
 export function createUsage({ storage, runtime }: { storage: Storage; runtime: Runtime }) {
   let waiting = new Map<string, { workspace_id: string; id: string; at: Date }>()
   let timer: NodeJS.Timeout | null = null
@@ -22,11 +20,11 @@ export function createUsage({ storage, runtime }: { storage: Storage; runtime: R
     if (timer) clearTimeout(timer)
     timer = null
     if (waiting.size === 0) return
-    // In one order everywhere, so that servers which saw the same keys do not wait for each other in a ring.
+    // Sorted, so that servers which update the same keys do not deadlock.
     const uses = [...waiting.values()].sort((a, b) => (a.id < b.id ? -1 : 1))
     waiting = new Map()
     try {
-      // In small transactions: sends wait while one runs.
+      // In small transactions, because sends wait while one runs.
       for (let at = 0; at < uses.length; at += WRITE_MAX) {
         await storage.write(({ apiKeys }) => apiKeys.touch(uses.slice(at, at + WRITE_MAX)))
       }
@@ -37,10 +35,9 @@ export function createUsage({ storage, runtime }: { storage: Storage; runtime: R
 
   return {
     flush,
-    /** Notes a use of `key`. */
     note(key: Pick<ApiKeyRow, 'workspace_id' | 'id' | 'last_used_at'>, at: Date): void {
       const age_s = key.last_used_at ? (at.getTime() - key.last_used_at.getTime()) / 1000 : null
-      // One of a time to come was noted while the clock was ahead.
+      // A use in the future was stored while the clock was ahead.
       if (age_s !== null && Math.abs(age_s) < LIMITS.api_key_touch_s) return
       if (waiting.has(key.id) || waiting.size >= WAITING_MAX) return
       waiting.set(key.id, { workspace_id: key.workspace_id, id: key.id, at })

@@ -1,12 +1,12 @@
 import type { KeyIdentity } from './api-keys.ts'
 
 /**
- * Who asks for a workspace's data: its id stands for all of it. A test key sees and changes test data only; what is
- * live does not exist for it.
+ * The reader of a workspace's data. A workspace id sees all of it; a test key sees and changes test data only, and gets
+ * `not_found` for live data.
  */
 export type Viewer = string | Pick<KeyIdentity, 'workspace_id' | 'mode'>
 
-/** What a viewer sees: everything of a workspace, or only rows whose `livemode` is false. */
+/** All rows of a workspace, or only those whose `livemode` is false. */
 export interface View {
   workspace_id: string
   livemode?: false
@@ -18,7 +18,7 @@ export function viewOf(viewer: Viewer): View {
   return mode === 'test' ? { workspace_id, livemode: false } : { workspace_id }
 }
 
-/** The row, where the view has it; null for one that is not there, or is live and seen by a test key. */
+/** The row if the view contains it; null for a live row and a test key. */
 export function seen<Row extends { livemode: boolean }>(
   { livemode }: Pick<View, 'livemode'>,
   row: Row | null,

@@ -7,26 +7,26 @@ import type { OperatorAuditFilter } from '../storage/ports/audit.ts'
 import type { Storage } from '../storage/ports/storage.ts'
 import { auditRow, SERVICE } from './entry.ts'
 
-/** An entry with the workspace that it concerns; null for the service itself. */
+/** An entry with its workspace; null for the service itself. */
 export interface OperatorAuditEntry extends AuditEntry {
   workspace_id: string | null
 }
 
-/** Who changed what. */
+/** The audit log. */
 export interface Audit {
   /** The entries of a workspace, newest first. */
   list(
     workspaceId: string,
     query: Query<typeof endpoints.list>,
   ): Promise<{ audit_entries: AuditEntry[]; total: number }>
-  /** The entries of all workspaces and of the service itself, newest first: for the operator. */
+  /** The entries of all workspaces and of the service itself, newest first, for the operator. */
   ofAll(
     filter: OperatorAuditFilter,
     page: { limit: number; offset: number },
   ): Promise<OperatorAuditEntry[]>
   /**
-   * Records which settings differ from those of the last start. Values are kept as keyed digests only. The first start
-   * of a database records the names of all settings.
+   * Records the names of settings that differ from the last start; at the first start of a database, of all settings.
+   * Values are stored only as keyed digests.
    */
   noteSettings(settings: Readonly<Record<string, string>>): Promise<void>
 }
@@ -76,8 +76,8 @@ export function createAudit({
 }
 
 /**
- * Short on purpose: 16 bits find a change (one in 65,536 escapes), and do not let the holder of a stolen database test
- * guesses of a password among the settings. Keyed, so that databases differ.
+ * 16 bits: enough to find a change (one in 65,536 is missed), and too few to test guesses of a password with a stolen
+ * database. Keyed, so that databases differ.
  */
 function digestOf(key: string, name: string, value: string): string {
   return createHmac('sha256', key).update(`${name}\0${value}`).digest('hex').slice(0, 4)

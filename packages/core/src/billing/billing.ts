@@ -14,19 +14,19 @@ import { createSyncAll, type SyncOptions, type SyncReport } from './sync-all.ts'
 import { createSyncPurchase, paymentOf } from './sync-purchase.ts'
 import { transactionOf } from './transactions.ts'
 
-/** A purchase, as an operator sees it. */
+/** A purchase, for operators. */
 export interface Purchase {
   id: string
   workspace_id: string
   package_id: string
   status: PurchaseStatus
-  /** The credits that the workspace gets, bonus included, in micro-credits. */
+  /** The bought credits, including the bonus, in micro-credits. */
   credits: Units
   /** The price in minor units of its currency. */
   amount: number
   currency: string
   provider: string
-  /** The checkout session at the payment provider; null until it has answered. */
+  /** The checkout session at the payment provider; null until the provider has opened it. */
   session_id: string | null
   /** The payment of the session; null until it is known. */
   payment_id: string | null
@@ -35,7 +35,7 @@ export interface Purchase {
   cancel_url: string | null
   /** The number of changes to this purchase. */
   version: number
-  /** Why an operator should look at it. While this is set, nothing is granted. */
+  /** Why an operator must review it. While it is set, no credits are granted or taken. */
   review_reason: string | null
   expires_at: Date | null
   created_at: Date
@@ -43,57 +43,55 @@ export interface Purchase {
   paid_at: Date | null
 }
 
-/** Selling credits: purchases, what payment providers tell of them, refunds. */
+/** The sale of credits: purchases, notifications of payment providers, refunds. */
 export interface Billing {
-  /** What can be bought. */
   packages(): CreditPackage[]
   /**
-   * Begins a purchase and answers where to pay. With the key of an earlier request, that one's answer.
-   * @throws SvcError `insufficient_credits` where no payment is taken or this one is refused; `validation_error` for an
-   * unknown package, or another request under the key.
+   * Begins a purchase and returns the payment page. With the idempotency key of an earlier request, returns its result.
+   * @throws SvcError `insufficient_credits` when no provider is configured or it refuses; `validation_error` for an
+   * unknown package, or a key that was used with another request.
    */
   checkout: Checkout
-  /** The changes of the balance, newest first, and how many there are in all. */
+  /** A page of the changes of the balance, newest first, and their total number. */
   transactions(
     workspaceId: string,
     page: { limit: number; offset: number },
   ): Promise<{ transactions: Transaction[]; total: number }>
   /**
-   * Takes a notification for a hint: whatever it says, the purchase is brought to how its payment stands now. So it may
-   * come twice, late, or at the same time as another.
-   * @throws SvcError `validation_error` when the provider did not sign it, or there is none.
+   * Synchronizes the purchase of a notification with the payment's current state at the provider. The content of the
+   * notification is only a hint: it may come twice, late, or at the same time as another.
+   * @throws SvcError `validation_error` without a valid signature or a payment provider.
    */
   notify(notification: Notification): Promise<void>
-  /** The purchase of a session at the payment provider, of whatever workspace. */
+  /** The purchase of a session at the payment provider, in any workspace. */
   bySession(sessionId: string): Promise<Purchase | null>
   /**
-   * One purchase. For operators.
-   * @throws SvcError `not_found`, also for another workspace's.
+   * One purchase, for operators.
+   * @throws SvcError `not_found`, also for a purchase of another workspace.
    */
   purchase(workspaceId: string, purchaseId: string): Promise<Purchase>
-  /** Purchases, newest first, of every workspace unless one is named. For operators. */
+  /** Purchases, newest first, for operators. Default: of every workspace. */
   purchases(which: WhichPurchases, page: { limit: number; offset: number }): Promise<Purchase[]>
   /**
-   * Gives all of a payment back and takes the credits, below zero if need be; of one in review, which granted none, the
-   * payment alone. For operators.
-   * @throws SvcError `not_found`, also for another workspace's; `validation_error` when nothing was paid.
+   * Refunds a whole payment, for operators. Takes the credits back, even below zero, except for a purchase in review.
+   * @throws SvcError `not_found`, also for a purchase of another workspace; `validation_error` when nothing was paid.
    */
   refund(workspaceId: string, purchaseId: string, actor?: Actor): Promise<Purchase>
   /**
-   * Compares the purchases of a time with their payments, and repairs what was missed; one that cannot be compared is
-   * reported, and stops no other. For operators.
-   * @throws SvcError `validation_error` where no payment is taken.
+   * Compares recent purchases with their payments and repairs differences, for operators. A purchase that cannot be
+   * compared is reported, and the others continue.
+   * @throws SvcError `validation_error` when no payment provider is configured.
    */
   sync(options?: SyncOptions): Promise<SyncReport>
 }
 
-/** Credit packages, purchases and what came of them. Without `payments` nothing can be bought. */
+/** Without `payments` no package can be bought. */
 export function createBilling(parts: CheckoutParts): Billing {
   const { storage, runtime, packages, payments } = parts
 
   const syncPurchase = payments && createSyncPurchase({ storage, runtime, payments })
 
-  /** The purchase that a notification is about: by what we know of it, or else by what the payment says itself. */
+  /** The purchase of a notification: by our rows, else by the metadata of the payment. */
   async function purchaseOf({ session_id, payment_id }: Subject): Promise<PurchaseRow | null> {
     const { purchases } = storage.read
     if (session_id) return purchases.bySession(session_id)
@@ -108,7 +106,7 @@ export function createBilling(parts: CheckoutParts): Billing {
     packages: () => [...packages],
     checkout: createCheckout(parts),
     async transactions(workspaceId, { limit, offset }) {
-      // Entries are numbered without a gap: their number is the newest one's.
+      // Entries are numbered without gaps: the newest number is their count.
       const total = (await storage.read.credits.account(workspaceId))?.seq ?? 0
       const newest = total - offset
       if (newest <= 0) return { transactions: [], total }
@@ -118,18 +116,15 @@ export function createBilling(parts: CheckoutParts): Billing {
     async notify(notification) {
       const about = await payments?.read(notification)
       if (!about) {
-        throw invalid(
-          endpoints.notify.signed_by,
-          'The payment notification is not signed as it must',
-        )
+        throw invalid(endpoints.notify.signed_by, 'The payment notification has no valid signature')
       }
       const purchase = await purchaseOf(about)
       if (purchase && (await syncPurchase?.(purchase))) return
-      // Somebody may have paid who gets nothing: after a restore from before the purchase, or under another account's key.
+      // A payer may get no credits: after a restore of an older backup, or with the key of another Stripe account.
       if (about.session_id || about.payment_id) {
         runtime.log.warn(
           { ...about, purchase_id: purchase?.id ?? null },
-          'a payment notification changed nothing: no purchase of ours, or no payment that can be asked about',
+          'a payment notification changed nothing: its purchase or its payment is unknown',
         )
       }
     },
@@ -147,7 +142,7 @@ export function createBilling(parts: CheckoutParts): Billing {
       if (!payments || !syncPurchase || !payment || !mayBePaid(purchase)) {
         throw invalid('purchase_id', 'Nothing was paid for this purchase')
       }
-      // Before the provider is asked: a refund whose answer is lost is recorded too.
+      // Before the request to the provider: a refund whose response is lost is recorded too.
       const refunded = {
         workspace_id: workspaceId,
         action: 'purchase.refunded',
@@ -161,7 +156,7 @@ export function createBilling(parts: CheckoutParts): Billing {
   }
 }
 
-/** A payment in review was made, or is under way: the provider knows which. */
+/** A payment in review was made or is in progress: the provider knows which. */
 function mayBePaid({ paid_at, review_reason }: PurchaseRow): boolean {
   return paid_at !== null || review_reason !== null
 }

@@ -12,17 +12,16 @@ import type { Order, PaymentProvider, Session } from './payment.ts'
 
 type Request = Body<typeof endpoints.checkout>
 type Begun = Data<typeof endpoints.checkout>
-/** A request that came with a key. */
-type Asked = Omit<IdempotencyRecord, 'response'>
+/** A request with an idempotency key. */
+type KeyedRequest = Omit<IdempotencyRecord, 'response'>
 
-/** Begins a purchase, or returns the one that the same key began; `replayed` tells which. */
+/** Begins a purchase, or with `replayed` returns the one that the same key began. */
 export type Checkout = (
   workspaceId: string,
   request: Request,
   options?: { idempotency_key?: string | undefined },
 ) => Promise<{ data: Begun; replayed: boolean }>
 
-/** What `createCheckout` is made of. */
 export interface CheckoutParts {
   storage: Storage
   runtime: Runtime
@@ -31,26 +30,26 @@ export interface CheckoutParts {
 }
 
 /**
- * Begins purchases. The row is there before the provider is asked, and the provider is asked by the row's id: whoever
- * repeats a request, or comes at the same time with its key, or after a crash, gets on with the same purchase.
+ * Begins purchases. The row is stored first, and its id is the idempotency key at the provider: a repeated or concurrent
+ * request with the same key, also after a crash, continues the same purchase.
  */
 export function createCheckout({ storage, runtime, packages, payments }: CheckoutParts): Checkout {
-  /** The purchase that the key of this request has begun; null where it has begun none. */
+  /** The purchase that the key of this request began, or null. */
   async function begunBefore(
     { idempotencyRecords, purchases }: Pick<Reads, 'idempotencyRecords' | 'purchases'>,
     workspaceId: string,
-    asked: Asked,
+    keyed: KeyedRequest,
   ): Promise<PurchaseRow | null> {
-    const known = await idempotencyRecords.byKey(workspaceId, asked)
+    const known = await idempotencyRecords.byKey(workspaceId, keyed)
     if (!known) return null
-    if (known.request_hash !== asked.request_hash) throw keyReused()
+    if (known.request_hash !== keyed.request_hash) throw keyReused()
     const { purchase_id } = JSON.parse(known.response) as Pick<Begun, 'purchase_id'>
     const begun = await purchases.byId(workspaceId, purchase_id)
     if (!begun) throw new Error(`purchase ${purchase_id} is missing`)
     return begun
   }
 
-  /** The purchase of this request: a new one, or the one that its key has begun. */
+  /** Stores a new purchase, or returns the one that its key began. */
   async function begin(
     purchase: PurchaseRow,
     answer: IdempotencyRecord | null,
@@ -64,8 +63,8 @@ export function createCheckout({ storage, runtime, packages, payments }: Checkou
         return { purchase, isNew }
       }
       const begun = await begunBefore({ idempotencyRecords, purchases }, workspace_id, answer)
-      // Its purchase was refused just now, so that the key is free again.
-      if (!begun) throw comeBack()
+      // The provider refused that purchase meanwhile, which released the key.
+      if (!begun) throw retrySoon()
       return { purchase: begun, isNew }
     })
   }
@@ -74,13 +73,13 @@ export function createCheckout({ storage, runtime, packages, payments }: Checkou
     try {
       return await provider.open(order)
     } catch (error) {
-      // Nobody knows whether the session was opened: the purchase and its key stay, and trying again finds it.
+      // The session may have been opened: the purchase and its key stay, and a retry finds the session.
       runtime.log.warn({ err: error, purchase_id: order.purchase_id }, 'no checkout was opened')
       throw refused()
     }
   }
 
-  /** A refusal is not kept: the key may be used again. */
+  /** A refusal is not stored: the key may be used again. */
   async function refuse(purchase: PurchaseRow, answer: IdempotencyRecord | null): Promise<never> {
     const updated_at = runtime.now()
     await storage.write(async ({ purchases, idempotencyRecords }) => {
@@ -90,23 +89,23 @@ export function createCheckout({ storage, runtime, packages, payments }: Checkou
     throw refused()
   }
 
-  /** Whoever is first writes the session down; all others find it. */
+  /** Stores the session; false when a concurrent request has stored one. */
   async function keepSession(purchase: PurchaseRow, session: Session): Promise<boolean> {
     const updated_at = runtime.now()
     return storage.write(({ purchases }) => purchases.change(purchase, { ...session, updated_at }))
   }
 
   return async (workspaceId, request, { idempotency_key } = {}) => {
-    const asked = idempotency_key === undefined ? null : askedOf(request, idempotency_key)
-    // What was answered stands, whatever became of the package and the provider since.
-    const before = asked && (await begunBefore(storage.read, workspaceId, asked))
+    const keyed = idempotency_key === undefined ? null : keyedOf(request, idempotency_key)
+    // A replay does not depend on the current packages and provider.
+    const before = keyed && (await begunBefore(storage.read, workspaceId, keyed))
     if (before?.session_id) return { data: begunOf(before), replayed: true }
     if (!payments) throw refused()
     const bought = packages.find(({ id }) => id === request.package_id)
     if (!bought) throw unknownPackage()
-    const wish = purchaseOf(runtime, payments, workspaceId, { bought, request })
-    const answer = asked && answerOf(wish, asked)
-    const { purchase, isNew } = await begin(wish, answer)
+    const row = purchaseOf(runtime, payments, workspaceId, { bought, request })
+    const answer = keyed && answerOf(row, keyed)
+    const { purchase, isNew } = await begin(row, answer)
     const replayed = !isNew
     if (purchase.session_id !== null) return { data: begunOf(purchase), replayed }
     const session = await openSession(payments, orderOf(purchase, bought))
@@ -154,19 +153,19 @@ function creditsIn({ credits, bonus_credits }: CreditPackage) {
   return units(credits + bonus_credits)
 }
 
-function askedOf(request: Request, key: string): Asked {
+function keyedOf(request: Request, key: string): KeyedRequest {
   const { package_id, success_url = null, cancel_url = null } = request
-  const told = JSON.stringify([package_id, success_url, cancel_url])
+  const text = JSON.stringify([package_id, success_url, cancel_url])
   return {
     route: 'billing.checkout',
     key,
-    request_hash: createHash('sha256').update(told).digest('hex'),
+    request_hash: createHash('sha256').update(text).digest('hex'),
   }
 }
 
-/** Kept before the provider was asked, it names the purchase; the rest of the answer is in that one's row. */
-function answerOf({ id }: PurchaseRow, asked: Asked): IdempotencyRecord {
-  return { ...asked, response: JSON.stringify({ purchase_id: id }) }
+/** Stored before the request to the provider, it holds only the purchase's id; the row has the rest of the response. */
+function answerOf({ id }: PurchaseRow, keyed: KeyedRequest): IdempotencyRecord {
+  return { ...keyed, response: JSON.stringify({ purchase_id: id }) }
 }
 
 function orderOf(purchase: PurchaseRow, { name }: CreditPackage): Order {
@@ -196,7 +195,7 @@ function unknownPackage(): SvcError {
   return invalid('package_id', 'Unknown credit package')
 }
 
-function comeBack(): SvcError {
+function retrySoon(): SvcError {
   return new SvcError('rate_limit_exceeded', 'Too many requests. Please try again later.', {
     retry_after_s: 1,
   })

@@ -17,7 +17,7 @@ describe('signNotification', () => {
 })
 
 describe('isSignedBy', () => {
-  it('takes its own signature, one of several, and other schemes beside it', () => {
+  it('accepts a valid signature, alone, among several, and beside other schemes', () => {
     const good = digest('whsec_1', T)
     expect(isGood(signNotification('whsec_1', body, NOW))).toBe(true)
     expect(isGood(`t=${T},v1=${digest('whsec_2', T)},v1=${good}`)).toBe(true)
@@ -40,7 +40,7 @@ describe('isSignedBy', () => {
     expect(isGood(signature)).toBe(false)
   })
 
-  it('takes five minutes, early or late, and no more', () => {
+  it('accepts at most five minutes of difference, early or late', () => {
     const signature = signNotification('whsec_1', body, NOW)
     const after = (seconds: number) => isGood(signature, new Date(NOW.getTime() + seconds * 1000))
     expect([300, -300, 301, -301].map(after)).toEqual([true, true, false, false])

@@ -1,26 +1,26 @@
-/** A purchase as its payment provider is told of it. */
+/** A purchase, as sent to the payment provider. */
 export interface Order {
   workspace_id: string
   purchase_id: string
-  /** What the payer reads. */
+  /** Shown to the payer. */
   description: string
   /** In minor units of the currency. */
   amount: number
   /** ISO 4217, in capitals. */
   currency: string
-  /** Where the payer goes then; null: nowhere of ours. */
+  /** The payer's browser goes there after the payment; null for the provider's default. */
   success_url: string | null
   cancel_url: string | null
   expires_at: Date
 }
 
-/** Where to pay an order. */
+/** The payment page of an order. */
 export interface Session {
   session_id: string
   checkout_url: string
 }
 
-/** A payment as we have it: a provider with books of its own needs no more than the session. */
+/** A payment as our rows have it. A provider with its own records needs only the session. */
 export interface Payment {
   session_id: string
   status: PurchaseStatus
@@ -29,63 +29,62 @@ export interface Payment {
   expires_at: Date | null
 }
 
-/** How a purchase stands, as far as it was heard of. */
+/** The last known status of a purchase. */
 export type PurchaseStatus = 'pending' | 'paid' | 'failed' | 'expired' | 'refunded' | 'disputed'
 
-/** How a payment stands at the provider, right now. */
+/** The current state of a payment at the provider. */
 export interface PaymentState {
-  /** `open` may still be paid. What was paid stays `paid`, whatever went back of it. */
+  /** An `open` payment can still be paid. A paid one stays `paid`, even when refunded or disputed. */
   status: 'open' | 'paid' | 'failed' | 'expired'
-  /** What was asked of the payer, in minor units. */
+  /** The price for the payer, in minor units. */
   amount: number
   /** ISO 4217, in capitals. */
   currency: string
-  /** How much of it went back: refunds, and disputes that are open or lost. */
+  /** The part of it in refunds, and in disputes that are open or lost. */
   reversed: number
   /** Whether a dispute is open or lost. */
   disputed: boolean
-  /** The payment of the session, which refunds and disputes name; null or left out where there is none as yet. */
+  /** The id that refunds and disputes refer to; null or absent until the session has a payment. */
   payment_id?: string | null
 }
 
-/** What a provider sent us: nothing is believed of it until its signature was checked. */
+/** A request from a provider, not trusted before its signature is verified. */
 export interface Notification {
-  /** The bytes as they came. */
+  /** The raw bytes. */
   body: Uint8Array
   /** The header `Stripe-Signature`. */
   signature: string | undefined
 }
 
-/** What a notification is about: a session, or a payment, or (both null) nothing of ours. */
+/** The session or the payment of a notification; both null for one that does not concern us. */
 export interface Subject {
   session_id: string | null
   payment_id?: string | null
 }
 
-/** Who takes payments; knows nothing of credits. */
+/** A payment provider. It does not know about credits. */
 export interface PaymentProvider {
   readonly name: string
   /**
-   * Opens a session for an order; for the same order again, the same one. Null when it will not.
-   * @throws Error when it could not be asked; trying again is safe.
+   * Opens a session for an order; a repeated call returns the same session. Null when the provider refuses.
+   * @throws Error when the provider cannot be reached; a retry is safe.
    */
   open(order: Order): Promise<Session | null>
-  /** What a notification is about, or null when the provider did not sign it. Asks nobody. */
+  /** The subject of a notification; null without a valid signature. Makes no request. */
   read(notification: Notification): Promise<Subject | null>
   /**
-   * Which order a payment is for, null where it is for none of ours; only of a provider whose notifications name
-   * payments.
-   * @throws Error when it could not be asked.
+   * The order of a payment; null when it is not ours. Only for providers whose notifications name payments.
+   * @throws Error when the provider cannot be reached.
    */
   orderOf?(paymentId: string): Promise<Pick<Order, 'workspace_id' | 'purchase_id'> | null>
   /**
-   * How a payment stands now; null when the provider knows nothing of it.
-   * @throws Error when it could not be asked.
+   * The current state of a payment; null when the provider does not know it.
+   * @throws Error when the provider cannot be reached.
    */
   look(payment: Payment): Promise<PaymentState | null>
   /**
-   * Gives all of a payment back; once, however often it is asked.
-   * @throws SvcError `validation_error` when the provider refuses to; Error when it could not be asked.
+   * Refunds a whole payment; repeated calls refund it once.
+   * @throws SvcError `validation_error` when the provider refuses; Error when it cannot be reached.
    */
   refund(payment: Payment): Promise<void>
 }

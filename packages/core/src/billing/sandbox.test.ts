@@ -12,7 +12,7 @@ const payment: Payment = {
   expires_at: new Date('2026-05-04T10:00:00Z'),
 }
 
-it('what another process refunded stays refunded for the one in which it was paid', async () => {
+it('keeps a payment refunded in the process that took it when another process refunds it', async () => {
   const parts = { secret: 's', public_url: () => 'http://127.0.0.1:3000', now }
   const [server, operator] = [createSandboxPayments(parts), createSandboxPayments(parts)]
   await server.decide(payment, 'pay')

@@ -1,19 +1,18 @@
 import { isSignedBy, signNotification } from './notification-signature.ts'
 import type { Notification, Payment, PaymentProvider, PaymentState } from './payment.ts'
 
-/** What the payer did with a session. */
+/** The payer's choice. */
 export type Decision = 'pay' | 'decline'
 
-/** Payments that are played: no money moves, and whoever opens the page decides. */
+/** Simulated payments: no money moves, and the visitor of the payment page decides. */
 export interface SandboxPayments extends PaymentProvider {
   /**
-   * Does what the payer wants, where the session is open, and answers the notification that tells how it stands now:
-   * the same again when nothing changed.
+   * Applies the decision if the session is open, and returns the notification of its current state.
    */
   decide(payment: Payment, decision: Decision): Promise<Notification>
 }
 
-/** What became of a session since this process began. */
+/** The outcome of a session since this process started. */
 type Outcome = 'paid' | 'failed' | 'refunded'
 
 const OUTCOMES = { pay: 'paid', decline: 'failed' } as const
@@ -25,13 +24,13 @@ const EVENT_TYPES = {
   expired: 'checkout.session.expired',
 } as const
 
-/** The newest outcomes that are kept: an older one is in our own row by then. */
+/** The newest outcomes that are kept: older ones are in the rows of their purchases. */
 const OUTCOMES_MAX = 10_000
 
 const encoder = new TextEncoder()
 
 /**
- * The payment provider of `svc dev`. It keeps no books: what it was not told since it began, it reads off our own row.
+ * The payment provider of `svc dev`. It has no storage: outcomes from before the process started come from our rows.
  */
 export function createSandboxPayments({
   secret,
@@ -40,7 +39,7 @@ export function createSandboxPayments({
 }: {
   /** Signs its notifications, as Stripe does. */
   secret: string
-  /** Where its payment page is, asked for each; without a slash at its end. */
+  /** The address of the payment page, read for each session; without a trailing slash. */
   public_url: () => string
   now: () => Date
 }): SandboxPayments {

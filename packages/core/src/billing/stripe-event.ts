@@ -6,8 +6,7 @@ import { idOf } from './stripe-state.ts'
 type Webhooks = (typeof Stripe)['webhooks']
 
 /**
- * The event of a notification that one of the secrets signed, over these very bytes and at most five minutes from now;
- * otherwise null.
+ * The event of a notification whose bytes one of the secrets signed at most five minutes from now; otherwise null.
  */
 export function verifiedEvent(
   webhooks: Webhooks,
@@ -21,13 +20,13 @@ export function verifiedEvent(
       const tolerance_s = LIMITS.signature_tolerance_s
       return webhooks.constructEvent(body, signature, secret, tolerance_s, undefined, receivedAt)
     } catch {
-      // Of another secret, too old, or no event at all.
+      // Signed with another secret, too old, or not an event.
     }
   }
   return null
 }
 
-/** The library refuses what is too old, but takes any time to come. */
+/** Stripe's library refuses old times, but accepts any time in the future. */
 function isFromTheFuture(signature: string, now: Date): boolean {
   const times = [...signature.matchAll(/(?:^|,)\s*t=([^,]*)/g)].map(([, t]) => Number(t))
   const latest = now.getTime() / 1000 + LIMITS.signature_tolerance_s
@@ -36,7 +35,7 @@ function isFromTheFuture(signature: string, now: Date): boolean {
 
 const NOTHING: Subject = { session_id: null, payment_id: null }
 
-/** Which session or payment an event is about; of other types, neither. */
+/** The session or the payment of an event; both null for other types. */
 export function subjectOf(event: Stripe.Event): Subject {
   switch (event.type) {
     case 'checkout.session.completed':

@@ -4,8 +4,8 @@ import { type Returns, stateOf } from './stripe-state.ts'
 
 const PRICE = 1_000
 
-/** A session as the API gives it, as far as it is read. */
-function session(given: object = {}): Stripe.Checkout.Session {
+/** A session of the API, with the fields that are read. */
+function session(fields: object = {}): Stripe.Checkout.Session {
   const paid = {
     status: 'complete',
     payment_status: 'paid',
@@ -13,11 +13,11 @@ function session(given: object = {}): Stripe.Checkout.Session {
     currency: 'usd',
     payment_intent: { id: 'pi_1', status: 'succeeded' },
   }
-  return { ...paid, ...given } as Stripe.Checkout.Session
+  return { ...paid, ...fields } as Stripe.Checkout.Session
 }
 
-const state = (given: object = {}, returns: Partial<Returns> = {}) =>
-  stateOf(session(given), { refunds: [], disputes: [], ...returns })
+const state = (fields: object = {}, returns: Partial<Returns> = {}) =>
+  stateOf(session(fields), { refunds: [], disputes: [], ...returns })
 
 it.each([
   [{}, 'paid'],
@@ -31,11 +31,11 @@ it.each([
     'failed',
   ],
   [{ payment_status: 'unpaid', payment_intent: 'pi_1' }, 'open'],
-])('a session with %j is %s', (given, status) => {
-  expect(state(given).status).toBe(status)
+])('a session with %j is %s', (fields, status) => {
+  expect(state(fields).status).toBe(status)
 })
 
-it('names amount, currency and payment as we do', () => {
+it('returns amount, currency and payment in the form of PaymentState', () => {
   expect(state()).toEqual({
     status: 'paid',
     amount: PRICE,
@@ -55,7 +55,7 @@ it.each([
   [null, 300],
   ['failed', 0],
   ['canceled', 0],
-])('a refund that is %s takes %d of 300', (status, reversed) => {
+])('a refund with status %s reverses %d of 300', (status, reversed) => {
   const refunds = [{ status, amount: 300 }]
   expect(state({}, { refunds })).toMatchObject({ reversed, disputed: false })
 })
@@ -71,7 +71,7 @@ it.each([
   ['appeal_needs_response', WITHDRAWN, 300],
   ['appeal_under_review', WITHDRAWN, 300],
   ['won', REINSTATED, 0],
-  // Told before the money is there.
+  // Reported before the money is returned.
   ['won', WITHDRAWN, 0],
   ['prevented', [], 0],
   ['warning_needs_response', [], 0],
@@ -80,12 +80,12 @@ it.each([
   ['of_a_time_to_come', [], 0],
   ['of_a_time_to_come', WITHDRAWN, 300],
   ['of_a_time_to_come', REINSTATED, 0],
-])('a dispute that is %s, with %j moved, takes %d of 300', (status, moved, reversed) => {
+])('a dispute with status %s and transactions %j reverses %d of 300', (status, moved, reversed) => {
   const disputes = [{ status, amount: 300, balance_transactions: moved }]
   expect(state({}, { disputes })).toMatchObject({ reversed, disputed: reversed > 0 })
 })
 
-it('adds up what went back in several ways, but no more than all of it', () => {
+it('adds refunds and disputes, up to the whole amount', () => {
   const dispute = { status: 'lost', amount: 300, balance_transactions: [] }
   const refund = { status: 'succeeded', amount: 400 }
   const returns = (refunds: number) => ({

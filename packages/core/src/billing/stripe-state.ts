@@ -1,7 +1,7 @@
 import type Stripe from 'stripe'
 import type { PaymentState } from './payment.ts'
 
-/** What went back of a payment, or tried to. */
+/** The refunds and disputes of a payment, successful or not. */
 export interface Returns {
   refunds: readonly Pick<Stripe.Refund, 'status' | 'amount'>[]
   disputes: readonly Dispute[]
@@ -11,7 +11,6 @@ type Dispute = Pick<Stripe.Dispute, 'status' | 'amount'> & {
   balance_transactions: readonly Pick<Stripe.BalanceTransaction, 'amount'>[]
 }
 
-/** How the payment of a session stands. */
 export function stateOf(
   session: Stripe.Checkout.Session,
   { refunds, disputes }: Returns,
@@ -23,14 +22,14 @@ export function stateOf(
     status: statusOf(session),
     amount,
     currency: (session.currency ?? '').toUpperCase(),
-    // A payment may be refunded and disputed at once; no more than all of it goes back.
+    // A payment may be refunded and disputed at once; the total is at most the payment.
     reversed: Math.min(amount, refunded + disputed),
     disputed: disputed > 0,
     payment_id: idOf(session.payment_intent),
   }
 }
 
-/** The id of what Stripe names by its id alone, or spells out. */
+/** The id of an object that Stripe returns as an id or expanded. */
 export function idOf(object: string | { id: string } | null | undefined): string | null {
   return typeof object === 'string' ? object : (object?.id ?? null)
 }
@@ -40,17 +39,17 @@ function statusOf(session: Stripe.Checkout.Session): PaymentState['status'] {
   if (payment_status === 'paid' || payment_status === 'no_payment_required') return 'paid'
   if (status === 'expired') return 'expired'
   if (status !== 'complete') return 'open'
-  // A method that takes days has failed when its payment is back where it began.
+  // A payment method that takes days has failed when its payment needs a method again.
   const step = typeof payment_intent === 'object' ? payment_intent?.status : undefined
   return step === 'requires_payment_method' || step === 'canceled' ? 'failed' : 'open'
 }
 
-/** A refund under way counts; one that failed brought the money back to us. */
+/** A pending refund counts; a failed one returned the money to us. */
 function goesBack({ status }: Pick<Stripe.Refund, 'status'>): boolean {
   return status !== 'failed' && status !== 'canceled'
 }
 
-/** Stripe takes the money when a dispute is raised, and gives it again when that is won. Inquiries move none. */
+/** Stripe takes the money when a dispute is raised, and returns it when the dispute is won. Inquiries move none. */
 function withdrawnBy({ status, amount, balance_transactions }: Dispute): number {
   switch (status) {
     case 'needs_response':
@@ -66,7 +65,7 @@ function withdrawnBy({ status, amount, balance_transactions }: Dispute): number 
     case 'warning_closed':
       return 0
     default:
-      // A status to come: what moved tells. Its amounts are in the currency of our account, not of the payment.
+      // An unknown status: the transactions decide. Their amounts are in the currency of our account, not of the payment.
       return sum(balance_transactions.map((moved) => moved.amount)) < 0 ? amount : 0
   }
 }

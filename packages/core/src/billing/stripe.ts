@@ -5,44 +5,43 @@ import type { Order, Payment, PaymentProvider, PaymentState, Session } from './p
 import { subjectOf, verifiedEvent } from './stripe-event.ts'
 import { idOf, stateOf } from './stripe-state.ts'
 
-/** The library's own way to reach the API; a test may put another in its place. */
+/** The library's HTTP client; tests replace it. */
 type Transport = NonNullable<NonNullable<ConstructorParameters<typeof Stripe>[1]>['httpClient']>
 
-/** How Stripe is used. */
 export interface StripeOptions {
   /** `sk_test_…` or `sk_live_…`, or a restricted key (`rk_…`) that may write checkout sessions and refunds, and read those,
    * payment intents, charges and disputes. */
   secret_key: string
-  /** The signing secrets of the endpoint (`whsec_…`): any of them will do, so that one can be rolled. */
+  /** The signing secrets of the endpoint (`whsec_…`). A signature of any of them is valid, so that one can be rotated. */
   webhook_secrets: readonly string[]
   now: () => Date
-  /** Told of live events under a test key and of refusals that only the operator can mend; silent unless given. */
+  /** Logs events of the other mode, and refusals that only the operator can resolve. Default: no log. */
   log?: Log | undefined
-  /** Where the payer goes then whose order names no page: to `<public_url>/pay/<session id>`. Without a slash at its end. */
+  /** Base of the default success page `<public_url>/pay/<session id>`. Without a trailing slash. */
   public_url?: (() => string) | undefined
-  /** Where the API is; Stripe's own unless told. */
+  /** The address of the API. Default: Stripe's. */
   api_url?: string | undefined
-  /** How long one try may take; 10 s unless told. */
+  /** The timeout of one try. Default: 10 s. */
   timeout_ms?: number | undefined
-  /** How often an unanswered call is tried again, with the same idempotency key; twice unless told. */
+  /** Retries of an unanswered request, with the same idempotency key. Default: 2. */
   retries_max?: number | undefined
-  /** Carries the calls; the library's own unless given. */
+  /** The HTTP client. Default: the library's. */
   transport?: Transport | undefined
 }
 
 const TIMEOUT_MS = 10_000
 const RETRIES_MAX = 2
-/** The most that a page of a list holds at Stripe. */
+/** Stripe's limit for a page of a list. */
 const PAGE = 100
 
 const SILENT: Log = { debug() {}, info() {}, warn() {}, error() {} }
 
 /**
- * Payments by Stripe Checkout, through Stripe's own library, which is loaded here and nowhere else.
+ * Payments with Stripe Checkout, through Stripe's own library, which is imported only here.
  *
- * Amounts are passed on as they are: minor units as Stripe counts them, so yen in whole yen, and dinars of three
- * decimals in thousandths, of which Stripe takes multiples of ten alone.
- * @throws Error for a key or a list of secrets that cannot be one.
+ * Amounts are in minor units as Stripe counts them: yen in whole yen, and dinars of three decimals in thousandths, of
+ * which Stripe accepts only multiples of ten.
+ * @throws Error for an invalid key, or without a signing secret.
  */
 export async function createStripePayments(options: StripeOptions): Promise<PaymentProvider> {
   const { secret_key, webhook_secrets, now, log = SILENT } = options
@@ -61,17 +60,17 @@ export async function createStripePayments(options: StripeOptions): Promise<Paym
   })
   const landing = () => `${(options.public_url ?? (() => 'http://127.0.0.1:3000'))()}${LANDING}`
 
-  /** Whether Stripe has answered that it will not: 429, 409 and 5xx say nothing of the kind. */
+  /** Whether Stripe refuses the request for good: 409, 429 and 5xx are not refusals. */
   function isRefusal(error: unknown): error is Stripe.errors.StripeError {
     if (!(error instanceof errors.StripeError)) return false
     const { statusCode = 0 } = error
     return statusCode >= 400 && statusCode < 500 && statusCode !== 409 && statusCode !== 429
   }
 
-  /** What was asked for, or null where Stripe knows nothing of it. */
-  async function found<T>(asked: Promise<T>): Promise<T | null> {
+  /** The response, or null for 404. */
+  async function found<T>(response: Promise<T>): Promise<T | null> {
     try {
-      return await asked
+      return await response
     } catch (error) {
       if (error instanceof errors.StripeError && error.statusCode === 404) return null
       throw error
@@ -101,8 +100,8 @@ export async function createStripePayments(options: StripeOptions): Promise<Paym
     if (payment_intent === null) return stateOf(session, { refunds: [], disputes: [] })
     const about = { payment_intent, limit: PAGE }
     const [refunds, disputes] = await Promise.all([
-      everyOne(stripe.refunds.list(about)),
-      everyOne(stripe.disputes.list(about)),
+      collect(stripe.refunds.list(about)),
+      collect(stripe.disputes.list(about)),
     ])
     return stateOf(session, { refunds, disputes })
   }
@@ -112,7 +111,7 @@ export async function createStripePayments(options: StripeOptions): Promise<Paym
     const payment_intent = session && idOf(session.payment_intent)
     if (!payment_intent) throw invalid('purchase_id', 'Nothing was paid for this purchase')
     try {
-      // Under no key of ours: Stripe keeps a refusal under its key for a day, and a second refund of all finds nothing left.
+      // Without an idempotency key: Stripe replays a refusal for a day, and a second full refund is refused anyway.
       await stripe.refunds.create({ payment_intent })
     } catch (error) {
       if (!isRefusal(error)) throw error
@@ -147,7 +146,7 @@ const LANDING = '/pay/{CHECKOUT_SESSION_ID}'
 function isLive(secret_key: string): boolean {
   const mode = /^(?:sk|rk)_(test|live)_\S+$/.exec(secret_key)?.[1]
   if (!mode)
-    throw new Error('a secret key of Stripe begins with sk_test_, sk_live_, rk_test_ or rk_live_')
+    throw new Error('a secret key of Stripe starts with sk_test_, sk_live_, rk_test_ or rk_live_')
   return mode === 'live'
 }
 
@@ -165,7 +164,7 @@ function sessionFor(order: Order, landing: string): Stripe.Checkout.SessionCreat
     mode: 'payment',
     client_reference_id: purchase_id,
     metadata,
-    // Refunds and disputes know the payment alone.
+    // Refunds and disputes refer only to the payment.
     payment_intent_data: { metadata },
     line_items: [
       {
@@ -180,13 +179,13 @@ function sessionFor(order: Order, landing: string): Stripe.Checkout.SessionCreat
     success_url: order.success_url ?? landing,
     ...(order.cancel_url !== null && { cancel_url: order.cancel_url }),
     expires_at: Math.floor(expires_at.getTime() / 1000),
-    // The payer pays what was asked for, in its currency.
+    // The payer pays the price of the package, in its currency.
     allow_promotion_codes: false,
     adaptive_pricing: { enabled: false },
   }
 }
 
-async function everyOne<T>(list: AsyncIterable<T>): Promise<T[]> {
+async function collect<T>(list: AsyncIterable<T>): Promise<T[]> {
   const all: T[] = []
   for await (const one of list) all.push(one)
   return all

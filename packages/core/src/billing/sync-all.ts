@@ -1,60 +1,59 @@
 import { invalid } from '../contract/errors.ts'
-import type { Units } from '../contract/fields/units.ts'
+import { type Units, units } from '../contract/fields/units.ts'
 import type { PurchaseRow } from '../rows/rows.ts'
 import type { Runtime } from '../runtime/runtime.ts'
 import type { PurchaseStatus } from '../storage/ports/billing.ts'
 import type { Storage } from '../storage/ports/storage.ts'
-import { expireUnopened } from './expire-unopened.ts'
 import type { PaymentProvider } from './payment.ts'
 import { createSyncPurchase, type Synced } from './sync-purchase.ts'
 
-/** Which purchases are looked at again, and who is told how far that is. */
+/** The compared purchases. */
 export interface SyncOptions {
-  /** The oldest purchases that are looked at; those of the last 30 days unless told. */
+  /** Compares purchases from this time on. Default: the last 30 days. */
   since?: Date | undefined
-  /** Only those of this workspace. */
+  /** Default: every workspace. */
   workspaceId?: string | undefined
   onProgress?: ((progress: SyncProgress) => void) | undefined
 }
 
-/** How far a run is. */
+/** The progress of a run. */
 export interface SyncProgress {
   done: number
-  /** How many purchases there were when it began. */
+  /** The number of purchases at the start. */
   total: number
 }
 
-/** A purchase that was not what its payment is worth. */
+/** A purchase that differed from its payment. */
 export interface SyncChange {
   workspace_id: string
   purchase_id: string
   was: PurchaseStatus
   status: PurchaseStatus
-  /** What was booked: below zero where credits were taken. */
+  /** The booked credits; negative when credits were taken. */
   credits: Units
-  /** Why an operator should look at it, if he should. */
+  /** Why an operator must review it, or null. */
   review_reason: string | null
 }
 
-/** What a run found. */
+/** The result of a run. */
 export interface SyncReport {
-  /** How many purchases were compared with their payments, or had come to none and are over. */
+  /** Purchases that were compared with their payments, or that expired without a session. */
   looked: number
   changed: SyncChange[]
-  /** Those about which the provider could not be asked, or knows nothing: they are as they were. */
+  /** Purchases that the provider could not be queried about or does not know: they did not change. */
   failed: { workspace_id: string; purchase_id: string; error: string }[]
 }
 
 const DAY_MS = 24 * 60 * 60_000
 const SINCE_MS = 30 * DAY_MS
-/** Payment providers allow far more; a repair is in no hurry. */
+/** Concurrent requests to the provider: far below the limits of payment providers. */
 const AT_ONCE = 4
 const PAGE = 100
 
 /**
- * Looks at every purchase of a time once more, those first that nobody has paid yet, and repairs what notifications did
- * not tell us; those that never came to a session expire.
- * @throws SvcError `validation_error` where no payment is taken.
+ * Compares purchases with their payments, unpaid ones first, and repairs differences that no notification reported.
+ * Purchases without a session expire.
+ * @throws SvcError `validation_error` when no payment provider is configured.
  */
 export function createSyncAll({
   storage,
@@ -111,7 +110,7 @@ export function createSyncAll({
           limit: PAGE,
         })
         after = page.length === PAGE ? (page.at(-1) ?? null) : null
-        // A pending one that was settled on the way would come again among the others.
+        // A pending purchase that was settled meanwhile comes again among the others.
         await eachOf(
           page.filter(({ id }) => !seen.has(id)),
           look,
@@ -123,7 +122,29 @@ export function createSyncAll({
   }
 }
 
-/** Does it for all, a few at a time. */
+/**
+ * Expires a purchase whose process died before it stored a session, so that no payer could pay. Null for any other
+ * purchase, one that is not over, or one that was changed since it was read.
+ */
+export async function expireUnopened(
+  { storage, runtime }: { storage: Storage; runtime: Pick<Runtime, 'now'> },
+  purchase: PurchaseRow,
+): Promise<Synced | null> {
+  const { status, session_id, expires_at, version } = purchase
+  const updated_at = runtime.now()
+  if (status !== 'pending' || session_id !== null) return null
+  if (expires_at === null || expires_at > updated_at) return null
+  const change = { status: 'expired', updated_at } as const
+  const isOurs = await storage.write(({ purchases }) => purchases.change(purchase, change))
+  if (!isOurs) return null
+  return {
+    before: purchase,
+    after: { ...purchase, ...change, version: version + 1 },
+    credits: units(0),
+  }
+}
+
+/** Runs `perform` for all, four at a time. */
 async function eachOf<T>(all: readonly T[], perform: (one: T) => Promise<void>): Promise<void> {
   const waiting = all.values()
   const worker = async () => {

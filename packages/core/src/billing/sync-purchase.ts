@@ -7,21 +7,21 @@ import type { Storage } from '../storage/ports/storage.ts'
 import type { Payment, PaymentProvider, PaymentState } from './payment.ts'
 import { correction, creditsFor, mismatchOf, statusFor } from './sync.ts'
 
-/** What bringing a purchase to its payment changed. */
+/** A purchase before and after the comparison with its payment. */
 export interface Synced {
   before: PurchaseRow
   after: PurchaseRow
-  /** What was booked: below zero where it was taken. */
+  /** The booked credits; negative when credits were taken. */
   credits: Units
 }
 
-/** How often a purchase may be changed by others between look and write before it is a fault. */
+/** Concurrent changes of a purchase between look and write before the error. */
 const TRIES_MAX = 20
 
 /**
- * Brings a purchase to how its payment stands now, whatever was heard of it: the only writer of what was paid, and safe
- * to run at the same time as itself. Null where the provider knows nothing of it, or another one took the payment.
- * @throws Error when the provider could not be asked, or what it says could not be booked: nothing was changed then.
+ * Brings a purchase to the current state of its payment: the only code that writes payments, safe to run concurrently.
+ * Null when the provider does not know the payment, or when it belongs to another provider.
+ * @throws Error when the provider cannot be reached or the credits cannot be booked; nothing has changed then.
  */
 export function createSyncPurchase({
   storage,
@@ -37,27 +37,26 @@ export function createSyncPurchase({
     for (let i = 0; i < TRIES_MAX && purchase; i++) {
       const payment = paymentOf(purchase)
       if (!payment || purchase.provider !== payments.name) return null
-      // Asked outside of any transaction, after the row was read: whoever changed that since is seen by its version.
+      // After the row was read, outside a transaction: the version shows a change of the row since.
       const state = await payments.look(payment)
       if (!state) return null
       const synced = await write({ storage, runtime }, purchase, state)
       if (synced) return synced
       purchase = await storage.read.purchases.byId(purchase.workspace_id, purchase.id)
     }
-    throw new Error(`purchase ${found.id} changes all the time`)
+    throw new Error(`purchase ${found.id} was changed ${TRIES_MAX} times during the comparison`)
   }
 }
 
-/** A purchase as its provider knows it; null where there is no session yet. */
+/** The payment of a purchase; null without a session. */
 export function paymentOf(purchase: PurchaseRow): Payment | null {
   const { session_id, status, amount, currency, expires_at } = purchase
   return session_id === null ? null : { session_id, status, amount, currency, expires_at }
 }
 
 /**
- * Brings a purchase and its credits to the state that was seen, unless the purchase was changed since it was read: null
- * then. The version rises even where nothing else changes: else somebody who looked before us could write after us what
- * is past.
+ * Brings a purchase and its credits to `state`; null if the purchase was changed since it was read. The version rises even
+ * when nothing else changes: otherwise a concurrent process could later write an older state of the payment.
  */
 async function write(
   { storage, runtime }: { storage: Storage; runtime: Runtime },
@@ -85,17 +84,17 @@ async function write(
   if (review_reason !== null && review_reason !== purchase.review_reason) {
     const { amount, currency } = state
     const fields = { purchase_id: id, workspace_id, review_reason, amount, currency }
-    runtime.log.error(fields, 'a payment is not what was asked for')
+    runtime.log.error(fields, 'a payment differs from its purchase')
   }
   return synced
 }
 
-/** A payment that is not what was asked for grants nothing, nor takes what was granted: an operator decides. */
+/** A payment with another amount or currency neither grants nor takes credits: an operator decides. */
 function changeOf(purchase: PurchaseRow, state: PaymentState, at: Date): PurchaseChange {
   const payment_id = state.payment_id ?? purchase.payment_id
   const review_reason = mismatchOf(purchase, state)
   if (review_reason !== null) {
-    // What had gone back, and so was closed, may come back: a refund that fails, a dispute that is won.
+    // A closed purchase may reopen: its refund fails or its dispute is won.
     const isClosed = purchase.status === 'refunded' || purchase.status === 'disputed'
     const status = isClosed ? 'pending' : purchase.status
     return { status, payment_id, review_reason, updated_at: at }
@@ -104,7 +103,7 @@ function changeOf(purchase: PurchaseRow, state: PaymentState, at: Date): Purchas
   return { status: statusFor(state), payment_id, review_reason, paid_at, updated_at: at }
 }
 
-/** An operator may have named a grant or an adjustment by the purchase: that is not what was paid for. */
+/** Without grants and adjustments that an operator made with the purchase as reference. */
 function ownOf(entries: readonly Entry[]): Entry[] {
   return entries.filter(({ ref_type }) => ref_type === 'purchase')
 }

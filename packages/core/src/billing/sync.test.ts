@@ -4,17 +4,17 @@ import { UNITS_MAX, units } from '../contract/fields/units.ts'
 import type { PaymentState } from './payment.ts'
 import { creditsFor, mismatchOf, statusFor } from './sync.ts'
 
-const state = (given: Partial<PaymentState> = {}): PaymentState => ({
+const state = (fields: Partial<PaymentState> = {}): PaymentState => ({
   status: 'paid',
   amount: 1_000,
   currency: 'USD',
   reversed: 0,
   disputed: false,
-  ...given,
+  ...fields,
 })
 
 describe('creditsFor', () => {
-  it.each(['open', 'failed', 'expired'] as const)('gives nothing for one that is %s', (status) => {
+  it.each(['open', 'failed', 'expired'] as const)('is 0 for a payment that is %s', (status) => {
     expect(creditsFor({ credits: units(7) }, state({ status }))).toBe(0)
   })
 
@@ -26,11 +26,11 @@ describe('creditsFor', () => {
     [999, 1],
     [1_000, 0],
     [1_001, 0],
-  ])('of 7 for 10.00, with %d taken back, leaves %d', (reversed, left) => {
+  ])('with %d of 1000 reversed, leaves %d of 7 credits', (reversed, left) => {
     expect(creditsFor({ credits: units(7) }, state({ reversed }))).toBe(left)
   })
 
-  it('never takes more than the share, nor a whole micro-credit less', () => {
+  it('takes the exact share, rounded down by less than one micro-credit', () => {
     const amounts = fc.integer({ min: 1, max: 99_999_999 })
     const shares = fc.double({ min: 0, max: 1, noNaN: true })
     fc.assert(
@@ -59,7 +59,7 @@ it.each([
   expect(statusFor(payment)).toBe(status)
 })
 
-it('takes no other amount and no other currency for the payment of a purchase', () => {
+it('mismatchOf reports another amount or currency, unless the whole payment was reversed', () => {
   const purchase = { amount: 1_000, currency: 'USD' }
   expect(mismatchOf(purchase, state())).toBeNull()
   expect(mismatchOf(purchase, state({ amount: 999 }))).toBe('amount_mismatch')

@@ -5,8 +5,8 @@ import type { Runtime } from '../runtime/runtime.ts'
 import type { PaymentState, PurchaseStatus } from './payment.ts'
 
 /**
- * In what a payment is not the one that was asked for, as a purchase's `review_reason`; null where it is that, or where
- * all of it went back, so that nothing is left to decide.
+ * The difference between a payment and its purchase, as `review_reason`; null when there is none, or when the whole
+ * payment was reversed and no decision is needed.
  */
 export function mismatchOf(
   { amount, currency }: Pick<PurchaseRow, 'amount' | 'currency'>,
@@ -17,7 +17,7 @@ export function mismatchOf(
   return state.amount === amount ? null : 'amount_mismatch'
 }
 
-/** How a purchase stands whose payment stands so. */
+/** The status of a purchase for the state of its payment. */
 export function statusFor(state: PaymentState): PurchaseStatus {
   const { status, amount, reversed, disputed } = state
   if (status !== 'paid') return status === 'open' ? 'pending' : status
@@ -26,20 +26,20 @@ export function statusFor(state: PaymentState): PurchaseStatus {
 }
 
 /**
- * The credits that a workspace shall have of a purchase, all in all. What went back takes its share of them along,
- * rounded in the workspace's favour.
+ * The total credits of a purchase for the state of its payment. A reversal takes its share of them, rounded in the
+ * workspace's favour.
  */
 export function creditsFor({ credits }: Pick<PurchaseRow, 'credits'>, state: PaymentState): Units {
   const { status, amount, reversed } = state
   if (status !== 'paid') return units(0)
-  // The product may pass 2^53.
+  // The product may exceed 2^53.
   const back = (BigInt(credits) * BigInt(Math.min(reversed, amount))) / BigInt(amount)
   return units(credits - Number(back))
 }
 
 /**
- * The entry that brings what is booked for a purchase to what it shall be; null where it is that already. `isFirst`:
- * whether nothing was booked for it yet.
+ * The entry that brings the credits booked for a purchase to `target`; null when they are equal. `isFirst`: whether the
+ * purchase has no entry yet.
  */
 export function correction(
   runtime: Pick<Runtime, 'id' | 'now'>,
@@ -47,7 +47,7 @@ export function correction(
   { booked, target, isFirst }: { booked: Units; target: Units; isFirst: boolean },
 ): Operation | null {
   if (target === booked) return null
-  // The first is the purchase itself; each after it is numbered by the change that it comes with.
+  // The first entry has number 0, each later one the version of the purchase that it belongs to.
   const amount = units(target - booked)
   return {
     id: runtime.id(),
@@ -68,5 +68,5 @@ export function correction(
 
 function describe(isFirst: boolean, amount: Units): string {
   if (isFirst) return 'Purchase of package'
-  return amount < 0 ? 'Payment taken back for package' : 'Payment given again for package'
+  return amount < 0 ? 'Payment taken back for package' : 'Payment reinstated for package'
 }

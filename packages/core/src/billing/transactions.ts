@@ -4,8 +4,8 @@ import type { Channel } from '../contract/resources/content.ts'
 import type { Entry } from '../rules/decide.ts'
 
 /**
- * An entry of the ledger as its workspace sees it: by what is available, which is what `credits_balance` says. Every
- * entry is one, holds too, so that each `balance_after` is the one before it and `credits`.
+ * A ledger entry as its workspace sees it: amounts are changes of the available credits, as in `credits_balance`. Holds
+ * are entries too, so each `balance_after` is the previous one plus `credits`.
  */
 export function transactionOf(entry: Entry): Transaction {
   return {

@@ -13,7 +13,7 @@ const mail: Mail = {
 
 const ABOUT = { kind: 'verify_email' } as const
 
-/** Fails as a mail server does: the address stands in the message. */
+/** The error of a mail server: its message contains the address. */
 const refusal = () => Object.assign(new Error(`550 no ${mail.to}`), { code: 'EENVELOPE' })
 
 let lines: [level: string, fields: object, text: string][]
@@ -27,10 +27,10 @@ beforeEach(() => {
 })
 afterEach(() => void vi.useRealTimers())
 
-/** Mails are begun with once whoever adds them has ended. */
+/** The outbox starts on mails after the caller's turn of the event loop. */
 const begun = () => new Promise<void>((resolve) => setImmediate(resolve))
 
-/** An outbox whose mailer fails so often before it takes a mail. */
+/** An outbox whose mailer fails `times` times before it accepts a mail. */
 function outboxFailing(times: number) {
   const tries: number[] = []
   const outbox = createOutbox({
@@ -46,7 +46,7 @@ function outboxFailing(times: number) {
 }
 
 describe('a mail', () => {
-  it('is made and sent behind whoever adds it', async () => {
+  it('is composed and sent after add has returned', async () => {
     const { outbox, tries } = outboxFailing(0)
     expect(outbox.add(async () => mail, ABOUT)).toBe(true)
     expect(tries).toHaveLength(0)
@@ -55,7 +55,7 @@ describe('a mail', () => {
     expect(lines).toEqual([['info', { kind: 'verify_email', attempt: 1 }, 'mail.sent']])
   })
 
-  it('that fails is tried again after a second and after ten more, then given up', async () => {
+  it('is retried after 1 s and after 10 s more, then given up', async () => {
     const { outbox, tries } = outboxFailing(3)
     const began = Date.now()
     outbox.add(async () => mail, ABOUT)
@@ -70,7 +70,7 @@ describe('a mail', () => {
     await outbox.idle()
   })
 
-  it('that fails says why in the log, and neither to whom nor what', async () => {
+  it('that fails is logged with the reason, without recipient and content', async () => {
     const { outbox } = outboxFailing(3)
     outbox.add(async () => mail, ABOUT)
     outbox.add(() => Promise.reject(new Error(`params: ${mail.to}, ${mail.link}`)), ABOUT)
@@ -81,18 +81,18 @@ describe('a mail', () => {
       { kind: 'verify_email', attempt: 3, type: 'Error', code: 'EENVELOPE' },
       'mail.failed',
     ])
-    expect(lines.map(([, , text]) => text)).toContain('a mail could not be made')
+    expect(lines.map(([, , text]) => text)).toContain('a mail could not be composed')
     expect(JSON.stringify(lines)).not.toMatch(/asha|secret/)
   })
 
-  it('that there is none of is not sent', async () => {
+  it('composed as null is not sent', async () => {
     const { outbox, tries } = outboxFailing(0)
     outbox.add(async () => null, ABOUT)
     await outbox.idle()
     expect(tries).toHaveLength(0)
   })
 
-  it('is not waited for longer than half a minute a try', async () => {
+  it('fails when a try takes longer than 30 s', async () => {
     const outbox = createOutbox({
       log,
       mailer: { send: () => new Promise(() => {}) },
@@ -107,7 +107,7 @@ describe('a mail', () => {
 })
 
 describe('an outbox', () => {
-  it('sends four at once, and refuses once a thousand are waiting', async () => {
+  it('sends four mails at once, and refuses more than 1,000 waiting ones', async () => {
     const open: (() => void)[] = []
     const outbox = createOutbox({
       log,
@@ -124,13 +124,13 @@ describe('an outbox', () => {
     expect(outbox.add(async () => mail, ABOUT)).toBe(true)
   })
 
-  it('holds five of a workspace, and five for an address, whatever is waiting of others', async () => {
+  it('holds at most five mails of a workspace and five for an address', async () => {
     const open: (() => void)[] = []
     const outbox = createOutbox({
       log,
       mailer: { send: () => new Promise((resolve) => open.push(resolve)) },
     })
-    /** Whether the mail was kept; the caller is told that it was in any case. */
+    /** Whether the mail was kept; add returns true in both cases. */
     const add = (about: object) => {
       const before = lines.length
       expect(outbox.add(async () => mail, { kind: 'low_balance', ...about })).toBe(true)
@@ -155,7 +155,7 @@ describe('an outbox', () => {
     expect([add(mine), add(mine)]).toEqual([true, false])
   })
 
-  it('that is closed tries what is waiting once more, at once, and takes nothing new', async () => {
+  it('tries waiting mails once more when closed, and refuses new ones', async () => {
     const { outbox, tries } = outboxFailing(1)
     outbox.add(async () => mail, ABOUT)
     await begun()
@@ -166,13 +166,13 @@ describe('an outbox', () => {
     expect(outbox.add(async () => mail, ABOUT)).toBe(false)
   })
 
-  it('that is closed waits no longer than it is given', async () => {
+  it('closes after the grace period with mails unsent', async () => {
     const outbox = createOutbox({ log, mailer: { send: () => new Promise(() => {}) } })
     outbox.add(async () => mail, ABOUT)
     await begun()
     const closing = outbox.close(5_000)
     await vi.advanceTimersByTimeAsync(5_000)
     await closing
-    expect(lines.at(-1)).toEqual(['warn', {}, 'mails were left unsent'])
+    expect(lines.at(-1)).toEqual(['warn', {}, 'not all mails were sent'])
   })
 })

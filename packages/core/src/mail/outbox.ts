@@ -1,41 +1,41 @@
 import type { Mail, Mailer, MailKind } from '../contract/outside/mail.ts'
 import type { Log } from '../runtime/runtime.ts'
 
-/** Makes the mail when its turn has come; null when there is none to send after all. */
+/** Composes the mail when a worker takes it; null when there is none to send. */
 export type Compose = () => Promise<Mail | null>
 
-/** What is known of a mail before it is made: whose it is, or to whom it goes, or both. */
+/** A mail before it is composed, with its workspace or its address or both. */
 export interface About {
   kind: MailKind
   workspace_id?: string
-  /** As `emailAddress` gives it. */
+  /** As `emailAddress` returns it. */
   address?: string
 }
 
-/** Mails on their way: behind the answers that promised them, so that no answer's time tells whether there was one. */
+/** The queue of mails. They are sent after the response, so that its time does not show whether there was a mail. */
 export interface Outbox {
   /**
-   * Takes a mail to make and send later; false when too many are waiting of all, and then nothing happens. One too many of
-   * its workspace or for its address is lost too, and answered true: only an address with an account has mails under way
-   * for long, and an answer must not tell that. The log has a line for each mail that is lost.
+   * Queues a mail. Returns false and drops it when the whole queue is full. A mail above the limit of its workspace or
+   * address is dropped too, but the result is true: only an address with an account has mails in the queue for long, and a
+   * response must not disclose that. Each dropped mail is logged.
    */
   add(compose: Compose, about: About): boolean
-  /** Resolves when none is waiting or under way. */
+  /** Resolves when no mail is waiting or being sent. */
   idle(): Promise<void>
-  /** Takes no more, tries once more what is waiting, and resolves when that is done or `grace_ms` are over. */
+  /** Refuses new mails, tries the waiting ones once more, and resolves when done or after `grace_ms`. */
   close(grace_ms: number): Promise<void>
 }
 
 const WAITING_MAX = 1_000
-/** Of one workspace, and for one address, those under way included: no one of them fills what all share. */
+/** Of one workspace, and for one address, including mails being sent: none of them fills the shared queue. */
 const WAITING_EACH_MAX = 5
 const AT_ONCE_MAX = 4
 
-/** From a failed try to the next; after the last one the mail is given up. */
+/** Delays between tries; after the last try the mail is given up. */
 const RETRY_MS = [1_000, 10_000]
 const TRY_MAX_MS = 30_000
 
-/** Keeps mails in memory until they are sent: what waits when the process dies is lost, and asked for again. */
+/** Holds mails in memory: mails that wait when the process dies are lost, and the owner must request them again. */
 export function createOutbox({
   mailer,
   log,
@@ -48,7 +48,7 @@ export function createOutbox({
   try_max_ms?: number
 }): Outbox {
   const waiting: { compose: Compose; keys: readonly string[] }[] = []
-  /** How many mails of a workspace, or for an address, are waiting or under way. */
+  /** Mails of a workspace, or for an address, that are waiting or being sent. */
   const counts = new Map<string, number>()
   const closing = new AbortController()
   let running = 0
@@ -78,7 +78,7 @@ export function createOutbox({
     }
   }
 
-  /** Which bound leaves no room for another mail; null where all do. */
+  /** The limit that is reached; null when there is room. */
   function fullOf(keys: readonly string[]): 'all' | 'one' | null {
     if (waiting.length >= WAITING_MAX) return 'all'
     return keys.some((key) => (counts.get(key) ?? 0) >= WAITING_EACH_MAX) ? 'one' : null
@@ -90,13 +90,13 @@ export function createOutbox({
         const mail = await next.compose()
         if (mail) await send(mail)
       } catch (error) {
-        log.error(reasonOf(error), 'a mail could not be made')
+        log.error(reasonOf(error), 'a mail could not be composed')
       }
       count(next.keys, -1)
     }
     running -= 1
     if (running > 0) return
-    for (const told of watchers) told()
+    for (const resolve of watchers) resolve()
     watchers = []
   }
 
@@ -118,7 +118,7 @@ export function createOutbox({
       waiting.push({ compose, keys })
       if (running < AT_ONCE_MAX) {
         running += 1
-        // A look-up in SQLite is done before anything else can be: the answer goes out first.
+        // A look-up in SQLite blocks the thread: the response goes out first.
         setImmediate(() => void work())
       }
       return true
@@ -126,7 +126,7 @@ export function createOutbox({
     idle,
     async close(grace_ms) {
       closing.abort()
-      await inTime(grace_ms, idle()).catch(() => log.warn({}, 'mails were left unsent'))
+      await inTime(grace_ms, idle()).catch(() => log.warn({}, 'not all mails were sent'))
     },
   }
 }
@@ -138,13 +138,13 @@ function keysOf({ workspace_id, address }: About): string[] {
   ]
 }
 
-/** What went wrong, without the message: a mail server's names the address, a database's the parameters. */
+/** The error without its message, which may contain the address or the parameters of a query. */
 function reasonOf(error: unknown): { type: string; code: unknown } {
   const { code = null } = (error ?? {}) as { code?: unknown }
   return { type: error instanceof Error ? error.name : typeof error, code }
 }
 
-/** Resolves after so long, or once the signal is given. */
+/** Resolves after `ms`, or once the signal is aborted. */
 function pause(ms: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     const end = () => {

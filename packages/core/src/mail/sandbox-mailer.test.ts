@@ -25,17 +25,17 @@ it('keeps the last 100, newest first', async () => {
   expect(kept.at(-1)?.to).toBe('6@example.com')
 })
 
-it('tells whoever listens, for as long as it does, and keeps the mail when that fails', async () => {
+it('notifies a listener until it stops, and keeps the mail when a listener throws', async () => {
   const mailer = createSandboxMailer({ now: () => at, log })
-  const heard: string[] = []
+  const recipients: string[] = []
   mailer.onMail(() => {
     throw new Error('no')
   })
-  const stop = mailer.onMail(({ to }) => heard.push(to))
+  const stop = mailer.onMail(({ to }) => recipients.push(to))
   await mailer.send(mailTo('a@example.com'))
   stop()
   await mailer.send(mailTo('b@example.com'))
-  expect(heard).toEqual(['a@example.com'])
+  expect(recipients).toEqual(['a@example.com'])
   expect(mailer.list()).toHaveLength(2)
   expect(warnings).toHaveLength(2)
 })

@@ -1,7 +1,7 @@
 import { createHash, createSecretKey, type KeyObject } from 'node:crypto'
 import { KEY_ID_LENGTH } from '../rows/sealed.ts'
 
-/** A key that encrypts secrets. Its id tells nothing of it. */
+/** A key that encrypts secrets. Its id discloses nothing about the key. */
 export interface SecretsKey {
   id: string
   key: KeyObject
@@ -12,10 +12,10 @@ const KEYS_MAX = 16
 
 /**
  * Reads keys of 32 bytes, each written as base64, base64url or 64 hex digits. The first encrypts.
- * @throws RangeError that names the position of what is no key, never its text.
+ * @throws RangeError for an invalid key; the message contains its position, never its text.
  */
 export function readSecretsKeys(texts: readonly string[]): SecretsKey[] {
-  if (texts.length > KEYS_MAX) throw new RangeError(`there may be ${KEYS_MAX} keys at the most`)
+  if (texts.length > KEYS_MAX) throw new RangeError(`there may be at most ${KEYS_MAX} keys`)
   const keys = new Map<string, SecretsKey>()
   for (const [i, text] of texts.entries()) {
     const bytes = bytesOf(text.trim())

@@ -10,8 +10,8 @@ const PLACE: Place = { table: 'webhooks', column: 'secret', workspace_id: 'w1', 
 
 const sealerOf = (...keys: string[]) => createSealer(readSecretsKeys(keys), { bytes: randomBytes })
 
-describe('keys', () => {
-  it('are the same key as base64, base64url and hex', () => {
+describe('readSecretsKeys', () => {
+  it('reads base64, base64url and hex as the same key', () => {
     const texts = [KEY.toString('base64'), KEY.toString('base64url'), KEY.toString('hex')]
     const upper = KEY.toString('hex').toUpperCase()
     expect(readSecretsKeys([...texts, upper, ` ${texts[0]}\n`])).toHaveLength(1)
@@ -26,22 +26,22 @@ describe('keys', () => {
     ['33 bytes', randomBytes(33).toString('base64')],
     ['63 digits', KEY.toString('hex').slice(1)],
     ['a word', 'correct horse battery staple correct horse!'],
-  ])('are refused by position, and never told: %s', (_, text) => {
+  ])('refuses %s by its position, without its text', (_, text) => {
     const read = () => readSecretsKeys([OTHER, text])
     expect(read).toThrow(/^key 2 of 2 must be 32 bytes as base64 or as 64 hex digits/)
     expect(read).not.toThrow(text.slice(0, 12))
     expect(read).not.toThrow(OTHER)
   })
 
-  it('are 16 at the most', () => {
+  it('reads at most 16 keys', () => {
     const many = Array.from({ length: 17 }, () => randomBytes(32).toString('base64'))
     expect(readSecretsKeys(many.slice(1))).toHaveLength(16)
-    expect(() => readSecretsKeys(many)).toThrow('16 keys at the most')
+    expect(() => readSecretsKeys(many)).toThrow('at most 16 keys')
   })
 })
 
 describe('a sealed value', () => {
-  it.each(['', 'whsec_abc', 'ü✓'.repeat(1_000)])('opens to what was sealed', (text) => {
+  it.each(['', 'whsec_abc', 'ü✓'.repeat(1_000)])('opens to the sealed text: %j', (text) => {
     const sealer = sealerOf(OTHER)
     const value = sealer.seal(PLACE, text)
     expect(value).toMatch(new RegExp(`^svcenc1:${sealer.key_id}:[\\w-]+$`))
@@ -49,7 +49,7 @@ describe('a sealed value', () => {
     expect(sealer.seal(PLACE, text)).not.toBe(value)
   })
 
-  it('opens with any key given, and is sealed with the first', () => {
+  it('opens with any of the keys, and is sealed with the first', () => {
     const old = sealerOf(OTHER)
     const value = old.seal(PLACE, 'text')
     const both = sealerOf(KEY.toString('hex'), OTHER)
@@ -58,12 +58,12 @@ describe('a sealed value', () => {
     expect(both.seal(PLACE, 'text')).toContain(both.key_id)
   })
 
-  it('names the key that is missing, and the place', () => {
+  it('reports the missing key and the place', () => {
     const old = sealerOf(OTHER)
     const value = old.seal(PLACE, 'text')
     for (const other of [sealerOf(), sealerOf(KEY.toString('hex'))]) {
       expect(() => other.open(PLACE, value)).toThrow(
-        `secret of h1 in webhooks of workspace w1 needs the key ${old.key_id}, which is not given`,
+        `secret of h1 in webhooks of workspace w1 needs the key ${old.key_id}, which is not set`,
       )
     }
   })
@@ -74,17 +74,17 @@ describe('a sealed value', () => {
     ['workspace', { workspace_id: 'w2' }],
     ['row', { id: 'h2' }],
     ['split', { workspace_id: 'w', id: '1h1' }],
-  ] as [string, Partial<Place>][])('opens nowhere else: another %s', (_, other) => {
+  ] as [string, Partial<Place>][])('does not open in another %s', (_, other) => {
     const sealer = sealerOf(OTHER)
     const value = sealer.seal(PLACE, 'text')
     expect(() => sealer.open({ ...PLACE, ...other }, value)).toThrow('cannot be decrypted')
   })
 
-  it('does not open with any character changed, or cut', () => {
+  it('does not open when a character is changed or the text is cut', () => {
     const sealer = sealerOf(OTHER)
     const value = sealer.seal(PLACE, 'text')
     const start = value.lastIndexOf(':') + 1
-    // The last digit has bits that no byte uses.
+    // Except the last digit, which has bits that no byte uses.
     for (let at = start; at < value.length - 1; at++) {
       const other = value[at] === 'A' ? 'B' : 'A'
       const changed = `${value.slice(0, at)}${other}${value.slice(at + 1)}` as Sealed
@@ -95,7 +95,7 @@ describe('a sealed value', () => {
     }
   })
 
-  it('is plain text where no key is given, and plain text is read with any', () => {
+  it('is plain text without a key, and plain text opens with any key', () => {
     const plain = sealerOf()
     expect(plain.seal(PLACE, 'whsec_abc')).toBe('whsec_abc')
     expect(sealerOf(OTHER).open(PLACE, 'whsec_abc' as Sealed)).toBe('whsec_abc')

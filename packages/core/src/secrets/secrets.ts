@@ -5,14 +5,13 @@ import type { Place, Sealer } from './sealer.ts'
 
 const SECRET_BYTES = 32
 
-/** Where a secret of the service stands. */
 export function placeOfSecret(name: string): Place {
   return { table: 'secrets', column: 'value', workspace_id: '', id: name }
 }
 
 /**
- * Answers for secrets that nobody set: 256 unpredictable bits in base64url, made when a name is first asked for. They
- * are kept in the database, sealed, so that all its servers have the same and a backup is whole.
+ * Returns the service's own secrets by name: 256 random bits in base64url, generated at the first request. The database
+ * holds them, encrypted, so that all its servers share them and a backup is complete.
  */
 export function createSecrets({
   storage,

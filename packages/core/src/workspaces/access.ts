@@ -12,38 +12,37 @@ import type { Passwords } from './password.ts'
 import { badToken, hashToken } from './token.ts'
 import { grantSignupCredits, type Revoked, revokeAll } from './verification.ts'
 
-/** How owners prove who they are, and stay the only ones who can: addresses and passwords. Contract section 2. */
+/** Verification of addresses, and passwords. Contract section 2. */
 export interface Access {
   /**
-   * Verifies the address of a workspace by the token of a mail, which works once. The first verification revokes the API
-   * keys and disables the webhooks that exist by then: they are from before it was known whose address it is.
-   * @throws SvcError `validation_error` for any token but a good one.
+   * Verifies the address of a workspace with the token of a mail, which works once. The first verification revokes the
+   * API keys and disables the webhooks created before it: the owner of the address may not have created them.
+   * @throws SvcError `validation_error` for an invalid token.
    */
   verifyEmail(
     request: Body<typeof endpoints.verify_email>,
     actor?: Actor,
   ): Promise<{ workspace_id: string; revoked: Revoked }>
   /**
-   * Sends another mail to verify an address, if a workspace has it and it is not verified: behind the answer.
+   * Sends another verification mail in the background, if a workspace has the address and it is not verified.
    * @throws SvcError `rate_limit_exceeded` when too many mails are waiting.
    */
   resendVerification(request: Body<typeof endpoints.resend_verification>): void
   /**
-   * Sends a mail to choose a new password, if a workspace has the address: behind the answer.
+   * Sends a mail to choose a new password in the background, if a workspace has the address.
    * @throws SvcError `rate_limit_exceeded` when too many mails are waiting.
    */
   forgotPassword(request: Body<typeof endpoints.forgot_password>): void
   /**
-   * Uses the token of a mail up for a new password, ends every session, and forgets the networks of earlier logins: of
-   * all, the one that this comes from is known afterwards. The token proves the address too: where it
-   * was not verified, it is by this, with all that follows from a first verification. `revoke_api_keys` revokes the API
-   * keys and disables the webhooks in any case.
-   * @throws SvcError `validation_error` for any token but a good one, and for a password that is easy to guess.
+   * Sets a new password with the token of a mail, which works once. Ends every session and forgets the networks of
+   * earlier logins; only the network of this request is known afterwards. An unverified address becomes verified, as
+   * with `verifyEmail`. `revoke_api_keys` revokes the API keys and disables the webhooks in any case.
+   * @throws SvcError `validation_error` for an invalid token or a password that is easy to guess.
    */
   resetPassword(request: Body<typeof endpoints.reset_password>, actor?: Actor): Promise<Revoked>
   /**
-   * Changes the password, ends every session, and any reset that was asked for.
-   * @throws SvcError `validation_error` when the current password is another one, or the new one is easy to guess.
+   * Changes the password, ends every session, and invalidates the token of a requested reset.
+   * @throws SvcError `validation_error` when the current password is wrong or the new one is easy to guess.
    */
   changePassword(
     workspaceId: string,
@@ -65,10 +64,10 @@ export function createAccess({
   runtime: Runtime
   passwords: Passwords
   mails: OwnerMails
-  /** What a workspace gets when its address is verified for the first time. */
+  /** Granted when the address is verified for the first time. */
   creditsOnVerification?: Units
 }): Access {
-  /** Verifies the address; answers whether it was not before. */
+  /** Verifies the address; returns false if it was verified before. */
   async function verify(
     stores: Writes,
     workspace_id: string,
@@ -116,7 +115,7 @@ export function createAccess({
     async resetPassword({ token, password, revoke_api_keys }, actor = SERVICE) {
       const token_hash = hashToken(token)
       const at = runtime.now()
-      // Looked at before it is used up, so that guesses cost no hash.
+      // Before the hash, so that a guessed token costs none.
       if (!(await storage.read.accountTokens.isGood(token_hash, 'reset_password', at))) {
         throw badToken()
       }
@@ -128,10 +127,10 @@ export function createAccess({
         const workspace_id = await accountTokens.take(token_hash, 'reset_password', at)
         const owner = workspace_id && (await workspaces.byId(workspace_id))
         if (!workspace_id || !owner) throw badToken()
-        // Nothing is written then: the token can be used again.
+        // The error rolls the transaction back: the token can be used again.
         checkNotOwn('password', password, owner)
         await workspaces.changePassword(workspace_id, { to, at })
-        // A thief of the old password has logged in from networks of his own; the mail was read where this one is from.
+        // A thief of the old password may have logged in from other networks; the mail was read in this one.
         await loginNetworks.clear(workspace_id)
         if (network !== null) {
           await loginNetworks.note({ workspace_id, network, last_login_at: at })

@@ -2,14 +2,13 @@ import { readFile } from 'node:fs/promises'
 import { invalid } from '../contract/errors.ts'
 import type { WorkspaceRow } from '../rows/rows.ts'
 
-/** The field of the request that a password is in. */
 type Field = 'password' | 'new_password'
 
 let common: Promise<ReadonlySet<string>> | undefined
 
 /**
- * Refuses one of the 10,000 most common passwords, whatever its case and the width of its characters. The list is read
- * with the first password.
+ * Refuses one of the 10,000 most common passwords, in any case and character width. The list is read with the first
+ * password.
  * @throws SvcError `validation_error`.
  */
 export async function checkNewPassword(field: Field, password: string): Promise<void> {
@@ -22,7 +21,7 @@ export async function checkNewPassword(field: Field, password: string): Promise<
 }
 
 /**
- * Refuses what everybody knows of a workspace as its password, whatever its case.
+ * Refuses the public address and name of a workspace as its password, in any case.
  * @throws SvcError `validation_error`.
  */
 export function checkNotOwn(
@@ -30,19 +29,19 @@ export function checkNotOwn(
   password: string,
   { email, name }: Pick<WorkspaceRow, 'email' | 'name'>,
 ): void {
-  const given = comparable(password)
-  if (given !== comparable(email) && given !== comparable(name)) return
+  const text = comparable(password)
+  if (text !== comparable(email) && text !== comparable(name)) return
   throw invalid(field, 'Password must not be the e-mail address or the name of the workspace')
 }
 
-/** Full-width and other forms of the same letters are the same password to a guesser. */
+/** Full-width and other forms of the same letters are equally easy to guess. */
 function comparable(text: string): string {
   return text.normalize('NFKC').toLowerCase()
 }
 
 /** @throws Error when the package is incomplete. */
 async function readCommon(): Promise<ReadonlySet<string>> {
-  // Bundled code lies one folder deep in dist, sources two deep in src: the package root is where data/ is.
+  // data/ is in the package root: bundled code is one folder below it, sources are two.
   for (const up of ['..', '../..']) {
     const text = await textOf(new URL(`${up}/data/common-passwords.txt`, import.meta.url))
     if (text !== null) return new Set(text.split('\n').filter((line) => !line.startsWith('#')))

@@ -9,26 +9,26 @@ import type { LowBalance } from '../storage/ports/low-balances.ts'
 import type { Storage } from '../storage/ports/storage.ts'
 import { mintToken, type TokenPurpose } from './token.ts'
 
-/** From one mail about the same to the next, over all servers of a database. */
-const TELL_EVERY_MS = 60 * 60 * 1000
+/** Between two mails of one kind to a workspace, over all servers of a database. */
+const NOTIFY_EVERY_MS = 60 * 60 * 1000
 
-/** The mails that an owner gets about the account itself. */
+/** Mails to the owner of a workspace about the account. */
 export interface OwnerMails {
-  /** Sends what verifies the address, with a token that is stored already. */
+  /** Sends the verification mail with a stored token. */
   verifyWith(owner: Pick<WorkspaceRow, 'id' | 'email'>, token: string): void
-  /** Sends it to the workspace of that address, if it is not verified; false when too many mails wait, whether there is one. */
+  /** Sends a verification mail if a workspace has the address and it is not verified. False when too many mails wait. */
   verify(email: string): boolean
-  /** Sends what resets the password to the workspace of that address; false as above. */
+  /** Sends a mail to reset the password if a workspace has the address. False when too many mails wait. */
   reset(email: string): boolean
-  /** Tells the owner of a workspace that its credits ran low: at a verified address, at most once an hour. */
+  /** Notifies the owner of low credits: at a verified address, at most once an hour. */
   lowBalance(low: LowBalance): void
-  /** Tells the owner of a workspace that it was frozen: at a verified address, at most once an hour. */
+  /** Notifies the owner of a frozen workspace: at a verified address, at most once an hour. */
   frozen(frozen: FrozenWorkspace): void
 }
 
 /**
- * Looks an address up only behind the answer: neither the time nor the text of that tells whether somebody has it.
- * `public_url` is asked for each link.
+ * Looks an address up after the response, so that neither its time nor its text shows whether an account has the address.
+ * `public_url` is read for each link.
  */
 export function createOwnerMails({
   storage,
@@ -56,14 +56,14 @@ export function createOwnerMails({
     return write[purpose](owner, token)
   }
 
-  /** Promises a mail to an address that anybody may have typed in. */
-  function promise(email: string, kind: TokenPurpose): boolean {
+  /** Queues a mail to an address that any client may have entered. */
+  function queue(email: string, kind: TokenPurpose): boolean {
     const address = emailAddress(email)?.address
     return outbox.add(() => compose(email, kind), { kind, ...(address && { address }) })
   }
 
-  /** Tells the owner what happens to the workspace, unless a mail of that kind told of it within the hour. */
-  function tell(
+  /** Queues a mail to the owner, unless one of that kind was sent within the hour. */
+  function notify(
     workspace_id: string,
     kind: OwnerMailRow['kind'],
     mailTo: (address: string) => Mail,
@@ -73,7 +73,9 @@ export function createOwnerMails({
         const owner = await storage.read.workspaces.byId(workspace_id)
         if (!owner?.email_verified) return null
         const mail = { workspace_id, kind, mailed_at: runtime.now() }
-        const isDue = await storage.write(({ ownerMails }) => ownerMails.claim(mail, TELL_EVERY_MS))
+        const isDue = await storage.write(({ ownerMails }) =>
+          ownerMails.claim(mail, NOTIFY_EVERY_MS),
+        )
         return isDue ? mailTo(addressOf(owner.email)) : null
       },
       { kind, workspace_id },
@@ -87,18 +89,18 @@ export function createOwnerMails({
         workspace_id: owner.id,
         address: addressOf(owner.email),
       }),
-    verify: (email) => promise(email, 'verify_email'),
-    reset: (email) => promise(email, 'reset_password'),
+    verify: (email) => queue(email, 'verify_email'),
+    reset: (email) => queue(email, 'reset_password'),
     lowBalance: (low) =>
-      tell(low.workspace_id, 'low_balance', (address) => lowBalanceMail(address, low)),
+      notify(low.workspace_id, 'low_balance', (address) => lowBalanceMail(address, low)),
     frozen: (frozen) =>
-      tell(frozen.workspace_id, 'account_frozen', (address) => frozenMail(address, frozen)),
+      notify(frozen.workspace_id, 'account_frozen', (address) => frozenMail(address, frozen)),
   }
 }
 
-/** International domains as mail servers know them. */
+/** With an international domain in its ASCII form. */
 function addressOf(email: string): string {
   const known = emailAddress(email)
-  if (!known) throw new Error('no workspace has an address that is none')
+  if (!known) throw new Error('the workspace has an invalid address')
   return known.address
 }

@@ -4,7 +4,6 @@ import { LIMITS } from '../contract/limits.ts'
 import type { AccountTokenRow } from '../rows/rows.ts'
 import type { Runtime } from '../runtime/runtime.ts'
 
-/** What a token lets its holder do. */
 export type TokenPurpose = AccountTokenRow['purpose']
 
 const LIFETIME_S: Record<TokenPurpose, number> = {
@@ -12,7 +11,7 @@ const LIFETIME_S: Record<TokenPurpose, number> = {
   reset_password: LIMITS.reset_token_lifetime_s,
 }
 
-/** Mints a token of 32 random bytes in base64url, for a mail, and the row that is kept instead of it. Contract section 2. */
+/** Mints a token of 32 random bytes in base64url for a mail, and the row that stores its hash. Contract section 2. */
 export function mintToken(
   { bytes, now }: Pick<Runtime, 'bytes' | 'now'>,
   workspaceId: string,
@@ -30,12 +29,12 @@ export function mintToken(
   return { token, row }
 }
 
-/** What is stored instead of a token. A fast hash is right for a secret of 256 random bits. */
+/** The stored form of a token. A fast hash suffices for a secret of 256 random bits. */
 export function hashToken(token: string): string {
   return hash('sha256', token)
 }
 
-/** The refusal of a token that was never given, is used, has expired, or was followed by a newer one. */
+/** The token is unknown, used, expired or replaced by a newer one. */
 export function badToken(): SvcError {
   return invalid('token', 'Invalid or expired token')
 }

@@ -5,19 +5,19 @@ import type { Writes } from '../storage/ports/storage.ts'
 
 /** The values of `signup_credits_on`. */
 export const SIGNUP_CREDITS_ON = ['signup', 'verification'] as const
-/** When a new workspace gets its first credits. */
+/** The event that grants a new workspace its first credits. */
 export type SignupCreditsOn = (typeof SIGNUP_CREDITS_ON)[number]
 
-/** How many API keys were revoked and how many webhooks disabled. */
+/** The numbers of revoked API keys and disabled webhooks. */
 export interface Revoked {
   api_keys: number
   webhooks: number
 }
 
-/** Why a webhook was disabled, as its `disabled_reason` says. */
+/** The `disabled_reason` of a disabled webhook. */
 export type RevocationReason = 'email_verified' | 'password_reset'
 
-/** Revokes every API key and disables every webhook that a workspace has by now. */
+/** Revokes every API key and disables every webhook of a workspace. */
 export async function revokeAll(
   { apiKeys, webhooks }: Pick<Writes, 'apiKeys' | 'webhooks'>,
   workspaceId: string,
@@ -29,7 +29,7 @@ export async function revokeAll(
   }
 }
 
-/** Gives a workspace its first credits, once however often it is asked to. */
+/** Grants a workspace its first credits; repeated calls grant nothing more. */
 export async function grantSignupCredits(
   runtime: Pick<Runtime, 'id' | 'now'>,
   { credits }: Pick<Writes, 'credits'>,

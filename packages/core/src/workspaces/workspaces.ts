@@ -20,7 +20,7 @@ import type { Passwords } from './password.ts'
 import { mintToken } from './token.ts'
 import { grantSignupCredits, type SignupCreditsOn } from './verification.ts'
 
-/** What tells two logins within one second apart. */
+/** Distinguishes two logins within one second. */
 const SESSION_ID_BYTES = 16
 
 /** A login session. */
@@ -32,17 +32,16 @@ export interface Session {
   ends_at: Date
 }
 
-/** Workspaces: signed up, logged in to, changed. */
+/** Signup, login, sessions and account data of workspaces. */
 export interface Workspaces extends Access {
   /**
-   * Makes a workspace, and sends a mail to verify its address.
-   * @throws SvcError `validation_error` when the e-mail address is in use, or the password easy to guess.
+   * Creates a workspace and sends a mail to verify its address.
+   * @throws SvcError `validation_error` when the e-mail address is in use or the password is easy to guess.
    */
   signup(request: Body<typeof endpoints.signup>, actor?: Actor): Promise<WorkspaceSummary>
   /**
-   * Makes a workspace whose address the operator vouches for: it counts as verified, no mail is sent, and signup credits
-   * are there at once.
-   * @throws SvcError as `signup` does.
+   * Creates a workspace with a verified address, for the operator. Sends no mail and grants signup credits at once.
+   * @throws SvcError as `signup`.
    */
   create(request: Body<typeof endpoints.signup>, actor?: Actor): Promise<WorkspaceSummary>
   /** @throws SvcError `unauthorized`, in the same time for an unknown address and a wrong password. */
@@ -50,20 +49,20 @@ export interface Workspaces extends Access {
     request: Body<typeof endpoints.login>,
     actor?: Actor,
   ): Promise<{ workspace: WorkspaceSummary; token_version: number; session_id: string }>
-  /** The network that a client's address lies in, where the account logged in from it lately; else null. */
+  /** The network of a client's address if the account logged in from it recently; else null. */
   knownNetwork(email: string, address: string | null): Promise<string | null>
-  /** Whether a session holds: its workspace is there, no new password ended it, and no logout. One query. */
+  /** Whether a session is valid: its workspace exists, and neither a new password nor a logout ended it. One query. */
   hasSession(session: Omit<Session, 'ends_at'> & { token_version: number }): Promise<boolean>
-  /** Ends one session for good, on every server; `ends_at` is when its token expires. */
+  /** Ends one session on every server. */
   logout(session: Session, actor?: Actor): Promise<void>
   account(workspaceId: string): Promise<Workspace>
-  /** Changes the fields given, and answers the whole. */
+  /** Changes the fields in the request, and returns the whole workspace. */
   update(
     workspaceId: string,
     request: Body<typeof endpoints.update_account>,
     actor?: Actor,
   ): Promise<Workspace>
-  /** Every workspace, oldest first: for the operator. */
+  /** Workspaces, oldest first, for the operator. */
   list(page: { limit: number; offset: number }): Promise<Workspace[]>
   byEmail(email: string): Promise<Workspace | null>
 }
@@ -83,7 +82,7 @@ export function createWorkspaces({
   mails: OwnerMails
   signupCredits: Units
   signupCreditsOn?: SignupCreditsOn
-  /** What a new workspace begins with. */
+  /** The limits of a new workspace. */
   limits?: Partial<Pick<Account, 'daily_limit' | 'low_balance'>>
 }): Workspaces {
   async function withAccount(row: WorkspaceRow): Promise<Workspace> {
@@ -98,31 +97,31 @@ export function createWorkspaces({
     return withAccount(row)
   }
 
-  /** Once the parameters have changed, a login is when the password is at hand. */
+  /** After a change of parameters the password is hashed again at a login, the only time it is known. */
   async function refreshHash({ id, password_hash: from }: WorkspaceRow, password: string) {
     try {
       if (!(await passwords.isOutdated(from))) return
       const to = await passwords.hash(password)
       await storage.write(({ workspaces }) => workspaces.rehash(id, { from, to }))
     } catch (error) {
-      runtime.log.warn({ err: error, workspace_id: id }, 'a password was not hashed anew')
+      runtime.log.warn({ err: error, workspace_id: id }, 'a password was not hashed again')
     }
   }
 
   async function newRow(
     request: Body<typeof endpoints.signup>,
-    given: Pick<WorkspaceRow, 'email_verified'>,
+    verification: Pick<WorkspaceRow, 'email_verified'>,
   ): Promise<WorkspaceRow> {
     const { password, email, company_name: name } = request
     await checkNewPassword('password', password)
     checkNotOwn('password', password, { email, name })
     return newWorkspace(runtime, request, {
       password_hash: await passwords.hash(password),
-      ...given,
+      ...verification,
     })
   }
 
-  /** Stores a new workspace, with the token to verify its address where it is not. */
+  /** Stores a new workspace, with the token to verify its address if there is one. */
   async function insert(
     row: WorkspaceRow,
     { actor, verification }: { actor: Actor; verification: AccountTokenRow | null },
@@ -194,7 +193,7 @@ export function createWorkspaces({
     async logout(session, actor = SERVICE) {
       const ended = { workspace_id: session.workspace_id, action: 'session.ended' } as const
       await storage.write(async ({ sessions, audit }) => {
-        // Of two at once, one is recorded.
+        // Two logouts at once make one audit entry.
         if (await sessions.end(session)) await audit.record(auditRow(runtime, actor, ended))
       })
     },
