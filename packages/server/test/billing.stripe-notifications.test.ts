@@ -22,7 +22,7 @@ afterAll(() => shop.world.close())
 
 const balance = () => shop.world.balance(owner)
 
-const paidEvent = () => shop.payUnheard(owner)
+const paidEvent = () => shop.payWithoutNotification(owner)
 
 describe('a notification is accepted', () => {
   it.each(SECRETS)('when it is signed with %s, while the secret is rolled', async (secret) => {
@@ -60,7 +60,7 @@ describe('a notification is accepted', () => {
     })
     stripe.pay(session.id)
     stripe.refund(shop.paymentOf(session.id))
-    await shop.hear()
+    await shop.notifyAll()
     expect(await shop.ledger(owner)).toEqual([])
   })
 

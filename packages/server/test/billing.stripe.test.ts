@@ -16,7 +16,7 @@ afterAll(() => shop.world.close())
 
 const balance = () => shop.world.balance(owner)
 
-const paidEvent = () => shop.payUnheard(owner)
+const paidEvent = () => shop.payWithoutNotification(owner)
 
 describe('a purchase', () => {
   it('is paid at Stripe, with the data of the package, and has its id there', async () => {
@@ -58,10 +58,10 @@ describe('a purchase', () => {
     ] as const) {
       const { session_id } = await shop.checkout(owner)
       stripe.pay(session_id, 'bank')
-      await shop.hear()
+      await shop.notifyAll()
       expect(await balance()).toBe(0)
       stripe.settle(session_id, result)
-      await shop.hear()
+      await shop.notifyAll()
       expect(await balance()).toBe(credits)
     }
   })
@@ -69,7 +69,7 @@ describe('a purchase', () => {
   it('adds no credits when its session ended', async () => {
     const { session_id, purchase_id } = await shop.checkout(owner)
     shop.stripe.expire(session_id)
-    await shop.hear()
+    await shop.notifyAll()
     expect(await shop.world.core.billing.purchase(owner.id, purchase_id)).toMatchObject({
       status: 'expired',
       paid_at: null,
@@ -95,7 +95,7 @@ describe('refunds and disputes', () => {
     const statuses: string[] = []
     for (const amount of [1, 332, 667]) {
       shop.stripe.refund(payment_id, { amount })
-      await shop.hear()
+      await shop.notifyAll()
       statuses.push((await shop.world.core.billing.purchase(owner.id, purchase_id)).status)
     }
     expect(await shop.ledger(owner)).toEqual([
@@ -110,10 +110,10 @@ describe('refunds and disputes', () => {
   it('add the credits again when the refund fails', async () => {
     const { payment_id } = await shop.buy(owner)
     const refund = shop.stripe.refund(payment_id, { status: 'pending' })
-    await shop.hear()
+    await shop.notifyAll()
     expect(await balance()).toBe(0)
     shop.stripe.endRefund(refund?.id ?? '', 'failed')
-    await shop.hear()
+    await shop.notifyAll()
     expect(await balance()).toBe(1000)
   })
 
@@ -123,7 +123,7 @@ describe('refunds and disputes', () => {
     await shop.world.send(key)
     const { billing } = shop.world.core
     expect(await billing.refund(owner.id, purchase_id)).toMatchObject({ status: 'refunded' })
-    await shop.hear()
+    await shop.notifyAll()
     expect(await balance()).toBe(-1)
     expect((await shop.world.send(key)).status).toBe(402)
     // The next purchase first fills the negative balance.
@@ -139,13 +139,13 @@ describe('refunds and disputes', () => {
     async (result, left, status) => {
       const { payment_id, purchase_id } = await shop.buy(owner)
       const dispute = shop.stripe.dispute(payment_id)
-      await shop.hear()
+      await shop.notifyAll()
       expect(await balance()).toBe(0)
       expect(await shop.world.core.billing.purchase(owner.id, purchase_id)).toMatchObject({
         status: 'disputed',
       })
       shop.stripe.closeDispute(dispute.id, result)
-      await shop.hear()
+      await shop.notifyAll()
       expect(await balance()).toBe(left)
       expect(await shop.world.core.billing.purchase(owner.id, purchase_id)).toMatchObject({
         status,
@@ -156,7 +156,7 @@ describe('refunds and disputes', () => {
   it('remove no credits for an inquiry, which moves no money', async () => {
     const { payment_id } = await shop.buy(owner)
     shop.stripe.dispute(payment_id, { inquiry: true })
-    await shop.hear()
+    await shop.notifyAll()
     expect(await shop.ledger(owner)).toEqual([['purchase', 1000]])
   })
 

@@ -347,8 +347,8 @@ describe('GET /billing/transactions', () => {
   })
 
   it('200: shows no entry of another workspace', async () => {
-    const stranger = await world().signup()
-    expect((await transactions(stranger)).body.data).toStrictEqual({
+    const other = await world().signup()
+    expect((await transactions(other)).body.data).toStrictEqual({
       transactions: [],
       pagination: { total: 0, page: 1, pages: 0, limit: 50 },
     })

@@ -27,7 +27,7 @@ const ask = (url: string, { headers = { host: 'localhost:3000' }, from }: Asked 
     ...(from !== undefined && { remoteAddress: from }),
   })
 
-// biome-ignore lint/suspicious/noExplicitAny: a test states its expectations of a body at once.
+// biome-ignore lint/suspicious/noExplicitAny: a test states its expectations of a body directly.
 async function read(url: string): Promise<any> {
   const { statusCode, body } = await ask(url)
   expect([statusCode, body]).toStrictEqual([200, body])
@@ -74,20 +74,20 @@ describe('access to the inbox', () => {
     ['a name that was pointed here', { headers: { host: 'evil.example:3000' } }],
     ['a name that begins as this machine', { headers: { host: 'localhost.evil.example' } }],
     ['a name that ends as this machine', { headers: { host: 'evil-localhost' } }],
-    ['an address with something before it', { headers: { host: 'evil.127.0.0.1' } }],
+    ['an address with a prefix', { headers: { host: 'evil.127.0.0.1' } }],
     ['a page elsewhere', { headers: { host, origin: 'https://evil.example' } }],
     ['a page of no origin', { headers: { host, origin: 'null' } }],
     ['a proxy', { headers: { host, 'x-forwarded-for': '203.0.113.7' } }],
-    ['a proxy that says it the new way', { headers: { host, forwarded: 'for=203.0.113.7' } }],
-  ])('is 404 for %s', async (_, asked) => {
+    ['a proxy that sends Forwarded', { headers: { host, forwarded: 'for=203.0.113.7' } }],
+  ])('returns 404 for %s', async (_, options) => {
     for (const path of PATHS) {
-      const { statusCode, body } = await ask(path, asked)
+      const { statusCode, body } = await ask(path, options)
       expect([path, statusCode]).toStrictEqual([path, 404])
       expect(JSON.parse(body).message).toBe('Route not found')
     }
   })
 
-  it('is 404 without a Host header', async () => {
+  it('returns 404 without a Host header', async () => {
     const heads = [
       ['GET /dev HTTP/1.0'],
       ['GET /dev HTTP/1.1', 'Host:'],
@@ -100,7 +100,7 @@ describe('access to the inbox', () => {
     }
   })
 
-  it('is part of svc dev, not of svc serve', async () => {
+  it('is served by svc dev, not by svc serve', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'svc-inbox-'))
     const env = { PORT: '0', SVC_DATA_DIR: folder, SVC_LOG_LEVEL: 'silent' }
     const statuses = []
@@ -141,7 +141,7 @@ describe('the page', () => {
     },
   )
 
-  it('counts in no bucket, and shows the counters', async () => {
+  it('counts in no rate limit, and shows the counters', async () => {
     const remaining = async () => (await ask('/dev')).headers['x-ratelimit-remaining']
     expect(await remaining()).toBe(await remaining())
   })
@@ -156,7 +156,7 @@ describe('the page', () => {
 })
 
 describe('the data of the inbox', () => {
-  it('has every workspace, and the demo key', async () => {
+  it('returns every workspace, and the demo key', async () => {
     const shown = await read('/dev/api/workspaces')
     expect(shown.demo).toStrictEqual(demo)
     expect(shown.workspaces).toContainEqual(
@@ -165,7 +165,7 @@ describe('the data of the inbox', () => {
     expect(JSON.stringify(shown)).not.toContain('password')
   })
 
-  it('has the messages of a workspace, newest first, in pages, with filters', async () => {
+  it('returns the messages of a workspace, newest first, in pages, with filters', async () => {
     const other = await world().signup({ credits: 500 })
     const otherKey = (await world().key(other)).key
     for (let i = 0; i < 105; i++) await world().send(otherKey, { content: { text: `Number ${i}` } })
@@ -183,13 +183,13 @@ describe('the data of the inbox', () => {
     expect((await ask(`/dev/api/messages?workspace=${other.id}&status=lost`)).statusCode).toBe(400)
   })
 
-  it('has the segments of an SMS, which together are the text', async () => {
+  it('returns the segments of an SMS, which together are the text', async () => {
     const text = `${'a'.repeat(152)}{ and €uro ${'b'.repeat(160)}`
     const id = await send({ content: { text } })
     const { message } = await read(`/dev/api/messages/${id}?workspace=${owner.id}`)
     expect(message.sms).toMatchObject({ encoding: 'GSM-7', non_gsm_characters: [] })
     expect(message.sms.segments.join('')).toBe(text)
-    // An escape pair is never cut, so the first segment is one septet short.
+    // An escape pair is never split, so the first segment is one septet short.
     expect(message.sms.segments[0]).toBe('a'.repeat(152))
     expect(message.sms.segments).toHaveLength(message.segments)
 
@@ -201,7 +201,7 @@ describe('the data of the inbox', () => {
     expect(sms.segments).toHaveLength(2)
   })
 
-  it('has the timeline of a message, and its deliveries with payloads and responses', async () => {
+  it('returns the timeline of a message, and its deliveries with payloads and responses', async () => {
     const receiver = await openReceiver({ text: 'got it' })
     try {
       await world().webhook(owner, { url: receiver.url, events: ['message.delivered'] })
@@ -226,7 +226,7 @@ describe('the data of the inbox', () => {
     }
   })
 
-  it("has the service's own mails, with their links", async () => {
+  it("returns the service's own mails, with their links", async () => {
     await world().core.mails.idle()
     const { mails } = await read('/dev/api/mails')
     const mail = mails.find(({ to }: { to: string }) => to === owner.email)
@@ -261,7 +261,7 @@ describe('the data of the inbox', () => {
     )
   })
 
-  it('is 404 for a message of another workspace', async () => {
+  it('returns 404 for a message of another workspace', async () => {
     const id = await send({})
     const other = await world().signup()
     for (const path of ['', '/html']) {
@@ -302,7 +302,7 @@ describe('the stream', () => {
     expect(mail).toMatchObject({ event: 'mail', data: { kind: 'verify_email' } })
   })
 
-  it('also works for an empty workspace, and sends nothing of other workspaces', async () => {
+  it('works for an empty workspace, and sends nothing of other workspaces', async () => {
     const empty = await world().signup()
     const events = await open(empty.id)
     await events.next()
@@ -312,7 +312,7 @@ describe('the stream', () => {
     })
   })
 
-  it('has a maximum of clients; the next one gets 429', async () => {
+  it('limits the number of clients; the next one gets 429', async () => {
     let refused = await open(owner.id)
     for (let i = 0; i < 40 && refused.status === 200; i++) refused = await open(owner.id)
     expect(refused.status).toBe(429)
@@ -322,7 +322,7 @@ describe('the stream', () => {
   })
 })
 
-it('the stream ends at once when the service stops', async () => {
+it('ends at once when the service stops', async () => {
   const closing = await openWorld({ inbox: {}, listen: true })
   const events = await openEvents(`${closing.url}/dev/api/stream?workspace=w`)
   await events.next()

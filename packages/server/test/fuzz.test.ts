@@ -12,7 +12,7 @@ import { type Watch, watchDatabase } from './fuzz-watch.ts'
 import { useWorld } from './world.ts'
 
 /**
- * Repeatable: the same seed finds a failure again; it is printed with the path. For other or more cases:
+ * Repeatable: the failure message shows the seed and the path. For other or more cases:
  *
  *     SVC_FUZZ_SEED=42 SVC_FUZZ_OPERATIONS=100000 npx vitest run packages/server/test/fuzz.test.ts
  */
@@ -60,7 +60,7 @@ afterAll(() => {
 })
 
 it(
-  `${REQUESTS} requests made of the OpenAPI document: no answer breaks it, no refusal leaves a trace`,
+  `${REQUESTS} requests made from the OpenAPI document: every answer matches it, and no refusal changes data`,
   async () => {
     const seen = new Set<string>()
     const requests = [...operations.values()].map((operation) => ({
@@ -74,21 +74,21 @@ it(
       }),
       { seed: SEED, numRuns: REQUESTS },
     )
-    // A fuzz test in which every request is refused early would find nothing.
+    // A fuzz test whose requests are all refused early would find nothing.
     const expected = [...operations.values()].flatMap(expectedOf)
     expect(expected.filter((one) => !seen.has(one))).toStrictEqual([])
   },
   RUN_MAX_MS,
 )
 
-/** The status of an answer that keeps what the document and the specification promise. */
+/** The status of an answer, after a check against the document and the specification. */
 async function statusOf(request: FuzzedRequest): Promise<number> {
   const operation = operations.get(request.operation) as Operation
   const { path, options } = stage.callOf(operation, request)
   watch.begin()
-  // Throws by itself when the answer is not what every answer is, of any endpoint: envelope, rate headers, code.
+  // Throws when the answer breaks a rule for all endpoints: envelope, rate headers, code.
   const answer = await world().call(operation.method, path, options)
-  // Mails are made behind the answer, and what they are to say is written then.
+  // Mails are rendered and stored after the answer.
   await world().core.mails.idle()
   const { status, headers } = answer
   expect(world().lines).toStrictEqual([])
@@ -105,7 +105,10 @@ async function statusOf(request: FuzzedRequest): Promise<number> {
   return status
 }
 
-/** What the document does not allow is not taken; of a bulk's recipients, each is judged by itself. */
+/**
+ * The service accepts only what the document allows; in a bulk each recipient is checked
+ * separately.
+ */
 function expectAllowed({ id, body: schema }: Operation, { body, headers }: FuzzedRequest): void {
   if (!schema || typeof body !== 'string' || headers['content-type'] || LENIENT.includes(id)) return
   const sent = JSON.parse(body)
@@ -113,7 +116,7 @@ function expectAllowed({ id, body: schema }: Operation, { body, headers }: Fuzze
   expect(checkRequest(schema)(isBulk ? { ...sent, recipients: ['+1'] } : sent)).toBeNull()
 }
 
-/** What a run must have seen of an operation. */
+/** The minimum that a run must observe of an operation. */
 function expectedOf({ id, security, parameters, body, responses }: Operation): string[] {
   const isNamed = parameters.some((parameter) => parameter.in === 'path')
   const expected = [

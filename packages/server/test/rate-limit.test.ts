@@ -86,7 +86,7 @@ describe('general: 100 in 60 seconds', () => {
     expect(new Set(left).size).toBe(100)
   })
 
-  it('counts requests with any result, and refuses before it reads them', async () => {
+  it('counts requests with any result, and refuses them unread over the limit', async () => {
     const { key: narrow } = await world().key(owner, { scopes: ['manage_contacts'] })
     expect(limits(await list(narrow))).toStrictEqual([403, 100, 99, 60])
     const broken = () => world().call('POST', '/api/v1/messages/send', { key, raw: '{' })
@@ -101,7 +101,7 @@ describe('general: 100 in 60 seconds', () => {
     expectRefused(await list(narrow), 100, 60)
   })
 
-  it('belongs to the key, from any address', async () => {
+  it('belongs to the key, for any client address', async () => {
     let n = 0
     const roam = () => world().call('GET', '/api/v1/messages', { key, from: `203.0.113.${++n}` })
     expectRefused(await last(101, roam), 100, 60)
@@ -189,7 +189,7 @@ describe('auth routes: 5 in 15 minutes', () => {
     expect((await login('192.0.2.6', 'other@example.com')).status).toBe(401)
   })
 
-  it('shows the one of its two counters with less remaining', async () => {
+  it('shows the counter with fewer remaining requests', async () => {
     for (let i = 1; i <= 3; i++) await login(`192.0.2.${i}`, 'shown@example.com')
     expect(limits(await login('192.0.2.9', 'shown@example.com'))).toStrictEqual([401, 5, 1, 900])
     await last(3, () => login('192.0.2.8', `${Math.random()}@example.com`))
@@ -282,7 +282,7 @@ describe('logins from a network that the account has logged in from', () => {
       expect((await login(`198.51.0.${200 + i}`, { email })).status).toBe(401)
     }
     expectRefused(await login('198.51.0.206', { email, password }), 5, 900)
-    // They count neither for the e-mail address nor for another network.
+    // These logins count neither for the e-mail address nor for another network.
     expect(limits(await login('192.0.2.1', { email, password }))).toStrictEqual([200, 5, 4, 900])
     expect(limits(await login('192.0.2.2', { email }))).toStrictEqual([401, 5, 4, 900])
   })
@@ -307,7 +307,7 @@ describe('logins from a network that the account has logged in from', () => {
     expectRefused(await login('198.51.0.5', owner), 5, 900)
   })
 
-  it('do not show other clients that the account exists', async () => {
+  it('do not reveal the account to other clients', async () => {
     const seen = ({ status, headers, body }: Answer) => {
       const { 'x-request-id': _, date: __, ...rest } = headers
       return { status, rest, body }
@@ -407,7 +407,7 @@ describe('failed authentication: 60 in 15 minutes', () => {
     expectRefused(await withKey('svc_bad', '192.0.2.1'), 60, 900)
     expect(limits(await withKey(key, '192.0.2.1'))).toStrictEqual([200, 100, 98, 60])
     await world().call('DELETE', `/api/v1/api-keys/${id}`, { token: owner.token })
-    // The answer does not show that the key was valid once.
+    // The answer does not reveal that the key was once valid.
     expectRefused(await withKey(key, '192.0.2.1'), 60, 900)
     expect((await withKey(key, '192.0.2.9')).body.message).toBe('API key has been deactivated')
     await world().advance(QUARTER_MS)
@@ -496,7 +496,7 @@ describe('ceilings of all clients together: 200 times the limit of one', () => {
 
   it('limits signups', async () => {
     const company_name = 'Example'
-    // A body that is no signup does not count.
+    // A body that is not a valid signup does not count.
     for (let n = 1; n <= 3; n++) expect((await post('signup', n)).status).toBe(400)
     for (let n = 1; n <= 2; n++)
       expect((await post('signup', n, { company_name })).status).toBe(201)
@@ -506,7 +506,7 @@ describe('ceilings of all clients together: 200 times the limit of one', () => {
   })
 })
 
-it('limits a client for one window at most, however often it tries', async () => {
+it('limits a client for at most one window, even with repeated attempts', async () => {
   for (let i = 0; i < 3; i++) {
     const answer = await last(101, () => world().call('GET', '/x', { from: '192.0.2.1' }))
     expectRefused(answer, 100, 60)

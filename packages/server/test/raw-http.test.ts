@@ -97,7 +97,7 @@ describe('input that is not HTTP gets a 400 with the envelope, and the connectio
     const text = 'Rate limit exceeded. Try again in 60 seconds.'
     expect(answers[2]?.body).toBe(JSON.stringify(refusal('rate_limit_exceeded', text)))
     expect((await fetch(`${narrow.url}/nothing`)).status).toBe(429)
-    // Each has a log line.
+    // Each refusal has a log line.
     const lines = narrow.lines.filter(({ msg }) => msg === 'request refused unread')
     expect(lines.map(({ request_id, status }) => [request_id, status])).toStrictEqual(
       answers.map(({ headers, status }) => [headers['x-request-id'], status]),
@@ -119,7 +119,7 @@ describe('input that is not HTTP gets a 400 with the envelope, and the connectio
     await stuck.close()
   })
 
-  it('leaves the valid request before it unaffected', async () => {
+  it('does not affect the valid request before it', async () => {
     const good = 'GET /health HTTP/1.1\r\nHost: svc\r\n\r\n'
     const { statuses } = await speak(world().url, (socket) => {
       socket.write(good)
@@ -128,7 +128,7 @@ describe('input that is not HTTP gets a 400 with the envelope, and the connectio
     expect(statuses).toStrictEqual([200, 400])
   })
 
-  it('also when the client keeps its side open', async () => {
+  it('also closes when the client keeps its side open', async () => {
     const { hostname, port } = new URL(world().url)
     const socket = connect({ host: hostname, port: Number(port), allowHalfOpen: true })
     socket.write('hello there\r\n\r\n')
@@ -169,13 +169,13 @@ describe('HTTP is answered by the service, not by Node', () => {
     expect(answer.text.toLowerCase()).toContain('x-request-id: ')
   })
 
-  it('requests in one packet are answered in their order', async () => {
+  it('answers pipelined requests in their order', async () => {
     const one = (path: string) => `GET ${path} HTTP/1.1\r\nHost: svc\r\n\r\n`
     const text = `${one('/health')}${one('/api/v1/account')}${one('/nothing')}${requestText('GET /health HTTP/1.1')}`
     expect((await exchange(text)).statuses).toStrictEqual([200, 401, 404, 200])
   })
 
-  it('a chunked body is one body', async () => {
+  it('treats a chunked body as one body', async () => {
     const body = JSON.stringify(sms)
     const chunks = [...body].map((char) => `1\r\n${char}\r\n`).join('')
     const head = requestText('POST /api/v1/messages/send HTTP/1.1', [
@@ -236,7 +236,7 @@ describe('an ambiguous header is refused before any other check, and the connect
   })
 })
 
-it('a client that resets right after its request gets no answer and causes no fault', async () => {
+it('gives no answer to a client that resets right after its request, and logs no fault', async () => {
   const own = await openWorld({ listen: true, log_level: 'debug', load: 'measured' })
   const { hostname, port } = new URL(own.url)
   const { key: own_key } = await own.key(await own.signup({ credits: 10 }))
@@ -283,7 +283,7 @@ describe('a client that sends too much, too little or too slowly', () => {
     expect(answer.took_ms).toBeLessThan(2_000)
   })
 
-  it.each([5, 40])('gets the refusal even after it sends all of %d MB first', async (megabytes) => {
+  it.each([5, 40])('gets the refusal even when it first sends all of %d MB', async (megabytes) => {
     const body = Buffer.alloc(megabytes * 1024 * 1024, ' ')
     const headers = { 'X-API-Key': key, 'Content-Type': 'application/json' }
     const url = `${world().url}/api/v1/messages/send`
@@ -318,7 +318,7 @@ describe('a client that sends too much, too little or too slowly', () => {
     expect(await world().written(owner)).toStrictEqual(before)
   })
 
-  it('that is gone before the answer has sent its message', async () => {
+  it('that disconnects before the answer still sends its message', async () => {
     const before = await world().written(owner)
     const body = JSON.stringify(sms)
     await speak(world().url, (socket) => {
@@ -335,7 +335,7 @@ describe('a client that sends too much, too little or too slowly', () => {
   it.each([
     ['headers', () => 'GET /health HTTP/1.1\r\nHost: svc\r\n'],
     ['a body', () => `${sendHead(100)}{`],
-  ])('is not waited for: %s', async (_, beginning) => {
+  ])('times out: %s', async (_, beginning) => {
     const { server } = world().app
     const { headersTimeout, requestTimeout } = server
     server.headersTimeout = 300
@@ -359,7 +359,7 @@ describe('a client that sends too much, too little or too slowly', () => {
     expect([headersTimeout, requestTimeout]).toStrictEqual([10_000, 30_000])
   })
 
-  it('may ask first with Expect: 100-continue', async () => {
+  it('gets 100 Continue for Expect: 100-continue', async () => {
     const { hostname, port } = new URL(world().url)
     const status = await new Promise((resolve, reject) => {
       const asking = request({

@@ -65,7 +65,7 @@ export async function openShop(options: Omit<LocalStripeOptions, 'now'> = {}) {
   }
 
   /** Sends all events since the last call, and checks that they are accepted. */
-  async function hear(): Promise<void> {
+  async function notifyAll(): Promise<void> {
     for (const event of stripe.takeEvents()) expectStatus(200, await notify(event))
   }
 
@@ -81,12 +81,12 @@ export async function openShop(options: Omit<LocalStripeOptions, 'now'> = {}) {
   async function buy(account: Account): Promise<{ purchase_id: string; payment_id: string }> {
     const { purchase_id, session_id } = await checkout(account)
     stripe.pay(session_id)
-    await hear()
+    await notifyAll()
     return { purchase_id, payment_id: paymentOf(session_id) }
   }
 
   /** Buys it too; returns Stripe's event, which is not sent. */
-  async function payUnheard(account: Account): Promise<StripeEvent> {
+  async function payWithoutNotification(account: Account): Promise<StripeEvent> {
     const { session_id } = await checkout(account)
     stripe.takeEvents()
     stripe.pay(session_id)
@@ -116,10 +116,10 @@ export async function openShop(options: Omit<LocalStripeOptions, 'now'> = {}) {
     signatureOf,
     post,
     notify,
-    hear,
+    notifyAll,
     checkout,
     buy,
-    payUnheard,
+    payWithoutNotification,
     paymentOf,
     ledger,
   }

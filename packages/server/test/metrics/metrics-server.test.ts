@@ -19,7 +19,7 @@ describe('the address of the metrics', () => {
   })
   afterAll(() => served.close())
 
-  it('answers at /metrics in the text format, and at / with a hint', async () => {
+  it('serves the text format at /metrics, and a hint at /', async () => {
     const metrics = await fetch(served.metricsUrl)
     expect(metrics.status).toBe(200)
     expect(metrics.headers.get('content-type')).toBe('text/plain; version=0.0.4; charset=utf-8')
@@ -49,14 +49,14 @@ describe('the address of the metrics', () => {
     }
   })
 
-  it('closes the connection of a client that sends too much', async () => {
+  it('closes the connection of a client that sends too large a request', async () => {
     const long = requestText('GET /metrics HTTP/1.1', [`x-long: ${'x'.repeat(20_000)}`])
     const { statuses } = await speak(served.metricsUrl, (socket) => socket.write(long))
     expect(statuses).toEqual([431])
   })
 })
 
-it('counts hostile requests in no more series than there are routes', async () => {
+it('counts hostile requests in at most one series for each route', async () => {
   const served = await openServed({
     SVC_RATE_LIMIT_GENERAL: '100000/60',
     SVC_RATE_LIMIT_ANONYMOUS: '100000/60',
@@ -142,11 +142,11 @@ describe('a database that does not answer', () => {
 
   async function scrapeOf(overview: () => Promise<never>) {
     const registry = new Registry()
-    const asked = { times: 0 }
+    const queries = { times: 0 }
     const metrics = overviewMetrics(registry, {
       overviews: {
         overview: () => {
-          asked.times += 1
+          queries.times += 1
           return overview()
         },
         troubles: silent,
@@ -154,7 +154,7 @@ describe('a database that does not answer', () => {
       providers: { status: async () => [] } as never,
     })
     return {
-      asked,
+      queries,
       registry,
       refresh: metrics.refresh,
       async up() {
@@ -173,10 +173,10 @@ describe('a database that does not answer', () => {
   })
 
   it('gets one query for several scrapes while it hangs', async () => {
-    const { refresh, asked } = await scrapeOf(silent)
+    const { refresh, queries } = await scrapeOf(silent)
     await Promise.all([refresh(), refresh(), refresh()])
     await refresh()
-    expect(asked.times).toBe(1)
+    expect(queries.times).toBe(1)
   })
 
   it('is shown again after it recovers', async () => {

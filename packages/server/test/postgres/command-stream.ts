@@ -60,7 +60,7 @@ export function commandStream(
   /** Owners whose sessions have ended. */
   const loggedOut = new Set<Owner>()
   let lateMs = 0
-  let asked = { endpoint: '', owner: newOwner('', {}, world.mails) }
+  let latest = { endpoint: '', owner: newOwner('', {}, world.mails) }
 
   function credentialOf({ keys, token }: Owner, { auth }: Endpoint, isSafe: boolean): CallOptions {
     if (auth === 'none') return {}
@@ -68,7 +68,7 @@ export function commandStream(
     return { key: (!isSafe && once(3) ? pick(keys) : keys[0])?.key }
   }
 
-  /** Puts one fault into a request. */
+  /** Adds one fault to a request. */
   function spoil(draft: Draft, credential: CallOptions): CallOptions {
     const { json, query = {} } = draft
     const how = pick(['anonymous', 'forged', 'stranger', 'id', 'query', 'body'])
@@ -107,7 +107,7 @@ export function commandStream(
     const search = Object.entries(query).map(
       ([field, value]) => `${field}=${encodeURIComponent(value.toWellFormed())}`,
     )
-    asked = { endpoint: name, owner }
+    latest = { endpoint: name, owner }
     return {
       do: 'request',
       endpoint: name,
@@ -128,11 +128,11 @@ export function commandStream(
   const closing: (() => Command)[] = [
     () => ({ do: 'grant', workspace_id: owners[0]?.id ?? '', credits: 40 }),
     // A bulk to cancel, and one in which a message fails.
-    () => request('bulks.send', owners[0] ?? asked.owner, true),
-    () => request('bulks.send', owners[0] ?? asked.owner, true),
+    () => request('bulks.send', owners[0] ?? latest.owner, true),
+    () => request('bulks.send', owners[0] ?? latest.owner, true),
     ...ENDPOINT_NAMES.flatMap((name): (() => Command)[] => [
       () => ({ do: 'wait', ms: 10_000 }),
-      () => request(name, owners[0] ?? asked.owner, true),
+      () => request(name, owners[0] ?? latest.owner, true),
     ]),
   ]
 
@@ -145,7 +145,7 @@ export function commandStream(
       const login = loginAgain()
       if (login) return login
       const first = opening.shift()
-      if (first) return request(first, owners.at(-1) ?? asked.owner, true)
+      if (first) return request(first, owners.at(-1) ?? latest.owner, true)
       if (once(16)) return { do: 'wait', ms: pick([500, 2_000, 6_000, 40_000]) }
       if (once(60)) return { do: 'grant', workspace_id: pick(owners).id, credits: 1 + below(3) }
       return request(pick(LOTTERY), pick(owners))
@@ -155,7 +155,7 @@ export function commandStream(
     /** The answer to the last request. */
     learn({ status, body }: Answer, { options }: { options: CallOptions }): void {
       if (status >= 300) return
-      const { endpoint, owner } = asked
+      const { endpoint, owner } = latest
       const { data } = body
       if (endpoint === 'workspaces.signup') {
         // An owner who signs up later makes no more requests.
