@@ -236,7 +236,7 @@ it.each(CELLS)('$endpoint with $column: $cell', async ({ endpoint, column, cell 
   expect(body).toStrictEqual({ success: false, error, message })
 })
 
-describe('a refusal shows nothing of the schema of a request', () => {
+describe('a refusal reveals nothing of the schema of a request', () => {
   it.each(CELLS.filter(({ cell }) => cell !== 'in'))(
     '$endpoint with $column',
     async ({ endpoint, column, cell }) => {

@@ -125,7 +125,7 @@ describe(`GET ${AUDIT}`, () => {
     expect(await entriesOf(owner.token, `?startDate=${since}`)).toEqual([])
   })
 
-  it('takes only a session', async () => {
+  it('accepts only a session', async () => {
     const { signup, key, call } = world()
     const made = await key(await signup())
     expectStatus(401, await call('GET', AUDIT, { key: made.key }))

@@ -91,7 +91,7 @@ describe('the schedule', () => {
 describe('settings', () => {
   const read = (env: NodeJS.ProcessEnv) => readConfig({ SVC_DATA_DIR: folder, ...env }).backups
 
-  it('without an interval make no backups', () => {
+  it('are off without an interval', () => {
     expect(read({})).toBeNull()
     expect(read({ SVC_BACKUP_DIR: '/var/backups' })).toBeNull()
     expect(read({ SVC_BACKUP_EVERY: '6h' })).toEqual({
@@ -138,7 +138,7 @@ describe('a server', () => {
     expect(check.made_by).toMatch(/^svc \d/)
   })
 
-  it('shows paused dispatch in its health, and still accepts messages', async () => {
+  it('reports paused dispatch in its health, and still accepts messages', async () => {
     const env = { SVC_DATA_DIR: folder, PORT: '0', SVC_LOG_LEVEL: 'silent' }
     const server = await startServer({ config: readConfig(env) })
     const health = async () => (await fetch(`${server.url}/health`)).json()

@@ -48,7 +48,7 @@ describe('keys with a meaning in JavaScript', () => {
     },
   )
 
-  it.each(NAMES)('%s is no channel, no scope and no event', async (name) => {
+  it.each(NAMES)('refuses %s as channel, scope and event', async (name) => {
     const channel = 'Invalid channel. Must be one of: sms, whatsapp, email'
     await expectRefused(SEND, { json: { ...sms, channel: name } }, channel)
     const made = await post('/api/v1/api-keys', { json: { name: 'A', scopes: [name] } })
@@ -59,7 +59,7 @@ describe('keys with a meaning in JavaScript', () => {
     expect(hook.status).toBe(400)
   })
 
-  it('are no query parameters', async () => {
+  it('are refused as query parameters', async () => {
     const { status } = await get('/api/v1/messages?__proto__[x]=1&constructor=2')
     expect(status).toBe(200)
   })

@@ -50,7 +50,7 @@ describe('a purchase', () => {
     expect(await shop.ledger(owner)).toEqual([['purchase', 1000]])
   })
 
-  it('with a slow payment method adds credits when the payment is settled, and none when it fails', async () => {
+  it('with a slow payment method adds credits after the settlement, and none when it fails', async () => {
     const { stripe } = shop
     for (const [result, credits] of [
       ['failed', 0],
@@ -77,7 +77,7 @@ describe('a purchase', () => {
     expect(await shop.ledger(owner)).toEqual([])
   })
 
-  it('that Stripe refuses is a 402', async () => {
+  it('returns 402 when Stripe refuses it', async () => {
     shop.stripe.fail({ status: 400, code: 'currency_not_supported' })
     const { status, body } = await shop.world.call('POST', '/api/v1/billing/checkout', {
       token: owner.token,

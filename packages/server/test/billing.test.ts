@@ -369,7 +369,7 @@ describe('429', () => {
   const knock = (at: World) => at.call('GET', '/api/v1/billing/packages')
   const left = ({ headers }: Answer) => headers['x-ratelimit-remaining']
 
-  it('is never the answer to a notification, and none counts in a limit', async () => {
+  it('is never returned to a notification, and notifications count in no limit', async () => {
     const tight = await openWorld({ rates: { anonymous: { max: 1, window_s: 60 } } })
     for (let i = 0; i < 3; i++) {
       const answer = await notify(notification(tight.now()), tight)
@@ -381,7 +381,7 @@ describe('429', () => {
     await tight.close()
   })
 
-  it('is the answer to other requests of a client after badly signed notifications', async () => {
+  it('is returned to other requests of a client after badly signed notifications', async () => {
     const tight = await openWorld({ rates: { anonymous: { max: 2, window_s: 60 } } })
     const forge = () => notify({ raw: '{}', headers: { 'stripe-signature': 't=1,v1=a' } }, tight)
     const answers = [await forge(), await forge(), await forge()]

@@ -8,7 +8,7 @@ export const SEND = '/api/v1/messages/send'
 const BULK = '/api/v1/messages/bulk'
 const ESTIMATE = '/api/v1/messages/estimate'
 
-/** Every endpoint that takes a body, with a valid body. */
+/** A valid body for every endpoint that takes one. */
 export const BODIES = [
   ['/api/v1/auth/signup', { email: 'a@b.example', password: 'long enough', company_name: 'A' }],
   ['/api/v1/auth/login', { email: 'a@b.example', password: 'long enough' }],

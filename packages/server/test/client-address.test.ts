@@ -12,7 +12,7 @@ describe('behind the proxies of the configuration', () => {
     const headers = forwarded === undefined ? {} : { 'x-forwarded-for': forwarded }
     return (await world().call('GET', '/nothing', { from, headers })).status
   }
-  /** The third request of one client is refused: these two make the first two, then one follows. */
+  /** Uses two requests of a client's limit, so that the third is refused. */
   const areOne = async (first: [string, string?], second: [string, string?]) => {
     await world().advance(60_000)
     await knock(...first)
@@ -32,7 +32,7 @@ describe('behind the proxies of the configuration', () => {
     expect(await areOne([PROXY, '10.0.0.1, 192.0.2.1'], [PROXY, '192.0.2.1'])).toBe(true)
   })
 
-  it('a port behind the address makes no other client, and neither does an invalid address', async () => {
+  it('a port behind the address does not separate clients, and neither does an invalid address', async () => {
     expect(await areOne([PROXY, '192.0.2.1:1000'], [PROXY, '192.0.2.1:1001'])).toBe(true)
     expect(await areOne([PROXY, '192.0.2.1:1000'], [PROXY, '192.0.2.2:1000'])).toBe(false)
     expect(await areOne([PROXY, '[2001:db8::1]:1000'], [PROXY, '2001:db8::1'])).toBe(true)

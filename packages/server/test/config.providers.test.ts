@@ -66,7 +66,7 @@ describe('the address of the API of Stripe', () => {
     'https://stripe.example/v1',
     'stripe',
     'https://a:b@c.example',
-  ])('may not be %s, where others could read the secret key', (STRIPE_API_URL) => {
+  ])('may not be %s, where a third party could read the secret key', (STRIPE_API_URL) => {
     expect(messageOf({ ...set, STRIPE_API_URL })).toMatch(/^STRIPE_API_URL must be an https URL/)
   })
 
@@ -77,7 +77,7 @@ describe('the address of the API of Stripe', () => {
   })
 })
 
-describe('the error for half a set names the missing variable', () => {
+describe('the error for an incomplete pair names the missing variable', () => {
   it.each([
     ['STRIPE_SECRET_KEY', KEY, 'STRIPE_WEBHOOK_SECRET'],
     ['STRIPE_WEBHOOK_SECRET', SECRET, 'STRIPE_SECRET_KEY'],
@@ -264,7 +264,7 @@ describe('SVC_PROVIDERS', () => {
   })
 
   it.each([
-    ['no JSON', '[hunter2', 'it is not valid JSON'],
+    ['invalid JSON', '[hunter2', 'it is not valid JSON'],
     ['a file that is not there', 'hunter2.json', 'the file cannot be read (ENOENT)'],
     ['a field that is none', JSON.stringify([{ ...gateway, hunter: 1 }]), 'provider gateway: '],
     ['one name twice', JSON.stringify([gateway, gateway]), 'the name is there twice'],

@@ -178,7 +178,7 @@ describe(`POST ${IMPORT} with JSON`, () => {
       'contacts must have at most 10000 items',
       'contacts',
     ],
-  ])('returns 400 for the whole import, case %#', async (json, message, path) => {
+  ])('returns 400 for the complete import, case %#', async (json, message, path) => {
     const { status, body } = await post(json)
     expect([status, body]).toStrictEqual([400, refusal('validation_error', message, path)])
   })
@@ -240,7 +240,7 @@ describe(`POST ${IMPORT} with CSV`, () => {
     expect((await importedCsv('phone,name\r+255700000001,A\r')).unchanged).toBe(1)
   })
 
-  it('leaves a field as it is for an empty cell', async () => {
+  it('keeps a field unchanged for an empty cell', async () => {
     await world().contact(owner, { phone: '+255700000001', name: 'Asha', tags: ['a'] })
     const report = await importedCsv('phone,name,tags,email\n+255700000001,,,\n')
     expect(report).toStrictEqual({ ...DONE, unchanged: 1 })
@@ -380,7 +380,7 @@ describe(`GET ${CONTACTS}/export`, () => {
     expect(await importedCsv(text)).toStrictEqual({ ...DONE, unchanged: NASTY.length })
   })
 
-  it('takes the filters of the list', async () => {
+  it('accepts the filters of the list', async () => {
     const names = async (query: string) => {
       const path = `${CONTACTS}/export?format=json&${query}`
       const { body, headers } = await world().call('GET', path, { token: owner.token })

@@ -254,7 +254,7 @@ describe(`GET ${CONTACTS}/:id`, () => {
 })
 
 describe(`PUT ${CONTACTS}/:id`, () => {
-  it('changes the given fields and keeps the others', async () => {
+  it('changes the fields in the body and keeps the others', async () => {
     const before = await made({
       name: 'Asha',
       tags: ['a'],

@@ -19,14 +19,14 @@ const PATHS = ['/api/v1/messages', '/nothing', '/api/v1/account']
 
 it('no request is admitted when counters fail, and only the log has the cause', async () => {
   const world = await without(() => Promise.reject(new Error('the disk is full')))
-  const asked = [...PATHS.map((path) => world.call('GET', path)), world.send(world.key)]
-  for (const { status, headers, text } of await Promise.all(asked)) {
+  const answers = [...PATHS.map((path) => world.call('GET', path)), world.send(world.key)]
+  for (const { status, headers, text } of await Promise.all(answers)) {
     expect(status).toBe(500)
     expect(text).not.toContain('disk')
     expect(headers['x-ratelimit-remaining']).toBe('0')
   }
   const faults = world.takeFaults().filter(({ msg }) => msg === 'request failed')
-  expect(faults).toHaveLength(asked.length)
+  expect(faults).toHaveLength(answers.length)
   expect(JSON.stringify(faults[0])).toContain('the disk is full')
   await world.close()
 })

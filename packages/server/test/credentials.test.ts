@@ -66,14 +66,14 @@ describe('a session', () => {
 
   it('is not read from the query or a cookie', async () => {
     const { token } = owner
-    const asked = await world().call(
+    const answer = await world().call(
       'GET',
       `/api/v1/account?token=${token}&access_token=${token}`,
       {
         headers: { cookie: `token=${token}` },
       },
     )
-    expect(asked.status).toBe(401)
+    expect(answer.status).toBe(401)
   })
 })
 

@@ -53,7 +53,7 @@ describe('201', () => {
     expect(other.body.data.message_id).not.toBe(first.body.data.message_id)
   })
 
-  it('returns the stored answer although the credits are gone', async () => {
+  it('returns the stored answer although the credits are spent', async () => {
     const poor = await world().signup({ credits: 1 })
     const { key: own } = await world().key(poor)
     const first = await send('last', {}, own)

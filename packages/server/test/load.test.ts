@@ -47,7 +47,7 @@ describe('refused priorities', () => {
     expect(shed(load)).toStrictEqual(priorities)
   })
 
-  it('are none with 256 busy connections, by default', () => {
+  it('are empty with 256 busy connections, by default', () => {
     expect(isShed('bulk', { requests: 256, delay_ms: 0 }, OVERLOAD)).toBe(false)
   })
 })

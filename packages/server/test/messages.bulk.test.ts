@@ -145,7 +145,7 @@ describe('201', () => {
     expect(body.data.credits_used).toBe(6)
   })
 
-  it('charges nothing to a test key', async () => {
+  it('charges no credits to a test key', async () => {
     const test = await world().key(owner, { mode: 'test' })
     const before = await world().written(owner)
     const { body } = await bulk({ content: { text: 'x' }, recipients: [phone(1)] }, {}, test.key)
@@ -214,7 +214,7 @@ describe('placeholders', () => {
     ['{{a}}{{b}}{{a}}', { variables: { a: 1, b: true } }, '1true1'],
     ['{{name}}', { name: 'Asha', variables: { name: 'A.' } }, 'A.'],
     ['{{1}} {{imię}} {{a.b-c}}', { variables: { '1': 'x', imię: 'y', 'a.b-c': 'z' } }, 'x y z'],
-    ['{{x}}', { variables: { x: '{{name}}' } }, '{{name}}'],
+    ['{{x}}', { variables: { x: 'refuse any other text in braces: %s' } }, '{{name}}'],
     ['{{x}}', { variables: { x: '$& <b>' } }, '$& <b>'],
     ['{{x|-}}', { variables: { x: null } }, '-'],
     ['[{{x|-}}]', { variables: { x: '' } }, '[]'],
@@ -401,7 +401,7 @@ describe.each(FAULTS)('%s', (_, request, faulty, field, to, error, message) => {
       ? { to: 'good@example.com', name: 'x', variables: { a: 'x', c: 'x' } }
       : { to: phone(1), name: 'x', variables: { a: 'x', c: 'x' } }
 
-  it('is refused with the whole bulk in strict validation, with its index', async () => {
+  it('causes a refusal of the complete bulk in strict validation, with its index', async () => {
     const before = await world().written(owner)
     const answer = await bulk({ ...request, recipients: [good(), faulty] })
     expect(answer.status).toBe(400)
@@ -434,7 +434,7 @@ describe.each(FAULTS)('%s', (_, request, faulty, field, to, error, message) => {
     expect(await listed(answer.body.data.bulk_id)).toHaveLength(1)
   })
 
-  it('makes the request fail when no recipient remains', async () => {
+  it('causes a refusal of the request when no recipient remains', async () => {
     const before = await world().written(owner)
     const answer = await bulk({ ...request, recipients: [faulty], validation: 'permissive' })
     expect(answer.status).toBe(400)
@@ -508,7 +508,7 @@ describe.each(UNREADABLE)('a recipient such as %j', (faulty, path, text, address
   const content = { text: 'x' }
   const at = (index: number) => text.replaceAll('#', String(index))
 
-  it('is refused with the whole bulk in strict validation, with its path', async () => {
+  it('causes a refusal of the complete bulk in strict validation, with its path', async () => {
     const before = await world().written(owner)
     const { status, body } = await bulk({ content, recipients: [phone(1), faulty, phone(2)] })
     expect(status).toBe(400)
@@ -534,7 +534,7 @@ describe.each(UNREADABLE)('a recipient such as %j', (faulty, path, text, address
     expect(await world().balance(owner)).toBe(before - 2)
   })
 
-  it('makes the request fail when no recipient remains', async () => {
+  it('causes a refusal of the request when no recipient remains', async () => {
     const { status, body } = await bulk({
       content,
       recipients: [faulty],
@@ -570,7 +570,7 @@ describe('a suppressed recipient', () => {
   })
   const TEXT = 'The recipient is suppressed on this channel'
 
-  it("makes a send fail before any charge, with the field's name", async () => {
+  it("causes a refusal of a send before any charge, with the field's name", async () => {
     const before = await world().written(owner)
     const { status, body } = await world().send(key, { to: gone })
     expect(status).toBe(400)
@@ -578,7 +578,7 @@ describe('a suppressed recipient', () => {
     expect(await world().written(owner)).toStrictEqual(before)
   })
 
-  it('makes a strict bulk fail, with its index', async () => {
+  it('causes a refusal of a strict bulk, with its index', async () => {
     const before = await world().written(owner)
     const { status, body } = await bulk({
       content: { text: 'x' },
@@ -610,7 +610,7 @@ describe('a suppressed recipient', () => {
     expect(await world().balance(owner)).toBe(before - 1)
   })
 
-  it('makes a permissive bulk fail when no recipient remains', async () => {
+  it('causes a refusal of a permissive bulk when no recipient remains', async () => {
     const { status } = await bulk({
       content: { text: 'x' },
       recipients: [gone],
@@ -715,7 +715,7 @@ describe('400', () => {
     ])
   })
 
-  it('names each fault of an unreadable recipient, among the others', async () => {
+  it('names each fault of an unreadable recipient between the other faults', async () => {
     const { body } = await bulk({
       content: { text: '{{a}}' },
       recipients: [{ to: phone(1) }, { to: 5, name: '', metadata: [] }, 'x'],
@@ -852,7 +852,7 @@ describe('Idempotency-Key', () => {
     expect(other.body.message).toBe('This Idempotency-Key was used with another request body')
   })
 
-  it('returns the stored answer although contact and credits are gone', async () => {
+  it('returns the stored answer although the contact is deleted and the credits are spent', async () => {
     const poor = await world().signup({ credits: 1 })
     const { key: own } = await world().key(poor)
     const { id } = await world().contact(poor, { phone: '+255733000001' })

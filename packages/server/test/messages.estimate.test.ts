@@ -177,7 +177,7 @@ describe('with a daily limit of the key', () => {
     expect(await ask(recipients(3))).toMatchObject(fits)
   })
 
-  it('omits it when the credits are not enough either, or nothing is charged', async () => {
+  it('omits the limit when the credits do not suffice either, or the request costs nothing', async () => {
     const poor = await world().signup({ credits: 1 })
     const limited = (await world().key(poor, { daily_credit_limit: 1 })).key
     expect((await estimate(recipients(2), limited)).body.data).toMatchObject({

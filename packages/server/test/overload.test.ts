@@ -11,7 +11,7 @@ import { openWorld, QUIET, useWorld } from './world.ts'
 
 const TOO_BUSY = refusal('rate_limit_exceeded', 'Too many requests. Please try again later.')
 
-it('work that the core is too busy for is answered 429, without a fault in the log', async () => {
+it('answers 429 for work that the core is too busy for, without a fault in the log', async () => {
   const busy = new SvcError('rate_limit_exceeded', 'Too many requests. Please try again later.', {
     retry_after_s: 1,
   })
@@ -26,7 +26,7 @@ it('work that the core is too busy for is answered 429, without a fault in the l
   expect(status).toBe(429)
   expect(headers['retry-after']).toBe('1')
   expect(body).toStrictEqual(TOO_BUSY)
-  // The rate limit has plenty left, as the headers show.
+  // The rate limit still has requests left, as the headers show.
   expect(Number(headers['x-ratelimit-remaining'])).toBeGreaterThan(0)
   await world.close()
 })
@@ -92,7 +92,7 @@ describe('under increasing load', () => {
     expect(refused).toStrictEqual(shed)
   })
 
-  it('a refused request has written nothing, and may be repeated', async () => {
+  it('writes nothing for a refused request, which may be repeated', async () => {
     const headers = { 'idempotency-key': 'again' }
     const bulkOnce = () =>
       world().call('POST', '/api/v1/messages/bulk', { key, json: bulk, headers })
@@ -106,7 +106,7 @@ describe('under increasing load', () => {
     expect((await bulkOnce()).status).toBe(201)
   })
 
-  it('the body of a refused request is not awaited', async () => {
+  it('does not wait for the body of a refused request', async () => {
     load = { ...QUIET, requests: 26 }
     const head = requestText('POST /api/v1/messages/bulk HTTP/1.1', [
       `X-API-Key: ${key}`,
@@ -118,7 +118,7 @@ describe('under increasing load', () => {
     expect(took_ms).toBeLessThan(2_000)
   })
 
-  it('a missing credential, a missing scope and an exceeded limit are reported before overload', async () => {
+  it('reports a missing credential, a missing scope and an exceeded limit before overload', async () => {
     const { key: narrow } = await world().key(owner, { scopes: ['read_messages'] })
     load = { ...QUIET, requests: 101 }
     expect((await world().call('GET', '/nothing')).status).toBe(404)
@@ -131,7 +131,7 @@ describe('under increasing load', () => {
   })
 })
 
-it('requests in progress are load, and none after they end', async () => {
+it('counts requests in progress as load, and not after they end', async () => {
   let letGo = () => {}
   const held = new Promise<void>((resolve) => {
     letGo = resolve
@@ -169,7 +169,7 @@ it('requests in progress are load, and none after they end', async () => {
   await world.close()
 })
 
-it('refuses by the wait of requests, and answers health meanwhile', async () => {
+it('refuses by the wait of requests, and still answers health checks', async () => {
   const world = await openWorld({
     load: 'measured',
     overload: { requests: 1_000_000, delay_ms: 20 },

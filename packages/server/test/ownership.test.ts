@@ -48,7 +48,8 @@ async function tenant(): Promise<Tenant> {
     suppressions: await world().suppression(account),
     webhooks: (await world().webhook(account)).id,
   }
-  // The service records it after the request, then at most once a minute: it must not appear between two snapshots.
+  // The service records this after the request, then at most once a minute: it must not appear
+  // between two snapshots.
   await world().core.apiKeys.flush()
   return { account, key, ids }
 }
@@ -68,7 +69,7 @@ it('covers every group of endpoints with ids', () => {
 })
 
 it.each(CASES)(
-  '$method $path with $credential: what belongs to others is as what never was',
+  "$method $path with $credential: answers for another tenant's object as for an unknown id",
   async ({ group, method, path, credential }) => {
     const { account, key } = ours
     const as = credential === 'api_key' ? { key } : { token: account.token }

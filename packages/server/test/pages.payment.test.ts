@@ -77,7 +77,7 @@ describe('the payment page', () => {
     expect((await open()).body).toContain('<h1>This payment was reversed</h1>')
   })
 
-  it('Decline: nothing is paid, then or later', async () => {
+  it('Decline: takes no payment, now or later', async () => {
     const { open, press, balance, session_id } = await buyer({ cancel_url: 'https://a.example/no' })
     expect((await press('decline')).headers.location).toBe('https://a.example/no')
     expect((await press('pay')).headers.location).toBe('https://a.example/no')
@@ -86,7 +86,7 @@ describe('the payment page', () => {
     expect(await world().core.billing.bySession(session_id)).toMatchObject({ status: 'failed' })
   })
 
-  it('Cancel: nothing is paid, and the checkout stays open', async () => {
+  it('Cancel: takes no payment, and the checkout stays open', async () => {
     const { press, balance } = await buyer({ cancel_url: 'https://a.example/back' })
     expect((await press('cancel')).headers.location).toBe('https://a.example/back')
     await press('pay')
@@ -115,7 +115,7 @@ describe('the payment page', () => {
     { origin: 'https://evil.example' },
     { origin: 'null' },
     { 'x-forwarded-for': '203.0.113.9' },
-  ])('is 404 for a browser with %j', async (headers) => {
+  ])('returns 404 for a browser with %j', async (headers) => {
     const { open, press, balance } = await buyer()
     for (const { statusCode, body } of [await open(headers), await press('pay', headers)]) {
       expect([statusCode, JSON.parse(body).message]).toEqual([404, 'Route not found'])
@@ -123,7 +123,7 @@ describe('the payment page', () => {
     expect(await balance()).toBe(0)
   })
 
-  it('is 404 with real payments, and without payments', async () => {
+  it('returns 404 with real payments, and without payments', async () => {
     const real = await openWorld({ payments: null })
     const { statusCode } = await real.app.inject({ method: 'GET', url: '/pay/cs_1' })
     expect(statusCode).toBe(404)

@@ -83,7 +83,7 @@ describe('/unsubscribe/:token', () => {
 
   it.each([
     ['a form, as the button of the page sends it', ONE_CLICK, FORM],
-    ['a form with fields of its own', `x=1&${ONE_CLICK}&y=2`, `${FORM}; charset=utf-8`],
+    ['a form with additional fields', `x=1&${ONE_CLICK}&y=2`, `${FORM}; charset=utf-8`],
     ['a multipart form (RFC 8058, section 3.2)', BOUNDARY, 'multipart/form-data; boundary=b'],
     ['a form that names no type', ONE_CLICK, null],
   ])('unsubscribes with one click: %s', async (_, payload, type) => {

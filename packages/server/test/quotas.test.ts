@@ -28,7 +28,7 @@ const manage = (method: string, path: string, json?: object) =>
 describe('API keys of a workspace', () => {
   const create = (json: object = {}) => manage('POST', 'api-keys', { name: 'A', ...json })
 
-  it('have a maximum, and the error says what to do', async () => {
+  it('have a maximum, and the error names the remedy', async () => {
     const [first] = [await create(), await create(), await create()]
     const refused = await create()
     expect(refused.status).toBe(400)

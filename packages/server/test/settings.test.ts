@@ -55,7 +55,7 @@ test('keys follow from the names, and no two are the same', () => {
 })
 
 test.each(SETTINGS.map((setting) => [setting.env, setting] as const))(
-  '%s says in one line what it does',
+  '%s describes its effect in one line',
   (_, { summary, group, example }) => {
     expect(summary).toMatch(/^[^\n]{8,90}[^\n.]$/)
     expect(example).not.toBe('')

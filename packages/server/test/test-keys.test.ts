@@ -91,7 +91,7 @@ it.each(CASES)(
 )
 
 it.each(CASES.filter(({ method }) => method === 'GET'))(
-  '$method $path shows a test key what is its own, and a live key both',
+  '$method $path shows a test key only test data, and a live key both',
   async (one) => {
     expect((await as(test)('GET', pathOf(one, ofTest))).status).toBe(200)
     expect((await as(live)('GET', pathOf(one, ofTest))).status).toBe(200)
@@ -254,7 +254,7 @@ describe('webhooks', () => {
     expect((await asOwner('DELETE', path)).status).toBe(200)
   })
 
-  it('that were live before show a test key no live delivery and resend none', async () => {
+  it('that were live before show a test key no live delivery, and resend none', async () => {
     const path = `/webhooks/${ofLive.webhook}`
     await asOwner('PUT', path, { mode: 'test', is_active: true })
     const all = (await asOwner('GET', `${path}/deliveries`)).body.data
@@ -279,12 +279,12 @@ describe('webhooks', () => {
   })
 
   it('get events of messages of their mode, with the mode in every event', async () => {
-    const heard = await openReceiver()
+    const listener = await openReceiver()
     try {
       const ids = new Map<string, string>()
       for (const mode of ['all', 'live', 'test']) {
         const { id } = await world().webhook(owner, {
-          url: heard.url,
+          url: listener.url,
           headers: { 'X-Mode': mode },
           mode,
           events: ['message.sent', 'message.received', 'webhook.test'],
@@ -295,7 +295,7 @@ describe('webhooks', () => {
       for (const key of [live, test]) await world().send(key, { to: TALKATIVE })
       for (let i = 0; i < 3; i++) await world().advance(1_000)
       const toldTo = (mode: string) =>
-        heard.arrivals
+        listener.arrivals
           .filter(({ headers }) => headers['x-mode'] === mode)
           .map(({ body }) => JSON.parse(`${body}`))
           .map(({ event, data }) => `${event} ${data.livemode}`)
@@ -309,7 +309,7 @@ describe('webhooks', () => {
       expect(toldTo('test')).toEqual([...ofMode(false), 'webhook.test false'])
       for (const id of ids.values()) await asOwner('DELETE', `/webhooks/${id}`)
     } finally {
-      await heard.close()
+      await listener.close()
     }
   })
 })

@@ -2,7 +2,7 @@ import { setImmediate } from 'node:timers/promises'
 import { expect, it } from 'vitest'
 import { createTurns } from '../src/admission/turns.ts'
 
-it('lets 64 requests begin in a turn, the others in their order', async () => {
+it('starts 64 requests in a turn, the others later in their order', async () => {
   let now = 0
   const turns = createTurns({ now: () => now })
   const begun: number[] = []

@@ -35,7 +35,7 @@ async function hooked(answer: (arrival: Arrival) => number) {
     receiver,
     webhook,
     call,
-    /** Sends a message that fails at once, and waits until its event is delivered or not. */
+    /** Sends a message that fails immediately, and waits for the end of its event's delivery. */
     async send(): Promise<void> {
       await world().send(key, { to: '+15005550001' })
       await world().dispatcher.idle()

@@ -1,8 +1,8 @@
-/** The result of `work`, or an error with `what` when it takes longer than `ms`. */
-export async function within<T>(ms: number, what: string, work: Promise<T>): Promise<T> {
+/** Returns the result of `work`; throws an error with `event` when it takes longer than `ms`. */
+export async function within<T>(ms: number, event: string, work: Promise<T>): Promise<T> {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error(`waited ${ms} ms for ${what}`)), ms)
+    timer = setTimeout(() => reject(new Error(`waited ${ms} ms for ${event}`)), ms)
   })
   try {
     return await Promise.race([work, late])

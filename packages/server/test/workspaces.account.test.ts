@@ -30,7 +30,7 @@ describe(`PUT ${ACCOUNT}`, () => {
     low_balance: 2.5,
   }
 
-  it('200: changes the given fields, returns the complete account, and keeps the others', async () => {
+  it('200: changes the fields in the body, returns the complete account, and keeps the others', async () => {
     const before = await get()
     await world().advance(5_000)
     const { status, body } = await put(all)

@@ -38,7 +38,7 @@ export const PACKAGES = readCreditPackages(`[
 /** The initial time of every world's clock. */
 export const BEGINNING_MS = Date.parse('2026-05-04T09:00:00.000Z')
 
-/** The maximum of time for work in flight to end. */
+/** The maximum wait for work in flight. */
 const END_MAX_MS = 5_000
 
 /** A limit that no test reaches, for tests that are not about limits. */
@@ -80,7 +80,7 @@ export interface WorldOptions {
   allow_nets?: string[]
   /** Whether messages are sent and webhooks delivered. */
   dispatch?: boolean
-  /** Whether it listens on a port, for tests that need sockets. */
+  /** Whether the app listens on a port, for tests that need sockets. */
   listen?: boolean
   log_level?: string
   /** How long a closing app still serves open connections; default: 0. */
@@ -101,8 +101,8 @@ export interface WorldOptions {
 export type World = Awaited<ReturnType<typeof openWorld>>
 
 /**
- * The real service on a temporary database, with a clock that moves only on demand. `close` throws when work is still in
- * flight, and when a fault was logged that the test did not take.
+ * The real service on a temporary database, with a clock that moves only on demand. `close` throws
+ * when work is still in flight, or when the log has a fault that the test did not take.
  */
 export async function openWorld(options: WorldOptions = {}) {
   const folder = mkdtempSync(join(tmpdir(), 'svc-server-'))
@@ -177,7 +177,7 @@ export async function openWorld(options: WorldOptions = {}) {
     lines,
     takeFaults,
     settle,
-    /** The address that it listens on. */
+    /** The URL of the app. */
     url: url ?? 'http://not-listening.invalid',
     get dispatcher(): Dispatcher {
       if (!dispatcher) throw new Error('this world does not dispatch')

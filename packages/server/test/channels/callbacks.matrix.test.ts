@@ -220,14 +220,14 @@ it('an address signed for one message is refused for another → 403', async () 
   await stage.close()
 })
 
-it('a receipt with an unknown id is kept for a while, then dropped with a log line', async () => {
+it('a receipt with an unknown id → kept for a while, then dropped with a log line', async () => {
   const stage = await openCarriage(openGatewayPeer)
   const { service, peer, tenant } = stage
   const content = { text: CANARY }
   await service.accepted(tenant.key, { to: peer.recipient(), channel: 'sms', content })
   const nameless = signedJson({ id: 'never-given', state: 'DONE' })
   expect((await service.called(nameless)).status).toBe(200)
-  const text = 'receipts told of messages that nobody knows'
+  const text = 'receipts of unknown messages were dropped'
   const warnings = () => service.lines.filter(({ msg }) => msg === text)
   await service.advance(9 * 60_000)
   expect(warnings()).toEqual([])

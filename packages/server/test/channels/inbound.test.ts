@@ -54,7 +54,7 @@ describe.each([
   ['twilio', 'sms', true, () => openTwilioPeer({ handles_stop: false })],
   ['whatsapp_cloud', 'whatsapp', true, openMetaPeer],
   ['smpp', 'sms', false, openSmscPeer],
-] as const)('what is written to %s', (_, channel, hasIds, open) => {
+] as const)('messages from recipients to %s', (_, channel, hasIds, open) => {
   const stage = useStage(() => openCarriage(open))
   const content = { text: CANARY }
   const send = (to: string) => stage().service.send(stage().tenant.key, { to, channel, content })
@@ -127,7 +127,7 @@ describe.each([
   }
 })
 
-it('no second answer to STOP goes out for Twilio, which answers it itself', async () => {
+it('sends no second answer to STOP for Twilio, which answers it itself', async () => {
   const stage = await openCarriage(() => openTwilioPeer())
   const { service, tenant, peer } = stage
   const from = peer.recipient()

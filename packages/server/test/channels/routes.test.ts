@@ -37,7 +37,7 @@ function calledAs(
   return service.called({ ...request, url: request.url.replace('gateway', name) })
 }
 
-it('a message that the first provider refuses goes to the second, and a late failure of the first is ignored', async () => {
+it('a message that the first provider refuses goes to the second, and a late failure report of the first is ignored', async () => {
   const { first, second, service, tenant, send } = await openTwo()
   const to = first.recipient()
   first.plays(to, answer(503))
@@ -61,7 +61,7 @@ it('a message that the first provider refuses goes to the second, and a late fai
   expect(service.eventsOf(id)).toEqual(['message.sent', 'message.delivered'])
 })
 
-it('a message that the first provider may have never goes to the second, and is not refunded', async () => {
+it('a message that the first provider may have accepted never goes to the second, and is not refunded', async () => {
   const { first, second, service, tenant, send } = await openTwo()
   const to = first.recipient()
   first.plays(to, accepting(NO_ANSWER.reset))

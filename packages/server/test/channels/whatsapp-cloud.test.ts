@@ -17,8 +17,8 @@ it('answers the verification request of Meta, and of no other client', async () 
   const { service, tenant, peer } = stage
   const content = { text: CANARY }
   await service.accepted(tenant.key, { to: peer.recipient(), channel: 'whatsapp', content })
-  const asked = verificationCall(VERIFY_TOKEN, { challenge: '4711' })
-  expect(await service.called(asked)).toEqual({ status: 200, text: '4711' })
+  const verification = verificationCall(VERIFY_TOKEN, { challenge: '4711' })
+  expect(await service.called(verification)).toEqual({ status: 200, text: '4711' })
   expect(await service.called(verificationCall('guessed-by-somebody'))).toMatchObject({
     status: 403,
   })

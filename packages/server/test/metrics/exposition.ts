@@ -6,7 +6,7 @@ export interface ScrapedSample {
   value: number
 }
 
-/** A scrape, as its own text says it is. */
+/** A scrape with its declared metrics and samples. */
 export interface Exposition {
   samples: ScrapedSample[]
   /** By name, without a histogram's suffixes. */

@@ -1,3 +1,4 @@
+import { execFileSync, spawnSync } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -6,8 +7,15 @@ import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { parse, stringify } from 'yaml'
 import { type Exposition, metricOf, readExposition } from './exposition.ts'
 import { groupingsOf, selectorsOf } from './promql.ts'
-import { isPromtoolInstalled, PROMTOOL, promtool } from './promtool.ts'
 import { openServed, type Served } from './served.ts'
+
+/** Whether Prometheus' checker is installed; Debian's package is `prometheus`. */
+const isPromtoolInstalled = spawnSync('promtool', ['--version']).status === 0
+
+/** The text for the title of a suite. */
+const PROMTOOL = isPromtoolInstalled
+  ? 'promtool'
+  : 'promtool (not installed: apt-get install prometheus)'
 
 const FOLDER = fileURLToPath(new URL('../../../../docs/operating', import.meta.url))
 const ALERTS = join(FOLDER, 'alerts.yml')
@@ -40,7 +48,7 @@ const dashboard = JSON.parse(read('grafana-dashboard.json')) as {
 }
 const panels = dashboard.panels.filter(({ type }) => type !== 'row')
 
-/** What Prometheus puts on what it scrapes. */
+/** The labels that Prometheus adds. */
 const OF_PROMETHEUS = ['job', 'instance']
 
 let served: Served
@@ -99,8 +107,10 @@ function faultsOf(expression: string): string[] {
       if (!values) return [`${name} has no label ${label}`]
       // The set of statuses depends on the requests.
       if (OF_PROMETHEUS.includes(label) || name.startsWith('svc_http_')) return []
-      const wanted = operator.endsWith('~') ? value.split('|') : [value]
-      return wanted.filter((one) => !values.has(one)).map((one) => `${name} has no ${label} ${one}`)
+      const required = operator.endsWith('~') ? value.split('|') : [value]
+      return required
+        .filter((one) => !values.has(one))
+        .map((one) => `${name} has no ${label} ${one}`)
     })
   })
   const strange = groupingsOf(expression).filter((label) => !known.has(label))
@@ -247,3 +257,13 @@ describe.runIf(isPromtoolInstalled)(`checked with ${PROMTOOL}`, () => {
     expect(test('SvcProviderFailing', series, '30m', [fired])).toContain('SUCCESS')
   })
 })
+
+/** Runs promtool; returns its output, or throws it on a failure. */
+function promtool(args: readonly string[], input = ''): string {
+  try {
+    return execFileSync('promtool', args, { input, encoding: 'utf8', stdio: 'pipe' })
+  } catch (error) {
+    const { stdout, stderr } = error as { stdout: string; stderr: string }
+    throw new Error(`promtool ${args.join(' ')}: ${stdout}${stderr}`)
+  }
+}

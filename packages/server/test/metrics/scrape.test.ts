@@ -68,7 +68,7 @@ async function play(): Promise<void> {
   const { messages, webhooks, bulks } = client
   await webhooks.create({ url: receiver.url, events: ['message.sent', 'message.delivered'] })
   await webhooks.create({ url: gone.url, events: ['message.failed'] })
-  // The first failure, so that the receiver that is gone gets one event.
+  // The first failure, so that the receiver that answers 410 gets one event.
   await messages.send({ channel: 'sms', to: REJECTED, content: TEXT })
   await served.idle()
   await webhooks.create({ url: busy.url, events: ['message.failed'] })

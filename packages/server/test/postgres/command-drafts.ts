@@ -14,7 +14,7 @@ export interface Owner {
   /** Each delivery with its webhook. */
   deliveries: { webhook_id: string; id: string }[]
   messages: string[]
-  /** Messages that are sent at once. */
+  /** Messages that are sent immediately. */
   bulks: string[]
   /** Messages that are not due yet. */
   later: string[]
@@ -28,14 +28,14 @@ export interface Owner {
   mailed(kind: MailKind): string
 }
 
-/** The parts of a request, before a fault is put in. */
+/** The parts of a request before a fault is added. */
 export interface Draft {
   id?: string | undefined
   delivery_id?: string | undefined
   query?: Record<string, string>
   json?: Record<string, unknown>
   headers?: Record<string, string>
-  /** The time until the message has ended, if it does not end at once. */
+  /** The time until the message ends, when it does not end immediately. */
   late_ms?: number
 }
 
@@ -59,7 +59,7 @@ const TEXTS = [
 ]
 const NAMES = ['Main', 'main', 'Żółw & Söhne 🐢', 'İstanbul ıI']
 const PHONES = ['+255700000001', '+15005550001', '+15005550002', '+15005550007', '+15005550008']
-/** Recipients whose messages do not end at once. */
+/** Recipients whose messages do not end immediately. */
 const SLOW = ['+15005550005', '+15005550009']
 const ADDRESSES = ['asha@example.com', 'Asha@Example.com', 'bounced@sandbox.svc']
 const METADATA: unknown[] = [
@@ -74,7 +74,10 @@ const TIMES = [
   '2026-05-04T12:01:01.005+03:00',
   '2026-05-04T09:02:00.007Z',
 ]
-/** The answers of a receiver, by URL. A receiver that is gone must not get two requests at one moment. */
+/**
+ * The answers of a receiver, by URL. A receiver that answers 410 must not get two requests at the
+ * same time.
+ */
 const RECEIVERS = [
   ['200', ['*']],
   ['200', ['message.sent', 'message.failed']],
@@ -178,7 +181,7 @@ export function draftsFrom(
         ...(once(2) && { name: pick(NAMES) }),
         ...(once(2) && { sender_name: pick(['Żółw', null]) }),
         ...(once(2) && { phone: pick(['+255700000002', null]), country: pick(['KE', null]) }),
-        // Below every balance: the notification would draw its ids in an order of its own.
+        // Below every balance: otherwise the notification would take its ids in another order.
         ...(once(2) && { low_balance: pick([999_999_999, null]) }),
       },
     }),
@@ -200,7 +203,8 @@ export function draftsFrom(
       return {
         json: {
           url: isClosed ? 'http://127.0.0.1:9/closed' : receiver,
-          // Of several due at one moment, the engine decides which one tries a receiver that is gone.
+          // Of several due at the same time, the engine decides which one reaches a receiver that
+          // answers 410.
           events: isClosed ? ['message.delivered'] : events,
           headers: { 'X-Answer': answer, 'X-B': 'b', 'X-A': 'a' },
           ...(once(2) && { description: pick(TEXTS) }),
@@ -276,7 +280,7 @@ function webhookDrafts(
       id: pick(webhooks),
       json: {
         ...(once(2) && { description: pick(['Żółw & Söhne 🐢', null]) }),
-        // One event kind: a receiver that is gone must not get two requests at one moment.
+        // One event kind: a receiver that answers 410 must not get two requests at the same time.
         ...(once(3) && { events: pick([['message.delivered'], ['message.failed']]) }),
         ...(once(3) && { headers: ['X-Answer', 'X-A'] }),
         ...(once(4) && { is_active: pick([true, false]) }),
@@ -295,7 +299,7 @@ function webhookDrafts(
     }),
     'webhooks.delivery': delivery,
     'webhooks.retry': delivery,
-    // The engine decides the order of events at one moment, so this window contains none.
+    // The engine decides the order of simultaneous events, so this window contains none.
     'webhooks.recover': (owner) => ({
       ...first(owner),
       json: { since: now().toISOString(), until: now().toISOString() },

@@ -47,7 +47,7 @@ afterAll(async () => {
 beforeEach(() => void vi.useFakeTimers({ toFake: ['Date', 'performance'] }))
 afterEach(() => void vi.useRealTimers())
 
-/** The header in which each webhook states its wanted answer. */
+/** The header in which each webhook states the answer that it expects. */
 function statusFor({ headers }: Arrival): number {
   if (headers['x-svc-event'] === 'webhook.test') return 200
   if (headers['x-answer'] !== 'flaky') return Number(headers['x-answer'])

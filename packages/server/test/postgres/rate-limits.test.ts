@@ -18,7 +18,7 @@ const remaining = ({ headers }: Answer) => Number(headers['x-ratelimit-remaining
 const descending = (answers: Answer[]) => answers.map(remaining).sort((x, y) => y - x)
 const countdown = (from: number) => Array.from({ length: from }, (_, i) => from - 1 - i)
 const split = (answers: Answer[], status: number) => ({
-  let: answers.filter((answer) => answer.status === status),
+  admitted: answers.filter((answer) => answer.status === status),
   refused: answers.filter((answer) => answer.status === 429),
 })
 
@@ -33,7 +33,7 @@ describe('two servers count as one', () => {
     const answers = await together(260, (i) =>
       apps.at(i).call('POST', '/api/v1/messages/send', { key, json: sms }),
     )
-    const { let: sent, refused } = split(answers, 201)
+    const { admitted: sent, refused } = split(answers, 201)
     expect([sent.length, refused.length]).toEqual([100, 160])
     expect(descending(sent)).toEqual(countdown(100))
     for (const { headers } of refused) {
@@ -51,7 +51,7 @@ describe('two servers count as one', () => {
       apps.at(i).call('GET', '/api/v1/messages', { key: made[i % 6]?.key ?? '' })
     const answers: Answer[] = []
     for (let wave = 0; wave < 10; wave++) answers.push(...(await together(60, list)))
-    const { let: listed, refused } = split(answers, 200)
+    const { admitted: listed, refused } = split(answers, 200)
     // The session of the same workspace made the keys.
     expect([listed.length, refused.length]).toEqual([494, 106])
     for (const { headers } of refused) expect(headers['x-ratelimit-limit']).toBe('500')
@@ -74,7 +74,7 @@ describe('two servers count as one', () => {
   it('for wrong keys, and admit a valid key of the same address at both', async () => {
     const guess = (i: number, key = 'svc_bad') =>
       apps.at(i).call('GET', '/api/v1/messages', { key, from: '192.0.2.1' })
-    const { let: wrong, refused } = split(await together(90, (i) => guess(i)), 401)
+    const { admitted: wrong, refused } = split(await together(90, (i) => guess(i)), 401)
     expect([wrong.length, refused.length]).toEqual([60, 30])
     const { key } = await apps.key(owner)
     for (const i of [0, 1]) {
@@ -98,8 +98,8 @@ describe('two servers count as one', () => {
   it('for the /64s of an IPv6 site', async () => {
     const knock = (i: number) =>
       apps.at(i).call('GET', '/nothing', { from: `2001:db8:0:${i % 9}::1` })
-    const { let: heard, refused } = split(await together(1_000, knock), 404)
-    expect([heard.length, refused.length]).toEqual([800, 200])
+    const { admitted, refused } = split(await together(1_000, knock), 404)
+    expect([admitted.length, refused.length]).toEqual([800, 200])
   })
 
   it('for passwords of an e-mail address, from any client', async () => {
@@ -109,7 +109,7 @@ describe('two servers count as one', () => {
         from: `203.0.113.${i}`,
       }),
     )
-    const { let: wrong, refused } = split(answers, 401)
+    const { admitted: wrong, refused } = split(answers, 401)
     expect([wrong.length, refused.length]).toEqual([5, 3])
     expect(descending(wrong)).toEqual(countdown(5))
   })
@@ -140,7 +140,7 @@ describe('two servers have one quota', () => {
     const answers = await together(50, (i) =>
       apps.at(i).call('POST', '/api/v1/messages/send', { key, json: sms }),
     )
-    const { let: sent, refused } = split(answers, 201)
+    const { admitted: sent, refused } = split(answers, 201)
     expect([sent.length, refused.length]).toEqual([30, 20])
     expect((await apps.written(owner)).messages).toBe(30)
   })
