@@ -345,6 +345,8 @@ describe('svc doctor', () => {
     renameSync(join(kept_in, name), join(kept_in, 'svc-2026-05-04T09-00-00-000Z.db'))
     const old = await troubles('backups', '--offline')
     expect(old.code).toBe(1)
-    expect(old.list[0]?.message).toMatch(/^the newest is of 2026-05-04T09:00:00.000Z, .*: too old$/)
+    expect(old.list[0]?.message).toMatch(
+      /^the newest is from 2026-05-04T09:00:00.000Z, .*: too old$/,
+    )
   })
 })

@@ -78,8 +78,8 @@ describe('svc send --channel voice', () => {
     try {
       const argv = ['send', '--to', TO, '--channel', 'voice', '--text', 'Hello', '--at', '1h']
       const sent = await svcJson<WireData<Messages['send']>>(argv, other.here)
-      const argvOfShow = ['messages', 'show', sent.message_id]
-      const { message } = await svcJson<WireData<Messages['get']>>(argvOfShow, other.here)
+      const showArgv = ['messages', 'show', sent.message_id]
+      const { message } = await svcJson<WireData<Messages['get']>>(showArgv, other.here)
       expect(message).toMatchObject({ channel: 'voice', content: { text: 'Hello' } })
     } finally {
       await other.close()

@@ -24,7 +24,7 @@ export function failure(n: number, fields: Partial<Failure> = {}): Failure {
   }
 }
 
-/** A reading of a service without problems, with the fields changes. */
+/** A reading of a service without problems, with the given changes. */
 export function reading(
   fields: { overview?: Partial<Overview>; troubles?: Partial<Troubles>; after_s?: number } = {},
 ): Reading {

@@ -30,7 +30,7 @@ export interface InputFile {
    * @throws Failure when the file has changed, also between two rows.
    */
   after(line: number): AsyncGenerator<Row>
-  /** @throws Failure when the file has changed since it was openRegularFile. */
+  /** @throws Failure when the file has changed since it was opened. */
   assertUnchanged(): Promise<void>
   close(): Promise<void>
 }

@@ -17,8 +17,8 @@ export interface Waiting {
 /** Sends requests that wait for rate limits and outages. */
 export interface Patience {
   /**
-   * Sends an idempotent request. It waits for a rate limit without a bound, and for an outage up to `outage_ms`; not if
-   * the server has never answered.
+   * Sends an idempotent request. It waits for every rate limit, and for an outage up to `outage_ms`. It does not wait for
+   * an outage before the first answer of the server.
    * @throws Failure `interrupted` when the run must stop during a wait, `unreachable` after a longer outage, and every
    * other error of the request.
    */

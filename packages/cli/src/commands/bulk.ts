@@ -41,8 +41,8 @@ export function addBulk(program: Command, context: Context): void {
   addOne(bulk, context, {
     name: 'retry',
     summary: 'send the failed messages of a bulk again',
-    description: `Sends the messages that failed before a provider accepted them again, as a new bulk, after asking. Each is charged
-again. A bulk can be retried once, when none of its messages is queued.`,
+    description: `Sends failed messages of a bulk again as a new bulk, after asking: those that failed before a provider accepted them.
+Each is charged again. A bulk can be retried once, when none of its messages is queued.`,
     question: (id) => `Send the failed messages of bulk ${id} again, and pay for them again?`,
     run: retryBulk,
   })

@@ -71,5 +71,5 @@ async function showCredits(
   ]
   if (rows.length === 0) return
   output.line()
-  output.table(['ENDS BY ITSELF', 'AT', 'CREDITS', 'REFERENCE'], rows)
+  output.table(['EXPIRING', 'AT', 'CREDITS', 'REFERENCE'], rows)
 }

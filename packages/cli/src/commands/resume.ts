@@ -24,8 +24,8 @@ export function addResumeAll(program: Command, context: Context): void {
 After a restore, messages that were queued in the backup and due before the restore are doubtful: the old server may have
 sent them. If there are doubtful messages, choose one of:
 
-    --send-all          sends them: no message is lost, but recipients may get a message twice
-    --cancel-doubtful   fails and refunds them: no recipient gets a message twice, but messages may be lost
+  --send-all          sends them: no message is lost, but recipients may get a message twice
+  --cancel-doubtful   fails and refunds them: no recipient gets a message twice, but messages may be lost
 
 For messages whose handover had started, the service asks their provider in both cases, as after a crash. Webhook
 deliveries are repeated with the same webhook-id.`,

@@ -35,7 +35,7 @@ export function addTrigger(webhooks: Command, context: Context): void {
       .summary('post a signed event to a receiver, without a server')
       .description(
         `Posts an event to a receiver, signed like a delivery of the service, and prints the answer; the receiver must acknowledge
-it. With --mutate the event is event_fixture invalid, and the receiver must refuse it. Exits with 1 otherwise. It contacts no
+it. With --mutate the event is made invalid, and the receiver must refuse it. Exits with 1 otherwise. It contacts no
 server.`,
       )
       .argument('<event>', 'the kind of event')
@@ -77,12 +77,12 @@ async function triggerEvents(
   const first_seed = Math.floor(Math.random() * 2 ** 40)
   let unexpected = 0
   for (let i = 0; i < times; i++) {
-    const event_fixture = fixture(kind, data, { seed: first_seed + i })
+    const posted = fixture(kind, data, { seed: first_seed + i })
     const attempt = mutation
-      ? await sender.forge(url, event_fixture, mutation)
-      : (await sender.deliver(url, event_fixture)).attempts[0]
+      ? await sender.forge(url, posted, mutation)
+      : (await sender.deliver(url, posted)).attempts[0]
     if (!attempt) throw new Error('a delivery without an attempt')
-    show(output, { event, event_id: event_fixture.event_id, attempt })
+    show(output, { event, event_id: posted.event_id, attempt })
     if (attempt.error === 'connect' || attempt.error === 'dns') {
       throw unreachable(`${to} cannot be reached: is the receiver running?`)
     }

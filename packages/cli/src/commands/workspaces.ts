@@ -26,7 +26,7 @@ export function addWorkspaces(program: Command, context: Context): void {
     .summary('create a workspace')
     .description(
       `Creates a workspace, and the database if it does not exist. The e-mail address counts as verified. The command asks for the
-      password; --password-stdin reads it from stdin.`,
+password; --password-stdin reads it from stdin.`,
     )
     .requiredOption('--name <name>', 'the name of the company or team')
     .requiredOption('--email <address>', 'the e-mail address for the login')

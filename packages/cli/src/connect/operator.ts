@@ -33,7 +33,7 @@ export async function withCore<T>(
     require_secrets_keys: false,
     signup_credits,
     signup_daily_limit,
-    // Without the variable here, the server's value is unknown: its next start applies it.
+    // Without SVC_LOW_BALANCE here, the server's default is unknown: its next start applies the default.
     ...(low_balance !== null && { low_balance }),
     payments,
     providers: config.providers,

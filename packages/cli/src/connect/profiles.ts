@@ -65,7 +65,8 @@ export async function changeProfiles(
   change: (kept: Profiles) => Profiles,
 ): Promise<string> {
   const path = profilesPath(io)
-  if (path === null) throw misconfigured('nowhere to keep profiles: set HOME or XDG_CONFIG_HOME')
+  if (path === null)
+    throw misconfigured('there is no home folder for profiles: set HOME or XDG_CONFIG_HOME')
   try {
     await mkdir(dirname(path), { recursive: true, mode: 0o700 })
     // For a symbolic link the target is changed, not the link.

@@ -38,6 +38,6 @@ export async function checkBackups(
     return [is.warning(`there is no backup yet in ${backups.dir}`, hint)]
   }
   const age_ms = now.getTime() - newest.at.getTime()
-  const text = `the newest is of ${newest.at.toISOString()}, in ${backups.dir}`
+  const text = `the newest is from ${newest.at.toISOString()}, in ${backups.dir}`
   return [age_ms > LATE * backups.every_ms ? is.error(`${text}: too old`, advice) : is.ok(text)]
 }

@@ -69,13 +69,13 @@ function lateMessages({ at, message_queue }: Reading['overview'], history: Histo
   if (late_ms < MESSAGE_LATE_MS) return null
   const dequeued = history.growth('dequeued', null, MINUTE_MS)
   const text = `the oldest message is due for ${durationText(late_ms)} (${countText(due)} due)`
-  const cause_text =
+  const explanation =
     dequeued === null
       ? 'check that a server runs'
       : dequeued === 0
         ? 'probably no server runs'
         : 'messages become due faster than they are sent'
-  return problem('messages_late', `${text}: ${cause_text}`)
+  return problem('messages_late', `${text}: ${explanation}`)
 }
 
 function pausesOf({ name, pauses }: ProviderStatus, now: Date): Finding[] {
