@@ -284,7 +284,7 @@ describe('svc webhooks conformance', () => {
     const repeating = await conformance(url, ...observed())
     expect(repeating.code).toBe(1)
     expect(repeating.stdout).toMatch(
-      /^✗ handles_once: .* It handled it 3 times\. Keep the webhook-id/m,
+      /^✗ handles_once: .* It handled it 3 times\. Store the webhook-id/m,
     )
     const unknown = await conformance(url)
     expect(unknown.code).toBe(1)
@@ -298,7 +298,7 @@ describe('svc webhooks conformance', () => {
     isTrusting = true
     const { code, stdout, stderr } = await conformance(url)
     expect(code).toBe(1)
-    expect(stdout).toMatch(/^✗ verifies: .* It answered 200\. Verify the signature before/m)
+    expect(stdout).toMatch(/^✗ verifies: .* It answered 200\. Verify the signature first/m)
     expect(stderr).toBe(`svc: ${url} does not conform: 1 required checks failed\n`)
   })
 

@@ -19,7 +19,7 @@ export async function checkWebhooks(
       const reason = disabled_reason ? ` (${disabled_reason})` : ''
       const state = `${host} of workspace ${workspace_id} is ${status}${reason}`
       const fault = offline ? null : await reachTarget(url, targets)
-      const reached = offline ? '' : `; ${inSettings(fault) ?? 'a connection from here works'}`
+      const reached = offline ? '' : `; ${inSettings(fault) ?? 'this machine can connect to it'}`
       return is.warning(
         `${state}${reached}`,
         `its owner sees each attempt: GET /api/v1/webhooks/${id}/deliveries`,
