@@ -51,7 +51,7 @@ export const REPEATING: readonly Check[] = [
     level: 'must',
     needs: 'observe',
     description: 'An event that was delivered three times was handled once.',
-    mend: 'Store the webhook-id of each handled event in the same transaction as its effects.',
+    mend: 'Keep the webhook-id of each handled event, in the same transaction as its effects.',
     async run(probe) {
       const event = probe.fresh('message.delivered')
       const [first, second, third] = [1, 2, 3].map((attempt) => signed(probe, event, { attempt }))
