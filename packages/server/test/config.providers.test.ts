@@ -267,7 +267,7 @@ describe('SVC_PROVIDERS', () => {
     ['invalid JSON', '[hunter2', 'it is not valid JSON'],
     ['a file that is not there', 'hunter2.json', 'the file cannot be read (ENOENT)'],
     ['a field that is none', JSON.stringify([{ ...gateway, hunter: 1 }]), 'provider gateway: '],
-    ['one name twice', JSON.stringify([gateway, gateway]), 'the name is there twice'],
+    ['one name twice', JSON.stringify([gateway, gateway]), 'the name is used twice'],
   ])('is refused: %s', (_, SVC_PROVIDERS, text) => {
     const message = messageOf({ SVC_PROVIDERS })
     expect(message).toMatch(/^SVC_PROVIDERS: /)
@@ -278,7 +278,7 @@ describe('SVC_PROVIDERS', () => {
   it('may not repeat the name of a provider with variables of its own', () => {
     const SVC_PROVIDERS = JSON.stringify([{ ...gateway, name: 'smtp' }])
     expect(messageOf({ ...mail, SVC_PROVIDERS })).toBe(
-      'SVC_PROVIDERS: provider smtp: the name is there twice',
+      'SVC_PROVIDERS: provider smtp: the name is used twice',
     )
   })
 })

@@ -44,8 +44,8 @@ describe('the error for a wrong setting names the setting', () => {
   const CODES =
     'must be two-letter codes of countries with numbers of their own, for example TZ,KE:'
   it.each([
-    ['SVC_ALLOWED_COUNTRIES', 'TZ,UK', `SVC_ALLOWED_COUNTRIES ${CODES} "UK" is none`],
-    ['SVC_DENIED_COUNTRIES', ',', `SVC_DENIED_COUNTRIES ${CODES} it names none`],
+    ['SVC_ALLOWED_COUNTRIES', 'TZ,UK', `SVC_ALLOWED_COUNTRIES ${CODES} "UK" is not a country code`],
+    ['SVC_DENIED_COUNTRIES', ',', `SVC_DENIED_COUNTRIES ${CODES} the list is empty`],
     ['SVC_PRICES', '{', 'SVC_PRICES must be prices of channels as JSON: it is not JSON'],
     [
       'SVC_PRICES',

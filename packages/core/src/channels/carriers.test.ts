@@ -5,12 +5,12 @@ import { readProviders } from './read-providers.ts'
 const A = '+15005550001'
 const B = '+15005550002'
 
-const gateway = (name: string, given: object = {}) => ({
+const gateway = (name: string, settings: object = {}) => ({
   type: 'http',
   name,
   channels: ['sms'],
   send: { url: 'http://127.0.0.1/send', body: { text: '{{text}}' } },
-  ...given,
+  ...settings,
 })
 
 const carriersOf = (...providers: object[]) =>
@@ -18,14 +18,14 @@ const carriersOf = (...providers: object[]) =>
 
 const sms = { channel: 'sms', livemode: true, sender: null } as const
 
-describe('who can carry a message', () => {
+describe('carriers of a message', () => {
   const carriers = carriersOf(
     gateway('a', { senders: { sms: [A, B] } }),
     gateway('b', { senders: { sms: [B] } }),
     gateway('any', { channels: ['sms', 'email'], senders: { email: ['news@example.com'] } }),
   )
 
-  it('is told in the order of the settings, each with the sender it then has', () => {
+  it('are in the order of the settings, each with its sender', () => {
     expect(carriers.of(sms)).toEqual([
       { provider: 'a', sender: A },
       { provider: 'b', sender: B },
@@ -37,21 +37,21 @@ describe('who can carry a message', () => {
     ])
   })
 
-  it("is whoever serves e-mail, for an e-mail's sender is but a name", () => {
+  it('are all providers of e-mail, because the sender of an e-mail is only a name', () => {
     expect(carriers.of({ channel: 'email', livemode: true, sender: 'Acme' })).toEqual([
       { provider: 'any', sender: 'Acme' },
     ])
     expect(carriers.senderFault('email', 'Acme')).toBeNull()
   })
 
-  it('is the sandbox for test keys, and where nobody serves the channel', () => {
+  it('are the sandbox for test keys, and for a channel without a provider', () => {
     const sandbox = [{ provider: 'sandbox', sender: null }]
     expect(carriers.of({ ...sms, livemode: false })).toEqual(sandbox)
     expect(carriers.of({ ...sms, channel: 'voice' })).toEqual(sandbox)
     expect(carriersOf().of(sms)).toEqual(sandbox)
   })
 
-  it('is nobody for what another was asked for, where nobody serves the channel any more', () => {
+  it('are empty after a try with another provider, when no provider serves the channel any more', () => {
     const none = carriersOf()
     expect(none.of({ ...sms, provider: 'gone' })).toEqual([])
     const sandbox = [{ provider: 'sandbox', sender: null }]
@@ -61,7 +61,7 @@ describe('who can carry a message', () => {
     expect(carriers.of({ ...sms, provider: 'gone' })).toHaveLength(3)
   })
 
-  it('is nobody where nobody has the sender', () => {
+  it('are empty when no provider has the sender', () => {
     const strict = carriersOf(gateway('a', { senders: { sms: [A] } }))
     expect(strict.of({ ...sms, sender: B })).toEqual([])
   })
@@ -73,19 +73,19 @@ describe('a sender', () => {
     gateway('b', { senders: { sms: [B] } }),
   )
 
-  it('that nobody has is refused by the names of those there are', () => {
+  it('of no provider is refused with the list of senders', () => {
     expect(carriers.senderFault('sms', 'Acme')).toBe(`Invalid sender. Must be one of: ${A}, ${B}`)
     expect(carriers.senderFault('sms', B)).toBeNull()
     expect(carriers.senderFault('sms', undefined)).toBeNull()
     expect(carriers.senderFault('voice', 'Acme')).toBeNull()
   })
 
-  it('may be any where some provider takes any', () => {
+  it('may be any when a provider has no senders of its own', () => {
     const open = carriersOf(gateway('a', { senders: { sms: [A] } }), gateway('any'))
     expect(open.senderFault('sms', 'Acme')).toBeNull()
   })
 
-  it('is known for ours', () => {
+  it('is found by channel and by provider', () => {
     expect([A, B, 'Acme'].map((sender) => carriers.hasSender('sms', sender))).toEqual([
       true,
       true,
@@ -101,16 +101,16 @@ describe('a sender', () => {
   })
 })
 
-describe('what follows from settings', () => {
+describe('traits', () => {
   const carriers = carriersOf(gateway('a', { messages_per_second: 5 }))
 
-  it('is known of every provider, of the sandbox, and of nobody else', () => {
+  it('exist for every provider and the sandbox, and for no other name', () => {
     expect(carriers.traits('a')).toMatchObject({ channels: ['sms'], messages_per_second: 5 })
     expect(carriers.traits('sandbox')).toMatchObject({ lookup: true, messages_per_second: null })
     expect(carriers.traits('gone')).toBeUndefined()
   })
 
-  it('tells whether a channel is served', () => {
+  it('decide whether a channel is served', () => {
     expect([carriers.serves('sms'), carriers.serves('voice')]).toEqual([true, false])
   })
 })

@@ -2,17 +2,17 @@ import type { Traits } from '../contract/outside/provider.ts'
 import type { Channel } from '../contract/resources/content.ts'
 import { type ProviderSettings, SANDBOX, traitsOf } from '../providers/registry.ts'
 
-/** Somebody who can carry a message, and the sender it then has. */
+/** A provider for a message, and the sender that the message has there. */
 export interface Carrier {
   provider: string
   sender: string | null
 }
 
-/** Who can carry what, by the settings alone. */
+/** The providers for messages, by the settings alone. */
 export interface Carriers {
   /**
-   * In the order of the settings. The sandbox for test keys, and where nobody serves the channel; but nobody for what
-   * another `provider` was asked for before, which is in the settings no more: it shall not seem delivered.
+   * In the order of the settings. The sandbox for test keys, and for a channel without a provider. Empty if another
+   * `provider` was tried before and none serves the channel any more: the message must not be shown as delivered.
    */
   of(message: {
     channel: Channel
@@ -20,17 +20,17 @@ export interface Carriers {
     sender: string | null
     provider?: string | null
   }): Carrier[]
-  /** The sender that a message has with a provider: its own, else the provider's first; null where there is none. */
+  /** The message's own sender, else the provider's first for the channel, else null. */
   senderOf(provider: string, message: { channel: Channel; sender: string | null }): string | null
-  /** Why nobody may send from there, for people; null where somebody may. Test keys send from anywhere. */
+  /** The error message when no provider has the sender; otherwise null. Not for test keys, which may use any sender. */
   senderFault(channel: Channel, sender: string | undefined): string | null
-  /** Whether a number is one that providers send from. */
+  /** Whether the settings of any provider list the sender for the channel. */
   hasSender(channel: Channel, sender: string): boolean
-  /** Whether it is one of those that the provider's settings name. */
+  /** Whether the settings of the provider list the sender. */
   isListed(provider: string, sender: string): boolean
-  /** What follows from a provider's settings; undefined for one that is gone. */
+  /** The traits of a provider; undefined for one that is no longer configured. */
   traits(provider: string): Traits | undefined
-  /** Whether somebody other than the sandbox serves the channel. */
+  /** Whether a provider other than the sandbox serves the channel. */
   serves(channel: Channel): boolean
 }
 
@@ -79,7 +79,7 @@ export function createCarriers(providers: readonly ProviderSettings[]): Carriers
   }
 }
 
-/** A provider without senders of its own takes any; and any takes an e-mail's, which is but a name. */
+/** A provider without senders accepts any. Every provider accepts any sender of an e-mail, which is only a name. */
 function takes({ senders }: Traits, channel: Channel, sender: string | null): boolean {
   const known = senders[channel]
   if (sender === null || channel === 'email') return true

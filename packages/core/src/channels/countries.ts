@@ -10,17 +10,17 @@ YE YT ZA ZM ZW`.split(/\s/),
 )
 
 /**
- * Reads a list of countries.
+ * Reads a list of ISO 3166-1 codes, separated by commas.
  *
  * @example readCountries('TZ, KE') // ['TZ', 'KE']
- * @throws RangeError for what is no country with numbers of its own, and for a list of none.
+ * @throws RangeError for a code that is not in `COUNTRIES`, and for an empty list.
  */
 export function readCountries(list: string): string[] {
   const codes = list.split(',').flatMap((part) => part.trim() || [])
   for (const code of codes) {
-    if (!COUNTRIES.has(code)) throw new RangeError(`"${code}" is none`)
+    if (!COUNTRIES.has(code)) throw new RangeError(`"${code}" is not a country code`)
   }
-  if (codes.length === 0) throw new RangeError('it names none')
+  if (codes.length === 0) throw new RangeError('the list is empty')
   return [...new Set(codes)]
 }
 

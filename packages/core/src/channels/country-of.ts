@@ -2,12 +2,12 @@ import { parsePhoneNumberFromString } from 'libphonenumber-js/min'
 import metadata from 'libphonenumber-js/min/metadata'
 
 /**
- * The country of an E.164 number, as ISO 3166-1; null for one that belongs to none (satellites, international
- * services, numbers that nobody has).
+ * The country of an E.164 number, as ISO 3166-1; null for a number of no country (satellites, international services,
+ * unassigned numbers).
  *
- * This module costs about 60 ms and 10 MB to load, so it is loaded only where there is a rule. A look-up takes well
- * under a microsecond, or about 12 where several countries share a calling code (+1, +7, +44 …). The smallest set of
- * metadata tells those apart as the largest does: it leaves out only what kind of number it is.
+ * This module takes about 60 ms and 10 MB to load, so it is loaded only for a rule. A look-up takes well under 1 µs, or
+ * about 12 µs where several countries share a calling code (+1, +7, +44 …). The smallest set of metadata distinguishes
+ * them as well as the largest: it only lacks the type of number.
  */
 export function countryOf(number: string): string | null {
   for (const end of CODE_ENDS) {
@@ -19,7 +19,7 @@ export function countryOf(number: string): string | null {
   return null
 }
 
-/** Where a calling code of one, two or three digits behind the `+` ends. None is the beginning of another. */
+/** The ends of calling codes of one, two or three digits after the `+`. No code is a prefix of another. */
 const CODE_ENDS = [2, 3, 4]
 
 const BY_CODE = new Map(Object.entries<string[]>(metadata.country_calling_codes))

@@ -5,7 +5,7 @@ import { countryOf } from './country-of.ts'
 import { type CountryRule, createCountryRule } from './country-rule.ts'
 
 describe('countries', () => {
-  it('are those that have numbers of their own', () => {
+  it('are those of the phone number library', () => {
     expect([...COUNTRIES].toSorted()).toStrictEqual(getCountries().toSorted())
   })
 
@@ -14,12 +14,12 @@ describe('countries', () => {
   })
 
   it.each([
-    ['TZ,ZZ', '"ZZ" is none'],
-    ['tz', '"tz" is none'],
-    ['UK', '"UK" is none'],
-    ['TZ KE', '"TZ KE" is none'],
-    [',', 'it names none'],
-  ])('are refused where they are none: %s', (list, text) => {
+    ['TZ,ZZ', '"ZZ" is not a country code'],
+    ['tz', '"tz" is not a country code'],
+    ['UK', '"UK" is not a country code'],
+    ['TZ KE', '"TZ KE" is not a country code'],
+    [',', 'the list is empty'],
+  ])('are refused when invalid: %s', (list, text) => {
     expect(() => readCountries(list)).toThrow(new RangeError(text))
   })
 
@@ -67,7 +67,7 @@ describe('a rule', () => {
     ['that allows', { allowed: ['TZ', 'KE'], denied: [] }, [US, SATELLITE]],
     ['that denies', { allowed: null, denied: ['TZ'] }, [TZ]],
     ['that does both', { allowed: ['TZ', 'KE'], denied: ['KE'] }, [KE, US, SATELLITE]],
-  ])('%s refuses as it says', (_, rule, refused) => {
+  ])('%s refuses the numbers of other or denied countries', (_, rule, refused) => {
     expect(refusedBy(rule)).toStrictEqual(refused)
   })
 
@@ -80,7 +80,7 @@ describe('a rule', () => {
     )
   })
 
-  it('leaves e-mail alone', () => {
+  it('does not apply to e-mail', () => {
     expect(fault('email', 'asha@example.com')).toBeNull()
   })
 })

@@ -1,20 +1,20 @@
 import type { Channel } from '../contract/resources/content.ts'
 import { countryName } from './countries.ts'
 
-/** Which countries may be written to, by ISO 3166-1. */
+/** The countries whose numbers may receive messages, by ISO 3166-1. */
 export interface CountryRule {
-  /** Only these; null for all. */
+  /** Null for all countries. */
   allowed: readonly string[] | null
-  /** Not these, even where `allowed` names them. */
+  /** Takes precedence over `allowed`. */
   denied: readonly string[]
 }
 
-/** Why a recipient must not be written to, for people; null where nothing is in the way. */
+/** The error message for a recipient of a refused country; null for an allowed recipient. */
 export type CountryFault = (channel: Channel, recipient: string) => string | null
 
 /**
- * Holds numbers against the rule; e-mail addresses have no country. A number of no known country is refused where only
- * some are allowed, and goes where only some are denied.
+ * Applies the rule to numbers; e-mail addresses have no country. A number of no known country is refused if `allowed` is
+ * set, and accepted if only `denied` is.
  */
 export function createCountryRule(
   { allowed, denied }: CountryRule,
@@ -33,10 +33,9 @@ export function createCountryRule(
   }
 }
 
-/** The rule of a service that has none. */
 export const ANY_COUNTRY: CountryFault = () => null
 
-/** The rule with what knows numbers, which is large: it is loaded where there is a rule. */
+/** Loads the metadata of numbers, which is large, only for a rule. */
 export async function openCountryRule(rule: CountryRule | null): Promise<CountryFault> {
   if (rule === null) return ANY_COUNTRY
   const { countryOf } = await import('./country-of.ts')

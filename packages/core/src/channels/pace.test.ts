@@ -7,41 +7,41 @@ const LOOK_MS = 250
 
 const first = { provider: 'carrier', sender: '+15005550006', isRepetition: false }
 
-/** Runs a backlog through, looked at like the dispatcher does; answers when each went. */
+/** Sends a backlog at the dispatcher's polling interval; returns the time of each send. */
 function drain(
   pace: Pace,
   { count, per_second, for_ms }: { count: number; per_second: number; for_ms: number },
 ): number[] {
   const due = Array.from({ length: count }, () => START_MS)
-  const went: number[] = []
+  const sent: number[] = []
   for (let at_ms = START_MS; at_ms <= START_MS + for_ms; at_ms += LOOK_MS) {
     for (const [i, due_ms] of due.entries()) {
       if (due_ms > at_ms) continue
       const wait_ms = pace.take({ ...first, per_second, at_ms })
-      if (wait_ms === 0) went.push(at_ms)
+      if (wait_ms === 0) sent.push(at_ms)
       due[i] = wait_ms === 0 ? Number.POSITIVE_INFINITY : at_ms + wait_ms
     }
   }
-  return went
+  return sent
 }
 
 describe('the rate of a sender', () => {
-  it('is never passed, whoever asks when, but for what may go at once', () => {
+  it('is never exceeded, except by the burst', () => {
     const steps = fc.array(fc.integer({ min: 0, max: 3_000 }), { minLength: 1, maxLength: 300 })
     const rate = fc.double({ min: 0.1, max: 1_000, noNaN: true })
     fc.assert(
       fc.property(rate, steps, (per_second, pauses) => {
         const pace = createPace()
-        const went: number[] = []
+        const sent: number[] = []
         let at_ms = START_MS
         for (const pause of pauses) {
           at_ms += pause
           for (let i = 0; i < 5; i++) {
-            if (pace.take({ ...first, per_second, at_ms }) === 0) went.push(at_ms)
+            if (pace.take({ ...first, per_second, at_ms }) === 0) sent.push(at_ms)
           }
         }
-        for (const [i, from] of went.entries()) {
-          for (const [n, at] of went.slice(i).entries()) {
+        for (const [i, from] of sent.entries()) {
+          for (const [n, at] of sent.slice(i).entries()) {
             const most = ((at - from) / 1_000) * per_second + burstOf(per_second)
             expect(n + 1).toBeLessThanOrEqual(most + 1e-6)
           }
@@ -58,29 +58,29 @@ describe('the rate of a sender', () => {
     [100, 40_000],
   ])('of %d a second is nearly reached by a backlog of %d', (per_second, count) => {
     const for_ms = 200_000
-    const went = drain(createPace(), { count, per_second, for_ms })
+    const sent = drain(createPace(), { count, per_second, for_ms })
     const possible = Math.min(count, (for_ms / 1_000) * per_second)
-    expect(went.length).toBeGreaterThanOrEqual(0.9 * possible)
+    expect(sent.length).toBeGreaterThanOrEqual(0.9 * possible)
   })
 
-  it('lets what comes again go in its turn, and all of it in the end', () => {
-    const went = drain(createPace(), { count: 2_000, per_second: 10, for_ms: 400_000 })
-    expect(went).toHaveLength(2_000)
+  it('sends the whole backlog in the end', () => {
+    const sent = drain(createPace(), { count: 2_000, per_second: 10, for_ms: 400_000 })
+    expect(sent).toHaveLength(2_000)
   })
 
-  it('tells those behind each other one turn after the other, and nobody more than two minutes', () => {
+  it('gives waiting messages successive times, at most two minutes ahead', () => {
     const pace = createPace()
     const ask = () => pace.take({ ...first, per_second: 10, at_ms: START_MS })
     const waits = Array.from({ length: 10_000 }, ask)
     expect(waits.slice(0, 6)).toEqual([0, 0, 0, 50, 150, 250])
     expect(Math.max(...waits)).toBeLessThanOrEqual(120_000)
-    // Those far behind do not all come back at one moment.
+    // Messages far behind do not all return at one moment.
     const far = waits.slice(1_000)
     expect(Math.min(...far)).toBeGreaterThan(60_000)
     expect(new Set(far.map((wait) => Math.floor(wait / 1_000))).size).toBeGreaterThanOrEqual(60)
   })
 
-  it('counts each sender of each provider by itself', () => {
+  it('counts each sender of each provider separately', () => {
     const pace = createPace()
     const ask = (provider: string, sender: string | null) =>
       pace.take({ provider, sender, per_second: 1, isRepetition: false, at_ms: START_MS })
@@ -88,7 +88,7 @@ describe('the rate of a sender', () => {
     expect(ask('a', '1')).toBeGreaterThan(0)
   })
 
-  it('is not kept where there is none', () => {
+  it('does not apply without messages per second', () => {
     const pace = createPace()
     const ask = () => pace.take({ ...first, per_second: null, at_ms: START_MS })
     expect(Array.from({ length: 5_000 }, ask).every((wait) => wait === 0)).toBe(true)
@@ -98,7 +98,7 @@ describe('the rate of a sender', () => {
 describe('the budget of repetitions', () => {
   const ask = (pace: Pace, isRepetition: boolean, at_ms: number) =>
     pace.take({ ...first, per_second: null, isRepetition, at_ms })
-  /** How many of so many repetitions go at once. */
+  /** The number of `count` repetitions that may be sent at once. */
   const going = (pace: Pace, count: number, at_ms: number) =>
     Array.from({ length: count }, () => ask(pace, true, at_ms)).filter((wait) => wait === 0).length
 
@@ -109,14 +109,14 @@ describe('the budget of repetitions', () => {
     expect(ask(pace, false, START_MS)).toBe(0)
   })
 
-  it('never dries out for ever: repetitions go on where nothing new is sent', () => {
+  it('grows with time, so that repetitions continue without first sends', () => {
     const pace = createPace()
     going(pace, 1_000, START_MS)
     for (let s = 1; s <= 5; s++) expect(going(pace, 1_000, START_MS + s * 1_000)).toBe(10)
     expect(going(pace, 1_000, START_MS + 3_600_000)).toBe(100)
   })
 
-  it('grows by a fifth of what is sent first', () => {
+  it('grows by a fifth of the first sends', () => {
     const pace = createPace()
     going(pace, 1_000, START_MS)
     for (let i = 0; i < 50; i++) ask(pace, false, START_MS)
@@ -124,7 +124,7 @@ describe('the budget of repetitions', () => {
     expect([9, 10]).toContain(more)
   })
 
-  it('is not spent by a repetition that waits for its turn', () => {
+  it('is not used by a repetition that waits for the rate', () => {
     const pace = createPace()
     const slow = (at_ms: number) =>
       pace.take({ ...first, per_second: 0.001, isRepetition: true, at_ms })
@@ -133,7 +133,7 @@ describe('the budget of repetitions', () => {
     expect(going(pace, 1_000, START_MS)).toBe(99)
   })
 
-  it('is one for each provider', () => {
+  it('is separate for each provider', () => {
     const pace = createPace()
     going(pace, 1_000, START_MS)
     const other = { ...first, provider: 'other', per_second: null, isRepetition: true }

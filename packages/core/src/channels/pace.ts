@@ -1,38 +1,38 @@
-/** Holds senders to so many messages a second, and repetitions to a share of what a provider is sent at all. */
+/** Limits the messages per second of a sender, and repetitions to a share of a provider's sends. */
 export interface Pace {
-  /** 0: it may be sent now, and is counted. Else how many milliseconds it should wait. */
+  /** Returns 0 and counts the message if it may be sent now; otherwise the waiting time in ms. */
   take(of: {
     provider: string
     sender: string | null
     per_second: number | null
     isRepetition: boolean
-    /** Milliseconds of `Runtime.elapsed`: a clock that is set back would stop the gain. */
+    /** Milliseconds of `Runtime.elapsed`: with a clock that is set back, no tokens would be added. */
     at_ms: number
   }): number
 }
 
 /**
- * Each that waits is told its own turn, as long as that comes within it. Those behind are told to ask again, spread over
- * as long again, so that a long backlog is not looked at all the time.
+ * A waiting message gets a time of its own within this period. Messages beyond it must ask again, spread over another such
+ * period, so that a long backlog is not read all the time.
  */
 const TURNS_MS = 60_000
 
 /**
- * How much of a second's messages may go at once after a rest. What is due is looked for several times a second: less
- * would be lost between two looks.
+ * The share of a second's messages that may be sent at once. Due messages are claimed several times a second: with a
+ * smaller share, capacity would be lost between two claims.
  */
 const BURST_SHARE = 0.25
 
 /**
- * So many repetitions go for each first send, and so many a second besides, so that they come to an end where nothing
- * new is sent; so many at once when there were none for long. A provider that is down is not hammered by its backlog.
+ * The budget of repetitions grows with each first send, and per second, so that repetitions end when nothing new is sent;
+ * `REPETITIONS_FREE` is its maximum. It protects a provider that is down from retries of the whole backlog.
  */
 const REPETITION_SHARE = 0.2
 const REPETITIONS_PER_SECOND = 10
 const REPETITIONS_FREE = 100
 const REPETITION_WAIT_MS = 5_000
 
-/** Beyond so many senders the longest unused is forgotten. */
+/** Beyond this number, the least recently used sender is removed. */
 const SENDERS_MAX = 10_000
 
 interface Budget {
@@ -41,21 +41,21 @@ interface Budget {
 }
 
 interface Bucket {
-  /** How many may go now. */
+  /** Messages that may be sent now. */
   tokens: number
   at_ms: number
-  /** Up to when turns have been given out. */
-  given_ms: number
-  /** How many were told to ask again, for spreading them. */
+  /** The latest assigned time. */
+  assigned_ms: number
+  /** Messages that must ask again, counted to spread them. */
   put_off: number
 }
 
-/** How many messages may go at once. */
+/** The number of messages that may be sent at once. */
 export function burstOf(per_second: number): number {
   return 1 + per_second * BURST_SHARE
 }
 
-/** Counts in this process alone: several servers each send so much. */
+/** The limits apply to this process: each of several servers may send that much. */
 export function createPace(): Pace {
   const buckets = new Map<string, Bucket>()
   const budgets = new Map<string, Budget>()
@@ -65,7 +65,7 @@ export function createPace(): Pace {
     const bucket = buckets.get(key) ?? {
       tokens: full,
       at_ms,
-      given_ms: Number.NEGATIVE_INFINITY,
+      assigned_ms: Number.NEGATIVE_INFINITY,
       put_off: 0,
     }
     const gained = ((at_ms - bucket.at_ms) / 1_000) * per_second
@@ -85,16 +85,16 @@ export function createPace(): Pace {
     }
     const each_ms = 1_000 / per_second
     const soonest_ms = at_ms + (1 - bucket.tokens) * each_ms
-    const turn_ms = Math.max(soonest_ms, bucket.given_ms + each_ms)
+    const turn_ms = Math.max(soonest_ms, bucket.assigned_ms + each_ms)
     if (turn_ms <= at_ms + TURNS_MS) {
-      bucket.given_ms = turn_ms
+      bucket.assigned_ms = turn_ms
       return Math.ceil(turn_ms - at_ms)
     }
     bucket.put_off += 1
     return Math.ceil(TURNS_MS * (1 + spread(bucket.put_off)))
   }
 
-  /** How many repetitions a provider may be sent just now. */
+  /** The repetitions that a provider may get now. */
   function budgetOf(provider: string, at_ms: number): Budget {
     const budget = budgets.get(provider) ?? { left: REPETITIONS_FREE, at_ms }
     const gained = ((at_ms - budget.at_ms) / 1_000) * REPETITIONS_PER_SECOND
@@ -116,7 +116,7 @@ export function createPace(): Pace {
   }
 }
 
-/** Evenly between 0 and 1, however many have come: by the golden ratio, the numbers in between fill up evenly. */
+/** The golden ratio spreads any number of values evenly between 0 and 1. */
 function spread(n: number): number {
   return (n * 0.618_033_988_749_895) % 1
 }

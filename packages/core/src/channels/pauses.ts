@@ -2,39 +2,39 @@ import type { PauseRow } from '../rows/rows.ts'
 import type { Runtime } from '../runtime/runtime.ts'
 import type { Storage } from '../storage/ports/storage.ts'
 
-/** Who carries nothing just now: kept in the database, so that all servers know and a restart forgets nothing. */
+/** The pauses of providers and senders. Kept in the database: all servers read them, and they survive a restart. */
 export interface Pauses {
   /**
-   * Whether the provider may carry something from this sender. One that was paused for its settings is tried again
-   * after a while, with a single message at a time.
+   * Whether the provider may send from this sender. One paused for its settings is tried again after a while, with a
+   * single message at a time.
    */
   lets(provider: string, sender: string | null): boolean
-  /** A message goes to the provider: where that tries it again, no other one follows for a while. */
+  /** A message is sent to the provider: if the provider is paused, no other message follows for a while. */
   tried(provider: string, sender: string | null): void
-  /** The provider said that its settings, or those of this sender, are wrong. */
+  /** The provider refused its settings, or the sender. */
   misconfigured(
     provider: string,
     sender: string | null,
     fault: { error_code: string; error_message: string },
   ): Promise<void>
   /**
-   * The provider took a message from this sender: what is wrong is mended. Says nothing while it is not tried again yet:
-   * what it takes then was on its way before.
+   * The provider accepted a message from this sender: ends the pause. No effect before the time of the next try: such a
+   * message was in flight before the pause.
    */
   worked(provider: string, sender: string | null): Promise<void>
-  /** Looks at what others have paused and resumed. */
+  /** Reads the pauses from the database. */
   refresh(): Promise<void>
 }
 
 const MINUTE_MS = 60_000
 
-/** How long a pause for wrong settings lasts: longer each time. */
+/** Durations of successive pauses for wrong settings. */
 const RETRY_MS = [MINUTE_MS, 5 * MINUTE_MS, 15 * MINUTE_MS, 60 * MINUTE_MS]
 
-/** Between two messages that try whether the settings are right again. */
+/** Between two messages that try the settings again. */
 const PROBE_EVERY_MS = 10_000
 
-/** The clocks of two servers may differ by so much. */
+/** Accepted difference between the clocks of two servers. */
 const CLOCK_SLACK_MS = 10_000
 
 export function createPauses({ storage, runtime }: { storage: Storage; runtime: Runtime }): Pauses {
@@ -46,7 +46,7 @@ export function createPauses({ storage, runtime }: { storage: Storage; runtime: 
       (key) => rows.get(key) ?? [],
     )
 
-  /** Whether one may go through, because it is time to try again. */
+  /** Whether one message may try the settings again. */
   function isOver(row: PauseRow): boolean {
     const last_ms = probed.get(keyOf(row.provider, row.sender)) ?? Number.NEGATIVE_INFINITY
     return isTried(row, runtime.now()) && runtime.elapsed() - last_ms >= PROBE_EVERY_MS
@@ -70,7 +70,7 @@ export function createPauses({ storage, runtime }: { storage: Storage; runtime: 
     async misconfigured(provider, sender, { error_code, error_message }) {
       const at = runtime.now()
       const known = rows.get(keyOf(provider, sender))
-      // An operator's pause stands; and what others of the same batch say is no new failure.
+      // An operator's pause stays, and other messages of the same batch are no new failure.
       if (known && !isTried(known, at)) return
       const failures = (known?.failures ?? 0) + 1
       const wait_ms = RETRY_MS[Math.min(failures, RETRY_MS.length) - 1] as number
@@ -106,8 +106,8 @@ export function createPauses({ storage, runtime }: { storage: Storage; runtime: 
 }
 
 /**
- * Whether the time has come from which it is tried again; never after an operator's pause. A pause that began later than
- * now was written while the clock was ahead, and so was its end: it is tried now.
+ * Whether the time of the next try is reached; never for an operator's pause. A pause in the future was written while the
+ * clock was ahead, and so was its end: it may be tried now.
  */
 function isTried({ retry_at, created_at }: PauseRow, at: Date): boolean {
   if (retry_at === null) return false

@@ -20,7 +20,7 @@ describe('a price', () => {
     ['+25', 1_000_000],
     ['+8816123456789', 25_000_000],
     ['+14155552671', 1_500_000],
-  ])('of a number is that of the longest prefix: %s', (to, unit_price) => {
+  ])('is that of the longest prefix: %s', (to, unit_price) => {
     expect(sms(BY_PREFIX, to)).toStrictEqual({
       credits: unit_price,
       quantity: 1,
@@ -30,7 +30,7 @@ describe('a price', () => {
     })
   })
 
-  it('counts the segments of an SMS, whatever the prefix', () => {
+  it('counts the segments of an SMS with any prefix', () => {
     expect(sms(BY_PREFIX, '+255700000000', 'x'.repeat(161))).toMatchObject({
       credits: 1_000_000,
       quantity: 2,
@@ -39,7 +39,7 @@ describe('a price', () => {
     })
   })
 
-  it('is that of the model, which tries every prefix', () => {
+  it('equals a model that tries every prefix', () => {
     const digits = fc.stringMatching(/^[1-3]{1,5}$/)
     const table = fc.dictionary(
       digits.map((text) => `+${text}`),
@@ -57,20 +57,20 @@ describe('a price', () => {
     )
   })
 
-  it('that is flat is made once for all recipients', () => {
+  it('without prefixes is computed once for all recipients', () => {
     const price = pricesOf('1')('sms', { text: 'x' })
     expect(price('+14155552671')).toBe(price('+255700000000'))
   })
 
-  it('at its highest fits an amount, for the largest bulk of the longest texts', () => {
+  it('at its maximum fits in Units for the largest bulk of the longest texts', () => {
     const text = 'я'.repeat(LIMITS.sms_text_length)
     const { credits } = sms('4000', '+14155552671', text)
     expect(isUnits(credits * LIMITS.bulk_recipients_max)).toBe(true)
   })
 })
 
-describe('prices that are read', () => {
-  it('keep what is not said', () => {
+describe('readPrices', () => {
+  it('fills in only a missing default', () => {
     expect(readPrices('{}')).toStrictEqual({})
     expect(readPrices('{"sms":{"+255":"0.8"},"voice":"3"}')).toStrictEqual({
       sms: { default: '1', '+255': '0.8' },
@@ -99,7 +99,7 @@ describe('prices that are read', () => {
     ['{"sms":{"+0":"1"}}', badPrefix('sms.+0')],
     ['{"sms":{"+1234567890123456":"1"}}', badPrefix('sms.+1234567890123456')],
     ['{"email":{"+1":"1"}}', 'email: only numbers have prefixes'],
-  ])('are refused with the fault and its place: %s', (json, text) => {
+  ])('refuses an invalid text with the error and its place: %s', (json, text) => {
     expect(() => readPrices(json)).toThrow(new RangeError(text))
   })
 })

@@ -4,12 +4,12 @@ import { heldMinutes } from '../rules/voice-minutes.ts'
 import { countSegments, encodingOf } from '../sms/index.ts'
 
 /**
- * What one unit costs, as a decimal string of credits; or what it costs by the beginning of the recipient's number:
- * the longest prefix that fits counts, and `default` where none does.
+ * The price of one unit as a decimal string of credits; or prices by the prefix of the recipient's number: the longest
+ * matching prefix counts, else `default`.
  */
 export type ChannelPrice = string | { default: string; [prefix: string]: string }
 
-/** What one unit of each channel costs: an SMS segment, a message, a started minute. */
+/** The price of one unit of each channel: an SMS segment, a message, a started minute. */
 export type Prices = Record<Channel, ChannelPrice>
 
 /** Source: interface, Credit costs. */
@@ -33,12 +33,12 @@ export interface Price {
   encoding: 'GSM-7' | 'UCS-2' | null
 }
 
-/** Looks at a content once, and says what it costs to send it to a recipient; of a call, what is held for it. */
+/** Reads a content once, and returns a function for the price to a recipient; for a call, of the held minutes. */
 export type PriceOf = (channel: Channel, content: Content) => (recipient: string) => Price
 
 /**
- * Says what a message costs. Prices are read once: a wrong one is refused at start, not at the first send.
- * @throws RangeError that names the price: one that is no amount of credits from 0 to 4,000, or a bad prefix.
+ * Computes prices of messages. An invalid price is refused here, not at the first send.
+ * @throws RangeError that names the price, for an amount that is not from 0 to 4,000 credits or an invalid prefix.
  */
 export function createPricing(prices: Prices): PriceOf {
   const unitPrices = Object.fromEntries(
@@ -65,13 +65,13 @@ export function createPricing(prices: Prices): PriceOf {
 
 interface UnitPrices {
   base: Units
-  /** The price of the longest prefix that fits a number; null where there are none at all. */
+  /** Returns the price of the longest matching prefix; null when there are no prefixes. */
   longest: ((recipient: string) => Units | null) | null
 }
 
-function unitPricesOf(channel: Channel, given: ChannelPrice): UnitPrices {
-  if (typeof given === 'string') return { base: unitPriceOf(channel, given), longest: null }
-  const { default: usual, ...others } = given
+function unitPricesOf(channel: Channel, price: ChannelPrice): UnitPrices {
+  if (typeof price === 'string') return { base: unitPriceOf(channel, price), longest: null }
+  const { default: usual, ...others } = price
   const base = unitPriceOf(`${channel}.default`, usual)
   const byPrefix = new Map(
     Object.entries(others).map(([prefix, price]) => {

@@ -6,7 +6,7 @@ const DECIMAL = 'must be a decimal text, for example "0.8"'
 
 const decimal = z.string(DECIMAL)
 
-/** What the operator writes: prices that are left out keep the specification's. */
+/** The setting of the operator: absent prices are those of the specification. */
 const setting = z.strictObject(
   Object.fromEntries(
     CHANNELS.map((channel) => [
@@ -18,10 +18,10 @@ const setting = z.strictObject(
 
 /**
  * Reads prices as JSON: for each channel a decimal text, or an object of prefixes with a price each and a `default`.
- * Answers only what was set.
+ * Returns only the set channels.
  *
  * @example readPrices('{"sms":{"default":"1","+255":"0.8","+8816":"25"},"voice":"3"}')
- * @throws RangeError that says what is wrong and where.
+ * @throws RangeError with the error and its place.
  */
 export function readPrices(json: string): Partial<Prices> {
   const read = setting.safeParse(parse(json))
@@ -32,12 +32,12 @@ export function readPrices(json: string): Partial<Prices> {
   }
   const prices = Object.fromEntries(
     CHANNELS.flatMap((channel) => {
-      const given = read.data[channel]
-      if (given === undefined) return []
+      const price = read.data[channel]
+      if (price === undefined) return []
       return [
         [
           channel,
-          typeof given === 'string' ? given : { default: DEFAULT_PRICES[channel], ...given },
+          typeof price === 'string' ? price : { default: DEFAULT_PRICES[channel], ...price },
         ],
       ]
     }),

@@ -9,7 +9,7 @@ const gateway = {
   send: { url: 'https://gateway.example/send', body: { text: '{{text}}' } },
 }
 
-/** How a text names a variable. */
+/** A reference to a variable. */
 const VARIABLE = '$' + '{GATEWAY_TOKEN}'
 
 const read = (value: unknown, variables: Record<string, string> = {}) =>
@@ -22,18 +22,18 @@ function faultOf(work: () => unknown): string {
     expect(error).toBeInstanceOf(RangeError)
     return (error as RangeError).message
   }
-  throw new Error('it was taken')
+  throw new Error('no error was thrown')
 }
 
 describe('a list of providers', () => {
-  it('is read in its order, with what is not said filled in', () => {
+  it('is read in its order, with defaults', () => {
     const found = read([gateway, { ...gateway, name: 'second' }])
     expect(found.map(({ name }) => name)).toEqual(['gateway', 'second'])
     expect(found[0]).toMatchObject({ senders: {}, deadline_s: 15, handles_stop: false })
     expect(read([])).toEqual([])
   })
 
-  it('takes secrets from variables, wherever a whole text names one', () => {
+  it('takes secrets from variables where a whole text names one', () => {
     const auth = { type: 'bearer', token: VARIABLE }
     const [found] = read([{ ...gateway, auth }], { GATEWAY_TOKEN: 'canary-secret' })
     expect(found).toMatchObject({ auth: { token: 'canary-secret' } })
@@ -43,7 +43,7 @@ describe('a list of providers', () => {
 
   it.each([
     ['no JSON', () => readProviders('[canary-secret', () => undefined), 'it is not valid JSON'],
-    ['no list', () => read(gateway), 'it is no list'],
+    ['no list', () => read(gateway), 'it is not a list'],
     ['too long', () => read(Array(51).fill(gateway)), 'it has more than 50 items'],
     [
       'without a variable that it names',
@@ -53,7 +53,7 @@ describe('a list of providers', () => {
     [
       'with one name twice',
       () => read([gateway, gateway]),
-      'provider gateway: the name is there twice',
+      'provider gateway: the name is used twice',
     ],
   ])('is refused: %s', (_, work, text) => {
     const fault = faultOf(work)
@@ -61,7 +61,7 @@ describe('a list of providers', () => {
     expect(fault).not.toContain('canary')
   })
 
-  it('has no place for the sandbox, which is always there', () => {
+  it('refuses the sandbox, which is always there', () => {
     expect(faultOf(() => read([{ type: 'sandbox', name: 'sandbox' }]))).toBe(
       'provider sandbox: the sandbox is always there and needs no settings',
     )
@@ -69,21 +69,21 @@ describe('a list of providers', () => {
   })
 })
 
-describe('a provider that is wrong', () => {
+describe('an invalid provider', () => {
   it.each([
     ['a field missing', { send: undefined }, ['provider gateway', 'send']],
     ['a field too many', { canary_field: 1 }, ['provider gateway', 'canary_field']],
     ['an inner field', { auth: { type: 'bearer' } }, ['provider gateway', 'auth.token']],
     ['an unknown type', { type: 'pigeon' }, ['provider gateway', 'type']],
-    ['a pace that is none', { messages_per_second: 0 }, ['gateway', 'messages_per_second']],
-    ['a name that is none', { name: 'Gateway 1' }, ['name', 'must be 1 to 32 of a-z']],
-  ])('is named, and its field: %s', (_, given, texts) => {
-    const fault = faultOf(() => read([{ ...gateway, ...given }]))
+    ['an invalid rate', { messages_per_second: 0 }, ['gateway', 'messages_per_second']],
+    ['an invalid name', { name: 'Gateway 1' }, ['name', 'must be 1 to 32 of a-z']],
+  ])('is refused with its name and the field: %s', (_, fields, texts) => {
+    const fault = faultOf(() => read([{ ...gateway, ...fields }]))
     for (const text of texts) expect(fault).toContain(text)
     expect(fault).not.toContain('canary-secret')
   })
 
-  it('is counted where it has no name', () => {
+  it('is refused with its position when it has no name', () => {
     expect(faultOf(() => read([gateway, { type: 'http' }]))).toContain('provider 2')
     expect(faultOf(() => readProvider('canary-secret'))).toMatch(/^provider 1\b(?!.*canary)/)
   })
@@ -94,7 +94,7 @@ describe('a provider that is wrong', () => {
     ['a secret for an address', { send: { url: 'canary-secret', body: {} } }],
     ['a secret for a channel', { channels: ['canary-secret'] }],
     ['a secret for a number', { deadline_s: 'canary-secret' }],
-  ])('never has its values repeated: %s', (_, given) => {
-    expect(faultOf(() => read([{ ...gateway, ...given }]))).not.toContain('canary-secret')
+  ])('is refused without its values: %s', (_, fields) => {
+    expect(faultOf(() => read([{ ...gateway, ...fields }]))).not.toContain('canary-secret')
   })
 })

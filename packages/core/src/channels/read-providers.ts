@@ -6,17 +6,17 @@ const PROVIDERS_MAX = 50
 const VARIABLE = /^\$\{([A-Za-z_][A-Za-z0-9_]*)\}$/
 
 /**
- * Reads providers off JSON text: a list, in the order in which they are tried. A text that is nothing but `${NAME}`
- * stands for that variable, so that secrets need not stand in a file.
+ * Reads a JSON list of providers, in the order in which they are tried. A text that is only `${NAME}` is replaced by that
+ * variable, so that secrets need not be in a file.
  *
- * @throws RangeError that says what is wrong, and where; never a value, which may be a secret.
+ * @throws RangeError with the error and its place, without values, which may be secrets.
  */
 export function readProviders(
   json: string,
   variable: (name: string) => string | undefined,
 ): ProviderSettings[] {
   const value = filledIn(parsed(json), variable)
-  if (!Array.isArray(value)) throw new RangeError('it is no list')
+  if (!Array.isArray(value)) throw new RangeError('it is not a list')
   if (value.length > PROVIDERS_MAX) throw new RangeError(`it has more than ${PROVIDERS_MAX} items`)
   const providers = value.map(readProvider)
   assertNames(providers)
@@ -35,20 +35,20 @@ export function readProvider(value: unknown, position = 0): ProviderSettings {
   })
   if (result.success) return result.data
   const [issue] = result.error.issues
-  // A sentence of the schema's own does not name its field.
+  // Only messages of `issueText` contain the field.
   const field = issue && !worded.has(issue.message) ? pathText(issue.path) : ''
   const name = nameOf(value) ?? `${position + 1}`
   throw new RangeError([`provider ${name}`, field, issue?.message].filter(Boolean).join(': '))
 }
 
-/** Checks that each has a name of its own. @throws RangeError when two have one name, or one has the sandbox's. */
+/** @throws RangeError for two providers with one name, or one with the name of the sandbox. */
 export function assertNames(providers: readonly ProviderSettings[]): void {
   const seen = new Set<string>()
   for (const { name } of providers) {
     if (name === SANDBOX.name) {
       throw new RangeError(`provider ${name}: the sandbox is always there and needs no settings`)
     }
-    if (seen.has(name)) throw new RangeError(`provider ${name}: the name is there twice`)
+    if (seen.has(name)) throw new RangeError(`provider ${name}: the name is used twice`)
     seen.add(name)
   }
 }

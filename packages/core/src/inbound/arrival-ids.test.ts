@@ -4,15 +4,15 @@ import type { Arrival } from './plan.ts'
 
 const at = new Date('2026-05-04T09:00:00.000Z')
 const UUID_V7 = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/
-const arrival = (given: Partial<Arrival> = {}) =>
-  ({ provider: 'twilio', provider_message_id: 'SM1', at, ...given }) as Arrival
+const arrival = (fields: Partial<Arrival> = {}) =>
+  ({ provider: 'twilio', provider_message_id: 'SM1', at, ...fields }) as Arrival
 
 function idsOf(one: Arrival, count = 3): string[] {
   const next = idsFor(one, () => 'drawn')
   return Array.from({ length: count }, next)
 }
 
-it('numbers what was taken before as it was, and everything else otherwise', () => {
+it('returns the same ids for a repeated arrival, and others for any other', () => {
   const ids = idsOf(arrival())
   expect(idsOf(arrival())).toEqual(ids)
   const others = [
@@ -29,6 +29,6 @@ it('makes UUIDs that sort by time', () => {
   expect([...ids, ...later].sort().slice(0, 3).sort()).toEqual([...ids].sort())
 })
 
-it('draws the ids of what its provider gave no name', () => {
+it('draws new ids without a provider_message_id', () => {
   expect(idsOf(arrival({ provider_message_id: null }))).toEqual(['drawn', 'drawn', 'drawn'])
 })

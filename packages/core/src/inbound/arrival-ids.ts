@@ -3,8 +3,8 @@ import { uuidAt } from '../runtime/runtime.ts'
 import type { Arrival } from './plan.ts'
 
 /**
- * The ids of what follows from an arrival, one after the other. Where its provider named it they follow from that name:
- * taken in again it is numbered as before, whatever else draws ids meanwhile.
+ * The ids of the rows of an arrival, in order. They are derived from the provider's id if there is one, so that a
+ * repeated arrival gets the same ids.
  */
 export function idsFor(
   { provider, provider_message_id, at }: Arrival,

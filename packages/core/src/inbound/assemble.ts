@@ -6,8 +6,8 @@ import { isRepeated, joined, PARTS_KEPT_MAX, PARTS_WAIT_MS } from './parts.ts'
 type Store = Pick<ReceivedMessageWrites, 'partsOf' | 'insertPart' | 'removeParts'>
 
 /**
- * Keeps a part of a long text. One that came shortly before changes nothing; another one of the same number begins
- * another text, because phones count their references round and round.
+ * Stores a part of a long text. A repeated part changes nothing. Another part with the same number starts another text,
+ * because phones reuse their references.
  */
 export async function keepPart({ receivedMessages }: Writes, part: ReceivedPartRow): Promise<void> {
   const known = await receivedMessages.partsOf(part, new Date(0))
@@ -19,8 +19,8 @@ export async function keepPart({ receivedMessages }: Writes, part: ReceivedPartR
 }
 
 /**
- * The text to which a part belongs, to the first who asks once all its parts are kept and committed; null to all others.
- * The parts stay for as long as any would be waited for, so that a repeated one is known.
+ * Returns the whole text once, to the first caller after all its parts are committed; otherwise null. The parts stay until
+ * their waiting time ends, so that a repeated part is recognized.
  */
 export async function assemble(
   { receivedMessages }: { receivedMessages: Store },

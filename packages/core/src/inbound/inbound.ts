@@ -5,21 +5,21 @@ import type { Runtime } from '../runtime/runtime.ts'
 import type { Storage } from '../storage/ports/storage.ts'
 import { idsFor } from './arrival-ids.ts'
 import { assemble, keepPart } from './assemble.ts'
-import { isSound } from './parts.ts'
+import { isValidPart } from './parts.ts'
 import type { Arrival, ReceivedPlan } from './plan.ts'
 import { REPLY_TEXTS, type ReplyTexts } from './reply.ts'
 import { type IsOurs, takeIn } from './take-in.ts'
 import { withdraw } from './withdraw.ts'
 
-/** Something a recipient wrote; with the message that it answers, where that is known. */
+/** A message from a recipient, with the message that it answers if that is known. */
 export interface Incoming extends Received {
   about?: Arrival['about']
 }
 
 export interface Inbound {
   /**
-   * Takes in what recipients wrote. Resolves when all of it is stored: only then may the provider be told so. What came
-   * before changes nothing. A long text is taken in with the last of its parts.
+   * Stores messages from recipients. Acknowledge them to the provider only after the promise resolves. A repeated message
+   * changes nothing. A long text is stored as a message with the last of its parts.
    */
   receive(
     provider: { name: string; handles_stop: boolean },
@@ -27,13 +27,13 @@ export interface Inbound {
   ): Promise<void>
 }
 
-/** One transaction takes in so many: sends wait while it runs. */
+/** Messages in one transaction: sends wait while it runs. */
 const STEP_MAX = 100
 
 const ADDRESS_MAX = 255
 const CONTROLS = /\p{Cc}/gu
 
-/** What recipients write: whose it is, the event, and what STOP, START and HELP ask for. */
+/** Messages from recipients: their workspace, their event, and the keywords STOP, START and HELP. */
 export function createInbound({
   storage,
   runtime,
@@ -43,26 +43,26 @@ export function createInbound({
 }: {
   storage: Storage
   runtime: Runtime
-  /** What is answered to keywords; those left out are answered in English. */
+  /** Replies to keywords. Default for each: English. */
   texts?: Partial<ReplyTexts> | undefined
-  /** Whether a number is one that providers here send from. */
+  /** Whether a number is a sender of a configured provider. */
   isOurs?: IsOurs
-  /** Told when messages or deliveries were queued. */
+  /** Called when messages or deliveries were queued. */
   onQueued?: () => void
 }): Inbound {
   const replyTexts = { ...REPLY_TEXTS, ...texts }
 
-  /** In two transactions, so that of two parts that come at the same time the later commit sees both. */
+  /** In a transaction of its own, so that of two concurrent parts the later one sees both. */
   async function keep(provider: string, incoming: readonly Incoming[]): Promise<Arriving[]> {
     const at = runtime.now()
     const arriving = incoming.flatMap(({ part, ...one }): Arriving[] => {
       if (!part) return [{ ...one, part: null }]
-      if (isSound(part)) {
+      if (isValidPart(part)) {
         const { sender, recipient } = one
         return [{ ...one, part: { provider, sender, recipient, ...part, created_at: at } }]
       }
       const { total, number } = part
-      runtime.log.warn({ provider, total, number }, 'a part of a text is none')
+      runtime.log.warn({ provider, total, number }, 'a part of a long text is invalid')
       return []
     })
     const parts = arriving.flatMap(({ part }) => part ?? [])
@@ -101,7 +101,7 @@ export function createInbound({
       runtime.telemetry?.received(channel, provider)
       for (const reply of replies) runtime.telemetry?.reached(reply.channel, 'queued', 1)
       if (received.workspace_id === '') {
-        runtime.log.warn({ id, channel, provider }, 'what was received is nobody’s')
+        runtime.log.warn({ id, channel, provider }, 'a received message belongs to no workspace')
       } else runtime.log.debug({ id, channel, provider, keyword }, 'message.received')
     }
     if (plans.some((plan) => plan.replies.length + plan.delivery_queue.length > 0)) onQueued()
@@ -120,7 +120,7 @@ export function createInbound({
   }
 }
 
-/** What is taken in: whole, or one part of it. */
+/** A whole message, or one part of a long text. */
 interface Arriving extends Omit<Incoming, 'part'> {
   part: ReceivedPartRow | null
 }
@@ -129,7 +129,7 @@ function created({ workspace_id, channel, livemode, status }: MessageRow): Statu
   return { workspace_id, channel, livemode, from: null, to: status }
 }
 
-/** As databases take it: a provider that is refused what it brings would bring it again for ever. */
+/** In a form that databases accept: after an error the provider would send the message again without end. */
 function tidy(incoming: Incoming): Incoming {
   const { provider_message_id, sender, recipient, content } = incoming
   return {

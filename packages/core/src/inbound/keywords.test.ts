@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { keywordOf } from './keywords.ts'
 
-describe('a keyword', () => {
+describe('keywordOf', () => {
   it.each([
     ['STOP', 'stop'],
     ['stop', 'stop'],
@@ -30,7 +30,7 @@ describe('a keyword', () => {
     ['info', 'help'],
     ['yes', 'yes'],
     ['Yes!', 'yes'],
-  ])('%j is %s', (text, keyword) => {
+  ])('reads %j as %s', (text, keyword) => {
     expect(keywordOf(text)).toBe(keyword)
   })
 
@@ -48,11 +48,11 @@ describe('a keyword', () => {
     'constructor',
     '__proto__',
     `stop${'!'.repeat(200)}`,
-  ])('%j is none', (text) => {
+  ])('finds no keyword in %j', (text) => {
     expect(keywordOf(text)).toBeNull()
   })
 
-  it('is told at once of a text that is nothing but signs', () => {
+  it('is fast for a text of 1,000,000 punctuation marks', () => {
     expect(keywordOf(`a${'!'.repeat(1_000_000)}b`)).toBeNull()
   })
 })

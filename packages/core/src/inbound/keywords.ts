@@ -1,4 +1,4 @@
-/** What one word alone asks for. Source: CTIA Messaging Principles, section 5.1.2; 47 CFR 64.1200(a)(10). */
+/** The request of a keyword. Source: CTIA Messaging Principles, section 5.1.2; 47 CFR 64.1200(a)(10). */
 export type Keyword = 'stop' | 'start' | 'help'
 
 const WORDS: ReadonlyMap<string, Keyword | 'yes'> = new Map(
@@ -23,7 +23,7 @@ const WORDS: ReadonlyMap<string, Keyword | 'yes'> = new Map(
   }).flatMap(([keyword, words]) => words.map((word) => [word, keyword as Keyword | 'yes'])),
 )
 
-/** Longer texts are no keyword, however many signs surround a word. */
+/** Longer texts are no keyword, even if they are one word between punctuation marks. */
 const LENGTH_MAX = 160
 
 const INVISIBLE = /\p{Cf}/gu
@@ -31,8 +31,8 @@ const LEADING = /^[^\p{L}\p{N}]+/u
 const TRAILING = /(?<![^\p{L}\p{N}])[^\p{L}\p{N}]+$/u
 
 /**
- * What a whole text asks for, whatever its case, its width, and the signs around it; null where it says anything else.
- * `yes` asks to start again whoever was stopped, and says nothing from others.
+ * The keyword that a text consists of, in any case and character width, with any punctuation around it; otherwise null.
+ * `yes` counts as `start` only from a recipient who opted out.
  *
  * @example keywordOf('“Stop!” 🙏') // 'stop'
  * @example keywordOf('please stop') // null

@@ -1,12 +1,12 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { isRepeated, isSound, joined, PART_REPEATED_MS } from './parts.ts'
+import { isRepeated, isValidPart, joined, PART_REPEATED_MS } from './parts.ts'
 
 const unitsOf = (text: string) => Buffer.from(text, 'utf16le').swap16().toString('hex')
 const part = (number: number, units: string) => ({ number, units })
 
 describe('parts of a text', () => {
-  it('are joined in their order, however they came and wherever the text was cut', () => {
+  it('are joined in their order, in any order of arrival and with any cuts', () => {
     const cuts = fc.array(fc.nat(200), { maxLength: 6 })
     const text = fc.string({ unit: 'grapheme', maxLength: 60 })
     fc.assert(
@@ -26,12 +26,12 @@ describe('parts of a text', () => {
     expect(joined([part(1, '0041'), part(3, '0043'), part(2, '')], 3)).toBe('AC')
   })
 
-  it('mend a character that was cut, and show one that stays broken', () => {
+  it('join a character cut in two, and replace an incomplete one by U+FFFD', () => {
     expect(joined([part(1, '0041d83d'), part(2, 'de4f')], 2)).toBe('A🙏')
     expect(joined([part(1, 'd83d'), part(2, '0041')], 2)).toBe('\ufffdA')
   })
 
-  it('take no notice of what marks them as joined', () => {
+  it('are joined without the row that marks them as joined', () => {
     expect(joined([part(0, ''), part(1, '0041')], 1)).toBe('A')
   })
 
@@ -51,12 +51,12 @@ describe('parts of a text', () => {
     [{ units: '0041'.repeat(1_024) }, true],
     [{ units: '0041'.repeat(1_025) }, false],
     [{}, true],
-  ])('with %o are sound: %s', (given, sound) => {
+  ])('with %o are valid: %s', (fields, isValid) => {
     const whole = { reference: 7, total: 2, number: 1, units: '0041' }
-    expect(isSound({ ...whole, ...given })).toBe(sound)
+    expect(isValidPart({ ...whole, ...fields })).toBe(isValid)
   })
 
-  it('are repeated when the same comes within an hour', () => {
+  it('are repeated when the same part comes within an hour', () => {
     const at = (ms: number, units = '0041') => ({ units, created_at: new Date(ms) })
     expect(isRepeated(at(0), at(PART_REPEATED_MS - 1))).toBe(true)
     expect(isRepeated(at(0), at(PART_REPEATED_MS))).toBe(false)

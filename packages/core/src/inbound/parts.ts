@@ -4,24 +4,24 @@ import type { ReceivedPartRow } from '../rows/rows.ts'
 /** One part of a long text: 3GPP TS 23.040, clause 9.2.3.24.1. */
 export type Part = NonNullable<Received['part']>
 
-/** How long parts are waited for, and kept. */
+/** The waiting time for missing parts; parts are deleted after it. */
 export const PARTS_WAIT_MS = 24 * 3_600_000
 
-/** The same part once more within this time is a repetition, later the beginning of another text. */
+/** The same part again within this time is a repetition; later it starts another text. */
 export const PART_REPEATED_MS = 3_600_000
 
-/** So many parts are kept of those between two numbers; the oldest go first. */
+/** Stored parts between two numbers; the oldest are deleted first. */
 export const PARTS_KEPT_MAX = 512
 
 const TOTAL_MAX = 255
 
-/** Far more than a short message holds: 160 characters are 640 digits. */
+/** Far more than a short message has: 160 characters are 640 digits. */
 const DIGITS_MAX = 4_096
 
 const UNITS = /^(?:[0-9a-f]{4})*$/i
 
-/** Whether a part is one of a text that can come together. */
-export function isSound({ reference, total, number, units }: Part): boolean {
+/** Whether number, total and units of a part are within their limits. */
+export function isValidPart({ reference, total, number, units }: Part): boolean {
   const isCounted = isWithin(total, 1, TOTAL_MAX) && isWithin(number, 1, total)
   const isReferred = isWithin(reference, 0, 0x7fff_ffff)
   return isCounted && isReferred && units.length <= DIGITS_MAX && UNITS.test(units)
@@ -31,7 +31,7 @@ function isWithin(value: number, min: number, max: number): boolean {
   return Number.isInteger(value) && value >= min && value <= max
 }
 
-/** Whether the same part came shortly before. */
+/** Whether `part` repeats `known`. */
 export function isRepeated(
   known: Pick<ReceivedPartRow, 'units' | 'created_at'>,
   part: Pick<ReceivedPartRow, 'units' | 'created_at'>,
@@ -41,8 +41,8 @@ export function isRepeated(
 }
 
 /**
- * The text of parts, once all are there; null until then. Their units are joined before they are read: a part may end
- * between the two halves of a character. What is no character even then becomes U+FFFD.
+ * The text of all parts; null while one is missing. The units are joined before they are decoded, because a part may end
+ * between the two halves of a character. Invalid units become U+FFFD.
  */
 export function joined(
   parts: readonly Pick<ReceivedPartRow, 'number' | 'units'>[],

@@ -9,48 +9,49 @@ import { type FanOut, fanOut, type Subscriber } from '../rules/fan-out.ts'
 import { type Keyword, keywordOf } from './keywords.ts'
 import { type ReplyTexts, replyText, replyTo } from './reply.ts'
 
-/** What a recipient wrote, whole, on its way in. */
+/** A whole message from a recipient, before it is stored. */
 export interface Arrival extends Omit<Received, 'type' | 'part'> {
   provider: string
-  /** Whether the provider answers keywords by itself. */
+  /** Whether the provider replies to keywords itself. */
   handles_stop: boolean
-  /** The message that it answers, where that is known. */
+  /** The message that it answers, if known. */
   about?: { workspace_id: string; livemode: boolean } | undefined
   at: Date
 }
 
-/** Whose something is: the workspace, null for nobody's; and all that its keyword counts for. */
+/** The workspaces that an arrival concerns. */
 export interface Parties {
+  /** The workspace that receives the message; null when it belongs to none. */
   owner: string | null
-  /** From where those wrote that it counts for: the number that it came to, or what stands for it. */
+  /** The sender that these workspaces used: the number that received the message, or the last sender to the recipient. */
   wrote_from: string
-  /** In their order, each once; none where it answers a test message, whose keywords change nothing. */
+  /** The workspaces that a keyword applies to, sorted; empty for an answer to a test message, whose keywords change nothing. */
   workspace_ids: string[]
 }
 
-/** What the storage looked up. All but `subscribers` matters only where the text may be a keyword. */
+/** The looked-up state. All except `subscribers` matters only when the text may be a keyword. */
 export interface ReceivedState {
-  /** How who wrote is suppressed on the channel, by workspace. */
+  /** The reason of the writer's suppression on the channel, by workspace. */
   suppressed: ReadonlyMap<string, SuppressionRow['reason']>
   /** The owner's active webhooks. */
   subscribers: readonly Subscriber[]
-  /** The owner's. */
+  /** The owner's name. */
   workspace_name: string
-  /** Whether they asked the owner for help shortly before, from the same number to the same. */
+  /** Whether the same number asked the owner for help at the same number shortly before. */
   was_asked: boolean
-  /** Whether the number that it came to is one that providers here send from. */
+  /** Whether the number that received the message is a sender of a configured provider. */
   can_answer_from: boolean
-  /** Whether who wrote is a sender of ours: two services that answer each other would never end. */
+  /** Whether the writer is one of our senders: two services would answer each other without end. */
   is_ours: boolean
 }
 
-/** What follows from one arrival, written in the transaction that looked the state up. */
+/** The rows of one arrival, written in the transaction that looked the state up. */
 export interface ReceivedPlan extends FanOut {
   received: ReceivedMessageRow
   opt_outs: SuppressionRow[]
-  /** Opt-outs that end. */
+  /** Opt-outs to remove. */
   lifted: Pick<SuppressionRow, 'workspace_id' | 'channel' | 'address'>[]
-  /** Messages that answer; free of charge. */
+  /** Replies, free of charge. */
   replies: MessageRow[]
 }
 
@@ -60,11 +61,10 @@ export interface ReceivedContext {
 }
 
 /**
- * Whose it is: whoever last wrote to that number from the one that it came to, else whoever last wrote to it at all:
- * providers may choose a number by themselves. A keyword counts for everybody who wrote from there: the person cannot
- * tell apart who shares a number.
- *
- * @param conversations who wrote to that number on the channel: of those from one sender, and of those from others, last first
+ * The owner is the workspace that last wrote to the writer from the number that received the message. If none did, it is
+ * the workspace that last wrote to the writer at all, because providers may choose a sender themselves. A keyword applies
+ * to every workspace that used the sender: the writer cannot distinguish workspaces that share a number.
+ * @param conversations of the writer on the channel, the newest first within the receiving number and within the others
  */
 export function partiesOf(
   { about, recipient }: Pick<Arrival, 'about' | 'recipient'>,
@@ -85,13 +85,13 @@ export function partiesOf(
   return { owner: last?.workspace_id ?? null, wrote_from, workspace_ids }
 }
 
-/** What an arrival may ask for; `yes` depends on whether who wrote is stopped. Null on channels that know no keywords. */
-export function wishOf({ channel, keyword, content }: Arrival): Keyword | 'yes' | null {
+/** The keyword of an arrival; null on channels without keywords. `yes` counts only if the writer opted out. */
+export function possibleKeyword({ channel, keyword, content }: Arrival): Keyword | 'yes' | null {
   if (channel !== 'sms' && channel !== 'whatsapp') return null
   return keyword ?? (content.text === null ? null : keywordOf(content.text))
 }
 
-/** Turns an arrival into what is written: its row, one event, and what its keyword asks for. */
+/** Plans the rows of an arrival: the message, one event, and the effects of its keyword. */
 export function planReceived(
   arrival: Arrival,
   { owner, wrote_from, workspace_ids }: Parties,
@@ -100,8 +100,8 @@ export function planReceived(
 ): ReceivedPlan {
   const { channel, provider, provider_message_id, sender, recipient, content, at } = arrival
   const optedOut = workspace_ids.filter((id) => state.suppressed.get(id) === 'opt_out')
-  const wish = wishOf(arrival)
-  const keyword = wish === 'yes' ? (optedOut.length > 0 ? 'start' : null) : wish
+  const possible = possibleKeyword(arrival)
+  const keyword = possible === 'yes' ? (optedOut.length > 0 ? 'start' : null) : possible
   const plan: ReceivedPlan = {
     received: {
       id: context.newId(),
@@ -163,7 +163,7 @@ function announce(
   fanOut(plan, happening, subscribers, { at: created_at, newId })
 }
 
-/** Each keyword is answered when it changed something, and help when nobody asked for it shortly before. */
+/** STOP and START get a reply when they changed something, HELP when it did not come shortly before. */
 function mayAnswer(
   keyword: Keyword,
   { handles_stop }: Arrival,
@@ -190,6 +190,6 @@ function answer(
 ): void {
   const text = texts[keyword]
   if (text === null) return
-  const given = { id: newId(), at, livemode: received.livemode, sender: from }
-  replies.push(replyTo(received, replyText(text, workspace_name), given))
+  const reply = { id: newId(), at, livemode: received.livemode, sender: from }
+  replies.push(replyTo(received, replyText(text, workspace_name), reply))
 }

@@ -4,14 +4,14 @@ import type { ReceivedMessage, received } from '../contract/resources/received.t
 import type { Storage } from '../storage/ports/storage.ts'
 
 export interface ReceivedMessages {
-  /** Newest first; for a test key, answers to test messages only. */
+  /** A page, newest first, and the total. A test key sees only answers to test messages. */
   list(
     viewer: Viewer,
     query: Query<typeof received.list>,
   ): Promise<{ received: ReceivedMessage[]; total: number }>
 }
 
-/** What recipients wrote to a workspace. */
+/** Messages from recipients to a workspace. */
 export function createReceivedMessages({ storage }: { storage: Storage }): ReceivedMessages {
   return {
     async list(viewer, { channel, sender, startDate, endDate, page, limit }) {

@@ -6,12 +6,12 @@ import { segments } from '../sms/index.ts'
 import type { Keyword } from './keywords.ts'
 
 /**
- * What is answered to each keyword; null for nothing. `{{workspace}}` stands for the name of the workspace that last
- * wrote to whoever asks.
+ * The reply to each keyword; null for none. `{{workspace}}` is replaced by the name of the workspace that last wrote to
+ * the recipient.
  */
 export type ReplyTexts = Readonly<Record<Keyword, string | null>>
 
-/** Told: what happened, how to undo it, and who it is. Source: CTIA Messaging Principles, section 5.1.2. */
+/** Each says what happened, how to undo it, and who sends. Source: CTIA Messaging Principles, section 5.1.2. */
 export const REPLY_TEXTS: ReplyTexts = {
   stop: '{{workspace}}: you will get no more messages from this number. Reply START to get them again.',
   start: '{{workspace}}: you will get messages from this number again. Reply STOP to get no more.',
@@ -21,14 +21,14 @@ export const REPLY_TEXTS: ReplyTexts = {
 const PLACEHOLDER = /\{\{\s*workspace\s*\}\}/g
 const LINES_AND_CONTROLS = /[\p{Cc}\p{Zl}\p{Zp}]+/gu
 
-/** A text with the name filled in, as long as an SMS may be. */
+/** A text with the name filled in, cut to the longest SMS. */
 export function replyText(text: string, workspaceName: string): string {
   const name = workspaceName.replace(LINES_AND_CONTROLS, ' ').trim()
   const filled = text.replace(PLACEHOLDER, () => name)
   return filled.slice(0, LIMITS.sms_text_length).toWellFormed()
 }
 
-/** The message that answers what was received, from that sender: free of charge, sent at once. */
+/** The reply to a received message: free of charge, sent at once. */
 export function replyTo(
   { workspace_id, channel, sender: recipient }: ReceivedMessageRow,
   text: string,
@@ -58,5 +58,5 @@ export function replyTo(
   }
 }
 
-/** An answer that comes a day later is none. */
+/** A reply after a day is useless. */
 const REPLY_LIFETIME_MS = 24 * 3_600_000

@@ -6,21 +6,21 @@ import {
   type Parties,
   partiesOf,
   planReceived,
+  possibleKeyword,
   type ReceivedContext,
   type ReceivedPlan,
   type ReceivedState,
-  wishOf,
 } from './plan.ts'
 
-/** So long after somebody asked for help another such question is not answered: two machines would never end. */
+/** HELP gets no second reply within this time: two machines would answer each other without end. */
 const HELP_QUIET_MS = 10 * 60_000
 
-/** Whether a number is one of those that this service sends from. */
+/** Whether a number is a sender of this service. */
 export type IsOurs = (sender: Pick<ReceivedMessageRow, 'channel' | 'sender'>) => boolean
 
 /**
- * Takes one arrival in, in a transaction that is open: all that follows from it, the replies excepted, which are written
- * last. Null where it was taken before; nothing is changed then.
+ * Stores one arrival and its effects in an open transaction, except the replies, which the caller writes last. Null and no
+ * change if the arrival was stored before.
  */
 export async function takeIn(
   stores: Writes,
@@ -33,14 +33,14 @@ export async function takeIn(
   const known = await conversations.with({ channel, address, sender: recipient })
   const parties = partiesOf(arrival, known)
   if (provider_message_id !== null) {
-    // Whose it was may have changed since.
+    // The owner may have changed since the first arrival.
     const owners = [...known.map((one) => one.workspace_id), parties.owner ?? '', '']
     const by = { provider, provider_message_id }
     if (await receivedMessages.isKnown(owners, by)) return null
   }
   const state = await lookUp(stores, arrival, parties, isOurs)
   const plan = planReceived(arrival, parties, state, context)
-  // Whoever takes the same in at the same time waits here, and finds it.
+  // A concurrent transaction with the same arrival waits here, and then finds it.
   if (!(await receivedMessages.insert(plan.received))) return null
   await suppressions.add(plan.opt_outs)
   for (const { workspace_id, ...opted } of plan.lifted) {
@@ -68,10 +68,10 @@ async function lookUp(
     is_ours: false,
   }
   if (owner === null) return state
-  if (wishOf(arrival) === null) {
+  if (possibleKeyword(arrival) === null) {
     return { ...state, subscribers: await webhooks.subscribers(owner) }
   }
-  // One keyword after the other: of two that say the same, one is answered.
+  // Locks, so that of two equal keywords at once only one gets a reply.
   for (const workspaceId of workspace_ids) await contacts.lock(workspaceId)
   for (const workspaceId of workspace_ids) {
     const standing = await stores.suppressions.of(workspaceId, [sender])

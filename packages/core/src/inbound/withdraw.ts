@@ -4,13 +4,13 @@ import { isReply } from '../rules/suppression.ts'
 import type { Runtime } from '../runtime/runtime.ts'
 import type { Storage } from '../storage/ports/storage.ts'
 
-/** So many messages that wait are looked through for each workspace. */
-const LOOKED_THROUGH_MAX = 500
+/** Queued messages that are searched in each workspace. */
+const SEARCHED_MAX = 500
 
 /**
- * Fails what waits for people who just opted out (`error_code` `suppressed`), credits given back; says how much. Only
- * the newest messages that wait are looked through: the others are held against the suppressions when their turn comes,
- * as are these where this fails.
+ * Fails queued messages to recipients who just opted out (`error_code` `suppressed`), with a refund; returns their number.
+ * Only the newest 500 queued messages of each workspace are searched. The others, and all after an error, are checked
+ * against the suppressions when they are claimed.
  */
 export async function withdraw(
   { storage, runtime }: { storage: Storage; runtime: Pick<Runtime, 'now' | 'log'> },
@@ -24,7 +24,10 @@ export async function withdraw(
       withdrawn += (await storage.hot.settle(settlements)).filter((isDone) => isDone).length
     } catch (error) {
       const { workspace_id } = optOut
-      runtime.log.warn({ err: error, workspace_id }, 'what waits was not withdrawn')
+      runtime.log.warn(
+        { err: error, workspace_id },
+        'queued messages to a suppressed recipient were not canceled',
+      )
     }
   }
   return withdrawn
@@ -35,7 +38,7 @@ async function waitingFor(
   { workspace_id, channel, address }: SuppressionRow,
 ): Promise<Settlement[]> {
   const filter = { channel, status: 'queued' } as const
-  const page = { limit: LOOKED_THROUGH_MAX, offset: 0, content_length: 0 }
+  const page = { limit: SEARCHED_MAX, offset: 0, content_length: 0 }
   const waiting = await storage.read.messages.listShort(workspace_id, filter, page)
   const theirs = waiting.filter(
     (message) => message.recipient === address && message.livemode && !isReply(message),

@@ -210,7 +210,7 @@ export function receivedContract(open: OpenStorage): void {
       const one = incoming({ content: { text: 'STOP', media: [] } })
       await service.receive(CARRIER, [one])
       expect(only(await received(''))).toMatchObject({ sender: PERSON, keyword: 'stop' })
-      expect(only(logged)).toMatchObject({ text: 'what was received is nobody’s' })
+      expect(only(logged)).toMatchObject({ text: 'a received message belongs to no workspace' })
       expect(JSON.stringify(logged)).not.toMatch(/STOP|255700/)
       await wrote(workspaceId)
       await service.receive(CARRIER, [one])
@@ -396,7 +396,7 @@ export function receivedContract(open: OpenStorage): void {
       expect(textsOf(await received(workspaceId))).toEqual(['a'])
       expect(logged).toEqual([
         {
-          text: 'a part of a text is none',
+          text: 'a part of a long text is invalid',
           fields: { provider: 'carrier', total: 2, number: 3 },
         },
       ])
