@@ -7,7 +7,7 @@ import { expect, test } from 'vitest'
 import { readConfig } from '../src/settings/config.ts'
 import { SETTING_GROUPS, SETTINGS } from '../src/settings/table.ts'
 
-const SOURCE = new URL('../src', import.meta.url)
+const SOURCE = new URL('../src/', import.meta.url)
 
 /** The variables that the code of this package names. */
 function namedInSource(): Map<string, string> {

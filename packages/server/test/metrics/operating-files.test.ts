@@ -17,7 +17,7 @@ const PROMTOOL = isPromtoolInstalled
   ? 'promtool'
   : 'promtool (not installed: apt-get install prometheus)'
 
-const FOLDER = fileURLToPath(new URL('../../../../docs/operating', import.meta.url))
+const FOLDER = fileURLToPath(new URL('../../../../docs/operating/', import.meta.url))
 const ALERTS = join(FOLDER, 'alerts.yml')
 const read = (name: string) => readFileSync(join(FOLDER, name), 'utf8')
 
