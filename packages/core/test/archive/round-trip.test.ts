@@ -7,7 +7,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { dialects } from '../../src/rows/dialect.ts'
 import { tables } from '../../src/rows/tables.ts'
 import { createChecksum } from '../../src/storage/archive/checksum.ts'
-import { type ArchiveTable, archiveTables } from '../../src/storage/archive/tables.ts'
+import { archiveTables } from '../../src/storage/archive/tables.ts'
 import { migrationsOf } from '../../src/storage/migrations.ts'
 import { Sqlite } from '../../src/storage/sqlite/engine/driver.ts'
 import { migrate } from '../../src/storage/sqlite/engine/migrate.ts'
@@ -18,8 +18,8 @@ import { fillAtRandom } from './random-rows.ts'
 const ROWS = 300
 /** How many steps of the schema an older program had. */
 const OLDER_STEPS = 2
-/** What those steps did not have of a table that is the same otherwise. */
-const LATER_COLUMNS: Record<string, string[]> = { messages: ['erased_at'] }
+/** The nullable columns that later steps added to tables that are the same otherwise. */
+const LATER_COLUMNS = laterColumns()
 
 let folder: string
 let database: TestDatabase
@@ -114,7 +114,6 @@ describe('a move', () => {
 
   it('of an archive of an older schema brings its rows to the present one', async () => {
     fillAtRandom(file('a.db'), 'older', 2)
-    forgetLaterColumns(file('a.db'))
     fillAtRandom(file('empty.db'), 'older', 0)
     const { older, left_out } = olderOf((await exported(url('a.db'))).bytes)
     expect(left_out).toContain('secrets')
@@ -122,7 +121,7 @@ describe('a move', () => {
     await imported(url('b.db'), older)
     const [rows, moved] = [await rowsOf(url('a.db')), await rowsOf(url('b.db'))]
     for (const table of left_out) delete rows[table]
-    expect(moved).toMatchObject(rows)
+    expect(moved).toMatchObject(withLaterColumnsNull(rows))
     expect(moved.secrets).toEqual([])
     // What a later step makes of the rows before it, it has made of these.
     expect(moved.message_counts).toHaveLength(2)
@@ -146,20 +145,30 @@ describe('a move', () => {
   })
 })
 
+/** Of each table that had all columns but nullable ones already: those columns. */
+function laterColumns(): Map<string, string[]> {
+  const [older, newest] = [new Sqlite(':memory:'), new Sqlite(':memory:')]
+  migrate(older, OLDER_STEPS)
+  migrate(newest)
+  const later = new Map<string, string[]>()
+  for (const { table, columns } of archiveTables()) {
+    const names = columns.map(({ name }) => name)
+    const info = 'select name from pragma_table_info(?)'
+    const was = older.prepare(info).pluck().all(table) as string[]
+    const nullable = newest.prepare(`${info} where "notnull" = 0`).pluck().all(table)
+    const added = names.filter((name) => !was.includes(name))
+    const same = names.filter((name) => !added.includes(name))
+    const isSame = was.length > 0 && isDeepStrictEqual(was, same)
+    if (isSame && added.every((name) => nullable.includes(name))) later.set(table, added)
+  }
+  older.close()
+  newest.close()
+  return later
+}
+
 /** The archive as the first two steps of the schema would have given it, with the tables that are still the same. */
 function olderOf(bytes: Buffer): { older: Buffer; left_out: string[] } {
-  const connection = new Sqlite(':memory:')
-  migrate(connection, OLDER_STEPS)
-  const wasSame = ({ table, columns }: ArchiveTable) => {
-    const was = connection.prepare('select name from pragma_table_info(?)').pluck().all(table)
-    const names = columns.map(({ name }) => name)
-    return isDeepStrictEqual(
-      was,
-      names.filter((name) => !LATER_COLUMNS[table]?.includes(name)),
-    )
-  }
-  const left_out = archiveTables().filter((each) => !wasSame(each))
-  connection.close()
+  const left_out = archiveTables().filter(({ table }) => !LATER_COLUMNS.has(table))
   let lines = linesOf(bytes)
   for (const { table } of left_out) {
     const isOf = (line: string) => line.startsWith(`{"table":"${table}"`)
@@ -168,7 +177,7 @@ function olderOf(bytes: Buffer): { older: Buffer; left_out: string[] } {
       lines.findLastIndex(isOf) - lines.findIndex(isOf) + 1,
     )
   }
-  for (const table of Object.keys(LATER_COLUMNS)) lines = withoutLaterColumns(lines, table)
+  for (const table of LATER_COLUMNS.keys()) lines = withoutLaterColumns(lines, table)
   const { migrations, ...header } = JSON.parse(lines[0] ?? '')
   const end = JSON.parse(lines.at(-1) ?? '')
   const tables = archiveTables().length - left_out.length
@@ -186,7 +195,7 @@ function withoutLaterColumns(lines: string[], table: string): string[] {
   const isOf = (line: string) => line.startsWith(`{"table":"${table}"`)
   const [from, to] = [lines.findIndex(isOf), lines.findLastIndex(isOf)]
   const beginning = JSON.parse(lines[from] ?? '') as { columns: { name: string }[] }
-  const isKept = beginning.columns.map(({ name }) => !LATER_COLUMNS[table]?.includes(name))
+  const isKept = beginning.columns.map(({ name }) => !LATER_COLUMNS.get(table)?.includes(name))
   const rows = lines
     .slice(from + 1, to)
     .map((line) => JSON.stringify((JSON.parse(line) as unknown[]).filter((_, i) => isKept[i])))
@@ -198,10 +207,13 @@ function withoutLaterColumns(lines: string[], table: string): string[] {
   return lines.toSpliced(from, to - from + 1, ...block)
 }
 
-function forgetLaterColumns(path: string): void {
-  const connection = new Sqlite(path)
-  for (const [table, columns] of Object.entries(LATER_COLUMNS)) {
-    for (const column of columns) connection.exec(`update ${table} set ${column} = null`)
-  }
-  connection.close()
+function withLaterColumnsNull(rows: Record<string, string[]>): Record<string, string[]> {
+  const changed = archiveTables().flatMap(({ table, columns }): [string, string[]][] => {
+    const later = columns.map(({ name }) => LATER_COLUMNS.get(table)?.includes(name))
+    const own = rows[table]?.map((row) =>
+      JSON.stringify((JSON.parse(row) as unknown[]).map((value, i) => (later[i] ? null : value))),
+    )
+    return own ? [[table, own.sort()]] : []
+  })
+  return Object.fromEntries(changed)
 }
