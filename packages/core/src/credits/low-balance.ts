@@ -43,7 +43,7 @@ export function startLowBalanceWatch({
 
   async function notify(workspaceId: string): Promise<void> {
     const { low, isQueued } = await storage.write(async ({ lowBalances, webhooks }) => {
-      const low = await lowBalances.tell(workspaceId)
+      const low = await lowBalances.claimNotice(workspaceId)
       if (!low) return { low, isQueued: false }
       const announced = eventOf(runtime, low, await webhooks.subscribers(workspaceId))
       await webhooks.queue(announced)

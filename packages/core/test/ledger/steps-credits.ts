@@ -148,7 +148,7 @@ export const changeTerms: Step = async (history) => {
 /** Tells an owner of a low balance: once for each time that it fell. */
 export const tellOwner: Step = async ({ random, ids, storage, model }) => {
   const workspaceId = random.pick(ids)
-  const answer = await storage.write(({ lowBalances }) => lowBalances.tell(workspaceId))
+  const answer = await storage.write(({ lowBalances }) => lowBalances.claimNotice(workspaceId))
   const account = accountOf(model, workspaceId)
   const { balance, held, low_balance: threshold, low_state } = account
   const isDue = low_state === 'due'

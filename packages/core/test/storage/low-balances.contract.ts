@@ -28,7 +28,7 @@ export function lowBalancesContract(open: OpenStorage): void {
     )
   const send = (id: string) => bench.accept(bench.make.send(id))
   const due = () => bench.storage.read.lowBalances.due(100)
-  const tell = (id: string) => bench.storage.write(({ lowBalances }) => lowBalances.tell(id))
+  const tell = (id: string) => bench.storage.write(({ lowBalances }) => lowBalances.claimNotice(id))
   const set = (id: string, threshold: number | null) =>
     bench.storage.write(({ lowBalances }) =>
       lowBalances.set(id, threshold === null ? null : units(threshold), bench.clock.now()),

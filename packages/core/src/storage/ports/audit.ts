@@ -1,14 +1,14 @@
 import type { AuditAction } from '../../contract/resources/audit.ts'
 import type { AuditEntryRow } from '../../rows/rows.ts'
 
-/** Which entries a list shows; a field that is left out does not restrict it. */
+/** Selects entries of a list; an absent field does not restrict it. */
 export interface AuditFilter {
   action?: AuditAction | undefined
   from?: Date | undefined
   until?: Date | undefined
 }
 
-/** What the operator's list shows: everything, or one workspace. */
+/** Selects entries of the operator's list: all, or those of one workspace. */
 export interface OperatorAuditFilter extends AuditFilter {
   workspace_id?: string | undefined
 }
@@ -22,26 +22,26 @@ export interface OverfullAudit {
 }
 
 export interface AuditReads {
-  /** Newest first. The workspace is empty for what concerns the service and no workspace. */
+  /** Newest first. The empty workspace id selects the entries about the service. */
   list(
     workspaceId: string,
     filter: AuditFilter,
     page: { limit: number; offset: number },
   ): Promise<AuditEntryRow[]>
   count(workspaceId: string, filter: AuditFilter): Promise<number>
-  /** Of all workspaces and of the service, newest first: for the operator. */
+  /** The operator's list: entries of all workspaces and of the service, newest first. */
   ofAll(
     filter: OperatorAuditFilter,
     page: { limit: number; offset: number },
   ): Promise<AuditEntryRow[]>
-  /** The workspaces that have more than `max` entries of an action, each with the id of the oldest of them to keep. */
+  /** The workspaces that have more than `max` entries of an action, each with the id of the oldest entry to keep. */
   overfull(max: number): Promise<OverfullAudit[]>
 }
 
 export interface AuditWrites {
   record(entry: AuditEntryRow): Promise<void>
-  /** Removes entries from before a time, at most `limit`; answers how many. */
+  /** Removes at most `limit` entries from before a time; returns how many. */
   forget(before: Date, limit: number): Promise<number>
-  /** Removes the entries of an action that are older than `oldest_kept`, at most `limit`; answers how many. */
+  /** Removes at most `limit` entries of an action that are older than `oldest_kept`; returns how many. */
   trim(over: OverfullAudit, limit: number): Promise<number>
 }

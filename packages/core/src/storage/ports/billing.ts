@@ -3,15 +3,15 @@ import type { IdempotencyRecord } from '../../rules/accept.ts'
 
 export type PurchaseStatus = 'pending' | 'paid' | 'failed' | 'expired' | 'refunded' | 'disputed'
 
-/** Which purchases are meant: all, as far as nothing is said. */
+/** Selects purchases; an absent field does not restrict the list. */
 export interface WhichPurchases {
   workspace_id?: string | undefined
   status?: PurchaseStatus | undefined
-  /** Only those that an operator should look at. */
+  /** Only those that an operator should examine. */
   in_review?: boolean | undefined
 }
 
-/** The purchases of a time that a provider has a session of, and those pending that came to none. */
+/** A provider's purchases since a time that have a session, and pending ones without a session. */
 export interface BegunPurchases {
   provider: string
   since: Date
@@ -20,11 +20,11 @@ export interface BegunPurchases {
 
 export interface PurchaseReads {
   byId(workspaceId: string, purchaseId: string): Promise<PurchaseRow | null>
-  /** Of whatever workspace: a payment provider names its own session alone. */
+  /** Searches all workspaces: a payment provider names only its own session. */
   bySession(sessionId: string): Promise<PurchaseRow | null>
-  /** Of whatever workspace: a payment provider names its own payment alone. */
+  /** Searches all workspaces: a payment provider names only its own payment. */
   byPayment(paymentId: string): Promise<PurchaseRow | null>
-  /** Oldest first, either those that are pending or all others; `after`: those that come after this one. */
+  /** Oldest first: either the pending purchases or all others. `after`: only those later than this one. */
   begun(
     which: BegunPurchases,
     page: {
@@ -33,13 +33,13 @@ export interface PurchaseReads {
       limit: number
     },
   ): Promise<PurchaseRow[]>
-  /** How many of them there are in all. */
+  /** The number of these purchases, on all pages. */
   countBegun(which: BegunPurchases): Promise<number>
-  /** Newest first; of every workspace unless one is named. */
+  /** Newest first; of every workspace by default. */
   list(which: WhichPurchases, page: { limit: number; offset: number }): Promise<PurchaseRow[]>
 }
 
-/** What changes of a purchase in the course of time. */
+/** The columns that change after a purchase is made. */
 export type PurchaseChange = Partial<
   Pick<
     PurchaseRow,
@@ -51,8 +51,8 @@ export type PurchaseChange = Partial<
 export interface PurchaseWrites {
   insert(purchase: PurchaseRow): Promise<void>
   /**
-   * Changes the purchase and raises its version, if that is still the one that was read. False when somebody else
-   * changed it meanwhile: nothing was written then.
+   * Changes the purchase and raises its version, if the version is still the one that was read. Returns false, and
+   * writes nothing, when it changed meanwhile.
    */
   change(
     read: Pick<PurchaseRow, 'workspace_id' | 'id' | 'version'>,
@@ -60,7 +60,7 @@ export interface PurchaseWrites {
   ): Promise<boolean>
 }
 
-/** What requests with an `Idempotency-Key` were answered that do not pass through the hot door. */
+/** Responses to requests with an `Idempotency-Key` that do not use the hot door. */
 export interface IdempotencyReads {
   byKey(
     workspaceId: string,
@@ -69,8 +69,8 @@ export interface IdempotencyReads {
 }
 
 export interface IdempotencyWrites {
-  /** Keeps the answer unless one of that route and key is there; says whether it did. */
+  /** Keeps the response unless one of that route and key exists; returns whether it did. */
   keepFirst(workspaceId: string, answer: IdempotencyRecord, at: Date): Promise<boolean>
-  /** Forgets an answer, so that the key may be used again. */
+  /** Removes a response, so that the key can be used again. */
   forget(workspaceId: string, request: Pick<IdempotencyRecord, 'route' | 'key'>): Promise<void>
 }

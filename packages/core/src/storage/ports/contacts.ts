@@ -2,16 +2,16 @@ import type { Channel } from '../../contract/resources/content.ts'
 import type { SuppressionReason } from '../../contract/resources/suppressions.ts'
 import type { ContactRow, SuppressionRow } from '../../rows/rows.ts'
 
-/** Which contacts: what is not named does not matter. */
+/** Selects contacts; an absent field does not restrict the list. */
 export interface ContactFilter {
-  /** A part of `search_text`, folded as that is. */
+  /** A part of `search_text`, folded in the same way. */
   search?: string | undefined
   tag?: string | undefined
-  /** Those made before the one with this id. */
+  /** Only contacts created before the one with this id. */
   before_id?: string | undefined
 }
 
-/** What no two contacts of a workspace share. */
+/** The keys that no two contacts of a workspace share. */
 export interface ContactKeys {
   phones: readonly string[]
   email_keys: readonly string[]
@@ -20,9 +20,9 @@ export interface ContactKeys {
 
 export interface ContactReads {
   byId(workspaceId: string, contactId: string): Promise<ContactRow | null>
-  /** Those of the ids that there are, in no order. */
+  /** The contacts with these ids that exist, in any order. */
   byIds(workspaceId: string, contactIds: readonly string[]): Promise<ContactRow[]>
-  /** Whoever has one of the keys. */
+  /** The contacts that have one of the keys. */
   holding(workspaceId: string, keys: ContactKeys): Promise<ContactRow[]>
   /** Newest first. */
   list(
@@ -34,15 +34,15 @@ export interface ContactReads {
 }
 
 export interface ContactWrites {
-  /** Keeps every other change of the workspace's contacts out until the transaction ends, so that what is free stays so. */
+  /** Blocks other changes of the workspace's contacts until the transaction ends, so that a free key stays free. */
   lock(workspaceId: string): Promise<void>
   insert(contacts: readonly ContactRow[]): Promise<void>
   update(contact: ContactRow): Promise<void>
-  /** Answers false when there is no such contact. */
+  /** Returns false when there is no such contact. */
   remove(workspaceId: string, contactId: string): Promise<boolean>
 }
 
-/** Which suppressions: what is not named does not matter. */
+/** Selects suppressions; an absent field does not restrict the list. */
 export interface SuppressionFilter {
   channel?: Channel | undefined
   reason?: SuppressionReason | undefined
@@ -51,7 +51,7 @@ export interface SuppressionFilter {
 }
 
 export interface SuppressionReads {
-  /** What there is of these addresses, on any channel. */
+  /** The suppressions of these addresses, on any channel. */
   of(workspaceId: string, addresses: readonly string[]): Promise<SuppressionRow[]>
   /** Newest first. */
   list(
@@ -63,9 +63,9 @@ export interface SuppressionReads {
 }
 
 export interface SuppressionWrites {
-  /** One that stands already stays as it is. */
+  /** An existing suppression stays unchanged. */
   add(suppressions: readonly SuppressionRow[]): Promise<void>
-  /** Answers false when there is no such suppression; with a `reason`, none for that reason. */
+  /** Returns false when there is no such suppression; with a `reason`, none with that reason. */
   remove(
     workspaceId: string,
     suppression: { channel: Channel; address: string; reason?: SuppressionReason | undefined },

@@ -4,17 +4,17 @@ import type { EntryKind } from '../../rows/credits.ts'
 import type { HoldRow, LotRow } from '../../rows/rows.ts'
 import type { Account, Decision, Entry, Operation } from '../../rules/decide.ts'
 
-/** What ends by itself, as far as its place among all such goes: by when it does, then by id. */
+/** The position of a row in the order of expiry: by time, then by id. */
 export interface Overdue {
   expires_at: Date
   id: string
 }
 
-/** An account with what only people want to know of it. */
+/** An account with the columns that no decision needs. */
 export interface AccountRecord extends Account {
-  /** Why nothing may be spent; null while it may. */
+  /** Why the account is frozen; null while it is active. */
   frozen_reason: string | null
-  /** Whether `low_balance` is the service's own, and follows it. */
+  /** Whether `low_balance` follows the default of the service. */
   low_balance_default: boolean
   updated_at: Date
 }
@@ -23,34 +23,36 @@ export interface CreditReads {
   account(workspaceId: string): Promise<AccountRecord | null>
   /** Newest first. */
   entries(workspaceId: string, page: { limit: number; offset: number }): Promise<Entry[]>
-  /** Newest first, beginning with number `seq`. */
+  /** Newest first, from number `seq` down. */
   entriesFrom(workspaceId: string, from: { seq: number; limit: number }): Promise<Entry[]>
-  /** Those whose reference has one of these ids, oldest first. */
+  /** The entries that refer to one of these ids, oldest first. */
   entriesAbout(workspaceId: string, referenceIds: readonly string[]): Promise<Entry[]>
 }
 
 export interface CreditWrites {
-  /** Opens an empty account; with no limits unless told. */
+  /** Opens an empty account; no limits by default. */
   open(
     workspaceId: string,
     at: Date,
     limits?: Partial<Pick<Account, 'daily_limit' | 'low_balance'>>,
   ): Promise<void>
-  /** The account, which nobody else changes until the transaction ends. */
+  /** The account, locked until the transaction ends. */
   lock(workspaceId: string): Promise<AccountRecord | null>
   /**
-   * Sets the terms that are given, and leaves the others. An active account has no reason to be frozen: `active` clears
-   * it. Answers false without an account.
+   * Sets the given terms and keeps the others. `active` clears the reason of a freeze. Returns false without an
+   * account.
    */
   setTerms(workspaceId: string, terms: Terms, at: Date): Promise<boolean>
   /**
-   * Locks the account, lets `decide` answer, and writes account and entry together. An operation whose reference is
-   * booked already changes nothing: the same one is answered with the entry that stands, another amount is a conflict.
+   * Locks the account, calls `decide`, and writes account and entry together. An operation whose reference is booked
+   * already changes nothing: the same operation returns the existing entry, another amount is a conflict.
    */
   post(workspaceId: string, operation: Operation): Promise<Posted>
 }
 
-/** On what terms a workspace spends: how far into debt, how much a day, whether at all, and when its owner is told. */
+/**
+ * The terms of an account: how far into debt, how much a day, whether it may spend, and when its owner is notified.
+ */
 export type Terms = Partial<
   Pick<
     AccountRecord,
@@ -64,23 +66,23 @@ export type Terms = Partial<
 >
 
 export interface CreditHoldReads {
-  /** What is held just now, the first to run out first. */
+  /** The open holds, the first to expire first. */
   open(workspaceId: string, page: { limit: number; offset: number }): Promise<HoldRow[]>
 }
 
 export interface CreditHoldWrites {
   insert(hold: HoldRow): Promise<void>
   remove(workspaceId: string, ids: readonly string[]): Promise<void>
-  /** Those of whatever workspace that have run out, the longest ago first, behind `after`. */
+  /** Expired holds of all workspaces, the longest expired first, after `after`. */
   overdue(now: Date, page: { after: Overdue | null; limit: number }): Promise<HoldRow[]>
 }
 
 export interface CreditLotReads {
-  /** Those that have not ended, in burn order; `remaining` is as of `counted_seq`. */
+  /** The lots that have not ended, in burn order; `remaining` is as of `counted_seq`. */
   open(workspaceId: string): Promise<LotRow[]>
   /**
-   * What the entries of these kinds numbered above `after`, up to `up_to`, consumed in sum. A refund gives back what its
-   * debit consumed, so it counts only where that is numbered above `after` too.
+   * The sum that the entries of these kinds consumed, from the first above `after` up to `up_to`. A refund returns
+   * what its debit consumed, so it counts only if the debit too is above `after`.
    */
   consumed(
     workspaceId: string,
@@ -90,18 +92,18 @@ export interface CreditLotReads {
 
 export interface CreditLotWrites {
   insert(lot: LotRow): Promise<void>
-  /** Takes down what is left of `lots`, and that all open lots are counted up to entry `seq`. */
+  /** Stores the rest of `lots`, and that all open lots are counted up to entry `seq`. */
   recount(
     workspaceId: string,
     seq: number,
     lots: readonly Pick<LotRow, 'id' | 'remaining'>[],
   ): Promise<void>
   end(workspaceId: string, id: string, at: Date): Promise<void>
-  /** Those of whatever workspace that have expired and not ended yet, the longest ago first, behind `after`. */
+  /** Expired lots of all workspaces that have not ended yet, the longest expired first, after `after`. */
   due(now: Date, page: { after: Overdue | null; limit: number }): Promise<LotRow[]>
 }
 
-/** What became of an operation: decided, booked before, or at odds with what was booked under its reference. */
+/** The outcome of an operation: decided now, booked before, or in conflict with the entry under its reference. */
 export type Posted =
   | Decision
   | { ok: true; repeated: Entry }

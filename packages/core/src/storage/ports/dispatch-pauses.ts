@@ -1,13 +1,13 @@
 import type { Channel } from '../../contract/resources/messages.ts'
 import type { DispatchPauseRow } from '../../rows/rows.ts'
 
-/** Which queued messages are meant: accepted by `created_until`, and due by `due_until` or being handed over. */
+/** Selects queued messages: accepted until `created_until`, and either due until `due_until` or claimed. */
 export interface Doubt {
   created_until: Date
   due_until: Date
 }
 
-/** Messages of a workspace and channel that a provider may have had after the backup. */
+/** The number of messages of a workspace and channel that a provider may have received after the backup. */
 export interface DoubtfulTotal {
   workspace_id: string
   channel: Channel
@@ -16,7 +16,7 @@ export interface DoubtfulTotal {
   newest_at: Date
 }
 
-/** Nothing in it of what was written. */
+/** Contains no content. */
 export interface DoubtfulMessage {
   id: string
   workspace_id: string
@@ -30,17 +30,20 @@ export interface DoubtfulMessage {
 }
 
 export interface DispatchPauseReads {
-  /** The one there is, if there is one. */
+  /** The pause of this scope, if there is one. */
   byScope(scope: DispatchPauseRow['scope']): Promise<DispatchPauseRow | null>
-  /** By workspace and channel. */
+  /** Sorted by workspace and channel. */
   doubtfulTotals(doubt: Doubt): Promise<DoubtfulTotal[]>
-  /** By id, those whose id sorts after `after`. */
+  /** Sorted by id, those whose id sorts after `after`. */
   doubtfulMessages(doubt: Doubt, page: { after: string; limit: number }): Promise<DoubtfulMessage[]>
 }
 
 export interface DispatchPauseWrites {
-  /** In place of the one that stands; an operator's never in place of that of a restore. Answers which stands now. */
+  /**
+   * Replaces the present pause, except that an operator's does not replace that of a restore. Returns the pause that
+   * stands now.
+   */
   put(pause: DispatchPauseRow): Promise<DispatchPauseRow>
-  /** Answers false when there was none. */
+  /** Returns false when there was none. */
   remove(scope: DispatchPauseRow['scope']): Promise<boolean>
 }

@@ -1,25 +1,25 @@
 import type { EventRow, MessageRow } from '../../rows/rows.ts'
 import type { Recipient } from '../../rules/recipient.ts'
 
-/** The tables that are gone through for an address, no index having it. */
+/** The tables that are searched for an address by a scan, because they have no index on it. */
 export type SearchedTable = 'messages' | 'events' | 'received_messages'
 
-/** The rows with these ids: after the first, and up to the second. */
+/** The rows with ids after the first and up to the second. */
 export interface IdWindow {
   after_id: string
   last_id: string
 }
 
-/** An answer kept for an `Idempotency-Key`. */
+/** A response that is kept for an `Idempotency-Key`. */
 export interface KeptAnswer {
   route: string
   key: string
   response: string
 }
 
-/** Of e-mail addresses, all verbs that read answer what may be meant: `isTo` tells. */
+/** The queries return a superset for e-mail addresses: the caller compares with `isTo`. */
 export interface ErasureReads {
-  /** The last of the next `rows` rows after that one; null where there are none. */
+  /** The id of the last of the next `rows` rows after `after_id`; null where there are none. */
   windowEnd(
     workspaceId: string,
     table: SearchedTable,
@@ -41,9 +41,9 @@ export interface ErasureReads {
     recipient: Recipient,
     window: IdWindow,
   ): Promise<Pick<EventRow, 'id' | 'message_id' | 'body'>[]>
-  /** With how many senders the address has a conversation. */
+  /** The number of conversations with the address. */
   conversations(workspaceId: string, recipient: Recipient): Promise<number>
-  /** Answers to bulks, in the order of their keys, after that one. */
+  /** Responses to bulk requests, in the order of their keys, after the given key. */
   answers(
     workspaceId: string,
     recipient: Recipient,
@@ -53,20 +53,22 @@ export interface ErasureReads {
 
 export interface ErasureWrites {
   /**
-   * Takes out of messages all that tells whom they went to and what they said, with their attempts and history. Those
-   * in the queue, and those erased before, are left alone. Answers the ids of those it did.
+   * Removes recipient, content and other personal data from messages, their attempts and their history. Skips queued
+   * and erased messages. Returns the ids of the changed messages.
    */
   messages(workspaceId: string, messageIds: readonly string[], at: Date): Promise<string[]>
-  /** Gives events other bodies. */
+  /** Replaces the bodies of events. */
   rewriteEvents(
     workspaceId: string,
     events: readonly Pick<EventRow, 'id' | 'body'>[],
   ): Promise<void>
-  /** Forgets what receivers answered to deliveries about these messages, received ones among them. */
+  /** Removes the receivers' responses to deliveries about these messages, sent or received. */
   forgetResponsesAbout(workspaceId: string, messageIds: readonly string[]): Promise<void>
   removeReceived(workspaceId: string, ids: readonly string[]): Promise<number>
   removeConversations(workspaceId: string, recipient: Recipient): Promise<void>
   rewriteAnswer(workspaceId: string, answer: KeptAnswer): Promise<void>
-  /** Removes parts of long texts that the address has begun to send. They are no workspace's yet. Answers how many. */
+  /**
+   * Removes the parts of incomplete long texts from the address. They belong to no workspace yet. Returns how many.
+   */
   removeParts(recipient: Recipient): Promise<number>
 }

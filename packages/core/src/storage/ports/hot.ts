@@ -7,86 +7,88 @@ import type { DeliveryResult } from '../../rules/record.ts'
 import type { Settlement } from '../../rules/settlement.ts'
 
 /**
- * What every message passes through. Each verb takes a batch, is one transaction (or joins one), and resolves only
- * after that is durable. Positional results.
+ * The operations that every message passes through. Each takes a batch, is one transaction (or joins one), and
+ * resolves only after that is durable. Results are in the order of the batch.
  */
 export interface HotDoor {
-  /** The key with this hash, whatever its state; never from a cache, so that deactivation counts at once. */
+  /** The key with this hash, in any state; never from a cache, so that a deactivation counts at once. */
   findApiKey(keyHash: string): Promise<ApiKeyRow | null>
   /**
-   * Debit, ledger entry, messages, their bulk, queue rows and idempotency record: each request whole, or not at all.
+   * Writes debit, ledger entry, messages, their bulk, queue rows and idempotency record: each request entirely or not
+   * at all.
    */
   accept(requests: readonly AcceptRequest[]): Promise<AcceptResult[]>
   /**
-   * Due messages, leased: until the lease ends no other claim gets the same. Attempts are journalled first. Those that
-   * waited are held against the suppressions again.
+   * Leases due messages: no other claim gets them until the lease ends. Journals each attempt first. Checks messages
+   * that waited against the suppressions again.
    *
-   * The first claim, and one that sees that the clock was set back, brings back what was queued while the clock was ahead,
-   * deliveries too: it is then due as long from now as it was to wait, and no scheduled message before its time. After
-   * the clock was set forwards, work that is under way is not taken over for as long as a lease lasts.
+   * The first claim, and each claim that finds that the clock was set back, re-dates what was queued while the clock
+   * was ahead, deliveries too: each row waits as long from now as it was to wait, and no scheduled message is due
+   * before its time. After the clock was set forwards, no lease is taken over for the length of a lease, because its
+   * work may still be in flight.
    */
   claimMessages(claim: MessageClaim): Promise<ClaimedMessage[]>
   /**
-   * Statuses, refunds, events, delivery rows and the next step of each message, in one write. Answers which
-   * settlements still counted: one from a claim that was lost meanwhile does not.
+   * Writes statuses, refunds, events, delivery rows and the next step of each message in one transaction. Returns
+   * which settlements counted: one from a lost claim does not.
    */
   settle(settlements: readonly Settlement[]): Promise<boolean[]>
   /**
-   * Fails messages that nobody has begun to send (`error_code` `canceled`), gives their credits back once and announces
-   * them; all in one transaction, of which each message is told what became of it.
+   * Fails messages that no worker has begun to send (`error_code` `canceled`), refunds them once and announces the
+   * change, all in one transaction. Returns the outcome for each message.
    */
   cancel(request: CancelRequest): Promise<CancelOutcome[]>
   /**
-   * Due deliveries, leased; of one webhook and of one workspace no more than the claim says, so that no backlog hides
-   * the others. Those that fell due while their webhook is disabled are discarded, tests excepted.
+   * Leases due deliveries, within the claim's limits for each webhook and each workspace, so that no backlog hides
+   * the others. Discards deliveries of a webhook that is disabled when they become due, except tests.
    */
   claimDeliveries(claim: DeliveryClaim): Promise<ClaimedDelivery[]>
-  /** What the tries gave: done, next try, or given up. Answers which still counted, as `settle` does. */
+  /** Records the results of tries: done, next try, or given up. Returns which results counted, as `settle` does. */
   recordDeliveries(results: readonly DeliveryResult[]): Promise<boolean[]>
   /**
-   * Counts in fixed windows, each caller exactly, in the order of the batch: over all servers on one database, or in
-   * this process where the engine has one alone. A window begins with what counts first in it and is never forgotten
-   * before its end, save that a crash of the database, or the end of the one process, begins all anew.
+   * Counts in fixed windows, exactly for each caller, in the order of the batch: over all servers of one database, or
+   * in this process where the engine allows only one. A window begins with the first count in it and is kept until
+   * its end, except that a crash of the database, or the end of the only process, resets all windows.
    */
   count(countings: readonly Counting[]): Promise<Counter[]>
   /**
-   * Forgets counters whose window has ended, at most `limit`; says how many. Absent where they live in the process,
-   * which sweeps them by itself.
+   * Removes at most `limit` counters whose window has ended; returns how many. Absent where the counters are in the
+   * process, which sweeps them itself.
    */
   sweepCounters?(now: Date, limit: number): Promise<number>
   /**
-   * Where other processes queue work too: hears of it, to look at once and not at the next poll. Wake-ups can get lost,
-   * so polling goes on. Answers how to stop hearing.
+   * Where other processes queue work too: calls the listener when they do, before the next poll. Wake-ups can be
+   * lost, so polling continues. Returns a function that removes the listener.
    */
   onWake?(listener: WakeListener): () => void
 }
 
-/** One look at the counter of a key. */
+/** One access to the counter of a key. */
 export interface Counting {
   key: string
-  /** How long a window lasts that begins with this. */
+  /** The length of a window that begins with this access. */
   window_ms: number
-  /** 1 counts; 0 only looks. */
+  /** 1 counts; 0 only reads. */
   add: 0 | 1
   now: Date
-  /** `Runtime.elapsed`: what windows are measured by where they live in the process. */
+  /** `Runtime.elapsed`: measures windows that are in the process. */
   elapsed_ms: number
 }
 
-/** How a counter stood at that look, whatever was added included. */
+/** The counter after that access, its own addition included. */
 export interface Counter {
   count: number
-  /** Until the window ends; where none runs, how long one would last. */
+  /** Milliseconds to the end of the window; without a window, the length of a new one. */
   ends_in_ms: number
 }
 
-/** What may be due: messages, deliveries, or (null) anything. */
+/** What may be due: messages, deliveries, or (null) both. */
 export type WakeListener = (work: Work | null) => void
 export type Work = 'messages' | 'deliveries'
 
 export interface Claim {
   now: Date
-  /** `Runtime.elapsed` at that moment: shows whether the clock was set forwards or back since the claim before. */
+  /** `Runtime.elapsed` at `now`: shows whether the clock was set since the claim before. */
   elapsed_ms: number
   limit: number
   lease_ms: number
@@ -95,11 +97,11 @@ export interface Claim {
 }
 
 export interface MessageClaim extends Claim {
-  /** Who is to carry a message: journalled with the attempt, before the call. */
+  /** Chooses the provider of a message: journalled with the attempt, before the call. */
   route(message: Routed): Route
 }
 
-/** How many a claim takes of one webhook and of one workspace; those that a map names have another limit. */
+/** Limits for one webhook and one workspace; the maps name those with another limit. */
 export interface DeliveryClaim extends Claim {
   limit_per_webhook: number
   limit_per_workspace: number
@@ -117,7 +119,7 @@ export interface ClaimedDelivery {
   secret: Sealed
   /** The secret before the last rotation, for as long as it is valid. */
   previous_secret: Sealed | null
-  /** The fingerprint of the secret that a receiver showed to know since the last rotation, if any. */
+  /** The fingerprint of the secret that a receiver has proved to know since the last rotation, if any. */
   accepted_secret: string | null
   headers: SealedHeaders
   body: string

@@ -8,12 +8,12 @@ import type {
 } from '../../rows/rows.ts'
 import type { CountChange } from '../../rules/count-changes.ts'
 
-/** What a list may be narrowed by. Bounds are inclusive. */
+/** Filters of a list. Bounds are inclusive. */
 export interface ReceivedFilter {
   channel?: Channel | undefined
-  /** Who wrote. */
+  /** The author's number or address. */
   sender?: string | undefined
-  /** Only answers to messages of test keys. */
+  /** Only replies to messages of test keys. */
   livemode?: false | undefined
   from?: Date | undefined
   until?: Date | undefined
@@ -29,21 +29,21 @@ export interface ReceivedMessageReads {
   count(workspaceId: string, filter: ReceivedFilter): Promise<number>
 }
 
-/** What the parts of one text have in common. */
+/** The common columns of the parts of one text. */
 export type PartedText = Pick<
   ReceivedPartRow,
   'provider' | 'sender' | 'recipient' | 'reference' | 'total'
 >
 
 export interface ReceivedMessageWrites {
-  /** Answers false where the workspace has what the provider named so already: nothing is changed then. */
+  /** Returns false, and changes nothing, where the workspace already has a message with this provider id. */
   insert(received: ReceivedMessageRow): Promise<boolean>
   /** Whether one of these workspaces has it already. */
   isKnown(
     workspaceIds: readonly string[],
     by: { provider: string; provider_message_id: string },
   ): Promise<boolean>
-  /** Whether what somebody wrote to a number of ours since then was the keyword `help`. */
+  /** Whether this sender sent the keyword `help` to this recipient since then. */
   askedForHelp(
     between: Pick<
       ReceivedMessageRow,
@@ -51,36 +51,39 @@ export interface ReceivedMessageWrites {
     >,
     since: Date,
   ): Promise<boolean>
-  /** Queues messages that cost nothing, due at once. Last in a transaction: others count the same messages. */
+  /**
+   * Queues messages that cost nothing, due at once. Call it last in a transaction: other writers lock the same
+   * counts.
+   */
   reply(messages: readonly MessageRow[], counts: readonly CountChange[]): Promise<void>
-  /** The parts of a text that came since then, in order; and `number` 0, where it was joined already. */
+  /** The parts of a text that arrived since then, in order. `number` 0 marks a text that was joined already. */
   partsOf(text: PartedText, since: Date): Promise<ReceivedPartRow[]>
-  /** Answers false where there is one of that number already. */
+  /** Returns false where a part of that number exists. */
   insertPart(part: ReceivedPartRow): Promise<boolean>
   removeParts(text: PartedText): Promise<void>
-  /** Keeps the last `kept` parts between two numbers, and those that came in the same millisecond. */
+  /** Keeps the last `kept` parts between two numbers, and those of the same millisecond. */
   forgetOldestParts(
     between: Pick<ReceivedPartRow, 'provider' | 'sender' | 'recipient'>,
     kept: number,
   ): Promise<void>
-  /** Forgets parts that came before that moment; says of how many. */
+  /** Removes parts that arrived before that moment; returns how many. */
   forgetParts(before: Date, limit: number): Promise<number>
 }
 
 export interface ConversationWrites {
   /**
-   * Who wrote to that address on the channel: from this very sender, then from others; both last first. Not more than
-   * 1,000: those from others are left out first.
+   * The conversations with that address on the channel: those of this sender first, then others, each newest first.
+   * At most 1,000; those of other senders are left out first.
    */
   with(to: Pick<ConversationRow, 'channel' | 'address' | 'sender'>): Promise<ConversationRow[]>
-  /** Whether the workspace wrote from that sender. */
+  /** Whether the workspace has sent from that sender. */
   hasSender(of: Pick<ConversationRow, 'workspace_id' | 'channel' | 'sender'>): Promise<boolean>
-  /** Notes who wrote to whom; of two notes of one conversation the later time stays. */
+  /** Stores conversations; of two with the same key the later time stays. */
   note(conversations: readonly ConversationRow[]): Promise<void>
 }
 
 export interface ParkedReceiptReads {
-  /** Oldest first; only those after `after`, where it is given. */
+  /** Oldest first; with `after`, only later ones. */
   due(
     limit: number,
     after?: Pick<ParkedReceiptRow, 'created_at' | 'id'>,
@@ -89,6 +92,6 @@ export interface ParkedReceiptReads {
 
 export interface ParkedReceiptWrites {
   park(receipts: readonly ParkedReceiptRow[]): Promise<void>
-  /** Says how many of them were still there. */
+  /** Returns how many of them existed. */
   remove(ids: readonly string[]): Promise<number>
 }

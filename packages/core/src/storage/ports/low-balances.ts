@@ -1,6 +1,6 @@
 import type { Units } from '../../contract/fields/units.ts'
 
-/** How much a workspace had left when its owner was told that it is little. */
+/** The balance of a workspace when it fell below the threshold. */
 export interface LowBalance {
   workspace_id: string
   available: Units
@@ -8,18 +8,18 @@ export interface LowBalance {
 }
 
 export interface LowBalanceReads {
-  /** Of all workspaces those whose owner is still to be told, by id and behind `after`; so many at the most. */
+  /** The workspaces whose owners are still to be notified: at most `limit`, by id, after `after`. */
   due(limit: number, after?: string): Promise<string[]>
 }
 
 export interface LowBalanceWrites {
-  /** Notes that the owner is told. One caller for each crossing is answered what there is to tell, all others null. */
-  tell(workspaceId: string): Promise<LowBalance | null>
+  /** Records that the owner is notified. Each crossing is returned to one caller; all others get null. */
+  claimNotice(workspaceId: string): Promise<LowBalance | null>
   /**
-   * Gives a workspace a threshold of its own, or none. What it is already stays the service's if it was. Nobody is told
-   * of a threshold that is set above what is left: only of what falls below it.
+   * Gives a workspace its own threshold, or none. The present value changes nothing: a default stays a default. A
+   * threshold above the present balance notifies no owner: only a fall below it does.
    */
   set(workspaceId: string, threshold: Units | null, at: Date): Promise<void>
-  /** Gives every workspace without a threshold of its own the service's. */
+  /** Gives every workspace without its own threshold the service's default. */
   setDefault(threshold: Units | null, at: Date): Promise<void>
 }

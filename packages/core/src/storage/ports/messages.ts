@@ -8,7 +8,7 @@ import type {
   MessageRow,
 } from '../../rows/rows.ts'
 
-/** What a list may be narrowed by. Bounds are inclusive. */
+/** Filters of a list. Bounds are inclusive. */
 export interface MessageFilter {
   channel?: Channel | undefined
   status?: MessageStatus | undefined
@@ -16,7 +16,7 @@ export interface MessageFilter {
   until?: Date | undefined
   bulk_id?: string | undefined
   recipient?: string | undefined
-  /** Only what was sent with test keys: found at once, however many live messages there are. */
+  /** Only messages of test keys: fast however many live messages there are. */
   livemode?: false | undefined
   /** Only messages older than this one. */
   before_id?: string | undefined
@@ -35,31 +35,34 @@ export interface MessageReads {
     filter: MessageFilter,
     page: { limit: number; offset: number },
   ): Promise<MessageRow[]>
-  /** As `list`; a content that is longer than `content_length` is null, and is not read by the service's own thread. */
+  /** As `list`, but a content longer than `content_length` is null and is not read into the calling thread. */
   listShort(
     workspaceId: string,
     filter: MessageFilter,
     page: { limit: number; offset: number; content_length: number },
   ): Promise<ShortMessageRow[]>
-  /** Exact. Where nothing but channel and status narrows it, as cheap for a long history as for a short one. */
+  /** Exact. With no filter but channel and status, the cost does not depend on the length of the history. */
   count(workspaceId: string, filter: MessageFilter): Promise<number>
   /** The history of one message, oldest first. */
   attempts(workspaceId: string, messageId: string): Promise<MessageAttemptRow[]>
   events(workspaceId: string, messageId: string): Promise<MessageEventRow[]>
-  /** The messages of a bulk, all or those of one status, in the order in which they were made. */
+  /** The messages of a bulk, all or those of one status, in the order of their creation. */
   ofBulk(workspaceId: string, bulkId: string, status?: MessageStatus): Promise<MessageRow[]>
 }
 
 export interface MessageWrites {
-  /** Locks messages, so that what is learned of them waits. Before the account: whoever settles locks in this order. */
+  /**
+   * Locks messages, so that settlements of them wait. Call it before locking the account: settling locks in this
+   * order.
+   */
   lock(workspaceId: string, messageIds: readonly string[]): Promise<void>
-  /** Calls cost nothing, until it is told what they did. */
+  /** Sets the price of calls to 0 until their outcome is known. */
   uncharge(workspaceId: string, messageIds: readonly string[]): Promise<void>
-  /** Forgets what was answered to requests with an `Idempotency-Key` before that moment; says of how many. */
+  /** Removes responses to requests with an `Idempotency-Key` from before that moment; returns how many. */
   forgetAnswers(before: Date, limit: number): Promise<number>
 }
 
-/** How far a bulk is. */
+/** The progress of a bulk. */
 export interface BulkProgress {
   counts: Record<MessageStatus, number>
   credits_refunded: Units
@@ -67,13 +70,13 @@ export interface BulkProgress {
 
 export interface BulkReads {
   byId(workspaceId: string, bulkId: string): Promise<BulkRow | null>
-  /** The bulk that sent this one's failed messages again; null when none did. */
+  /** The bulk that retried this one's failed messages; null when there is none. */
   retryOf(workspaceId: string, bulkId: string): Promise<BulkRow | null>
-  /** How many of its messages have which status just now, and what was given back for them all. */
+  /** The number of its messages by status, and the credits refunded for all of them. */
   progress(workspaceId: string, bulkId: string): Promise<BulkProgress>
 }
 
 export interface MessagePartReads {
-  /** All that a provider knows by one of these ids, of whatever workspace, newest first. */
+  /** All parts that a provider knows by one of these ids, of all workspaces, newest first. */
   byProvider(provider: string, providerMessageIds: readonly string[]): Promise<MessagePartRow[]>
 }

@@ -1,17 +1,17 @@
 import type { Channel, MessageStatus } from '../../contract/resources/messages.ts'
 
-/** How full a queue is. What is claimed is due again when its lease ends. */
+/** The fill of a queue. A claimed row is due again when its lease ends. */
 export interface QueueState {
-  /** All that is in it, due or not. */
+  /** All rows, due or not. */
   waiting: number
-  /** What should be under way already. */
+  /** Rows that are due now. */
   due: number
-  /** Since when the longest-waiting of those is due; null when none is. */
+  /** The due time of the row that is due longest; null when none is due. */
   oldest_due_at: Date | null
 }
 
 export interface MessageQueueState extends QueueState {
-  /** Of how many it is unknown whether a provider has them. */
+  /** Messages of which it is unknown whether a provider has them. */
   unknown: number
 }
 
@@ -30,7 +30,7 @@ export interface CreditTotals {
   held: number
 }
 
-/** How many webhooks there are of each state. */
+/** The number of webhooks in each state. */
 export type WebhookTotals = Record<WebhookStatus, number>
 
 export type WebhookStatus = 'active' | 'failing' | 'disabled'
@@ -46,7 +46,7 @@ export interface TroubledWebhook {
   last_failure_at: Date | null
 }
 
-/** Nothing in it of what was written. */
+/** Contains no content. */
 export interface FailedMessage {
   id: string
   workspace_id: string
@@ -59,15 +59,15 @@ export interface FailedMessage {
   failed_at: Date | null
 }
 
-/** What operators see: of the whole service, over all its workspaces. No request of a workspace leads here. */
+/** The operator's figures: the whole service, over all workspaces. No request of a workspace leads here. */
 export interface OverviewReads {
   messageTotals(): Promise<MessageTotal[]>
   messageQueue(now: Date): Promise<MessageQueueState>
   deliveryQueue(now: Date): Promise<QueueState>
   creditTotals(): Promise<CreditTotals>
   webhookTotals(): Promise<WebhookTotals>
-  /** Those that fail or are disabled, the latest failure first. */
+  /** Failing or disabled webhooks, the latest failure first. */
   troubledWebhooks(limit: number): Promise<TroubledWebhook[]>
-  /** Messages that failed, the newest first; of one channel, if that is asked for. */
+  /** Failed messages, newest first; of one channel if it is given. */
   failedMessages(limit: number, channel?: Channel): Promise<FailedMessage[]>
 }

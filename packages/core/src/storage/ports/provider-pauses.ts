@@ -1,14 +1,14 @@
 import type { PauseRow } from '../../rows/rows.ts'
 
 export interface PauseReads {
-  /** All there are: few, and of the whole service. */
+  /** All pauses: few, and of the whole service. */
   list(): Promise<PauseRow[]>
 }
 
 export interface PauseWrites {
-  /** In place of the one that stands; only that of an operator goes in place of an operator's. */
+  /** Replaces the present pause; only an operator's pause replaces an operator's pause. */
   put(pause: PauseRow): Promise<void>
-  /** Answers false when there is none; with a `cause`, none for that. */
+  /** Returns false when there is none; with a `cause`, none with that cause. */
   remove(
     pause: Pick<PauseRow, 'provider' | 'sender'> & { cause?: PauseRow['cause'] },
   ): Promise<boolean>

@@ -1,36 +1,36 @@
 import type { SecretRow, WebhookRow } from '../../rows/rows.ts'
 import type { Sealed } from '../../rows/sealed.ts'
 
-/** A secret that the service made for itself. */
+/** Secrets that the service generated for itself. */
 export interface SecretReads {
   byName(name: string): Promise<Sealed | null>
 }
 
 export interface SecretWrites {
-  /** Keeps the secret unless one of that name is there, and answers the one that is kept. */
+  /** Keeps the secret unless one of that name exists; returns the one that is kept. */
   keepFirst(secret: SecretRow): Promise<Sealed>
 }
 
-/** What a webhook keeps of secrets. */
+/** The columns of a webhook that contain secrets. */
 export type WebhookSecretColumns = Pick<
   WebhookRow,
   'workspace_id' | 'id' | 'secret' | 'previous_secret' | 'accepted_secret' | 'headers'
 >
 
-/** All secrets, of the service and of every workspace, as the database keeps them: for their re-encryption alone. */
+/** All secrets, of the service and of every workspace, in their stored form: only for re-encryption. */
 export interface SealedValueReads {
-  /** How many values are encrypted with which key; null for those in plain text. */
+  /** The number of values by encryption key; null for plain text. */
   forms(): Promise<{ key_id: string | null; count: number }[]>
-  /** How many rows there are that may have such values. */
+  /** The number of rows that can contain such values. */
   countRows(): Promise<{ secrets: number; webhooks: number }>
 }
 
 export interface SealedValueWrites {
-  /** The first `limit` secrets of the service whose name is beyond `after`, locked until the transaction ends. */
+  /** The first `limit` secrets of the service with a name after `after`, locked until the transaction ends. */
   lockSecrets(after: string, limit: number): Promise<SecretRow[]>
   changeSecret(name: string, value: Sealed): Promise<void>
   removeSecret(name: string): Promise<void>
-  /** The first `limit` webhooks beyond that one, by workspace and id, locked until the transaction ends. */
+  /** The first `limit` webhooks after that one, by workspace and id, locked until the transaction ends. */
   lockWebhooks(
     after: { workspace_id: string; id: string },
     limit: number,

@@ -134,37 +134,37 @@ export interface Writes extends Reads {
 }
 
 /**
- * Where everything is kept. Two doors: the cold one (`read`, `write`) serves what people do, through shared stores;
- * the hot one (`hot`) serves what every message passes through, in batches. One contract suite proves both on every
- * engine.
+ * The storage of the service, in two parts. The cold door (`read`, `write`) serves the API through shared stores; the
+ * hot door (`hot`) serves the operations that every message passes through, in batches. One contract suite proves
+ * both on every engine.
  */
 export interface Storage {
   /** Sees committed data only. */
   readonly read: Reads
   /**
-   * One durable transaction. If `work` throws, nothing happened. `work` may await its stores and nothing else: no
-   * network, no timer, no other `write`. It may run more than once, the last time counts: an engine with several
-   * writers does it again when another one was in the way.
+   * One durable transaction. If `work` throws, nothing is written. `work` may await only its stores: no network, no
+   * timer, no other `write`. It may run more than once, and the last run counts: an engine with several writers
+   * repeats it after a conflict.
    */
   write<T>(work: (stores: Writes) => Promise<T>): Promise<T>
   readonly hot: HotDoor
   /**
-   * The right to dispatch. Where the engine knows a single dispatcher, a second process is refused; leases that a
-   * killed process left are then due at once.
+   * Takes the right to dispatch. Where the engine allows only one dispatcher, it refuses a second process, and makes
+   * the leases of a killed process due at once.
    * @throws Error naming the reason when another process holds the right.
    */
   startDispatch(): Promise<{ release(): Promise<void> }>
   /**
-   * Where several servers share a database: runs `work` unless one of them runs the work of that name just now, and
-   * answers null then. Absent where whoever has the right to dispatch is alone.
+   * Where several servers share a database: runs `work`, or returns null if one of them runs work of that name now.
+   * Absent where the process with the right to dispatch is the only one.
    */
   alone?<T>(name: string, work: () => Promise<T>): Promise<T | null>
   /**
-   * Resolves when the database answers and its latest writes reached the disk. At most every two seconds this writes a
-   * little itself: on SQLite only where no other write was made, on PostgreSQL, where a commit may have written nothing,
-   * whatever else was.
-   * @throws Error when it does not answer, is read-only, or a write failed within the last ten seconds for want of space or
-   *   because of the disk.
+   * Resolves when the database answers and its latest writes reached the disk. At most every two seconds this makes a
+   * small write: on SQLite only if no other write was made; on PostgreSQL always, because a commit there may have
+   * written nothing.
+   * @throws Error when the database does not answer or is read-only, or when a write failed within the last ten
+   *   seconds because the disk was full or faulty.
    */
   ping(): Promise<void>
   close(): Promise<void>

@@ -6,7 +6,7 @@ import type {
   WorkspaceRow,
 } from '../../rows/rows.ts'
 
-/** What the owner may change of a workspace. */
+/** The columns that the owner may change. */
 export type WorkspaceChange = {
   [K in 'name' | 'phone' | 'country' | 'sender_name']?: WorkspaceRow[K] | undefined
 }
@@ -15,53 +15,56 @@ export interface WorkspaceReads {
   byId(workspaceId: string): Promise<WorkspaceRow | null>
   /** Addresses are compared in lower case. */
   byEmail(email: string): Promise<WorkspaceRow | null>
-  /** Every workspace, oldest first: for the operator's own commands. */
+  /** Every workspace, oldest first: for the operator's commands. */
   list(page: { limit: number; offset: number }): Promise<WorkspaceRow[]>
 }
 
 export interface WorkspaceWrites {
   /** Locks this workspace until the transaction ends. */
   lock(workspaceId: string): Promise<void>
-  /** Answers false when the e-mail address is taken; nothing is written then. */
+  /** Returns false, and writes nothing, when the e-mail address is taken. */
   insert(workspace: WorkspaceRow): Promise<boolean>
-  /** Changes the fields given, and no others. */
+  /** Changes only the given columns. */
   change(workspaceId: string, change: WorkspaceChange, at: Date): Promise<void>
-  /** Answers false when the address was verified before; nothing is written then. */
+  /** Returns false, and writes nothing, when the address was verified before. */
   verifyEmail(workspaceId: string, at: Date): Promise<boolean>
   /**
-   * Puts a new hash in place, and ends every token issued before. With `from`, only while that is the hash: answers
-   * false when it is not any more.
+   * Replaces the password hash and ends every token issued before. With `from`: only while `from` is the present
+   * hash; returns false otherwise.
    */
   changePassword(
     workspaceId: string,
     change: { from?: string; to: string; at: Date },
   ): Promise<boolean>
-  /** Puts another hash of the same password in place, unless the password was changed meanwhile; ends nothing. */
+  /** Replaces the hash by another one of the same password, unless the password changed meanwhile. Ends no token. */
   rehash(workspaceId: string, change: { from: string; to: string }): Promise<void>
 }
 
 type TokenKind = Pick<AccountTokenRow, 'workspace_id' | 'purpose'>
 
-/** Tokens of mails, by their hash. */
+/** Tokens in e-mails to owners, by their hash. */
 export interface AccountTokenReads {
-  /** Whether there is such a token that has not expired. */
+  /** Whether this token exists and has not expired. */
   isGood(tokenHash: string, purpose: AccountTokenRow['purpose'], now: Date): Promise<boolean>
 }
 
 export interface AccountTokenWrites {
-  /** Keeps a token, and ends the workspace's others of that purpose: of any that come at once, one is left. */
+  /**
+   * Stores a token and ends the workspace's other tokens of that purpose: of simultaneous calls, one token stays
+   * valid.
+   */
   issue(token: AccountTokenRow): Promise<void>
-  /** Uses a good token up: answers its workspace, to one caller alone; null to all others. */
+  /** Uses up a valid token: returns its workspace to one caller, null to all others. */
   take(tokenHash: string, purpose: AccountTokenRow['purpose'], now: Date): Promise<string | null>
   /** Ends the workspace's tokens of that purpose. */
   end(kind: TokenKind): Promise<void>
-  /** Forgets tokens that expired before, about `limit` of them; says how many. */
+  /** Removes about `limit` tokens that expired before; returns how many. */
   forget(before: Date, limit: number): Promise<number>
 }
 
 /** Sessions, by the hash of their token. */
 export interface SessionReads {
-  /** What decides whether a session holds, in one query; null where there is no such workspace. */
+  /** The facts that decide whether a session is valid, in one query; null without such a workspace. */
   byHash(
     workspaceId: string,
     sessionHash: string,
@@ -69,31 +72,34 @@ export interface SessionReads {
 }
 
 export interface SessionWrites {
-  /** Ends one session. Answers false when it was ended before. */
+  /** Ends one session. Returns false when it was ended before. */
   end(session: EndedSessionRow): Promise<boolean>
-  /** Forgets ended sessions whose token expired before, about `limit` of them; says how many. */
+  /** Removes about `limit` ended sessions whose tokens expired before; returns how many. */
   forget(before: Date, limit: number): Promise<number>
 }
 
-/** The networks that accounts logged in from. */
+/** The networks from which accounts logged in. */
 export interface LoginNetworkReads {
-  /** Whether the account of an e-mail address logged in from that network since then, in one query, known address or not. */
+  /**
+   * Whether the account of an e-mail address logged in from that network since then: one query, whether or not the
+   * address has an account.
+   */
   byEmail(email: string, network: string, since: Date): Promise<boolean>
 }
 
 export interface LoginNetworkWrites {
-  /** Notes a login. Of more than `LIMITS.login_networks`, the workspace's oldest make room. */
+  /** Records a login. Keeps the workspace's newest `LIMITS.login_networks`. */
   note(login: LoginNetworkRow): Promise<void>
-  /** Forgets all networks of a workspace. */
+  /** Removes all networks of a workspace. */
   clear(workspaceId: string): Promise<void>
-  /** Forgets networks without a login since then, about `limit` of them; says how many. */
+  /** Removes about `limit` networks without a login since then; returns how many. */
   forget(before: Date, limit: number): Promise<number>
 }
 
 export interface OwnerMailWrites {
   /**
-   * Notes that the owner is mailed, unless that was within the last `every_ms`: answers false then. One of several
-   * callers at once is answered true.
+   * Records an e-mail to the owner, unless one was sent within the last `every_ms`: returns false then. Of
+   * simultaneous callers, one gets true.
    */
   claim(mail: OwnerMailRow, every_ms: number): Promise<boolean>
 }

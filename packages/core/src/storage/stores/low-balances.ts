@@ -34,7 +34,7 @@ export function lowBalanceStore(
       const found = db.select({ workspace_id }).from(t).where(and(isDue, behind))
       return (await found.orderBy(asc(workspace_id)).limit(limit)).map((row) => row.workspace_id)
     },
-    async tell(workspaceId) {
+    async claimNotice(workspaceId) {
       const [row] = await db
         .update(t)
         .set({ low_state: 'told' })

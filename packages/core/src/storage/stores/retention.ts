@@ -108,9 +108,9 @@ export function retentionStore(db: Db, tables: Tables): RetentionReads & Retenti
       )
       await db.update(tries).set({ response_body: null }).where(some)
     },
-    async forgetConversations(workspaceId, withWhom, before) {
-      for (const channel of new Set(withWhom.map((one) => one.channel))) {
-        const theirs = withWhom.filter((one) => one.channel === channel)
+    async forgetConversations(workspaceId, recipients, before) {
+      for (const channel of new Set(recipients.map((one) => one.channel))) {
+        const theirs = recipients.filter((one) => one.channel === channel)
         const addresses = theirs.map(({ recipient }) =>
           channel === 'email' ? emailKey(recipient) : recipient,
         )
