@@ -6,9 +6,9 @@ import type { MemoryTable } from './memory-tables.ts'
 /** Who is to be told of a low balance, in memory. */
 export function memoryLowBalances(
   accounts: MemoryTable<AccountRecord>,
-): Pick<LowBalanceWrites, 'tell' | 'set'> {
+): Pick<LowBalanceWrites, 'claimNotice' | 'set'> {
   return {
-    tell: async (workspaceId) => {
+    claimNotice: async (workspaceId) => {
       const account = accounts.get(workspaceId)
       if (account?.low_state !== 'due') return null
       accounts.put(workspaceId, { ...account, low_state: 'told' })
